@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every target of the project shares: warnings, sanitizers, dependencies.
+
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(hwy REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(FastFloat REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate)
+find_library(BITGRAPH_OPENBLAS openblas REQUIRED)
+find_path(BITGRAPH_OPENBLAS_INCLUDE cblas.h
+          PATH_SUFFIXES openblas-openmp openblas-pthread openblas ${CMAKE_LIBRARY_ARCHITECTURE}
+                        ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread REQUIRED)
+
+add_library(bitgraph_options INTERFACE)
+target_compile_options(bitgraph_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align
+  $<$<BOOL:${BITGRAPH_WERROR}>:-Werror>
+  # GCC 12 reports false overflows in vectorised loops and the standard library at -O2 and above.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-maybe-uninitialized>
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+# Highway's levels: what the architecture always has, AVX2, AVX-512, AVX-512 with VPOPCNTDQ. Fewer levels, shorter builds.
+target_compile_definitions(bitgraph_options INTERFACE
+  HWY_WANT_AVX3_DL "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4)")
+
+if(BITGRAPH_SANITIZE)
+  add_compile_options(-fsanitize=${BITGRAPH_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${BITGRAPH_SANITIZE})
+  if(BITGRAPH_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# bitgraph_sources(<out> <folder>): the sources of a floor. Tests and benchmarks stand beside them and are left out.
+function(bitgraph_sources out folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# bitgraph_sources_named(<out> <suffix>): all files of the house called *_<suffix>.cpp.
+function(bitgraph_sources_named out folder suffix)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*_${suffix}.cpp)
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace bitgraph {
+
+/// Index of a node, and of a row or column of a graph matrix. A graph has at most 2^32 - 1 nodes.
+using NodeId = std::uint32_t;
+
+/// Position in an array of entries or tiles: a graph may hold more than 2^32 of them.
+using EdgeOffset = std::uint64_t;
+
+}  // namespace bitgraph

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph {
+
+/// A stored bit b means b: connectivity, a frontier, a mask.
+struct ZeroOne {
+  static constexpr float value(bool bit) noexcept { return bit ? 1.0F : 0.0F; }
+};
+
+/// A stored bit b means 2b - 1: a binary activation or weight.
+struct PlusMinusOne {
+  static constexpr float value(bool bit) noexcept { return bit ? 1.0F : -1.0F; }
+};
+
+template <class D>
+concept BitDomain = std::same_as<D, ZeroOne> || std::same_as<D, PlusMinusOne>;
+
+/// Number of 64-bit words that hold `ncols` bits.
+[[nodiscard]] constexpr std::size_t words_for_bits(std::size_t ncols) noexcept { return (ncols + 63) / 64; }
+
+/// What a kernel sees of a BitMatrix: row i starts at words + i * words_per_row.
+template <BitDomain Domain, class Word = const std::uint64_t>
+struct BitMatrixView {
+  std::size_t nrows = 0;
+  std::size_t ncols = 0;
+  std::size_t words_per_row = 0;
+  Word* words = nullptr;
+
+  [[nodiscard]] Word* row(std::size_t i) const noexcept { return words + i * words_per_row; }
+  [[nodiscard]] bool bit(std::size_t i, std::size_t j) const noexcept { return ((row(i)[j / 64] >> (j % 64)) & 1U) != 0; }
+};
+
+/// Dense bits, row-packed: element j of a row is bit j % 64 (least significant first) of the row's word j / 64.
+/// Every row starts on a word. The padding bits behind the last column are zero, always.
+template <BitDomain Domain = PlusMinusOne>
+class BitMatrix {
+ public:
+  using domain = Domain;
+
+  BitMatrix() = default;
+
+  /// nrows x ncols, all stored bits zero. O(nrows * ncols / 64).
+  BitMatrix(std::size_t nrows, std::size_t ncols, Device device = {})
+      : nrows_(nrows), ncols_(ncols), words_(nrows * words_for_bits(ncols), 0, std::move(device)) {}
+
+  /// Takes packed words. Throws usage where their number does not fit, bad_input where a padding bit is set.
+  BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words);
+
+  [[nodiscard]] std::size_t nrows() const noexcept { return nrows_; }
+  [[nodiscard]] std::size_t ncols() const noexcept { return ncols_; }
+  [[nodiscard]] std::size_t words_per_row() const noexcept { return words_for_bits(ncols_); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return words_.bytes(); }
+  [[nodiscard]] const Device& device() const noexcept { return words_.device(); }
+
+  [[nodiscard]] bool bit(std::size_t i, std::size_t j) const noexcept { return view().bit(i, j); }
+  [[nodiscard]] float value(std::size_t i, std::size_t j) const noexcept { return Domain::value(bit(i, j)); }
+  void set_bit(std::size_t i, std::size_t j, bool bit) noexcept {
+    std::uint64_t& word = words_[i * words_per_row() + j / 64];
+    const std::uint64_t mask = std::uint64_t{1} << (j % 64);
+    word = bit ? (word | mask) : (word & ~mask);
+  }
+
+  /// Row-major words: nrows * words_per_row of them.
+  [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_.span(); }
+  [[nodiscard]] std::span<std::uint64_t> words() noexcept { return words_.span(); }
+
+  [[nodiscard]] BitMatrixView<Domain> view() const noexcept { return {nrows_, ncols_, words_per_row(), words_.data()}; }
+  [[nodiscard]] BitMatrixView<Domain, std::uint64_t> view() noexcept {
+    return {nrows_, ncols_, words_per_row(), words_.data()};
+  }
+
+  [[nodiscard]] BitMatrix clone() const {
+    BitMatrix copy;
+    copy.nrows_ = nrows_;
+    copy.ncols_ = ncols_;
+    copy.words_ = words_.clone();
+    return copy;
+  }
+
+  friend bool operator==(const BitMatrix& a, const BitMatrix& b) noexcept {
+    return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ && std::equal(a.words_.begin(), a.words_.end(), b.words_.begin());
+  }
+
+ private:
+  std::size_t nrows_ = 0;
+  std::size_t ncols_ = 0;
+  Buffer<std::uint64_t> words_;
+};
+
+/// The same bits, rows and columns exchanged. O(nrows * ncols / 64) word operations on 64 x 64 blocks, parallel.
+template <BitDomain Domain>
+[[nodiscard]] BitMatrix<Domain> transpose(const BitMatrix<Domain>& a);
+
+/// Dense bits of a sparse pattern.
+[[nodiscard]] BitMatrix<ZeroOne> to_bit_matrix(const CsrPattern& a);
+
+/// The ones of a bit matrix as a pattern. Throws usage where a side exceeds 2^32 - 1.
+[[nodiscard]] CsrPattern to_csr(const BitMatrix<ZeroOne>& a);
+
+/// The values that the bits mean: 0/1 or -1/+1.
+template <BitDomain Domain>
+[[nodiscard]] DenseMatrix<float> to_dense(const BitMatrix<Domain>& a);
+
+}  // namespace bitgraph

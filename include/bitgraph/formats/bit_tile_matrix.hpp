@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace bitgraph {
+
+/// The tile sides that exist.
+inline constexpr std::array<int, 5> tile_dims{4, 8, 16, 32, 64};
+
+[[nodiscard]] constexpr bool is_tile_dim(int k) noexcept { return k == 4 || k == 8 || k == 16 || k == 32 || k == 64; }
+
+/// Bytes of the bits of one k x k tile: k * k / 8.
+[[nodiscard]] constexpr std::size_t tile_bytes(int k) noexcept {
+  return static_cast<std::size_t>(k) * static_cast<std::size_t>(k) / 8;
+}
+
+/// The storage word of a tile of side K: one row of it, but for K = 4, where one 16-bit word is the whole tile.
+template <int K>
+using TileWord =
+    std::conditional_t<K == 4 || K == 16, std::uint16_t,
+                       std::conditional_t<K == 8, std::uint8_t, std::conditional_t<K == 32, std::uint32_t, std::uint64_t>>>;
+
+/// Storage words of a tile of side K.
+template <int K>
+inline constexpr int tile_words = K == 4 ? 1 : K;
+
+/// What a kernel sees of a BitTileMatrix of side K.
+template <int K>
+struct BitTileView {
+  NodeId nrows = 0;
+  NodeId ncols = 0;
+  NodeId num_tile_rows = 0;
+  const EdgeOffset* tile_row_ptr = nullptr;  ///< num_tile_rows + 1 positions in tile_col_ind
+  const NodeId* tile_col_ind = nullptr;
+  const TileWord<K>* bit_tiles = nullptr;  ///< tile_words<K> words a tile
+
+  /// Row r of tile t; bit c of it (least significant first) is column c.
+  [[nodiscard]] std::uint64_t tile_row(EdgeOffset t, int r) const noexcept {
+    if constexpr (K == 4) {
+      return (static_cast<unsigned>(bit_tiles[t]) >> (4 * r)) & 0xFU;
+    } else {
+      return bit_tiles[t * K + static_cast<EdgeOffset>(r)];
+    }
+  }
+};
+
+/// B2SR (Bit-GraphBLAS, section III): CSR over the non-empty k x k tiles of a sparse 0/1 matrix, plus their bits.
+///
+/// The k * k bits of a tile are stored row by row, least significant bit first: bit (r, c) is bit r * k + c of the tile's
+/// k * k / 8 bytes, read as one little-endian number. A 4 x 4 tile is 16 bits. Tiles of a tile row are in increasing order
+/// of column; none is empty; bits outside the matrix (in the last tile row or column) are zero.
+class BitTileMatrix {
+ public:
+  /// 0 x 0, side 8.
+  BitTileMatrix();
+
+  /// Takes the arrays. Checks tile_dim and sizes only; see validate(). Throws usage.
+  BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<EdgeOffset> tile_row_ptr, Buffer<NodeId> tile_col_ind,
+                Buffer<std::byte> bit_tiles, EdgeOffset nvals);
+
+  /// Checks every invariant, in parallel, O(bytes). Throws bad_input naming the tile row.
+  void validate() const;
+
+  [[nodiscard]] NodeId nrows() const noexcept { return nrows_; }
+  [[nodiscard]] NodeId ncols() const noexcept { return ncols_; }
+  [[nodiscard]] int tile_dim() const noexcept { return tile_dim_; }
+  [[nodiscard]] EdgeOffset nvals() const noexcept { return nvals_; }
+  [[nodiscard]] EdgeOffset num_tiles() const noexcept { return tile_col_ind_.size(); }
+  [[nodiscard]] NodeId num_tile_rows() const noexcept { return static_cast<NodeId>(tile_row_ptr_.size() - 1); }
+  [[nodiscard]] std::span<const EdgeOffset> tile_row_ptr() const noexcept { return tile_row_ptr_.span(); }
+  [[nodiscard]] std::span<const NodeId> tile_col_ind() const noexcept { return tile_col_ind_.span(); }
+  [[nodiscard]] std::span<const std::byte> bit_tiles() const noexcept { return bit_tiles_.span(); }
+  [[nodiscard]] const Device& device() const noexcept { return tile_col_ind_.device(); }
+
+  /// Exact size of the arrays: 8 (num_tile_rows + 1) + num_tiles (4 + k k / 8).
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return tile_row_ptr_.bytes() + tile_col_ind_.bytes() + bit_tiles_.bytes();
+  }
+
+  /// The view for kernels. Throws usage unless tile_dim() is K.
+  template <int K>
+  [[nodiscard]] BitTileView<K> view() const {
+    require(tile_dim_ == K, "the view's tile side differs from the matrix's");
+    return {nrows_, ncols_, num_tile_rows(), tile_row_ptr_.data(), tile_col_ind_.data(),
+            reinterpret_cast<const TileWord<K>*>(bit_tiles_.data())};
+  }
+
+  [[nodiscard]] BitTileMatrix clone() const;
+  friend bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept;
+
+ private:
+  NodeId nrows_ = 0;
+  NodeId ncols_ = 0;
+  int tile_dim_ = 8;
+  EdgeOffset nvals_ = 0;
+  Buffer<EdgeOffset> tile_row_ptr_;
+  Buffer<NodeId> tile_col_ind_;
+  Buffer<std::byte> bit_tiles_;
+};
+
+/// Calls fn(std::integral_constant<int, K>{}) for the run-time side: the one place where it becomes a template argument.
+template <class Fn>
+decltype(auto) with_tile_dim(int tile_dim, Fn&& fn) {
+  switch (tile_dim) {
+    case 4: return fn(std::integral_constant<int, 4>{});
+    case 8: return fn(std::integral_constant<int, 8>{});
+    case 16: return fn(std::integral_constant<int, 16>{});
+    case 32: return fn(std::integral_constant<int, 32>{});
+    case 64: return fn(std::integral_constant<int, 64>{});
+    default: fail(ErrorCode::usage, "the tile side must be 4, 8, 16, 32 or 64");
+  }
+}
+
+struct PackOptions {
+  int tile_dim = 8;
+};
+
+/// Pattern CSR to B2SR, in parallel over tile rows. Peak memory: input, output and at most a quarter of the output more.
+/// Throws usage for a tile side that does not exist.
+[[nodiscard]] BitTileMatrix pack(const CsrPattern& a, const PackOptions& options = {}, const Device& device = {});
+
+/// B2SR to pattern CSR; the inverse of pack.
+[[nodiscard]] CsrPattern unpack(const BitTileMatrix& a);
+
+/// A^T, tile by tile, without going through CSR.
+[[nodiscard]] BitTileMatrix transpose(const BitTileMatrix& a);
+
+/// Non-empty tiles that `a` would have at tile side k: the exact count, O(nvals), parallel.
+[[nodiscard]] EdgeOffset count_tiles(const CsrPattern& a, int tile_dim);
+
+/// Bytes of a B2SR with that many tiles; what BitTileMatrix::bytes() will say.
+[[nodiscard]] std::size_t b2sr_bytes(NodeId nrows, EdgeOffset num_tiles, int tile_dim) noexcept;
+
+}  // namespace bitgraph

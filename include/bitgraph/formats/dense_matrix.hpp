@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/core/buffer.hpp>
+
+#include <cstddef>
+
+namespace bitgraph {
+
+/// What a kernel sees of a DenseMatrix: row i starts at data + i * stride.
+template <class T>
+struct DenseView {
+  std::size_t nrows = 0;
+  std::size_t ncols = 0;
+  std::size_t stride = 0;
+  T* data = nullptr;
+
+  [[nodiscard]] T* row(std::size_t i) const noexcept { return data + i * stride; }
+  [[nodiscard]] T& operator()(std::size_t i, std::size_t j) const noexcept { return data[i * stride + j]; }
+};
+
+/// A dense row-major matrix without padding between rows.
+template <class T = float>
+class DenseMatrix {
+ public:
+  DenseMatrix() = default;
+
+  /// nrows x ncols zeros.
+  DenseMatrix(std::size_t nrows, std::size_t ncols, Device device = {})
+      : nrows_(nrows), ncols_(ncols), values_(nrows * ncols, T{}, std::move(device)) {}
+
+  /// Takes the values, row after row. Throws usage unless there are nrows * ncols of them.
+  DenseMatrix(std::size_t nrows, std::size_t ncols, Buffer<T> values)
+      : nrows_(nrows), ncols_(ncols), values_(std::move(values)) {
+    require(values_.size() == nrows * ncols, "a dense matrix needs nrows * ncols values");
+  }
+
+  [[nodiscard]] std::size_t nrows() const noexcept { return nrows_; }
+  [[nodiscard]] std::size_t ncols() const noexcept { return ncols_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return values_.bytes(); }
+  [[nodiscard]] const Device& device() const noexcept { return values_.device(); }
+
+  [[nodiscard]] T& operator()(std::size_t i, std::size_t j) noexcept { return values_[i * ncols_ + j]; }
+  [[nodiscard]] const T& operator()(std::size_t i, std::size_t j) const noexcept { return values_[i * ncols_ + j]; }
+  [[nodiscard]] std::span<T> row(std::size_t i) noexcept { return values_.span().subspan(i * ncols_, ncols_); }
+  [[nodiscard]] std::span<const T> row(std::size_t i) const noexcept {
+    return values_.span().subspan(i * ncols_, ncols_);
+  }
+  [[nodiscard]] std::span<T> values() noexcept { return values_.span(); }
+  [[nodiscard]] std::span<const T> values() const noexcept { return values_.span(); }
+
+  [[nodiscard]] DenseView<const T> view() const noexcept { return {nrows_, ncols_, ncols_, values_.data()}; }
+  [[nodiscard]] DenseView<T> view() noexcept { return {nrows_, ncols_, ncols_, values_.data()}; }
+  [[nodiscard]] DenseMatrix clone() const { return {nrows_, ncols_, values_.clone()}; }
+
+ private:
+  std::size_t nrows_ = 0;
+  std::size_t ncols_ = 0;
+  Buffer<T> values_;
+};
+
+}  // namespace bitgraph

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+
+#include <filesystem>
+#include <optional>
+
+namespace bitgraph {
+
+/// File formats of a graph. By name: .mtx; .txt, .csv, .tsv, .edgelist (SNAP lists); .graph (METIS); .npz (SciPy CSR, or
+/// the adjacency of a gnn-benchmark data set); .b2sr. The text formats may be gzipped (.gz behind the name).
+enum class GraphFormat { matrix_market, edge_list, metis, npz, b2sr };
+
+/// Format of a file by its name. Throws usage for an unknown ending.
+[[nodiscard]] GraphFormat graph_format_of(const std::filesystem::path& path);
+
+struct LoadOptions {
+  bool undirected = false;      ///< add the other direction of every entry
+  bool ignore_weights = false;  ///< take the pattern of a weighted file; else values other than 1 are reported in Graph
+};
+
+/// A graph as a file gives it. Entry (i, j) is the edge i -> j; duplicates are merged, loops and explicit zeros kept.
+struct Graph {
+  CsrPattern pattern;
+  Buffer<std::uint64_t> ids;  ///< edge lists: the file's id of node i, where ids had gaps or did not start at 0; else empty
+  bool weighted = false;      ///< the file has a value other than 1
+  std::optional<BitTileMatrix> tiles;  ///< .b2sr: the tiles as mapped, when the file holds tiles
+};
+
+/// Reads a graph of any format.
+///
+/// Node i of the result is node i of the file (1-based formats counted from 0); an edge list with gaps is compacted in
+/// increasing order of id. Parsing is parallel on the device's threads. Throws bad_input with file, line (or byte), what was
+/// found and what was expected; memory stays within a small multiple of the file's size whatever its header promises.
+[[nodiscard]] Graph load_graph(const std::filesystem::path& path, const LoadOptions& options = {},
+                               const Device& device = {});
+
+/// Writes a pattern in the format of the path's name, gzipped for .gz; the file appears whole or not at all.
+/// A symmetric pattern is written once per pair where the format has a way to say so (Matrix Market). Throws usage where the
+/// format cannot hold the graph (METIS: square, symmetric, no loops).
+void save_graph(const CsrPattern& a, const std::filesystem::path& path, const Device& device = {});
+
+/// Writes tiles as .b2sr.
+void save_graph(const BitTileMatrix& a, const std::filesystem::path& path);
+
+/// Maps a .b2sr file. The header is checked, its arrays are not read: the time does not depend on the file's size.
+/// Call validate() (or load_graph, which does) on files that are not your own. Throws bad_input.
+[[nodiscard]] BitTileMatrix map_b2sr(const std::filesystem::path& path);
+
+/// Reads a mapped file's arrays once: compares the checksum and every invariant. Throws bad_input.
+void verify_b2sr(const std::filesystem::path& path, const Device& device = {});
+
+}  // namespace bitgraph
