@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/sparse_bit_matrix.hpp>
+
+#include <span>
+
+namespace bitgraph {
+
+/// What stands around the product. An empty span means ones (scales) or zeros (bias).
+///     y(i, f) = row_scale[i] * col_scale[f] * s(i, f) + bias[f]
+/// A binary output stores y >= 0; of positive scales nothing is left there unless there is a bias.
+struct GemmOptions {
+  std::span<const float> row_scale;  ///< one a row of X (alpha, the mean magnitude of a row)
+  std::span<const float> col_scale;  ///< one a row of W (the mean magnitude of an output's weights)
+  std::span<const float> bias;       ///< one a row of W
+};
+
+/// out = X W^T with X n x d, W c x d (one row an output), out n x c: the update of a graph neural network.
+///
+/// The types choose among the BMM of BitGNN (section 3.1.2, Figure 2), named input, weight, output:
+///     X BitMatrix, W BitMatrix      BMM.BBB, BBF: s = d - 2 popcount(x xor w), exact
+///     X DenseMatrix, W BitMatrix    BMM.FBB, FBF: X goes through binarize first; its row scales multiply row_scale
+///     X either, W DenseMatrix       BMM.BFB, BFF, FFB: W goes through binarize first; its row scales multiply col_scale
+///     X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row
+///     X DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
+/// Throws usage naming the shapes. O(n c d / 64) word operations for bits.
+template <class X, class W, class Out>
+void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options = {}, const Device& device = {});
+
+template <class Out, class X, class W>
+[[nodiscard]] Out gemm(const X& x, const W& w, const GemmOptions& options = {}, const Device& device = {}) {
+  Out out(x.nrows(), w.nrows(), device);
+  gemm_into(out, x, w, options, device);
+  return out;
+}
+
+/// Plain float product: out = alpha op(A) op(B) + beta out, op(M) = M or M^T; shapes after op: A m x k, B k x n.
+/// The library's sgemm (OpenBLAS). Throws usage naming the shapes.
+void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b, bool transpose_b,
+                float alpha = 1.0F, float beta = 0.0F, const Device& device = {});
+
+}  // namespace bitgraph

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/core/types.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace bitgraph {
+
+/// out(i, c) = x(i, c) - log(sum over c of exp(x(i, c))), without overflow. out may be x.
+void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const Device& device = {});
+
+/// Mean negative log likelihood over some nodes, and how many of them have their label as the first largest logit.
+struct Score {
+  double loss = 0;
+  std::size_t correct = 0;
+  std::size_t total = 0;
+  [[nodiscard]] double accuracy() const noexcept {
+    return total == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(total);
+  }
+};
+
+/// Of logits or log probabilities. Nodes without a label (-1) are left out. Throws usage for a node or label out of range.
+[[nodiscard]] Score score(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
+                          std::span<const NodeId> nodes);
+
+/// Gradient of Score::loss with respect to the logits: (softmax - onehot) / count on `nodes`, zero elsewhere. Returns the
+/// score as well. Throws as score().
+Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatrix<float>& logits,
+                                  std::span<const std::int32_t> labels, std::span<const NodeId> nodes);
+
+}  // namespace bitgraph
