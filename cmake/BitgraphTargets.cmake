@@ -19,6 +19,8 @@ add_library(bitgraph_options INTERFACE)
 target_compile_options(bitgraph_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align
   $<$<BOOL:${BITGRAPH_WERROR}>:-Werror>
+  # Products and sums are rounded one by one, the same on every processor; kernels ask for fused ones by name.
+  -ffp-contract=off
   # GCC 12 reports false overflows in vectorised loops and the standard library at -O2 and above.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-maybe-uninitialized>
   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)

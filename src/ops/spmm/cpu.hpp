@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The SIMD kernels of spmm, each over a block of rows on one thread. cpu.cpp cuts the graph into blocks.
+#pragma once
+
+#include "ops/spmm/spmm.hpp"
+
+#include <bitgraph/core/types.hpp>
+
+#include <cstddef>
+
+namespace bitgraph::spmm_cpu {
+
+/// Rows first_row .. first_row + count of the output. The columns of row r of the block are
+/// cols[row_ptr[r]] .. cols[row_ptr[r + 1]].
+struct RowBlock {
+  const EdgeOffset* row_ptr = nullptr;
+  const NodeId* cols = nullptr;
+  std::size_t first_row = 0;
+  std::size_t count = 0;
+};
+
+/// A block is at most this long: kernels sort its rows by degree in arrays on the stack.
+inline constexpr std::size_t max_block_rows = 2048;
+
+/// Unscaled sums of bits: each row counts its neighbours' bits in bit-sliced counters with carry-save adders.
+void vote_rows(const RowBlock& rows, const BitsIn& x, const BitsOut& out, const SpmmEpilogue& epilogue);
+void vote_rows(const RowBlock& rows, const BitsIn& x, const FloatOut& out, const SpmmEpilogue& epilogue);
+
+/// Sums of +-col_scale.
+void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const BitsOut& out,
+                const SpmmEpilogue& epilogue);
+void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const FloatOut& out,
+                const SpmmEpilogue& epilogue);
+
+/// Sums of floats, col_scale null for ones.
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
+              const SpmmEpilogue& epilogue);
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
+              const SpmmEpilogue& epilogue);
+
+}  // namespace bitgraph::spmm_cpu

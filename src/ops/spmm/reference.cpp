@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/spmm/graph_rows.hpp"
+#include "ops/spmm/instantiate.hpp"
+#include "ops/spmm/spmm.hpp"
+
+namespace bitgraph {
+
+namespace {
+
+float element(const BitsIn& x, std::size_t j, std::size_t f) { return PlusMinusOne::value(x.bit(j, f)); }
+float element(const FloatIn& x, std::size_t j, std::size_t f) { return x(j, f); }
+
+void store(const FloatOut& out, std::size_t i, std::size_t f, float y) { out(i, f) = y; }
+void store(const BitsOut& out, std::size_t i, std::size_t f, float y) {
+  if (f % 64 == 0) out.row(i)[f / 64] = 0;
+  out.row(i)[f / 64] |= static_cast<std::uint64_t>(y >= 0) << (f % 64);
+}
+
+}  // namespace
+
+template <class Graph, class In, class Out>
+void spmm(const Reference&, const SpmmArgs<Graph, In, Out>& args) {
+  for (NodeId i = 0; i < args.a.nrows; ++i) {
+    for (std::size_t f = 0; f < args.x.ncols; ++f) {
+      float sum = 0;
+      for_each_entry(args.a, i, [&](NodeId j) {
+        const float value = element(args.x, j, f);
+        sum += args.col_scale == nullptr ? value : args.col_scale[j] * value;
+      });
+      store(args.out, i, f, args.epilogue.apply(i, f, sum));
+    }
+  }
+}
+
+BITGRAPH_INSTANTIATE_SPMM(Reference)
+
+}  // namespace bitgraph

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/spmm/spmm.hpp"
+
+#include <bitgraph/ops/spmm.hpp>
+
+#include <fmt/format.h>
+
+namespace bitgraph {
+
+namespace {
+
+void check_length(std::span<const float> values, std::size_t expected, const char* name) {
+  if (!values.empty() && values.size() != expected) {
+    fail(ErrorCode::usage, fmt::format("spmm: {} has {} values, expected {}", name, values.size(), expected));
+  }
+}
+
+template <class Graph, class X, class Out>
+void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& options) {
+  if (a.ncols() != x.nrows() || out.nrows() != a.nrows() || out.ncols() != x.ncols()) {
+    fail(ErrorCode::usage, fmt::format("spmm: A is {} x {}, X is {} x {}, the output is {} x {}", a.nrows(), a.ncols(),
+                                       x.nrows(), x.ncols(), out.nrows(), out.ncols()));
+  }
+  check_length(options.row_scale, a.nrows(), "row_scale");
+  check_length(options.col_scale, a.ncols(), "col_scale");
+  check_length(options.feature_scale, x.ncols(), "feature_scale");
+  check_length(options.feature_offset, x.ncols(), "feature_offset");
+  check_length(options.bias, x.ncols(), "bias");
+}
+
+/// The pointer of a span, or null where it is empty.
+const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
+
+template <class GraphView, class X, class Out>
+void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const Device& device) {
+  const SpmmArgs<GraphView, decltype(x.view()), decltype(out.view())> args{
+      a,
+      x.view(),
+      out.view(),
+      or_null(options.col_scale),
+      {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset), or_null(options.bias)}};
+  with_backend(device, [&](const auto& backend) { spmm(backend, args); });
+}
+
+}  // namespace
+
+template <class X, class Out>
+void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options, const Device& device) {
+  check(out, a, x, options);
+  run(out, a.view(), x, options, device);
+}
+
+template <class X, class Out>
+void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options, const Device& device) {
+  check(out, a, x, options);
+  with_tile_dim(a.tile_dim(), [&](auto k) { run(out, a.view<k()>(), x, options, device); });
+}
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+template void spmm_into(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&, const Device&);
+template void spmm_into(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&, const Device&);
+template void spmm_into(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&, const Device&);
+template void spmm_into(Floats&, const CsrPattern&, const Floats&, const SpmmOptions&, const Device&);
+template void spmm_into(Bits&, const BitTileMatrix&, const Bits&, const SpmmOptions&, const Device&);
+template void spmm_into(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&, const Device&);
+template void spmm_into(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&, const Device&);
+template void spmm_into(Floats&, const BitTileMatrix&, const Floats&, const SpmmOptions&, const Device&);
+
+}  // namespace bitgraph
