@@ -17,7 +17,7 @@ find_path(BITGRAPH_OPENBLAS_INCLUDE cblas.h
 
 add_library(bitgraph_options INTERFACE)
 target_compile_options(bitgraph_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wno-missing-field-initializers
   $<$<BOOL:${BITGRAPH_WERROR}>:-Werror>
   # Products and sums are rounded one by one, the same on every processor; kernels ask for fused ones by name.
   -ffp-contract=off

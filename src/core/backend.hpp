@@ -20,7 +20,8 @@ struct Cpu {
 
 enum class BackendKind { reference, cpu };
 
-/// BITGRAPH_BACKEND where it is set ("reference", "cpu"), else the one that fits the device. Throws usage, not_possible.
+/// BITGRAPH_BACKEND where it is set ("reference", "cpu"), else the one that fits the device. Throws usage,
+/// not_possible.
 [[nodiscard]] BackendKind backend_for(const Device& device);
 [[nodiscard]] std::string_view to_string(BackendKind kind) noexcept;
 

@@ -54,7 +54,8 @@ void force(Isa isa) {
       return;
     }
   }
-  fail(ErrorCode::not_possible, "this machine or build lacks the instruction set '" + std::string(to_string(isa)) + "'");
+  fail(ErrorCode::not_possible,
+       "this machine or build lacks the instruction set '" + std::string(to_string(isa)) + "'");
 }
 
 void apply_environment() {
@@ -102,9 +103,7 @@ std::vector<Isa> available_isas() {
   return isas;
 }
 
-Isa active_isa() {
-  return isa_of_target(HWY_DYNAMIC_DISPATCH(compiled_target)());
-}
+Isa active_isa() { return isa_of_target(HWY_DYNAMIC_DISPATCH(compiled_target)()); }
 
 void force_isa(Isa isa) {
   hwy::SetSupportedTargetsForTest(0);

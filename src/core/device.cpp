@@ -36,8 +36,9 @@ Device Device::host(int threads) {
 }
 
 Device Device::cuda(int index) {
-  fail(ErrorCode::not_possible, "cuda:" + std::to_string(index) +
-                                    ": this bitgraph was built without CUDA; use the device 'cpu', or build with the preset 'cuda'");
+  fail(ErrorCode::not_possible,
+       "cuda:" + std::to_string(index) +
+           ": this bitgraph was built without CUDA; use the device 'cpu', or build with the preset 'cuda'");
 }
 
 Device Device::best() { return host(); }

@@ -22,7 +22,8 @@ enum class Isa {
 /// Those that this build and this processor both have, worst first.
 [[nodiscard]] std::vector<Isa> available_isas();
 
-/// The one that kernels use now: asked of a kernel, not of the setting. BITGRAPH_ISA chooses it when the program starts.
+/// The one that kernels use now: asked of a kernel, not of the setting. BITGRAPH_ISA chooses it when the program
+/// starts.
 [[nodiscard]] Isa active_isa();
 
 /// Throws usage or not_possible where BITGRAPH_ISA names what does not exist or what this machine lacks.

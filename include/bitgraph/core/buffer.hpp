@@ -28,7 +28,8 @@ class Buffer {
 
   /// `size` values, not initialised. Throws not_possible when memory runs out.
   explicit Buffer(std::size_t size, Device device = {}) : size_(size), device_(std::move(device)) {
-    if (size > std::numeric_limits<std::size_t>::max() / sizeof(T)) fail(ErrorCode::not_possible, "an array is too large");
+    if (size > std::numeric_limits<std::size_t>::max() / sizeof(T))
+      fail(ErrorCode::not_possible, "an array is too large");
     if (size != 0) data_ = static_cast<T*>(device_.allocate(size * sizeof(T)));
   }
 

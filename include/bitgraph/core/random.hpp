@@ -25,7 +25,8 @@ inline std::array<std::uint32_t, 4> random_words(RandomKey key, std::uint64_t po
     const std::uint64_t product0 = std::uint64_t{0xD2511F53U} * counter[0];
     const std::uint64_t product1 = std::uint64_t{0xCD9E8D57U} * counter[2];
     counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key_low, static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key_high, static_cast<std::uint32_t>(product0)};
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key_high,
+               static_cast<std::uint32_t>(product0)};
     key_low += 0x9E3779B9U;
     key_high += 0xBB67AE85U;
   }

@@ -36,7 +36,9 @@ struct BitMatrixView {
   Word* words = nullptr;
 
   [[nodiscard]] Word* row(std::size_t i) const noexcept { return words + i * words_per_row; }
-  [[nodiscard]] bool bit(std::size_t i, std::size_t j) const noexcept { return ((row(i)[j / 64] >> (j % 64)) & 1U) != 0; }
+  [[nodiscard]] bool bit(std::size_t i, std::size_t j) const noexcept {
+    return ((row(i)[j / 64] >> (j % 64)) & 1U) != 0;
+  }
 };
 
 /// Dense bits, row-packed: element j of a row is bit j % 64 (least significant first) of the row's word j / 64.
@@ -87,7 +89,8 @@ class BitMatrix {
   }
 
   friend bool operator==(const BitMatrix& a, const BitMatrix& b) noexcept {
-    return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ && std::equal(a.words_.begin(), a.words_.end(), b.words_.begin());
+    return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ &&
+           std::equal(a.words_.begin(), a.words_.end(), b.words_.begin());
   }
 
  private:

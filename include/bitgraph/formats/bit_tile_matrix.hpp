@@ -24,9 +24,9 @@ inline constexpr std::array<int, 5> tile_dims{4, 8, 16, 32, 64};
 
 /// The storage word of a tile of side K: one row of it, but for K = 4, where one 16-bit word is the whole tile.
 template <int K>
-using TileWord =
-    std::conditional_t<K == 4 || K == 16, std::uint16_t,
-                       std::conditional_t<K == 8, std::uint8_t, std::conditional_t<K == 32, std::uint32_t, std::uint64_t>>>;
+using TileWord = std::conditional_t<
+    K == 4 || K == 16, std::uint16_t,
+    std::conditional_t<K == 8, std::uint8_t, std::conditional_t<K == 32, std::uint32_t, std::uint64_t>>>;
 
 /// Storage words of a tile of side K.
 template <int K>
@@ -54,9 +54,9 @@ struct BitTileView {
 
 /// B2SR (Bit-GraphBLAS, section III): CSR over the non-empty k x k tiles of a sparse 0/1 matrix, plus their bits.
 ///
-/// The k * k bits of a tile are stored row by row, least significant bit first: bit (r, c) is bit r * k + c of the tile's
-/// k * k / 8 bytes, read as one little-endian number. A 4 x 4 tile is 16 bits. Tiles of a tile row are in increasing order
-/// of column; none is empty; bits outside the matrix (in the last tile row or column) are zero.
+/// The k * k bits of a tile are stored row by row, least significant bit first: bit (r, c) is bit r * k + c of the
+/// tile's k * k / 8 bytes, read as one little-endian number. A 4 x 4 tile is 16 bits. Tiles of a tile row are in
+/// increasing order of column; none is empty; bits outside the matrix (in the last tile row or column) are zero.
 class BitTileMatrix {
  public:
   /// 0 x 0, side 8.
@@ -89,7 +89,11 @@ class BitTileMatrix {
   template <int K>
   [[nodiscard]] BitTileView<K> view() const {
     require(tile_dim_ == K, "the view's tile side differs from the matrix's");
-    return {nrows_, ncols_, num_tile_rows(), tile_row_ptr_.data(), tile_col_ind_.data(),
+    return {nrows_,
+            ncols_,
+            num_tile_rows(),
+            tile_row_ptr_.data(),
+            tile_col_ind_.data(),
             reinterpret_cast<const TileWord<K>*>(bit_tiles_.data())};
   }
 
@@ -106,7 +110,8 @@ class BitTileMatrix {
   Buffer<std::byte> bit_tiles_;
 };
 
-/// Calls fn(std::integral_constant<int, K>{}) for the run-time side: the one place where it becomes a template argument.
+/// Calls fn(std::integral_constant<int, K>{}) for the run-time side: the one place where it becomes a template
+/// argument.
 template <class Fn>
 decltype(auto) with_tile_dim(int tile_dim, Fn&& fn) {
   switch (tile_dim) {
@@ -123,8 +128,8 @@ struct PackOptions {
   int tile_dim = 8;
 };
 
-/// Pattern CSR to B2SR, in parallel over tile rows. Peak memory: input, output and at most a quarter of the output more.
-/// Throws usage for a tile side that does not exist.
+/// Pattern CSR to B2SR, in parallel over tile rows. Peak memory: input, output and at most a quarter of the output
+/// more. Throws usage for a tile side that does not exist.
 [[nodiscard]] BitTileMatrix pack(const CsrPattern& a, const PackOptions& options = {}, const Device& device = {});
 
 /// B2SR to pattern CSR; the inverse of pack.

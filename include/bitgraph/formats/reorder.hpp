@@ -10,10 +10,10 @@ namespace bitgraph {
 
 /// Ways to number the nodes anew.
 enum class Order {
-  original,              ///< as they are
-  degree,                ///< falling degree; ties keep their order
-  reverse_cuthill_mckee, ///< narrow band: breadth-first levels by rising degree, reversed (Cuthill and McKee 1969)
-  community,             ///< communities contiguous: label propagation, then by community
+  original,               ///< as they are
+  degree,                 ///< falling degree; ties keep their order
+  reverse_cuthill_mckee,  ///< narrow band: breadth-first levels by rising degree, reversed (Cuthill and McKee 1969)
+  community,              ///< communities contiguous: label propagation, then by community
 };
 
 [[nodiscard]] std::string_view to_string(Order order) noexcept;  ///< "original", "degree", "rcm", "community"

@@ -7,10 +7,11 @@
 
 namespace bitgraph {
 
-/// A bit matrix over {-1,+1} most of whose rows look alike: one base row, and for each row the columns where it differs.
+/// A bit matrix over {-1,+1} most of whose rows look alike: one base row, and for each row the columns where it
+/// differs.
 ///
-/// Binarized sparse features are of this kind: an absent feature falls on the same side of its column's mean in every row.
-/// Element (i, j) is base(j), negated where `flips` has the entry (i, j).
+/// Binarized sparse features are of this kind: an absent feature falls on the same side of its column's mean in every
+/// row. Element (i, j) is base(j), negated where `flips` has the entry (i, j).
 struct SparseBitMatrix {
   BitMatrix<PlusMinusOne> base;  ///< 1 x ncols
   CsrPattern flips;              ///< nrows x ncols

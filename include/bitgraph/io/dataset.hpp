@@ -20,15 +20,15 @@ struct SparseFeatures {
 /// A node classification data set.
 struct Dataset {
   std::string name;
-  CsrPattern graph;                 ///< undirected (A or A^T), without loops
-  SparseFeatures features;          ///< num_nodes rows
-  std::vector<std::int32_t> labels; ///< 0 .. num_classes-1; -1: no label
+  CsrPattern graph;                  ///< undirected (A or A^T), without loops
+  SparseFeatures features;           ///< num_nodes rows
+  std::vector<std::int32_t> labels;  ///< 0 .. num_classes-1; -1: no label
   std::int32_t num_classes = 0;
   std::vector<NodeId> train, validation, test;  ///< empty where the file has no split
 };
 
-/// Reads a .npz in gnn-benchmark layout: adj_{data,indices,indptr,shape}, attr_{data,indices,indptr,shape}, labels, optional
-/// train_idx, val_idx, test_idx. The graph is symmetrised, loops dropped; labels are moved to start at 0.
+/// Reads a .npz in gnn-benchmark layout: adj_{data,indices,indptr,shape}, attr_{data,indices,indptr,shape}, labels,
+/// optional train_idx, val_idx, test_idx. The graph is symmetrised, loops dropped; labels are moved to start at 0.
 /// Throws bad_input naming file and member.
 [[nodiscard]] Dataset load_dataset(const std::filesystem::path& path, const Device& device = {});
 

@@ -9,8 +9,8 @@
 
 namespace bitgraph {
 
-/// File formats of a graph. By name: .mtx; .txt, .csv, .tsv, .edgelist (SNAP lists); .graph (METIS); .npz (SciPy CSR, or
-/// the adjacency of a gnn-benchmark data set); .b2sr. The text formats may be gzipped (.gz behind the name).
+/// File formats of a graph. By name: .mtx; .txt, .csv, .tsv, .edgelist (SNAP lists); .graph (METIS); .npz (SciPy CSR,
+/// or the adjacency of a gnn-benchmark data set); .b2sr. The text formats may be gzipped (.gz behind the name).
 enum class GraphFormat { matrix_market, edge_list, metis, npz, b2sr };
 
 /// Format of a file by its name. Throws usage for an unknown ending.
@@ -24,22 +24,24 @@ struct LoadOptions {
 /// A graph as a file gives it. Entry (i, j) is the edge i -> j; duplicates are merged, loops and explicit zeros kept.
 struct Graph {
   CsrPattern pattern;
-  Buffer<std::uint64_t> ids;  ///< edge lists: the file's id of node i, where ids had gaps or did not start at 0; else empty
-  bool weighted = false;      ///< the file has a value other than 1
+  Buffer<std::uint64_t>
+      ids;                ///< edge lists: the file's id of node i, where ids had gaps or did not start at 0; else empty
+  bool weighted = false;  ///< the file has a value other than 1
   std::optional<BitTileMatrix> tiles;  ///< .b2sr: the tiles as mapped, when the file holds tiles
 };
 
 /// Reads a graph of any format.
 ///
 /// Node i of the result is node i of the file (1-based formats counted from 0); an edge list with gaps is compacted in
-/// increasing order of id. Parsing is parallel on the device's threads. Throws bad_input with file, line (or byte), what was
-/// found and what was expected; memory stays within a small multiple of the file's size whatever its header promises.
+/// increasing order of id. Parsing is parallel on the device's threads. Throws bad_input with file, line (or byte),
+/// what was found and what was expected; memory stays within a small multiple of the file's size whatever its header
+/// promises.
 [[nodiscard]] Graph load_graph(const std::filesystem::path& path, const LoadOptions& options = {},
                                const Device& device = {});
 
 /// Writes a pattern in the format of the path's name, gzipped for .gz; the file appears whole or not at all.
-/// A symmetric pattern is written once per pair where the format has a way to say so (Matrix Market). Throws usage where the
-/// format cannot hold the graph (METIS: square, symmetric, no loops).
+/// A symmetric pattern is written once per pair where the format has a way to say so (Matrix Market). Throws usage
+/// where the format cannot hold the graph (METIS: square, symmetric, no loops).
 void save_graph(const CsrPattern& a, const std::filesystem::path& path, const Device& device = {});
 
 /// Writes tiles as .b2sr.

@@ -36,7 +36,7 @@ struct ColumnMap {
 void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map = {}, const Device& device = {});
 
 /// The same for sparse x (`pattern` with a value for each entry; absent entries are 0), O(entries + ncols).
-[[nodiscard]] SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values, const ColumnMap& map = {},
-                                       const Device& device = {});
+[[nodiscard]] SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values,
+                                       const ColumnMap& map = {}, const Device& device = {});
 
 }  // namespace bitgraph

@@ -23,9 +23,9 @@ struct GemmOptions {
 /// The types choose among the BMM of BitGNN (section 3.1.2, Figure 2), named input, weight, output:
 ///     X BitMatrix, W BitMatrix      BMM.BBB, BBF: s = d - 2 popcount(x xor w), exact
 ///     X DenseMatrix, W BitMatrix    BMM.FBB, FBF: X goes through binarize first; its row scales multiply row_scale
-///     X either, W DenseMatrix       BMM.BFB, BFF, FFB: W goes through binarize first; its row scales multiply col_scale
-///     X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row
-///     X DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
+///     X either, W DenseMatrix       BMM.BFB, BFF, FFB: W goes through binarize first; its row scales multiply
+///     col_scale X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row X
+///     DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
 /// Throws usage naming the shapes. O(n c d / 64) word operations for bits.
 template <class X, class W, class Out>
 void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options = {}, const Device& device = {});
@@ -39,7 +39,7 @@ template <class Out, class X, class W>
 
 /// Plain float product: out = alpha op(A) op(B) + beta out, op(M) = M or M^T; shapes after op: A m x k, B k x n.
 /// The library's sgemm (OpenBLAS). Throws usage naming the shapes.
-void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b, bool transpose_b,
-                float alpha = 1.0F, float beta = 0.0F, const Device& device = {});
+void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b,
+                bool transpose_b, float alpha = 1.0F, float beta = 0.0F, const Device& device = {});
 
 }  // namespace bitgraph

@@ -23,12 +23,13 @@ struct Score {
   }
 };
 
-/// Of logits or log probabilities. Nodes without a label (-1) are left out. Throws usage for a node or label out of range.
+/// Of logits or log probabilities. Nodes without a label (-1) are left out. Throws usage for a node or label out of
+/// range.
 [[nodiscard]] Score score(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
                           std::span<const NodeId> nodes);
 
-/// Gradient of Score::loss with respect to the logits: (softmax - onehot) / count on `nodes`, zero elsewhere. Returns the
-/// score as well. Throws as score().
+/// Gradient of Score::loss with respect to the logits: (softmax - onehot) / count on `nodes`, zero elsewhere. Returns
+/// the score as well. Throws as score().
 Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatrix<float>& logits,
                                   std::span<const std::int32_t> labels, std::span<const NodeId> nodes);
 

@@ -15,8 +15,8 @@ namespace bitgraph {
 /// With v(i, f) = sum over the neighbours j of row i of col_scale[j] * x(j, f):
 ///     y(i, f) = row_scale[i] * (feature_scale[f] * v(i, f) + feature_offset[f]) + bias[f]
 /// A binary output stores y >= 0. Of positive row scales nothing is left there unless there is a bias (BitGNN, section
-/// 3.1.2): leave them out. D^-1/2 (A + I) D^-1/2 is row_scale and col_scale around the pattern of A + I; mean aggregation
-/// is a row_scale.
+/// 3.1.2): leave them out. D^-1/2 (A + I) D^-1/2 is row_scale and col_scale around the pattern of A + I; mean
+/// aggregation is a row_scale.
 struct SpmmOptions {
   std::span<const float> row_scale;       ///< one a row of A
   std::span<const float> col_scale;       ///< one a column of A
@@ -27,19 +27,20 @@ struct SpmmOptions {
 
 /// out = A X, A an n x m 0/1 matrix, X m x w, out n x w: the aggregation of a graph neural network.
 ///
-/// The types choose among the eight BSpMM of BitGNN (section 3.1.2, Figure 2), named input, graph, output; the graph is F
-/// where col_scale or row_scale is given:
+/// The types choose among the eight BSpMM of BitGNN (section 3.1.2, Figure 2), named input, graph, output; the graph is
+/// F where col_scale or row_scale is given:
 ///     X BitMatrix,   out BitMatrix    BSpMM.BBB, BFB: the vote of each row's neighbours; a tie is +1
 ///     X BitMatrix,   out DenseMatrix  BSpMM.BBF, BFF
 ///     X DenseMatrix, out BitMatrix    BSpMM.FBB, FFB
 ///     X DenseMatrix, out DenseMatrix  BSpMM.FBF, FFF
 /// `out` must have its final shape: a repeated call allocates nothing. Throws usage naming the shapes.
-/// Bits and votes are exact and the same everywhere; float sums are taken in the order of each row's columns, a row by one
-/// thread. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote.
+/// Bits and votes are exact and the same everywhere; float sums are taken in the order of each row's columns, a row by
+/// one thread. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote.
 template <class X, class Out>
 void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options = {}, const Device& device = {});
 template <class X, class Out>
-void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {}, const Device& device = {});
+void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {},
+               const Device& device = {});
 
 /// The same with a new output.
 template <class Out, class Graph, class X>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parallel loop over blocks of rows, and the assembly of rows from tiles on the fly (BitGNN, section 3.2.1: stored in
-// small tiles, computed on whole rows).
+// The parallel loop over blocks of rows, and the assembly of rows from tiles on the fly (BitGNN, section 3.2.1: stored
+// in small tiles, computed on whole rows).
 #include "ops/spmm/cpu.hpp"
 
 #include "core/parallel.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters in bit slices, and the way from sums to outputs. Included once for each instruction set (Highway's convention:
-// the guard toggles).
+// Counters in bit slices, and the way from sums to outputs. Included once for each instruction set (Highway's
+// convention: the guard toggles).
 #if defined(BITGRAPH_OPS_SPMM_CPU_BIT_SLICES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef BITGRAPH_OPS_SPMM_CPU_BIT_SLICES_INL_HPP
 #undef BITGRAPH_OPS_SPMM_CPU_BIT_SLICES_INL_HPP
@@ -20,8 +20,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 HWY_INLINE __m128i ternary_majority(__m128i a, __m128i b, __m128i c) { return _mm_ternarylogic_epi64(a, b, c, 0xE8); }
-HWY_INLINE __m256i ternary_majority(__m256i a, __m256i b, __m256i c) { return _mm256_ternarylogic_epi64(a, b, c, 0xE8); }
-HWY_INLINE __m512i ternary_majority(__m512i a, __m512i b, __m512i c) { return _mm512_ternarylogic_epi64(a, b, c, 0xE8); }
+HWY_INLINE __m256i ternary_majority(__m256i a, __m256i b, __m256i c) {
+  return _mm256_ternarylogic_epi64(a, b, c, 0xE8);
+}
+HWY_INLINE __m512i ternary_majority(__m512i a, __m512i b, __m512i c) {
+  return _mm512_ternarylogic_epi64(a, b, c, 0xE8);
+}
 HWY_INLINE __m128i ternary_xor(__m128i a, __m128i b, __m128i c) { return _mm_ternarylogic_epi64(a, b, c, 0x96); }
 HWY_INLINE __m256i ternary_xor(__m256i a, __m256i b, __m256i c) { return _mm256_ternarylogic_epi64(a, b, c, 0x96); }
 HWY_INLINE __m512i ternary_xor(__m512i a, __m512i b, __m512i c) { return _mm512_ternarylogic_epi64(a, b, c, 0x96); }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregation of floats, and of bits with a weight a neighbour: a row's sums stay in registers while its neighbours' rows
-// stream past. Products and sums are rounded one by one, in the order of the columns: the same result everywhere.
+// Aggregation of floats, and of bits with a weight a neighbour: a row's sums stay in registers while its neighbours'
+// rows stream past. Products and sums are rounded one by one, in the order of the columns: the same result everywhere.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/spmm/cpu_sum.cpp"
-#include <hwy/foreach_target.h>
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "ops/spmm/cpu.hpp"
@@ -55,8 +55,8 @@ HWY_INLINE void sum_features(const NodeId* HWY_RESTRICT cols, std::size_t n, con
 }
 
 template <std::size_t M, bool kWhole>
-HWY_INLINE void sum_row(const RowBlock& rows, std::size_t r, const FloatIn& x, const float* col_scale, std::size_t first,
-                        std::size_t tail, VF (&sums)[M]) {
+HWY_INLINE void sum_row(const RowBlock& rows, std::size_t r, const FloatIn& x, const float* col_scale,
+                        std::size_t first, std::size_t tail, VF (&sums)[M]) {
   const NodeId* cols = rows.cols + rows.row_ptr[r];
   const auto n = static_cast<std::size_t>(rows.row_ptr[r + 1] - rows.row_ptr[r]);
   if (col_scale == nullptr) {
@@ -67,8 +67,8 @@ HWY_INLINE void sum_row(const RowBlock& rows, std::size_t r, const FloatIn& x, c
 }
 
 template <std::size_t M, bool kWhole>
-HWY_NOINLINE void sum_block_to_floats(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
-                                      const SpmmEpilogue& epilogue, std::size_t first) {
+HWY_NOINLINE void sum_block_to_floats(const RowBlock& rows, const FloatIn& x, const float* col_scale,
+                                      const FloatOut& out, const SpmmEpilogue& epilogue, std::size_t first) {
   const DF d;
   const std::size_t tail = kWhole ? lanes : x.ncols - first - (M - 1) * lanes;
   for (std::size_t r = 0; r < rows.count; ++r) {
@@ -77,7 +77,8 @@ HWY_NOINLINE void sum_block_to_floats(const RowBlock& rows, const FloatIn& x, co
     for (std::size_t m = 0; m < M; ++m) {
       const std::size_t f = first + m * lanes;
       const std::size_t count = kWhole || m + 1 < M ? lanes : tail;
-      store_values(d, out, rows.first_row + r, f, count, epilogue_of(d, epilogue, rows.first_row + r, f, count, sums[m]));
+      store_values(d, out, rows.first_row + r, f, count,
+                   epilogue_of(d, epilogue, rows.first_row + r, f, count, sums[m]));
     }
   }
 }

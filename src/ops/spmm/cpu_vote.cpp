@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregation of bits as a vote. The bits of a row's neighbours are added, all columns of a word at once, into counters
 // held in bit slices (slice k has bit k of every column's count): a full adder over words costs two three-input logic
-// instructions, so a neighbour costs about two instructions a vector whatever the number of columns in it. The comparison
-// with half the degree is done on the slices too. Nothing is unpacked or transposed.
+// instructions, so a neighbour costs about two instructions a vector whatever the number of columns in it. The
+// comparison with half the degree is done on the slices too. Nothing is unpacked or transposed.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/spmm/cpu_vote.cpp"
 #include <hwy/foreach_target.h>
@@ -25,8 +25,8 @@ constexpr std::size_t sorted_degrees = 64;
 /// Longest run of neighbours that the widest counters (12 slices) hold.
 constexpr std::size_t longest_count = 4095;
 
-/// The rows of a block by degree: rows of degree d < sorted_degrees are order[start[d]] .. order[start[d + 1]], longer ones
-/// come last.
+/// The rows of a block by degree: rows of degree d < sorted_degrees are order[start[d]] .. order[start[d + 1]], longer
+/// ones come last.
 struct DegreeOrder {
   std::uint16_t order[max_block_rows];
   std::uint32_t start[sorted_degrees + 2];
@@ -72,9 +72,8 @@ struct ToEpilogue {
     for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) {
       std::uint64_t column[S];
       for (std::size_t k = 0; k < S; ++k) column[k] = words[k][lane];
-      expand_word(out, epilogue, row, (word + lane) * 64, ncols, [&](auto df, std::size_t bit) HWY_ATTR {
-        return votes(df, column, bit, degree);
-      });
+      expand_word(out, epilogue, row, (word + lane) * 64, ncols,
+                  [&](auto df, std::size_t bit) HWY_ATTR { return votes(df, column, bit, degree); });
     }
   }
 };
@@ -115,7 +114,8 @@ HWY_NOINLINE void count_long_row(const RowBlock& rows, std::size_t r, const Bits
 }
 
 template <std::size_t N, class Finish>
-void count_block(const RowBlock& rows, const DegreeOrder& sorted, const BitsIn& x, std::size_t word, const Finish& finish) {
+void count_block(const RowBlock& rows, const DegreeOrder& sorted, const BitsIn& x, std::size_t word,
+                 const Finish& finish) {
   const auto run = [&](auto slices, std::size_t first_degree, std::size_t end_degree) {
     const std::size_t begin = sorted.start[first_degree];
     const std::size_t end = sorted.start[end_degree];
@@ -173,7 +173,8 @@ void vote_through_epilogue(const RowBlock& rows, const BitsIn& x, const Out& out
   const hn::CappedTag<std::uint64_t, 1> d;
   const hn::Vec<decltype(d)> nothing[1] = {hn::Zero(d)};
   for (std::size_t n = 0; n < sorted.start[1]; ++n) {
-    for (std::size_t word = 0; word < x.words_per_row; ++word) finish(rows.first_row + sorted.order[n], word, nothing, 0);
+    for (std::size_t word = 0; word < x.words_per_row; ++word)
+      finish(rows.first_row + sorted.order[n], word, nothing, 0);
   }
 }
 

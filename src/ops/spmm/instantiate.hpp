@@ -2,16 +2,16 @@
 // Every graph format with every pair of operand and output types: the kernels that a backend offers.
 #pragma once
 
-#define BITGRAPH_INSTANTIATE_SPMM_ON(Backend, Graph)                                     \
-  template void spmm(const Backend&, const SpmmArgs<Graph, BitsIn, BitsOut>& args);   \
-  template void spmm(const Backend&, const SpmmArgs<Graph, BitsIn, FloatOut>& args);  \
-  template void spmm(const Backend&, const SpmmArgs<Graph, FloatIn, BitsOut>& args);  \
+#define BITGRAPH_INSTANTIATE_SPMM_ON(Backend, Graph)                                 \
+  template void spmm(const Backend&, const SpmmArgs<Graph, BitsIn, BitsOut>& args);  \
+  template void spmm(const Backend&, const SpmmArgs<Graph, BitsIn, FloatOut>& args); \
+  template void spmm(const Backend&, const SpmmArgs<Graph, FloatIn, BitsOut>& args); \
   template void spmm(const Backend&, const SpmmArgs<Graph, FloatIn, FloatOut>& args);
 
-#define BITGRAPH_INSTANTIATE_SPMM(Backend)                \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, CsrPatternView)   \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<4>)   \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<8>)   \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<16>)  \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<32>)  \
+#define BITGRAPH_INSTANTIATE_SPMM(Backend)               \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, CsrPatternView)  \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<4>)  \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<8>)  \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<16>) \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<32>) \
   BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<64>)

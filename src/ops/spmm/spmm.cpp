@@ -38,7 +38,8 @@ void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, c
       x.view(),
       out.view(),
       or_null(options.col_scale),
-      {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset), or_null(options.bias)}};
+      {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset),
+       or_null(options.bias)}};
   with_backend(device, [&](const auto& backend) { spmm(backend, args); });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of spmm: one argument struct of views, one overload a backend. See include/bitgraph/ops/spmm.hpp for what is
-// computed. Kernels do not check, do not allocate, and leave the padding bits of a binary output zero.
+// The kernels of spmm: one argument struct of views, one overload a backend. See include/bitgraph/ops/spmm.hpp for what
+// is computed. Kernels do not check, do not allocate, and leave the padding bits of a binary output zero.
 #pragma once
 
 #include <bitgraph/formats/bit_matrix.hpp>
@@ -17,8 +17,8 @@ using BitsOut = BitMatrixView<PlusMinusOne, std::uint64_t>;
 using FloatIn = DenseView<const float>;
 using FloatOut = DenseView<float>;
 
-/// y = row_scale[i] * (feature_scale[f] * v + feature_offset[f]) + bias[f]; null is 1 or 0. Multiplications and additions are
-/// rounded one by one on every backend, so that a binary output is the same everywhere.
+/// y = row_scale[i] * (feature_scale[f] * v + feature_offset[f]) + bias[f]; null is 1 or 0. Multiplications and
+/// additions are rounded one by one on every backend, so that a binary output is the same everywhere.
 struct SpmmEpilogue {
   const float* row_scale = nullptr;
   const float* feature_scale = nullptr;

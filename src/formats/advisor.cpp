@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sampling profile of Bit-GraphBLAS (section III-C), and an estimate of the number of tiles from the same kind of
+// sample.
+//
+// The number of tiles is the sum over all entries of 1 / (entries in the entry's tile). Rows are drawn with a
+// probability proportional to their degree, so that entries are drawn evenly, and of each row a bounded number of
+// entries is looked at: the mean of 1 / c over them, times the number of entries, is an unbiased estimate whose spread
+// does not depend on how skewed the degrees are.
+#include <bitgraph/formats/advisor.hpp>
+
+#include <bitgraph/core/random.hpp>
+
+#include "core/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <span>
+
+namespace bitgraph {
+
+namespace {
+
+/// Entries looked at in one drawn row.
+constexpr std::size_t entries_a_row = 16;
+
+/// Entries of the k x k tile that holds (i, j).
+std::size_t tile_occupancy(const CsrPatternView& a, NodeId i, NodeId j, NodeId k) {
+  const NodeId first_row = i / k * k;
+  const auto end_row = static_cast<NodeId>(std::min<std::size_t>(a.nrows, std::size_t{first_row} + k));
+  const NodeId first_col = j / k * k;
+  const std::size_t end_col = std::size_t{first_col} + k;
+  std::size_t occupancy = 0;
+  for (NodeId row = first_row; row < end_row; ++row) {
+    const auto columns = a.row(row);
+    const auto begin = std::lower_bound(columns.begin(), columns.end(), first_col);
+    auto end = begin;
+    while (end != columns.end() && *end < end_col) ++end;
+    occupancy += static_cast<std::size_t>(end - begin);
+  }
+  return occupancy;
+}
+
+/// Non-empty bit rows of row i at side k: the distinct tile columns.
+std::size_t bit_rows(std::span<const NodeId> row, NodeId k) {
+  std::size_t distinct = 0;
+  for (std::size_t e = 0; e < row.size(); ++e) distinct += (e == 0 || row[e] / k != row[e - 1] / k) ? 1U : 0U;
+  return distinct;
+}
+
+NodeId row_of_entry(const CsrPatternView& a, EdgeOffset entry) {
+  const auto* after = std::upper_bound(a.row_ptr, a.row_ptr + a.nrows + 1, entry);
+  return static_cast<NodeId>(after - a.row_ptr - 1);
+}
+
+struct Sample {
+  double inverse_occupancy = 0;  ///< sum of the rows' means of 1 / c
+  double compression = 0;        ///< sum over rows of entries / bit rows
+  std::size_t rows = 0;
+};
+
+/// One draw: a row by degree for the tiles, a row by number for Algorithm 1.
+Sample draw(const CsrPatternView& a, int k, RandomKey key, std::size_t n) {
+  Sample sample;
+  const NodeId i = row_of_entry(a, random_below(key, 2 * n, a.nvals()));
+  const auto row = a.row(i);
+  const std::size_t looks = std::min(row.size(), entries_a_row);
+  // Evenly spaced from a random start: without repetition, and every entry is as likely.
+  const std::size_t start = random_below(key, 2 * n + 1, row.size());
+  double sum = 0;
+  for (std::size_t look = 0; look < looks; ++look) {
+    const std::size_t e = (start + look * row.size() / looks) % row.size();
+    sum += 1.0 / static_cast<double>(tile_occupancy(a, i, row[e], static_cast<NodeId>(k)));
+  }
+  sample.inverse_occupancy = sum / static_cast<double>(looks);
+  RandomKey uniform = key;
+  ++uniform.step;
+  const auto plain = a.row(static_cast<NodeId>(random_below(uniform, n, a.nrows)));
+  if (!plain.empty()) {
+    sample.compression =
+        static_cast<double>(plain.size()) / static_cast<double>(bit_rows(plain, static_cast<NodeId>(k)));
+    sample.rows = 1;
+  }
+  return sample;
+}
+
+double mean_compression(const CsrPattern& a, int k) {
+  double sum = 0;
+  std::size_t rows = 0;
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    const auto row = a.row(i);
+    if (row.empty()) continue;
+    sum += static_cast<double>(row.size()) / static_cast<double>(bit_rows(row, static_cast<NodeId>(k)));
+    ++rows;
+  }
+  return rows == 0 ? 0 : sum / static_cast<double>(rows);
+}
+
+TileProfile profile_side(const CsrPattern& a, int k, const ProfileOptions& options) {
+  TileProfile result{.tile_dim = k};
+  if (a.nrows() <= options.sampled_rows || a.nvals() == 0) {
+    result.row_compression = mean_compression(a, k);
+    result.predicted_num_tiles = static_cast<double>(count_tiles(a, k));
+  } else {
+    const RandomKey key{options.seed, static_cast<std::uint32_t>(k), 0};
+    Sample total;
+    for (std::size_t n = 0; n < options.sampled_rows; ++n) {
+      const Sample one = draw(a.view(), k, key, n);
+      total.inverse_occupancy += one.inverse_occupancy;
+      total.compression += one.compression;
+      total.rows += one.rows;
+    }
+    result.predicted_num_tiles =
+        total.inverse_occupancy / static_cast<double>(options.sampled_rows) * static_cast<double>(a.nvals());
+    result.row_compression = total.rows == 0 ? 0 : total.compression / static_cast<double>(total.rows);
+  }
+  const double empty = static_cast<double>(b2sr_bytes(a.nrows(), 0, k));
+  result.predicted_bytes = empty + result.predicted_num_tiles * static_cast<double>(4 + tile_bytes(k));
+  return result;
+}
+
+}  // namespace
+
+Profile profile(const CsrPattern& a, const ProfileOptions& options) {
+  require(options.sampled_rows > 0, "the advisor needs at least one sampled row");
+  Profile result;
+  parallel_for(a.device(), tile_dims.size(), 0,
+               [&](std::size_t n) { result.tiles[n] = profile_side(a, tile_dims[n], options); });
+  result.csr_pattern_bytes = a.bytes();
+  result.csr_float32_bytes = csr_float32_bytes(a.nrows(), a.nvals());
+  result.sampled_rows = std::min<std::size_t>(options.sampled_rows, a.nrows());
+  return result;
+}
+
+Advice advise(const Profile& profile) {
+  Advice advice{.predicted_bytes = static_cast<double>(profile.csr_pattern_bytes)};
+  for (const TileProfile& side : profile.tiles) {
+    if (side.predicted_bytes < advice.predicted_bytes) {
+      advice.use_tiles = true;
+      advice.tile_dim = side.tile_dim;
+      advice.predicted_bytes = side.predicted_bytes;
+    }
+  }
+  const auto csr = static_cast<double>(profile.csr_pattern_bytes);
+  if (advice.use_tiles) {
+    advice.reason =
+        fmt::format("B2SR-{} is predicted at {:.0f} bytes, {:.2f} of pattern CSR's {:.0f}, from {} sampled rows",
+                    advice.tile_dim, advice.predicted_bytes, advice.predicted_bytes / csr, csr, profile.sampled_rows);
+  } else {
+    const auto best = std::min_element(profile.tiles.begin(), profile.tiles.end(), [](const auto& x, const auto& y) {
+      return x.predicted_bytes < y.predicted_bytes;
+    });
+    advice.reason = fmt::format(
+        "pattern CSR takes {:.0f} bytes; the best tiles, B2SR-{}, are predicted at {:.0f}, from {} sampled rows", csr,
+        best->tile_dim, best->predicted_bytes, profile.sampled_rows);
+  }
+  return advice;
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+
+#include "core/parallel.hpp"
+#include "formats/bit_transpose.hpp"
+#include "formats/tile_merge.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace bitgraph {
+
+namespace {
+
+constexpr std::size_t tile_row_grain = 64;
+
+[[nodiscard]] NodeId tile_count(NodeId n, int k) {
+  return static_cast<NodeId>((std::size_t{n} + static_cast<std::size_t>(k) - 1) / static_cast<std::size_t>(k));
+}
+
+template <int K>
+void set_tile_bit(TileWord<K>* tile, unsigned r, unsigned c) {
+  if constexpr (K == 4) {
+    *tile = static_cast<TileWord<K>>(*tile | (1U << (4 * r + c)));
+  } else {
+    tile[r] = static_cast<TileWord<K>>(tile[r] | (TileWord<K>{1} << c));
+  }
+}
+
+template <int K>
+std::array<std::uint64_t, K> tile_rows(const BitTileView<K>& a, EdgeOffset t) {
+  std::array<std::uint64_t, K> rows;
+  for (int r = 0; r < K; ++r) rows[static_cast<std::size_t>(r)] = a.tile_row(t, r);
+  return rows;
+}
+
+template <int K>
+void store_tile(TileWord<K>* tile, const std::array<std::uint64_t, K>& rows) {
+  if constexpr (K == 4) {
+    *tile = static_cast<TileWord<K>>(rows[0] | (rows[1] << 4) | (rows[2] << 8) | (rows[3] << 12));
+  } else {
+    for (std::size_t r = 0; r < K; ++r) tile[r] = static_cast<TileWord<K>>(rows[r]);
+  }
+}
+
+template <int K>
+EdgeOffset tiles_in_row(const CsrPatternView& a, NodeId tile_row) {
+  TileMerge<K> merge(a, tile_row);
+  EdgeOffset tiles = 0;
+  for (NodeId column = 0; merge.next_tile(column); ++tiles) merge.consume(column, [](unsigned, unsigned) {});
+  return tiles;
+}
+
+template <int K>
+BitTileMatrix pack_tiles(const CsrPattern& csr, const Device& device) {
+  const CsrPatternView a = csr.view();
+  const NodeId tile_row_count = tile_count(a.nrows, K);
+  Buffer<EdgeOffset> row_ptr(std::size_t{tile_row_count} + 1, device);
+  row_ptr[tile_row_count] = 0;
+  parallel_chunks(device, tile_row_count, tile_row_grain, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) row_ptr[i] = tiles_in_row<K>(a, static_cast<NodeId>(i));
+  });
+  const EdgeOffset num_tiles = exclusive_scan(device, row_ptr.span());
+  Buffer<NodeId> col_ind(num_tiles, device);
+  Buffer<std::byte> bits(num_tiles * tile_bytes(K), device);
+  auto* words = reinterpret_cast<TileWord<K>*>(bits.data());
+  parallel_chunks(device, tile_row_count, tile_row_grain, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      TileMerge<K> merge(a, static_cast<NodeId>(i));
+      EdgeOffset t = row_ptr[i];
+      for (NodeId column = 0; merge.next_tile(column); ++t) {
+        col_ind[t] = column;
+        TileWord<K>* tile = words + t * tile_words<K>;
+        std::memset(tile, 0, tile_bytes(K));
+        merge.consume(column, [&](unsigned r, unsigned c) { set_tile_bit<K>(tile, r, c); });
+      }
+    }
+  });
+  return {a.nrows, a.ncols, K, std::move(row_ptr), std::move(col_ind), std::move(bits), csr.nvals()};
+}
+
+template <int K>
+CsrPattern unpack_tiles(const BitTileMatrix& tiles) {
+  const BitTileView<K> a = tiles.view<K>();
+  const Device& device = tiles.device();
+  Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows} + 1, EdgeOffset{0}, device);
+  const auto rows_of = [&](std::size_t tile_row) { return std::min<std::size_t>(K, a.nrows - tile_row * K); };
+  parallel_chunks(device, a.num_tile_rows, tile_row_grain, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      for (EdgeOffset t = a.tile_row_ptr[i]; t < a.tile_row_ptr[i + 1]; ++t) {
+        for (std::size_t r = 0; r < rows_of(i); ++r) {
+          row_ptr[i * K + r] += static_cast<EdgeOffset>(std::popcount(a.tile_row(t, static_cast<int>(r))));
+        }
+      }
+    }
+  });
+  Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
+  parallel_chunks(device, a.num_tile_rows, tile_row_grain, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      std::array<EdgeOffset, K> next{};
+      for (std::size_t r = 0; r < rows_of(i); ++r) next[r] = row_ptr[i * K + r];
+      for (EdgeOffset t = a.tile_row_ptr[i]; t < a.tile_row_ptr[i + 1]; ++t) {
+        for (std::size_t r = 0; r < rows_of(i); ++r) {
+          for (std::uint64_t bits = a.tile_row(t, static_cast<int>(r)); bits != 0; bits &= bits - 1) {
+            col_ind[next[r]++] = a.tile_col_ind[t] * K + static_cast<NodeId>(std::countr_zero(bits));
+          }
+        }
+      }
+    }
+  });
+  return {a.nrows, a.ncols, std::move(row_ptr), std::move(col_ind)};
+}
+
+template <int K>
+BitTileMatrix transpose_tiles(const BitTileMatrix& tiles) {
+  const BitTileView<K> a = tiles.view<K>();
+  const Device& device = tiles.device();
+  const NodeId tile_cols = tile_count(a.ncols, K);
+  Buffer<EdgeOffset> row_ptr(std::size_t{tile_cols} + 1, EdgeOffset{0}, device);
+  for (const NodeId column : tiles.tile_col_ind()) ++row_ptr[column];
+  exclusive_scan(device, row_ptr.span());
+  Buffer<NodeId> col_ind(tiles.num_tiles(), device);
+  Buffer<std::byte> bits(tiles.num_tiles() * tile_bytes(K), device);
+  auto* words = reinterpret_cast<TileWord<K>*>(bits.data());
+  // Threads own ranges of tile columns: within one, tiles arrive in order of their row.
+  parallel_region(device, [&](int thread, int threads) {
+    const Range mine = part_of(tile_cols, static_cast<std::size_t>(thread), static_cast<std::size_t>(threads));
+    for (NodeId i = 0; i < a.num_tile_rows; ++i) {
+      for (EdgeOffset t = a.tile_row_ptr[i]; t < a.tile_row_ptr[i + 1]; ++t) {
+        const NodeId column = a.tile_col_ind[t];
+        if (column < mine.begin || column >= mine.end) continue;
+        const EdgeOffset to = row_ptr[column]++;
+        col_ind[to] = i;
+        auto rows = tile_rows<K>(a, t);
+        transpose_bits<K>(rows);
+        store_tile<K>(words + to * tile_words<K>, rows);
+      }
+    }
+  });
+  std::copy_backward(row_ptr.begin(), row_ptr.end() - 1, row_ptr.end());
+  row_ptr[0] = 0;
+  return {a.ncols, a.nrows, K, std::move(row_ptr), std::move(col_ind), std::move(bits), tiles.nvals()};
+}
+
+/// What is wrong with a tile row, or null. Adds the row's bits to `nvals`.
+template <int K>
+const char* tile_row_fault(const BitTileView<K>& a, std::size_t i, EdgeOffset& nvals) {
+  const NodeId tile_cols = tile_count(a.ncols, K);
+  const std::size_t rows = std::min<std::size_t>(K, a.nrows - i * K);
+  NodeId least = 0;
+  for (EdgeOffset t = a.tile_row_ptr[i]; t < a.tile_row_ptr[i + 1]; ++t) {
+    const NodeId column = a.tile_col_ind[t];
+    if (column < least || column >= tile_cols) return "tile columns are not increasing and inside the matrix";
+    least = column + 1;
+    const std::size_t width = std::min<std::size_t>(K, a.ncols - std::size_t{column} * K);
+    const std::uint64_t inside = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+    std::uint64_t any = 0;
+    for (std::size_t r = 0; r < K; ++r) {
+      const std::uint64_t bits = a.tile_row(t, static_cast<int>(r));
+      if (bits != 0 && (r >= rows || (bits & ~inside) != 0)) return "a bit outside the matrix is set";
+      any |= bits;
+      nvals += static_cast<EdgeOffset>(std::popcount(bits));
+    }
+    if (any == 0) return "a tile is empty";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+BitTileMatrix::BitTileMatrix() : tile_row_ptr_(1, EdgeOffset{0}) {}
+
+BitTileMatrix::BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<EdgeOffset> tile_row_ptr,
+                             Buffer<NodeId> tile_col_ind, Buffer<std::byte> bit_tiles, EdgeOffset nvals)
+    : nrows_(nrows),
+      ncols_(ncols),
+      tile_dim_(tile_dim),
+      nvals_(nvals),
+      tile_row_ptr_(std::move(tile_row_ptr)),
+      tile_col_ind_(std::move(tile_col_ind)),
+      bit_tiles_(std::move(bit_tiles)) {
+  require(is_tile_dim(tile_dim), "the tile side must be 4, 8, 16, 32 or 64");
+  if (tile_row_ptr_.size() != std::size_t{tile_count(nrows, tile_dim)} + 1 ||
+      bit_tiles_.size() != tile_col_ind_.size() * tile_bytes(tile_dim)) {
+    fail(ErrorCode::usage, fmt::format("B2SR-{}: {} row pointers, {} tiles and {} bytes of bits do not fit {} rows",
+                                       tile_dim, tile_row_ptr_.size(), tile_col_ind_.size(), bit_tiles_.size(), nrows));
+  }
+}
+
+void BitTileMatrix::validate() const {
+  const auto bad = [&](std::size_t i, const char* what) {
+    fail(ErrorCode::bad_input, fmt::format("B2SR-{}: tile row {}: {}", tile_dim_, i, what));
+  };
+  if (tile_row_ptr_[0] != 0) bad(0, "tile_row_ptr does not start at 0");
+  for (std::size_t i = 0; i < num_tile_rows(); ++i) {
+    if (tile_row_ptr_[i] > tile_row_ptr_[i + 1]) bad(i, "tile_row_ptr falls");
+  }
+  if (tile_row_ptr_[num_tile_rows()] != num_tiles())
+    bad(num_tile_rows(), "tile_row_ptr does not end at the number of tiles");
+  std::atomic<EdgeOffset> total{0};
+  with_tile_dim(tile_dim_, [&](auto k) {
+    const auto a = view<k()>();
+    parallel_chunks(device(), a.num_tile_rows, tile_row_grain, [&](Range range) {
+      EdgeOffset found = 0;
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        if (const char* fault = tile_row_fault(a, i, found)) bad(i, fault);
+      }
+      total += found;
+    });
+  });
+  if (total != nvals_) {
+    fail(ErrorCode::bad_input, fmt::format("B2SR-{}: {} bits are set, expected {}", tile_dim_, total.load(), nvals_));
+  }
+}
+
+BitTileMatrix BitTileMatrix::clone() const {
+  return {nrows_, ncols_, tile_dim_, tile_row_ptr_.clone(), tile_col_ind_.clone(), bit_tiles_.clone(), nvals_};
+}
+
+bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept {
+  return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ && a.tile_dim_ == b.tile_dim_ && a.nvals_ == b.nvals_ &&
+         std::ranges::equal(a.tile_row_ptr(), b.tile_row_ptr()) &&
+         std::ranges::equal(a.tile_col_ind(), b.tile_col_ind()) && std::ranges::equal(a.bit_tiles(), b.bit_tiles());
+}
+
+BitTileMatrix pack(const CsrPattern& a, const PackOptions& options, const Device& device) {
+  return with_tile_dim(options.tile_dim, [&](auto k) { return pack_tiles<k()>(a, device); });
+}
+
+CsrPattern unpack(const BitTileMatrix& a) {
+  return with_tile_dim(a.tile_dim(), [&](auto k) { return unpack_tiles<k()>(a); });
+}
+
+BitTileMatrix transpose(const BitTileMatrix& a) {
+  return with_tile_dim(a.tile_dim(), [&](auto k) { return transpose_tiles<k()>(a); });
+}
+
+EdgeOffset count_tiles(const CsrPattern& a, int tile_dim) {
+  std::atomic<EdgeOffset> total{0};
+  with_tile_dim(tile_dim, [&](auto k) {
+    parallel_chunks(a.device(), tile_count(a.nrows(), tile_dim), tile_row_grain, [&](Range range) {
+      EdgeOffset tiles = 0;
+      for (std::size_t i = range.begin; i < range.end; ++i)
+        tiles += tiles_in_row<k()>(a.view(), static_cast<NodeId>(i));
+      total += tiles;
+    });
+  });
+  return total;
+}
+
+std::size_t b2sr_bytes(NodeId nrows, EdgeOffset num_tiles, int tile_dim) noexcept {
+  return 8 * (std::size_t{tile_count(nrows, tile_dim)} + 1) + num_tiles * (4 + tile_bytes(tile_dim));
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/formats/csr_pattern.hpp>
+
+#include "core/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+namespace bitgraph {
+
+namespace {
+
+constexpr std::size_t row_grain = 1024;
+
+/// Keeps the lowest failing row of a parallel check.
+class FirstFailure {
+ public:
+  void report(std::size_t row) noexcept {
+    std::size_t first = row_.load();
+    while (row < first && !row_.compare_exchange_weak(first, row)) {
+    }
+  }
+  [[nodiscard]] bool any() const noexcept { return row_.load() != none; }
+  [[nodiscard]] std::size_t row() const noexcept { return row_.load(); }
+
+ private:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::atomic<std::size_t> row_{none};
+};
+
+/// Rows rewritten one by one: `count(i)` says how long row i becomes, `fill(i, to)` writes it.
+template <class Count, class Fill>
+CsrPattern rewritten(NodeId nrows, NodeId ncols, const Device& device, Count&& count, Fill&& fill) {
+  Buffer<EdgeOffset> row_ptr(std::size_t{nrows} + 1, device);
+  parallel_for(device, nrows, row_grain, [&](std::size_t i) { row_ptr[i] = count(static_cast<NodeId>(i)); });
+  row_ptr[nrows] = 0;
+  const EdgeOffset nvals = exclusive_scan(device, row_ptr.span());
+  Buffer<NodeId> col_ind(nvals, device);
+  parallel_chunks(device, nrows, row_grain, [&](Range rows) {
+    for (std::size_t i = rows.begin; i < rows.end; ++i) fill(static_cast<NodeId>(i), col_ind.data() + row_ptr[i]);
+  });
+  return {nrows, ncols, std::move(row_ptr), std::move(col_ind)};
+}
+
+bool has_entry(const CsrPattern& a, NodeId i, NodeId j) {
+  const auto row = a.row(i);
+  return std::binary_search(row.begin(), row.end(), j);
+}
+
+void require_square(const CsrPattern& a, const char* what) {
+  if (a.nrows() != a.ncols()) {
+    fail(ErrorCode::usage,
+         fmt::format("{}: the matrix is {} x {}, a square one is needed", what, a.nrows(), a.ncols()));
+  }
+}
+
+}  // namespace
+
+CsrPattern::CsrPattern() : row_ptr_(1, EdgeOffset{0}) {}
+
+CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind)
+    : nrows_(nrows), ncols_(ncols), row_ptr_(std::move(row_ptr)), col_ind_(std::move(col_ind)) {
+  if (row_ptr_.size() != std::size_t{nrows} + 1 || row_ptr_[nrows] != col_ind_.size()) {
+    fail(ErrorCode::usage, fmt::format("pattern CSR: {} rows with {} row pointers and {} column indices do not fit",
+                                       nrows, row_ptr_.size(), col_ind_.size()));
+  }
+}
+
+void CsrPattern::validate() const {
+  FirstFailure failure;
+  if (row_ptr_[0] != 0)
+    fail(ErrorCode::bad_input, fmt::format("pattern CSR: row_ptr starts at {}, expected 0", row_ptr_[0]));
+  parallel_for(device(), nrows_, row_grain, [&](std::size_t i) {
+    if (row_ptr_[i] > row_ptr_[i + 1] || row_ptr_[i + 1] > col_ind_.size()) failure.report(i);
+  });
+  if (failure.any()) fail(ErrorCode::bad_input, fmt::format("pattern CSR: row {}: row_ptr falls", failure.row()));
+  parallel_for(device(), nrows_, row_grain, [&](std::size_t i) {
+    NodeId least = 0;
+    for (const NodeId j : row(static_cast<NodeId>(i))) {
+      if (j < least || j >= ncols_) return failure.report(i);
+      least = j + 1;
+    }
+  });
+  if (failure.any()) {
+    fail(ErrorCode::bad_input,
+         fmt::format("pattern CSR: row {}: columns are not increasing and below {}", failure.row(), ncols_));
+  }
+}
+
+CsrPattern CsrPattern::clone() const { return {nrows_, ncols_, row_ptr_.clone(), col_ind_.clone()}; }
+
+bool operator==(const CsrPattern& a, const CsrPattern& b) noexcept {
+  return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ && std::ranges::equal(a.row_ptr(), b.row_ptr()) &&
+         std::ranges::equal(a.col_ind(), b.col_ind());
+}
+
+std::size_t csr_float32_bytes(NodeId nrows, EdgeOffset nvals) noexcept {
+  const std::size_t pointer = nvals < (EdgeOffset{1} << 31) ? 4 : 8;
+  return pointer * (std::size_t{nrows} + 1) + 8 * nvals;
+}
+
+CsrPattern transpose(const CsrPattern& a) {
+  const Device& device = a.device();
+  const auto threads = static_cast<std::size_t>(device.threads());
+  const std::size_t ncols = a.ncols();
+  // Threads take ranges of columns of a, so that the rows of the result fill in order whatever the number of threads.
+  Buffer<EdgeOffset> row_ptr(ncols + 1, EdgeOffset{0}, device);
+  parallel_region(device, [&](int thread, int count) {
+    const Range mine = part_of(ncols, static_cast<std::size_t>(thread), static_cast<std::size_t>(count));
+    if (count == 1) {
+      for (const NodeId j : a.col_ind()) ++row_ptr[j];
+    } else {
+      for (const NodeId j : a.col_ind()) {
+        if (j >= mine.begin && j < mine.end) ++row_ptr[j];
+      }
+    }
+  });
+  exclusive_scan(device, row_ptr.span());
+  Buffer<NodeId> col_ind(a.nvals(), device);
+  // Each thread gets columns with about as many entries as any other's.
+  std::vector<std::size_t> bounds(threads + 1, ncols);
+  bounds[0] = 0;
+  for (std::size_t t = 1; t < threads; ++t) {
+    const EdgeOffset target = a.nvals() / threads * t;
+    bounds[t] =
+        static_cast<std::size_t>(std::lower_bound(row_ptr.begin(), row_ptr.end() - 1, target) - row_ptr.begin());
+  }
+  const auto fill = [&](std::size_t begin, std::size_t end) {
+    for (NodeId i = 0; i < a.nrows(); ++i) {
+      for (const NodeId j : a.row(i)) {
+        if (j >= begin && j < end) col_ind[row_ptr[j]++] = i;
+      }
+    }
+  };
+  parallel_region(device, [&](int thread, int count) {
+    for (std::size_t t = static_cast<std::size_t>(thread); t < threads; t += static_cast<std::size_t>(count)) {
+      fill(bounds[t], bounds[t + 1]);
+    }
+  });
+  // The pointers moved to the ends of their rows: shift them back.
+  std::copy_backward(row_ptr.begin(), row_ptr.end() - 1, row_ptr.end());
+  row_ptr[0] = 0;
+  return {a.ncols(), a.nrows(), std::move(row_ptr), std::move(col_ind)};
+}
+
+CsrPattern symmetrized(const CsrPattern& a) {
+  require_square(a, "symmetrized");
+  const CsrPattern b = transpose(a);
+  const auto merge = [&](NodeId i, NodeId* to) {
+    const auto left = a.row(i);
+    const auto right = b.row(i);
+    return static_cast<EdgeOffset>(std::set_union(left.begin(), left.end(), right.begin(), right.end(), to) - to);
+  };
+  const auto count = [&](NodeId i) {
+    const auto left = a.row(i);
+    const auto right = b.row(i);
+    EdgeOffset common = 0;
+    for (std::size_t l = 0, r = 0; l < left.size() && r < right.size();) {
+      const NodeId x = left[l];
+      const NodeId y = right[r];
+      common += x == y ? 1U : 0U;
+      l += x <= y ? 1U : 0U;
+      r += y <= x ? 1U : 0U;
+    }
+    return left.size() + right.size() - common;
+  };
+  return rewritten(a.nrows(), a.ncols(), a.device(), count, merge);
+}
+
+bool is_symmetric(const CsrPattern& a) {
+  if (a.nrows() != a.ncols()) return false;
+  std::atomic<bool> symmetric{true};
+  parallel_for(a.device(), a.nrows(), row_grain, [&](std::size_t i) {
+    if (!symmetric.load(std::memory_order_relaxed)) return;
+    for (const NodeId j : a.row(static_cast<NodeId>(i))) {
+      if (!has_entry(a, j, static_cast<NodeId>(i))) return symmetric.store(false);
+    }
+  });
+  return symmetric;
+}
+
+CsrPattern with_self_loops(const CsrPattern& a) {
+  const auto missing = [&](NodeId i) { return i < a.ncols() && !has_entry(a, i, i); };
+  return rewritten(
+      a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(i).size() + (missing(i) ? 1U : 0U); },
+      [&](NodeId i, NodeId* to) {
+        const auto row = a.row(i);
+        const auto middle = std::lower_bound(row.begin(), row.end(), i);
+        to = std::copy(row.begin(), middle, to);
+        if (missing(i)) *to++ = i;
+        std::copy(middle, row.end(), to);
+      });
+}
+
+CsrPattern without_self_loops(const CsrPattern& a) {
+  return rewritten(
+      a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(i).size() - (has_entry(a, i, i) ? 1U : 0U); },
+      [&](NodeId i, NodeId* to) {
+        for (const NodeId j : a.row(i)) {
+          if (j != i) *to++ = j;
+        }
+      });
+}
+
+EdgeOffset num_self_loops(const CsrPattern& a) {
+  std::atomic<EdgeOffset> loops{0};
+  parallel_ranges(a.device(), std::min(a.nrows(), a.ncols()), row_grain, [&](Range rows) {
+    EdgeOffset found = 0;
+    for (std::size_t i = rows.begin; i < rows.end; ++i) {
+      found += has_entry(a, static_cast<NodeId>(i), static_cast<NodeId>(i)) ? 1U : 0U;
+    }
+    loops += found;
+  });
+  return loops;
+}
+
+CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id) {
+  require_square(a, "permuted");
+  if (new_id.size() != a.nrows()) {
+    fail(ErrorCode::usage, fmt::format("permuted: {} new ids for {} nodes", new_id.size(), a.nrows()));
+  }
+  constexpr NodeId unset = std::numeric_limits<NodeId>::max();
+  Buffer<NodeId> old_id(a.nrows(), unset, a.device());
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    if (new_id[i] >= a.nrows() || old_id[new_id[i]] != unset) {
+      fail(ErrorCode::usage, fmt::format("permuted: new id {} of node {} is out of range or taken", new_id[i], i));
+    }
+    old_id[new_id[i]] = i;
+  }
+  return rewritten(
+      a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(old_id[i]).size(); },
+      [&](NodeId i, NodeId* to) {
+        const auto row = a.row(old_id[i]);
+        for (std::size_t e = 0; e < row.size(); ++e) to[e] = new_id[row[e]];
+        std::sort(to, to + row.size());
+      });
+}
+
+}  // namespace bitgraph
