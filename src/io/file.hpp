@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as the readers and writers use them: mapped for reading, replaced whole or not at all for writing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bitgraph {
+
+/// A file mapped into memory, private and copy-on-write: what it holds may be borrowed by a Buffer for as long as a
+/// shared_ptr to it lives. An empty file maps to nothing.
+class MappedFile {
+ public:
+  /// Throws bad_input "FILE: cannot open: reason" for what is missing, unreadable or not a regular file.
+  static std::shared_ptr<MappedFile> open(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  [[nodiscard]] std::string_view text() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  MappedFile() = default;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Writes the parts one behind another to a temporary file beside `path`, syncs it and renames it: `path` holds the old or the
+/// new contents, whenever the process dies. Throws internal with the file and the reason (a full disk, no permission).
+void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> parts);
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Throws bad_input "NAME:LINE: found X, expected Y". `found` is cut and cleaned of what a terminal would not print.
+[[noreturn]] void fail_at_line(const std::string& name, std::size_t line, std::string_view found, std::string_view expected);
+
+/// Throws bad_input "NAME: byte N: what".
+[[noreturn]] void fail_at_byte(const std::string& name, std::uint64_t byte, const std::string& what);
+
+/// Throws bad_input "NAME: what".
+[[noreturn]] void fail_in(const std::string& name, const std::string& what);
+
+}  // namespace bitgraph

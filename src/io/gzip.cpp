@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/gzip.hpp"
+
+#include "io/file.hpp"
+
+#include <libdeflate.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace bitgraph {
+
+namespace {
+
+struct FreeDecompressor {
+  void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
+};
+struct FreeCompressor {
+  void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
+};
+
+/// Deflate's largest expansion, rounded up.
+constexpr std::size_t most_expansion = 1040;
+
+/// Size of the last member modulo 2^32, as its trailer says: a good first guess for files of one member.
+std::size_t promised_size(std::span<const std::byte> packed) {
+  if (packed.size() < 4) return 0;
+  std::uint32_t size = 0;
+  std::memcpy(&size, packed.data() + packed.size() - 4, 4);
+  return size;
+}
+
+}  // namespace
+
+bool is_gzip(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= 2 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B};
+}
+
+Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& name, const Device& device) {
+  const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> unpacker(libdeflate_alloc_decompressor());
+  if (!unpacker) fail(ErrorCode::not_possible, "not enough memory to unpack " + name);
+  const std::size_t limit = packed.size() * most_expansion + 65536;
+  Buffer<std::byte> out(std::min(limit, std::max<std::size_t>(promised_size(packed), packed.size() * 2)), device);
+  std::size_t filled = 0;
+  std::size_t position = 0;
+  while (position < packed.size()) {
+    std::size_t used = 0;
+    std::size_t written = 0;
+    const auto result = libdeflate_gzip_decompress_ex(unpacker.get(), packed.data() + position, packed.size() - position,
+                                                      out.data() + filled, out.size() - filled, &used, &written);
+    if (result == LIBDEFLATE_INSUFFICIENT_SPACE && out.size() < limit) {
+      Buffer<std::byte> larger(std::min(limit, out.size() * 2 + 65536), device);
+      std::copy_n(out.data(), filled, larger.data());
+      out = std::move(larger);
+      continue;
+    }
+    if (result != LIBDEFLATE_SUCCESS) fail_at_byte(name, position, "damaged or cut gzip data");
+    position += used;
+    filled += written;
+  }
+  if (packed.empty()) fail_at_byte(name, 0, "an empty file, expected gzip data");
+  if (filled == out.size()) return out;
+  Buffer<std::byte> exact(filled, device);
+  std::copy_n(out.data(), filled, exact.data());
+  return exact;
+}
+
+Buffer<std::byte> gzip(std::span<const std::byte> plain) {
+  constexpr int level = 6;
+  const std::unique_ptr<libdeflate_compressor, FreeCompressor> packer(libdeflate_alloc_compressor(level));
+  if (!packer) fail(ErrorCode::not_possible, "not enough memory to pack");
+  Buffer<std::byte> out(libdeflate_gzip_compress_bound(packer.get(), plain.size()));
+  const std::size_t size = libdeflate_gzip_compress(packer.get(), plain.data(), plain.size(), out.data(), out.size());
+  return Buffer<std::byte>::copy_of(out.span().first(size));
+}
+
+}  // namespace bitgraph
