@@ -17,7 +17,8 @@ namespace bitgraph {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the file's numbers are little-endian, as is every supported processor");
+static_assert(std::endian::native == std::endian::little,
+              "the file's numbers are little-endian, as is every supported processor");
 
 constexpr std::array<char, 8> magic{'B', '2', 'S', 'R', '\r', '\n', '\x1A', '\n'};
 constexpr std::uint32_t current_version = 1;
@@ -42,7 +43,9 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 128);
 
-std::uint64_t hash_of_header(const FileHeader& header) { return XXH3_64bits(&header, offsetof(FileHeader, header_hash)); }
+std::uint64_t hash_of_header(const FileHeader& header) {
+  return XXH3_64bits(&header, offsetof(FileHeader, header_hash));
+}
 
 std::uint64_t aligned(std::uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; }
 
@@ -54,17 +57,20 @@ FileHeader read_header(const MappedFile& file, const std::string& name) {
   if (header.version != current_version) {
     fail_at_byte(name, 8, fmt::format("version {}, this program reads version {}", header.version, current_version));
   }
-  if (header.header_hash != hash_of_header(header)) fail_at_byte(name, 120, "the header's checksum is wrong: the file is damaged");
+  if (header.header_hash != hash_of_header(header))
+    fail_at_byte(name, 120, "the header's checksum is wrong: the file is damaged");
   if (header.file_size != file.size()) {
-    fail_at_byte(name, file.size(), fmt::format("the file has {} bytes, expected {}: it is cut or was added to", file.size(), header.file_size));
+    fail_at_byte(
+        name, file.size(),
+        fmt::format("the file has {} bytes, expected {}: it is cut or was added to", file.size(), header.file_size));
   }
   return header;
 }
 
 /// A section of `count` values as a buffer that keeps the mapping alive.
 template <class T>
-Buffer<T> section(const std::shared_ptr<MappedFile>& file, std::uint64_t offset, std::uint64_t count, const std::string& name,
-                  const Device& device) {
+Buffer<T> section(const std::shared_ptr<MappedFile>& file, std::uint64_t offset, std::uint64_t count,
+                  const std::string& name, const Device& device) {
   if (offset % alignment != 0 || offset < sizeof(FileHeader) || offset > file->size() ||
       count > (file->size() - offset) / sizeof(T)) {
     fail_in(name, fmt::format("a section of {} values at byte {} lies outside the file", count, offset));
@@ -122,13 +128,15 @@ B2srContents open_b2sr(const std::shared_ptr<MappedFile>& file, const std::strin
   const std::uint64_t lines = k == 0 ? header.nrows : (header.nrows + header.tile_dim - 1) / header.tile_dim;
   auto row_ptr = section<EdgeOffset>(file, header.row_ptr_offset, lines + 1, name, device);
   auto col_ind = section<NodeId>(file, header.col_ind_offset, header.num_indices, name, device);
-  if (row_ptr[lines] != header.num_indices) fail_at_byte(name, header.row_ptr_offset + 8 * lines, "the last row pointer differs from the header");
+  if (row_ptr[lines] != header.num_indices)
+    fail_at_byte(name, header.row_ptr_offset + 8 * lines, "the last row pointer differs from the header");
   B2srContents contents;
   if (k == 0) {
     contents.pattern = CsrPattern(nrows, ncols, std::move(row_ptr), std::move(col_ind));
   } else {
     auto bits = section<std::byte>(file, header.bits_offset, header.num_indices * tile_bytes(k), name, device);
-    contents.tiles = BitTileMatrix(nrows, ncols, k, std::move(row_ptr), std::move(col_ind), std::move(bits), header.nvals);
+    contents.tiles =
+        BitTileMatrix(nrows, ncols, k, std::move(row_ptr), std::move(col_ind), std::move(bits), header.nvals);
   }
   return contents;
 }

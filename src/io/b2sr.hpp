@@ -18,7 +18,8 @@ struct B2srContents {
 };
 
 /// Checks the header and the sections' bounds and borrows the arrays from the mapping: O(1). Throws bad_input.
-[[nodiscard]] B2srContents open_b2sr(const std::shared_ptr<MappedFile>& file, const std::string& name, const Device& device);
+[[nodiscard]] B2srContents open_b2sr(const std::shared_ptr<MappedFile>& file, const std::string& name,
+                                     const Device& device);
 
 /// Compares the payload's checksum. Throws bad_input.
 void check_b2sr_payload(const MappedFile& file, const std::string& name);

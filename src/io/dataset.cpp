@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data sets for node classification in the layout of gnn-benchmark (Shchur et al. 2018): a .npz with adj_*, attr_*, labels.
+// Data sets for node classification in the layout of gnn-benchmark (Shchur et al. 2018): a .npz with adj_*, attr_*,
+// labels.
 #include <bitgraph/io/dataset.hpp>
 
 #include <bitgraph/core/random.hpp>
@@ -55,7 +56,8 @@ SparseFeatures read_features(const NpzMembers& members, const std::string& name,
   for (NodeId i = 0; i < features.pattern.nrows(); ++i) {
     for (EdgeOffset e = features.pattern.row_ptr()[i]; e < features.pattern.row_ptr()[i + 1]; ++e) {
       if (!std::isfinite(features.values[e])) {
-        fail_in(name, fmt::format("attr_data: the feature {} of node {} is not a finite number", features.pattern.col_ind()[e], i));
+        fail_in(name, fmt::format("attr_data: the feature {} of node {} is not a finite number",
+                                  features.pattern.col_ind()[e], i));
       }
     }
   }
@@ -88,7 +90,8 @@ std::vector<std::int32_t> read_labels(const NpzMembers& members, NodeId num_node
   return labels;
 }
 
-std::vector<NodeId> read_split(const NpzMembers& members, const std::string& key, const Dataset& dataset, const std::string& name) {
+std::vector<NodeId> read_split(const NpzMembers& members, const std::string& key, const Dataset& dataset,
+                               const std::string& name) {
   const Array* array = find(members, key);
   if (array == nullptr) return {};
   const auto raw = array->as<std::int64_t>();
@@ -97,7 +100,8 @@ std::vector<NodeId> read_split(const NpzMembers& members, const std::string& key
     if (i < 0 || i >= static_cast<std::int64_t>(dataset.labels.size())) {
       fail_in(name, fmt::format("{}: node {} is outside 0 .. {}", key, i, dataset.labels.size()));
     }
-    if (dataset.labels[static_cast<std::size_t>(i)] == unlabelled) fail_in(name, fmt::format("{}: node {} has no label", key, i));
+    if (dataset.labels[static_cast<std::size_t>(i)] == unlabelled)
+      fail_in(name, fmt::format("{}: node {} has no label", key, i));
     nodes.push_back(static_cast<NodeId>(i));
   }
   return nodes;
@@ -108,7 +112,8 @@ Array array_of(ElementType type, std::span<const T> values) {
   return {type, {values.size()}, Buffer<std::byte>::copy_of(std::as_bytes(values))};
 }
 
-void put_sparse(NpzMembers& members, const std::string& prefix, const CsrPattern& pattern, std::span<const float> values) {
+void put_sparse(NpzMembers& members, const std::string& prefix, const CsrPattern& pattern,
+                std::span<const float> values) {
   const std::vector<std::int64_t> shape{pattern.nrows(), pattern.ncols()};
   std::vector<std::int64_t> pointers(pattern.row_ptr().begin(), pattern.row_ptr().end());
   members[prefix + "data"] = array_of(ElementType::f32, values);
@@ -123,8 +128,8 @@ Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
   const std::string name = path.string();
   const NpzMembers members =
       read_npz(MappedFile::open(path)->bytes(), name,
-               {"adj_data", "adj_indices", "adj_indptr", "adj_shape", "attr_data", "attr_indices", "attr_indptr", "attr_shape",
-                "attr_matrix", "labels", "train_idx", "val_idx", "test_idx"});
+               {"adj_data", "adj_indices", "adj_indptr", "adj_shape", "attr_data", "attr_indices", "attr_indptr",
+                "attr_shape", "attr_matrix", "labels", "train_idx", "val_idx", "test_idx"});
   auto adjacency = read_sparse(members, "adj_", false, name, device);
   if (!adjacency) fail_in(name, "holds no graph: adj_data, adj_indices, adj_indptr, adj_shape");
   if (adjacency->pattern.nrows() != adjacency->pattern.ncols()) fail_in(name, "adj_shape: the graph is not square");
@@ -134,7 +139,8 @@ Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
   dataset.features = read_features(members, name, device);
   const NodeId num_nodes = dataset.graph.nrows();
   if (dataset.features.pattern.nrows() != num_nodes) {
-    fail_in(name, fmt::format("attr_shape: features of {} nodes for a graph of {}", dataset.features.pattern.nrows(), num_nodes));
+    fail_in(name, fmt::format("attr_shape: features of {} nodes for a graph of {}", dataset.features.pattern.nrows(),
+                              num_nodes));
   }
   dataset.labels = read_labels(members, num_nodes, name, dataset.num_classes);
   dataset.train = read_split(members, "train_idx", dataset, name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SNAP-style edge lists: two ids a line, blanks, tabs, commas or semicolons between them, '#' or '%' comments, perhaps a header
-// line of names, perhaps a weight. Ids may have gaps and be as large as 2^64 - 1.
+// SNAP-style edge lists: two ids a line, blanks, tabs, commas or semicolons between them, '#' or '%' comments, perhaps
+// a header line of names, perhaps a weight. Ids may have gaps and be as large as 2^64 - 1.
 #include "io/graph_readers.hpp"
 #include "io/text_scanner.hpp"
 
@@ -52,8 +52,9 @@ std::string_view without_header(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   TextCursor cursor{text.data(), text.data() + text.size()};
   cursor.skip_blanks();
-  const bool letter = !cursor.done() && ((*cursor.at >= 'a' && *cursor.at <= 'z') || (*cursor.at >= 'A' && *cursor.at <= 'Z') ||
-                                         *cursor.at == '"' || *cursor.at == '_');
+  const bool letter =
+      !cursor.done() && ((*cursor.at >= 'a' && *cursor.at <= 'z') || (*cursor.at >= 'A' && *cursor.at <= 'Z') ||
+                         *cursor.at == '"' || *cursor.at == '_');
   if (letter) cursor.skip_line();
   return {cursor.at, static_cast<std::size_t>(cursor.end - cursor.at)};
 }
@@ -84,7 +85,8 @@ std::vector<std::uint64_t> distinct_ids(const JoinedPairs<std::uint64_t>& edges)
 }
 
 /// The position of every id among the distinct ones.
-Buffer<NodeId> positions(const Buffer<std::uint64_t>& values, const std::vector<std::uint64_t>& ids, const Device& device) {
+Buffer<NodeId> positions(const Buffer<std::uint64_t>& values, const std::vector<std::uint64_t>& ids,
+                         const Device& device) {
   Buffer<NodeId> to(values.size(), device);
   const bool contiguous = ids.empty() || ids.back() == ids.size() - 1;
   std::vector<NodeId> table;

@@ -81,7 +81,8 @@ void write_file(const std::filesystem::path& path, std::span<const std::span<con
     for (const auto part : parts) write_all(fd.get(), part);
     const mode_t mask = ::umask(0);
     ::umask(mask);
-    if (::fchmod(fd.get(), 0666 & ~mask) != 0 || ::fsync(fd.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    if (::fchmod(fd.get(), 0666 & ~mask) != 0 || ::fsync(fd.get()) != 0 ||
+        ::rename(temporary.c_str(), path.c_str()) != 0) {
       fail(ErrorCode::internal, reason(errno));
     }
   } catch (const Error& error) {

@@ -33,13 +33,15 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Writes the parts one behind another to a temporary file beside `path`, syncs it and renames it: `path` holds the old or the
-/// new contents, whenever the process dies. Throws internal with the file and the reason (a full disk, no permission).
+/// Writes the parts one behind another to a temporary file beside `path`, syncs it and renames it: `path` holds the old
+/// or the new contents, whenever the process dies. Throws internal with the file and the reason (a full disk, no
+/// permission).
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> parts);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// Throws bad_input "NAME:LINE: found X, expected Y". `found` is cut and cleaned of what a terminal would not print.
-[[noreturn]] void fail_at_line(const std::string& name, std::size_t line, std::string_view found, std::string_view expected);
+[[noreturn]] void fail_at_line(const std::string& name, std::size_t line, std::string_view found,
+                               std::string_view expected);
 
 /// Throws bad_input "NAME: byte N: what".
 [[noreturn]] void fail_at_byte(const std::string& name, std::uint64_t byte, const std::string& what);

@@ -53,7 +53,8 @@ GraphFormat graph_format_of(const std::filesystem::path& path) {
     if (inner.extension() == ending && (!has_gz(path) || is_text(format))) return format;
   }
   fail(ErrorCode::usage, path.string() +
-                             ": unknown graph format: use .mtx, .txt, .csv, .tsv, .edgelist, .graph (each perhaps with .gz), .npz or .b2sr");
+                             ": unknown graph format: use .mtx, .txt, .csv, .tsv, .edgelist, .graph (each perhaps with "
+                             ".gz), .npz or .b2sr");
 }
 
 Graph load_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reader and one writer a format. Readers take the file's bytes and its name for messages; each is in the file of its
-// format's name.
+// One reader and one writer a format. Readers take the file's bytes and its name for messages; each is in the file of
+// its format's name.
 #pragma once
 
 #include <bitgraph/io/graph.hpp>
@@ -18,9 +18,10 @@ namespace bitgraph {
                                    const Device& device);
 [[nodiscard]] Graph read_metis(std::string_view text, const std::string& name, const LoadOptions& options,
                                const Device& device);
-[[nodiscard]] Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name, const LoadOptions& options,
-                                   const Device& device);
-[[nodiscard]] Graph read_b2sr_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device);
+[[nodiscard]] Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name,
+                                   const LoadOptions& options, const Device& device);
+[[nodiscard]] Graph read_b2sr_graph(const std::filesystem::path& path, const LoadOptions& options,
+                                    const Device& device);
 
 [[nodiscard]] std::string write_matrix_market(const CsrPattern& a);
 [[nodiscard]] std::string write_edge_list(const CsrPattern& a);

@@ -47,8 +47,9 @@ Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& n
   while (position < packed.size()) {
     std::size_t used = 0;
     std::size_t written = 0;
-    const auto result = libdeflate_gzip_decompress_ex(unpacker.get(), packed.data() + position, packed.size() - position,
-                                                      out.data() + filled, out.size() - filled, &used, &written);
+    const auto result =
+        libdeflate_gzip_decompress_ex(unpacker.get(), packed.data() + position, packed.size() - position,
+                                      out.data() + filled, out.size() - filled, &used, &written);
     if (result == LIBDEFLATE_INSUFFICIENT_SPACE && out.size() < limit) {
       Buffer<std::byte> larger(std::min(limit, out.size() * 2 + 65536), device);
       std::copy_n(out.data(), filled, larger.data());

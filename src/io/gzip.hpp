@@ -9,9 +9,10 @@
 
 namespace bitgraph {
 
-/// Unpacks a gzip file of one or more members. Deflate expands at most 1,032 to 1, so memory is bounded by the file's size.
-/// Throws bad_input naming the file and the byte.
-[[nodiscard]] Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& name, const Device& device = {});
+/// Unpacks a gzip file of one or more members. Deflate expands at most 1,032 to 1, so memory is bounded by the file's
+/// size. Throws bad_input naming the file and the byte.
+[[nodiscard]] Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& name,
+                                       const Device& device = {});
 
 /// Packs as one gzip member (level 6).
 [[nodiscard]] Buffer<std::byte> gzip(std::span<const std::byte> plain);

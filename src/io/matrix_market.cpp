@@ -31,7 +31,8 @@ std::string lower_word(TextCursor& cursor) {
 
 void read_banner(TextCursor& cursor, const std::string& name, std::string_view text, Header& header) {
   const auto refuse = [&](const char* expected) { fail_in_text(name, text, {text.data(), expected}); };
-  if (lower_word(cursor) != "%%matrixmarket" || lower_word(cursor) != "matrix") refuse("a %%MatrixMarket matrix header");
+  if (lower_word(cursor) != "%%matrixmarket" || lower_word(cursor) != "matrix")
+    refuse("a %%MatrixMarket matrix header");
   if (lower_word(cursor) != "coordinate") refuse("a coordinate matrix");
   const std::string field = lower_word(cursor);
   if (field != "pattern" && field != "integer" && field != "real" && field != "double") {
@@ -77,7 +78,8 @@ Header read_header(TextCursor& cursor, const std::string& name, std::string_view
   header.nrows = static_cast<NodeId>(sizes[0]);
   header.ncols = static_cast<NodeId>(sizes[1]);
   header.entries = sizes[2];
-  if (header.mirrored && header.nrows != header.ncols) fail_in_text(name, text, {line, "a square matrix where it is symmetric"});
+  if (header.mirrored && header.nrows != header.ncols)
+    fail_in_text(name, text, {line, "a square matrix where it is symmetric"});
   return header;
 }
 
@@ -131,7 +133,8 @@ void parse_entries(std::string_view piece, const Header& header, ParsedPairs<Nod
 
 }  // namespace
 
-Graph read_matrix_market(std::string_view text, const std::string& name, const LoadOptions& options, const Device& device) {
+Graph read_matrix_market(std::string_view text, const std::string& name, const LoadOptions& options,
+                         const Device& device) {
   TextCursor cursor{text.data(), text.data() + text.size()};
   const Header header = read_header(cursor, name, text);
   const std::string_view body(cursor.at, static_cast<std::size_t>(cursor.end - cursor.at));
@@ -141,7 +144,8 @@ Graph read_matrix_market(std::string_view text, const std::string& name, const L
   if (edges.first.size() != header.entries) {
     fail_in(name, fmt::format("found {} entries, expected {} as the header says", edges.first.size(), header.entries));
   }
-  if (options.undirected && header.nrows != header.ncols) fail_in(name, "found a rectangular matrix, expected a square one for an undirected graph");
+  if (options.undirected && header.nrows != header.ncols)
+    fail_in(name, "found a rectangular matrix, expected a square one for an undirected graph");
   Graph graph;
   graph.weighted = edges.weighted;
   graph.pattern = csr_from_edges(header.nrows, header.ncols, edges.first.span(), edges.second.span(),
@@ -160,8 +164,8 @@ std::string write_matrix_market(const CsrPattern& a) {
       ++entries;
     }
   }
-  return fmt::format("%%MatrixMarket matrix coordinate pattern {}\n{} {} {}\n", symmetric ? "symmetric" : "general", a.nrows(),
-                     a.ncols(), entries) +
+  return fmt::format("%%MatrixMarket matrix coordinate pattern {}\n{} {} {}\n", symmetric ? "symmetric" : "general",
+                     a.nrows(), a.ncols(), entries) +
          body;
 }
 

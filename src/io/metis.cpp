@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// METIS graph files (METIS 5.1 manual, section 4.1.1): line 1 `n m [fmt [ncon]]`, then the neighbours of node i in line i.
+// METIS graph files (METIS 5.1 manual, section 4.1.1): line 1 `n m [fmt [ncon]]`, then the neighbours of node i in line
+// i.
 #include "io/graph_readers.hpp"
 #include "io/text_scanner.hpp"
 
@@ -96,23 +97,27 @@ void parse_rows(std::string_view piece, const Header& header, Rows& out) {
 }
 
 /// Rows in file order to a pattern; what stands behind the last node may only be empty lines.
-CsrPattern assemble(const std::vector<Rows>& pieces, const Header& header, const std::string& name, const Device& device) {
+CsrPattern assemble(const std::vector<Rows>& pieces, const Header& header, const std::string& name,
+                    const Device& device) {
   std::vector<NodeId> rows;
   std::vector<NodeId> cols;
   std::size_t node = 0;
   for (const Rows& piece : pieces) {
     std::size_t next = 0;
     for (const NodeId degree : piece.degrees) {
-      if (node >= header.nodes && degree != 0) fail_in(name, fmt::format("found more than the {} nodes of the header", header.nodes));
+      if (node >= header.nodes && degree != 0)
+        fail_in(name, fmt::format("found more than the {} nodes of the header", header.nodes));
       rows.insert(rows.end(), degree, static_cast<NodeId>(node));
       next += degree;
       ++node;
     }
     cols.insert(cols.end(), piece.neighbors.begin(), piece.neighbors.begin() + static_cast<std::ptrdiff_t>(next));
   }
-  if (node < header.nodes) fail_in(name, fmt::format("found {} node lines, expected {} as the header says", node, header.nodes));
+  if (node < header.nodes)
+    fail_in(name, fmt::format("found {} node lines, expected {} as the header says", node, header.nodes));
   if (cols.size() != 2 * header.edges) {
-    fail_in(name, fmt::format("found {} neighbours, expected {}: twice the {} edges of the header", cols.size(), 2 * header.edges, header.edges));
+    fail_in(name, fmt::format("found {} neighbours, expected {}: twice the {} edges of the header", cols.size(),
+                              2 * header.edges, header.edges));
   }
   return csr_from_edges(header.nodes, header.nodes, rows, cols, {}, device);
 }
@@ -139,7 +144,8 @@ Graph read_metis(std::string_view text, const std::string& name, const LoadOptio
 }
 
 std::string write_metis(const CsrPattern& a) {
-  if (!is_symmetric(a)) fail(ErrorCode::usage, "METIS files hold undirected graphs: the pattern is not symmetric (see --undirected)");
+  if (!is_symmetric(a))
+    fail(ErrorCode::usage, "METIS files hold undirected graphs: the pattern is not symmetric (see --undirected)");
   if (num_self_loops(a) != 0) fail(ErrorCode::usage, "METIS files hold no self loops: the pattern has some");
   std::string text = fmt::format("{} {}\n", a.nrows(), a.nvals() / 2);
   for (NodeId i = 0; i < a.nrows(); ++i) {

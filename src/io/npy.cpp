@@ -162,7 +162,8 @@ std::optional<ElementType> type_of(std::string_view descr) {
 }
 
 /// Column-major to row-major, any number of dimensions.
-Buffer<std::byte> to_row_major(std::span<const std::byte> from, std::span<const std::uint64_t> shape, std::size_t size) {
+Buffer<std::byte> to_row_major(std::span<const std::byte> from, std::span<const std::uint64_t> shape,
+                               std::size_t size) {
   Buffer<std::byte> to(from.size());
   std::vector<std::uint64_t> index(shape.size(), 0);
   std::vector<std::uint64_t> stride(shape.size(), 1);
@@ -215,14 +216,17 @@ std::optional<Array> read_npy(std::span<const std::byte> bytes, const std::strin
   if (size * width < data.size()) fail_at_byte(name, header.data_offset + size * width, "data behind the last element");
   Array array{*type, header.shape, Buffer<std::byte>::copy_of(data)};
   if (header.descr[0] == '>' && width > 1) {
-    for (std::size_t n = 0; n < size; ++n) std::reverse(array.data.data() + n * width, array.data.data() + (n + 1) * width);
+    for (std::size_t n = 0; n < size; ++n)
+      std::reverse(array.data.data() + n * width, array.data.data() + (n + 1) * width);
   }
-  if (header.fortran_order && header.shape.size() > 1) array.data = to_row_major(array.data.span(), header.shape, width);
+  if (header.fortran_order && header.shape.size() > 1)
+    array.data = to_row_major(array.data.span(), header.shape, width);
   return array;
 }
 
 std::string npy_header(ElementType type, std::span<const std::uint64_t> shape) {
-  const auto code = std::find_if(type_names.begin(), type_names.end(), [&](const TypeName& n) { return n.type == type; })->code;
+  const auto code =
+      std::find_if(type_names.begin(), type_names.end(), [&](const TypeName& n) { return n.type == type; })->code;
   std::string dims;
   for (const std::uint64_t side : shape) dims += fmt::format("{}, ", side);
   if (shape.size() > 1) dims.resize(dims.size() - 2);
@@ -260,7 +264,8 @@ Buffer<T> Array::as() const {
     for (std::size_t n = 0; n < out.size(); ++n) {
       From value;
       std::memcpy(&value, data.data() + n * sizeof(From), sizeof(From));
-      if (!fits<T>(value)) fail(ErrorCode::bad_input, fmt::format("element {}: {} does not fit the type wanted", n, value));
+      if (!fits<T>(value))
+        fail(ErrorCode::bad_input, fmt::format("element {}: {} does not fit the type wanted", n, value));
       out[n] = static_cast<T>(value);
     }
   });

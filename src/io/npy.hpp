@@ -16,7 +16,8 @@ namespace bitgraph {
 [[nodiscard]] std::string npy_header(ElementType type, std::span<const std::uint64_t> shape);
 
 /// Product of a shape; throws bad_input where it exceeds `most`.
-[[nodiscard]] std::uint64_t checked_size(std::span<const std::uint64_t> shape, std::uint64_t most, const std::string& name);
+[[nodiscard]] std::uint64_t checked_size(std::span<const std::uint64_t> shape, std::uint64_t most,
+                                         const std::string& name);
 
 /// Calls fn(T{}) with the C++ type of an element type.
 template <class Fn>

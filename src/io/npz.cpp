@@ -127,8 +127,10 @@ std::optional<NpzSparse> read_sparse(const NpzMembers& members, const std::strin
   if (shape.size() != 2 || shape[0] >= most || shape[1] >= most) refuse("the shape must be two sides below 2^32 - 1");
   const std::uint64_t outer = by_column ? shape[1] : shape[0];
   const std::uint64_t inner = by_column ? shape[0] : shape[1];
-  if (indptr.size() != outer + 1 || indptr[0] != 0 || indptr[outer] != indices.size() || data.size() != indices.size()) {
-    refuse(fmt::format("{} pointers, {} indices and {} values do not fit {} rows", indptr.size(), indices.size(), data.size(), outer));
+  if (indptr.size() != outer + 1 || indptr[0] != 0 || indptr[outer] != indices.size() ||
+      data.size() != indices.size()) {
+    refuse(fmt::format("{} pointers, {} indices and {} values do not fit {} rows", indptr.size(), indices.size(),
+                       data.size(), outer));
   }
   // Sorted by row and column, duplicates added.
   struct Entry {
@@ -139,7 +141,8 @@ std::optional<NpzSparse> read_sparse(const NpzMembers& members, const std::strin
   std::vector<Entry> entries;
   entries.reserve(indices.size());
   for (std::uint64_t o = 0; o < outer; ++o) {
-    if (indptr[o] > indptr[o + 1] || indptr[o + 1] > indices.size()) refuse(fmt::format("row {}: the pointers fall", o));
+    if (indptr[o] > indptr[o + 1] || indptr[o + 1] > indices.size())
+      refuse(fmt::format("row {}: the pointers fall", o));
     for (std::uint64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
       if (indices[e] >= inner) refuse(fmt::format("row {}: index {} is outside 0 .. {}", o, indices[e], inner));
       const auto line = static_cast<NodeId>(o);
@@ -166,7 +169,8 @@ std::optional<NpzSparse> read_sparse(const NpzMembers& members, const std::strin
     sparse.values[e] = entries[e].value;
   }
   std::partial_sum(row_ptr.begin(), row_ptr.end(), row_ptr.begin());
-  sparse.pattern = CsrPattern(static_cast<NodeId>(shape[0]), static_cast<NodeId>(shape[1]), std::move(row_ptr), std::move(col_ind));
+  sparse.pattern =
+      CsrPattern(static_cast<NodeId>(shape[0]), static_cast<NodeId>(shape[1]), std::move(row_ptr), std::move(col_ind));
   return sparse;
 }
 
@@ -182,7 +186,9 @@ void save_npz(const std::filesystem::path& path, const std::map<std::string, Arr
   zip_source_keep(target);
   const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> keep(target, &zip_source_free);
   Zip archive(zip_open_from_source(target, ZIP_TRUNCATE, &error));
-  const auto refuse = [&] { fail(ErrorCode::internal, path.string() + ": cannot write: " + zip_strerror(archive.get())); };
+  const auto refuse = [&] {
+    fail(ErrorCode::internal, path.string() + ": cannot write: " + zip_strerror(archive.get()));
+  };
   if (!archive) fail(ErrorCode::internal, path.string() + ": cannot write: " + message(error));
   std::vector<std::vector<std::byte>> contents;
   contents.reserve(members.size());
@@ -192,14 +198,16 @@ void save_npz(const std::filesystem::path& path, const std::map<std::string, Arr
     std::copy_n(reinterpret_cast<const std::byte*>(header.data()), header.size(), bytes.begin());
     std::copy(array.data.begin(), array.data.end(), bytes.begin() + static_cast<std::ptrdiff_t>(header.size()));
     zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    const zip_int64_t index = source == nullptr ? -1 : zip_file_add(archive.get(), (key + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
+    const zip_int64_t index =
+        source == nullptr ? -1 : zip_file_add(archive.get(), (key + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
     if (index < 0) refuse();
     zip_file_set_mtime(archive.get(), static_cast<zip_uint64_t>(index), 0, 0);
   }
   if (zip_close(archive.get()) != 0) refuse();
   (void)archive.release();
   zip_stat_t status;
-  if (zip_source_open(target) != 0 || zip_source_stat(target, &status) != 0) fail(ErrorCode::internal, path.string() + ": cannot write");
+  if (zip_source_open(target) != 0 || zip_source_stat(target, &status) != 0)
+    fail(ErrorCode::internal, path.string() + ": cannot write");
   std::vector<std::byte> bytes(status.size);
   zip_source_read(target, bytes.data(), bytes.size());
   zip_source_close(target);

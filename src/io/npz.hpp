@@ -18,8 +18,10 @@ using NpzMembers = std::map<std::string, Array>;
 [[nodiscard]] NpzMembers read_npz(std::span<const std::byte> bytes, const std::string& name,
                                   const std::vector<std::string>& wanted = {});
 
-/// The member `key` where it is a single string (NumPy types S and U, ASCII); empty where it is missing or anything else.
-[[nodiscard]] std::string read_npz_string(std::span<const std::byte> bytes, const std::string& name, const std::string& key);
+/// The member `key` where it is a single string (NumPy types S and U, ASCII); empty where it is missing or anything
+/// else.
+[[nodiscard]] std::string read_npz_string(std::span<const std::byte> bytes, const std::string& name,
+                                          const std::string& key);
 
 /// A sparse matrix held in members prefix + {data, indices, indptr, shape}.
 struct NpzSparse {

@@ -24,7 +24,8 @@ Graph from_coordinates(const NpzMembers& members, const std::string& name, const
   const auto cols = members.at("col").as<std::uint32_t>();
   Graph graph;
   try {
-    graph.pattern = csr_from_edges(static_cast<NodeId>(shape[0]), static_cast<NodeId>(shape[1]), rows.span(), cols.span(), {}, device);
+    graph.pattern = csr_from_edges(static_cast<NodeId>(shape[0]), static_cast<NodeId>(shape[1]), rows.span(),
+                                   cols.span(), {}, device);
   } catch (const Error& error) {
     fail_in(name, error.what());
   }
@@ -34,9 +35,11 @@ Graph from_coordinates(const NpzMembers& members, const std::string& name, const
 
 }  // namespace
 
-Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name, const LoadOptions& options, const Device& device) {
-  const NpzMembers members =
-      read_npz(bytes, name, {"adj_data", "adj_indices", "adj_indptr", "adj_shape", "data", "indices", "indptr", "shape", "row", "col"});
+Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name, const LoadOptions& options,
+                     const Device& device) {
+  const NpzMembers members = read_npz(
+      bytes, name,
+      {"adj_data", "adj_indices", "adj_indptr", "adj_shape", "data", "indices", "indptr", "shape", "row", "col"});
   Graph graph;
   if (members.contains("row") && members.contains("col")) {
     graph = from_coordinates(members, name, device);
@@ -49,7 +52,8 @@ Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name, 
     graph.pattern = std::move(sparse->pattern);
   }
   if (options.undirected) {
-    if (graph.pattern.nrows() != graph.pattern.ncols()) fail_in(name, "found a rectangular matrix, expected a square one for an undirected graph");
+    if (graph.pattern.nrows() != graph.pattern.ncols())
+      fail_in(name, "found a rectangular matrix, expected a square one for an undirected graph");
     graph.pattern = symmetrized(graph.pattern);
   }
   return graph;

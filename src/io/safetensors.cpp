@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors (Hugging Face, format 0.4): 8 bytes of header length, a JSON header, raw little-endian data without holes.
+// safetensors (Hugging Face, format 0.4): 8 bytes of header length, a JSON header, raw little-endian data without
+// holes.
 #include <bitgraph/io/array.hpp>
 
 #include "io/file.hpp"
@@ -60,7 +61,8 @@ void check_nesting(std::string_view text, const std::string& name) {
 }
 
 std::uint64_t whole(const Json& value, const std::string& name, const std::string& key) {
-  if (!value.is_number_unsigned()) fail_in(name, fmt::format("tensor '{}': expected whole numbers in shape and data_offsets", key));
+  if (!value.is_number_unsigned())
+    fail_in(name, fmt::format("tensor '{}': expected whole numbers in shape and data_offsets", key));
   return value.get<std::uint64_t>();
 }
 
@@ -106,7 +108,8 @@ struct Extent {
   std::uint64_t end;
 };
 
-Array read_tensor(const std::string& key, const Json& entry, std::span<const std::byte> data, const std::string& name, Extent& extent) {
+Array read_tensor(const std::string& key, const Json& entry, std::span<const std::byte> data, const std::string& name,
+                  Extent& extent) {
   const auto refuse = [&](const std::string& what) { fail_in(name, fmt::format("tensor '{}': {}", key, what)); };
   if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() || !entry.contains("shape") ||
       !entry["shape"].is_array() || !entry.contains("data_offsets") || !entry["data_offsets"].is_array() ||
@@ -140,7 +143,8 @@ TensorFile read_safetensors(std::span<const std::byte> bytes, const std::string&
   if (bytes.size() < 8) fail_at_byte(name, bytes.size(), "not a safetensors file: the header is cut");
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
-  if (length > longest_header || length > bytes.size() - 8) fail_at_byte(name, 0, fmt::format("a header of {} bytes does not fit the file", length));
+  if (length > longest_header || length > bytes.size() - 8)
+    fail_at_byte(name, 0, fmt::format("a header of {} bytes does not fit the file", length));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
   check_nesting(text, name);
   const Json header = Json::parse(text, nullptr, false);
@@ -159,7 +163,8 @@ TensorFile read_safetensors(std::span<const std::byte> bytes, const std::string&
     }
     file.tensors.emplace(key, read_tensor(key, entry, data, name, extents.emplace_back()));
   }
-  std::sort(extents.begin(), extents.end(), [](const Extent& x, const Extent& y) { return std::pair(x.begin, x.end) < std::pair(y.begin, y.end); });
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& x, const Extent& y) { return std::pair(x.begin, x.end) < std::pair(y.begin, y.end); });
   std::uint64_t at = 0;
   for (const Extent& extent : extents) {
     if (extent.begin != at) fail_at_byte(name, 8 + length + at, "tensors overlap or leave a hole");
@@ -179,7 +184,8 @@ void save_safetensors(const std::filesystem::path& path, const TensorFile& file)
   std::uint64_t at = 0;
   std::vector<std::span<const std::byte>> parts(2);
   for (const auto& [key, array] : file.tensors) {
-    header[key] = {{"dtype", dtype_of(array.type)}, {"shape", array.shape}, {"data_offsets", {at, at + array.data.size()}}};
+    header[key] = {
+        {"dtype", dtype_of(array.type)}, {"shape", array.shape}, {"data_offsets", {at, at + array.data.size()}}};
     at += array.data.size();
     parts.push_back(array.data.span());
   }

@@ -87,8 +87,8 @@ struct TextError {
   fail_at_line(name, line, rest.take_line(), error.expected);
 }
 
-/// Refuses more nodes than NodeId counts, and more than a file of this size can reasonably mean: a header is only a promise,
-/// and every node costs memory.
+/// Refuses more nodes than NodeId counts, and more than a file of this size can reasonably mean: a header is only a
+/// promise, and every node costs memory.
 inline void check_node_count(const std::string& name, std::string_view text, const char* line, std::uint64_t nodes) {
   if (nodes >= std::numeric_limits<std::uint32_t>::max()) fail_in_text(name, text, {line, "fewer than 2^32 - 1 nodes"});
   if (nodes > 64 * text.size() + (std::uint64_t{1} << 20)) {

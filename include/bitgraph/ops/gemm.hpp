@@ -10,7 +10,7 @@
 namespace bitgraph {
 
 /// What stands around the product. An empty span means ones (scales) or zeros (bias).
-///     y(i, f) = row_scale[i] * col_scale[f] * s(i, f) + bias[f]
+///     y(i, f) = row_scale[i] * (col_scale[f] * s(i, f)) + bias[f]
 /// A binary output stores y >= 0; of positive scales nothing is left there unless there is a bias.
 struct GemmOptions {
   std::span<const float> row_scale;  ///< one a row of X (alpha, the mean magnitude of a row)
@@ -36,6 +36,20 @@ template <class Out, class X, class W>
   gemm_into(out, x, w, options, device);
   return out;
 }
+
+/// Weights made ready for SparseBitMatrix inputs, once for many products. With u(j, f) = base(j) w(f, j) the product is
+/// s(i, f) = sum over j of u(j, f) - 2 sum over the flips j of row i of u(j, f): an aggregation of the rows of u along
+/// the pattern of the flips, whose cost does not depend on the number of features.
+struct SparseGemmWeights {
+  BitMatrix<PlusMinusOne> u;     ///< d x c
+  Buffer<float> feature_scale;   ///< -2 col_scale
+  Buffer<float> feature_offset;  ///< col_scale times the column sums of u
+};
+
+/// Throws usage where base and w differ in width or col_scale is neither empty nor one a row of w. O(c d / 64 * log).
+[[nodiscard]] SparseGemmWeights prepare_sparse_gemm(const BitMatrix<PlusMinusOne>& base,
+                                                    const BitMatrix<PlusMinusOne>& w, std::span<const float> col_scale,
+                                                    const Device& device = {});
 
 /// Plain float product: out = alpha op(A) op(B) + beta out, op(M) = M or M^T; shapes after op: A m x k, B k x n.
 /// The library's sgemm (OpenBLAS). Throws usage naming the shapes.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/ops/dropout.hpp>
+
+#include "core/parallel.hpp"
+#include "ops/dropout/dropout.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace bitgraph {
+
+namespace {
+
+void check_rate(float rate) {
+  if (!(rate >= 0 && rate < 1))
+    fail(ErrorCode::usage, fmt::format("dropout: a rate of {}, expected 0 <= rate < 1", rate));
+}
+
+}  // namespace
+
+void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key, const Device& device) {
+  check_rate(rate);
+  const auto threshold = static_cast<std::uint32_t>(std::lround((1.0 - static_cast<double>(rate)) * 65536.0));
+  const DropoutArgs args{keep.view(), threshold, key};
+  with_backend(device, [&](const auto& backend) { dropout_mask(backend, args); });
+}
+
+void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float rate, const Device& device) {
+  check_rate(rate);
+  if (keep.nrows() != x.nrows() || keep.ncols() != x.ncols()) {
+    fail(ErrorCode::usage,
+         fmt::format("dropout: X is {} x {}, the mask is {} x {}", x.nrows(), x.ncols(), keep.nrows(), keep.ncols()));
+  }
+  const float scale = 1.0F / (1.0F - rate);
+  parallel_for(device, x.nrows(), 128, [&](std::size_t i) {
+    for (std::size_t j = 0; j < x.ncols(); ++j) x(i, j) = keep.bit(i, j) ? x(i, j) * scale : 0.0F;
+  });
+}
+
+}  // namespace bitgraph

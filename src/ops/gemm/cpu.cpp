@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary gemm: d - 2 popcount(x xor w). A vector holds the same word of as many outputs as it has lanes, so a word of x
+// is broadcast and nothing is summed across lanes. The outputs' words are brought into that order block by block, on
+// the stack.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/gemm/cpu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "ops/gemm/gemm.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bitgraph::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<std::uint64_t>;
+using V = hn::Vec<D>;
+using DF = hn::Rebind<float, D>;
+using DI = hn::Rebind<std::int32_t, D>;
+using DU = hn::Rebind<std::uint32_t, D>;
+constexpr std::size_t lanes = HWY_LANES(std::uint64_t);
+
+/// Words of x handled in one go; longer rows are added piece by piece.
+constexpr std::size_t block_words = 512;
+
+/// Rows handled together, sharing the loads of w.
+constexpr std::size_t block_rows = 4;
+
+/// Words begin .. begin + count of outputs first .. first + lanes, word by word; missing outputs are zero.
+template <class Args>
+void pack_outputs(const Args& args, std::size_t first, std::size_t begin, std::size_t count, std::uint64_t* packed) {
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    const std::uint64_t* from = first + lane < args.w.nrows ? args.w.row(first + lane) + begin : nullptr;
+    for (std::size_t word = 0; word < count; ++word) packed[word * lanes + lane] = from == nullptr ? 0 : from[word];
+  }
+}
+
+/// Adds the popcounts of x xor w over `count` words of R rows.
+template <std::size_t R>
+HWY_INLINE void add_differences(const std::uint64_t* const* rows, const std::uint64_t* HWY_RESTRICT packed,
+                                std::size_t count, V (&sums)[R]) {
+  const D d;
+  for (std::size_t word = 0; word < count; ++word) {
+    const V w = hn::Load(d, packed + word * lanes);
+    for (std::size_t r = 0; r < R; ++r) {
+      sums[r] = hn::Add(sums[r], hn::PopulationCount(hn::Xor(w, hn::Set(d, rows[r][word]))));
+    }
+  }
+}
+
+/// y of one row and `lanes` outputs; the scales behind the last output are not read.
+template <class Args>
+HWY_INLINE hn::Vec<DF> finish(const Args& args, std::size_t i, std::size_t first, V differences) {
+  const DF df;
+  const DI di;
+  const auto count = hn::BitCast(di, hn::TruncateTo(DU(), differences));
+  const auto bits = hn::Set(di, static_cast<std::int32_t>(args.x.ncols));
+  auto y = hn::ConvertTo(df, hn::Sub(bits, hn::Add(count, count)));
+  const std::size_t outputs = HWY_MIN(lanes, args.w.nrows - first);
+  const auto load = [&](const float* values) HWY_ATTR {
+    if (HWY_LIKELY(outputs == lanes)) return hn::LoadU(df, values + first);
+    HWY_ALIGN float part[HWY_MAX_BYTES / 4] = {};
+    for (std::size_t n = 0; n < outputs; ++n) part[n] = values[first + n];
+    return hn::Load(df, part);
+  };
+  if (args.col_scale != nullptr) y = hn::Mul(y, load(args.col_scale));
+  if (args.row_scale != nullptr) y = hn::Mul(y, hn::Set(df, args.row_scale[i]));
+  if (args.bias != nullptr) y = hn::Add(y, load(args.bias));
+  return y;
+}
+
+HWY_INLINE void store(const GemmToFloats& args, std::size_t i, std::size_t first, hn::Vec<DF> y) {
+  const DF df;
+  float* to = args.out.row(i) + first;
+  if (HWY_LIKELY(first + lanes <= args.w.nrows)) {
+    hn::StoreU(y, df, to);
+    return;
+  }
+  HWY_ALIGN float part[HWY_MAX_BYTES / 4];
+  hn::Store(y, df, part);
+  for (std::size_t n = 0; first + n < args.w.nrows; ++n) to[n] = part[n];
+}
+
+HWY_INLINE void store(const GemmToBits& args, std::size_t i, std::size_t first, hn::Vec<DF> y) {
+  const DF df;
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(df, hn::Ge(y, hn::Zero(df)), bytes);
+  std::uint64_t bits = bytes[0];
+  if (first + lanes > args.w.nrows) bits &= (std::uint64_t{1} << (args.w.nrows - first)) - 1;
+  std::uint64_t& word = args.out.row(i)[first / 64];
+  word = first % 64 == 0 ? bits : word | (bits << (first % 64));
+}
+
+template <std::size_t R, class Args>
+HWY_INLINE void multiply_rows(const Args& args, std::size_t i, std::size_t first, const std::uint64_t* packed) {
+  const D d;
+  const std::uint64_t* rows[R];
+  V sums[R];
+  for (std::size_t r = 0; r < R; ++r) {
+    rows[r] = args.x.row(i + r);
+    sums[r] = hn::Zero(d);
+  }
+  add_differences<R>(rows, packed, args.x.words_per_row, sums);
+  for (std::size_t r = 0; r < R; ++r) store(args, i + r, first, finish(args, i + r, first, sums[r]));
+}
+
+/// Rows too long for the packed block: piece by piece, row by row.
+template <class Args>
+HWY_NOINLINE void multiply_long_rows(const Args& args, std::size_t begin, std::size_t end, std::size_t first,
+                                     std::uint64_t* packed) {
+  for (std::size_t i = begin; i < end; ++i) {
+    V sums[1] = {hn::Zero(D())};
+    for (std::size_t word = 0; word < args.x.words_per_row; word += block_words) {
+      const std::size_t count = HWY_MIN(block_words, args.x.words_per_row - word);
+      pack_outputs(args, first, word, count, packed);
+      const std::uint64_t* row[1] = {args.x.row(i) + word};
+      add_differences<1>(row, packed, count, sums);
+    }
+    store(args, i, first, finish(args, i, first, sums[0]));
+  }
+}
+
+template <class Args>
+HWY_INLINE void multiply(const Args& args, std::size_t begin, std::size_t end) {
+  HWY_ALIGN std::uint64_t packed[block_words * lanes];
+  for (std::size_t first = 0; first < args.w.nrows; first += lanes) {
+    if (args.x.words_per_row > block_words) {
+      multiply_long_rows(args, begin, end, first, packed);
+      continue;
+    }
+    pack_outputs(args, first, 0, args.x.words_per_row, packed);
+    std::size_t i = begin;
+    for (; i + block_rows <= end; i += block_rows) multiply_rows<block_rows>(args, i, first, packed);
+    for (; i < end; ++i) multiply_rows<1>(args, i, first, packed);
+  }
+}
+
+void multiply_to_bits(const GemmToBits& args, std::size_t begin, std::size_t end) { multiply(args, begin, end); }
+void multiply_to_floats(const GemmToFloats& args, std::size_t begin, std::size_t end) { multiply(args, begin, end); }
+
+}  // namespace
+}  // namespace bitgraph::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/parallel.hpp"
+
+namespace bitgraph {
+
+namespace {
+HWY_EXPORT(multiply_to_bits);
+HWY_EXPORT(multiply_to_floats);
+
+constexpr std::size_t grain = 64;
+}  // namespace
+
+void gemm(const Cpu& backend, const GemmToBits& args) {
+  parallel_ranges(backend.device, args.x.nrows, grain, [&](Range rows) {
+    HWY_DYNAMIC_DISPATCH(multiply_to_bits)(args, rows.begin, rows.end);
+  });
+}
+
+void gemm(const Cpu& backend, const GemmToFloats& args) {
+  parallel_ranges(backend.device, args.x.nrows, grain, [&](Range rows) {
+    HWY_DYNAMIC_DISPATCH(multiply_to_floats)(args, rows.begin, rows.end);
+  });
+}
+
+}  // namespace bitgraph
+#endif  // HWY_ONCE

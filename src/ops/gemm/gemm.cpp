@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/gemm.hpp"
+
+#include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <vector>
+
+namespace bitgraph {
+
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+void check_length(std::span<const float> values, std::size_t expected, const char* name) {
+  if (!values.empty() && values.size() != expected) {
+    fail(ErrorCode::usage, fmt::format("gemm: {} has {} values, expected {}", name, values.size(), expected));
+  }
+}
+
+template <class X, class W, class Out>
+void check(const Out& out, const X& x, const W& w, const GemmOptions& options) {
+  if (x.ncols() != w.ncols() || out.nrows() != x.nrows() || out.ncols() != w.nrows()) {
+    fail(ErrorCode::usage, fmt::format("gemm: X is {} x {}, W is {} x {}, the output is {} x {}", x.nrows(), x.ncols(),
+                                       w.nrows(), w.ncols(), out.nrows(), out.ncols()));
+  }
+  check_length(options.row_scale, x.nrows(), "row_scale");
+  check_length(options.col_scale, w.nrows(), "col_scale");
+  check_length(options.bias, w.nrows(), "bias");
+}
+
+const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
+
+/// scale times what the caller gave, or scale alone.
+Buffer<float> times(Buffer<float> scale, std::span<const float> given) {
+  for (std::size_t n = 0; n < given.size(); ++n) scale[n] *= given[n];
+  return scale;
+}
+
+template <class Out>
+void multiply(Out& out, const Bits& x, const Bits& w, const GemmOptions& options, const Device& device) {
+  const GemmArgs<decltype(out.view())> args{
+      x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias)};
+  with_backend(device, [&](const auto& backend) { gemm(backend, args); });
+}
+
+template <class Out>
+void multiply(Out& out, const SparseBitMatrix& x, const Bits& w, const GemmOptions& options, const Device& device) {
+  const SparseGemmWeights weights = prepare_sparse_gemm(x.base, w, options.col_scale, device);
+  spmm_into(out, x.flips, weights.u,
+            {.row_scale = options.row_scale,
+             .feature_scale = weights.feature_scale.span(),
+             .feature_offset = weights.feature_offset.span(),
+             .bias = options.bias},
+            device);
+}
+
+/// A float operand goes through binarize; its scales join those given.
+template <class Out>
+void multiply(Out& out, const Bits& x, const Floats& w, GemmOptions options, const Device& device) {
+  Binarized binary = binarize(w, {}, device);
+  const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale);
+  options.col_scale = scale.span();
+  multiply(out, x, binary.bits, options, device);
+}
+
+template <class Out, class W>
+void multiply(Out& out, const Floats& x, const W& w, GemmOptions options, const Device& device) {
+  Binarized binary = binarize(x, {}, device);
+  const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale);
+  options.row_scale = scale.span();
+  multiply(out, binary.bits, w, options, device);
+}
+
+void multiply(Floats& out, const Floats& x, const Floats& w, const GemmOptions& options, const Device& device) {
+  float_gemm(out.view(), x.view(), false, w.view(), true, 1, 0, device);
+  const GemmToFloats scales{{}, {}, {}, or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias)};
+  for (std::size_t i = 0; i < out.nrows(); ++i) {
+    for (std::size_t f = 0; f < out.ncols(); ++f) out(i, f) = scales.apply(i, f, out(i, f));
+  }
+}
+
+}  // namespace
+
+template <class X, class W, class Out>
+void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options, const Device& device) {
+  check(out, x, w, options);
+  multiply(out, x, w, options, device);
+}
+
+template void gemm_into(Bits&, const Bits&, const Bits&, const GemmOptions&, const Device&);
+template void gemm_into(Floats&, const Bits&, const Bits&, const GemmOptions&, const Device&);
+template void gemm_into(Bits&, const Floats&, const Bits&, const GemmOptions&, const Device&);
+template void gemm_into(Floats&, const Floats&, const Bits&, const GemmOptions&, const Device&);
+template void gemm_into(Bits&, const Bits&, const Floats&, const GemmOptions&, const Device&);
+template void gemm_into(Floats&, const Bits&, const Floats&, const GemmOptions&, const Device&);
+template void gemm_into(Bits&, const Floats&, const Floats&, const GemmOptions&, const Device&);
+template void gemm_into(Floats&, const Floats&, const Floats&, const GemmOptions&, const Device&);
+template void gemm_into(Bits&, const SparseBitMatrix&, const Bits&, const GemmOptions&, const Device&);
+template void gemm_into(Floats&, const SparseBitMatrix&, const Bits&, const GemmOptions&, const Device&);
+
+SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span<const float> col_scale,
+                                      const Device& device) {
+  if (base.nrows() != 1 || base.ncols() != w.ncols()) {
+    fail(ErrorCode::usage,
+         fmt::format("gemm: the base row is {} x {}, W is {} x {}", base.nrows(), base.ncols(), w.nrows(), w.ncols()));
+  }
+  check_length(col_scale, w.nrows(), "col_scale");
+  Bits same = w.clone();
+  SparseGemmWeights weights{{}, Buffer<float>(w.nrows(), device), Buffer<float>(w.nrows(), device)};
+  const std::size_t words = w.words_per_row();
+  const std::uint64_t last = w.ncols() % 64 == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << (w.ncols() % 64)) - 1;
+  for (std::size_t f = 0; f < w.nrows(); ++f) {
+    std::int64_t agreeing = 0;
+    for (std::size_t n = 0; n < words; ++n) {
+      std::uint64_t& word = same.words()[f * words + n];
+      word = ~(word ^ base.words()[n]) & (n + 1 == words ? last : ~std::uint64_t{0});
+      agreeing += std::popcount(word);
+    }
+    const float scale = col_scale.empty() ? 1.0F : col_scale[f];
+    weights.feature_scale[f] = -2 * scale;
+    weights.feature_offset[f] = scale * static_cast<float>(2 * agreeing - static_cast<std::int64_t>(w.ncols()));
+  }
+  weights.u = transpose(same);
+  return weights;
+}
+
+void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b,
+                bool transpose_b, float alpha, float beta, const Device& device) {
+  const std::size_t m = transpose_a ? a.ncols : a.nrows;
+  const std::size_t k = transpose_a ? a.nrows : a.ncols;
+  const std::size_t n = transpose_b ? b.nrows : b.ncols;
+  if ((transpose_b ? b.ncols : b.nrows) != k || out.nrows != m || out.ncols != n) {
+    fail(ErrorCode::usage, fmt::format("float gemm: A is {} x {}{}, B is {} x {}{}, the output is {} x {}", a.nrows,
+                                       a.ncols, transpose_a ? " transposed" : "", b.nrows, b.ncols,
+                                       transpose_b ? " transposed" : "", out.nrows, out.ncols));
+  }
+  if (m == 0 || n == 0) return;
+  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no float gemm for this device in this build");
+  openblas_set_num_threads(device.threads());
+  const auto side = [](std::size_t size) { return static_cast<blasint>(size); };
+  cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, side(m),
+              side(n), side(k), alpha, a.data, side(std::max<std::size_t>(a.stride, 1)), b.data,
+              side(std::max<std::size_t>(b.stride, 1)), beta, out.data, side(std::max<std::size_t>(out.stride, 1)));
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the binary gemm: out = x w^T over {-1,+1}. See include/bitgraph/ops/gemm.hpp.
+#pragma once
+
+#include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+
+#include "core/backend.hpp"
+
+namespace bitgraph {
+
+/// Null pointers are ones and zeros.
+template <class Out>
+struct GemmArgs {
+  BitMatrixView<PlusMinusOne> x;
+  BitMatrixView<PlusMinusOne> w;
+  Out out;
+  const float* row_scale = nullptr;
+  const float* col_scale = nullptr;
+  const float* bias = nullptr;
+
+  [[nodiscard]] float apply(std::size_t i, std::size_t f, float s) const noexcept {
+    if (col_scale != nullptr) s *= col_scale[f];
+    if (row_scale != nullptr) s *= row_scale[i];
+    if (bias != nullptr) s += bias[f];
+    return s;
+  }
+};
+
+using GemmToBits = GemmArgs<BitMatrixView<PlusMinusOne, std::uint64_t>>;
+using GemmToFloats = GemmArgs<DenseView<float>>;
+
+void gemm(const Reference& backend, const GemmToBits& args);
+void gemm(const Reference& backend, const GemmToFloats& args);
+void gemm(const Cpu& backend, const GemmToBits& args);
+void gemm(const Cpu& backend, const GemmToFloats& args);
+
+}  // namespace bitgraph

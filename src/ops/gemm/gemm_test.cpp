@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/gemm.hpp"
+
+#include "core/isa.hpp"
+#include "support/random_matrices.hpp"
+
+#include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/gemm.hpp>
+
+#include <gtest/gtest.h>
+
+namespace bitgraph {
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+struct Shape {
+  std::size_t n, d, c;
+};
+
+std::vector<Shape> shapes() {
+  return {{0, 5, 5},  {5, 0, 3},    {5, 5, 0},     {1, 1, 1},      {3, 63, 7},   {4, 64, 8},
+          {5, 65, 9}, {7, 130, 64}, {9, 1433, 65}, {130, 200, 70}, {2, 40000, 9}};
+}
+
+template <class Out>
+Out reference(const Bits& x, const Bits& w, const GemmOptions& options) {
+  Out out(x.nrows(), w.nrows());
+  const auto pointer = [](std::span<const float> s) { return s.empty() ? nullptr : s.data(); };
+  gemm(Reference{}, GemmArgs<decltype(out.view())>{x.view(), w.view(), out.view(), pointer(options.row_scale),
+                                                   pointer(options.col_scale), pointer(options.bias)});
+  return out;
+}
+
+TEST(Gemm, BitsMatchTheReferenceOnEveryInstructionSet) {
+  for (const Shape& s : shapes()) {
+    const Bits x = test::random_bits(s.n, s.d, 1);
+    const Bits w = test::random_bits(s.c, s.d, 2);
+    const auto row = test::random_floats(s.n, 3, 0.5F, 2);
+    const auto col = test::random_floats(s.c, 4, 0.5F, 2);
+    const auto bias = test::random_floats(s.c, 5, -9, 9);
+    for (const GemmOptions& options : {GemmOptions{}, GemmOptions{row, col, bias}}) {
+      const Bits bits = reference<Bits>(x, w, options);
+      const Floats floats = reference<Floats>(x, w, options);
+      for (const Isa isa : available_isas()) {
+        const ScopedIsa scope(isa);
+        ASSERT_EQ(active_isa(), isa);
+        const Bits y = gemm<Bits>(x, w, options, Device::host(2));
+        EXPECT_TRUE(y == bits) << s.n << " " << s.d << " " << s.c << " " << to_string(isa);
+        EXPECT_TRUE(test::padding_is_zero(y));
+        const Floats z = gemm<Floats>(x, w, options);
+        for (std::size_t n = 0; n < z.values().size(); ++n)
+          ASSERT_EQ(z.values()[n], floats.values()[n]) << to_string(isa);
+      }
+    }
+  }
+}
+
+/// A few columns differ from the base row in each row.
+SparseBitMatrix sparse_bits(NodeId nrows, NodeId ncols, std::uint64_t seed) {
+  return {test::random_bits(1, ncols, seed), test::random_pattern(nrows, ncols, 0.05, seed)};
+}
+
+TEST(Gemm, SparseBitsGiveWhatTheirDenseFormGives) {
+  for (const Shape& s : std::vector<Shape>{{50, 333, 64}, {20, 64, 7}, {3, 1000, 130}}) {
+    const SparseBitMatrix x = sparse_bits(static_cast<NodeId>(s.n), static_cast<NodeId>(s.d), 7);
+    const Bits w = test::random_bits(s.c, s.d, 8);
+    const Bits dense = to_bit_matrix(x);
+    EXPECT_TRUE((gemm<Bits>(x, w)) == (gemm<Bits>(dense, w)));
+    const auto row = test::random_floats(s.n, 3, 0.5F, 2);
+    const auto col = test::random_floats(s.c, 4, 0.5F, 2);
+    const auto bias = test::random_floats(s.c, 5, -9, 9);
+    const Floats a = gemm<Floats>(x, w, {row, col, bias});
+    const Floats b = gemm<Floats>(dense, w, {row, col, bias});
+    for (std::size_t n = 0; n < a.values().size(); ++n) EXPECT_NEAR(a.values()[n], b.values()[n], 1e-3F);
+  }
+}
+
+TEST(Gemm, FloatOperandsAreBinarizedWithTheirScales) {
+  const Floats x = test::random_dense(6, 100, 1);
+  const Floats w = test::random_dense(5, 100, 2);
+  const Floats y = gemm<Floats>(x, binarize(w).bits);
+  const Floats z = gemm<Floats>(binarize(x).bits, w);
+  for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t f = 0; f < 5; ++f) {
+      float sum = 0, alpha = 0, m = 0;
+      for (std::size_t j = 0; j < 100; ++j) {
+        sum += (x(i, j) >= 0 ? 1.0F : -1.0F) * (w(f, j) >= 0 ? 1.0F : -1.0F);
+        alpha += std::fabs(x(i, j)) / 100;
+        m += std::fabs(w(f, j)) / 100;
+      }
+      EXPECT_NEAR(y(i, f), alpha * sum, 1e-3F);
+      EXPECT_NEAR(z(i, f), m * sum, 1e-3F);
+    }
+  }
+  EXPECT_TRUE((gemm<Bits>(x, w)) == (gemm<Bits>(binarize(x).bits, binarize(w).bits)));
+}
+
+TEST(Gemm, FloatProductByHandAndTransposed) {
+  const Floats a(2, 3, Buffer<float>{1, 2, 3, 4, 5, 6});
+  const Floats b(3, 2, Buffer<float>{1, 0, 0, 1, 1, 1});
+  Floats out(2, 2);
+  float_gemm(out.view(), a.view(), false, b.view(), false);
+  EXPECT_EQ(out(0, 0), 4);
+  EXPECT_EQ(out(1, 1), 11);
+  Floats square(3, 3);
+  float_gemm(square.view(), a.view(), true, a.view(), false);
+  EXPECT_EQ(square(0, 2), 1 * 3 + 4 * 6);
+  EXPECT_THROW(float_gemm(out.view(), a.view(), false, a.view(), false), Error);
+}
+
+TEST(Gemm, ShapesThatDoNotFitAreNamed) {
+  Bits out(2, 2);
+  try {
+    gemm_into(out, Bits(2, 3), Bits(2, 4));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("X is 2 x 3, W is 2 x 4"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include "core/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bitgraph {
+
+namespace {
+
+struct Normalizer {
+  double largest = 0;
+  double log_sum = 0;  ///< log of the sum of exp(x - largest)
+};
+
+Normalizer normalizer(std::span<const float> row) {
+  Normalizer n;
+  n.largest = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
+  double sum = 0;
+  for (const float x : row) sum += std::exp(x - n.largest);
+  n.log_sum = std::log(sum);
+  return n;
+}
+
+/// The label of a node that counts, -1 for one without; throws for what is out of range.
+std::int32_t label_of(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels, NodeId node) {
+  if (node >= logits.nrows() || node >= labels.size()) {
+    fail(ErrorCode::usage, fmt::format("loss: node {} of {} rows and {} labels", node, logits.nrows(), labels.size()));
+  }
+  const std::int32_t label = labels[node];
+  if (label < -1 || label >= static_cast<std::int64_t>(logits.ncols())) {
+    fail(ErrorCode::usage, fmt::format("loss: label {} of node {} with {} classes", label, node, logits.ncols()));
+  }
+  return label;
+}
+
+/// fn(node, label) for the nodes that have a label.
+template <class Fn>
+void for_labelled(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels, std::span<const NodeId> nodes,
+                  Fn&& fn) {
+  for (const NodeId node : nodes) {
+    const std::int32_t label = label_of(logits, labels, node);
+    if (label >= 0) fn(node, static_cast<std::size_t>(label));
+  }
+}
+
+}  // namespace
+
+void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const Device& device) {
+  if (out.nrows() != x.nrows() || out.ncols() != x.ncols()) {
+    fail(ErrorCode::usage, fmt::format("log_softmax: X is {} x {}, the output is {} x {}", x.nrows(), x.ncols(),
+                                       out.nrows(), out.ncols()));
+  }
+  parallel_for(device, x.nrows(), 512, [&](std::size_t i) {
+    const Normalizer n = normalizer(x.row(i));
+    for (std::size_t c = 0; c < x.ncols(); ++c) out(i, c) = static_cast<float>(x(i, c) - n.largest - n.log_sum);
+  });
+}
+
+Score score(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels, std::span<const NodeId> nodes) {
+  Score result;
+  for_labelled(logits, labels, nodes, [&](NodeId node, std::size_t label) {
+    const auto row = logits.row(node);
+    const Normalizer n = normalizer(row);
+    result.loss -= row[label] - n.largest - n.log_sum;
+    result.correct +=
+        std::max_element(row.begin(), row.end()) - row.begin() == static_cast<std::ptrdiff_t>(label) ? 1U : 0U;
+    ++result.total;
+  });
+  if (result.total != 0) result.loss /= static_cast<double>(result.total);
+  return result;
+}
+
+Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatrix<float>& logits,
+                                  std::span<const std::int32_t> labels, std::span<const NodeId> nodes) {
+  if (gradient.nrows() != logits.nrows() || gradient.ncols() != logits.ncols()) {
+    fail(ErrorCode::usage, fmt::format("loss: logits are {} x {}, the gradient is {} x {}", logits.nrows(),
+                                       logits.ncols(), gradient.nrows(), gradient.ncols()));
+  }
+  const Score result = score(logits, labels, nodes);
+  std::fill(gradient.values().begin(), gradient.values().end(), 0.0F);
+  const double weight = result.total == 0 ? 0 : 1.0 / static_cast<double>(result.total);
+  for_labelled(logits, labels, nodes, [&](NodeId node, std::size_t label) {
+    const Normalizer n = normalizer(logits.row(node));
+    for (std::size_t c = 0; c < logits.ncols(); ++c) {
+      const double probability = std::exp(logits(node, c) - n.largest - n.log_sum);
+      gradient(node, c) += static_cast<float>(weight * (probability - (c == label ? 1.0 : 0.0)));
+    }
+  });
+  return result;
+}
+
+}  // namespace bitgraph
