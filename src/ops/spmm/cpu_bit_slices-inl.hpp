@@ -89,7 +89,7 @@ HWY_INLINE void count_bits(D d, const NodeId* HWY_RESTRICT cols, std::size_t n, 
     return full_add(slices[1], twos_a, twos_b);
   };
   if constexpr (S > 4) {
-    for (; e + 16 <= n;) {
+    while (e + 16 <= n) {
       const V fours_a = add_four();
       const V eights_a = full_add(slices[2], fours_a, add_four());
       const V fours_b = add_four();
