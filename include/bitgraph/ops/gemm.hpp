@@ -16,6 +16,8 @@ struct GemmOptions {
   std::span<const float> row_scale;  ///< one a row of X (alpha, the mean magnitude of a row)
   std::span<const float> col_scale;  ///< one a row of W (the mean magnitude of an output's weights)
   std::span<const float> bias;       ///< one a row of W
+  /// Elements of X that count, others being 0 (dropout on the input); null: all. X must be a BitMatrix.
+  const BitMatrix<ZeroOne>* keep = nullptr;
 };
 
 /// out = X W^T with X n x d, W c x d (one row an output), out n x c: the update of a graph neural network.

@@ -38,25 +38,27 @@ void pack_outputs(const Args& args, std::size_t first, std::size_t begin, std::s
 }
 
 /// Adds the popcounts of x xor w over `count` words of R rows.
-template <std::size_t R>
-HWY_INLINE void add_differences(const std::uint64_t* const* rows, const std::uint64_t* HWY_RESTRICT packed,
-                                std::size_t count, V (&sums)[R]) {
+template <std::size_t R, bool kMasked>
+HWY_INLINE void add_differences(const std::uint64_t* const* rows, const std::uint64_t* const* masks,
+                                const std::uint64_t* HWY_RESTRICT packed, std::size_t count, V (&sums)[R]) {
   const D d;
   for (std::size_t word = 0; word < count; ++word) {
     const V w = hn::Load(d, packed + word * lanes);
     for (std::size_t r = 0; r < R; ++r) {
-      sums[r] = hn::Add(sums[r], hn::PopulationCount(hn::Xor(w, hn::Set(d, rows[r][word]))));
+      V different = hn::Xor(w, hn::Set(d, rows[r][word]));
+      if constexpr (kMasked) different = hn::And(different, hn::Set(d, masks[r][word]));
+      sums[r] = hn::Add(sums[r], hn::PopulationCount(different));
     }
   }
 }
 
 /// y of one row and `lanes` outputs; the scales behind the last output are not read.
 template <class Args>
-HWY_INLINE hn::Vec<DF> finish(const Args& args, std::size_t i, std::size_t first, V differences) {
+HWY_INLINE hn::Vec<DF> finish(const Args& args, std::size_t i, std::size_t first, std::size_t terms, V differences) {
   const DF df;
   const DI di;
   const auto count = hn::BitCast(di, hn::TruncateTo(DU(), differences));
-  const auto bits = hn::Set(di, static_cast<std::int32_t>(args.x.ncols));
+  const auto bits = hn::Set(di, static_cast<std::int32_t>(terms));
   auto y = hn::ConvertTo(df, hn::Sub(bits, hn::Add(count, count)));
   const std::size_t outputs = HWY_MIN(lanes, args.w.nrows - first);
   const auto load = [&](const float* values) HWY_ATTR {
@@ -93,21 +95,34 @@ HWY_INLINE void store(const GemmToBits& args, std::size_t i, std::size_t first, 
   word = first % 64 == 0 ? bits : word | (bits << (first % 64));
 }
 
-template <std::size_t R, class Args>
+/// Elements of row i of x that count.
+template <class Args>
+HWY_INLINE std::size_t terms_of(const Args& args, std::size_t i) {
+  if (args.keep.words == nullptr) return args.x.ncols;
+  std::size_t terms = 0;
+  for (std::size_t word = 0; word < args.keep.words_per_row; ++word) terms += hwy::PopCount(args.keep.row(i)[word]);
+  return terms;
+}
+
+template <std::size_t R, bool kMasked, class Args>
 HWY_INLINE void multiply_rows(const Args& args, std::size_t i, std::size_t first, const std::uint64_t* packed) {
   const D d;
   const std::uint64_t* rows[R];
+  const std::uint64_t* masks[R];
   V sums[R];
   for (std::size_t r = 0; r < R; ++r) {
     rows[r] = args.x.row(i + r);
+    masks[r] = kMasked ? args.keep.row(i + r) : nullptr;
     sums[r] = hn::Zero(d);
   }
-  add_differences<R>(rows, packed, args.x.words_per_row, sums);
-  for (std::size_t r = 0; r < R; ++r) store(args, i + r, first, finish(args, i + r, first, sums[r]));
+  add_differences<R, kMasked>(rows, masks, packed, args.x.words_per_row, sums);
+  for (std::size_t r = 0; r < R; ++r) {
+    store(args, i + r, first, finish(args, i + r, first, terms_of(args, i + r), sums[r]));
+  }
 }
 
 /// Rows too long for the packed block: piece by piece, row by row.
-template <class Args>
+template <bool kMasked, class Args>
 HWY_NOINLINE void multiply_long_rows(const Args& args, std::size_t begin, std::size_t end, std::size_t first,
                                      std::uint64_t* packed) {
   for (std::size_t i = begin; i < end; ++i) {
@@ -116,29 +131,39 @@ HWY_NOINLINE void multiply_long_rows(const Args& args, std::size_t begin, std::s
       const std::size_t count = HWY_MIN(block_words, args.x.words_per_row - word);
       pack_outputs(args, first, word, count, packed);
       const std::uint64_t* row[1] = {args.x.row(i) + word};
-      add_differences<1>(row, packed, count, sums);
+      const std::uint64_t* mask[1] = {kMasked ? args.keep.row(i) + word : nullptr};
+      add_differences<1, kMasked>(row, mask, packed, count, sums);
     }
-    store(args, i, first, finish(args, i, first, sums[0]));
+    store(args, i, first, finish(args, i, first, terms_of(args, i), sums[0]));
   }
 }
 
-template <class Args>
+template <bool kMasked, class Args>
 HWY_INLINE void multiply(const Args& args, std::size_t begin, std::size_t end) {
   HWY_ALIGN std::uint64_t packed[block_words * lanes];
   for (std::size_t first = 0; first < args.w.nrows; first += lanes) {
     if (args.x.words_per_row > block_words) {
-      multiply_long_rows(args, begin, end, first, packed);
+      multiply_long_rows<kMasked>(args, begin, end, first, packed);
       continue;
     }
     pack_outputs(args, first, 0, args.x.words_per_row, packed);
     std::size_t i = begin;
-    for (; i + block_rows <= end; i += block_rows) multiply_rows<block_rows>(args, i, first, packed);
-    for (; i < end; ++i) multiply_rows<1>(args, i, first, packed);
+    for (; i + block_rows <= end; i += block_rows) multiply_rows<block_rows, kMasked>(args, i, first, packed);
+    for (; i < end; ++i) multiply_rows<1, kMasked>(args, i, first, packed);
   }
 }
 
-void multiply_to_bits(const GemmToBits& args, std::size_t begin, std::size_t end) { multiply(args, begin, end); }
-void multiply_to_floats(const GemmToFloats& args, std::size_t begin, std::size_t end) { multiply(args, begin, end); }
+template <class Args>
+HWY_INLINE void multiply_either(const Args& args, std::size_t begin, std::size_t end) {
+  if (args.keep.words == nullptr) {
+    multiply<false>(args, begin, end);
+  } else {
+    multiply<true>(args, begin, end);
+  }
+}
+
+void multiply_to_bits(const GemmToBits& args, std::size_t begin, std::size_t end) { multiply_either(args, begin, end); }
+void multiply_to_floats(const GemmToFloats& args, std::size_t begin, std::size_t end) { multiply_either(args, begin, end); }
 
 }  // namespace
 }  // namespace bitgraph::HWY_NAMESPACE

@@ -45,13 +45,24 @@ Buffer<float> times(Buffer<float> scale, std::span<const float> given) {
 
 template <class Out>
 void multiply(Out& out, const Bits& x, const Bits& w, const GemmOptions& options, const Device& device) {
-  const GemmArgs<decltype(out.view())> args{
-      x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias)};
+  GemmArgs<decltype(out.view())> args{x.view(),
+                                      w.view(),
+                                      out.view(),
+                                      or_null(options.row_scale),
+                                      or_null(options.col_scale),
+                                      or_null(options.bias),
+                                      {}};
+  if (options.keep != nullptr) {
+    require(options.keep->nrows() == x.nrows() && options.keep->ncols() == x.ncols(),
+            "gemm: the shape of keep differs from that of X");
+    args.keep = options.keep->view();
+  }
   with_backend(device, [&](const auto& backend) { gemm(backend, args); });
 }
 
 template <class Out>
 void multiply(Out& out, const SparseBitMatrix& x, const Bits& w, const GemmOptions& options, const Device& device) {
+  require(options.keep == nullptr, "gemm: keep goes with a BitMatrix");
   const SparseGemmWeights weights = prepare_sparse_gemm(x.base, w, options.col_scale, device);
   spmm_into(out, x.flips, weights.u,
             {.row_scale = options.row_scale,

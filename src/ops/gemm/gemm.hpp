@@ -18,6 +18,7 @@ struct GemmArgs {
   const float* row_scale = nullptr;
   const float* col_scale = nullptr;
   const float* bias = nullptr;
+  BitMatrixView<ZeroOne> keep;  ///< elements of x that count; words null: all
 
   [[nodiscard]] float apply(std::size_t i, std::size_t f, float s) const noexcept {
     if (col_scale != nullptr) s *= col_scale[f];

@@ -29,7 +29,8 @@ Out reference(const Bits& x, const Bits& w, const GemmOptions& options) {
   Out out(x.nrows(), w.nrows());
   const auto pointer = [](std::span<const float> s) { return s.empty() ? nullptr : s.data(); };
   gemm(Reference{}, GemmArgs<decltype(out.view())>{x.view(), w.view(), out.view(), pointer(options.row_scale),
-                                                   pointer(options.col_scale), pointer(options.bias)});
+                                                   pointer(options.col_scale), pointer(options.bias),
+                                                    options.keep == nullptr ? BitMatrixView<ZeroOne>{} : options.keep->view()});
   return out;
 }
 
@@ -40,7 +41,8 @@ TEST(Gemm, BitsMatchTheReferenceOnEveryInstructionSet) {
     const auto row = test::random_floats(s.n, 3, 0.5F, 2);
     const auto col = test::random_floats(s.c, 4, 0.5F, 2);
     const auto bias = test::random_floats(s.c, 5, -9, 9);
-    for (const GemmOptions& options : {GemmOptions{}, GemmOptions{row, col, bias}}) {
+    const auto keep = test::random_bits<ZeroOne>(s.n, s.d, 6);
+    for (const GemmOptions& options : {GemmOptions{}, GemmOptions{row, col, bias, nullptr}, GemmOptions{row, col, bias, &keep}}) {
       const Bits bits = reference<Bits>(x, w, options);
       const Floats floats = reference<Floats>(x, w, options);
       for (const Isa isa : available_isas()) {
@@ -71,8 +73,8 @@ TEST(Gemm, SparseBitsGiveWhatTheirDenseFormGives) {
     const auto row = test::random_floats(s.n, 3, 0.5F, 2);
     const auto col = test::random_floats(s.c, 4, 0.5F, 2);
     const auto bias = test::random_floats(s.c, 5, -9, 9);
-    const Floats a = gemm<Floats>(x, w, {row, col, bias});
-    const Floats b = gemm<Floats>(dense, w, {row, col, bias});
+    const Floats a = gemm<Floats>(x, w, {row, col, bias, nullptr});
+    const Floats b = gemm<Floats>(dense, w, {row, col, bias, nullptr});
     for (std::size_t n = 0; n < a.values().size(); ++n) EXPECT_NEAR(a.values()[n], b.values()[n], 1e-3F);
   }
 }

@@ -9,6 +9,7 @@ template <class Args>
 float product(const Args& args, std::size_t i, std::size_t f) {
   float sum = 0;
   for (std::size_t j = 0; j < args.x.ncols; ++j) {
+    if (args.keep.words != nullptr && !args.keep.bit(i, j)) continue;
     sum += PlusMinusOne::value(args.x.bit(i, j)) * PlusMinusOne::value(args.w.bit(f, j));
   }
   return args.apply(i, f, sum);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/io/dataset.hpp>
+
+#include <cmath>
+#include <span>
+
+namespace bitgraph::nn {
+
+/// D^-1/2 of a pattern with self loops: 1 / sqrt(entries of the row).
+inline Buffer<float> inverse_sqrt_degrees(const CsrPattern& a, const Device& device) {
+  Buffer<float> scale(a.nrows(), device);
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    const auto degree = static_cast<float>(a.row(i).size());
+    scale[i] = degree == 0 ? 0.0F : 1.0F / std::sqrt(degree);
+  }
+  return scale;
+}
+
+/// The features' values, each row divided by its sum where that is not zero.
+inline Buffer<float> row_normalized(const SparseFeatures& features) {
+  Buffer<float> values = features.values.clone();
+  for (NodeId i = 0; i < features.pattern.nrows(); ++i) {
+    const EdgeOffset begin = features.pattern.row_ptr()[i];
+    const EdgeOffset end = features.pattern.row_ptr()[i + 1];
+    double sum = 0;
+    for (EdgeOffset e = begin; e < end; ++e) sum += values[e];
+    if (sum == 0) continue;
+    for (EdgeOffset e = begin; e < end; ++e) values[e] = static_cast<float>(values[e] / sum);
+  }
+  return values;
+}
+
+/// The values that a model sees.
+inline Buffer<float> model_features(const SparseFeatures& features, bool normalize_rows) {
+  return normalize_rows ? row_normalized(features) : features.values.clone();
+}
+
+}  // namespace bitgraph::nn

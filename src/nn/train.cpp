@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/nn/train.hpp>
+
+#include "nn/checkpoint.hpp"
+#include "nn/trainer.hpp"
+
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+namespace bitgraph::nn {
+
+namespace {
+
+void check(const Dataset& dataset, const TrainOptions& options) {
+  const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
+  if (dataset.train.empty()) fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no training nodes");
+  if (dataset.validation.empty()) fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no validation nodes");
+  if (options.hidden == 0) refuse("the hidden width must be at least 1");
+  if (*options.epochs == 0) refuse("at least one epoch is needed");
+  if (!(*options.learning_rate > 0) || !std::isfinite(*options.learning_rate)) refuse("the learning rate must be positive");
+  if (!(*options.weight_decay >= 0) || !std::isfinite(*options.weight_decay)) refuse("the weight decay must not be negative");
+  if (!(*options.dropout >= 0 && *options.dropout < 1)) refuse("dropout must be at least 0 and below 1");
+  if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
+}
+
+/// The predictions of a full-precision GCN on all nodes, which the bin form learns from.
+DenseMatrix<float> teach(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+  const TrainOptions recipe = preset({.precision = Precision::real, .hidden = options.hidden, .seed = options.seed});
+  const TrainResult result = train(dataset, recipe, device);
+  InferencePlan plan(result.model, dataset, Precision::real, device);
+  DenseMatrix<float> probabilities = plan.run().clone();
+  log_softmax_into(probabilities, probabilities, device);
+  for (float& p : probabilities.values()) p = std::exp(p);
+  return probabilities;
+}
+
+std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+  switch (options.precision) {
+    case Precision::real: return make_gcn_trainer(dataset, options, device);
+    case Precision::full: return make_bi_gcn_trainer(dataset, options, device, {});
+    case Precision::bin: break;
+  }
+  return make_bi_gcn_trainer(dataset, options, device, teach(dataset, options, device));
+}
+
+void copy_values(const std::vector<Parameter>& from, std::vector<DenseMatrix<float>>& to) {
+  to.clear();
+  for (const Parameter& parameter : from) to.push_back(parameter.value.clone());
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+TrainOptions preset(TrainOptions options) {
+  const bool real = options.precision == Precision::real;
+  if (!options.epochs) options.epochs = real ? 200 : 1000;
+  if (!options.learning_rate) options.learning_rate = real ? 1e-2F : 1e-3F;
+  if (!options.weight_decay) options.weight_decay = 5e-4F;
+  if (!options.dropout) options.dropout = real ? 0.5F : 0.4F;
+  return options;
+}
+
+TrainResult train(const Dataset& dataset, const TrainOptions& given, const Device& device,
+                  const std::function<void(const EpochReport&)>& progress) {
+  const TrainOptions options = preset(given);
+  check(dataset, options);
+  const auto trainer = make_trainer(dataset, options, device);
+  TrainState state;
+  state.best_loss = std::numeric_limits<double>::infinity();
+  copy_values(trainer->parameters(), state.best);
+  if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) {
+    state = load_checkpoint(options.checkpoint, dataset, options, trainer->parameters());
+  }
+  std::vector<double> seconds;
+  while (state.epoch < *options.epochs) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::size_t epoch = ++state.epoch;
+    const double loss = trainer->step(epoch);
+    for (Parameter& parameter : trainer->parameters()) parameter.adam(*options.learning_rate, epoch);
+    const Score validation = trainer->evaluate(dataset.validation);
+    if (validation.loss < state.best_loss) {
+      state.best_loss = validation.loss;
+      state.best_epoch = epoch;
+      copy_values(trainer->parameters(), state.best);
+    }
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (progress) progress({epoch, *options.epochs, loss, validation.loss, validation.accuracy()});
+    const bool due = epoch % options.checkpoint_every == 0 || epoch == *options.epochs;
+    if (!options.checkpoint.empty() && due) save_checkpoint(options.checkpoint, dataset, options, trainer->parameters(), state);
+  }
+  for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].value = state.best[p].clone();
+  return {trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds))};
+}
+
+}  // namespace bitgraph::nn

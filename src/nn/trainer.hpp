@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the training loop knows of a model: its parameters, a step, an evaluation.
+#pragma once
+
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/train.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// A trained array, with its gradient and Adam's moments.
+struct Parameter {
+  std::string name;
+  float decay = 0;  ///< added to the gradient, times the value
+  DenseMatrix<float> value, gradient, first_moment, second_moment;
+
+  Parameter(std::string the_name, std::size_t nrows, std::size_t ncols, float the_decay)
+      : name(std::move(the_name)),
+        decay(the_decay),
+        value(nrows, ncols),
+        gradient(nrows, ncols),
+        first_moment(nrows, ncols),
+        second_moment(nrows, ncols) {}
+
+  /// Uniform in +-sqrt(6 / (nrows + ncols)): Glorot and Bengio 2010. `tensor` names the stream.
+  void glorot(std::uint64_t seed, std::uint32_t tensor);
+
+  /// One step of Adam (Kingma and Ba 2015; betas 0.9 and 0.999, epsilon 1e-8); `step` counts from 1.
+  void adam(float learning_rate, std::size_t step);
+};
+
+class Trainer {
+ public:
+  Trainer() = default;
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  virtual ~Trainer() = default;
+
+  /// Forward and backward over the training nodes; leaves the gradients in the parameters. Returns the loss.
+  virtual double step(std::size_t epoch) = 0;
+
+  /// The loss and accuracy of `nodes` with the present parameters, in the form that inference will use.
+  virtual Score evaluate(std::span<const NodeId> nodes) = 0;
+
+  /// The present parameters, packed.
+  [[nodiscard]] virtual Model model() const = 0;
+
+  [[nodiscard]] std::vector<Parameter>& parameters() noexcept { return parameters_; }
+
+ protected:
+  std::vector<Parameter> parameters_;
+};
+
+/// Options are complete (preset()).
+[[nodiscard]] std::unique_ptr<Trainer> make_gcn_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device);
+[[nodiscard]] std::unique_ptr<Trainer> make_bi_gcn_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                                                           DenseMatrix<float> teacher);
+
+}  // namespace bitgraph::nn
