@@ -1,7 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
+#include <bitgraph/core/error.hpp>
 
-int main() {
-  std::puts("bitgraph");
-  return 0;
+#include "cli/command.hpp"
+#include "core/isa.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+namespace {
+
+int report(int code, const char* message) {
+  fmt::print(stderr, "bitgraph: {}\n", message);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace bitgraph;
+  CLI::App app("Graphs whose edges are one bit: formats, analytics and binary graph neural networks.");
+  app.name("bitgraph");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "bitgraph 0.1.0");
+  app.footer(
+      "\nEvery command explains itself: bitgraph <command> --help\nExit codes: 0 success, 2 wrong usage, 3 bad input "
+      "file, 4 not "
+      "possible here, 1 anything else.");
+  try {
+    check_isa_environment();
+    cli::add_info(app);
+    cli::add_convert(app);
+    cli::add_generate(app);
+    cli::add_train(app);
+    cli::add_infer(app);
+    cli::add_datasets(app);
+    cli::add_doctor(app);
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return report(static_cast<int>(ErrorCode::usage), error.what());
+  } catch (const Error& error) {
+    return report(static_cast<int>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return report(static_cast<int>(ErrorCode::not_possible), "not enough memory");
+  } catch (const std::exception& error) {
+    return report(1, error.what());
+  }
+  return std::fflush(stdout) == 0 ? 0 : report(1, "cannot write the result");
 }

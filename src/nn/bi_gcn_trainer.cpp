@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bi-GCN (Wang et al. 2021), in the two forms of BitGNN (section 4.2). Only what the loss depends on is computed: the training
-// nodes, their neighbours (the second layer's inputs) and those nodes' neighbours (the first layer's).
+// Bi-GCN (Wang et al. 2021), in the two forms of BitGNN (section 4.2). Only what the loss depends on is computed: the
+// training nodes, their neighbours (the second layer's inputs) and those nodes' neighbours (the first layer's).
 //
-// Gradients, with g arriving: through sign(x), g where |x| <= 1; to a linear layer's input, g sign(W); to W, with G = g^T y,
-// m G where |W| <= 1, plus sign(W) times the row mean of sign(W) G. The scales alpha and m are not multiplied in elsewhere.
+// Gradients, with g arriving: through sign(x), g where |x| <= 1; to a linear layer's input, g sign(W); to W, with G =
+// g^T y, m G where |W| <= 1, plus sign(W) times the row mean of sign(W) G. The scales alpha and m are not multiplied in
+// elsewhere.
 #include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/spmm.hpp>
@@ -68,7 +69,8 @@ class BiGcnTrainer final : public Trainer {
         statistics_(column_statistics(dataset.features.pattern, dataset.features.values.span(), device)),
         inverse_deviation_(inverse_deviation(statistics_.variance.span())),
         graph_(dataset.graph, device),
-        features_(dataset.features, dataset.features.values.span(), {statistics_.mean.span(), inverse_deviation_.span()}, device),
+        features_(dataset.features, dataset.features.values.span(),
+                  {statistics_.mean.span(), inverse_deviation_.span()}, device),
         field_(graph_, teacher_.nrows() == 0 ? dataset.train : all_nodes(dataset)),
         forward_(graph_, features_, options.hidden, classes(), options.precision, device) {
     const std::size_t width = dataset.features.pattern.ncols();
@@ -165,13 +167,17 @@ class BiGcnTrainer final : public Trainer {
     binarize_into(signs2_, parameters_[2].value, {}, device_);
     dropout_mask_into(keep1_, *options_.dropout, {options_.seed, feature_dropout, step}, device_);
     gemm_into(updated_, bits_, signs1_.bits,
-              {.row_scale = alpha_.span(), .col_scale = signs1_.alpha.span(), .bias = parameters_[1].value.row(0), .keep = &keep1_},
+              {.row_scale = alpha_.span(),
+               .col_scale = signs1_.alpha.span(),
+               .bias = parameters_[1].value.row(0),
+               .keep = &keep1_},
               device_);
     if (votes()) {
       sign_into(dropped_signs(), updated_);
       spmm_into(hidden_, field_.first, signs_, {.row_scale = field_.first_mean.span()}, device_);
     } else {
-      spmm_into(hidden_, field_.first, updated_, {.row_scale = field_.middle_scale.span(), .col_scale = field_.input_scale.span()}, device_);
+      spmm_into(hidden_, field_.first, updated_,
+                {.row_scale = field_.middle_scale.span(), .col_scale = field_.input_scale.span()}, device_);
     }
     dropout_mask_into(keep2_, *options_.dropout, {options_.seed, hidden_dropout, step}, device_);
     const float scale = 1 / (1 - *options_.dropout);
@@ -184,13 +190,16 @@ class BiGcnTrainer final : public Trainer {
       }
     });
     for (std::size_t c = 0; c < classes(); ++c) {
-      for (std::size_t f = 0; f < hidden_.ncols(); ++f) weights2_(c, f) = signs2_.alpha[c] * sign(parameters_[2].value(c, f));
+      for (std::size_t f = 0; f < hidden_.ncols(); ++f)
+        weights2_(c, f) = signs2_.alpha[c] * sign(parameters_[2].value(c, f));
     }
-    float_gemm(scores_.view(), std::as_const(dropped_hidden_).view(), false, std::as_const(weights2_).view(), true, 1, 0, device_);
+    float_gemm(scores_.view(), std::as_const(dropped_hidden_).view(), false, std::as_const(weights2_).view(), true, 1,
+               0, device_);
     for (std::size_t i = 0; i < scores_.nrows(); ++i) {
       for (std::size_t c = 0; c < classes(); ++c) scores_(i, c) += parameters_[3].value(0, c);
     }
-    spmm_into(logits_, field_.second, scores_, {.row_scale = field_.output_scale.span(), .col_scale = field_.middle_scale.span()}, device_);
+    spmm_into(logits_, field_.second, scores_,
+              {.row_scale = field_.output_scale.span(), .col_scale = field_.middle_scale.span()}, device_);
   }
 
   Floats& dropped_signs() {
@@ -209,7 +218,8 @@ class BiGcnTrainer final : public Trainer {
     log_softmax_into(logits_, logits_, device_);
     const float weight = teacher_weight / static_cast<float>(logits_.nrows());
     for (std::size_t i = 0; i < logits_.nrows(); ++i) {
-      for (std::size_t c = 0; c < classes(); ++c) logits_gradient_(i, c) += weight * (std::exp(logits_(i, c)) - teacher_(i, c));
+      for (std::size_t c = 0; c < classes(); ++c)
+        logits_gradient_(i, c) += weight * (std::exp(logits_(i, c)) - teacher_(i, c));
     }
     return score.loss;
   }
@@ -218,12 +228,14 @@ class BiGcnTrainer final : public Trainer {
     spmm_into(scores_gradient_, field_.second_transposed, logits_gradient_,
               {.row_scale = field_.middle_scale.span(), .col_scale = field_.output_scale.span()}, device_);
     column_sums(parameters_[3].gradient.row(0), scores_gradient_);
-    float_gemm(parameters_[2].gradient.view(), std::as_const(scores_gradient_).view(), true, std::as_const(dropped_hidden_).view(), false, 1, 0, device_);
+    float_gemm(parameters_[2].gradient.view(), std::as_const(scores_gradient_).view(), true,
+               std::as_const(dropped_hidden_).view(), false, 1, 0, device_);
     weight_gradient(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span());
     for (std::size_t c = 0; c < classes(); ++c) {
       for (std::size_t f = 0; f < hidden_.ncols(); ++f) weights2_(c, f) = sign(parameters_[2].value(c, f));
     }
-    float_gemm(hidden_gradient_.view(), std::as_const(scores_gradient_).view(), false, std::as_const(weights2_).view(), false, 1, 0, device_);
+    float_gemm(hidden_gradient_.view(), std::as_const(scores_gradient_).view(), false, std::as_const(weights2_).view(),
+               false, 1, 0, device_);
     const float scale = 1 / (1 - *options_.dropout);
     parallel_for(device_, hidden_.nrows(), 128, [&](std::size_t i) {
       for (std::size_t f = 0; f < hidden_.ncols(); ++f) {
@@ -232,7 +244,8 @@ class BiGcnTrainer final : public Trainer {
       }
     });
     if (votes()) {
-      spmm_into(updated_gradient_, field_.first_transposed, hidden_gradient_, {.col_scale = field_.first_mean.span()}, device_);
+      spmm_into(updated_gradient_, field_.first_transposed, hidden_gradient_, {.col_scale = field_.first_mean.span()},
+                device_);
       parallel_for(device_, updated_.values().size(), 1 << 14, [&](std::size_t n) {
         if (std::fabs(updated_.values()[n]) > 1) updated_gradient_.values()[n] = 0;
       });
@@ -245,7 +258,8 @@ class BiGcnTrainer final : public Trainer {
     parallel_for(device_, updated_gradient_.nrows(), 128, [&](std::size_t i) {
       for (float& g : updated_gradient_.row(i)) g *= alpha_[i];
     });
-    float_gemm(parameters_[0].gradient.view(), std::as_const(updated_gradient_).view(), true, std::as_const(kept_features_).view(), false, 1, 0, device_);
+    float_gemm(parameters_[0].gradient.view(), std::as_const(updated_gradient_).view(), true,
+               std::as_const(kept_features_).view(), false, 1, 0, device_);
     weight_gradient(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span());
   }
 
@@ -285,15 +299,16 @@ class BiGcnTrainer final : public Trainer {
   Buffer<float> alpha_;
   BitMatrix<ZeroOne> keep1_, keep2_;
   Binarized signs1_, signs2_;
-  Floats kept_features_, updated_, updated_gradient_, signs_, hidden_, dropped_hidden_, hidden_gradient_, weights2_, scores_,
-      scores_gradient_, logits_, logits_gradient_;
+  Floats kept_features_, updated_, updated_gradient_, signs_, hidden_, dropped_hidden_, hidden_gradient_, weights2_,
+      scores_, scores_gradient_, logits_, logits_gradient_;
   std::vector<std::int32_t> labels_;
   std::vector<NodeId> train_rows_;
 };
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_bi_gcn_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher) {
+std::unique_ptr<Trainer> make_bi_gcn_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                                             Floats teacher) {
   return std::make_unique<BiGcnTrainer>(dataset, options, device, std::move(teacher));
 }
 

@@ -21,8 +21,9 @@ Array array_of(const DenseMatrix<float>& m) {
 std::map<std::string, std::string> identity(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
           {"version", "1"},
-          {"dataset", fmt::format("{} nodes {} entries {} features {} classes {} training {}", dataset.name, dataset.graph.nrows(),
-                                  dataset.graph.nvals(), dataset.features.pattern.nvals(), dataset.num_classes, dataset.train.size())},
+          {"dataset", fmt::format("{} nodes {} entries {} features {} classes {} training {}", dataset.name,
+                                  dataset.graph.nrows(), dataset.graph.nvals(), dataset.features.pattern.nvals(),
+                                  dataset.num_classes, dataset.train.size())},
           {"precision", std::string(to_string(options.precision))},
           {"hidden", std::to_string(options.hidden)},
           {"learning_rate", fmt::format("{}", *options.learning_rate)},
@@ -71,7 +72,8 @@ TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dat
     return found->second;
   };
   for (const auto& [key, expected] : identity(dataset, options)) {
-    if (text(key) != expected) refuse(fmt::format("a checkpoint of another run: {} is '{}', expected '{}'", key, text(key), expected));
+    if (text(key) != expected)
+      refuse(fmt::format("a checkpoint of another run: {} is '{}', expected '{}'", key, text(key), expected));
   }
   const auto number = [&](const std::string& key) {
     const std::string value = text(key);

@@ -17,9 +17,9 @@ struct TrainState {
 void save_checkpoint(const std::filesystem::path& path, const Dataset& dataset, const TrainOptions& options,
                      const std::vector<Parameter>& parameters, const TrainState& state);
 
-/// Reads it back into the parameters. Throws bad_input for a file that is damaged, or of a run with another data set, seed or
-/// hyper-parameters.
-[[nodiscard]] TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dataset, const TrainOptions& options,
-                                         std::vector<Parameter>& parameters);
+/// Reads it back into the parameters. Throws bad_input for a file that is damaged, or of a run with another data set,
+/// seed or hyper-parameters.
+[[nodiscard]] TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dataset,
+                                         const TrainOptions& options, std::vector<Parameter>& parameters);
 
 }  // namespace bitgraph::nn

@@ -90,13 +90,16 @@ class GcnTrainer final : public Trainer {
   Parameter& bias0() { return parameters_[1]; }
   Parameter& weight1() { return parameters_[2]; }
   Parameter& bias1() { return parameters_[3]; }
-  [[nodiscard]] SpmmOptions normalization() const { return {.row_scale = graph_.scale.span(), .col_scale = graph_.scale.span()}; }
+  [[nodiscard]] SpmmOptions normalization() const {
+    return {.row_scale = graph_.scale.span(), .col_scale = graph_.scale.span()};
+  }
 
   void drop_features(std::size_t epoch) {
     const float rate = *options_.dropout;
     const RandomKey key{options_.seed, feature_dropout, static_cast<std::uint32_t>(epoch)};
     const float scale = 1 / (1 - rate);
-    for (std::size_t e = 0; e < values_.size(); ++e) dropped_[e] = random_uniform(key, e) < rate ? 0.0F : values_[e] * scale;
+    for (std::size_t e = 0; e < values_.size(); ++e)
+      dropped_[e] = random_uniform(key, e) < rate ? 0.0F : values_[e] * scale;
   }
 
   void forward(std::span<const float> values, std::size_t epoch, bool training) {
@@ -104,10 +107,12 @@ class GcnTrainer final : public Trainer {
     spmm_into(hidden_, graph_.pattern, product_, normalization(), device_);
     add_bias_relu(hidden_, bias0().value.row(0));
     if (training) {
-      dropout_mask_into(keep_, *options_.dropout, {options_.seed, hidden_dropout, static_cast<std::uint32_t>(epoch)}, device_);
+      dropout_mask_into(keep_, *options_.dropout, {options_.seed, hidden_dropout, static_cast<std::uint32_t>(epoch)},
+                        device_);
       apply_dropout(hidden_, keep_, *options_.dropout, device_);
     }
-    float_gemm(scores_.view(), std::as_const(hidden_).view(), false, std::as_const(weight1().value).view(), false, 1, 0, device_);
+    float_gemm(scores_.view(), std::as_const(hidden_).view(), false, std::as_const(weight1().value).view(), false, 1, 0,
+               device_);
     SpmmOptions options = normalization();
     options.bias = bias1().value.row(0);
     spmm_into(logits_, graph_.pattern, scores_, options, device_);
@@ -116,8 +121,10 @@ class GcnTrainer final : public Trainer {
   void backward() {
     column_sums(bias1().gradient.row(0), logits_gradient_);
     spmm_into(scores_, graph_.pattern, logits_gradient_, normalization(), device_);  // A~ is symmetric
-    float_gemm(weight1().gradient.view(), std::as_const(hidden_).view(), true, std::as_const(scores_).view(), false, 1, 0, device_);
-    float_gemm(hidden_gradient_.view(), std::as_const(scores_).view(), false, std::as_const(weight1().value).view(), true, 1, 0, device_);
+    float_gemm(weight1().gradient.view(), std::as_const(hidden_).view(), true, std::as_const(scores_).view(), false, 1,
+               0, device_);
+    float_gemm(hidden_gradient_.view(), std::as_const(scores_).view(), false, std::as_const(weight1().value).view(),
+               true, 1, 0, device_);
     const float scale = 1 / (1 - *options_.dropout);
     // A unit that relu or dropout made zero passes nothing back.
     for (std::size_t e = 0; e < hidden_.values().size(); ++e) {

@@ -40,8 +40,8 @@ std::vector<BinaryLayer> cloned(const std::vector<BinaryLayer>& layers) {
 /// The full-precision path: the product in float, then aggregation, bias and relu.
 class RealForward {
  public:
-  RealForward(const NormalizedGraph& graph, const Dataset& dataset, bool normalize_rows, const std::vector<RealLayer>& layers,
-              FeatureStorage storage, const Device& device)
+  RealForward(const NormalizedGraph& graph, const Dataset& dataset, bool normalize_rows,
+              const std::vector<RealLayer>& layers, FeatureStorage storage, const Device& device)
       : graph_(graph), layers_(layers), storage_(storage), device_(device) {
     Buffer<float> values = model_features(dataset.features, normalize_rows);
     if (storage == FeatureStorage::dense) {
@@ -64,17 +64,21 @@ class RealForward {
       sparse_product(product_, pattern_, values_.span(), layers_[0].weight, device_);
     }
     aggregate(hidden_, product_, layers_[0]);
-    parallel_for(device_, hidden_.values().size(), 1 << 14, [&](std::size_t n) { hidden_.values()[n] = std::max(0.0F, hidden_.values()[n]); });
+    parallel_for(device_, hidden_.values().size(), 1 << 14,
+                 [&](std::size_t n) { hidden_.values()[n] = std::max(0.0F, hidden_.values()[n]); });
     float_gemm(scores_.view(), std::as_const(hidden_).view(), false, layers_[1].weight.view(), false, 1, 0, device_);
     aggregate(logits_, scores_, layers_[1]);
     return logits_;
   }
 
-  [[nodiscard]] std::size_t feature_bytes() const { return dense_.bytes() + (values_.empty() ? 0 : pattern_.bytes()) + values_.bytes(); }
+  [[nodiscard]] std::size_t feature_bytes() const {
+    return dense_.bytes() + (values_.empty() ? 0 : pattern_.bytes()) + values_.bytes();
+  }
 
  private:
   void aggregate(DenseMatrix<float>& out, const DenseMatrix<float>& x, const RealLayer& layer) {
-    spmm_into(out, graph_.pattern, x, {.row_scale = graph_.scale.span(), .col_scale = graph_.scale.span(), .bias = layer.bias.span()}, device_);
+    spmm_into(out, graph_.pattern, x,
+              {.row_scale = graph_.scale.span(), .col_scale = graph_.scale.span(), .bias = layer.bias.span()}, device_);
   }
 
   const NormalizedGraph& graph_;
@@ -103,10 +107,12 @@ struct InferencePlan::State {
   std::string feature_format;
 };
 
-InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, Precision form, const Device& device, FeatureStorage storage) {
+InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, Precision form, const Device& device,
+                             FeatureStorage storage) {
   model.require_fit(dataset);
   if ((form == Precision::real) != (model.precision == Precision::real)) {
-    fail(ErrorCode::usage, "a model of precision " + std::string(to_string(model.precision)) + " has no form " + std::string(to_string(form)));
+    fail(ErrorCode::usage, "a model of precision " + std::string(to_string(model.precision)) + " has no form " +
+                               std::string(to_string(form)));
   }
   state_ = std::make_unique<State>(model, dataset, device);
   State& s = *state_;
@@ -119,7 +125,8 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, Precisi
     return;
   }
   const Buffer<float> values = model_features(dataset.features, model.normalize_rows);
-  s.features.emplace(dataset.features, values.span(), ColumnMap{model.input_mean.span(), model.input_inverse_deviation.span()}, device);
+  s.features.emplace(dataset.features, values.span(),
+                     ColumnMap{model.input_mean.span(), model.input_inverse_deviation.span()}, device);
   s.packed.emplace(s.graph, *s.features, model.hidden(), model.num_classes(), form, device);
   s.packed->set_weights(s.binary_layers[0], s.binary_layers[1]);
   s.bytes.features = s.features->bytes();
@@ -150,7 +157,8 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, Precision
   const Buffer<float> values = model_features(dataset.features, model.normalize_rows);
   DenseMatrix<float> x = dense_features(dataset.features, values.span(), {});
   for (std::size_t i = 0; i < x.nrows(); ++i) {
-    for (std::size_t j = 0; j < x.ncols(); ++j) x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
+    for (std::size_t j = 0; j < x.ncols(); ++j)
+      x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
   }
   const SpmmOptions normalization{.row_scale = graph.scale.span(), .col_scale = graph.scale.span()};
   for (std::size_t l = 0; l < model.binary.size(); ++l) {

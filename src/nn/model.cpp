@@ -42,11 +42,13 @@ class TensorReader {
     const std::string value = text(key);
     std::uint64_t parsed = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-    if (error != std::errc() || stop != value.data() + value.size()) refuse(fmt::format("metadata '{}': '{}' is not a whole number", key, value));
+    if (error != std::errc() || stop != value.data() + value.size())
+      refuse(fmt::format("metadata '{}': '{}' is not a whole number", key, value));
     return parsed;
   }
 
-  [[nodiscard]] const Array& tensor(const std::string& key, ElementType type, const std::vector<std::uint64_t>& shape) const {
+  [[nodiscard]] const Array& tensor(const std::string& key, ElementType type,
+                                    const std::vector<std::uint64_t>& shape) const {
     const auto found = file_.tensors.find(key);
     if (found == file_.tensors.end()) refuse("the tensor '" + key + "' is missing");
     if (found->second.type != type || found->second.shape != shape) {
@@ -106,11 +108,12 @@ std::size_t Model::bytes() const noexcept {
 
 void Model::require_fit(const Dataset& data) const {
   if (data.features.pattern.ncols() != num_features()) {
-    fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(), data.name,
-                                           data.features.pattern.ncols()));
+    fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(),
+                                           data.name, data.features.pattern.ncols()));
   }
   if (static_cast<std::size_t>(data.num_classes) != num_classes()) {
-    fail(ErrorCode::bad_input, fmt::format("the model knows {} classes, the data set {} has {}", num_classes(), data.name, data.num_classes));
+    fail(ErrorCode::bad_input,
+         fmt::format("the model knows {} classes, the data set {} has {}", num_classes(), data.name, data.num_classes));
   }
 }
 
@@ -135,7 +138,8 @@ void Model::save(const std::filesystem::path& path) const {
   for (std::size_t n = 0; n < binary.size(); ++n) {
     const auto prefix = fmt::format("layer{}.", n);
     const auto& weight = binary[n].weight;
-    file.tensors[prefix + "weight_bits"] = array_of(ElementType::u64, {weight.nrows(), weight.words_per_row()}, weight.words());
+    file.tensors[prefix + "weight_bits"] =
+        array_of(ElementType::u64, {weight.nrows(), weight.words_per_row()}, weight.words());
     file.tensors[prefix + "weight_scale"] = vector_of(binary[n].scale);
     file.tensors[prefix + "bias"] = vector_of(binary[n].bias);
   }
@@ -150,7 +154,8 @@ Model Model::load(const std::filesystem::path& path) {
   const TensorFile file = load_safetensors(path);
   const TensorReader reader(file, path.string());
   if (reader.text("format") != format_name) reader.refuse("not a bitgraph model");
-  if (reader.text("version") != format_version) reader.refuse("version " + reader.text("version") + ", this program reads version 1");
+  if (reader.text("version") != format_version)
+    reader.refuse("version " + reader.text("version") + ", this program reads version 1");
   if (reader.text("kind") != "gcn") reader.refuse("unknown kind of model '" + reader.text("kind") + "'");
   Model model;
   try {
@@ -161,19 +166,22 @@ Model Model::load(const std::filesystem::path& path) {
   model.dataset = reader.text("dataset");
   model.seed = reader.number("seed");
   model.normalize_rows = reader.number("normalize_rows") != 0;
-  const std::array<std::uint64_t, 3> widths{reader.number("num_features"), reader.number("hidden"), reader.number("num_classes")};
+  const std::array<std::uint64_t, 3> widths{reader.number("num_features"), reader.number("hidden"),
+                                            reader.number("num_classes")};
   for (std::size_t n = 0; n + 1 < widths.size(); ++n) {
     const std::uint64_t in = widths[n];
     const std::uint64_t out = widths[n + 1];
     if (in == 0 || out == 0 || in >= (1U << 31) || out >= (1U << 31)) reader.refuse("a layer's width is out of range");
     const auto prefix = fmt::format("layer{}.", n);
     if (model.precision == Precision::real) {
-      model.real.push_back({DenseMatrix<float>(in, out, reader.floats(prefix + "weight", {in, out})), reader.floats(prefix + "bias", {out})});
+      model.real.push_back({DenseMatrix<float>(in, out, reader.floats(prefix + "weight", {in, out})),
+                            reader.floats(prefix + "bias", {out})});
     } else {
-      const auto words = reader.tensor(prefix + "weight_bits", ElementType::u64, {out, words_for_bits(in)}).as<std::uint64_t>();
+      const auto words =
+          reader.tensor(prefix + "weight_bits", ElementType::u64, {out, words_for_bits(in)}).as<std::uint64_t>();
       try {
-        model.binary.push_back({BitMatrix<PlusMinusOne>(out, in, words.clone()), reader.floats(prefix + "weight_scale", {out}),
-                                reader.floats(prefix + "bias", {out})});
+        model.binary.push_back({BitMatrix<PlusMinusOne>(out, in, words.clone()),
+                                reader.floats(prefix + "weight_scale", {out}), reader.floats(prefix + "bias", {out})});
       } catch (const Error& error) {
         reader.refuse(error.what());
       }

@@ -58,7 +58,8 @@ void PackedForward::first_product(Out& out) {
               device_);
   } else {
     gemm_into(out, features_.dense->bits, first_->weight,
-              {.row_scale = features_.alpha(), .col_scale = first_->scale.span(), .bias = first_->bias.span()}, device_);
+              {.row_scale = features_.alpha(), .col_scale = first_->scale.span(), .bias = first_->bias.span()},
+              device_);
   }
 }
 
@@ -69,11 +70,13 @@ const DenseMatrix<float>& PackedForward::run() {
     spmm_into(aggregated_, graph_.pattern, updated_, normalization, device_);
     binarize_into(hidden_, aggregated_, {}, device_);
     gemm_into(scores_, hidden_.bits, second_->weight,
-              {.row_scale = hidden_.alpha.span(), .col_scale = second_->scale.span(), .bias = second_->bias.span()}, device_);
+              {.row_scale = hidden_.alpha.span(), .col_scale = second_->scale.span(), .bias = second_->bias.span()},
+              device_);
   } else {
     first_product(signs_);
     spmm_into(votes_, graph_.pattern, signs_, {}, device_);
-    gemm_into(scores_, votes_, second_->weight, {.col_scale = second_->scale.span(), .bias = second_->bias.span()}, device_);
+    gemm_into(scores_, votes_, second_->weight, {.col_scale = second_->scale.span(), .bias = second_->bias.span()},
+              device_);
   }
   spmm_into(logits_, graph_.pattern, scores_, normalization, device_);
   return logits_;

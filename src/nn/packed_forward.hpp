@@ -25,7 +25,8 @@ struct PackedFeatures {
   std::optional<SparseBinarized> sparse;
   std::optional<Binarized> dense;
 
-  PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map, const Device& device);
+  PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
+                 const Device& device);
   [[nodiscard]] std::span<const float> alpha() const { return sparse ? sparse->alpha.span() : dense->alpha.span(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
@@ -33,8 +34,8 @@ struct PackedFeatures {
 /// Graph and features must outlive it. run() allocates nothing.
 class PackedForward {
  public:
-  PackedForward(const NormalizedGraph& graph, const PackedFeatures& features, std::size_t hidden, std::size_t num_classes,
-                Precision form, const Device& device);
+  PackedForward(const NormalizedGraph& graph, const PackedFeatures& features, std::size_t hidden,
+                std::size_t num_classes, Precision form, const Device& device);
 
   /// The weights of the two layers; they are kept by reference, what is derived from them is made here.
   void set_weights(const BinaryLayer& first, const BinaryLayer& second);
@@ -52,12 +53,12 @@ class PackedForward {
   const BinaryLayer* first_ = nullptr;
   const BinaryLayer* second_ = nullptr;
   SparseGemmWeights sparse_weights_;
-  DenseMatrix<float> updated_;     ///< full: n x hidden, then aggregated_
+  DenseMatrix<float> updated_;  ///< full: n x hidden, then aggregated_
   DenseMatrix<float> aggregated_;
   Binarized hidden_;               ///< full: the second layer's input
   BitMatrix<PlusMinusOne> signs_;  ///< bin: the first layer's signs, then votes_
   BitMatrix<PlusMinusOne> votes_;
-  DenseMatrix<float> scores_;      ///< n x classes, then logits_
+  DenseMatrix<float> scores_;  ///< n x classes, then logits_
   DenseMatrix<float> logits_;
 };
 

@@ -28,9 +28,11 @@ CsrPattern part_of_rows(const CsrPattern& a, const std::vector<NodeId>& rows, co
   for (std::size_t i = 0; i < rows.size(); ++i) row_ptr[i + 1] = row_ptr[i] + a.row(rows[i]).size();
   Buffer<NodeId> col_ind(row_ptr[rows.size()], a.device());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::transform(a.row(rows[i]).begin(), a.row(rows[i]).end(), col_ind.data() + row_ptr[i], [&](NodeId j) { return position[j]; });
+    std::transform(a.row(rows[i]).begin(), a.row(rows[i]).end(), col_ind.data() + row_ptr[i],
+                   [&](NodeId j) { return position[j]; });
   }
-  return {static_cast<NodeId>(rows.size()), static_cast<NodeId>(columns.size()), std::move(row_ptr), std::move(col_ind)};
+  return {static_cast<NodeId>(rows.size()), static_cast<NodeId>(columns.size()), std::move(row_ptr),
+          std::move(col_ind)};
 }
 
 Buffer<float> taken(const Buffer<float>& values, const std::vector<NodeId>& nodes) {

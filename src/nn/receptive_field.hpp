@@ -7,8 +7,8 @@
 
 namespace bitgraph::nn {
 
-/// The part of a graph that two aggregations towards `outputs` touch, as two rectangular patterns between renumbered nodes:
-/// second (outputs x middle) and first (middle x inputs), with the normalization of the whole graph.
+/// The part of a graph that two aggregations towards `outputs` touch, as two rectangular patterns between renumbered
+/// nodes: second (outputs x middle) and first (middle x inputs), with the normalization of the whole graph.
 struct ReceptiveField {
   std::vector<NodeId> outputs, middle, inputs;  ///< node ids, increasing but for outputs
   CsrPattern first, first_transposed, second, second_transposed;

@@ -20,12 +20,16 @@ namespace {
 
 void check(const Dataset& dataset, const TrainOptions& options) {
   const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
-  if (dataset.train.empty()) fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no training nodes");
-  if (dataset.validation.empty()) fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no validation nodes");
+  if (dataset.train.empty())
+    fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no training nodes");
+  if (dataset.validation.empty())
+    fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no validation nodes");
   if (options.hidden == 0) refuse("the hidden width must be at least 1");
   if (*options.epochs == 0) refuse("at least one epoch is needed");
-  if (!(*options.learning_rate > 0) || !std::isfinite(*options.learning_rate)) refuse("the learning rate must be positive");
-  if (!(*options.weight_decay >= 0) || !std::isfinite(*options.weight_decay)) refuse("the weight decay must not be negative");
+  if (!(*options.learning_rate > 0) || !std::isfinite(*options.learning_rate))
+    refuse("the learning rate must be positive");
+  if (!(*options.weight_decay >= 0) || !std::isfinite(*options.weight_decay))
+    refuse("the weight decay must not be negative");
   if (!(*options.dropout >= 0 && *options.dropout < 1)) refuse("dropout must be at least 0 and below 1");
   if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
 }
@@ -99,7 +103,8 @@ TrainResult train(const Dataset& dataset, const TrainOptions& given, const Devic
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (progress) progress({epoch, *options.epochs, loss, validation.loss, validation.accuracy()});
     const bool due = epoch % options.checkpoint_every == 0 || epoch == *options.epochs;
-    if (!options.checkpoint.empty() && due) save_checkpoint(options.checkpoint, dataset, options, trainer->parameters(), state);
+    if (!options.checkpoint.empty() && due)
+      save_checkpoint(options.checkpoint, dataset, options, trainer->parameters(), state);
   }
   for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].value = state.best[p].clone();
   return {trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds))};

@@ -57,8 +57,9 @@ class Trainer {
 };
 
 /// Options are complete (preset()).
-[[nodiscard]] std::unique_ptr<Trainer> make_gcn_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device);
-[[nodiscard]] std::unique_ptr<Trainer> make_bi_gcn_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
-                                                           DenseMatrix<float> teacher);
+[[nodiscard]] std::unique_ptr<Trainer> make_gcn_trainer(const Dataset& dataset, const TrainOptions& options,
+                                                        const Device& device);
+[[nodiscard]] std::unique_ptr<Trainer> make_bi_gcn_trainer(const Dataset& dataset, const TrainOptions& options,
+                                                           const Device& device, DenseMatrix<float> teacher);
 
 }  // namespace bitgraph::nn

@@ -13,8 +13,8 @@
 
 namespace bitgraph::nn {
 
-/// In which numbers a model computes (BitGNN, section 4.2): full precision; binary products with full-precision aggregation;
-/// binary products and, in the first layer, a binary vote as aggregation.
+/// In which numbers a model computes (BitGNN, section 4.2): full precision; binary products with full-precision
+/// aggregation; binary products and, in the first layer, a binary vote as aggregation.
 enum class Precision { real, full, bin };
 
 [[nodiscard]] std::string_view to_string(Precision precision) noexcept;  ///< "float", "full", "bin"
@@ -36,10 +36,10 @@ struct BinaryLayer {
 /// A trained graph convolutional network, packed: all that inference needs.
 struct Model {
   Precision precision = Precision::real;
-  std::string dataset;              ///< name of the data set it was trained on
+  std::string dataset;  ///< name of the data set it was trained on
   std::uint64_t seed = 0;
-  bool normalize_rows = false;      ///< features of a node are divided by their sum
-  Buffer<float> input_mean;         ///< binary models: batch norm of the features
+  bool normalize_rows = false;  ///< features of a node are divided by their sum
+  Buffer<float> input_mean;     ///< binary models: batch norm of the features
   Buffer<float> input_inverse_deviation;
   std::vector<RealLayer> real;      ///< real models
   std::vector<BinaryLayer> binary;  ///< full and bin models
@@ -54,7 +54,8 @@ struct Model {
   /// Throws bad_input naming what does not fit: the width of the features, the number of classes.
   void require_fit(const Dataset& dataset) const;
 
-  /// One safetensors file: packed weights, and metadata that says everything needed to run it. docs/formats.md lists both.
+  /// One safetensors file: packed weights, and metadata that says everything needed to run it. docs/formats.md lists
+  /// both.
   void save(const std::filesystem::path& path) const;
 
   /// Throws bad_input naming the tensor that is missing or misshapen.

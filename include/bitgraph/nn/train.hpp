@@ -22,8 +22,8 @@ struct TrainOptions {
   std::optional<float> weight_decay;
   std::optional<float> dropout;
   std::uint64_t seed = 0;
-  std::filesystem::path checkpoint;      ///< empty: none is written
-  std::size_t checkpoint_every = 100;    ///< epochs
+  std::filesystem::path checkpoint;    ///< empty: none is written
+  std::size_t checkpoint_every = 100;  ///< epochs
 };
 
 /// The recipe of a precision, all fields set.
@@ -51,10 +51,10 @@ struct TrainResult {
 /// Trains a two-layer GCN and returns the weights of the epoch with the least validation loss.
 ///
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see
-/// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at all, and a
-/// run that finds one goes on from it and ends with the same bits; a checkpoint of another run is an error (bad_input).
-/// The result depends on data set, options and, through the order of float sums, the device's number of threads.
-/// Throws usage or bad_input: no training or validation nodes, impossible hyper-parameters.
+/// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at
+/// all, and a run that finds one goes on from it and ends with the same bits; a checkpoint of another run is an error
+/// (bad_input). The result depends on data set, options and, through the order of float sums, the device's number of
+/// threads. Throws usage or bad_input: no training or validation nodes, impossible hyper-parameters.
 [[nodiscard]] TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device = {},
                                 const std::function<void(const EpochReport&)>& progress = {});
 

@@ -163,7 +163,9 @@ HWY_INLINE void multiply_either(const Args& args, std::size_t begin, std::size_t
 }
 
 void multiply_to_bits(const GemmToBits& args, std::size_t begin, std::size_t end) { multiply_either(args, begin, end); }
-void multiply_to_floats(const GemmToFloats& args, std::size_t begin, std::size_t end) { multiply_either(args, begin, end); }
+void multiply_to_floats(const GemmToFloats& args, std::size_t begin, std::size_t end) {
+  multiply_either(args, begin, end);
+}
 
 }  // namespace
 }  // namespace bitgraph::HWY_NAMESPACE

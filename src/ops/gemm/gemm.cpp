@@ -45,13 +45,9 @@ Buffer<float> times(Buffer<float> scale, std::span<const float> given) {
 
 template <class Out>
 void multiply(Out& out, const Bits& x, const Bits& w, const GemmOptions& options, const Device& device) {
-  GemmArgs<decltype(out.view())> args{x.view(),
-                                      w.view(),
-                                      out.view(),
-                                      or_null(options.row_scale),
-                                      or_null(options.col_scale),
-                                      or_null(options.bias),
-                                      {}};
+  GemmArgs<decltype(out.view())> args{
+      x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias),
+      {}};
   if (options.keep != nullptr) {
     require(options.keep->nrows() == x.nrows() && options.keep->ncols() == x.ncols(),
             "gemm: the shape of keep differs from that of X");

@@ -28,9 +28,10 @@ template <class Out>
 Out reference(const Bits& x, const Bits& w, const GemmOptions& options) {
   Out out(x.nrows(), w.nrows());
   const auto pointer = [](std::span<const float> s) { return s.empty() ? nullptr : s.data(); };
-  gemm(Reference{}, GemmArgs<decltype(out.view())>{x.view(), w.view(), out.view(), pointer(options.row_scale),
-                                                   pointer(options.col_scale), pointer(options.bias),
-                                                    options.keep == nullptr ? BitMatrixView<ZeroOne>{} : options.keep->view()});
+  gemm(Reference{},
+       GemmArgs<decltype(out.view())>{x.view(), w.view(), out.view(), pointer(options.row_scale),
+                                      pointer(options.col_scale), pointer(options.bias),
+                                      options.keep == nullptr ? BitMatrixView<ZeroOne>{} : options.keep->view()});
   return out;
 }
 
@@ -42,7 +43,8 @@ TEST(Gemm, BitsMatchTheReferenceOnEveryInstructionSet) {
     const auto col = test::random_floats(s.c, 4, 0.5F, 2);
     const auto bias = test::random_floats(s.c, 5, -9, 9);
     const auto keep = test::random_bits<ZeroOne>(s.n, s.d, 6);
-    for (const GemmOptions& options : {GemmOptions{}, GemmOptions{row, col, bias, nullptr}, GemmOptions{row, col, bias, &keep}}) {
+    for (const GemmOptions& options :
+         {GemmOptions{}, GemmOptions{row, col, bias, nullptr}, GemmOptions{row, col, bias, &keep}}) {
       const Bits bits = reference<Bits>(x, w, options);
       const Floats floats = reference<Floats>(x, w, options);
       for (const Isa isa : available_isas()) {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+
+namespace bitgraph::cli {
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Device Common::make_device() const {
+  if (device == "cpu") return Device::host(threads);
+  if (!device.starts_with("cuda")) fail(ErrorCode::usage, "unknown device '" + device + "': use cpu, cuda or cuda:N");
+  int index = 0;
+  if (device.size() > 4) {
+    const auto [stop, error] = std::from_chars(device.data() + 5, device.data() + device.size(), index);
+    if (device[4] != ':' || error != std::errc() || stop != device.data() + device.size()) {
+      fail(ErrorCode::usage, "unknown device '" + device + "': use cpu, cuda or cuda:N");
+    }
+  }
+  return Device::cuda(index);
+}
+
+void add_common(CLI::App& app, Common& common) {
+  app.add_flag("--json", common.json, "print one JSON object");
+  app.add_flag("--quiet", common.quiet, "no progress");
+  app.add_option("--device", common.device, "cpu or cuda")->capture_default_str();
+  app.add_option("--threads", common.threads, "host threads; 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--seed", common.seed, "seed of all random numbers")->capture_default_str();
+}
+
+void add_examples(CLI::App& app, const std::string& examples) { app.footer("\nExamples:\n" + examples); }
+
+Progress::Progress(std::string what, bool quiet)
+    : what_(std::move(what)), shown_(!quiet && ::isatty(2) == 1), started_(now()) {}
+
+Progress::~Progress() {
+  if (dirty_) std::fputs("\r\x1B[K", stderr);
+}
+
+void Progress::update(std::size_t done, std::size_t total, const std::string& note) {
+  const double time = now();
+  if (!shown_ || total == 0 || (time - last_ < 0.1 && done != total)) return;
+  last_ = time;
+  dirty_ = true;
+  constexpr std::size_t width = 24;
+  const std::size_t filled = std::min(width, width * done / total);
+  const double left = done == 0 ? 0 : (time - started_) / static_cast<double>(done) * static_cast<double>(total - done);
+  fmt::print(stderr, "\r\x1B[K{} [{}{}] {}/{}  {:.0f} s left  {}", what_, std::string(filled, '='),
+             std::string(width - filled, ' '), done, total, left, note);
+  std::fflush(stderr);
+}
+
+std::string human_bytes(double bytes) {
+  constexpr std::array<const char*, 5> units{"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  while (bytes >= 1000 && unit + 1 < units.size()) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
+}
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands share. Each command is one file: it adds itself to the parser and returns what to run.
+#pragma once
+
+#include <bitgraph/core/device.hpp>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace bitgraph::cli {
+
+/// Keys keep the order in which they are written.
+using Json = nlohmann::ordered_json;
+
+/// Options of every command.
+struct Common {
+  bool json = false;
+  bool quiet = false;
+  std::string device = "cpu";
+  int threads = 0;
+  std::uint64_t seed = 0;
+
+  /// Throws usage or not_possible.
+  [[nodiscard]] Device make_device() const;
+};
+
+/// Adds --json, --device, --threads, --seed, --quiet.
+void add_common(CLI::App& app, Common& common);
+
+/// Adds the text under a command's options.
+void add_examples(CLI::App& app, const std::string& examples);
+
+void add_info(CLI::App& app);
+void add_convert(CLI::App& app);
+void add_generate(CLI::App& app);
+void add_train(CLI::App& app);
+void add_infer(CLI::App& app);
+void add_datasets(CLI::App& app);
+void add_doctor(CLI::App& app);
+
+/// The file of a data set given by name or path: a file; else name.npz under $BITGRAPH_DATA (also in npz/ and
+/// planetoid-like folders), then under the cache. Empty where there is none.
+[[nodiscard]] std::optional<std::filesystem::path> find_dataset(const std::string& name);
+
+/// The same, downloading it where it is one that can be had. Throws bad_input where it cannot.
+[[nodiscard]] std::filesystem::path require_dataset(const std::string& name);
+
+/// A line of progress on stderr, only on a terminal; with the time left.
+class Progress {
+ public:
+  Progress(std::string what, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void update(std::size_t done, std::size_t total, const std::string& note = "");
+
+ private:
+  std::string what_;
+  bool shown_;
+  double started_ = 0;
+  double last_ = 0;
+  bool dirty_ = false;
+};
+
+/// "1.2 MB".
+[[nodiscard]] std::string human_bytes(double bytes);
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/formats/advisor.hpp>
+#include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/io/array.hpp>
+#include <bitgraph/io/graph.hpp>
+
+#include "cli/command.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Options {
+  Common common;
+  std::string in, out, tile = "auto", order = "original", id_map, permutation;
+  bool undirected = false;
+  bool ignore_weights = false;
+};
+
+/// 0 for pattern CSR.
+int chosen_tile(const Options& options, const CsrPattern& a) {
+  if (options.tile == "csr") return 0;
+  if (options.tile == "auto") return advise(profile(a, {.seed = options.common.seed})).tile_dim;
+  return std::stoi(options.tile);
+}
+
+void run(const Options& options) {
+  const Device device = options.common.make_device();
+  Graph graph =
+      load_graph(options.in, {.undirected = options.undirected, .ignore_weights = options.ignore_weights}, device);
+  if (graph.weighted && !options.ignore_weights) {
+    fail(ErrorCode::bad_input,
+         options.in + ": the file has weights, only the pattern can be kept: use --ignore-weights");
+  }
+  const Order order = order_from_string(options.order);
+  if (order != Order::original) {
+    const Buffer<NodeId> new_id = reorder(graph.pattern, order);
+    graph.pattern = permuted(graph.pattern, new_id.span());
+    if (!options.permutation.empty()) save_npy(options.permutation, new_id.span());
+  }
+  if (!options.id_map.empty() && !graph.ids.empty()) save_npy(options.id_map, std::as_const(graph.ids).span());
+  Json result{{"in", options.in},
+              {"out", options.out},
+              {"num_nodes", graph.pattern.nrows()},
+              {"num_entries", graph.pattern.nvals()},
+              {"order", options.order}};
+  const int tile = graph_format_of(options.out) == GraphFormat::b2sr ? chosen_tile(options, graph.pattern) : 0;
+  if (tile != 0) {
+    save_graph(pack(graph.pattern, {.tile_dim = tile}, device), options.out);
+    result["tile_dim"] = tile;
+  } else {
+    save_graph(graph.pattern, options.out, device);
+  }
+  result["bytes"] = std::filesystem::file_size(options.out);
+  if (options.common.json) {
+    fmt::print("{}\n", result.dump(2));
+  } else {
+    fmt::print("{}: {} nodes, {} entries{}, {}\n", options.out, graph.pattern.nrows(), graph.pattern.nvals(),
+               tile == 0 ? "" : fmt::format(", tile side {}", tile), human_bytes(result["bytes"].get<double>()));
+  }
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("convert", "Any graph format to any other; packed into tiles; reordered");
+  command->add_option("in", options->in, "a graph file")->required();
+  command->add_option("out", options->out, "the file to write; its ending names the format")->required();
+  command->add_option("--tile", options->tile, "tile side of a .b2sr file")
+      ->check(CLI::IsMember({"auto", "4", "8", "16", "32", "64", "csr"}))
+      ->capture_default_str();
+  command->add_option("--reorder", options->order, "number the nodes anew")
+      ->check(CLI::IsMember({"original", "degree", "rcm", "community"}))
+      ->capture_default_str();
+  command->add_option("--permutation", options->permutation, "write the new id of every node to this .npy");
+  command->add_option("--id-map", options->id_map,
+                      "write the file's id of every node to this .npy (edge lists with gaps)");
+  command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
+  command->add_flag("--ignore-weights", options->ignore_weights, "keep the pattern of a weighted file");
+  add_common(*command, options->common);
+  add_examples(
+      *command,
+      "  bitgraph convert wave.graph.gz wave.b2sr --tile 8 --reorder rcm\n  bitgraph convert wiki-Vote.txt.gz wiki.mtx "
+      "--undirected --id-map ids.npy\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bitgraph::cli

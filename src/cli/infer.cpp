@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/io/array.hpp>
+#include <bitgraph/nn/infer.hpp>
+
+#include "cli/command.hpp"
+#include "cli/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Options {
+  Common common;
+  std::string model, dataset, out, form = "own", features = "sparse";
+  std::size_t repeats = 200;
+  int split_seed = -1;
+};
+
+void run(const Options& o) {
+  const Device device = o.common.make_device();
+  const nn::Model model = nn::Model::load(o.model);
+  const Dataset dataset = load_for_training(o.dataset, o.split_seed, device);
+  model.require_fit(dataset);
+  Json result{{"model", o.model},
+              {"dataset", dataset.name},
+              {"precision", to_string(model.precision)},
+              {"num_nodes", dataset.graph.nrows()}};
+  const auto storage = o.features == "dense" ? nn::FeatureStorage::dense : nn::FeatureStorage::sparse;
+  const auto logits = measure_forms(result, model, dataset, forms_of(model, o.form),
+                                    {.repeats = o.repeats, .storage = storage}, device);
+  if (!o.out.empty())
+    save_npy(o.out, std::as_const(*std::make_unique<Buffer<std::int32_t>>(nn::predict(logits))).span());
+  if (o.common.json) {
+    fmt::print("{}\n", result.dump(2));
+  } else {
+    fmt::print("{} on {}, {} threads\n", o.model, dataset.name, device.threads());
+    print_forms(result);
+  }
+}
+
+}  // namespace
+
+void add_infer(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("infer", "Run a trained model on a data set, packed; accuracy, latency, memory");
+  command->add_option("model", options->model, "model file")->required();
+  command->add_option("dataset", options->dataset, "a name or a .npz file")->required();
+  command->add_option("--form", options->form, "the model's own form, or another: full and bin run the same weights")
+      ->check(CLI::IsMember({"own", "float", "full", "bin", "all"}))
+      ->capture_default_str();
+  command->add_option("--features", options->features, "float models: how the features are held")
+      ->check(CLI::IsMember({"sparse", "dense"}))
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "runs that are timed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--split-seed", options->split_seed, "the split that the model was trained with");
+  command->add_option("--out", options->out, "write the class of every node to this .npy (int32)");
+  add_common(*command, options->common);
+  add_examples(*command,
+               "  bitgraph infer cora.safetensors cora --form all --threads 1\n  bitgraph infer cora.safetensors cora "
+               "--json --out classes.npy\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/formats/advisor.hpp>
+#include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/graph/components.hpp>
+#include <bitgraph/io/graph.hpp>
+
+#include "cli/command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Options {
+  Common common;
+  std::string graph;
+  bool undirected = false;
+  bool no_reorder = false;
+  std::size_t sample = 1000;
+};
+
+constexpr std::array<Order, 4> orders{Order::original, Order::degree, Order::reverse_cuthill_mckee, Order::community};
+
+Json tile_bytes_of(const CsrPattern& a) {
+  Json bytes;
+  for (const int k : tile_dims) bytes[fmt::format("b2sr_{}", k)] = b2sr_bytes(a.nrows(), count_tiles(a, k), k);
+  return bytes;
+}
+
+/// Smallest format of an order, pattern CSR included.
+std::uint64_t least(const Json& bytes, std::uint64_t csr) {
+  std::uint64_t best = csr;
+  for (const auto& value : bytes) best = std::min(best, value.get<std::uint64_t>());
+  return best;
+}
+
+Json describe(const Options& options) {
+  const Device device = options.common.make_device();
+  const Graph graph = load_graph(options.graph, {.undirected = options.undirected}, device);
+  const CsrPattern& a = graph.pattern;
+  const bool square = a.nrows() == a.ncols();
+  Json result;
+  result["file"] = options.graph;
+  result["num_nodes"] = a.nrows();
+  if (!square) result["num_columns"] = a.ncols();
+  result["num_entries"] = a.nvals();
+  result["num_self_loops"] = num_self_loops(a);
+  result["symmetric"] = is_symmetric(a);
+  result["weighted"] = graph.weighted;
+  if (square) result["num_components"] = connected_components(a).count;
+  std::size_t max_degree = 0;
+  for (NodeId i = 0; i < a.nrows(); ++i) max_degree = std::max(max_degree, a.row(i).size());
+  result["max_degree"] = max_degree;
+
+  Json bytes;
+  bytes["csr_float32"] = csr_float32_bytes(a.nrows(), a.nvals());
+  bytes["csr_pattern"] = a.bytes();
+  const Json original = tile_bytes_of(a);
+  bytes.update(original);
+  result["bytes"] = bytes;
+
+  const Profile sampled = profile(a, {.sampled_rows = options.sample, .seed = options.common.seed});
+  const Advice advice = advise(sampled);
+  std::string best_order = "original";
+  if (square && !options.no_reorder) {
+    Json table;
+    std::uint64_t best = least(original, a.bytes());
+    for (const Order order : orders) {
+      Json of_order = order == Order::original ? original : tile_bytes_of(permuted(a, reorder(a, order).span()));
+      if (const std::uint64_t bytes_of_order = least(of_order, a.bytes()); bytes_of_order < best) {
+        best = bytes_of_order;
+        best_order = to_string(order);
+      }
+      table[std::string(to_string(order))] = std::move(of_order);
+    }
+    result["bytes_by_order"] = table;
+  }
+  Json predicted;
+  for (const TileProfile& side : sampled.tiles) {
+    predicted[fmt::format("b2sr_{}", side.tile_dim)] = {{"bytes", side.predicted_bytes},
+                                                        {"row_compression", side.row_compression}};
+  }
+  result["sample"] = {{"rows", sampled.sampled_rows}, {"predicted", predicted}};
+  result["advice"] = {{"format", advice.use_tiles ? "b2sr" : "csr"},
+                      {"tile_dim", advice.tile_dim},
+                      {"reorder", best_order},
+                      {"reason", advice.reason}};
+  return result;
+}
+
+void print_table(const Json& r) {
+  fmt::print("{}\n", r["file"].get<std::string>());
+  fmt::print("  nodes {}   entries {}   self loops {}   components {}   largest degree {}{}{}\n",
+             r["num_nodes"].get<std::uint64_t>(), r["num_entries"].get<std::uint64_t>(),
+             r["num_self_loops"].get<std::uint64_t>(), r.contains("num_components") ? r["num_components"].dump() : "-",
+             r["max_degree"].get<std::uint64_t>(), r["symmetric"].get<bool>() ? "   symmetric" : "   directed",
+             r["weighted"].get<bool>() ? "   weighted" : "");
+  const auto csr = static_cast<double>(r["bytes"]["csr_float32"].get<std::uint64_t>());
+  fmt::print("\n  {:<14}{:>12}{:>8}\n", "format", "bytes", "of csr");
+  for (const auto& [name, value] : r["bytes"].items()) {
+    const auto bytes = value.get<double>();
+    fmt::print("  {:<14}{:>12}{:>8.2f}\n", name, human_bytes(bytes), bytes / csr);
+  }
+  if (r.contains("bytes_by_order")) {
+    fmt::print("\n  after reordering");
+    for (const int k : tile_dims) fmt::print("{:>12}", fmt::format("b2sr_{}", k));
+    fmt::print("\n");
+    for (const auto& [order, bytes] : r["bytes_by_order"].items()) {
+      fmt::print("  {:<16}", order);
+      for (const auto& value : bytes) fmt::print("{:>12}", human_bytes(value.get<double>()));
+      fmt::print("\n");
+    }
+  }
+  const auto& advice = r["advice"];
+  fmt::print("\n  advice: {}{}, order {}: {}\n", advice["format"].get<std::string>(),
+             advice["tile_dim"] == 0 ? "" : fmt::format(" with tile side {}", advice["tile_dim"].get<int>()),
+             advice["reorder"].get<std::string>(), advice["reason"].get<std::string>());
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "info", "Size, degrees and components of a graph; its bytes in every format and order; advice");
+  command->add_option("graph", options->graph, "a graph file")->required();
+  command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
+  command->add_flag("--no-reorder", options->no_reorder, "leave the orders out");
+  command->add_option("--sample", options->sample, "rows that the advice looks at")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_common(*command, options->common);
+  add_examples(*command, "  bitgraph info wave.graph.gz\n  bitgraph info wiki-Vote.txt.gz --undirected --json\n");
+  command->callback([options] {
+    const Json result = describe(*options);
+    if (options->common.json) {
+      fmt::print("{}\n", result.dump(2));
+    } else {
+      print_table(result);
+    }
+  });
+}
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/measure.hpp"
+
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Latency {
+  double median = 0;
+  double p95 = 0;
+};
+
+Latency time_runs(nn::InferencePlan& plan, std::size_t repeats) {
+  std::vector<double> microseconds;
+  for (std::size_t n = 0; n < repeats + 3; ++n) {
+    const auto start = std::chrono::steady_clock::now();
+    plan.run();
+    const double time = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+    if (n >= 3) microseconds.push_back(time);
+  }
+  std::sort(microseconds.begin(), microseconds.end());
+  return {microseconds[microseconds.size() / 2],
+          microseconds[std::min(microseconds.size() - 1, microseconds.size() * 95 / 100)]};
+}
+
+}  // namespace
+
+Dataset load_for_training(const std::string& name, int split_seed, const Device& device) {
+  Dataset dataset = load_dataset(require_dataset(name), device);
+  if (split_seed >= 0 || dataset.train.empty())
+    draw_split(dataset, {.seed = static_cast<std::uint64_t>(std::max(0, split_seed))});
+  return dataset;
+}
+
+std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& wanted) {
+  const bool real = model.precision == nn::Precision::real;
+  if (wanted == "all")
+    return real ? std::vector{nn::Precision::real} : std::vector{nn::Precision::full, nn::Precision::bin};
+  const nn::Precision form = wanted == "own" ? model.precision : nn::precision_from_string(wanted);
+  if ((form == nn::Precision::real) != real) {
+    fail(ErrorCode::usage,
+         fmt::format("a model of precision {} has no form {}", to_string(model.precision), to_string(form)));
+  }
+  return {form};
+}
+
+DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dataset& dataset,
+                                 const std::vector<nn::Precision>& forms, const MeasureOptions& options,
+                                 const Device& device) {
+  DenseMatrix<float> logits;
+  for (const nn::Precision form : forms) {
+    const Device own = Device::host(device.threads());  // its own record of memory
+    nn::InferencePlan plan(model, dataset, form, own, options.storage);
+    const DenseMatrix<float>& out = plan.run();
+    const std::string name(to_string(form));
+    result["accuracy"][name] = score(out, dataset.labels, dataset.test).accuracy();
+    result["val_accuracy"][name] = score(out, dataset.labels, dataset.validation).accuracy();
+    const nn::InferenceBytes bytes = plan.bytes();
+    result["bytes"][name] = {
+        {"model", bytes.model}, {"graph", bytes.graph}, {"features", bytes.features}, {"peak", own.memory().peak}};
+    result["features"][name] = plan.feature_format();
+    const Latency latency = time_runs(plan, options.repeats);
+    result["latency_us"][name] = {{"median", latency.median}, {"p95", latency.p95}};
+    logits = out.clone();
+  }
+  result["threads"] = device.threads();
+  return logits;
+}
+
+void print_forms(const Json& result) {
+  fmt::print("  {:<6}{:>10}{:>12}{:>14}{:>10}{:>12}{:>12}{:>12}{:>12}\n", "form", "test", "validation", "median us",
+             "p95 us", "model", "graph", "features", "peak");
+  for (const auto& [form, accuracy] : result["accuracy"].items()) {
+    const auto& bytes = result["bytes"][form];
+    fmt::print("  {:<6}{:>9.2f}%{:>11.2f}%{:>14.1f}{:>10.1f}{:>12}{:>12}{:>12}{:>12}\n", form,
+               accuracy.get<double>() * 100, result["val_accuracy"][form].get<double>() * 100,
+               result["latency_us"][form]["median"].get<double>(), result["latency_us"][form]["p95"].get<double>(),
+               human_bytes(bytes["model"].get<double>()), human_bytes(bytes["graph"].get<double>()),
+               human_bytes(bytes["features"].get<double>()), human_bytes(bytes["peak"].get<double>()));
+  }
+}
+
+}  // namespace bitgraph::cli

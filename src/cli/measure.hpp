@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a model's forms and reporting accuracy, latency and memory: what train and infer share.
+#pragma once
+
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/infer.hpp>
+
+#include "cli/command.hpp"
+
+#include <string>
+#include <vector>
+
+namespace bitgraph::cli {
+
+struct MeasureOptions {
+  std::size_t repeats = 200;
+  nn::FeatureStorage storage = nn::FeatureStorage::sparse;
+};
+
+/// Loads a data set; draws a split with `split_seed` where that is not negative, or with 0 where the file has none.
+[[nodiscard]] Dataset load_for_training(const std::string& name, int split_seed, const Device& device);
+
+/// The forms that a model can run in: its own one, or those asked for ("float", "full", "bin", "all"). Throws usage.
+[[nodiscard]] std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& wanted);
+
+/// Adds accuracy, val_accuracy, latency_us and bytes of each form to `result`. Returns the logits of the last form.
+DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dataset& dataset,
+                                 const std::vector<nn::Precision>& forms, const MeasureOptions& options,
+                                 const Device& device);
+
+/// The same as a table on stdout.
+void print_forms(const Json& result);
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/train.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include "cli/command.hpp"
+#include "cli/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Options {
+  Common common;
+  std::string dataset, out, model = "gcn", precision = "full", checkpoint;
+  std::size_t hidden = 64;
+  std::size_t epochs = 0;
+  float learning_rate = 0, weight_decay = -1, dropout = -1;
+  std::size_t checkpoint_every = 100;
+  int split_seed = -1;
+};
+
+nn::TrainOptions train_options(const Options& o) {
+  nn::TrainOptions t{.precision = nn::precision_from_string(o.precision), .hidden = o.hidden};
+  t.seed = o.common.seed;
+  if (o.epochs != 0) t.epochs = o.epochs;
+  if (o.learning_rate != 0) t.learning_rate = o.learning_rate;
+  if (o.weight_decay >= 0) t.weight_decay = o.weight_decay;
+  if (o.dropout >= 0) t.dropout = o.dropout;
+  t.checkpoint = o.checkpoint;
+  t.checkpoint_every = o.checkpoint_every;
+  return t;
+}
+
+void run(const Options& o) {
+  const Device device = o.common.make_device();
+  const Dataset dataset = load_for_training(o.dataset, o.split_seed, device);
+  Progress progress("training", o.common.quiet);
+  const nn::TrainResult trained = nn::train(dataset, train_options(o), device, [&](const nn::EpochReport& r) {
+    progress.update(r.epoch, r.epochs,
+                    fmt::format("loss {:.3f}  validation {:.3f}", r.train_loss, r.validation_accuracy));
+  });
+  trained.model.save(o.out);
+  Json result{{"dataset", dataset.name},
+              {"model", o.model},
+              {"precision", o.precision},
+              {"out", o.out},
+              {"seed", o.common.seed},
+              {"best_epoch", trained.best_epoch},
+              {"validation_loss", trained.validation_loss},
+              {"epoch_ms", trained.seconds_per_epoch * 1e3}};
+  measure_forms(result, trained.model, dataset, forms_of(trained.model, "all"), {.repeats = 20}, device);
+  if (o.common.json) {
+    fmt::print("{}\n", result.dump(2));
+  } else {
+    fmt::print("{} on {}: best epoch {} of validation, {:.2f} ms an epoch\n", o.precision, dataset.name,
+               trained.best_epoch, trained.seconds_per_epoch * 1e3);
+    print_forms(result);
+    fmt::print("model written to {}\n", o.out);
+  }
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("train", "Train a graph neural network in full precision or in bits");
+  command->add_option("dataset", options->dataset, "a name (see bitgraph datasets list) or a .npz file")->required();
+  command->add_option("--model", options->model, "architecture")->check(CLI::IsMember({"gcn"}))->capture_default_str();
+  command->add_option("--precision", options->precision, "float; full: binary products; bin: binary products and votes")
+      ->check(CLI::IsMember({"float", "full", "bin"}))
+      ->capture_default_str();
+  command->add_option("--out", options->out, "model file (.safetensors)")->required();
+  command->add_option("--hidden", options->hidden, "hidden width")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--epochs", options->epochs, "epochs; default: the recipe's")->check(CLI::PositiveNumber);
+  command->add_option("--learning-rate", options->learning_rate, "default: the recipe's")->check(CLI::PositiveNumber);
+  command->add_option("--weight-decay", options->weight_decay, "default: the recipe's")->check(CLI::NonNegativeNumber);
+  command->add_option("--dropout", options->dropout, "default: the recipe's")->check(CLI::Range(0.0, 0.99));
+  command->add_option("--checkpoint", options->checkpoint,
+                      "file to keep the state in, and to go on from where it exists");
+  command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--split-seed", options->split_seed,
+                      "draw a split of 20 training and 30 validation nodes a class with this seed");
+  add_common(*command, options->common);
+  add_examples(*command,
+               "  bitgraph train cora --precision full --out cora.safetensors\n  bitgraph train amazon_photo "
+               "--precision bin --split-seed 0 "
+               "--out photo.safetensors --checkpoint photo.ckpt\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bitgraph::cli
