@@ -15,8 +15,7 @@ struct SpmmCase {
   std::size_t width;
 };
 
-/// Shapes nobody would choose by hand, small enough for the reference.
-inline std::vector<SpmmCase> spmm_cases() {
+inline std::vector<SpmmCase> make_spmm_cases() {
   std::vector<SpmmCase> cases;
   const auto add = [&](std::string name, CsrPattern a, std::size_t width) {
     cases.push_back({std::move(name), std::move(a), width});
@@ -35,6 +34,12 @@ inline std::vector<SpmmCase> spmm_cases() {
   add("grid", grid_pattern(33, 31), 128);
   add("long_rows", random_pattern(3, 9000, 1.2, 6), 65);
   add("longer_than_any_buffer", random_pattern(2, 40000, 1.5, 7), 66);
+  return cases;
+}
+
+/// Shapes nobody would choose by hand, small enough for the reference. Made once: every test's name asks for them.
+inline const std::vector<SpmmCase>& spmm_cases() {
+  static const std::vector<SpmmCase> cases = make_spmm_cases();
   return cases;
 }
 

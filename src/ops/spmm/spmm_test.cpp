@@ -81,11 +81,7 @@ void check(const test::SpmmCase& c, const In& x) {
 
 class SpmmTest : public ::testing::TestWithParam<std::size_t> {
  protected:
-  static const std::vector<test::SpmmCase>& cases() {
-    static const std::vector<test::SpmmCase> all = test::spmm_cases();
-    return all;
-  }
-  static const test::SpmmCase& the_case() { return cases()[GetParam()]; }
+  static const test::SpmmCase& the_case() { return test::spmm_cases()[GetParam()]; }
 };
 
 TEST_P(SpmmTest, BitsToBits) { check<Bits>(the_case(), test::random_bits(the_case().a.ncols(), the_case().width, 1)); }

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs bitgraph and builds a program against the installed package only, in one of three ways:
+#   consumer_test.sh cmake    BUILD_DIR WORK_DIR   find_package, as BUILD_DIR has built the library (static)
+#   consumer_test.sh pkgconf  BUILD_DIR WORK_DIR   pkg-config, the same library
+#   consumer_test.sh shared   BUILD_DIR WORK_DIR   both, with the library built anew as a shared one
+# The installed tree is moved before it is used: nothing in it may point at where it was made.
+set -eu
+mode=$1 build=$2 work=$3
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cxx=${CXX:-c++}
+
+rm -rf "$work"
+mkdir -p "$work"
+if [ "$mode" = shared ]; then
+  build=$work/build
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DBITGRAPH_BUILD_TESTS=OFF \
+    -DBITGRAPH_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" >"$work/configure.log"
+  cmake --build "$build"
+fi
+cmake --install "$build" --prefix "$work/first" >"$work/install.log"
+mv "$work/first" "$work/prefix"
+if grep -rIl -e "$root/" -e "$work/first" "$work/prefix"; then
+  echo "the files above name the build's own folders" >&2
+  exit 1
+fi
+pc=$(find "$work/prefix" -name bitgraph.pc)
+
+if [ "$mode" != pkgconf ]; then
+  cmake -S "$here" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix"
+  cmake --build "$work/consumer"
+  "$work/consumer/consumer"
+fi
+if [ "$mode" != cmake ]; then
+  export PKG_CONFIG_PATH="${pc%/*}"
+  static=--static
+  [ "$mode" = shared ] && static=
+  # shellcheck disable=SC2046,SC2086 # flags are meant to be split
+  "$cxx" -std=c++20 $(pkg-config --cflags bitgraph) "$here/main.cpp" $(pkg-config --libs $static bitgraph) \
+    -o "$work/by_pkg_config"
+  LD_LIBRARY_PATH="$(pkg-config --variable=libdir bitgraph)" "$work/by_pkg_config"
+fi
+"$work/prefix/bin/bitgraph" --help >/dev/null

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The floor checker itself: on small trees, each with one thing wrong."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CHECKER = ROOT / "scripts" / "check_floors.py"
+
+GOOD = {
+    "include/bitgraph/bitgraph.hpp": "#include <bitgraph/ops/spmm.hpp>\n",
+    "include/bitgraph/core/device.hpp": "#include <memory>\n#include <cstdint>\n",
+    "include/bitgraph/formats/csr.hpp": "#include <bitgraph/core/device.hpp>\n",
+    "include/bitgraph/ops/spmm.hpp": "#include <bitgraph/formats/csr.hpp>\n",
+    "src/ops/spmm/cpu.cpp": '#include <hwy/highway.h>\n#include "ops/spmm/spmm.hpp"\n',
+    "src/ops/spmm/spmm.hpp": "#include <bitgraph/ops/spmm.hpp>\n",
+    "src/ops/gemm/gemm.cpp": "#include <bitgraph/ops/spmm.hpp>\n#include <fmt/format.h>\n",
+    "src/ops/all_test.cpp": '#include "ops/spmm/spmm.hpp"\n',
+    "src/nn/gcn.cpp": "#include <bitgraph/ops/spmm.hpp>\n// #include <bitgraph/graph/bfs.hpp>\n"
+                      "/*\n#include <bitgraph/graph/bfs.hpp>\n*/\n",
+    "src/graph/bfs.cpp": "#include <bitgraph/formats/csr.hpp>\n",
+    "src/cli/main.cpp": '#include <bitgraph/bitgraph.hpp>\n#include "nn/gcn.hpp"\n',
+}
+
+
+def run_checker(extra):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**GOOD, **extra}.items():
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        done = subprocess.run([sys.executable, CHECKER, folder], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+
+class CheckFloors(unittest.TestCase):
+    def refuses(self, name, text, reason):
+        code, output = run_checker({name: text})
+        self.assertEqual(code, 1, f"accepted {name}: {text!r}")
+        self.assertEqual(len(output.splitlines()), 1, output)
+        self.assertIn(reason, output)
+        self.assertIn(name if "each other" not in reason else "", output)
+
+    def test_the_good_tree_passes(self):
+        self.assertEqual(run_checker({}), (0, ""))
+
+    def test_an_empty_tree_is_not_good(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, CHECKER, folder], capture_output=True, check=False)
+            self.assertEqual(done.returncode, 1)
+
+    def test_upward(self):
+        self.refuses("src/core/a.cpp", "#include <bitgraph/formats/csr.hpp>\n", "upward")
+        self.refuses("src/formats/a.cpp", '#include "ops/small.hpp"\n', "upward")
+        self.refuses("src/ops/spmm/a.cpp", '# include "io/file.hpp"\n', "upward")
+        self.refuses("src/io/a_test.cpp", "#include <bitgraph/nn/gcn.hpp>\n", "upward")
+        self.refuses("include/bitgraph/nn/a.hpp", '#include "cli/args.hpp"\n', "upward")
+
+    def test_sideways(self):
+        self.refuses("src/nn/a.cpp", "#include <bitgraph/graph/bfs.hpp>\n", "sideways")
+        self.refuses("src/graph/a.cpp", '#include "nn/gcn.hpp"\n', "sideways")
+
+    def test_another_operators_inside(self):
+        self.refuses("src/ops/gemm/a.cpp", '#include "ops/spmm/spmm.hpp"\n', "operator 'spmm'")
+        self.refuses("src/nn/a.cpp", '#include "ops/spmm/spmm.hpp"\n', "operator 'spmm'")
+
+    def test_public_headers_know_no_backend(self):
+        for header in ("omp.h", "fmt/format.h", "nlohmann/json.hpp", "zip.h", "../src/core/parallel.hpp", "stdio.h"):
+            self.refuses("include/bitgraph/io/a.hpp", f"#include <{header}>\n", "public header")
+        self.refuses("include/bitgraph/io/a.hpp", "#include <hwy/highway.h>\n", "SIMD")
+        self.refuses("include/bitgraph/io/cpu.hpp", "#include <immintrin.h>\n", "SIMD")
+        self.refuses("include/bitgraph/io/a.hpp", "#include <cuda_runtime.h>\n", "CUDA")
+
+    def test_backends_stay_in_their_files(self):
+        self.refuses("src/ops/spmm/spmm.cpp", "#include <immintrin.h>\n", "SIMD")
+        self.refuses("src/ops/spmm/cpu_vote.cpp", "#include <cuda_runtime.h>\n", "CUDA")
+
+    def test_umbrella(self):
+        self.refuses("src/nn/a.cpp", "#include <bitgraph/bitgraph.hpp>\n", "umbrella")
+
+    def test_cycles_and_unknown_floors(self):
+        self.refuses("src/ops/spmm/spmm.hpp", '#include "ops/spmm/spmm.hpp"\n', "include each other")
+        self.refuses("include/bitgraph/core/device.hpp", "#include <bitgraph/core/device.hpp>\n", "include each other")
+        self.refuses("src/attic/a.cpp", "\n", "not a floor")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests that span the house: the floors, the public headers, the program, the installed package, the README.
+# Label slow: minutes rather than seconds. Left out where sanitizers run.
+
+# Debian's own interpreter first: its packages are those that ./run installs.
+find_program(BITGRAPH_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(BITGRAPH_PYTHON NAMES python3 REQUIRED)
+
+# tests/*_test.cpp: what spans floors, one program.
+file(GLOB spanning_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
+if(spanning_tests)
+  bitgraph_test_program(tests_spanning ${spanning_tests})
+endif()
+
+# The floors: no include runs upward; and the checker finds what it should.
+add_test(NAME floors.tree COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_floors.py ${PROJECT_SOURCE_DIR})
+add_test(NAME floors.checker COMMAND ${BITGRAPH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/floors/check_floors_test.py)
+
+# Every public header compiles alone, twice over, with nothing but its own folder to include from.
+file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/*.hpp)
+set(header_units "")
+foreach(header IN LISTS public_headers)
+  string(REPLACE ".hpp" ".cpp" unit ${CMAKE_CURRENT_BINARY_DIR}/headers/${header})
+  file(CONFIGURE OUTPUT ${unit} CONTENT "#include <${header}>\n#include <${header}>\n")
+  list(APPEND header_units ${unit})
+endforeach()
+add_library(public_headers OBJECT ${header_units})
+target_include_directories(public_headers PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_compile_features(public_headers PRIVATE cxx_std_20)
+target_link_libraries(public_headers PRIVATE bitgraph_options)
+add_test(NAME headers.compile_alone COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target public_headers)
+
+# The program: tests/cli/*_test.py run it as its users do. BITGRAPH_PROGRAM names it.
+if(TARGET bitgraph_cli)
+  file(GLOB cli_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cli/*_test.py)
+  foreach(file IN LISTS cli_tests)
+    get_filename_component(name ${file} NAME_WE)
+    string(REGEX REPLACE "_test$" "" name ${name})
+    add_test(NAME cli.${name} COMMAND ${BITGRAPH_PYTHON} -m unittest ${name}_test
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/cli)
+    set_tests_properties(cli.${name} PROPERTIES TIMEOUT 600
+      ENVIRONMENT "BITGRAPH_PROGRAM=$<TARGET_FILE:bitgraph_cli>;PYTHONDONTWRITEBYTECODE=1")
+  endforeach()
+endif()
+
+# The preset cuda: a clear message where this version, or this machine, cannot.
+add_test(NAME configure.cuda
+  COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${CMAKE_CURRENT_BINARY_DIR}/cuda -G Ninja -DBITGRAPH_CUDA=ON)
+set_tests_properties(configure.cuda PROPERTIES
+  PASS_REGULAR_EXPRESSION "BITGRAPH_CUDA=ON: (this version of bitgraph has no CUDA backend|no CUDA compiler found)")
+
+# The library alone configures without the libraries of the tests, the benchmarks and the program.
+add_test(NAME configure.library_alone
+  COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${CMAKE_CURRENT_BINARY_DIR}/library_alone -G Ninja
+          -DBITGRAPH_BUILD_TESTS=OFF -DBITGRAPH_BUILD_BENCH=OFF -DBITGRAPH_BUILD_CLI=OFF -DBITGRAPH_BUILD_EXAMPLES=OFF
+          -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON -DCMAKE_DISABLE_FIND_PACKAGE_rapidcheck=ON
+          -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
+
+if(NOT BITGRAPH_SANITIZE)
+  # A program built against the installed package.
+  if(TARGET bitgraph_cli AND NOT BUILD_SHARED_LIBS)
+    foreach(way IN ITEMS cmake pkgconf shared)
+      add_test(NAME consumer.${way} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/consumer/consumer_test.sh ${way}
+               ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/consumer/${way})
+      set_tests_properties(consumer.${way} PROPERTIES LABELS slow TIMEOUT 1200 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
+    endforeach()
+  endif()
+
+  # The commands of the README in a clean clone.
+  add_test(NAME readme.commands COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/readme_test.sh ${PROJECT_SOURCE_DIR})
+  set_tests_properties(readme.commands PROPERTIES LABELS slow TIMEOUT 1800 SKIP_RETURN_CODE 77)
+endif()
