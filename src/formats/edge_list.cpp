@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edge lists to pattern CSR: two passes of a counting sort by row, cut into ranges of rows, then each row is sorted and
-// its duplicates dropped in place.
+// Edge lists to pattern CSR, as a sort in two steps: entries are dealt into buckets of neighbouring rows, then each
+// bucket, small enough for a cache, is brought into rows where it lies. Dealing straight into rows would miss the cache
+// at every entry and need an atomic counter for every row; this needs neither.
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include "core/parallel.hpp"
@@ -8,12 +9,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace bitgraph {
 
 namespace {
+
+/// Few enough that the open ends of all of them stay in the second-level cache and its translations in the TLB.
+constexpr std::size_t most_buckets = 2048;
 
 struct Edges {
   std::span<const NodeId> rows;
@@ -50,10 +57,170 @@ void check(NodeId nrows, NodeId ncols, const Edges& edges, const Device& device)
   if (out_of_range) fail(ErrorCode::usage, fmt::format("edge list: an index is outside {} x {}", nrows, ncols));
 }
 
-/// Sorts a row and drops what occurs twice; returns what is left.
-std::size_t sort_unique(NodeId* row, std::size_t size) {
-  if (!std::is_sorted(row, row + size)) std::sort(row, row + size);
-  return static_cast<std::size_t>(std::unique(row, row + size) - row);
+/// Sorts N values by counting for each how many are smaller: no branch depends on the values. True where all differ.
+template <std::size_t N>
+bool rank_sort(const NodeId* in, NodeId* out) {
+  std::array<std::uint32_t, N> rank{};
+  bool differ = true;
+#pragma GCC unroll 8
+  for (std::size_t i = 1; i < N; ++i) {
+#pragma GCC unroll 8
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::uint32_t smaller = in[i] < in[j] ? 1 : 0;
+      rank[j] += smaller;
+      rank[i] += 1 - smaller;
+      differ &= in[i] != in[j];
+    }
+  }
+  for (std::size_t i = 0; i < N; ++i) out[rank[i]] = in[i];
+  return differ;
+}
+
+/// The values of `in` sorted and each once, in `out`, which has room for all of them and does not overlap `in`; returns
+/// how many there are. Most rows are short, and what is short is sorted without guessing.
+std::size_t sorted_unique(const NodeId* in, std::size_t size, NodeId* out) {
+  bool differ = false;
+  switch (size) {
+    case 0: return 0;
+    case 1: out[0] = in[0]; return 1;
+    case 2: differ = rank_sort<2>(in, out); break;
+    case 3: differ = rank_sort<3>(in, out); break;
+    case 4: differ = rank_sort<4>(in, out); break;
+    case 5: differ = rank_sort<5>(in, out); break;
+    case 6: differ = rank_sort<6>(in, out); break;
+    case 7: differ = rank_sort<7>(in, out); break;
+    case 8: differ = rank_sort<8>(in, out); break;
+    default:
+      std::copy_n(in, size, out);
+      if (!std::is_sorted(out, out + size)) std::sort(out, out + size);
+  }
+  return differ ? size : static_cast<std::size_t>(std::unique(out, out + size) - out);
+}
+
+/// Rows [b << shift, (b + 1) << shift) are bucket b.
+struct Buckets {
+  int shift = 0;
+  std::size_t count = 0;
+  std::vector<EdgeOffset> begins;  ///< count + 1 positions in the slots
+
+  explicit Buckets(std::size_t nrows) {
+    while (((nrows + (std::size_t{1} << shift) - 1) >> shift) > most_buckets) ++shift;
+    count = (nrows + (std::size_t{1} << shift) - 1) >> shift;
+    begins.assign(count + 1, 0);
+  }
+};
+
+/// Where each part of the edges puts its first entry of each bucket: [part * count + bucket].
+std::vector<EdgeOffset> first_slots(const Edges& edges, std::size_t parts, Buckets& buckets, const Device& device) {
+  std::vector<EdgeOffset> next(parts * buckets.count, 0);
+  parallel_chunks(device, parts, 1, [&](Range range) {
+    for (std::size_t p = range.begin; p < range.end; ++p) {
+      std::vector<EdgeOffset> counts(buckets.count, 0);  // a thread's own: neighbours in `next` share cache lines
+      edges.for_each(part_of(edges.rows.size(), p, parts), [&](NodeId i, NodeId) { ++counts[i >> buckets.shift]; });
+      std::copy(counts.begin(), counts.end(), next.begin() + static_cast<std::ptrdiff_t>(p * buckets.count));
+    }
+  });
+  EdgeOffset sum = 0;
+  for (std::size_t b = 0; b < buckets.count; ++b) {
+    buckets.begins[b] = sum;
+    for (std::size_t p = 0; p < parts; ++p) sum += std::exchange(next[p * buckets.count + b], sum);
+  }
+  buckets.begins[buckets.count] = sum;
+  return next;
+}
+
+/// A thread's room for the bucket at hand.
+struct Scratch {
+  std::vector<EdgeOffset> ends;  ///< of each row
+  Buffer<NodeId> cols;           ///< the bucket's entries by row
+};
+
+/// Sorts a bucket in place by row and column and drops duplicates; `low` are the entries' rows within the bucket.
+/// Writes the rows' sizes and returns how many entries are left, at the front.
+template <class Low>
+EdgeOffset sort_bucket(NodeId* slots, const Low* low, std::size_t size, std::span<EdgeOffset> row_sizes,
+                       Scratch& scratch, const Device& device) {
+  scratch.ends.assign(row_sizes.size() + 1, 0);
+  if (scratch.cols.size() < size) scratch.cols = Buffer<NodeId>(size, device);
+  EdgeOffset* const ends = scratch.ends.data();
+  NodeId* const cols = scratch.cols.data();
+  if (low == nullptr) {  // one row
+    ends[0] = size;
+    std::copy_n(slots, size, cols);
+  } else {
+    for (std::size_t e = 0; e < size; ++e) ++ends[low[e] + 1];
+    for (std::size_t r = 1; r < row_sizes.size(); ++r) ends[r] += ends[r - 1];
+    for (std::size_t e = 0; e < size; ++e) cols[ends[low[e]]++] = slots[e];
+  }
+  NodeId* out = slots;
+  EdgeOffset begin = 0;
+  for (std::size_t r = 0; r < row_sizes.size(); ++r) {
+    row_sizes[r] = sorted_unique(cols + begin, ends[r] - begin, out);
+    out += row_sizes[r];
+    begin = ends[r];
+  }
+  return static_cast<EdgeOffset>(out - slots);
+}
+
+struct Sorted {
+  Buffer<NodeId> slots;          ///< the entries, sorted, each once; behind them as much room as there were duplicates
+  Buffer<EdgeOffset> row_sizes;  ///< nrows + 1, the last one 0
+};
+
+/// Closes the gaps that duplicates left behind the buckets. Entries only move towards the front.
+void close_gaps(NodeId* slots, const Buckets& buckets, std::span<const EdgeOffset> kept) {
+  EdgeOffset filled = 0;
+  for (std::size_t b = 0; b < buckets.count; ++b) {
+    const NodeId* const from = slots + buckets.begins[b];
+    if (filled != buckets.begins[b]) std::copy(from, from + kept[b], slots + filled);
+    filled += kept[b];
+  }
+}
+
+/// Deals the entries into buckets, with the row's low bits beside each, and sorts every bucket.
+template <class Low>
+Sorted sort_entries(NodeId nrows, const Edges& edges, const Device& device) {
+  Buckets buckets(nrows);
+  const std::size_t parts = edges.rows.size() < (std::size_t{1} << 14) ? 1 : static_cast<std::size_t>(device.threads());
+  const std::vector<EdgeOffset> first = first_slots(edges, parts, buckets, device);
+  const EdgeOffset total = buckets.begins[buckets.count];
+  Sorted sorted{Buffer<NodeId>(total, device), Buffer<EdgeOffset>(std::size_t{nrows} + 1, device)};
+  Buffer<Low> low(buckets.shift == 0 ? 0 : total, device);
+  parallel_chunks(device, parts, 1, [&](Range range) {
+    for (std::size_t p = range.begin; p < range.end; ++p) {
+      const auto begin = first.begin() + static_cast<std::ptrdiff_t>(p * buckets.count);
+      std::vector<EdgeOffset> next(begin, begin + static_cast<std::ptrdiff_t>(buckets.count));
+      const NodeId mask = (NodeId{1} << buckets.shift) - 1;
+      edges.for_each(part_of(edges.rows.size(), p, parts), [&](NodeId i, NodeId j) {
+        const EdgeOffset slot = next[i >> buckets.shift]++;
+        sorted.slots[slot] = j;
+        if (buckets.shift != 0) low[slot] = static_cast<Low>(i & mask);
+      });
+    }
+  });
+  std::vector<EdgeOffset> kept(buckets.count, 0);
+  parallel_chunks(device, buckets.count, 4, [&](Range range) {
+    Scratch scratch;
+    for (std::size_t b = range.begin; b < range.end; ++b) {
+      const std::size_t row = b << buckets.shift;
+      const EdgeOffset begin = buckets.begins[b];
+      const std::size_t rows = std::min(std::size_t{1} << buckets.shift, nrows - row);
+      kept[b] = sort_bucket(sorted.slots.data() + begin, buckets.shift == 0 ? nullptr : low.data() + begin,
+                            buckets.begins[b + 1] - begin, sorted.row_sizes.span().subspan(row, rows), scratch, device);
+    }
+  });
+  sorted.row_sizes[nrows] = 0;
+  close_gaps(sorted.slots.data(), buckets, kept);
+  return sorted;
+}
+
+/// The first `size` values of a buffer: where little is lost the rest stays unused behind them, else they are copied.
+Buffer<NodeId> shortened(Buffer<NodeId> buffer, std::size_t size, const Device& device) {
+  if (size == buffer.size()) return buffer;
+  if (buffer.size() - size > buffer.size() / 8) return Buffer<NodeId>::copy_of(buffer.span().first(size), device);
+  auto whole = std::make_shared<Buffer<NodeId>>(std::move(buffer));
+  NodeId* const data = whole->data();
+  return Buffer<NodeId>::borrow(data, size, std::move(whole), device);
 }
 
 }  // namespace
@@ -62,47 +229,12 @@ CsrPattern csr_from_edges(NodeId nrows, NodeId ncols, std::span<const NodeId> ro
                           const EdgeListOptions& options, const Device& device) {
   const Edges edges{rows, cols, options};
   check(nrows, ncols, edges, device);
-  const std::size_t n = nrows;
-
-  // Counting by atomics: with many rows two threads rarely meet, and the order of arrival does not matter: rows are
-  // sorted.
-  Buffer<EdgeOffset> row_ptr(n + 1, EdgeOffset{0}, device);
-  constexpr std::size_t grain = std::size_t{1} << 14;
-  const bool serial = device.threads() == 1 || rows.size() <= grain;
-  const auto claim = [&](NodeId i) {
-    return serial ? row_ptr[i]++ : std::atomic_ref<EdgeOffset>(row_ptr[i]).fetch_add(1, std::memory_order_relaxed);
-  };
-  parallel_ranges(device, rows.size(), grain,
-                  [&](Range range) { edges.for_each(range, [&](NodeId i, NodeId) { claim(i); }); });
-  const EdgeOffset total = exclusive_scan(device, row_ptr.span());
-  Buffer<NodeId> slots(total, device);
-  parallel_ranges(device, rows.size(), grain,
-                  [&](Range range) { edges.for_each(range, [&](NodeId i, NodeId j) { slots[claim(i)] = j; }); });
-  // row_ptr[i] is now the end of row i: the begin of row i is the end of row i - 1.
-  const auto begin_of = [&](std::size_t i) { return i == 0 ? EdgeOffset{0} : row_ptr[i - 1]; };
-
-  Buffer<NodeId> lengths(n, device);
-  std::atomic<EdgeOffset> kept{0};
-  parallel_chunks(device, n, 4096, [&](Range range) {
-    EdgeOffset sum = 0;
-    for (std::size_t i = range.begin; i < range.end; ++i) {
-      lengths[i] = static_cast<NodeId>(sort_unique(slots.data() + begin_of(i), row_ptr[i] - begin_of(i)));
-      sum += lengths[i];
-    }
-    kept += sum;
-  });
-  std::copy_backward(row_ptr.begin(), row_ptr.end() - 1, row_ptr.end());
-  row_ptr[0] = 0;
-  if (kept == total) return {nrows, ncols, std::move(row_ptr), std::move(slots)};
-
-  Buffer<NodeId> col_ind(kept, device);
-  Buffer<EdgeOffset> compact(n + 1, device);
-  parallel_for(device, n, 4096, [&](std::size_t i) { compact[i] = lengths[i]; });
-  compact[n] = 0;
-  exclusive_scan(device, compact.span());
-  parallel_for(device, n, 4096,
-               [&](std::size_t i) { std::copy_n(slots.data() + row_ptr[i], lengths[i], col_ind.data() + compact[i]); });
-  return {nrows, ncols, std::move(compact), std::move(col_ind)};
+  const int shift = Buckets(nrows).shift;
+  Sorted sorted = shift <= 8    ? sort_entries<std::uint8_t>(nrows, edges, device)
+                  : shift <= 16 ? sort_entries<std::uint16_t>(nrows, edges, device)
+                                : sort_entries<std::uint32_t>(nrows, edges, device);
+  const EdgeOffset kept = exclusive_scan(device, sorted.row_sizes.span());
+  return {nrows, ncols, std::move(sorted.row_sizes), shortened(std::move(sorted.slots), kept, device)};
 }
 
 }  // namespace bitgraph
