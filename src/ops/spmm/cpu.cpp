@@ -119,7 +119,7 @@ void run_rows(const SpmmArgs<BitTileView<K>, In, Out>& args, Range rows) {
 
 /// Rows a thread takes at a time: enough to be worth a turn, few enough to share uneven rows.
 std::size_t chunk_rows(std::size_t nrows, int threads) {
-  const std::size_t even = nrows / (static_cast<std::size_t>(threads) * 8) / 64 * 64;
+  const std::size_t even = nrows / (static_cast<std::size_t>(threads) * 6) / 64 * 64;
   return std::clamp<std::size_t>(even, 64, max_block_rows);
 }
 

@@ -75,53 +75,65 @@ HWY_INLINE void add_slices(V (&slices)[S], const V (&other)[T]) {
   add_bits<T>(slices, carry);
 }
 
-/// Counts, column by column, the bits of n rows of X: slices[k] gets bit k of the counts. n < 2^S.
-template <class D, std::size_t S, class V = hn::Vec<D>>
-HWY_INLINE void count_bits(D d, const NodeId* HWY_RESTRICT cols, std::size_t n, const std::uint64_t* HWY_RESTRICT words,
-                           std::size_t stride, V (&slices)[S]) {
-  for (std::size_t k = 0; k < S; ++k) slices[k] = hn::Zero(d);
-  const auto row = [&](std::size_t e) HWY_ATTR { return hn::LoadU(d, words + std::size_t{cols[e]} * stride); };
+/// Adds four neighbours to the two lowest slices; returns the carries, of weight four.
+template <class Loader, class V>
+HWY_INLINE V add_four(const Loader& neighbor, std::size_t e, V& ones, V& twos) {
+  const V twos_a = full_add(ones, neighbor(e), neighbor(e + 1));
+  const V twos_b = full_add(ones, neighbor(e + 2), neighbor(e + 3));
+  return full_add(twos, twos_a, twos_b);
+}
+
+/// Counts, column by column, the bits of n neighbours: slices[k] gets bit k of the counts. n < 2^S. `neighbor(e)` loads the
+/// words of neighbour e.
+template <class Loader, std::size_t S, class V>
+HWY_INLINE void count_bits(const Loader& neighbor, std::size_t n, V (&slices)[S]) {
+  for (std::size_t k = 0; k < S; ++k) slices[k] = hn::Zero(hn::DFromV<V>());
   std::size_t e = 0;
-  const auto add_four = [&]() HWY_ATTR {
-    const V twos_a = full_add(slices[0], row(e), row(e + 1));
-    const V twos_b = full_add(slices[0], row(e + 2), row(e + 3));
-    e += 4;
-    return full_add(slices[1], twos_a, twos_b);
-  };
   if constexpr (S > 4) {
-    while (e + 16 <= n) {
-      const V fours_a = add_four();
-      const V eights_a = full_add(slices[2], fours_a, add_four());
-      const V fours_b = add_four();
-      const V eights_b = full_add(slices[2], fours_b, add_four());
+    for (; e + 16 <= n; e += 16) {
+      const V fours_a = add_four(neighbor, e, slices[0], slices[1]);
+      const V eights_a = full_add(slices[2], fours_a, add_four(neighbor, e + 4, slices[0], slices[1]));
+      const V fours_b = add_four(neighbor, e + 8, slices[0], slices[1]);
+      const V eights_b = full_add(slices[2], fours_b, add_four(neighbor, e + 12, slices[0], slices[1]));
       add_bits<4>(slices, full_add(slices[3], eights_a, eights_b));
     }
   }
   if constexpr (S > 3) {
     if (e + 8 <= n) {
-      const V fours = add_four();
-      add_bits<3>(slices, full_add(slices[2], fours, add_four()));
+      const V fours = add_four(neighbor, e, slices[0], slices[1]);
+      add_bits<3>(slices, full_add(slices[2], fours, add_four(neighbor, e + 4, slices[0], slices[1])));
+      e += 8;
     }
   }
-  if ((n & 4U) != 0) add_bits<2>(slices, add_four());
+  if ((n & 4U) != 0) {
+    add_bits<2>(slices, add_four(neighbor, e, slices[0], slices[1]));
+    e += 4;
+  }
   if ((n & 2U) != 0) {
-    add_bits<1>(slices, full_add(slices[0], row(e), row(e + 1)));
+    add_bits<1>(slices, full_add(slices[0], neighbor(e), neighbor(e + 1)));
     e += 2;
   }
-  if ((n & 1U) != 0) add_bits<0>(slices, row(e));
+  if ((n & 1U) != 0) add_bits<0>(slices, neighbor(e));
 }
 
-/// The columns whose count is at least `threshold`, 0 < threshold < 2^S: the carry out of count + (2^S - threshold).
+/// A threshold t, 0 < t < 2^S, made ready for many comparisons: all bits or none for each bit of 2^S - t.
 template <std::size_t S, class V>
-HWY_INLINE V at_least(const V (&slices)[S], std::size_t threshold) {
-  const hn::DFromV<V> d;
-  const std::uint64_t complement = (std::uint64_t{1} << S) - threshold;
-  V carry = hn::Zero(d);
-  for (std::size_t k = 0; k < S; ++k) {
-    carry = majority(slices[k], carry, hn::Set(d, std::uint64_t{0} - ((complement >> k) & 1U)));
+struct Threshold {
+  V bits[S];
+
+  HWY_INLINE explicit Threshold(std::size_t threshold) {
+    const hn::DFromV<V> d;
+    const std::uint64_t complement = (std::uint64_t{1} << S) - threshold;
+    for (std::size_t k = 0; k < S; ++k) bits[k] = hn::Set(d, std::uint64_t{0} - ((complement >> k) & 1U));
   }
-  return carry;
-}
+
+  /// The columns whose count is at least t: the carry out of count + (2^S - t).
+  HWY_INLINE V reached(const V (&slices)[S]) const {
+    V carry = hn::Zero(hn::DFromV<V>());
+    for (std::size_t k = 0; k < S; ++k) carry = majority(slices[k], carry, bits[k]);
+    return carry;
+  }
+};
 
 /// 2 count - degree of the columns bit .. bit + Lanes(df) of a word, whose counters' slices are `column`.
 template <class DF, std::size_t S>

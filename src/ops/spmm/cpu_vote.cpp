@@ -22,116 +22,218 @@ using spmm_cpu::RowBlock;
 /// Degrees below this are sorted exactly, so that rows of one degree follow one another and no branch is mispredicted.
 constexpr std::size_t sorted_degrees = 64;
 
+/// Longer rows are sorted by what is left of their degree after blocks of sixteen: their last neighbours take one path.
+constexpr std::size_t tails = 16;
+constexpr std::size_t num_keys = sorted_degrees + tails;
+
 /// Longest run of neighbours that the widest counters (12 slices) hold.
 constexpr std::size_t longest_count = 4095;
 
-/// The rows of a block by degree: rows of degree d < sorted_degrees are order[start[d]] .. order[start[d + 1]], longer
-/// ones come last.
+/// The rows of a block by degree: rows of degree d < sorted_degrees are order[start[d]] .. order[start[d + 1]], longer ones
+/// come last.
 struct DegreeOrder {
   std::uint16_t order[max_block_rows];
-  std::uint32_t start[sorted_degrees + 2];
+  std::uint32_t start[num_keys + 1];
 
   explicit DegreeOrder(const RowBlock& rows) {
     for (auto& s : start) s = 0;
     for (std::size_t r = 0; r < rows.count; ++r) ++start[key(rows, r) + 1];
-    for (std::size_t d = 0; d <= sorted_degrees; ++d) start[d + 1] += start[d];
-    std::uint32_t next[sorted_degrees + 1];
-    for (std::size_t d = 0; d <= sorted_degrees; ++d) next[d] = start[d];
+    for (std::size_t d = 0; d < num_keys; ++d) start[d + 1] += start[d];
+    std::uint32_t next[num_keys];
+    for (std::size_t d = 0; d < num_keys; ++d) next[d] = start[d];
     for (std::size_t r = 0; r < rows.count; ++r) order[next[key(rows, r)]++] = static_cast<std::uint16_t>(r);
   }
 
   static std::size_t key(const RowBlock& rows, std::size_t r) {
     const EdgeOffset degree = rows.row_ptr[r + 1] - rows.row_ptr[r];
-    return degree < sorted_degrees ? static_cast<std::size_t>(degree) : sorted_degrees;
+    return static_cast<std::size_t>(degree < sorted_degrees ? degree : sorted_degrees + degree % tails);
   }
 };
 
-/// What to do with the counts of one row: N words starting at word `word`.
+/// The words of one row's neighbours, N at a time. Stride is the number of words of a row of X where that is known, else 0.
+template <std::size_t N, std::size_t Stride>
+struct RowLoader {
+  const hn::CappedTag<std::uint64_t, N> d;
+  const NodeId* HWY_RESTRICT cols;
+  const std::uint64_t* HWY_RESTRICT words;
+  std::size_t stride;
+
+  HWY_INLINE auto operator()(std::size_t e) const {
+    return hn::LoadU(d, words + std::size_t{cols[e]} * (Stride == 0 ? stride : Stride));
+  }
+};
+
+#if HWY_TARGET != HWY_SCALAR  // there a vector has one lane: no group
+/// The words of the same neighbour of R rows side by side in one vector of N * R lanes.
+template <std::size_t N, std::size_t R, std::size_t Stride>
+struct GroupLoader {
+  const NodeId* cols[R];
+  const std::uint64_t* HWY_RESTRICT words;
+  std::size_t stride;
+
+  template <std::size_t First, std::size_t Count>
+  HWY_INLINE auto rows(std::size_t e) const {
+    const hn::CappedTag<std::uint64_t, N * Count> d;
+    if constexpr (Count == 1) {
+      return hn::LoadU(d, words + std::size_t{cols[First][e]} * (Stride == 0 ? stride : Stride));
+    } else {
+      return hn::Combine(d, rows<First + Count / 2, Count / 2>(e), rows<First, Count / 2>(e));
+    }
+  }
+  HWY_INLINE auto operator()(std::size_t e) const { return rows<0, R>(e); }
+};
+
+#endif
+
+/// Where the lanes of a vector of counters belong: N words of each of R rows, from `word` on.
+template <std::size_t N, std::size_t R>
+struct Place {
+  std::size_t rows[R];
+  std::size_t word;
+};
+
+/// Compares the counts with half the degree.
 struct ToBits {
+  static constexpr bool wants_known_stride = true;  ///< worth kernels of its own
   const BitsOut& out;
 
-  template <std::size_t S, class V>
-  HWY_INLINE void operator()(std::size_t row, std::size_t word, const V (&slices)[S], std::size_t degree) const {
-    const hn::DFromV<V> d;
-    hn::StoreU(at_least(slices, (degree + 1) / 2), d, out.row(row) + word);
+  template <std::size_t N, std::size_t R, std::size_t S, class V>
+  struct Run {
+    const BitsOut& out;
+    Threshold<S, V> half;
+
+    HWY_INLINE void operator()(const Place<N, R>& place, const V (&slices)[S], std::size_t) const {
+      const hn::DFromV<V> d;
+      if constexpr (R == 1) {
+        hn::StoreU(half.reached(slices), d, out.row(place.rows[0]) + place.word);
+      } else {
+        HWY_ALIGN std::uint64_t lanes[N * R];
+        hn::Store(half.reached(slices), d, lanes);
+        for (std::size_t r = 0; r < R; ++r) {
+          for (std::size_t n = 0; n < N; ++n) out.row(place.rows[r])[place.word + n] = lanes[r * N + n];
+        }
+      }
+    }
+  };
+
+  template <std::size_t N, std::size_t R, std::size_t S, class V>
+  HWY_INLINE Run<N, R, S, V> run(std::size_t degree) const {
+    return {out, Threshold<S, V>((degree + 1) / 2)};
   }
 };
 
 /// Counts to floats, 2 count - degree, through the epilogue, to floats or signs.
 template <class Out>
 struct ToEpilogue {
+  static constexpr bool wants_known_stride = false;
   const Out& out;
   const SpmmEpilogue& epilogue;
   std::size_t ncols;
 
-  template <std::size_t S, class V>
-  HWY_INLINE void operator()(std::size_t row, std::size_t word, const V (&slices)[S], std::size_t degree) const {
-    const hn::DFromV<V> d;
-    HWY_ALIGN std::uint64_t words[S][HWY_MAX_BYTES / 8];
-    for (std::size_t k = 0; k < S; ++k) hn::Store(slices[k], d, words[k]);
-    for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) {
-      std::uint64_t column[S];
-      for (std::size_t k = 0; k < S; ++k) column[k] = words[k][lane];
-      expand_word(out, epilogue, row, (word + lane) * 64, ncols,
-                  [&](auto df, std::size_t bit) HWY_ATTR { return votes(df, column, bit, degree); });
+  template <std::size_t N, std::size_t R, std::size_t S, class V>
+  struct Run {
+    const ToEpilogue& to;
+
+    HWY_INLINE void operator()(const Place<N, R>& place, const V (&slices)[S], std::size_t degree) const {
+      const hn::DFromV<V> d;
+      HWY_ALIGN std::uint64_t words[S][HWY_MAX_BYTES / 8];
+      for (std::size_t k = 0; k < S; ++k) hn::Store(slices[k], d, words[k]);
+      for (std::size_t lane = 0; lane < N * R; ++lane) {
+        std::uint64_t column[S];
+        for (std::size_t k = 0; k < S; ++k) column[k] = words[k][lane];
+        expand_word(to.out, to.epilogue, place.rows[lane / N], (place.word + lane % N) * 64, to.ncols,
+                    [&](auto df, std::size_t bit) HWY_ATTR { return votes(df, column, bit, degree); });
+      }
     }
+  };
+
+  template <std::size_t N, std::size_t R, std::size_t S, class V>
+  HWY_INLINE Run<N, R, S, V> run(std::size_t) const {
+    return {*this};
   }
 };
 
-template <std::size_t N, std::size_t S, class Finish>
-HWY_NOINLINE void count_rows(const RowBlock& rows, const std::uint16_t* order, std::size_t num_rows, const BitsIn& x,
-                             std::size_t word, const Finish& finish) {
+#if HWY_TARGET != HWY_SCALAR
+template <std::size_t N, std::size_t R, std::size_t Stride>
+HWY_INLINE GroupLoader<N, R, Stride> group_loader(const RowBlock& rows, const std::uint16_t* order, const BitsIn& x, std::size_t word) {
+  GroupLoader<N, R, Stride> loader;
+  for (std::size_t r = 0; r < R; ++r) loader.cols[r] = rows.cols + rows.row_ptr[order[r]];
+  loader.words = x.words + word;
+  loader.stride = x.words_per_row;
+  return loader;
+}
+#endif
+
+/// Rows of one degree below 2^S, in groups that fill a vector, then one by one.
+template <std::size_t N, std::size_t S, std::size_t Stride, class Finish>
+HWY_NOINLINE void count_rows(const RowBlock& rows, const std::uint16_t* order, std::size_t num_rows, std::size_t degree,
+                             const BitsIn& x, std::size_t word, const Finish& finish) {
+  std::size_t n = 0;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr std::size_t R = HWY_MAX_BYTES / 8 / N;
+  if constexpr (R > 1) {
+    using V = hn::Vec<hn::CappedTag<std::uint64_t, N * R>>;
+    const auto run = finish.template run<N, R, S, V>(degree);
+    for (; n + R <= num_rows; n += R) {
+      Place<N, R> place;
+      place.word = word;
+      for (std::size_t r = 0; r < R; ++r) place.rows[r] = rows.first_row + order[n + r];
+      V slices[S];
+      count_bits(group_loader<N, R, Stride>(rows, order + n, x, word), degree, slices);
+      run(place, slices, degree);
+    }
+  }
+#endif
   const hn::CappedTag<std::uint64_t, N> d;
   using V = hn::Vec<decltype(d)>;
-  const std::uint64_t* words = x.words + word;
-  for (std::size_t n = 0; n < num_rows; ++n) {
+  const auto run = finish.template run<N, 1, S, V>(degree);
+  for (; n < num_rows; ++n) {
     const std::size_t r = order[n];
-    const EdgeOffset begin = rows.row_ptr[r];
-    const auto degree = static_cast<std::size_t>(rows.row_ptr[r + 1] - begin);
     V slices[S];
-    count_bits(d, rows.cols + begin, degree, words, x.words_per_row, slices);
-    finish(rows.first_row + r, word, slices, degree);
+    count_bits(RowLoader<N, Stride>{d, rows.cols + rows.row_ptr[r], x.words + word, x.words_per_row}, degree, slices);
+    run(Place<N, 1>{{rows.first_row + r}, word}, slices, degree);
   }
 }
 
 /// A row of more than longest_count neighbours, in pieces; the pieces' counts are added as slices of a wide counter.
 template <std::size_t N, class Finish>
-HWY_NOINLINE void count_long_row(const RowBlock& rows, std::size_t r, const BitsIn& x, std::size_t word,
-                                 const Finish& finish) {
+HWY_NOINLINE void count_long_row(const RowBlock& rows, std::size_t r, const BitsIn& x, std::size_t word, const Finish& finish) {
   const hn::CappedTag<std::uint64_t, N> d;
   using V = hn::Vec<decltype(d)>;
   constexpr std::size_t total_slices = 32;
   V total[total_slices];
   for (auto& slice : total) slice = hn::Zero(d);
   const EdgeOffset end = rows.row_ptr[r + 1];
+  const auto degree = static_cast<std::size_t>(end - rows.row_ptr[r]);
   for (EdgeOffset begin = rows.row_ptr[r]; begin < end; begin += longest_count) {
-    const std::size_t piece = HWY_MIN(longest_count, static_cast<std::size_t>(end - begin));
     V slices[12];
-    count_bits(d, rows.cols + begin, piece, x.words + word, x.words_per_row, slices);
+    count_bits(RowLoader<N, 0>{d, rows.cols + begin, x.words + word, x.words_per_row},
+               HWY_MIN(longest_count, static_cast<std::size_t>(end - begin)), slices);
     add_slices(total, slices);
   }
-  finish(rows.first_row + r, word, total, static_cast<std::size_t>(end - rows.row_ptr[r]));
+  finish.template run<N, 1, total_slices, V>(degree)(Place<N, 1>{{rows.first_row + r}, word}, total, degree);
 }
 
-template <std::size_t N, class Finish>
-void count_block(const RowBlock& rows, const DegreeOrder& sorted, const BitsIn& x, std::size_t word,
-                 const Finish& finish) {
+template <std::size_t N, std::size_t Stride, class Finish>
+void count_block(const RowBlock& rows, const DegreeOrder& sorted, const BitsIn& x, std::size_t word, const Finish& finish) {
   const auto run = [&](auto slices, std::size_t first_degree, std::size_t end_degree) {
-    const std::size_t begin = sorted.start[first_degree];
-    const std::size_t end = sorted.start[end_degree];
-    if (begin != end) count_rows<N, slices()>(rows, sorted.order + begin, end - begin, x, word, finish);
+    for (std::size_t degree = first_degree; degree < end_degree; ++degree) {
+      const std::size_t begin = sorted.start[degree];
+      const std::size_t end = sorted.start[degree + 1];
+      if (begin != end) count_rows<N, slices(), Stride>(rows, sorted.order + begin, end - begin, degree, x, word, finish);
+    }
   };
   run(std::integral_constant<std::size_t, 3>{}, 1, 8);
   run(std::integral_constant<std::size_t, 4>{}, 8, 16);
   run(std::integral_constant<std::size_t, 5>{}, 16, 32);
   run(std::integral_constant<std::size_t, 6>{}, 32, 64);
-  for (std::size_t n = sorted.start[sorted_degrees]; n < sorted.start[sorted_degrees + 1]; ++n) {
+  for (std::size_t n = sorted.start[sorted_degrees]; n < sorted.start[num_keys]; ++n) {
     const std::size_t r = sorted.order[n];
-    const EdgeOffset degree = rows.row_ptr[r + 1] - rows.row_ptr[r];
+    const auto degree = static_cast<std::size_t>(rows.row_ptr[r + 1] - rows.row_ptr[r]);
     if (degree < 256) {
-      count_rows<N, 8>(rows, sorted.order + n, 1, x, word, finish);
+      count_rows<N, 8, Stride>(rows, sorted.order + n, 1, degree, x, word, finish);
     } else if (degree <= longest_count) {
-      count_rows<N, 12>(rows, sorted.order + n, 1, x, word, finish);
+      count_rows<N, 12, Stride>(rows, sorted.order + n, 1, degree, x, word, finish);
     } else {
       count_long_row<N>(rows, r, x, word, finish);
     }
@@ -145,7 +247,11 @@ void count_words(const RowBlock& rows, const DegreeOrder& sorted, const BitsIn& 
   const auto blocks_of = [&](auto lanes) {
     constexpr std::size_t N = lanes();
     if constexpr (N * 8 <= HWY_MAX_BYTES) {
-      for (; word + N <= x.words_per_row; word += N) count_block<N>(rows, sorted, x, word, finish);
+      if (Finish::wants_known_stride && x.words_per_row == N) {
+        count_block<N, Finish::wants_known_stride ? N : 0>(rows, sorted, x, 0, finish);
+        word = N;
+      }
+      for (; word + N <= x.words_per_row; word += N) count_block<N, 0>(rows, sorted, x, word, finish);
     }
   };
   blocks_of(std::integral_constant<std::size_t, 8>{});
@@ -173,8 +279,9 @@ void vote_through_epilogue(const RowBlock& rows, const BitsIn& x, const Out& out
   const hn::CappedTag<std::uint64_t, 1> d;
   const hn::Vec<decltype(d)> nothing[1] = {hn::Zero(d)};
   for (std::size_t n = 0; n < sorted.start[1]; ++n) {
-    for (std::size_t word = 0; word < x.words_per_row; ++word)
-      finish(rows.first_row + sorted.order[n], word, nothing, 0);
+    for (std::size_t word = 0; word < x.words_per_row; ++word) {
+      finish.template run<1, 1, 1, hn::Vec<decltype(d)>>(0)(Place<1, 1>{{rows.first_row + sorted.order[n]}, word}, nothing, 0);
+    }
   }
 }
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vote (BSpMM.BBB) beside the float32 product of the same width on the same graph. scripts/bench_table.py prints the ratios.
+#include "ops/spmm/spmm_cases.hpp"
+#include "support/datasets.hpp"
+
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/io/graph.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <map>
+#include <string>
+
+namespace {
+
+using namespace bitgraph;
+
+/// The graphs of the data folder that is there, and one that is generated.
+CsrPattern bench_graph(const std::string& name) {
+  if (name == "rmat18") return generate_rmat(18, 16, 1);
+  if (name == "rmat12") return generate_rmat(12, 16, 1);
+  const auto folder = test::dataset_dir();
+  const bool listed_once = name == "snap/MIT8.edgelist.gz";
+  return load_graph(*folder / name, {.undirected = listed_once}).pattern;
+}
+
+const CsrPattern& cached_graph(const std::string& name) {
+  static std::map<std::string, CsrPattern> graphs;
+  auto found = graphs.find(name);
+  if (found == graphs.end()) found = graphs.emplace(name, bench_graph(name)).first;
+  return found->second;
+}
+
+void count_entries(benchmark::State& state, const CsrPattern& a) {
+  state.counters["entries/s"] =
+      benchmark::Counter(static_cast<double>(a.nvals()) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+void vote(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
+  const CsrPattern& a = cached_graph(name);
+  const Device device = Device::host(threads);
+  const auto x = test::random_bits(a.ncols(), width, 1);
+  BitMatrix<PlusMinusOne> out(a.nrows(), width);
+  for (auto _ : state) spmm_into(out, a, x, {}, device);
+  count_entries(state, a);
+}
+
+void float_sum(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
+  const CsrPattern& a = cached_graph(name);
+  const Device device = Device::host(threads);
+  const auto x = test::random_dense(a.ncols(), width, 1);
+  DenseMatrix<float> out(a.nrows(), width);
+  for (auto _ : state) spmm_into(out, a, x, {}, device);
+  count_entries(state, a);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> graphs{"rmat12", "rmat18"};
+  if (test::dataset_dir()) {
+    graphs.insert(graphs.end(), {"suitesparse/delaunay_n14.mtx", "metis/wave.graph.gz", "snap/wiki-Vote.txt.gz", "snap/MIT8.edgelist.gz"});
+  }
+  for (const std::string& graph : graphs) {
+    for (const std::size_t width : {64U, 128U, 256U}) {
+      for (const int threads : {1, 2}) {
+        const std::string tail = graph + "/width:" + std::to_string(width) + "/cpus:" + std::to_string(threads);
+        benchmark::RegisterBenchmark(("vote/" + tail).c_str(), vote, graph, width, threads)->UseRealTime()->Unit(benchmark::kMicrosecond);
+        benchmark::RegisterBenchmark(("float/" + tail).c_str(), float_sum, graph, width, threads)->UseRealTime()->Unit(benchmark::kMicrosecond);
+      }
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
