@@ -83,8 +83,8 @@ HWY_INLINE V add_four(const Loader& neighbor, std::size_t e, V& ones, V& twos) {
   return full_add(twos, twos_a, twos_b);
 }
 
-/// Counts, column by column, the bits of n neighbours: slices[k] gets bit k of the counts. n < 2^S. `neighbor(e)` loads the
-/// words of neighbour e.
+/// Counts, column by column, the bits of n neighbours: slices[k] gets bit k of the counts. n < 2^S. `neighbor(e)` loads
+/// the words of neighbour e.
 template <class Loader, std::size_t S, class V>
 HWY_INLINE void count_bits(const Loader& neighbor, std::size_t n, V (&slices)[S]) {
   for (std::size_t k = 0; k < S; ++k) slices[k] = hn::Zero(hn::DFromV<V>());

@@ -29,8 +29,8 @@ constexpr std::size_t num_keys = sorted_degrees + tails;
 /// Longest run of neighbours that the widest counters (12 slices) hold.
 constexpr std::size_t longest_count = 4095;
 
-/// The rows of a block by degree: rows of degree d < sorted_degrees are order[start[d]] .. order[start[d + 1]], longer ones
-/// come last.
+/// The rows of a block by degree: rows of degree d < sorted_degrees are order[start[d]] .. order[start[d + 1]], longer
+/// ones come last.
 struct DegreeOrder {
   std::uint16_t order[max_block_rows];
   std::uint32_t start[num_keys + 1];
@@ -50,7 +50,8 @@ struct DegreeOrder {
   }
 };
 
-/// The words of one row's neighbours, N at a time. Stride is the number of words of a row of X where that is known, else 0.
+/// The words of one row's neighbours, N at a time. Stride is the number of words of a row of X where that is known,
+/// else 0.
 template <std::size_t N, std::size_t Stride>
 struct RowLoader {
   const hn::CappedTag<std::uint64_t, N> d;
@@ -155,7 +156,8 @@ struct ToEpilogue {
 
 #if HWY_TARGET != HWY_SCALAR
 template <std::size_t N, std::size_t R, std::size_t Stride>
-HWY_INLINE GroupLoader<N, R, Stride> group_loader(const RowBlock& rows, const std::uint16_t* order, const BitsIn& x, std::size_t word) {
+HWY_INLINE GroupLoader<N, R, Stride> group_loader(const RowBlock& rows, const std::uint16_t* order, const BitsIn& x,
+                                                  std::size_t word) {
   GroupLoader<N, R, Stride> loader;
   for (std::size_t r = 0; r < R; ++r) loader.cols[r] = rows.cols + rows.row_ptr[order[r]];
   loader.words = x.words + word;
@@ -197,7 +199,8 @@ HWY_NOINLINE void count_rows(const RowBlock& rows, const std::uint16_t* order, s
 
 /// A row of more than longest_count neighbours, in pieces; the pieces' counts are added as slices of a wide counter.
 template <std::size_t N, class Finish>
-HWY_NOINLINE void count_long_row(const RowBlock& rows, std::size_t r, const BitsIn& x, std::size_t word, const Finish& finish) {
+HWY_NOINLINE void count_long_row(const RowBlock& rows, std::size_t r, const BitsIn& x, std::size_t word,
+                                 const Finish& finish) {
   const hn::CappedTag<std::uint64_t, N> d;
   using V = hn::Vec<decltype(d)>;
   constexpr std::size_t total_slices = 32;
@@ -215,12 +218,14 @@ HWY_NOINLINE void count_long_row(const RowBlock& rows, std::size_t r, const Bits
 }
 
 template <std::size_t N, std::size_t Stride, class Finish>
-void count_block(const RowBlock& rows, const DegreeOrder& sorted, const BitsIn& x, std::size_t word, const Finish& finish) {
+void count_block(const RowBlock& rows, const DegreeOrder& sorted, const BitsIn& x, std::size_t word,
+                 const Finish& finish) {
   const auto run = [&](auto slices, std::size_t first_degree, std::size_t end_degree) {
     for (std::size_t degree = first_degree; degree < end_degree; ++degree) {
       const std::size_t begin = sorted.start[degree];
       const std::size_t end = sorted.start[degree + 1];
-      if (begin != end) count_rows<N, slices(), Stride>(rows, sorted.order + begin, end - begin, degree, x, word, finish);
+      if (begin != end)
+        count_rows<N, slices(), Stride>(rows, sorted.order + begin, end - begin, degree, x, word, finish);
     }
   };
   run(std::integral_constant<std::size_t, 3>{}, 1, 8);
@@ -280,7 +285,8 @@ void vote_through_epilogue(const RowBlock& rows, const BitsIn& x, const Out& out
   const hn::Vec<decltype(d)> nothing[1] = {hn::Zero(d)};
   for (std::size_t n = 0; n < sorted.start[1]; ++n) {
     for (std::size_t word = 0; word < x.words_per_row; ++word) {
-      finish.template run<1, 1, 1, hn::Vec<decltype(d)>>(0)(Place<1, 1>{{rows.first_row + sorted.order[n]}, word}, nothing, 0);
+      finish.template run<1, 1, 1, hn::Vec<decltype(d)>>(0)(Place<1, 1>{{rows.first_row + sorted.order[n]}, word},
+                                                            nothing, 0);
     }
   }
 }

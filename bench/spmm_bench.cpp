@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vote (BSpMM.BBB) beside the float32 product of the same width on the same graph. scripts/bench_table.py prints the ratios.
+// The vote (BSpMM.BBB) beside the float32 product of the same width on the same graph. scripts/bench_table.py prints
+// the ratios.
 #include "ops/spmm/spmm_cases.hpp"
 #include "support/datasets.hpp"
 
@@ -33,8 +34,8 @@ const CsrPattern& cached_graph(const std::string& name) {
 }
 
 void count_entries(benchmark::State& state, const CsrPattern& a) {
-  state.counters["entries/s"] =
-      benchmark::Counter(static_cast<double>(a.nvals()) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["entries/s"] = benchmark::Counter(
+      static_cast<double>(a.nvals()) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
 void vote(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
@@ -60,14 +61,19 @@ void float_sum(benchmark::State& state, const std::string& name, std::size_t wid
 int main(int argc, char** argv) {
   std::vector<std::string> graphs{"rmat12", "rmat18"};
   if (test::dataset_dir()) {
-    graphs.insert(graphs.end(), {"suitesparse/delaunay_n14.mtx", "metis/wave.graph.gz", "snap/wiki-Vote.txt.gz", "snap/MIT8.edgelist.gz"});
+    graphs.insert(graphs.end(), {"suitesparse/delaunay_n14.mtx", "metis/wave.graph.gz", "snap/wiki-Vote.txt.gz",
+                                 "snap/MIT8.edgelist.gz"});
   }
   for (const std::string& graph : graphs) {
     for (const std::size_t width : {64U, 128U, 256U}) {
       for (const int threads : {1, 2}) {
         const std::string tail = graph + "/width:" + std::to_string(width) + "/cpus:" + std::to_string(threads);
-        benchmark::RegisterBenchmark(("vote/" + tail).c_str(), vote, graph, width, threads)->UseRealTime()->Unit(benchmark::kMicrosecond);
-        benchmark::RegisterBenchmark(("float/" + tail).c_str(), float_sum, graph, width, threads)->UseRealTime()->Unit(benchmark::kMicrosecond);
+        benchmark::RegisterBenchmark(("vote/" + tail).c_str(), vote, graph, width, threads)
+            ->UseRealTime()
+            ->Unit(benchmark::kMicrosecond);
+        benchmark::RegisterBenchmark(("float/" + tail).c_str(), float_sum, graph, width, threads)
+            ->UseRealTime()
+            ->Unit(benchmark::kMicrosecond);
       }
     }
   }
