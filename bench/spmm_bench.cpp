@@ -10,6 +10,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -59,8 +60,9 @@ void float_sum(benchmark::State& state, const std::string& name, std::size_t wid
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> graphs{"rmat12", "rmat18"};
-  if (test::dataset_dir()) {
+  const bool smoke = std::getenv("BITGRAPH_BENCH_SMOKE") != nullptr;
+  std::vector<std::string> graphs{smoke ? "rmat12" : "rmat18"};
+  if (!smoke && test::dataset_dir()) {
     graphs.insert(graphs.end(), {"suitesparse/delaunay_n14.mtx", "metis/wave.graph.gz", "snap/wiki-Vote.txt.gz",
                                  "snap/MIT8.edgelist.gz"});
   }
