@@ -16,9 +16,13 @@ namespace bitgraph {
 template <BitDomain Domain>
 BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words)
     : nrows_(nrows), ncols_(ncols), words_(std::move(words)) {
-  if (words_.size() != nrows * words_per_row()) {
-    fail(ErrorCode::usage, fmt::format("bit matrix: {} words for {} x {} bits, expected {}", words_.size(), nrows,
-                                       ncols, nrows * words_per_row()));
+  // Divided, not multiplied: the product of hostile sides may wrap around.
+  const bool fits = nrows == 0 || words_per_row() == 0
+                        ? words_.empty()
+                        : words_.size() % nrows == 0 && words_.size() / nrows == words_per_row();
+  if (!fits) {
+    fail(ErrorCode::usage, fmt::format("bit matrix: {} words for {} x {} bits, expected {} a row", words_.size(), nrows,
+                                       ncols, words_per_row()));
   }
   if (ncols % 64 == 0) return;
   const std::uint64_t padding = ~std::uint64_t{0} << (ncols % 64);

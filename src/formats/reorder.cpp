@@ -212,9 +212,10 @@ Buffer<NodeId> reorder(const CsrPattern& a, Order order) {
 }
 
 Buffer<NodeId> inverse_permutation(std::span<const NodeId> new_id) {
-  Buffer<NodeId> old_id(new_id.size());
+  Buffer<NodeId> old_id(new_id.size(), unset);
   for (NodeId i = 0; i < new_id.size(); ++i) {
-    require(new_id[i] < new_id.size(), "inverse_permutation: an id is out of range");
+    require(new_id[i] < new_id.size() && old_id[new_id[i]] == unset,
+            "inverse_permutation: an id is out of range or occurs twice");
     old_id[new_id[i]] = i;
   }
   return old_id;

@@ -23,7 +23,8 @@ enum class Order {
 /// Deterministic; does not depend on the number of threads. O(n + m) for degree, O(n + m log d) for the others.
 [[nodiscard]] Buffer<NodeId> reorder(const CsrPattern& a, Order order);
 
-/// old_id with old_id[new_id[i]] = i: what brings results back into the caller's numbering.
+/// old_id with old_id[new_id[i]] = i: what brings results back into the caller's numbering. Throws usage unless new_id
+/// is a permutation of 0 .. n-1. O(n).
 [[nodiscard]] Buffer<NodeId> inverse_permutation(std::span<const NodeId> new_id);
 
 }  // namespace bitgraph
