@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training, packed inference, model files, resumption.
+#include "support/datasets.hpp"
+
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/train.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include <gtest/gtest.h>
+
+#include <omp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace bitgraph::nn {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "bitgraph-nn-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+Dataset planted() {
+  return generate_planted_partition(
+      {.num_nodes = 400, .num_classes = 4, .num_features = 120, .mean_degree = 8, .seed = 3});
+}
+
+double test_accuracy(const Model& model, const Dataset& dataset, Precision form) {
+  InferencePlan plan(model, dataset, form);
+  return score(plan.run(), dataset.labels, dataset.test).accuracy();
+}
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Train, EveryPrecisionLearnsAPlantedPartition) {
+  const Dataset dataset = planted();
+  for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+    const TrainResult result = train(dataset, {.precision = precision, .hidden = 32, .epochs = 150}, Device::host(1));
+    EXPECT_GT(test_accuracy(result.model, dataset, precision), 0.85) << to_string(precision);
+    EXPECT_GT(result.best_epoch, 0U);
+  }
+}
+
+/// Same class everywhere, logits within 1e-4 of their size.
+void expect_packed_matches_emulated(const Model& model, const Dataset& dataset, Precision form) {
+  const DenseMatrix<float> expected = emulate(model, dataset, form);
+  for (const int threads : {1, 2}) {
+    InferencePlan plan(model, dataset, form, Device::host(threads));
+    const DenseMatrix<float>& actual = plan.run();
+    float largest = 0;
+    for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
+    for (std::size_t n = 0; n < expected.values().size(); ++n) {
+      ASSERT_NEAR(actual.values()[n], expected.values()[n], 1e-4F * largest) << to_string(form);
+    }
+    const auto a = predict(actual);
+    const auto b = predict(expected);
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(a[i], b[i]) << "node " << i;
+  }
+}
+
+TEST(Infer, PackedFormsMatchTheEmulatedModel) {
+  const Dataset dataset = planted();
+  const TrainResult result = train(dataset, {.precision = Precision::full, .hidden = 48, .epochs = 30});
+  expect_packed_matches_emulated(result.model, dataset, Precision::full);
+  expect_packed_matches_emulated(result.model, dataset, Precision::bin);
+}
+
+TEST(Infer, PackedFullMatchesTheEmulatedModelOnRealGraphs) {
+  BITGRAPH_DATASETS_OR_SKIP(folder);
+  for (const char* name : {"cora", "citeseer"}) {
+    const Dataset dataset = load_dataset(folder / "npz" / (std::string(name) + ".npz"));
+    const TrainResult result = train(dataset, {.precision = Precision::full, .epochs = 5});
+    expect_packed_matches_emulated(result.model, dataset, Precision::full);
+  }
+}
+
+TEST(Infer, ARepeatedRunAllocatesNothing) {
+  const Dataset dataset = planted();
+  const TrainResult real = train(dataset, {.precision = Precision::real, .epochs = 2});
+  const TrainResult binary = train(dataset, {.precision = Precision::full, .epochs = 2});
+  const auto check = [&](const Model& model, Precision form) {
+    const Device device = Device::host(2);
+    InferencePlan plan(model, dataset, form, device);
+    plan.run();
+    const std::size_t before = device.memory().allocations;
+    EXPECT_GT(before, 0U);
+    plan.run();
+    EXPECT_EQ(device.memory().allocations, before) << to_string(form);
+  };
+  check(real.model, Precision::real);
+  check(binary.model, Precision::full);
+  check(binary.model, Precision::bin);
+}
+
+TEST(Infer, DenseAndSparseFeaturesOfARealModelAgree) {
+  const Dataset dataset = planted();
+  const TrainResult result = train(dataset, {.precision = Precision::real, .epochs = 20});
+  InferencePlan dense(result.model, dataset, Precision::real, {}, FeatureStorage::dense);
+  InferencePlan sparse(result.model, dataset, Precision::real, {}, FeatureStorage::sparse);
+  const auto& a = dense.run();
+  const auto& b = sparse.run();
+  for (std::size_t n = 0; n < a.values().size(); ++n) EXPECT_NEAR(a.values()[n], b.values()[n], 1e-4F);
+}
+
+TEST(Model, GoesThroughAFileUnchanged) {
+  const TemporaryFolder folder;
+  const Dataset dataset = planted();
+  for (const Precision precision : {Precision::real, Precision::full}) {
+    const TrainResult result = train(dataset, {.precision = precision, .epochs = 3});
+    result.model.save(folder / "a.safetensors");
+    const Model read = Model::load(folder / "a.safetensors");
+    read.save(folder / "b.safetensors");
+    EXPECT_EQ(contents(folder / "a.safetensors"), contents(folder / "b.safetensors"));
+    EXPECT_EQ(test_accuracy(read, dataset, precision), test_accuracy(result.model, dataset, precision));
+  }
+}
+
+TEST(Model, WhatDoesNotFitIsRefused) {
+  const TemporaryFolder folder;
+  const Dataset dataset = planted();
+  const TrainResult result = train(dataset, {.precision = Precision::full, .epochs = 1});
+  const Dataset wider = generate_planted_partition({.num_nodes = 100, .num_classes = 4, .num_features = 121});
+  const Dataset more = generate_planted_partition({.num_nodes = 100, .num_classes = 5, .num_features = 120});
+  EXPECT_THROW(InferencePlan(result.model, wider, Precision::full), Error);
+  EXPECT_THROW(InferencePlan(result.model, more, Precision::full), Error);
+  EXPECT_THROW(InferencePlan(result.model, dataset, Precision::real), Error);
+  result.model.save(folder / "m.safetensors");
+  std::string bytes = contents(folder / "m.safetensors");
+  const std::size_t at = bytes.find("layer1.weight_scale");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 5] = '7';
+  std::ofstream(folder / "m.safetensors", std::ios::binary) << bytes;
+  try {
+    (void)Model::load(folder / "m.safetensors");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_NE(std::string(error.what()).find("layer1.weight_scale"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Train, ASetWithoutTrainingNodesIsRefused) {
+  Dataset dataset = planted();
+  dataset.train.clear();
+  EXPECT_THROW((void)train(dataset, {}), Error);
+  EXPECT_THROW((void)train(planted(), {.hidden = 0}), Error);
+  EXPECT_THROW((void)train(planted(), {.dropout = 1.0F}), Error);
+}
+
+TrainOptions resumable(const fs::path& checkpoint, std::uint64_t seed = 5) {
+  TrainOptions options{.precision = Precision::full, .hidden = 16, .epochs = 120, .seed = seed};
+  options.checkpoint = checkpoint;
+  options.checkpoint_every = 3;
+  return options;
+}
+
+/// Trains in a child process and kills it after `microseconds`; true where it was still running.
+bool train_and_kill(const fs::path& checkpoint, useconds_t microseconds) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    omp_set_num_threads(1);  // the parent's threads do not exist here
+    (void)train(planted(), resumable(checkpoint), Device::host(1));
+    ::_exit(0);
+  }
+  ::usleep(microseconds);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status);
+}
+
+TEST(Train, ARunThatIsKilledGoesOnAndEndsWithTheSameBits) {
+  const TemporaryFolder folder;
+  train(planted(), resumable(""), Device::host(1)).model.save(folder / "whole.safetensors");
+  int killed = 0;
+  for (int n = 0; n < 12; ++n)
+    killed += train_and_kill(folder / "state", static_cast<useconds_t>(3000 + 2500 * n)) ? 1 : 0;
+  train(planted(), resumable(folder / "state"), Device::host(1)).model.save(folder / "resumed.safetensors");
+  EXPECT_GT(killed, 0);
+  EXPECT_EQ(contents(folder / "whole.safetensors"), contents(folder / "resumed.safetensors"));
+}
+
+TEST(Train, ACheckpointOfAnotherRunOrADamagedOneIsRefused) {
+  const TemporaryFolder folder;
+  (void)train(planted(), resumable(folder / "state"), Device::host(1));
+  EXPECT_THROW((void)train(planted(), resumable(folder / "state", 6), Device::host(1)), Error);
+  std::string bytes = contents(folder / "state");
+  std::ofstream(folder / "state", std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+  EXPECT_THROW((void)train(planted(), resumable(folder / "state"), Device::host(1)), Error);
+}
+
+TEST(Train, ReachesGoodAccuracyOnCora) {
+  BITGRAPH_DATASETS_OR_SKIP(folder);
+  const Dataset dataset = load_dataset(folder / "npz" / "cora.npz");
+  const TrainResult real = train(dataset, {.precision = Precision::real, .epochs = 100}, Device::host(1));
+  EXPECT_GT(test_accuracy(real.model, dataset, Precision::real), 0.79);
+  const TrainResult full = train(dataset, {.precision = Precision::full, .epochs = 300}, Device::host(1));
+  EXPECT_GT(test_accuracy(full.model, dataset, Precision::full), 0.74);
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
