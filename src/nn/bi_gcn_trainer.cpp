@@ -110,6 +110,9 @@ class BiGcnTrainer final : public Trainer {
   }
 
   double step(std::size_t epoch) override {
+    // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
+    // lose a class for good.
+    votes_now_ = options_.precision == Precision::bin && 2 * epoch > *options_.epochs;
     forward_training(epoch);
     const double loss = loss_gradient();
     backward();
@@ -137,7 +140,7 @@ class BiGcnTrainer final : public Trainer {
 
  private:
   [[nodiscard]] std::size_t classes() const { return static_cast<std::size_t>(dataset_.num_classes); }
-  [[nodiscard]] bool votes() const { return options_.precision == Precision::bin; }
+  [[nodiscard]] bool votes() const { return votes_now_; }
 
   static std::vector<NodeId> all_nodes(const Dataset& dataset) {
     std::vector<NodeId> nodes(dataset.graph.nrows());
@@ -303,6 +306,7 @@ class BiGcnTrainer final : public Trainer {
       scores_, scores_gradient_, logits_, logits_gradient_;
   std::vector<std::int32_t> labels_;
   std::vector<NodeId> train_rows_;
+  bool votes_now_ = false;  ///< this epoch's first aggregation is a vote
 };
 
 }  // namespace
