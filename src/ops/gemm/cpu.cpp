@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "ops/cpu_partial-inl.hpp"
 #include "ops/gemm/gemm.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,29 +61,15 @@ HWY_INLINE hn::Vec<DF> finish(const Args& args, std::size_t i, std::size_t first
   const auto count = hn::BitCast(di, hn::TruncateTo(DU(), differences));
   const auto bits = hn::Set(di, static_cast<std::int32_t>(terms));
   auto y = hn::ConvertTo(df, hn::Sub(bits, hn::Add(count, count)));
-  const std::size_t outputs = HWY_MIN(lanes, args.w.nrows - first);
-  const auto load = [&](const float* values) HWY_ATTR {
-    if (HWY_LIKELY(outputs == lanes)) return hn::LoadU(df, values + first);
-    HWY_ALIGN float part[HWY_MAX_BYTES / 4] = {};
-    for (std::size_t n = 0; n < outputs; ++n) part[n] = values[first + n];
-    return hn::Load(df, part);
-  };
-  if (args.col_scale != nullptr) y = hn::Mul(y, load(args.col_scale));
+  const std::size_t outputs = args.w.nrows - first;
+  if (args.col_scale != nullptr) y = hn::Mul(y, load_first(df, args.col_scale + first, outputs));
   if (args.row_scale != nullptr) y = hn::Mul(y, hn::Set(df, args.row_scale[i]));
-  if (args.bias != nullptr) y = hn::Add(y, load(args.bias));
+  if (args.bias != nullptr) y = hn::Add(y, load_first(df, args.bias + first, outputs));
   return y;
 }
 
 HWY_INLINE void store(const GemmToFloats& args, std::size_t i, std::size_t first, hn::Vec<DF> y) {
-  const DF df;
-  float* to = args.out.row(i) + first;
-  if (HWY_LIKELY(first + lanes <= args.w.nrows)) {
-    hn::StoreU(y, df, to);
-    return;
-  }
-  HWY_ALIGN float part[HWY_MAX_BYTES / 4];
-  hn::Store(y, df, part);
-  for (std::size_t n = 0; first + n < args.w.nrows; ++n) to[n] = part[n];
+  store_first(DF(), y, args.out.row(i) + first, args.w.nrows - first);
 }
 
 HWY_INLINE void store(const GemmToBits& args, std::size_t i, std::size_t first, hn::Vec<DF> y) {

@@ -10,6 +10,7 @@
 
 #include <hwy/highway.h>
 
+#include "ops/cpu_partial-inl.hpp"
 #include "ops/spmm/spmm.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -153,31 +154,11 @@ HWY_INLINE hn::Vec<DF> votes(DF df, const std::uint64_t (&column)[S], std::size_
 template <class DF>
 HWY_INLINE hn::Vec<DF> epilogue_of(DF df, const SpmmEpilogue& epilogue, std::size_t row, std::size_t first,
                                    std::size_t count, hn::Vec<DF> v) {
-  const auto load = [&](const float* values) HWY_ATTR {
-    if (HWY_LIKELY(count >= hn::Lanes(df))) return hn::LoadU(df, values + first);
-    HWY_ALIGN float part[HWY_MAX_BYTES / 4] = {};
-    for (std::size_t n = 0; n < count; ++n) part[n] = values[first + n];
-    return hn::Load(df, part);
-  };
-  if (epilogue.feature_scale != nullptr) v = hn::Mul(v, load(epilogue.feature_scale));
-  if (epilogue.feature_offset != nullptr) v = hn::Add(v, load(epilogue.feature_offset));
+  if (epilogue.feature_scale != nullptr) v = hn::Mul(v, load_first(df, epilogue.feature_scale + first, count));
+  if (epilogue.feature_offset != nullptr) v = hn::Add(v, load_first(df, epilogue.feature_offset + first, count));
   if (epilogue.row_scale != nullptr) v = hn::Mul(v, hn::Set(df, epilogue.row_scale[row]));
-  if (epilogue.bias != nullptr) v = hn::Add(v, load(epilogue.bias));
+  if (epilogue.bias != nullptr) v = hn::Add(v, load_first(df, epilogue.bias + first, count));
   return v;
-}
-
-/// Stores y of `count` columns.
-template <class DF>
-HWY_INLINE void store_values(DF df, const FloatOut& out, std::size_t row, std::size_t first, std::size_t count,
-                             hn::Vec<DF> y) {
-  float* to = out.row(row) + first;
-  if (HWY_LIKELY(count >= hn::Lanes(df))) {
-    hn::StoreU(y, df, to);
-  } else {
-    HWY_ALIGN float part[HWY_MAX_BYTES / 4];
-    hn::Store(y, df, part);
-    for (std::size_t n = 0; n < count; ++n) to[n] = part[n];
-  }
 }
 
 /// The signs of the lanes as bits, 1 for y >= 0.
@@ -199,7 +180,7 @@ HWY_INLINE void expand_word(const FloatOut& out, const SpmmEpilogue& epilogue, s
   for (std::size_t bit = 0; bit < 64 && first + bit < ncols; bit += hn::Lanes(df)) {
     const std::size_t count = ncols - first - bit;
     const auto y = epilogue_of(df, epilogue, row, first + bit, count, value(df, bit));
-    store_values(df, out, row, first + bit, count, y);
+    store_first(df, y, out.row(row) + first + bit, count);
   }
 }
 

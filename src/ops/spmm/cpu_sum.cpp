@@ -24,17 +24,6 @@ constexpr std::size_t lanes = HWY_LANES(float);
 /// How far ahead the rows of X are fetched.
 constexpr std::size_t prefetch_distance = 8;
 
-/// Loads the first `count` lanes, zero behind them.
-HWY_INLINE VF load_first(DF d, const float* from, std::size_t count) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-#else
-  HWY_ALIGN float part[lanes] = {};
-  for (std::size_t n = 0; n < count; ++n) part[n] = from[n];
-  return hn::Load(d, part);
-#endif
-}
-
 /// Sums of M vectors of features from `first` on; the last vector holds `tail` features.
 template <std::size_t M, bool kScaled, bool kWhole>
 HWY_INLINE void sum_features(const NodeId* HWY_RESTRICT cols, std::size_t n, const FloatIn& x, const float* col_scale,
@@ -77,8 +66,8 @@ HWY_NOINLINE void sum_block_to_floats(const RowBlock& rows, const FloatIn& x, co
     for (std::size_t m = 0; m < M; ++m) {
       const std::size_t f = first + m * lanes;
       const std::size_t count = kWhole || m + 1 < M ? lanes : tail;
-      store_values(d, out, rows.first_row + r, f, count,
-                   epilogue_of(d, epilogue, rows.first_row + r, f, count, sums[m]));
+      store_first(d, epilogue_of(d, epilogue, rows.first_row + r, f, count, sums[m]), out.row(rows.first_row + r) + f,
+                  count);
     }
   }
 }
