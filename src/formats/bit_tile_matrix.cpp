@@ -3,7 +3,8 @@
 
 #include "core/parallel.hpp"
 #include "formats/bit_transpose.hpp"
-#include "formats/tile_merge.hpp"
+#include "formats/tile_marks.hpp"
+#include "formats/transpose_index.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,8 @@ namespace bitgraph {
 
 namespace {
 
-constexpr std::size_t tile_row_grain = 64;
+/// Tile rows a chunk of a parallel loop: the same number of matrix rows at every side.
+constexpr std::size_t chunk_of(int k) { return 4096 / static_cast<std::size_t>(k); }
 
 [[nodiscard]] NodeId tile_count(NodeId n, int k) {
   return static_cast<NodeId>((std::size_t{n} + static_cast<std::size_t>(k) - 1) / static_cast<std::size_t>(k));
@@ -48,36 +50,31 @@ void store_tile(TileWord<K>* tile, const std::array<std::uint64_t, K>& rows) {
 }
 
 template <int K>
-EdgeOffset tiles_in_row(const CsrPatternView& a, NodeId tile_row) {
-  TileMerge<K> merge(a, tile_row);
-  EdgeOffset tiles = 0;
-  for (NodeId column = 0; merge.next_tile(column); ++tiles) merge.consume(column, [](unsigned, unsigned) {});
-  return tiles;
-}
-
-template <int K>
 BitTileMatrix pack_tiles(const CsrPattern& csr, const Device& device) {
   const CsrPatternView a = csr.view();
   const NodeId tile_row_count = tile_count(a.nrows, K);
   Buffer<EdgeOffset> row_ptr(std::size_t{tile_row_count} + 1, device);
   row_ptr[tile_row_count] = 0;
-  parallel_chunks(device, tile_row_count, tile_row_grain, [&](Range range) {
-    for (std::size_t i = range.begin; i < range.end; ++i) row_ptr[i] = tiles_in_row<K>(a, static_cast<NodeId>(i));
+  parallel_chunks(device, tile_row_count, chunk_of(K), [&](Range range) {
+    TileRowMarks<K> marks;
+    for (std::size_t i = range.begin; i < range.end; ++i) row_ptr[i] = marks.count(a, static_cast<NodeId>(i));
   });
   const EdgeOffset num_tiles = exclusive_scan(device, row_ptr.span());
   Buffer<NodeId> col_ind(num_tiles, device);
   Buffer<std::byte> bits(num_tiles * tile_bytes(K), device);
   auto* words = reinterpret_cast<TileWord<K>*>(bits.data());
-  parallel_chunks(device, tile_row_count, tile_row_grain, [&](Range range) {
+  parallel_chunks(device, tile_row_count, chunk_of(K), [&](Range range) {
+    TileRowMarks<K> marks;
     for (std::size_t i = range.begin; i < range.end; ++i) {
-      TileMerge<K> merge(a, static_cast<NodeId>(i));
       EdgeOffset t = row_ptr[i];
-      for (NodeId column = 0; merge.next_tile(column); ++t) {
-        col_ind[t] = column;
-        TileWord<K>* tile = words + t * tile_words<K>;
-        std::memset(tile, 0, tile_bytes(K));
-        merge.consume(column, [&](unsigned r, unsigned c) { set_tile_bit<K>(tile, r, c); });
-      }
+      TileWord<K>* tiles = words + t * tile_words<K>;
+      marks.visit(
+          a, static_cast<NodeId>(i),
+          [&](NodeId column) {
+            std::memset(words + t * tile_words<K>, 0, tile_bytes(K));
+            col_ind[t++] = column;
+          },
+          [&](std::size_t number, NodeId r, NodeId c) { set_tile_bit<K>(tiles + number * tile_words<K>, r, c); });
     }
   });
   return {a.nrows, a.ncols, K, std::move(row_ptr), std::move(col_ind), std::move(bits), csr.nvals()};
@@ -89,17 +86,18 @@ CsrPattern unpack_tiles(const BitTileMatrix& tiles) {
   const Device& device = tiles.device();
   Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows} + 1, EdgeOffset{0}, device);
   const auto rows_of = [&](std::size_t tile_row) { return std::min<std::size_t>(K, a.nrows - tile_row * K); };
-  parallel_chunks(device, a.num_tile_rows, tile_row_grain, [&](Range range) {
+  parallel_chunks(device, a.num_tile_rows, chunk_of(K), [&](Range range) {
     for (std::size_t i = range.begin; i < range.end; ++i) {
       for (EdgeOffset t = a.tile_row_ptr[i]; t < a.tile_row_ptr[i + 1]; ++t) {
         for (std::size_t r = 0; r < rows_of(i); ++r) {
-          row_ptr[i * K + r] += static_cast<EdgeOffset>(std::popcount(a.tile_row(t, static_cast<int>(r))));
+          const std::uint64_t bits = a.tile_row(t, static_cast<int>(r));
+          if (bits != 0) row_ptr[i * K + r] += static_cast<EdgeOffset>(std::popcount(bits));
         }
       }
     }
   });
   Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
-  parallel_chunks(device, a.num_tile_rows, tile_row_grain, [&](Range range) {
+  parallel_chunks(device, a.num_tile_rows, chunk_of(K), [&](Range range) {
     for (std::size_t i = range.begin; i < range.end; ++i) {
       std::array<EdgeOffset, K> next{};
       for (std::size_t r = 0; r < rows_of(i); ++r) next[r] = row_ptr[i * K + r];
@@ -119,30 +117,16 @@ template <int K>
 BitTileMatrix transpose_tiles(const BitTileMatrix& tiles) {
   const BitTileView<K> a = tiles.view<K>();
   const Device& device = tiles.device();
-  const NodeId tile_cols = tile_count(a.ncols, K);
-  Buffer<EdgeOffset> row_ptr(std::size_t{tile_cols} + 1, EdgeOffset{0}, device);
-  for (const NodeId column : tiles.tile_col_ind()) ++row_ptr[column];
-  exclusive_scan(device, row_ptr.span());
   Buffer<NodeId> col_ind(tiles.num_tiles(), device);
   Buffer<std::byte> bits(tiles.num_tiles() * tile_bytes(K), device);
   auto* words = reinterpret_cast<TileWord<K>*>(bits.data());
-  // Threads own ranges of tile columns: within one, tiles arrive in order of their row.
-  parallel_region(device, [&](int thread, int threads) {
-    const Range mine = part_of(tile_cols, static_cast<std::size_t>(thread), static_cast<std::size_t>(threads));
-    for (NodeId i = 0; i < a.num_tile_rows; ++i) {
-      for (EdgeOffset t = a.tile_row_ptr[i]; t < a.tile_row_ptr[i + 1]; ++t) {
-        const NodeId column = a.tile_col_ind[t];
-        if (column < mine.begin || column >= mine.end) continue;
-        const EdgeOffset to = row_ptr[column]++;
-        col_ind[to] = i;
-        auto rows = tile_rows<K>(a, t);
-        transpose_bits<K>(rows);
-        store_tile<K>(words + to * tile_words<K>, rows);
-      }
-    }
+  const CompressedRows index{a.num_tile_rows, tile_count(a.ncols, K), tiles.tile_row_ptr(), tiles.tile_col_ind()};
+  Buffer<EdgeOffset> row_ptr = transpose_index(device, index, [&](EdgeOffset from, EdgeOffset to, NodeId i) {
+    col_ind[to] = i;
+    auto rows = tile_rows<K>(a, from);
+    transpose_bits<K>(rows);
+    store_tile<K>(words + to * tile_words<K>, rows);
   });
-  std::copy_backward(row_ptr.begin(), row_ptr.end() - 1, row_ptr.end());
-  row_ptr[0] = 0;
   return {a.ncols, a.nrows, K, std::move(row_ptr), std::move(col_ind), std::move(bits), tiles.nvals()};
 }
 
@@ -204,7 +188,7 @@ void BitTileMatrix::validate() const {
   std::atomic<EdgeOffset> total{0};
   with_tile_dim(tile_dim_, [&](auto k) {
     const auto a = view<k()>();
-    parallel_chunks(device(), a.num_tile_rows, tile_row_grain, [&](Range range) {
+    parallel_chunks(device(), a.num_tile_rows, chunk_of(tile_dim_), [&](Range range) {
       EdgeOffset found = 0;
       for (std::size_t i = range.begin; i < range.end; ++i) {
         if (const char* fault = tile_row_fault(a, i, found)) bad(i, fault);
@@ -237,19 +221,6 @@ CsrPattern unpack(const BitTileMatrix& a) {
 
 BitTileMatrix transpose(const BitTileMatrix& a) {
   return with_tile_dim(a.tile_dim(), [&](auto k) { return transpose_tiles<k()>(a); });
-}
-
-EdgeOffset count_tiles(const CsrPattern& a, int tile_dim) {
-  std::atomic<EdgeOffset> total{0};
-  with_tile_dim(tile_dim, [&](auto k) {
-    parallel_chunks(a.device(), tile_count(a.nrows(), tile_dim), tile_row_grain, [&](Range range) {
-      EdgeOffset tiles = 0;
-      for (std::size_t i = range.begin; i < range.end; ++i)
-        tiles += tiles_in_row<k()>(a.view(), static_cast<NodeId>(i));
-      total += tiles;
-    });
-  });
-  return total;
 }
 
 std::size_t b2sr_bytes(NodeId nrows, EdgeOffset num_tiles, int tile_dim) noexcept {

@@ -87,9 +87,12 @@ TEST(BitTileMatrix, RoundTripAtEverySide) {
   EXPECT_TRUE(rc::check("pack, unpack, transpose, count", [] {
     const test::EntrySet entries = test::arbitrary_matrix();
     const CsrPattern a = test::csr_of(entries);
-    for (const int k : tile_dims) {
+    const auto counts = count_tiles_all(a);
+    for (std::size_t side = 0; side < tile_dims.size(); ++side) {
+      const int k = tile_dims[side];
       const BitTileMatrix tiles = pack(a, {.tile_dim = k});
       tiles.validate();
+      RC_ASSERT(counts[side] == tiles.num_tiles());
       RC_ASSERT(tiles == pack_by_definition(entries, k));
       RC_ASSERT(unpack(tiles) == a);
       RC_ASSERT(tiles.nvals() == a.nvals());
@@ -118,8 +121,13 @@ TEST(BitTileMatrix, NothingDependsOnTheThreads) {
     return csr_from_edges(16411, 20003, rows, cols, {}, device);
   };
   const CsrPattern one = pattern_of(1);
-  for (const int k : tile_dims) {
+  const auto counts = count_tiles_all(one);
+  EXPECT_EQ(count_tiles_all(pattern_of(2)), counts);
+  EXPECT_EQ(count_tiles_all(pattern_of(5)), counts);
+  for (std::size_t side = 0; side < tile_dims.size(); ++side) {
+    const int k = tile_dims[side];
     const BitTileMatrix expected = pack(one, {.tile_dim = k}, Device::host(1));
+    EXPECT_EQ(counts[side], expected.num_tiles());
     EXPECT_NO_THROW(expected.validate());
     const BitTileMatrix turned = transpose(expected);
     for (const int threads : {2, 5}) {
@@ -145,6 +153,33 @@ TEST(BitTileMatrix, TheLastIdsFit) {
     EXPECT_EQ(tiles.tile_col_ind().back(), 4294967293U / static_cast<NodeId>(k));
     EXPECT_TRUE(unpack(tiles) == a);
     EXPECT_EQ(count_tiles(a, k), tiles.num_tiles());
+  }
+}
+
+TEST(BitTileMatrix, WideMatricesAreWalkedInWindows) {
+  // Wider than several windows of every side (2^16 tile columns, 2^18 columns), with entries at their borders.
+  const NodeId ncols = 20000003;
+  std::vector<NodeId> rows;
+  std::vector<NodeId> cols;
+  for (NodeId e = 0; e < 3000; ++e) {
+    rows.push_back(static_cast<NodeId>(random_below({5, 1, 0}, e, 200)));
+    cols.push_back(static_cast<NodeId>(random_below({5, 2, 0}, e, ncols)));
+  }
+  for (NodeId border = 1U << 18; border < ncols; border += 1U << 18) {
+    for (const NodeId row : {0U, 1U, 70U, 199U}) {
+      for (const NodeId col : {border - 1, border, border + row % 7}) rows.push_back(row), cols.push_back(col);
+    }
+  }
+  const CsrPattern a = csr_from_edges(200, ncols, rows, cols);
+  const test::EntrySet entries = test::entries_of(a);
+  const auto counts = count_tiles_all(a);
+  for (std::size_t side = 0; side < tile_dims.size(); ++side) {
+    const int k = tile_dims[side];
+    const BitTileMatrix tiles = pack(a, {.tile_dim = k});
+    EXPECT_TRUE(tiles == pack_by_definition(entries, k)) << k;
+    EXPECT_TRUE(unpack(tiles) == a) << k;
+    EXPECT_EQ(counts[side], tiles.num_tiles()) << k;
+    EXPECT_EQ(count_tiles(a, k), tiles.num_tiles()) << k;
   }
 }
 

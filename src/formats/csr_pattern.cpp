@@ -2,10 +2,13 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include "core/parallel.hpp"
+#include "formats/sorted_row.hpp"
+#include "formats/transpose_index.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 
@@ -43,11 +46,6 @@ CsrPattern rewritten(NodeId nrows, NodeId ncols, const Device& device, Count&& c
     for (std::size_t i = rows.begin; i < rows.end; ++i) fill(static_cast<NodeId>(i), col_ind.data() + row_ptr[i]);
   });
   return {nrows, ncols, std::move(row_ptr), std::move(col_ind)};
-}
-
-bool has_entry(const CsrPattern& a, NodeId i, NodeId j) {
-  const auto row = a.row(i);
-  return std::binary_search(row.begin(), row.end(), j);
 }
 
 void require_square(const CsrPattern& a, const char* what) {
@@ -103,46 +101,10 @@ std::size_t csr_float32_bytes(NodeId nrows, EdgeOffset nvals) noexcept {
 }
 
 CsrPattern transpose(const CsrPattern& a) {
-  const Device& device = a.device();
-  const auto threads = static_cast<std::size_t>(device.threads());
-  const std::size_t ncols = a.ncols();
-  // Threads take ranges of columns of a, so that the rows of the result fill in order whatever the number of threads.
-  Buffer<EdgeOffset> row_ptr(ncols + 1, EdgeOffset{0}, device);
-  parallel_region(device, [&](int thread, int count) {
-    const Range mine = part_of(ncols, static_cast<std::size_t>(thread), static_cast<std::size_t>(count));
-    if (count == 1) {
-      for (const NodeId j : a.col_ind()) ++row_ptr[j];
-    } else {
-      for (const NodeId j : a.col_ind()) {
-        if (j >= mine.begin && j < mine.end) ++row_ptr[j];
-      }
-    }
-  });
-  exclusive_scan(device, row_ptr.span());
-  Buffer<NodeId> col_ind(a.nvals(), device);
-  // Each thread gets columns with about as many entries as any other's.
-  std::vector<std::size_t> bounds(threads + 1, ncols);
-  bounds[0] = 0;
-  for (std::size_t t = 1; t < threads; ++t) {
-    const EdgeOffset target = a.nvals() / threads * t;
-    bounds[t] =
-        static_cast<std::size_t>(std::lower_bound(row_ptr.begin(), row_ptr.end() - 1, target) - row_ptr.begin());
-  }
-  const auto fill = [&](std::size_t begin, std::size_t end) {
-    for (NodeId i = 0; i < a.nrows(); ++i) {
-      for (const NodeId j : a.row(i)) {
-        if (j >= begin && j < end) col_ind[row_ptr[j]++] = i;
-      }
-    }
-  };
-  parallel_region(device, [&](int thread, int count) {
-    for (std::size_t t = static_cast<std::size_t>(thread); t < threads; t += static_cast<std::size_t>(count)) {
-      fill(bounds[t], bounds[t + 1]);
-    }
-  });
-  // The pointers moved to the ends of their rows: shift them back.
-  std::copy_backward(row_ptr.begin(), row_ptr.end() - 1, row_ptr.end());
-  row_ptr[0] = 0;
+  Buffer<NodeId> col_ind(a.nvals(), a.device());
+  const CompressedRows rows{a.nrows(), a.ncols(), a.row_ptr(), a.col_ind()};
+  Buffer<EdgeOffset> row_ptr =
+      transpose_index(a.device(), rows, [&](EdgeOffset, EdgeOffset to, NodeId i) { col_ind[to] = i; });
   return {a.ncols(), a.nrows(), std::move(row_ptr), std::move(col_ind)};
 }
 
@@ -172,18 +134,32 @@ CsrPattern symmetrized(const CsrPattern& a) {
 
 bool is_symmetric(const CsrPattern& a) {
   if (a.nrows() != a.ncols()) return false;
+  const Device& device = a.device();
+  const CompressedRows rows{a.nrows(), a.ncols(), a.row_ptr(), a.col_ind()};
+  // Row j's columns below j, in order, must be the rows above j that have an entry in column j, in order. Each thread
+  // sees to a range of such j; `matched` counts what has been met of each row.
+  Buffer<NodeId> matched(a.nrows(), device);
   std::atomic<bool> symmetric{true};
-  parallel_for(a.device(), a.nrows(), row_grain, [&](std::size_t i) {
-    if (!symmetric.load(std::memory_order_relaxed)) return;
-    for (const NodeId j : a.row(static_cast<NodeId>(i))) {
-      if (!has_entry(a, j, static_cast<NodeId>(i))) return symmetric.store(false);
+  const auto check = [&](NodeId begin, NodeId end) {
+    std::fill(matched.begin() + begin, matched.begin() + end, NodeId{0});
+    for (NodeId i = 0; i < end && symmetric.load(std::memory_order_relaxed); ++i) {
+      for (const NodeId j : columns_between(a.row(i), std::max(begin, i + 1), end)) {
+        const auto mirror = a.row(j);
+        const NodeId next = matched[j]++;
+        if (next >= mirror.size() || mirror[next] != i) return symmetric.store(false);
+      }
     }
-  });
+    for (NodeId j = begin; j < end; ++j) {
+      const auto mirror = a.row(j);
+      if (matched[j] < mirror.size() && mirror[matched[j]] < j) return symmetric.store(false);
+    }
+  };
+  for_column_ranges(device, balanced_columns(rows, worthwhile_parts(device, a.nvals() + a.nrows())), check);
   return symmetric;
 }
 
 CsrPattern with_self_loops(const CsrPattern& a) {
-  const auto missing = [&](NodeId i) { return i < a.ncols() && !has_entry(a, i, i); };
+  const auto missing = [&](NodeId i) { return i < a.ncols() && !has_column(a.row(i), i); };
   return rewritten(
       a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(i).size() + (missing(i) ? 1U : 0U); },
       [&](NodeId i, NodeId* to) {
@@ -197,7 +173,7 @@ CsrPattern with_self_loops(const CsrPattern& a) {
 
 CsrPattern without_self_loops(const CsrPattern& a) {
   return rewritten(
-      a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(i).size() - (has_entry(a, i, i) ? 1U : 0U); },
+      a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(i).size() - (has_column(a.row(i), i) ? 1U : 0U); },
       [&](NodeId i, NodeId* to) {
         for (const NodeId j : a.row(i)) {
           if (j != i) *to++ = j;
@@ -210,7 +186,7 @@ EdgeOffset num_self_loops(const CsrPattern& a) {
   parallel_ranges(a.device(), std::min(a.nrows(), a.ncols()), row_grain, [&](Range rows) {
     EdgeOffset found = 0;
     for (std::size_t i = rows.begin; i < rows.end; ++i) {
-      found += has_entry(a, static_cast<NodeId>(i), static_cast<NodeId>(i)) ? 1U : 0U;
+      found += has_column(a.row(static_cast<NodeId>(i)), static_cast<NodeId>(i)) ? 1U : 0U;
     }
     loops += found;
   });
@@ -234,8 +210,15 @@ CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id) {
       a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(old_id[i]).size(); },
       [&](NodeId i, NodeId* to) {
         const auto row = a.row(old_id[i]);
-        for (std::size_t e = 0; e < row.size(); ++e) to[e] = new_id[row[e]];
-        std::sort(to, to + row.size());
+        std::array<NodeId, most_by_rank> few;
+        const bool by_rank = row.size() <= most_by_rank;
+        NodeId* const mapped = by_rank ? few.data() : to;
+        for (std::size_t e = 0; e < row.size(); ++e) mapped[e] = new_id[row[e]];
+        if (by_rank) {
+          rank_sort(mapped, row.size(), to);
+        } else {
+          std::sort(to, to + row.size());
+        }
       });
 }
 

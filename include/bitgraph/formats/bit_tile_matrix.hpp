@@ -141,6 +141,9 @@ struct PackOptions {
 /// Non-empty tiles that `a` would have at tile side k: the exact count, O(nvals), parallel.
 [[nodiscard]] EdgeOffset count_tiles(const CsrPattern& a, int tile_dim);
 
+/// The same for every side of tile_dims, in one walk over the entries.
+[[nodiscard]] std::array<EdgeOffset, tile_dims.size()> count_tiles_all(const CsrPattern& a);
+
 /// Bytes of a B2SR with that many tiles; what BitTileMatrix::bytes() will say.
 [[nodiscard]] std::size_t b2sr_bytes(NodeId nrows, EdgeOffset num_tiles, int tile_dim) noexcept;
 
