@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/backend.hpp"
 
+#include "core/isa.hpp"
+
 #include <cstdlib>
 #include <string>
 
@@ -8,6 +10,8 @@ namespace bitgraph {
 
 BackendKind backend_for(const Device& device) {
   if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no operator for this device in this build");
+  // Named here, the file that applies BITGRAPH_ISA is linked into every program that calls an operator.
+  [[maybe_unused]] static const bool isa_checked = (check_isa_environment(), true);
   const char* name = std::getenv("BITGRAPH_BACKEND");
   if (name == nullptr || *name == '\0') return BackendKind::cpu;
   const std::string_view text(name);

@@ -64,7 +64,7 @@ void apply_environment() {
 }
 
 /// Before main, so that the first kernel already obeys. A wrong value is reported by check_isa_environment().
-[[maybe_unused]] const bool environment_applied = [] {
+const bool environment_applied = [] {
   try {
     apply_environment();
     return true;
@@ -90,7 +90,9 @@ Isa isa_from_string(std::string_view name) {
        "unknown instruction set '" + std::string(name) + "': use baseline, neon, avx2, avx512 or avx512_popcnt");
 }
 
-void check_isa_environment() { apply_environment(); }
+void check_isa_environment() {
+  if (!environment_applied) apply_environment();
+}
 
 std::vector<Isa> available_isas() {
   const Isa now = active_isa();

@@ -31,6 +31,10 @@ if [ "$mode" != pkgconf ]; then
   cmake -S "$here" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix"
   cmake --build "$work/consumer"
   "$work/consumer/consumer"
+  if BITGRAPH_ISA=nonsense "$work/consumer/consumer" >"$work/isa.log" 2>&1; then
+    echo "a program that links the library does not look at BITGRAPH_ISA" >&2
+    exit 1
+  fi
 fi
 if [ "$mode" != cmake ]; then
   export PKG_CONFIG_PATH="${pc%/*}"

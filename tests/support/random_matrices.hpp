@@ -8,6 +8,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace bitgraph::test {
@@ -76,6 +77,17 @@ inline std::vector<float> random_floats(std::size_t size, std::uint64_t seed, fl
   std::vector<float> values(size);
   for (std::size_t n = 0; n < size; ++n) values[n] = low + (high - low) * random_uniform({seed, 5, 0}, n);
   return values;
+}
+
+/// The values of a pattern's entries in a dense matrix; the rest is 0.
+inline DenseMatrix<float> dense_of(const CsrPattern& pattern, std::span<const float> values) {
+  DenseMatrix<float> dense(pattern.nrows(), pattern.ncols());
+  for (NodeId i = 0; i < pattern.nrows(); ++i) {
+    for (EdgeOffset e = pattern.row_ptr()[i]; e < pattern.row_ptr()[i + 1]; ++e) {
+      dense(i, pattern.col_ind()[e]) = values[e];
+    }
+  }
+  return dense;
 }
 
 /// True where every padding bit is zero.

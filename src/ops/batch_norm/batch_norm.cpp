@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -26,10 +28,21 @@ void require_width(std::span<const float> values, std::size_t ncols) {
     fail(ErrorCode::usage, fmt::format("batch norm: {} statistics for {} columns", values.size(), ncols));
 }
 
-/// Columns are handed out in blocks: each column is added up by one thread, row after row.
+/// Columns are handed out in blocks, and a row's part of a block is two cache lines: each column is added up by one
+/// thread, row after row, so the sums do not depend on the number of threads.
+constexpr std::size_t column_block = 32;
+using ColumnSums = std::array<double, column_block>;
+
+/// body(first column, number of columns) for each block.
 template <class Body>
-void for_columns(const DenseMatrix<float>& x, const Device& device, Body&& body) {
-  parallel_chunks(device, x.ncols(), 16, [&](Range columns) { body(columns); });
+void for_column_blocks(std::size_t ncols, const Device& device, Body&& body) {
+  const std::size_t blocks = (ncols + column_block - 1) / column_block;
+  parallel_chunks(device, blocks, 1, [&](Range range) {
+    for (std::size_t block = range.begin; block < range.end; ++block) {
+      const std::size_t first = block * column_block;
+      body(first, std::min(column_block, ncols - first));
+    }
+  });
 }
 
 }  // namespace
@@ -38,21 +51,21 @@ ColumnStatistics column_statistics(const DenseMatrix<float>& x, const Device& de
   ColumnStatistics result{Buffer<float>(x.ncols(), 0.0F, device), Buffer<float>(x.ncols(), 0.0F, device)};
   if (x.nrows() == 0) return result;
   const auto count = static_cast<double>(x.nrows());
-  for_columns(x, device, [&](Range columns) {
-    std::vector<double> sum(columns.size(), 0);
-    std::vector<double> squares(columns.size(), 0);
+  for_column_blocks(x.ncols(), device, [&](std::size_t first, std::size_t width) {
+    ColumnSums mean{};
+    ColumnSums squares{};
     for (std::size_t i = 0; i < x.nrows(); ++i) {
-      for (std::size_t j = columns.begin; j < columns.end; ++j) sum[j - columns.begin] += x(i, j);
+      const float* row = x.row(i).data() + first;
+      for (std::size_t j = 0; j < width; ++j) mean[j] += row[j];
     }
+    for (double& m : mean) m /= count;
     for (std::size_t i = 0; i < x.nrows(); ++i) {
-      for (std::size_t j = columns.begin; j < columns.end; ++j) {
-        const double off = x(i, j) - sum[j - columns.begin] / count;
-        squares[j - columns.begin] += off * off;
-      }
+      const float* row = x.row(i).data() + first;
+      for (std::size_t j = 0; j < width; ++j) squares[j] += (row[j] - mean[j]) * (row[j] - mean[j]);
     }
-    for (std::size_t j = columns.begin; j < columns.end; ++j) {
-      result.mean[j] = static_cast<float>(sum[j - columns.begin] / count);
-      result.variance[j] = static_cast<float>(squares[j - columns.begin] / count);
+    for (std::size_t j = 0; j < width; ++j) {
+      result.mean[first + j] = static_cast<float>(mean[j]);
+      result.variance[first + j] = static_cast<float>(squares[j] / count);
     }
   });
   return result;
@@ -109,18 +122,27 @@ void batch_norm_backward_into(DenseMatrix<float>& out, const DenseMatrix<float>&
   require_width(inverse_deviation, y.ncols());
   if (y.nrows() == 0) return;
   const auto count = static_cast<double>(y.nrows());
-  for_columns(y, device, [&](Range columns) {
-    for (std::size_t j = columns.begin; j < columns.end; ++j) {
-      double sum = 0;
-      double product = 0;
-      for (std::size_t i = 0; i < y.nrows(); ++i) {
-        sum += g(i, j);
-        product += static_cast<double>(g(i, j)) * y(i, j);
+  for_column_blocks(y.ncols(), device, [&](std::size_t first, std::size_t width) {
+    ColumnSums mean{};
+    ColumnSums slope{};
+    for (std::size_t i = 0; i < y.nrows(); ++i) {
+      const float* y_row = y.row(i).data() + first;
+      const float* g_row = g.row(i).data() + first;
+      for (std::size_t j = 0; j < width; ++j) {
+        mean[j] += g_row[j];
+        slope[j] += static_cast<double>(g_row[j]) * y_row[j];
       }
-      const double mean = sum / count;
-      const double slope = product / count;
-      for (std::size_t i = 0; i < y.nrows(); ++i) {
-        out(i, j) = static_cast<float>(inverse_deviation[j] * (g(i, j) - mean - y(i, j) * slope));
+    }
+    for (std::size_t j = 0; j < width; ++j) {
+      mean[j] /= count;
+      slope[j] /= count;
+    }
+    for (std::size_t i = 0; i < y.nrows(); ++i) {
+      const float* y_row = y.row(i).data() + first;
+      const float* g_row = g.row(i).data() + first;
+      float* to = out.row(i).data() + first;
+      for (std::size_t j = 0; j < width; ++j) {
+        to[j] = static_cast<float>(inverse_deviation[first + j] * (g_row[j] - mean[j] - y_row[j] * slope[j]));
       }
     }
   });

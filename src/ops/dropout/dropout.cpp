@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/dropout.hpp>
 
-#include "core/parallel.hpp"
 #include "ops/dropout/dropout.hpp"
 
 #include <fmt/format.h>
@@ -32,10 +31,8 @@ void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float 
     fail(ErrorCode::usage,
          fmt::format("dropout: X is {} x {}, the mask is {} x {}", x.nrows(), x.ncols(), keep.nrows(), keep.ncols()));
   }
-  const float scale = 1.0F / (1.0F - rate);
-  parallel_for(device, x.nrows(), 128, [&](std::size_t i) {
-    for (std::size_t j = 0; j < x.ncols(); ++j) x(i, j) = keep.bit(i, j) ? x(i, j) * scale : 0.0F;
-  });
+  const ApplyDropoutArgs args{x.view(), keep.view(), 1.0F / (1.0F - rate)};
+  with_backend(device, [&](const auto& backend) { apply_dropout(backend, args); });
 }
 
 }  // namespace bitgraph

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the dropout mask. Word w of row r takes its 64 numbers of 16 bits from the eight draws at positions
-// (r * words_per_row + w) * 8 .. + 8 of the stream: draw d gives columns 8 d .. 8 d + 8, column 8 d + 2 n + h being
-// half h (low first) of word n of the draw.
+// The kernels of dropout: the mask, and its application. include/bitgraph/ops/dropout.hpp defines the stream: the eight
+// draws of word w of row i stand at positions (i * words_per_row + w) * 8 .. + 8, and draw d gives columns 8 d .. 8 d
+// + 8.
 #pragma once
 
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
 
 #include "core/backend.hpp"
 
@@ -17,7 +18,15 @@ struct DropoutArgs {
   RandomKey key;
 };
 
+struct ApplyDropoutArgs {
+  DenseView<float> x;
+  BitMatrixView<ZeroOne> keep;
+  float scale = 1;  ///< of what is kept; the rest becomes +0, whatever it was
+};
+
 void dropout_mask(const Reference& backend, const DropoutArgs& args);
 void dropout_mask(const Cpu& backend, const DropoutArgs& args);
+void apply_dropout(const Reference& backend, const ApplyDropoutArgs& args);
+void apply_dropout(const Cpu& backend, const ApplyDropoutArgs& args);
 
 }  // namespace bitgraph

@@ -15,4 +15,12 @@ void dropout_mask(const Reference&, const DropoutArgs& args) {
   }
 }
 
+void apply_dropout(const Reference&, const ApplyDropoutArgs& args) {
+  for (std::size_t i = 0; i < args.x.nrows; ++i) {
+    for (std::size_t j = 0; j < args.x.ncols; ++j) {
+      args.x(i, j) = args.keep.bit(i, j) ? args.x(i, j) * args.scale : 0.0F;
+    }
+  }
+}
+
 }  // namespace bitgraph

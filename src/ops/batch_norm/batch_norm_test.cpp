@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/ops/batch_norm.hpp>
+
+#include "support/everywhere.hpp"
+#include "support/random_matrices.hpp"
+#include "support/shapes.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+namespace bitgraph {
+namespace {
+
+using Floats = DenseMatrix<float>;
+
+struct Moments {
+  double mean = 0;
+  double variance = 0;
+};
+
+Moments moments(const Floats& x, std::size_t j) {
+  Moments m;
+  const auto n = static_cast<double>(x.nrows());
+  for (std::size_t i = 0; i < x.nrows(); ++i) m.mean += static_cast<double>(x(i, j)) / n;
+  for (std::size_t i = 0; i < x.nrows(); ++i) m.variance += (x(i, j) - m.mean) * (x(i, j) - m.mean) / n;
+  return m;
+}
+
+/// Values around a different centre in each column, and column 3 the same value throughout.
+Floats columns_of_all_kinds(const test::Shape& shape) {
+  Floats x = test::random_dense(shape.nrows, shape.ncols, 7);
+  for (std::size_t i = 0; i < shape.nrows; ++i) {
+    for (std::size_t j = 0; j < shape.ncols; ++j) {
+      x(i, j) = j == 3 ? 0.3F : x(i, j) * static_cast<float>(1 + j % 5) + static_cast<float>(j);
+    }
+  }
+  return x;
+}
+
+TEST(BatchNorm, StatisticsAreThoseOfTheColumns) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    SCOPED_TRACE(testing::Message() << shape);
+    const Floats x = columns_of_all_kinds(shape);
+    const ColumnStatistics serial = column_statistics(x, Device::host(1));
+    ASSERT_EQ(serial.mean.size(), shape.ncols);
+    ASSERT_EQ(serial.variance.size(), shape.ncols);
+    for (std::size_t j = 0; j < shape.ncols; ++j) {
+      const Moments expected = moments(x, j);
+      EXPECT_NEAR(serial.mean[j], expected.mean, 1e-6 * (1 + std::fabs(expected.mean)));
+      EXPECT_NEAR(serial.variance[j], expected.variance, 1e-6 * (1 + expected.variance));
+    }
+    test::with_thread_counts([&](const Device& device) {
+      const ColumnStatistics parallel = column_statistics(x, device);
+      test::expect_identical(parallel.mean.span(), serial.mean.span());
+      test::expect_identical(parallel.variance.span(), serial.variance.span());
+    });
+  }
+}
+
+TEST(BatchNorm, ASmallVarianceAroundALargeMeanSurvives) {
+  Floats x(1000, 1);
+  for (std::size_t i = 0; i < 1000; ++i) x(i, 0) = 65536.0F + static_cast<float>(i % 2) / 64;
+  const ColumnStatistics s = column_statistics(x);
+  EXPECT_FLOAT_EQ(s.mean[0], 65536.0F + 1.0F / 128);
+  EXPECT_FLOAT_EQ(s.variance[0], 1.0F / (128 * 128));
+}
+
+TEST(BatchNorm, SparseStatisticsAreThoseOfTheDenseMatrix) {
+  EXPECT_TRUE(rc::check([] {
+    const auto nrows = *rc::gen::inRange<NodeId>(0, 300);
+    const auto ncols = *rc::gen::inRange<NodeId>(0, 60);
+    const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+    const CsrPattern pattern = test::random_pattern(nrows, ncols, *rc::gen::element(0.0, 0.02, 0.5), seed);
+    const auto values = test::random_floats(pattern.nvals(), seed + 1, -2, 3);
+    const ColumnStatistics sparse = column_statistics(pattern, values);
+    const ColumnStatistics dense = column_statistics(test::dense_of(pattern, values));
+    RC_ASSERT(sparse.mean.size() == ncols && sparse.variance.size() == ncols);
+    for (std::size_t j = 0; j < ncols; ++j) {
+      RC_ASSERT(std::fabs(sparse.mean[j] - dense.mean[j]) <= 1e-6F);
+      RC_ASSERT(std::fabs(sparse.variance[j] - dense.variance[j]) <= 1e-6F);
+    }
+  }));
+}
+
+TEST(BatchNorm, InverseDeviationIsFiniteForAConstantColumn) {
+  const auto inverse = inverse_deviation(std::vector<float>{0, 4}, 1e-5F);
+  EXPECT_FLOAT_EQ(inverse[0], 1 / std::sqrt(1e-5F));
+  EXPECT_FLOAT_EQ(inverse[1], 1 / std::sqrt(4 + 1e-5F));
+}
+
+TEST(BatchNorm, NormalizesEveryColumn) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    SCOPED_TRACE(testing::Message() << shape);
+    const Floats x = columns_of_all_kinds(shape);
+    const ColumnStatistics s = column_statistics(x);
+    const auto inverse = inverse_deviation(s.variance.span());
+    Floats expected(shape.nrows, shape.ncols);
+    for (std::size_t i = 0; i < shape.nrows; ++i) {
+      for (std::size_t j = 0; j < shape.ncols; ++j) expected(i, j) = (x(i, j) - s.mean[j]) * inverse[j];
+    }
+    test::with_thread_counts([&](const Device& device) {
+      Floats y(shape.nrows, shape.ncols);
+      batch_norm_into(y, x, s.mean.span(), inverse.span(), device);
+      test::expect_identical(y.values(), expected.values());
+      Floats in_place = x.clone();
+      batch_norm_into(in_place, in_place, s.mean.span(), inverse.span(), device);
+      test::expect_identical(in_place.values(), expected.values());
+    });
+    if (shape.nrows < 100) continue;
+    const ColumnStatistics after = column_statistics(expected);
+    for (std::size_t j = 0; j < shape.ncols; ++j) {
+      EXPECT_NEAR(after.mean[j], 0, 1e-4);
+      EXPECT_NEAR(after.variance[j], j == 3 ? 0 : 1, 1e-3);
+    }
+  }
+}
+
+/// sum of weight * batch_norm(x)
+double objective(const Floats& x, const Floats& weight) {
+  const ColumnStatistics s = column_statistics(x);
+  Floats y(x.nrows(), x.ncols());
+  batch_norm_into(y, x, s.mean.span(), inverse_deviation(s.variance.span()).span());
+  double sum = 0;
+  for (std::size_t n = 0; n < y.values().size(); ++n) sum += static_cast<double>(y.values()[n]) * weight.values()[n];
+  return sum;
+}
+
+TEST(BatchNorm, BackwardMatchesFiniteDifferences) {
+  Floats x = test::random_dense(7, 3, 3);
+  const Floats g = test::random_dense(7, 3, 4);
+  const ColumnStatistics s = column_statistics(x);
+  const auto inverse = inverse_deviation(s.variance.span());
+  Floats y(7, 3);
+  batch_norm_into(y, x, s.mean.span(), inverse.span());
+  Floats gradient(7, 3);
+  batch_norm_backward_into(gradient, y, g, inverse.span());
+  for (std::size_t n = 0; n < x.values().size(); ++n) {
+    float& value = x.values()[n];
+    const float kept = value;
+    value = kept + 2e-3F;
+    const double up = objective(x, g);
+    const double wide = value;
+    value = kept - 2e-3F;
+    const double slope = (up - objective(x, g)) / (wide - static_cast<double>(value));
+    value = kept;
+    EXPECT_NEAR(gradient.values()[n], slope, 2e-3) << n;
+  }
+}
+
+TEST(BatchNorm, BackwardIsItsFormulaInPlaceAndForAnyNumberOfThreads) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    SCOPED_TRACE(testing::Message() << shape);
+    const Floats y = test::random_dense(shape.nrows, shape.ncols, 1);
+    const Floats g = test::random_dense(shape.nrows, shape.ncols, 2);
+    const auto inverse = test::random_floats(shape.ncols, 3, 0.5F, 2);
+    Floats serial(shape.nrows, shape.ncols);
+    batch_norm_backward_into(serial, y, g, inverse, Device::host(1));
+    for (std::size_t j = 0; j < shape.ncols; ++j) {
+      const auto n = static_cast<double>(shape.nrows);
+      double mean = 0;
+      double slope = 0;
+      for (std::size_t i = 0; i < shape.nrows; ++i) mean += g(i, j) / n;
+      for (std::size_t i = 0; i < shape.nrows; ++i) slope += static_cast<double>(g(i, j)) * y(i, j) / n;
+      for (std::size_t i = 0; i < shape.nrows; ++i) {
+        EXPECT_NEAR(serial(i, j), inverse[j] * (g(i, j) - mean - y(i, j) * slope), 1e-6);
+      }
+    }
+    test::with_thread_counts([&](const Device& device) {
+      Floats out = g.clone();
+      batch_norm_backward_into(out, y, out, inverse, device);
+      test::expect_identical(out.values(), serial.values());
+    });
+  }
+}
+
+TEST(BatchNorm, WhatDoesNotFitIsNamed) {
+  Floats x(3, 4);
+  Floats wide(3, 5);
+  const std::vector<float> four(4);
+  const std::vector<float> five(5);
+  test::expect_usage_error([&] { batch_norm_into(wide, x, four, four); }, "3 x 5 and 3 x 4 differ");
+  test::expect_usage_error([&] { batch_norm_into(x, x, five, four); }, "5 statistics for 4 columns");
+  test::expect_usage_error([&] { batch_norm_into(x, x, four, five); }, "5 statistics for 4 columns");
+  test::expect_usage_error([&] { batch_norm_backward_into(x, x, wide, four); }, "3 x 4 and 3 x 5 differ");
+  test::expect_usage_error([&] { batch_norm_backward_into(wide, x, x, four); }, "3 x 5 and 3 x 4 differ");
+  test::expect_usage_error([&] { batch_norm_backward_into(x, x, x, five); }, "5 statistics for 4 columns");
+  test::expect_usage_error([&] { (void)column_statistics(test::random_pattern(4, 4, 0.5, 1), std::vector<float>(99)); },
+                           "99 values for");
+}
+
+}  // namespace
+}  // namespace bitgraph

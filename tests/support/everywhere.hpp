@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a check on every instruction set and several numbers of threads.
+#pragma once
+
+#include "core/isa.hpp"
+
+#include <bitgraph/core/device.hpp>
+#include <bitgraph/core/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+
+namespace bitgraph::test {
+
+/// body(device) with 1, 2 and 5 threads.
+template <class Body>
+void with_thread_counts(Body&& body) {
+  for (const int threads : {1, 2, 5}) {
+    SCOPED_TRACE(std::to_string(threads) + " threads");
+    body(Device::host(threads));
+  }
+}
+
+/// The same on every instruction set that this machine has.
+template <class Body>
+void everywhere(Body&& body) {
+  for (const Isa isa : available_isas()) {
+    const ScopedIsa scope(isa);
+    ASSERT_EQ(active_isa(), isa);
+    SCOPED_TRACE(std::string(to_string(isa)));
+    with_thread_counts(body);
+  }
+}
+
+/// Equal to the last bit; two NaN are equal.
+inline void expect_identical(std::span<const float> actual, std::span<const float> expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t n = 0; n < expected.size(); ++n) {
+    if (actual[n] != actual[n] && expected[n] != expected[n]) continue;
+    ASSERT_EQ(actual[n], expected[n]) << "element " << n;
+  }
+}
+
+/// The call throws a usage error whose message contains `text`.
+template <class Call>
+void expect_usage_error(Call&& call, const std::string& text) {
+  try {
+    call();
+    ADD_FAILURE() << "nothing was thrown, expected: " << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace bitgraph::test
