@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstration: trains a GCN in full precision and one in bits, and shows them side by side.
+
+Usage: demo.py PROGRAM DATASET [--work FOLDER]. DATASET is what `bitgraph train` takes. The caller says which it is.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+
+class Demo:
+    def __init__(self, program, dataset):
+        self.program, self.dataset = program, dataset
+
+    def call(self, *arguments):
+        """The JSON object that the program prints; its progress goes to the terminal."""
+        done = subprocess.run([self.program, *map(str, arguments), "--json"], stdout=subprocess.PIPE, text=True,
+                              check=False)
+        if done.returncode != 0:
+            sys.exit(f"demo: bitgraph {arguments[0]} failed with exit code {done.returncode}")
+        return json.loads(done.stdout)
+
+    def train(self, what, precision, model):
+        print(f"  {what:<58}", end="", flush=True)
+        if sys.stdout.isatty():
+            print(flush=True)  # the progress bar has a line of its own
+        start = time.monotonic()
+        result = self.call("train", self.dataset, "--model", "gcn", "--precision", precision, "--out", model)
+        print(f"{time.monotonic() - start:5.1f} s, {result['epoch_ms']:.1f} ms an epoch", flush=True)
+
+    def infer(self, model, *options):
+        return self.call("infer", model, self.dataset, *options)
+
+
+def size(count):
+    return f"{count / 1e6:.2f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+
+
+def row(title, result, form, baseline):
+    """One line of the table, and what the next lines are compared with."""
+    latency = result["latency_us"][form]["median"]
+    held = sum(result["bytes"][form][part] for part in ("model", "graph", "features"))
+    accuracy = f"{100 * result['accuracy'][form]:.1f} %"
+    slow, large = baseline or (latency, held)
+    print(f"  {title:<36}{accuracy:>8}{latency:>13,.0f}{slow / latency:>8.1f} x{size(held):>12}{large / held:>8.1f} x")
+    return slow, large
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("dataset")
+    parser.add_argument("--work", help="folder for the models; a temporary one unless told")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        work = pathlib.Path(arguments.work or temporary)
+        demo = Demo(arguments.program, arguments.dataset)
+        print("\nTraining")
+        demo.train("GCN, float32", "float", work / "float.safetensors")
+        demo.train("Bi-GCN, 1-bit weights and activations", "full", work / "bits.safetensors")
+
+        dense = demo.infer(work / "float.safetensors", "--features", "dense")
+        sparse = demo.infer(work / "float.safetensors", "--features", "sparse")
+        bits = demo.infer(work / "bits.safetensors", "--form", "all")
+        print(f"\nInference: classes of all {bits['num_nodes']:,} nodes, {bits['threads']} threads, median of many runs\n")
+        print(f"  {'':<36}{'accuracy':>8}{'latency, us':>13}{'faster':>10}{'memory':>12}{'smaller':>10}")
+        baseline = row("float32", dense, "float", None)
+        row("float32, features as sparse floats", sparse, "float", baseline)
+        row("full: binary products", bits, "full", baseline)
+        row("bin: binary products and votes", bits, "bin", baseline)
+        print("\n  accuracy: of the test nodes; memory: model, graph and features; the peak of the packed forms: "
+              f"{size(bits['bytes']['bin']['peak'])} (bin), {size(bits['bytes']['full']['peak'])} (full), "
+              f"{size(dense['bytes']['float']['peak'])} (float32)")
+
+
+if __name__ == "__main__":
+    main()
