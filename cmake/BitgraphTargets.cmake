@@ -10,6 +10,7 @@ find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate)
+find_path(BITGRAPH_XXHASH_INCLUDE xxhash.h REQUIRED)  # header only: the checksums of .b2sr
 find_library(BITGRAPH_OPENBLAS openblas REQUIRED)
 find_path(BITGRAPH_OPENBLAS_INCLUDE cblas.h
           PATH_SUFFIXES openblas-openmp openblas-pthread openblas ${CMAKE_LIBRARY_ARCHITECTURE}

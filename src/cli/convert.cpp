@@ -29,6 +29,18 @@ int chosen_tile(const Options& options, const CsrPattern& a) {
   return std::stoi(options.tile);
 }
 
+/// Numbers the nodes anew. Node i's id goes with it, and the renumbering of a file that was reordered before goes on.
+void renumber(Graph& graph, Order order) {
+  const Buffer<NodeId> new_id = reorder(graph.pattern, order);
+  graph.pattern = permuted(graph.pattern, new_id.span());
+  Buffer<std::uint64_t> ids(graph.ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[new_id[i]] = graph.ids[i];
+  graph.ids = std::move(ids);
+  Buffer<NodeId> total = new_id.clone();
+  for (std::size_t i = 0; i < graph.new_id.size(); ++i) total[i] = new_id[graph.new_id[i]];
+  graph.new_id = std::move(total);
+}
+
 void run(const Options& options) {
   const Device device = options.common.make_device();
   Graph graph =
@@ -38,21 +50,28 @@ void run(const Options& options) {
          options.in + ": the file has weights, only the pattern can be kept: use --ignore-weights");
   }
   const Order order = order_from_string(options.order);
-  if (order != Order::original) {
-    const Buffer<NodeId> new_id = reorder(graph.pattern, order);
-    graph.pattern = permuted(graph.pattern, new_id.span());
-    if (!options.permutation.empty()) save_npy(options.permutation, new_id.span());
-  }
+  if (order != Order::original) renumber(graph, order);
+  if (!options.permutation.empty() && !graph.new_id.empty())
+    save_npy(options.permutation, std::as_const(graph.new_id).span());
   if (!options.id_map.empty() && !graph.ids.empty()) save_npy(options.id_map, std::as_const(graph.ids).span());
+  const NodeId num_nodes = graph.pattern.nrows();
+  const EdgeOffset num_entries = graph.pattern.nvals();
   Json result{{"in", options.in},
               {"out", options.out},
-              {"num_nodes", graph.pattern.nrows()},
-              {"num_entries", graph.pattern.nvals()},
+              {"num_nodes", num_nodes},
+              {"num_entries", num_entries},
               {"order", options.order}};
-  const int tile = graph_format_of(options.out) == GraphFormat::b2sr ? chosen_tile(options, graph.pattern) : 0;
-  if (tile != 0) {
-    save_graph(pack(graph.pattern, {.tile_dim = tile}, device), options.out);
-    result["tile_dim"] = tile;
+  int tile = 0;
+  if (graph_format_of(options.out) == GraphFormat::b2sr) {
+    tile = chosen_tile(options, graph.pattern);
+    B2srFile file{.new_id = std::move(graph.new_id), .ids = std::move(graph.ids)};
+    if (tile == 0) {
+      file.pattern = std::move(graph.pattern);
+    } else {
+      file.tiles = pack(graph.pattern, {.tile_dim = tile}, device);
+      result["tile_dim"] = tile;
+    }
+    save_b2sr(file, options.out);
   } else {
     save_graph(graph.pattern, options.out, device);
   }
@@ -60,7 +79,7 @@ void run(const Options& options) {
   if (options.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
-    fmt::print("{}: {} nodes, {} entries{}, {}\n", options.out, graph.pattern.nrows(), graph.pattern.nvals(),
+    fmt::print("{}: {} nodes, {} entries{}, {}\n", options.out, num_nodes, num_entries,
                tile == 0 ? "" : fmt::format(", tile side {}", tile), human_bytes(result["bytes"].get<double>()));
   }
 }
@@ -80,7 +99,7 @@ void add_convert(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--permutation", options->permutation, "write the new id of every node to this .npy");
   command->add_option("--id-map", options->id_map,
-                      "write the file's id of every node to this .npy (edge lists with gaps)");
+                      "write the id that every node of OUT has in an edge list with gaps to this .npy");
   command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
   command->add_flag("--ignore-weights", options->ignore_weights, "keep the pattern of a weighted file");
   add_common(*command, options->common);

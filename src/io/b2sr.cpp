@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/b2sr.hpp"
 
+#include "io/file.hpp"
 #include "io/graph_readers.hpp"
 
 #include <fmt/format.h>
@@ -8,9 +9,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace bitgraph {
@@ -20,28 +24,32 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "the file's numbers are little-endian, as is every supported processor");
 
+/// No text file starts so, and a transfer that changes line ends or cuts at a control character breaks it.
 constexpr std::array<char, 8> magic{'B', '2', 'S', 'R', '\r', '\n', '\x1A', '\n'};
 constexpr std::uint32_t current_version = 1;
+constexpr std::uint32_t reversed_version = 0x01000000;
 constexpr std::uint64_t alignment = 64;
 
-/// The first 128 bytes. tile_dim 0 is pattern CSR, whose sections are row_ptr and col_ind.
+/// The arrays that may follow the header, in the order in which they lie.
+enum Section : std::size_t { row_ptr, col_ind, bits, new_id, ids, num_sections };
+
+/// The first 128 bytes.
 struct FileHeader {
   std::array<char, 8> magic;
   std::uint32_t version;
-  std::uint32_t tile_dim;
+  std::uint32_t tile_dim;  ///< 0: pattern CSR
   std::uint64_t nrows;
   std::uint64_t ncols;
   std::uint64_t nvals;
-  std::uint64_t num_indices;  ///< tiles, or entries of a pattern
-  std::uint64_t row_ptr_offset;
-  std::uint64_t col_ind_offset;
-  std::uint64_t bits_offset;  ///< 0 for a pattern
+  std::uint64_t num_indices;                         ///< tiles, or entries of a pattern
+  std::array<std::uint64_t, num_sections> sections;  ///< where they start; 0: absent
   std::uint64_t file_size;
   std::uint64_t payload_hash;  ///< XXH3-64 of everything behind the header
-  std::array<std::uint64_t, 4> reserved;
+  std::array<std::uint64_t, 2> reserved;
   std::uint64_t header_hash;  ///< XXH3-64 of the bytes before it
 };
-static_assert(sizeof(FileHeader) == 128);
+static_assert(sizeof(FileHeader) == 128 && offsetof(FileHeader, sections) == 48 &&
+              offsetof(FileHeader, header_hash) == 120);
 
 std::uint64_t hash_of_header(const FileHeader& header) {
   return XXH3_64bits(&header, offsetof(FileHeader, header_hash));
@@ -49,161 +57,251 @@ std::uint64_t hash_of_header(const FileHeader& header) {
 
 std::uint64_t aligned(std::uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; }
 
-FileHeader read_header(const MappedFile& file, const std::string& name) {
+std::uint64_t num_lines(const FileHeader& header) {
+  return header.tile_dim == 0 ? header.nrows : (header.nrows + header.tile_dim - 1) / header.tile_dim;
+}
+
+/// Bytes of the bits of a tile; 0 for a pattern.
+std::uint64_t bytes_of_bits(const FileHeader& header) {
+  return header.tile_dim == 0 ? 0 : tile_bytes(static_cast<int>(header.tile_dim));
+}
+
+/// Bytes of every section that the header's numbers ask for, optional ones included.
+std::array<std::uint64_t, num_sections> section_bytes(const FileHeader& header) {
+  return {8 * (num_lines(header) + 1), 4 * header.num_indices, bytes_of_bits(header) * header.num_indices,
+          4 * header.nrows, 8 * header.nrows};
+}
+
+/// Lays the present sections one behind another, each at a multiple of 64; sets their places and the file's size.
+void lay_out(FileHeader& header, const std::array<bool, num_sections>& present) {
+  const auto bytes = section_bytes(header);
+  std::uint64_t offset = sizeof(FileHeader);
+  for (std::size_t s = 0; s < num_sections; ++s) {
+    header.sections[s] = present[s] ? offset : 0;
+    if (present[s]) offset = aligned(offset + bytes[s]);
+  }
+  header.file_size = offset;
+}
+
+/// Sizes that make sense, so that no product of them overflows.
+void check_sizes(const FileHeader& header, const std::string& name) {
+  constexpr std::uint64_t most = std::numeric_limits<NodeId>::max();
+  if (header.tile_dim != 0 && (header.tile_dim > 64 || !is_tile_dim(static_cast<int>(header.tile_dim)))) {
+    fail_at_byte(name, 12, fmt::format("tile side {}, expected 4, 8, 16, 32, 64, or 0 for a pattern", header.tile_dim));
+  }
+  if (header.nrows >= most) fail_at_byte(name, 16, fmt::format("{} rows, expected less than 2^32 - 1", header.nrows));
+  if (header.ncols >= most)
+    fail_at_byte(name, 24, fmt::format("{} columns, expected less than 2^32 - 1", header.ncols));
+  if (header.num_indices > header.file_size / (4 + bytes_of_bits(header)))
+    fail_at_byte(name, 40, fmt::format("{} tiles or entries do not fit the file", header.num_indices));
+  // A tile holds at least one entry and at most all of them; a pattern has an index for each.
+  const std::uint64_t most_a_tile = std::max<std::uint64_t>(1, 8 * bytes_of_bits(header));
+  if (header.nvals < header.num_indices || header.nvals > header.num_indices * most_a_tile ||
+      (header.tile_dim == 0 && header.nvals != header.num_indices)) {
+    fail_at_byte(name, 32, fmt::format("{} entries do not fit {} tiles or indices", header.nvals, header.num_indices));
+  }
+}
+
+FileHeader read_header(std::span<const std::byte> bytes, const std::string& name, HeaderChecksum checksum) {
   FileHeader header{};
-  if (file.size() < sizeof header) fail_at_byte(name, file.size(), "not a .b2sr file: the header is cut");
-  std::memcpy(&header, file.data(), sizeof header);
-  if (header.magic != magic) fail_at_byte(name, 0, "not a .b2sr file: wrong magic");
+  if (bytes.size() < sizeof magic || std::memcmp(bytes.data(), magic.data(), sizeof magic) != 0)
+    fail_at_byte(name, 0, "not a .b2sr file: expected the magic B2SR");
+  if (bytes.size() < sizeof header) fail_at_byte(name, bytes.size(), "the header is cut");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version == reversed_version)
+    fail_at_byte(name, 8, "the bytes of its numbers are in reverse: written on a big-endian machine");
   if (header.version != current_version) {
-    fail_at_byte(name, 8, fmt::format("version {}, this program reads version {}", header.version, current_version));
+    fail_at_byte(name, 8,
+                 fmt::format("version {} of the format, this program reads version {}{}", header.version,
+                             current_version, header.version > current_version ? ": a newer one wrote it" : ""));
   }
-  if (header.header_hash != hash_of_header(header))
-    fail_at_byte(name, 120, "the header's checksum is wrong: the file is damaged");
-  if (header.file_size != file.size()) {
+  if (checksum == HeaderChecksum::compare && header.header_hash != hash_of_header(header))
+    fail_at_byte(name, offsetof(FileHeader, header_hash), "the header's checksum is wrong: the file is damaged");
+  if (header.file_size != bytes.size()) {
     fail_at_byte(
-        name, file.size(),
-        fmt::format("the file has {} bytes, expected {}: it is cut or was added to", file.size(), header.file_size));
+        name, bytes.size(),
+        fmt::format("the file has {} bytes, expected {}: it is cut or was added to", bytes.size(), header.file_size));
   }
+  check_sizes(header, name);
+  FileHeader expected = header;
+  lay_out(expected, {true, true, header.tile_dim != 0, header.sections[new_id] != 0, header.sections[ids] != 0});
+  if (header.sections != expected.sections || header.file_size != expected.file_size)
+    fail_at_byte(name, offsetof(FileHeader, sections), "the sections do not lie where their sizes put them");
+  if ((header.sections[new_id] != 0 || header.sections[ids] != 0) && header.nrows != header.ncols)
+    fail_at_byte(name, offsetof(FileHeader, sections), "a numbering of the nodes of a matrix that is not square");
+  if (header.reserved != std::array<std::uint64_t, 2>{})
+    fail_at_byte(name, offsetof(FileHeader, reserved), "reserved bytes are set");
   return header;
 }
 
-/// A section of `count` values as a buffer that keeps the mapping alive.
-template <class T>
-Buffer<T> section(const std::shared_ptr<MappedFile>& file, std::uint64_t offset, std::uint64_t count,
-                  const std::string& name, const Device& device) {
-  if (offset % alignment != 0 || offset < sizeof(FileHeader) || offset > file->size() ||
-      count > (file->size() - offset) / sizeof(T)) {
-    fail_in(name, fmt::format("a section of {} values at byte {} lies outside the file", count, offset));
+/// Throws usage where an array of node numbers does not fit the matrix.
+void require_numbering(std::size_t size, NodeId nrows, NodeId ncols, const char* what) {
+  if (size != 0 && (size != nrows || nrows != ncols)) {
+    fail(ErrorCode::usage, fmt::format("save_b2sr: {} {} for a matrix of {} x {}", size, what, nrows, ncols));
   }
-  return Buffer<T>::borrow(reinterpret_cast<T*>(file->data() + offset), count, file, device);
 }
 
-struct Sections {
-  std::span<const std::byte> row_ptr;
-  std::span<const std::byte> col_ind;
+struct Contents {
+  std::span<const EdgeOffset> row_ptr;
+  std::span<const NodeId> col_ind;
   std::span<const std::byte> bits;
+  std::span<const NodeId> new_id;
+  std::span<const std::uint64_t> ids;
 };
 
-void save(const std::filesystem::path& path, FileHeader header, const Sections& sections) {
+void save(const std::filesystem::path& path, FileHeader header, const Contents& contents) {
   static constexpr std::array<std::byte, alignment> zeros{};
+  require_numbering(contents.new_id.size(), static_cast<NodeId>(header.nrows), static_cast<NodeId>(header.ncols),
+                    "new ids");
+  require_numbering(contents.ids.size(), static_cast<NodeId>(header.nrows), static_cast<NodeId>(header.ncols), "ids");
   header.magic = magic;
   header.version = current_version;
+  lay_out(header, {true, true, header.tile_dim != 0, !contents.new_id.empty(), !contents.ids.empty()});
+  const std::array<std::span<const std::byte>, num_sections> sections{
+      std::as_bytes(contents.row_ptr), std::as_bytes(contents.col_ind), contents.bits, std::as_bytes(contents.new_id),
+      std::as_bytes(contents.ids)};
   std::vector<std::span<const std::byte>> parts(1);
-  std::uint64_t offset = sizeof(FileHeader);
-  const auto put = [&](std::span<const std::byte> bytes) {
-    const std::uint64_t start = offset;
-    parts.push_back(bytes);
-    offset += bytes.size();
-    parts.push_back(std::span(zeros).first(aligned(offset) - offset));
-    offset = aligned(offset);
-    return start;
-  };
-  header.row_ptr_offset = put(sections.row_ptr);
-  header.col_ind_offset = put(sections.col_ind);
-  if (header.tile_dim != 0) header.bits_offset = put(sections.bits);
-  header.file_size = offset;
-  XXH3_state_t* state = XXH3_createState();
-  if (state == nullptr) fail(ErrorCode::not_possible, "not enough memory");
-  XXH3_64bits_reset(state);
-  for (std::size_t p = 1; p < parts.size(); ++p) XXH3_64bits_update(state, parts[p].data(), parts[p].size());
-  header.payload_hash = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
+  for (const auto section : sections) {
+    parts.push_back(section);
+    parts.push_back(std::span(zeros).first(aligned(section.size()) - section.size()));
+  }
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  if (!state) fail(ErrorCode::not_possible, "not enough memory");
+  XXH3_64bits_reset(state.get());
+  for (const auto part : parts) {
+    if (!part.empty()) XXH3_64bits_update(state.get(), part.data(), part.size());
+  }
+  header.payload_hash = XXH3_64bits_digest(state.get());
   header.header_hash = hash_of_header(header);
   parts[0] = std::as_bytes(std::span(&header, 1));
   write_file(path, parts);
 }
 
-}  // namespace
-
-B2srContents open_b2sr(const std::shared_ptr<MappedFile>& file, const std::string& name, const Device& device) {
-  const FileHeader header = read_header(*file, name);
-  constexpr std::uint64_t most = ~NodeId{0};
-  if (header.nrows >= most || header.ncols >= most) fail_at_byte(name, 16, "2^32 - 1 or more rows or columns");
-  if (header.tile_dim != 0 && !is_tile_dim(static_cast<int>(header.tile_dim))) {
-    fail_at_byte(name, 12, fmt::format("tile side {}, expected 4, 8, 16, 32, 64, or 0 for a pattern", header.tile_dim));
-  }
-  const auto nrows = static_cast<NodeId>(header.nrows);
-  const auto ncols = static_cast<NodeId>(header.ncols);
-  const int k = static_cast<int>(header.tile_dim);
-  const std::uint64_t lines = k == 0 ? header.nrows : (header.nrows + header.tile_dim - 1) / header.tile_dim;
-  auto row_ptr = section<EdgeOffset>(file, header.row_ptr_offset, lines + 1, name, device);
-  auto col_ind = section<NodeId>(file, header.col_ind_offset, header.num_indices, name, device);
-  if (row_ptr[lines] != header.num_indices)
-    fail_at_byte(name, header.row_ptr_offset + 8 * lines, "the last row pointer differs from the header");
-  B2srContents contents;
-  if (k == 0) {
-    contents.pattern = CsrPattern(nrows, ncols, std::move(row_ptr), std::move(col_ind));
-  } else {
-    auto bits = section<std::byte>(file, header.bits_offset, header.num_indices * tile_bytes(k), name, device);
-    contents.tiles =
-        BitTileMatrix(nrows, ncols, k, std::move(row_ptr), std::move(col_ind), std::move(bits), header.nvals);
-  }
-  return contents;
-}
-
-void check_b2sr_payload(const MappedFile& file, const std::string& name) {
-  const FileHeader header = read_header(file, name);
-  const auto payload = file.bytes().subspan(sizeof header);
-  if (XXH3_64bits(payload.data(), payload.size()) != header.payload_hash) {
-    fail_at_byte(name, sizeof header, "the data's checksum is wrong: the file is damaged");
-  }
-}
-
-BitTileMatrix map_b2sr(const std::filesystem::path& path) {
-  auto contents = open_b2sr(MappedFile::open(path), path.string(), {});
-  if (!contents.tiles) fail_in(path.string(), "holds a pattern CSR, expected tiles");
-  return std::move(*contents.tiles);
-}
-
-namespace {
-
-B2srContents open_verified(const std::filesystem::path& path, const Device& device) {
-  const auto file = MappedFile::open(path);
-  const std::string name = path.string();
-  auto contents = open_b2sr(file, name, device);
-  check_b2sr_payload(*file, name);
-  try {
-    if (contents.tiles) contents.tiles->validate();
-    if (contents.pattern) contents.pattern->validate();
-  } catch (const Error& error) {
-    fail_in(name, error.what());
-  }
-  return contents;
-}
-
-}  // namespace
-
-void verify_b2sr(const std::filesystem::path& path, const Device& device) { (void)open_verified(path, device); }
-
-Graph read_b2sr_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device) {
-  auto contents = open_verified(path, device);
-  Graph graph;
-  graph.pattern = contents.tiles ? unpack(*contents.tiles) : contents.pattern->clone();
-  if (options.undirected) {
-    graph.pattern = symmetrized(graph.pattern);
-  } else {
-    graph.tiles = std::move(contents.tiles);
-  }
-  return graph;
-}
-
-void save_graph(const BitTileMatrix& a, const std::filesystem::path& path) {
+void save(const std::filesystem::path& path, const BitTileMatrix& a, const Contents& numbering) {
   FileHeader header{};
   header.tile_dim = static_cast<std::uint32_t>(a.tile_dim());
   header.nrows = a.nrows();
   header.ncols = a.ncols();
   header.nvals = a.nvals();
   header.num_indices = a.num_tiles();
-  save(path, header, {std::as_bytes(a.tile_row_ptr()), std::as_bytes(a.tile_col_ind()), a.bit_tiles()});
+  save(path, header, {a.tile_row_ptr(), a.tile_col_ind(), a.bit_tiles(), numbering.new_id, numbering.ids});
 }
 
-void write_b2sr_graph(const CsrPattern& a, const std::filesystem::path& path) {
+void save(const std::filesystem::path& path, const CsrPattern& a, const Contents& numbering) {
   FileHeader header{};
   header.nrows = a.nrows();
   header.ncols = a.ncols();
   header.nvals = a.nvals();
   header.num_indices = a.nvals();
-  save(path, header, {std::as_bytes(a.row_ptr()), std::as_bytes(a.col_ind()), {}});
+  save(path, header, {a.row_ptr(), a.col_ind(), {}, numbering.new_id, numbering.ids});
 }
+
+/// What is wrong with a permutation; empty where nothing is.
+std::string permutation_fault(std::span<const NodeId> new_id) {
+  std::vector<bool> taken(new_id.size(), false);
+  for (std::size_t i = 0; i < new_id.size(); ++i) {
+    if (new_id[i] >= new_id.size() || taken[new_id[i]])
+      return fmt::format("new_id: {} of node {} is out of range or taken", new_id[i], i);
+    taken[new_id[i]] = true;
+  }
+  return "";
+}
+
+B2srFile open_verified(const std::filesystem::path& path, const Device& device) {
+  const auto file = MappedFile::open(path);
+  const std::string name = path.string();
+  B2srFile contents = open_b2sr({file->data(), file->size()}, file, name, device);
+  check_b2sr_payload(file->bytes(), name);
+  check_b2sr_arrays(contents, name);
+  return contents;
+}
+
+}  // namespace
+
+B2srFile open_b2sr(std::span<std::byte> bytes, std::shared_ptr<const void> owner, const std::string& name,
+                   const Device& device, HeaderChecksum checksum) {
+  const FileHeader header = read_header(bytes, name, checksum);
+  const auto section = [&]<class T>(T, Section which, std::uint64_t count) {
+    return Buffer<T>::borrow(reinterpret_cast<T*>(bytes.data() + header.sections[which]), count, owner, device);
+  };
+  const std::uint64_t lines = num_lines(header);
+  auto pointers = section(EdgeOffset{}, row_ptr, lines + 1);
+  auto indices = section(NodeId{}, col_ind, header.num_indices);
+  if (pointers[lines] != header.num_indices) {
+    fail_at_byte(name, header.sections[row_ptr] + 8 * lines,
+                 fmt::format("the last row pointer is {}, expected {}", pointers[lines], header.num_indices));
+  }
+  const auto nrows = static_cast<NodeId>(header.nrows);
+  const auto ncols = static_cast<NodeId>(header.ncols);
+  B2srFile file;
+  if (header.tile_dim == 0) {
+    file.pattern = CsrPattern(nrows, ncols, std::move(pointers), std::move(indices));
+  } else {
+    file.tiles = BitTileMatrix(nrows, ncols, static_cast<int>(header.tile_dim), std::move(pointers), std::move(indices),
+                               section(std::byte{}, bits, header.num_indices * bytes_of_bits(header)), header.nvals);
+  }
+  if (header.sections[new_id] != 0) file.new_id = section(NodeId{}, new_id, header.nrows);
+  if (header.sections[ids] != 0) file.ids = section(std::uint64_t{}, ids, header.nrows);
+  return file;
+}
+
+void check_b2sr_payload(std::span<const std::byte> bytes, const std::string& name) {
+  FileHeader header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto payload = bytes.subspan(sizeof header);
+  if (XXH3_64bits(payload.data(), payload.size()) != header.payload_hash)
+    fail_at_byte(name, sizeof header, "the data's checksum is wrong: the file is damaged");
+}
+
+void check_b2sr_arrays(const B2srFile& file, const std::string& name) {
+  try {
+    if (file.tiles) file.tiles->validate();
+    if (file.pattern) file.pattern->validate();
+  } catch (const Error& error) {
+    fail_in(name, error.what());
+  }
+  if (const std::string fault = permutation_fault(file.new_id.span()); !fault.empty()) fail_in(name, fault);
+}
+
+B2srFile open_b2sr(const std::filesystem::path& path, const Device& device) {
+  const auto file = MappedFile::open(path);
+  return open_b2sr({file->data(), file->size()}, file, path.string(), device);
+}
+
+BitTileMatrix map_b2sr(const std::filesystem::path& path) {
+  B2srFile file = open_b2sr(path);
+  if (!file.tiles) fail_in(path.string(), "holds a pattern CSR, expected tiles");
+  return std::move(*file.tiles);
+}
+
+void verify_b2sr(const std::filesystem::path& path, const Device& device) { (void)open_verified(path, device); }
+
+Graph read_b2sr_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device) {
+  B2srFile file = open_verified(path, device);
+  Graph graph;
+  graph.pattern = file.tiles ? unpack(*file.tiles) : std::move(*file.pattern);
+  graph.new_id = std::move(file.new_id);
+  graph.ids = std::move(file.ids);
+  if (options.undirected) {
+    if (graph.pattern.nrows() != graph.pattern.ncols())
+      fail_in(path.string(), "found a rectangular matrix, expected a square one for an undirected graph");
+    graph.pattern = symmetrized(graph.pattern);
+  } else {
+    graph.tiles = std::move(file.tiles);
+  }
+  return graph;
+}
+
+void save_b2sr(const B2srFile& file, const std::filesystem::path& path) {
+  require(file.tiles.has_value() != file.pattern.has_value(), "save_b2sr: expected tiles or a pattern, not both");
+  if (const std::string fault = permutation_fault(file.new_id.span()); !fault.empty())
+    fail(ErrorCode::usage, "save_b2sr: " + fault);
+  const Contents numbering{{}, {}, {}, file.new_id.span(), file.ids.span()};
+  file.tiles ? save(path, *file.tiles, numbering) : save(path, *file.pattern, numbering);
+}
+
+void save_graph(const BitTileMatrix& a, const std::filesystem::path& path) { save(path, a, {}); }
+
+void write_b2sr_graph(const CsrPattern& a, const std::filesystem::path& path) { save(path, a, {}); }
 
 }  // namespace bitgraph

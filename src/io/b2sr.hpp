@@ -4,24 +4,25 @@
 
 #include <bitgraph/io/graph.hpp>
 
-#include "io/file.hpp"
-
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace bitgraph {
 
-/// What a .b2sr file holds: tiles or a pattern.
-struct B2srContents {
-  std::optional<BitTileMatrix> tiles;
-  std::optional<CsrPattern> pattern;
-};
+/// Whether the header's checksum is compared. Only a fuzzer, which cannot guess checksums, leaves it out.
+enum class HeaderChecksum { compare, ignore };
 
-/// Checks the header and the sections' bounds and borrows the arrays from the mapping: O(1). Throws bad_input.
-[[nodiscard]] B2srContents open_b2sr(const std::shared_ptr<MappedFile>& file, const std::string& name,
-                                     const Device& device);
+/// Checks the header, the places of the sections and the last row pointer, and borrows the arrays from `bytes`, which
+/// `owner` keeps alive and which start at a multiple of 64: O(1). Throws bad_input.
+[[nodiscard]] B2srFile open_b2sr(std::span<std::byte> bytes, std::shared_ptr<const void> owner, const std::string& name,
+                                 const Device& device, HeaderChecksum checksum = HeaderChecksum::compare);
 
-/// Compares the payload's checksum. Throws bad_input.
-void check_b2sr_payload(const MappedFile& file, const std::string& name);
+/// Compares the payload's checksum. `bytes` have a header that open_b2sr took. Throws bad_input.
+void check_b2sr_payload(std::span<const std::byte> bytes, const std::string& name);
+
+/// Checks every invariant of the arrays. Throws bad_input.
+void check_b2sr_arrays(const B2srFile& file, const std::string& name);
 
 }  // namespace bitgraph

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data sets for node classification in the layout of gnn-benchmark (Shchur et al. 2018): a .npz with adj_*, attr_*,
 // labels.
-#include <bitgraph/io/dataset.hpp>
+#include "io/dataset.hpp"
 
 #include <bitgraph/core/random.hpp>
 
 #include "io/file.hpp"
-#include "io/npz.hpp"
+#include "io/npz_sparse.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace bitgraph {
 
@@ -19,69 +21,76 @@ namespace {
 
 constexpr std::int32_t unlabelled = -1;
 
-const Array* find(const NpzMembers& members, const std::string& key) {
-  const auto found = members.find(key);
-  return found == members.end() ? nullptr : &found->second;
-}
-
-SparseFeatures dense_features(const Array& array, const std::string& name) {
-  if (array.shape.size() != 2) fail_in(name, "attr_matrix must have two dimensions");
-  const auto values = array.as<float>();
-  std::vector<float> kept;
-  std::vector<NodeId> cols;
-  Buffer<EdgeOffset> row_ptr(array.shape[0] + 1, EdgeOffset{0});
-  for (std::uint64_t i = 0; i < array.shape[0]; ++i) {
-    for (std::uint64_t j = 0; j < array.shape[1]; ++j) {
-      const float value = values[i * array.shape[1] + j];
+/// A dense attr_matrix as CSR: zeros are left out.
+SparseFeatures dense_features(const NpzReader& reader, const std::string& key, NodeId num_nodes, const Device& device) {
+  const Array array = reader.numbers(key);
+  if (array.shape.size() != 2 || array.shape[0] != num_nodes || array.shape[1] >= std::numeric_limits<NodeId>::max()) {
+    reader.refuse(key, fmt::format("a shape of ({}), expected {} rows of less than 2^32 - 1 features",
+                                   fmt::join(array.shape, ", "), num_nodes));
+  }
+  const auto all = reader.as<float>(key, array, device);
+  const auto set = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](float v) { return v != 0; }));
+  Buffer<EdgeOffset> row_ptr(std::size_t{num_nodes} + 1, EdgeOffset{0}, device);
+  Buffer<NodeId> cols(set, device);
+  Buffer<float> values(set, device);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < num_nodes; ++i) {
+    for (std::size_t j = 0; j < array.shape[1]; ++j) {
+      const float value = all[i * array.shape[1] + j];
       if (value == 0) continue;
-      kept.push_back(value);
-      cols.push_back(static_cast<NodeId>(j));
+      cols[kept] = static_cast<NodeId>(j);
+      values[kept++] = value;
     }
-    row_ptr[i + 1] = cols.size();
+    row_ptr[i + 1] = kept;
   }
-  return {CsrPattern(static_cast<NodeId>(array.shape[0]), static_cast<NodeId>(array.shape[1]), std::move(row_ptr),
-                     Buffer<NodeId>::copy_of(cols)),
-          Buffer<float>::copy_of(kept)};
+  return {CsrPattern(num_nodes, static_cast<NodeId>(array.shape[1]), std::move(row_ptr), std::move(cols)),
+          std::move(values)};
 }
 
-SparseFeatures read_features(const NpzMembers& members, const std::string& name, const Device& device) {
+SparseFeatures read_features(const NpzReader& reader, NodeId num_nodes, const Device& device) {
   SparseFeatures features;
-  if (auto sparse = read_sparse(members, "attr_", false, name, device)) {
-    features = {std::move(sparse->pattern), std::move(sparse->values)};
-  } else if (const Array* dense = find(members, "attr_matrix")) {
-    features = dense_features(*dense, name);
-  } else {
-    fail_in(name, "holds no features: neither attr_data, attr_indices, attr_indptr, attr_shape nor attr_matrix");
-  }
-  for (NodeId i = 0; i < features.pattern.nrows(); ++i) {
-    for (EdgeOffset e = features.pattern.row_ptr()[i]; e < features.pattern.row_ptr()[i + 1]; ++e) {
-      if (!std::isfinite(features.values[e])) {
-        fail_in(name, fmt::format("attr_data: the feature {} of node {} is not a finite number",
-                                  features.pattern.col_ind()[e], i));
-      }
+  std::string key = "attr_matrix";
+  if (reader.contains("attr_indptr")) {
+    key = "attr_data";
+    auto sparse = read_compressed(reader, "attr_", Compressed::rows, device);
+    features = {std::move(sparse.pattern), std::move(sparse.values)};
+    if (features.pattern.nrows() != num_nodes) {
+      reader.refuse("attr_shape",
+                    fmt::format("features of {} nodes for a graph of {}", features.pattern.nrows(), num_nodes));
     }
+  } else if (reader.contains(key)) {
+    features = dense_features(reader, key, num_nodes, device);
+  } else {
+    fail_in(reader.name(),
+            "holds no features: neither attr_data, attr_indices, attr_indptr, attr_shape nor attr_matrix");
+  }
+  const auto bad =
+      std::find_if(features.values.begin(), features.values.end(), [](float v) { return !std::isfinite(v); });
+  if (bad != features.values.end()) {
+    const auto entry = static_cast<EdgeOffset>(bad - features.values.begin());
+    const auto row_ptr = features.pattern.row_ptr();
+    const auto node = std::upper_bound(row_ptr.begin(), row_ptr.end(), entry) - row_ptr.begin() - 1;
+    reader.refuse(key, fmt::format("feature {} of node {} is {}, expected a finite number",
+                                   features.pattern.col_ind()[entry], node, *bad));
   }
   return features;
 }
 
-std::vector<std::int32_t> read_labels(const NpzMembers& members, NodeId num_nodes, const std::string& name,
-                                      std::int32_t& num_classes) {
-  const Array* array = find(members, "labels");
-  if (array == nullptr) fail_in(name, "holds no labels");
-  const auto raw = array->as<std::int64_t>();
-  if (raw.size() != num_nodes) fail_in(name, fmt::format("labels: {} of them for {} nodes", raw.size(), num_nodes));
+std::vector<std::int32_t> read_labels(const NpzReader& reader, NodeId num_nodes, std::int32_t& num_classes) {
+  const auto raw = reader.vector<std::int64_t>("labels");
+  if (raw.size() != num_nodes) reader.refuse("labels", fmt::format("{} of them for {} nodes", raw.size(), num_nodes));
   constexpr std::int64_t most_classes = 65536;
   std::int64_t least = most_classes;
   std::int64_t largest = unlabelled;
   for (std::size_t i = 0; i < raw.size(); ++i) {
     if (raw[i] < unlabelled || raw[i] >= most_classes) {
-      fail_in(name, fmt::format("labels: {} of node {} is outside -1 .. {}", raw[i], i, most_classes - 1));
+      reader.refuse("labels", fmt::format("node {}: found {}, expected -1 .. {}", i, raw[i], most_classes - 1));
     }
     if (raw[i] == unlabelled) continue;
     least = std::min(least, raw[i]);
     largest = std::max(largest, raw[i]);
   }
-  if (largest == unlabelled) fail_in(name, "labels: no node has one");
+  if (largest == unlabelled) reader.refuse("labels", "no node has one");
   std::vector<std::int32_t> labels(num_nodes);
   for (std::size_t i = 0; i < raw.size(); ++i) {
     labels[i] = raw[i] == unlabelled ? unlabelled : static_cast<std::int32_t>(raw[i] - least);
@@ -90,74 +99,72 @@ std::vector<std::int32_t> read_labels(const NpzMembers& members, NodeId num_node
   return labels;
 }
 
-std::vector<NodeId> read_split(const NpzMembers& members, const std::string& key, const Dataset& dataset,
-                               const std::string& name) {
-  const Array* array = find(members, key);
-  if (array == nullptr) return {};
-  const auto raw = array->as<std::int64_t>();
+/// Reads a part of the split; `taken` remembers which nodes are taken, for a node in two parts would be tested on
+/// what it was trained with.
+std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, std::span<const std::int32_t> labels,
+                               std::vector<bool>& taken) {
+  if (!reader.contains(key)) return {};
+  const auto raw = reader.vector<std::int64_t>(key);
   std::vector<NodeId> nodes;
-  for (const std::int64_t i : raw.span()) {
-    if (i < 0 || i >= static_cast<std::int64_t>(dataset.labels.size())) {
-      fail_in(name, fmt::format("{}: node {} is outside 0 .. {}", key, i, dataset.labels.size()));
-    }
-    if (dataset.labels[static_cast<std::size_t>(i)] == unlabelled)
-      fail_in(name, fmt::format("{}: node {} has no label", key, i));
-    nodes.push_back(static_cast<NodeId>(i));
+  nodes.reserve(raw.size());
+  for (std::size_t n = 0; n < raw.size(); ++n) {
+    const auto refuse = [&](const std::string& what) {
+      reader.refuse(key, fmt::format("element {}: node {} {}", n, raw[n], what));
+    };
+    if (raw[n] < 0 || raw[n] >= static_cast<std::int64_t>(labels.size()))
+      refuse(fmt::format("is outside 0 .. {}", static_cast<std::int64_t>(labels.size()) - 1));
+    const auto node = static_cast<std::size_t>(raw[n]);
+    if (labels[node] == unlabelled) refuse("has no label");
+    if (taken[node]) refuse("stands in the split before");
+    taken[node] = true;
+    nodes.push_back(static_cast<NodeId>(node));
   }
   return nodes;
 }
 
-template <class T>
-Array array_of(ElementType type, std::span<const T> values) {
-  return {type, {values.size()}, Buffer<std::byte>::copy_of(std::as_bytes(values))};
-}
-
-void put_sparse(NpzMembers& members, const std::string& prefix, const CsrPattern& pattern,
-                std::span<const float> values) {
-  const std::vector<std::int64_t> shape{pattern.nrows(), pattern.ncols()};
-  std::vector<std::int64_t> pointers(pattern.row_ptr().begin(), pattern.row_ptr().end());
-  members[prefix + "data"] = array_of(ElementType::f32, values);
-  members[prefix + "indices"] = array_of(ElementType::u32, pattern.col_ind());
-  members[prefix + "indptr"] = array_of<std::int64_t>(ElementType::i64, pointers);
-  members[prefix + "shape"] = array_of<std::int64_t>(ElementType::i64, shape);
-}
-
 }  // namespace
 
-Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
-  const std::string name = path.string();
-  const NpzMembers members =
-      read_npz(MappedFile::open(path)->bytes(), name,
-               {"adj_data", "adj_indices", "adj_indptr", "adj_shape", "attr_data", "attr_indices", "attr_indptr",
-                "attr_shape", "attr_matrix", "labels", "train_idx", "val_idx", "test_idx"});
-  auto adjacency = read_sparse(members, "adj_", false, name, device);
-  if (!adjacency) fail_in(name, "holds no graph: adj_data, adj_indices, adj_indptr, adj_shape");
-  if (adjacency->pattern.nrows() != adjacency->pattern.ncols()) fail_in(name, "adj_shape: the graph is not square");
+Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, const Device& device) {
+  const NpzReader reader(bytes, name);
+  if (!reader.contains("adj_indptr")) fail_in(name, "holds no graph: adj_data, adj_indices, adj_indptr, adj_shape");
   Dataset dataset;
-  dataset.name = path.stem().string();
-  dataset.graph = without_self_loops(symmetrized(adjacency->pattern));
-  dataset.features = read_features(members, name, device);
-  const NodeId num_nodes = dataset.graph.nrows();
-  if (dataset.features.pattern.nrows() != num_nodes) {
-    fail_in(name, fmt::format("attr_shape: features of {} nodes for a graph of {}", dataset.features.pattern.nrows(),
-                              num_nodes));
+  {
+    const CsrPattern adjacency = read_compressed(reader, "adj_", Compressed::rows, device).pattern;
+    if (adjacency.nrows() != adjacency.ncols()) {
+      reader.refuse("adj_shape",
+                    fmt::format("{} x {}, expected a square matrix", adjacency.nrows(), adjacency.ncols()));
+    }
+    dataset.graph = without_self_loops(symmetrized(adjacency));
   }
-  dataset.labels = read_labels(members, num_nodes, name, dataset.num_classes);
-  dataset.train = read_split(members, "train_idx", dataset, name);
-  dataset.validation = read_split(members, "val_idx", dataset, name);
-  dataset.test = read_split(members, "test_idx", dataset, name);
+  const NodeId num_nodes = dataset.graph.nrows();
+  dataset.features = read_features(reader, num_nodes, device);
+  dataset.labels = read_labels(reader, num_nodes, dataset.num_classes);
+  std::vector<bool> taken(num_nodes, false);
+  dataset.train = read_split(reader, "train_idx", dataset.labels, taken);
+  dataset.validation = read_split(reader, "val_idx", dataset.labels, taken);
+  dataset.test = read_split(reader, "test_idx", dataset.labels, taken);
+  return dataset;
+}
+
+Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
+  Dataset dataset = read_dataset(MappedFile::open(path)->bytes(), path.string(), device);
+  dataset.name = path.stem().string();
   return dataset;
 }
 
 void save_dataset(const Dataset& dataset, const std::filesystem::path& path) {
-  NpzMembers members;
-  const std::vector<float> ones(dataset.graph.nvals(), 1.0F);
-  put_sparse(members, "adj_", dataset.graph, ones);
-  put_sparse(members, "attr_", dataset.features.pattern, dataset.features.values.span());
-  members["labels"] = array_of<std::int32_t>(ElementType::i32, dataset.labels);
-  if (!dataset.train.empty()) members["train_idx"] = array_of<NodeId>(ElementType::u32, dataset.train);
-  if (!dataset.validation.empty()) members["val_idx"] = array_of<NodeId>(ElementType::u32, dataset.validation);
-  if (!dataset.test.empty()) members["test_idx"] = array_of<NodeId>(ElementType::u32, dataset.test);
+  std::map<std::string, Array> members;
+  const Buffer<float> ones(dataset.graph.nvals(), 1.0F);
+  put_csr(members, "adj_", dataset.graph, ones.span());
+  put_csr(members, "attr_", dataset.features.pattern, dataset.features.values.span());
+  members["labels"] = vector_array<std::int32_t>(dataset.labels);
+  const auto put_split = [&](const std::string& key, const std::vector<NodeId>& nodes) {
+    const std::vector<std::int64_t> wide(nodes.begin(), nodes.end());
+    if (!nodes.empty()) members[key] = vector_array<std::int64_t>(wide);
+  };
+  put_split("train_idx", dataset.train);
+  put_split("val_idx", dataset.validation);
+  put_split("test_idx", dataset.test);
   save_npz(path, members);
 }
 

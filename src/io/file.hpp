@@ -49,4 +49,7 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// Throws bad_input "NAME: what".
 [[noreturn]] void fail_in(const std::string& name, const std::string& what);
 
+/// A word of a file as a message may show it: cut after 40 characters, cleaned of what a terminal would not print.
+[[nodiscard]] std::string printable(std::string_view word);
+
 }  // namespace bitgraph

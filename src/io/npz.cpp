@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npz: a zip of .npy members.
+// NumPy's .npz: a zip of .npy members, stored or deflated.
 #include "io/npz.hpp"
 
 #include "io/file.hpp"
-#include "io/npy.hpp"
 
 #include <fmt/format.h>
 #include <zip.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
-#include <memory>
-#include <numeric>
 
 namespace bitgraph {
 
 namespace {
 
-struct DiscardZip {
-  void operator()(zip_t* archive) const { zip_discard(archive); }
+struct FreeSource {
+  void operator()(zip_source_t* source) const { zip_source_free(source); }
 };
 struct CloseMember {
   void operator()(zip_file_t* member) const { zip_fclose(member); }
 };
-using Zip = std::unique_ptr<zip_t, DiscardZip>;
+using Source = std::unique_ptr<zip_source_t, FreeSource>;
 
 std::string message(zip_error_t& error) {
   std::string text = zip_error_strerror(&error);
@@ -32,187 +30,256 @@ std::string message(zip_error_t& error) {
   return text;
 }
 
-Zip open_zip(std::span<const std::byte> bytes, const std::string& name) {
-  zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
-  if (source == nullptr) fail_in(name, "cannot read the archive: " + message(error));
-  Zip archive(zip_open_from_source(source, ZIP_RDONLY, &error));
-  if (!archive) {
-    zip_source_free(source);
-    fail_in(name, "not a .npz archive: " + message(error));
+/// A member while it is unpacked: header first, then as much of the data as is wanted.
+class Member {
+ public:
+  Member(zip_t* archive, std::uint64_t index, std::string name) : name_(std::move(name)) {
+    zip_stat_init(&status_);
+    if (zip_stat_index(archive, index, 0, &status_) != 0) fail_in(name_, zip_strerror(archive));
+    if ((status_.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 && status_.encryption_method != ZIP_EM_NONE)
+      fail_in(name_, "the member is encrypted");
+    if ((status_.valid & ZIP_STAT_COMP_METHOD) != 0 && status_.comp_method != ZIP_CM_STORE &&
+        status_.comp_method != ZIP_CM_DEFLATE) {
+      fail_in(name_, fmt::format("compression method {}, expected 0 (stored) or 8 (deflated)", status_.comp_method));
+    }
+    file_.reset(zip_fopen_index(archive, index, 0));
+    if (!file_) fail_in(name_, std::string("damaged or cut: ") + zip_strerror(archive));
   }
-  zip_error_fini(&error);
-  return archive;
-}
 
-/// A member's bytes, grown as they come: the size in the archive's directory is only a promise.
-std::vector<std::byte> read_member(zip_t* archive, zip_uint64_t index, const std::string& name, std::size_t limit) {
-  const std::unique_ptr<zip_file_t, CloseMember> member(zip_fopen_index(archive, index, 0));
-  if (!member) fail_in(name, std::string("cannot be read: ") + zip_strerror(archive));
-  std::vector<std::byte> bytes;
-  std::size_t filled = 0;
-  for (;;) {
-    bytes.resize(std::min(limit + 1, std::max<std::size_t>(bytes.size() * 2, std::size_t{1} << 16)));
-    const zip_int64_t got = zip_fread(member.get(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0) fail_in(name, "damaged or cut");
-    filled += static_cast<std::size_t>(got);
-    if (filled > limit) fail_in(name, "unpacks to more than its archive can hold");
-    if (got == 0) break;
+  /// Unpacks until `to` is full or the member ends; returns how many bytes came.
+  std::size_t read(std::span<std::byte> to) {
+    std::size_t filled = 0;
+    while (filled < to.size()) {
+      const zip_int64_t got = zip_fread(file_.get(), to.data() + filled, to.size() - filled);
+      if (got < 0) fail_in(name_, fmt::format("byte {}: damaged or cut: {}", at_, zip_file_strerror(file_.get())));
+      if (got == 0) break;
+      filled += static_cast<std::size_t>(got);
+      at_ += static_cast<std::size_t>(got);
+    }
+    return filled;
   }
-  bytes.resize(filled);
-  return bytes;
-}
 
-const Array& member(const NpzMembers& members, const std::string& key, const std::string& name) {
-  const auto found = members.find(key);
-  if (found == members.end()) fail_in(name, "lacks the member '" + key + "'");
-  return found->second;
-}
-
-template <class T>
-Buffer<T> converted(const Array& array, const std::string& name, const std::string& key) {
-  try {
-    return array.as<T>();
-  } catch (const Error& error) {
-    fail_in(name + ": " + key, error.what());
+  NpyHeader read_header() {
+    constexpr std::size_t prefix = 12;
+    std::vector<std::byte> front(prefix);
+    front.resize(read(front));
+    // Version 1.0 has its length in two bytes, the later ones in four; a wrong length is refused by the parser.
+    if (front.size() == prefix) {
+      const auto byte = [&](std::size_t n) { return static_cast<std::size_t>(front[n]); };
+      const bool first = byte(6) == 1;
+      const std::size_t length = byte(8) | byte(9) << 8 | (first ? 0 : byte(10) << 16 | byte(11) << 24);
+      const std::size_t end = std::max(prefix, std::min(longest_npy_header, length + (first ? 10 : 12)));
+      front.resize(end);
+      front.resize(prefix + read(std::span(front).subspan(prefix)));
+    }
+    return read_npy_header(front, name_);  // every header that parses is longer than the prefix
   }
+
+  /// The `size` bytes behind the header, which must end the member. Room is made as they come.
+  Buffer<std::byte> read_data(const NpyHeader& header, std::uint64_t size, std::size_t archive_size) {
+    if ((status_.valid & ZIP_STAT_SIZE) != 0 && status_.size - header.data_offset != size) {
+      fail_in(name_, fmt::format("the archive says {} bytes, expected {} for a shape of ({})", status_.size,
+                                 header.data_offset + size, fmt::join(header.shape, ", ")));
+    }
+    Buffer<std::byte> data(std::min<std::uint64_t>(size, 4 * archive_size + 4096));
+    std::size_t filled = 0;
+    for (;;) {
+      filled += read(data.span().subspan(filled));
+      if (filled < data.size()) fail_in(name_, fmt::format("byte {}: the data is cut", at_));
+      if (filled == size) break;
+      Buffer<std::byte> larger(std::min<std::uint64_t>(size, 2 * data.size()));
+      std::copy_n(data.begin(), filled, larger.begin());
+      data = std::move(larger);
+    }
+    std::byte behind{};
+    if (read({&behind, 1}) != 0)  // reading the end also compares the checksum
+      fail_in(name_, fmt::format("byte {}: data behind the last element", header.data_offset + size));
+    return data;
+  }
+
+ private:
+  std::string name_;
+  zip_stat_t status_{};
+  std::unique_ptr<zip_file_t, CloseMember> file_;
+  std::size_t at_ = 0;
+};
+
+/// Bytes of the data behind a header. A member cannot hold more than deflate's largest expansion of the archive.
+std::uint64_t data_size(const NpyHeader& header, const NpyElement& element, std::size_t archive_size,
+                        const std::string& name) {
+  constexpr std::uint64_t most_expansion = 1040;
+  return element.size * checked_size(header.shape, archive_size * most_expansion / element.size, name);
 }
 
 }  // namespace
 
-NpzMembers read_npz(std::span<const std::byte> bytes, const std::string& name, const std::vector<std::string>& wanted) {
-  constexpr std::size_t most_expansion = 1040;  // deflate's largest, rounded up
-  const Zip archive = open_zip(bytes, name);
-  NpzMembers members;
-  for (zip_int64_t index = 0; index < zip_get_num_entries(archive.get(), 0); ++index) {
-    const char* raw = zip_get_name(archive.get(), static_cast<zip_uint64_t>(index), ZIP_FL_ENC_RAW);
+void NpzReader::Discard::operator()(zip* archive) const { zip_discard(archive); }
+
+NpzReader::NpzReader(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+  zip_error_t error;
+  zip_error_init(&error);
+  Source source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error));
+  if (!source) fail_in(name_, "cannot read the archive: " + message(error));
+  archive_.reset(zip_open_from_source(source.get(), ZIP_RDONLY, &error));
+  if (!archive_) fail_in(name_, "not a .npz archive: " + message(error));
+  (void)source.release();  // the archive's now
+  zip_error_fini(&error);
+  for (zip_int64_t index = 0; index < zip_get_num_entries(archive_.get(), 0); ++index) {
+    const char* raw = zip_get_name(archive_.get(), static_cast<zip_uint64_t>(index), ZIP_FL_ENC_RAW);
     std::string key = raw == nullptr ? "" : raw;
     if (!key.ends_with(".npy")) continue;
     key.resize(key.size() - 4);
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), key) == wanted.end()) continue;
-    const auto data = read_member(archive.get(), static_cast<zip_uint64_t>(index), name + ": " + key,
-                                  bytes.size() * most_expansion + 65536);
-    if (auto array = read_npy(data, name + ": " + key)) members.insert_or_assign(key, std::move(*array));
+    members_[key] = static_cast<std::uint64_t>(index);
   }
-  return members;
 }
 
-std::string read_npz_string(std::span<const std::byte> bytes, const std::string& name, const std::string& key) {
-  const Zip archive = open_zip(bytes, name);
-  const zip_int64_t index = zip_name_locate(archive.get(), (key + ".npy").c_str(), 0);
-  if (index < 0) return "";
-  constexpr std::size_t longest = 4096;
-  const auto data = read_member(archive.get(), static_cast<zip_uint64_t>(index), name + ": " + key, longest);
-  const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
-  const std::size_t header_end = text.find('\n');
-  if (header_end == std::string_view::npos) return "";
+std::vector<std::string> NpzReader::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, index] : members_) keys.push_back(key);
+  return keys;
+}
+
+void NpzReader::refuse(const std::string& key, const std::string& what) const {
+  fail_in(name_ + ": " + printable(key), what);
+}
+
+std::optional<Array> NpzReader::array(const std::string& key) const {
+  const std::string name = name_ + ": " + printable(key);
+  Member member(archive_.get(), members_.at(key), name);
+  const NpyHeader header = member.read_header();
+  const auto element = npy_element(header.descr);
+  if (!element) return std::nullopt;
+  const std::uint64_t size = data_size(header, *element, bytes_.size(), name);
+  return npy_array(header, *element, member.read_data(header, size, bytes_.size()));
+}
+
+Array NpzReader::numbers(const std::string& key) const {
+  if (!contains(key)) fail_in(name_, "lacks the member '" + printable(key) + "'");
+  auto found = array(key);
+  if (!found) refuse(key, "the elements are not numbers");
+  return std::move(*found);
+}
+
+std::string NpzReader::text(const std::string& key) const {
+  if (!contains(key)) return "";
+  Member member(archive_.get(), members_.at(key), name_ + ": " + printable(key));
+  const NpyHeader header = member.read_header();
+  const std::string_view descr = header.descr;
+  constexpr std::size_t longest = 64;
+  std::size_t length = 0;
+  const bool wide = descr.size() > 2 && descr[1] == 'U';
+  if (descr.size() < 3 || (descr[1] != 'S' && !wide) || !header.shape.empty()) return "";
+  const auto [stop, error] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), length);
+  if (error != std::errc() || stop != descr.data() + descr.size() || length > longest) return "";
+  const Buffer<std::byte> data = member.read_data(header, length * (wide ? 4 : 1), bytes_.size());
   std::string value;
-  for (const char c : text.substr(header_end + 1)) {
-    if (c != '\0') value += c;  // U is four bytes a character
+  for (const std::byte b : data.span()) {
+    if (b != std::byte{0}) value += static_cast<char>(b);  // type U has four bytes a character
   }
   return value;
 }
 
-std::optional<NpzSparse> read_sparse(const NpzMembers& members, const std::string& prefix, bool by_column,
-                                     const std::string& name, const Device& device) {
-  if (!members.contains(prefix + "indptr")) return std::nullopt;
-  const auto indptr = converted<std::uint64_t>(member(members, prefix + "indptr", name), name, prefix + "indptr");
-  const auto indices = converted<std::uint32_t>(member(members, prefix + "indices", name), name, prefix + "indices");
-  const auto shape = converted<std::uint64_t>(member(members, prefix + "shape", name), name, prefix + "shape");
-  Buffer<float> data(indices.size(), 1.0F);
-  if (members.contains(prefix + "data")) data = converted<float>(members.at(prefix + "data"), name, prefix + "data");
-  const auto refuse = [&](const std::string& what) { fail_in(name + ": " + prefix + "indptr", what); };
-  constexpr std::uint64_t most = std::numeric_limits<NodeId>::max();
-  if (shape.size() != 2 || shape[0] >= most || shape[1] >= most) refuse("the shape must be two sides below 2^32 - 1");
-  const std::uint64_t outer = by_column ? shape[1] : shape[0];
-  const std::uint64_t inner = by_column ? shape[0] : shape[1];
-  if (indptr.size() != outer + 1 || indptr[0] != 0 || indptr[outer] != indices.size() ||
-      data.size() != indices.size()) {
-    refuse(fmt::format("{} pointers, {} indices and {} values do not fit {} rows", indptr.size(), indices.size(),
-                       data.size(), outer));
+std::map<std::string, Array> read_npz(std::span<const std::byte> bytes, const std::string& name,
+                                      const std::vector<std::string>& wanted) {
+  const NpzReader reader(bytes, name);
+  std::map<std::string, Array> arrays;
+  for (const std::string& key : reader.keys()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), key) == wanted.end()) continue;
+    if (auto array = reader.array(key)) arrays.emplace(key, std::move(*array));
   }
-  // Sorted by row and column, duplicates added.
-  struct Entry {
-    NodeId row;
-    NodeId col;
-    float value;
-  };
-  std::vector<Entry> entries;
-  entries.reserve(indices.size());
-  for (std::uint64_t o = 0; o < outer; ++o) {
-    if (indptr[o] > indptr[o + 1] || indptr[o + 1] > indices.size())
-      refuse(fmt::format("row {}: the pointers fall", o));
-    for (std::uint64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
-      if (indices[e] >= inner) refuse(fmt::format("row {}: index {} is outside 0 .. {}", o, indices[e], inner));
-      const auto line = static_cast<NodeId>(o);
-      entries.push_back(by_column ? Entry{indices[e], line, data[e]} : Entry{line, indices[e], data[e]});
-    }
-  }
-  const auto before = [](const Entry& x, const Entry& y) { return x.row != y.row ? x.row < y.row : x.col < y.col; };
-  if (!std::is_sorted(entries.begin(), entries.end(), before)) std::stable_sort(entries.begin(), entries.end(), before);
-  std::size_t kept = 0;
-  for (const Entry& entry : entries) {
-    if (kept != 0 && entries[kept - 1].row == entry.row && entries[kept - 1].col == entry.col) {
-      entries[kept - 1].value += entry.value;
-    } else {
-      entries[kept++] = entry;
-    }
-  }
-  NpzSparse sparse;
-  Buffer<EdgeOffset> row_ptr(shape[0] + 1, EdgeOffset{0}, device);
-  Buffer<NodeId> col_ind(kept, device);
-  sparse.values = Buffer<float>(kept, device);
-  for (std::size_t e = 0; e < kept; ++e) {
-    ++row_ptr[std::size_t{entries[e].row} + 1];
-    col_ind[e] = entries[e].col;
-    sparse.values[e] = entries[e].value;
-  }
-  std::partial_sum(row_ptr.begin(), row_ptr.end(), row_ptr.begin());
-  sparse.pattern =
-      CsrPattern(static_cast<NodeId>(shape[0]), static_cast<NodeId>(shape[1]), std::move(row_ptr), std::move(col_ind));
-  return sparse;
+  return arrays;
 }
 
 std::map<std::string, Array> load_npz(const std::filesystem::path& path, const std::vector<std::string>& wanted) {
   return read_npz(MappedFile::open(path)->bytes(), path.string(), wanted);
 }
 
-void save_npz(const std::filesystem::path& path, const std::map<std::string, Array>& members) {
-  zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* target = zip_source_buffer_create(nullptr, 0, 0, &error);
-  if (target == nullptr) fail(ErrorCode::internal, path.string() + ": cannot write: " + message(error));
-  zip_source_keep(target);
-  const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> keep(target, &zip_source_free);
-  Zip archive(zip_open_from_source(target, ZIP_TRUNCATE, &error));
-  const auto refuse = [&] {
-    fail(ErrorCode::internal, path.string() + ": cannot write: " + zip_strerror(archive.get()));
-  };
-  if (!archive) fail(ErrorCode::internal, path.string() + ": cannot write: " + message(error));
-  std::vector<std::vector<std::byte>> contents;
-  contents.reserve(members.size());
-  for (const auto& [key, array] : members) {
-    const std::string header = npy_header(array.type, array.shape);
-    auto& bytes = contents.emplace_back(header.size() + array.data.size());
-    std::copy_n(reinterpret_cast<const std::byte*>(header.data()), header.size(), bytes.begin());
-    std::copy(array.data.begin(), array.data.end(), bytes.begin() + static_cast<std::ptrdiff_t>(header.size()));
-    zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    const zip_int64_t index =
-        source == nullptr ? -1 : zip_file_add(archive.get(), (key + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
-    if (index < 0) refuse();
-    zip_file_set_mtime(archive.get(), static_cast<zip_uint64_t>(index), 0, 0);
+namespace {
+
+/// An archive written to memory.
+class NpzWriter {
+ public:
+  explicit NpzWriter(std::string name) : name_(std::move(name)) {
+    zip_error_t error;
+    zip_error_init(&error);
+    target_.reset(zip_source_buffer_create(nullptr, 0, 0, &error));
+    if (!target_) refuse(message(error));
+    zip_source_keep(target_.get());
+    archive_.reset(zip_open_from_source(target_.get(), ZIP_TRUNCATE, &error));
+    if (!archive_) {
+      zip_source_free(target_.get());
+      refuse(message(error));
+    }
+    zip_error_fini(&error);
   }
-  if (zip_close(archive.get()) != 0) refuse();
-  (void)archive.release();
-  zip_stat_t status;
-  if (zip_source_open(target) != 0 || zip_source_stat(target, &status) != 0)
-    fail(ErrorCode::internal, path.string() + ": cannot write");
-  std::vector<std::byte> bytes(status.size);
-  zip_source_read(target, bytes.data(), bytes.size());
-  zip_source_close(target);
+
+  /// A member of two parts, which must stay where they are until finish().
+  void add(const std::string& key, std::span<const std::byte> header, std::span<const std::byte> data) {
+    const auto fragment = [](std::span<const std::byte> bytes) {
+      // libzip's type is not const; it only reads.
+      return zip_buffer_fragment_t{const_cast<zip_uint8_t*>(reinterpret_cast<const zip_uint8_t*>(bytes.data())),
+                                   bytes.size()};
+    };
+    const std::array<zip_buffer_fragment_t, 2> parts{fragment(header), fragment(data)};
+    Source source(zip_source_buffer_fragment(archive_.get(), parts.data(), data.empty() ? 1 : 2, 0));
+    if (!source) refuse(zip_strerror(archive_.get()));
+    const zip_int64_t index = zip_file_add(archive_.get(), (key + ".npy").c_str(), source.get(), ZIP_FL_ENC_UTF_8);
+    if (index < 0) refuse(zip_strerror(archive_.get()));
+    (void)source.release();  // the archive's now
+    // The first day that the format knows: equal contents make equal files.
+    constexpr zip_uint16_t first_day = 1U << 5 | 1U;
+    zip_file_set_dostime(archive_.get(), static_cast<zip_uint64_t>(index), 0, first_day, 0);
+  }
+
+  std::vector<std::byte> finish() {
+    if (zip_close(archive_.get()) != 0) refuse(zip_strerror(archive_.get()));
+    (void)archive_.release();
+    zip_stat_t status;
+    zip_stat_init(&status);
+    if (zip_source_open(target_.get()) != 0 || zip_source_stat(target_.get(), &status) != 0) refuse("no result");
+    std::vector<std::byte> bytes(status.size);
+    const zip_int64_t got = zip_source_read(target_.get(), bytes.data(), bytes.size());
+    zip_source_close(target_.get());
+    if (got < 0 || static_cast<std::size_t>(got) != bytes.size()) refuse("no result");
+    return bytes;
+  }
+
+ private:
+  struct Discard {
+    void operator()(zip_t* archive) const { zip_discard(archive); }
+  };
+  [[noreturn]] void refuse(const std::string& what) const {
+    fail(ErrorCode::internal, name_ + ": cannot write: " + what);
+  }
+
+  std::string name_;
+  Source target_;
+  std::unique_ptr<zip_t, Discard> archive_;
+};
+
+}  // namespace
+
+void save_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays,
+              const std::map<std::string, std::string>& texts) {
+  const auto bytes_of = [](const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); };
+  std::map<std::string, std::string> headers;
+  for (const auto& [key, text] : texts) headers.emplace(key, npy_of_text(text));
+  for (const auto& [key, array] : arrays) {
+    require_size(array.type, array.shape, array.data.size(), path.string() + ": " + key);
+    headers.emplace(key, npy_header(array.type, array.shape));
+  }
+  NpzWriter writer(path.string());
+  for (const auto& [key, header] : headers) {
+    const auto array = arrays.find(key);
+    writer.add(key, bytes_of(header), array == arrays.end() ? std::span<const std::byte>{} : array->second.data.span());
+  }
+  const std::vector<std::byte> bytes = writer.finish();
   const std::array<std::span<const std::byte>, 1> parts{std::span<const std::byte>(bytes)};
   write_file(path, parts);
+}
+
+void save_npz(const std::filesystem::path& path, const std::map<std::string, Array>& members) {
+  save_npz(path, members, {});
 }
 
 }  // namespace bitgraph

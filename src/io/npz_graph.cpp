@@ -2,34 +2,28 @@
 // Graphs in .npz: SciPy's sparse matrices (csr, csc, coo), and the adjacency of gnn-benchmark data sets.
 #include "io/file.hpp"
 #include "io/graph_readers.hpp"
-#include "io/npz.hpp"
-
-#include <algorithm>
-#include <limits>
+#include "io/npz_sparse.hpp"
 
 namespace bitgraph {
 
 namespace {
 
-bool has_other_than_one(std::span<const float> values) {
-  return std::any_of(values.begin(), values.end(), [](float v) { return v != 1.0F; });
-}
-
-Graph from_coordinates(const NpzMembers& members, const std::string& name, const Device& device) {
-  const auto shape = members.contains("shape") ? members.at("shape").as<std::uint64_t>() : Buffer<std::uint64_t>{};
-  if (shape.size() != 2 || std::max(shape[0], shape[1]) >= std::numeric_limits<NodeId>::max()) {
-    fail_in(name, "lacks a 'shape' of two sides below 2^32 - 1");
-  }
-  const auto rows = members.at("row").as<std::uint32_t>();
-  const auto cols = members.at("col").as<std::uint32_t>();
+Graph read_scipy(const NpzReader& reader, const Device& device) {
+  // SciPy names the format in a member of its own; without it the members tell, and CSR is meant.
+  std::string format = reader.text("format");
+  if (format.empty()) format = reader.contains("indptr") ? "csr" : reader.contains("row") ? "coo" : "";
   Graph graph;
-  try {
-    graph.pattern = csr_from_edges(static_cast<NodeId>(shape[0]), static_cast<NodeId>(shape[1]), rows.span(),
-                                   cols.span(), {}, device);
-  } catch (const Error& error) {
-    fail_in(name, error.what());
+  if (format == "coo") {
+    graph.pattern = read_coordinates(reader, graph.weighted, device);
+  } else if (format == "csr" || format == "csc") {
+    auto sparse = read_compressed(reader, "", format == "csr" ? Compressed::rows : Compressed::columns, device);
+    graph.weighted = sparse.weighted;
+    graph.pattern = std::move(sparse.pattern);
+  } else if (format.empty()) {
+    fail_in(reader.name(), "holds neither a SciPy sparse matrix nor adj_data, adj_indices, adj_indptr, adj_shape");
+  } else {
+    reader.refuse("format", "found '" + printable(format) + "', expected csr, csc or coo");
   }
-  if (members.contains("data")) graph.weighted = has_other_than_one(members.at("data").as<float>().span());
   return graph;
 }
 
@@ -37,19 +31,14 @@ Graph from_coordinates(const NpzMembers& members, const std::string& name, const
 
 Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name, const LoadOptions& options,
                      const Device& device) {
-  const NpzMembers members = read_npz(
-      bytes, name,
-      {"adj_data", "adj_indices", "adj_indptr", "adj_shape", "data", "indices", "indptr", "shape", "row", "col"});
+  const NpzReader reader(bytes, name);
   Graph graph;
-  if (members.contains("row") && members.contains("col")) {
-    graph = from_coordinates(members, name, device);
+  if (reader.contains("adj_indptr")) {
+    auto sparse = read_compressed(reader, "adj_", Compressed::rows, device);
+    graph.weighted = sparse.weighted;
+    graph.pattern = std::move(sparse.pattern);
   } else {
-    // SciPy names the format in a member of strings; a CSC is told from a CSR by it.
-    const bool by_column = members.contains("indptr") && read_npz_string(bytes, name, "format") == "csc";
-    auto sparse = read_sparse(members, members.contains("adj_indptr") ? "adj_" : "", by_column, name, device);
-    if (!sparse) fail_in(name, "holds neither a SciPy sparse matrix nor adj_data, adj_indices, adj_indptr, adj_shape");
-    graph.weighted = has_other_than_one(sparse->values.span());
-    graph.pattern = std::move(sparse->pattern);
+    graph = read_scipy(reader, device);
   }
   if (options.undirected) {
     if (graph.pattern.nrows() != graph.pattern.ncols())
@@ -60,17 +49,10 @@ Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name, 
 }
 
 void write_npz_graph(const CsrPattern& a, const std::filesystem::path& path) {
-  const auto array = [](ElementType type, std::uint64_t size, auto span) {
-    return Array{type, {size}, Buffer<std::byte>::copy_of(std::as_bytes(span))};
-  };
-  const std::vector<std::uint8_t> ones(a.nvals(), 1);
-  const std::vector<std::int64_t> shape{a.nrows(), a.ncols()};
   std::map<std::string, Array> members;
-  members["data"] = array(ElementType::u8, a.nvals(), std::span(ones));
-  members["indices"] = array(ElementType::u32, a.nvals(), a.col_ind());
-  members["indptr"] = array(ElementType::u64, a.row_ptr().size(), a.row_ptr());
-  members["shape"] = array(ElementType::i64, 2, std::span(shape));
-  save_npz(path, members);
+  const Buffer<float> ones(a.nvals(), 1.0F);
+  put_csr(members, "", a, ones.span());
+  save_npz(path, members, {{"format", "csr"}});
 }
 
 }  // namespace bitgraph

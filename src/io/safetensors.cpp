@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // safetensors (Hugging Face, format 0.4): 8 bytes of header length, a JSON header, raw little-endian data without
 // holes.
-#include <bitgraph/io/array.hpp>
-
-#include "io/file.hpp"
-#include "io/npy.hpp"
 #include "io/safetensors.hpp"
+
+#include "io/array.hpp"
+#include "io/file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +24,8 @@ using Json = nlohmann::json;
 
 /// The reference implementation's limit.
 constexpr std::uint64_t longest_header = 100'000'000;
+
+constexpr const char* metadata_key = "__metadata__";
 
 struct DtypeName {
   std::string_view name;
@@ -62,45 +64,8 @@ void check_nesting(std::string_view text, const std::string& name) {
 
 std::uint64_t whole(const Json& value, const std::string& name, const std::string& key) {
   if (!value.is_number_unsigned())
-    fail_in(name, fmt::format("tensor '{}': expected whole numbers in shape and data_offsets", key));
+    fail_in(name, fmt::format("tensor '{}': expected whole numbers in shape and data_offsets", printable(key)));
   return value.get<std::uint64_t>();
-}
-
-/// Half and bfloat16 are read as float.
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1FU;
-  std::uint32_t mantissa = half & 0x3FFU;
-  std::uint32_t bits = 0;
-  if (exponent == 31) {
-    bits = sign | 0x7F800000U | (mantissa << 13);
-  } else if (exponent != 0) {
-    bits = sign | ((exponent + 112) << 23) | (mantissa << 13);
-  } else {
-    const float value = static_cast<float>(mantissa) * 0x1.0p-24F;
-    std::memcpy(&bits, &value, 4);
-    bits |= sign;
-  }
-  float value = 0;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-Array widened(std::span<const std::byte> data, std::vector<std::uint64_t> shape, bool brain) {
-  Array array{ElementType::f32, std::move(shape), Buffer<std::byte>(data.size() * 2)};
-  for (std::size_t n = 0; n * 2 < data.size(); ++n) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, data.data() + n * 2, 2);
-    float value = 0;
-    if (brain) {
-      const std::uint32_t bits = static_cast<std::uint32_t>(half) << 16;
-      std::memcpy(&value, &bits, 4);
-    } else {
-      value = half_to_float(half);
-    }
-    std::memcpy(array.data.data() + n * 4, &value, 4);
-  }
-  return array;
 }
 
 struct Extent {
@@ -110,13 +75,17 @@ struct Extent {
 
 Array read_tensor(const std::string& key, const Json& entry, std::span<const std::byte> data, const std::string& name,
                   Extent& extent) {
-  const auto refuse = [&](const std::string& what) { fail_in(name, fmt::format("tensor '{}': {}", key, what)); };
+  const auto refuse = [&](const std::string& what) {
+    fail_in(name, fmt::format("tensor '{}': {}", printable(key), what));
+  };
   if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() || !entry.contains("shape") ||
       !entry["shape"].is_array() || !entry.contains("data_offsets") || !entry["data_offsets"].is_array() ||
       entry["data_offsets"].size() != 2) {
     refuse("expected dtype, shape and two data_offsets");
   }
+  constexpr std::size_t most_dimensions = 64;
   std::vector<std::uint64_t> shape;
+  if (entry["shape"].size() > most_dimensions) refuse("expected at most 64 dimensions");
   for (const Json& side : entry["shape"]) shape.push_back(whole(side, name, key));
   extent = {whole(entry["data_offsets"][0], name, key), whole(entry["data_offsets"][1], name, key)};
   if (extent.begin > extent.end || extent.end > data.size()) refuse("data_offsets are outside the file");
@@ -124,17 +93,51 @@ Array read_tensor(const std::string& key, const Json& entry, std::span<const std
   const auto dtype = entry["dtype"].get<std::string>();
   const bool half = dtype == "F16" || dtype == "BF16";
   const auto* known = std::find_if(dtypes.begin(), dtypes.end(), [&](const DtypeName& d) { return d.name == dtype; });
-  if (known == dtypes.end() && !half) refuse("unknown dtype '" + dtype + "'");
+  if (known == dtypes.end() && !half) refuse("unknown dtype '" + printable(dtype) + "'");
   const std::size_t width = half ? 2 : element_size(known->type);
-  if (checked_size(shape, data.size() / width, name + ": tensor '" + key + "'") * width != bytes.size()) {
+  if (checked_size(shape, data.size() / width, name + ": tensor '" + printable(key) + "'") * width != bytes.size()) {
     refuse(fmt::format("{} bytes do not fit its shape", bytes.size()));
   }
-  if (half) return widened(bytes, std::move(shape), dtype == "BF16");
+  if (half)
+    return {ElementType::f32, std::move(shape), widened(bytes, dtype == "BF16" ? HalfKind::brain : HalfKind::ieee)};
   return {known->type, std::move(shape), Buffer<std::byte>::copy_of(bytes)};
 }
 
 std::string_view dtype_of(ElementType type) {
   return std::find_if(dtypes.begin(), dtypes.end(), [&](const DtypeName& d) { return d.type == type; })->name;
+}
+
+/// The header as JSON. A key that stands twice in one object is refused: which of the two is meant?
+Json parse_header(std::string_view text, const std::string& name) {
+  check_nesting(text, name);
+  std::vector<std::set<std::string>> keys;
+  std::string twice;
+  const auto watch = [&](int, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second && twice.empty())
+      twice = printable(value.get<std::string>());
+    return true;
+  };
+  Json header = text.starts_with('{') ? Json::parse(text, watch, false) : Json();
+  if (!header.is_object()) fail_at_byte(name, 8, "the header is not a JSON object");
+  if (!twice.empty()) fail_in(name, "the key '" + twice + "' stands twice in the header");
+  return header;
+}
+
+/// Every byte behind the header belongs to one tensor.
+void check_extents(std::vector<Extent> extents, std::uint64_t start, std::uint64_t size, const std::string& name) {
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& x, const Extent& y) { return std::pair(x.begin, x.end) < std::pair(y.begin, y.end); });
+  std::uint64_t at = 0;
+  for (const Extent& extent : extents) {
+    if (extent.begin != at) {
+      fail_at_byte(name, start + std::min(at, extent.begin),
+                   extent.begin < at ? "two tensors overlap" : "a hole between two tensors");
+    }
+    at = extent.end;
+  }
+  if (at != size) fail_at_byte(name, start + at, "data behind the last tensor");
 }
 
 }  // namespace
@@ -145,32 +148,22 @@ TensorFile read_safetensors(std::span<const std::byte> bytes, const std::string&
   std::memcpy(&length, bytes.data(), 8);
   if (length > longest_header || length > bytes.size() - 8)
     fail_at_byte(name, 0, fmt::format("a header of {} bytes does not fit the file", length));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
-  check_nesting(text, name);
-  const Json header = Json::parse(text, nullptr, false);
-  if (!header.is_object()) fail_at_byte(name, 8, "the header is not a JSON object");
+  const Json header = parse_header({reinterpret_cast<const char*>(bytes.data()) + 8, length}, name);
   const auto data = bytes.subspan(8 + length);
   TensorFile file;
   std::vector<Extent> extents;
   for (const auto& [key, entry] : header.items()) {
-    if (key == "__metadata__") {
+    if (key == metadata_key) {
       if (!entry.is_object()) fail_in(name, "__metadata__ is not an object");
       for (const auto& [word, value] : entry.items()) {
-        if (!value.is_string()) fail_in(name, "__metadata__: '" + word + "' is not a string");
+        if (!value.is_string()) fail_in(name, "__metadata__: '" + printable(word) + "' is not a string");
         file.metadata[word] = value.get<std::string>();
       }
       continue;
     }
     file.tensors.emplace(key, read_tensor(key, entry, data, name, extents.emplace_back()));
   }
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& x, const Extent& y) { return std::pair(x.begin, x.end) < std::pair(y.begin, y.end); });
-  std::uint64_t at = 0;
-  for (const Extent& extent : extents) {
-    if (extent.begin != at) fail_at_byte(name, 8 + length + at, "tensors overlap or leave a hole");
-    at = extent.end;
-  }
-  if (at != data.size()) fail_at_byte(name, 8 + length + at, "data behind the last tensor");
+  check_extents(std::move(extents), 8 + length, data.size(), name);
   return file;
 }
 
@@ -179,17 +172,27 @@ TensorFile load_safetensors(const std::filesystem::path& path) {
 }
 
 void save_safetensors(const std::filesystem::path& path, const TensorFile& file) {
+  // Wide elements first, then by name, as the reference writes them: so every tensor is aligned to its elements.
+  std::vector<const std::pair<const std::string, Array>*> order;
+  for (const auto& entry : file.tensors) order.push_back(&entry);
+  std::stable_sort(order.begin(), order.end(), [](const auto* x, const auto* y) {
+    return element_size(x->second.type) > element_size(y->second.type);
+  });
   Json header = Json::object();
-  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
+  if (!file.metadata.empty()) header[metadata_key] = file.metadata;
   std::uint64_t at = 0;
   std::vector<std::span<const std::byte>> parts(2);
-  for (const auto& [key, array] : file.tensors) {
+  for (const auto* entry : order) {
+    const auto& [key, array] = *entry;
+    if (key == metadata_key) fail(ErrorCode::usage, path.string() + ": a tensor must not be called __metadata__");
+    require_size(array.type, array.shape, array.data.size(), path.string() + ": " + key);
     header[key] = {
         {"dtype", dtype_of(array.type)}, {"shape", array.shape}, {"data_offsets", {at, at + array.data.size()}}};
     at += array.data.size();
     parts.push_back(array.data.span());
   }
-  std::string text = header.dump();
+  // JSON is UTF-8: other bytes, of a file's name perhaps, are replaced rather than losing what was trained.
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t length = text.size();
   parts[0] = std::as_bytes(std::span(&length, 1));

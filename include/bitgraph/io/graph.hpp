@@ -4,6 +4,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -28,6 +29,7 @@ struct Graph {
       ids;                ///< edge lists: the file's id of node i, where ids had gaps or did not start at 0; else empty
   bool weighted = false;  ///< the file has a value other than 1
   std::optional<BitTileMatrix> tiles;  ///< .b2sr: the tiles as mapped, when the file holds tiles
+  Buffer<NodeId> new_id;               ///< .b2sr of a reordered graph: what was node i is node new_id[i]; else empty
 };
 
 /// Reads a graph of any format.
@@ -47,11 +49,30 @@ void save_graph(const CsrPattern& a, const std::filesystem::path& path, const De
 /// Writes tiles as .b2sr.
 void save_graph(const BitTileMatrix& a, const std::filesystem::path& path);
 
-/// Maps a .b2sr file. The header is checked, its arrays are not read: the time does not depend on the file's size.
-/// Call validate() (or load_graph, which does) on files that are not your own. Throws bad_input.
+/// What a .b2sr file holds (docs/formats.md): tiles or a pattern, and where the numbers of its nodes come from.
+struct B2srFile {
+  std::optional<BitTileMatrix> tiles;  ///< either tiles
+  std::optional<CsrPattern> pattern;   ///< or a pattern CSR
+  Buffer<NodeId> new_id;               ///< a reordered graph: what was node i is node new_id[i] here; else empty
+  Buffer<std::uint64_t> ids;           ///< the id of node i in an edge list it was read from; else empty
+};
+
+/// Maps a .b2sr file. The header is checked, the arrays are not read: the time does not depend on the file's size.
+/// Call verify_b2sr (or load_graph, which does) on files that are not your own: operators trust what they are given.
+///
+/// The arrays borrow the mapping, which is private: writing to them changes no file. A file must not be shortened or
+/// written to in place while it is mapped; this library's writers put a new file in its place, which does no harm.
+/// Throws bad_input.
+[[nodiscard]] B2srFile open_b2sr(const std::filesystem::path& path, const Device& device = {});
+
+/// open_b2sr for a file that must hold tiles. Throws bad_input where it holds a pattern.
 [[nodiscard]] BitTileMatrix map_b2sr(const std::filesystem::path& path);
 
-/// Reads a mapped file's arrays once: compares the checksum and every invariant. Throws bad_input.
+/// Reads a file's arrays once: compares the checksum and every invariant. Throws bad_input.
 void verify_b2sr(const std::filesystem::path& path, const Device& device = {});
+
+/// Writes a .b2sr file. Throws usage unless there are either tiles or a pattern, and where new_id is no permutation of
+/// the nodes or ids are not one a node. The file appears whole or not at all.
+void save_b2sr(const B2srFile& file, const std::filesystem::path& path);
 
 }  // namespace bitgraph
