@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains over many seeds and compares the mean test accuracy with the published one.
 
-Usage: accuracy.py PROGRAM [--datasets cora,citeseer] [--precisions float,full,bin] [--seeds 20] [--jobs N] ...
+Usage: accuracy.py [--datasets cora,citeseer] [--precisions float,full,bin] [--seeds 20] [--jobs N] ...
 The form that is measured is the one that was trained: float, full or bin. Exits 1 where a mean misses its target.
 """
 
@@ -40,7 +40,7 @@ def train(arguments, dataset, precision, seed, folder):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program")
+    parser.add_argument("--program", default="build/release/bin/bitgraph")
     parser.add_argument("--datasets", default="cora,citeseer", help="names, with commas")
     parser.add_argument("--precisions", default="float,full,bin", help="of float, full, bin, with commas")
     parser.add_argument("--seeds", type=int, default=20, help="how many; they are 0, 1, ...")
