@@ -106,6 +106,7 @@ class HeaderParser {
   }
   /// A record type: a list in brackets. It is not read, only passed over.
   std::string_view skip_nested() {
+    if (peek() != '[' && peek() != '(') refuse("expected a quoted word or a list of fields in the header");
     int depth = 0;
     do {
       const char c = peek();

@@ -116,6 +116,7 @@ std::uint64_t data_size(const NpyHeader& header, const NpyElement& element, std:
 void NpzReader::Discard::operator()(zip* archive) const { zip_discard(archive); }
 
 NpzReader::NpzReader(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+  if (bytes.empty()) fail_in(name_, "not a .npz archive: an empty file");  // libzip takes it for an empty archive
   zip_error_t error;
   zip_error_init(&error);
   Source source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error));
@@ -196,6 +197,9 @@ std::map<std::string, Array> load_npz(const std::filesystem::path& path, const s
 
 namespace {
 
+/// Nothing but the end of a directory.
+constexpr std::string_view empty_archive("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+
 /// An archive written to memory.
 class NpzWriter {
  public:
@@ -231,6 +235,7 @@ class NpzWriter {
     zip_file_set_dostime(archive_.get(), static_cast<zip_uint64_t>(index), 0, first_day, 0);
   }
 
+  /// The archive's bytes. There must be a member: libzip writes nothing for an archive without any.
   std::vector<std::byte> finish() {
     if (zip_close(archive_.get()) != 0) refuse(zip_strerror(archive_.get()));
     (void)archive_.release();
@@ -268,6 +273,7 @@ void save_npz(const std::filesystem::path& path, const std::map<std::string, Arr
     require_size(array.type, array.shape, array.data.size(), path.string() + ": " + key);
     headers.emplace(key, npy_header(array.type, array.shape));
   }
+  if (headers.empty()) return write_file(path, empty_archive);
   NpzWriter writer(path.string());
   for (const auto& [key, header] : headers) {
     const auto array = arrays.find(key);
