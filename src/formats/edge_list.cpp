@@ -19,13 +19,24 @@ namespace bitgraph {
 
 namespace {
 
-/// Few enough that the open ends of all of them stay in the second-level cache and its translations in the TLB.
-constexpr std::size_t most_buckets = 2048;
+/// Few enough that the open ends of all of them stay in the cache, many enough that a bucket does too.
+constexpr std::size_t most_buckets = 512;
+
+/// Processors fetch ahead for a few dozen places of writing, not for hundreds.
+void fetch_for_writing(const void* place) { __builtin_prefetch(place, 1); }
 
 struct Edges {
+  NodeId nrows = 0;
+  NodeId ncols = 0;
   std::span<const NodeId> rows;
   std::span<const NodeId> cols;
   EdgeListOptions options;
+
+  [[nodiscard]] bool all_inside(Range range) const {
+    bool inside = true;
+    for (std::size_t e = range.begin; e < range.end; ++e) inside &= rows[e] < nrows && cols[e] < ncols;
+    return inside;
+  }
 
   /// fn(row, column) for every entry that edges [range) stand for.
   template <class Fn>
@@ -42,20 +53,6 @@ struct Edges {
     }
   }
 };
-
-void check(NodeId nrows, NodeId ncols, const Edges& edges, const Device& device) {
-  if (edges.rows.size() != edges.cols.size()) {
-    fail(ErrorCode::usage, fmt::format("edge list: {} rows but {} columns", edges.rows.size(), edges.cols.size()));
-  }
-  if (edges.options.symmetrize) require(nrows == ncols, "edge list: only a square matrix can be made symmetric");
-  std::atomic<bool> out_of_range{false};
-  parallel_ranges(device, edges.rows.size(), std::size_t{1} << 16, [&](Range range) {
-    bool bad = false;
-    for (std::size_t e = range.begin; e < range.end; ++e) bad |= edges.rows[e] >= nrows || edges.cols[e] >= ncols;
-    if (bad) out_of_range = true;
-  });
-  if (out_of_range) fail(ErrorCode::usage, fmt::format("edge list: an index is outside {} x {}", nrows, ncols));
-}
 
 /// Sorts N values by counting for each how many are smaller: no branch depends on the values. True where all differ.
 template <std::size_t N>
@@ -110,16 +107,28 @@ struct Buckets {
   }
 };
 
-/// Where each part of the edges puts its first entry of each bucket: [part * count + bucket].
+/// Where each part of the edges puts its first entry of each bucket: [part * count + bucket]. Throws usage where an
+/// index is out of range.
 std::vector<EdgeOffset> first_slots(const Edges& edges, std::size_t parts, Buckets& buckets, const Device& device) {
   std::vector<EdgeOffset> next(parts * buckets.count, 0);
+  std::atomic<bool> outside{false};
+  constexpr std::size_t block = 4096;  // checked and counted while it is in the cache
   parallel_chunks(device, parts, 1, [&](Range range) {
     for (std::size_t p = range.begin; p < range.end; ++p) {
       std::vector<EdgeOffset> counts(buckets.count, 0);  // a thread's own: neighbours in `next` share cache lines
-      edges.for_each(part_of(edges.rows.size(), p, parts), [&](NodeId i, NodeId) { ++counts[i >> buckets.shift]; });
+      const Range mine = part_of(edges.rows.size(), p, parts);
+      for (std::size_t e = mine.begin; e < mine.end; e += block) {
+        const Range now{e, std::min(e + block, mine.end)};
+        if (!edges.all_inside(now)) {
+          outside = true;
+          break;
+        }
+        edges.for_each(now, [&](NodeId i, NodeId) { ++counts[i >> buckets.shift]; });
+      }
       std::copy(counts.begin(), counts.end(), next.begin() + static_cast<std::ptrdiff_t>(p * buckets.count));
     }
   });
+  if (outside) fail(ErrorCode::usage, fmt::format("edge list: an index is outside {} x {}", edges.nrows, edges.ncols));
   EdgeOffset sum = 0;
   for (std::size_t b = 0; b < buckets.count; ++b) {
     buckets.begins[b] = sum;
@@ -179,22 +188,28 @@ void close_gaps(NodeId* slots, const Buckets& buckets, std::span<const EdgeOffse
 
 /// Deals the entries into buckets, with the row's low bits beside each, and sorts every bucket.
 template <class Low>
-Sorted sort_entries(NodeId nrows, const Edges& edges, const Device& device) {
+Sorted sort_entries(const Edges& edges, const Device& device) {
+  const std::size_t nrows = edges.nrows;
   Buckets buckets(nrows);
   const std::size_t parts = edges.rows.size() < (std::size_t{1} << 14) ? 1 : static_cast<std::size_t>(device.threads());
   const std::vector<EdgeOffset> first = first_slots(edges, parts, buckets, device);
   const EdgeOffset total = buckets.begins[buckets.count];
-  Sorted sorted{Buffer<NodeId>(total, device), Buffer<EdgeOffset>(std::size_t{nrows} + 1, device)};
+  Sorted sorted{Buffer<NodeId>(total, device), Buffer<EdgeOffset>(nrows + 1, device)};
   Buffer<Low> low(buckets.shift == 0 ? 0 : total, device);
   parallel_chunks(device, parts, 1, [&](Range range) {
     for (std::size_t p = range.begin; p < range.end; ++p) {
       const auto begin = first.begin() + static_cast<std::ptrdiff_t>(p * buckets.count);
       std::vector<EdgeOffset> next(begin, begin + static_cast<std::ptrdiff_t>(buckets.count));
       const NodeId mask = (NodeId{1} << buckets.shift) - 1;
+      constexpr std::size_t line = 64;  // bytes of a cache line
       edges.for_each(part_of(edges.rows.size(), p, parts), [&](NodeId i, NodeId j) {
         const EdgeOffset slot = next[i >> buckets.shift]++;
         sorted.slots[slot] = j;
-        if (buckets.shift != 0) low[slot] = static_cast<Low>(i & mask);
+        fetch_for_writing(sorted.slots.data() + slot + line / sizeof(NodeId));
+        if (buckets.shift != 0) {
+          low[slot] = static_cast<Low>(i & mask);
+          fetch_for_writing(low.data() + slot + line / sizeof(Low));
+        }
       });
     }
   });
@@ -227,12 +242,14 @@ Buffer<NodeId> shortened(Buffer<NodeId> buffer, std::size_t size, const Device& 
 
 CsrPattern csr_from_edges(NodeId nrows, NodeId ncols, std::span<const NodeId> rows, std::span<const NodeId> cols,
                           const EdgeListOptions& options, const Device& device) {
-  const Edges edges{rows, cols, options};
-  check(nrows, ncols, edges, device);
+  if (rows.size() != cols.size())
+    fail(ErrorCode::usage, fmt::format("edge list: {} rows but {} columns", rows.size(), cols.size()));
+  if (options.symmetrize) require(nrows == ncols, "edge list: only a square matrix can be made symmetric");
+  const Edges edges{nrows, ncols, rows, cols, options};
   const int shift = Buckets(nrows).shift;
-  Sorted sorted = shift <= 8    ? sort_entries<std::uint8_t>(nrows, edges, device)
-                  : shift <= 16 ? sort_entries<std::uint16_t>(nrows, edges, device)
-                                : sort_entries<std::uint32_t>(nrows, edges, device);
+  Sorted sorted = shift <= 8    ? sort_entries<std::uint8_t>(edges, device)
+                  : shift <= 16 ? sort_entries<std::uint16_t>(edges, device)
+                                : sort_entries<std::uint32_t>(edges, device);
   const EdgeOffset kept = exclusive_scan(device, sorted.row_sizes.span());
   return {nrows, ncols, std::move(sorted.row_sizes), shortened(std::move(sorted.slots), kept, device)};
 }

@@ -73,15 +73,27 @@ TEST(CsrFromEdges, IsTheSetOfPairs) {
 }
 
 TEST(CsrFromEdges, RowsOfEveryBucketSize) {
-  check_all_options(random_list(2047, 2047, 30000, 1));      // a row a bucket
-  check_all_options(random_list(2049, 2049, 30000, 2));      // two rows a bucket, the last one half full
-  check_all_options(random_list(524288, 30, 20000, 3));      // one byte says the row within the bucket
-  check_all_options(random_list(524289, 524289, 20000, 4));  // two bytes
+  check_all_options(random_list(511, 511, 30000, 1));        // a row a bucket
+  check_all_options(random_list(513, 513, 30000, 2));        // two rows a bucket, the last one half full
+  check_all_options(random_list(131072, 30, 20000, 3));      // one byte says the row within the bucket
+  check_all_options(random_list(131073, 131073, 20000, 4));  // two bytes
   check_all_options(random_list(2, 1000000, 20000, 5));      // long rows
 }
 
+TEST(CsrFromEdges, MoreRowsThanTwoBytesTell) {
+  const NodeId nrows = (NodeId{512} << 16) + 1;
+  const List list{nrows, 3, {nrows - 1, 0, 65536, 131072, 131072}, {2, 1, 0, 2, 1}};
+  const CsrPattern a = csr_from_edges(list.nrows, list.ncols, list.rows, list.cols, {}, Device::host(2));
+  EXPECT_EQ(a.nvals(), 5);
+  EXPECT_EQ(a.row(0)[0], 1);
+  EXPECT_EQ(a.row(65536)[0], 0);
+  EXPECT_EQ(a.row(131072)[0], 1);
+  EXPECT_EQ(a.row(131072)[1], 2);
+  EXPECT_EQ(a.row(nrows - 1)[0], 2);
+}
+
 TEST(CsrFromEdges, FewAndManyDuplicates) {
-  List few = random_list(3000, 3000, 20000, 6);
+  List few = random_list(3000, 3000, 20000, 7);
   few.rows.push_back(few.rows[0]);
   few.cols.push_back(few.cols[0]);
   check_all_options(few);
@@ -103,6 +115,7 @@ TEST(CsrFromEdges, RefusesWhatIsOutside) {
   EXPECT_THROW((void)csr_from_edges(6, 6, one, none), Error);
   EXPECT_THROW((void)csr_from_edges(6, 7, one, one, {.symmetrize = true}), Error);
   EXPECT_THROW((void)csr_from_edges(0, 0, one, one), Error);
+  EXPECT_THROW((void)csr_from_edges(5, 5, five, five, {.drop_loops = true}), Error);
 }
 
 TEST(CsrFromEdges, NeedsAQuarterMoreThanItsResult) {

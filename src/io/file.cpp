@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace bitgraph {
 
@@ -36,19 +38,15 @@ class Descriptor {
 
 std::string reason(int error) { return std::strerror(error); }
 
-void write_all(int fd, std::span<const std::byte> bytes) {
-  constexpr std::size_t most = std::size_t{1} << 30;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), most));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(ErrorCode::internal, reason(errno));
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+/// What a terminal would print of the start of a line.
+std::string shown(std::string_view found) {
+  constexpr std::size_t longest = 40;
+  std::string text;
+  for (const char c : found.substr(0, found.find_first_of("\r\n"))) {
+    if (text.size() == longest) return text + "...";
+    text += c >= ' ' && c <= '~' ? c : '?';
   }
-}
-
-void sync_folder(const std::filesystem::path& folder) {
-  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() >= 0) ::fsync(fd.get());
+  return text;
 }
 
 }  // namespace
@@ -73,40 +71,86 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
 
-void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> parts) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  std::string temporary = (folder / ("." + path.filename().string() + ".XXXXXX")).string();
-  const Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (fd.get() < 0) fail(ErrorCode::internal, fmt::format("{}: cannot write: {}", path.string(), reason(errno)));
-  try {
-    for (const auto part : parts) write_all(fd.get(), part);
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    if (::fchmod(fd.get(), 0666 & ~mask) != 0 || ::fsync(fd.get()) != 0 ||
-        ::rename(temporary.c_str(), path.c_str()) != 0) {
-      fail(ErrorCode::internal, reason(errno));
-    }
-  } catch (const Error& error) {
-    ::unlink(temporary.c_str());
-    fail(ErrorCode::internal, fmt::format("{}: cannot write: {}", path.string(), error.what()));
+AtomicFile::AtomicFile(const std::filesystem::path& path) : name_(path), target_(path) {
+  std::error_code none;
+  if (std::filesystem::is_symlink(path, none)) target_ = std::filesystem::weakly_canonical(path, none);
+  struct stat status {};
+  const bool exists = ::stat(target_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) refuse(EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    fd_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd_ < 0) refuse(errno);
+    return;
   }
-  sync_folder(folder);
+  open_temporary();
+  if (exists && ::fchmod(fd_, status.st_mode & 07777) != 0) {
+    const int error = errno;
+    ::unlink(temporary_.c_str());
+    ::close(fd_);
+    refuse(error);
+  }
+}
+
+/// A name that no other thread or process uses, whatever the length of the file's own.
+void AtomicFile::open_temporary() {
+  static std::atomic<unsigned> serial{0};
+  const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
+  do {
+    temporary_ = (folder / fmt::format(".bitgraph-{}-{}.tmp", ::getpid(), serial++)).string();
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (fd_ < 0 && errno == EEXIST);
+  if (fd_ < 0) refuse(errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::refuse(int error) const {
+  fail(ErrorCode::internal, fmt::format("{}: cannot write: {}", name_.string(), reason(error)));
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  constexpr std::size_t most = std::size_t{1} << 30;  // the system takes less than 2^31 at once
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd_, bytes.data(), std::min(bytes.size(), most));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) refuse(written < 0 ? errno : EIO);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (!temporary_.empty()) {
+    if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
+    temporary_.clear();
+    const auto folder = target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
+    const Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (entry.get() >= 0) ::fsync(entry.get());
+  }
+  if (::close(std::exchange(fd_, -1)) != 0) refuse(errno);
+}
+
+void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> parts) {
+  AtomicFile file(path);
+  for (const auto part : parts) file.write(part);
+  file.commit();
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {
-  const std::array<std::span<const std::byte>, 1> parts{std::as_bytes(std::span(text.data(), text.size()))};
-  write_file(path, parts);
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
 }
 
 void fail_at_line(const std::string& name, std::size_t line, std::string_view found, std::string_view expected) {
-  constexpr std::size_t longest = 40;
-  std::string shown;
-  for (const char c : found.substr(0, longest)) {
-    if (c == '\n' || c == '\r') break;
-    shown += c >= ' ' && c <= '~' ? c : '?';
-  }
-  if (shown.size() == longest && found.size() > longest) shown += "...";
-  fail(ErrorCode::bad_input, fmt::format("{}:{}: found '{}', expected {}", name, line, shown, expected));
+  const std::string text = shown(found);
+  fail_on_line(name, line, fmt::format("found {}, expected {}", text.empty() ? "nothing" : "'" + text + "'", expected));
+}
+
+void fail_on_line(const std::string& name, std::size_t line, const std::string& what) {
+  fail(ErrorCode::bad_input, fmt::format("{}:{}: {}", name, line, what));
 }
 
 void fail_at_byte(const std::string& name, std::uint64_t byte, const std::string& what) {

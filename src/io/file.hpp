@@ -13,7 +13,7 @@
 namespace bitgraph {
 
 /// A file mapped into memory, private and copy-on-write: what it holds may be borrowed by a Buffer for as long as a
-/// shared_ptr to it lives. An empty file maps to nothing.
+/// shared_ptr to it lives. An empty file maps to nothing. A file must not be cut while it is mapped.
 class MappedFile {
  public:
   /// Throws bad_input "FILE: cannot open: reason" for what is missing, unreadable or not a regular file.
@@ -33,15 +33,45 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Writes the parts one behind another to a temporary file beside `path`, syncs it and renames it: `path` holds the old
-/// or the new contents, whenever the process dies. Throws internal with the file and the reason (a full disk, no
-/// permission).
+/// A file being written under a temporary name beside its own. commit() syncs and renames it: the path holds the old or
+/// the new contents, whenever the process dies. What is not committed is removed. A file that was there keeps its
+/// permissions, a symbolic link its place; what is no regular file (a pipe, a terminal) is written straight to.
+///
+/// All members but the destructor throw internal with the file and the reason: a full disk, no permission, no folder.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::filesystem::path& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+
+  /// The last call.
+  void commit();
+
+ private:
+  [[noreturn]] void refuse(int error) const;
+  void open_temporary();
+
+  std::filesystem::path name_;    ///< as the caller gave it, for messages
+  std::filesystem::path target_;  ///< without symbolic links
+  std::string temporary_;         ///< empty where the target is written straight to, and after commit()
+  int fd_ = -1;
+};
+
+/// Writes the parts one behind another as an AtomicFile.
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::byte>> parts);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// Throws bad_input "NAME:LINE: found X, expected Y". `found` is cut and cleaned of what a terminal would not print.
+/// Throws bad_input "NAME:LINE: found 'X', expected Y". `found` ends at its line's end, is cut after 40 characters and
+/// cleaned of what a terminal would not print.
 [[noreturn]] void fail_at_line(const std::string& name, std::size_t line, std::string_view found,
                                std::string_view expected);
+
+/// Throws bad_input "NAME:LINE: what".
+[[noreturn]] void fail_on_line(const std::string& name, std::size_t line, const std::string& what);
 
 /// Throws bad_input "NAME: byte N: what".
 [[noreturn]] void fail_at_byte(const std::string& name, std::uint64_t byte, const std::string& what);

@@ -4,6 +4,7 @@
 #include "io/file.hpp"
 #include "io/graph_readers.hpp"
 #include "io/gzip.hpp"
+#include "io/text_output.hpp"
 
 #include <array>
 #include <string>
@@ -24,6 +25,9 @@ constexpr std::array<std::pair<std::string_view, GraphFormat>, 8> endings{{{".mt
 
 bool has_gz(const std::filesystem::path& path) { return path.extension() == ".gz"; }
 
+/// The name without .gz.
+std::filesystem::path inner_name(const std::filesystem::path& path) { return has_gz(path) ? path.stem() : path; }
+
 bool is_text(GraphFormat format) {
   return format == GraphFormat::matrix_market || format == GraphFormat::edge_list || format == GraphFormat::metis;
 }
@@ -37,18 +41,18 @@ Graph read_text(GraphFormat format, std::string_view text, const std::string& na
   }
 }
 
-std::string write_text(GraphFormat format, const CsrPattern& a) {
+void write_text(GraphFormat format, const CsrPattern& a, const std::filesystem::path& ending, TextOutput& out) {
   switch (format) {
-    case GraphFormat::matrix_market: return write_matrix_market(a);
-    case GraphFormat::metis: return write_metis(a);
-    default: return write_edge_list(a);
+    case GraphFormat::matrix_market: return write_matrix_market(a, out);
+    case GraphFormat::metis: return write_metis(a, out);
+    default: return write_edge_list(a, ending == ".csv" ? ',' : ending == ".tsv" ? '\t' : ' ', out);
   }
 }
 
 }  // namespace
 
 GraphFormat graph_format_of(const std::filesystem::path& path) {
-  const std::filesystem::path inner = has_gz(path) ? path.stem() : path.filename();
+  const std::filesystem::path inner = inner_name(path);
   for (const auto& [ending, format] : endings) {
     if (inner.extension() == ending && (!has_gz(path) || is_text(format))) return format;
   }
@@ -63,20 +67,20 @@ Graph load_graph(const std::filesystem::path& path, const LoadOptions& options, 
   if (format == GraphFormat::b2sr) return read_b2sr_graph(path, options, device);
   const auto file = MappedFile::open(path);
   if (format == GraphFormat::npz) return read_npz_graph(file->bytes(), name, options, device);
-  if (!has_gz(path)) return read_text(format, file->text(), name, options, device);
+  // What is packed is seen in the file; its name is not to be trusted.
+  if (!has_gz(path) && !is_gzip(file->bytes())) return read_text(format, file->text(), name, options, device);
   const Buffer<std::byte> plain = gunzip(file->bytes(), name, device);
   return read_text(format, {reinterpret_cast<const char*>(plain.data()), plain.size()}, name, options, device);
 }
 
-void save_graph(const CsrPattern& a, const std::filesystem::path& path, const Device&) {
+void save_graph(const CsrPattern& a, const std::filesystem::path& path, const Device& device) {
   const GraphFormat format = graph_format_of(path);
   if (format == GraphFormat::b2sr) return write_b2sr_graph(a, path);
   if (format == GraphFormat::npz) return write_npz_graph(a, path);
-  const std::string text = write_text(format, a);
-  if (!has_gz(path)) return write_file(path, text);
-  const Buffer<std::byte> packed = gzip(std::as_bytes(std::span(text.data(), text.size())));
-  const std::array<std::span<const std::byte>, 1> parts{packed.span()};
-  write_file(path, parts);
+  AtomicFile file(path);
+  TextOutput out([&](std::span<const std::byte> bytes) { file.write(bytes); }, has_gz(path), device);
+  write_text(format, a, inner_name(path).extension(), out);
+  file.commit();
 }
 
 }  // namespace bitgraph

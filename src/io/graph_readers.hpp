@@ -12,6 +12,8 @@
 
 namespace bitgraph {
 
+class TextOutput;
+
 [[nodiscard]] Graph read_matrix_market(std::string_view text, const std::string& name, const LoadOptions& options,
                                        const Device& device);
 [[nodiscard]] Graph read_edge_list(std::string_view text, const std::string& name, const LoadOptions& options,
@@ -23,9 +25,12 @@ namespace bitgraph {
 [[nodiscard]] Graph read_b2sr_graph(const std::filesystem::path& path, const LoadOptions& options,
                                     const Device& device);
 
-[[nodiscard]] std::string write_matrix_market(const CsrPattern& a);
-[[nodiscard]] std::string write_edge_list(const CsrPattern& a);
-[[nodiscard]] std::string write_metis(const CsrPattern& a);
+void write_matrix_market(const CsrPattern& a, TextOutput& out);
+/// `separator` stands between the two ids; ',' and '\t' make a table with a header line. Throws usage where a is not
+/// square.
+void write_edge_list(const CsrPattern& a, char separator, TextOutput& out);
+/// Throws usage where a is not symmetric or has loops.
+void write_metis(const CsrPattern& a, TextOutput& out);
 void write_npz_graph(const CsrPattern& a, const std::filesystem::path& path);
 void write_b2sr_graph(const CsrPattern& a, const std::filesystem::path& path);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz_text_graph.hpp"
 #include "io/graph_readers.hpp"
+#include "support/text_of.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace bitgraph;
@@ -12,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
       fuzz::expect(graph.ids[n - 1] < graph.ids[n], "ids increase");
     }
     // Every node of a list has an edge, so that its numbering comes back as it was.
-    const Graph again = read(write_edge_list(graph.pattern));
+    const Graph again = read(test::text_of([&](TextOutput& out) { write_edge_list(graph.pattern, ',', out); }));
     fuzz::expect(again.pattern == graph.pattern && again.ids.empty(), "written and read again");
   });
   return 0;
