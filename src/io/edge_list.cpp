@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace bitgraph {
@@ -52,8 +53,8 @@ void parse_edges(std::string_view piece, PairSink<Id>& out) {
   }
 }
 
-/// Passes a first line such as `id_1,id_2`, or `source target`: letters where an id should be. Only where something
-/// follows: one line of letters is no list.
+/// Passes a first line such as `id_1,id_2`, or `source target`: letters where an id should be. Where nothing follows it
+/// must be that of a table, with names between commas, semicolons or tabs: one line of words is no list.
 std::string_view without_header(std::string_view text) {
   TextCursor cursor(text);
   if (!find_line(cursor)) return cursor.rest();
@@ -62,7 +63,9 @@ std::string_view without_header(std::string_view text) {
   if (!name) return cursor.rest();
   TextCursor behind = cursor;
   behind.skip_line();
-  return find_line(behind) ? behind.rest() : cursor.rest();
+  const bool table =
+      std::any_of(cursor.at, behind.at, [](char mark) { return mark == ',' || mark == ';' || mark == '\t'; });
+  return table || find_line(behind) ? behind.rest() : cursor.rest();
 }
 
 template <class Id>

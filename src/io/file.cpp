@@ -162,7 +162,8 @@ void fail_in(const std::string& name, const std::string& what) { fail(ErrorCode:
 std::string printable(std::string_view word) {
   constexpr std::size_t longest = 40;
   std::string text(word.substr(0, longest));
-  std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return word.size() > longest ? text + "..." : text;
 }
 

@@ -37,6 +37,8 @@ TEST(GraphFormat, IsToldByTheName) {
   }
 }
 
+bool starts_as_gzip(const std::string& bytes) { return is_gzip(std::as_bytes(std::span(bytes))); }
+
 /// A pattern of any shape; symmetric and without loops where a format needs it.
 CsrPattern any_pattern(bool square, bool undirected) {
   const auto nrows = *rc::gen::inRange<NodeId>(square ? 2 : 0, 300);
@@ -57,7 +59,7 @@ void expect_round_trips(const std::vector<std::string>& names, bool square, bool
       const Graph graph = load_graph(folder / name, {}, device);
       RC_ASSERT(graph.pattern == a);
       RC_ASSERT(!graph.weighted);
-      RC_ASSERT(is_gzip(std::as_bytes(std::span(contents(folder / name)))) == name.ends_with(".gz"));
+      RC_ASSERT(starts_as_gzip(contents(folder / name)) == name.ends_with(".gz"));
     }));
   }
 }

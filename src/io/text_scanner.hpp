@@ -20,7 +20,7 @@ namespace bitgraph {
 
 static_assert(std::endian::native == std::endian::little, "eight digits are read as one little-endian word");
 
-/// A place in a text. Nothing but skip_line() and take_line() passes the end of a line.
+/// A place in a text. Nothing but skip_line() and find_line() passes the end of a line.
 struct TextCursor {
   const char* at = nullptr;
   const char* end = nullptr;
