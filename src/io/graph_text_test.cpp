@@ -252,8 +252,13 @@ TEST(TextReaders, CutLargeFilesInPieces) {
     market += std::to_string(1 + random_below({2, 1, 0}, e, 5000)) + " " +
               std::to_string(1 + random_below({2, 2, 0}, e, 5000)) + " -1.25e-3\n";
   }
-  for (const auto& [read, text] :
-       {std::pair<Reader, std::string&>{read_edge_list, list}, {read_metis, metis}, {read_matrix_market, market}}) {
+  struct Case {
+    Reader read;
+    const std::string& text;
+  };
+  for (const Case& c : {Case{read_edge_list, list}, Case{read_metis, metis}, Case{read_matrix_market, market}}) {
+    const Reader read = c.read;
+    const std::string& text = c.text;
     const Graph one = read(text, "file", {}, Device::host(1));
     one.pattern.validate();
     for (const int threads : {2, 3, 5}) {
