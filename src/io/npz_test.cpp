@@ -4,6 +4,7 @@
 #include "io/graph_readers.hpp"
 #include "support/expect_error.hpp"
 #include "support/fixtures.hpp"
+#include "support/npz_members.hpp"
 #include "support/random_matrices.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/zip_builder.hpp"
@@ -20,6 +21,8 @@ namespace {
 using test::expect_bad_input;
 using test::fixture;
 using test::TemporaryFolder;
+using test::text_member;
+using test::vector_member;
 using test::zip_of;
 using test::ZipMember;
 
@@ -28,17 +31,6 @@ std::map<std::string, Array> read(const std::string& bytes) { return read_npz(te
 Graph read_graph(const std::string& bytes, const LoadOptions& options = {}) {
   return read_npz_graph(test::as_bytes(bytes), "x.npz", options, {});
 }
-
-/// A member of one dimension with those values.
-template <class T>
-ZipMember vector_member(const std::string& key, const std::vector<T>& values) {
-  const std::vector<std::uint64_t> shape{values.size()};
-  std::string bytes = npy_header(element_type_of<T>(), shape);
-  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  return {key + ".npy", bytes};
-}
-
-ZipMember text_member(const std::string& key, const std::string& text) { return {key + ".npy", npy_of_text(text)}; }
 
 using Ints = std::vector<std::int32_t>;
 
