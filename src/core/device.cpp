@@ -3,9 +3,13 @@
 
 #include <bitgraph/core/error.hpp>
 
+#include "core/host_memory.hpp"
+
 #include <omp.h>
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 #include <new>
 
 namespace bitgraph {
@@ -16,6 +20,14 @@ constexpr std::align_val_t alignment{64};
 
 /// Rounded up, so that a kernel may read a whole vector at the end of an array.
 std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// Whether that much can be had. The system promises more memory than it has and ends the process once the pages are
+/// touched, so large requests are compared with what is free.
+bool there_is_room_for(std::size_t bytes) {
+  constexpr std::size_t harmless = std::size_t{64} << 20;
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
+  return bytes <= harmless || bytes <= std::min(most, available_memory());
+}
 
 }  // namespace
 
@@ -63,7 +75,7 @@ void Device::reset_peak() const noexcept {
 }
 
 void* Device::allocate(std::size_t bytes) const {
-  void* data = ::operator new(padded(bytes), alignment, std::nothrow);
+  void* data = there_is_room_for(bytes) ? ::operator new(padded(bytes), alignment, std::nothrow) : nullptr;
   if (data == nullptr) {
     fail(ErrorCode::not_possible, "not enough memory: " + std::to_string(bytes) + " bytes were asked for");
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/gzip.hpp"
 
-#include "core/host_memory.hpp"
 #include "io/file.hpp"
+#include "io/room.hpp"
 
-#include <fmt/format.h>
 #include <libdeflate.h>
 
 #include <algorithm>
@@ -33,17 +32,6 @@ std::size_t promised_size(std::span<const std::byte> packed) {
   return size;
 }
 
-/// A buffer to unpack into. Refuses what the machine does not have: the memory would be taken page by page, and its end
-/// noticed too late.
-Buffer<std::byte> room(std::size_t size, const std::string& name, const Device& device) {
-  constexpr std::size_t harmless = std::size_t{64} << 20;
-  if (size > harmless && size > available_memory()) {
-    fail(ErrorCode::not_possible,
-         fmt::format("{}: unpacks to more than the memory that is free: {} bytes were tried", name, size));
-  }
-  return Buffer<std::byte>(size, device);
-}
-
 bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
@@ -59,7 +47,8 @@ Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& n
   const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> unpacker(libdeflate_alloc_decompressor());
   if (!unpacker) fail(ErrorCode::not_possible, "not enough memory to unpack " + name);
   const std::size_t limit = packed.size() * most_expansion + 65536;
-  Buffer<std::byte> out = room(std::min(limit, std::max(promised_size(packed), packed.size() * 2)), name, device);
+  Buffer<std::byte> out =
+      room_to_unpack(std::min(limit, std::max(promised_size(packed), packed.size() * 2)), name, device);
   std::size_t filled = 0;
   std::size_t position = 0;
   while (position < packed.size()) {
@@ -69,7 +58,7 @@ Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& n
         libdeflate_gzip_decompress_ex(unpacker.get(), packed.data() + position, packed.size() - position,
                                       out.data() + filled, out.size() - filled, &used, &written);
     if (result == LIBDEFLATE_INSUFFICIENT_SPACE && out.size() < limit) {
-      Buffer<std::byte> larger = room(std::min(limit, out.size() * 2 + 65536), name, device);
+      Buffer<std::byte> larger = room_to_unpack(std::min(limit, out.size() * 2 + 65536), name, device);
       std::copy_n(out.data(), filled, larger.data());
       out = std::move(larger);
       continue;

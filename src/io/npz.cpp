@@ -3,6 +3,7 @@
 #include "io/npz.hpp"
 
 #include "io/file.hpp"
+#include "io/room.hpp"
 
 #include <fmt/format.h>
 #include <zip.h>
@@ -81,13 +82,13 @@ class Member {
       fail_in(name_, fmt::format("the archive says {} bytes, expected {} for a shape of ({})", status_.size,
                                  header.data_offset + size, fmt::join(header.shape, ", ")));
     }
-    Buffer<std::byte> data(std::min<std::uint64_t>(size, 4 * archive_size + 4096));
+    Buffer<std::byte> data = room_to_unpack(std::min<std::uint64_t>(size, 4 * archive_size + 4096), name_);
     std::size_t filled = 0;
     for (;;) {
       filled += read(data.span().subspan(filled));
       if (filled < data.size()) fail_in(name_, fmt::format("byte {}: the data is cut", at_));
       if (filled == size) break;
-      Buffer<std::byte> larger(std::min<std::uint64_t>(size, 2 * data.size()));
+      Buffer<std::byte> larger = room_to_unpack(std::min<std::uint64_t>(size, 2 * data.size()), name_);
       std::copy_n(data.begin(), filled, larger.begin());
       data = std::move(larger);
     }
