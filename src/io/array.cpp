@@ -63,13 +63,15 @@ const char* to_string(ElementType type) noexcept {
 
 std::uint64_t checked_size(std::span<const std::uint64_t> shape, std::uint64_t most, const std::string& name) {
   if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
-  std::uint64_t size = 1;
+  std::uint64_t size = 1;  // of a shape without sides, too
+  bool fits = most >= size;
   for (const std::uint64_t side : shape) {
-    if (size > most / side) {
-      fail_in(name, fmt::format("a shape of ({}) asks for more than the {} elements that there is room for",
-                                fmt::join(shape, ", "), most));
-    }
+    fits = fits && size <= most / side;
     size *= side;
+  }
+  if (!fits) {
+    fail_in(name, fmt::format("a shape of ({}) asks for more than the {} elements that there is room for",
+                              fmt::join(shape, ", "), most));
   }
   return size;
 }

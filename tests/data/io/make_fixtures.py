@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the arrays, matrices and data sets of this folder with NumPy and SciPy, for the readers' tests.
+"""Writes the arrays, matrices and data sets of this folder with NumPy and SciPy, for the readers' tests, and from them
+the seeds of the fuzzers.
 
 Run it with Debian's python3-numpy and python3-scipy; the files are kept in the repository, so tests need neither.
 """
 import io
 import json
 import pathlib
+import shutil
 import struct
 import zipfile
 
@@ -14,6 +16,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 HERE = pathlib.Path(__file__).resolve().parent
+SEEDS = HERE.parent.parent / "fuzz" / "corpus"
 
 
 def npy_bytes(array, version=None):
@@ -126,8 +129,32 @@ def tensors():
     (HERE / "tensors.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+def stored(name, to):
+    """The archive as a seed: members stored, for a fuzzer cannot change what is deflated."""
+    with zipfile.ZipFile(HERE / f"{name}.npz") as archive, zipfile.ZipFile(SEEDS / to / f"{name}.npz", "w") as out:
+        for info in archive.infolist():
+            out.writestr(zipfile.ZipInfo(info.filename, (1980, 1, 1, 0, 0, 0)), archive.read(info))
+
+
+def seeds():
+    for folder in "npy", "npz", "npz_graph", "dataset", "safetensors":
+        (SEEDS / folder).mkdir(exist_ok=True)
+    for file in HERE.glob("*.npy"):
+        shutil.copy(file, SEEDS / "npy")
+    for name in "csr", "csr_wide", "csr_unsorted", "csc", "coo", "bsr":
+        stored(name, "npz_graph")
+    for name in "dataset", "dataset_dense":
+        stored(name, "dataset")
+    stored("coo_bool", "npz")
+    shutil.copy(HERE / "csr_weighted.npz", SEEDS / "npz")  # deflated
+    shutil.copy(HERE / "tensors.safetensors", SEEDS / "safetensors")
+    empty = b'{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
+    (SEEDS / "safetensors" / "empty.safetensors").write_bytes(struct.pack("<Q", len(empty)) + empty)
+
+
 if __name__ == "__main__":
     arrays()
     matrices()
     dataset()
     tensors()
+    seeds()

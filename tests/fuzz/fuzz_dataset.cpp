@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz_arrays.hpp"
+#include "io/dataset.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  using namespace bitgraph;
+  const auto archive = fuzz::with_checksums({reinterpret_cast<const std::byte*>(data), size});
+  Dataset dataset;
+  if (!fuzz::accepted([&] { dataset = read_dataset(archive, fuzz::file_name, Device::host(1)); })) return 0;
+  const std::size_t num_nodes = dataset.graph.nrows();
+  dataset.graph.validate();
+  dataset.features.pattern.validate();
+  fuzz::expect(is_symmetric(dataset.graph) && num_self_loops(dataset.graph) == 0, "undirected, without loops");
+  fuzz::expect(dataset.features.pattern.nrows() == num_nodes, "features of every node");
+  fuzz::expect(dataset.features.values.size() == dataset.features.pattern.nvals(), "a value for every feature");
+  fuzz::expect(std::ranges::all_of(dataset.features.values.span(), [](float v) { return std::isfinite(v); }), "finite");
+  fuzz::expect(dataset.labels.size() == num_nodes, "a label for every node");
+  const auto known = [&](std::int32_t label) { return label >= -1 && label < dataset.num_classes; };
+  fuzz::expect(std::ranges::all_of(dataset.labels, known), "labels of the classes");
+  for (const auto* part : {&dataset.train, &dataset.validation, &dataset.test}) {
+    const auto labelled = [&](NodeId i) { return i < num_nodes && dataset.labels[i] >= 0; };
+    fuzz::expect(std::ranges::all_of(*part, labelled), "a split of nodes with labels");
+  }
+  return 0;
+}
