@@ -159,8 +159,7 @@ void fail_at_byte(const std::string& name, std::uint64_t byte, const std::string
 
 void fail_in(const std::string& name, const std::string& what) { fail(ErrorCode::bad_input, name + ": " + what); }
 
-std::string printable(std::string_view word) {
-  constexpr std::size_t longest = 40;
+std::string printable(std::string_view word, std::size_t longest) {
   std::string text(word.substr(0, longest));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');

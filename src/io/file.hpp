@@ -79,7 +79,8 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// Throws bad_input "NAME: what".
 [[noreturn]] void fail_in(const std::string& name, const std::string& what);
 
-/// A word of a file as a message may show it: cut after 40 characters, cleaned of what a terminal would not print.
-[[nodiscard]] std::string printable(std::string_view word);
+/// A word of a file as a message may show it: cut after `longest` characters, cleaned of what a terminal would not
+/// print.
+[[nodiscard]] std::string printable(std::string_view word, std::size_t longest = 40);
 
 }  // namespace bitgraph

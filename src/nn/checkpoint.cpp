@@ -3,11 +3,14 @@
 
 #include <bitgraph/io/array.hpp>
 
+#include "io/file.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 
 namespace bitgraph::nn {
 
@@ -72,8 +75,11 @@ TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dat
     return found->second;
   };
   for (const auto& [key, expected] : identity(dataset, options)) {
-    if (text(key) != expected)
-      refuse(fmt::format("a checkpoint of another run: {} is '{}', expected '{}'", key, text(key), expected));
+    constexpr std::size_t longest = 160;
+    if (text(key) != expected) {
+      refuse(fmt::format("a checkpoint of another run: {} is '{}', expected '{}'", key, printable(text(key), longest),
+                         printable(expected, longest)));
+    }
   }
   const auto number = [&](const std::string& key) {
     const std::string value = text(key);
@@ -86,6 +92,8 @@ TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dat
   state.epoch = number("epoch");
   state.best_epoch = number("best_epoch");
   state.best_loss = std::bit_cast<double>(number("best_loss_bits"));
+  if (state.best_epoch > state.epoch || std::isnan(state.best_loss))
+    refuse("the best epoch or its loss makes no sense");
   for (const Parameter& parameter : parameters) state.best.push_back(parameter.value.clone());
   for_each_array(parameters, state.best, [&](const std::string& name, DenseMatrix<float>& matrix) {
     const auto found = file.tensors.find(name);

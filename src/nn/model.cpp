@@ -3,8 +3,11 @@
 
 #include <bitgraph/io/array.hpp>
 
+#include "io/file.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -43,7 +46,7 @@ class TensorReader {
     std::uint64_t parsed = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
     if (error != std::errc() || stop != value.data() + value.size())
-      refuse(fmt::format("metadata '{}': '{}' is not a whole number", key, value));
+      refuse(fmt::format("metadata '{}': '{}' is not a whole number", key, printable(value)));
     return parsed;
   }
 
@@ -64,6 +67,15 @@ class TensorReader {
       if (!std::isfinite(value)) refuse("the tensor '" + key + "' holds a value that is not finite");
     }
     return values;
+  }
+
+  [[nodiscard]] BitMatrix<PlusMinusOne> bits(const std::string& key, std::uint64_t nrows, std::uint64_t ncols) const {
+    auto words = tensor(key, ElementType::u64, {nrows, words_for_bits(ncols)}).as<std::uint64_t>();
+    try {
+      return {nrows, ncols, std::move(words)};
+    } catch (const Error& error) {
+      refuse("the tensor '" + key + "': " + error.what());
+    }
   }
 
   [[noreturn]] void refuse(const std::string& what) const { fail(ErrorCode::bad_input, name_ + ": " + what); }
@@ -155,17 +167,18 @@ Model Model::load(const std::filesystem::path& path) {
   const TensorReader reader(file, path.string());
   if (reader.text("format") != format_name) reader.refuse("not a bitgraph model");
   if (reader.text("version") != format_version)
-    reader.refuse("version " + reader.text("version") + ", this program reads version 1");
-  if (reader.text("kind") != "gcn") reader.refuse("unknown kind of model '" + reader.text("kind") + "'");
+    reader.refuse("version '" + printable(reader.text("version")) + "', this program reads version 1");
+  if (reader.text("kind") != "gcn") reader.refuse("unknown kind of model '" + printable(reader.text("kind")) + "'");
   Model model;
-  try {
-    model.precision = precision_from_string(reader.text("precision"));
-  } catch (const Error& error) {
-    reader.refuse(error.what());
-  }
+  const std::string precision = reader.text("precision");
+  const auto* known = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.second == precision; });
+  if (known == names.end()) reader.refuse("unknown precision '" + printable(precision) + "'");
+  model.precision = known->first;
   model.dataset = reader.text("dataset");
   model.seed = reader.number("seed");
-  model.normalize_rows = reader.number("normalize_rows") != 0;
+  const std::uint64_t normalize_rows = reader.number("normalize_rows");
+  if (normalize_rows > 1) reader.refuse(fmt::format("normalize_rows is {}, expected 0 or 1", normalize_rows));
+  model.normalize_rows = normalize_rows == 1;
   const std::array<std::uint64_t, 3> widths{reader.number("num_features"), reader.number("hidden"),
                                             reader.number("num_classes")};
   for (std::size_t n = 0; n + 1 < widths.size(); ++n) {
@@ -177,14 +190,8 @@ Model Model::load(const std::filesystem::path& path) {
       model.real.push_back({DenseMatrix<float>(in, out, reader.floats(prefix + "weight", {in, out})),
                             reader.floats(prefix + "bias", {out})});
     } else {
-      const auto words =
-          reader.tensor(prefix + "weight_bits", ElementType::u64, {out, words_for_bits(in)}).as<std::uint64_t>();
-      try {
-        model.binary.push_back({BitMatrix<PlusMinusOne>(out, in, words.clone()),
-                                reader.floats(prefix + "weight_scale", {out}), reader.floats(prefix + "bias", {out})});
-      } catch (const Error& error) {
-        reader.refuse(error.what());
-      }
+      model.binary.push_back({reader.bits(prefix + "weight_bits", out, in),
+                              reader.floats(prefix + "weight_scale", {out}), reader.floats(prefix + "bias", {out})});
     }
   }
   if (model.precision != Precision::real) {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model files and checkpoints that were damaged, or made to do harm.
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/io/array.hpp>
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/train.hpp>
+
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+namespace bitgraph::nn {
+namespace {
+
+using test::contents;
+using test::expect_bad_input;
+using test::TemporaryFolder;
+
+/// 70 features: two words a row, the second with padding.
+Dataset planted() {
+  return generate_planted_partition({.num_nodes = 60, .num_classes = 3, .num_features = 70, .seed = 1});
+}
+
+TrainOptions quick(Precision precision, const std::filesystem::path& checkpoint = {}) {
+  TrainOptions options{.precision = precision, .hidden = 5, .epochs = 2, .seed = 9};
+  options.checkpoint = checkpoint;
+  return options;
+}
+
+template <class T>
+void put_value(Array& array, std::size_t index, T value) {
+  std::memcpy(array.data.data() + index * sizeof(T), &value, sizeof(T));
+}
+
+struct Case {
+  std::function<void(TensorFile&)> change;
+  std::string message;
+};
+
+/// Changes a good file in one place each; read() must refuse each with the message.
+void expect_refused(const std::filesystem::path& path, const std::vector<Case>& cases,
+                    const std::function<void()>& read) {
+  const std::string good = contents(path);
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.message);
+    TensorFile file = load_safetensors(path);
+    c.change(file);
+    save_safetensors(path, file);
+    expect_bad_input(read, path.string() + ": " + c.message);
+    std::ofstream(path, std::ios::binary) << good;
+  }
+  EXPECT_NO_THROW(read());
+}
+
+std::function<void(TensorFile&)> metadata(const std::string& key, const std::string& value) {
+  return [=](TensorFile& file) { file.metadata[key] = value; };
+}
+
+TEST(ModelFile, EveryPartIsChecked) {
+  const TemporaryFolder folder;
+  const auto path = folder / "m.safetensors";
+  train(planted(), quick(Precision::full), Device::host(1)).model.save(path);
+  const float nan = std::nanf("");
+  const std::vector<Case> cases{
+      {[](TensorFile& f) { f.metadata.erase("format"); }, "the metadata lack 'format'"},
+      {metadata("format", "another"), "not a bitgraph model"},
+      {metadata("version", "\n2\x1B"), "version '?2?', this program reads version 1"},
+      {metadata("kind", "gat\n"), "unknown kind of model 'gat?'"},
+      {metadata("precision", "two\nlines"), "unknown precision 'two?lines'"},
+      {metadata("seed", "-1"), "metadata 'seed': '-1' is not a whole number"},
+      {metadata("seed", ""), "metadata 'seed': '' is not a whole number"},
+      {metadata("num_features", "70 "), "metadata 'num_features': '70 ' is not a whole number"},
+      {metadata("num_features", "18446744073709551616"),
+       "metadata 'num_features': '18446744073709551616' is not a whole number"},
+      {metadata("hidden", "\n"), "metadata 'hidden': '?' is not a whole number"},
+      {metadata("normalize_rows", "2"), "normalize_rows is 2, expected 0 or 1"},
+      {metadata("num_features", "0"), "a layer's width is out of range"},
+      {metadata("hidden", "1000000000000"), "a layer's width is out of range"},
+      {metadata("hidden", "1000000000"), "the tensor 'layer0.weight_bits' is u64 [5, 2], expected u64 [1000000000, 2]"},
+      {metadata("num_features", "2147483647"),
+       "the tensor 'layer0.weight_bits' is u64 [5, 2], expected u64 [5, 33554432]"},
+      {metadata("num_classes", "4"), "the tensor 'layer1.weight_bits' is u64 [3, 1], expected u64 [4, 1]"},
+      {metadata("precision", "float"), "the tensor 'layer0.weight' is missing"},
+      {[](TensorFile& f) { f.tensors.erase("layer1.weight_scale"); }, "the tensor 'layer1.weight_scale' is missing"},
+      {[](TensorFile& f) { f.tensors.erase("input.mean"); }, "the tensor 'input.mean' is missing"},
+      {[](TensorFile& f) { f.tensors["layer0.bias"].type = ElementType::i32; },
+       "the tensor 'layer0.bias' is i32 [5], expected f32 [5]"},
+      {[](TensorFile& f) {
+         f.tensors["layer0.bias"].shape = {5, 1};
+       },
+       "the tensor 'layer0.bias' is f32 [5, 1], expected f32 [5]"},
+      {[=](TensorFile& f) { put_value(f.tensors["layer0.weight_scale"], 1, nan); },
+       "the tensor 'layer0.weight_scale' holds a value that is not finite"},
+      {[](TensorFile& f) {
+         put_value(f.tensors["input.inverse_deviation"], 69, std::numeric_limits<float>::infinity());
+       },
+       "the tensor 'input.inverse_deviation' holds a value that is not finite"},
+      {[](TensorFile& f) { put_value(f.tensors["layer0.weight_bits"], 9, std::uint64_t{1} << 6); },
+       "the tensor 'layer0.weight_bits': bit matrix: row 4: a padding bit behind column 70 is set"},
+  };
+  expect_refused(path, cases, [&] { (void)Model::load(path); });
+}
+
+TEST(ModelFile, EveryPartOfAFloatModelIsChecked) {
+  const TemporaryFolder folder;
+  const auto path = folder / "m.safetensors";
+  train(planted(), quick(Precision::real), Device::host(1)).model.save(path);
+  const std::vector<Case> cases{
+      {metadata("hidden", "6"), "the tensor 'layer0.weight' is f32 [70, 5], expected f32 [70, 6]"},
+      {metadata("precision", "bin"), "the tensor 'layer0.weight_bits' is missing"},
+      {[](TensorFile& f) { put_value(f.tensors["layer1.weight"], 0, std::nanf("")); },
+       "the tensor 'layer1.weight' holds a value that is not finite"},
+  };
+  expect_refused(path, cases, [&] { (void)Model::load(path); });
+}
+
+TEST(ModelFile, EveryCutIsFound) {
+  const TemporaryFolder folder;
+  const auto path = folder / "m.safetensors";
+  train(planted(), quick(Precision::full), Device::host(1)).model.save(path);
+  const std::string good = contents(path);
+  for (std::size_t size = 0; size < good.size(); size += 7) {
+    folder.put("m.safetensors", good.substr(0, size));
+    try {
+      (void)Model::load(path);
+      ADD_FAILURE() << size << " bytes were taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_input);
+      EXPECT_TRUE(std::string_view(error.what()).starts_with(path.string() + ": ")) << error.what();
+    }
+  }
+}
+
+TEST(Checkpoint, EveryPartIsChecked) {
+  const TemporaryFolder folder;
+  const auto path = folder / "state";
+  const Dataset dataset = planted();
+  const auto resume = [&] { (void)train(dataset, quick(Precision::full, path), Device::host(1)); };
+  resume();
+  const std::string another = "a checkpoint of another run: ";
+  std::string weight;
+  for (const auto& [name, array] : load_safetensors(path).tensors) {
+    if (weight.empty() && name.ends_with(".value")) weight = name;
+  }
+  const std::vector<Case> cases{
+      {[](TensorFile& f) { f.metadata.erase("precision"); }, "not a checkpoint: it lacks 'precision'"},
+      {[](TensorFile& f) { f.metadata.erase("epoch"); }, "not a checkpoint: it lacks 'epoch'"},
+      {metadata("seed", "10\n"), another + "seed is '10?', expected '9'"},
+      {metadata("hidden", "6"), another + "hidden is '6', expected '5'"},
+      {metadata("format", "\x01"), another + "format is '?', expected 'bitgraph-checkpoint'"},
+      {metadata("epoch", "1e3"), "'epoch' is not a whole number"},
+      {metadata("best_epoch", "3"), "the best epoch or its loss makes no sense"},
+      {metadata("best_loss_bits", "18446744073709551615"), "the best epoch or its loss makes no sense"},
+      {[&](TensorFile& f) { f.tensors.erase(weight); }, "the tensor '" + weight + "' is missing or misshapen"},
+      {[&](TensorFile& f) { f.tensors[weight].type = ElementType::i32; },
+       "the tensor '" + weight + "' is missing or misshapen"},
+      {[&](TensorFile& f) { f.tensors[weight].shape.push_back(1); },
+       "the tensor '" + weight + "' is missing or misshapen"},
+  };
+  expect_refused(path, cases, resume);
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
