@@ -69,6 +69,8 @@ TEST(MatrixMarket, Reads) {
       {{banner + "pattern general\n2 3 3\n1 1\n2 3\n1 2\n", 2, 3, {{0, 0}, {0, 1}, {1, 2}}},
        {banner + "pattern symmetric\n3 3 2\n2 1\n3 3\n", 3, 3, {{0, 1}, {1, 0}, {2, 2}}},
        {banner + "real skew-symmetric\n3 3 1\n3 1 -1\n", 3, 3, {{0, 2}, {2, 0}}, true},
+       {banner + "real symmetric\n2 2 2\n2 1 1\n1 1 1e0", 2, 2, {{0, 0}, {0, 1}, {1, 0}}},
+       {banner + "integer symmetric\r\n2 2 1\r\n2 1 -1\r\n", 2, 2, {{0, 1}, {1, 0}}, true},
        {banner + "integer general\n2 2 2\n1 2 1\n2 1 +1\n", 2, 2, {{0, 1}, {1, 0}}},
        {banner + "integer general\n2 2 1\n1 2 123456789012345678901234567890", 2, 2, {{0, 1}}, true},
        {banner + "real general\n2 2 2\n1 2 1\n2 1 1.0e0\n", 2, 2, {{0, 1}, {1, 0}}},
@@ -240,6 +242,11 @@ TEST(TextReaders, CutLargeFilesInPieces) {
     list += std::to_string(random_below({1, 1, 0}, e, 5000)) + " " + std::to_string(random_below({1, 2, 0}, e, 5000)) +
             "\n";
   }
+  std::string far_apart;  // ids of 64 bits, few beside their range
+  for (std::size_t e = 0; e < 40000; ++e) {
+    far_apart += std::to_string(random_below({3, 1, 0}, e, 3000) << 40) + "\t" +
+                 std::to_string(random_below({3, 2, 0}, e, 3000) * 77777777777) + "\t0.5\r\n";
+  }
   std::string metis = "100000 99999\n2\n";
   for (int i = 2; i < 100000; ++i) {
     if (i % 777 == 0) metis += "% comment\n";
@@ -256,13 +263,17 @@ TEST(TextReaders, CutLargeFilesInPieces) {
     Reader read;
     const std::string& text;
   };
-  for (const Case& c : {Case{read_edge_list, list}, Case{read_metis, metis}, Case{read_matrix_market, market}}) {
+  for (const Case& c : {Case{read_edge_list, list}, Case{read_edge_list, far_apart}, Case{read_metis, metis},
+                        Case{read_matrix_market, market}}) {
     const Reader read = c.read;
     const std::string& text = c.text;
     const Graph one = read(text, "file", {}, Device::host(1));
     one.pattern.validate();
     for (const int threads : {2, 3, 5}) {
-      EXPECT_TRUE(read(text, "file", {}, Device::host(threads)).pattern == one.pattern);
+      const Graph many = read(text, "file", {}, Device::host(threads));
+      EXPECT_TRUE(many.pattern == one.pattern);
+      EXPECT_TRUE(std::equal(many.ids.begin(), many.ids.end(), one.ids.begin(), one.ids.end()));
+      EXPECT_EQ(many.weighted, one.weighted);
     }
     for (const std::size_t place : {text.size() / 3, text.size() - 2}) {
       std::string broken = text;

@@ -259,15 +259,15 @@ template <class Starts>
   constexpr std::size_t lanes = 32;
   constexpr std::size_t rounds = 255;  // what a byte counts
   if (text.empty()) return 0;
-  std::size_t total = starts('\n', text[0]);
+  std::size_t total = starts('\n', text[0]) ? 1 : 0;
   std::size_t p = 1;
   while (text.size() - p >= lanes) {
     unsigned char counts[lanes] = {};
     const std::size_t stop = p + std::min(rounds, (text.size() - p) / lanes) * lanes;
     for (; p != stop; p += lanes) {
-      const char* const here = text.data() + p;
+      const char* const before = text.data() + p - 1;
       for (std::size_t l = 0; l < lanes; ++l)
-        counts[l] = static_cast<unsigned char>(counts[l] + starts(here[l - 1], here[l]));
+        counts[l] = static_cast<unsigned char>(counts[l] + starts(before[l], before[l + 1]));
     }
     for (const unsigned char count : counts) total += count;
   }
