@@ -101,6 +101,10 @@ TEST(ModelFile, EveryPartIsChecked) {
          put_value(f.tensors["input.inverse_deviation"], 69, std::numeric_limits<float>::infinity());
        },
        "the tensor 'input.inverse_deviation' holds a value that is not finite"},
+      {[](TensorFile& f) { put_value(f.tensors["layer1.weight_scale"], 2, -1.0F); },
+       "the tensor 'layer1.weight_scale' holds a negative scale"},
+      {[](TensorFile& f) { put_value(f.tensors["input.inverse_deviation"], 0, -1e-9F); },
+       "the tensor 'input.inverse_deviation' holds a negative scale"},
       {[](TensorFile& f) { put_value(f.tensors["layer0.weight_bits"], 9, std::uint64_t{1} << 6); },
        "the tensor 'layer0.weight_bits': bit matrix: row 4: a padding bit behind column 70 is set"},
   };

@@ -69,6 +69,14 @@ class TensorReader {
     return values;
   }
 
+  /// Floats of which none is negative.
+  [[nodiscard]] Buffer<float> scales(const std::string& key, const std::vector<std::uint64_t>& shape) const {
+    Buffer<float> values = floats(key, shape);
+    if (std::any_of(values.begin(), values.end(), [](float v) { return v < 0; }))
+      refuse("the tensor '" + key + "' holds a negative scale");
+    return values;
+  }
+
   [[nodiscard]] BitMatrix<PlusMinusOne> bits(const std::string& key, std::uint64_t nrows, std::uint64_t ncols) const {
     auto words = tensor(key, ElementType::u64, {nrows, words_for_bits(ncols)}).as<std::uint64_t>();
     try {
@@ -191,12 +199,12 @@ Model Model::load(const std::filesystem::path& path) {
                             reader.floats(prefix + "bias", {out})});
     } else {
       model.binary.push_back({reader.bits(prefix + "weight_bits", out, in),
-                              reader.floats(prefix + "weight_scale", {out}), reader.floats(prefix + "bias", {out})});
+                              reader.scales(prefix + "weight_scale", {out}), reader.floats(prefix + "bias", {out})});
     }
   }
   if (model.precision != Precision::real) {
     model.input_mean = reader.floats("input.mean", {widths[0]});
-    model.input_inverse_deviation = reader.floats("input.inverse_deviation", {widths[0]});
+    model.input_inverse_deviation = reader.scales("input.inverse_deviation", {widths[0]});
   }
   return model;
 }
