@@ -66,7 +66,7 @@ const Named* find_known(const std::string& name) {
 
 /// Downloads to the cache with curl, compares the checksum, and only then gives the file its name.
 fs::path download(const Named& set) {
-  const fs::path target = cache_folder() / (std::string(set.name) + ".npz");
+  fs::path target = cache_folder() / (std::string(set.name) + ".npz");
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
   const fs::path part = target.string() + ".part";

@@ -107,7 +107,7 @@ Buffer<T> converted(const Array& array, const Device& device) {
       std::memcpy(&value, array.data.data() + n * sizeof(From), sizeof(From));
       if (!fits<T>(value))
         fail(ErrorCode::bad_input, fmt::format("element {}: found {}, expected {}", n, value, range_of<T>()));
-      out[n] = static_cast<T>(value);
+      out[n] = static_cast<T>(value);  // NOLINT(bugprone-signed-char-misuse): an int8 is a number here, not a character
     }
   });
   return out;

@@ -27,12 +27,14 @@ DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<cons
 
 std::vector<RealLayer> cloned(const std::vector<RealLayer>& layers) {
   std::vector<RealLayer> copy;
+  copy.reserve(layers.size());
   for (const auto& layer : layers) copy.push_back({layer.weight.clone(), layer.bias.clone()});
   return copy;
 }
 
 std::vector<BinaryLayer> cloned(const std::vector<BinaryLayer>& layers) {
   std::vector<BinaryLayer> copy;
+  copy.reserve(layers.size());
   for (const auto& layer : layers) copy.push_back({layer.weight.clone(), layer.scale.clone(), layer.bias.clone()});
   return copy;
 }

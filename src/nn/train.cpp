@@ -77,23 +77,23 @@ TrainOptions preset(TrainOptions options) {
   return options;
 }
 
-TrainResult train(const Dataset& dataset, const TrainOptions& given, const Device& device,
+TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
-  const TrainOptions options = preset(given);
-  check(dataset, options);
-  const auto trainer = make_trainer(dataset, options, device);
+  const TrainOptions recipe = preset(options);
+  check(dataset, recipe);
+  const auto trainer = make_trainer(dataset, recipe, device);
   TrainState state;
   state.best_loss = std::numeric_limits<double>::infinity();
   copy_values(trainer->parameters(), state.best);
-  if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) {
-    state = load_checkpoint(options.checkpoint, dataset, options, trainer->parameters());
+  if (!recipe.checkpoint.empty() && std::filesystem::exists(recipe.checkpoint)) {
+    state = load_checkpoint(recipe.checkpoint, dataset, recipe, trainer->parameters());
   }
   std::vector<double> seconds;
-  while (state.epoch < *options.epochs) {
+  while (state.epoch < *recipe.epochs) {
     const auto start = std::chrono::steady_clock::now();
     const std::size_t epoch = ++state.epoch;
     const double loss = trainer->step(epoch);
-    for (Parameter& parameter : trainer->parameters()) parameter.adam(*options.learning_rate, epoch);
+    for (Parameter& parameter : trainer->parameters()) parameter.adam(*recipe.learning_rate, epoch);
     const Score validation = trainer->evaluate(dataset.validation);
     if (validation.loss < state.best_loss) {
       state.best_loss = validation.loss;
@@ -101,10 +101,10 @@ TrainResult train(const Dataset& dataset, const TrainOptions& given, const Devic
       copy_values(trainer->parameters(), state.best);
     }
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    if (progress) progress({epoch, *options.epochs, loss, validation.loss, validation.accuracy()});
-    const bool due = epoch % options.checkpoint_every == 0 || epoch == *options.epochs;
-    if (!options.checkpoint.empty() && due)
-      save_checkpoint(options.checkpoint, dataset, options, trainer->parameters(), state);
+    if (progress) progress({epoch, *recipe.epochs, loss, validation.loss, validation.accuracy()});
+    const bool due = epoch % recipe.checkpoint_every == 0 || epoch == *recipe.epochs;
+    if (!recipe.checkpoint.empty() && due)
+      save_checkpoint(recipe.checkpoint, dataset, recipe, trainer->parameters(), state);
   }
   for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].value = state.best[p].clone();
   return {trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds))};
