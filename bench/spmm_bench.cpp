@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vote (BSpMM.BBB) beside the float32 product of the same width on the same graph. scripts/bench_table.py prints
-// the ratios.
+// The vote (BSpMM.BBB), over pattern CSR and over SELL, beside the float32 product of the same width on the same graph.
+// scripts/spmm_table.py prints the ratios.
 #include "ops/spmm/spmm_cases.hpp"
 #include "support/datasets.hpp"
 
@@ -34,9 +34,9 @@ const CsrPattern& cached_graph(const std::string& name) {
   return found->second;
 }
 
-void count_entries(benchmark::State& state, const CsrPattern& a) {
+void count_entries(benchmark::State& state, EdgeOffset entries) {
   state.counters["entries/s"] = benchmark::Counter(
-      static_cast<double>(a.nvals()) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+      static_cast<double>(entries) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
 void vote(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
@@ -45,7 +45,23 @@ void vote(benchmark::State& state, const std::string& name, std::size_t width, i
   const auto x = test::random_bits(a.ncols(), width, 1);
   BitMatrix<PlusMinusOne> out(a.nrows(), width);
   for (auto _ : state) spmm_into(out, a, x, {}, device);
-  count_entries(state, a);
+  count_entries(state, a.nvals());
+}
+
+void sell_vote(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
+  const SellPattern a = to_sell(cached_graph(name));
+  const Device device = Device::host(threads);
+  const auto x = test::random_bits(a.ncols(), width, 1);
+  BitMatrix<PlusMinusOne> out(a.nrows(), width);
+  for (auto _ : state) spmm_into(out, a, x, {}, device);
+  count_entries(state, a.nvals());
+}
+
+/// Making a SellPattern: what is paid once.
+void to_sell_of(benchmark::State& state, const std::string& name, int threads) {
+  const Device device = Device::host(threads);
+  for (auto _ : state) benchmark::DoNotOptimize(to_sell(cached_graph(name), device));
+  count_entries(state, cached_graph(name).nvals());
 }
 
 void float_sum(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
@@ -54,7 +70,7 @@ void float_sum(benchmark::State& state, const std::string& name, std::size_t wid
   const auto x = test::random_dense(a.ncols(), width, 1);
   DenseMatrix<float> out(a.nrows(), width);
   for (auto _ : state) spmm_into(out, a, x, {}, device);
-  count_entries(state, a);
+  count_entries(state, a.nvals());
 }
 
 }  // namespace
@@ -67,10 +83,19 @@ int main(int argc, char** argv) {
                                  "snap/MIT8.edgelist.gz"});
   }
   for (const std::string& graph : graphs) {
+    for (const int threads : {1, 2}) {
+      benchmark::RegisterBenchmark(("to_sell/" + graph + "/cpus:" + std::to_string(threads)).c_str(), to_sell_of, graph,
+                                   threads)
+          ->UseRealTime()
+          ->Unit(benchmark::kMicrosecond);
+    }
     for (const std::size_t width : {64U, 128U, 256U}) {
       for (const int threads : {1, 2}) {
         const std::string tail = graph + "/width:" + std::to_string(width) + "/cpus:" + std::to_string(threads);
         benchmark::RegisterBenchmark(("vote/" + tail).c_str(), vote, graph, width, threads)
+            ->UseRealTime()
+            ->Unit(benchmark::kMicrosecond);
+        benchmark::RegisterBenchmark(("sell_vote/" + tail).c_str(), sell_vote, graph, width, threads)
             ->UseRealTime()
             ->Unit(benchmark::kMicrosecond);
         benchmark::RegisterBenchmark(("float/" + tail).c_str(), float_sum, graph, width, threads)

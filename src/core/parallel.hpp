@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -61,17 +62,34 @@ void parallel_ranges(const Device& device, std::size_t n, std::size_t grain, Bod
   });
 }
 
-/// body(Range) over chunks of [0, n) of `chunk` indices, handed out as threads come free: for uneven work.
+/// body(Range) over chunks of [0, n) of `chunk` indices, for uneven work. Each thread starts in a part of its own, the
+/// same in every loop of one length, so that what it wrote is still in its cache the next time, and then takes chunks
+/// that others have not come to.
 template <class Body>
 void parallel_chunks(const Device& device, std::size_t n, std::size_t chunk, Body&& body) {
   if (n <= chunk) {
     if (n != 0) body(Range{0, n});
     return;
   }
-  std::atomic<std::size_t> next{0};
-  parallel_region(device, [&](int, int) {
-    for (std::size_t begin = next.fetch_add(chunk); begin < n; begin = next.fetch_add(chunk)) {
-      body(Range{begin, std::min(n, begin + chunk)});
+  constexpr std::size_t max_parts = 64;
+  struct alignas(64) Part {
+    std::atomic<std::size_t> next;
+    std::size_t end;
+  };
+  std::array<Part, max_parts> parts;
+  const std::size_t num_chunks = (n + chunk - 1) / chunk;
+  const std::size_t num_parts = std::min({max_parts, static_cast<std::size_t>(device.threads()), num_chunks});
+  for (std::size_t p = 0; p < num_parts; ++p) {
+    const Range range = part_of(num_chunks, p, num_parts);
+    parts[p].next.store(range.begin, std::memory_order_relaxed);
+    parts[p].end = range.end;
+  }
+  parallel_region(device, [&](int thread, int) {
+    for (std::size_t turn = 0; turn < num_parts; ++turn) {
+      Part& part = parts[(static_cast<std::size_t>(thread) + turn) % num_parts];
+      for (std::size_t c = part.next.fetch_add(1); c < part.end; c = part.next.fetch_add(1)) {
+        body(Range{c * chunk, std::min(n, (c + 1) * chunk)});
+      }
     }
   });
 }

@@ -123,13 +123,35 @@ std::size_t chunk_rows(std::size_t nrows, int threads) {
   return std::clamp<std::size_t>(even, 64, max_block_rows);
 }
 
+template <class Graph, class In, class Out>
+void run(const Device& device, const SpmmArgs<Graph, In, Out>& args) {
+  const std::size_t nrows = args.a.nrows;
+  parallel_chunks(device, nrows, chunk_rows(nrows, device.threads()), [&](Range rows) { run_rows(args, rows); });
+}
+
+/// Long rows one by one, then the chunks.
+template <class Out>
+void run(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& args) {
+  const SellView& a = args.a;
+  // Whole parts of a sorting window: two threads that write rows of one window would share cache lines.
+  const std::size_t chunks = SellPattern::sort_window / SellView::lanes / 4;
+  const std::size_t num_parts = a.num_long_rows + (a.num_chunks + chunks - 1) / chunks;
+  const auto run_part = [&](const spmm_cpu::SellPart& part) {
+    spmm_cpu::vote_chunks(a, part, args.x, args.out, args.epilogue);
+  };
+  if (device.threads() == 1) return run_part({0, a.num_long_rows, 0, a.num_chunks});
+  parallel_chunks(device, num_parts, 1, [&](Range parts) {
+    if (parts.begin < a.num_long_rows) return run_part({parts.begin, parts.end, 0, 0});
+    const std::size_t first = (parts.begin - a.num_long_rows) * chunks;
+    run_part({0, 0, first, std::min(a.num_chunks, first + chunks)});
+  });
+}
+
 }  // namespace
 
 template <class Graph, class In, class Out>
 void spmm(const Cpu& backend, const SpmmArgs<Graph, In, Out>& args) {
-  const std::size_t nrows = args.a.nrows;
-  parallel_chunks(backend.device, nrows, chunk_rows(nrows, backend.device.threads()),
-                  [&](Range rows) { run_rows(args, rows); });
+  run(backend.device, args);
 }
 
 BITGRAPH_INSTANTIATE_SPMM(Cpu)

@@ -19,12 +19,25 @@ struct RowBlock {
   std::size_t count = 0;
 };
 
+/// Long rows and chunks of a SellView: what a thread takes at a time.
+struct SellPart {
+  std::size_t first_long_row = 0;
+  std::size_t end_long_row = 0;
+  std::size_t first_chunk = 0;
+  std::size_t end_chunk = 0;
+};
+
 /// A block is at most this long: kernels sort its rows by degree in arrays on the stack.
 inline constexpr std::size_t max_block_rows = 2048;
 
 /// Unscaled sums of bits: each row counts its neighbours' bits in bit-sliced counters with carry-save adders.
 void vote_rows(const RowBlock& rows, const BitsIn& x, const BitsOut& out, const SpmmEpilogue& epilogue);
 void vote_rows(const RowBlock& rows, const BitsIn& x, const FloatOut& out, const SpmmEpilogue& epilogue);
+
+void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const BitsOut& out,
+                 const SpmmEpilogue& epilogue);
+void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const FloatOut& out,
+                 const SpmmEpilogue& epilogue);
 
 /// Sums of +-col_scale.
 void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const BitsOut& out,

@@ -117,15 +117,24 @@ HWY_INLINE void count_bits(const Loader& neighbor, std::size_t n, V (&slices)[S]
   if ((n & 1U) != 0) add_bits<0>(slices, neighbor(e));
 }
 
-/// A threshold t, 0 < t < 2^S, made ready for many comparisons: all bits or none for each bit of 2^S - t.
+/// A threshold t, 0 < t < 2^S, made ready for comparisons: all bits or none for each bit of 2^S - t.
 template <std::size_t S, class V>
 struct Threshold {
   V bits[S];
 
+  /// One for all lanes.
   HWY_INLINE explicit Threshold(std::size_t threshold) {
     const hn::DFromV<V> d;
     const std::uint64_t complement = (std::uint64_t{1} << S) - threshold;
     for (std::size_t k = 0; k < S; ++k) bits[k] = hn::Set(d, std::uint64_t{0} - ((complement >> k) & 1U));
+  }
+
+  /// One for each lane.
+  HWY_INLINE explicit Threshold(V thresholds) {
+    const hn::DFromV<V> d;
+    const V complement = hn::Sub(hn::Set(d, std::uint64_t{1} << S), thresholds);
+    for (std::size_t k = 0; k < S; ++k)
+      bits[k] = hn::VecFromMask(d, hn::TestBit(complement, hn::Set(d, std::uint64_t{1} << k)));
   }
 
   /// The columns whose count is at least t: the carry out of count + (2^S - t).

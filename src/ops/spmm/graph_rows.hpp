@@ -4,6 +4,7 @@
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/sell_pattern.hpp>
 
 #include <bit>
 #include <cstdint>
@@ -24,6 +25,28 @@ void for_each_entry(const BitTileView<K>& a, NodeId i, Fn&& fn) {
     for (std::uint64_t bits = a.tile_row(t, static_cast<int>(i % K)); bits != 0; bits &= bits - 1) {
       fn(first + static_cast<NodeId>(std::countr_zero(bits)));
     }
+  }
+}
+
+/// fn(row, entries) for every row, in any order; entries(use) calls use(column) for each of its entries.
+template <class Graph, class Fn>
+void for_each_row(const Graph& a, Fn&& fn) {
+  for (NodeId i = 0; i < a.nrows; ++i) fn(i, [&](const auto& use) { for_each_entry(a, i, use); });
+}
+
+template <class Fn>
+void for_each_row(const SellView& a, Fn&& fn) {
+  for (std::size_t n = 0; n < a.num_chunks * SellView::lanes; ++n) {
+    if (a.rows[n] == a.nrows) continue;
+    const NodeId* cols = a.col_ind + a.chunk_ptr[n / SellView::lanes] + n % SellView::lanes;
+    fn(a.rows[n], [&](const auto& use) {
+      for (NodeId e = 0; e < a.degrees[n]; ++e) use(cols[e * SellView::lanes]);
+    });
+  }
+  for (std::size_t n = 0; n < a.num_long_rows; ++n) {
+    fn(a.long_rows[n], [&](const auto& use) {
+      for (EdgeOffset e = a.long_ptr[n]; e < a.long_ptr[n + 1]; ++e) use(a.long_col_ind[e]);
+    });
   }
 }
 

@@ -20,16 +20,16 @@ void store(const BitsOut& out, std::size_t i, std::size_t f, float y) {
 
 template <class Graph, class In, class Out>
 void spmm(const Reference&, const SpmmArgs<Graph, In, Out>& args) {
-  for (NodeId i = 0; i < args.a.nrows; ++i) {
+  for_each_row(args.a, [&](NodeId i, const auto& for_each_neighbor) {
     for (std::size_t f = 0; f < args.x.ncols; ++f) {
       float sum = 0;
-      for_each_entry(args.a, i, [&](NodeId j) {
+      for_each_neighbor([&](NodeId j) {
         const float value = element(args.x, j, f);
         sum += args.col_scale == nullptr ? value : args.col_scale[j] * value;
       });
       store(args.out, i, f, args.epilogue.apply(i, f, sum));
     }
-  }
+  });
 }
 
 BITGRAPH_INSTANTIATE_SPMM(Reference)

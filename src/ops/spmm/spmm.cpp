@@ -57,12 +57,22 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
   with_tile_dim(a.tile_dim(), [&](auto k) { run(out, a.view<k()>(), x, options, device); });
 }
 
+template <class Out>
+void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options,
+               const Device& device) {
+  check(out, a, x, options);
+  if (!options.col_scale.empty()) fail(ErrorCode::usage, "spmm: a vote over SellPattern has no col_scale");
+  run(out, a.view(), x, options, device);
+}
+
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 template void spmm_into(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&, const Device&);
 template void spmm_into(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&, const Device&);
 template void spmm_into(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&, const Device&);
 template void spmm_into(Floats&, const CsrPattern&, const Floats&, const SpmmOptions&, const Device&);
+template void spmm_into(Bits&, const SellPattern&, const Bits&, const SpmmOptions&, const Device&);
+template void spmm_into(Floats&, const SellPattern&, const Bits&, const SpmmOptions&, const Device&);
 template void spmm_into(Bits&, const BitTileMatrix&, const Bits&, const SpmmOptions&, const Device&);
 template void spmm_into(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&, const Device&);
 template void spmm_into(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&, const Device&);

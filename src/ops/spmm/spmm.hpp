@@ -7,6 +7,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/sell_pattern.hpp>
 
 #include "core/backend.hpp"
 

@@ -71,6 +71,15 @@ void check(const test::SpmmCase& c, const In& x) {
         const std::string what = c.name + " scales " + std::to_string(kind) + " " + std::string(to_string(isa));
         expect_same(expected, spmm<Out>(c.a, x, scales.options(), Device::host(threads)), what);
       }
+      if constexpr (std::is_same_v<In, Bits>) {
+        if (kind < 2) {
+          for (const int threads : {1, 3}) {
+            const std::string what =
+                c.name + " SELL, scales " + std::to_string(kind) + " " + std::string(to_string(isa));
+            expect_same(expected, spmm<Out>(to_sell(c.a), x, scales.options(), Device::host(threads)), what);
+          }
+        }
+      }
       for (const int k : tile_dims) {
         const std::string what = c.name + " tiles " + std::to_string(k) + " " + std::string(to_string(isa));
         expect_same(expected, spmm<Out>(pack(c.a, {.tile_dim = k}), x, scales.options()), what);
@@ -115,6 +124,16 @@ TEST(Spmm, AVoteByHand) {
   EXPECT_EQ(sums(0, 0), 0);
   EXPECT_EQ(sums(0, 1), -2);
   EXPECT_EQ(sums(2, 0), 0);
+}
+
+TEST(Spmm, TheReferenceReadsSell) {
+  for (const test::SpmmCase& c : test::spmm_cases()) {
+    const Bits x = test::random_bits(c.a.ncols(), c.width, 1);
+    Bits out(c.a.nrows(), c.width);
+    const SellPattern sell = to_sell(c.a);
+    spmm(Reference{}, SpmmArgs<SellView, BitsIn, BitsOut>{sell.view(), x.view(), out.view(), nullptr, {}});
+    EXPECT_TRUE((reference<Bits, Bits>(c.a, x, {}) == out)) << c.name;
+  }
 }
 
 TEST(Spmm, ShapesThatDoNotFitAreNamed) {
