@@ -98,7 +98,15 @@ struct SlotLoader {
     return words + std::size_t{column} * (Stride == 0 ? stride : Stride);
   }
   HWY_INLINE auto operator()(std::size_t e) const {
-    return load_rows<N, R>([&](std::size_t r) HWY_ATTR { return words_of(cols[e * Pitch + r]); });
+    if constexpr (N == 1 && R == 8) {
+      // The load ports are what holds narrow rows up: column indices two at a time.
+      std::uint64_t pairs[R / 2];
+      hwy::CopyBytes<sizeof(pairs)>(cols + e * Pitch, pairs);
+      return load_rows<N, R>([&](std::size_t r)
+                                 HWY_ATTR { return words_of(static_cast<NodeId>(pairs[r / 2] >> (32 * (r % 2)))); });
+    } else {
+      return load_rows<N, R>([&](std::size_t r) HWY_ATTR { return words_of(cols[e * Pitch + r]); });
+    }
   }
   /// The first `count` of slot e, and zeros.
   HWY_INLINE auto first(std::size_t e, std::size_t count) const {
