@@ -20,7 +20,14 @@ namespace bitgraph {
 namespace {
 
 /// Few enough that the open ends of all of them stay in the cache, many enough that a bucket does too.
-constexpr std::size_t most_buckets = 512;
+constexpr std::size_t few_buckets = 512;
+
+/// But no bucket has more rows than one byte tells apart: that byte beside each entry is the memory that sorting takes.
+constexpr int most_row_bits = 8;
+
+/// Buckets of more than this part of all entries, of which a skewed graph has some, are sorted without room of their
+/// own.
+constexpr std::size_t large_part = 128;
 
 /// Processors fetch ahead for a few dozen places of writing, not for hundreds.
 void fetch_for_writing(const void* place) { __builtin_prefetch(place, 1); }
@@ -101,7 +108,7 @@ struct Buckets {
   std::vector<EdgeOffset> begins;  ///< count + 1 positions in the slots
 
   explicit Buckets(std::size_t nrows) {
-    while (((nrows + (std::size_t{1} << shift) - 1) >> shift) > most_buckets) ++shift;
+    while (shift < most_row_bits && ((nrows + (std::size_t{1} << shift) - 1) >> shift) > few_buckets) ++shift;
     count = (nrows + (std::size_t{1} << shift) - 1) >> shift;
     begins.assign(count + 1, 0);
   }
@@ -138,37 +145,70 @@ std::vector<EdgeOffset> first_slots(const Edges& edges, std::size_t parts, Bucke
   return next;
 }
 
-/// A thread's room for the bucket at hand.
-struct Scratch {
-  std::vector<EdgeOffset> ends;  ///< of each row
-  Buffer<NodeId> cols;           ///< the bucket's entries by row
+using RowByte = std::uint8_t;
+constexpr std::size_t most_bucket_rows = std::size_t{1} << most_row_bits;
+
+/// A bucket's entries, and beside each its row within the bucket; null where a bucket is one row.
+struct Bucket {
+  NodeId* slots = nullptr;
+  RowByte* low = nullptr;
+  std::size_t size = 0;
 };
 
-/// Sorts a bucket in place by row and column and drops duplicates; `low` are the entries' rows within the bucket.
-/// Writes the rows' sizes and returns how many entries are left, at the front.
-template <class Low>
-EdgeOffset sort_bucket(NodeId* slots, const Low* low, std::size_t size, std::span<EdgeOffset> row_sizes,
-                       Scratch& scratch, const Device& device) {
-  scratch.ends.assign(row_sizes.size() + 1, 0);
-  if (scratch.cols.size() < size) scratch.cols = Buffer<NodeId>(size, device);
-  EdgeOffset* const ends = scratch.ends.data();
-  NodeId* const cols = scratch.cols.data();
-  if (low == nullptr) {  // one row
-    ends[0] = size;
-    std::copy_n(slots, size, cols);
+/// Brings the entries of a bucket into rows where they lie: each goes to the next place of its row, and what it finds
+/// there goes on from there. begins: of each row and of the end.
+void deal_in_place(const Bucket& bucket, std::span<const EdgeOffset> begins) {
+  std::array<EdgeOffset, most_bucket_rows> next{};
+  std::copy(begins.begin(), begins.end() - 1, next.begin());
+  for (std::size_t r = 0; r + 1 < begins.size(); ++r) {
+    while (next[r] < begins[r + 1]) {
+      const EdgeOffset here = next[r];
+      const RowByte row = bucket.low[here];
+      const EdgeOffset there = next[row]++;
+      std::swap(bucket.slots[here], bucket.slots[there]);
+      std::swap(bucket.low[here], bucket.low[there]);
+    }
+  }
+}
+
+/// Sorts a bucket in place by row and column and drops duplicates. Writes the rows' sizes and returns how many entries
+/// are left, at the front. `room` is a thread's, grown as needed; buckets of more than `most_room` do without.
+EdgeOffset sort_bucket(const Bucket& bucket, std::span<EdgeOffset> row_sizes, std::size_t most_room,
+                       Buffer<NodeId>& room, const Device& device) {
+  std::array<EdgeOffset, most_bucket_rows + 1> begins{};
+  const std::size_t num_rows = row_sizes.size();
+  begins[num_rows] = bucket.size;
+  if (bucket.low != nullptr) {
+    begins[num_rows] = 0;
+    for (std::size_t e = 0; e < bucket.size; ++e) ++begins[bucket.low[e] + std::size_t{1}];
+    for (std::size_t r = 0; r < num_rows; ++r) begins[r + 1] += begins[r];
+  }
+  NodeId* out = bucket.slots;
+  if (bucket.size > most_room) {
+    if (bucket.low != nullptr) deal_in_place(bucket, std::span(begins).first(num_rows + 1));
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      NodeId* const first = bucket.slots + begins[r];
+      NodeId* const last = bucket.slots + begins[r + 1];
+      if (!std::is_sorted(first, last)) std::sort(first, last);
+      NodeId* const end = std::unique(first, last);
+      row_sizes[r] = static_cast<EdgeOffset>(end - first);
+      out = out == first ? end : std::copy(first, end, out);
+    }
+    return static_cast<EdgeOffset>(out - bucket.slots);
+  }
+  if (room.size() < bucket.size) room = Buffer<NodeId>(most_room, device);
+  if (bucket.low == nullptr) {
+    std::copy_n(bucket.slots, bucket.size, room.data());
   } else {
-    for (std::size_t e = 0; e < size; ++e) ++ends[low[e] + 1];
-    for (std::size_t r = 1; r < row_sizes.size(); ++r) ends[r] += ends[r - 1];
-    for (std::size_t e = 0; e < size; ++e) cols[ends[low[e]]++] = slots[e];
+    std::array<EdgeOffset, most_bucket_rows> next{};
+    std::copy_n(begins.begin(), num_rows, next.begin());
+    for (std::size_t e = 0; e < bucket.size; ++e) room[next[bucket.low[e]]++] = bucket.slots[e];
   }
-  NodeId* out = slots;
-  EdgeOffset begin = 0;
-  for (std::size_t r = 0; r < row_sizes.size(); ++r) {
-    row_sizes[r] = sorted_unique(cols + begin, ends[r] - begin, out);
+  for (std::size_t r = 0; r < num_rows; ++r) {
+    row_sizes[r] = sorted_unique(room.data() + begins[r], begins[r + 1] - begins[r], out);
     out += row_sizes[r];
-    begin = ends[r];
   }
-  return static_cast<EdgeOffset>(out - slots);
+  return static_cast<EdgeOffset>(out - bucket.slots);
 }
 
 struct Sorted {
@@ -187,7 +227,6 @@ void close_gaps(NodeId* slots, const Buckets& buckets, std::span<const EdgeOffse
 }
 
 /// Deals the entries into buckets, with the row's low bits beside each, and sorts every bucket.
-template <class Low>
 Sorted sort_entries(const Edges& edges, const Device& device) {
   const std::size_t nrows = edges.nrows;
   Buckets buckets(nrows);
@@ -195,7 +234,7 @@ Sorted sort_entries(const Edges& edges, const Device& device) {
   const std::vector<EdgeOffset> first = first_slots(edges, parts, buckets, device);
   const EdgeOffset total = buckets.begins[buckets.count];
   Sorted sorted{Buffer<NodeId>(total, device), Buffer<EdgeOffset>(nrows + 1, device)};
-  Buffer<Low> low(buckets.shift == 0 ? 0 : total, device);
+  Buffer<RowByte> low(buckets.shift == 0 ? 0 : total, device);
   parallel_chunks(device, parts, 1, [&](Range range) {
     for (std::size_t p = range.begin; p < range.end; ++p) {
       const auto begin = first.begin() + static_cast<std::ptrdiff_t>(p * buckets.count);
@@ -207,21 +246,23 @@ Sorted sort_entries(const Edges& edges, const Device& device) {
         sorted.slots[slot] = j;
         fetch_for_writing(sorted.slots.data() + slot + line / sizeof(NodeId));
         if (buckets.shift != 0) {
-          low[slot] = static_cast<Low>(i & mask);
-          fetch_for_writing(low.data() + slot + line / sizeof(Low));
+          low[slot] = static_cast<RowByte>(i & mask);
+          fetch_for_writing(low.data() + slot + line / sizeof(RowByte));
         }
       });
     }
   });
   std::vector<EdgeOffset> kept(buckets.count, 0);
+  const std::size_t most_room = std::max<std::size_t>(1024, total / large_part / parts);
   parallel_chunks(device, buckets.count, 4, [&](Range range) {
-    Scratch scratch;
+    Buffer<NodeId> room;
     for (std::size_t b = range.begin; b < range.end; ++b) {
       const std::size_t row = b << buckets.shift;
       const EdgeOffset begin = buckets.begins[b];
       const std::size_t rows = std::min(std::size_t{1} << buckets.shift, nrows - row);
-      kept[b] = sort_bucket(sorted.slots.data() + begin, buckets.shift == 0 ? nullptr : low.data() + begin,
-                            buckets.begins[b + 1] - begin, sorted.row_sizes.span().subspan(row, rows), scratch, device);
+      const Bucket bucket{sorted.slots.data() + begin, buckets.shift == 0 ? nullptr : low.data() + begin,
+                          buckets.begins[b + 1] - begin};
+      kept[b] = sort_bucket(bucket, sorted.row_sizes.span().subspan(row, rows), most_room, room, device);
     }
   });
   sorted.row_sizes[nrows] = 0;
@@ -246,10 +287,7 @@ CsrPattern csr_from_edges(NodeId nrows, NodeId ncols, std::span<const NodeId> ro
     fail(ErrorCode::usage, fmt::format("edge list: {} rows but {} columns", rows.size(), cols.size()));
   if (options.symmetrize) require(nrows == ncols, "edge list: only a square matrix can be made symmetric");
   const Edges edges{nrows, ncols, rows, cols, options};
-  const int shift = Buckets(nrows).shift;
-  Sorted sorted = shift <= 8    ? sort_entries<std::uint8_t>(edges, device)
-                  : shift <= 16 ? sort_entries<std::uint16_t>(edges, device)
-                                : sort_entries<std::uint32_t>(edges, device);
+  Sorted sorted = sort_entries(edges, device);
   const EdgeOffset kept = exclusive_scan(device, sorted.row_sizes.span());
   return {nrows, ncols, std::move(sorted.row_sizes), shortened(std::move(sorted.slots), kept, device)};
 }

@@ -72,6 +72,16 @@ TEST(CsrFromEdges, IsTheSetOfPairs) {
   }));
 }
 
+TEST(CsrFromEdges, FewRowsHaveNearlyAllEntries) {
+  for (const NodeId nrows : {3U, 700U, 5000U}) {
+    List list = random_list(nrows, nrows, 20000, nrows);
+    for (std::size_t e = 0; e < list.rows.size(); ++e) {
+      if (e % 10 != 0) list.rows[e] %= 3;  // the bucket of these is sorted without room of its own
+    }
+    check_all_options(list);
+  }
+}
+
 TEST(CsrFromEdges, RowsOfEveryBucketSize) {
   check_all_options(random_list(511, 511, 30000, 1));        // a row a bucket
   check_all_options(random_list(513, 513, 30000, 2));        // two rows a bucket, the last one half full

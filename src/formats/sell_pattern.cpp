@@ -144,7 +144,7 @@ CsrPattern to_csr(const SellPattern& a, const Device& device) {
   Buffer<NodeId> col_ind(a.nvals(), device);
   parallel_chunks(device, sell.num_chunks, 256, [&](Range chunks) {
     for (std::size_t n = chunks.begin * lanes; n < chunks.end * lanes; ++n) {
-      if (sell.rows[n] == a.nrows()) continue;
+      if (sell.degrees[n] == 0) continue;
       const NodeId* from = sell.col_ind + sell.chunk_ptr[n / lanes] + n % lanes;
       NodeId* to = col_ind.data() + row_ptr[sell.rows[n]];
       for (NodeId e = 0; e < sell.degrees[n]; ++e) to[e] = from[e * lanes];

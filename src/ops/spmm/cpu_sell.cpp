@@ -56,11 +56,11 @@ HWY_NOINLINE std::size_t count_chunks(const SellView& a, std::size_t chunk, std:
     for (std::size_t lane = 0; lane < SellView::lanes; lane += R) {
       const NodeId* rows = a.rows + chunk * SellView::lanes + lane;
       const NodeId* degrees = a.degrees + chunk * SellView::lanes + lane;
+      if (degrees[0] == 0) break;
       const SlotLoader<N, R, SellView::lanes, Stride> loader{a.col_ind + a.chunk_ptr[chunk] + lane, x.words + word,
                                                              x.words_per_row};
       V slices[S];
       if (degrees[0] == degrees[R - 1]) {  // nearly always
-        if (degrees[0] == 0) break;
         if (degrees[0] != degree) {
           degree = degrees[0];
           run = finish.template run<N, R, S, V>(degree);

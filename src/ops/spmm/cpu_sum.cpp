@@ -30,6 +30,7 @@ HWY_INLINE void sum_features(const NodeId* HWY_RESTRICT cols, std::size_t n, con
                              std::size_t first, std::size_t tail, VF (&sums)[M]) {
   const DF d;
   for (auto& sum : sums) sum = hn::Zero(d);
+  if (n == 0) return;  // X may have no rows then
   const float* const data = x.data + first;
   for (std::size_t e = 0; e < n; ++e) {
     const float* row = data + std::size_t{cols[e]} * x.stride;

@@ -38,9 +38,9 @@ template <class Fn>
 void for_each_row(const SellView& a, Fn&& fn) {
   for (std::size_t n = 0; n < a.num_chunks * SellView::lanes; ++n) {
     if (a.rows[n] == a.nrows) continue;
-    const NodeId* cols = a.col_ind + a.chunk_ptr[n / SellView::lanes] + n % SellView::lanes;
+    const EdgeOffset first = a.chunk_ptr[n / SellView::lanes] + n % SellView::lanes;
     fn(a.rows[n], [&](const auto& use) {
-      for (NodeId e = 0; e < a.degrees[n]; ++e) use(cols[e * SellView::lanes]);
+      for (NodeId e = 0; e < a.degrees[n]; ++e) use(a.col_ind[first + e * SellView::lanes]);
     });
   }
   for (std::size_t n = 0; n < a.num_long_rows; ++n) {
