@@ -45,7 +45,7 @@ def size(count):
 def row(title, result, form, baseline):
     """One line of the table, and what the next lines are compared with."""
     latency = result["latency_us"][form]["median"]
-    held = sum(result["bytes"][form][part] for part in ("model", "graph", "features"))
+    held = sum(result["forms"][form]["bytes"][part] for part in ("model", "graph", "features"))
     accuracy = f"{100 * result['accuracy'][form]:.1f} %"
     slow, large = baseline or (latency, held)
     print(f"  {title:<36}{accuracy:>8}{latency:>13,.0f}{slow / latency:>8.1f} x{size(held):>12}{large / held:>8.1f} x")
@@ -75,7 +75,7 @@ def main():
         row("full: binary products", bits, "full", baseline)
         row("bin: binary products and votes", bits, "bin", baseline)
         print("\n  accuracy: of the test nodes; memory: model, graph and features; the peak of the packed forms: "
-              f"{size(bits['bytes']['bin']['peak'])} (bin), {size(bits['bytes']['full']['peak'])} (full), "
+              f"{size(bits['forms']['bin']['bytes']['peak'])} (bin), {size(bits['forms']['full']['bytes']['peak'])} (full), "
               f"{size(dense['bytes']['float']['peak'])} (float32)")
 
 

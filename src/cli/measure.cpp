@@ -56,17 +56,23 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
                                  const std::vector<nn::Precision>& forms, const MeasureOptions& options,
                                  const Device& device) {
   DenseMatrix<float> logits;
+  const bool own_form_runs = std::find(forms.begin(), forms.end(), model.precision) != forms.end();
   for (const nn::Precision form : forms) {
     const Device own = Device::host(device.threads());  // its own record of memory
     nn::InferencePlan plan(model, dataset, form, own, options.storage);
     const DenseMatrix<float>& out = plan.run();
     const std::string name(to_string(form));
     result["accuracy"][name] = score(out, dataset.labels, dataset.test).accuracy();
-    result["val_accuracy"][name] = score(out, dataset.labels, dataset.validation).accuracy();
     const nn::InferenceBytes bytes = plan.bytes();
-    result["bytes"][name] = {
+    Json& of_form = result["forms"][name];
+    of_form["val_accuracy"] = score(out, dataset.labels, dataset.validation).accuracy();
+    of_form["features"] = plan.feature_format();
+    of_form["bytes"] = {
         {"model", bytes.model}, {"graph", bytes.graph}, {"features", bytes.features}, {"peak", own.memory().peak}};
-    result["features"][name] = plan.feature_format();
+    if (form == model.precision || !own_form_runs) {
+      result["val_accuracy"] = of_form["val_accuracy"];
+      result["bytes"] = of_form["bytes"];
+    }
     const Latency latency = time_runs(plan, options.repeats);
     result["latency_us"][name] = {{"median", latency.median}, {"p95", latency.p95}};
     logits = out.clone();
@@ -79,9 +85,10 @@ void print_forms(const Json& result) {
   fmt::print("  {:<6}{:>10}{:>12}{:>14}{:>10}{:>12}{:>12}{:>12}{:>12}\n", "form", "test", "validation", "median us",
              "p95 us", "model", "graph", "features", "peak");
   for (const auto& [form, accuracy] : result["accuracy"].items()) {
-    const auto& bytes = result["bytes"][form];
+    const auto& of_form = result["forms"][form];
+    const auto& bytes = of_form["bytes"];
     fmt::print("  {:<6}{:>9.2f}%{:>11.2f}%{:>14.1f}{:>10.1f}{:>12}{:>12}{:>12}{:>12}\n", form,
-               accuracy.get<double>() * 100, result["val_accuracy"][form].get<double>() * 100,
+               accuracy.get<double>() * 100, of_form["val_accuracy"].get<double>() * 100,
                result["latency_us"][form]["median"].get<double>(), result["latency_us"][form]["p95"].get<double>(),
                human_bytes(bytes["model"].get<double>()), human_bytes(bytes["graph"].get<double>()),
                human_bytes(bytes["features"].get<double>()), human_bytes(bytes["peak"].get<double>()));

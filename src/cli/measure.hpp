@@ -23,7 +23,8 @@ struct MeasureOptions {
 /// The forms that a model can run in: its own one, or those asked for ("float", "full", "bin", "all"). Throws usage.
 [[nodiscard]] std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& wanted);
 
-/// Adds accuracy, val_accuracy, latency_us and bytes of each form to `result`. Returns the logits of the last form.
+/// Adds accuracy and latency_us of each form to `result`, forms with the rest of each, and val_accuracy and bytes of
+/// the form that the model was trained for, where it runs. Returns the logits of the last form.
 DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dataset& dataset,
                                  const std::vector<nn::Precision>& forms, const MeasureOptions& options,
                                  const Device& device);
