@@ -32,11 +32,32 @@ Json tile_bytes_of(const CsrPattern& a) {
   return bytes;
 }
 
-/// Smallest format of an order, pattern CSR included.
-std::uint64_t least(const Json& bytes, std::uint64_t csr) {
-  std::uint64_t best = csr;
-  for (const auto& value : bytes) best = std::min(best, value.get<std::uint64_t>());
-  return best;
+/// The sample's advice for the order that the file has; where another order makes tiles smaller than that, measured,
+/// the tiles and the order.
+Json advice_of(const CsrPattern& a, const Advice& sampled, const Json& bytes_by_order) {
+  Json advice{{"format", sampled.use_tiles ? "b2sr" : "csr"},
+              {"tile_dim", sampled.tile_dim},
+              {"reorder", "original"},
+              {"reason", sampled.reason}};
+  const auto bytes_of = [&](const std::string& order, int k) {
+    return bytes_by_order[order][fmt::format("b2sr_{}", k)].get<std::uint64_t>();
+  };
+  if (bytes_by_order.is_null()) return advice;
+  std::uint64_t best = sampled.use_tiles ? bytes_of("original", sampled.tile_dim) : a.bytes();
+  const std::uint64_t as_it_is = best;
+  for (const Order order : orders) {
+    const std::string name(to_string(order));
+    for (const int k : tile_dims) {
+      if (order == Order::original || bytes_of(name, k) >= best) continue;
+      best = bytes_of(name, k);
+      advice = {{"format", "b2sr"},
+                {"tile_dim", k},
+                {"reorder", name},
+                {"reason", fmt::format("B2SR-{} takes {} bytes in the order {}; as the file has it, {} takes {}", k,
+                                       best, name, sampled.use_tiles ? "the best tile" : "pattern CSR", as_it_is)}};
+    }
+  }
+  return advice;
 }
 
 Json describe(const Options& options) {
@@ -65,20 +86,13 @@ Json describe(const Options& options) {
   result["bytes"] = bytes;
 
   const Profile sampled = profile(a, {.sampled_rows = options.sample, .seed = options.common.seed});
-  const Advice advice = advise(sampled);
-  std::string best_order = "original";
+  Json by_order;
   if (square && !options.no_reorder) {
-    Json table;
-    std::uint64_t best = least(original, a.bytes());
     for (const Order order : orders) {
-      Json of_order = order == Order::original ? original : tile_bytes_of(permuted(a, reorder(a, order).span()));
-      if (const std::uint64_t bytes_of_order = least(of_order, a.bytes()); bytes_of_order < best) {
-        best = bytes_of_order;
-        best_order = to_string(order);
-      }
-      table[std::string(to_string(order))] = std::move(of_order);
+      by_order[std::string(to_string(order))] =
+          order == Order::original ? original : tile_bytes_of(permuted(a, reorder(a, order).span()));
     }
-    result["bytes_by_order"] = table;
+    result["bytes_by_order"] = by_order;
   }
   Json predicted;
   for (const TileProfile& side : sampled.tiles) {
@@ -86,10 +100,7 @@ Json describe(const Options& options) {
                                                         {"row_compression", side.row_compression}};
   }
   result["sample"] = {{"rows", sampled.sampled_rows}, {"predicted", predicted}};
-  result["advice"] = {{"format", advice.use_tiles ? "b2sr" : "csr"},
-                      {"tile_dim", advice.tile_dim},
-                      {"reorder", best_order},
-                      {"reason", advice.reason}};
+  result["advice"] = advice_of(a, advise(sampled), by_order);
   return result;
 }
 

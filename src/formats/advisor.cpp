@@ -3,9 +3,9 @@
 // sample.
 //
 // The number of tiles is the sum over all entries of 1 / (entries in the entry's tile). Rows are drawn with a
-// probability proportional to their degree, so that entries are drawn evenly, and of each row a bounded number of
-// entries is looked at: the mean of 1 / c over them, times the number of entries, is an unbiased estimate whose spread
-// does not depend on how skewed the degrees are.
+// probability proportional to their degree, so that entries are drawn evenly. The mean of 1 / c over the entries of the
+// drawn row's tile row, or over a few entries of the drawn row where the tile row is long, times the number of entries,
+// is an unbiased estimate whose spread does not depend on how skewed the degrees are.
 #include <bitgraph/formats/advisor.hpp>
 
 #include <bitgraph/core/random.hpp>
@@ -17,13 +17,15 @@
 #include <algorithm>
 #include <atomic>
 #include <span>
+#include <vector>
 
 namespace bitgraph {
 
 namespace {
 
-/// Entries looked at in one drawn row.
+/// Entries looked at in one drawn row, where its tile row has more than `short_tile_row`.
 constexpr std::size_t entries_a_row = 16;
+constexpr std::size_t short_tile_row = 4096;
 
 /// Entries of the k x k tile that holds (i, j).
 std::size_t tile_occupancy(const CsrPatternView& a, NodeId i, NodeId j, NodeId k) {
@@ -54,29 +56,76 @@ NodeId row_of_entry(const CsrPatternView& a, EdgeOffset entry) {
   return static_cast<NodeId>(after - a.row_ptr - 1);
 }
 
+/// Tiles per entry of the tile row of a row. Draws come in the order of the rows: the last answer is kept.
+class TileRows {
+ public:
+  TileRows(const CsrPatternView& a, NodeId k) : a_(a), k_(k) {}
+
+  [[nodiscard]] std::size_t entries(NodeId i) const {
+    return static_cast<std::size_t>(a_.row_ptr[end_row(i)] - a_.row_ptr[i / k_ * k_]);
+  }
+
+  double tiles_per_entry(NodeId i) {
+    if (i / k_ == last_) return answer_;
+    columns_.clear();
+    for (EdgeOffset e = a_.row_ptr[i / k_ * k_]; e < a_.row_ptr[end_row(i)]; ++e)
+      columns_.push_back(a_.col_ind[e] / k_);
+    const auto size = static_cast<double>(columns_.size());
+    std::sort(columns_.begin(), columns_.end());
+    last_ = i / k_;
+    answer_ = static_cast<double>(std::unique(columns_.begin(), columns_.end()) - columns_.begin()) / size;
+    return answer_;
+  }
+
+ private:
+  [[nodiscard]] std::size_t end_row(NodeId i) const {
+    return std::min<std::size_t>(a_.nrows, std::size_t{i / k_ * k_} + k_);
+  }
+
+  CsrPatternView a_;
+  NodeId k_;
+  NodeId last_ = ~NodeId{0};
+  double answer_ = 0;
+  std::vector<NodeId> columns_;
+};
+
+/// The mean of 1 / c over a few entries of row i, evenly spaced from a random start: without repetition, and every
+/// entry is as likely.
+double inverse_occupancy(const CsrPatternView& a, NodeId i, NodeId k, std::size_t start) {
+  const auto row = a.row(i);
+  const std::size_t looks = std::min(row.size(), entries_a_row);
+  double sum = 0;
+  for (std::size_t look = 0; look < looks; ++look) {
+    const std::size_t e = (start + look * row.size() / looks) % row.size();
+    sum += 1.0 / static_cast<double>(tile_occupancy(a, i, row[e], k));
+  }
+  return sum / static_cast<double>(looks);
+}
+
 struct Sample {
   double inverse_occupancy = 0;  ///< sum of the rows' means of 1 / c
   double compression = 0;        ///< sum over rows of entries / bit rows
   std::size_t rows = 0;
 };
 
-/// One draw: a row by degree for the tiles, a row by number for Algorithm 1.
-Sample draw(const CsrPatternView& a, int k, RandomKey key, std::size_t n) {
+/// Draw `n` of `draws` from [0, size): one from each of as many equal parts. Neighbouring rows are alike in most
+/// graphs, and parts that are sampled alike leave less to chance.
+std::size_t stratified(RandomKey key, std::size_t counter, std::size_t n, std::size_t draws, std::size_t size) {
+  const Range part = part_of(size, n, draws);
+  return part.size() == 0 ? random_below(key, counter, size) : part.begin + random_below(key, counter, part.size());
+}
+
+/// One draw of `draws`: a row by degree for the tiles, a row by number for Algorithm 1.
+Sample draw(const CsrPatternView& a, TileRows& tile_rows, int k, RandomKey key, std::size_t n, std::size_t draws) {
   Sample sample;
-  const NodeId i = row_of_entry(a, random_below(key, 2 * n, a.nvals()));
-  const auto row = a.row(i);
-  const std::size_t looks = std::min(row.size(), entries_a_row);
-  // Evenly spaced from a random start: without repetition, and every entry is as likely.
-  const std::size_t start = random_below(key, 2 * n + 1, row.size());
-  double sum = 0;
-  for (std::size_t look = 0; look < looks; ++look) {
-    const std::size_t e = (start + look * row.size() / looks) % row.size();
-    sum += 1.0 / static_cast<double>(tile_occupancy(a, i, row[e], static_cast<NodeId>(k)));
-  }
-  sample.inverse_occupancy = sum / static_cast<double>(looks);
+  const NodeId i = row_of_entry(a, stratified(key, 2 * n, n, draws, a.nvals()));
+  sample.inverse_occupancy =
+      tile_rows.entries(i) <= short_tile_row
+          ? tile_rows.tiles_per_entry(i)
+          : inverse_occupancy(a, i, static_cast<NodeId>(k), random_below(key, 2 * n + 1, a.row(i).size()));
   RandomKey uniform = key;
   ++uniform.step;
-  const auto plain = a.row(static_cast<NodeId>(random_below(uniform, n, a.nrows)));
+  const auto plain = a.row(static_cast<NodeId>(stratified(uniform, n, n, draws, a.nrows)));
   if (!plain.empty()) {
     sample.compression =
         static_cast<double>(plain.size()) / static_cast<double>(bit_rows(plain, static_cast<NodeId>(k)));
@@ -104,9 +153,10 @@ TileProfile profile_side(const CsrPattern& a, int k, const ProfileOptions& optio
     result.predicted_num_tiles = static_cast<double>(count_tiles(a, k));
   } else {
     const RandomKey key{options.seed, static_cast<std::uint32_t>(k), 0};
+    TileRows tile_rows(a.view(), static_cast<NodeId>(k));
     Sample total;
     for (std::size_t n = 0; n < options.sampled_rows; ++n) {
-      const Sample one = draw(a.view(), k, key, n);
+      const Sample one = draw(a.view(), tile_rows, k, key, n, options.sampled_rows);
       total.inverse_occupancy += one.inverse_occupancy;
       total.compression += one.compression;
       total.rows += one.rows;
