@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/cli.md promises of --json: the keys, their types, and figures that are known."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TILES = [f"b2sr_{k}" for k in (4, 8, 16, 32, 64)]
+
+
+def run(*arguments):
+    done = subprocess.run([os.environ["BITGRAPH_PROGRAM"], *map(str, arguments), "--json", "--quiet"], capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{arguments}: exit {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+class Json(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def test_info(self):
+        # Two components, a loop, a duplicate that is merged, a node of degree 3 and an isolated one.
+        graph = self.folder / "small.mtx"
+        graph.write_text("%%MatrixMarket matrix coordinate pattern symmetric\n6 6 6\n2 1\n3 1\n4 1\n4 1\n5 5\n3 2\n")
+        info = run("info", graph)
+        self.assertEqual({key: info[key] for key in ("num_nodes", "num_entries", "num_self_loops", "num_components",
+                                                     "max_degree")},
+                         {"num_nodes": 6, "num_entries": 9, "num_self_loops": 1, "num_components": 3, "max_degree": 3})
+        self.assertEqual(set(info["bytes"]), {"csr_float32", "csr_pattern", *TILES})
+        self.assertEqual(info["bytes"]["csr_float32"], 4 * 7 + 8 * 9)
+        self.assertEqual(info["bytes"]["csr_pattern"], 8 * 7 + 4 * 9)
+        self.assertEqual(set(info["bytes_by_order"]), {"original", "degree", "rcm", "community"})
+        self.assertLessEqual({"format", "tile_dim", "reorder"}, set(info["advice"]))
+        self.assertIn(info["advice"]["format"], ("csr", "b2sr"))
+
+    def test_convert_and_generate(self):
+        graph, tiles = self.folder / "grid.mtx", self.folder / "grid.b2sr"
+        made = run("generate", "grid", graph, "--width", 9, "--height", 7)
+        self.assertEqual((made["num_nodes"], made["num_entries"]), (63, 2 * (8 * 7 + 9 * 6)))
+        converted = run("convert", graph, tiles, "--tile", 8)
+        self.assertEqual((converted["num_entries"], converted["tile_dim"], converted["bytes"]),
+                         (made["num_entries"], 8, tiles.stat().st_size))
+        self.assertEqual(run("info", tiles)["num_entries"], made["num_entries"])
+
+    def test_train_and_infer(self):
+        dataset = self.folder / "planted.npz"
+        run("generate", "planted-partition", dataset, "--nodes", 400, "--classes", 3, "--seed", 5)
+        for precision, forms in (("float", {"float"}), ("full", {"full", "bin"}), ("bin", {"full", "bin"})):
+            model = self.folder / f"{precision}.safetensors"
+            trained = run("train", dataset, "--precision", precision, "--epochs", 5, "--hidden", 16, "--out", model)
+            inferred = run("infer", model, dataset, "--form", "all", "--repeats", 3)
+            for result in (trained, inferred):
+                self.assertEqual(set(result["accuracy"]), forms)
+                self.assertEqual(set(result["latency_us"]), forms)
+                self.assertIsInstance(result["val_accuracy"], float)
+                for form in forms:
+                    self.assertLessEqual(result["latency_us"][form]["median"], result["latency_us"][form]["p95"])
+                    self.assertTrue(0 <= result["accuracy"][form] <= 1)
+                self.assertEqual(set(result["bytes"]), {"model", "graph", "features", "peak"})
+                self.assertEqual(result["bytes"], result["forms"][precision]["bytes"])
+            self.assertEqual(trained["accuracy"], inferred["accuracy"])
+
+    def test_datasets_and_doctor(self):
+        names = [entry["name"] for entry in run("datasets", "list")["datasets"]]
+        self.assertLessEqual({"cora", "citeseer", "amazon_photo"}, set(names))
+        self.assertIn(run("doctor")["kernels"], ("baseline", "avx2", "avx512", "avx512_popcnt", "neon"))
+
+
+if __name__ == "__main__":
+    unittest.main()
