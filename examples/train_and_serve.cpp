@@ -10,8 +10,8 @@
 int main(int argc, char** argv) {
   using namespace bitgraph;
   try {
-    const Dataset dataset = argc > 1 ? load_dataset(argv[1])
-                                     : generate_planted_partition({.num_nodes = 600, .num_classes = 4, .seed = 1});
+    const Dataset dataset =
+        argc > 1 ? load_dataset(argv[1]) : generate_planted_partition({.num_nodes = 600, .num_classes = 4, .seed = 1});
     const nn::TrainResult trained =
         nn::train(dataset, {.precision = nn::Precision::full, .hidden = 32, .epochs = argc > 1 ? 1000U : 60U});
 
