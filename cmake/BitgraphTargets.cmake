@@ -25,9 +25,10 @@ target_compile_options(bitgraph_options INTERFACE
   # GCC 12 reports false overflows in vectorised loops and the standard library at -O2 and above.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-maybe-uninitialized>
   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
-# Highway's levels: what the architecture always has, AVX2, AVX-512, AVX-512 with VPOPCNTDQ. Fewer levels, shorter builds.
+# Highway's levels: what the architecture always has, AVX2, AVX-512, AVX-512 with VPOPCNTDQ; NEON on Arm. Fewer levels,
+# shorter builds; SVE's vectors have no size that arrays of them could be made of.
 target_compile_definitions(bitgraph_options INTERFACE
-  HWY_WANT_AVX3_DL "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4)")
+  HWY_WANT_AVX3_DL "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
 
 if(BITGRAPH_SANITIZE)
   add_compile_options(-fsanitize=${BITGRAPH_SANITIZE} -fno-omit-frame-pointer -g1)

@@ -76,7 +76,7 @@ def main():
         row("bin: binary products and votes", bits, "bin", baseline)
         print("\n  accuracy: of the test nodes; memory: model, graph and features; the peak of the packed forms: "
               f"{size(bits['forms']['bin']['bytes']['peak'])} (bin), {size(bits['forms']['full']['bytes']['peak'])} (full), "
-              f"{size(dense['bytes']['float']['peak'])} (float32)")
+              f"{size(dense['bytes']['peak'])} (float32)")
 
 
 if __name__ == "__main__":

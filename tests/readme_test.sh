@@ -26,6 +26,7 @@ if [ -z "${BITGRAPH_DATA:-}" ] && [ -d "$source/../shared/datasets" ]; then
   export BITGRAPH_DATA
 fi
 export BITGRAPH_TEST_STAGES=floors
+unset CCACHE_BASEDIR # of the source's build: the clone's is its own folder
 printf '%s\n' "$commands" | while read -r line; do
   case $line in
     ./run*)

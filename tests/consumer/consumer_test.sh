@@ -14,7 +14,8 @@ cxx=${CXX:-c++}
 rm -rf "$work"
 mkdir -p "$work"
 if [ "$mode" = shared ]; then
-  build=$work/build
+  # As deep as any build folder, so that a compiler cache finds the same objects.
+  build=$root/build/consumer-shared
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DBITGRAPH_BUILD_TESTS=OFF \
     -DBITGRAPH_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" >"$work/configure.log"
   cmake --build "$build"
