@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/ops/gemm.hpp>
+
 #include "cli/command.hpp"
 #include "core/backend.hpp"
 #include "core/isa.hpp"
@@ -24,6 +26,7 @@ Json examine() {
           {"memory_bytes", pages},
           {"instruction_sets", isas},
           {"kernels", to_string(active_isa())},
+          {"float_gemm", float_gemm_kernels()},
           {"backend", to_string(backend_for(Device::host()))},
           {"cuda_built", Device::cuda_built()},
           {"default_device", Device::best().name()}};

@@ -6,6 +6,7 @@
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
 
 #include <span>
+#include <string>
 
 namespace bitgraph {
 
@@ -57,5 +58,8 @@ struct SparseGemmWeights {
 /// The library's sgemm (OpenBLAS). Throws usage naming the shapes.
 void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b,
                 bool transpose_b, float alpha = 1.0F, float beta = 0.0F, const Device& device = {});
+
+/// Which library's kernels float_gemm runs, and for which processors they were made: "OpenBLAS SkylakeX".
+[[nodiscard]] std::string float_gemm_kernels();
 
 }  // namespace bitgraph

@@ -11,6 +11,8 @@
 #include <bit>
 #include <vector>
 
+#include "ops/gemm/openblas.hpp"
+
 namespace bitgraph {
 
 namespace {
@@ -150,6 +152,7 @@ void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a
   }
   if (m == 0 || n == 0) return;
   if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no float gemm for this device in this build");
+  static_cast<void>(openblas_kernels());
   openblas_set_num_threads(device.threads());
   const auto side = [](std::size_t size) { return static_cast<blasint>(size); };
   cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, side(m),

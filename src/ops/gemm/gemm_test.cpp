@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace bitgraph {
 namespace {
 
@@ -112,6 +114,15 @@ TEST(Gemm, FloatProductByHandAndTransposed) {
   float_gemm(square.view(), a.view(), true, a.view(), false);
   EXPECT_EQ(square(0, 2), 1 * 3 + 4 * 6);
   EXPECT_THROW(float_gemm(out.view(), a.view(), false, a.view(), false), Error);
+}
+
+/// OpenBLAS alone would take a processor that it does not know for one of 2004.
+TEST(Gemm, FloatKernelsFitTheProcessor) {
+  const auto isas = available_isas();
+  if (std::find(isas.begin(), isas.end(), Isa::avx2) == isas.end()) GTEST_SKIP() << "no AVX2 here";
+  const std::string kernels = float_gemm_kernels();
+  for (const char* old : {"Prescott", "Core2", "Nehalem", "Penryn", "Barcelona", "Generic", "Unknown"})
+    EXPECT_EQ(kernels.find(old), std::string::npos) << kernels;
 }
 
 TEST(Gemm, ShapesThatDoNotFitAreNamed) {
