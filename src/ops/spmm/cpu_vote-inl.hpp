@@ -20,9 +20,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Longest run of neighbours that the widest counters (12 slices) hold.
-constexpr std::size_t longest_count = 4095;
-
 /// Rows of N words that fill a vector; where a vector has one lane, one.
 template <std::size_t N>
 constexpr std::size_t rows_in_vector = HWY_TARGET == HWY_SCALAR || N * 8 >= HWY_MAX_BYTES ? 1 : HWY_MAX_BYTES / 8 / N;
@@ -240,7 +237,7 @@ HWY_INLINE void add_parts(const V (&slices)[S], const Use& use) {
   }
 }
 
-/// Counts the bits of up to longest_count * R neighbours of one row, R at a time; use(counters) gets N lanes.
+/// Counts the bits of up to (2^S - 2) * R neighbours of one row, R at a time; use(counters) gets N lanes.
 template <std::size_t N, std::size_t R, std::size_t S, class Use>
 HWY_INLINE void count_parts(const NodeId* cols, std::size_t size, const BitsIn& x, std::size_t word, const Use& use) {
   const SlotLoader<N, R, R, 0> loader{cols, x.words + word, x.words_per_row};
@@ -259,7 +256,7 @@ HWY_NOINLINE void count_long_row(std::size_t row, const NodeId* cols, std::size_
   const Place<N, 1> place{{row}, {degree}, word};
   const auto done = [&](const auto& counters) HWY_ATTR { finish.finish(place, counters); };
   if (degree / R < 255) return count_parts<N, R, 8>(cols, degree, x, word, done);
-  constexpr std::size_t piece = (longest_count - 1) * R;
+  constexpr std::size_t piece = ((std::size_t{1} << 12) - 2) * R;  // what counters of 12 slices hold
   if (degree <= piece) return count_parts<N, R, 12>(cols, degree, x, word, done);
   hn::Vec<Lanes<N, 1>> total[32];
   for (auto& slice : total) slice = hn::Zero(Lanes<N, 1>());
