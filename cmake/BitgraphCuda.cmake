@@ -1,16 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-# Included with BITGRAPH_CUDA=ON, which is a demand: what cannot be built is an error, never left out in silence.
+# Sets BITGRAPH_WITH_CUDA. With BITGRAPH_CUDA=ON a machine without a CUDA compiler is an error, with AUTO it builds on
+# without CUDA and says so.
 
-file(GLOB_RECURSE BITGRAPH_CUDA_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cu)
-if(NOT BITGRAPH_CUDA_SOURCES)
-  message(FATAL_ERROR
-    "BITGRAPH_CUDA=ON: this version of bitgraph has no CUDA backend. Use the preset release; it needs no CUDA.")
+set(BITGRAPH_WITH_CUDA OFF)
+if(BITGRAPH_CUDA)
+  include(CheckLanguage)
+  if(NOT CMAKE_CUDA_COMPILER AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)  # where NVIDIA's packages put it, often not on the PATH
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Real code for Ampere and Hopper, PTX for what comes later. CI builds one, to be quick.
+    if(DEFINED ENV{BITGRAPH_CUDA_ARCHITECTURES})
+      set(CMAKE_CUDA_ARCHITECTURES $ENV{BITGRAPH_CUDA_ARCHITECTURES})
+    elseif(NOT CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+    endif()
+    enable_language(CUDA)
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows nvcc's C++17 only
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    find_package(CUDAToolkit REQUIRED)
+    set(BITGRAPH_WITH_CUDA ON)
+  elseif(NOT BITGRAPH_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR
+      "BITGRAPH_CUDA=${BITGRAPH_CUDA}: no CUDA compiler found. Put nvcc on the PATH or set CMAKE_CUDA_COMPILER, or build without CUDA.")
+  endif()
 endif()
-
-include(CheckLanguage)
-check_language(CUDA)
-if(NOT CMAKE_CUDA_COMPILER)
-  message(FATAL_ERROR
-    "BITGRAPH_CUDA=ON: no CUDA compiler found. Put nvcc on the PATH or set CMAKE_CUDA_COMPILER, or use the preset release.")
-endif()
-enable_language(CUDA)
+message(STATUS "CUDA backend: ${BITGRAPH_WITH_CUDA}")

@@ -17,7 +17,7 @@ find_path(BITGRAPH_OPENBLAS_INCLUDE cblas.h
                         ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread REQUIRED)
 
 add_library(bitgraph_options INTERFACE)
-target_compile_options(bitgraph_options INTERFACE
+set(bitgraph_warnings
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wno-missing-field-initializers
   $<$<BOOL:${BITGRAPH_WERROR}>:-Werror>
   # Products and sums are rounded one by one, the same on every processor; kernels ask for fused ones by name.
@@ -25,6 +25,11 @@ target_compile_options(bitgraph_options INTERFACE
   # GCC 12 reports false overflows in vectorised loops and the standard library at -O2 and above.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-maybe-uninitialized>
   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+set(bitgraph_cuda_options
+  -fmad=false --expt-relaxed-constexpr --extended-lambda -lineinfo
+  -Xcompiler=-Wall,-Wextra,-ffp-contract=off $<$<BOOL:${BITGRAPH_WERROR}>:--Werror=all-warnings>)
+target_compile_options(bitgraph_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${bitgraph_warnings}>" "$<$<COMPILE_LANGUAGE:CUDA>:${bitgraph_cuda_options}>")
 # Highway's levels: what the architecture always has, AVX2, AVX-512, AVX-512 with VPOPCNTDQ; NEON on Arm. Fewer levels,
 # shorter builds; SVE's vectors have no size that arrays of them could be made of.
 target_compile_definitions(bitgraph_options INTERFACE

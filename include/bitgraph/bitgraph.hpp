@@ -10,6 +10,7 @@
 #include <bitgraph/formats/advisor.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/bit_vector.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
@@ -17,6 +18,7 @@
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
 #include <bitgraph/graph/components.hpp>
 #include <bitgraph/graph/generate.hpp>
+#include <bitgraph/graph/packed_graph.hpp>
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/io/graph.hpp>
@@ -28,4 +30,6 @@
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
+#include <bitgraph/ops/mxv.hpp>
+#include <bitgraph/ops/semiring.hpp>
 #include <bitgraph/ops/spmm.hpp>

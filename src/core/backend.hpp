@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an operator runs. Each operator has one overload a backend: op(Reference, args), op(Cpu, args).
+// Where an operator runs. Each operator has one overload a backend: op(Reference, args), op(Cpu, args), op(Cuda, args).
 #pragma once
 
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/error.hpp>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -18,21 +19,40 @@ struct Cpu {
   Device device;
 };
 
-enum class BackendKind { reference, cpu };
+/// Kernels on the device's stream. The operator returns before they are done.
+struct Cuda {
+  Device device;
+};
 
-/// BITGRAPH_BACKEND where it is set ("reference", "cpu"), else the one that fits the device. Throws usage,
-/// not_possible.
+enum class BackendKind { reference, cpu, cuda };
+
+/// The backend of a device; for the host, the one that BITGRAPH_BACKEND names ("reference", "cpu") where it is set.
+/// Throws usage for an unknown name; not_possible where the name and the device do not go together.
 [[nodiscard]] BackendKind backend_for(const Device& device);
 [[nodiscard]] std::string_view to_string(BackendKind kind) noexcept;
 
-/// Calls fn(backend) for the device: the one place where a backend is chosen.
+/// Calls fn(backend) for a device of the host. Throws not_possible for another: `op` has no kernel there.
 template <class Fn>
-decltype(auto) with_backend(const Device& device, Fn&& fn) {
+decltype(auto) with_host_backend(const Device& device, const char* op, Fn&& fn) {
   switch (backend_for(device)) {
     case BackendKind::reference: return fn(Reference{});
     case BackendKind::cpu: break;
+    case BackendKind::cuda: fail(ErrorCode::not_possible, device.name() + ": " + op + " has no kernel for this device");
   }
   return fn(Cpu{device});
+}
+
+/// Calls fn(backend) for the device: with with_host_backend, the one place where a backend is chosen. In a build
+/// without CUDA no CUDA device exists, and the overloads for it are not asked for.
+template <class Fn>
+decltype(auto) with_backend(const Device& device, const char* op, Fn&& fn) {
+#ifdef BITGRAPH_WITH_CUDA
+  if (!device.is_host()) {
+    static_cast<void>(backend_for(device));
+    return fn(Cuda{device});
+  }
+#endif
+  return with_host_backend(device, op, fn);
 }
 
 }  // namespace bitgraph

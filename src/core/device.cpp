@@ -3,12 +3,14 @@
 
 #include <bitgraph/core/error.hpp>
 
+#include "core/cuda_runtime.hpp"
 #include "core/host_memory.hpp"
 
 #include <omp.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <new>
 
@@ -35,9 +37,18 @@ struct Device::State {
   Kind kind = Kind::host;
   int index = 0;
   int threads = 1;
+  void* stream = nullptr;
+  bool owns_stream = false;
   std::atomic<std::size_t> live{0};
   std::atomic<std::size_t> peak{0};
   std::atomic<std::size_t> allocations{0};
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (owns_stream) cuda_runtime::destroy_stream(index, stream);
+  }
 };
 
 Device Device::host(int threads) {
@@ -47,21 +58,32 @@ Device Device::host(int threads) {
   return Device(std::move(state));
 }
 
-Device Device::cuda(int index) {
-  fail(ErrorCode::not_possible,
-       "cuda:" + std::to_string(index) +
-           ": this bitgraph was built without CUDA; use the device 'cpu', or build with the preset 'cuda'");
+Device Device::cuda(int index, void* stream) {
+  cuda_runtime::require_device(index);
+  auto state = std::make_shared<State>();
+  state->kind = Kind::cuda;
+  state->index = index;
+  state->threads = omp_get_max_threads();
+  state->stream = stream == nullptr ? cuda_runtime::create_stream(index) : stream;
+  state->owns_stream = stream == nullptr;
+  return Device(std::move(state));
 }
 
-Device Device::best() { return host(); }
+Device Device::best() { return cuda_runtime::device_count() > 0 ? cuda() : host(); }
 
-bool Device::cuda_built() noexcept { return false; }
+bool Device::cuda_built() noexcept { return cuda_runtime::built; }
 
 Device::Kind Device::kind() const noexcept { return state_ ? state_->kind : Kind::host; }
 
 int Device::index() const noexcept { return state_ ? state_->index : 0; }
 
 int Device::threads() const noexcept { return state_ ? state_->threads : omp_get_max_threads(); }
+
+void* Device::stream() const noexcept { return state_ ? state_->stream : nullptr; }
+
+void Device::synchronize() const {
+  if (!is_host()) cuda_runtime::synchronize(index(), stream());
+}
 
 std::string Device::name() const { return is_host() ? "cpu" : "cuda:" + std::to_string(index()); }
 
@@ -75,7 +97,12 @@ void Device::reset_peak() const noexcept {
 }
 
 void* Device::allocate(std::size_t bytes) const {
-  void* data = there_is_room_for(bytes) ? ::operator new(padded(bytes), alignment, std::nothrow) : nullptr;
+  void* data = nullptr;
+  if (!is_host()) {
+    data = cuda_runtime::allocate(index(), stream(), padded(bytes));
+  } else if (there_is_room_for(bytes)) {
+    data = ::operator new(padded(bytes), alignment, std::nothrow);
+  }
   if (data == nullptr) {
     fail(ErrorCode::not_possible, "not enough memory: " + std::to_string(bytes) + " bytes were asked for");
   }
@@ -90,8 +117,30 @@ void* Device::allocate(std::size_t bytes) const {
 }
 
 void Device::deallocate(void* data, std::size_t bytes) const noexcept {
-  ::operator delete(data, alignment);
+  if (is_host()) {
+    ::operator delete(data, alignment);
+  } else {
+    cuda_runtime::deallocate(index(), stream(), data);
+  }
   if (state_) state_->live.fetch_sub(bytes);
+}
+
+void Device::fill(void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size) const {
+  require(pattern_size != 0 && bytes % pattern_size == 0, "fill: the size is not a multiple of the pattern's");
+  if (!is_host()) return cuda_runtime::fill(index(), stream(), data, bytes, pattern, pattern_size);
+  for (std::size_t at = 0; at < bytes; at += pattern_size) {
+    std::memcpy(static_cast<std::byte*>(data) + at, pattern, pattern_size);
+  }
+}
+
+void Device::copy(void* to, const Device& target, const void* from, const Device& source, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (target.is_host() && source.is_host()) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  const Device& device = target.is_host() ? source : target;
+  cuda_runtime::copy(device.index(), device.stream(), to, !target.is_host(), from, !source.is_host(), bytes);
 }
 
 }  // namespace bitgraph

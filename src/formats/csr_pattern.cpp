@@ -61,7 +61,8 @@ CsrPattern::CsrPattern() : row_ptr_(1, EdgeOffset{0}) {}
 
 CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind)
     : nrows_(nrows), ncols_(ncols), row_ptr_(std::move(row_ptr)), col_ind_(std::move(col_ind)) {
-  if (row_ptr_.size() != std::size_t{nrows} + 1 || row_ptr_[nrows] != col_ind_.size()) {
+  const bool on_host = col_ind_.device().is_host();  // elsewhere the last pointer would cost a copy
+  if (row_ptr_.size() != std::size_t{nrows} + 1 || (on_host && row_ptr_[nrows] != col_ind_.size())) {
     fail(ErrorCode::usage, fmt::format("pattern CSR: {} rows with {} row pointers and {} column indices do not fit",
                                        nrows, row_ptr_.size(), col_ind_.size()));
   }
@@ -88,7 +89,11 @@ void CsrPattern::validate() const {
   }
 }
 
-CsrPattern CsrPattern::clone() const { return {nrows_, ncols_, row_ptr_.clone(), col_ind_.clone()}; }
+CsrPattern CsrPattern::clone() const { return to(device()); }
+
+CsrPattern CsrPattern::to(const Device& device) const {
+  return {nrows_, ncols_, row_ptr_.to(device), col_ind_.to(device)};
+}
 
 bool operator==(const CsrPattern& a, const CsrPattern& b) noexcept {
   return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ && std::ranges::equal(a.row_ptr(), b.row_ptr()) &&

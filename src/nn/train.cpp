@@ -34,9 +34,13 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
 }
 
+/// Kipf's 200 epochs leave a teacher short where features are dense: amazon_photo 82.9 % against 89.5 %.
+constexpr std::size_t teacher_epochs = 1000;
+
 /// The predictions of a full-precision GCN on all nodes, which the bin form learns from.
 DenseMatrix<float> teach(const Dataset& dataset, const TrainOptions& options, const Device& device) {
-  const TrainOptions recipe = preset({.precision = Precision::real, .hidden = options.hidden, .seed = options.seed});
+  const TrainOptions recipe = preset(
+      {.precision = Precision::real, .hidden = options.hidden, .epochs = teacher_epochs, .seed = options.seed});
   const TrainResult result = train(dataset, recipe, device);
   InferencePlan plan(result.model, dataset, Precision::real, device);
   DenseMatrix<float> probabilities = plan.run().clone();

@@ -16,6 +16,7 @@
 namespace bitgraph {
 
 /// An array of plain values on a device, aligned to 64 bytes. It moves; copies are asked for by name: clone().
+/// Values on a CUDA device are not for the host to touch: to(Device{}) brings them.
 /// The storage is owned, or borrowed from something kept alive with it (a mapped file, another library's array).
 template <class T>
 class Buffer {
@@ -33,13 +34,10 @@ class Buffer {
     if (size != 0) data_ = static_cast<T*>(device_.allocate(size * sizeof(T)));
   }
 
-  Buffer(std::size_t size, T value, Device device = {}) : Buffer(size, std::move(device)) {
-    std::fill_n(data_, size_, value);
-  }
+  Buffer(std::size_t size, T value, Device device = {}) : Buffer(size, std::move(device)) { fill(value); }
 
-  Buffer(std::initializer_list<T> values, Device device = {}) : Buffer(values.size(), std::move(device)) {
-    std::copy(values.begin(), values.end(), data_);
-  }
+  Buffer(std::initializer_list<T> values, Device device = {})
+      : Buffer(copy_of(std::span<const T>(values.begin(), values.size()), std::move(device))) {}
 
   /// A buffer over values that `owner` keeps alive.
   static Buffer borrow(T* data, std::size_t size, std::shared_ptr<const void> owner, Device device = {}) {
@@ -51,9 +49,10 @@ class Buffer {
     return buffer;
   }
 
+  /// Values of the host, on a device.
   static Buffer copy_of(std::span<const T> values, Device device = {}) {
     Buffer buffer(values.size(), std::move(device));
-    std::copy(values.begin(), values.end(), buffer.data_);
+    Device::copy(buffer.data_, buffer.device_, values.data(), Device{}, values.size_bytes());
     return buffer;
   }
 
@@ -69,7 +68,22 @@ class Buffer {
     if (data_ != nullptr && owner_ == nullptr) device_.deallocate(data_, bytes());
   }
 
-  [[nodiscard]] Buffer clone() const { return copy_of(span(), device_); }
+  [[nodiscard]] Buffer clone() const { return to(device_); }
+
+  /// A copy on `device`.
+  [[nodiscard]] Buffer to(const Device& device) const {
+    Buffer copy(size_, device);
+    Device::copy(copy.data_, copy.device_, data_, device_, bytes());
+    return copy;
+  }
+
+  void fill(T value) {
+    if (device_.is_host()) {
+      std::fill_n(data_, size_, value);
+    } else {
+      device_.fill(data_, bytes(), &value, sizeof(T));
+    }
+  }
 
   [[nodiscard]] T* data() noexcept { return data_; }
   [[nodiscard]] const T* data() const noexcept { return data_; }
@@ -79,6 +93,7 @@ class Buffer {
   [[nodiscard]] const Device& device() const noexcept { return device_; }
   [[nodiscard]] bool is_borrowed() const noexcept { return owner_ != nullptr; }
 
+  // Spans, elements and iterators: of values on the host.
   [[nodiscard]] std::span<T> span() noexcept { return {data_, size_}; }
   [[nodiscard]] std::span<const T> span() const noexcept { return {data_, size_}; }
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return data_[i]; }

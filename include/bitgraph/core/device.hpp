@@ -27,8 +27,10 @@ class Device {
   /// The host with `threads` threads; 0 means all. Throws usage for a negative number.
   static Device host(int threads = 0);
 
-  /// CUDA device number `index`. Throws not_possible where the library was built without CUDA or no such device exists.
-  static Device cuda(int index = 0);
+  /// CUDA device number `index`. Operators run on `stream` (a cudaStream_t, which must outlive the handle), or on a
+  /// stream of the handle's own. Throws not_possible, saying what to do, where the library was built without CUDA, where
+  /// there is no such device or driver, and where the device is older than compute capability 8.0.
+  static Device cuda(int index = 0, void* stream = nullptr);
 
   /// The first CUDA device where there is one, else the host.
   static Device best();
@@ -42,6 +44,13 @@ class Device {
 
   /// Number of host threads that operators use; at least 1.
   [[nodiscard]] int threads() const noexcept;
+
+  /// The cudaStream_t of a CUDA device; null for the host.
+  [[nodiscard]] void* stream() const noexcept;
+
+  /// Waits until everything asked of the device's stream is done; nothing to do for the host. Throws internal where a
+  /// kernel failed.
+  void synchronize() const;
 
   /// "cpu" or "cuda:0".
   [[nodiscard]] std::string name() const;
@@ -58,6 +67,13 @@ class Device {
   /// Raw storage, aligned to 64 bytes; what Buffer is made of. Throws not_possible when memory runs out.
   [[nodiscard]] void* allocate(std::size_t bytes) const;
   void deallocate(void* data, std::size_t bytes) const noexcept;
+
+  /// Repeats the `pattern_size` bytes at `pattern` (1, 2, 4 or 8 of them) over `bytes` bytes of this device's storage.
+  void fill(void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size) const;
+
+  /// Copies storage of the device `source` to storage of the device `target`. It returns when the host may read the
+  /// target or write the source; between two places on one CUDA device it is merely put on the stream.
+  static void copy(void* to, const Device& target, const void* from, const Device& source, std::size_t bytes);
 
  private:
   struct State;

@@ -80,11 +80,14 @@ class BitMatrix {
     return {nrows_, ncols_, words_per_row(), words_.data()};
   }
 
-  [[nodiscard]] BitMatrix clone() const {
+  [[nodiscard]] BitMatrix clone() const { return to(device()); }
+
+  /// A copy on `device`.
+  [[nodiscard]] BitMatrix to(const Device& device) const {
     BitMatrix copy;
     copy.nrows_ = nrows_;
     copy.ncols_ = ncols_;
-    copy.words_ = words_.clone();
+    copy.words_ = words_.to(device);
     return copy;
   }
 

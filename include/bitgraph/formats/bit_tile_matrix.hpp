@@ -98,6 +98,7 @@ class BitTileMatrix {
   }
 
   [[nodiscard]] BitTileMatrix clone() const;
+  [[nodiscard]] BitTileMatrix to(const Device& device) const;  ///< a copy on `device`
   friend bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept;
 
  private:

@@ -50,6 +50,7 @@ class CsrPattern {
 
   [[nodiscard]] CsrPatternView view() const noexcept { return {nrows_, ncols_, row_ptr_.data(), col_ind_.data()}; }
   [[nodiscard]] CsrPattern clone() const;
+  [[nodiscard]] CsrPattern to(const Device& device) const;  ///< a copy on `device`
 
   friend bool operator==(const CsrPattern& a, const CsrPattern& b) noexcept;
 

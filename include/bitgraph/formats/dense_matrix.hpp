@@ -52,6 +52,7 @@ class DenseMatrix {
   [[nodiscard]] DenseView<const T> view() const noexcept { return {nrows_, ncols_, ncols_, values_.data()}; }
   [[nodiscard]] DenseView<T> view() noexcept { return {nrows_, ncols_, ncols_, values_.data()}; }
   [[nodiscard]] DenseMatrix clone() const { return {nrows_, ncols_, values_.clone()}; }
+  [[nodiscard]] DenseMatrix to(const Device& device) const { return {nrows_, ncols_, values_.to(device)}; }
 
  private:
   std::size_t nrows_ = 0;

@@ -32,7 +32,7 @@ void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap&
                                        x.ncols(), out.bits.nrows(), out.bits.ncols(), out.alpha.size()));
   }
   const BinarizeArgs args{x.view(), or_null(map.shift), or_null(map.scale), out.bits.view(), out.alpha.data()};
-  with_backend(device, [&](const auto& backend) { binarize(backend, args); });
+  with_host_backend(device, "binarize", [&](const auto& backend) { binarize(backend, args); });
 }
 
 Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map, const Device& device) {

@@ -22,7 +22,7 @@ void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key, cons
   check_rate(rate);
   const auto threshold = static_cast<std::uint32_t>(std::lround((1.0 - static_cast<double>(rate)) * 65536.0));
   const DropoutArgs args{keep.view(), threshold, key};
-  with_backend(device, [&](const auto& backend) { dropout_mask(backend, args); });
+  with_host_backend(device, "dropout_mask", [&](const auto& backend) { dropout_mask(backend, args); });
 }
 
 void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float rate, const Device& device) {
@@ -32,7 +32,7 @@ void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float 
          fmt::format("dropout: X is {} x {}, the mask is {} x {}", x.nrows(), x.ncols(), keep.nrows(), keep.ncols()));
   }
   const ApplyDropoutArgs args{x.view(), keep.view(), 1.0F / (1.0F - rate)};
-  with_backend(device, [&](const auto& backend) { apply_dropout(backend, args); });
+  with_host_backend(device, "apply_dropout", [&](const auto& backend) { apply_dropout(backend, args); });
 }
 
 }  // namespace bitgraph

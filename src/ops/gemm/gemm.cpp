@@ -55,7 +55,7 @@ void multiply(Out& out, const Bits& x, const Bits& w, const GemmOptions& options
             "gemm: the shape of keep differs from that of X");
     args.keep = options.keep->view();
   }
-  with_backend(device, [&](const auto& backend) { gemm(backend, args); });
+  with_host_backend(device, "gemm", [&](const auto& backend) { gemm(backend, args); });
 }
 
 template <class Out>

@@ -40,7 +40,7 @@ void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, c
       or_null(options.col_scale),
       {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset),
        or_null(options.bias)}};
-  with_backend(device, [&](const auto& backend) { spmm(backend, args); });
+  with_host_backend(device, "spmm", [&](const auto& backend) { spmm(backend, args); });
 }
 
 }  // namespace

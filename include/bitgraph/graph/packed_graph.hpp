@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/reorder.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace bitgraph {
+
+/// Values of a tile side beside 4, 8, 16, 32 and 64.
+inline constexpr int csr_tile = 0;    ///< pattern CSR instead of tiles
+inline constexpr int auto_tile = -1;  ///< whichever suits the graph, the work and the device
+
+/// What a graph is packed for: each kind of work has its own best format.
+enum class Workload {
+  traversal,  ///< searches and components: rows are visited a few at a time
+  values,     ///< every row times a vector of numbers, again and again: PageRank
+  counting,   ///< rows are intersected: triangles
+};
+
+struct GraphPackOptions {
+  int tile_dim = auto_tile;         ///< a side, csr_tile or auto_tile
+  std::optional<Order> order = {};  ///< how to number the nodes in memory; nothing: as they are
+  bool with_transpose = true;       ///< keep the entries' other direction too, where it differs
+  Workload workload = Workload::traversal;
+};
+
+/// A square 0/1 matrix ready for graph algorithms, on one device: the edges of every node, out and in, in the chosen
+/// format and order. Immutable; algorithms take it by const reference and give results in the caller's numbering.
+class PackedGraph {
+ public:
+  using Matrix = std::variant<CsrPattern, BitTileMatrix>;
+
+  [[nodiscard]] NodeId num_nodes() const noexcept;
+  [[nodiscard]] EdgeOffset num_edges() const noexcept;  ///< entries of the matrix
+  [[nodiscard]] bool symmetric() const noexcept { return symmetric_; }
+  [[nodiscard]] const Device& device() const noexcept { return device_; }
+
+  /// The side of the tiles, or csr_tile.
+  [[nodiscard]] int tile_dim() const noexcept;
+  [[nodiscard]] const std::string& reason() const noexcept { return reason_; }  ///< why this format; empty if asked for
+
+  /// Row i: the nodes that edges from i lead to.
+  [[nodiscard]] const Matrix& out() const noexcept { return out_; }
+  /// Row i: the nodes from which edges lead to i; out() where the graph is symmetric. Throws usage where the graph was
+  /// packed without it.
+  [[nodiscard]] const Matrix& in() const;
+  [[nodiscard]] bool has_in() const noexcept { return symmetric_ || in_.has_value(); }
+
+  /// The node that the caller calls i is row new_id()[i]; both empty where the order was left alone. On the host.
+  [[nodiscard]] std::span<const NodeId> new_id() const noexcept { return new_id_.span(); }
+  [[nodiscard]] std::span<const NodeId> old_id() const noexcept { return old_id_.span(); }
+  [[nodiscard]] NodeId row_of(NodeId node) const noexcept { return new_id_.empty() ? node : new_id_[node]; }
+  [[nodiscard]] NodeId node_of(NodeId row) const noexcept { return old_id_.empty() ? row : old_id_[row]; }
+
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+ private:
+  friend PackedGraph pack_graph(const CsrPattern&, const GraphPackOptions&, const Device&);
+  Device device_;
+  bool symmetric_ = false;
+  std::string reason_;
+  Matrix out_;
+  std::optional<Matrix> in_;
+  Buffer<NodeId> new_id_, old_id_;
+};
+
+/// Packs a pattern for algorithms. Throws usage unless it is square, or for a tile side that does not exist;
+/// not_possible where the device has too little memory, naming the bytes that are missing. O(n + m), and the cost of the
+/// order.
+[[nodiscard]] PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options = {},
+                                     const Device& device = {});
+
+/// Calls fn(view) with the CsrPatternView or BitTileView<K> of a packed graph's matrix: the one place where the format
+/// becomes a type.
+template <class Fn>
+decltype(auto) with_view(const PackedGraph::Matrix& matrix, Fn&& fn) {
+  if (const auto* csr = std::get_if<CsrPattern>(&matrix)) return fn(csr->view());
+  const auto& tiles = std::get<BitTileMatrix>(matrix);
+  return with_tile_dim(tiles.tile_dim(), [&](auto k) { return fn(tiles.view<k()>()); });
+}
+
+}  // namespace bitgraph

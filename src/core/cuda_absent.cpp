@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for cuda_runtime.cu in a build without CUDA: no CUDA device can be made, so nothing else is ever called.
+#include "core/cuda_runtime.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include <string>
+
+namespace bitgraph::cuda_runtime {
+
+namespace {
+
+[[noreturn]] void refuse(int index) {
+  fail(ErrorCode::not_possible,
+       "cuda:" + std::to_string(index) +
+           ": this bitgraph was built without CUDA; use the device 'cpu', or build with the preset 'cuda'");
+}
+
+}  // namespace
+
+const bool built = false;
+
+int device_count() noexcept { return 0; }
+void require_device(int index) { refuse(index); }
+void* create_stream(int index) { refuse(index); }
+void destroy_stream(int, void*) noexcept {}
+void* allocate(int index, void*, std::size_t) { refuse(index); }
+void deallocate(int, void*, void*) noexcept {}
+void fill(int index, void*, void*, std::size_t, const void*, std::size_t) { refuse(index); }
+void copy(int index, void*, void*, bool, const void*, bool, std::size_t) { refuse(index); }
+void synchronize(int index, void*) { refuse(index); }
+
+}  // namespace bitgraph::cuda_runtime

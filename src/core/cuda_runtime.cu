@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cuda_runtime.hpp"
+
+#include "core/cuda.cuh"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bitgraph::cuda_runtime {
+
+namespace {
+
+constexpr int oldest_major = 8;
+
+/// Freed memory stays in the pool: a repeated call takes it from there without asking the driver.
+void keep_freed_memory(int index) {
+  cudaMemPool_t pool = nullptr;
+  cuda_check(cudaDeviceGetDefaultMemPool(&pool, index), "cudaDeviceGetDefaultMemPool");
+  std::uint64_t threshold = UINT64_MAX;
+  cuda_check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), "cudaMemPoolSetAttribute");
+}
+
+/// Bytes that an allocation could get: free on the device, and reserved by the pool but not in use.
+std::size_t available(int index) {
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  cuda_check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t reserved = 0;
+  std::uint64_t used = 0;
+  cuda_check(cudaDeviceGetDefaultMemPool(&pool, index), "cudaDeviceGetDefaultMemPool");
+  cuda_check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved), "cudaMemPoolGetAttribute");
+  cuda_check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
+  return free_bytes + static_cast<std::size_t>(reserved - std::min(used, reserved));
+}
+
+template <class Word>
+__global__ void fill_words(Word* data, std::size_t size, Word value) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < size; i += step) data[i] = value;
+}
+
+template <class Word>
+void launch_fill(void* stream, void* data, std::size_t bytes, const void* pattern) {
+  Word value;
+  std::memcpy(&value, pattern, sizeof(Word));
+  const std::size_t size = bytes / sizeof(Word);
+  const unsigned blocks = std::min(blocks_for(size, 256), 4096U);
+  fill_words<Word><<<blocks, 256, 0, static_cast<cudaStream_t>(stream)>>>(static_cast<Word*>(data), size, value);
+  cuda_check_launch("fill");
+}
+
+}  // namespace
+
+const bool built = true;
+
+int device_count() noexcept {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  static_cast<void>(cudaGetLastError());
+  return 0;
+}
+
+void require_device(int index) {
+  const std::string name = "cuda:" + std::to_string(index);
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    fail(ErrorCode::not_possible,
+         name + ": " + cudaGetErrorString(error) + "; install NVIDIA's driver, or use the device 'cpu'");
+  }
+  if (index < 0 || index >= count) {
+    fail(ErrorCode::not_possible, name + ": this machine has " + std::to_string(count) +
+                                      " CUDA devices, counted from 0; use one of them, or the device 'cpu'");
+  }
+  int major = 0;
+  int minor = 0;
+  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index), "cudaDeviceGetAttribute");
+  cuda_check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index), "cudaDeviceGetAttribute");
+  if (major < oldest_major) {
+    fail(ErrorCode::not_possible, name + ": compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+                                      ", and 8.0 is needed (Ampere or later); use the device 'cpu'");
+  }
+}
+
+void* create_stream(int index) {
+  const ScopedCudaDevice scope(index);
+  keep_freed_memory(index);
+  cudaStream_t stream = nullptr;
+  cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  return stream;
+}
+
+void destroy_stream(int index, void* stream) noexcept {
+  int before = 0;
+  static_cast<void>(cudaGetDevice(&before));
+  static_cast<void>(cudaSetDevice(index));
+  static_cast<void>(cudaStreamDestroy(static_cast<cudaStream_t>(stream)));
+  static_cast<void>(cudaSetDevice(before));
+}
+
+void* allocate(int index, void* stream, std::size_t bytes) {
+  const ScopedCudaDevice scope(index);
+  constexpr std::size_t harmless = std::size_t{64} << 20;
+  if (bytes > harmless) {
+    const std::size_t there = available(index);
+    if (bytes > there) {
+      fail(ErrorCode::not_possible, "cuda:" + std::to_string(index) + ": not enough memory: " + std::to_string(bytes) +
+                                        " bytes are needed and " + std::to_string(there) + " are free; " +
+                                        std::to_string(bytes - there) + " are missing");
+    }
+  }
+  void* data = nullptr;
+  const cudaError_t error = cudaMallocAsync(&data, bytes, static_cast<cudaStream_t>(stream));
+  if (error == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    fail(ErrorCode::not_possible,
+         "cuda:" + std::to_string(index) + ": not enough memory for " + std::to_string(bytes) + " bytes");
+  }
+  cuda_check(error, "cudaMallocAsync");
+  return data;
+}
+
+void deallocate(int index, void* stream, void* data) noexcept {
+  static_cast<void>(index);
+  static_cast<void>(cudaFreeAsync(data, static_cast<cudaStream_t>(stream)));
+}
+
+void fill(int index, void* stream, void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size) {
+  if (bytes == 0) return;
+  const ScopedCudaDevice scope(index);
+  switch (pattern_size) {
+    case 1: return launch_fill<std::uint8_t>(stream, data, bytes, pattern);
+    case 2: return launch_fill<std::uint16_t>(stream, data, bytes, pattern);
+    case 4: return launch_fill<std::uint32_t>(stream, data, bytes, pattern);
+    case 8: return launch_fill<std::uint64_t>(stream, data, bytes, pattern);
+    default: fail(ErrorCode::usage, "fill: the pattern must have 1, 2, 4 or 8 bytes");
+  }
+}
+
+void copy(int index, void* stream, void* to, bool to_device, const void* from, bool from_device, std::size_t bytes) {
+  const ScopedCudaDevice scope(index);
+  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)), "cudaMemcpyAsync");
+  if (!to_device || !from_device) synchronize(index, stream);
+}
+
+void synchronize(int index, void* stream) {
+  const ScopedCudaDevice scope(index);
+  cuda_check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "a kernel");
+}
+
+}  // namespace bitgraph::cuda_runtime

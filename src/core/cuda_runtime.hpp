@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Device needs of the CUDA runtime, without its headers: cuda_runtime.cu, or cuda_absent.cpp in a build without CUDA.
+#pragma once
+
+#include <cstddef>
+
+namespace bitgraph::cuda_runtime {
+
+extern const bool built;
+
+/// Usable devices; 0 where there is no driver.
+[[nodiscard]] int device_count() noexcept;
+
+/// Throws not_possible, saying what to do, unless device `index` exists and is new enough.
+void require_device(int index);
+
+[[nodiscard]] void* create_stream(int index);
+void destroy_stream(int index, void* stream) noexcept;
+
+/// From the device's stream-ordered pool. Throws not_possible naming the bytes that are missing.
+[[nodiscard]] void* allocate(int index, void* stream, std::size_t bytes);
+void deallocate(int index, void* stream, void* data) noexcept;
+
+void fill(int index, void* stream, void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size);
+void copy(int index, void* stream, void* to, bool to_device, const void* from, bool from_device, std::size_t bytes);
+void synchronize(int index, void* stream);
+
+}  // namespace bitgraph::cuda_runtime
