@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Device needs of the CUDA runtime, without its headers: cuda_runtime.cu, or cuda_absent.cpp in a build without CUDA.
+// What Device needs of the CUDA runtime, without its headers: cuda_runtime.cu, or cuda_absent.cpp in a build without
+// CUDA.
 #pragma once
 
 #include <cstddef>

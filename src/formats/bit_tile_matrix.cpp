@@ -204,13 +204,7 @@ void BitTileMatrix::validate() const {
 BitTileMatrix BitTileMatrix::clone() const { return to(device()); }
 
 BitTileMatrix BitTileMatrix::to(const Device& device) const {
-  return {nrows_,
-          ncols_,
-          tile_dim_,
-          tile_row_ptr_.to(device),
-          tile_col_ind_.to(device),
-          bit_tiles_.to(device),
-          nvals_};
+  return {nrows_, ncols_, tile_dim_, tile_row_ptr_.to(device), tile_col_ind_.to(device), bit_tiles_.to(device), nvals_};
 }
 
 bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept {

@@ -39,8 +39,8 @@ constexpr std::size_t teacher_epochs = 1000;
 
 /// The predictions of a full-precision GCN on all nodes, which the bin form learns from.
 DenseMatrix<float> teach(const Dataset& dataset, const TrainOptions& options, const Device& device) {
-  const TrainOptions recipe = preset(
-      {.precision = Precision::real, .hidden = options.hidden, .epochs = teacher_epochs, .seed = options.seed});
+  const TrainOptions recipe =
+      preset({.precision = Precision::real, .hidden = options.hidden, .epochs = teacher_epochs, .seed = options.seed});
   const TrainResult result = train(dataset, recipe, device);
   InferencePlan plan(result.model, dataset, Precision::real, device);
   DenseMatrix<float> probabilities = plan.run().clone();

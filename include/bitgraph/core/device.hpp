@@ -28,8 +28,8 @@ class Device {
   static Device host(int threads = 0);
 
   /// CUDA device number `index`. Operators run on `stream` (a cudaStream_t, which must outlive the handle), or on a
-  /// stream of the handle's own. Throws not_possible, saying what to do, where the library was built without CUDA, where
-  /// there is no such device or driver, and where the device is older than compute capability 8.0.
+  /// stream of the handle's own. Throws not_possible, saying what to do, where the library was built without CUDA,
+  /// where there is no such device or driver, and where the device is older than compute capability 8.0.
   static Device cuda(int index = 0, void* stream = nullptr);
 
   /// The first CUDA device where there is one, else the host.

@@ -72,8 +72,8 @@ class PackedGraph {
 };
 
 /// Packs a pattern for algorithms. Throws usage unless it is square, or for a tile side that does not exist;
-/// not_possible where the device has too little memory, naming the bytes that are missing. O(n + m), and the cost of the
-/// order.
+/// not_possible where the device has too little memory, naming the bytes that are missing. O(n + m), and the cost of
+/// the order.
 [[nodiscard]] PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options = {},
                                      const Device& device = {});
 

@@ -22,7 +22,8 @@ struct MxvOptions {
 /// The types choose among the six schemes of Bit-GraphBLAS (section IV, Table II), masked or not:
 ///     x BitVector, out BitVector   bmv_bin_bin_bin     or_and
 ///     x BitVector, out Buffer<T>   bmv_bin_bin_full    plus_times, plus_pair: neighbours in the set
-///     x Buffer<T>, out Buffer<T>   bmv_bin_full_full   plus_times, plus_pair, min_plus, max_times, min_first, any_first
+///     x Buffer<T>, out Buffer<T>   bmv_bin_full_full   plus_times, plus_pair, min_plus, max_times, min_first,
+///     any_first
 /// T is float, double or std::int32_t. `out` must have its final size and must not be x or the mask; a repeated call
 /// allocates nothing. Rows outside the mask are skipped, not computed and dropped, as far as whole tile rows are
 /// outside. Throws usage naming the sizes.
@@ -33,14 +34,14 @@ struct MxvOptions {
 template <class S, class Out, class Graph, class X>
 void mxv_into(Out& out, S semiring, const Graph& a, const X& x, const MxvOptions& options = {});
 
-/// out = x^T A: out(j) = sum over the entries (i, j) of A of multiply(x(i)), without transposing A: rows of A whose x is
-/// the semiring's identity (or whose bit is not set) are skipped. The rest as for mxv_into. Where A^T is at hand,
+/// out = x^T A: out(j) = sum over the entries (i, j) of A of multiply(x(i)), without transposing A: rows of A whose x
+/// is the semiring's identity (or whose bit is not set) are skipped. The rest as for mxv_into. Where A^T is at hand,
 /// mxv_into with it is faster unless x is sparse.
 template <class S, class Out, class Graph, class X>
 void vxm_into(Out& out, S semiring, const X& x, const Graph& a, const MxvOptions& options = {});
 
-/// The same with a new output: bits from bits over or_and, else values of the vector's type. The elements outside a mask
-/// are the identity.
+/// The same with a new output: bits from bits over or_and, else values of the vector's type. The elements outside a
+/// mask are the identity.
 template <class S, class Graph>
 [[nodiscard]] BitVector mxv(S semiring, const Graph& a, const BitVector& x, MxvOptions options = {}) {
   static_assert(std::is_same_v<S, OrAnd>, "bits give bits over or_and; say mxv<T>(...) for counts");

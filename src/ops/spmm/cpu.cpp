@@ -4,7 +4,7 @@
 #include "ops/spmm/cpu.hpp"
 
 #include "core/parallel.hpp"
-#include "ops/spmm/graph_rows.hpp"
+#include "formats/rows.hpp"
 #include "ops/spmm/instantiate.hpp"
 
 #include <algorithm>

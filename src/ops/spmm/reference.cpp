@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/spmm/graph_rows.hpp"
+#include "formats/rows.hpp"
 #include "ops/spmm/instantiate.hpp"
 #include "ops/spmm/spmm.hpp"
 
