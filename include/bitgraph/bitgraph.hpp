@@ -5,6 +5,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/core/parallel_loop.hpp>
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/advisor.hpp>
