@@ -20,12 +20,17 @@ struct Options {
   NodeId nodes = 2000;
   std::size_t edges = 10000;
   NodeId width = 100, height = 100;
+  int order = 12;
+  bool shuffled = false;
   PlantedPartitionOptions planted;
 };
 
 CsrPattern graph_of(const Options& o, const Device& device) {
   if (o.kind == "rmat") return generate_rmat(o.scale, o.edge_factor, o.common.seed, device);
   if (o.kind == "uniform") return generate_uniform(o.nodes, o.edges, o.common.seed, device);
+  if (o.kind == "mycielskian") return generate_mycielskian(o.order, device);
+  if (o.kind == "de-bruijn") return generate_de_bruijn(o.scale, device);
+  if (o.kind == "mesh") return generate_mesh(o.width, o.height, o.common.seed, o.shuffled, device);
   return generate_grid(o.width, o.height, device);
 }
 
@@ -56,17 +61,20 @@ void run(Options& o) {
 
 void add_generate(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("generate", "A seeded random graph, or a data set with planted classes");
+  CLI::App* command =
+      app.add_subcommand("generate", "A seeded random graph, one of a family, or a data set with planted classes");
   command->add_option("kind", options->kind, "which one")
       ->required()
-      ->check(CLI::IsMember({"rmat", "uniform", "grid", "planted-partition"}));
+      ->check(CLI::IsMember({"rmat", "uniform", "grid", "mesh", "mycielskian", "de-bruijn", "planted-partition"}));
   command->add_option("out", options->out, "the file to write; .npz for planted-partition")->required();
-  command->add_option("--scale", options->scale, "rmat: 2^scale nodes")->capture_default_str();
+  command->add_option("--scale", options->scale, "rmat, de-bruijn: 2^scale nodes")->capture_default_str();
   command->add_option("--edge-factor", options->edge_factor, "rmat: edges drawn a node")->capture_default_str();
   command->add_option("--nodes", options->nodes, "uniform, planted-partition: nodes")->capture_default_str();
   command->add_option("--edges", options->edges, "uniform: edges drawn")->capture_default_str();
-  command->add_option("--width", options->width, "grid: columns")->capture_default_str();
-  command->add_option("--height", options->height, "grid: rows")->capture_default_str();
+  command->add_option("--width", options->width, "grid, mesh: columns")->capture_default_str();
+  command->add_option("--height", options->height, "grid, mesh: rows")->capture_default_str();
+  command->add_option("--order", options->order, "mycielskian: 3 2^(order - 2) - 1 nodes")->capture_default_str();
+  command->add_flag("--shuffled", options->shuffled, "mesh: number the nodes at random, not row by row");
   command->add_option("--classes", options->planted.num_classes, "planted-partition: classes")->capture_default_str();
   command->add_option("--features", options->planted.num_features, "planted-partition: features")
       ->capture_default_str();

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
     cli::add_infer(app);
     cli::add_datasets(app);
     cli::add_doctor(app);
+    cli::add_cc(app);
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);

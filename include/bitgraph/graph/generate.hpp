@@ -10,7 +10,7 @@
 
 namespace bitgraph {
 
-// Seeded random graphs: symmetric, without loops, the same for any number of threads.
+// Generated graphs: symmetric, without loops, the same for any number of threads. Those with a seed are random.
 
 /// R-MAT (Chakrabarti, Zhan, Faloutsos 2004) with corners .57 .19 .19 .05: 2^scale nodes, edge_factor 2^scale drawn
 /// edges before duplicates and loops go. Throws usage unless 1 <= scale <= 31.
@@ -23,6 +23,21 @@ namespace bitgraph {
 
 /// Each node tied to the neighbours at its left, right, above and below.
 [[nodiscard]] CsrPattern generate_grid(NodeId width, NodeId height, const Device& device = {});
+
+/// The Mycielski graph of order k (Mycielski 1955; the SuiteSparse matrices mycielskianK): no triangles, k colours are
+/// needed. Order 2 is one edge; each next order has, for every node u of the one before, a copy tied to u's neighbours,
+/// and one more node tied to all copies. 3 2^(k-2) - 1 nodes. Throws usage unless 2 <= order <= 20.
+[[nodiscard]] CsrPattern generate_mycielskian(int order, const Device& device = {});
+
+/// The binary de Bruijn graph on 2^scale nodes: node i tied to 2 i and 2 i + 1 modulo 2^scale; directions and loops are
+/// dropped. Throws usage unless 1 <= scale <= 31.
+[[nodiscard]] CsrPattern generate_de_bruijn(int scale, const Device& device = {});
+
+/// A triangulated planar mesh, standing in for Delaunay triangulations of random points: the points of a
+/// width x height grid, each square cut along one of its diagonals at random, so that degrees lie between 2 and 8 and
+/// average almost 6. `shuffled` numbers the nodes at random, as points in no order would be; else row by row.
+[[nodiscard]] CsrPattern generate_mesh(NodeId width, NodeId height, std::uint64_t seed, bool shuffled = false,
+                                       const Device& device = {});
 
 struct PlantedPartitionOptions {
   NodeId num_nodes = 2000;

@@ -61,10 +61,14 @@ class PackedGraph {
 
   [[nodiscard]] std::size_t bytes() const noexcept;
 
+  /// What finding the order and renumbering cost, a part of pack_graph's time; 0 where the order was left alone.
+  [[nodiscard]] double reorder_seconds() const noexcept { return reorder_seconds_; }
+
  private:
   friend PackedGraph pack_graph(const CsrPattern&, const GraphPackOptions&, const Device&);
   Device device_;
   bool symmetric_ = false;
+  double reorder_seconds_ = 0;
   std::string reason_;
   Matrix out_;
   std::optional<Matrix> in_;

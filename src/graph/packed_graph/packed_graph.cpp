@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 namespace bitgraph {
 
 namespace {
@@ -52,10 +54,12 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
   CsrPattern ordered;
   const CsrPattern* source = &a;
   if (options.order && *options.order != Order::original) {
+    const auto start = std::chrono::steady_clock::now();
     graph.new_id_ = reorder(a, *options.order);
     graph.old_id_ = inverse_permutation(graph.new_id_.span());
     ordered = permuted(a, graph.new_id_.span());
     source = &ordered;
+    graph.reorder_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   int tile_dim = options.tile_dim;
   if (tile_dim == auto_tile) {

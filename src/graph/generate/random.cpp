@@ -4,25 +4,14 @@
 #include <bitgraph/core/random.hpp>
 
 #include "core/parallel.hpp"
+#include "graph/generate/edges.hpp"
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace bitgraph {
 
 namespace {
-
-constexpr std::size_t grain = std::size_t{1} << 14;
-
-struct Edges {
-  std::vector<NodeId> rows, cols;
-  explicit Edges(std::size_t size) : rows(size), cols(size) {}
-
-  [[nodiscard]] CsrPattern symmetric(NodeId n, const Device& device) const {
-    return csr_from_edges(n, n, rows, cols, {.symmetrize = true, .drop_loops = true}, device);
-  }
-};
 
 /// A draw in [0, 1) for entry e of purpose `purpose`.
 double draw(std::uint64_t seed, std::uint32_t purpose, std::uint64_t e) {
@@ -34,8 +23,8 @@ double draw(std::uint64_t seed, std::uint32_t purpose, std::uint64_t e) {
 CsrPattern generate_rmat(int scale, std::size_t edge_factor, std::uint64_t seed, const Device& device) {
   require(scale >= 1 && scale <= 31, "R-MAT: the scale must be between 1 and 31");
   const std::size_t n = std::size_t{1} << scale;
-  Edges edges(edge_factor * n);
-  parallel_for(device, edges.rows.size(), grain, [&](std::size_t e) {
+  GeneratedEdges edges(edge_factor * n);
+  parallel_for(device, edges.rows.size(), generator_grain, [&](std::size_t e) {
     NodeId i = 0;
     NodeId j = 0;
     for (int level = 0; level < scale; ++level) {
@@ -51,24 +40,12 @@ CsrPattern generate_rmat(int scale, std::size_t edge_factor, std::uint64_t seed,
 
 CsrPattern generate_uniform(NodeId num_nodes, std::size_t num_edges, std::uint64_t seed, const Device& device) {
   require(num_nodes > 0 || num_edges == 0, "uniform: edges need nodes");
-  Edges edges(num_edges);
-  parallel_for(device, num_edges, grain, [&](std::size_t e) {
+  GeneratedEdges edges(num_edges);
+  parallel_for(device, num_edges, generator_grain, [&](std::size_t e) {
     edges.rows[e] = static_cast<NodeId>(random_below({seed, 1, 0}, e, num_nodes));
     edges.cols[e] = static_cast<NodeId>(random_below({seed, 2, 0}, e, num_nodes));
   });
   return edges.symmetric(num_nodes, device);
-}
-
-CsrPattern generate_grid(NodeId width, NodeId height, const Device& device) {
-  require(std::uint64_t{width} * height < std::numeric_limits<NodeId>::max(), "grid: more than 2^32 - 2 nodes");
-  Edges edges(2 * std::size_t{width} * height);
-  parallel_for(device, std::size_t{width} * height, grain, [&](std::size_t n) {
-    const auto i = static_cast<NodeId>(n);
-    edges.rows[2 * n] = edges.rows[2 * n + 1] = i;
-    edges.cols[2 * n] = i % width + 1 < width ? i + 1 : i;  // a loop where there is no neighbour: loops are dropped
-    edges.cols[2 * n + 1] = i / width + 1 < height ? i + width : i;
-  });
-  return edges.symmetric(width * height, device);
 }
 
 Dataset generate_planted_partition(const PlantedPartitionOptions& o, const Device& device) {
@@ -88,8 +65,8 @@ Dataset generate_planted_partition(const PlantedPartitionOptions& o, const Devic
   for (NodeId i = 0; i < n; ++i) dataset.labels[i] = static_cast<std::int32_t>(i % classes);
   const auto in_class = [&](std::uint64_t c) { return (n - c + classes - 1) / classes; };
 
-  Edges edges(static_cast<std::size_t>(o.mean_degree * n / 2));
-  parallel_for(device, edges.rows.size(), grain, [&](std::size_t e) {
+  GeneratedEdges edges(static_cast<std::size_t>(o.mean_degree * n / 2));
+  parallel_for(device, edges.rows.size(), generator_grain, [&](std::size_t e) {
     const auto i = static_cast<NodeId>(random_below({o.seed, 10, 0}, e, n));
     const std::uint64_t c = i % classes;
     const bool same = draw(o.seed, 11, e) < o.homophily;
@@ -100,9 +77,9 @@ Dataset generate_planted_partition(const PlantedPartitionOptions& o, const Devic
   dataset.graph = edges.symmetric(n, device);
 
   const std::size_t drawn = static_cast<std::size_t>(o.features_a_node * n);
-  Edges marks(drawn);
+  GeneratedEdges marks(drawn);
   const std::uint64_t own = o.num_features / classes;
-  parallel_for(device, drawn, grain, [&](std::size_t e) {
+  parallel_for(device, drawn, generator_grain, [&](std::size_t e) {
     const auto i = static_cast<NodeId>(random_below({o.seed, 20, 0}, e, n));
     const bool telling = draw(o.seed, 21, e) < o.feature_signal;
     marks.rows[e] = i;

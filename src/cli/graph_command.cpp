@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/graph_command.hpp"
+
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/io/graph.hpp>
+
+#include <fmt/format.h>
+
+namespace bitgraph::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int tile_of(const std::string& name) {
+  if (name == "auto") return auto_tile;
+  return name == "csr" ? csr_tile : std::stoi(name);
+}
+
+/// The pattern of the file, or why no algorithm can run on it.
+CsrPattern load(const GraphOptions& options, const GraphNeeds& needs, const Device& host) {
+  Graph graph =
+      load_graph(options.graph, {.undirected = options.undirected, .ignore_weights = options.ignore_weights}, host);
+  const CsrPattern& a = graph.pattern;
+  if (a.nrows() != a.ncols()) {
+    fail(ErrorCode::bad_input,
+         fmt::format("{}: the matrix is {} x {}, a graph needs a square one", options.graph, a.nrows(), a.ncols()));
+  }
+  if (graph.weighted && !options.ignore_weights && !needs.weights_allowed) {
+    fail(ErrorCode::bad_input,
+         options.graph + ": the file has weights, and only connectivity makes sense here: use --ignore-weights");
+  }
+  if (!options.id_map.empty() && !graph.ids.empty()) save_npy(options.id_map, std::as_const(graph.ids).span());
+  return std::move(graph.pattern);
+}
+
+bool is_common_key(const std::string& key) {
+  for (const char* common : {"algorithm", "file", "num_nodes", "num_edges", "device", "format", "tile_dim", "reason",
+                             "reorder", "seconds"}) {
+    if (key == common) return true;
+  }
+  return false;
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string()         ? value.get<std::string>()
+         : value.is_number_float() ? fmt::format("{:.6g}", value.get<double>())
+                                   : value.dump();
+}
+
+}  // namespace
+
+void add_graph_options(CLI::App& command, GraphOptions& options, const std::string& values) {
+  command.add_option("graph", options.graph, "a graph file")->required();
+  command.add_option("--tile", options.tile, "the format: B2SR of this tile side, or pattern CSR")
+      ->check(CLI::IsMember({"auto", "4", "8", "16", "32", "64", "csr"}))
+      ->capture_default_str();
+  command.add_option("--reorder", options.order, "number the nodes anew in memory; results keep the file's numbers")
+      ->check(CLI::IsMember({"none", "degree", "rcm", "community"}))
+      ->capture_default_str();
+  command.add_flag("--undirected", options.undirected, "add the other direction of every entry");
+  command.add_flag("--ignore-weights", options.ignore_weights, "take the pattern of a weighted file");
+  if (!values.empty()) command.add_option("--out", options.out, "write " + values + ", to this .npy");
+  command.add_option("--id-map", options.id_map,
+                     "write the id that every node has in an edge list with gaps to this .npy");
+  add_common(command, options.common);
+}
+
+std::span<const std::int32_t> as_int32(std::span<const NodeId> ids) {
+  for (const NodeId id : ids) {
+    if (id > 0x7FFFFFFFU) fail(ErrorCode::not_possible, fmt::format("node id {} does not fit an int32 file", id));
+  }
+  return {reinterpret_cast<const std::int32_t*>(ids.data()), ids.size()};
+}
+
+GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const GraphNeeds& needs)
+    : options_(options), device_(options.common.make_device()) {
+  const Device host = device_.is_host() ? device_ : Device::host(options.common.threads);
+  auto start = Clock::now();
+  CsrPattern pattern = load(options, needs, host);
+  seconds_["load"] = seconds_since(start);
+
+  start = Clock::now();
+  if (needs.undirected) {
+    if (!is_symmetric(pattern)) pattern = symmetrized(pattern);
+    if (num_self_loops(pattern) != 0) pattern = without_self_loops(pattern);
+  }
+  pack(pattern, needs);
+  // What the order cost is told apart from the packing.
+  const double reordering = graph_->reorder_seconds();
+  seconds_["pack"] = seconds_since(start) - reordering;
+  seconds_["reorder"] = reordering;
+
+  result_ = {{"algorithm", std::move(algorithm)}, {"file", options.graph},
+             {"num_nodes", graph_->num_nodes()},  {"num_edges", graph_->num_edges()},
+             {"device", device_.name()},          {"format", graph_->tile_dim() == csr_tile ? "csr" : "b2sr"},
+             {"tile_dim", graph_->tile_dim()}};
+  if (!graph_->reason().empty()) result_["reason"] = graph_->reason();
+  result_["reorder"] = options.order;
+}
+
+void GraphJob::pack(const CsrPattern& pattern, const GraphNeeds& needs) {
+  GraphPackOptions options{
+      .tile_dim = tile_of(options_.tile), .with_transpose = needs.with_transpose, .workload = needs.workload};
+  if (options_.order != "none") options.order = order_from_string(options_.order);
+  graph_.emplace(pack_graph(pattern, options, device_));
+  device_.synchronize();
+}
+
+void GraphJob::print() const {
+  if (options_.common.json) {
+    fmt::print("{}\n", result_.dump(2));
+    return;
+  }
+  const int tile = graph_->tile_dim();
+  fmt::print("{}\n  nodes {}   edges {}   {}   {}   order {}\n", options_.graph, graph_->num_nodes(),
+             graph_->num_edges(), tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile),
+             device_.name(), options_.order);
+  for (const auto& [key, value] : result_.items()) {
+    if (!is_common_key(key)) fmt::print("  {:<16}{}\n", key, text_of(value));
+  }
+  fmt::print("  seconds        ");
+  for (const auto& [name, value] : result_["seconds"].items()) fmt::print(" {} {:.4f} ", name, value.get<double>());
+  fmt::print("\n");
+}
+
+}  // namespace bitgraph::cli

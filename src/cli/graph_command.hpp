@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that run a graph algorithm share: their options, loading and packing with the time it took, the
+// keys that every result has, and how results are printed and written. A command reads so:
+//
+//     GraphJob job("cc", *options, {.undirected = true});
+//     const Components found = job.run([](const PackedGraph& graph) { return connected_components(graph); });
+//     job.result()["num_components"] = found.count;
+//     job.finish(found.label.span());
+#pragma once
+
+#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/io/array.hpp>
+
+#include "cli/command.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace bitgraph::cli {
+
+/// Options of every graph algorithm.
+struct GraphOptions {
+  Common common;
+  std::string graph, tile = "auto", order = "none", out, id_map;
+  bool undirected = false;
+  bool ignore_weights = false;
+};
+
+/// Adds GRAPH, --tile, --reorder, --undirected, --ignore-weights, --out, --id-map and the common options. `values` says
+/// what --out holds, as in "the component of every node, int32".
+void add_graph_options(CLI::App& command, GraphOptions& options, const std::string& values);
+
+/// What an algorithm asks of its graph.
+struct GraphNeeds {
+  bool undirected = false;       ///< the union of both directions, without loops
+  bool weights_allowed = false;  ///< the command reads a weighted file's weights itself
+  bool with_transpose = true;    ///< directed input: keep the in-edges too
+  Workload workload = Workload::traversal;
+};
+
+/// Seconds since `start`.
+[[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Node ids as files hold them: int32. Throws not_possible where one does not fit.
+[[nodiscard]] std::span<const std::int32_t> as_int32(std::span<const NodeId> ids);
+
+/// One run of an algorithm on the graph of a file.
+class GraphJob {
+ public:
+  /// Makes the device, loads and packs. Throws bad_input for a rectangular matrix, and for a file with weights unless
+  /// they are allowed or ignored.
+  GraphJob(std::string algorithm, const GraphOptions& options, const GraphNeeds& needs = {});
+
+  [[nodiscard]] const PackedGraph& graph() const noexcept { return *graph_; }
+  [[nodiscard]] const Device& device() const noexcept { return device_; }
+
+  /// The JSON object: algorithm, file, num_nodes, num_edges, device, format, tile_dim, reorder, and after run()
+  /// seconds. A command adds its own keys.
+  [[nodiscard]] Json& result() noexcept { return result_; }
+
+  /// fn(graph), timed until the device is done: seconds.run.
+  template <class Fn>
+  auto run(Fn&& fn) {
+    const auto start = std::chrono::steady_clock::now();
+    auto value = std::forward<Fn>(fn)(*graph_);
+    device_.synchronize();
+    result_["seconds"] = seconds_;
+    result_["seconds"]["run"] = seconds_since(start);
+    return value;
+  }
+
+  /// Writes --out, one value a node, and prints the result.
+  template <class T>
+  void finish(std::span<const T> values) {
+    if (!options_.out.empty()) save_npy(options_.out, values);
+    print();
+  }
+
+  /// The same for an algorithm without a value for each node.
+  void print() const;
+
+ private:
+  void pack(const CsrPattern& pattern, const GraphNeeds& needs);
+  const GraphOptions& options_;
+  Device device_;
+  Json result_, seconds_;
+  std::optional<PackedGraph> graph_;
+};
+
+}  // namespace bitgraph::cli

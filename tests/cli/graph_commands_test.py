@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every command that runs a graph algorithm has: keys, formats, orders, numbers of the file, errors."""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["BITGRAPH_PROGRAM"]
+KEYS = {"algorithm", "num_nodes", "num_edges", "device", "format", "tile_dim", "reorder", "seconds"}
+COMMANDS = ("cc",)
+# Two components and an isolated node; directed, with a loop.
+ARCS = "%%MatrixMarket matrix coordinate pattern general\n7 7 6\n2 1\n3 2\n1 3\n6 5\n5 5\n6 5\n"
+
+
+def start(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120)
+
+
+def run(*arguments):
+    done = start(*arguments, "--json", "--quiet")
+    if done.returncode != 0:
+        raise AssertionError(f"{arguments}: exit {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def read_npy(path):
+    """(type, values) of a one-dimensional .npy of version 1."""
+    data = pathlib.Path(path).read_bytes()
+    assert data[:8] == b"\x93NUMPY\x01\x00"
+    length = struct.unpack_from("<H", data, 8)[0]
+    header = eval(data[10:10 + length].decode(), {"__builtins__": {}})  # a dictionary of literals
+    code = {"<i4": "i", "|u1": "B", "<f8": "d", "<u8": "Q", "<f4": "f"}[header["descr"]]
+    (size,) = header["shape"]
+    return header["descr"], list(struct.unpack_from(f"<{size}{code}", data, 10 + length))
+
+
+class GraphCommands(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="bitgraph-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="ascii")
+        return path
+
+    def test_keys_formats_and_orders(self):
+        graph = self.write("arcs.mtx", ARCS)
+        for command in COMMANDS:
+            for tile in ("auto", "csr", "4", "8", "16", "32", "64"):
+                for order in ("none", "degree", "rcm", "community"):
+                    with self.subTest(command=command, tile=tile, order=order):
+                        result = run(command, graph, "--tile", tile, "--reorder", order)
+                        self.assertLessEqual(KEYS, set(result))
+                        self.assertEqual((result["algorithm"], result["num_nodes"], result["device"], result["reorder"]),
+                                         (command, 7, "cpu", order))
+                        self.assertLessEqual({"load", "pack", "run", "reorder"}, set(result["seconds"]))
+                        self.assertEqual(result["format"] == "csr", result["tile_dim"] == 0)
+                        if tile != "auto":
+                            self.assertEqual(result["tile_dim"], 0 if tile == "csr" else int(tile))
+
+    def test_tables(self):
+        graph = self.write("arcs.mtx", ARCS)
+        for command in COMMANDS:
+            done = start(command, graph)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("nodes 7", done.stdout)
+            self.assertIn("seconds", done.stdout)
+
+    def test_weights(self):
+        weighted = self.write("weighted.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 2 4\n")
+        for command in COMMANDS:
+            done = start(command, weighted)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
+            self.assertIn("weighted.mtx", done.stderr)
+            self.assertIn("--ignore-weights", done.stderr)
+            self.assertEqual(run(command, weighted, "--ignore-weights")["num_edges"], 4)
+
+    def test_rectangular(self):
+        wide = self.write("wide.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 3\n")
+        for command in COMMANDS:
+            done = start(command, wide)
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertEqual(done.stderr, f"bitgraph: {wide}: the matrix is 2 x 3, a graph needs a square one\n")
+
+    def test_empty(self):
+        empty = self.write("empty.mtx", "%%MatrixMarket matrix coordinate pattern general\n0 0 0\n")
+        for command in COMMANDS:
+            self.assertEqual(run(command, empty, "--out", self.folder / "out.npy")["num_nodes"], 0)
+            self.assertEqual(read_npy(self.folder / "out.npy")[1], [])
+
+    def test_wrong_options(self):
+        graph = self.write("arcs.mtx", ARCS)
+        for options, code in ((["--tile", "5"], 2), (["--reorder", "random"], 2), (["--device", "tpu"], 2),
+                              (["--threads", "-1"], 2)):
+            self.assertEqual(start("cc", graph, *options).returncode, code, options)
+        self.assertEqual(start("cc", self.folder / "absent.mtx").returncode, 3)
+        self.assertNotEqual(start("cc", graph, "--out", self.folder / "no" / "such.npy").returncode, 0)
+
+    def test_cc(self):
+        graph = self.write("arcs.mtx", ARCS)
+        out = self.folder / "component.npy"
+        for tile in ("csr", "8"):
+            for order in ("none", "degree"):
+                result = run("cc", graph, "--tile", tile, "--reorder", order, "--out", out)
+                self.assertEqual((result["num_components"], result["num_edges"]), (4, 8))
+                self.assertEqual(read_npy(out), ("<i4", [0, 0, 0, 3, 4, 4, 6]))
+
+    def test_ids(self):
+        edges = self.write("gaps.txt", "10 7\n7 1000000000000\n3 3\n")
+        ids, out = self.folder / "ids.npy", self.folder / "component.npy"
+        result = run("cc", edges, "--id-map", ids, "--out", out)
+        self.assertEqual(result["num_components"], 2)
+        self.assertEqual(read_npy(ids), ("<u8", [3, 7, 10, 10**12]))
+        self.assertEqual(read_npy(out), ("<i4", [0, 1, 1, 1]))
+
+
+if __name__ == "__main__":
+    unittest.main()
