@@ -14,12 +14,16 @@
 #include <bitgraph/formats/bit_vector.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/edge_weights.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
+#include <bitgraph/graph/bfs.hpp>
 #include <bitgraph/graph/components.hpp>
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/graph/sssp.hpp>
+#include <bitgraph/graph/weighted_graph.hpp>
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/io/graph.hpp>

@@ -28,6 +28,27 @@ void for_each_entry(const BitTileView<K>& a, NodeId i, Fn&& fn) {
   }
 }
 
+/// Whether fn(column) is true for an entry of row i; none behind the first one is looked at.
+template <class Fn>
+bool any_entry(const CsrPatternView& a, NodeId i, Fn&& fn) {
+  for (const NodeId j : a.row(i)) {
+    if (fn(j)) return true;
+  }
+  return false;
+}
+
+template <int K, class Fn>
+bool any_entry(const BitTileView<K>& a, NodeId i, Fn&& fn) {
+  const NodeId tile_row = i / K;
+  for (EdgeOffset t = a.tile_row_ptr[tile_row]; t < a.tile_row_ptr[tile_row + 1]; ++t) {
+    const NodeId first = a.tile_col_ind[t] * K;
+    for (std::uint64_t bits = a.tile_row(t, static_cast<int>(i % K)); bits != 0; bits &= bits - 1) {
+      if (fn(first + static_cast<NodeId>(std::countr_zero(bits)))) return true;
+    }
+  }
+  return false;
+}
+
 /// fn(row, entries) for every row, in any order; entries(use) calls use(column) for each of its entries.
 template <class Graph, class Fn>
 void for_each_row(const Graph& a, Fn&& fn) {

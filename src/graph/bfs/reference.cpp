@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/rows.hpp"
+#include "graph/bfs/bfs.hpp"
+
+#include <algorithm>
+
+namespace bitgraph {
+
+template <class Graph>
+void bfs(const Reference&, const BfsArgs<Graph>& args) {
+  std::fill_n(args.level, args.out.nrows, args.unreached);
+  NodeId size = 0;
+  args.level[args.source] = 0;
+  args.queue[size++] = args.source;
+  for (NodeId next = 0; next < size; ++next) {
+    const NodeId row = args.queue[next];
+    for_each_entry(args.out, row, [&](NodeId j) {
+      if (args.level[j] != args.unreached) return;
+      args.level[j] = args.level[row] + 1;
+      args.queue[size++] = j;
+    });
+  }
+  *args.counts = {args.level[args.queue[size - 1]] + 1, size};
+}
+
+template void bfs(const Reference&, const BfsArgs<CsrPatternView>&);
+template void bfs(const Reference&, const BfsArgs<BitTileView<4>>&);
+template void bfs(const Reference&, const BfsArgs<BitTileView<8>>&);
+template void bfs(const Reference&, const BfsArgs<BitTileView<16>>&);
+template void bfs(const Reference&, const BfsArgs<BitTileView<32>>&);
+template void bfs(const Reference&, const BfsArgs<BitTileView<64>>&);
+
+}  // namespace bitgraph

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delta-stepping (Meyer and Sanders 2003). A bucket's rows wait in lists of chunks, one list a thread and bucket; a
+// bucket of few rows is done by the calling thread alone, one of many by all, each taking chunks off one common pile
+// and then its own rows that came back into the bucket, without waiting for the others.
+//
+// The buckets are a ring: no edge leads further ahead than the ring is long. A row is in the lists once for each bucket
+// that its distance has been in; entries that are out of date are passed over. Where the chunks run out, a bucket is
+// marked as incomplete and its rows are found by looking at all distances.
+#include <bitgraph/ops/semiring.hpp>
+
+#include "core/parallel.hpp"
+#include "formats/rows.hpp"
+#include "graph/sssp/cpu_relax.hpp"
+#include "graph/sssp/sssp.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <utility>
+
+namespace bitgraph {
+
+namespace {
+
+constexpr NodeId nothing = std::numeric_limits<NodeId>::max();  ///< no chunk
+constexpr NodeId incomplete = nothing - 1;                      ///< in place of a first chunk: see above
+constexpr std::size_t parallel_chunk_count = 32;                ///< buckets of more chunks are worth all threads
+constexpr std::size_t rows_ahead = 8;
+
+struct Chunk {
+  NodeId next;
+  NodeId size;
+  NodeId rows[chunk_capacity];
+};
+static_assert(sizeof(Chunk) == chunk_size * sizeof(NodeId));
+
+/// What one thread has to itself.
+struct alignas(64) Worker {
+  NodeId* buckets = nullptr;  ///< slots first chunks
+  NodeId free = nothing;      ///< chunks to use again
+};
+
+void fetch_row(const CsrPatternView& a, NodeId row) { __builtin_prefetch(a.row_ptr + row); }
+template <int K>
+void fetch_row(const BitTileView<K>& a, NodeId row) {
+  __builtin_prefetch(a.tile_row_ptr + row / K);
+}
+
+template <class Graph, class Weight, class Distance>
+class DeltaStepping {
+ public:
+  DeltaStepping(const SsspArgs<Graph, Weight, Distance>& args, const Device& device)
+      : a_(args), device_(device), chunks_(reinterpret_cast<Chunk*>(args.chunks)), threads_(args.threads) {}
+
+  void run() {
+    parallel_ranges(device_, a_.out.nrows, std::size_t{1} << 15, [&](Range range) {
+      std::fill(a_.distance + range.begin, a_.distance + range.end, unreached<Distance>());
+      std::fill(a_.settled + range.begin, a_.settled + range.end, unreached<Distance>());
+    });
+    for (int t = 0; t < threads_; ++t) {
+      workers_[t].buckets = a_.buckets + static_cast<std::size_t>(t) * a_.slots;
+      std::fill_n(workers_[t].buckets, a_.slots, nothing);
+    }
+    a_.distance[a_.source] = 0;
+    push(workers_[0], a_.source, 0);
+    // A ring's length without a row, and the search is over.
+    for (std::size_t empty = 0; empty <= a_.slots; ++current_) empty = settle_bucket() ? 0 : empty + 1;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t bucket_of(Distance distance) const {
+    return static_cast<std::uint64_t>(static_cast<double>(distance) * a_.per_delta);
+  }
+  [[nodiscard]] NodeId& list_of(Worker& worker, std::uint64_t bucket) const {
+    return worker.buckets[bucket & (a_.slots - 1)];
+  }
+
+  /// A chunk to fill, or nothing.
+  NodeId take_chunk(Worker& worker) {
+    if (worker.free != nothing) return std::exchange(worker.free, chunks_[worker.free].next);
+    if (used_.load(std::memory_order_relaxed) >= a_.num_chunks) return nothing;
+    const std::size_t chunk = used_.fetch_add(1, std::memory_order_relaxed);
+    return chunk < a_.num_chunks ? static_cast<NodeId>(chunk) : nothing;
+  }
+  void give_chunk(Worker& worker, NodeId chunk) {
+    std::atomic_ref<NodeId>(chunks_[chunk].next).store(worker.free, std::memory_order_relaxed);  // see next_of
+    worker.free = chunk;
+  }
+
+  void push(Worker& worker, NodeId row, std::uint64_t bucket) {
+    NodeId& first = list_of(worker, bucket);
+    if (first == incomplete) return;
+    if (first == nothing || chunks_[first].size == chunk_capacity) {
+      const NodeId fresh = take_chunk(worker);
+      if (fresh == nothing) {
+        // What the list holds is dropped: it will all be found again.
+        while (first != nothing) {
+          const NodeId next = chunks_[first].next;
+          give_chunk(worker, first);
+          first = next;
+        }
+        first = incomplete;
+        return;
+      }
+      std::atomic_ref<NodeId>(chunks_[fresh].next).store(first, std::memory_order_relaxed);
+      chunks_[fresh].size = 0;
+      first = fresh;
+    }
+    Chunk& chunk = chunks_[first];
+    chunk.rows[chunk.size++] = row;
+  }
+
+  /// False where the bucket is empty.
+  bool settle_bucket() {
+    bool any = false;
+    for (;;) {
+      std::size_t chunks = 0;
+      bool look_at_all = false;
+      for (int t = 0; t < threads_; ++t) {
+        NodeId& first = list_of(workers_[t], current_);
+        if (first == incomplete) {
+          look_at_all = true;
+          first = nothing;
+        }
+        for (NodeId c = first; c != nothing && chunks <= parallel_chunk_count; c = chunks_[c].next) ++chunks;
+      }
+      if (chunks == 0 && !look_at_all) return any;
+      any = true;
+      if (look_at_all) settle_all_rows();
+      if (chunks > parallel_chunk_count && threads_ > 1) {
+        settle_in_parallel();
+      } else {
+        for (int t = 0; t < threads_; ++t) settle_list<false>(workers_[0], list_of(workers_[t], current_));
+      }
+    }
+  }
+
+  void settle_all_rows() {
+    for (NodeId row = 0; row < a_.out.nrows; ++row) {
+      if (a_.distance[row] != unreached<Distance>()) follow<false>(workers_[0], row);
+    }
+  }
+
+  /// Takes chunks off a list until it is empty, also those that come while it is at it.
+  template <bool kShared>
+  void settle_list(Worker& worker, NodeId& first) {
+    while (first != nothing && first != incomplete) {
+      const NodeId chunk = first;
+      first = chunks_[chunk].next;
+      settle_chunk<kShared>(worker, chunk);
+      give_chunk(worker, chunk);
+    }
+  }
+
+  void settle_in_parallel() {
+    // The lists become one pile, from whose top threads take chunks.
+    NodeId pile = nothing;
+    for (int t = 0; t < threads_; ++t) {
+      NodeId& first = list_of(workers_[t], current_);
+      while (first != nothing) {
+        const NodeId next = chunks_[first].next;
+        chunks_[first].next = pile;
+        pile = first;
+        first = next;
+      }
+    }
+    std::atomic<NodeId> top{pile};
+    parallel_region(device_, [&](int thread, int) {
+      if (thread >= threads_) return;
+      Worker& worker = workers_[thread];
+      for (;;) {
+        // Nothing is put on the pile, and a chunk taken off it is changed only by who has it: no other value of `next`
+        // can come between.
+        NodeId chunk = top.load(std::memory_order_acquire);
+        while (chunk != nothing && !top.compare_exchange_weak(chunk, next_of(chunk))) {
+        }
+        if (chunk == nothing) break;
+        settle_chunk<true>(worker, chunk);
+        give_chunk(worker, chunk);
+      }
+      settle_list<true>(worker, list_of(worker, current_));
+    });
+  }
+
+  NodeId next_of(NodeId chunk) const {
+    return std::atomic_ref<NodeId>(chunks_[chunk].next).load(std::memory_order_relaxed);
+  }
+
+  template <bool kShared>
+  void settle_chunk(Worker& worker, NodeId number) {
+    const Chunk& chunk = chunks_[number];
+    const NodeId size = chunk.size;
+    for (NodeId k = 0; k < size; ++k) {
+      if (k + rows_ahead < size) {
+        fetch_row(a_.out, chunk.rows[k + rows_ahead]);
+        __builtin_prefetch(a_.distance + chunk.rows[k + rows_ahead]);
+      }
+      follow<kShared>(worker, chunk.rows[k]);
+    }
+  }
+
+  template <bool kShared>
+  static Distance load(Distance& value) {
+    if constexpr (kShared) return std::atomic_ref<Distance>(value).load(std::memory_order_relaxed);
+    return value;
+  }
+
+  /// The edges of a row of the current bucket, unless they were followed with this distance before.
+  template <bool kShared>
+  void follow(Worker& worker, NodeId row) {
+    const Distance distance = load<kShared>(a_.distance[row]);
+    if (bucket_of(distance) != current_) return;
+    if (load<kShared>(a_.settled[row]) == distance) return;
+    if constexpr (kShared) {
+      std::atomic_ref<Distance>(a_.settled[row]).store(distance, std::memory_order_relaxed);
+    } else {
+      a_.settled[row] = distance;
+    }
+    relax_row<kShared>(worker, a_.out, row, distance);
+  }
+
+  template <bool kShared>
+  void relax_row(Worker& worker, const CsrPatternView& a, NodeId row, Distance distance) {
+    const NodeId* columns = a.col_ind + a.row_ptr[row];
+    const Weight* weights = a_.weights + a_.row_start[row];
+    auto left = static_cast<std::size_t>(a.row_ptr[row + 1] - a.row_ptr[row]);
+    if (left >= sssp_cpu::least_columns) {
+      sssp_cpu::Nearer<Distance> found;
+      do {
+        const std::size_t size = std::min(left, sssp_cpu::most_columns);
+        const std::size_t nearer = relax_columns_(columns, weights, size, distance, a_.distance, found);
+        for (std::size_t k = 0; k < nearer; ++k) relax<kShared>(worker, found.column[k], found.distance[k]);
+        columns += size;
+        weights += size;
+        left -= size;
+      } while (left != 0);
+      return;
+    }
+    for (std::size_t k = 0; k < left; ++k) relax<kShared>(worker, columns[k], sum(distance, weights[k]));
+  }
+
+  template <bool kShared, int K>
+  void relax_row(Worker& worker, const BitTileView<K>& a, NodeId row, Distance distance) {
+    const Weight* weight = a_.weights + a_.row_start[row];
+    for_each_entry(a, row, [&](NodeId j) { relax<kShared>(worker, j, sum(distance, *weight++)); });
+  }
+
+  /// The largest integer where the sum would be above it.
+  static Distance sum(Distance distance, Weight weight) {
+    if constexpr (std::is_same_v<Distance, float>) {
+      return distance + weight;
+    } else {
+      return static_cast<Distance>(
+          std::min<std::uint32_t>(static_cast<std::uint32_t>(distance) + weight, unreached<Distance>()));
+    }
+  }
+
+  template <bool kShared>
+  void relax(Worker& worker, NodeId j, Distance through) {
+    Distance before = load<kShared>(a_.distance[j]);
+    if (!(through < before)) return;
+    if constexpr (kShared) {
+      const std::atomic_ref<Distance> target(a_.distance[j]);
+      while (!target.compare_exchange_weak(before, through, std::memory_order_relaxed)) {
+        if (!(through < before)) return;
+      }
+    } else {
+      a_.distance[j] = through;
+    }
+    const std::uint64_t bucket = bucket_of(through);
+    // Where it was in this bucket, and the bucket is yet to come, it waits there already.
+    if (bucket != current_ && before != unreached<Distance>() && bucket_of(before) == bucket) return;
+    push(worker, j, bucket);
+  }
+
+  SsspArgs<Graph, Weight, Distance> a_;
+  const Device& device_;
+  Chunk* chunks_;
+  int threads_;
+  std::uint64_t current_ = 0;  ///< bucket
+  std::atomic<std::size_t> used_{0};
+  std::array<Worker, 64> workers_;
+  sssp_cpu::RelaxColumns<Weight, Distance> relax_columns_ = sssp_cpu::relax_columns<Weight, Distance>();
+};
+
+}  // namespace
+
+template <class Graph, class Weight, class Distance>
+void sssp(const Cpu& backend, const SsspArgs<Graph, Weight, Distance>& args) {
+  DeltaStepping<Graph, Weight, Distance>(args, backend.device).run();
+}
+
+template void sssp(const Cpu&, const SsspArgs<CsrPatternView, std::uint8_t, std::int32_t>&);
+template void sssp(const Cpu&, const SsspArgs<CsrPatternView, float, float>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<4>, std::uint8_t, std::int32_t>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<4>, float, float>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<8>, std::uint8_t, std::int32_t>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<8>, float, float>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<16>, std::uint8_t, std::int32_t>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<16>, float, float>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<32>, std::uint8_t, std::int32_t>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<32>, float, float>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<64>, std::uint8_t, std::int32_t>&);
+template void sssp(const Cpu&, const SsspArgs<BitTileView<64>, float, float>&);
+
+}  // namespace bitgraph
