@@ -12,6 +12,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
+#include <bitgraph/formats/csr_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/edge_weights.hpp>
@@ -35,6 +36,7 @@
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
+#include <bitgraph/ops/mxm.hpp>
 #include <bitgraph/ops/mxv.hpp>
 #include <bitgraph/ops/semiring.hpp>
 #include <bitgraph/ops/spmm.hpp>

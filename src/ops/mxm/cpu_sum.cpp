@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Common entries of pairs of rows. The row of x is marked in a bit vector, and each row of b that the mask names is
+// looked up there, as many columns at a time as a vector has lanes. Of tiles, the tile row of x is marked, and tiles
+// that meet are compared row by row with AND and popcount.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/mxm/cpu_sum.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "ops/cpu_marks-inl.hpp"
+#include "ops/mxm/cpu.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bitgraph::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// How much longer a row must be for its columns to be searched for instead of walked over.
+constexpr std::size_t search_factor = 32;
+
+bool contains(const NodeId* row, std::size_t size, NodeId column) {
+  while (size > 1) {
+    const std::size_t half = size / 2;
+    if (row[half] <= column) row += half;
+    size -= half;
+  }
+  return size == 1 && *row == column;
+}
+
+std::uint64_t sum_row(const MaskedSumArgs<CsrPatternView>& args, std::size_t i, std::uint64_t* marks) {
+  const NodeId* x = args.x.col_ind + args.x.row_ptr[i];
+  const auto x_size = static_cast<std::size_t>(args.x.row_ptr[i + 1] - args.x.row_ptr[i]);
+  const NodeId* rows = args.mask.col_ind + args.mask.row_ptr[i];
+  const auto num_rows = static_cast<std::size_t>(args.mask.row_ptr[i + 1] - args.mask.row_ptr[i]);
+  if (x_size == 0 || num_rows == 0) return 0;
+  constexpr std::size_t ahead = 4;
+  MarkCounter counter(marks);
+  std::uint64_t found = 0;
+  set_marks(marks, x, x_size);
+  for (std::size_t e = 0; e < num_rows; ++e) {
+    if (e + 2 * ahead < num_rows) hwy::Prefetch(args.b.row_ptr + rows[e + 2 * ahead]);
+    if (e + ahead < num_rows) hwy::Prefetch(args.b.col_ind + args.b.row_ptr[rows[e + ahead]]);
+    const NodeId* row = args.b.col_ind + args.b.row_ptr[rows[e]];
+    const auto size = static_cast<std::size_t>(args.b.row_ptr[rows[e] + 1] - args.b.row_ptr[rows[e]]);
+    if (size > search_factor * x_size) {
+      for (std::size_t n = 0; n < x_size; ++n) found += contains(row, size, x[n]) ? 1U : 0U;
+    } else {
+      counter.add(row, size);
+    }
+  }
+  clear_marks(marks, x, x_size);
+  return found + counter.total();
+}
+
+std::uint64_t sum_csr_rows(const MaskedSumArgs<CsrPatternView>& args, std::size_t begin, std::size_t end,
+                           std::uint64_t* marks) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = begin; i < end; ++i) sum += sum_row(args, i, marks);
+  return sum;
+}
+
+/// Row r of a tile.
+template <int K>
+HWY_INLINE std::uint64_t tile_row(const BitTileView<K>& a, EdgeOffset t, std::size_t r) {
+  if constexpr (K == 4) {
+    return (static_cast<unsigned>(a.bit_tiles[t]) >> (4 * r)) & 0xFU;
+  } else {
+    return a.bit_tiles[t * K + r];
+  }
+}
+
+/// Row r of the tile t of x with those rows of the tile s of b whose bits are set in `rows`.
+template <int K>
+HWY_INLINE std::uint64_t common_bits(std::uint64_t x_row, const BitTileView<K>& b, EdgeOffset s, std::uint64_t rows) {
+  std::uint64_t sum = 0;
+  if constexpr (K >= 32) {
+    if (hwy::PopCount(rows) > 8) {  // all rows at once, those not asked for masked away
+      const hn::CappedTag<TileWord<K>, K> d;
+      const auto x = hn::Set(d, static_cast<TileWord<K>>(x_row));
+      auto counts = hn::Zero(d);
+      for (std::size_t r = 0; r < K; r += hn::Lanes(d)) {
+        const std::uint64_t bits = rows >> r;
+        const auto mask = hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
+        const auto both = hn::And(x, hn::LoadU(d, b.bit_tiles + s * K + r));
+        counts = hn::Add(counts, hn::IfThenElseZero(mask, hn::PopulationCount(both)));
+      }
+      return static_cast<std::uint64_t>(hn::GetLane(hn::SumOfLanes(d, counts)));
+    }
+  }
+  for (; rows != 0; rows &= rows - 1) {
+    sum += hwy::PopCount(x_row & tile_row(b, s, hwy::Num0BitsBelowLS1Bit_Nonzero64(rows)));
+  }
+  return sum;
+}
+
+template <int K>
+HWY_INLINE std::uint64_t sum_tile_row(const MaskedSumArgs<BitTileView<K>>& args, std::size_t i, std::uint64_t* places) {
+  const EdgeOffset x_begin = args.x.tile_row_ptr[i];
+  const EdgeOffset x_end = args.x.tile_row_ptr[i + 1];
+  if (x_begin == x_end) return 0;
+  for (EdgeOffset t = x_begin; t < x_end; ++t) places[args.x.tile_col_ind[t]] = t + 1;
+  std::uint64_t sum = 0;
+  for (EdgeOffset m = args.mask.tile_row_ptr[i]; m < args.mask.tile_row_ptr[i + 1]; ++m) {
+    const NodeId j = args.mask.tile_col_ind[m];
+    for (EdgeOffset s = args.b.tile_row_ptr[j]; s < args.b.tile_row_ptr[j + 1]; ++s) {
+      const EdgeOffset place = places[args.b.tile_col_ind[s]];
+      if (place == 0) continue;
+      for (std::size_t r = 0; r < K; ++r) {
+        const std::uint64_t x_row = tile_row(args.x, place - 1, r);
+        const std::uint64_t rows = tile_row(args.mask, m, r);
+        if (x_row != 0 && rows != 0) sum += common_bits(x_row, args.b, s, rows);
+      }
+    }
+  }
+  for (EdgeOffset t = x_begin; t < x_end; ++t) places[args.x.tile_col_ind[t]] = 0;
+  return sum;
+}
+
+template <int K>
+HWY_INLINE std::uint64_t sum_tile_rows(const MaskedSumArgs<BitTileView<K>>& args, std::size_t begin, std::size_t end,
+                                       std::uint64_t* places) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = begin; i < end; ++i) sum += sum_tile_row<K>(args, i, places);
+  return sum;
+}
+
+/// One kernel an instruction set for all sides: `args` are MaskedSumArgs<BitTileView<side>>.
+std::uint64_t sum_tiles(int side, const void* args, std::size_t begin, std::size_t end, std::uint64_t* places) {
+  const auto run = [&](auto k) HWY_ATTR {
+    return sum_tile_rows<k()>(*static_cast<const MaskedSumArgs<BitTileView<k()>>*>(args), begin, end, places);
+  };
+  switch (side) {
+    case 4: return run(std::integral_constant<int, 4>{});
+    case 8: return run(std::integral_constant<int, 8>{});
+    case 16: return run(std::integral_constant<int, 16>{});
+    case 32: return run(std::integral_constant<int, 32>{});
+    default: return run(std::integral_constant<int, 64>{});
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bitgraph::mxm_cpu {
+namespace {
+HWY_EXPORT(sum_csr_rows);
+HWY_EXPORT(sum_tiles);
+}  // namespace
+
+std::uint64_t sum_rows(const MaskedSumArgs<CsrPatternView>& args, std::size_t begin, std::size_t end,
+                       std::size_t workspace) {
+  return HWY_DYNAMIC_DISPATCH(sum_csr_rows)(args, begin, end, args.marks + workspace * args.marks_each);
+}
+
+template <int K>
+std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<K>>& args, std::size_t begin, std::size_t end,
+                       std::size_t workspace) {
+  return HWY_DYNAMIC_DISPATCH(sum_tiles)(K, &args, begin, end, args.marks + workspace * args.marks_each);
+}
+
+template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<4>>&, std::size_t, std::size_t, std::size_t);
+template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<8>>&, std::size_t, std::size_t, std::size_t);
+template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<16>>&, std::size_t, std::size_t, std::size_t);
+template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<32>>&, std::size_t, std::size_t, std::size_t);
+template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<64>>&, std::size_t, std::size_t, std::size_t);
+
+}  // namespace bitgraph::mxm_cpu
+#endif  // HWY_ONCE

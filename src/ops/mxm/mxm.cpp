@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/mxm/mxm.hpp"
+
+#include "core/thread_chunks.hpp"
+#include "formats/rows.hpp"
+#include "ops/mxm/column_set.hpp"
+
+#include <bitgraph/ops/mxm.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+namespace bitgraph {
+
+namespace {
+
+/// More columns than this, and counts are hashed.
+constexpr std::size_t max_direct_columns = std::size_t{1} << 22;
+
+int side_of(const CsrPattern&) { return 0; }
+int side_of(const BitTileMatrix& a) { return a.tile_dim(); }
+
+/// Calls fn with the views of matrices of one format.
+template <class Fn, class... More>
+decltype(auto) with_views(Fn&& fn, const CsrPattern& a, const More&... more) {
+  return fn(a.view(), more.view()...);
+}
+template <class Fn, class... More>
+decltype(auto) with_views(Fn&& fn, const BitTileMatrix& a, const More&... more) {
+  return with_tile_dim(a.tile_dim(), [&](auto k) { return fn(a.view<k()>(), more.template view<k()>()...); });
+}
+
+template <class Graph>
+void check_together(const Graph& a, const Graph& b, const char* what) {
+  if (side_of(a) != side_of(b)) {
+    fail(ErrorCode::usage, fmt::format("mxm: A has tiles of side {}, {} of side {}", side_of(a), what, side_of(b)));
+  }
+  if (!(a.device() == b.device())) {
+    fail(ErrorCode::usage, fmt::format("mxm: A is on {}, {} on {}", a.device().name(), what, b.device().name()));
+  }
+}
+
+/// Checks the operands of A B (or A B^T), and a mask of its shape.
+template <class Graph>
+void check(const Graph& a, const Graph& b, const MatrixMask<Graph>& mask, bool transpose_b) {
+  const NodeId inner = transpose_b ? b.ncols() : b.nrows();
+  const NodeId ncols = transpose_b ? b.nrows() : b.ncols();
+  if (a.ncols() != inner) {
+    fail(ErrorCode::usage, fmt::format("mxm: A is {} x {}, B is {} x {}{}", a.nrows(), a.ncols(), b.nrows(), b.ncols(),
+                                       transpose_b ? ", transposed" : ""));
+  }
+  check_together(a, b, "B");
+  if (mask.entries == nullptr) return;
+  if (mask.entries->nrows() != a.nrows() || mask.entries->ncols() != ncols) {
+    fail(ErrorCode::usage, fmt::format("mxm: the product is {} x {}, the mask {} x {}", a.nrows(), ncols,
+                                       mask.entries->nrows(), mask.entries->ncols()));
+  }
+  check_together(a, *mask.entries, "the mask");
+}
+
+template <class Graph>
+MaskUse use_of(const MatrixMask<Graph>& mask) {
+  if (mask.entries == nullptr) return MaskUse::none;
+  return mask.complement ? MaskUse::outside : MaskUse::inside;
+}
+
+template <class Graph>
+std::uint64_t row_entries(const Graph& a, NodeId i) {
+  std::uint64_t entries = 0;
+  for_each_entry(a, i, [&](NodeId) { ++entries; });
+  return entries;
+}
+std::uint64_t row_entries(const CsrPatternView& a, NodeId i) { return a.row_ptr[i + 1] - a.row_ptr[i]; }
+
+/// The sum over the entries (i, k) of A of the entries of row k of B.
+template <class View>
+std::uint64_t sum_of_all(const View& a, const View& b, const Device& device) {
+  constexpr std::size_t grain = 1024;
+  Buffer<NodeId> lengths(b.nrows, device);
+  parallel_for(device, b.nrows, grain,
+               [&](std::size_t k) { lengths[k] = static_cast<NodeId>(row_entries(b, static_cast<NodeId>(k))); });
+  std::atomic<std::uint64_t> total{0};
+  parallel_chunks(device, a.nrows, grain, [&](Range rows) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = rows.begin; i < rows.end; ++i) {
+      for_each_entry(a, static_cast<NodeId>(i), [&](NodeId k) { sum += lengths[k]; });
+    }
+    total += sum;
+  });
+  return total;
+}
+
+/// Rows, or tile rows, that a masked sum goes over, and the words that a thread marks them in.
+std::size_t sum_rows(const CsrPatternView& mask) { return mask.nrows; }
+std::size_t sum_words(const CsrPatternView& x) { return (std::size_t{x.ncols} + 63) / 64; }
+template <int K>
+std::size_t sum_rows(const BitTileView<K>& mask) {
+  return mask.num_tile_rows;
+}
+template <int K>
+std::size_t sum_words(const BitTileView<K>& x) {
+  return (std::size_t{x.ncols} + K - 1) / K;
+}
+
+template <class View>
+std::uint64_t sum_within(const View& x, const View& b, const View& mask, const Device& device) {
+  const std::size_t workspaces = num_workspaces(device, sum_rows(mask), masked_sum_chunk);
+  const std::size_t marks_each = sum_words(x);
+  Buffer<std::uint64_t> marks(workspaces * marks_each, std::uint64_t{0}, device);
+  const MaskedSumArgs<View> args{x, b, mask, marks.data(), marks_each};
+  return with_host_backend(device, "mxm", [&](const auto& backend) { return masked_sum(backend, args); });
+}
+
+/// What the threads gather rows of a product with.
+struct Workspace {
+  Workspace(std::size_t threads, std::size_t set_size, std::size_t more_words, const Device& device)
+      : set_words(ColumnSet::num_words(set_size)),
+        words_each(set_words + more_words),
+        words(threads * words_each, std::uint64_t{0}, device) {}
+
+  /// Room for counts, where no row has more entries than `longest`.
+  void add_counts(std::size_t threads, std::size_t ncols, std::size_t longest, const Device& device) {
+    const bool direct = ncols <= max_direct_columns;
+    counts_each = direct ? ncols : std::bit_ceil(2 * longest);
+    counts = Buffer<std::uint32_t>(threads * counts_each, 0U, device);
+    if (!direct) keys = Buffer<NodeId>(threads * counts_each, device);
+  }
+
+  [[nodiscard]] ProductWorkspace view() {
+    return {words.data(), words_each, set_words, counts.data(), keys.data(), counts_each};
+  }
+
+  std::size_t set_words;
+  std::size_t words_each;
+  std::size_t counts_each = 0;
+  Buffer<std::uint64_t> words;
+  Buffer<std::uint32_t> counts;
+  Buffer<NodeId> keys;
+};
+
+/// The product as pattern CSR, and its counts where `counts` is not null.
+template <class View>
+CsrPattern product(const View& a, const View& b, const View& mask, MaskUse mask_use, Buffer<std::uint32_t>* counts,
+                   const Device& device) {
+  const NodeId nrows = a.nrows;
+  const std::size_t threads = num_workspaces(device, nrows, product_chunk);
+  Buffer<EdgeOffset> row_ptr(std::size_t{nrows} + 1, EdgeOffset{0}, device);
+  if (b.ncols == 0) {
+    if (counts != nullptr) *counts = Buffer<std::uint32_t>(0, device);
+    return {nrows, b.ncols, std::move(row_ptr), Buffer<NodeId>(0, device)};
+  }
+  Workspace workspace(threads, b.ncols, mask_use == MaskUse::none ? 0 : (std::size_t{b.ncols} + 63) / 64, device);
+  ProductArgs<View> args{a, b, mask, mask_use, workspace.view()};
+  return with_host_backend(device, "mxm", [&](const auto& backend) -> CsrPattern {
+    product_sizes(backend, args, row_ptr.data());
+    if (counts != nullptr) {
+      const EdgeOffset longest = nrows == 0 ? 0 : *std::max_element(row_ptr.begin(), row_ptr.end());
+      workspace.add_counts(threads, b.ncols, static_cast<std::size_t>(longest), device);
+      args.workspace = workspace.view();
+    }
+    Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
+    if (counts != nullptr) *counts = Buffer<std::uint32_t>(col_ind.size(), device);
+    product_fill(backend, args, {row_ptr.data(), col_ind.data(), counts == nullptr ? nullptr : counts->data()});
+    return {nrows, b.ncols, std::move(row_ptr), std::move(col_ind)};
+  });
+}
+
+/// The boolean product of tiles.
+template <int K>
+BitTileMatrix tile_product(const Cpu& backend, const BitTileView<K>& a, const BitTileView<K>& b,
+                           const BitTileView<K>& mask, MaskUse mask_use) {
+  const Device& device = backend.device;
+  const std::size_t columns = (std::size_t{b.ncols} + K - 1) / K;
+  const std::size_t threads = num_workspaces(device, a.num_tile_rows, product_chunk);
+  Buffer<EdgeOffset> tile_row_ptr(std::size_t{a.num_tile_rows} + 1, EdgeOffset{0}, device);
+  Workspace workspace(threads, columns, (columns * tile_bytes(K) + 7) / 8, device);
+  const TileProductArgs<K> args{a, b, mask, mask_use, workspace.view()};
+  if (columns != 0) tile_product_sizes(backend, args, tile_row_ptr.data());
+  const auto tiles = static_cast<std::size_t>(exclusive_scan(device, tile_row_ptr.span()));
+  Buffer<NodeId> tile_col_ind(tiles, device);
+  Buffer<std::byte> bits(tiles * tile_bytes(K), device);
+  EdgeOffset nvals = 0;
+  if (tiles != 0) {
+    auto* words = reinterpret_cast<TileWord<K>*>(bits.data());
+    nvals = tile_product_fill(backend, args, TileProductOut<K>{tile_row_ptr.data(), tile_col_ind.data(), words});
+  }
+  return {a.nrows, b.ncols, K, std::move(tile_row_ptr), std::move(tile_col_ind), std::move(bits), nvals};
+}
+
+CsrPattern boolean_product(const CsrPatternView& a, const CsrPatternView& b, const CsrPatternView& mask,
+                           MaskUse mask_use, const Device& device) {
+  return product(a, b, mask, mask_use, nullptr, device);
+}
+
+template <int K>
+BitTileMatrix boolean_product(const BitTileView<K>& a, const BitTileView<K>& b, const BitTileView<K>& mask,
+                              MaskUse mask_use, const Device& device) {
+  return with_host_backend(device, "mxm", [&](const auto& backend) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(backend)>, Reference>) {
+      return pack(product(a, b, mask, mask_use, nullptr, device), {.tile_dim = K}, device);
+    } else {
+      return tile_product(backend, a, b, mask, mask_use);
+    }
+  });
+}
+
+}  // namespace
+
+template <class Graph>
+std::uint64_t mxm_sum(const Graph& a, const Graph& b) {
+  check(a, b, {}, false);
+  return with_views([&](const auto& x, const auto& y) { return sum_of_all(x, y, a.device()); }, a, b);
+}
+
+template <class Graph>
+std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask,
+                      const MxmSumOptions& options) {
+  if (mask.entries == nullptr) fail(ErrorCode::usage, "mxm_sum: the mask is empty");
+  if (mask.complement) fail(ErrorCode::usage, "mxm_sum: a complemented mask: subtract the masked sum from the whole");
+  check(a, b, mask, options.transpose_b);
+  // Without the transposition A and the mask change places: see MaskedSumArgs.
+  const Graph& x = options.transpose_b ? a : *mask.entries;
+  const Graph& m = options.transpose_b ? *mask.entries : a;
+  const auto run = [&](const auto& left, const auto& right, const auto& within) {
+    return sum_within(left, right, within, a.device());
+  };
+  return with_views(run, x, b, m);
+}
+
+template <class Graph>
+Graph mxm(OrAnd, const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask) {
+  check(a, b, mask, false);
+  const auto run = [&](const auto& left, const auto& right, const auto& within) -> Graph {
+    return boolean_product(left, right, within, use_of(mask), a.device());
+  };
+  return with_views(run, a, b, mask.entries == nullptr ? a : *mask.entries);
+}
+
+template <class Graph>
+CsrMatrix<std::uint32_t> mxm(PlusPair, const Graph& a, const Graph& b,
+                             const std::type_identity_t<MatrixMask<Graph>>& mask) {
+  check(a, b, mask, false);
+  const auto run = [&](const auto& left, const auto& right, const auto& within) -> CsrMatrix<std::uint32_t> {
+    Buffer<std::uint32_t> counts;
+    CsrPattern pattern = product(left, right, within, use_of(mask), &counts, a.device());
+    return {std::move(pattern), std::move(counts)};
+  };
+  return with_views(run, a, b, mask.entries == nullptr ? a : *mask.entries);
+}
+
+template std::uint64_t mxm_sum(const CsrPattern&, const CsrPattern&);
+template std::uint64_t mxm_sum(const BitTileMatrix&, const BitTileMatrix&);
+template std::uint64_t mxm_sum(const CsrPattern&, const CsrPattern&, const MatrixMask<CsrPattern>&,
+                               const MxmSumOptions&);
+template std::uint64_t mxm_sum(const BitTileMatrix&, const BitTileMatrix&, const MatrixMask<BitTileMatrix>&,
+                               const MxmSumOptions&);
+template CsrPattern mxm(OrAnd, const CsrPattern&, const CsrPattern&, const MatrixMask<CsrPattern>&);
+template BitTileMatrix mxm(OrAnd, const BitTileMatrix&, const BitTileMatrix&, const MatrixMask<BitTileMatrix>&);
+template CsrMatrix<std::uint32_t> mxm(PlusPair, const CsrPattern&, const CsrPattern&, const MatrixMask<CsrPattern>&);
+template CsrMatrix<std::uint32_t> mxm(PlusPair, const BitTileMatrix&, const BitTileMatrix&,
+                                      const MatrixMask<BitTileMatrix>&);
+
+}  // namespace bitgraph
