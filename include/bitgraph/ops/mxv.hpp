@@ -16,27 +16,30 @@ struct MxvOptions {
   bool accumulate = false;  ///< out(i) = add(out(i), result(i)), else out(i) = result(i)
 };
 
-/// out = A (x) x over a semiring: out(i) = sum over the entries (i, j) of A of multiply(x(j)). A is n x m, x has m
-/// elements, out n. It runs where A lives (a.device()), with that device's threads.
+/// out = A (x) x over a semiring: out(i) = sum over the entries (i, j) of A of multiply(x(j)). A is n x m, a CsrPattern
+/// or a BitTileMatrix of any side; x has m elements, out n. It runs where A lives (a.device()), with that device's
+/// threads; x, out and mask must live there too.
 ///
 /// The types choose among the six schemes of Bit-GraphBLAS (section IV, Table II), masked or not:
 ///     x BitVector, out BitVector   bmv_bin_bin_bin     or_and
 ///     x BitVector, out Buffer<T>   bmv_bin_bin_full    plus_times, plus_pair: neighbours in the set
-///     x Buffer<T>, out Buffer<T>   bmv_bin_full_full   plus_times, plus_pair, min_plus, max_times, min_first,
-///     any_first
-/// T is float, double or std::int32_t. `out` must have its final size and must not be x or the mask; a repeated call
-/// allocates nothing. Rows outside the mask are skipped, not computed and dropped, as far as whole tile rows are
-/// outside. Throws usage naming the sizes.
+///     x Buffer<T>, out Buffer<T>   bmv_bin_full_full   plus_times, plus_pair (degrees), min_plus, max_times,
+///                                                      min_first, any_first
+/// T is float, double or std::int32_t; mxv_with (ops/mxv_with.hpp) takes any type and semiring. `out` must have its
+/// final size and must not be x or the mask; a repeated call allocates nothing. Rows outside the mask are skipped, not
+/// computed and dropped, as far as whole tile rows are outside. Throws usage naming the sizes.
 ///
-/// Bits, integers, minima and maxima are exact and the same everywhere. Floating-point sums are deterministic for one
-/// device and any number of threads; between backends the order of a row's terms differs: the difference is at most
-/// d eps times the sum of their absolute values, d the row's entries. O(nvals), or O(num_tiles) word operations.
+/// Bits, integers, minima and maxima are exact and the same everywhere (no value may be NaN for the latter).
+/// Floating-point sums are deterministic for one device, format and instruction set and any number of threads; the
+/// order of a row's terms is not the reference's: the difference is at most d eps times the sum of their absolute
+/// values, d the row's entries. O(nvals), or O(num_tiles) word operations.
 template <class S, class Out, class Graph, class X>
 void mxv_into(Out& out, S semiring, const Graph& a, const X& x, const MxvOptions& options = {});
 
-/// out = x^T A: out(j) = sum over the entries (i, j) of A of multiply(x(i)), without transposing A: rows of A whose x
-/// is the semiring's identity (or whose bit is not set) are skipped. The rest as for mxv_into. Where A^T is at hand,
-/// mxv_into with it is faster unless x is sparse.
+/// out = x^T A: out(j) = sum over the entries (i, j) of A of multiply(x(i)), without transposing A: rows of A whose
+/// element of x is not set, or is the semiring's identity and adds nothing, are skipped. Threads share the columns, so
+/// sums are taken in the order of the rows. The rest as for mxv_into. Where A^T is at hand, mxv_into with it is faster
+/// unless x is sparse.
 template <class S, class Out, class Graph, class X>
 void vxm_into(Out& out, S semiring, const X& x, const Graph& a, const MxvOptions& options = {});
 

@@ -33,6 +33,17 @@ template <class T>
   }
 }
 
+/// a + b; integers wrap around, so that every order of a sum gives the same.
+template <class T>
+[[nodiscard]] constexpr T wrapping_sum(T a, T b) noexcept {
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
+  } else {
+    return a + b;
+  }
+}
+
 /// Reachability (Bit-GraphBLAS, Table IV: Boolean): BFS, diameter, independent sets. Over bits.
 struct OrAnd {
   template <class T>
@@ -49,7 +60,7 @@ struct OrAnd {
   }
 };
 
-/// The arithmetic semiring: PageRank, local clustering, counts of neighbours in a set.
+/// The arithmetic semiring: PageRank, local clustering, counts of neighbours in a set. Integers wrap around.
 struct PlusTimes {
   template <class T>
   static constexpr T identity() noexcept {
@@ -57,7 +68,7 @@ struct PlusTimes {
   }
   template <class T>
   static constexpr T add(T a, T b) noexcept {
-    return a + b;
+    return wrapping_sum(a, b);
   }
   template <class T>
   static constexpr T multiply(T x) noexcept {
@@ -73,7 +84,7 @@ struct PlusPair {
   }
   template <class T>
   static constexpr T add(T a, T b) noexcept {
-    return a + b;
+    return wrapping_sum(a, b);
   }
   template <class T>
   static constexpr T multiply(T) noexcept {

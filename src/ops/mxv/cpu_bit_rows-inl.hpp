@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits of x over pattern CSR. The entries of a strip are one stream: each is tested where its column's bit lies, a
+// vector of them at a time without regard to rows, and leaves one bit; a row then looks at its stretch of those.
+// Included once for each instruction set (Highway's convention: the guard toggles).
+#if defined(BITGRAPH_OPS_MXV_CPU_BIT_ROWS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef BITGRAPH_OPS_MXV_CPU_BIT_ROWS_INL_HPP
+#undef BITGRAPH_OPS_MXV_CPU_BIT_ROWS_INL_HPP
+#else
+#define BITGRAPH_OPS_MXV_CPU_BIT_ROWS_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include "ops/mxv/cpu_strip-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bitgraph::HWY_NAMESPACE {
+namespace {
+
+/// One bit an entry, as many as are tested at a time; room behind them for reads of whole words.
+struct Hits {
+  static constexpr std::size_t capacity = 16384;
+  std::uint8_t bytes[capacity / 8 + 16];
+
+  /// The bits from `at` on: 57 of them at least.
+  HWY_INLINE std::uint64_t from(std::size_t at) const {
+    std::uint64_t word;
+    hwy::CopyBytes<sizeof(word)>(bytes + at / 8, &word);
+    return word >> (at % 8);
+  }
+  HWY_INLINE std::uint64_t part(std::size_t at, std::size_t size) const {
+    return from(at) & ((std::uint64_t{1} << size) - 1);
+  }
+  HWY_INLINE bool any(std::size_t begin, std::size_t end) const {
+    for (; begin + 56 < end; begin += 56) {
+      if (part(begin, 56) != 0) return true;
+    }
+    return part(begin, end - begin) != 0;
+  }
+  HWY_INLINE std::uint32_t count(std::size_t begin, std::size_t end) const {
+    int total = 0;
+    for (; begin + 56 < end; begin += 56) total += __builtin_popcountll(part(begin, 56));
+    return static_cast<std::uint32_t>(total + __builtin_popcountll(part(begin, end - begin)));
+  }
+};
+
+/// Tests n entries. x is read as words of 32 bits: the processor is little-endian, as Highway's targets are.
+HWY_INLINE void test_entries(const NodeId* cols, std::size_t n, const std::uint64_t* x, Hits& hits) {
+  const hn::CappedTag<std::uint32_t, 16> d;
+  constexpr std::size_t N = HWY_MIN(HWY_LANES(std::uint32_t), std::size_t{16});
+  std::size_t e = 0;
+  if constexpr (N >= 8) {
+    const hn::RebindToSigned<decltype(d)> di;
+    const auto* words = reinterpret_cast<const std::uint32_t*>(x);
+    const auto test = [&](auto columns) HWY_ATTR {
+      const auto bits = hn::GatherIndex(d, words, hn::BitCast(di, hn::ShiftRight<5>(columns)));
+      const auto bit = hn::Shl(hn::Set(d, 1U), hn::And(columns, hn::Set(d, 31U)));
+      hn::StoreMaskBits(d, hn::TestBit(bits, bit), hits.bytes + e / 8);
+    };
+    for (; e + N <= n; e += N) test(hn::LoadU(d, cols + e));
+    if (masked_memory && e < n) {
+      test(hn::MaskedLoad(hn::FirstN(d, n - e), d, cols + e));
+      return;
+    }
+  }
+  const BitVectorView<> vector{0, x};
+  for (; e < n; e += 8) {
+    unsigned byte = 0;
+    for (std::size_t k = 0; k < 8 && e + k < n; ++k) byte |= static_cast<unsigned>(vector.bit(cols[e + k])) << k;
+    hits.bytes[e / 8] = static_cast<std::uint8_t>(byte);
+  }
+}
+
+/// fn(row of the strip, its hits from .. to) for the rows of a strip, those of one call tested together; a row longer
+/// than the buffer comes in pieces until fn returns false.
+template <class Fn>
+HWY_INLINE void for_each_tested_row(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected,
+                                    const Fn& fn) {
+  Hits hits;
+  const EdgeOffset* ptr = a.ptr + s * strip_rows;
+  const std::size_t rows = rows_of_strip(a, s);
+  if (ptr[rows] - ptr[0] <= Hits::capacity && __builtin_popcountll(selected) >= 16) {
+    test_entries(a.col_ind + ptr[0], ptr[rows] - ptr[0], x, hits);
+    for (std::size_t r = 0; r < rows; ++r) fn(r, hits, ptr[r] - ptr[0], ptr[r + 1] - ptr[0]);
+    return;
+  }
+  for (; selected != 0; selected &= selected - 1) {
+    const auto r = static_cast<std::size_t>(__builtin_ctzll(selected));
+    std::size_t piece = 512;  // the first are few: a hit may be among them
+    for (EdgeOffset e = ptr[r]; e < ptr[r + 1]; e += piece, piece = Hits::capacity) {
+      const std::size_t n = HWY_MIN(piece, ptr[r + 1] - e);
+      test_entries(a.col_ind + e, n, x, hits);
+      if (!fn(r, hits, 0, n)) break;
+    }
+  }
+}
+
+HWY_INLINE std::uint64_t any_in_rows(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected) {
+  std::uint64_t result = 0;
+  for_each_tested_row(a, x, s, selected,
+                      [&](std::size_t r, const Hits& hits, std::size_t begin, std::size_t end) HWY_ATTR {
+                        const bool any = hits.any(begin, end);
+                        result |= std::uint64_t{any} << r;
+                        return !any;
+                      });
+  return result;
+}
+
+template <bool kAll>
+HWY_INLINE void count_in_rows(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected,
+                              std::uint32_t* counts) {
+  const EdgeOffset* ptr = a.ptr + s * strip_rows;
+  if constexpr (kAll) {
+    const std::size_t rows = rows_of_strip(a, s);
+    for (std::size_t r = 0; r < rows; ++r) counts[r] = static_cast<std::uint32_t>(ptr[r + 1] - ptr[r]);
+  } else {
+    for (std::size_t r = 0; r < strip_rows; ++r) counts[r] = 0;
+    for_each_tested_row(a, x, s, selected,
+                        [&](std::size_t r, const Hits& hits, std::size_t begin, std::size_t end) HWY_ATTR {
+                          counts[r] += hits.count(begin, end);
+                          return true;
+                        });
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
