@@ -38,5 +38,6 @@
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/mxm.hpp>
 #include <bitgraph/ops/mxv.hpp>
+#include <bitgraph/ops/mxv_with.hpp>
 #include <bitgraph/ops/semiring.hpp>
 #include <bitgraph/ops/spmm.hpp>

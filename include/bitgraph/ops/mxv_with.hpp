@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/core/parallel_loop.hpp>
+#include <bitgraph/ops/mxv.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace bitgraph {
+
+namespace detail {
+
+/// What the loop of mxv_with works on; one pointer to it fits into the function that the threads are given.
+template <class S, class T, class View>
+struct MxvWithWork {
+  View a;
+  const T* x;
+  T* out;
+  const std::uint64_t* mask;
+  bool complement, replace, accumulate;
+
+  [[nodiscard]] bool selects(std::size_t i) const noexcept {
+    return mask == nullptr || (((mask[i / 64] >> (i % 64)) & 1U) != 0) != complement;
+  }
+  void finish(std::size_t i, const T& sum) const {
+    if (selects(i)) {
+      out[i] = accumulate ? S::add(out[i], sum) : sum;
+    } else if (replace) {
+      out[i] = S::template identity<T>();
+    }
+  }
+};
+
+template <class S, class T>
+void mxv_with_rows(const MxvWithWork<S, T, CsrPatternView>& work, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    T sum = S::template identity<T>();
+    if (work.selects(i)) {
+      for (const NodeId j : work.a.row(static_cast<NodeId>(i))) sum = S::add(sum, S::multiply(work.x[j]));
+    }
+    work.finish(i, sum);
+  }
+}
+
+/// begin is a multiple of K.
+template <class S, class T, int K>
+void mxv_with_rows(const MxvWithWork<S, T, BitTileView<K>>& work, std::size_t begin, std::size_t end) {
+  const BitTileView<K>& a = work.a;
+  for (std::size_t first = begin; first < end; first += K) {
+    const std::size_t rows = std::min<std::size_t>(K, end - first);
+    std::array<T, K> sums;
+    sums.fill(S::template identity<T>());
+    bool any = false;
+    for (std::size_t r = 0; r < rows; ++r) any = any || work.selects(first + r);
+    for (EdgeOffset t = a.tile_row_ptr[first / K]; any && t < a.tile_row_ptr[first / K + 1]; ++t) {
+      const T* x = work.x + std::size_t{a.tile_col_ind[t]} * K;
+      for (std::size_t r = 0; r < rows; ++r) {
+        for (std::uint64_t bits = a.tile_row(t, static_cast<int>(r)); bits != 0; bits &= bits - 1) {
+          sums[r] = S::add(sums[r], S::multiply(x[std::countr_zero(bits)]));
+        }
+      }
+    }
+    for (std::size_t r = 0; r < rows; ++r) work.finish(first + r, sums[r]);
+  }
+}
+
+template <class S, class T, class View>
+void mxv_with_view(Buffer<T>& out, const View& a, const Device& device, const Buffer<T>& x, const MxvOptions& options) {
+  const BitVector* mask = options.mask.bits;
+  const MxvWithWork<S, T, View> work{a,
+                                     x.data(),
+                                     out.data(),
+                                     mask == nullptr ? nullptr : mask->view().words,
+                                     options.mask.complement,
+                                     options.replace,
+                                     options.accumulate};
+  constexpr std::size_t grain = 256;  // a multiple of every tile side
+  parallel_loop(device, out.size(), grain,
+                [&work](std::size_t begin, std::size_t end) { mxv_with_rows(work, begin, end); });
+}
+
+}  // namespace detail
+
+/// mxv_into over a semiring of your own: S is any type with the three functions of SemiringOver (ops/semiring.hpp), T
+/// any plain type. out(i) = sum over the entries (i, j) of A of multiply(x(j)), taken in the order of the columns, a
+/// row by one thread: the same for any number of threads, and the same from every format. A is a CsrPattern or a
+/// BitTileMatrix of any side, n x m; x has m elements, out n; mask, replace and accumulate as for mxv_into.
+///
+/// The loops are plain C++, compiled where they are used; those of mxv_into are vectorised. The semirings of the
+/// library may be used here too, with types that mxv_into does not have. Throws usage naming the sizes, not_possible
+/// where A is not on the host. Allocates nothing. O(nvals).
+template <class S, class T, class Graph>
+requires SemiringOver<S, T>
+void mxv_with(Buffer<T>& out, S, const Graph& a, const Buffer<T>& x, const MxvOptions& options = {}) {
+  const auto size = [](std::size_t n) { return std::to_string(n); };
+  const BitVector* mask = options.mask.bits;
+  if (x.size() != a.ncols() || out.size() != a.nrows() || (mask != nullptr && mask->size() != a.nrows())) {
+    fail(ErrorCode::usage, "mxv_with: A is " + size(a.nrows()) + " x " + size(a.ncols()) + ", x has " + size(x.size()) +
+                               " elements, the output " + size(out.size()) +
+                               (mask == nullptr ? "" : ", the mask " + size(mask->size())));
+  }
+  require(out.size() == 0 || out.data() != x.data(), "mxv_with: the output is x");
+  if (!a.device().is_host() || !x.device().is_host() || !out.device().is_host()) {
+    fail(ErrorCode::not_possible, "mxv_with: a semiring of your own runs on the host only");
+  }
+  if constexpr (std::is_same_v<Graph, CsrPattern>) {
+    detail::mxv_with_view<S>(out, a.view(), a.device(), x, options);
+  } else {
+    with_tile_dim(a.tile_dim(),
+                  [&](auto k) { detail::mxv_with_view<S>(out, a.template view<k()>(), a.device(), x, options); });
+  }
+}
+
+}  // namespace bitgraph
