@@ -24,6 +24,7 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
 #include <bitgraph/graph/sssp.hpp>
+#include <bitgraph/graph/triangles.hpp>
 #include <bitgraph/graph/weighted_graph.hpp>
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/io/dataset.hpp>

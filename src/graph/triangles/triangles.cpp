@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/triangles/triangles.hpp"
+
+#include "core/thread_chunks.hpp"
+#include "graph/triangles/orient.hpp"
+
+#include <bitgraph/graph/triangles.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+namespace bitgraph {
+
+namespace {
+
+std::size_t longest_row(std::span<const EdgeOffset> row_ptr) {
+  EdgeOffset longest = 0;
+  for (std::size_t i = 0; i + 1 < row_ptr.size(); ++i) longest = std::max(longest, row_ptr[i + 1] - row_ptr[i]);
+  return static_cast<std::size_t>(longest);
+}
+
+/// Pairs of neighbours of a row, itself left out.
+double pairs_of_neighbours(const CsrPattern& a, NodeId row) {
+  const auto columns = a.row(row);
+  const std::size_t loops = std::binary_search(columns.begin(), columns.end(), row) ? 1 : 0;
+  const auto degree = static_cast<double>(columns.size() - loops);
+  return degree * (degree - 1) / 2;
+}
+
+}  // namespace
+
+struct TriangleCounter::Plan {
+  explicit Plan(const PackedGraph& packed) : graph(packed) {
+    if (!graph.device().is_host()) return;  // refused where a kernel is asked for
+    const auto* csr = std::get_if<CsrPattern>(&graph.out());
+    if (csr == nullptr) converted = unpack(std::get<BitTileMatrix>(graph.out()));
+    if (!graph.symmetric()) converted = symmetrized(csr == nullptr ? converted : *csr);
+    rows = csr != nullptr && graph.symmetric() ? csr : &converted;
+    short_rows = longest_row(rows->row_ptr()) <= short_row;
+    if (!short_rows) orient();
+  }
+
+  /// For the marks, which short rows do without.
+  void orient() {
+    oriented = short_rows || degrees_are_alike(rows->row_ptr()) ? orient_in_place(*rows) : orient_by_degree(*rows);
+    const std::size_t n = rows->nrows();
+    workspaces = num_workspaces(graph.device(), n, triangle_chunk);
+    marks = Buffer<std::uint64_t>(workspaces * mark_words(n), std::uint64_t{0}, graph.device());
+  }
+
+  /// For the counts of nodes, which not everybody asks for.
+  void prepare_nodes() {
+    if (oriented.low.size() != rows->nrows()) orient();
+    const std::size_t n = rows->nrows();
+    if (of_nodes.size() == n) return;
+    of_nodes = Buffer<std::uint64_t>(n, graph.device());
+    own = Buffer<std::uint64_t>(workspaces * std::min(n, own_counters), std::uint64_t{0}, graph.device());
+  }
+
+  [[nodiscard]] OrientedView view() const {
+    const bool in_place = oriented.row_of.empty();
+    return {rows->nrows(),         in_place ? rows->row_ptr().data() : oriented.start.data(),
+            oriented.low.data(),   in_place ? rows->col_ind().data() : oriented.cols.data(),
+            oriented.num_bit_rows, oriented.bits.data()};
+  }
+
+  std::uint64_t run(const Reference& backend) { return triangles(backend, rows->view(), nullptr); }
+  std::uint64_t run(const Cpu& backend) {
+    return short_rows ? triangles_of_short_rows(backend, rows->view()) : triangles(backend, view(), marks.data());
+  }
+
+  void run_nodes(const Reference& backend) { triangles(backend, rows->view(), of_nodes.data()); }
+  void run_nodes(const Cpu& backend) { triangles_of_nodes(backend, view(), marks.data(), own.data(), of_nodes.data()); }
+
+  /// The caller's number of a node that was counted.
+  [[nodiscard]] NodeId node_of(NodeId counted, bool in_order_of_rows) const {
+    const bool in_place = in_order_of_rows || oriented.row_of.empty();
+    return graph.node_of(in_place ? counted : oriented.row_of[counted]);
+  }
+
+  const PackedGraph& graph;
+  CsrPattern converted;  // of tiles, or where the graph is not symmetric
+  const CsrPattern* rows = nullptr;
+  bool short_rows = false;
+  Oriented oriented;
+  std::size_t workspaces = 0;
+  Buffer<std::uint64_t> marks, own, of_nodes;
+};
+
+TriangleCounter::TriangleCounter(const PackedGraph& graph) : plan_(std::make_unique<Plan>(graph)) {}
+TriangleCounter::~TriangleCounter() = default;
+TriangleCounter::TriangleCounter(TriangleCounter&&) noexcept = default;
+
+std::uint64_t TriangleCounter::count() {
+  return with_host_backend(plan_->graph.device(), "triangle counting",
+                           [&](const auto& backend) { return plan_->run(backend); });
+}
+
+void TriangleCounter::count_of_nodes(Buffer<std::uint64_t>& counts) {
+  Plan& plan = *plan_;
+  with_host_backend(plan.graph.device(), "triangle counting", [&](const auto& backend) {
+    const NodeId n = plan.graph.num_nodes();
+    if (counts.size() != n) {
+      fail(ErrorCode::usage, fmt::format("triangles: {} counters for {} nodes", counts.size(), n));
+    }
+    plan.prepare_nodes();
+    plan.of_nodes.fill(0);
+    plan.run_nodes(backend);
+    const bool in_order_of_rows = std::is_same_v<std::decay_t<decltype(backend)>, Reference>;
+    for (NodeId i = 0; i < n; ++i) counts[plan.node_of(i, in_order_of_rows)] = plan.of_nodes[i];
+  });
+}
+
+std::uint64_t count_triangles(const PackedGraph& graph) { return TriangleCounter(graph).count(); }
+
+Buffer<std::uint64_t> triangles_of_nodes(const PackedGraph& graph) {
+  Buffer<std::uint64_t> counts(graph.num_nodes());
+  TriangleCounter(graph).count_of_nodes(counts);
+  return counts;
+}
+
+Clustering clustering(const PackedGraph& graph) {
+  const NodeId n = graph.num_nodes();
+  TriangleCounter counter(graph);
+  Buffer<std::uint64_t> counts(n);
+  counter.count_of_nodes(counts);
+  Clustering result;
+  result.local = Buffer<double>(n);
+  double pairs = 0;
+  for (NodeId row = 0; row < n; ++row) {
+    const double of_row = pairs_of_neighbours(*counter.plan_->rows, row);
+    const NodeId node = graph.node_of(row);
+    result.local[node] = of_row == 0 ? 0 : static_cast<double>(counts[node]) / of_row;
+    result.triangles += counts[node];
+    pairs += of_row;
+  }
+  result.triangles /= 3;
+  // In the caller's order: the mean does not depend on how the graph was packed.
+  for (const double local : result.local) result.average += local;
+  result.average = n == 0 ? 0 : result.average / n;
+  result.transitivity = pairs == 0 ? 0 : 3 * static_cast<double>(result.triangles) / pairs;
+  return result;
+}
+
+}  // namespace bitgraph
