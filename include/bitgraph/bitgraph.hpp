@@ -20,9 +20,12 @@
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
 #include <bitgraph/graph/bfs.hpp>
+#include <bitgraph/graph/coloring.hpp>
 #include <bitgraph/graph/components.hpp>
 #include <bitgraph/graph/generate.hpp>
+#include <bitgraph/graph/independent_set.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/graph/pagerank.hpp>
 #include <bitgraph/graph/sssp.hpp>
 #include <bitgraph/graph/triangles.hpp>
 #include <bitgraph/graph/weighted_graph.hpp>

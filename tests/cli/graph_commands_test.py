@@ -11,7 +11,7 @@ import unittest
 
 PROGRAM = os.environ["BITGRAPH_PROGRAM"]
 KEYS = {"algorithm", "num_nodes", "num_edges", "device", "format", "tile_dim", "reorder", "seconds"}
-COMMANDS = ("cc",)
+COMMANDS = ("cc", "pagerank", "mis", "color")
 # Two components and an isolated node; directed, with a loop.
 ARCS = "%%MatrixMarket matrix coordinate pattern general\n7 7 6\n2 1\n3 2\n1 3\n6 5\n5 5\n6 5\n"
 
@@ -110,6 +110,39 @@ class GraphCommands(unittest.TestCase):
                 result = run("cc", graph, "--tile", tile, "--reorder", order, "--out", out)
                 self.assertEqual((result["num_components"], result["num_edges"]), (4, 8))
                 self.assertEqual(read_npy(out), ("<i4", [0, 0, 0, 3, 4, 4, 6]))
+
+    def test_pagerank(self):
+        graph = self.write("arcs.mtx", ARCS)
+        out = self.folder / "rank.npy"
+        for options in (["--tolerance", "1e-12", "--max-iterations", "500"], ["--iterations", "20", "--tile", "8"]):
+            result = run("pagerank", graph, "--out", out, *options)
+            kind, ranks = read_npy(out)
+            self.assertEqual((kind, len(ranks)), ("<f8", 7))
+            self.assertAlmostEqual(sum(ranks), 1, 12)
+            if "--iterations" in options:
+                self.assertEqual(result["iterations"], 20)
+            else:
+                self.assertTrue(result["converged"])
+                self.assertLessEqual(result["residual"], 1e-12)
+                # What flows in along 0 -> 1 -> 2 -> 0, 4 -> 4, 4 <- 5 is nowhere negative; 3 and 6 are alone, alike.
+                self.assertAlmostEqual(ranks[3], ranks[6], 12)
+                self.assertAlmostEqual(ranks[0], ranks[1], 10)
+        self.assertEqual(start("pagerank", graph, "--damping", "1").returncode, 2)
+
+    def test_mis_and_color(self):
+        graph = self.write("arcs.mtx", ARCS)
+        out = self.folder / "out.npy"
+        edges = [(0, 1), (1, 2), (0, 2), (4, 5)]
+        for seed in ("0", "7"):
+            for tile in ("csr", "16"):
+                size = run("mis", graph, "--seed", seed, "--tile", tile, "--out", out)["size"]
+                kind, member = read_npy(out)
+                self.assertEqual((kind, sum(member), size), ("|u1", 4, 4))
+                self.assertFalse(any(member[i] and member[j] for i, j in edges))
+                colors = run("color", graph, "--seed", seed, "--tile", tile, "--out", out)["colors"]
+                kind, color = read_npy(out)
+                self.assertEqual((kind, colors, max(color)), ("<i4", 3, 2))
+                self.assertFalse(any(color[i] == color[j] for i, j in edges))
 
     def test_ids(self):
         edges = self.write("gaps.txt", "10 7\n7 1000000000000\n3 3\n")

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/coloring.hpp>
+
+#include "cli/graph_command.hpp"
+
+namespace bitgraph::cli {
+
+void add_color(CLI::App& app) {
+  auto options = std::make_shared<GraphOptions>();
+  CLI::App* command = app.add_subcommand("color", "A greedy colouring; directions are ignored");
+  add_graph_options(*command, *options, "the colour of every node from 0, int32");
+  add_examples(*command, "  bitgraph color wave.graph.gz --out color.npy\n");
+  command->callback([options] {
+    GraphJob job("color", *options, {.undirected = true});
+    const Coloring found =
+        job.run([&](const PackedGraph& graph) { return greedy_coloring(graph, options->common.seed); });
+    job.result()["colors"] = found.count;
+    job.finish(found.color.span());
+  });
+}
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/pagerank.hpp>
+
+#include "cli/graph_command.hpp"
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Options {
+  GraphOptions graph;
+  PageRankOptions pagerank;
+  int iterations = -1;
+};
+
+void run(Options& options) {
+  if (options.iterations >= 0) {
+    options.pagerank.tolerance = 0;
+    options.pagerank.max_iterations = options.iterations;
+  }
+  GraphJob job("pagerank", options.graph, {.workload = Workload::values});
+  const PageRankResult found = job.run([&](const PackedGraph& graph) { return pagerank(graph, options.pagerank); });
+  job.result()["iterations"] = found.iterations;
+  job.result()["residual"] = found.residual;
+  job.result()["converged"] = found.converged;
+  job.finish(found.rank.span());
+}
+
+}  // namespace
+
+void add_pagerank(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("pagerank", "PageRank along directed edges");
+  add_graph_options(*command, options->graph, "the rank of every node, float64 adding up to 1");
+  command->add_option("--damping", options->pagerank.damping, "share of the rank that follows edges, below 1")
+      ->capture_default_str();
+  command->add_option("--tolerance", options->pagerank.tolerance, "stop where the ranks change by no more, in sum")
+      ->capture_default_str();
+  command->add_option("--max-iterations", options->pagerank.max_iterations, "stop at the latest then")
+      ->capture_default_str();
+  command->add_option("--iterations", options->iterations, "exactly so many, whatever the tolerance")
+      ->check(CLI::NonNegativeNumber);
+  add_examples(*command,
+               "  bitgraph pagerank wiki-Vote.txt.gz --out rank.npy\n  bitgraph pagerank wave.graph.gz --tile 4 "
+               "--iterations 20 --json\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bitgraph::cli

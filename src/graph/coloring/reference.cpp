@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/coloring/coloring.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace bitgraph {
+
+template <class Graph>
+void color_rows(const Reference&, const ColoringArgs<Graph>& args) {
+  const NodeId n = args.graph.nrows();
+  std::iota(args.open, args.open + n, NodeId{0});
+  std::sort(args.open, args.open + n, [&](NodeId i, NodeId j) { return args.priority[i] > args.priority[j]; });
+  for (NodeId k = 0; k < n; ++k) {
+    const NodeId i = args.open[k];
+    std::int32_t color = 0;
+    while (args.graph.any(i, [&](NodeId j) { return j != i && args.color[j] == color; })) ++color;
+    args.color[i] = color;
+  }
+}
+
+template void color_rows(const Reference&, const ColoringArgs<CsrPatternView>&);
+template void color_rows(const Reference&, const ColoringArgs<BitTileView<4>>&);
+template void color_rows(const Reference&, const ColoringArgs<BitTileView<8>>&);
+template void color_rows(const Reference&, const ColoringArgs<BitTileView<16>>&);
+template void color_rows(const Reference&, const ColoringArgs<BitTileView<32>>&);
+template void color_rows(const Reference&, const ColoringArgs<BitTileView<64>>&);
+
+}  // namespace bitgraph

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of maximal independent sets. They do not check and do not allocate.
+#pragma once
+
+#include "core/backend.hpp"
+#include "graph/priority_order.hpp"
+
+namespace bitgraph {
+
+namespace independent_set_state {
+inline constexpr std::uint8_t open = 0;
+inline constexpr std::uint8_t inside = 1;
+inline constexpr std::uint8_t outside = 2;
+}  // namespace independent_set_state
+
+template <class Graph>
+struct IndependentSetArgs {
+  UndirectedView<Graph> graph;
+  const std::uint64_t* priority = nullptr;  ///< of rows, all different
+  std::uint8_t* state = nullptr;            ///< out: inside or outside
+  NodeId* open = nullptr;                   ///< room for as many rows
+};
+
+template <class Graph>
+void independent_set(const Reference& backend, const IndependentSetArgs<Graph>& args);
+template <class Graph>
+void independent_set(const Cpu& backend, const IndependentSetArgs<Graph>& args);
+
+}  // namespace bitgraph
