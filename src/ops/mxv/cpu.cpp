@@ -19,7 +19,7 @@ using mxv_cpu::strip_rows;
 using mxv_cpu::StripRange;
 
 /// Below this many entries or tiles a call is over before other threads are awake.
-constexpr EdgeOffset serial_work = 1U << 14;
+constexpr EdgeOffset serial_work = 1U << 13;
 
 /// run(StripRange) over all strips.
 template <class Run>

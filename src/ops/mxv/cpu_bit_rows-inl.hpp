@@ -44,10 +44,12 @@ struct Hits {
   }
 };
 
-/// Tests n entries. x is read as words of 32 bits: the processor is little-endian, as Highway's targets are.
+/// Tests n entries, at most `Most` at a time. x is read as words of 32 bits: the processor is little-endian, as
+/// Highway's targets are.
+template <std::size_t Most = 16>
 HWY_INLINE void test_entries(const NodeId* cols, std::size_t n, const std::uint64_t* x, Hits& hits) {
-  const hn::CappedTag<std::uint32_t, 16> d;
-  constexpr std::size_t N = HWY_MIN(HWY_LANES(std::uint32_t), std::size_t{16});
+  constexpr std::size_t N = HWY_MIN(HWY_LANES(std::uint32_t), Most);
+  const hn::CappedTag<std::uint32_t, N> d;
   std::size_t e = 0;
   if constexpr (N >= 8) {
     const hn::RebindToSigned<decltype(d)> di;
@@ -72,7 +74,7 @@ HWY_INLINE void test_entries(const NodeId* cols, std::size_t n, const std::uint6
 }
 
 /// fn(row of the strip, its hits from .. to) for the rows of a strip, those of one call tested together; a row longer
-/// than the buffer comes in pieces until fn returns false.
+/// than the buffer comes in pieces.
 template <class Fn>
 HWY_INLINE void for_each_tested_row(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected,
                                     const Fn& fn) {
@@ -86,23 +88,41 @@ HWY_INLINE void for_each_tested_row(const GraphRef& a, const std::uint64_t* x, s
   }
   for (; selected != 0; selected &= selected - 1) {
     const auto r = static_cast<std::size_t>(__builtin_ctzll(selected));
-    std::size_t piece = 512;  // the first are few: a hit may be among them
-    for (EdgeOffset e = ptr[r]; e < ptr[r + 1]; e += piece, piece = Hits::capacity) {
-      const std::size_t n = HWY_MIN(piece, ptr[r + 1] - e);
+    for (EdgeOffset e = ptr[r]; e < ptr[r + 1]; e += Hits::capacity) {
+      const std::size_t n = HWY_MIN(Hits::capacity, ptr[r + 1] - e);
       test_entries(a.col_ind + e, n, x, hits);
-      if (!fn(r, hits, 0, n)) break;
+      fn(r, hits, 0, n);
     }
   }
 }
 
+/// One row: a few entries, of which one is likely to hit where many bits are set, then vectors of them until one does.
+HWY_INLINE bool any_in_row(const NodeId* cols, std::size_t n, const std::uint64_t* x, Hits& hits) {
+  const std::size_t first = HWY_MIN(n, std::size_t{8});
+  test_entries<8>(cols, first, x, hits);
+  if (hits.part(0, first) != 0) return true;
+  for (std::size_t e = first; e < n; e += 16) {
+    const std::size_t piece = HWY_MIN(n - e, std::size_t{16});
+    test_entries(cols + e, piece, x, hits);
+    if (hits.part(0, piece) != 0) return true;
+  }
+  return false;
+}
+
 HWY_INLINE std::uint64_t any_in_rows(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected) {
   std::uint64_t result = 0;
-  for_each_tested_row(a, x, s, selected,
-                      [&](std::size_t r, const Hits& hits, std::size_t begin, std::size_t end) HWY_ATTR {
-                        const bool any = hits.any(begin, end);
-                        result |= std::uint64_t{any} << r;
-                        return !any;
-                      });
+  const EdgeOffset* ptr = a.ptr + s * strip_rows;
+  const std::size_t rows = rows_of_strip(a, s);
+  Hits hits;
+  if (ptr[rows] - ptr[0] <= 16 * rows && __builtin_popcountll(selected) >= 16) {
+    test_entries(a.col_ind + ptr[0], ptr[rows] - ptr[0], x, hits);
+    for (std::size_t r = 0; r < rows; ++r) result |= std::uint64_t{hits.any(ptr[r] - ptr[0], ptr[r + 1] - ptr[0])} << r;
+    return result;
+  }
+  for (; selected != 0; selected &= selected - 1) {
+    const auto r = static_cast<std::size_t>(__builtin_ctzll(selected));
+    result |= std::uint64_t{any_in_row(a.col_ind + ptr[r], ptr[r + 1] - ptr[r], x, hits)} << r;
+  }
   return result;
 }
 
@@ -116,10 +136,8 @@ HWY_INLINE void count_in_rows(const GraphRef& a, const std::uint64_t* x, std::si
   } else {
     for (std::size_t r = 0; r < strip_rows; ++r) counts[r] = 0;
     for_each_tested_row(a, x, s, selected,
-                        [&](std::size_t r, const Hits& hits, std::size_t begin, std::size_t end) HWY_ATTR {
-                          counts[r] += hits.count(begin, end);
-                          return true;
-                        });
+                        [&](std::size_t r, const Hits& hits, std::size_t begin, std::size_t end)
+                            HWY_ATTR { counts[r] += hits.count(begin, end); });
   }
 }
 

@@ -55,8 +55,7 @@ HWY_INLINE void count_of(const mxv_cpu::CountArgs<T>& args, StripRange strips) {
     } else if (!args.rule.replace) {
       continue;
     }
-    store_strip(args.out + s * strip_rows, args.rule, selected, rows_of_strip(args.a, s), values, T{0},
-                [](T a, T b) HWY_ATTR { return PlusTimes::add(a, b); });
+    store_strip<SumOf>(args.out + s * strip_rows, args.rule, selected, rows_of_strip(args.a, s), values);
   }
 }
 

@@ -17,38 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {
 namespace {
 
-/// The semiring's addition, on vectors and on values.
-struct SumOf {
-  template <class V>
-  static HWY_INLINE V add(V a, V b) {
-    return hn::Add(a, b);
-  }
-  using Scalar = PlusTimes;
-};
-struct MinOf {
-  template <class V>
-  static HWY_INLINE V add(V a, V b) {
-    return hn::Min(a, b);
-  }
-  using Scalar = MinFirst;
-};
-struct MaxOf {
-  template <class V>
-  static HWY_INLINE V add(V a, V b) {
-    return hn::Max(a, b);
-  }
-  using Scalar = MaxTimes;
-};
-
-template <class R, class T>
-constexpr T identity_of() {
-  return R::Scalar::template identity<T>();
-}
-
-/// Lanes in the widest vector of T that is used.
-template <class T>
-inline constexpr std::size_t value_lanes = HWY_MIN(HWY_LANES(T), 64 / sizeof(T));
-
 /// Partial results of a strip's rows.
 template <class T>
 struct Partials {
@@ -185,16 +153,15 @@ HWY_INLINE auto gather(const T* x, Index columns) {
   }
 }
 
-/// The rows of a strip over pattern CSR, C entries at a time.
+/// The rows of a strip over pattern CSR, each gathered by itself, C entries at a time: long rows, or few.
 template <class R, std::size_t C, class T>
-HWY_INLINE void reduce_rows_by(const mxv_cpu::ReduceArgs<T>& args, std::size_t s, std::uint64_t selected,
-                               Partials<T>& partials) {
+HWY_INLINE void reduce_single_rows(const mxv_cpu::ReduceArgs<T>& args, std::size_t s, std::uint64_t selected,
+                                   Partials<T>& partials) {
   const hn::CappedTag<T, C> d;
   const hn::Rebind<std::uint32_t, decltype(d)> dcols;
   const EdgeOffset* ptr = args.a.ptr + s * strip_rows;
-  const std::size_t rows = rows_of_strip(args.a, s);
-  for (std::size_t r = 0; r < rows; ++r) {
-    if (((selected >> r) & 1) == 0) continue;
+  for (; selected != 0; selected &= selected - 1) {
+    const auto r = static_cast<std::size_t>(__builtin_ctzll(selected));
     auto sum = hn::Set(d, identity_of<R, T>());
     const NodeId* cols = args.a.col_ind + ptr[r];
     std::size_t n = ptr[r + 1] - ptr[r];
@@ -210,6 +177,43 @@ HWY_INLINE void reduce_rows_by(const mxv_cpu::ReduceArgs<T>& args, std::size_t s
       T& first = partials.values[r * C];
       for (; n != 0; --n, ++cols) first = R::Scalar::add(first, args.x[*cols]);
     }
+  }
+  partials.template fold<R, C>();
+}
+
+/// Entries of a strip whose values are brought together before rows are told apart.
+inline constexpr std::size_t stream_capacity = 4096;
+
+/// The entries of a strip as one stream: their values are gathered side by side with every lane busy, then each row
+/// adds up its stretch, C values at a time.
+template <class R, std::size_t C, class T>
+HWY_INLINE void reduce_stream(const mxv_cpu::ReduceArgs<T>& args, std::size_t s, Partials<T>& partials) {
+  constexpr std::size_t N = value_lanes<T>;
+  HWY_ALIGN T values[stream_capacity + 2 * N];
+  const EdgeOffset* ptr = args.a.ptr + s * strip_rows;
+  const std::size_t rows = rows_of_strip(args.a, s);
+  const NodeId* cols = args.a.col_ind + ptr[0];
+  const std::size_t entries = ptr[rows] - ptr[0];
+  const hn::CappedTag<T, N> wide;
+  const hn::Rebind<std::uint32_t, decltype(wide)> dcols;
+  std::size_t e = 0;
+  for (; e + N <= entries; e += N) hn::Store(gather<N>(args.x, hn::LoadU(dcols, cols + e)), wide, values + e);
+  for (; e < entries; ++e) values[e] = args.x[cols[e]];
+
+  const hn::CappedTag<T, C> d;
+  const auto identity = hn::Set(d, identity_of<R, T>());
+  const T* from = values;
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::size_t n = ptr[r + 1] - ptr[r];
+    const T* end = from + n;
+    auto sum = hn::IfThenElse(hn::FirstN(d, n), hn::LoadU(d, from), identity);
+    while (HWY_UNLIKELY(n > C)) {
+      n -= C;
+      from += C;
+      sum = R::add(hn::IfThenElse(hn::FirstN(d, n), hn::LoadU(d, from), identity), sum);
+    }
+    hn::StoreU(sum, d, partials.values + r * C);
+    from = end;
   }
   partials.template fold<R, C>();
 }
@@ -230,19 +234,22 @@ template <class R, class T>
 HWY_INLINE void reduce_rows(const mxv_cpu::ReduceArgs<T>& args, std::size_t s, std::uint64_t selected,
                             Partials<T>& partials) {
   if (HWY_UNLIKELY(args.a.ncols > (NodeId{1} << 31))) return reduce_wide_rows<R>(args, s, partials);
+  constexpr std::size_t widest = HWY_MIN(value_lanes<T>, std::size_t{16});
+  constexpr std::size_t narrow = HWY_MIN(value_lanes<T>, std::size_t{8});
   const EdgeOffset* ptr = args.a.ptr + s * strip_rows;
   const std::size_t rows = rows_of_strip(args.a, s);
   const EdgeOffset entries = ptr[rows] - ptr[0];
-  if (value_lanes < T >> 8 && entries > 8 * rows)
-    return reduce_rows_by<R, HWY_MIN(value_lanes<T>, std::size_t{16})>(args, s, selected, partials);
-  if (value_lanes < T >> 4 && entries > 4 * rows)
-    return reduce_rows_by<R, HWY_MIN(value_lanes<T>, std::size_t{8})>(args, s, selected, partials);
-  reduce_rows_by<R, HWY_MIN(value_lanes<T>, std::size_t{4})>(args, s, selected, partials);
+  if (entries > stream_capacity || __builtin_popcountll(selected) < 16) {
+    reduce_single_rows<R, widest>(args, s, selected, partials);
+  } else if (entries > 7 * rows) {
+    reduce_stream<R, widest>(args, s, partials);
+  } else {
+    reduce_stream<R, narrow>(args, s, partials);
+  }
 }
 
 template <class R, int K, class T>
 HWY_NOINLINE void reduce_of(const mxv_cpu::ReduceArgs<T>& args, StripRange strips) {
-  using S = typename R::Scalar;
   Partials<T> partials;
   for (std::size_t s = strips.begin; s < strips.end; ++s) {
     const std::uint64_t selected = selected_rows(args.a, args.rule, s);
@@ -258,8 +265,7 @@ HWY_NOINLINE void reduce_of(const mxv_cpu::ReduceArgs<T>& args, StripRange strip
     } else if (!args.rule.replace) {
       continue;
     }
-    store_strip(args.out + s * strip_rows, args.rule, selected, rows_of_strip(args.a, s), partials.values,
-                identity_of<R, T>(), [](T a, T b) HWY_ATTR { return S::add(a, b); });
+    store_strip<R>(args.out + s * strip_rows, args.rule, selected, rows_of_strip(args.a, s), partials.values);
   }
 }
 

@@ -72,20 +72,62 @@ HWY_INLINE std::uint64_t vector_bits(const std::uint64_t* x, NodeId c) {
   }
 }
 
+/// The semiring's addition, on vectors and on values.
+struct SumOf {
+  template <class V>
+  static HWY_INLINE V add(V a, V b) {
+    return hn::Add(a, b);
+  }
+  using Scalar = PlusTimes;
+};
+struct MinOf {
+  template <class V>
+  static HWY_INLINE V add(V a, V b) {
+    return hn::Min(a, b);
+  }
+  using Scalar = MinFirst;
+};
+struct MaxOf {
+  template <class V>
+  static HWY_INLINE V add(V a, V b) {
+    return hn::Max(a, b);
+  }
+  using Scalar = MaxTimes;
+};
+
+template <class R, class T>
+constexpr T identity_of() {
+  return R::Scalar::template identity<T>();
+}
+
+/// Lanes in the widest vector of T that is used.
+template <class T>
+inline constexpr std::size_t value_lanes = HWY_MIN(HWY_LANES(T), 64 / sizeof(T));
+
 /// Stores the values of a strip: all that are selected, added to what is there where the rule says so.
-template <class T, class Add>
-HWY_INLINE void store_strip(T* out, const OutputRule& rule, std::uint64_t selected, std::size_t count, const T* values,
-                            T identity, const Add& add) {
-  const std::uint64_t all = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-  if (selected == all && !rule.accumulate) {
-    for (std::size_t r = 0; r < count; ++r) out[r] = values[r];
+template <class R, class T>
+HWY_INLINE void store_strip(T* out, const OutputRule& rule, std::uint64_t selected, std::size_t count,
+                            const T* values) {
+  if (selected == ~std::uint64_t{0} && !rule.accumulate) {
+    for (std::size_t r = 0; r < strip_rows; ++r) out[r] = values[r];
     return;
   }
-  for (std::size_t r = 0; r < count; ++r) {
+  const hn::CappedTag<T, value_lanes<T>> d;
+  const auto identity = hn::Set(d, identity_of<R, T>());
+  std::size_t r = 0;
+  for (; r + value_lanes<T> <= count; r += value_lanes<T>) {
+    const std::uint64_t bits = selected >> r;
+    const auto mask = hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
+    const auto before = hn::LoadU(d, out + r);
+    const auto value = hn::Load(d, values + r);
+    hn::StoreU(hn::IfThenElse(mask, rule.accumulate ? R::add(value, before) : value, rule.replace ? identity : before),
+               d, out + r);
+  }
+  for (; r < count; ++r) {
     if (((selected >> r) & 1) != 0) {
-      out[r] = rule.accumulate ? add(out[r], values[r]) : values[r];
+      out[r] = rule.accumulate ? R::Scalar::add(out[r], values[r]) : values[r];
     } else if (rule.replace) {
-      out[r] = identity;
+      out[r] = identity_of<R, T>();
     }
   }
 }
