@@ -4,6 +4,9 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
 
+#include <cstdint>
+#include <utility>
+
 namespace bitgraph {
 
 /// A partition of the nodes into components.
@@ -41,5 +44,30 @@ class ComponentSearch {
 
 /// The same, once.
 [[nodiscard]] Components connected_components(const PackedGraph& graph);
+
+/// Strongly connected components: nodes that reach one another along edges. Out-edges only are needed. A call of run()
+/// allocates nothing.
+///
+/// One walk in depth on one thread (Tarjan 1972, without recursion): O(n + m) whatever the graph; those that run in
+/// parallel take as many passes as there are components on a path. A symmetric graph is given to ComponentSearch.
+class StrongComponentSearch {
+ public:
+  /// `graph` must outlive this.
+  explicit StrongComponentSearch(const PackedGraph& graph);
+
+  const Components& run();
+
+  /// Hands the last run's result over; the next run makes room anew.
+  [[nodiscard]] Components take() { return std::move(result_); }
+
+ private:
+  const PackedGraph& graph_;
+  Buffer<NodeId> component_, lowest_, stack_, smallest_;
+  Buffer<std::uint64_t> frames_;
+  Components result_;
+};
+
+/// The same, once.
+[[nodiscard]] Components strongly_connected_components(const PackedGraph& graph);
 
 }  // namespace bitgraph

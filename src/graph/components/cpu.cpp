@@ -41,18 +41,27 @@ class Forest {
   [[nodiscard]] NodeId get(NodeId i) const { return at(i).load(std::memory_order_relaxed); }
   void set(NodeId i, NodeId parent) { at(i).store(parent, std::memory_order_relaxed); }
 
+  /// The root of a row's tree. Rows on the way come to point past their parents: chains of roots that were joined one
+  /// to the other are walked once.
+  NodeId find(NodeId i) {
+    NodeId above = get(i);
+    for (NodeId next = get(above); next != above; next = get(above)) {
+      set(i, next);
+      i = above;
+      above = next;
+    }
+    return above;
+  }
+
   /// Joins the trees of two rows.
   void link(NodeId i, NodeId j) {
-    NodeId x = get(i);
-    NodeId y = get(j);
-    while (x != y) {
+    for (;;) {
+      const NodeId x = find(i);
+      const NodeId y = find(j);
+      if (x == y) return;
       const NodeId high = std::max(x, y);
-      const NodeId low = std::min(x, y);
-      NodeId above = get(high);
-      if (above == low) return;
-      if (above == high && at(high).compare_exchange_strong(above, low, std::memory_order_relaxed)) return;
-      x = get(get(high));
-      y = get(low);
+      NodeId expected = high;  // still a root
+      if (at(high).compare_exchange_strong(expected, std::min(x, y), std::memory_order_relaxed)) return;
     }
   }
 
