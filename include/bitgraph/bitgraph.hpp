@@ -24,6 +24,7 @@
 #include <bitgraph/graph/components.hpp>
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/graph/independent_set.hpp>
+#include <bitgraph/graph/local_clustering.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
 #include <bitgraph/graph/pagerank.hpp>
 #include <bitgraph/graph/sssp.hpp>

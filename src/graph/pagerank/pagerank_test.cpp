@@ -55,7 +55,7 @@ void verify(const CsrPattern& a, const PageRankResult& found, const PageRankOpti
   EXPECT_TRUE(found.converged);
   EXPECT_LE(found.residual, options.tolerance);
   // One more iteration changes the ranks by no more than the last one did, but for the rounding of single precision.
-  const double slack = options.tolerance < 1e-5 ? 1e-13 : 1e-5;
+  const double slack = options.tolerance < 1e-5 ? 1e-12 : 1e-5;
   EXPECT_LE(distance(apply_once(a, found.rank.span(), options.damping), found.rank.span()), options.tolerance + slack);
 }
 
@@ -63,7 +63,7 @@ TEST(PageRank, IsAFixedPoint) {
   for (const auto& [name, pattern] : all_cases()) {
     SCOPED_TRACE(name);
     for (const PageRankOptions& options :
-         {PageRankOptions{}, PageRankOptions{.tolerance = 1e-12, .max_iterations = 300},
+         {PageRankOptions{}, PageRankOptions{.tolerance = 1e-11, .max_iterations = 300},
           PageRankOptions{.damping = 0.5, .tolerance = 1e-3}}) {
       test::for_each_packing(pattern, Device::host(2),
                              [&](const PackedGraph& graph) { verify(pattern, pagerank(graph, options), options); });
