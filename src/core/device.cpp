@@ -102,6 +102,7 @@ void* Device::allocate(std::size_t bytes) const {
     data = cuda_runtime::allocate(index(), stream(), padded(bytes));
   } else if (there_is_room_for(bytes)) {
     data = ::operator new(padded(bytes), alignment, std::nothrow);
+    if (data != nullptr) prefer_large_pages(data, bytes);
   }
   if (data == nullptr) {
     fail(ErrorCode::not_possible, "not enough memory: " + std::to_string(bytes) + " bytes were asked for");

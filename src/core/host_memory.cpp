@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/host_memory.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -48,5 +52,19 @@ std::size_t available_of_group() {
 }  // namespace
 
 std::size_t available_memory() { return std::min(available_of_system(), available_of_group()); }
+
+void prefer_large_pages(void* data, std::size_t bytes) noexcept {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t worth_it = std::size_t{1} << 22;  // two large pages and more
+  if (bytes < worth_it) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
+  static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+#else
+  static_cast<void>(data);
+  static_cast<void>(bytes);
+#endif
+}
 
 }  // namespace bitgraph

@@ -9,4 +9,9 @@ namespace bitgraph {
 /// or what its control group leaves, if that is less. The largest number where neither is known.
 [[nodiscard]] std::size_t available_memory();
 
+/// Asks for large pages behind a large array that nothing has been written to yet: rows and values are read in no
+/// order, and with small pages each such read costs a walk through the page tables besides. Asking is all; nothing
+/// where the system has none.
+void prefer_large_pages(void* data, std::size_t bytes) noexcept;
+
 }  // namespace bitgraph
