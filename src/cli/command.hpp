@@ -44,6 +44,7 @@ void add_datasets(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_pagerank(CLI::App& app);
 void add_cc(CLI::App& app);
+void add_tc(CLI::App& app);
 void add_mis(CLI::App& app);
 void add_color(CLI::App& app);
 

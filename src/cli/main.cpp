@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
     cli::add_doctor(app);
     cli::add_pagerank(app);
     cli::add_cc(app);
+    cli::add_tc(app);
     cli::add_mis(app);
     cli::add_color(app);
     app.parse(argc, argv);

@@ -11,7 +11,7 @@ import unittest
 
 PROGRAM = os.environ["BITGRAPH_PROGRAM"]
 KEYS = {"algorithm", "num_nodes", "num_edges", "device", "format", "tile_dim", "reorder", "seconds"}
-COMMANDS = ("cc", "pagerank", "mis", "color")
+COMMANDS = ("cc", "tc", "pagerank", "mis", "color")
 # Two components and an isolated node; directed, with a loop.
 ARCS = "%%MatrixMarket matrix coordinate pattern general\n7 7 6\n2 1\n3 2\n1 3\n6 5\n5 5\n6 5\n"
 
@@ -143,6 +143,20 @@ class GraphCommands(unittest.TestCase):
                 kind, color = read_npy(out)
                 self.assertEqual((kind, colors, max(color)), ("<i4", 3, 2))
                 self.assertFalse(any(color[i] == color[j] for i, j in edges))
+
+    def test_tc(self):
+        graph = self.write("arcs.mtx", ARCS)
+        out = self.folder / "triangles.npy"
+        for tile in ("csr", "8"):
+            for order in ("none", "degree"):
+                self.assertEqual(run("tc", graph, "--tile", tile, "--reorder", order)["triangles"], 1)
+                self.assertEqual(run("tc", graph, "--tile", tile, "--reorder", order, "--out", out)["triangles"], 1)
+                self.assertEqual(read_npy(out), ("<u8", [1, 1, 1, 0, 0, 0, 0]))
+                result = run("tc", graph, "--tile", tile, "--reorder", order, "--clustering", "--out", out)
+                self.assertEqual(result["triangles"], 1)
+                self.assertAlmostEqual(result["average_clustering"], 3 / 7)
+                self.assertAlmostEqual(result["transitivity"], 1)
+                self.assertEqual(read_npy(out), ("<f8", [1, 1, 1, 0, 0, 0, 0]))
 
     def test_ids(self):
         edges = self.write("gaps.txt", "10 7\n7 1000000000000\n3 3\n")

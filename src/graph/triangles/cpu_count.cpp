@@ -28,16 +28,42 @@ HWY_INLINE hn::Vec<Words> count_both(const std::uint64_t* x, const std::uint64_t
   return counts;
 }
 
+/// How many rows of a list are brought while the node before is counted; the others come a few rows ahead.
+constexpr std::size_t early_rows = 24;
+constexpr std::size_t rows_ahead = 8;
+constexpr std::size_t line_nodes = 64 / sizeof(NodeId);
+
 HWY_INLINE void prefetch_row(const OrientedView& a, NodeId v) {
   if (v < a.num_bit_rows) {
-    hwy::Prefetch(a.bits + blocks_before(v) * (bit_block / 64));
+    const std::uint64_t* bits = a.bits + blocks_before(v) * (bit_block / 64);
+    hwy::Prefetch(bits);
+    hwy::Prefetch(bits + bit_block / 64);
   } else {
-    hwy::Prefetch(a.cols + a.start[v]);
+    const NodeId* row = a.cols + a.start[v];
+    hwy::Prefetch(row);
+    if (a.low[v] > line_nodes) hwy::Prefetch(row + line_nodes);
   }
 }
 
+/// Where the rows of node u's list are, for prefetch_rows() to read.
+HWY_INLINE void prefetch_places(const OrientedView& a, std::size_t u) {
+  const NodeId* list = a.cols + a.start[u];
+  const std::size_t size = HWY_MIN(a.low[u], early_rows);
+  for (std::size_t e = 0; e < size; ++e) {
+    if (list[e] < a.num_bit_rows) continue;
+    hwy::Prefetch(a.start + list[e]);
+    hwy::Prefetch(a.low + list[e]);
+  }
+}
+
+HWY_INLINE void prefetch_rows(const OrientedView& a, std::size_t u) {
+  const NodeId* list = a.cols + a.start[u];
+  const std::size_t size = HWY_MIN(a.low[u], early_rows);
+  if (size < 2) return;
+  for (std::size_t e = 0; e < size; ++e) prefetch_row(a, list[e]);
+}
+
 HWY_INLINE std::uint64_t count_node(const OrientedView& a, std::size_t u, std::uint64_t* marks) {
-  constexpr std::size_t ahead = 6;
   const Words d;
   const NodeId* list = a.cols + a.start[u];
   const std::size_t size = a.low[u];
@@ -46,7 +72,7 @@ HWY_INLINE std::uint64_t count_node(const OrientedView& a, std::size_t u, std::u
   MarkCounter counter(marks);
   auto counts = hn::Zero(d);
   for (std::size_t e = 0; e < size; ++e) {
-    if (e + ahead < size) prefetch_row(a, list[e + ahead]);
+    if (e + rows_ahead >= early_rows && e + rows_ahead < size) prefetch_row(a, list[e + rows_ahead]);
     const NodeId v = list[e];
     if (v < a.num_bit_rows) {
       counts = count_both(marks, a.bits + blocks_before(v) * (bit_block / 64), blocks_of(v), counts);
@@ -58,16 +84,12 @@ HWY_INLINE std::uint64_t count_node(const OrientedView& a, std::size_t u, std::u
   return counter.total() + hn::GetLane(hn::SumOfLanes(d, counts));
 }
 
-/// Brings the next node's rows while this one is counted.
-HWY_INLINE void prefetch_node(const OrientedView& a, std::size_t u) {
-  const NodeId* list = a.cols + a.start[u];
-  for (std::size_t e = 0; e < a.low[u]; ++e) hwy::Prefetch(a.start + list[e]), hwy::Prefetch(a.low + list[e]);
-}
-
+/// What a node needs is asked for two nodes ahead: first where its rows are, then the rows.
 std::uint64_t count_nodes(const OrientedView& a, std::size_t begin, std::size_t end, std::uint64_t* marks) {
   std::uint64_t sum = 0;
   for (std::size_t u = begin; u < end; ++u) {
-    if (a.num_bit_rows == 0 && u + 1 < end) prefetch_node(a, u + 1);
+    if (u + 2 < end) prefetch_places(a, u + 2);
+    if (u + 1 < end) prefetch_rows(a, u + 1);
     sum += count_node(a, u, marks);
   }
   return sum;

@@ -9,16 +9,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <variant>
 
 namespace bitgraph {
 
 namespace {
 
-std::size_t longest_row(std::span<const EdgeOffset> row_ptr) {
-  EdgeOffset longest = 0;
-  for (std::size_t i = 0; i + 1 < row_ptr.size(); ++i) longest = std::max(longest, row_ptr[i + 1] - row_ptr[i]);
-  return static_cast<std::size_t>(longest);
+bool all_rows_short(const CsrPattern& a) {
+  const auto row_ptr = a.row_ptr();
+  std::atomic<bool> all_short{true};
+  parallel_ranges(a.device(), a.nrows(), std::size_t{1} << 14, [&](Range rows) {
+    bool is_short = true;
+    for (std::size_t i = rows.begin; i < rows.end && is_short; ++i) is_short = row_ptr[i + 1] - row_ptr[i] <= short_row;
+    if (!is_short) all_short = false;
+  });
+  return all_short;
 }
 
 /// Pairs of neighbours of a row, itself left out.
@@ -38,7 +44,7 @@ struct TriangleCounter::Plan {
     if (csr == nullptr) converted = unpack(std::get<BitTileMatrix>(graph.out()));
     if (!graph.symmetric()) converted = symmetrized(csr == nullptr ? converted : *csr);
     rows = csr != nullptr && graph.symmetric() ? csr : &converted;
-    short_rows = longest_row(rows->row_ptr()) <= short_row;
+    short_rows = all_rows_short(*rows);
     if (!short_rows) orient();
   }
 

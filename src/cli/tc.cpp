@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/triangles.hpp>
+
+#include "cli/graph_command.hpp"
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Options {
+  GraphOptions graph;
+  bool clustering = false;
+};
+
+void run(const Options& options) {
+  GraphJob job("tc", options.graph, {.undirected = true, .workload = Workload::counting});
+  if (options.clustering) {
+    const Clustering found = job.run([](const PackedGraph& graph) { return clustering(graph); });
+    job.result()["triangles"] = found.triangles;
+    job.result()["average_clustering"] = found.average;
+    job.result()["transitivity"] = found.transitivity;
+    job.finish(found.local.span());
+  } else if (!options.graph.out.empty()) {
+    const Buffer<std::uint64_t> counts = job.run([](const PackedGraph& graph) { return triangles_of_nodes(graph); });
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : counts) sum += count;
+    job.result()["triangles"] = sum / 3;
+    job.finish(counts.span());
+  } else {
+    job.result()["triangles"] = job.run([](const PackedGraph& graph) { return count_triangles(graph); });
+    job.print();
+  }
+}
+
+}  // namespace
+
+void add_tc(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("tc", "Triangles; directions and loops are ignored");
+  add_graph_options(*command, options->graph,
+                    "the triangles of every node, uint64; with --clustering its coefficient, float64");
+  command->add_flag("--clustering", options->clustering, "clustering coefficients: their average, and transitivity");
+  add_examples(*command,
+               "  bitgraph tc wiki-Vote.txt.gz\n  bitgraph tc jazz.graph --clustering --out local.npy --json\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bitgraph::cli
