@@ -3,45 +3,80 @@
 #include "ops/mxv/cpu.hpp"
 
 #include "core/parallel.hpp"
+#include "ops/mxv/cpu_long_rows.hpp"
 #include "ops/mxv/cpu_push.hpp"
 #include "ops/mxv/instantiate.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace bitgraph {
 
 namespace {
 
 using mxv_cpu::GraphRef;
+using mxv_cpu::LongStrips;
 using mxv_cpu::Reduction;
 using mxv_cpu::strip_rows;
 using mxv_cpu::StripRange;
+using mxv_cpu::total_work;
 
-/// Below this many entries or tiles a call is over before other threads are awake.
-constexpr EdgeOffset serial_work = 1U << 13;
+/// Below this many entries or tiles a call is over before other threads are awake; bits take a third of the time of
+/// values.
+template <class Args>
+constexpr EdgeOffset serial_work = EdgeOffset{1} << 14;
+template <class T>
+constexpr EdgeOffset serial_work<mxv_cpu::ReduceArgs<T>> = EdgeOffset{1} << 13;
+
+std::size_t num_strips(const GraphRef& a) { return (std::size_t{a.nrows} + strip_rows - 1) / strip_rows; }
 
 /// run(StripRange) over all strips.
-template <class Run>
-void over_strips(const Device& device, const GraphRef& a, const Run& run) {
-  if (a.nrows == 0) return;
-  const std::size_t strips = (std::size_t{a.nrows} + strip_rows - 1) / strip_rows;
-  const std::size_t units = a.tile_dim == 0 ? a.nrows : (std::size_t{a.nrows} + a.tile_dim - 1) / a.tile_dim;
+template <class Args, class Run>
+void over_strips(const Device& device, const Args& args, const Run& run) {
+  const GraphRef& a = args.a;
+  const std::size_t strips = num_strips(a);
   const auto threads = static_cast<std::size_t>(device.threads());
-  if (threads == 1 || a.ptr[units] + a.nrows / 8 < serial_work) return run(StripRange{0, strips});
+  if (threads == 1 || total_work(a) + a.nrows / 8 < serial_work<Args>) return run(StripRange{0, strips});
   const std::size_t chunk = std::clamp<std::size_t>(strips / (threads * 16), 1, 64);
   parallel_chunks(device, strips, chunk, [&](Range range) { run(StripRange{range.begin, range.end}); });
 }
 
+/// All strips by kernel(args, strips); rows that are too long for one thread are shared by all of them.
+template <class S, class Args, class Kernel>
+void compute(const Device& device, const Args& args, const Kernel& kernel) {
+  if (args.a.nrows == 0) return;
+  const EdgeOffset limit = mxv_cpu::long_row_limit(total_work(args.a));
+  LongStrips strips;
+  over_strips(device, args, [&](StripRange range) {
+    strips.without_long(args.a, range, limit, [&](StripRange rest) { kernel(args, rest); });
+  });
+  for (std::size_t n = 0; n < strips.size(); ++n) {
+    mxv_cpu::compute_long_strip<S>(device, args, strips[n], limit, kernel);
+  }
+}
+
+/// The share of the bits that are set, by a sample of at most 1024 words.
+double density(const BitVectorView<>& x) {
+  const std::size_t words = x.size / 64;
+  const std::size_t step = words / 1024 + 1;
+  std::size_t set = 0, seen = 0;
+  for (std::size_t w = 0; w < words; w += step, ++seen) set += static_cast<std::size_t>(std::popcount(x.words[w]));
+  return seen == 0 ? 0.5 : static_cast<double>(set) / static_cast<double>(64 * seen);
+}
+
 template <class Graph>
 void run(const Device& device, const MxvArgs<OrAnd, Graph, BitVectorView<>, BitVectorView<std::uint64_t>>& args) {
-  const mxv_cpu::AnyArgs any{mxv_cpu::graph_ref(args.a), args.x.words, args.out.words, args.rule};
-  over_strips(device, any.a, [&](StripRange strips) { mxv_cpu::any_strips(any, strips); });
+  // Three entries for each that is seen until one hits: rows longer than that stop early.
+  const double wanted = 3 / std::max(density(args.x), 1e-6);
+  const mxv_cpu::AnyArgs any{mxv_cpu::graph_ref(args.a), args.x.words, args.out.words, args.rule,
+                             static_cast<std::size_t>(std::clamp(wanted, 16.0, 256.0))};
+  compute<OrAnd>(device, any, [](const auto& part, StripRange strips) { mxv_cpu::any_strips(part, strips); });
 }
 
 template <class T>
 void count(const Device& device, const mxv_cpu::CountArgs<T>& args) {
-  over_strips(device, args.a, [&](StripRange strips) { mxv_cpu::count_strips(args, strips); });
+  compute<PlusTimes>(device, args, [](const auto& part, StripRange strips) { mxv_cpu::count_strips(part, strips); });
 }
 
 template <class Graph, class T>
@@ -73,7 +108,7 @@ void run(const Device& device, const MxvArgs<S, Graph, ValuesView<const T>, Valu
     std::copy(args.x.data + begin, args.x.data + args.x.size, tail.begin());
     reduce.x_tail = tail.data();
   }
-  over_strips(device, reduce.a, [&](StripRange strips) { mxv_cpu::reduce_strips(reduce, strips); });
+  compute<S>(device, reduce, [](const auto& part, StripRange strips) { mxv_cpu::reduce_strips(part, strips); });
 }
 
 }  // namespace

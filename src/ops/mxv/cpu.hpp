@@ -49,6 +49,7 @@ struct AnyArgs {
   const std::uint64_t* x = nullptr;
   std::uint64_t* out = nullptr;
   OutputRule rule;
+  std::size_t long_degree = 16;  ///< rows of more entries, on average, are walked one by one until one hits
 };
 void any_strips(const AnyArgs& args, StripRange strips);
 

@@ -73,27 +73,34 @@ HWY_INLINE void test_entries(const NodeId* cols, std::size_t n, const std::uint6
   }
 }
 
-/// fn(row of the strip, its hits from .. to) for the rows of a strip, those of one call tested together; a row longer
-/// than the buffer comes in pieces.
-template <class Fn>
-HWY_INLINE void for_each_tested_row(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected,
-                                    const Fn& fn) {
-  Hits hits;
-  const EdgeOffset* ptr = a.ptr + s * strip_rows;
-  const std::size_t rows = rows_of_strip(a, s);
-  if (ptr[rows] - ptr[0] <= Hits::capacity && __builtin_popcountll(selected) >= 16) {
-    test_entries(a.col_ind + ptr[0], ptr[rows] - ptr[0], x, hits);
-    for (std::size_t r = 0; r < rows; ++r) fn(r, hits, ptr[r] - ptr[0], ptr[r + 1] - ptr[0]);
-    return;
-  }
-  for (; selected != 0; selected &= selected - 1) {
-    const auto r = static_cast<std::size_t>(__builtin_ctzll(selected));
-    for (EdgeOffset e = ptr[r]; e < ptr[r + 1]; e += Hits::capacity) {
-      const std::size_t n = HWY_MIN(Hits::capacity, ptr[r + 1] - e);
-      test_entries(a.col_ind + e, n, x, hits);
-      fn(r, hits, 0, n);
+using RowLanes = hn::CappedTag<std::uint64_t, 8>;
+inline constexpr std::size_t row_lanes = HWY_MIN(HWY_LANES(std::uint64_t), std::size_t{8});
+
+/// The stretches of a strip's rows among hits that were tested together. Rows are taken several at a time while none of
+/// them is longer than a word reaches: short(first row, their hits, one lane a row); else long_row(row, from, to).
+template <class Short, class Long>
+HWY_INLINE void for_each_stretch(const EdgeOffset* ptr, std::size_t rows, const Hits& hits, const Short& short_rows,
+                                 const Long& long_row) {
+  std::size_t r = 0;
+  if constexpr (row_lanes >= 4) {
+    const RowLanes d;
+    const hn::RebindToSigned<RowLanes> di;
+    const auto base = hn::Set(d, ptr[0]);
+    const auto one = hn::Set(d, std::uint64_t{1});
+    for (; r + row_lanes <= rows; r += row_lanes) {
+      const auto begin = hn::Sub(hn::LoadU(d, ptr + r), base);
+      const auto size = hn::Sub(hn::Sub(hn::LoadU(d, ptr + r + 1), base), begin);
+      if (HWY_UNLIKELY(!hn::AllTrue(di, hn::Lt(hn::BitCast(di, size), hn::Set(di, 57))))) {
+        for (std::size_t n = r; n < r + row_lanes; ++n) long_row(n, ptr[n] - ptr[0], ptr[n + 1] - ptr[0]);
+        continue;
+      }
+      const auto* words = reinterpret_cast<const std::uint64_t*>(hits.bytes);
+      const auto word = hn::GatherOffset(d, words, hn::BitCast(di, hn::ShiftRight<3>(begin)));
+      const auto part = hn::Shr(word, hn::And(begin, hn::Set(d, std::uint64_t{7})));
+      short_rows(r, hn::And(part, hn::Sub(hn::Shl(one, size), one)));
     }
   }
+  for (; r < rows; ++r) long_row(r, ptr[r] - ptr[0], ptr[r + 1] - ptr[0]);
 }
 
 /// One row: a few entries, of which one is likely to hit where many bits are set, then vectors of them until one does.
@@ -109,14 +116,29 @@ HWY_INLINE bool any_in_row(const NodeId* cols, std::size_t n, const std::uint64_
   return false;
 }
 
-HWY_INLINE std::uint64_t any_in_rows(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected) {
+/// Whether testing all entries of a strip together is worth it: few rows, or long ones, are better off by themselves.
+HWY_INLINE bool tested_together(EdgeOffset entries, std::size_t most, std::uint64_t selected) {
+  return entries <= most && __builtin_popcountll(selected) >= 16;
+}
+
+HWY_INLINE std::uint64_t any_in_rows(const mxv_cpu::AnyArgs& args, std::size_t s, std::uint64_t selected) {
+  const GraphRef& a = args.a;
+  const std::uint64_t* x = args.x;
   std::uint64_t result = 0;
   const EdgeOffset* ptr = a.ptr + s * strip_rows;
   const std::size_t rows = rows_of_strip(a, s);
   Hits hits;
-  if (ptr[rows] - ptr[0] <= 16 * rows && __builtin_popcountll(selected) >= 16) {
+  if (tested_together(ptr[rows] - ptr[0], args.long_degree * rows, selected)) {
     test_entries(a.col_ind + ptr[0], ptr[rows] - ptr[0], x, hits);
-    for (std::size_t r = 0; r < rows; ++r) result |= std::uint64_t{hits.any(ptr[r] - ptr[0], ptr[r + 1] - ptr[0])} << r;
+    for_each_stretch(
+        ptr, rows, hits,
+        [&](std::size_t r, hn::Vec<RowLanes> words) HWY_ATTR {
+          std::uint8_t bits = 0;
+          hn::StoreMaskBits(RowLanes(), hn::Ne(words, hn::Zero(RowLanes())), &bits);
+          result |= std::uint64_t{bits} << r;
+        },
+        [&](std::size_t r, std::size_t begin, std::size_t end)
+            HWY_ATTR { result |= std::uint64_t{hits.any(begin, end)} << r; });
     return result;
   }
   for (; selected != 0; selected &= selected - 1) {
@@ -126,18 +148,43 @@ HWY_INLINE std::uint64_t any_in_rows(const GraphRef& a, const std::uint64_t* x, 
   return result;
 }
 
+HWY_INLINE void count_bits_in_rows(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected,
+                                   std::uint32_t* counts) {
+  const EdgeOffset* ptr = a.ptr + s * strip_rows;
+  const std::size_t rows = rows_of_strip(a, s);
+  Hits hits;
+  if (tested_together(ptr[rows] - ptr[0], Hits::capacity, selected)) {
+    test_entries(a.col_ind + ptr[0], ptr[rows] - ptr[0], x, hits);
+    for_each_stretch(
+        ptr, rows, hits,
+        [&](std::size_t r, hn::Vec<RowLanes> words) HWY_ATTR {
+          HWY_ALIGN std::uint64_t lanes[row_lanes];
+          hn::Store(hn::PopulationCount(words), RowLanes(), lanes);
+          for (std::size_t n = 0; n < row_lanes; ++n) counts[r + n] = static_cast<std::uint32_t>(lanes[n]);
+        },
+        [&](std::size_t r, std::size_t begin, std::size_t end) HWY_ATTR { counts[r] = hits.count(begin, end); });
+    return;
+  }
+  for (; selected != 0; selected &= selected - 1) {
+    const auto r = static_cast<std::size_t>(__builtin_ctzll(selected));
+    counts[r] = 0;
+    for (EdgeOffset e = ptr[r]; e < ptr[r + 1]; e += Hits::capacity) {
+      const std::size_t n = HWY_MIN(Hits::capacity, ptr[r + 1] - e);
+      test_entries(a.col_ind + e, n, x, hits);
+      counts[r] += hits.count(0, n);
+    }
+  }
+}
+
 template <bool kAll>
 HWY_INLINE void count_in_rows(const GraphRef& a, const std::uint64_t* x, std::size_t s, std::uint64_t selected,
                               std::uint32_t* counts) {
-  const EdgeOffset* ptr = a.ptr + s * strip_rows;
   if constexpr (kAll) {
+    const EdgeOffset* ptr = a.ptr + s * strip_rows;
     const std::size_t rows = rows_of_strip(a, s);
     for (std::size_t r = 0; r < rows; ++r) counts[r] = static_cast<std::uint32_t>(ptr[r + 1] - ptr[r]);
   } else {
-    for (std::size_t r = 0; r < strip_rows; ++r) counts[r] = 0;
-    for_each_tested_row(a, x, s, selected,
-                        [&](std::size_t r, const Hits& hits, std::size_t begin, std::size_t end)
-                            HWY_ATTR { counts[r] += hits.count(begin, end); });
+    count_bits_in_rows(a, x, s, selected, counts);
   }
 }
 

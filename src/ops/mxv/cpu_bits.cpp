@@ -21,7 +21,7 @@ HWY_INLINE void any_of(const mxv_cpu::AnyArgs& args, StripRange strips) {
     std::uint64_t result = 0;
     if (selected != 0) {
       if constexpr (K == 0) {
-        result = any_in_rows(args.a, args.x, s, selected);
+        result = any_in_rows(args, s, selected);
       } else {
         result = any_in_tiles<K>(args.a, args.x, s, selected);
       }

@@ -232,6 +232,43 @@ TEST(Mxv, FloatSumsDoNotDependOnThreads) {
   }
 }
 
+/// Rows that are cut into pieces, long tile rows among them.
+TEST(Mxv, ARowOfHalfTheMatrix) {
+  std::vector<NodeId> rows, cols;
+  constexpr NodeId n = 300000;
+  for (NodeId j = 0; j < n; j += 2) {
+    rows.push_back(70);
+    cols.push_back(j);
+    rows.push_back(j % 1000);
+    cols.push_back(n - 1 - j);
+  }
+  const CsrPattern star = csr_from_edges(1000, n, rows, cols);
+  const BitVector bits = test::random_vector_bits(n, 0.3, 1), none(n);
+  const auto values = test::random_values<std::int32_t>(n, 0, 2);
+  const BitVector mask = test::random_vector_bits(1000, 0.6, 3);
+  test::with_thread_counts([&](const Device& device) {
+    const CsrPattern a = star.to(device);
+    for (const Writing& writing : writings) {
+      const MxvOptions options = options_of(writing, mask);
+      const auto check = [&]<class S, class Out>(S, std::type_identity<Out> out, const auto& x) {
+        Out expected = initial(out, 1000);
+        expected_into<S>(expected, Side::mxv, a, x, options);
+        for (const int k : {0, 4, 64}) {
+          Out actual = initial(out, 1000);
+          k == 0 ? mxv_into(actual, S{}, a, x, options)
+                 : mxv_into(actual, S{}, pack(a, {.tile_dim = k}, device), x, options);
+          expect_same(expected, actual, 0);
+        }
+      };
+      check(or_and, std::type_identity<BitVector>{}, bits);
+      check(or_and, std::type_identity<BitVector>{}, none);
+      check(plus_times, std::type_identity<Buffer<std::int32_t>>{}, bits);
+      check(plus_times, std::type_identity<Buffer<std::int32_t>>{}, values);
+      check(min_plus, std::type_identity<Buffer<std::int32_t>>{}, values);
+    }
+  });
+}
+
 TEST(Mxv, SizesThatDoNotFitAreNamed) {
   const CsrPattern a = test::random_pattern(4, 5, 0.5, 1);
   BitVector out(4);
