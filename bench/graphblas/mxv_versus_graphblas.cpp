@@ -44,9 +44,10 @@ double quartile_us(const Settings& settings, const std::function<void()>& call) 
     for (int n = 0; n < calls; ++n) call();
     return std::chrono::duration<double>(Clock::now() - start).count() / calls;
   };
-  const double once = (call(), std::min(time(1), time(1)));
+  double once = time(1);
+  for (int n = 0; n < 4; ++n) once = std::min(once, time(1));  // another program may have been in the way
   const int batch = std::max(1, static_cast<int>(2e-5 / std::max(once, 1e-8)));
-  const int samples = std::clamp(static_cast<int>(settings.seconds / (once * batch)), 5, 101);
+  const int samples = std::clamp(static_cast<int>(settings.seconds / (once * batch)), 15, 101);
   std::vector<double> times;
   for (int n = 0; n < samples; ++n) times.push_back(time(batch));
   std::nth_element(times.begin(), times.begin() + samples / 4, times.end());
