@@ -5,17 +5,31 @@
 
 namespace bitgraph::cli {
 
-void add_cc(CLI::App& app) {
-  auto options = std::make_shared<GraphOptions>();
-  CLI::App* command = app.add_subcommand("cc", "Connected components; directions are ignored");
-  add_graph_options(*command, *options, "the smallest node id of every node's component, int32");
-  add_examples(*command, "  bitgraph cc wave.graph.gz\n  bitgraph cc wiki-Vote.txt.gz --out component.npy --json\n");
-  command->callback([options] {
-    GraphJob job("cc", *options, {.undirected = true});
-    const Components found = job.run([](const PackedGraph& graph) { return connected_components(graph); });
-    job.result()["num_components"] = found.count;
-    job.finish(as_int32(found.label.span()));
+namespace {
+
+struct Options {
+  GraphOptions graph;
+  bool strong = false;
+};
+
+void run(const Options& options) {
+  GraphJob job("cc", options.graph, {.undirected = !options.strong, .with_transpose = false});
+  const Components found = job.run([&](const PackedGraph& graph) {
+    return options.strong ? strongly_connected_components(graph) : connected_components(graph);
   });
+  job.result()["num_components"] = found.count;
+  job.finish(as_int32(found.label.span()));
+}
+
+}  // namespace
+
+void add_cc(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("cc", "Connected components; directions are ignored, unless --strong");
+  add_graph_options(*command, options->graph, "the smallest node id of every node's component, int32");
+  command->add_flag("--strong", options->strong, "strongly connected components, along directed edges");
+  add_examples(*command, "  bitgraph cc wave.graph.gz\n  bitgraph cc wiki-Vote.txt.gz --strong --out component.npy\n");
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace bitgraph::cli

@@ -110,6 +110,9 @@ class GraphCommands(unittest.TestCase):
                 result = run("cc", graph, "--tile", tile, "--reorder", order, "--out", out)
                 self.assertEqual((result["num_components"], result["num_edges"]), (4, 8))
                 self.assertEqual(read_npy(out), ("<i4", [0, 0, 0, 3, 4, 4, 6]))
+                result = run("cc", graph, "--tile", tile, "--reorder", order, "--strong", "--out", out)
+                self.assertEqual((result["num_components"], result["num_edges"]), (5, 5))
+                self.assertEqual(read_npy(out), ("<i4", [0, 0, 0, 3, 4, 5, 6]))
 
     def test_pagerank(self):
         graph = self.write("arcs.mtx", ARCS)

@@ -48,8 +48,9 @@ std::vector<GraphCase> all_cases() {
 }
 
 TEST(Components, AreComponents) {
-  for (const auto& [name, pattern] : all_cases()) {
-    SCOPED_TRACE(name);
+  for (const test::GraphCase& graph_case : all_cases()) {
+    const CsrPattern& pattern = graph_case.pattern;
+    SCOPED_TRACE(graph_case.name);
     verify(pattern, connected_components(pattern));
     test::with_thread_counts([&](const Device& device) {
       test::for_each_packing(pattern, device,

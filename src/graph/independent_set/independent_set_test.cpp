@@ -37,8 +37,9 @@ std::vector<test::GraphCase> all_cases() {
 }
 
 TEST(IndependentSet, IsIndependentAndMaximal) {
-  for (const auto& [name, pattern] : all_cases()) {
-    SCOPED_TRACE(name);
+  for (const test::GraphCase& graph_case : all_cases()) {
+    const CsrPattern& pattern = graph_case.pattern;
+    SCOPED_TRACE(graph_case.name);
     const IndependentSet serial = maximal_independent_set(pack_graph(pattern, {.tile_dim = csr_tile}, Device::host(1)));
     verify(pattern, serial);
     test::with_thread_counts([&](const Device& device) {

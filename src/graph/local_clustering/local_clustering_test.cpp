@@ -60,9 +60,10 @@ TEST(LocalClustering, FindsTheCliqueOfTheSeed) {
 TEST(LocalClustering, IsWhatItSays) {
   std::vector<test::GraphCase> cases = test::undirected_cases();
   for (test::GraphCase& directed : test::directed_cases()) cases.push_back(std::move(directed));
-  for (const auto& [name, pattern] : cases) {
+  for (const test::GraphCase& graph_case : cases) {
+    const CsrPattern& pattern = graph_case.pattern;
     if (pattern.nrows() == 0) continue;
-    SCOPED_TRACE(name);
+    SCOPED_TRACE(graph_case.name);
     const NodeId n = pattern.nrows();
     for (const NodeId seed : {NodeId{0}, n / 2, n - 1}) {
       test::for_each_packing(pattern, {}, [&](const PackedGraph& graph) {

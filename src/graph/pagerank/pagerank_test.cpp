@@ -60,8 +60,9 @@ void verify(const CsrPattern& a, const PageRankResult& found, const PageRankOpti
 }
 
 TEST(PageRank, IsAFixedPoint) {
-  for (const auto& [name, pattern] : all_cases()) {
-    SCOPED_TRACE(name);
+  for (const test::GraphCase& graph_case : all_cases()) {
+    const CsrPattern& pattern = graph_case.pattern;
+    SCOPED_TRACE(graph_case.name);
     for (const PageRankOptions& options :
          {PageRankOptions{}, PageRankOptions{.tolerance = 1e-11, .max_iterations = 300},
           PageRankOptions{.damping = 0.5, .tolerance = 1e-3}}) {
@@ -72,9 +73,10 @@ TEST(PageRank, IsAFixedPoint) {
 }
 
 TEST(PageRank, AsManyIterationsAsAskedFor) {
-  for (const auto& [name, pattern] : all_cases()) {
+  for (const test::GraphCase& graph_case : all_cases()) {
+    const CsrPattern& pattern = graph_case.pattern;
     if (pattern.nrows() == 0) continue;
-    SCOPED_TRACE(name);
+    SCOPED_TRACE(graph_case.name);
     std::vector<double> expected(pattern.nrows(), 1.0 / pattern.nrows());
     for (int iterations = 0; iterations <= 20; ++iterations) {
       if (iterations % 5 == 0) {

@@ -48,8 +48,9 @@ void verify(const CsrPattern& a, const Components& found) {
 TEST(StrongComponents, AreStrongComponents) {
   std::vector<test::GraphCase> cases = test::directed_cases();
   for (test::GraphCase& undirected : test::undirected_cases()) cases.push_back(std::move(undirected));
-  for (const auto& [name, pattern] : cases) {
-    SCOPED_TRACE(name);
+  for (const test::GraphCase& graph_case : cases) {
+    const CsrPattern& pattern = graph_case.pattern;
+    SCOPED_TRACE(graph_case.name);
     const Components once = strongly_connected_components(pack_graph(pattern));
     verify(pattern, once);
     test::for_each_packing(pattern, Device::host(2), [&](const PackedGraph& graph) {
