@@ -19,12 +19,15 @@
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
+#include <bitgraph/graph/betweenness.hpp>
 #include <bitgraph/graph/bfs.hpp>
 #include <bitgraph/graph/coloring.hpp>
 #include <bitgraph/graph/components.hpp>
+#include <bitgraph/graph/diameter.hpp>
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/graph/independent_set.hpp>
 #include <bitgraph/graph/local_clustering.hpp>
+#include <bitgraph/graph/multi_source_bfs.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
 #include <bitgraph/graph/pagerank.hpp>
 #include <bitgraph/graph/sssp.hpp>

@@ -42,11 +42,14 @@ void add_train(CLI::App& app);
 void add_infer(CLI::App& app);
 void add_datasets(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_bfs(CLI::App& app);
+void add_sssp(CLI::App& app);
 void add_pagerank(CLI::App& app);
 void add_cc(CLI::App& app);
 void add_tc(CLI::App& app);
 void add_mis(CLI::App& app);
 void add_color(CLI::App& app);
+void add_diameter(CLI::App& app);
 
 /// The file of a data set given by name or path: a file; else name.npz under $BITGRAPH_DATA (also in npz/ and
 /// planetoid-like folders), then under the cache. Empty where there is none.

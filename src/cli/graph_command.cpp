@@ -17,10 +17,13 @@ int tile_of(const std::string& name) {
   return name == "csr" ? csr_tile : std::stoi(name);
 }
 
-/// The pattern of the file, or why no algorithm can run on it.
-CsrPattern load(const GraphOptions& options, const GraphNeeds& needs, const Device& host) {
-  Graph graph =
-      load_graph(options.graph, {.undirected = options.undirected, .ignore_weights = options.ignore_weights}, host);
+/// The graph of the file, or why no algorithm can run on it.
+Graph load(const GraphOptions& options, const GraphNeeds& needs, const Device& host) {
+  Graph graph = load_graph(options.graph,
+                           {.undirected = options.undirected,
+                            .ignore_weights = options.ignore_weights,
+                            .keep_weights = needs.weights_allowed && !options.ignore_weights},
+                           host);
   const CsrPattern& a = graph.pattern;
   if (a.nrows() != a.ncols()) {
     fail(ErrorCode::bad_input,
@@ -31,7 +34,7 @@ CsrPattern load(const GraphOptions& options, const GraphNeeds& needs, const Devi
          options.graph + ": the file has weights, and only connectivity makes sense here: use --ignore-weights");
   }
   if (!options.id_map.empty() && !graph.ids.empty()) save_npy(options.id_map, std::as_const(graph.ids).span());
-  return std::move(graph.pattern);
+  return graph;
 }
 
 bool is_common_key(const std::string& key) {
@@ -77,7 +80,8 @@ GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const Gra
     : options_(options), device_(options.common.make_device()) {
   const Device host = device_.is_host() ? device_ : Device::host(options.common.threads);
   auto start = Clock::now();
-  CsrPattern pattern = load(options, needs, host);
+  Graph loaded = load(options, needs, host);
+  CsrPattern& pattern = loaded.pattern;
   seconds_["load"] = seconds_since(start);
 
   start = Clock::now();
@@ -85,25 +89,34 @@ GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const Gra
     if (!is_symmetric(pattern)) pattern = symmetrized(pattern);
     if (num_self_loops(pattern) != 0) pattern = without_self_loops(pattern);
   }
-  pack(pattern, needs);
+  pack(pattern, loaded.weights.span(), needs);
   // What the order cost is told apart from the packing.
-  const double reordering = graph_->reorder_seconds();
+  const double reordering = graph().reorder_seconds();
   seconds_["pack"] = seconds_since(start) - reordering;
   seconds_["reorder"] = reordering;
 
   result_ = {{"algorithm", std::move(algorithm)}, {"file", options.graph},
-             {"num_nodes", graph_->num_nodes()},  {"num_edges", graph_->num_edges()},
-             {"device", device_.name()},          {"format", graph_->tile_dim() == csr_tile ? "csr" : "b2sr"},
-             {"tile_dim", graph_->tile_dim()}};
-  if (!graph_->reason().empty()) result_["reason"] = graph_->reason();
+             {"num_nodes", graph().num_nodes()},  {"num_edges", graph().num_edges()},
+             {"device", device_.name()},          {"format", graph().tile_dim() == csr_tile ? "csr" : "b2sr"},
+             {"tile_dim", graph().tile_dim()}};
+  if (!graph().reason().empty()) result_["reason"] = graph().reason();
   result_["reorder"] = options.order;
 }
 
-void GraphJob::pack(const CsrPattern& pattern, const GraphNeeds& needs) {
+void GraphJob::pack(const CsrPattern& pattern, std::span<const float> weights, const GraphNeeds& needs) {
   GraphPackOptions options{
       .tile_dim = tile_of(options_.tile), .with_transpose = needs.with_transpose, .workload = needs.workload};
   if (options_.order != "none") options.order = order_from_string(options_.order);
-  graph_.emplace(pack_graph(pattern, options, device_));
+  if (weights.empty()) {
+    graph_.emplace(pack_graph(pattern, options, device_));
+  } else {
+    try {
+      weighted_.emplace(pack_weighted_graph(pattern, weights, options, WeightKind::automatic, device_));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_input) throw;
+      fail(error.code(), fmt::format("{}: {} (or use --ignore-weights)", options_.graph, error.what()));
+    }
+  }
   device_.synchronize();
 }
 
@@ -112,9 +125,9 @@ void GraphJob::print() const {
     fmt::print("{}\n", result_.dump(2));
     return;
   }
-  const int tile = graph_->tile_dim();
-  fmt::print("{}\n  nodes {}   edges {}   {}   {}   order {}\n", options_.graph, graph_->num_nodes(),
-             graph_->num_edges(), tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile),
+  const int tile = graph().tile_dim();
+  fmt::print("{}\n  nodes {}   edges {}   {}   {}   order {}\n", options_.graph, graph().num_nodes(),
+             graph().num_edges(), tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile),
              device_.name(), options_.order);
   for (const auto& [key, value] : result_.items()) {
     if (!is_common_key(key)) fmt::print("  {:<16}{}\n", key, text_of(value));

@@ -8,7 +8,7 @@
 //     job.finish(found.label.span());
 #pragma once
 
-#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/graph/weighted_graph.hpp>
 #include <bitgraph/io/array.hpp>
 
 #include "cli/command.hpp"
@@ -37,7 +37,7 @@ void add_graph_options(CLI::App& command, GraphOptions& options, const std::stri
 /// What an algorithm asks of its graph.
 struct GraphNeeds {
   bool undirected = false;       ///< the union of both directions, without loops
-  bool weights_allowed = false;  ///< the command reads a weighted file's weights itself
+  bool weights_allowed = false;  ///< a weighted file's weights are read and packed: GraphJob::weighted()
   bool with_transpose = true;    ///< directed input: keep the in-edges too
   Workload workload = Workload::traversal;
 };
@@ -57,7 +57,10 @@ class GraphJob {
   /// they are allowed or ignored.
   GraphJob(std::string algorithm, const GraphOptions& options, const GraphNeeds& needs = {});
 
-  [[nodiscard]] const PackedGraph& graph() const noexcept { return *graph_; }
+  [[nodiscard]] const PackedGraph& graph() const noexcept { return weighted_ ? weighted_->graph() : *graph_; }
+
+  /// The graph with its weights; null where the file has none (other than 1), or they are not asked for.
+  [[nodiscard]] const WeightedGraph* weighted() const noexcept { return weighted_ ? &*weighted_ : nullptr; }
   [[nodiscard]] const Device& device() const noexcept { return device_; }
 
   /// The JSON object: algorithm, file, num_nodes, num_edges, device, format, tile_dim, reorder, and after run()
@@ -68,7 +71,7 @@ class GraphJob {
   template <class Fn>
   auto run(Fn&& fn) {
     const auto start = std::chrono::steady_clock::now();
-    auto value = std::forward<Fn>(fn)(*graph_);
+    auto value = std::forward<Fn>(fn)(graph());
     device_.synchronize();
     result_["seconds"] = seconds_;
     result_["seconds"]["run"] = seconds_since(start);
@@ -86,11 +89,12 @@ class GraphJob {
   void print() const;
 
  private:
-  void pack(const CsrPattern& pattern, const GraphNeeds& needs);
+  void pack(const CsrPattern& pattern, std::span<const float> weights, const GraphNeeds& needs);
   const GraphOptions& options_;
   Device device_;
   Json result_, seconds_;
-  std::optional<PackedGraph> graph_;
+  std::optional<PackedGraph> graph_;  ///< one of the two
+  std::optional<WeightedGraph> weighted_;
 };
 
 }  // namespace bitgraph::cli

@@ -38,11 +38,14 @@ int main(int argc, char** argv) {
     cli::add_infer(app);
     cli::add_datasets(app);
     cli::add_doctor(app);
+    cli::add_bfs(app);
+    cli::add_sssp(app);
     cli::add_pagerank(app);
     cli::add_cc(app);
     cli::add_tc(app);
     cli::add_mis(app);
     cli::add_color(app);
+    cli::add_diameter(app);
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);

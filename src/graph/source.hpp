@@ -8,9 +8,10 @@
 
 namespace bitgraph {
 
-/// Throws usage, naming the range, unless the graph has the node.
+/// Throws usage, naming the range, unless the graph has the node. A graph without nodes has node 0 in so far as a search
+/// from there reaches nothing.
 inline void check_source(NodeId source, NodeId num_nodes) {
-  if (source < num_nodes) return;
+  if (source < num_nodes || (num_nodes == 0 && source == 0)) return;
   fail(ErrorCode::usage, num_nodes == 0 ? fmt::format("the source {} is outside the graph, which has no nodes", source)
                                         : fmt::format("the source {} is outside the graph: its nodes are 0 to {}",
                                                       source, num_nodes - 1));

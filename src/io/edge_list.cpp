@@ -2,6 +2,7 @@
 // SNAP-style edge lists: two ids a line, blanks, tabs, commas or semicolons between them, '#' or '%' comments, perhaps
 // a header line of names, perhaps a weight. Ids may have gaps and be as large as 2^64 - 1.
 #include "io/compact_ids.hpp"
+#include "io/entry_weights.hpp"
 #include "io/graph_readers.hpp"
 #include "io/pair_list.hpp"
 #include "io/text_output.hpp"
@@ -32,9 +33,11 @@ void parse_edges(std::string_view piece, PairSink<Id>& out) {
       out.error = {line, "two ids, whole numbers from 0 to 2^64 - 1"};
       return;
     }
+    float weight = 1;
     if (!cursor.at_line_end()) {
       const bool apart = cursor.skip_separator();
-      if (!cursor.at_line_end() && !(apart && cursor.take_weight(out.weighted))) {
+      if (!cursor.at_line_end() && !(apart && (out.value == nullptr ? cursor.take_weight(out.weighted)
+                                                                    : cursor.take_weight(out.weighted, weight)))) {
         out.error = {line, "two ids and perhaps a weight"};
         return;
       }
@@ -49,7 +52,7 @@ void parse_edges(std::string_view piece, PairSink<Id>& out) {
       out.error = {line, too_large_for_32_bits};
       return;
     }
-    out.put(static_cast<Id>(i), static_cast<Id>(j));
+    out.put(static_cast<Id>(i), static_cast<Id>(j), weight);
   }
 }
 
@@ -69,8 +72,9 @@ std::string_view without_header(std::string_view text) {
 }
 
 template <class Id>
-PairList<Id> parse_list(std::string_view body, const Device& device) {
-  return parse_pairs<Id>(body, device, most_lines_of_pairs, parse_edges<Id>, [](auto&&) {});
+PairList<Id> parse_list(std::string_view body, const LoadOptions& options, const Device& device) {
+  return parse_pairs<Id>(
+      body, device, most_lines_of_pairs, parse_edges<Id>, [](auto&&) {}, options.keep_weights);
 }
 
 /// `rows` and `cols` may be the list's own arrays.
@@ -89,6 +93,10 @@ Graph assemble(PairList<Id>& edges, NodeId* rows, NodeId* cols, const std::strin
   graph.ids = std::move(nodes.ids);
   graph.pattern =
       csr_from_edges(n, n, {rows, edges.size}, {cols, edges.size}, {.symmetrize = options.undirected}, device);
+  if (options.keep_weights && graph.weighted) {
+    graph.weights = weights_of_entries(graph.pattern, {rows, edges.size}, {cols, edges.size}, edges.values(),
+                                       options.undirected ? Mirror::same : Mirror::none, device);
+  }
   return graph;
 }
 
@@ -98,13 +106,13 @@ Graph read_edge_list(std::string_view text, const std::string& name, const LoadO
   text = without_byte_order_mark(text);
   const std::string_view body = without_header(text);
   {
-    auto edges = parse_list<std::uint32_t>(body, device);
+    auto edges = parse_list<std::uint32_t>(body, options, device);
     if (edges.error.at == nullptr) {
       return assemble(edges, edges.first.data(), edges.second.data(), name, options, device);
     }
     if (edges.error.expected != too_large_for_32_bits) fail_in_text(name, text, edges.error);
   }
-  auto edges = parse_list<std::uint64_t>(body, device);
+  auto edges = parse_list<std::uint64_t>(body, options, device);
   if (edges.error.at != nullptr) fail_in_text(name, text, edges.error);
   Buffer<NodeId> rows(edges.size, device);
   Buffer<NodeId> cols(edges.size, device);

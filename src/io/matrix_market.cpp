@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix Market coordinate files (Boisvert, Pozo, Remington 1996).
+#include "io/entry_weights.hpp"
 #include "io/graph_readers.hpp"
 #include "io/pair_list.hpp"
 #include "io/text_output.hpp"
@@ -17,6 +18,7 @@ enum class Field { pattern, integer, real };
 struct Header {
   Field field = Field::pattern;
   bool mirrored = false;  ///< symmetric or skew-symmetric: one triangle is stored
+  bool skew = false;      ///< the other triangle has the opposite values
   NodeId nrows = 0;
   NodeId ncols = 0;
   std::uint64_t entries = 0;
@@ -49,6 +51,7 @@ void read_banner(TextCursor& cursor, const std::string& name, std::string_view t
     refuse("the symmetry general, symmetric or skew-symmetric");
   }
   header.mirrored = symmetry != "general";
+  header.skew = symmetry == "skew-symmetric";
   cursor.skip_blanks();
   if (!cursor.at_line_end()) refuse("nothing behind the symmetry");
   cursor.skip_line();
@@ -90,10 +93,14 @@ const char* expected_line(Field field) {
 }
 
 template <Field field>
-bool take_value(TextCursor& cursor, bool& weighted) {
+bool take_value(TextCursor& cursor, bool& weighted, bool keep, float& kept) {
   if constexpr (field == Field::pattern) return true;
   if (!cursor.skip_blanks()) return false;
-  if constexpr (field == Field::real) return cursor.take_weight(weighted);
+  if constexpr (field == Field::real) return keep ? cursor.take_weight(weighted, kept) : cursor.take_weight(weighted);
+  if (keep) {
+    TextCursor ahead = cursor;
+    ahead.take_weight(weighted, kept);
+  }
   const bool negative = !cursor.at_line_end() && *cursor.at == '-';
   if (negative || (!cursor.at_line_end() && *cursor.at == '+')) ++cursor.at;
   const char* digits = cursor.at;
@@ -116,14 +123,15 @@ void parse_entries(std::string_view piece, const Header& header, PairSink<NodeId
       out.error = {line, "a row and a column within the sizes, counted from 1"};
       return;
     }
-    const bool value = take_value<field>(cursor, out.weighted);
+    float kept = 1;
+    const bool value = take_value<field>(cursor, out.weighted, out.value != nullptr, kept);
     if (!cursor.at_line_end()) cursor.skip_blanks();
     if (!value || !cursor.at_line_end()) {
       out.error = {line, expected_line(field)};
       return;
     }
     if (!cursor.done()) ++cursor.at;
-    out.put(static_cast<NodeId>(i - 1), static_cast<NodeId>(j - 1));
+    out.put(static_cast<NodeId>(i - 1), static_cast<NodeId>(j - 1), kept);
   }
 }
 
@@ -151,7 +159,8 @@ Graph read_matrix_market(std::string_view text, const std::string& name, const L
       case Field::real: return parse_entries<Field::real>(piece, header, out);
     }
   };
-  auto entries = parse_pairs<NodeId>(body, device, most_lines_of_pairs, parse, [](auto&&) {});
+  auto entries = parse_pairs<NodeId>(
+      body, device, most_lines_of_pairs, parse, [](auto&&) {}, options.keep_weights);
   if (entries.error.at != nullptr) fail_in_text(name, text, entries.error);
   if (entries.size != header.entries) refuse_count(name, text, body, entries.size, header.entries);
   if (options.undirected && header.nrows != header.ncols)
@@ -160,6 +169,13 @@ Graph read_matrix_market(std::string_view text, const std::string& name, const L
   graph.weighted = entries.weighted;
   graph.pattern = csr_from_edges(header.nrows, header.ncols, entries.firsts(), entries.seconds(),
                                  {.symmetrize = header.mirrored || options.undirected}, device);
+  if (options.keep_weights && graph.weighted) {
+    const Mirror mirror = header.skew                             ? Mirror::negative
+                          : header.mirrored || options.undirected ? Mirror::same
+                                                                  : Mirror::none;
+    graph.weights =
+        weights_of_entries(graph.pattern, entries.firsts(), entries.seconds(), entries.values(), mirror, device);
+  }
   return graph;
 }
 

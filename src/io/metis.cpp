@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // METIS graph files (METIS 5.1 manual, section 4.1.1): line 1 `n m [fmt [ncon]]`, then the neighbours of node i in line
 // i.
+#include "io/entry_weights.hpp"
 #include "io/graph_readers.hpp"
 #include "io/pair_list.hpp"
 #include "io/text_output.hpp"
@@ -63,10 +64,13 @@ bool parse_line(TextCursor& cursor, const Header& header, PairSink<NodeId>& out)
     }
     if (j - 1 >= header.nodes) return refuse("neighbours between 1 and the number of nodes");
     if (out.nodes >= header.nodes) return refuse("no more lines than nodes");
-    out.put(static_cast<NodeId>(out.nodes), static_cast<NodeId>(j - 1));
-    if (header.edge_weights && !(cursor.skip_blanks() && cursor.take_weight(out.weighted))) {
+    float weight = 1;
+    if (header.edge_weights &&
+        !(cursor.skip_blanks() &&
+          (out.value == nullptr ? cursor.take_weight(out.weighted) : cursor.take_weight(out.weighted, weight)))) {
       return refuse("a weight behind every neighbour");
     }
+    out.put(static_cast<NodeId>(out.nodes), static_cast<NodeId>(j - 1), weight);
   }
   // A line without anything is taken for a node without anything, whatever should stand in front.
   if (skip != 0 && skip != header.numbers_before) return refuse("all weights of the node");
@@ -144,14 +148,14 @@ void number_nodes(std::span<PairSink<NodeId>> pieces, const Header& header, cons
 
 }  // namespace
 
-Graph read_metis(std::string_view text, const std::string& name, const LoadOptions&, const Device& device) {
+Graph read_metis(std::string_view text, const std::string& name, const LoadOptions& options, const Device& device) {
   text = without_byte_order_mark(text);
   TextCursor cursor(text);
   const Header header = read_header(cursor, name, text);
   const std::string_view body = cursor.rest();
   auto pairs = parse_pairs<NodeId>(
       body, device, count_words, [&](std::string_view piece, auto& out) { parse_lines(piece, header, out); },
-      [&](auto pieces) { number_nodes(pieces, header, name, text, body, device); });
+      [&](auto pieces) { number_nodes(pieces, header, name, text, body, device); }, options.keep_weights);
   if (pairs.error.at != nullptr) fail_in_text(name, text, pairs.error);
   if (pairs.size != 2 * header.edges) {
     fail_on_line(name, line_of(text, header.line),
@@ -162,6 +166,10 @@ Graph read_metis(std::string_view text, const std::string& name, const LoadOptio
   graph.weighted = pairs.weighted;
   graph.pattern = csr_from_edges(header.nodes, header.nodes, pairs.firsts(), pairs.seconds(), {}, device);
   if (!is_symmetric(graph.pattern)) refuse_one_way(name, text, body, graph.pattern);
+  if (options.keep_weights && graph.weighted) {
+    graph.weights =
+        weights_of_entries(graph.pattern, pairs.firsts(), pairs.seconds(), pairs.values(), Mirror::none, device);
+  }
   return graph;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs in .npz: SciPy's sparse matrices (csr, csc, coo), and the adjacency of gnn-benchmark data sets.
+#include "io/entry_weights.hpp"
 #include "io/file.hpp"
 #include "io/graph_readers.hpp"
 #include "io/npz_sparse.hpp"
@@ -8,23 +9,27 @@ namespace bitgraph {
 
 namespace {
 
-Graph read_scipy(const NpzReader& reader, const Device& device) {
+NpzSparse read_scipy(const NpzReader& reader, const Device& device) {
   // SciPy names the format in a member of its own; without it the members tell, and CSR is meant.
   std::string format = reader.text("format");
   if (format.empty()) format = reader.contains("indptr") ? "csr" : reader.contains("row") ? "coo" : "";
-  Graph graph;
-  if (format == "coo") {
-    graph.pattern = read_coordinates(reader, graph.weighted, device);
-  } else if (format == "csr" || format == "csc") {
-    auto sparse = read_compressed(reader, "", format == "csr" ? Compressed::rows : Compressed::columns, device);
-    graph.weighted = sparse.weighted;
-    graph.pattern = std::move(sparse.pattern);
-  } else if (format.empty()) {
-    fail_in(reader.name(), "holds neither a SciPy sparse matrix nor adj_data, adj_indices, adj_indptr, adj_shape");
-  } else {
-    reader.refuse("format", "found '" + printable(format) + "', expected csr, csc or coo");
+  if (format == "coo") return read_coordinates(reader, device);
+  if (format == "csr" || format == "csc") {
+    return read_compressed(reader, "", format == "csr" ? Compressed::rows : Compressed::columns, device);
   }
-  return graph;
+  if (format.empty()) {
+    fail_in(reader.name(), "holds neither a SciPy sparse matrix nor adj_data, adj_indices, adj_indptr, adj_shape");
+  }
+  reader.refuse("format", "found '" + printable(format) + "', expected csr, csc or coo");
+}
+
+/// The row of every entry.
+Buffer<NodeId> rows_of(const CsrPattern& a, const Device& device) {
+  Buffer<NodeId> rows(a.nvals(), device);
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    for (EdgeOffset e = a.row_ptr()[i]; e < a.row_ptr()[i + 1]; ++e) rows[e] = i;
+  }
+  return rows;
 }
 
 }  // namespace
@@ -32,18 +37,22 @@ Graph read_scipy(const NpzReader& reader, const Device& device) {
 Graph read_npz_graph(std::span<const std::byte> bytes, const std::string& name, const LoadOptions& options,
                      const Device& device) {
   const NpzReader reader(bytes, name);
+  NpzSparse sparse = reader.contains("adj_indptr") ? read_compressed(reader, "adj_", Compressed::rows, device)
+                                                   : read_scipy(reader, device);
   Graph graph;
-  if (reader.contains("adj_indptr")) {
-    auto sparse = read_compressed(reader, "adj_", Compressed::rows, device);
-    graph.weighted = sparse.weighted;
-    graph.pattern = std::move(sparse.pattern);
-  } else {
-    graph = read_scipy(reader, device);
-  }
+  graph.weighted = sparse.weighted;
+  const bool weights = options.keep_weights && graph.weighted;
   if (options.undirected) {
-    if (graph.pattern.nrows() != graph.pattern.ncols())
+    if (sparse.pattern.nrows() != sparse.pattern.ncols())
       fail_in(name, "found a rectangular matrix, expected a square one for an undirected graph");
-    graph.pattern = symmetrized(graph.pattern);
+    graph.pattern = symmetrized(sparse.pattern);
+    if (weights) {
+      graph.weights = weights_of_entries(graph.pattern, rows_of(sparse.pattern, device).span(),
+                                         sparse.pattern.col_ind(), sparse.values.span(), Mirror::same, device);
+    }
+  } else {
+    graph.pattern = std::move(sparse.pattern);
+    if (weights) graph.weights = std::move(sparse.values);
   }
   return graph;
 }

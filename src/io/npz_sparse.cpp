@@ -2,6 +2,7 @@
 #include "io/npz_sparse.hpp"
 
 #include "core/parallel.hpp"
+#include "formats/sorted_row.hpp"
 #include "io/file.hpp"
 
 #include <fmt/format.h>
@@ -162,7 +163,7 @@ NpzSparse read_compressed(const NpzReader& reader, const std::string& prefix, Co
   return sparse;
 }
 
-CsrPattern read_coordinates(const NpzReader& reader, bool& weighted, const Device& device) {
+NpzSparse read_coordinates(const NpzReader& reader, const Device& device) {
   const Sides sides = read_shape(reader, "shape", false);
   const auto rows = reader.vector<NodeId>("row");
   const auto cols = reader.vector<NodeId>("col");
@@ -175,8 +176,15 @@ CsrPattern read_coordinates(const NpzReader& reader, bool& weighted, const Devic
   };
   check("row", rows.span(), sides.nrows);
   check("col", cols.span(), sides.ncols);
-  weighted = has_other_than_one(read_values(reader, "data", rows.size(), device).span());
-  return csr_from_edges(sides.nrows, sides.ncols, rows.span(), cols.span(), {}, device);
+  const Buffer<float> values = read_values(reader, "data", rows.size(), device);
+  NpzSparse sparse{csr_from_edges(sides.nrows, sides.ncols, rows.span(), cols.span(), {}, device), {}, false};
+  sparse.weighted = has_other_than_one(values.span());
+  sparse.values = Buffer<float>(sparse.pattern.nvals(), 0.0F, device);
+  for (std::size_t e = 0; e < rows.size(); ++e) {
+    const EdgeOffset entry = sparse.pattern.row_ptr()[rows[e]] + columns_below(sparse.pattern.row(rows[e]), cols[e]);
+    sparse.values[entry] += values[e];
+  }
+  return sparse;
 }
 
 void put_csr(std::map<std::string, Array>& members, const std::string& prefix, const CsrPattern& pattern,

@@ -27,8 +27,8 @@ enum class Compressed { rows, columns };
 [[nodiscard]] NpzSparse read_compressed(const NpzReader& reader, const std::string& prefix, Compressed compressed,
                                         const Device& device);
 
-/// The pattern of a SciPy matrix of format coo, members {row, col, data, shape}; `weighted` as in NpzSparse.
-[[nodiscard]] CsrPattern read_coordinates(const NpzReader& reader, bool& weighted, const Device& device);
+/// A SciPy matrix of format coo, members {row, col, data, shape}. O(nvals log d).
+[[nodiscard]] NpzSparse read_coordinates(const NpzReader& reader, const Device& device);
 
 /// Puts the members prefix + {data, indices, indptr, shape}: 32-bit indices where they fit, as SciPy has them.
 void put_csr(std::map<std::string, Array>& members, const std::string& prefix, const CsrPattern& pattern,

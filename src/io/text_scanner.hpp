@@ -130,6 +130,15 @@ struct TextCursor {
     return true;
   }
 
+  /// The same with its value.
+  bool take_weight(bool& weighted, float& weight) noexcept {
+    double value = 0;
+    if (!take_number(value)) return false;
+    weighted |= value != 1;
+    weight = static_cast<float>(value);
+    return true;
+  }
+
  private:
   static bool is_digit(char c) noexcept { return static_cast<unsigned char>(c) - unsigned{'0'} <= 9; }
   /// The next eight characters less '0', the first one in the lowest byte: digits become 0 .. 9.

@@ -11,7 +11,7 @@ import unittest
 
 PROGRAM = os.environ["BITGRAPH_PROGRAM"]
 KEYS = {"algorithm", "num_nodes", "num_edges", "device", "format", "tile_dim", "reorder", "seconds"}
-COMMANDS = ("cc", "tc", "pagerank", "mis", "color")
+COMMANDS = ("cc", "tc", "pagerank", "mis", "color", "bfs", "sssp", "diameter")
 # Two components and an isolated node; directed, with a loop.
 ARCS = "%%MatrixMarket matrix coordinate pattern general\n7 7 6\n2 1\n3 2\n1 3\n6 5\n5 5\n6 5\n"
 
@@ -75,6 +75,8 @@ class GraphCommands(unittest.TestCase):
     def test_weights(self):
         weighted = self.write("weighted.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 2 4\n")
         for command in COMMANDS:
+            if command == "sssp":
+                continue
             done = start(command, weighted)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
             self.assertIn("weighted.mtx", done.stderr)
@@ -131,6 +133,54 @@ class GraphCommands(unittest.TestCase):
                 self.assertAlmostEqual(ranks[3], ranks[6], 12)
                 self.assertAlmostEqual(ranks[0], ranks[1], 10)
         self.assertEqual(start("pagerank", graph, "--damping", "1").returncode, 2)
+
+    def test_bfs(self):
+        graph = self.write("arcs.mtx", ARCS)
+        out, parents = self.folder / "level.npy", self.folder / "parent.npy"
+        for options in ([], ["--tile", "8"], ["--reorder", "rcm"]):
+            result = run("bfs", graph, "--source", 1, "--out", out, "--parents", parents, *options)
+            self.assertEqual((result["levels"], result["reached"], result["source"]), (3, 3, 1))
+            self.assertEqual(read_npy(out), ("<i4", [1, 0, 2, -1, -1, -1, -1]))
+            self.assertEqual(read_npy(parents), ("<i4", [1, 1, 0, -1, -1, -1, -1]))
+        self.assertEqual(run("bfs", graph, "--source", 5, "--undirected")["reached"], 2)
+        for command in ("bfs", "sssp"):
+            done = start(command, graph, "--source", 7)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("nodes are 0 to 6", done.stderr)
+
+    def test_sssp(self):
+        out = self.folder / "distance.npy"
+        none = 2**31 - 1
+        # Of the two edges 1 -> 2 the shorter one counts.
+        whole = self.write("whole.mtx", "%%MatrixMarket matrix coordinate integer general\n"
+                           "5 5 6\n1 2 9\n1 2 7\n2 3 4\n1 3 255\n4 5 1\n3 1 2\n")
+        for options in ([], ["--tile", "16"], ["--reorder", "degree"], ["--delta", "1"], ["--threads", "1"]):
+            result = run("sssp", whole, "--out", out, *options)
+            self.assertEqual((result["weights"], result["reached"]), ("integer", 3))
+            self.assertEqual(read_npy(out), ("<i4", [0, 7, 11, none, none]))
+        self.assertEqual(run("sssp", whole, "--out", out, "--ignore-weights")["weights"], "none")
+        self.assertEqual(read_npy(out)[1], [0, 1, 1, none, none])
+        run("sssp", whole, "--out", out, "--undirected")
+        self.assertEqual(read_npy(out)[1], [0, 6, 2, none, none])
+        real = self.write("real.txt", "0 1 0.5\n1 2 0.25\n3 4 1000\n")
+        result = run("sssp", real, "--out", out)
+        self.assertEqual((result["weights"], result["reached"]), ("real", 3))
+        self.assertEqual(read_npy(out), ("<f4", [0, 0.5, 0.75, float("inf"), float("inf")]))
+        for weight, said in (("-1", "-1"), ("0", "0"), ("nan", "nan")):
+            bad = self.write("bad.txt", f"0 1 2\n1 2 {weight}\n")
+            done = start("sssp", bad)
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            for text in ("bad.txt", "1 -> 2", f"the weight {said}", "positive", "--ignore-weights"):
+                self.assertIn(text, done.stderr)
+
+    def test_diameter(self):
+        graph = self.write("path.txt", "0 1\n1 2\n2 3\n5 6\n")
+        out = self.folder / "eccentricity.npy"
+        result = run("diameter", graph, "--out", out)
+        self.assertEqual((result["lower"], result["upper"]), (3, 3))
+        self.assertEqual({result["from"], result["to"]}, {0, 3})
+        self.assertEqual(read_npy(out), ("<i4", [3, 2, 2, 3, 1, 1]))
+        self.assertLessEqual(run("diameter", graph, "--max-searches", 1)["lower"], 3)
 
     def test_mis_and_color(self):
         graph = self.write("arcs.mtx", ARCS)

@@ -20,6 +20,7 @@ enum class GraphFormat { matrix_market, edge_list, metis, npz, b2sr };
 struct LoadOptions {
   bool undirected = false;      ///< add the other direction of every entry
   bool ignore_weights = false;  ///< take the pattern of a weighted file; else values other than 1 are reported in Graph
+  bool keep_weights = false;    ///< fill Graph::weights
 };
 
 /// A graph as a file gives it. Entry (i, j) is the edge i -> j; duplicates are merged, loops and explicit zeros kept.
@@ -28,6 +29,10 @@ struct Graph {
   Buffer<std::uint64_t>
       ids;                ///< edge lists: the file's id of node i, where ids had gaps or did not start at 0; else empty
   bool weighted = false;  ///< the file has a value other than 1
+  /// With keep_weights, where the file is weighted: one for each entry of `pattern`, as the file has them (they may be
+  /// 0, negative or no number). An undirected graph has them in both directions; of duplicates the smallest counts, in
+  /// SciPy's matrices their sum, as there.
+  Buffer<float> weights;
   std::optional<BitTileMatrix> tiles;  ///< .b2sr: the tiles as mapped, when the file holds tiles
   Buffer<NodeId> new_id;               ///< .b2sr of a reordered graph: what was node i is node new_id[i]; else empty
 };

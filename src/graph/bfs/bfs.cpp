@@ -6,6 +6,7 @@
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
+#include "graph/packed_graph/views.hpp"
 #include "graph/source.hpp"
 
 #include <algorithm>
@@ -53,17 +54,6 @@ void mark_empty_rows(const Graph& a, std::span<std::uint64_t> marks, const Devic
   });
 }
 
-/// `graph.out()` and, where it is there, `graph.in()` as views of one type.
-template <class Fn>
-void with_both_views(const PackedGraph& graph, Fn&& fn) {
-  with_view(graph.out(), [&]<class View>(const View& out) {
-    if (!graph.has_in()) return fn(out, out);
-    with_view(graph.in(), [&]<class Other>(const Other& in) {
-      if constexpr (std::is_same_v<View, Other>) fn(out, in);
-    });
-  });
-}
-
 }  // namespace
 
 BfsSearch::BfsSearch(const PackedGraph& graph) : graph_(&graph) {
@@ -76,7 +66,7 @@ BfsSearch::BfsSearch(const PackedGraph& graph) : graph_(&graph) {
   queue_ = Buffer<NodeId>(n + queue_slack, device);
   result_.level = Buffer<std::int32_t>(n, device);
   if (!graph.new_id().empty()) row_level_ = Buffer<std::int32_t>(n, device);
-  with_both_views(graph, [&](const auto& out, const auto& in) {
+  with_views(graph, [&](const auto& out, const auto& in) {
     max_degree_ = largest_degree(out, device);
     if (graph.has_in()) {
       mark_empty_rows(in, unreachable_.span(), device);
@@ -92,10 +82,11 @@ const BfsResult& BfsSearch::run(const BfsOptions& options) { return run(options,
 const BfsResult& BfsSearch::run(const BfsOptions& options, std::int32_t unreached) {
   const NodeId n = graph_->num_nodes();
   check_source(options.source, n);
+  if (n == 0) return result_;
   const Device& device = graph_->device();
   std::int32_t* level = row_level_.empty() ? result_.level.data() : row_level_.data();
   BfsCounts counts;
-  with_both_views(*graph_, [&]<class View>(const View& out, const View& in) {
+  with_views(*graph_, [&]<class View>(const View& out, const View& in) {
     const BfsArgs<View> args{out,
                              in,
                              graph_->has_in(),

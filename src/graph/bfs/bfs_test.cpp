@@ -128,7 +128,9 @@ TEST(Bfs, ASecondRunAllocatesNothing) {
 TEST(Bfs, ASourceOutsideTheGraphIsRefused) {
   const PackedGraph packed = pack_graph(test::grid_pattern(3, 3));
   test::expect_usage_error([&] { return bfs(packed, {.source = 9}); }, "nodes are 0 to 8");
-  test::expect_usage_error([&] { return bfs(pack_graph(CsrPattern()), {}); }, "no nodes");
+  const PackedGraph empty = pack_graph(CsrPattern());
+  test::expect_usage_error([&] { return bfs(empty, {.source = 1}); }, "no nodes");
+  EXPECT_EQ(bfs(empty, {.parents = true}).reached, 0U);
 }
 
 }  // namespace

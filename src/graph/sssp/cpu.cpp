@@ -47,6 +47,17 @@ void fetch_row(const BitTileView<K>& a, NodeId row) {
   __builtin_prefetch(a.tile_row_ptr + row / K);
 }
 
+/// Where its entries and their weights begin.
+template <class Weight>
+void fetch_entries(const CsrPatternView& a, const Weight* weights, NodeId row) {
+  __builtin_prefetch(a.col_ind + a.row_ptr[row]);
+  __builtin_prefetch(weights + a.row_ptr[row]);
+}
+template <int K, class Weight>
+void fetch_entries(const BitTileView<K>& a, const Weight*, NodeId row) {
+  __builtin_prefetch(a.tile_col_ind + a.tile_row_ptr[row / K]);
+}
+
 template <class Graph, class Weight, class Distance>
 class DeltaStepping {
  public:
@@ -142,14 +153,18 @@ class DeltaStepping {
     }
   }
 
-  /// Takes chunks off a list until it is empty, also those that come while it is at it.
+  /// Round after round: what comes back into the bucket waits until the others have had their turn, or rows would be
+  /// followed again and again with distances that are still far off.
   template <bool kShared>
   void settle_list(Worker& worker, NodeId& first) {
     while (first != nothing && first != incomplete) {
-      const NodeId chunk = first;
-      first = chunks_[chunk].next;
-      settle_chunk<kShared>(worker, chunk);
-      give_chunk(worker, chunk);
+      NodeId round = std::exchange(first, nothing);
+      while (round != nothing) {
+        const NodeId next = chunks_[round].next;
+        settle_chunk<kShared>(worker, round);
+        give_chunk(worker, round);
+        round = next;
+      }
     }
   }
 
@@ -158,7 +173,7 @@ class DeltaStepping {
     NodeId pile = nothing;
     for (int t = 0; t < threads_; ++t) {
       NodeId& first = list_of(workers_[t], current_);
-      while (first != nothing) {
+      while (first != nothing && first != incomplete) {
         const NodeId next = chunks_[first].next;
         chunks_[first].next = pile;
         pile = first;
@@ -195,7 +210,9 @@ class DeltaStepping {
       if (k + rows_ahead < size) {
         fetch_row(a_.out, chunk.rows[k + rows_ahead]);
         __builtin_prefetch(a_.distance + chunk.rows[k + rows_ahead]);
+        __builtin_prefetch(a_.settled + chunk.rows[k + rows_ahead]);
       }
+      if (k + rows_ahead / 2 < size) fetch_entries(a_.out, a_.weights, chunk.rows[k + rows_ahead / 2]);
       follow<kShared>(worker, chunk.rows[k]);
     }
   }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/bfs.hpp>
+
+#include "cli/graph_command.hpp"
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct BfsCommand {
+  GraphOptions graph;
+  NodeId source = 0;
+  std::string parents;
+};
+
+}  // namespace
+
+void add_bfs(CLI::App& app) {
+  auto options = std::make_shared<BfsCommand>();
+  CLI::App* command = app.add_subcommand("bfs", "Breadth-first search from one node, along the edges' direction");
+  add_graph_options(*command, options->graph, "the level of every node, int32, -1 where unreached");
+  command->add_option("--source", options->source, "the node to start from, counted from 0")->capture_default_str();
+  command->add_option("--parents", options->parents,
+                      "write the smallest node before every node, int32, -1 where unreached, to this .npy");
+  add_examples(*command,
+               "  bitgraph bfs wave.graph.gz --source 5\n  bitgraph bfs wiki-Vote.txt.gz --out levels.npy --json\n");
+  command->callback([options] {
+    GraphJob job("bfs", options->graph);
+    const bool parents = !options->parents.empty();
+    const BfsResult found = job.run([&](const PackedGraph& graph) { return bfs(graph, {options->source, parents}); });
+    job.result()["source"] = options->source;
+    job.result()["levels"] = found.num_levels;
+    job.result()["reached"] = found.reached;
+    if (parents) {
+      // Read as int32, "no parent" is -1.
+      save_npy(options->parents,
+               std::span(reinterpret_cast<const std::int32_t*>(found.parent.data()), found.parent.size()));
+    }
+    job.finish(found.level.span());
+  });
+}
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/diameter.hpp>
+
+#include "cli/graph_command.hpp"
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct DiameterCommand {
+  GraphOptions graph;
+  DiameterOptions search;
+};
+
+}  // namespace
+
+void add_diameter(CLI::App& app) {
+  auto options = std::make_shared<DiameterCommand>();
+  CLI::App* command =
+      app.add_subcommand("diameter", "Longest shortest path; directions and pairs without a path are ignored");
+  add_graph_options(*command, options->graph,
+                    "the eccentricity of every node within its component, int32 (its lower "
+                    "bound, if --max-searches came first)");
+  command
+      ->add_option("--max-searches", options->search.max_searches,
+                   "stop after so many searches with the bounds there are; 0: go on until they meet")
+      ->capture_default_str();
+  add_examples(*command, "  bitgraph diameter wave.graph.gz\n  bitgraph diameter delaunay_n14.mtx --max-searches 4\n");
+  command->callback([options] {
+    GraphJob job("diameter", options->graph, {.undirected = true});
+    options->search.eccentricities = !options->graph.out.empty();
+    const Diameter found = job.run([&](const PackedGraph& graph) { return diameter(graph, options->search); });
+    job.result()["lower"] = found.lower;
+    job.result()["upper"] = found.upper;
+    job.result()["from"] = found.from;
+    job.result()["to"] = found.to;
+    job.result()["searches"] = found.searches;
+    job.finish(found.eccentricity_lower.span());
+  });
+}
+
+}  // namespace bitgraph::cli

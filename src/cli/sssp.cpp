@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/sssp.hpp>
+
+#include "cli/graph_command.hpp"
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct SsspCommand {
+  GraphOptions graph;
+  SsspOptions search;
+};
+
+template <class Distance>
+void finish(GraphJob& job, const SsspResult<Distance>& found) {
+  job.result()["reached"] = found.reached;
+  job.finish(found.distance.span());
+}
+
+}  // namespace
+
+void add_sssp(CLI::App& app) {
+  auto options = std::make_shared<SsspCommand>();
+  CLI::App* command =
+      app.add_subcommand("sssp", "Lengths of shortest paths from one node; edges are as long as the file says, or 1");
+  add_graph_options(
+      *command, options->graph,
+      "the distance of every node, int32 (2147483647 where unreached), or float32 (inf) where weights are "
+      "not all whole and at most 255");
+  command->add_option("--source", options->search.source, "the node to start from, counted from 0")
+      ->capture_default_str();
+  command->add_option("--delta", options->search.delta, "width of a bucket of distances; 0: chosen")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  add_examples(*command,
+               "  bitgraph sssp bcspwr10.mtx --ignore-weights\n  bitgraph sssp roads.mtx --source 5 --json\n");
+  command->callback([options] {
+    GraphJob job("sssp", options->graph, {.weights_allowed = true, .with_transpose = true});
+    job.result()["source"] = options->search.source;
+    const WeightedGraph* weighted = job.weighted();
+    job.result()["weights"] = weighted == nullptr ? "none" : weighted->has_integers() ? "integer" : "real";
+    if (weighted == nullptr) {
+      finish(job, job.run([&](const PackedGraph& graph) { return sssp(graph, options->search); }));
+    } else if (weighted->has_integers()) {
+      finish(job, job.run([&](const PackedGraph&) { return sssp<std::int32_t>(*weighted, options->search); }));
+    } else {
+      finish(job, job.run([&](const PackedGraph&) { return sssp<float>(*weighted, options->search); }));
+    }
+  });
+}
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/betweenness.hpp>
+
+#include <bitgraph/core/random.hpp>
+
+#include "core/backend.hpp"
+#include "core/parallel.hpp"
+#include "formats/rows.hpp"
+#include "graph/source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace bitgraph {
+
+namespace {
+
+/// What one thread needs to search from one source, and what it found: the dependency of the source on every row.
+struct Search {
+  std::vector<NodeId> queue;
+  std::vector<std::int32_t> level;
+  std::vector<double> paths;
+  std::vector<double> dependency;  ///< of rows that are not in the queue: 0
+
+  explicit Search(std::size_t n) : level(n, -1), paths(n, 0), dependency(n, 0) { queue.reserve(n); }
+
+  /// Forgets the last source: only what it reached is touched.
+  void clear() {
+    for (const NodeId row : queue) {
+      level[row] = -1;
+      paths[row] = 0;
+      dependency[row] = 0;
+    }
+    queue.clear();
+  }
+
+  /// False where there are too many paths to count.
+  template <class Graph>
+  bool run(const Graph& graph, NodeId source) {
+    clear();
+    level[source] = 0;
+    paths[source] = 1;
+    queue.push_back(source);
+    for (std::size_t next = 0; next < queue.size(); ++next) {
+      const NodeId row = queue[next];
+      if (!std::isfinite(paths[row])) return false;
+      for_each_entry(graph, row, [&](NodeId j) {
+        if (level[j] < 0) {
+          level[j] = level[row] + 1;
+          queue.push_back(j);
+        }
+        if (level[j] == level[row] + 1) paths[j] += paths[row];
+      });
+    }
+    for (std::size_t left = queue.size(); left-- > 0;) {
+      const NodeId row = queue[left];
+      double sum = 0;
+      for_each_entry(graph, row, [&](NodeId j) {
+        if (level[j] == level[row] + 1) sum += paths[row] / paths[j] * (1 + dependency[j]);
+      });
+      dependency[row] = sum;
+    }
+    dependency[source] = 0;
+    return true;
+  }
+};
+
+std::vector<NodeId> sources_of(const PackedGraph& graph, const BetweennessOptions& options) {
+  const NodeId n = graph.num_nodes();
+  for (const NodeId source : options.sources) check_source(source, n);
+  if (!options.sources.empty()) return {options.sources.begin(), options.sources.end()};
+  std::vector<NodeId> nodes(n);
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  if (options.samples == 0 || options.samples >= n) return nodes;
+  // The first steps of a shuffle.
+  for (std::size_t k = 0; k < options.samples; ++k)
+    std::swap(nodes[k], nodes[k + random_below({options.seed, 0xBE, 0}, k, n - k)]);
+  nodes.resize(options.samples);
+  return nodes;
+}
+
+template <class Graph>
+void add_scores(const PackedGraph& packed, const Graph& graph, std::span<const NodeId> sources,
+                std::vector<double>& scores) {
+  const Device& device = packed.device();
+  const std::size_t batch = std::min<std::size_t>(static_cast<std::size_t>(device.threads()), sources.size());
+  std::vector<Search> searches(batch, Search(graph.nrows));
+  for (std::size_t first = 0; first < sources.size(); first += batch) {
+    const std::size_t count = std::min(batch, sources.size() - first);
+    std::vector<char> counted(count, 0);
+    parallel_chunks(device, count, count == 1 ? 2 : 1, [&](Range range) {
+      for (std::size_t k = range.begin; k < range.end; ++k)
+        counted[k] = searches[k].run(graph, packed.row_of(sources[first + k])) ? 1 : 0;
+    });
+    for (std::size_t k = 0; k < count; ++k) {
+      if (counted[k] != 0) continue;
+      fail(ErrorCode::not_possible,
+           fmt::format("betweenness: from node {} there are more shortest paths than a double counts",
+                       sources[first + k]));
+    }
+    parallel_for(device, scores.size(), std::size_t{1} << 14, [&](std::size_t row) {
+      for (std::size_t k = 0; k < count; ++k) scores[row] += searches[k].dependency[row];
+    });
+  }
+}
+
+}  // namespace
+
+Buffer<double> betweenness(const PackedGraph& graph, const BetweennessOptions& options) {
+  const NodeId n = graph.num_nodes();
+  const std::vector<NodeId> sources = sources_of(graph, options);
+  Buffer<double> result(n, 0.0);
+  if (n == 0 || sources.empty()) return result;
+  std::vector<double> scores(n, 0);
+  with_host_backend(graph.device(), "betweenness", [&](const auto&) {
+    with_view(graph.out(), [&](const auto& out) { add_scores(graph, out, sources, scores); });
+  });
+  const double pairs = (static_cast<double>(n) - 1) * (static_cast<double>(n) - 2);
+  const double scale =
+      options.normalized && pairs > 0 ? static_cast<double>(n) / static_cast<double>(sources.size()) / pairs : 1;
+  for (NodeId row = 0; row < n; ++row) result[graph.node_of(row)] = scores[row] * scale;
+  return result;
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/diameter.hpp>
+
+#include <bitgraph/graph/bfs.hpp>
+#include <bitgraph/graph/components.hpp>
+
+#include "core/backend.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace bitgraph {
+
+namespace {
+
+/// The matrix as a pattern, rows numbered as in memory.
+CsrPattern pattern_of(const PackedGraph& graph) {
+  const auto* csr = std::get_if<CsrPattern>(&graph.out());
+  return csr != nullptr ? csr->clone() : unpack(std::get<BitTileMatrix>(graph.out()));
+}
+
+/// Nodes by component, the largest one first.
+struct Parts {
+  std::vector<NodeId> nodes;
+  std::vector<std::span<NodeId>> parts;
+
+  explicit Parts(const PackedGraph& graph) : nodes(graph.num_nodes()) {
+    const Components components = connected_components(graph);
+    std::iota(nodes.begin(), nodes.end(), NodeId{0});
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [&](NodeId i, NodeId j) { return components.label[i] < components.label[j]; });
+    for (std::size_t begin = 0; begin < nodes.size();) {
+      std::size_t end = begin;
+      while (end < nodes.size() && components.label[nodes[end]] == components.label[nodes[begin]]) ++end;
+      parts.emplace_back(nodes.data() + begin, end - begin);
+      begin = end;
+    }
+    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  }
+};
+
+class Bounds {
+ public:
+  Bounds(const PackedGraph& graph, const DiameterOptions& options)
+      : options_(options), search_(graph), lower_(graph.num_nodes(), 0), upper_(graph.num_nodes(), 0), parts_(graph) {}
+
+  Diameter run() {
+    for (const auto part : parts_.parts) {
+      const auto most = static_cast<std::int32_t>(part.size() - 1);
+      for (const NodeId node : part) upper_[node] = most;
+      if (most <= result_.lower && !options_.eccentricities) continue;
+      if (most == 0) continue;
+      close(part);
+    }
+    result_.upper = std::max(result_.lower, rest_);
+    if (options_.eccentricities) {
+      result_.eccentricity_lower = Buffer<std::int32_t>::copy_of(lower_);
+      result_.eccentricity_upper = Buffer<std::int32_t>::copy_of(upper_);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] bool out_of_searches() const {
+    return options_.max_searches != 0 && result_.searches >= options_.max_searches;
+  }
+
+  /// Searches from nodes of a component until its bounds meet, or cannot make a difference.
+  void close(std::span<NodeId> part) {
+    std::vector<NodeId> open(part.begin(), part.end());
+    // The first one is not known to be good; the farthest node from it is.
+    NodeId next = open.front();
+    for (bool widest = true;; widest = !widest) {
+      if (out_of_searches()) {
+        for (const NodeId node : open) rest_ = std::max(rest_, upper_[node]);
+        return;
+      }
+      search_from(next, part);
+      std::erase_if(open, [&](NodeId node) {
+        return options_.eccentricities ? lower_[node] == upper_[node] : upper_[node] <= result_.lower;
+      });
+      if (open.empty()) return;
+      next =
+          widest
+              ? *std::max_element(open.begin(), open.end(), [&](NodeId a, NodeId b) { return upper_[a] < upper_[b]; })
+              : *std::min_element(open.begin(), open.end(), [&](NodeId a, NodeId b) { return lower_[a] < lower_[b]; });
+    }
+  }
+
+  void search_from(NodeId source, std::span<NodeId> part) {
+    const BfsResult& found = search_.run({.source = source});
+    ++result_.searches;
+    const std::int32_t eccentricity = found.num_levels - 1;
+    for (const NodeId node : part) {
+      const std::int32_t level = found.level[node];
+      lower_[node] = std::max({lower_[node], level, eccentricity - level});
+      upper_[node] = std::min(upper_[node], eccentricity + level);
+      if (level > result_.lower) {
+        result_.lower = level;
+        result_.from = source;
+        result_.to = node;
+      }
+    }
+    lower_[source] = upper_[source] = eccentricity;
+  }
+
+  DiameterOptions options_;
+  BfsSearch search_;
+  std::vector<std::int32_t> lower_, upper_;
+  Parts parts_;
+  std::int32_t rest_ = 0;  ///< upper bound of what was not closed
+  Diameter result_;
+};
+
+}  // namespace
+
+Diameter diameter(const PackedGraph& graph, const DiameterOptions& options) {
+  return with_host_backend(graph.device(), "diameter", [&](const auto&) {
+    if (graph.num_nodes() == 0) return Diameter{};
+    if (graph.symmetric()) return Bounds(graph, options).run();
+    const PackedGraph both = pack_graph(symmetrized(pattern_of(graph)), {.tile_dim = graph.tile_dim()}, graph.device());
+    Diameter rows = Bounds(both, options).run();
+    rows.from = graph.node_of(rows.from);
+    rows.to = graph.node_of(rows.to);
+    for (Buffer<std::int32_t>* bounds : {&rows.eccentricity_lower, &rows.eccentricity_upper}) {
+      if (bounds->empty() || graph.new_id().empty()) continue;
+      Buffer<std::int32_t> by_node(bounds->size());
+      for (NodeId row = 0; row < graph.num_nodes(); ++row) by_node[graph.node_of(row)] = (*bounds)[row];
+      *bounds = std::move(by_node);
+    }
+    return rows;
+  });
+}
+
+}  // namespace bitgraph
