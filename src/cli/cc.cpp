@@ -18,7 +18,8 @@ void run(const Options& options) {
     return options.strong ? strongly_connected_components(graph) : connected_components(graph);
   });
   job.result()["num_components"] = found.count;
-  job.finish(as_int32(found.label.span()));
+  const Buffer<NodeId> label = found.label.to(Device{});
+  job.finish(as_int32(label.span()));
 }
 
 }  // namespace

@@ -5,9 +5,12 @@
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace bitgraph {
+
+class CudaComponents;
 
 /// A partition of the nodes into components.
 struct Components {
@@ -16,7 +19,7 @@ struct Components {
 };
 
 /// Connected components of the undirected graph (the union of both directions). Union-find with path halving.
-/// Square only (throws usage). O(n + m), nearly.
+/// Square only (throws usage), and on the host (else not_possible: pack the graph). O(n + m), nearly.
 [[nodiscard]] Components connected_components(const CsrPattern& a);
 
 /// Connected components of a packed graph, edges taken both ways. A call of run() allocates nothing.
@@ -25,6 +28,8 @@ struct Components {
 /// component so found give all their edges, and the others need not. Here the first edge is that to the smallest
 /// neighbour, which needs no atomic operation: every node points to a smaller one. Directed graphs are as fast only
 /// where they were packed with_transpose. O(n + m) at most, nearly; on most graphs far less.
+///
+/// On a CUDA device the labels are there too, and tiles are unpacked when the search is made.
 class ComponentSearch {
  public:
   /// `graph` must outlive this.
@@ -40,6 +45,7 @@ class ComponentSearch {
   const PackedGraph& graph_;
   Components result_;
   Buffer<NodeId> parent_, smallest_;  // of rows; only where the order was changed
+  std::shared_ptr<CudaComponents> on_cuda_;
 };
 
 /// The same, once.

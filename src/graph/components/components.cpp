@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/components/components.hpp"
 #include "graph/packed_graph/views.hpp"
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/components/cuda.cuh"
+#endif
 
 #include <bitgraph/graph/components.hpp>
 
@@ -15,6 +18,8 @@ Components connected_components(const CsrPattern& a) {
     fail(ErrorCode::usage,
          fmt::format("components: the matrix is {} x {}, a square one is needed", a.nrows(), a.ncols()));
   }
+  if (!a.device().is_host())
+    fail(ErrorCode::not_possible, a.device().name() + ": components of a pattern are for the host: pack the graph");
   Components result{Buffer<NodeId>(a.nrows(), a.device())};
   result.count =
       components(Reference{}, ComponentsArgs<CsrPatternView>{.out = a.view(), .parent = result.label.data()});
@@ -22,6 +27,12 @@ Components connected_components(const CsrPattern& a) {
 }
 
 ComponentSearch::ComponentSearch(const PackedGraph& graph) : graph_(graph) {
+#ifdef BITGRAPH_WITH_CUDA
+  if (backend_for(graph.device()) == BackendKind::cuda) {
+    on_cuda_ = std::make_shared<CudaComponents>(graph);
+    return;
+  }
+#endif
   if (graph.new_id().empty()) return;
   parent_ = Buffer<NodeId>(graph.num_nodes(), graph.device());
   smallest_ = Buffer<NodeId>(graph.num_nodes());
@@ -30,6 +41,12 @@ ComponentSearch::ComponentSearch(const PackedGraph& graph) : graph_(graph) {
 const Components& ComponentSearch::run() {
   const std::size_t n = graph_.num_nodes();
   if (result_.label.size() != n) result_.label = Buffer<NodeId>(n, graph_.device());
+#ifdef BITGRAPH_WITH_CUDA
+  if (on_cuda_) {
+    result_.count = on_cuda_->run(result_.label.data());
+    return result_;
+  }
+#endif
   const bool reordered = !graph_.new_id().empty();
   NodeId* parent = reordered ? parent_.data() : result_.label.data();
   result_.count = with_host_backend(graph_.device(), "connected components", [&](const auto& backend) {

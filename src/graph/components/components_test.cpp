@@ -2,6 +2,7 @@
 #include <bitgraph/graph/components.hpp>
 #include <bitgraph/io/graph.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/datasets.hpp"
 #include "support/everywhere.hpp"
 #include "support/graph_cases.hpp"
@@ -85,6 +86,61 @@ TEST(Components, ARepeatedRunAllocatesNothing) {
     const Components& found = search.run();
     EXPECT_EQ(device.memory().allocations, before);
     verify(a, found);
+  }
+}
+
+/// What the kernels do otherwise for: rows of very many edges, whose own warp would take too long, and nodes whose
+/// first two neighbours do not tell of the others.
+std::vector<GraphCase> cases_for_cuda() {
+  std::vector<GraphCase> cases = all_cases();
+  cases.push_back({"stars of 9000 side by side", [] {
+                     std::vector<NodeId> rows, cols;
+                     for (NodeId i = 0; i < 27000; ++i) rows.push_back(29999 - i % 3), cols.push_back(i);
+                     return csr_from_edges(30000, 30000, rows, cols, {.symmetrize = true});
+                   }()});
+  cases.push_back({"arcs from hubs", [] {
+                     std::vector<NodeId> rows, cols;
+                     for (NodeId i = 0; i < 40000; ++i) rows.push_back(49990 + i % 2), cols.push_back(i);
+                     return csr_from_edges(50000, 50000, rows, cols);
+                   }()});
+  cases.push_back({"uniform", generate_uniform(40000, 400000, 2)});
+  cases.push_back({"path of 70000", test::path_pattern(70000)});
+  return cases;
+}
+
+TEST(Components, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const auto check = [&](const CsrPattern& pattern, const PackedGraph& graph) {
+    ComponentSearch search(graph);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      const Components& found = search.run();
+      if (pattern.nrows() != 0) {
+        EXPECT_EQ(found.label.device(), device);
+      }
+      verify(pattern, {found.label.to(Device{}), found.count});
+    }
+  };
+  for (const auto& [name, pattern] : cases_for_cuda()) {
+    SCOPED_TRACE(name);
+    test::for_each_packing(pattern, device,
+                           [&, &pattern = pattern](const PackedGraph& graph) { check(pattern, graph); });
+    check(pattern, pack_graph(pattern, {.tile_dim = 4, .with_transpose = false}, device));
+    EXPECT_THROW(static_cast<void>(connected_components(pattern.to(device))), Error);
+  }
+}
+
+TEST(Components, ARepeatedRunOnCudaAllocatesNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = generate_mesh(100, 100, 1, true);
+  for (const Order order : {Order::original, Order::degree}) {
+    const PackedGraph graph = pack_graph(a, {.order = order}, device);
+    ComponentSearch search(graph);
+    search.run();
+    const std::size_t before = device.memory().allocations;
+    search.run();
+    EXPECT_EQ(device.memory().allocations, before);
   }
 }
 
