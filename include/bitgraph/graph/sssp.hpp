@@ -5,8 +5,12 @@
 #include <bitgraph/graph/weighted_graph.hpp>
 
 #include <cstdint>
+#include <memory>
 
 namespace bitgraph {
+
+template <class Distance>
+class CudaSssp;
 
 struct SsspOptions {
   NodeId source = 0;  ///< in the caller's numbering
@@ -38,7 +42,7 @@ template <class Distance>
 [[nodiscard]] SsspResult<Distance> sssp(const WeightedGraph& graph, const SsspOptions& options = {});
 
 /// Searches one after another over one graph: memory is taken when it is made, not by run(). The bit planes are
-/// unpacked into a byte an entry there.
+/// unpacked into a byte an entry there. On a CUDA device the distances are there too, and tiles are unpacked.
 template <class Distance>
 class SsspSearch {
  public:
@@ -62,6 +66,7 @@ class SsspSearch {
   Buffer<NodeId> chunks_;
   Buffer<NodeId> buckets_;
   SsspResult<Distance> result_;
+  std::shared_ptr<CudaSssp<Distance>> on_cuda_;
 };
 
 }  // namespace bitgraph

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/graph/generate.hpp>
 #include <bitgraph/graph/sssp.hpp>
 
 #include <bitgraph/ops/semiring.hpp>
 
 #include "graph/sssp/sssp.hpp"
+#include "support/cuda_device.hpp"
 #include "support/entry_sets.hpp"
 #include "support/everywhere.hpp"
 #include "support/temporary_folder.hpp"
@@ -181,6 +183,61 @@ TEST(Sssp, ASecondRunAllocatesNothing) {
     search.run({.source = 5});
     EXPECT_EQ(device.memory().allocations, before);
   }
+}
+
+template <class Distance>
+void check_searches_on_cuda(const CsrPattern& graph, const std::vector<float>& weights, const WeightedGraph& on_cuda,
+                            const WeightedGraph& on_host) {
+  SsspSearch<Distance> search(on_cuda);
+  for (const NodeId source : test::some_sources(graph, graph.nrows() > 1000 ? 0 : 2)) {
+    const auto expected = sssp<Distance>(on_host, {.source = source});
+    for (const double delta : {0.0, 0.3, 1000.0}) {
+      SCOPED_TRACE("source " + std::to_string(source) + ", delta " + std::to_string(delta));
+      const SsspResult<Distance>& found = search.run({source, delta});
+      const SsspResult<Distance> here{found.distance.to(Device{}), found.reached};
+      verify_distances(graph, weights, source, here);
+      EXPECT_TRUE(std::equal(here.distance.begin(), here.distance.end(), expected.distance.begin()));
+    }
+  }
+}
+
+TEST(Sssp, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::vector<test::GraphCase> cases = test::small_graphs();
+  for (auto& larger : test::larger_graphs()) cases.push_back(std::move(larger));
+  cases.push_back({"long rows", generate_rmat(14, 16, 2)});
+  for (const auto& test : cases) {
+    for (const GraphPackOptions& options :
+         {GraphPackOptions{.tile_dim = csr_tile}, GraphPackOptions{.tile_dim = 8, .order = Order::degree},
+          GraphPackOptions{.tile_dim = csr_tile, .order = Order::degree}, GraphPackOptions{.tile_dim = 64}}) {
+      SCOPED_TRACE(test.name + ", tile " + std::to_string(options.tile_dim));
+      const auto pack = [&](const std::vector<float>& weights, WeightKind kind, const Device& place) {
+        return pack_weighted_graph(test.graph, weights, options, kind, place);
+      };
+      const auto integers = integer_weights(test.graph, 255, 3);
+      const WeightedGraph whole = pack(integers, WeightKind::integer, device);
+      const WeightedGraph whole_here = pack(integers, WeightKind::integer, Device{});
+      check_searches_on_cuda<std::int32_t>(test.graph, integers, whole, whole_here);
+      check_searches_on_cuda<float>(test.graph, integers, whole, whole_here);
+      const auto reals = real_weights(test.graph, 4);
+      check_searches_on_cuda<float>(test.graph, reals, pack(reals, WeightKind::real, device),
+                                    pack(reals, WeightKind::real, Device{}));
+    }
+  }
+}
+
+TEST(Sssp, ASecondRunOnCudaAllocatesNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern graph = generate_rmat(12, 16, 2);
+  const auto weights = integer_weights(graph, 255, 7);
+  const WeightedGraph packed =
+      pack_weighted_graph(graph, weights, {.order = Order::degree}, WeightKind::automatic, device);
+  SsspSearch<std::int32_t> search(packed);
+  const std::size_t before = device.memory().allocations;
+  search.run({.source = 5});
+  EXPECT_EQ(device.memory().allocations, before);
 }
 
 TEST(Sssp, WrongWeightsAreRefused) {
