@@ -30,6 +30,10 @@ struct Clustering {
 /// what either way costs. O(m^(3/2)) at worst. Memory beside the graph: none to speak of where degrees are alike, else
 /// half the entries, and bit rows of at most as many bytes; and all entries for a graph in tiles, or one that is not
 /// symmetric.
+///
+/// On a CUDA device nodes go by falling degree always, the lists are made there, and a node outside the hubs has its
+/// list pass a filter of the other's. Bit rows take 8 to 512 MiB, the lists 12 bytes an edge. Only count() has a kernel
+/// there; for the triangles of each node, not_possible.
 class TriangleCounter {
  public:
   /// `graph` must outlive this.

@@ -3,6 +3,9 @@
 
 #include "core/thread_chunks.hpp"
 #include "graph/triangles/orient.hpp"
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/triangles/cuda.cuh"
+#endif
 
 #include <bitgraph/graph/triangles.hpp>
 
@@ -10,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <variant>
 
 namespace bitgraph {
@@ -39,7 +43,10 @@ double pairs_of_neighbours(const CsrPattern& a, NodeId row) {
 
 struct TriangleCounter::Plan {
   explicit Plan(const PackedGraph& packed) : graph(packed) {
-    if (!graph.device().is_host()) return;  // refused where a kernel is asked for
+    if (!graph.device().is_host()) {
+      prepare_on_cuda();
+      return;
+    }
     const auto* csr = std::get_if<CsrPattern>(&graph.out());
     if (csr == nullptr) converted = unpack(std::get<BitTileMatrix>(graph.out()));
     if (!graph.symmetric()) converted = symmetrized(csr == nullptr ? converted : *csr);
@@ -47,6 +54,28 @@ struct TriangleCounter::Plan {
     short_rows = all_rows_short(*rows);
     if (!short_rows) orient();
   }
+
+#ifdef BITGRAPH_WITH_CUDA
+  void prepare_on_cuda() {
+    const Device& device = graph.device();
+    const auto* csr = std::get_if<CsrPattern>(&graph.out());
+    if (csr == nullptr || !graph.symmetric()) {
+      CsrPattern on_host =
+          csr == nullptr ? unpack(std::get<BitTileMatrix>(graph.out()).to(Device{})) : csr->to(Device{});
+      if (!graph.symmetric()) on_host = symmetrized(on_host);
+      converted = on_host.to(device);
+      csr = &converted;
+    }
+    on_cuda.emplace(device, csr->view(), csr->nvals());
+    converted = CsrPattern();
+  }
+
+  std::optional<CudaTriangles> on_cuda;
+
+  std::uint64_t run(const Cuda&) { return on_cuda->count(); }
+#else
+  void prepare_on_cuda() {}
+#endif
 
   /// For the marks, which short rows do without.
   void orient() {
@@ -100,13 +129,13 @@ TriangleCounter::~TriangleCounter() = default;
 TriangleCounter::TriangleCounter(TriangleCounter&&) noexcept = default;
 
 std::uint64_t TriangleCounter::count() {
-  return with_host_backend(plan_->graph.device(), "triangle counting",
-                           [&](const auto& backend) { return plan_->run(backend); });
+  return with_backend(plan_->graph.device(), "triangle counting",
+                      [&](const auto& backend) { return plan_->run(backend); });
 }
 
 void TriangleCounter::count_of_nodes(Buffer<std::uint64_t>& counts) {
   Plan& plan = *plan_;
-  with_host_backend(plan.graph.device(), "triangle counting", [&](const auto& backend) {
+  with_host_backend(plan.graph.device(), "counting the triangles of each node", [&](const auto& backend) {
     const NodeId n = plan.graph.num_nodes();
     if (counts.size() != n) {
       fail(ErrorCode::usage, fmt::format("triangles: {} counters for {} nodes", counts.size(), n));

@@ -3,6 +3,7 @@
 #include <bitgraph/io/graph.hpp>
 #include <bitgraph/ops/mxm.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/datasets.hpp"
 #include "support/everywhere.hpp"
 #include "support/graph_cases.hpp"
@@ -102,6 +103,30 @@ TEST(Triangles, TheReferenceToo) {
     }
   }
   ::unsetenv("BITGRAPH_BACKEND");
+}
+
+TEST(Triangles, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::vector<GraphCase> cases = all_cases();
+  // More nodes than hubs, lists longer than one task, and triangles of every sort of them.
+  cases.push_back({"mesh beyond the hubs", generate_mesh(200, 150, 2, true)});
+  cases.push_back({"far lists", generate_uniform(12000, 1000000, 2)});
+  cases.push_back({"hubs and far lists", generate_rmat(15, 16, 2)});
+  for (const auto& [name, pattern] : cases) {
+    SCOPED_TRACE(name);
+    const std::uint64_t expected = count_triangles(pack_graph(pattern, {.tile_dim = csr_tile}));
+    test::for_each_packing(pattern, device, [&](const PackedGraph& graph) {
+      TriangleCounter counter(graph);
+      EXPECT_EQ(counter.count(), expected);
+      const std::size_t before = device.memory().allocations;
+      EXPECT_EQ(counter.count(), expected);
+      EXPECT_EQ(device.memory().allocations, before);
+    });
+    const PackedGraph one_way = pack_graph(pattern, {.tile_dim = 8, .with_transpose = false}, device);
+    EXPECT_EQ(count_triangles(one_way), expected);
+    EXPECT_THROW(static_cast<void>(triangles_of_nodes(one_way)), Error);
+  }
 }
 
 RC_GTEST_PROP(Triangles, OfRandomGraphs, ()) {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting triangles u > v > w, at u: what the lists of u and v share, for every v in the list of u.
+//   short list of u     a thread asks for each pair of its neighbours whether they are neighbours;
+//   v is a hub          what u has among the hubs stands as words, 32 of which a warp holds; v after v it takes the
+//                       words of the same numbers from v's bit row: AND and popcount;
+//   v is not            v's list is short, as all lists beyond the hubs are: it streams past a filter of u's list.
+#include "graph/triangles/cuda.cuh"
+
+#include "core/cuda.cuh"
+
+namespace bitgraph {
+
+namespace {
+
+constexpr unsigned full_warp = 0xFFFFFFFFU;
+constexpr unsigned block_threads = 256;
+constexpr unsigned rows_at_once = 8;  ///< bit rows that a warp looks at in one step
+
+__device__ unsigned long long warp_sum(unsigned long long value) {
+  for (unsigned step = 16; step != 0; step /= 2) value += __shfl_xor_sync(full_warp, value, step);
+  return value;
+}
+
+__device__ void add_of_block(unsigned long long found, unsigned long long* total) {
+  __shared__ unsigned long long of_block;
+  if (threadIdx.x == 0) of_block = 0;
+  __syncthreads();
+  found = warp_sum(found);
+  if (threadIdx.x % 32 == 0 && found != 0) atomicAdd(&of_block, found);
+  __syncthreads();
+  if (threadIdx.x == 0 && of_block != 0) atomicAdd(total, of_block);
+}
+
+/// True if an ascending list has a node.
+__device__ bool contains(const NodeId* list, unsigned length, NodeId node) {
+  unsigned low = 0;
+  for (unsigned size = length; size > 1;) {
+    const unsigned half = size / 2;
+    low += __ldg(list + low + half) <= node ? half : 0;
+    size -= half;
+  }
+  return length != 0 && __ldg(list + low) == node;
+}
+
+/// True if w is in the list of v.
+__device__ bool are_neighbours(const TriangleLists& a, NodeId v, NodeId w) {
+  if (v < a.num_hubs) {
+    const std::uint32_t word = __ldg(a.bits + v * a.row_words + w / hub_word_bits);
+    return ((word >> (w % hub_word_bits)) & 1U) != 0;
+  }
+  const ListPlace place{__ldg(a.place + v)};
+  return contains(a.neighbours + place.first(), place.length(), w);
+}
+
+__global__ void __launch_bounds__(block_threads) count_tiny(TriangleLists a, unsigned long long* total) {
+  const NodeId u = blockIdx.x * block_threads + threadIdx.x;
+  unsigned found = 0;
+  const ListPlace place{u < a.num_nodes ? a.place[u] : 0};
+  if (place.length() >= 2 && place.length() <= tiny_list) {
+    NodeId list[tiny_list];
+    for (unsigned i = 0; i < tiny_list; ++i) list[i] = __ldg(a.neighbours + place.first() + min(i, place.length() - 1));
+    for (unsigned j = 1; j < tiny_list; ++j) {
+      for (unsigned i = 0; i < j; ++i) {
+        if (j < place.length() && are_neighbours(a, list[j], list[i])) ++found;
+      }
+    }
+  }
+  add_of_block(found, total);
+}
+
+/// A warp a task; the bit rows of hubs.
+__global__ void __launch_bounds__(block_threads) count_hubs(TriangleLists a, unsigned long long* total) {
+  const unsigned task = (blockIdx.x * block_threads + threadIdx.x) / 32;
+  const unsigned lane = threadIdx.x % 32;
+  unsigned long long found = 0;
+  if (task < a.num_hub_tasks) {
+    const TriangleTask mine = a.hub_tasks[task];
+    const std::uint64_t first = ListPlace{__ldg(a.place + mine.node)}.first();
+    const unsigned end = min(mine.begin + hub_task, __ldg(a.num_near + mine.node));
+    const unsigned num_words = __ldg(a.num_words + mine.node);
+    const NodeId* list = a.neighbours + first;
+    const NodeId lower = mine.begin + lane < end ? __ldg(list + mine.begin + lane) : 0;
+    const NodeId upper = mine.begin + 32 + lane < end ? __ldg(list + mine.begin + 32 + lane) : 0;
+    unsigned before = 0;  // neighbours in the words gone through
+    for (unsigned base = 0; base < num_words && before < end; base += 32) {
+      const std::uint64_t word = base + lane < num_words ? __ldg(a.words + first + base + lane) : 0;
+      const auto at = static_cast<NodeId>(word >> 32U);
+      const auto bits = static_cast<std::uint32_t>(word);
+      // Neighbours before these words have nothing in them.
+      for (unsigned j = max(mine.begin, before) - mine.begin; j < end - mine.begin; j += rows_at_once) {
+        std::uint32_t row[rows_at_once];
+        for (unsigned k = 0; k < rows_at_once; ++k) {
+          const unsigned i = j + k;
+          const NodeId v = __shfl_sync(full_warp, i < 32 ? lower : upper, i % 32);
+          const bool looks = bits != 0 && at <= v / hub_word_bits && i < end - mine.begin;
+          row[k] = looks ? __ldg(a.bits + v * a.row_words + at) : 0;
+        }
+        unsigned here = 0;
+        for (unsigned k = 0; k < rows_at_once; ++k) here += __popc(row[k] & bits);
+        found += here;
+      }
+      before += __reduce_add_sync(full_warp, __popc(bits));
+    }
+  }
+  add_of_block(found, total);
+}
+
+/// A warp's filter: a bit for each value of a hash.
+class Filter {
+ public:
+  static constexpr unsigned num_words = 256;
+
+  __device__ explicit Filter(std::uint32_t* words) : words_(words) {}
+  __device__ void clear(unsigned lane) {
+    for (unsigned i = lane; i < num_words; i += 32) words_[i] = 0;
+  }
+  __device__ void insert(NodeId w) { atomicOr(&words_[hash(w) / 32], 1U << (hash(w) % 32)); }
+  __device__ bool may_have(NodeId w) const { return ((words_[hash(w) / 32] >> (hash(w) % 32)) & 1U) != 0; }
+
+ private:
+  static_assert(num_words * 32 == 1U << 13U);
+  __device__ static unsigned hash(NodeId w) { return w * 2654435769U >> (32U - 13U); }
+  std::uint32_t* words_;
+};
+
+/// A warp a task; eight lanes a list.
+__global__ void __launch_bounds__(block_threads) count_far(TriangleLists a, unsigned long long* total) {
+  __shared__ std::uint32_t filters[block_threads / 32][Filter::num_words];
+  constexpr unsigned group = 8;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned task = (blockIdx.x * block_threads + threadIdx.x) / 32;
+  unsigned long long found = 0;
+  if (task < a.num_far_tasks) {
+    Filter filter(filters[threadIdx.x / 32]);
+    filter.clear(lane);
+    const TriangleTask mine = a.far_tasks[task];
+    const ListPlace own{__ldg(a.place + mine.node)};
+    const NodeId* list = a.neighbours + own.first();
+    const unsigned end = min(mine.begin + far_task, own.length());
+    __syncwarp();
+    for (unsigned i = lane; i < end; i += 32) filter.insert(__ldg(list + i));
+    const std::uint64_t places = mine.begin + lane < end ? __ldg(a.place + __ldg(list + mine.begin + lane)) : 0;
+    __syncwarp();
+    for (unsigned j = 0; j < end - mine.begin; j += 32 / group) {
+      const ListPlace place{__shfl_sync(full_warp, places, j + lane / group)};
+      const NodeId* other = a.neighbours + place.first();
+      for (unsigned e = lane % group; e < place.length(); e += 2 * group) {
+        const bool second = e + group < place.length();
+        const NodeId w = __ldg(other + e);
+        const NodeId x = second ? __ldg(other + e + group) : w;
+        if (filter.may_have(w) && contains(list, own.length(), w)) ++found;
+        if (second && filter.may_have(x) && contains(list, own.length(), x)) ++found;
+      }
+    }
+  }
+  add_of_block(found, total);
+}
+
+}  // namespace
+
+void launch_triangles(const Device& device, const TriangleLists& lists, std::uint64_t* total) {
+  const ScopedCudaDevice scope(device.index());
+  const cudaStream_t stream = stream_of(device);
+  auto* sum = reinterpret_cast<unsigned long long*>(total);
+  cuda_check(cudaMemsetAsync(sum, 0, sizeof(*sum), stream), "cudaMemsetAsync");
+  if (lists.num_nodes == 0) return;
+  const auto blocks = [](std::size_t warps) { return blocks_for(warps * 32, block_threads); };
+  if (lists.num_hub_tasks != 0) {
+    count_hubs<<<blocks(lists.num_hub_tasks), block_threads, 0, stream>>>(lists, sum);
+    cuda_check_launch("count_hubs");
+  }
+  if (lists.num_far_tasks != 0) {
+    count_far<<<blocks(lists.num_far_tasks), block_threads, 0, stream>>>(lists, sum);
+    cuda_check_launch("count_far");
+  }
+  count_tiny<<<blocks_for(lists.num_nodes, block_threads), block_threads, 0, stream>>>(lists, sum);
+  cuda_check_launch("count_tiny");
+}
+
+}  // namespace bitgraph
