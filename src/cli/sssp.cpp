@@ -15,7 +15,8 @@ struct SsspCommand {
 template <class Distance>
 void finish(GraphJob& job, const SsspResult<Distance>& found) {
   job.result()["reached"] = found.reached;
-  job.finish(found.distance.span());
+  const Buffer<Distance> distance = found.distance.to(Device{});
+  job.finish(distance.span());
 }
 
 }  // namespace
