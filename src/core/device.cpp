@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace bitgraph {
 
@@ -33,12 +35,19 @@ bool there_is_room_for(std::size_t bytes) {
 
 }  // namespace
 
+/// Storage that grows and is kept.
+struct Scratch {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
 struct Device::State {
   Kind kind = Kind::host;
   int index = 0;
   int threads = 1;
   void* stream = nullptr;
   bool owns_stream = false;
+  Scratch scratch, zeroed;
   std::atomic<std::size_t> live{0};
   std::atomic<std::size_t> peak{0};
   std::atomic<std::size_t> allocations{0};
@@ -47,6 +56,9 @@ struct Device::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    for (const Scratch& s : {scratch, zeroed}) {
+      if (s.data != nullptr) cuda_runtime::deallocate(index, stream, s.data);
+    }
     if (owns_stream) cuda_runtime::destroy_stream(index, stream);
   }
 };
@@ -124,6 +136,31 @@ void Device::deallocate(void* data, std::size_t bytes) const noexcept {
     cuda_runtime::deallocate(index(), stream(), data);
   }
   if (state_) state_->live.fetch_sub(bytes);
+}
+
+void* Device::workspace(std::size_t bytes) const {
+  require(!is_host(), "a workspace is of a CUDA device");
+  Scratch& scratch = state_->scratch;
+  if (scratch.bytes < bytes) {
+    if (scratch.data != nullptr) deallocate(std::exchange(scratch.data, nullptr), std::exchange(scratch.bytes, 0));
+    scratch.data = allocate(bytes);
+    scratch.bytes = bytes;
+  }
+  return scratch.data;
+}
+
+void* Device::zeroed_workspace(std::size_t bytes) const {
+  require(!is_host(), "a workspace is of a CUDA device");
+  Scratch& zeroed = state_->zeroed;
+  bytes = (bytes + 7) / 8 * 8;
+  if (zeroed.bytes < bytes) {
+    if (zeroed.data != nullptr) deallocate(std::exchange(zeroed.data, nullptr), std::exchange(zeroed.bytes, 0));
+    zeroed.data = allocate(bytes);
+    zeroed.bytes = bytes;
+    const std::uint64_t zero = 0;
+    fill(zeroed.data, bytes, &zero, sizeof(zero));
+  }
+  return zeroed.data;
 }
 
 void Device::fill(void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size) const {

@@ -2,6 +2,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include "core/parallel.hpp"
+#include "formats/cuda_formats.hpp"
 #include "formats/sorted_row.hpp"
 #include "formats/transpose_index.hpp"
 
@@ -66,6 +67,9 @@ CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, B
     fail(ErrorCode::usage, fmt::format("pattern CSR: {} rows with {} row pointers and {} column indices do not fit",
                                        nrows, row_ptr_.size(), col_ind_.size()));
   }
+  if (on_host) return;
+  chunk_row_ = cuda_formats::csr_chunk_rows(device(), nrows, col_ind_.size(), row_ptr_.data());
+  longest_row_ = cuda_formats::longest_row(device(), nrows, row_ptr_.data());
 }
 
 void CsrPattern::validate() const {

@@ -43,7 +43,7 @@ struct BitTileView {
   const TileWord<K>* bit_tiles = nullptr;  ///< tile_words<K> words a tile
 
   /// Row r of tile t; bit c of it (least significant first) is column c.
-  [[nodiscard]] std::uint64_t tile_row(EdgeOffset t, int r) const noexcept {
+  [[nodiscard]] constexpr std::uint64_t tile_row(EdgeOffset t, int r) const noexcept {
     if constexpr (K == 4) {
       return (static_cast<unsigned>(bit_tiles[t]) >> (4 * r)) & 0xFU;
     } else {

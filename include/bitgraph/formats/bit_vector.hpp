@@ -17,7 +17,7 @@ struct BitVectorView {
   std::size_t size = 0;
   Word* words = nullptr;
 
-  [[nodiscard]] bool bit(std::size_t i) const noexcept { return ((words[i / 64] >> (i % 64)) & 1U) != 0; }
+  [[nodiscard]] constexpr bool bit(std::size_t i) const noexcept { return ((words[i / 64] >> (i % 64)) & 1U) != 0; }
 };
 
 /// A set of nodes as bits: a frontier, the visited nodes, a mask. Element i is bit i % 64 (least significant first) of

@@ -9,12 +9,21 @@
 
 namespace bitgraph {
 
+/// Rows and entries of a chunk on a CUDA device.
+inline constexpr EdgeOffset csr_chunk_items = 2048;
+
 /// What a kernel sees of a CsrPattern.
 struct CsrPatternView {
   NodeId nrows = 0;
   NodeId ncols = 0;
   const EdgeOffset* row_ptr = nullptr;  ///< nrows + 1 positions in col_ind
   const NodeId* col_ind = nullptr;
+  /// On a CUDA device: how rows and entries, taken together, are cut into equal chunks. A chunk begins at row
+  /// chunk_row[c], at the entry c csr_chunk_items - chunk_row[c]. num_chunks + 1 of them.
+  const NodeId* chunk_row = nullptr;
+  NodeId num_chunks = 0;
+  EdgeOffset num_entries = 0;  ///< what nvals() is on the host
+  EdgeOffset longest_row = 0;  ///< entries of the longest row; on a CUDA device only
 
   [[nodiscard]] EdgeOffset nvals() const noexcept { return row_ptr == nullptr ? 0 : row_ptr[nrows]; }
   [[nodiscard]] std::span<const NodeId> row(NodeId i) const noexcept {
@@ -45,10 +54,19 @@ class CsrPattern {
   [[nodiscard]] std::span<const NodeId> row(NodeId i) const noexcept { return view().row(i); }
   [[nodiscard]] const Device& device() const noexcept { return col_ind_.device(); }
 
-  /// Exact size of the arrays: 8 (nrows + 1) + 4 nvals.
-  [[nodiscard]] std::size_t bytes() const noexcept { return row_ptr_.bytes() + col_ind_.bytes(); }
+  /// Exact size of the arrays: 8 (nrows + 1) + 4 nvals; on a CUDA device 4 for each 2,048 rows and entries more.
+  [[nodiscard]] std::size_t bytes() const noexcept { return row_ptr_.bytes() + col_ind_.bytes() + chunk_row_.bytes(); }
 
-  [[nodiscard]] CsrPatternView view() const noexcept { return {nrows_, ncols_, row_ptr_.data(), col_ind_.data()}; }
+  [[nodiscard]] CsrPatternView view() const noexcept {
+    return {nrows_,
+            ncols_,
+            row_ptr_.data(),
+            col_ind_.data(),
+            chunk_row_.data(),
+            static_cast<NodeId>(chunk_row_.empty() ? 0 : chunk_row_.size() - 1),
+            col_ind_.size(),
+            longest_row_};
+  }
   [[nodiscard]] CsrPattern clone() const;
   [[nodiscard]] CsrPattern to(const Device& device) const;  ///< a copy on `device`
 
@@ -59,6 +77,8 @@ class CsrPattern {
   NodeId ncols_ = 0;
   Buffer<EdgeOffset> row_ptr_;
   Buffer<NodeId> col_ind_;
+  Buffer<NodeId> chunk_row_;  ///< on a CUDA device only, as the next
+  EdgeOffset longest_row_ = 0;
 };
 
 /// Size in bytes of the usual float32 CSR of the same matrix, with 4-byte indices (8-byte row pointers only from 2^31

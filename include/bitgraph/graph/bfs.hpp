@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 namespace bitgraph {
 
@@ -16,7 +17,7 @@ struct BfsOptions {
   bool parents = false;  ///< find a node before every reached node as well
 };
 
-/// Levels and parents, by the caller's numbers of the nodes.
+/// Levels and parents, by the caller's numbers of the nodes; where the graph lives.
 struct BfsResult {
   Buffer<std::int32_t> level;   ///< edges of a shortest path from the source; -1 where there is none
   Buffer<NodeId> parent;        ///< only if asked for: the smallest node one level up that has an edge to the node; the
@@ -25,10 +26,13 @@ struct BfsResult {
   NodeId reached = 0;           ///< nodes with a level, the source among them
 };
 
+class DeviceBfs;
+
 /// A breadth-first search from one node along the edges' direction: direction-optimising (Beamer, Asanovic, Patterson
 /// 2012) where the graph has its other direction at hand, from the queue of a level alone where it does not.
 /// The result does not depend on the format, the threads or the instruction set. Throws usage, naming the range, for a
-/// source outside the graph. O(n + m).
+/// source outside the graph. On a CUDA device one launch, for pattern CSR with both directions (not_possible else).
+/// O(n + m).
 [[nodiscard]] BfsResult bfs(const PackedGraph& graph, const BfsOptions& options = {});
 
 /// Searches one after another over one graph: memory is taken when it is made (and by the first search that asks for
@@ -37,6 +41,9 @@ class BfsSearch {
  public:
   /// Refers to `graph`, which must outlive it. O(n), or O(m) for tiles.
   explicit BfsSearch(const PackedGraph& graph);
+  BfsSearch(BfsSearch&&) noexcept;
+  BfsSearch& operator=(BfsSearch&&) noexcept;
+  ~BfsSearch();
 
   /// As bfs(). The result is good until the next call.
   const BfsResult& run(const BfsOptions& options = {});
@@ -51,6 +58,7 @@ class BfsSearch {
   void find_parents(NodeId source, std::int32_t unreached);
 
   const PackedGraph* graph_;
+  std::unique_ptr<DeviceBfs> there_;  ///< what searches on a CUDA device; then nothing else is used
   NodeId max_degree_ = 0;
   Buffer<std::uint64_t> unreachable_;  ///< rows without an edge that leads to them
   Buffer<std::uint64_t> visited_, front_, next_;

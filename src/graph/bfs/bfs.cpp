@@ -6,6 +6,7 @@
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
+#include "graph/bfs/device_search.hpp"
 #include "graph/packed_graph/views.hpp"
 #include "graph/source.hpp"
 
@@ -56,15 +57,23 @@ void mark_empty_rows(const Graph& a, std::span<std::uint64_t> marks, const Devic
 
 }  // namespace
 
+BfsSearch::BfsSearch(BfsSearch&&) noexcept = default;
+BfsSearch& BfsSearch::operator=(BfsSearch&&) noexcept = default;
+BfsSearch::~BfsSearch() = default;
+
 BfsSearch::BfsSearch(const PackedGraph& graph) : graph_(&graph) {
   const std::size_t n = graph.num_nodes();
   const Device& device = graph.device();
+  result_.level = Buffer<std::int32_t>(n, device);
+  if (!device.is_host()) {
+    there_ = make_cuda_bfs(graph);
+    return;
+  }
   unreachable_ = Buffer<std::uint64_t>(words_for_bits(n), device);
   visited_ = Buffer<std::uint64_t>(words_for_bits(n), device);
   front_ = Buffer<std::uint64_t>(words_for_bits(n), device);
   next_ = Buffer<std::uint64_t>(words_for_bits(n), device);
   queue_ = Buffer<NodeId>(n + queue_slack, device);
-  result_.level = Buffer<std::int32_t>(n, device);
   if (!graph.new_id().empty()) row_level_ = Buffer<std::int32_t>(n, device);
   with_views(graph, [&](const auto& out, const auto& in) {
     max_degree_ = largest_degree(out, device);
@@ -83,6 +92,10 @@ const BfsResult& BfsSearch::run(const BfsOptions& options, std::int32_t unreache
   const NodeId n = graph_->num_nodes();
   check_source(options.source, n);
   if (n == 0) return result_;
+  if (there_) {
+    there_->run(result_, options, unreached);
+    return result_;
+  }
   const Device& device = graph_->device();
   std::int32_t* level = row_level_.empty() ? result_.level.data() : row_level_.data();
   BfsCounts counts;

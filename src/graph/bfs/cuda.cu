@@ -102,7 +102,7 @@ class Search : SoloSearch {
   __device__ void prepare() {
     const std::size_t step = std::size_t{gridDim.x} * block_threads;
     const std::size_t me = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
-    for (std::size_t v = me; v < a_.out.nrows; v += step) a_.level[v] = v == a_.source ? 0 : -1;
+    for (std::size_t v = me; v < a_.out.nrows; v += step) a_.level[v] = v == a_.source ? 0 : a_.unreached;
     for (std::size_t w = me; w < words_; w += step) {
       a_.visited[0][w] = a_.alone[w] | (w == a_.source / 32 ? 1U << (a_.source % 32) : 0U);
     }

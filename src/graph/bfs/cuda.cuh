@@ -49,6 +49,7 @@ struct BfsCudaArgs {
   const std::uint64_t* rows = nullptr;  ///< BfsRow of each row of `out`
   EdgeOffset nvals = 0;
   NodeId source = 0;
+  std::int32_t unreached = -1;           ///< the level of what is not reached
   std::int32_t* level = nullptr;         ///< nrows
   std::uint32_t* visited[2] = {};        ///< bits of all rows
   const std::uint32_t* alone = nullptr;  ///< bits of the rows that no edge leads to: they are never looked for

@@ -84,7 +84,7 @@ void with_args(Out& out, const Graph& a, const X& x, const MxvOptions& options, 
     using View = std::remove_cvref_t<decltype(view)>;
     const MxvArgs<KernelSemiring<S, X>, View, decltype(input_view(x)), decltype(output_view(out))> args{
         view, input_view(x), output_view(out), rule_of(options)};
-    with_host_backend(a.device(), op, [&](const auto& backend) { run(backend, args); });
+    with_backend(a.device(), op, [&](const auto& backend) { run(backend, args); });
   });
 }
 

@@ -52,11 +52,15 @@ template <class S, class Graph, class In, class Out>
 void mxv(const Reference& backend, const MxvArgs<S, Graph, In, Out>& args);
 template <class S, class Graph, class In, class Out>
 void mxv(const Cpu& backend, const MxvArgs<S, Graph, In, Out>& args);
+template <class S, class Graph, class In, class Out>
+void mxv(const Cuda& backend, const MxvArgs<S, Graph, In, Out>& args);
 
 /// out = x^T A.
 template <class S, class Graph, class In, class Out>
 void vxm(const Reference& backend, const MxvArgs<S, Graph, In, Out>& args);
 template <class S, class Graph, class In, class Out>
 void vxm(const Cpu& backend, const MxvArgs<S, Graph, In, Out>& args);
+template <class S, class Graph, class In, class Out>
+void vxm(const Cuda& backend, const MxvArgs<S, Graph, In, Out>& args);
 
 }  // namespace bitgraph
