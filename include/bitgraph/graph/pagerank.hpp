@@ -5,6 +5,7 @@
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include <cstddef>
+#include <memory>
 
 namespace bitgraph {
 
@@ -21,6 +22,8 @@ struct PageRankResult {
   bool converged = false;  ///< residual <= tolerance
 };
 
+class DevicePageRank;
+
 /// PageRank by power iteration (Brin and Page 1998; Bit-GraphBLAS section V: mxv over plus-times), ranks pulled along
 /// in-edges, from equal ranks. What nodes without out-edges hold is spread evenly over all nodes.
 ///
@@ -32,6 +35,9 @@ class PageRank {
  public:
   /// `graph` must outlive this, and be packed with in-edges. Throws usage for options out of range.
   explicit PageRank(const PackedGraph& graph, const PageRankOptions& options = {});
+
+  PageRank(PageRank&&) noexcept;
+  ~PageRank();
 
   /// A repeated call allocates nothing.
   const PageRankResult& run();
@@ -55,6 +61,7 @@ class PageRank {
 
   const PackedGraph& graph_;
   PageRankOptions options_;
+  std::unique_ptr<DevicePageRank> there_;  ///< what iterates on a CUDA device; then only the result is used besides
   State<float> single_;
   State<double> double_;
   Buffer<double> partial_;  // change and stranded rank of every block of rows

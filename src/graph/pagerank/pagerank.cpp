@@ -7,6 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
+#include "graph/pagerank/device_pagerank.hpp"
 
 #include <fmt/format.h>
 
@@ -68,13 +69,19 @@ void PageRank::State<T>::reserve(std::size_t size, const Device& device) {
   next_share = Buffer<T>(padded, T{0}, device);
 }
 
+PageRank::PageRank(PageRank&&) noexcept = default;
+PageRank::~PageRank() = default;
+
 PageRank::PageRank(const PackedGraph& graph, const PageRankOptions& options) : graph_(graph), options_(options) {
   require(options.damping >= 0 && options.damping < 1, "PageRank: the damping must be at least 0 and below 1");
   require(options.tolerance >= 0, "PageRank: the tolerance must not be negative");
   require(options.max_iterations >= 0, "PageRank: the number of iterations must not be negative");
   static_cast<void>(graph.in());
   const Device& device = graph.device();
-  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": PageRank has no kernel for this device");
+  if (!device.is_host()) {
+    there_ = make_cuda_pagerank(graph);
+    return;
+  }
   single_.reserve(graph.num_nodes(), device);
   invert_degrees(graph, single_.inverse_degree);
   if (options.tolerance != 0 && options.tolerance < single_precision_floor(options.damping)) {
@@ -130,6 +137,10 @@ void PageRank::store(const State<T>& state) {
 }
 
 const PageRankResult& PageRank::run() {
+  if (there_) {
+    there_->run(result_, options_, single_precision_floor(options_.damping));
+    return result_;
+  }
   const std::size_t n = graph_.num_nodes();
   const double equal = n == 0 ? 0 : 1 / static_cast<double>(n);
   result_.iterations = 0;
