@@ -8,8 +8,8 @@
 
 namespace bitgraph {
 
-/// Throws usage, naming the range, unless the graph has the node. A graph without nodes has node 0 in so far as a search
-/// from there reaches nothing.
+/// Throws usage, naming the range, unless the graph has the node. A graph without nodes has node 0 in so far as a
+/// search from there reaches nothing.
 inline void check_source(NodeId source, NodeId num_nodes) {
   if (source < num_nodes || (num_nodes == 0 && source == 0)) return;
   fail(ErrorCode::usage, num_nodes == 0 ? fmt::format("the source {} is outside the graph, which has no nodes", source)

@@ -68,9 +68,9 @@ class Device {
   [[nodiscard]] void* allocate(std::size_t bytes) const;
   void deallocate(void* data, std::size_t bytes) const noexcept;
 
-  /// Scratch storage of a CUDA device's stream that operators use one after another: it grows to the most that was asked
-  /// for and stays, so that a repeated call allocates nothing. What is in it is of the last operator; the zeroed one is
-  /// all zero when an operator begins, and must be so when it ends. Not for two host threads at once.
+  /// Scratch storage of a CUDA device's stream that operators use one after another: it grows to the most that was
+  /// asked for and stays, so that a repeated call allocates nothing. What is in it is of the last operator; the zeroed
+  /// one is all zero when an operator begins, and must be so when it ends. Not for two host threads at once.
   [[nodiscard]] void* workspace(std::size_t bytes) const;
   [[nodiscard]] void* zeroed_workspace(std::size_t bytes) const;
 

@@ -28,8 +28,8 @@ class DevicePageRank;
 /// in-edges, from equal ranks. What nodes without out-edges hold is spread evenly over all nodes.
 ///
 /// Iterations run in single precision, a row's sum in pieces that are added up in double, until the ranks change by
-/// less than 1.5e-6 / (1 - damping), 1e-5 for 0.85, and from there, where the tolerance is smaller, in double. The ranks
-/// of a fixed number of iterations (tolerance 0) are within that bound of exact ones; the limit is at most
+/// less than 1.5e-6 / (1 - damping), 1e-5 for 0.85, and from there, where the tolerance is smaller, in double. The
+/// ranks of a fixed number of iterations (tolerance 0) are within that bound of exact ones; the limit is at most
 /// residual * damping / (1 - damping) away. The same for any number of threads. O(n + m) an iteration.
 class PageRank {
  public:

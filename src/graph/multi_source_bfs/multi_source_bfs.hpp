@@ -25,7 +25,7 @@ struct MultiSourceBfsArgs {
 
   NodeId* reached = nullptr;             ///< num_sources
   std::int32_t* eccentricity = nullptr;  ///< num_sources
-  std::int32_t* level = nullptr;  ///< null, or for node i, source s at i * level_stride + s; holds -1 everywhere
+  std::int32_t* level = nullptr;         ///< null, or for node i, source s at i * level_stride + s; holds -1 everywhere
   std::size_t level_stride = 0;
 
   // Working memory, which may hold anything.

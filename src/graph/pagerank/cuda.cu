@@ -67,8 +67,9 @@ __global__ void start(Nodes<T> nodes, const From* rank, const Totals* totals, To
   if (i < nodes.n) {
     const double value = rank == nullptr ? 1 / static_cast<double>(nodes.n) : rank[i] / totals->rank;
     nodes.rank[i] = static_cast<T>(value);
-    nodes.share[i] = static_cast<T>(value) * nodes.inverse_degree[i];
-    mine = {0, nodes.inverse_degree[i] == 0 ? value : 0, value};
+    nodes.share[i] = nodes.rank[i] * nodes.inverse_degree[i];
+    const double kept = nodes.rank[i];  // what rounding left of it
+    mine = {0, nodes.inverse_degree[i] == 0 ? kept : 0, kept};
   }
   mine = block_sum(mine);
   if (threadIdx.x == 0) partial[blockIdx.x] = mine;
