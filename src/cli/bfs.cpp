@@ -32,11 +32,12 @@ void add_bfs(CLI::App& app) {
     job.result()["levels"] = found.num_levels;
     job.result()["reached"] = found.reached;
     if (parents) {
+      const Buffer<NodeId> parent = found.parent.to(Device{});
       // Read as int32, "no parent" is -1.
-      save_npy(options->parents,
-               std::span(reinterpret_cast<const std::int32_t*>(found.parent.data()), found.parent.size()));
+      save_npy(options->parents, std::span(reinterpret_cast<const std::int32_t*>(parent.data()), parent.size()));
     }
-    job.finish(found.level.span());
+    const Buffer<std::int32_t> level = found.level.to(Device{});
+    job.finish(level.span());
   });
 }
 

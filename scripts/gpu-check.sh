@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Everything there is to check on a machine with an NVIDIA GPU: the tests of the CUDA backend, the same under
+# compute-sanitizer, and a few algorithms timed by the program.
+#
+# Usage: scripts/gpu-check.sh [BIN]. BIN is the folder of tests_* and bitgraph; build/release/bin unless told, which is
+# built where it is missing. On a machine without compilers it runs binaries that were built elsewhere.
+set -eu
+cd "$(dirname "$0")/.."
+bin=${1:-build/release/bin}
+if [ ! -x "$bin/bitgraph" ]; then
+  cmake --preset release
+  cmake --build build/release -j "$(nproc)"
+  bin=build/release/bin
+fi
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || { echo "gpu-check: no NVIDIA driver here" >&2; exit 4; }
+
+status=0
+for tests in "$bin"/tests_ops "$bin"/tests_graph; do
+  echo "== ${tests##*/}"
+  "$tests" --gtest_filter='*Cuda*' --gtest_brief=1 || status=1
+done
+
+if command -v compute-sanitizer >/dev/null 2>&1; then
+  for tool in memcheck racecheck; do
+    echo "== compute-sanitizer $tool"
+    # Small cases: every access is looked at.
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_ops" --gtest_brief=1 \
+      --gtest_filter='*MxvCuda*/square_65:*MxvCuda*/wide:*MxvCuda*/long_columns' | tail -n 3 || status=1
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_graph" --gtest_brief=1 \
+      --gtest_filter='BfsCuda.Small*:PageRankCuda.Odd*:*OnCudaAllocatesNothing' | tail -n 3 || status=1
+  done
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$bin/bitgraph" generate rmat "$work/graph.b2sr" --scale 20 --edge-factor 16 --quiet
+for command in bfs sssp pagerank cc tc; do
+  echo "== bitgraph $command on R-MAT 20"
+  "$bin/bitgraph" "$command" "$work/graph.b2sr" --device cuda --json || status=1
+done
+exit $status
