@@ -153,6 +153,27 @@ TEST(MxvCuda, LongRows) {
   EXPECT_TRUE(mxv(or_and, a, bits) == mxv(or_and, there, bits.to(device)).to(Device{}));
 }
 
+/// Matrices large enough for kernels of their own: x near, skewed and even rows.
+TEST(MxvCuda, LargeMatrices) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const CsrPattern& a :
+       {test::rmat_pattern(17, std::size_t{1} << 21, 3), test::random_pattern(90001, 70003, 4e-4, 3)}) {
+    const CsrPattern there = a.to(device);
+    const BitVector mask = test::random_vector_bits(a.nrows(), 0.3, 2);
+    const BitVector mask_there = mask.to(device);
+    for (const double share : {0.001, 0.5}) {
+      const BitVector bits = test::random_vector_bits(a.ncols(), share, 1);
+      const BitVector bits_there = bits.to(device);
+      EXPECT_TRUE(mxv(or_and, a, bits) == mxv(or_and, there, bits_there).to(Device{}));
+      EXPECT_TRUE(mxv(or_and, a, bits, {.mask = ~mask}) ==
+                  mxv(or_and, there, bits_there, {.mask = ~mask_there}).to(Device{}));
+      expect_same(mxv<std::int32_t>(plus_times, a, bits), mxv<std::int32_t>(plus_times, there, bits_there).to(Device{}),
+                  0);
+    }
+  }
+}
+
 TEST(MxvCuda, ARepeatedCallAllocatesNothing) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
