@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <limits>
@@ -58,9 +59,10 @@ void prefer_large_pages(void* data, std::size_t bytes) noexcept {
   constexpr std::size_t worth_it = std::size_t{1} << 22;  // two large pages and more
   if (bytes < worth_it) return;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
-  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
-  static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t skipped = (address + page - 1) / page * page - address;  // up to the first whole page
+  const std::uintptr_t whole = (bytes - skipped) / page * page;
+  static_cast<void>(::madvise(static_cast<std::byte*>(data) + skipped, whole, MADV_HUGEPAGE));
 #else
   static_cast<void>(data);
   static_cast<void>(bytes);

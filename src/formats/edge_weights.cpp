@@ -44,7 +44,8 @@ EdgeWeights pack_weights(std::span<const std::uint8_t> weights, const Device& de
   EdgeWeights packed;
   packed.size_ = weights.size();
   if (weights.empty()) return packed;
-  packed.planes_ = std::bit_width(static_cast<unsigned>(*std::max_element(weights.begin(), weights.end())));
+  packed.planes_ =
+      static_cast<int>(std::bit_width(static_cast<unsigned>(*std::max_element(weights.begin(), weights.end()))));
   const auto planes = static_cast<std::size_t>(packed.planes_);
   const std::size_t blocks = (weights.size() + EdgeWeights::block - 1) / EdgeWeights::block;
   packed.words_ = Buffer<std::uint64_t>(blocks * planes, device);

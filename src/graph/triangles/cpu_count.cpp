@@ -142,6 +142,7 @@ std::uint64_t count_in_short_rows(const CsrPatternView& a, std::size_t begin, st
   for (std::size_t u = begin; u < end; ++u) {
     const NodeId* row = a.col_ind + a.row_ptr[u];
     const NodeId* row_end = a.col_ind + a.row_ptr[u + 1];
+    if (row == row_end) continue;
     // Rows are sorted: nodes below u come first, and of them those below v before v.
     for (const NodeId* v = row + 1; v < row_end && *v < u; ++v) {
       const ShortRow other(a.col_ind + a.row_ptr[*v], static_cast<std::size_t>(a.row_ptr[*v + 1] - a.row_ptr[*v]));
