@@ -22,7 +22,7 @@ using mxv_cpu::strip_rows;
 using mxv_cpu::StripRange;
 
 /// Lanes that are masked off do not touch memory.
-constexpr bool masked_memory = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL;
+inline constexpr bool masked_memory = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL;
 
 /// run(integral_constant<int, K>) for the side of the tiles; 0 for pattern CSR.
 template <class Run>

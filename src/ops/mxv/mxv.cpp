@@ -102,11 +102,13 @@ void vxm_into(Out& out, S, const X& x, const Graph& a, const MxvOptions& options
   with_args<S>(out, a, x, options, "vxm", [](const auto& backend, const auto& args) { vxm(backend, args); });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
 #define BITGRAPH_INSTANTIATE_MXV_INTO(S, Out, X)                                      \
   template void mxv_into(Out&, S, const CsrPattern&, const X&, const MxvOptions&);    \
   template void mxv_into(Out&, S, const BitTileMatrix&, const X&, const MxvOptions&); \
   template void vxm_into(Out&, S, const X&, const CsrPattern&, const MxvOptions&);    \
   template void vxm_into(Out&, S, const X&, const BitTileMatrix&, const MxvOptions&);
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define BITGRAPH_INSTANTIATE_MXV_INTO_OF(T)                      \
   BITGRAPH_INSTANTIATE_MXV_INTO(PlusTimes, Buffer<T>, BitVector) \
