@@ -14,7 +14,8 @@ class CudaSssp;
 
 struct SsspOptions {
   NodeId source = 0;  ///< in the caller's numbering
-  double delta = 0;   ///< width of a bucket, in units of the weights; 0: chosen from degrees and weights
+  double delta = 0;   ///< width of a bucket, in units of the weights (a power of two is taken for whole ones);
+                      ///< 0: chosen from degrees and weights
 };
 
 /// Lengths of shortest paths, by the caller's numbers of the nodes.

@@ -83,8 +83,10 @@ class Search {
     begin_ = 0;
     end_ = 1;
     edges_left_ = work_of(a_.out);
+    for (std::size_t w = 0; w < words_; ++w) unvisited_ += static_cast<std::size_t>(std::popcount(~a_.visited[w]));
     while (begin_ != end_) {
       ++depth_;
+      if (unvisited_ == 0) break;  // the level is the last one
       if (bottom_up_pays()) {
         bottom_up();
       } else {
@@ -121,6 +123,7 @@ class Search {
       top_down_serial();
     }
     begin_ = begin;
+    unvisited_ -= queued();
   }
 
   void top_down_serial() {
@@ -174,7 +177,8 @@ class Search {
       const std::size_t before = found;
       found = bottom_up_level();
       std::swap(a_.front, a_.next);
-      if (found == 0 || (found < before && found < n_ / top_down_share)) break;
+      unvisited_ -= found;
+      if (found == 0 || unvisited_ == 0 || (found < before && found < n_ / top_down_share)) break;
     }
     queue_of_set();
   }
@@ -246,6 +250,7 @@ class Search {
   std::size_t begin_ = 0, end_ = 0;  ///< the level's rows in the queue
   std::int32_t depth_ = 0;
   std::uint64_t edges_left_ = 0;  ///< of rows that no level has had
+  std::size_t unvisited_ = 0;     ///< rows that a level may still find
   bool parallel_ = false;         ///< the level is worth all threads
 };
 

@@ -4,6 +4,7 @@
 // them.
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
+#include "graph/multi_source_bfs/cpu_gather.hpp"
 #include "graph/multi_source_bfs/multi_source_bfs.hpp"
 
 #include <algorithm>
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::size_t chunk_words = 4;    ///< words of rows that a thread takes at a time
 constexpr std::uint64_t push_share = 64;  ///< push where the active rows have fewer than one edge in that many
-constexpr std::size_t rows_ahead = 8;
 
 template <std::size_t W>
 struct Row {
@@ -72,10 +72,6 @@ class ColumnCounts {
   std::array<NodeId, 64 * W> totals_{};
   int rows_ = 0;
 };
-
-void fetch_ahead(const CsrPatternView& a, EdgeOffset e, const std::uint64_t* rows, std::size_t words) {
-  __builtin_prefetch(rows + std::size_t{a.col_ind[e]} * words);
-}
 
 template <class Graph, std::size_t W>
 class Pass {
@@ -226,14 +222,8 @@ class Pass {
   /// The rows that lead to `row`, ORed until nothing is missing any more.
   Row<W> gather(const CsrPatternView& a, NodeId row, const Row<W>& missing) const {
     Row<W> found;
-    const EdgeOffset end = a.row_ptr[row + 1];
-    for (EdgeOffset e = a.row_ptr[row]; e < end; ++e) {
-      if (e + rows_ahead < end) fetch_ahead(a, e + rows_ahead, a_.front, W);
-      const NodeId j = a.col_ind[e];
-      if (((a_.active[j / 64] >> (j % 64)) & 1U) == 0) continue;
-      found.or_with(a_.front + std::size_t{j} * W);
-      if (!missing.beyond(found)) break;
-    }
+    gather_rows_(a.col_ind + a.row_ptr[row], static_cast<std::size_t>(a.row_ptr[row + 1] - a.row_ptr[row]), a_.active,
+                 a_.front, missing.word.data(), found.word.data());
     return found;
   }
   template <int K>
@@ -268,6 +258,7 @@ class Pass {
   NodeId n_;
   std::size_t set_words_;
   std::int32_t depth_ = 0;
+  multi_source_cpu::GatherRows gather_rows_ = multi_source_cpu::gather_rows(W);
   Row<W> wanted_;  ///< sources that reached somebody in the last level
   Row<W> any_;     ///< and in this one
 };

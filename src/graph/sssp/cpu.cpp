@@ -17,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace bitgraph {
@@ -62,7 +63,9 @@ template <class Graph, class Weight, class Distance>
 class DeltaStepping {
  public:
   DeltaStepping(const SsspArgs<Graph, Weight, Distance>& args, const Device& device)
-      : a_(args), device_(device), chunks_(reinterpret_cast<Chunk*>(args.chunks)), threads_(args.threads) {}
+      : a_(args), device_(device), chunks_(reinterpret_cast<Chunk*>(args.chunks)), threads_(args.threads) {
+    while (std::uint64_t{2} << shift_ <= static_cast<std::uint64_t>(1 / a_.per_delta)) ++shift_;
+  }
 
   void run() {
     parallel_ranges(device_, a_.out.nrows, std::size_t{1} << 15, [&](Range range) {
@@ -81,7 +84,11 @@ class DeltaStepping {
 
  private:
   [[nodiscard]] std::uint64_t bucket_of(Distance distance) const {
-    return static_cast<std::uint64_t>(static_cast<double>(distance) * a_.per_delta);
+    if constexpr (std::is_same_v<Distance, float>) {
+      return static_cast<std::uint64_t>(static_cast<double>(distance) * a_.per_delta);
+    } else {
+      return static_cast<std::uint64_t>(distance) >> shift_;
+    }
   }
   [[nodiscard]] NodeId& list_of(Worker& worker, std::uint64_t bucket) const {
     return worker.buckets[bucket & (a_.slots - 1)];
@@ -101,25 +108,30 @@ class DeltaStepping {
 
   void push(Worker& worker, NodeId row, std::uint64_t bucket) {
     NodeId& first = list_of(worker, bucket);
-    if (first == incomplete) return;
-    if (first == nothing || chunks_[first].size == chunk_capacity) {
-      const NodeId fresh = take_chunk(worker);
-      if (fresh == nothing) {
-        // What the list holds is dropped: it will all be found again.
-        while (first != nothing) {
-          const NodeId next = chunks_[first].next;
-          give_chunk(worker, first);
-          first = next;
-        }
-        first = incomplete;
-        return;
-      }
-      std::atomic_ref<NodeId>(chunks_[fresh].next).store(first, std::memory_order_relaxed);
-      chunks_[fresh].size = 0;
-      first = fresh;
+    if (first >= incomplete || chunks_[first].size == chunk_capacity) {
+      if (first == incomplete || !add_chunk(worker, first)) return;
     }
     Chunk& chunk = chunks_[first];
     chunk.rows[chunk.size++] = row;
+  }
+
+  /// An empty chunk in front of a list. Where there is none, the list becomes incomplete.
+  [[gnu::noinline]] bool add_chunk(Worker& worker, NodeId& first) {
+    const NodeId fresh = take_chunk(worker);
+    if (fresh == nothing) {
+      // What the list holds is dropped: it will all be found again.
+      while (first != nothing) {
+        const NodeId next = chunks_[first].next;
+        give_chunk(worker, first);
+        first = next;
+      }
+      first = incomplete;
+      return false;
+    }
+    std::atomic_ref<NodeId>(chunks_[fresh].next).store(first, std::memory_order_relaxed);
+    chunks_[fresh].size = 0;
+    first = fresh;
+    return true;
   }
 
   /// False where the bucket is empty.
@@ -254,7 +266,16 @@ class DeltaStepping {
       } while (left != 0);
       return;
     }
-    for (std::size_t k = 0; k < left; ++k) relax<kShared>(worker, columns[k], sum(distance, weights[k]));
+    // The branches on distances are what nobody can predict: first the columns that come nearer, without any.
+    std::array<NodeId, sssp_cpu::least_columns> nearer;     // NOLINT(cppcoreguidelines-pro-type-member-init)
+    std::array<Distance, sssp_cpu::least_columns> through;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    std::size_t size = 0;
+    for (std::size_t k = 0; k < left; ++k) {
+      nearer[size] = columns[k];
+      through[size] = sum(distance, weights[k]);
+      size += through[size] < load<kShared>(a_.distance[columns[k]]) ? 1U : 0U;
+    }
+    for (std::size_t k = 0; k < size; ++k) relax<kShared>(worker, nearer[k], through[k]);
   }
 
   template <bool kShared, int K>
@@ -295,6 +316,7 @@ class DeltaStepping {
   const Device& device_;
   Chunk* chunks_;
   int threads_;
+  int shift_ = 0;              ///< for whole distances delta is a power of two
   std::uint64_t current_ = 0;  ///< bucket
   std::atomic<std::size_t> used_{0};
   std::array<Worker, 64> workers_;

@@ -100,15 +100,23 @@ namespace bitgraph::sssp_cpu {
 namespace {
 HWY_EXPORT(find_nearer_integers);
 HWY_EXPORT(find_nearer_floats);
+
+/// Until it is known what the processor has, the tables' entries find that out at every call.
+void know_processor() {
+  if (!hwy::GetChosenTarget().IsInitialized()) hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
 }  // namespace
 
 template <>
 RelaxColumns<std::uint8_t, std::int32_t> relax_columns() {
+  know_processor();
   return &HWY_DYNAMIC_DISPATCH(find_nearer_integers);
 }
 
 template <>
 RelaxColumns<float, float> relax_columns() {
+  know_processor();
   return &HWY_DYNAMIC_DISPATCH(find_nearer_floats);
 }
 

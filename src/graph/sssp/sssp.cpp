@@ -89,7 +89,9 @@ const SsspResult<Distance>& SsspSearch<Distance>::run(const SsspOptions& options
 #endif
   // The ring has slots for the largest weight, and as many more as rounding and the current bucket need.
   const double largest = graph_->largest();
-  const double delta = std::max(options.delta == 0 ? chosen_delta(*graph_) : options.delta, largest / (most_slots - 4));
+  double delta = std::max(options.delta == 0 ? chosen_delta(*graph_) : options.delta, largest / (most_slots - 4));
+  if constexpr (!std::is_same_v<Distance, float>)
+    delta = static_cast<double>(std::bit_floor(static_cast<std::uint64_t>(std::clamp(delta, 1.0, 0x1.0p30))));
   const double per_delta = delta > 0 ? 1 / delta : 1;
   const auto slots = std::bit_ceil(static_cast<std::size_t>(std::min(largest * per_delta, most_slots - 4.0)) + 4);
   const Device& device = graph.device();

@@ -26,7 +26,7 @@ struct SsspArgs {
   const EdgeOffset* row_start = nullptr;  ///< where a row's weights are
   const Weight* weights = nullptr;
   NodeId source = 0;
-  double per_delta = 1;          ///< buckets a unit of distance: one over delta
+  double per_delta = 1;          ///< buckets a unit of distance: one over delta; a power of two for whole distances
   std::size_t slots = 2;         ///< more than a weight can lead ahead, in buckets, by at least two
   Distance* distance = nullptr;  ///< n; holds anything
 

@@ -138,18 +138,9 @@ TEST(Sssp, FewChunksAreEnough) {
       Buffer<std::int32_t> settled(n);
       Buffer<NodeId> chunks(num_chunks * chunk_size + 1);
       Buffer<NodeId> buckets(static_cast<std::size_t>(threads) * 64);
-      const SsspArgs<CsrPatternView, std::uint8_t, std::int32_t> args{graph.view(),
-                                                                      graph.row_ptr().data(),
-                                                                      bytes.data(),
-                                                                      0,
-                                                                      0.1,
-                                                                      64,
-                                                                      result.distance.data(),
-                                                                      settled.data(),
-                                                                      chunks.data(),
-                                                                      num_chunks,
-                                                                      buckets.data(),
-                                                                      threads};
+      const SsspArgs<CsrPatternView, std::uint8_t, std::int32_t> args{
+          graph.view(),           graph.row_ptr().data(), bytes.data(),  0,          0.125,          64,
+          result.distance.data(), settled.data(),         chunks.data(), num_chunks, buckets.data(), threads};
       sssp(Cpu{Device::host(threads)}, args);
       for (const std::int32_t d : result.distance.span()) result.reached += d != unreached<std::int32_t>() ? 1U : 0U;
       verify_distances(graph, weights, 0, result);
