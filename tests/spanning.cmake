@@ -43,6 +43,14 @@ if(TARGET bitgraph_cli)
   endforeach()
 endif()
 
+# The program beside SciPy over the smaller graphs of the data folder; without --max-entries and --quick, over all.
+if(TARGET bitgraph_cli)
+  add_test(NAME cli.truth COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/truth.py --max-entries 30000 --quick
+           --program $<TARGET_FILE:bitgraph_cli> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(cli.truth PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+    ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;OMP_WAIT_POLICY=passive")
+endif()
+
 # CUDA is asked for where there is no compiler for it: a clear message, not a build without it.
 add_test(NAME configure.cuda
   COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${CMAKE_CURRENT_BINARY_DIR}/cuda -G Ninja -DBITGRAPH_CUDA=ON
