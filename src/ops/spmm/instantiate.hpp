@@ -2,18 +2,19 @@
 // Every graph format with every pair of operand and output types, SELL with votes: the kernels that a backend offers.
 #pragma once
 
-#define BITGRAPH_INSTANTIATE_SPMM_ON(Backend, Graph)                                 \
-  template void spmm(const Backend&, const SpmmArgs<Graph, BitsIn, BitsOut>& args);  \
-  template void spmm(const Backend&, const SpmmArgs<Graph, BitsIn, FloatOut>& args); \
-  template void spmm(const Backend&, const SpmmArgs<Graph, FloatIn, BitsOut>& args); \
-  template void spmm(const Backend&, const SpmmArgs<Graph, FloatIn, FloatOut>& args);
+#define BITGRAPH_INSTANTIATE_SPMM_ON(Backend, Graph, In)                        \
+  template void spmm(const Backend&, const SpmmArgs<Graph, In, BitsOut>& args); \
+  template void spmm(const Backend&, const SpmmArgs<Graph, In, FloatOut>& args);
 
-#define BITGRAPH_INSTANTIATE_SPMM(Backend)                                              \
-  template void spmm(const Backend&, const SpmmArgs<SellView, BitsIn, BitsOut>& args);  \
-  template void spmm(const Backend&, const SpmmArgs<SellView, BitsIn, FloatOut>& args); \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, CsrPatternView)                                 \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<4>)                                 \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<8>)                                 \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<16>)                                \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<32>)                                \
-  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<64>)
+#define BITGRAPH_INSTANTIATE_SPMM_OF(Backend, In)            \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, CsrPatternView, In)  \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<4>, In)  \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<8>, In)  \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<16>, In) \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<32>, In) \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, BitTileView<64>, In)
+
+#define BITGRAPH_INSTANTIATE_SPMM(Backend)                \
+  BITGRAPH_INSTANTIATE_SPMM_ON(Backend, SellView, BitsIn) \
+  BITGRAPH_INSTANTIATE_SPMM_OF(Backend, BitsIn)           \
+  BITGRAPH_INSTANTIATE_SPMM_OF(Backend, FloatIn)

@@ -3,7 +3,11 @@
 
 #include <bitgraph/ops/spmm.hpp>
 
+#include "ops/spmm/cuda.hpp"
+
 #include <fmt/format.h>
+
+#include <type_traits>
 
 namespace bitgraph {
 
@@ -15,8 +19,14 @@ void check_length(std::span<const float> values, std::size_t expected, const cha
   }
 }
 
+void check_device(const Device& device, const Device& other, const char* name) {
+  if (!(device == other)) {
+    fail(ErrorCode::usage, fmt::format("spmm: the device is {}, {} is on {}", device.name(), name, other.name()));
+  }
+}
+
 template <class Graph, class X, class Out>
-void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& options) {
+void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& options, const Device& device) {
   if (a.ncols() != x.nrows() || out.nrows() != a.nrows() || out.ncols() != x.ncols()) {
     fail(ErrorCode::usage, fmt::format("spmm: A is {} x {}, X is {} x {}, the output is {} x {}", a.nrows(), a.ncols(),
                                        x.nrows(), x.ncols(), out.nrows(), out.ncols()));
@@ -26,6 +36,9 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
   check_length(options.feature_scale, x.ncols(), "feature_scale");
   check_length(options.feature_offset, x.ncols(), "feature_offset");
   check_length(options.bias, x.ncols(), "bias");
+  if constexpr (!std::is_same_v<Graph, SellPattern>) check_device(device, a.device(), "A");  // always on the host
+  check_device(device, x.device(), "X");
+  check_device(device, out.device(), "the output");
 }
 
 /// The pointer of a span, or null where it is empty.
@@ -40,27 +53,32 @@ void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, c
       or_null(options.col_scale),
       {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset),
        or_null(options.bias)}};
-  with_host_backend(device, "spmm", [&](const auto& backend) { spmm(backend, args); });
+  const auto kernel = [&](const auto& backend) { spmm(backend, args); };
+  if constexpr (std::is_same_v<GraphView, SellView>) {
+    with_host_backend(device, "spmm over SellPattern", kernel);
+  } else {
+    with_backend(device, "spmm", kernel);
+  }
 }
 
 }  // namespace
 
 template <class X, class Out>
 void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options, const Device& device) {
-  check(out, a, x, options);
+  check(out, a, x, options, device);
   run(out, a.view(), x, options, device);
 }
 
 template <class X, class Out>
 void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options, const Device& device) {
-  check(out, a, x, options);
+  check(out, a, x, options, device);
   with_tile_dim(a.tile_dim(), [&](auto k) { run(out, a.view<k()>(), x, options, device); });
 }
 
 template <class Out>
 void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options,
                const Device& device) {
-  check(out, a, x, options);
+  check(out, a, x, options, device);
   if (!options.col_scale.empty()) fail(ErrorCode::usage, "spmm: a vote over SellPattern has no col_scale");
   run(out, a.view(), x, options, device);
 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bit-sliced counters of a thread: 32 counts side by side, bit p of all of them in plane p. Adders are chains of
+// exclusive ors and majorities, one LOP3 each.
+#pragma once
+
+#include <cstdint>
+
+namespace bitgraph::spmm_cuda {
+
+__device__ inline std::uint32_t majority(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  return (a & b) | (c & (a | b));
+}
+
+/// a becomes the sum's low bit; the carry is returned.
+__device__ inline std::uint32_t add_bits(std::uint32_t& a, std::uint32_t b, std::uint32_t c) {
+  const std::uint32_t carry = majority(a, b, c);
+  a = a ^ b ^ c;
+  return carry;
+}
+
+/// Counts below 2^Planes.
+template <int Planes>
+struct BitCounter {
+  std::uint32_t plane[Planes] = {};
+
+  /// Eight words, each bit of weight one, by carry-save adders (Harley and Seal).
+  __device__ void add(const std::uint32_t (&word)[8]) {
+    const std::uint32_t first_pair = add_bits(plane[0], word[0], word[1]);
+    const std::uint32_t second_pair = add_bits(plane[0], word[2], word[3]);
+    const std::uint32_t first_four = add_bits(plane[1], first_pair, second_pair);
+    const std::uint32_t third_pair = add_bits(plane[0], word[4], word[5]);
+    const std::uint32_t fourth_pair = add_bits(plane[0], word[6], word[7]);
+    const std::uint32_t second_four = add_bits(plane[1], third_pair, fourth_pair);
+    std::uint32_t carry = add_bits(plane[2], first_four, second_four);
+#pragma unroll
+    for (int p = 3; p < Planes; ++p) {
+      const std::uint32_t next = plane[p] & carry;
+      plane[p] ^= carry;
+      carry = next;
+    }
+  }
+
+  /// Adds another counter plane by plane; `other(p)` is its plane p. Counts have `planes` bits at most.
+  template <class Other>
+  __device__ void add_counter(int planes, const Other& other) {
+    std::uint32_t carry = 0;
+#pragma unroll
+    for (int p = 0; p < Planes; ++p) {
+      if (p >= planes) break;
+      carry = add_bits(plane[p], other(p), carry);
+    }
+  }
+
+  /// Which counts are at least `threshold`: compared from the lowest bit up.
+  __device__ std::uint32_t at_least(std::uint32_t threshold) const {
+    std::uint32_t result = ~0U;
+#pragma unroll
+    for (int p = 0; p < Planes; ++p) {
+      const std::uint32_t bit = 0U - ((threshold >> p) & 1U);
+      result = (plane[p] & result) | (~bit & (plane[p] | result));
+    }
+    return result;
+  }
+};
+
+}  // namespace bitgraph::spmm_cuda

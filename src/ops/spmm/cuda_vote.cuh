@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vote on a CUDA device: unscaled sums of rows of bits. A lane counts one word of 32 features, and as many lanes as
+// a row of X has words stand side by side, so that a neighbour is one access to memory. Short rows have a set of such
+// lanes each; a long row has a warp, whose sets share its neighbours and add up their counters at the end; a hub has a
+// block. Eight neighbours a set are on their way at a time.
+#pragma once
+
+#include "ops/spmm/cuda_emit.cuh"
+
+namespace bitgraph::spmm_cuda {
+
+constexpr unsigned batch = 8;    ///< neighbours a set of lanes takes at a time
+constexpr int short_planes = 6;  ///< counts below csr_long_row
+constexpr int long_planes = 10;  ///< counts below csr_hub_row
+constexpr int any_planes = 32;
+static_assert(long_row == 1U << short_planes && hub_row == 1U << long_planes);
+
+/// Adds neighbours of a row to the lane's counter: Sets sets of Lanes lanes take turns. `n` columns from `cols` on,
+/// those from first on, and again `step` further on. `first` and `step` are the same in all the warp.
+template <int Lanes, int Sets, int Planes>
+__device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, unsigned word, const NodeId* cols,
+                                std::uint32_t n, std::uint32_t first, std::uint32_t step) {
+  constexpr unsigned group = Lanes * Sets;
+  constexpr unsigned portion = batch * Sets;
+  constexpr unsigned loads = (portion + group - 1) / group;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned own = lane % group;
+  const unsigned set = own / Lanes;
+  const std::uint32_t longest = group == 32 ? n : __reduce_max_sync(full_warp, n);
+  const std::size_t stride = half_words(x);
+  const std::uint32_t* const words = reinterpret_cast<const std::uint32_t*>(x.words) + word;
+  const std::uint32_t limit = word < stride ? n : 0;
+  NodeId col[loads];
+  const auto load_columns = [&](std::uint32_t at) {
+#pragma unroll
+    for (unsigned m = 0; m < loads; ++m) {
+      const std::uint32_t i = at + m * group + own;
+      col[m] = i < n && m * group + own < portion ? __ldg(cols + i) : 0;
+    }
+  };
+  load_columns(first);
+  for (std::uint32_t at = first; at < longest; at += step) {
+    std::uint32_t value[batch] = {};
+#pragma unroll
+    for (unsigned k = 0; k < batch; ++k) {
+      if (k == batch / 2 && longest - at <= batch / 2 * Sets) break;  // grids and other sparse graphs
+      const NodeId j = __shfl_sync(full_warp, col[k / Lanes], lane - own + k % Lanes * Sets + set);
+      if (at + k * Sets + set < limit) value[k] = __ldg(words + j * stride);
+    }
+    if (at + step < longest) load_columns(at + step);
+    counter.add(value);
+  }
+}
+
+/// Adds the counters of a warp's sets of lanes; every set has the sum. Counts have `planes` bits at most.
+template <int Lanes, int Planes>
+__device__ void add_sets(BitCounter<Planes>& counter, int planes) {
+#pragma unroll
+  for (unsigned step = Lanes; step < 32; step *= 2) {
+    counter.add_counter(planes, [&](int p) { return __shfl_xor_sync(full_warp, counter.plane[p], step); });
+  }
+}
+
+/// Consecutive rows; those that are not short have been taken already.
+template <int Lanes, class Args>
+__device__ void vote_short_rows(const Args& args, std::size_t first_row, std::size_t end_row, unsigned first_word) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::size_t row = first_row + lane / Lanes;
+  const unsigned word = first_word + lane % Lanes;
+  EdgeOffset begin = 0;
+  EdgeOffset n = long_row;
+  if (row < end_row) {
+    begin = __ldg(args.a.row_ptr + row);
+    n = __ldg(args.a.row_ptr + row + 1) - begin;
+  }
+  const bool mine = n < long_row;
+  const auto length = static_cast<std::uint32_t>(mine ? n : 0);
+  BitCounter<short_planes> counter;
+  count_neighbors<Lanes, 1>(counter, args.x, word, args.a.col_ind + begin, length, 0, batch);
+  const bool exists = mine && word < half_words(args.x);
+  const std::uint32_t longest = __reduce_max_sync(full_warp, length);
+  emit(args, counter, Counted{exists ? static_cast<NodeId>(row) : no_row, word, length}, 32,
+       static_cast<int>(bits_of(longest)));
+}
+
+template <int Lanes, class Args>
+__device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word) {
+  constexpr unsigned sets = 32 / Lanes;
+  const unsigned word = first_word + threadIdx.x % Lanes;
+  const EdgeOffset begin = __ldg(args.a.row_ptr + row);
+  const auto n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
+  const int planes = static_cast<int>(bits_of(n));
+  BitCounter<long_planes> counter;
+  count_neighbors<Lanes, sets>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch * sets);
+  add_sets<Lanes>(counter, planes);
+  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes);
+}
+
+/// The block's warps take portions of the row in turns; half of them hands its counters to the other half, and so on.
+template <int Lanes, class Args>
+__device__ void vote_hub(const Args& args, NodeId row, unsigned first_word) {
+  constexpr unsigned sets = 32 / Lanes;
+  __shared__ std::uint32_t handed[block_warps / 2][any_planes][Lanes];
+  const unsigned warp = threadIdx.x / 32;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned word = first_word + lane % Lanes;
+  const EdgeOffset begin = __ldg(args.a.row_ptr + row);
+  const auto n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
+  const int planes = static_cast<int>(bits_of(n));
+  constexpr unsigned portion = batch * sets;
+  BitCounter<any_planes> counter;
+  count_neighbors<Lanes, sets>(counter, args.x, word, args.a.col_ind + begin, n, warp * portion, block_warps * portion);
+  add_sets<Lanes>(counter, planes);
+#pragma unroll 1
+  for (unsigned half = block_warps / 2; half != 0; half /= 2) {
+    if (warp >= half && warp < 2 * half && lane < Lanes) {
+#pragma unroll
+      for (int p = 0; p < any_planes; ++p) {
+        if (p >= planes) break;
+        handed[warp - half][p][lane] = counter.plane[p];
+      }
+    }
+    __syncthreads();
+    if (warp < half) counter.add_counter(planes, [&](int p) { return handed[warp][p][lane % Lanes]; });
+    __syncthreads();
+  }
+  if (warp == 0) emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes);
+}
+
+template <int Lanes, class Args>
+__global__ void __launch_bounds__(block_threads, 4) spmm_vote(Args args, unsigned parts) {
+  __shared__ BlockRows rows;
+  constexpr unsigned warp_rows = 32 / Lanes;
+  const Share share(parts);
+  const unsigned first_word = blockIdx.y * 32;
+  find_rows(rows, args.a, share);
+  for (unsigned n = 0; n < rows.num_hubs; ++n) vote_hub<Lanes>(args, rows.hubs[n], first_word);
+  for (unsigned task = take(rows);; task = take(rows)) {
+    if (task < rows.num_long) {
+      vote_long_row<Lanes>(args, rows.long_rows[task], first_word);
+      continue;
+    }
+    const std::size_t group = std::size_t{task - rows.num_long} * parts + share.part;
+    const std::size_t first_row = rows.first + group * warp_rows;
+    if (first_row >= rows.end) break;
+    vote_short_rows<Lanes>(args, first_row, rows.end, first_word);
+  }
+}
+
+/// A warp a row, whose columns come through the queue.
+template <int Lanes, class Args>
+__global__ void __launch_bounds__(block_threads) spmm_vote_tiles(Args args) {
+  __shared__ NodeId queues[block_warps][queue_size];
+  constexpr unsigned sets = 32 / Lanes;
+  NodeId* const queue = queues[threadIdx.x / 32];
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned word = blockIdx.y * 32 + lane % Lanes;
+  const std::size_t row = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
+  if (row >= args.a.nrows) return;
+  const std::size_t stride = half_words(args.x);
+  const std::uint32_t* const words = reinterpret_cast<const std::uint32_t*>(args.x.words) + word;
+  RowColumns<decltype(args.a)> columns(args.a, static_cast<NodeId>(row));
+  BitCounter<any_planes> counter;
+  std::uint32_t n = 0;
+  for (unsigned count = columns.refill(queue, lane); count != 0; count = columns.refill(queue, lane)) {
+    n += count;
+    for (unsigned at = lane / Lanes; at < count; at += batch * sets) {
+      std::uint32_t value[batch] = {};
+#pragma unroll
+      for (unsigned k = 0; k < batch; ++k) {
+        if (at + k * sets < count && word < stride) value[k] = __ldg(words + queue[at + k * sets] * stride);
+      }
+      counter.add(value);
+    }
+  }
+  const int planes = static_cast<int>(bits_of(n));
+  __syncwarp();
+  add_sets<Lanes>(counter, planes);
+  emit(args, counter, Counted{word < stride ? static_cast<NodeId>(row) : no_row, word, n}, Lanes, planes);
+}
+
+template <int Lanes, class Out>
+void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+  const unsigned parts = blocks_a_chunk(args.a.num_chunks);
+  spmm_vote<Lanes><<<dim3(args.a.num_chunks * parts, slices), block_threads, 0, stream_of(device)>>>(args, parts);
+  cuda_check_launch("spmm_vote");
+}
+
+/// Lanes by the words of a row of X: wider ones are cut into slices of 1,024 features.
+template <class Out>
+void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
+  const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
+  if (words <= 2) return launch_vote<2>(device, args, 1);
+  if (words <= 4) return launch_vote<4>(device, args, 1);
+  if (words <= 8) return launch_vote<8>(device, args, 1);
+  if (words <= 16) return launch_vote<16>(device, args, 1);
+  launch_vote<32>(device, args, (words + 31) / 32);
+}
+
+template <class Out>
+void launch_vote(const Device& device, const SpmmArgs<AnyTiles, BitsIn, Out>& args) {
+  const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
+  const dim3 grid(blocks_for(args.a.nrows, block_warps), (words + 31) / 32);
+  if (words <= 8) {
+    spmm_vote_tiles<8><<<grid, block_threads, 0, stream_of(device)>>>(args);
+  } else {
+    spmm_vote_tiles<32><<<grid, block_threads, 0, stream_of(device)>>>(args);
+  }
+  cuda_check_launch("spmm_vote_tiles");
+}
+
+}  // namespace bitgraph::spmm_cuda

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel on a CUDA device against the host's: each case, graph format, type pair, set of scales. Equal to the
+// last bit.
+#include "ops/spmm/spmm_cases.hpp"
+#include "support/cuda_device.hpp"
+
+#include <bitgraph/ops/spmm.hpp>
+
+#include <gtest/gtest.h>
+
+namespace bitgraph {
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+/// Random scales of the right lengths on a device; kind 0 none, 1 those of rows and features, 2 of columns as well.
+struct Scales {
+  Scales(int kind, const CsrPattern& a, std::size_t width, const Device& device) {
+    const auto random = [&](std::size_t size, std::uint64_t seed, float low, float high) {
+      return Buffer<float>::copy_of(test::random_floats(size, seed, low, high), device);
+    };
+    if (kind >= 1) {
+      row = random(a.nrows(), 11, 0.25F, 2);
+      feature = random(width, 12, -1, 1);
+      offset = random(width, 13, -3, 3);
+      bias = random(width, 14, -1, 1);
+    }
+    if (kind >= 2) col = random(a.ncols(), 15, 0.25F, 2);
+  }
+  [[nodiscard]] SpmmOptions options() const {
+    return {.row_scale = row.span(),
+            .col_scale = col.span(),
+            .feature_scale = feature.span(),
+            .feature_offset = offset.span(),
+            .bias = bias.span()};
+  }
+  Buffer<float> row, col, feature, offset, bias;
+};
+
+void expect_same(const Bits& expected, const Bits& actual) {
+  EXPECT_TRUE(expected == actual);
+  EXPECT_TRUE(test::padding_is_zero(actual));
+}
+void expect_same(const Floats& expected, const Floats& actual) {
+  for (std::size_t n = 0; n < expected.values().size(); ++n) {
+    ASSERT_EQ(expected.values()[n], actual.values()[n]) << "element " << n;
+  }
+}
+
+/// An output that holds something else already.
+Bits dirty(const Bits&, std::size_t nrows, std::size_t ncols) { return test::random_bits(nrows, ncols, 99); }
+Floats dirty(const Floats&, std::size_t nrows, std::size_t ncols) { return test::random_dense(nrows, ncols, 99); }
+
+template <class Out, class Graph, class In>
+void check_format(const CsrPattern& a, const Graph& graph, const In& x) {
+  const Device& device = *test::cuda_device();
+  const Graph graph_there = graph.to(device);
+  const In x_there = x.to(device);
+  for (int kind = 0; kind < 3; ++kind) {
+    SCOPED_TRACE("scales " + std::to_string(kind));
+    const Scales scales(kind, a, x.ncols(), Device{});
+    const Scales scales_there(kind, a, x.ncols(), device);
+    const Out expected = spmm<Out>(a, x, scales.options());
+    Out actual = dirty(expected, a.nrows(), x.ncols()).to(device);
+    spmm_into(actual, graph_there, x_there, scales_there.options(), device);
+    expect_same(expected, actual.to(Device{}));
+  }
+}
+
+template <class Out, class In>
+void check(const CsrPattern& a, const In& x) {
+  check_format<Out>(a, a, x);
+  for (const int k : tile_dims) {
+    SCOPED_TRACE("tiles of " + std::to_string(k));
+    check_format<Out>(a, pack(a, {.tile_dim = k}), x);
+  }
+}
+
+void check_all(const CsrPattern& a, std::size_t width) {
+  const Bits bits = test::random_bits(a.ncols(), width, 1);
+  const Floats floats = test::random_dense(a.ncols(), width, 3);
+  check<Bits>(a, bits);
+  check<Floats>(a, bits);
+  check<Bits>(a, floats);
+  check<Floats>(a, floats);
+}
+
+class SpmmCudaTest : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(SpmmCudaTest, IsTheSameAsOnTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  const test::SpmmCase& c = test::spmm_cases()[GetParam()];
+  check_all(c.a, c.width);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, SpmmCudaTest, ::testing::Range(std::size_t{0}, test::spmm_cases().size()),
+                         [](const auto& param) { return test::spmm_cases()[param.param].name; });
+
+/// Hubs, long rows and short ones side by side, in every width of a neighbour: a word to two slices.
+TEST(SpmmCuda, SkewedDegreesInEveryWidth) {
+  BITGRAPH_REQUIRE_CUDA();
+  const CsrPattern a = test::rmat_pattern(12, 150000, 3);
+  for (const std::size_t width : {33U, 64U, 100U, 256U, 300U, 512U, 1100U}) {
+    SCOPED_TRACE(width);
+    const Bits bits = test::random_bits(a.ncols(), width, 1);
+    check_format<Bits>(a, a, bits);
+    check_format<Floats>(a, a, bits);
+    const Floats floats = test::random_dense(a.ncols(), width, 3);
+    check_format<Bits>(a, a, floats);
+    check_format<Floats>(a, a, floats);
+  }
+}
+
+/// Counts that stand on the border: every second neighbour agrees.
+TEST(SpmmCuda, ATieIsPlusOneInRowsOfEveryLength) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::vector<NodeId> rows;
+  std::vector<NodeId> cols;
+  constexpr NodeId num_rows = 90;
+  for (NodeId i = 0; i < num_rows; ++i) {
+    const NodeId length = i < 70 ? i : i * i;  // below, at and above every class of lengths
+    for (NodeId j = 0; j < length; ++j) {
+      rows.push_back(i);
+      cols.push_back(j);
+    }
+  }
+  const CsrPattern a = csr_from_edges(num_rows, 8000, rows, cols);
+  Bits x(8000, 128);
+  for (std::size_t j = 0; j < 8000; j += 2) {
+    for (std::size_t f = 0; f < 128; f += 1 + j % 3) x.set_bit(j, f, true);
+  }
+  const Bits actual = spmm<BitMatrix>(a.to(device), x.to(device), {}, device).to(Device{});
+  EXPECT_TRUE(spmm<BitMatrix>(a, x) == actual);
+  EXPECT_TRUE(actual.bit(2, 0)) << "one of two";
+}
+
+TEST(SpmmCuda, ARepeatedCallAllocatesNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = test::rmat_pattern(10, 20000, 1).to(device);
+  const Bits x = test::random_bits(a.ncols(), 128, 1).to(device);
+  Bits out(a.nrows(), 128, device);
+  Floats sums(a.nrows(), 128, device);
+  const std::size_t before = device.memory().allocations;
+  for (int n = 0; n < 3; ++n) {
+    spmm_into(out, a, x, {}, device);
+    spmm_into(sums, a, x, {}, device);
+  }
+  EXPECT_EQ(device.memory().allocations, before);
+}
+
+TEST(SpmmCuda, WhatIsElsewhereIsNamed) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = test::random_pattern(5, 5, 0.5, 1);
+  const Bits x = test::random_bits(5, 64, 1);
+  Bits out(5, 64, device);
+  try {
+    spmm_into(out, a.to(device), x, {}, device);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find("X is on cpu"), std::string::npos) << error.what();
+  }
+  try {
+    spmm_into(out, to_sell(a), x.to(device), {}, device);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_possible);
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph
