@@ -36,6 +36,8 @@ struct MatrixMask {
 // Products of two 0/1 matrices. Graph is CsrPattern or BitTileMatrix; all operands of a call have one format, tiles one
 // side, and live on one device, where the product runs with that device's threads. All throw usage naming the shapes.
 // Results are integers and bits: the same on every backend, instruction set and number of threads.
+// On a CUDA device a call waits for its sum, or for the size of its result, which stays on the device; products of
+// tiles whose result has none unpack them there.
 
 /// The sum of all entries of A B: bmm_bin_bin_sum of Bit-GraphBLAS (section IV), which computes the product in full.
 /// The sum over i and j of sum_k A(i, k) B(k, j) is the sum over k of column k's entries in A times row k's in B: no
@@ -51,7 +53,8 @@ struct MxmSumOptions {
 /// which counts triangles as A = B = mask = the lower triangle, with transpose_b. No product is stored: common entries
 /// of pairs of rows are counted, tile rows by AND and popcount. For A B^T, O(sum over the mask's entries (i, j) of the
 /// entries of row j of B), or of the tiles of both rows; for A B, over the entries (i, k) of A. Workspace: a bit a
-/// column and thread. A complemented mask is an error: take the difference of two sums.
+/// column and thread, and bit rows of long rows of B: 64 MiB at most on the host, 256 MiB on a CUDA device. A
+/// complemented mask is an error: take the difference of two sums.
 template <class Graph>
 [[nodiscard]] std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask,
                                     const MxmSumOptions& options = {});
@@ -59,7 +62,10 @@ template <class Graph>
 /// A B over or_and: entry (i, j) where a k has both A(i, k) and B(k, j). The result has the operands' format, and its
 /// arrays exactly their size: the rows are counted first, then written (Gustavson's algorithm, twice). A row of bits
 /// gathers a thread's results: workspace a little over a bit a column and thread, for tiles tile_dim bits.
-/// O(sum over the entries (i, k) of A of the entries of row k of B), or of tiles.
+/// O(sum over the entries (i, k) of A of the entries of row k of B), or of tiles. Within a mask the rows of A and of B^T,
+/// made for that, are compared where that is less: memory 4 bytes an entry of the mask, and those of B^T.
+/// On a CUDA device rows are gathered by sorting where they are short; memory at most 1 GiB for rows of bits, or one
+/// row; of tiles also those tiles that turn out empty.
 template <class Graph>
 [[nodiscard]] Graph mxm(OrAnd semiring, const Graph& a, const Graph& b,
                         const std::type_identity_t<MatrixMask<Graph>>& mask = {});

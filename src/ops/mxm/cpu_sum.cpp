@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common entries of pairs of rows. The row of x is marked in a bit vector, and each row of b that the mask names is
-// looked up there, as many columns at a time as a vector has lanes. Of tiles, the tile row of x is marked, and tiles
-// that meet are compared row by row with AND and popcount.
+// looked up there, as many columns at a time as a vector has lanes, or, where it is a bit row too, ANDed with it. Of
+// tiles, the tile row of x is marked, and tiles that meet are compared row by row with AND and popcount.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/mxm/cpu_sum.cpp"
 #include <hwy/cache_control.h>
@@ -29,29 +29,59 @@ bool contains(const NodeId* row, std::size_t size, NodeId column) {
   return size == 1 && *row == column;
 }
 
-std::uint64_t sum_row(const MaskedSumArgs<CsrPatternView>& args, std::size_t i, std::uint64_t* marks) {
-  const NodeId* x = args.x.col_ind + args.x.row_ptr[i];
-  const auto x_size = static_cast<std::size_t>(args.x.row_ptr[i + 1] - args.x.row_ptr[i]);
-  const NodeId* rows = args.mask.col_ind + args.mask.row_ptr[i];
-  const auto num_rows = static_cast<std::size_t>(args.mask.row_ptr[i + 1] - args.mask.row_ptr[i]);
-  if (x_size == 0 || num_rows == 0) return 0;
-  constexpr std::size_t ahead = 4;
-  MarkCounter counter(marks);
-  std::uint64_t found = 0;
-  set_marks(marks, x, x_size);
-  for (std::size_t e = 0; e < num_rows; ++e) {
-    if (e + 2 * ahead < num_rows) hwy::Prefetch(args.b.row_ptr + rows[e + 2 * ahead]);
-    if (e + ahead < num_rows) hwy::Prefetch(args.b.col_ind + args.b.row_ptr[rows[e + ahead]]);
-    const NodeId* row = args.b.col_ind + args.b.row_ptr[rows[e]];
-    const auto size = static_cast<std::size_t>(args.b.row_ptr[rows[e] + 1] - args.b.row_ptr[rows[e]]);
-    if (size > search_factor * x_size) {
-      for (std::size_t n = 0; n < x_size; ++n) found += contains(row, size, x[n]) ? 1U : 0U;
-    } else {
-      counter.add(row, size);
-    }
+/// Bits that two rows of whole blocks share.
+HWY_INLINE std::uint64_t count_both(const std::uint64_t* x, const std::uint64_t* y, std::size_t words) {
+  const hn::CappedTag<std::uint64_t, long_row_block> d;
+  auto counts = hn::Zero(d);
+  for (std::size_t w = 0; w < words; w += hn::Lanes(d)) {
+    counts = hn::Add(counts, hn::PopulationCount(hn::And(hn::LoadU(d, x + w), hn::LoadU(d, y + w))));
   }
-  clear_marks(marks, x, x_size);
-  return found + counter.total();
+  return hn::GetLane(hn::SumOfLanes(d, counts));
+}
+
+struct Row {
+  const NodeId* columns;
+  std::size_t size;
+};
+
+HWY_INLINE Row row_of(const CsrPatternView& a, std::size_t i) {
+  return {a.col_ind + a.row_ptr[i], static_cast<std::size_t>(a.row_ptr[i + 1] - a.row_ptr[i])};
+}
+
+/// How many of the columns of x, which are marked, row j of b has.
+HWY_INLINE std::uint64_t count_pair(const MaskedSumArgs<CsrPatternView>& args, const Row& x, const std::uint64_t* marks,
+                                    NodeId j) {
+  const Row row = row_of(args.b, j);
+  if (row.size > search_factor * x.size) {
+    std::uint64_t found = 0;
+    for (std::size_t n = 0; n < x.size; ++n) found += contains(row.columns, row.size, x.columns[n]) ? 1U : 0U;
+    return found;
+  }
+  if (args.b_long.place != nullptr && args.b_long.place[j] != 0) {
+    return count_both(marks, args.b_long.bits + (args.b_long.place[j] - 1) * args.b_long.words, args.b_long.words);
+  }
+  MarkCounter counter(marks);
+  counter.add(row.columns, row.size);
+  return counter.total();
+}
+
+std::uint64_t sum_row(const MaskedSumArgs<CsrPatternView>& args, std::size_t i, std::uint64_t* marks) {
+  const Row x = row_of(args.x, i);
+  const Row rows = row_of(args.mask, i);
+  std::uint32_t* counts = args.counts == nullptr ? nullptr : args.counts + args.mask.row_ptr[i];
+  if (x.size == 0 || rows.size == 0) return 0;
+  constexpr std::size_t ahead = 4;
+  std::uint64_t sum = 0;
+  set_marks(marks, x.columns, x.size);
+  for (std::size_t e = 0; e < rows.size; ++e) {
+    if (e + 2 * ahead < rows.size) hwy::Prefetch(args.b.row_ptr + rows.columns[e + 2 * ahead]);
+    if (e + ahead < rows.size) hwy::Prefetch(args.b.col_ind + args.b.row_ptr[rows.columns[e + ahead]]);
+    const std::uint64_t found = count_pair(args, x, marks, rows.columns[e]);
+    sum += found;
+    if (counts != nullptr) counts[e] = static_cast<std::uint32_t>(found);
+  }
+  clear_marks(marks, x.columns, x.size);
+  return sum;
 }
 
 std::uint64_t sum_csr_rows(const MaskedSumArgs<CsrPatternView>& args, std::size_t begin, std::size_t end,

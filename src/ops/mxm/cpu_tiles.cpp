@@ -35,21 +35,47 @@ void or_product(TileWord<K>* to, const BitTileView<K>& a, EdgeOffset t, const Bi
   }
 }
 
-/// Gathers tile row i and calls fn(tile column, words) for each non-empty tile, in order.
-template <int K, class Fn>
-void for_each_result_tile(const TileProductArgs<K>& args, ColumnSet& set, TileWord<K>* row, NodeId i, Fn&& fn) {
-  constexpr std::size_t words = tile_words<K>;
+/// What a thread gathers a tile row in.
+template <int K>
+struct TileRow {
+  ColumnSet set;
+  TileWord<K>* tiles;
+  std::uint64_t* marks;
+
+  [[nodiscard]] bool marked(NodeId j) const noexcept { return ((marks[j / 64] >> (j % 64)) & 1U) != 0; }
+  void flip_mark(NodeId j) noexcept { marks[j / 64] ^= std::uint64_t{1} << (j % 64); }
+};
+
+/// Gathers tile row i; no tiles that the mask has not, where the product is to be within it.
+template <int K>
+void gather_tiles(const TileProductArgs<K>& args, TileRow<K>& row, NodeId i) {
+  const bool is_within = args.mask_use == MaskUse::inside;
+  const auto flip_mask_row = [&] {
+    if (!is_within) return;
+    for (EdgeOffset m = args.mask.tile_row_ptr[i]; m < args.mask.tile_row_ptr[i + 1]; ++m)
+      row.flip_mark(args.mask.tile_col_ind[m]);
+  };
+  flip_mask_row();
   for (EdgeOffset t = args.a.tile_row_ptr[i]; t < args.a.tile_row_ptr[i + 1]; ++t) {
     const NodeId k = args.a.tile_col_ind[t];
     for (EdgeOffset s = args.b.tile_row_ptr[k]; s < args.b.tile_row_ptr[k + 1]; ++s) {
       const NodeId j = args.b.tile_col_ind[s];
-      set.insert(j);
-      or_product<K>(row + j * words, args.a, t, args.b, s);
+      if (is_within && !row.marked(j)) continue;
+      row.set.insert(j);
+      or_product<K>(row.tiles + j * tile_words<K>, args.a, t, args.b, s);
     }
   }
+  flip_mask_row();
+}
+
+/// Gathers tile row i and calls fn(tile column, words) for each non-empty tile, in order.
+template <int K, class Fn>
+void for_each_result_tile(const TileProductArgs<K>& args, TileRow<K>& row, NodeId i, Fn&& fn) {
+  constexpr std::size_t words = tile_words<K>;
+  gather_tiles(args, row, i);
   EdgeOffset m = args.mask_use == MaskUse::none ? 0 : args.mask.tile_row_ptr[i];
-  set.drain([&](std::size_t j) {
-    TileWord<K>* tile = row + j * words;
+  row.set.drain([&](std::size_t j) {
+    TileWord<K>* tile = row.tiles + j * words;
     if (args.mask_use != MaskUse::none) {
       const EdgeOffset end = args.mask.tile_row_ptr[i + 1];
       while (m < end && args.mask.tile_col_ind[m] < j) ++m;
@@ -67,15 +93,16 @@ void for_each_result_tile(const TileProductArgs<K>& args, ColumnSet& set, TileWo
   });
 }
 
-/// fn(set, row, i) for every tile row.
+/// fn(row, i) for every tile row.
 template <int K, class Fn>
 void for_each_tile_row(const Cpu& backend, const TileProductArgs<K>& args, Fn&& fn) {
   const std::size_t columns = (std::size_t{args.b.ncols} + K - 1) / K;
   for_chunks_of_threads(backend.device, args.a.num_tile_rows, product_chunk, [&](std::size_t number, Range rows) {
     std::uint64_t* words = args.workspace.words + number * args.workspace.words_each;
-    ColumnSet set(columns, words);
-    auto* row = reinterpret_cast<TileWord<K>*>(words + args.workspace.set_words);
-    for (std::size_t i = rows.begin; i < rows.end; ++i) fn(set, row, static_cast<NodeId>(i));
+    std::uint64_t* tiles = words + args.workspace.set_words;
+    TileRow<K> row{ColumnSet(columns, words), reinterpret_cast<TileWord<K>*>(tiles),
+                   tiles + TileRowSpace<K>(columns).tile_words};
+    for (std::size_t i = rows.begin; i < rows.end; ++i) fn(row, static_cast<NodeId>(i));
   });
 }
 
@@ -83,9 +110,9 @@ void for_each_tile_row(const Cpu& backend, const TileProductArgs<K>& args, Fn&& 
 
 template <int K>
 void tile_product_sizes(const Cpu& backend, const TileProductArgs<K>& args, EdgeOffset* sizes) {
-  for_each_tile_row(backend, args, [&](ColumnSet& set, TileWord<K>* row, NodeId i) {
+  for_each_tile_row(backend, args, [&](TileRow<K>& row, NodeId i) {
     EdgeOffset size = 0;
-    for_each_result_tile(args, set, row, i, [&](NodeId, const TileWord<K>*) { ++size; });
+    for_each_result_tile(args, row, i, [&](NodeId, const TileWord<K>*) { ++size; });
     sizes[i] = size;
   });
 }
@@ -93,10 +120,10 @@ void tile_product_sizes(const Cpu& backend, const TileProductArgs<K>& args, Edge
 template <int K>
 EdgeOffset tile_product_fill(const Cpu& backend, const TileProductArgs<K>& args, const TileProductOut<K>& out) {
   std::atomic<EdgeOffset> nvals{0};
-  for_each_tile_row(backend, args, [&](ColumnSet& set, TileWord<K>* row, NodeId i) {
+  for_each_tile_row(backend, args, [&](TileRow<K>& row, NodeId i) {
     EdgeOffset to = out.tile_row_ptr[i];
     EdgeOffset entries = 0;
-    for_each_result_tile(args, set, row, i, [&](NodeId j, const TileWord<K>* tile) {
+    for_each_result_tile(args, row, i, [&](NodeId j, const TileWord<K>* tile) {
       out.tile_col_ind[to] = j;
       std::copy_n(tile, tile_words<K>, out.bit_tiles + to * tile_words<K>);
       for (int w = 0; w < tile_words<K>; ++w) entries += static_cast<EdgeOffset>(std::popcount(tile[w]));

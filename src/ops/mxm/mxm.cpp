@@ -4,6 +4,9 @@
 #include "core/thread_chunks.hpp"
 #include "formats/rows.hpp"
 #include "ops/mxm/column_set.hpp"
+#include "ops/mxm/cuda.hpp"
+#include "ops/mxm/long_rows.hpp"
+#include "ops/mxm/within.hpp"
 
 #include <bitgraph/ops/mxm.hpp>
 
@@ -12,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <optional>
 
 namespace bitgraph {
 
@@ -22,6 +26,10 @@ constexpr std::size_t max_direct_columns = std::size_t{1} << 22;
 
 int side_of(const CsrPattern&) { return 0; }
 int side_of(const BitTileMatrix& a) { return a.tile_dim(); }
+
+/// Entries, or tiles.
+EdgeOffset items_of(const CsrPattern& a) { return a.nvals(); }
+EdgeOffset items_of(const BitTileMatrix& a) { return a.num_tiles(); }
 
 /// Calls fn with the views of matrices of one format.
 template <class Fn, class... More>
@@ -77,7 +85,7 @@ std::uint64_t row_entries(const CsrPatternView& a, NodeId i) { return a.row_ptr[
 
 /// The sum over the entries (i, k) of A of the entries of row k of B.
 template <class View>
-std::uint64_t sum_of_all(const View& a, const View& b, const Device& device) {
+std::uint64_t sum_on_host(const View& a, const View& b, const Device& device) {
   constexpr std::size_t grain = 1024;
   Buffer<NodeId> lengths(b.nrows, device);
   parallel_for(device, b.nrows, grain,
@@ -93,9 +101,20 @@ std::uint64_t sum_of_all(const View& a, const View& b, const Device& device) {
   return total;
 }
 
+template <class View>
+std::uint64_t sum_of_all(const View& a, [[maybe_unused]] EdgeOffset items, const View& b, const Device& device) {
+  return with_backend(device, "mxm_sum", [&](const auto& backend) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(backend)>, Cuda>) {
+      return whole_sum(backend, a, items, b);
+    } else {
+      return sum_on_host(a, b, device);
+    }
+  });
+}
+
 /// Rows, or tile rows, that a masked sum goes over, and the words that a thread marks them in.
 std::size_t sum_rows(const CsrPatternView& mask) { return mask.nrows; }
-std::size_t sum_words(const CsrPatternView& x) { return (std::size_t{x.ncols} + 63) / 64; }
+std::size_t sum_words(const CsrPatternView& x) { return LongRowBits::words_of(x.ncols); }
 template <int K>
 std::size_t sum_rows(const BitTileView<K>& mask) {
   return mask.num_tile_rows;
@@ -106,12 +125,18 @@ std::size_t sum_words(const BitTileView<K>& x) {
 }
 
 template <class View>
-std::uint64_t sum_within(const View& x, const View& b, const View& mask, const Device& device) {
-  const std::size_t workspaces = num_workspaces(device, sum_rows(mask), masked_sum_chunk);
-  const std::size_t marks_each = sum_words(x);
-  Buffer<std::uint64_t> marks(workspaces * marks_each, std::uint64_t{0}, device);
-  const MaskedSumArgs<View> args{x, b, mask, marks.data(), marks_each};
-  return with_host_backend(device, "mxm", [&](const auto& backend) { return masked_sum(backend, args); });
+std::uint64_t sum_within(const View& x, const View& b, const View& mask, EdgeOffset items, const Device& device) {
+  MaskedSumArgs<View> args{x, b, mask, items};
+  Buffer<std::uint64_t> marks;
+  [[maybe_unused]] std::optional<LongRowBits> long_rows;
+  if (device.is_host()) {
+    args.marks_each = sum_words(x);
+    marks = Buffer<std::uint64_t>(num_workspaces(device, sum_rows(mask), masked_sum_chunk) * args.marks_each,
+                                  std::uint64_t{0}, device);
+    args.marks = marks.data();
+    if constexpr (std::is_same_v<View, CsrPatternView>) args.b_long = long_rows.emplace(b, device).view();
+  }
+  return with_backend(device, "mxm_sum", [&](const auto& backend) { return masked_sum(backend, args); });
 }
 
 /// What the threads gather rows of a product with.
@@ -141,10 +166,9 @@ struct Workspace {
   Buffer<NodeId> keys;
 };
 
-/// The product as pattern CSR, and its counts where `counts` is not null.
-template <class View>
-CsrPattern product(const View& a, const View& b, const View& mask, MaskUse mask_use, Buffer<std::uint32_t>* counts,
-                   const Device& device) {
+template <class Backend, class View>
+CsrPattern product_on_host(const Backend& backend, const View& a, const View& b, const View& mask, MaskUse mask_use,
+                           Buffer<std::uint32_t>* counts, const Device& device) {
   const NodeId nrows = a.nrows;
   const std::size_t threads = num_workspaces(device, nrows, product_chunk);
   Buffer<EdgeOffset> row_ptr(std::size_t{nrows} + 1, EdgeOffset{0}, device);
@@ -154,17 +178,34 @@ CsrPattern product(const View& a, const View& b, const View& mask, MaskUse mask_
   }
   Workspace workspace(threads, b.ncols, mask_use == MaskUse::none ? 0 : (std::size_t{b.ncols} + 63) / 64, device);
   ProductArgs<View> args{a, b, mask, mask_use, workspace.view()};
-  return with_host_backend(device, "mxm", [&](const auto& backend) -> CsrPattern {
-    product_sizes(backend, args, row_ptr.data());
-    if (counts != nullptr) {
-      const EdgeOffset longest = nrows == 0 ? 0 : *std::max_element(row_ptr.begin(), row_ptr.end());
-      workspace.add_counts(threads, b.ncols, static_cast<std::size_t>(longest), device);
-      args.workspace = workspace.view();
+  product_sizes(backend, args, row_ptr.data());
+  if (counts != nullptr) {
+    const EdgeOffset longest = nrows == 0 ? 0 : *std::max_element(row_ptr.begin(), row_ptr.end());
+    workspace.add_counts(threads, b.ncols, static_cast<std::size_t>(longest), device);
+    args.workspace = workspace.view();
+  }
+  Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
+  if (counts != nullptr) *counts = Buffer<std::uint32_t>(col_ind.size(), device);
+  product_fill(backend, args, {row_ptr.data(), col_ind.data(), counts == nullptr ? nullptr : counts->data()});
+  return {nrows, b.ncols, std::move(row_ptr), std::move(col_ind)};
+}
+
+/// The product as pattern CSR, and its counts where `counts` is not null.
+template <class View>
+CsrPattern product(const View& a, const View& b, const View& mask, MaskUse mask_use, Buffer<std::uint32_t>* counts,
+                   const Device& device) {
+  return with_backend(device, "mxm", [&](const auto& backend) -> CsrPattern {
+    if constexpr (std::is_same_v<std::decay_t<decltype(backend)>, Cuda>) {
+      return product(backend, ProductArgs<View>{a, b, mask, mask_use, {}}, counts);
+    } else {
+      if constexpr (std::is_same_v<std::decay_t<decltype(backend)>, Cpu>) {
+        if (mask_use == MaskUse::inside) {
+          std::optional<CsrPattern> within = product_within(backend, a, b, mask, counts);
+          if (within) return std::move(*within);
+        }
+      }
+      return product_on_host(backend, a, b, mask, mask_use, counts, device);
     }
-    Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
-    if (counts != nullptr) *counts = Buffer<std::uint32_t>(col_ind.size(), device);
-    product_fill(backend, args, {row_ptr.data(), col_ind.data(), counts == nullptr ? nullptr : counts->data()});
-    return {nrows, b.ncols, std::move(row_ptr), std::move(col_ind)};
   });
 }
 
@@ -176,7 +217,7 @@ BitTileMatrix tile_product(const Cpu& backend, const BitTileView<K>& a, const Bi
   const std::size_t columns = (std::size_t{b.ncols} + K - 1) / K;
   const std::size_t threads = num_workspaces(device, a.num_tile_rows, product_chunk);
   Buffer<EdgeOffset> tile_row_ptr(std::size_t{a.num_tile_rows} + 1, EdgeOffset{0}, device);
-  Workspace workspace(threads, columns, (columns * tile_bytes(K) + 7) / 8, device);
+  Workspace workspace(threads, columns, TileRowSpace<K>(columns).words(), device);
   const TileProductArgs<K> args{a, b, mask, mask_use, workspace.view()};
   if (columns != 0) tile_product_sizes(backend, args, tile_row_ptr.data());
   const auto tiles = static_cast<std::size_t>(exclusive_scan(device, tile_row_ptr.span()));
@@ -191,16 +232,19 @@ BitTileMatrix tile_product(const Cpu& backend, const BitTileView<K>& a, const Bi
 }
 
 CsrPattern boolean_product(const CsrPatternView& a, const CsrPatternView& b, const CsrPatternView& mask,
-                           MaskUse mask_use, const Device& device) {
+                           MaskUse mask_use, const ProductItems&, const Device& device) {
   return product(a, b, mask, mask_use, nullptr, device);
 }
 
 template <int K>
 BitTileMatrix boolean_product(const BitTileView<K>& a, const BitTileView<K>& b, const BitTileView<K>& mask,
-                              MaskUse mask_use, const Device& device) {
-  return with_host_backend(device, "mxm", [&](const auto& backend) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(backend)>, Reference>) {
+                              MaskUse mask_use, [[maybe_unused]] const ProductItems& tiles, const Device& device) {
+  return with_backend(device, "mxm", [&](const auto& backend) {
+    using Backend = std::decay_t<decltype(backend)>;
+    if constexpr (std::is_same_v<Backend, Reference>) {
       return pack(product(a, b, mask, mask_use, nullptr, device), {.tile_dim = K}, device);
+    } else if constexpr (std::is_same_v<Backend, Cuda>) {
+      return tile_product(backend, TileProductArgs<K>{a, b, mask, mask_use, {}}, tiles);
     } else {
       return tile_product(backend, a, b, mask, mask_use);
     }
@@ -212,7 +256,7 @@ BitTileMatrix boolean_product(const BitTileView<K>& a, const BitTileView<K>& b, 
 template <class Graph>
 std::uint64_t mxm_sum(const Graph& a, const Graph& b) {
   check(a, b, {}, false);
-  return with_views([&](const auto& x, const auto& y) { return sum_of_all(x, y, a.device()); }, a, b);
+  return with_views([&](const auto& x, const auto& y) { return sum_of_all(x, items_of(a), y, a.device()); }, a, b);
 }
 
 template <class Graph>
@@ -225,7 +269,7 @@ std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t
   const Graph& x = options.transpose_b ? a : *mask.entries;
   const Graph& m = options.transpose_b ? *mask.entries : a;
   const auto run = [&](const auto& left, const auto& right, const auto& within) {
-    return sum_within(left, right, within, a.device());
+    return sum_within(left, right, within, items_of(m), a.device());
   };
   return with_views(run, x, b, m);
 }
@@ -233,8 +277,9 @@ std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t
 template <class Graph>
 Graph mxm(OrAnd, const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask) {
   check(a, b, mask, false);
+  const ProductItems items{items_of(a), items_of(b), mask.entries == nullptr ? 0 : items_of(*mask.entries)};
   const auto run = [&](const auto& left, const auto& right, const auto& within) -> Graph {
-    return boolean_product(left, right, within, use_of(mask), a.device());
+    return boolean_product(left, right, within, use_of(mask), items, a.device());
   };
   return with_views(run, a, b, mask.entries == nullptr ? a : *mask.entries);
 }

@@ -13,6 +13,15 @@
 
 namespace bitgraph {
 
+/// Rows of a matrix that have bit rows beside their columns.
+struct LongRows {
+  const std::uint32_t* place = nullptr;  ///< of each row: its number among them, from 1 on, or 0; null: none has one
+  const std::uint64_t* bits = nullptr;
+  std::size_t words = 0;  ///< of a bit row, a multiple of long_row_block
+};
+
+inline constexpr std::size_t long_row_block = 8;  ///< words of 64 bits: as many as a vector may hold
+
 /// The sum over the entries (i, j) of `mask` of the number of columns that row i of x and row j of b share. That is
 /// the masked sum of x b^T; and the sum of a b within m is that of x = m, mask = a: both add up
 /// m(i, j) a(i, k) b(k, j).
@@ -21,8 +30,11 @@ struct MaskedSumArgs {
   Graph x;
   Graph b;
   Graph mask;
-  std::uint64_t* marks = nullptr;  ///< zeros: marks_each a thread
-  std::size_t marks_each = 0;      ///< a bit a column; of tiles a word a tile column
+  EdgeOffset mask_items = 0;        ///< entries of the mask; of tiles the tiles
+  std::uint64_t* marks = nullptr;   ///< zeros: marks_each a thread
+  std::size_t marks_each = 0;       ///< a bit a column, in whole blocks; of tiles a word a tile column
+  LongRows b_long;                  ///< of CSR on the host
+  std::uint32_t* counts = nullptr;  ///< on the host, of CSR, where wanted: of each entry of the mask its number
 };
 
 /// Rows of the mask that a thread takes at a time; tile rows where the format is tiles.
@@ -75,8 +87,19 @@ void product_fill(const Reference& backend, const ProductArgs<Graph>& args, cons
 template <class Graph>
 void product_fill(const Cpu& backend, const ProductArgs<Graph>& args, const ProductOut& out);
 
-/// The boolean product of tiles as tiles. Workspace: a ColumnSet of tile columns, then the words of one tile row of the
-/// product.
+/// Behind the ColumnSet of a tile row, in 64-bit words: the tiles of one tile row of the product, then marks of the
+/// tile columns that the mask has.
+template <int K>
+struct TileRowSpace {
+  std::size_t tile_words;
+  std::size_t mark_words;
+
+  explicit TileRowSpace(std::size_t columns) noexcept
+      : tile_words((columns * tile_bytes(K) + 7) / 8), mark_words((columns + 63) / 64) {}
+  [[nodiscard]] std::size_t words() const noexcept { return tile_words + mark_words; }
+};
+
+/// The boolean product of tiles as tiles. Workspace: a ColumnSet of tile columns, then a TileRowSpace.
 template <int K>
 struct TileProductArgs {
   BitTileView<K> a;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every product on every format and instruction set against one made by hand from the operands' bits.
 #include "ops/mxm/column_set.hpp"
+#include "ops/mxm/mxm_cases.hpp"
 #include "support/everywhere.hpp"
-#include "support/random_matrices.hpp"
 
 #include <bitgraph/ops/mxm.hpp>
 
@@ -17,34 +17,8 @@
 namespace bitgraph {
 namespace {
 
-struct Case {
-  std::string name;
-  CsrPattern a, b, mask;
-};
-
-Case random_case(const std::string& name, NodeId n, NodeId inner, NodeId m, double density, std::uint64_t seed) {
-  return {name, test::random_pattern(n, inner, density, seed), test::random_pattern(inner, m, density, seed + 1),
-          test::random_pattern(n, m, 0.3, seed + 2)};
-}
-
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  all.push_back(random_case("oblong", 63, 77, 130, 0.06, 1));
-  all.push_back(random_case("many_rows", 400, 65, 64, 0.02, 2));
-  all.push_back(random_case("dense", 40, 70, 66, 0.8, 3));
-  all.push_back(random_case("one_row", 1, 300, 200, 0.3, 4));
-  all.push_back(random_case("one_column", 200, 100, 1, 0.1, 5));
-  all.push_back(random_case("one_between", 90, 1, 90, 0.5, 6));
-  all.push_back(random_case("nothing_between", 5, 0, 7, 0, 7));
-  all.push_back(random_case("no_rows", 0, 5, 7, 0.5, 8));
-  all.push_back(random_case("no_columns", 7, 5, 0, 0.5, 9));
-  all.push_back(random_case("no_entries", 30, 30, 30, 0, 10));
-  CsrPattern skewed = test::rmat_pattern(8, 2500, 11);
-  all.push_back({"skewed", skewed.clone(), skewed.clone(), skewed.clone()});
-  all.push_back({"long_rows_against_short", test::random_pattern(90, 3000, 0.001, 12),
-                 transpose(test::random_pattern(70, 3000, 0.7, 13)), test::random_pattern(90, 70, 0.5, 14)});
-  return all;
-}
+using test::mxm_cases;
+using Case = test::MxmCase;
 
 /// Counts of A B by the definition, dense.
 std::vector<std::uint32_t> dense_product(const CsrPattern& a, const CsrPattern& b) {
@@ -137,7 +111,7 @@ void expect_products_in_every_format(const Case& c, const Device& device) {
 }
 
 TEST(Mxm, EveryProductEverywhere) {
-  const std::vector<Case> all = cases();
+  const std::vector<Case> all = mxm_cases();
   test::everywhere([&](const Device& device) {
     for (const Case& c : all) expect_products_in_every_format(c, device);
   });
@@ -145,7 +119,7 @@ TEST(Mxm, EveryProductEverywhere) {
 
 TEST(Mxm, TheReferenceToo) {
   ::setenv("BITGRAPH_BACKEND", "reference", 1);
-  for (const Case& c : cases()) expect_products_in_every_format(c, Device::host(1));
+  for (const Case& c : mxm_cases()) expect_products_in_every_format(c, Device::host(1));
   ::unsetenv("BITGRAPH_BACKEND");
 }
 
@@ -154,7 +128,8 @@ TEST(Mxm, RandomShapes) {
     const auto side = [] { return *rc::gen::inRange<NodeId>(0, 150); };
     const double density = *rc::gen::element(0.005, 0.05, 0.5);
     const auto seed = *rc::gen::arbitrary<std::uint32_t>();
-    expect_products_in_every_format(random_case("random", side(), side(), side(), density, seed), Device::host(2));
+    expect_products_in_every_format(test::random_mxm_case("random", side(), side(), side(), density, seed),
+                                    Device::host(2));
   }));
 }
 

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sums, masked products and counts on a CUDA device have in common: for each entry (i, k) of one matrix, the
+// columns that row i of a second and row k of a third share. A block takes as many entries as it has threads:
+//   two short rows     a thread compares them in registers;
+//   else               eight lanes, or a warp, take the columns of the shorter row and look each up in the longer:
+//                      a bit of its bit row where it has one, else a binary search.
+#pragma once
+
+#include "core/cuda.cuh"
+
+#include <bitgraph/core/types.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::mxm_cuda {
+
+constexpr unsigned full_warp = 0xFFFFFFFFU;
+constexpr unsigned meet_threads = 256;
+constexpr unsigned meet_parts = csr_chunk_items / meet_threads;  ///< blocks of a chunk
+constexpr unsigned register_row = 8;                             ///< longest row that a thread holds
+constexpr unsigned lone_row = 2;                                 ///< longest one that a thread looks up alone
+constexpr unsigned team_row = 32;                                ///< longest one for eight lanes
+constexpr unsigned team_lanes = 8;
+constexpr unsigned absent = ~0U;
+
+/// Bit rows of the long rows of a matrix.
+struct HubBits {
+  const std::uint32_t* place = nullptr;  ///< of each row: which bit row it has, from 1 on; null: none have one
+  const std::uint32_t* bits = nullptr;
+  std::size_t row_words = 0;
+
+  [[nodiscard]] __device__ const std::uint32_t* row(NodeId i) const {
+    if (place == nullptr) return nullptr;
+    const std::uint32_t at = __ldg(place + i);
+    return at == 0 ? nullptr : bits + (at - 1) * row_words;
+  }
+};
+
+/// A matrix whose rows are compared.
+struct MeetRows {
+  const EdgeOffset* row_ptr = nullptr;
+  const NodeId* col_ind = nullptr;
+  HubBits hubs;
+};
+
+/// The place of a column in an ascending row, or `absent`.
+__device__ inline unsigned place_of(const NodeId* row, unsigned size, NodeId column) {
+  unsigned low = 0;
+  while (size > 1) {
+    const unsigned half = size / 2;
+    low += __ldg(row + low + half) <= column ? half : 0;
+    size -= half;
+  }
+  return size != 0 && __ldg(row + low) == column ? low : absent;
+}
+
+/// Adds up what the threads of a block found.
+__device__ inline void add_of_block(unsigned long long found, unsigned long long* total) {
+  __shared__ unsigned long long of_block;
+  if (threadIdx.x == 0) of_block = 0;
+  __syncthreads();
+  for (unsigned step = 16; step != 0; step /= 2) found += __shfl_xor_sync(full_warp, found, step);
+  if (threadIdx.x % 32 == 0 && found != 0) atomicAdd(&of_block, found);
+  __syncthreads();
+  if (threadIdx.x == 0 && of_block != 0) atomicAdd(total, of_block);
+}
+
+/// How many columns there are in all.
+struct CountAll {
+  static constexpr bool only_counts = true;  ///< where they stand does not matter
+  unsigned long long* total;
+  unsigned long long found = 0;
+
+  __device__ void operator()(EdgeOffset, EdgeOffset, EdgeOffset) { ++found; }
+  __device__ void finish() { add_of_block(found, total); }
+};
+
+/// How often an entry of the second matrix is met: counts[its place].
+struct CountEach {
+  static constexpr bool only_counts = false;
+  std::uint32_t* counts;
+
+  __device__ void operator()(EdgeOffset, EdgeOffset p_at, EdgeOffset) { atomicAdd(counts + p_at, 1U); }
+  __device__ void finish() {}
+};
+
+/// Row i of p and row k of q, for entry e of the driver.
+struct Meeting {
+  EdgeOffset e, p_begin, q_begin;
+  unsigned p_size, q_size;
+  NodeId p_row, q_row;
+};
+
+/// Rows of at most register_row columns.
+template <class Found>
+__device__ void meet_in_registers(const MeetRows& p, const MeetRows& q, const Meeting& m, Found& found) {
+  NodeId columns[register_row];
+  for (unsigned x = 0; x < register_row; ++x) columns[x] = x < m.p_size ? __ldg(p.col_ind + m.p_begin + x) : ~NodeId{0};
+  for (unsigned y = 0; y < m.q_size; ++y) {
+    const NodeId column = __ldg(q.col_ind + m.q_begin + y);
+    for (unsigned x = 0; x < register_row; ++x) {
+      if (columns[x] == column) found(m.e, m.p_begin + x, m.q_begin + y);
+    }
+  }
+}
+
+/// Any two rows, by `lanes` threads.
+template <class Found>
+__device__ void meet_rows(const MeetRows& p, const MeetRows& q, const Meeting& m, unsigned lane, unsigned lanes,
+                          Found& found) {
+  const bool p_shorter = m.p_size <= m.q_size;
+  const NodeId* shorter = p_shorter ? p.col_ind + m.p_begin : q.col_ind + m.q_begin;
+  const NodeId* longer = p_shorter ? q.col_ind + m.q_begin : p.col_ind + m.p_begin;
+  const unsigned size = min(m.p_size, m.q_size);
+  const unsigned longer_size = max(m.p_size, m.q_size);
+  const std::uint32_t* bits = p_shorter ? q.hubs.row(m.q_row) : p.hubs.row(m.p_row);
+  if constexpr (Found::only_counts) {
+    const std::uint32_t* others = p_shorter ? p.hubs.row(m.p_row) : q.hubs.row(m.q_row);
+    if (bits != nullptr && others != nullptr && size > q.hubs.row_words / 4) {
+      for (std::size_t w = lane; w < q.hubs.row_words; w += lanes)
+        found.found += __popc(__ldg(bits + w) & __ldg(others + w));
+      return;
+    }
+  }
+  for (unsigned x = lane; x < size; x += lanes) {
+    const NodeId column = __ldg(shorter + x);
+    if (bits != nullptr) {
+      if (((__ldg(bits + column / 32) >> (column % 32)) & 1U) == 0) continue;
+      if constexpr (Found::only_counts) {
+        ++found.found;
+        continue;
+      }
+    }
+    const unsigned at = place_of(longer, longer_size, column);
+    if (at != absent) found(m.e, m.p_begin + (p_shorter ? x : at), m.q_begin + (p_shorter ? at : x));
+  }
+}
+
+/// The row of entry e, which is among rows first .. last of the driver.
+__device__ inline NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId first, NodeId last, EdgeOffset e) {
+  while (first < last) {
+    const NodeId middle = first + (last - first + 1) / 2;
+    if (__ldg(row_ptr + middle) <= e) {
+      first = middle;
+    } else {
+      last = middle - 1;
+    }
+  }
+  return first;
+}
+
+/// The meeting of this thread's entry; sizes of 0 where it has none.
+__device__ inline Meeting own_meeting(const CsrPatternView& driver, const MeetRows& p, const MeetRows& q) {
+  const NodeId chunk = blockIdx.x / meet_parts;
+  const NodeId first_row = __ldg(driver.chunk_row + chunk);
+  const NodeId end_row = __ldg(driver.chunk_row + chunk + 1);
+  const EdgeOffset items = EdgeOffset{driver.nrows} + driver.num_entries;
+  const EdgeOffset end = min((EdgeOffset{chunk} + 1) * csr_chunk_items, items) - end_row;
+  Meeting m{};
+  m.e = EdgeOffset{chunk} * csr_chunk_items - first_row + blockIdx.x % meet_parts * meet_threads + threadIdx.x;
+  if (m.e >= end) return m;
+  m.p_row = row_of_entry(driver.row_ptr, first_row, min(end_row, driver.nrows - 1), m.e);
+  m.q_row = __ldg(driver.col_ind + m.e);
+  m.p_begin = __ldg(p.row_ptr + m.p_row);
+  m.q_begin = __ldg(q.row_ptr + m.q_row);
+  m.p_size = static_cast<unsigned>(__ldg(p.row_ptr + m.p_row + 1) - m.p_begin);
+  m.q_size = static_cast<unsigned>(__ldg(q.row_ptr + m.q_row + 1) - m.q_begin);
+  return m;
+}
+
+/// What the threads of a block leave to teams, from the front, and to warps, from the back.
+struct MeetingQueue {
+  Meeting meetings[meet_threads];
+  unsigned num_team, num_warp, next_team, next_warp;
+};
+
+template <class Found>
+__global__ void __launch_bounds__(meet_threads) meet(CsrPatternView driver, MeetRows p, MeetRows q, Found found) {
+  __shared__ MeetingQueue queue;
+  if (threadIdx.x == 0) queue.num_team = queue.num_warp = queue.next_team = queue.next_warp = 0;
+  __syncthreads();
+  const Meeting own = own_meeting(driver, p, q);
+  const unsigned size = min(own.p_size, own.q_size);
+  if (max(own.p_size, own.q_size) <= register_row) {
+    if (size != 0) meet_in_registers(p, q, own, found);
+  } else if (size <= lone_row) {
+    meet_rows(p, q, own, 0, 1, found);
+  } else if (size <= team_row) {
+    queue.meetings[atomicAdd(&queue.num_team, 1U)] = own;
+  } else {
+    queue.meetings[meet_threads - 1 - atomicAdd(&queue.num_warp, 1U)] = own;
+  }
+  __syncthreads();
+  const unsigned lane = threadIdx.x % 32;
+  for (;;) {
+    unsigned next = lane == 0 ? atomicAdd(&queue.next_warp, 1U) : 0;
+    next = __shfl_sync(full_warp, next, 0);
+    if (next >= queue.num_warp) break;
+    meet_rows(p, q, queue.meetings[meet_threads - 1 - next], lane, 32, found);
+  }
+  constexpr unsigned teams = 32 / team_lanes;
+  for (;;) {
+    unsigned next = lane == 0 ? atomicAdd(&queue.next_team, teams) : 0;
+    next = __shfl_sync(full_warp, next, 0);
+    if (next >= queue.num_team) break;
+    next += lane / team_lanes;
+    if (next < queue.num_team) meet_rows(p, q, queue.meetings[next], lane % team_lanes, team_lanes, found);
+    __syncwarp();
+  }
+  found.finish();
+}
+
+template <class Found>
+void launch_meet(const Device& device, const CsrPatternView& driver, const MeetRows& p, const MeetRows& q,
+                 const Found& found) {
+  if (driver.num_entries == 0) return;
+  meet<<<driver.num_chunks * meet_parts, meet_threads, 0, stream_of(device)>>>(driver, p, q, found);
+  cuda_check_launch("meet");
+}
+
+}  // namespace bitgraph::mxm_cuda

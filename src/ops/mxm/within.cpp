@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/mxm/within.hpp"
+
+#include "core/thread_chunks.hpp"
+#include "formats/rows.hpp"
+#include "formats/transpose_index.hpp"
+#include "ops/mxm/long_rows.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace bitgraph {
+
+namespace {
+
+constexpr std::size_t grain = 1024;
+
+CsrPattern transposed(const CsrPatternView& b, const Device& device) {
+  const std::size_t nvals = b.row_ptr[b.nrows];
+  Buffer<NodeId> col_ind(nvals, device);
+  const CompressedRows rows{b.nrows, b.ncols, {b.row_ptr, std::size_t{b.nrows} + 1}, {b.col_ind, nvals}};
+  Buffer<EdgeOffset> row_ptr =
+      transpose_index(device, rows, [&](EdgeOffset, EdgeOffset to, NodeId i) { col_ind[to] = i; });
+  return {b.ncols, b.nrows, std::move(row_ptr), std::move(col_ind)};
+}
+
+/// The sum of fn(row, entry) over all entries.
+template <class Fn>
+std::uint64_t sum_over(const CsrPatternView& a, const Device& device, const Fn& fn) {
+  std::atomic<std::uint64_t> total{0};
+  parallel_chunks(device, a.nrows, grain, [&](Range rows) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = rows.begin; i < rows.end; ++i) {
+      for (const NodeId j : a.row(static_cast<NodeId>(i))) sum += fn(i, j);
+    }
+    total += sum;
+  });
+  return total;
+}
+
+std::uint64_t row_size(const CsrPatternView& a, std::size_t i) { return a.row_ptr[i + 1] - a.row_ptr[i]; }
+
+/// Columns that gathering rows of the product goes through, twice.
+std::uint64_t gathered_columns(const CsrPatternView& a, const CsrPatternView& b, const Device& device) {
+  return sum_over(a, device, [&](std::size_t, NodeId k) { return row_size(b, k); });
+}
+
+/// Columns that comparing rows goes through, and what each pair costs beside them.
+std::uint64_t compared_columns(const CsrPatternView& a, const CsrPatternView& b_transposed, const CsrPatternView& mask,
+                               const LongRows& long_rows, const Device& device) {
+  constexpr std::uint64_t of_pair = 8;
+  return sum_over(mask, device, [&](std::size_t i, NodeId j) -> std::uint64_t {
+    const std::uint64_t own = row_size(a, i);
+    if (own == 0) return 0;
+    const std::uint64_t other = row_size(b_transposed, j);
+    const std::uint64_t walked = long_rows.place != nullptr && long_rows.place[j] != 0 ? long_rows.words : other;
+    return of_pair + std::min(walked, 32 * own);
+  });
+}
+
+/// What of the mask was met, and how often.
+CsrPattern met_entries(const CsrPatternView& mask, const Buffer<std::uint32_t>& met, Buffer<std::uint32_t>* counts,
+                       const Device& device) {
+  Buffer<EdgeOffset> row_ptr(std::size_t{mask.nrows} + 1, EdgeOffset{0}, device);
+  parallel_for(device, mask.nrows, grain, [&](std::size_t i) {
+    const std::uint32_t* first = met.data() + mask.row_ptr[i];
+    row_ptr[i] = row_size(mask, i) - static_cast<EdgeOffset>(std::count(first, first + row_size(mask, i), 0U));
+  });
+  Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
+  if (counts != nullptr) *counts = Buffer<std::uint32_t>(col_ind.size(), device);
+  parallel_for(device, mask.nrows, grain, [&](std::size_t i) {
+    EdgeOffset to = row_ptr[i];
+    for (EdgeOffset e = mask.row_ptr[i]; e < mask.row_ptr[i + 1]; ++e) {
+      if (met[e] == 0) continue;
+      col_ind[to] = mask.col_ind[e];
+      if (counts != nullptr) (*counts)[to] = met[e];
+      ++to;
+    }
+  });
+  return {mask.nrows, mask.ncols, std::move(row_ptr), std::move(col_ind)};
+}
+
+template <int K>
+CsrPattern unpacked(const BitTileView<K>& a, const Device& device) {
+  Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows} + 1, EdgeOffset{0}, device);
+  parallel_for(device, a.nrows, grain,
+               [&](std::size_t i) { for_each_entry(a, static_cast<NodeId>(i), [&](NodeId) { ++row_ptr[i]; }); });
+  Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
+  parallel_for(device, a.nrows, grain, [&](std::size_t i) {
+    EdgeOffset to = row_ptr[i];
+    for_each_entry(a, static_cast<NodeId>(i), [&](NodeId j) { col_ind[to++] = j; });
+  });
+  return {a.nrows, a.ncols, std::move(row_ptr), std::move(col_ind)};
+}
+
+}  // namespace
+
+std::optional<CsrPattern> product_within(const Cpu& backend, const CsrPatternView& a, const CsrPatternView& b,
+                                         const CsrPatternView& mask, Buffer<std::uint32_t>* counts) {
+  const Device& device = backend.device;
+  // A column gathered twice, with what it takes to note it, costs about as much as eight compared.
+  constexpr std::uint64_t gathered_cost = 8, transposed_cost = 8;
+  const std::uint64_t gathering = gathered_cost * gathered_columns(a, b, device);
+  const std::uint64_t transposing = transposed_cost * b.row_ptr[b.nrows];
+  if (gathering <= transposing) return std::nullopt;
+  const CsrPattern b_transposed = transposed(b, device);
+  const LongRowBits long_rows(b_transposed.view(), device);
+  MaskedSumArgs<CsrPatternView> args{a, b_transposed.view(), mask};
+  args.b_long = long_rows.view();
+  if (compared_columns(a, args.b, mask, args.b_long, device) > gathering) return std::nullopt;
+  args.marks_each = LongRowBits::words_of(a.ncols);
+  Buffer<std::uint64_t> marks(num_workspaces(device, mask.nrows, masked_sum_chunk) * args.marks_each, std::uint64_t{0},
+                              device);
+  args.marks = marks.data();
+  Buffer<std::uint32_t> met(mask.row_ptr[mask.nrows], 0U, device);
+  args.counts = met.data();
+  static_cast<void>(masked_sum(backend, args));
+  return met_entries(mask, met, counts, device);
+}
+
+template <int K>
+std::optional<CsrPattern> product_within(const Cpu& backend, const BitTileView<K>& a, const BitTileView<K>& b,
+                                         const BitTileView<K>& mask, Buffer<std::uint32_t>* counts) {
+  const Device& device = backend.device;
+  return product_within(backend, unpacked(a, device).view(), unpacked(b, device).view(), unpacked(mask, device).view(),
+                        counts);
+}
+
+template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<4>&, const BitTileView<4>&,
+                                                  const BitTileView<4>&, Buffer<std::uint32_t>*);
+template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<8>&, const BitTileView<8>&,
+                                                  const BitTileView<8>&, Buffer<std::uint32_t>*);
+template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<16>&, const BitTileView<16>&,
+                                                  const BitTileView<16>&, Buffer<std::uint32_t>*);
+template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<32>&, const BitTileView<32>&,
+                                                  const BitTileView<32>&, Buffer<std::uint32_t>*);
+template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<64>&, const BitTileView<64>&,
+                                                  const BitTileView<64>&, Buffer<std::uint32_t>*);
+
+}  // namespace bitgraph
