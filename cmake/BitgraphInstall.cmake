@@ -21,6 +21,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/bitgraph DESTINATION ${CMAKE_INS
 if(TARGET bitgraph_cli)
   install(TARGETS bitgraph_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+if(TARGET bitgraph_graphblas)
+  install(TARGETS bitgraph_graphblas LIBRARY DESTINATION ${BITGRAPH_MODULE_DIR})
+endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/bitgraph-config.cmake.in
   ${PROJECT_BINARY_DIR}/packaging/bitgraph-config.cmake INSTALL_DESTINATION ${BITGRAPH_CMAKE_DIR})

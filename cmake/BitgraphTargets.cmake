@@ -16,6 +16,8 @@ find_path(BITGRAPH_OPENBLAS_INCLUDE cblas.h
           PATH_SUFFIXES openblas-openmp openblas-pthread openblas ${CMAKE_LIBRARY_ARCHITECTURE}
                         ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread REQUIRED)
 
+set(BITGRAPH_MODULE_DIR ${CMAKE_INSTALL_LIBDIR}/bitgraph)  # what the program loads when it is asked to
+
 add_library(bitgraph_options INTERFACE)
 set(bitgraph_warnings
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wno-missing-field-initializers

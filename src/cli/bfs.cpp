@@ -19,7 +19,9 @@ void add_bfs(CLI::App& app) {
   auto options = std::make_shared<BfsCommand>();
   CLI::App* command = app.add_subcommand("bfs", "Breadth-first search from one node, along the edges' direction");
   add_graph_options(*command, options->graph, "the level of every node, int32, -1 where unreached");
-  command->add_option("--source", options->source, "the node to start from, counted from 0")->capture_default_str();
+  command->add_option("--source", options->source, "the node to start from, counted from 0")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--parents", options->parents,
                       "write the smallest node before every node, int32, -1 where unreached, to this .npy");
   add_examples(*command,

@@ -27,7 +27,7 @@ Device Common::make_device() const {
   int index = 0;
   if (device.size() > 4) {
     const auto [stop, error] = std::from_chars(device.data() + 5, device.data() + device.size(), index);
-    if (device[4] != ':' || error != std::errc() || stop != device.data() + device.size()) {
+    if (device[4] != ':' || index < 0 || error != std::errc() || stop != device.data() + device.size()) {
       fail(ErrorCode::usage, "unknown device '" + device + "': use cpu, cuda or cuda:N");
     }
   }

@@ -50,6 +50,7 @@ void add_tc(CLI::App& app);
 void add_mis(CLI::App& app);
 void add_color(CLI::App& app);
 void add_diameter(CLI::App& app);
+void add_bench(CLI::App& app);
 
 /// The file of a data set given by name or path: a file; else name.npz under $BITGRAPH_DATA (also in npz/ and
 /// planetoid-like folders), then under the cache. Empty where there is none.

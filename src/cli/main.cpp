@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
     cli::add_mis(app);
     cli::add_color(app);
     cli::add_diameter(app);
+    cli::add_bench(app);
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);

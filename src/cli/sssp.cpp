@@ -30,6 +30,7 @@ void add_sssp(CLI::App& app) {
       "the distance of every node, int32 (2147483647 where unreached), or float32 (inf) where weights are "
       "not all whole and at most 255");
   command->add_option("--source", options->search.source, "the node to start from, counted from 0")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--delta", options->search.delta, "width of a bucket of distances; 0: chosen")
       ->check(CLI::NonNegativeNumber)

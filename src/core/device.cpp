@@ -25,12 +25,19 @@ constexpr std::align_val_t alignment{64};
 /// Rounded up, so that a kernel may read a whole vector at the end of an array.
 std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Whether that much can be had. The system promises more memory than it has and ends the process once the pages are
-/// touched, so large requests are compared with what is free.
-bool there_is_room_for(std::size_t bytes) {
+/// What can be had, as far as it matters for a request. The system promises more memory than it has and ends the
+/// process once the pages are touched, so large requests are compared with what is free.
+std::size_t room_for(std::size_t bytes) {
   constexpr std::size_t harmless = std::size_t{64} << 20;
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
-  return bytes <= harmless || bytes <= std::min(most, available_memory());
+  return bytes <= harmless ? bytes : std::min(most, available_memory());
+}
+
+[[noreturn]] void fail_for_memory(std::size_t bytes, std::size_t room) {
+  const std::string needed = "not enough memory: " + std::to_string(bytes) + " bytes are needed";
+  fail(ErrorCode::not_possible, bytes <= room ? needed
+                                              : needed + " and " + std::to_string(room) + " are free; " +
+                                                    std::to_string(bytes - room) + " are missing");
 }
 
 }  // namespace
@@ -112,12 +119,11 @@ void* Device::allocate(std::size_t bytes) const {
   void* data = nullptr;
   if (!is_host()) {
     data = cuda_runtime::allocate(index(), stream(), padded(bytes));
-  } else if (there_is_room_for(bytes)) {
-    data = ::operator new(padded(bytes), alignment, std::nothrow);
-    if (data != nullptr) prefer_large_pages(data, bytes);
-  }
-  if (data == nullptr) {
-    fail(ErrorCode::not_possible, "not enough memory: " + std::to_string(bytes) + " bytes were asked for");
+  } else {
+    const std::size_t room = room_for(bytes);
+    if (bytes <= room) data = ::operator new(padded(bytes), alignment, std::nothrow);
+    if (data == nullptr) fail_for_memory(bytes, room);
+    prefer_large_pages(data, bytes);
   }
   if (state_) {
     const std::size_t live = state_->live.fetch_add(bytes) + bytes;

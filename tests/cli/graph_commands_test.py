@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every command that runs a graph algorithm has: keys, formats, orders, numbers of the file, errors."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -103,6 +104,55 @@ class GraphCommands(unittest.TestCase):
             self.assertEqual(start("cc", graph, *options).returncode, code, options)
         self.assertEqual(start("cc", self.folder / "absent.mtx").returncode, 3)
         self.assertNotEqual(start("cc", graph, "--out", self.folder / "no" / "such.npy").returncode, 0)
+
+    def test_bad_sources(self):
+        graph = self.write("arcs.mtx", ARCS)
+        empty = self.write("empty.mtx", "%%MatrixMarket matrix coordinate pattern general\n0 0 0\n")
+        weighted = self.write("weighted.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 2 4\n")
+        for command in ("bfs", "sssp"):
+            for source in ("7", "4294967295", "4294967296", "-1", "x", "1.5", ""):
+                for options in ([], ["--tile", "16"], ["--reorder", "degree"]):
+                    done = start(command, graph, "--source", source, *options)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), source)
+            self.assertIn("source 7 is outside", start(command, graph, "--source", 7).stderr)
+            self.assertEqual(start(command, empty, "--source", 1).returncode, 2)
+        done = start("sssp", weighted, "--source", 3)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("nodes are 0 to 2", done.stderr)
+        for options in (["--parents", self.folder / "parent.npy"], ["--out", self.folder / "level.npy"]):
+            self.assertEqual(start("bfs", graph, "--source", 7, *options).returncode, 2)
+            self.assertFalse(options[1].exists())
+
+    def test_a_device_that_is_not_there(self):
+        graph = self.write("arcs.mtx", ARCS)
+        for name in ("cuda:", "cuda:x", "cuda:-1", "cudaa", "gpu", ""):
+            self.assertEqual(start("cc", graph, "--device", name).returncode, 2, name)
+        there = run("doctor")["default_device"].startswith("cuda")
+        calls = [(command, graph) for command in COMMANDS] + [("bench", "graph", "grid:8")]
+        for call in calls:
+            done = start(*call, "--device", "cuda:99" if there else "cuda")
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (4, "", 1), call)
+            # What it was, and what can be done.
+            self.assertRegex(done.stderr, r"^bitgraph: cuda:\d+: .*\b(use|install)\b.*'cpu'")
+
+    def test_rectangular_and_weighted_files_of_other_kinds(self):
+        wide = self.write("wide.mtx.gz", "")
+        wide.write_bytes(gzip.compress(b"%%MatrixMarket matrix coordinate integer general\n2 3 1\n1 3 7\n"))
+        lists = self.write("weights.csv", "0,1,2.5\n1,2,1\n")
+        metis = self.write("weights.graph", "2 1 1\n2 5\n1 5\n")
+        for command in COMMANDS:
+            for options in ([], ["--ignore-weights"]):
+                done = start(command, wide, *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), command)
+                self.assertIn("2 x 3", done.stderr)
+            for path in (lists, metis):
+                if command == "sssp":
+                    self.assertEqual(run(command, path)["weights"], "real" if path == lists else "integer")
+                    continue
+                done = start(command, path)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), command)
+                self.assertIn("--ignore-weights", done.stderr)
+                self.assertIn("num_nodes", run(command, path, "--ignore-weights"))
 
     def test_cc(self):
         graph = self.write("arcs.mtx", ARCS)

@@ -47,3 +47,5 @@ if [ "$mode" != cmake ]; then
   LD_LIBRARY_PATH="$(pkg-config --variable=libdir bitgraph)" "$work/by_pkg_config"
 fi
 "$work/prefix/bin/bitgraph" --help >/dev/null
+# The rival's module moved with the program.
+if "$work/prefix/bin/bitgraph" bench graph grid:8 --algorithms bfs --repeats 1 | grep "cannot be loaded"; then exit 1; fi

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/formats/csr_pattern.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace bitgraph::cli {
+
+/// The kinds of generated graphs, for --help.
+inline constexpr const char* graph_kinds =
+    "rmat:SCALE, uniform:SCALE (16 edges drawn a node), grid:SIDE, mesh:SIDE, mycielskian:ORDER, bruijn:SCALE";
+
+/// The pattern that a word stands for: a file, a generated graph (KIND:SIZE), or a data set's name. Throws usage for an
+/// unknown kind or size, bad_input where there is no such file or data set.
+[[nodiscard]] CsrPattern graph_of_spec(const std::string& spec, std::uint64_t seed, const Device& host);
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench/timing.hpp"
+
+#include "cli/graph_command.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace bitgraph::cli {
+
+double seconds_of(const std::function<void()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return seconds_since(start);
+}
+
+Spread measure(const Timing& timing, const std::function<void(int)>& call, const std::function<void()>& finish) {
+  const auto time = [&](int sample, int calls) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int n = 0; n < calls; ++n) call(sample);
+    finish();
+    return seconds_since(start) / calls;
+  };
+  const double first = time(0, 1);
+  if (first >= timing.limit) return {first, first, first, 1};
+  double spent = first;
+  int batch = 1;
+  if (first < timing.batch) {
+    const double once = std::min(time(0, 1), time(0, 1));
+    batch = std::clamp(static_cast<int>(timing.batch / std::max(once, 1e-9)), 1, 4096);
+  }
+  std::vector<double> times;
+  while (static_cast<int>(times.size()) < timing.repeats && (times.empty() || spent < timing.limit)) {
+    times.push_back(time(static_cast<int>(times.size()), batch));
+    spent += times.back() * batch;
+  }
+  std::sort(times.begin(), times.end());
+  return {times[times.size() / 2], times.front(), times.back(), static_cast<int>(times.size())};
+}
+
+}  // namespace bitgraph::cli

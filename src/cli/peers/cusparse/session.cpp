@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/peers/cusparse/cusparse.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <dlfcn.h>
+
+#include <limits>
+
+namespace bitgraph::cli::cusparse {
+
+namespace {
+
+/// Fills the table; the name of the first function that is not there, or null.
+const char* look_up(void* library, Functions& f) {
+  const char* missing = nullptr;
+  const auto find = [&](auto& function, const char* name, bool needed = true) {
+    void* symbol = ::dlsym(library, name);
+    if (symbol == nullptr && needed && missing == nullptr) missing = name;
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
+  };
+  find(f.create, "cusparseCreate");
+  find(f.destroy, "cusparseDestroy");
+  find(f.get_version, "cusparseGetVersion");
+  find(f.set_stream, "cusparseSetStream");
+  find(f.create_csr, "cusparseCreateCsr");
+  find(f.set_pointers, "cusparseCsrSetPointers");
+  find(f.get_size, "cusparseSpMatGetSize");
+  find(f.destroy_matrix, "cusparseDestroySpMat");
+  find(f.create_vector, "cusparseCreateDnVec");
+  find(f.destroy_vector, "cusparseDestroyDnVec");
+  find(f.spmv_buffer_size, "cusparseSpMV_bufferSize");
+  find(f.spmv, "cusparseSpMV");
+  find(f.spmv_preprocess, "cusparseSpMV_preprocess", false);
+  find(f.spgemm_create, "cusparseSpGEMM_createDescr");
+  find(f.spgemm_destroy, "cusparseSpGEMM_destroyDescr");
+  find(f.spgemm_work, "cusparseSpGEMM_workEstimation");
+  find(f.spgemm_compute, "cusparseSpGEMM_compute");
+  find(f.spgemm_copy, "cusparseSpGEMM_copy");
+  return missing;
+}
+
+}  // namespace
+
+void require_success(cusparseStatus_t status) {
+  if (status == CUSPARSE_STATUS_SUCCESS) return;
+  const bool memory = status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
+  fail(memory ? ErrorCode::not_possible : ErrorCode::internal,
+       fmt::format("cuSPARSE returned {}", static_cast<int>(status)));
+}
+
+std::shared_ptr<Session> Session::start(const Device& device, std::string& absent) {
+  // The version that the header is of: types may differ in another.
+  const std::string name = fmt::format("libcusparse.so.{}", CUSPARSE_VER_MAJOR);
+  for (const std::string& path : {name, "/usr/local/cuda/lib64/" + name}) {
+    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) continue;
+    Functions functions;
+    if (const char* missing = look_up(library, functions); missing != nullptr) {
+      absent = fmt::format("{} has no {}", path, missing);
+      return nullptr;
+    }
+    return std::shared_ptr<Session>(new Session(device, functions));
+  }
+  absent = fmt::format("{} not found: add its folder to LD_LIBRARY_PATH", name);
+  return nullptr;
+}
+
+Session::Session(const Device& device, const Functions& functions) : functions_(functions), device_(device) {
+  const Buffer<float> first(1, device);  // makes the device the one that is current
+  require_success(functions_.create(&handle_));
+  require_success(functions_.set_stream(handle_, static_cast<cudaStream_t>(device.stream())));
+}
+
+Session::~Session() { functions_.destroy(handle_); }
+
+std::string Session::version() const {
+  int number = 0;
+  require_success(functions_.get_version(handle_, &number));
+  return fmt::format("{}.{}.{}", number / 1000, number / 100 % 10, number % 100);
+}
+
+Matrix::Matrix(std::shared_ptr<Session> session, const PeerMatrix& a, std::vector<float> values)
+    : session_(std::move(session)), nrows_(a.nrows), ncols_(a.ncols) {
+  if (a.col_ind.size() > std::numeric_limits<std::int32_t>::max()) {
+    fail(ErrorCode::not_possible, fmt::format("{} entries are too many for cuSPARSE's int32", a.col_ind.size()));
+  }
+  const std::vector<std::int32_t> row_ptr(a.row_ptr.begin(), a.row_ptr.end());
+  const std::vector<std::int32_t> col_ind(a.col_ind.begin(), a.col_ind.end());
+  row_ptr_ = Buffer<std::int32_t>::copy_of(row_ptr, session_->device());
+  col_ind_ = Buffer<std::int32_t>::copy_of(col_ind, session_->device());
+  values_ = Buffer<float>::copy_of(values, session_->device());
+  require_success(session_->call().create_csr(&matrix_, nrows_, ncols_, static_cast<std::int64_t>(col_ind.size()),
+                                              row_ptr_.data(), col_ind_.data(), values_.data(), CUSPARSE_INDEX_32I,
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+}
+
+Matrix::~Matrix() { session_->call().destroy_matrix(matrix_); }
+
+}  // namespace bitgraph::cli::cusparse
