@@ -24,6 +24,7 @@ int device_count() noexcept { return 0; }
 void require_device(int index) { refuse(index); }
 void* create_stream(int index) { refuse(index); }
 void destroy_stream(int, void*) noexcept {}
+std::size_t available(int index, std::size_t) { refuse(index); }
 void* allocate(int index, void*, std::size_t) { refuse(index); }
 void deallocate(int, void*, void*) noexcept {}
 void fill(int index, void*, void*, std::size_t, const void*, std::size_t) { refuse(index); }

@@ -2,6 +2,7 @@
 #include "core/cuda_runtime.hpp"
 
 #include "core/cuda.cuh"
+#include "core/room.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -18,20 +19,6 @@ void keep_freed_memory(int index) {
   cuda_check(cudaDeviceGetDefaultMemPool(&pool, index), "cudaDeviceGetDefaultMemPool");
   std::uint64_t threshold = UINT64_MAX;
   cuda_check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), "cudaMemPoolSetAttribute");
-}
-
-/// Bytes that an allocation could get: free on the device, and reserved by the pool but not in use.
-std::size_t available(int index) {
-  std::size_t free_bytes = 0;
-  std::size_t total = 0;
-  cuda_check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
-  cudaMemPool_t pool = nullptr;
-  std::uint64_t reserved = 0;
-  std::uint64_t used = 0;
-  cuda_check(cudaDeviceGetDefaultMemPool(&pool, index), "cudaDeviceGetDefaultMemPool");
-  cuda_check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved), "cudaMemPoolGetAttribute");
-  cuda_check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
-  return free_bytes + static_cast<std::size_t>(reserved - std::min(used, reserved));
 }
 
 template <class Word>
@@ -100,17 +87,26 @@ void destroy_stream(int index, void* stream) noexcept {
   static_cast<void>(cudaSetDevice(before));
 }
 
+std::size_t available(int index, std::size_t enough) {
+  const ScopedCudaDevice scope(index);
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t reserved = 0;
+  std::uint64_t used = 0;
+  cuda_check(cudaDeviceGetDefaultMemPool(&pool, index), "cudaDeviceGetDefaultMemPool");
+  cuda_check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved), "cudaMemPoolGetAttribute");
+  cuda_check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
+  const auto in_pool = static_cast<std::size_t>(reserved - std::min(used, reserved));
+  if (in_pool >= enough) return in_pool;  // the driver takes its time to say what is free
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  cuda_check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  return free_bytes + in_pool;
+}
+
 void* allocate(int index, void* stream, std::size_t bytes) {
   const ScopedCudaDevice scope(index);
   constexpr std::size_t harmless = std::size_t{64} << 20;
-  if (bytes > harmless) {
-    const std::size_t there = available(index);
-    if (bytes > there) {
-      fail(ErrorCode::not_possible, "cuda:" + std::to_string(index) + ": not enough memory: " + std::to_string(bytes) +
-                                        " bytes are needed and " + std::to_string(there) + " are free; " +
-                                        std::to_string(bytes - there) + " are missing");
-    }
-  }
+  if (bytes > harmless) require_room("cuda:" + std::to_string(index), bytes, available(index, bytes));
   void* data = nullptr;
   const cudaError_t error = cudaMallocAsync(&data, bytes, static_cast<cudaStream_t>(stream));
   if (error == cudaErrorMemoryAllocation) {

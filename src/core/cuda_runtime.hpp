@@ -18,6 +18,10 @@ void require_device(int index);
 [[nodiscard]] void* create_stream(int index);
 void destroy_stream(int index, void* stream) noexcept;
 
+/// Bytes that allocations could get: free on the device, and reserved by the pool but not in use.
+/// Where that is more than `enough`, perhaps only a part of it.
+[[nodiscard]] std::size_t available(int index, std::size_t enough);
+
 /// From the device's stream-ordered pool. Throws not_possible naming the bytes that are missing.
 [[nodiscard]] void* allocate(int index, void* stream, std::size_t bytes);
 void deallocate(int index, void* stream, void* data) noexcept;

@@ -11,6 +11,7 @@
 #include <bitgraph/core/random.hpp>
 
 #include "core/parallel.hpp"
+#include "formats/cuda_formats.hpp"
 
 #include <fmt/format.h>
 
@@ -23,9 +24,10 @@ namespace bitgraph {
 
 namespace {
 
-/// Entries looked at in one drawn row, where its tile row has more than `short_tile_row`.
-constexpr std::size_t entries_a_row = 16;
-constexpr std::size_t short_tile_row = 4096;
+using cuda_formats::entries_a_row;
+using cuda_formats::ProfileAnswer;
+using cuda_formats::ProfileDraw;
+using cuda_formats::short_tile_row;
 
 /// Entries of the k x k tile that holds (i, j).
 std::size_t tile_occupancy(const CsrPatternView& a, NodeId i, NodeId j, NodeId k) {
@@ -102,12 +104,6 @@ double inverse_occupancy(const CsrPatternView& a, NodeId i, NodeId k, std::size_
   return sum / static_cast<double>(looks);
 }
 
-struct Sample {
-  double inverse_occupancy = 0;  ///< sum of the rows' means of 1 / c
-  double compression = 0;        ///< sum over rows of entries / bit rows
-  std::size_t rows = 0;
-};
-
 /// Draw `n` of `draws` from [0, size): one from each of as many equal parts. Neighbouring rows are alike in most
 /// graphs, and parts that are sampled alike leave less to chance.
 std::size_t stratified(RandomKey key, std::size_t counter, std::size_t n, std::size_t draws, std::size_t size) {
@@ -115,32 +111,44 @@ std::size_t stratified(RandomKey key, std::size_t counter, std::size_t n, std::s
   return part.size() == 0 ? random_below(key, counter, size) : part.begin + random_below(key, counter, part.size());
 }
 
-/// One draw of `draws`: a row by degree for the tiles, a row by number for Algorithm 1.
-Sample draw(const CsrPatternView& a, TileRows& tile_rows, int k, RandomKey key, std::size_t n, std::size_t draws) {
-  Sample sample;
-  const NodeId i = row_of_entry(a, stratified(key, 2 * n, n, draws, a.nvals()));
-  sample.inverse_occupancy =
-      tile_rows.entries(i) <= short_tile_row
-          ? tile_rows.tiles_per_entry(i)
-          : inverse_occupancy(a, i, static_cast<NodeId>(k), random_below(key, 2 * n + 1, a.row(i).size()));
+/// What draw n of `draws` is: an entry, so that rows come by degree, for the tiles; a row by number for Algorithm 1.
+ProfileDraw drawn(const CsrPattern& a, RandomKey key, std::size_t n, std::size_t draws) {
   RandomKey uniform = key;
   ++uniform.step;
-  const auto plain = a.row(static_cast<NodeId>(stratified(uniform, n, n, draws, a.nrows)));
-  if (!plain.empty()) {
-    sample.compression =
-        static_cast<double>(plain.size()) / static_cast<double>(bit_rows(plain, static_cast<NodeId>(k)));
-    sample.rows = 1;
-  }
-  return sample;
+  return {.entry = stratified(key, 2 * n, n, draws, a.nvals()),
+          .start = random_bits(key, 2 * n + 1),
+          .plain_row = static_cast<NodeId>(stratified(uniform, n, n, draws, a.nrows()))};
 }
 
-double mean_compression(const CsrPattern& a, int k) {
+double compression_of(std::span<const NodeId> row, int k) {
+  if (row.empty()) return 0;
+  return static_cast<double>(row.size()) / static_cast<double>(bit_rows(row, static_cast<NodeId>(k)));
+}
+
+ProfileAnswer answered(const CsrPatternView& a, TileRows& tile_rows, int k, const ProfileDraw& draw) {
+  __extension__ using Wide = unsigned __int128;
+  const NodeId i = row_of_entry(a, draw.entry);
+  const auto start = static_cast<std::size_t>((static_cast<Wide>(draw.start) * a.row(i).size()) >> 64);  // evenly
+  return {tile_rows.entries(i) <= short_tile_row ? tile_rows.tiles_per_entry(i)
+                                                 : inverse_occupancy(a, i, static_cast<NodeId>(k), start),
+          compression_of(a.row(draw.plain_row), k)};
+}
+
+/// The answers to all draws, from where the pattern lives.
+Buffer<ProfileAnswer> answers_to(const CsrPattern& a, int k, std::span<const ProfileDraw> draws) {
+  if (!a.device().is_host()) return cuda_formats::profile_answers(a, k, draws);
+  Buffer<ProfileAnswer> answers(draws.size());
+  TileRows tile_rows(a.view(), static_cast<NodeId>(k));
+  for (std::size_t n = 0; n < draws.size(); ++n) answers[n] = answered(a.view(), tile_rows, k, draws[n]);
+  return answers;
+}
+
+double mean_compression(std::span<const ProfileAnswer> answers) {
   double sum = 0;
   std::size_t rows = 0;
-  for (NodeId i = 0; i < a.nrows(); ++i) {
-    const auto row = a.row(i);
-    if (row.empty()) continue;
-    sum += static_cast<double>(row.size()) / static_cast<double>(bit_rows(row, static_cast<NodeId>(k)));
+  for (const ProfileAnswer& answer : answers) {
+    if (answer.compression == 0) continue;
+    sum += answer.compression;
     ++rows;
   }
   return rows == 0 ? 0 : sum / static_cast<double>(rows);
@@ -148,22 +156,20 @@ double mean_compression(const CsrPattern& a, int k) {
 
 TileProfile profile_side(const CsrPattern& a, int k, const ProfileOptions& options) {
   TileProfile result{.tile_dim = k};
-  if (a.nrows() <= options.sampled_rows || a.nvals() == 0) {
-    result.row_compression = mean_compression(a, k);
+  const bool all_rows = a.nrows() <= options.sampled_rows;
+  const RandomKey key{options.seed, static_cast<std::uint32_t>(k), 0};
+  std::vector<ProfileDraw> draws(a.nvals() == 0 ? 0 : std::min<std::size_t>(options.sampled_rows, a.nrows()));
+  for (std::size_t n = 0; n < draws.size(); ++n) {
+    draws[n] = all_rows ? ProfileDraw{.plain_row = static_cast<NodeId>(n)} : drawn(a, key, n, draws.size());
+  }
+  const Buffer<ProfileAnswer> answers = answers_to(a, k, draws);
+  result.row_compression = mean_compression(answers.span());
+  if (all_rows || a.nvals() == 0) {
     result.predicted_num_tiles = static_cast<double>(count_tiles(a, k));
   } else {
-    const RandomKey key{options.seed, static_cast<std::uint32_t>(k), 0};
-    TileRows tile_rows(a.view(), static_cast<NodeId>(k));
-    Sample total;
-    for (std::size_t n = 0; n < options.sampled_rows; ++n) {
-      const Sample one = draw(a.view(), tile_rows, k, key, n, options.sampled_rows);
-      total.inverse_occupancy += one.inverse_occupancy;
-      total.compression += one.compression;
-      total.rows += one.rows;
-    }
-    result.predicted_num_tiles =
-        total.inverse_occupancy / static_cast<double>(options.sampled_rows) * static_cast<double>(a.nvals());
-    result.row_compression = total.rows == 0 ? 0 : total.compression / static_cast<double>(total.rows);
+    double sum = 0;
+    for (const ProfileAnswer& answer : answers.span()) sum += answer.inverse_occupancy;
+    result.predicted_num_tiles = sum / static_cast<double>(draws.size()) * static_cast<double>(a.nvals());
   }
   const double empty = static_cast<double>(b2sr_bytes(a.nrows(), 0, k));
   result.predicted_bytes = empty + result.predicted_num_tiles * static_cast<double>(4 + tile_bytes(k));
@@ -175,9 +181,13 @@ TileProfile profile_side(const CsrPattern& a, int k, const ProfileOptions& optio
 Profile profile(const CsrPattern& a, const ProfileOptions& options) {
   require(options.sampled_rows > 0, "the advisor needs at least one sampled row");
   Profile result;
-  parallel_for(a.device(), tile_dims.size(), 0,
-               [&](std::size_t n) { result.tiles[n] = profile_side(a, tile_dims[n], options); });
-  result.csr_pattern_bytes = a.bytes();
+  const auto of_side = [&](std::size_t n) { result.tiles[n] = profile_side(a, tile_dims[n], options); };
+  if (a.device().is_host()) {
+    parallel_for(a.device(), tile_dims.size(), 0, of_side);
+  } else {
+    for (std::size_t n = 0; n < tile_dims.size(); ++n) of_side(n);
+  }
+  result.csr_pattern_bytes = sizeof(EdgeOffset) * (std::size_t{a.nrows()} + 1) + sizeof(NodeId) * a.nvals();
   result.csr_float32_bytes = csr_float32_bytes(a.nrows(), a.nvals());
   result.sampled_rows = std::min<std::size_t>(options.sampled_rows, a.nrows());
   return result;

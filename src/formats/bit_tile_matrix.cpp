@@ -2,7 +2,9 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 
 #include "core/parallel.hpp"
+#include "core/room.hpp"
 #include "formats/bit_transpose.hpp"
+#include "formats/cuda_formats.hpp"
 #include "formats/tile_marks.hpp"
 #include "formats/transpose_index.hpp"
 
@@ -176,6 +178,7 @@ BitTileMatrix::BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<Ed
 }
 
 void BitTileMatrix::validate() const {
+  require_host(device(), "BitTileMatrix::validate");
   const auto bad = [&](std::size_t i, const char* what) {
     fail(ErrorCode::bad_input, fmt::format("B2SR-{}: tile row {}: {}", tile_dim_, i, what));
   };
@@ -214,14 +217,21 @@ bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept {
 }
 
 BitTileMatrix pack(const CsrPattern& a, const PackOptions& options, const Device& device) {
+  if (!a.device().is_host()) {
+    BitTileMatrix there = cuda_formats::pack(a, options.tile_dim);
+    return device.is_host() || device == a.device() ? std::move(there) : there.to(device);
+  }
+  if (!device.is_host()) return cuda_formats::pack(a.to(device), options.tile_dim);
   return with_tile_dim(options.tile_dim, [&](auto k) { return pack_tiles<k()>(a, device); });
 }
 
 CsrPattern unpack(const BitTileMatrix& a) {
+  if (!a.device().is_host()) return cuda_formats::unpack(a);
   return with_tile_dim(a.tile_dim(), [&](auto k) { return unpack_tiles<k()>(a); });
 }
 
 BitTileMatrix transpose(const BitTileMatrix& a) {
+  if (!a.device().is_host()) return cuda_formats::transpose(a);
   return with_tile_dim(a.tile_dim(), [&](auto k) { return transpose_tiles<k()>(a); });
 }
 

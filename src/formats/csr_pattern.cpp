@@ -2,6 +2,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include "core/parallel.hpp"
+#include "core/room.hpp"
 #include "formats/cuda_formats.hpp"
 #include "formats/sorted_row.hpp"
 #include "formats/transpose_index.hpp"
@@ -73,6 +74,7 @@ CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, B
 }
 
 void CsrPattern::validate() const {
+  require_host(device(), "CsrPattern::validate");
   FirstFailure failure;
   if (row_ptr_[0] != 0)
     fail(ErrorCode::bad_input, fmt::format("pattern CSR: row_ptr starts at {}, expected 0", row_ptr_[0]));
@@ -110,6 +112,7 @@ std::size_t csr_float32_bytes(NodeId nrows, EdgeOffset nvals) noexcept {
 }
 
 CsrPattern transpose(const CsrPattern& a) {
+  if (!a.device().is_host()) return cuda_formats::transpose(a);
   Buffer<NodeId> col_ind(a.nvals(), a.device());
   const CompressedRows rows{a.nrows(), a.ncols(), a.row_ptr(), a.col_ind()};
   Buffer<EdgeOffset> row_ptr =
@@ -119,6 +122,7 @@ CsrPattern transpose(const CsrPattern& a) {
 
 CsrPattern symmetrized(const CsrPattern& a) {
   require_square(a, "symmetrized");
+  if (!a.device().is_host()) return cuda_formats::symmetrized(a);
   const CsrPattern b = transpose(a);
   const auto merge = [&](NodeId i, NodeId* to) {
     const auto left = a.row(i);
@@ -144,6 +148,7 @@ CsrPattern symmetrized(const CsrPattern& a) {
 bool is_symmetric(const CsrPattern& a) {
   if (a.nrows() != a.ncols()) return false;
   const Device& device = a.device();
+  if (!device.is_host()) return cuda_formats::equal(a, cuda_formats::transpose(a));
   const CompressedRows rows{a.nrows(), a.ncols(), a.row_ptr(), a.col_ind()};
   // Row j's columns below j, in order, must be the rows above j that have an entry in column j, in order. Each thread
   // sees to a range of such j; `matched` counts what has been met of each row.
@@ -168,6 +173,7 @@ bool is_symmetric(const CsrPattern& a) {
 }
 
 CsrPattern with_self_loops(const CsrPattern& a) {
+  require_host(a.device(), "with_self_loops");
   const auto missing = [&](NodeId i) { return i < a.ncols() && !has_column(a.row(i), i); };
   return rewritten(
       a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(i).size() + (missing(i) ? 1U : 0U); },
@@ -181,6 +187,7 @@ CsrPattern with_self_loops(const CsrPattern& a) {
 }
 
 CsrPattern without_self_loops(const CsrPattern& a) {
+  require_host(a.device(), "without_self_loops");
   return rewritten(
       a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(i).size() - (has_column(a.row(i), i) ? 1U : 0U); },
       [&](NodeId i, NodeId* to) {
@@ -191,6 +198,7 @@ CsrPattern without_self_loops(const CsrPattern& a) {
 }
 
 EdgeOffset num_self_loops(const CsrPattern& a) {
+  require_host(a.device(), "num_self_loops");
   std::atomic<EdgeOffset> loops{0};
   parallel_ranges(a.device(), std::min(a.nrows(), a.ncols()), row_grain, [&](Range rows) {
     EdgeOffset found = 0;
@@ -208,13 +216,14 @@ CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id) {
     fail(ErrorCode::usage, fmt::format("permuted: {} new ids for {} nodes", new_id.size(), a.nrows()));
   }
   constexpr NodeId unset = std::numeric_limits<NodeId>::max();
-  Buffer<NodeId> old_id(a.nrows(), unset, a.device());
+  Buffer<NodeId> old_id(a.nrows(), unset, a.device().is_host() ? a.device() : Device{});
   for (NodeId i = 0; i < a.nrows(); ++i) {
     if (new_id[i] >= a.nrows() || old_id[new_id[i]] != unset) {
       fail(ErrorCode::usage, fmt::format("permuted: new id {} of node {} is out of range or taken", new_id[i], i));
     }
     old_id[new_id[i]] = i;
   }
+  if (!a.device().is_host()) return cuda_formats::permuted(a, new_id);
   return rewritten(
       a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(old_id[i]).size(); },
       [&](NodeId i, NodeId* to) {

@@ -4,6 +4,12 @@
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace bitgraph::cuda_formats {
 
@@ -13,5 +19,41 @@ namespace bitgraph::cuda_formats {
 
 /// Entries of the longest row. Waits for the device.
 [[nodiscard]] EdgeOffset longest_row(const Device& device, NodeId nrows, const EdgeOffset* row_ptr);
+
+// The functions of the public headers, of values on a CUDA device; results are there too.
+
+[[nodiscard]] BitTileMatrix pack(const CsrPattern& a, int tile_dim);
+[[nodiscard]] EdgeOffset count_tiles(const CsrPattern& a, int tile_dim);
+[[nodiscard]] CsrPattern unpack(const BitTileMatrix& a);
+[[nodiscard]] BitTileMatrix transpose(const BitTileMatrix& a);
+[[nodiscard]] CsrPattern transpose(const CsrPattern& a);
+[[nodiscard]] CsrPattern symmetrized(const CsrPattern& a);
+[[nodiscard]] bool equal(const CsrPattern& a, const CsrPattern& b);
+
+/// What the advisor draws at random for one sample: see advisor.cpp.
+struct ProfileDraw {
+  EdgeOffset entry = 0;     ///< its tile row is looked at
+  std::uint64_t start = 0;  ///< random bits: from which entry of its row, where the tile row is long
+  NodeId plain_row = 0;     ///< for Algorithm 1
+};
+
+struct ProfileAnswer {
+  double inverse_occupancy = 0;  ///< mean of 1 / (entries in an entry's tile)
+  double compression = 0;        ///< entries per bit row of the plain row; 0 where it is empty
+};
+
+/// Entries looked at in one drawn row, where its tile row has more than `short_tile_row`.
+inline constexpr std::size_t entries_a_row = 16;
+inline constexpr std::size_t short_tile_row = 4096;
+
+/// The answers, on the host: the same numbers as the host would find.
+[[nodiscard]] Buffer<ProfileAnswer> profile_answers(const CsrPattern& a, int tile_dim,
+                                                    std::span<const ProfileDraw> draws);
+
+/// new_id is on the host, and a permutation.
+[[nodiscard]] CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id);
+
+/// new_id of Order::degree, brought to the host.
+[[nodiscard]] Buffer<NodeId> degree_order(const CsrPattern& a);
 
 }  // namespace bitgraph::cuda_formats

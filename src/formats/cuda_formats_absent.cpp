@@ -17,4 +17,15 @@ namespace {
 Buffer<NodeId> csr_chunk_rows(const Device& device, NodeId, EdgeOffset, const EdgeOffset*) { refuse(device); }
 EdgeOffset longest_row(const Device& device, NodeId, const EdgeOffset*) { refuse(device); }
 
+BitTileMatrix pack(const CsrPattern& a, int) { refuse(a.device()); }
+EdgeOffset count_tiles(const CsrPattern& a, int) { refuse(a.device()); }
+CsrPattern unpack(const BitTileMatrix& a) { refuse(a.device()); }
+BitTileMatrix transpose(const BitTileMatrix& a) { refuse(a.device()); }
+CsrPattern transpose(const CsrPattern& a) { refuse(a.device()); }
+CsrPattern symmetrized(const CsrPattern& a) { refuse(a.device()); }
+bool equal(const CsrPattern& a, const CsrPattern&) { refuse(a.device()); }
+CsrPattern permuted(const CsrPattern& a, std::span<const NodeId>) { refuse(a.device()); }
+Buffer<NodeId> degree_order(const CsrPattern& a) { refuse(a.device()); }
+Buffer<ProfileAnswer> profile_answers(const CsrPattern& a, int, std::span<const ProfileDraw>) { refuse(a.device()); }
+
 }  // namespace bitgraph::cuda_formats

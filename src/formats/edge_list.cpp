@@ -285,6 +285,7 @@ CsrPattern csr_from_edges(NodeId nrows, NodeId ncols, std::span<const NodeId> ro
                           const EdgeListOptions& options, const Device& device) {
   if (rows.size() != cols.size())
     fail(ErrorCode::usage, fmt::format("edge list: {} rows but {} columns", rows.size(), cols.size()));
+  if (!device.is_host()) return csr_from_edges(nrows, ncols, rows, cols, options).to(device);
   if (options.symmetrize) require(nrows == ncols, "edge list: only a square matrix can be made symmetric");
   const Edges edges{nrows, ncols, rows, cols, options};
   Sorted sorted = sort_entries(edges, device);

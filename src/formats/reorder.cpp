@@ -2,6 +2,7 @@
 #include <bitgraph/formats/reorder.hpp>
 
 #include "core/parallel.hpp"
+#include "formats/cuda_formats.hpp"
 
 #include <fmt/format.h>
 
@@ -174,6 +175,13 @@ std::vector<NodeId> by_community(const CsrPattern& a, const std::vector<NodeId>&
   return order;
 }
 
+/// Of a pattern on a CUDA device. Only degrees are sorted there; the searches of the other orders go one node after
+/// the other.
+Buffer<NodeId> reorder_there(const CsrPattern& a, Order order) {
+  if (order != Order::degree || a.nrows() == 0) return reorder(a.to(Device{}), order);
+  return is_symmetric(a) ? cuda_formats::degree_order(a) : cuda_formats::degree_order(symmetrized(a));
+}
+
 }  // namespace
 
 std::string_view to_string(Order order) noexcept {
@@ -194,6 +202,7 @@ Buffer<NodeId> reorder(const CsrPattern& a, Order order) {
   if (a.nrows() != a.ncols()) {
     fail(ErrorCode::usage, fmt::format("reorder: the matrix is {} x {}, a square one is needed", a.nrows(), a.ncols()));
   }
+  if (!a.device().is_host()) return reorder_there(a, order);
   std::vector<NodeId> nodes(a.nrows());
   std::iota(nodes.begin(), nodes.end(), NodeId{0});
   if (order == Order::original || a.nrows() == 0) return numbered(nodes, a.device());

@@ -3,6 +3,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 
 #include "core/parallel.hpp"
+#include "formats/cuda_formats.hpp"
 #include "formats/tile_marks.hpp"
 
 #include <array>
@@ -72,6 +73,11 @@ class TileCounter {
 }  // namespace
 
 std::array<EdgeOffset, tile_dims.size()> count_tiles_all(const CsrPattern& a) {
+  if (!a.device().is_host()) {
+    std::array<EdgeOffset, tile_dims.size()> there{};
+    for (std::size_t side = 0; side < there.size(); ++side) there[side] = cuda_formats::count_tiles(a, tile_dims[side]);
+    return there;
+  }
   std::array<std::atomic<EdgeOffset>, tile_dims.size()> totals{};
   const std::size_t groups = (std::size_t{a.nrows()} + group_rows - 1) / group_rows;
   parallel_chunks(a.device(), groups, 16, [&](Range range) {
@@ -87,6 +93,7 @@ std::array<EdgeOffset, tile_dims.size()> count_tiles_all(const CsrPattern& a) {
 }
 
 EdgeOffset count_tiles(const CsrPattern& a, int tile_dim) {
+  if (!a.device().is_host()) return cuda_formats::count_tiles(a, tile_dim);
   return with_tile_dim(tile_dim, [&](auto k) {
     constexpr int K = k();
     std::atomic<EdgeOffset> total{0};

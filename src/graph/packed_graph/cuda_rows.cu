@@ -24,7 +24,7 @@ CudaRows::CudaRows(const PackedGraph& graph) : device_(graph.device()) {
 
 CsrPatternView CudaRows::view_of(const PackedGraph::Matrix& matrix, std::optional<CsrPattern>& unpacked) const {
   if (const auto* csr = std::get_if<CsrPattern>(&matrix)) return csr->view();
-  unpacked = unpack(std::get<BitTileMatrix>(matrix).to(Device{})).to(device_);
+  unpacked = unpack(std::get<BitTileMatrix>(matrix));
   return unpacked->view();
 }
 

@@ -9,8 +9,8 @@
 
 namespace bitgraph {
 
-/// The rows of a packed graph as pattern CSR on its device, where the kernels walk them one by one. Tiles are unpacked,
-/// once and by way of the host; a CSR is used where it is. And the order of the rows, on the device too.
+/// The rows of a packed graph as pattern CSR on its device, where the kernels walk them one by one. Tiles are unpacked
+/// there, once; a CSR is used where it is. And the order of the rows, on the device too.
 class CudaRows {
  public:
   /// `graph` must outlive this.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/packed_graph.hpp>
 
+#include "core/room.hpp"
 #include "graph/packed_graph/choice.hpp"
 
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 namespace bitgraph {
 
@@ -21,9 +23,13 @@ std::size_t bytes_of(const PackedGraph::Matrix& matrix) {
   return std::visit([](const auto& m) { return m.bytes(); }, matrix);
 }
 
-PackedGraph::Matrix make_matrix(const CsrPattern& a, int tile_dim, const Device& device) {
-  if (tile_dim == csr_tile) return a.to(device);
-  return pack(a, {.tile_dim = tile_dim}, Device::host(device.threads())).to(device);
+/// The pattern where the graph will be: `a` itself, or a copy that is kept in `moved`.
+const CsrPattern& brought_to(const CsrPattern& a, const Device& device, CsrPattern& moved) {
+  if (a.device() == device && a.device().stream() == device.stream()) return a;
+  a.device().synchronize();
+  require_room(device, "a graph's entries", a.bytes());
+  moved = a.to(device);
+  return moved;
 }
 
 }  // namespace
@@ -46,19 +52,25 @@ std::size_t PackedGraph::bytes() const noexcept {
   return bytes_of(out_) + (in_ ? bytes_of(*in_) : 0) + new_id_.bytes() + old_id_.bytes();
 }
 
-PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, const Device& device) {
+PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, const Device& wanted) {
   if (a.nrows() != a.ncols())
     fail(ErrorCode::usage, fmt::format("a graph needs a square matrix, and this is {} x {}", a.nrows(), a.ncols()));
+  if (options.tile_dim != auto_tile && options.tile_dim != csr_tile && !is_tile_dim(options.tile_dim)) {
+    fail(ErrorCode::usage,
+         fmt::format("the tile side {} does not exist: 4, 8, 16, 32, 64, or pattern CSR", options.tile_dim));
+  }
+  const Device& device = wanted.is_host() ? a.device() : wanted;
   PackedGraph graph;
-  graph.device_ = device;
-  CsrPattern ordered;
-  const CsrPattern* source = &a;
+  graph.device_ = device.is_host() ? wanted : device;
+  CsrPattern owned;
+  const CsrPattern* source = &brought_to(a, device, owned);
   if (options.order && *options.order != Order::original) {
     const auto start = std::chrono::steady_clock::now();
-    graph.new_id_ = reorder(a, *options.order);
+    graph.new_id_ = reorder(*options.order == Order::degree ? *source : a, *options.order);
     graph.old_id_ = inverse_permutation(graph.new_id_.span());
-    ordered = permuted(a, graph.new_id_.span());
-    source = &ordered;
+    owned = permuted(*source, graph.new_id_.span());
+    source = &owned;
+    device.synchronize();
     graph.reorder_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   int tile_dim = options.tile_dim;
@@ -66,12 +78,19 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
     const FormatChoice choice = choose_format(*source, options.workload, device);
     tile_dim = choice.tile_dim;
     graph.reason_ = choice.reason;
-  } else if (tile_dim != csr_tile && !is_tile_dim(tile_dim)) {
-    fail(ErrorCode::usage, fmt::format("the tile side {} does not exist: 4, 8, 16, 32, 64, or pattern CSR", tile_dim));
   }
+  const auto make_matrix = [&](const CsrPattern& pattern, CsrPattern* to_keep) -> PackedGraph::Matrix {
+    if (tile_dim != csr_tile) return pack(pattern, {.tile_dim = tile_dim}, graph.device_);
+    // On the host the copy is for the threads that are wanted, and counted with them.
+    return to_keep == nullptr || device.is_host() ? pattern.to(graph.device_) : std::move(*to_keep);
+  };
   graph.symmetric_ = is_symmetric(*source);
-  graph.out_ = make_matrix(*source, tile_dim, device);
-  if (!graph.symmetric_ && options.with_transpose) graph.in_ = make_matrix(transpose(*source), tile_dim, device);
+  if (!graph.symmetric_ && options.with_transpose) {
+    CsrPattern turned = transpose(*source);
+    graph.in_ = make_matrix(turned, &turned);
+  }
+  graph.out_ = make_matrix(*source, source == &owned ? &owned : nullptr);
+  device.synchronize();
   return graph;
 }
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/cuda_pack.cuh"
+
+#include "core/cuda.cuh"
+#include "core/room.hpp"
+#include "formats/cuda_formats.hpp"
+#include "formats/cuda_keys.cuh"
+
+#include <algorithm>
+#include <limits>
+
+namespace bitgraph::cuda_formats {
+
+namespace {
+
+NodeId tile_count(NodeId n, int k) {
+  return static_cast<NodeId>((std::size_t{n} + static_cast<std::size_t>(k) - 1) / static_cast<std::size_t>(k));
+}
+
+/// Blocks of a kernel whose blocks take up tasks until there are none: as many as the device holds at once.
+template <class Kernel>
+unsigned blocks_that_fit(const Device& device, Kernel* kernel, std::size_t most) {
+  int processors = 0;
+  int of_one = 0;
+  cuda_check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.index()),
+             "cudaDeviceGetAttribute");
+  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, marks_threads, 0), "occupancy");
+  return static_cast<unsigned>(std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(processors * of_one)));
+}
+
+/// The first pass, and what the second needs of it.
+template <int K>
+class Packing {
+ public:
+  explicit Packing(const CsrPattern& a)
+      : a_(a.view()),
+        device_(a.device()),
+        // Keys of 32 bits hold a tile column and a place in a tile in all but very wide matrices.
+        wide_((std::uint64_t{a.ncols()} + K) * K > std::numeric_limits<std::uint32_t>::max()),
+        longest_short_(wide_ ? longest_short_wide : longest_short),
+        most_tasks_(a.nvals() / (longest_short_ + 1) + a.nvals() / strip_entries + 1),
+        task_(most_tasks_, device_),
+        tiles_(most_tasks_, device_),
+        counters_(3, 0U, device_),
+        tile_row_ptr_(std::size_t{tile_count(a.nrows(), K)} + 1, EdgeOffset{0}, device_) {
+    const NodeId tile_rows = tile_count(a_.nrows, K);
+    if (tile_rows == 0) return;
+    const cudaStream_t stream = stream_of(device_);
+    count_short<K><<<blocks_for(tile_rows, sort_warps), 32 * sort_warps, 0, stream>>>(a_, tile_rows,
+                                                                                      tile_row_ptr_.data(), tasks());
+    cuda_check_launch("count_short");
+    count_long<K><<<blocks_that_fit(device_, &count_long<K>, most_tasks_), marks_threads, 0, stream>>>(
+        a_, tile_row_ptr_.data(), tasks());
+    cuda_check_launch("count_long");
+    num_tiles_ = exclusive_scan(tile_row_ptr_);
+  }
+
+  [[nodiscard]] EdgeOffset num_tiles() const noexcept { return num_tiles_; }
+
+  [[nodiscard]] BitTileMatrix fill() {
+    require_room(device_, "packing", num_tiles_ * (sizeof(NodeId) + tile_bytes(K)));
+    Buffer<NodeId> col_ind(num_tiles_, device_);
+    Buffer<std::byte> bits(num_tiles_ * tile_bytes(K), device_);
+    if (num_tiles_ != 0) write({tile_row_ptr_.data(), col_ind.data(), bits.data()});
+    return {a_.nrows, a_.ncols, K, std::move(tile_row_ptr_), std::move(col_ind), std::move(bits), a_.num_entries};
+  }
+
+ private:
+  [[nodiscard]] PackTasks tasks() {
+    return {task_.data(), tiles_.data(), counters_.data(), counters_.data() + 1, counters_.data() + 2, longest_short_};
+  }
+
+  void write(const PackedTiles<K>& out) {
+    const NodeId tile_rows = tile_count(a_.nrows, K);
+    const cudaStream_t stream = stream_of(device_);
+    fill_long<K><<<blocks_that_fit(device_, &fill_long<K>, most_tasks_), marks_threads, 0, stream>>>(a_, tasks(), out);
+    cuda_check_launch("fill_long");
+    const auto fill_rows = wide_ ? &fill_short<K, std::uint64_t> : &fill_short<K, std::uint32_t>;
+    fill_rows<<<blocks_for(tile_rows, sort_warps), 32 * sort_warps, 0, stream>>>(a_, tile_rows, longest_short_, out);
+    cuda_check_launch("fill_short");
+  }
+
+  CsrPatternView a_;
+  Device device_;
+  bool wide_;
+  unsigned longest_short_;
+  std::size_t most_tasks_;
+  Buffer<PackTask> task_;
+  Buffer<NodeId> tiles_;
+  Buffer<unsigned> counters_;
+  Buffer<EdgeOffset> tile_row_ptr_;
+  EdgeOffset num_tiles_ = 0;
+};
+
+}  // namespace
+
+BitTileMatrix pack(const CsrPattern& a, int tile_dim) {
+  const ScopedCudaDevice scope(a.device().index());
+  return with_tile_dim(tile_dim, [&](auto k) { return Packing<k()>(a).fill(); });
+}
+
+EdgeOffset count_tiles(const CsrPattern& a, int tile_dim) {
+  const ScopedCudaDevice scope(a.device().index());
+  return with_tile_dim(tile_dim, [&](auto k) { return Packing<k()>(a).num_tiles(); });
+}
+
+}  // namespace bitgraph::cuda_formats
