@@ -8,7 +8,7 @@
 #include "cli/bench/arena.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace bitgraph::cli {
 
@@ -17,6 +17,7 @@ namespace {
 /// A search and its last result.
 template <class Search, class Result>
 struct Kept {
+  explicit Kept(Search made) : search(std::move(made)) {}
   Search search;
   const Result* last = nullptr;
 };
