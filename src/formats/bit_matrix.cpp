@@ -10,8 +10,31 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace bitgraph {
+
+namespace {
+
+/// Conversions run on the host; what is elsewhere is brought there by name, with to(Device{}).
+void require_host(const Device& device, const char* what) {
+  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": " + what + " has no kernel for this device");
+}
+
+/// Throws bad_input naming the first row with a padding bit that is set.
+template <BitDomain Domain>
+void check_padding(const BitMatrixView<Domain>& bits) {
+  if (bits.ncols % 64 == 0) return;
+  const std::uint64_t padding = ~std::uint64_t{0} << (bits.ncols % 64);
+  for (std::size_t i = 0; i < bits.nrows; ++i) {
+    if ((bits.row(i)[bits.words_per_row - 1] & padding) != 0) {
+      fail(ErrorCode::bad_input,
+           fmt::format("bit matrix: row {}: a padding bit behind column {} is set", i, bits.ncols));
+    }
+  }
+}
+
+}  // namespace
 
 template <BitDomain Domain>
 BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words)
@@ -24,12 +47,11 @@ BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::u
     fail(ErrorCode::usage, fmt::format("bit matrix: {} words for {} x {} bits, expected {} a row", words_.size(), nrows,
                                        ncols, words_per_row()));
   }
-  if (ncols % 64 == 0) return;
-  const std::uint64_t padding = ~std::uint64_t{0} << (ncols % 64);
-  for (std::size_t i = 0; i < nrows; ++i) {
-    if ((view().row(i)[words_per_row() - 1] & padding) != 0) {
-      fail(ErrorCode::bad_input, fmt::format("bit matrix: row {}: a padding bit behind column {} is set", i, ncols));
-    }
+  if (device().is_host()) {
+    check_padding(std::as_const(*this).view());
+  } else {
+    const Buffer<std::uint64_t> here = words_.to(Device{});
+    check_padding(BitMatrixView<Domain>{nrows, ncols, words_per_row(), here.data()});
   }
 }
 
@@ -38,6 +60,7 @@ template class BitMatrix<PlusMinusOne>;
 
 template <BitDomain Domain>
 BitMatrix<Domain> transpose(const BitMatrix<Domain>& a) {
+  require_host(a.device(), "transpose of a bit matrix");
   BitMatrix<Domain> b(a.ncols(), a.nrows(), a.device());
   const auto from = a.view();
   const auto to = b.view();
@@ -57,6 +80,7 @@ template BitMatrix<ZeroOne> transpose(const BitMatrix<ZeroOne>&);
 template BitMatrix<PlusMinusOne> transpose(const BitMatrix<PlusMinusOne>&);
 
 BitMatrix<ZeroOne> to_bit_matrix(const CsrPattern& a) {
+  require_host(a.device(), "to_bit_matrix");
   BitMatrix<ZeroOne> bits(a.nrows(), a.ncols(), a.device());
   const auto out = bits.view();
   parallel_for(a.device(), a.nrows(), 1024, [&](std::size_t i) {
@@ -66,6 +90,7 @@ BitMatrix<ZeroOne> to_bit_matrix(const CsrPattern& a) {
 }
 
 CsrPattern to_csr(const BitMatrix<ZeroOne>& a) {
+  require_host(a.device(), "to_csr of a bit matrix");
   constexpr std::size_t most = std::numeric_limits<NodeId>::max();
   if (a.nrows() > most || a.ncols() > most) {
     fail(ErrorCode::usage, fmt::format("to_csr: {} x {} exceeds 2^32 - 1 rows or columns", a.nrows(), a.ncols()));
@@ -90,6 +115,7 @@ CsrPattern to_csr(const BitMatrix<ZeroOne>& a) {
 
 template <BitDomain Domain>
 DenseMatrix<float> to_dense(const BitMatrix<Domain>& a) {
+  require_host(a.device(), "to_dense");
   DenseMatrix<float> out(a.nrows(), a.ncols(), a.device());
   parallel_for(a.device(), a.nrows(), 64, [&](std::size_t i) {
     for (std::size_t j = 0; j < a.ncols(); ++j) out(i, j) = a.value(i, j);

@@ -15,14 +15,14 @@ struct ColumnStatistics {
   Buffer<float> variance;
 };
 
-/// Over all rows; sums are taken in double. O(nrows * ncols).
+/// Over all rows; sums are taken in double, in an order that the shape alone decides. O(nrows * ncols).
 [[nodiscard]] ColumnStatistics column_statistics(const DenseMatrix<float>& x, const Device& device = {});
 
-/// The same for sparse x, absent entries being 0. O(entries + ncols).
+/// The same for sparse x, absent entries being 0, on the host. O(entries + ncols).
 [[nodiscard]] ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const float> values,
                                                  const Device& device = {});
 
-/// 1 / sqrt(variance + epsilon) of each column.
+/// 1 / sqrt(variance + epsilon) of each column, on the host.
 [[nodiscard]] Buffer<float> inverse_deviation(std::span<const float> variance, float epsilon = 1e-5F);
 
 /// out = (x - mean) * inverse_deviation, column by column: batch norm without affine parameters. out may be x.

@@ -35,7 +35,7 @@ struct ColumnMap {
 /// Into matrices of the right shape: allocates nothing. Throws usage naming the shapes.
 void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map = {}, const Device& device = {});
 
-/// The same for sparse x (`pattern` with a value for each entry; absent entries are 0), O(entries + ncols).
+/// The same for sparse x (`pattern` with a value for each entry; absent ones are 0), on the host. O(entries + ncols).
 [[nodiscard]] SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values,
                                        const ColumnMap& map = {}, const Device& device = {});
 

@@ -10,7 +10,7 @@
 
 namespace bitgraph {
 
-/// What stands around the product. An empty span means ones (scales) or zeros (bias).
+/// What stands around the product, in values where the matrices are. Empty spans mean ones (scales) or zeros (bias).
 ///     y(i, f) = row_scale[i] * (col_scale[f] * s(i, f)) + bias[f]
 /// A binary output stores y >= 0; of positive scales nothing is left there unless there is a bias.
 struct GemmOptions {
@@ -29,7 +29,7 @@ struct GemmOptions {
 ///     X either, W DenseMatrix       BMM.BFB, BFF, FFB: W goes through binarize first; its row scales multiply
 ///     col_scale X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row X
 ///     DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
-/// Throws usage naming the shapes. O(n c d / 64) word operations for bits.
+/// Throws usage naming the shapes or devices; a CUDA device has no SparseBitMatrix. O(n c d / 64) word operations.
 template <class X, class W, class Out>
 void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options = {}, const Device& device = {});
 
@@ -49,13 +49,13 @@ struct SparseGemmWeights {
   Buffer<float> feature_offset;  ///< col_scale times the column sums of u
 };
 
-/// Throws usage where base and w differ in width or col_scale is neither empty nor one a row of w. O(c d / 64 * log).
+/// On the host. Throws usage where base and w differ in width or col_scale does not have w's rows. O(c d / 64 * log).
 [[nodiscard]] SparseGemmWeights prepare_sparse_gemm(const BitMatrix<PlusMinusOne>& base,
                                                     const BitMatrix<PlusMinusOne>& w, std::span<const float> col_scale,
                                                     const Device& device = {});
 
 /// Plain float product: out = alpha op(A) op(B) + beta out, op(M) = M or M^T; shapes after op: A m x k, B k x n.
-/// The library's sgemm (OpenBLAS). Throws usage naming the shapes.
+/// The library's sgemm (OpenBLAS); on CUDA a kernel, with sums in the order of k. Throws usage naming the shapes.
 void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b,
                 bool transpose_b, float alpha = 1.0F, float beta = 0.0F, const Device& device = {});
 

@@ -23,8 +23,8 @@ struct Score {
   }
 };
 
-/// Of logits or log probabilities. Nodes without a label (-1) are left out. Throws usage for a node or label out of
-/// range.
+/// Of logits or log probabilities; labels and nodes are where the logits are. Nodes without a label (-1) are left out.
+/// Waits for a CUDA device. Throws usage for a node or label out of range.
 [[nodiscard]] Score score(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
                           std::span<const NodeId> nodes);
 

@@ -11,7 +11,7 @@
 
 namespace bitgraph {
 
-/// What stands around the product. An empty span means ones (scales) or zeros (offset, bias).
+/// What stands around the product, in values where the matrices are. Empty spans mean ones (scales) or zeros.
 ///
 /// With v(i, f) = sum over the neighbours j of row i of col_scale[j] * x(j, f):
 ///     y(i, f) = row_scale[i] * (feature_scale[f] * v(i, f) + feature_offset[f]) + bias[f]
@@ -34,9 +34,9 @@ struct SpmmOptions {
 ///     X BitMatrix,   out DenseMatrix  BSpMM.BBF, BFF
 ///     X DenseMatrix, out BitMatrix    BSpMM.FBB, FFB
 ///     X DenseMatrix, out DenseMatrix  BSpMM.FBF, FFF
-/// `out` must have its final shape: a repeated call allocates nothing. Throws usage naming the shapes.
-/// Bits and votes are exact and the same everywhere; float sums are taken in the order of each row's columns, a row by
-/// one thread. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote.
+/// `out` must have its final shape, and all must be on `device`: a repeated call allocates nothing. Throws usage naming
+/// what does not fit. Results are the same on every device: votes are exact, float sums are taken in the order of each
+/// row's columns. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote. On CUDA CSR is fastest.
 template <class X, class Out>
 void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options = {}, const Device& device = {});
 template <class X, class Out>
@@ -44,7 +44,7 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
                const Device& device = {});
 
 /// The vote over a graph that was made ready for many of them, the fastest on a CPU: BSpMM.BBB and BBF, without
-/// col_scale (usage).
+/// col_scale (usage). Not for a CUDA device (not_possible), where CsrPattern is the fastest.
 template <class Out>
 void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options = {},
                const Device& device = {});

@@ -2,12 +2,14 @@
 #include <bitgraph/ops/batch_norm.hpp>
 
 #include "core/parallel.hpp"
+#include "ops/batch_norm/cuda.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 namespace bitgraph {
@@ -26,6 +28,22 @@ void require_shape(const DenseMatrix<float>& a, const DenseMatrix<float>& b) {
 void require_width(std::span<const float> values, std::size_t ncols) {
   if (values.size() != ncols)
     fail(ErrorCode::usage, fmt::format("batch norm: {} statistics for {} columns", values.size(), ncols));
+}
+
+void require_device(const Device& device, const Device& other) {
+  if (!(device == other)) {
+    fail(ErrorCode::usage, fmt::format("batch norm: the device is {}, a matrix is on {}", device.name(), other.name()));
+  }
+}
+
+/// Calls kernel(Cuda) for a CUDA device; false for the host, whose loops are here.
+template <class Kernel>
+bool on_cuda(const Device& device, const Kernel& kernel) {
+  return with_backend(device, "batch norm", [&](const auto& backend) {
+    constexpr bool is_cuda = std::is_same_v<std::remove_cvref_t<decltype(backend)>, Cuda>;
+    if constexpr (is_cuda) kernel(backend);
+    return is_cuda;
+  });
 }
 
 /// Columns are handed out in blocks, and a row's part of a block is two cache lines: each column is added up by one
@@ -49,7 +67,13 @@ void for_column_blocks(std::size_t ncols, const Device& device, Body&& body) {
 
 ColumnStatistics column_statistics(const DenseMatrix<float>& x, const Device& device) {
   ColumnStatistics result{Buffer<float>(x.ncols(), 0.0F, device), Buffer<float>(x.ncols(), 0.0F, device)};
+  require_device(device, x.device());
   if (x.nrows() == 0) return result;
+  if (on_cuda(device, [&](const auto& cuda) {
+        column_statistics(cuda, x.view(), result.mean.data(), result.variance.data());
+      })) {
+    return result;
+  }
   const auto count = static_cast<double>(x.nrows());
   for_column_blocks(x.ncols(), device, [&](std::size_t first, std::size_t width) {
     ColumnSums mean{};
@@ -75,6 +99,8 @@ ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const fl
   if (values.size() != pattern.nvals()) {
     fail(ErrorCode::usage, fmt::format("batch norm: {} values for {} entries", values.size(), pattern.nvals()));
   }
+  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no statistics of sparse X for this device");
+  require_device(device, pattern.device());
   const std::size_t ncols = pattern.ncols();
   ColumnStatistics result{Buffer<float>(ncols, 0.0F, device), Buffer<float>(ncols, 0.0F, device)};
   if (pattern.nrows() == 0) return result;
@@ -110,6 +136,13 @@ void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::
   require_shape(out, x);
   require_width(mean, x.ncols());
   require_width(inverse_deviation, x.ncols());
+  require_device(device, x.device());
+  require_device(device, out.device());
+  if (on_cuda(device, [&](const auto& cuda) {
+        batch_norm(cuda, out.view(), x.view(), mean.data(), inverse_deviation.data());
+      })) {
+    return;
+  }
   parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) {
     for (std::size_t j = 0; j < x.ncols(); ++j) out(i, j) = (x(i, j) - mean[j]) * inverse_deviation[j];
   });
@@ -120,7 +153,15 @@ void batch_norm_backward_into(DenseMatrix<float>& out, const DenseMatrix<float>&
   require_shape(out, y);
   require_shape(y, g);
   require_width(inverse_deviation, y.ncols());
+  for (const DenseMatrix<float>* matrix : {&y, &g, static_cast<const DenseMatrix<float>*>(&out)}) {
+    require_device(device, matrix->device());
+  }
   if (y.nrows() == 0) return;
+  if (on_cuda(device, [&](const auto& cuda) {
+        batch_norm_backward(cuda, out.view(), y.view(), g.view(), inverse_deviation.data());
+      })) {
+    return;
+  }
   const auto count = static_cast<double>(y.nrows());
   for_column_blocks(y.ncols(), device, [&](std::size_t first, std::size_t width) {
     ColumnSums mean{};

@@ -34,5 +34,6 @@ inline float add_pairwise(std::array<float, binarize_sums> sums) noexcept {
 
 void binarize(const Reference& backend, const BinarizeArgs& args);
 void binarize(const Cpu& backend, const BinarizeArgs& args);
+void binarize(const Cuda& backend, const BinarizeArgs& args);
 
 }  // namespace bitgraph

@@ -26,7 +26,9 @@ struct ApplyDropoutArgs {
 
 void dropout_mask(const Reference& backend, const DropoutArgs& args);
 void dropout_mask(const Cpu& backend, const DropoutArgs& args);
+void dropout_mask(const Cuda& backend, const DropoutArgs& args);
 void apply_dropout(const Reference& backend, const ApplyDropoutArgs& args);
 void apply_dropout(const Cpu& backend, const ApplyDropoutArgs& args);
+void apply_dropout(const Cuda& backend, const ApplyDropoutArgs& args);
 
 }  // namespace bitgraph

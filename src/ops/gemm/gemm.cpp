@@ -26,8 +26,20 @@ void check_length(std::span<const float> values, std::size_t expected, const cha
   }
 }
 
+void check_device(const Device& device, const Device& other, const char* name) {
+  if (!(device == other)) {
+    fail(ErrorCode::usage, fmt::format("gemm: the device is {}, {} is on {}", device.name(), name, other.name()));
+  }
+}
+
+const Device& device_of(const SparseBitMatrix& x) { return x.base.device(); }
+template <class X>
+const Device& device_of(const X& x) {
+  return x.device();
+}
+
 template <class X, class W, class Out>
-void check(const Out& out, const X& x, const W& w, const GemmOptions& options) {
+void check(const Out& out, const X& x, const W& w, const GemmOptions& options, const Device& device) {
   if (x.ncols() != w.ncols() || out.nrows() != x.nrows() || out.ncols() != w.nrows()) {
     fail(ErrorCode::usage, fmt::format("gemm: X is {} x {}, W is {} x {}, the output is {} x {}", x.nrows(), x.ncols(),
                                        w.nrows(), w.ncols(), out.nrows(), out.ncols()));
@@ -35,13 +47,30 @@ void check(const Out& out, const X& x, const W& w, const GemmOptions& options) {
   check_length(options.row_scale, x.nrows(), "row_scale");
   check_length(options.col_scale, w.nrows(), "col_scale");
   check_length(options.bias, w.nrows(), "bias");
+  check_device(device, device_of(x), "X");
+  check_device(device, device_of(w), "W");
+  check_device(device, out.device(), "the output");
 }
 
 const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
 
+#ifdef BITGRAPH_WITH_CUDA
+void multiply_on_device(const Device& device, Buffer<float>& scale, std::span<const float> given) {
+  multiply_by(Cuda{device}, scale.data(), given.data(), given.size());
+}
+void scale_on_device(const Device& device, const GemmToFloats& args) { apply_scales(Cuda{device}, args); }
+#else
+void multiply_on_device(const Device&, Buffer<float>&, std::span<const float>) {}
+void scale_on_device(const Device&, const GemmToFloats&) {}
+#endif
+
 /// scale times what the caller gave, or scale alone.
-Buffer<float> times(Buffer<float> scale, std::span<const float> given) {
-  for (std::size_t n = 0; n < given.size(); ++n) scale[n] *= given[n];
+Buffer<float> times(Buffer<float> scale, std::span<const float> given, const Device& device) {
+  if (!device.is_host()) {
+    multiply_on_device(device, scale, given);
+  } else {
+    for (std::size_t n = 0; n < given.size(); ++n) scale[n] *= given[n];
+  }
   return scale;
 }
 
@@ -53,9 +82,10 @@ void multiply(Out& out, const Bits& x, const Bits& w, const GemmOptions& options
   if (options.keep != nullptr) {
     require(options.keep->nrows() == x.nrows() && options.keep->ncols() == x.ncols(),
             "gemm: the shape of keep differs from that of X");
+    check_device(device, options.keep->device(), "keep");
     args.keep = options.keep->view();
   }
-  with_host_backend(device, "gemm", [&](const auto& backend) { gemm(backend, args); });
+  with_backend(device, "gemm", [&](const auto& backend) { gemm(backend, args); });
 }
 
 template <class Out>
@@ -74,7 +104,7 @@ void multiply(Out& out, const SparseBitMatrix& x, const Bits& w, const GemmOptio
 template <class Out>
 void multiply(Out& out, const Bits& x, const Floats& w, GemmOptions options, const Device& device) {
   Binarized binary = binarize(w, {}, device);
-  const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale);
+  const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale, device);
   options.col_scale = scale.span();
   multiply(out, x, binary.bits, options, device);
 }
@@ -82,14 +112,16 @@ void multiply(Out& out, const Bits& x, const Floats& w, GemmOptions options, con
 template <class Out, class W>
 void multiply(Out& out, const Floats& x, const W& w, GemmOptions options, const Device& device) {
   Binarized binary = binarize(x, {}, device);
-  const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale);
+  const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale, device);
   options.row_scale = scale.span();
   multiply(out, binary.bits, w, options, device);
 }
 
 void multiply(Floats& out, const Floats& x, const Floats& w, const GemmOptions& options, const Device& device) {
   float_gemm(out.view(), x.view(), false, w.view(), true, 1, 0, device);
-  const GemmToFloats scales{{}, {}, {}, or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias)};
+  const GemmToFloats scales{
+      {}, {}, out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias)};
+  if (!device.is_host()) return scale_on_device(device, scales);
   for (std::size_t i = 0; i < out.nrows(); ++i) {
     for (std::size_t f = 0; f < out.ncols(); ++f) out(i, f) = scales.apply(i, f, out(i, f));
   }
@@ -99,7 +131,7 @@ void multiply(Floats& out, const Floats& x, const Floats& w, const GemmOptions& 
 
 template <class X, class W, class Out>
 void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options, const Device& device) {
-  check(out, x, w, options);
+  check(out, x, w, options, device);
   multiply(out, x, w, options, device);
 }
 
@@ -121,6 +153,7 @@ SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span
          fmt::format("gemm: the base row is {} x {}, W is {} x {}", base.nrows(), base.ncols(), w.nrows(), w.ncols()));
   }
   check_length(col_scale, w.nrows(), "col_scale");
+  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no gemm of SparseBitMatrix for this device");
   Bits same = w.clone();
   SparseGemmWeights weights{{}, Buffer<float>(w.nrows(), device), Buffer<float>(w.nrows(), device)};
   const std::size_t words = w.words_per_row();
@@ -151,7 +184,9 @@ void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a
                                        transpose_b ? " transposed" : "", out.nrows, out.ncols));
   }
   if (m == 0 || n == 0) return;
-  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no float gemm for this device in this build");
+#ifdef BITGRAPH_WITH_CUDA
+  if (!device.is_host()) return float_gemm(Cuda{device}, out, a, transpose_a, b, transpose_b, alpha, beta);
+#endif
   static_cast<void>(openblas_kernels());
   openblas_set_num_threads(device.threads());
   const auto side = [](std::size_t size) { return static_cast<blasint>(size); };

@@ -20,7 +20,7 @@ struct GemmArgs {
   const float* bias = nullptr;
   BitMatrixView<ZeroOne> keep;  ///< elements of x that count; words null: all
 
-  [[nodiscard]] float apply(std::size_t i, std::size_t f, float s) const noexcept {
+  [[nodiscard]] constexpr float apply(std::size_t i, std::size_t f, float s) const noexcept {
     if (col_scale != nullptr) s *= col_scale[f];
     if (row_scale != nullptr) s *= row_scale[i];
     if (bias != nullptr) s += bias[f];
@@ -35,5 +35,16 @@ void gemm(const Reference& backend, const GemmToBits& args);
 void gemm(const Reference& backend, const GemmToFloats& args);
 void gemm(const Cpu& backend, const GemmToBits& args);
 void gemm(const Cpu& backend, const GemmToFloats& args);
+void gemm(const Cuda& backend, const GemmToBits& args);
+void gemm(const Cuda& backend, const GemmToFloats& args);
+
+/// Shapes fit, and neither side of `out` is 0.
+void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
+                DenseView<const float> b, bool transpose_b, float alpha, float beta);
+
+/// values[i] *= factors[i], of n values on a CUDA device.
+void multiply_by(const Cuda& backend, float* values, const float* factors, std::size_t n);
+/// y(i, f) = args.apply(i, f, y(i, f)) of all elements of args.out.
+void apply_scales(const Cuda& backend, const GemmToFloats& args);
 
 }  // namespace bitgraph

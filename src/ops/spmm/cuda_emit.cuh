@@ -86,20 +86,87 @@ __device__ void emit_numbers(const Args& args, const BitCounter<Planes>& counter
   }
 }
 
-/// Every lane below `slots` has a counter of its own.
+/// Where a warp turns the counts of its lanes into rows of numbers; not needed for bits.
+template <class Out>
+struct Stage {};
+template <>
+struct Stage<FloatOut> {
+  static constexpr unsigned width = 16;  ///< features at a time
+  float value[32][width + 1];
+  float* out[32];         ///< where the 32 numbers of a lane belong
+  unsigned features[32];  ///< how many of them there are
+};
+
+/// Counts as numbers, of all lanes: each works out its own, and they are written side by side.
 template <int Planes, class Args>
-__device__ void emit(const Args& args, const BitCounter<Planes>& counter, const Counted& counted, unsigned slots,
-                     int planes) {
+__device__ void emit_own_numbers(const Args& args, BitCounter<Planes> counter, const Counted& counted, int planes,
+                                 Stage<std::remove_cvref_t<decltype(args.out)>>& stage) {
+  constexpr unsigned width = 16;
+  const unsigned lane = threadIdx.x % 32;
+  const std::size_t first = std::size_t{counted.word} * 32;
+  const bool exists = counted.row != no_row && first < args.x.ncols;
+  const auto features = static_cast<unsigned>(exists ? min(args.x.ncols - first, std::size_t{32}) : 0);
+  if constexpr (!is_bits<decltype(args.out)>) {
+    stage.features[lane] = features;
+    stage.out[lane] = exists ? args.out.data + std::size_t{counted.row} * args.out.stride + first : nullptr;
+  }
+  std::uint32_t votes = 0;
+#pragma unroll 1
+  for (unsigned begin = 0; begin < 32; begin += width) {
+#pragma unroll
+    for (unsigned i = 0; i < width; ++i) {
+      std::uint32_t ones = 0;
+#pragma unroll
+      for (int p = 0; p < Planes; ++p) {
+        if (p >= planes) break;
+        ones |= ((counter.plane[p] >> i) & 1U) << p;
+      }
+      const auto sum = static_cast<float>(static_cast<int>(2 * ones) - static_cast<int>(counted.n));
+      const float y = begin + i < features ? through(args.epilogue, counted.row, first + begin + i, sum) : -1.0F;
+      if constexpr (is_bits<decltype(args.out)>) {
+        votes |= (y >= 0 ? 1U : 0U) << (begin + i);
+      } else {
+        stage.value[lane][i] = y;
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < Planes; ++p) counter.plane[p] >>= width;
+    if constexpr (!is_bits<decltype(args.out)>) {
+      __syncwarp();
+#pragma unroll 4
+      for (unsigned slot = lane / width; slot < 32; slot += 32 / width) {
+        const unsigned i = lane % width;
+        if (begin + i < stage.features[slot]) stage.out[slot][begin + i] = stage.value[slot][i];
+      }
+      __syncwarp();
+    }
+  }
+  if constexpr (is_bits<decltype(args.out)>) {
+    if (counted.row != no_row) *half_word(args.out, counted.row, counted.word) = votes;
+  }
+}
+
+/// The vote itself, where nothing stands around it; false where numbers are needed.
+template <int Planes, class Args>
+__device__ bool emit_votes(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
+                           unsigned slots) {
   if constexpr (is_bits<decltype(args.out)>) {
     if (is_identity(args.epilogue)) {
       if (threadIdx.x % 32 < slots && counted.row != no_row) {
         *half_word(args.out, counted.row, counted.word) =
             counter.at_least(counted.n / 2 + counted.n % 2) & feature_mask(args.x.ncols, counted.word);
       }
-      return;
+      return true;
     }
   }
-  emit_numbers(args, counter, counted, slots, planes);
+  return false;
+}
+
+/// The lanes below `slots` have a counter each.
+template <int Planes, class Args>
+__device__ void emit(const Args& args, const BitCounter<Planes>& counter, const Counted& counted, unsigned slots,
+                     int planes) {
+  if (!emit_votes(args, counter, counted, slots)) emit_numbers(args, counter, counted, slots, planes);
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -21,13 +21,13 @@ constexpr NodeId no_row = ~NodeId{0};
 constexpr unsigned most_long_rows = csr_chunk_items / long_row + 1;
 constexpr unsigned most_hubs = csr_chunk_items / hub_row + 1;
 
-/// What the threads of a block know of its rows.
+/// What the threads of a block know of its rows. Short ones are not listed here.
 struct BlockRows {
   NodeId first;
   NodeId end;
   unsigned num_hubs;
   unsigned num_long;
-  unsigned next;  ///< what a warp takes next: a long row, or some short ones behind those
+  unsigned next;  ///< the long row that a warp takes next
   NodeId hubs[most_hubs];
   NodeId long_rows[most_long_rows];
 };
@@ -69,11 +69,50 @@ __device__ inline void find_rows(BlockRows& rows, const CsrPatternView& a, Share
   __syncthreads();
 }
 
-/// The next thing to do, for a warp.
+/// The next long row, for a warp; num_long or more behind the last.
 __device__ inline unsigned take(BlockRows& rows) {
   unsigned task = 0;
   if (threadIdx.x % 32 == 0) task = atomicAdd(&rows.next, 1U);
   return __shfl_sync(full_warp, task, 0);
+}
+
+/// The block's share of short rows, those of one length side by side, so that a warp's rows end together.
+struct ShortRows {
+  static constexpr unsigned class_width = 8;
+  static constexpr unsigned num_classes = long_row / class_width + 1;
+
+  unsigned size;
+  unsigned next_of_class[num_classes];
+  std::uint16_t row[csr_chunk_items];  ///< from the chunk's first on
+};
+
+__device__ inline void sort_short_rows(ShortRows& sorted, const BlockRows& rows, const CsrPatternView& a, Share share) {
+  if (threadIdx.x < ShortRows::num_classes) sorted.next_of_class[threadIdx.x] = 0;
+  __syncthreads();
+  const auto for_own = [&](const auto& use) {
+    for (std::size_t row = std::size_t{rows.first} + threadIdx.x; row < rows.end; row += block_threads) {
+      const EdgeOffset length = row_length(a, static_cast<NodeId>(row));
+      if (length >= long_row || row % share.parts != share.part) continue;
+      use(static_cast<unsigned>(row - rows.first),
+          static_cast<unsigned>(length + ShortRows::class_width - 1) / ShortRows::class_width);
+    }
+  };
+  for_own([&](unsigned, unsigned its_class) { atomicAdd(&sorted.next_of_class[its_class], 1U); });
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned begin = 0;
+    for (unsigned c = ShortRows::num_classes; c-- != 0;) {  // the longest first
+      const unsigned count = sorted.next_of_class[c];
+      sorted.next_of_class[c] = begin;
+      begin += count;
+    }
+    sorted.size = begin;
+  }
+  __syncthreads();
+  for_own([&](unsigned row, unsigned its_class) {
+    sorted.row[atomicAdd(&sorted.next_of_class[its_class], 1U)] = static_cast<std::uint16_t>(row);
+  });
+  __syncthreads();
 }
 
 /// Blocks a chunk, so that there are some for every multiprocessor.

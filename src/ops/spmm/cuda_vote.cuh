@@ -61,26 +61,24 @@ __device__ void add_sets(BitCounter<Planes>& counter, int planes) {
   }
 }
 
-/// Consecutive rows; those that are not short have been taken already.
+template <class Args>
+using StageOf = Stage<decltype(Args::out)>;
+
+/// A short row for each set of lanes; no_row for none.
 template <int Lanes, class Args>
-__device__ void vote_short_rows(const Args& args, std::size_t first_row, std::size_t end_row, unsigned first_word) {
-  const unsigned lane = threadIdx.x % 32;
-  const std::size_t row = first_row + lane / Lanes;
-  const unsigned word = first_word + lane % Lanes;
+__device__ void vote_short_rows(const Args& args, NodeId row, unsigned first_word, StageOf<Args>& stage) {
+  const unsigned word = first_word + threadIdx.x % Lanes;
   EdgeOffset begin = 0;
-  EdgeOffset n = long_row;
-  if (row < end_row) {
+  std::uint32_t n = 0;
+  if (row != no_row) {
     begin = __ldg(args.a.row_ptr + row);
-    n = __ldg(args.a.row_ptr + row + 1) - begin;
+    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
   }
-  const bool mine = n < long_row;
-  const auto length = static_cast<std::uint32_t>(mine ? n : 0);
   BitCounter<short_planes> counter;
-  count_neighbors<Lanes, 1>(counter, args.x, word, args.a.col_ind + begin, length, 0, batch);
-  const bool exists = mine && word < half_words(args.x);
-  const std::uint32_t longest = __reduce_max_sync(full_warp, length);
-  emit(args, counter, Counted{exists ? static_cast<NodeId>(row) : no_row, word, length}, 32,
-       static_cast<int>(bits_of(longest)));
+  count_neighbors<Lanes, 1>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch);
+  const int planes = static_cast<int>(bits_of(__reduce_max_sync(full_warp, n)));
+  const Counted counted{word < half_words(args.x) ? row : no_row, word, n};
+  if (!emit_votes(args, counter, counted, 32)) emit_own_numbers(args, counter, counted, planes, stage);
 }
 
 template <int Lanes, class Args>
@@ -130,21 +128,31 @@ __device__ void vote_hub(const Args& args, NodeId row, unsigned first_word) {
 template <int Lanes, class Args>
 __global__ void __launch_bounds__(block_threads, 4) spmm_vote(Args args, unsigned parts) {
   __shared__ BlockRows rows;
+  __shared__ ShortRows sorted;
+  __shared__ StageOf<Args> stages[block_warps];
   constexpr unsigned warp_rows = 32 / Lanes;
   const Share share(parts);
   const unsigned first_word = blockIdx.y * 32;
   find_rows(rows, args.a, share);
+  sort_short_rows(sorted, rows, args.a, share);
   for (unsigned n = 0; n < rows.num_hubs; ++n) vote_hub<Lanes>(args, rows.hubs[n], first_word);
-  for (unsigned task = take(rows);; task = take(rows)) {
-    if (task < rows.num_long) {
-      vote_long_row<Lanes>(args, rows.long_rows[task], first_word);
-      continue;
-    }
-    const std::size_t group = std::size_t{task - rows.num_long} * parts + share.part;
-    const std::size_t first_row = rows.first + group * warp_rows;
-    if (first_row >= rows.end) break;
-    vote_short_rows<Lanes>(args, first_row, rows.end, first_word);
+  for (unsigned task = take(rows); task < rows.num_long; task = take(rows)) {
+    vote_long_row<Lanes>(args, rows.long_rows[task], first_word);
   }
+  for (unsigned first = threadIdx.x / 32 * warp_rows; first < sorted.size; first += block_warps * warp_rows) {
+    const unsigned place = first + threadIdx.x % 32 / Lanes;
+    const NodeId row = place < sorted.size ? rows.first + sorted.row[place] : no_row;
+    vote_short_rows<Lanes>(args, row, first_word, stages[threadIdx.x / 32]);
+  }
+}
+
+/// The same where no row is long.
+template <int Lanes, class Args>
+__global__ void __launch_bounds__(block_threads) spmm_vote_short(Args args) {
+  __shared__ StageOf<Args> stages[block_warps];
+  const std::size_t place = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Lanes;
+  const NodeId row = place < args.a.nrows ? static_cast<NodeId>(place) : no_row;
+  vote_short_rows<Lanes>(args, row, blockIdx.y * 32, stages[threadIdx.x / 32]);
 }
 
 /// A warp a row, whose columns come through the queue.
@@ -181,8 +189,13 @@ __global__ void __launch_bounds__(block_threads) spmm_vote_tiles(Args args) {
 
 template <int Lanes, class Out>
 void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
-  const unsigned parts = blocks_a_chunk(args.a.num_chunks);
-  spmm_vote<Lanes><<<dim3(args.a.num_chunks * parts, slices), block_threads, 0, stream_of(device)>>>(args, parts);
+  if (args.a.longest_row < long_row) {
+    const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Lanes, block_threads), slices);
+    spmm_vote_short<Lanes><<<grid, block_threads, 0, stream_of(device)>>>(args);
+  } else {
+    const unsigned parts = blocks_a_chunk(args.a.num_chunks);
+    spmm_vote<Lanes><<<dim3(args.a.num_chunks * parts, slices), block_threads, 0, stream_of(device)>>>(args, parts);
+  }
   cuda_check_launch("spmm_vote");
 }
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch norm on a CUDA device, which batch_norm.cpp names in a build with CUDA. Sums are taken in double, in an order
+// that depends on the shape alone.
+#pragma once
+
+#include <bitgraph/formats/dense_matrix.hpp>
+
+#include "core/backend.hpp"
+
+namespace bitgraph {
+
+/// Mean and biased variance of the columns of x, which has rows.
+void column_statistics(const Cuda& backend, DenseView<const float> x, float* mean, float* variance);
+
+void batch_norm(const Cuda& backend, DenseView<float> out, DenseView<const float> x, const float* mean,
+                const float* inverse_deviation);
+
+/// y and g have rows.
+void batch_norm_backward(const Cuda& backend, DenseView<float> out, DenseView<const float> y, DenseView<const float> g,
+                         const float* inverse_deviation);
+
+}  // namespace bitgraph

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm on a CUDA device against the host's: bits and sums of bits equal to the last bit.
+#include "support/cuda_device.hpp"
+#include "support/random_matrices.hpp"
+
+#include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/gemm.hpp>
+
+#include <gtest/gtest.h>
+
+namespace bitgraph {
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+struct Shape {
+  std::size_t n, d, c;
+};
+
+std::vector<Shape> shapes() {
+  return {{0, 5, 5},     {5, 0, 3},      {5, 5, 0},        {1, 1, 1},        {3, 63, 7},
+          {4, 64, 8},    {5, 65, 9},     {7, 130, 64},     {17, 256, 63},    {33, 257, 65},
+          {9, 1433, 65}, {130, 200, 70}, {1000, 512, 256}, {300, 4100, 130}, {2, 40000, 9}};
+}
+
+void expect_same(const Bits& expected, const Bits& actual) {
+  EXPECT_TRUE(expected == actual);
+  EXPECT_TRUE(test::padding_is_zero(actual));
+}
+void expect_same(const Floats& expected, const Floats& actual) {
+  for (std::size_t n = 0; n < expected.values().size(); ++n) {
+    ASSERT_EQ(expected.values()[n], actual.values()[n]) << "element " << n;
+  }
+}
+
+/// Options on the host and on the device alike.
+struct Scales {
+  Scales(int kind, const Shape& s) {
+    if (kind >= 1) {
+      row = test::random_floats(s.n, 3, 0.5F, 2);
+      col = test::random_floats(s.c, 4, 0.5F, 2);
+      bias = test::random_floats(s.c, 5, -9, 9);
+    }
+    if (kind >= 2) keep = test::random_bits<ZeroOne>(s.n, s.d, 6);
+    const Device& device = *test::cuda_device();
+    row_there = Buffer<float>::copy_of(row, device);
+    col_there = Buffer<float>::copy_of(col, device);
+    bias_there = Buffer<float>::copy_of(bias, device);
+    keep_there = keep.to(device);
+    host = {row, col, bias, kind >= 2 ? &keep : nullptr};
+    there = {row_there.span(), col_there.span(), bias_there.span(), kind >= 2 ? &keep_there : nullptr};
+  }
+  std::vector<float> row, col, bias;
+  BitMatrix<ZeroOne> keep, keep_there;
+  Buffer<float> row_there, col_there, bias_there;
+  GemmOptions host, there;
+};
+
+template <class Out, class X, class W>
+void check(const X& x, const W& w, const Scales& scales) {
+  const Device& device = *test::cuda_device();
+  const Out actual = gemm<Out>(x.to(device), w.to(device), scales.there, device);
+  expect_same(gemm<Out>(x, w, scales.host), actual.to(Device{}));
+}
+
+TEST(GemmCuda, BitsAreThoseOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const Shape& s : shapes()) {
+    const Bits x = test::random_bits(s.n, s.d, 1);
+    const Bits w = test::random_bits(s.c, s.d, 2);
+    for (int kind = 0; kind < 3; ++kind) {
+      SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c << " options " << kind);
+      const Scales scales(kind, s);
+      check<Bits>(x, w, scales);
+      check<Floats>(x, w, scales);
+    }
+  }
+}
+
+TEST(GemmCuda, FloatProductsAreNearThoseOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const Shape& s : shapes()) {
+    SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c);
+    const Floats x = test::random_dense(s.n, s.d, 1);
+    const Floats w = test::random_dense(s.c, s.d, 2);
+    const Floats x_turned = test::random_dense(s.d, s.n, 3);
+    const Floats w_turned = test::random_dense(s.d, s.c, 4);
+    for (const bool turn_x : {false, true}) {
+      for (const bool turn_w : {false, true}) {
+        const Floats& a = turn_x ? x_turned : x;
+        const Floats& b = turn_w ? w : w_turned;
+        Floats expected = test::random_dense(s.n, s.c, 5);
+        Floats there = expected.to(device);
+        const Floats a_there = a.to(device);
+        const Floats b_there = b.to(device);
+        float_gemm(expected.view(), a.view(), turn_x, b.view(), turn_w, 0.5F, 2);
+        float_gemm(there.view(), a_there.view(), turn_x, b_there.view(), turn_w, 0.5F, 2, device);
+        const Floats actual = there.to(Device{});
+        for (std::size_t n = 0; n < actual.values().size(); ++n) {
+          ASSERT_NEAR(expected.values()[n], actual.values()[n], 1e-6 * (10 + static_cast<double>(s.d))) << n;
+        }
+      }
+    }
+    const Scales scales(1, s);
+    const Floats expected = gemm<Floats>(x, w, scales.host);
+    const Floats actual = gemm<Floats>(x.to(device), w.to(device), scales.there, device).to(Device{});
+    for (std::size_t n = 0; n < actual.values().size(); ++n) {
+      ASSERT_NEAR(expected.values()[n], actual.values()[n], 4e-6 * (10 + static_cast<double>(s.d))) << n;
+    }
+  }
+}
+
+TEST(GemmCuda, ARepeatedCallAllocatesNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const Bits x = test::random_bits(500, 130, 1).to(device);
+  const Bits w = test::random_bits(70, 130, 2).to(device);
+  Bits out(500, 70, device);
+  const std::size_t before = device.memory().allocations;
+  for (int n = 0; n < 3; ++n) gemm_into(out, x, w, {}, device);
+  EXPECT_EQ(device.memory().allocations, before);
+}
+
+TEST(GemmCuda, WhatIsElsewhereIsNamed) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  Bits out(5, 64, device);
+  try {
+    gemm_into(out, test::random_bits(5, 8, 1), test::random_bits(64, 8, 1).to(device), {}, device);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find("X is on cpu"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph
