@@ -39,4 +39,6 @@ for command in bfs sssp pagerank cc tc; do
   echo "== bitgraph $command on R-MAT 20"
   "$bin/bitgraph" "$command" "$work/graph.b2sr" --device cuda --json || status=1
 done
+echo "== bitgraph bench graph, beside cuSPARSE"
+LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64" "$bin/bitgraph" bench graph rmat:16 grid:300 --device cuda --limit 3 || status=1
 exit $status

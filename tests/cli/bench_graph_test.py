@@ -84,6 +84,8 @@ class BenchGraph(unittest.TestCase):
             self.assertIn(word, done.stderr)
 
     def test_bad_input(self):
+        bare = subprocess.run([os.environ["BITGRAPH_PROGRAM"], "bench"], capture_output=True, text=True, check=False)
+        self.assertEqual((bare.returncode, bare.stdout), (2, ""))
         wide = self.write("wide.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 3\n")
         empty = self.write("empty.mtx", "%%MatrixMarket matrix coordinate pattern general\n4 4 0\n")
         self.check_refused(2, ["'dijkstra'", "bfs, sssp"], "grid:8", "--algorithms", "bfs,dijkstra")

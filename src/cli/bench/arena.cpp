@@ -147,15 +147,16 @@ void Arena::measure_ours(int tile_dim, const std::function<Prepared()>& prepare)
 
 void Arena::compare(const std::vector<double>& ours) const {
   const std::vector<double>& theirs = their_result_;
+  const std::string what = name_ + ": " + job_.algorithm + (job_.variant.empty() ? "" : ", " + job_.variant);
   if (ours.size() != theirs.size()) {
-    fail(ErrorCode::internal, fmt::format("{}: {} {}: ours has {} numbers, {} has {}", name_, job_.algorithm,
-                                          job_.variant, ours.size(), rival_.peer, theirs.size()));
+    fail(ErrorCode::internal,
+         fmt::format("{}: {} numbers here, {} by {}", what, ours.size(), theirs.size(), rival_.peer));
   }
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const double scale = std::max({job_.floor, std::abs(ours[i]), std::abs(theirs[i])});
     if (ours[i] == theirs[i] || std::abs(ours[i] - theirs[i]) <= job_.tolerance * scale) continue;
-    fail(ErrorCode::internal, fmt::format("{}: {} {}: the results differ: element {} is {} here, {} by {}", name_,
-                                          job_.algorithm, job_.variant, i, ours[i], theirs[i], rival_.peer));
+    fail(ErrorCode::internal, fmt::format("{}: the results differ: element {} is {} here, {} by {}", what, i, ours[i],
+                                          theirs[i], rival_.peer));
   }
 }
 

@@ -63,6 +63,7 @@ void print_head(const Json& report) {
       report["device"].get<std::string>(), report["threads"].dump(), peer["name"].get<std::string>(),
       peer["version"].is_null() ? ": " + peer["absent"].get<std::string>() : " " + peer["version"].get<std::string>(),
       report["repeats"].dump());
+  std::fflush(stdout);
 }
 
 void print_rows(const Arena& arena) {
