@@ -15,7 +15,8 @@ void add_color(CLI::App& app) {
     const Coloring found =
         job.run([&](const PackedGraph& graph) { return greedy_coloring(graph, options->common.seed); });
     job.result()["colors"] = found.count;
-    job.finish(found.color.span());
+    const Buffer<std::int32_t> color = found.color.to(Device{});
+    job.finish(color.span());
   });
 }
 

@@ -15,7 +15,8 @@ void add_mis(CLI::App& app) {
     const IndependentSet found =
         job.run([&](const PackedGraph& graph) { return maximal_independent_set(graph, options->common.seed); });
     job.result()["size"] = found.size;
-    job.finish(found.member.span());
+    const Buffer<std::uint8_t> member = found.member.to(Device{});
+    job.finish(member.span());
   });
 }
 

@@ -5,9 +5,12 @@
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace bitgraph {
+
+class CudaColoring;
 
 /// Colours of which no two neighbours have the same.
 struct Coloring {
@@ -19,6 +22,9 @@ struct Coloring {
 /// and Plassmann (1993): nodes of more neighbours first, ties drawn by the seed; a node takes the smallest colour that
 /// no neighbour before it has, when all of those have theirs. It depends on the graph and the seed alone.
 /// O(n + m) times the length of the waits, which is some log n where degrees are alike.
+///
+/// On a CUDA device the same colours, and they are there too; tiles are unpacked when the search is made, which takes
+/// 4 bytes an edge for the neighbours that every node waits for. Fewer than 2^31 nodes there (else not_possible).
 class ColoringSearch {
  public:
   /// `graph` must outlive this; a directed one must be packed with in-edges (throws usage).
@@ -36,6 +42,7 @@ class ColoringSearch {
   Buffer<std::int32_t> color_;  // of rows; only where the order was changed
   Buffer<NodeId> open_;
   Coloring result_;
+  std::shared_ptr<CudaColoring> on_cuda_;
 };
 
 /// The same, once.

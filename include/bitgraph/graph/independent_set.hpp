@@ -5,9 +5,12 @@
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace bitgraph {
+
+class CudaIndependentSet;
 
 /// Nodes of which no two are neighbours, and to which none can be added.
 struct IndependentSet {
@@ -20,6 +23,8 @@ struct IndependentSet {
 /// when no neighbour of higher priority has entered or may still. That is the set that adding nodes one by one in the
 /// order of the priorities gives, whatever runs side by side: it depends on the graph and the seed alone.
 /// O(n + m log n), expected.
+///
+/// On a CUDA device the same set, and it is there too; tiles are unpacked when the search is made.
 class IndependentSetSearch {
  public:
   /// `graph` must outlive this; a directed one must be packed with in-edges (throws usage).
@@ -37,6 +42,7 @@ class IndependentSetSearch {
   Buffer<std::uint8_t> state_;
   Buffer<NodeId> open_;
   IndependentSet result_;
+  std::shared_ptr<CudaIndependentSet> on_cuda_;
 };
 
 /// The same, once.

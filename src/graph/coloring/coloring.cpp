@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/coloring/coloring.hpp"
 
-#include <bitgraph/core/random.hpp>
 #include <bitgraph/graph/coloring.hpp>
 
+#include "graph/coloring/scramble.hpp"
 #include "graph/packed_graph/views.hpp"
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/coloring/cuda.cuh"
+#endif
 
 #include <algorithm>
 #include <type_traits>
@@ -15,32 +18,28 @@ namespace {
 
 constexpr std::size_t grain = std::size_t{1} << 12;
 
-/// Numbers of 32 bits in another order: different ones stay different.
-std::uint32_t scrambled(std::uint32_t number, std::uint64_t seed) {
-  const auto keys = random_words({seed, 41, 0}, 0);
-  for (const std::uint32_t key : keys) {
-    number ^= key;
-    number *= 0x9E3779B1U;  // odd: invertible
-    number ^= number >> 15;
-  }
-  return number;
-}
-
 }  // namespace
 
 ColoringSearch::ColoringSearch(const PackedGraph& graph, std::uint64_t seed) : graph_(graph) {
   static_cast<void>(graph.in());
   const Device& device = graph.device();
   const std::size_t n = graph.num_nodes();
+#ifdef BITGRAPH_WITH_CUDA
+  if (backend_for(device) == BackendKind::cuda) {
+    on_cuda_ = std::make_shared<CudaColoring>(graph, seed);
+    return;
+  }
+#endif
   priority_ = Buffer<std::uint64_t>(n, device);
   open_ = Buffer<NodeId>(n, device);
   if (!graph.new_id().empty()) color_ = Buffer<std::int32_t>(n, device);
+  const ScrambleKeys keys = scramble_keys(seed);
   with_host_backend(device, "greedy colouring", [&](const auto&) {
     with_views(graph, [&](const auto& out, const auto& in) {
       const UndirectedView<std::remove_cvref_t<decltype(out)>> view{out, in, graph.symmetric()};
       parallel_for(device, n, grain, [&](std::size_t i) {
         const auto row = static_cast<NodeId>(i);
-        priority_[i] = (std::uint64_t{view.degree(row)} << 32) | scrambled(graph.node_of(row), seed);
+        priority_[i] = (std::uint64_t{view.degree(row)} << 32) | scrambled(graph.node_of(row), keys);
       });
     });
   });
@@ -50,6 +49,12 @@ const Coloring& ColoringSearch::run() {
   const Device& device = graph_.device();
   const std::size_t n = graph_.num_nodes();
   if (result_.color.size() != n) result_.color = Buffer<std::int32_t>(n, device);
+#ifdef BITGRAPH_WITH_CUDA
+  if (on_cuda_) {
+    result_.count = on_cuda_->run(result_.color.data());
+    return result_;
+  }
+#endif
   const bool reordered = !graph_.new_id().empty();
   Buffer<std::int32_t>& color = reordered ? color_ : result_.color;
   color.fill(-1);

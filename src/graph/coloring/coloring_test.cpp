@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/coloring.hpp>
 
+#include "support/cuda_graph_cases.hpp"
 #include "support/everywhere.hpp"
 #include "support/graph_cases.hpp"
 
@@ -69,6 +70,36 @@ TEST(Coloring, ARepeatedRunAllocatesNothing) {
   const Coloring& found = search.run();
   EXPECT_EQ(device.memory().allocations, before);
   verify(pattern, found);
+}
+
+TEST(Coloring, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const auto& [name, pattern] : test::cases_for_cuda()) {
+    SCOPED_TRACE(name);
+    const Coloring expected = greedy_coloring(pack_graph(pattern, {.tile_dim = csr_tile}, Device::host(2)), 3);
+    test::for_each_packing(pattern, device, [&](const PackedGraph& graph) {
+      ColoringSearch search(graph, 3);
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        const Coloring& found = search.run();
+        EXPECT_EQ(found.count, expected.count);
+        test::expect_same(expected.color, found.color, device);
+      }
+    });
+    if (is_symmetric(pattern)) continue;
+    EXPECT_THROW(static_cast<void>(greedy_coloring(pack_graph(pattern, {.with_transpose = false}, device))), Error);
+  }
+}
+
+TEST(Coloring, ARepeatedRunOnCudaAllocatesNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const PackedGraph graph = pack_graph(generate_mesh(80, 60, 1, true), {.order = Order::degree}, device);
+  ColoringSearch search(graph);
+  search.run();
+  const std::size_t before = device.memory().allocations;
+  search.run();
+  EXPECT_EQ(device.memory().allocations, before);
 }
 
 RC_GTEST_PROP(Coloring, OfRandomGraphs, (std::uint64_t seed)) {

@@ -5,6 +5,9 @@
 #include <bitgraph/graph/independent_set.hpp>
 
 #include "graph/packed_graph/views.hpp"
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/independent_set/cuda.cuh"
+#endif
 
 #include <type_traits>
 
@@ -20,6 +23,12 @@ IndependentSetSearch::IndependentSetSearch(const PackedGraph& graph, std::uint64
   static_cast<void>(graph.in());
   const Device& device = graph.device();
   const std::size_t n = graph.num_nodes();
+#ifdef BITGRAPH_WITH_CUDA
+  if (backend_for(device) == BackendKind::cuda) {
+    on_cuda_ = std::make_shared<CudaIndependentSet>(graph, seed);
+    return;
+  }
+#endif
   priority_ = Buffer<std::uint64_t>(n, device);
   state_ = Buffer<std::uint8_t>(n, device);
   open_ = Buffer<NodeId>(n, device);
@@ -42,6 +51,12 @@ const IndependentSet& IndependentSetSearch::run() {
   const Device& device = graph_.device();
   const std::size_t n = graph_.num_nodes();
   if (result_.member.size() != n) result_.member = Buffer<std::uint8_t>(n, device);
+#ifdef BITGRAPH_WITH_CUDA
+  if (on_cuda_) {
+    result_.size = on_cuda_->run(result_.member.data());
+    return result_;
+  }
+#endif
   state_.fill(independent_set_state::open);
   with_host_backend(device, "maximal independent set", [&](const auto& backend) {
     with_views(graph_, [&](const auto& out, const auto& in) {

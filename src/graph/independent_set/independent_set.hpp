@@ -3,15 +3,10 @@
 #pragma once
 
 #include "core/backend.hpp"
+#include "graph/independent_set/state.hpp"
 #include "graph/priority_order.hpp"
 
 namespace bitgraph {
-
-namespace independent_set_state {
-inline constexpr std::uint8_t open = 0;
-inline constexpr std::uint8_t inside = 1;
-inline constexpr std::uint8_t outside = 2;
-}  // namespace independent_set_state
 
 template <class Graph>
 struct IndependentSetArgs {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/independent_set.hpp>
 
+#include "support/cuda_graph_cases.hpp"
 #include "support/everywhere.hpp"
 #include "support/graph_cases.hpp"
 
@@ -76,6 +77,38 @@ TEST(IndependentSet, ARepeatedRunAllocatesNothing) {
   const IndependentSet& found = search.run();
   EXPECT_EQ(device.memory().allocations, before);
   verify(pattern, found);
+}
+
+TEST(IndependentSet, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const auto& [name, pattern] : test::cases_for_cuda()) {
+    SCOPED_TRACE(name);
+    const IndependentSet expected =
+        maximal_independent_set(pack_graph(pattern, {.tile_dim = csr_tile}, Device::host(2)), 3);
+    test::for_each_packing(pattern, device, [&](const PackedGraph& graph) {
+      IndependentSetSearch search(graph, 3);
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        const IndependentSet& found = search.run();
+        EXPECT_EQ(found.size, expected.size);
+        test::expect_same(expected.member, found.member, device);
+      }
+    });
+    if (is_symmetric(pattern)) continue;
+    EXPECT_THROW(static_cast<void>(maximal_independent_set(pack_graph(pattern, {.with_transpose = false}, device))),
+                 Error);
+  }
+}
+
+TEST(IndependentSet, ARepeatedRunOnCudaAllocatesNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const PackedGraph graph = pack_graph(generate_mesh(80, 60, 1, true), {.order = Order::degree}, device);
+  IndependentSetSearch search(graph);
+  search.run();
+  const std::size_t before = device.memory().allocations;
+  search.run();
+  EXPECT_EQ(device.memory().allocations, before);
 }
 
 RC_GTEST_PROP(IndependentSet, OfRandomGraphs, (std::uint64_t seed)) {
