@@ -35,7 +35,8 @@ void add_diameter(CLI::App& app) {
     job.result()["from"] = found.from;
     job.result()["to"] = found.to;
     job.result()["searches"] = found.searches;
-    job.finish(found.eccentricity_lower.span());
+    const Buffer<std::int32_t> eccentricity = found.eccentricity_lower.to(Device{});
+    job.finish(eccentricity.span());
   });
 }
 

@@ -11,6 +11,7 @@
 namespace bitgraph {
 
 class CudaComponents;
+class CudaStrongComponents;
 
 /// A partition of the nodes into components.
 struct Components {
@@ -56,6 +57,10 @@ class ComponentSearch {
 ///
 /// One walk in depth on one thread (Tarjan 1972, without recursion): O(n + m) whatever the graph; those that run in
 /// parallel take as many passes as there are components on a path. A symmetric graph is given to ComponentSearch.
+///
+/// On a CUDA device the labels are there, and colours run along edges and back (src/graph/strong_components/cuda.cu):
+/// as many steps as paths are long, some log n times. In-edges are made by way of the host where the graph was packed
+/// without them.
 class StrongComponentSearch {
  public:
   /// `graph` must outlive this.
@@ -71,6 +76,7 @@ class StrongComponentSearch {
   Buffer<NodeId> component_, lowest_, stack_, smallest_;
   Buffer<std::uint64_t> frames_;
   Components result_;
+  std::shared_ptr<CudaStrongComponents> on_cuda_;
 };
 
 /// The same, once.

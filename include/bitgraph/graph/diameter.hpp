@@ -31,7 +31,8 @@ struct Diameter {
 /// be farther from another than what is known. Components are taken by falling size as long as they are large enough to
 /// matter.
 ///
-/// On the host. A directed graph is made symmetric first, which takes memory for it once more.
+/// A directed graph is made symmetric first, which takes memory for it once more. On a CUDA device the bounds of nodes
+/// are there, and tiles and directed graphs are made a symmetric pattern CSR by way of the host.
 /// O(searches (n + m)); a few searches for most graphs, n at worst.
 [[nodiscard]] Diameter diameter(const PackedGraph& graph, const DiameterOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include "graph/components/cuda.cuh"
 
 #include "core/cuda.cuh"
+#include "graph/cuda_labels.cuh"
 
 #include <cooperative_groups.h>
 
@@ -16,7 +17,6 @@ namespace cg = cooperative_groups;
 
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 1024;
-constexpr unsigned relabel_threads = 256;
 constexpr unsigned sample_size = block_threads;
 constexpr unsigned nearly_all = sample_size * 9 / 10;
 constexpr EdgeOffset lane_edges = 4;  ///< edges of a row that a lane takes on itself
@@ -204,20 +204,6 @@ __global__ void __launch_bounds__(block_threads, 2) components_kernel(CudaCompon
   Forest(args).run(roots, counts);
 }
 
-/// Labels are nodes of the caller's numbering: of each root the smallest one.
-__global__ void find_smallest(NodeId n, const NodeId* new_id, const NodeId* parent, NodeId* smallest) {
-  const NodeId node = blockIdx.x * blockDim.x + threadIdx.x;
-  if (node >= n) return;
-  NodeId* of_root = smallest + parent[new_id[node]];
-  if (*of_root > node) atomicMin(of_root, node);
-}
-
-__global__ void give_labels(NodeId n, const NodeId* new_id, const NodeId* parent, const NodeId* smallest,
-                            NodeId* label) {
-  const NodeId node = blockIdx.x * blockDim.x + threadIdx.x;
-  if (node < n) label[node] = smallest[parent[new_id[node]]];
-}
-
 }  // namespace
 
 void launch_components(const Device& device, const CudaComponentsArgs& args) {
@@ -260,13 +246,7 @@ NodeId CudaComponents::run(NodeId* label) {
                                 .control = control_.data()};
   launch_components(device_, args);
   if (reordered) {
-    const ScopedCudaDevice scope(device_.index());
-    const cudaStream_t stream = stream_of(device_);
-    const unsigned blocks = blocks_for(n, relabel_threads);
-    cuda_check(cudaMemsetAsync(smallest_.data(), 0xFF, smallest_.bytes(), stream), "cudaMemsetAsync");
-    find_smallest<<<blocks, relabel_threads, 0, stream>>>(n, rows_.new_id(), parent_.data(), smallest_.data());
-    give_labels<<<blocks, relabel_threads, 0, stream>>>(n, rows_.new_id(), parent_.data(), smallest_.data(), label);
-    cuda_check_launch("give_labels");
+    give_smallest_labels(device_, n, rows_.new_id(), parent_.data(), smallest_.data(), label);
   }
   ComponentsControl found{};
   Device::copy(&found, Device{}, control_.data(), device_, sizeof(found));

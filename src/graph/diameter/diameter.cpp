@@ -5,6 +5,10 @@
 #include <bitgraph/graph/components.hpp>
 
 #include "core/backend.hpp"
+#include "graph/packed_graph/on_host.hpp"
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/diameter/cuda.cuh"
+#endif
 
 #include <algorithm>
 #include <numeric>
@@ -15,12 +19,6 @@
 namespace bitgraph {
 
 namespace {
-
-/// The matrix as a pattern, rows numbered as in memory.
-CsrPattern pattern_of(const PackedGraph& graph) {
-  const auto* csr = std::get_if<CsrPattern>(&graph.out());
-  return csr != nullptr ? csr->clone() : unpack(std::get<BitTileMatrix>(graph.out()));
-}
 
 /// Nodes by component, the largest one first.
 struct Parts {
@@ -115,22 +113,50 @@ class Bounds {
   Diameter result_;
 };
 
+/// From rows to nodes of the caller's numbering.
+void renumber(const PackedGraph& graph, Diameter& found) {
+  found.from = graph.node_of(found.from);
+  found.to = graph.node_of(found.to);
+  for (Buffer<std::int32_t>* bounds : {&found.eccentricity_lower, &found.eccentricity_upper}) {
+    if (bounds->empty() || graph.new_id().empty()) continue;
+    const Buffer<std::int32_t> by_row = bounds->to(Device{});
+    Buffer<std::int32_t> by_node(by_row.size());
+    for (NodeId row = 0; row < graph.num_nodes(); ++row) by_node[graph.node_of(row)] = by_row[row];
+    *bounds = graph.device().is_host() ? std::move(by_node) : by_node.to(graph.device());
+  }
+}
+
+#ifdef BITGRAPH_WITH_CUDA
+/// Searches on a CUDA device take a symmetric pattern CSR: another graph is packed anew, in the numbering that the
+/// host searches it in, so that ties fall the same way.
+Diameter diameter_on_cuda(const PackedGraph& graph, const DiameterOptions& options) {
+  if (graph.symmetric() && graph.tile_dim() == csr_tile) return CudaDiameter(graph).run(options);
+  CsrPattern pattern = pattern_on_host(graph);
+  if (!graph.symmetric()) {
+    pattern = symmetrized(pattern);
+  } else if (!graph.old_id().empty()) {
+    pattern = permuted(pattern, graph.old_id());
+  }
+  const PackedGraph both = pack_graph(pattern, {.tile_dim = csr_tile}, graph.device());
+  Diameter found = CudaDiameter(both).run(options);
+  if (!graph.symmetric()) renumber(graph, found);
+  return found;
+}
+#endif
+
 }  // namespace
 
 Diameter diameter(const PackedGraph& graph, const DiameterOptions& options) {
+  if (graph.num_nodes() == 0) return {};
+#ifdef BITGRAPH_WITH_CUDA
+  if (backend_for(graph.device()) == BackendKind::cuda) return diameter_on_cuda(graph, options);
+#endif
   return with_host_backend(graph.device(), "diameter", [&](const auto&) {
-    if (graph.num_nodes() == 0) return Diameter{};
     if (graph.symmetric()) return Bounds(graph, options).run();
-    const PackedGraph both = pack_graph(symmetrized(pattern_of(graph)), {.tile_dim = graph.tile_dim()}, graph.device());
+    const PackedGraph both =
+        pack_graph(symmetrized(pattern_on_host(graph)), {.tile_dim = graph.tile_dim()}, graph.device());
     Diameter rows = Bounds(both, options).run();
-    rows.from = graph.node_of(rows.from);
-    rows.to = graph.node_of(rows.to);
-    for (Buffer<std::int32_t>* bounds : {&rows.eccentricity_lower, &rows.eccentricity_upper}) {
-      if (bounds->empty() || graph.new_id().empty()) continue;
-      Buffer<std::int32_t> by_node(bounds->size());
-      for (NodeId row = 0; row < graph.num_nodes(); ++row) by_node[graph.node_of(row)] = (*bounds)[row];
-      *bounds = std::move(by_node);
-    }
+    renumber(graph, rows);
     return rows;
   });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/diameter.hpp>
+#include <bitgraph/graph/generate.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/entry_sets.hpp"
 #include "support/everywhere.hpp"
 #include "support/walk_cases.hpp"
@@ -73,6 +75,44 @@ TEST(Diameter, LargerGraphsNeedFewSearches) {
   EXPECT_EQ(found.lower, 498);
   EXPECT_EQ(found.upper, 498);
   EXPECT_LT(found.searches, 100U);
+}
+
+/// Searches on both sides go from the same nodes, whatever the format.
+void compare_on_cuda(const CsrPattern& pattern, const GraphPackOptions& packing, const DiameterOptions& options) {
+  const Diameter expected = diameter(pack_graph(pattern, packing), options);
+  const Diameter found = diameter(pack_graph(pattern, packing, *test::cuda_device()), options);
+  ASSERT_EQ(found.lower, expected.lower);
+  ASSERT_EQ(found.upper, expected.upper);
+  ASSERT_EQ(found.from, expected.from);
+  ASSERT_EQ(found.to, expected.to);
+  ASSERT_EQ(found.searches, expected.searches);
+  const auto same = [](const Buffer<std::int32_t>& there, const Buffer<std::int32_t>& here) {
+    const Buffer<std::int32_t> brought = there.to(Device{});
+    return std::equal(brought.begin(), brought.end(), here.begin(), here.end());
+  };
+  ASSERT_TRUE(same(found.eccentricity_lower, expected.eccentricity_lower));
+  ASSERT_TRUE(same(found.eccentricity_upper, expected.eccentricity_upper));
+}
+
+TEST(Diameter, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const auto& test : test::small_graphs()) {
+    test::every_packing(test, Device::host(2), [&](const PackedGraph& like) {
+      const std::optional<Order> order =
+          like.new_id().empty() ? std::nullopt : std::optional<Order>(Order::reverse_cuthill_mckee);
+      const GraphPackOptions packing{.tile_dim = like.tile_dim(), .order = order, .with_transpose = like.has_in()};
+      compare_on_cuda(test.graph, packing, {});
+      compare_on_cuda(test.graph, packing, {.max_searches = 1});
+      compare_on_cuda(test.graph, packing, {.eccentricities = true});
+    });
+  }
+  for (const CsrPattern& pattern :
+       {test::grid_pattern(90, 50), generate_rmat(12, 4, 1), symmetrized(test::random_pattern(9000, 9000, 1e-4, 5))}) {
+    compare_on_cuda(pattern, {.tile_dim = csr_tile}, {});
+    compare_on_cuda(pattern, {.tile_dim = csr_tile, .order = Order::degree}, {.max_searches = 3});
+  }
+  const Diameter none = diameter(pack_graph(CsrPattern(), {}, *test::cuda_device()));
+  EXPECT_EQ(none.lower, 0);
 }
 
 TEST(Diameter, NoNodes) {

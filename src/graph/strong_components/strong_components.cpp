@@ -3,6 +3,10 @@
 
 #include <bitgraph/graph/components.hpp>
 
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/strong_components/cuda.cuh"
+#endif
+
 #include <algorithm>
 #include <type_traits>
 
@@ -17,6 +21,12 @@ constexpr std::size_t words_a_frame = sizeof(StrongComponentsFrame) / sizeof(std
 StrongComponentSearch::StrongComponentSearch(const PackedGraph& graph) : graph_(graph) {
   const std::size_t n = graph.num_nodes();
   const Device& device = graph.device();
+#ifdef BITGRAPH_WITH_CUDA
+  if (backend_for(device) == BackendKind::cuda) {
+    on_cuda_ = std::make_shared<CudaStrongComponents>(graph);
+    return;
+  }
+#endif
   component_ = Buffer<NodeId>(n, device);
   lowest_ = Buffer<NodeId>(n, device);
   stack_ = Buffer<NodeId>(n, device);
@@ -27,6 +37,12 @@ StrongComponentSearch::StrongComponentSearch(const PackedGraph& graph) : graph_(
 const Components& StrongComponentSearch::run() {
   const NodeId n = graph_.num_nodes();
   if (result_.label.size() != n) result_.label = Buffer<NodeId>(n, graph_.device());
+#ifdef BITGRAPH_WITH_CUDA
+  if (on_cuda_) {
+    result_.count = on_cuda_->run(result_.label.data());
+    return result_;
+  }
+#endif
   result_.count = with_host_backend(graph_.device(), "strong components", [&](const auto& backend) {
     return with_view(graph_.out(), [&](const auto& out) {
       using Graph = std::remove_cvref_t<decltype(out)>;

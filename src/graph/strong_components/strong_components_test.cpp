@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/components.hpp>
 
+#include "support/cuda_graph_cases.hpp"
 #include "support/everywhere.hpp"
 #include "support/graph_cases.hpp"
 
@@ -83,6 +84,61 @@ TEST(StrongComponents, ARepeatedRunAllocatesNothing) {
   const Components& found = search.run();
   EXPECT_EQ(device.memory().allocations, before);
   verify(pattern, found);
+}
+
+/// Components in rows, each leading to the next, of every size below 8: what is left falls into many parts.
+CsrPattern chain_of_cycles(NodeId n) {
+  std::vector<NodeId> rows;
+  std::vector<NodeId> cols;
+  NodeId begin = 0;
+  for (NodeId size = 1; begin + size < n; size = size % 7 + 1) {
+    for (NodeId i = 0; i < size; ++i) {
+      rows.push_back(begin + i), cols.push_back(begin + (i + 1) % size);
+    }
+    rows.push_back(begin), cols.push_back(begin + size);
+    begin += size;
+  }
+  return csr_from_edges(n, n, rows, cols);
+}
+
+void compare_on_cuda(const CsrPattern& pattern, const PackedGraph& graph, const Components& expected) {
+  StrongComponentSearch search(graph);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const Components& found = search.run();
+    EXPECT_EQ(found.count, expected.count);
+    test::expect_same(expected.label, found.label, *test::cuda_device());
+  }
+  EXPECT_EQ(strongly_connected_components(graph).count, expected.count) << pattern.nrows();
+}
+
+TEST(StrongComponents, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::vector<test::GraphCase> cases = test::cases_for_cuda();
+  cases.push_back({"chain of cycles", chain_of_cycles(3000)});
+  cases.push_back({"around the giant component", test::random_pattern(30000, 30000, 2.0 / 30000, 12)});
+  cases.push_back({"just below one", test::random_pattern(30000, 30000, 1.1 / 30000, 13)});
+  for (const auto& [name, pattern] : cases) {
+    SCOPED_TRACE(name);
+    const Components expected = strongly_connected_components(pack_graph(pattern, {.tile_dim = csr_tile}));
+    test::for_each_packing(pattern, device, [&, &pattern = pattern](const PackedGraph& graph) {
+      compare_on_cuda(pattern, graph, expected);
+    });
+    compare_on_cuda(pattern, pack_graph(pattern, {.tile_dim = 4, .with_transpose = false}, device), expected);
+    compare_on_cuda(pattern, pack_graph(pattern, {.tile_dim = csr_tile, .with_transpose = false}, device), expected);
+  }
+}
+
+TEST(StrongComponents, ARepeatedRunOnCudaAllocatesNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const PackedGraph graph =
+      pack_graph(test::random_pattern(800, 800, 0.002, 3), {.order = Order::degree, .with_transpose = false}, device);
+  StrongComponentSearch search(graph);
+  search.run();
+  const std::size_t before = device.memory().allocations;
+  search.run();
+  EXPECT_EQ(device.memory().allocations, before);
 }
 
 RC_GTEST_PROP(StrongComponents, OfRandomGraphs, (std::uint64_t seed)) {

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strongly connected components in one cooperative launch. Rows that nothing leads to, or that lead nowhere, are
+// components of their own: they are taken away until there are none. Then, again and again, every row sends its colour
+// along its edges, the highest one wins (Orzan, "On distributed verification and verified distribution", 2004), and the
+// rows that lead back to where their colour is from, over rows of that colour, are a component. The others go on, each
+// colour for itself. Colours are drawn, those of rows with many edges first: the giant component is found at once, and
+// a chain of components falls into pieces of which the longest has a fraction of it.
+#include "graph/strong_components/cuda.cuh"
+
+#include "core/cuda_cooperative.cuh"
+#include "graph/cuda_labels.cuh"
+#include "graph/packed_graph/on_host.hpp"
+
+#include <cooperative_groups.h>
+
+namespace bitgraph {
+
+namespace {
+
+namespace cg = cooperative_groups;
+
+constexpr unsigned full_warp = 0xFFFFFFFFU;
+constexpr unsigned block_threads = 512;
+constexpr EdgeOffset lane_edges = 8;   ///< edges of a row that a lane takes on itself
+constexpr EdgeOffset long_row = 2048;  ///< a row with more is shared out among all blocks
+constexpr NodeId none = ~NodeId{0};
+constexpr std::uint64_t done = ~std::uint64_t{0};  ///< the part of a row whose component is known
+
+/// What the blocks tell each other. A step writes the entries of its number modulo 3.
+struct Control {
+  unsigned queued[3];
+  unsigned num_long[2][3];  ///< of each of two lists
+  unsigned count;           ///< of components
+};
+
+struct Args {
+  CsrPatternView out;
+  CsrPatternView in;
+  NodeId* owner;         ///< out: a row of every row's component, the same for all of them
+  std::uint64_t* color;  ///< of rows
+  std::uint64_t* part;   ///< rows of different ones are in different components
+  unsigned* num_in;      ///< other rows left that lead to a row; later, the step that queued it last
+  unsigned* num_out;
+  NodeId* queue[2];
+  NodeId* open[2];
+  NodeId* long_rows[2];
+  Control* control;
+};
+
+/// Different for different rows.
+__device__ unsigned scrambled(NodeId v) {
+  v *= 0x9E3779B1U;
+  v ^= v >> 15U;
+  v *= 0x85EBCA77U;
+  return v ^ v >> 13U;
+}
+
+class StrongSearch {
+ public:
+  __device__ explicit StrongSearch(const Args& args)
+      : a_(args),
+        n_(args.out.nrows),
+        thread_(blockIdx.x * block_threads + threadIdx.x),
+        num_threads_(gridDim.x * block_threads),
+        lane_(threadIdx.x % 32) {}
+
+  __device__ void run() {
+    trim();
+    NodeId left = gather_open();
+    for (unsigned turn = 0; left != 0; ++turn) {
+      const NodeId* open = a_.open[turn % 2];
+      send_colors(open, left);
+      send_owners(open, left);
+      left = keep_open(open, left, a_.open[(turn + 1) % 2]);
+    }
+    count_components();
+  }
+
+ private:
+  // Steps: at the end of each all blocks wait for one another.
+
+  /// Ends a step; the number of rows that it queued.
+  __device__ unsigned finish_step() {
+    cg::this_grid().sync();
+    return next_step();
+  }
+
+  /// The same after each_edge: where rows were put off, rest() does them before.
+  template <class Rest>
+  __device__ unsigned finish_walk(Rest&& rest) {
+    cg::this_grid().sync();
+    if ((num_long(0) | num_long(1)) == 0) return next_step();
+    rest();
+    return finish_step();
+  }
+
+  __device__ unsigned next_step() {
+    const unsigned queued = __ldcg(&a_.control->queued[step_ % 3]);
+    ++step_;
+    // Nobody reads the entries of the step before the last any more.
+    if (thread_ == 0) {
+      a_.control->queued[(step_ + 1) % 3] = 0;
+      for (auto& entries : a_.control->num_long) entries[(step_ + 1) % 3] = 0;
+    }
+    return queued;
+  }
+
+  __device__ unsigned num_long(int which) const { return __ldcg(&a_.control->num_long[which][step_ % 3]); }
+
+  __device__ void push(NodeId* list, NodeId v) const {
+    const auto group = cg::coalesced_threads();
+    unsigned at = 0;
+    if (group.thread_rank() == 0) at = atomicAdd(&a_.control->queued[step_ % 3], group.size());
+    list[group.shfl(at, 0) + group.thread_rank()] = v;
+  }
+
+  /// fn(v) for the rows of a list, or for all.
+  template <class Fn>
+  __device__ void each_row(const NodeId* list, NodeId count, Fn&& fn) const {
+    for (NodeId i = thread_; i < count; i += num_threads_) fn(list == nullptr ? i : __ldcg(list + i));
+  }
+
+  /// visit(v, w) for the edges of the rows of a list: few by a lane, more by a warp; rows of very many are put off.
+  template <class Visit>
+  __device__ void each_edge(const CsrPatternView& a, int which, const NodeId* list, NodeId count, Visit&& visit) const {
+    for (NodeId first = thread_ - lane_; first < count; first += num_threads_) {
+      const bool takes_part = first + lane_ < count;
+      const NodeId v = takes_part ? __ldcg(list + first + lane_) : 0;
+      const EdgeOffset begin = takes_part ? a.row_ptr[v] : 0;
+      const EdgeOffset end = takes_part ? a.row_ptr[v + 1] : 0;
+      if (end - begin <= lane_edges) {
+        for (EdgeOffset e = begin; e < end; ++e) visit(v, __ldg(a.col_ind + e));
+      } else if (end - begin > long_row) {
+        a_.long_rows[which][atomicAdd(&a_.control->num_long[which][step_ % 3], 1U)] = v;
+      }
+      const bool is_shared = end - begin > lane_edges && end - begin <= long_row;
+      for (unsigned rest = __ballot_sync(full_warp, is_shared); rest != 0; rest &= rest - 1) {
+        const int owner = __ffs(static_cast<int>(rest)) - 1;
+        const NodeId row = __shfl_sync(full_warp, v, owner);
+        const EdgeOffset to = __shfl_sync(full_warp, end, owner);
+        for (EdgeOffset e = __shfl_sync(full_warp, begin, owner) + lane_; e < to; e += 32)
+          visit(row, __ldg(a.col_ind + e));
+      }
+    }
+  }
+
+  /// The rows that each_edge has put off.
+  template <class Visit>
+  __device__ void each_long_edge(const CsrPatternView& a, int which, Visit&& visit) const {
+    const unsigned count = num_long(which);
+    for (unsigned i = 0; i < count; ++i) {
+      const NodeId v = __ldcg(a_.long_rows[which] + i);
+      for (EdgeOffset e = a.row_ptr[v] + thread_; e < a.row_ptr[v + 1]; e += num_threads_)
+        visit(v, __ldg(a.col_ind + e));
+    }
+  }
+
+  /// A step along the edges of a list's rows.
+  template <class Visit>
+  __device__ unsigned walk(const CsrPatternView& a, const NodeId* list, NodeId count, Visit&& visit) {
+    each_edge(a, 0, list, count, visit);
+    return finish_walk([&] { each_long_edge(a, 0, visit); });
+  }
+
+  __device__ NodeId owner_of(NodeId v) const { return __ldcg(a_.owner + v); }
+
+  /// Makes a row a component of its own, once.
+  __device__ void take_away(NodeId v, NodeId* queue) const {
+    if (atomicCAS(a_.owner + v, none, v) != none) return;
+    a_.part[v] = done;
+    push(queue, v);
+  }
+
+  __device__ void trim() {
+    each_row(nullptr, n_, [&](NodeId v) {
+      a_.num_out[v] = others(a_.out, v);
+      a_.num_in[v] = others(a_.in, v);
+      a_.part[v] = 0;
+      const bool is_alone = a_.num_out[v] == 0 || a_.num_in[v] == 0;
+      a_.owner[v] = none;
+      if (is_alone) take_away(v, a_.queue[0]);
+    });
+    unsigned queued = finish_step();
+    for (unsigned turn = 0; queued != 0; ++turn) {
+      const NodeId* from = a_.queue[turn % 2];
+      NodeId* to = a_.queue[(turn + 1) % 2];
+      const auto leaves = [&](unsigned* num) {
+        return [this, num, to](NodeId v, NodeId w) {
+          if (w != v && atomicSub(num + w, 1U) == 1) take_away(w, to);
+        };
+      };
+      each_edge(a_.out, 0, from, queued, leaves(a_.num_in));
+      each_edge(a_.in, 1, from, queued, leaves(a_.num_out));
+      queued = finish_walk([&] {
+        each_long_edge(a_.out, 0, leaves(a_.num_in));
+        each_long_edge(a_.in, 1, leaves(a_.num_out));
+      });
+    }
+  }
+
+  /// Neighbours of a row, itself left out.
+  __device__ static unsigned others(const CsrPatternView& a, NodeId v) {
+    EdgeOffset low = a.row_ptr[v];
+    const EdgeOffset length = a.row_ptr[v + 1] - low;
+    for (EdgeOffset size = length; size != 0;) {
+      const EdgeOffset half = size / 2;
+      const NodeId there = __ldg(a.col_ind + low + half);
+      if (there == v) return static_cast<unsigned>(length - 1);
+      low += there < v ? half + 1 : 0;
+      size = there < v ? size - half - 1 : half;
+    }
+    return static_cast<unsigned>(length);
+  }
+
+  __device__ NodeId gather_open() {
+    each_row(nullptr, n_, [&](NodeId v) {
+      a_.num_in[v] = 0;  // no step
+      if (owner_of(v) == none) push(a_.open[0], v);
+    });
+    return finish_step();
+  }
+
+  /// High for rows with many edges both ways.
+  __device__ std::uint64_t own_color(NodeId v) const {
+    const EdgeOffset num_out = a_.out.row_ptr[v + 1] - a_.out.row_ptr[v];
+    const EdgeOffset num_in = a_.in.row_ptr[v + 1] - a_.in.row_ptr[v];
+    const auto size = static_cast<unsigned>(64 - __clzll(static_cast<long long>((num_out + 1) * (num_in + 1))));
+    return std::uint64_t{size} << 32U | scrambled(v);
+  }
+
+  __device__ void send_colors(const NodeId* open, NodeId left) {
+    each_row(open, left, [&](NodeId v) { a_.color[v] = own_color(v); });
+    finish_step();
+    unsigned queued = left;
+    for (unsigned turn = 0; queued != 0; ++turn) {
+      const NodeId* from = turn == 0 ? open : a_.queue[turn % 2];
+      NodeId* to = a_.queue[(turn + 1) % 2];
+      const auto raise = [&](NodeId v, NodeId w) {
+        if (__ldcg(a_.part + v) != __ldcg(a_.part + w)) return;
+        const std::uint64_t color = __ldcg(a_.color + v);
+        if (__ldcg(a_.color + w) >= color) return;
+        const auto before = atomicMax(reinterpret_cast<unsigned long long*>(a_.color + w), color);
+        if (before < color && atomicExch(a_.num_in + w, step_) != step_) push(to, w);
+      };
+      queued = walk(a_.out, from, queued, raise);
+    }
+  }
+
+  __device__ void send_owners(const NodeId* open, NodeId left) {
+    each_row(open, left, [&](NodeId v) {
+      if (__ldcg(a_.color + v) != own_color(v)) return;
+      a_.owner[v] = v;
+      push(a_.queue[0], v);
+    });
+    unsigned queued = finish_step();
+    for (unsigned turn = 0; queued != 0; ++turn) {
+      NodeId* to = a_.queue[(turn + 1) % 2];
+      // Rows of one colour are of one part.
+      const auto own = [&](NodeId v, NodeId u) {
+        if (owner_of(u) != none || __ldcg(a_.color + u) != __ldcg(a_.color + v)) return;
+        if (atomicCAS(a_.owner + u, none, owner_of(v)) == none) push(to, u);
+      };
+      queued = walk(a_.in, a_.queue[turn % 2], queued, own);
+    }
+  }
+
+  __device__ NodeId keep_open(const NodeId* open, NodeId left, NodeId* to) {
+    each_row(open, left, [&](NodeId v) {
+      const bool is_open = owner_of(v) == none;
+      a_.part[v] = is_open ? __ldcg(a_.color + v) : done;
+      if (is_open) push(to, v);
+    });
+    return finish_step();
+  }
+
+  __device__ void count_components() const {
+    unsigned roots = 0;
+    each_row(nullptr, n_, [&](NodeId v) { roots += owner_of(v) == v ? 1 : 0; });
+    roots = __reduce_add_sync(full_warp, roots);
+    if (lane_ == 0 && roots != 0) atomicAdd(&a_.control->count, roots);
+  }
+
+  const Args& a_;
+  NodeId n_;
+  NodeId thread_;
+  NodeId num_threads_;
+  unsigned lane_;
+  unsigned step_ = 1;
+};
+
+__global__ void __launch_bounds__(block_threads, 2) strong_components_kernel(Args args) { StrongSearch(args).run(); }
+
+}  // namespace
+
+CudaStrongComponents::CudaStrongComponents(const PackedGraph& graph) : device_(graph.device()), rows_(graph) {
+  const NodeId n = graph.num_nodes();
+  if (!graph.has_in()) transposed_ = transpose(pattern_on_host(graph)).to(device_);
+  for (Buffer<NodeId>* rows : {&owner_, &smallest_, &queue_[0], &queue_[1], &open_[0], &open_[1]})
+    *rows = Buffer<NodeId>(n, device_);
+  for (Buffer<std::uint64_t>* colors : {&color_, &part_}) *colors = Buffer<std::uint64_t>(n, device_);
+  for (Buffer<unsigned>* counts : {&num_in_, &num_out_}) *counts = Buffer<unsigned>(n, device_);
+  for (Buffer<NodeId>& rows : long_rows_) rows = Buffer<NodeId>(graph.num_edges() / long_row + 1, device_);
+  control_ = Buffer<unsigned>(sizeof(Control) / sizeof(unsigned), device_);
+}
+
+NodeId CudaStrongComponents::run(NodeId* label) {
+  const NodeId n = rows_.out().nrows;
+  if (n == 0) return 0;
+  control_.fill(0);
+  auto* control = reinterpret_cast<Control*>(control_.data());
+  launch_cooperative<block_threads>(device_, strong_components_kernel, n,
+                                    Args{.out = rows_.out(),
+                                         .in = transposed_ ? transposed_->view() : rows_.in(),
+                                         .owner = owner_.data(),
+                                         .color = color_.data(),
+                                         .part = part_.data(),
+                                         .num_in = num_in_.data(),
+                                         .num_out = num_out_.data(),
+                                         .queue = {queue_[0].data(), queue_[1].data()},
+                                         .open = {open_[0].data(), open_[1].data()},
+                                         .long_rows = {long_rows_[0].data(), long_rows_[1].data()},
+                                         .control = control},
+                                    "strong_components_kernel");
+  give_smallest_labels(device_, n, rows_.new_id(), owner_.data(), smallest_.data(), label);
+  Control found{};
+  Device::copy(&found, Device{}, control, device_, sizeof(found));
+  return found.count;
+}
+
+}  // namespace bitgraph
