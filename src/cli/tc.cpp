@@ -19,9 +19,11 @@ void run(const Options& options) {
     job.result()["triangles"] = found.triangles;
     job.result()["average_clustering"] = found.average;
     job.result()["transitivity"] = found.transitivity;
-    job.finish(found.local.span());
+    const Buffer<double> local = found.local.to(Device{});
+    job.finish(local.span());
   } else if (!options.graph.out.empty()) {
-    const Buffer<std::uint64_t> counts = job.run([](const PackedGraph& graph) { return triangles_of_nodes(graph); });
+    const Buffer<std::uint64_t> there = job.run([](const PackedGraph& graph) { return triangles_of_nodes(graph); });
+    const Buffer<std::uint64_t> counts = there.to(Device{});
     std::uint64_t sum = 0;
     for (const std::uint64_t count : counts) sum += count;
     job.result()["triangles"] = sum / 3;

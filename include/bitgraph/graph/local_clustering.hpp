@@ -5,6 +5,7 @@
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct LocalCluster {
 /// (Andersen, Chung, Lang 2006). Edges are taken both ways, those that are there in both directions of a directed graph
 /// twice; loops do not count. At most 1 / (epsilon teleport) neighbours are visited, however large the graph.
 ///
-/// One thread: a push changes what the next one finds. The order of pushes is fixed, and with it the result.
+/// One thread: a push changes what the next one finds. The order of pushes is fixed, and with it the result. A graph on
+/// a CUDA device is brought to the host when the search is made, and the walk is done there: the same cluster.
 class LocalClusterSearch {
  public:
   /// `graph` must outlive this; a directed one must be packed with in-edges. O(n + m), once. Throws usage for options
@@ -39,8 +41,10 @@ class LocalClusterSearch {
 
  private:
   void sweep(LocalCluster& cluster);
+  [[nodiscard]] const PackedGraph& edges() const noexcept { return brought_ ? *brought_ : graph_; }
 
   const PackedGraph& graph_;
+  std::shared_ptr<const PackedGraph> brought_;  // its rows on the host, where it is not
   LocalClusterOptions options_;
   Buffer<EdgeOffset> degree_;       // of rows
   Buffer<double> rank_, residual_;  // zero between runs

@@ -32,8 +32,8 @@ struct Clustering {
 /// symmetric.
 ///
 /// On a CUDA device nodes go by falling degree always, the lists are made there, and a node outside the hubs has its
-/// list pass a filter of the other's. Bit rows take 8 to 512 MiB, the lists 12 bytes an edge. Only count() has a kernel
-/// there; for the triangles of each node, not_possible.
+/// list pass a filter of the other's. Bit rows take 8 to 512 MiB, the lists 12 bytes an edge. Counts and coefficients
+/// of nodes are there too.
 class TriangleCounter {
  public:
   /// `graph` must outlive this.
@@ -45,7 +45,7 @@ class TriangleCounter {
   [[nodiscard]] std::uint64_t count();
 
   /// Writes the number of triangles that each node is part of, in the caller's numbering. `counts` has an element a
-  /// node (usage).
+  /// node and is on the graph's device (usage).
   void count_of_nodes(Buffer<std::uint64_t>& counts);
 
  private:

@@ -7,6 +7,9 @@
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
 #include "graph/source.hpp"
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/betweenness/cuda.cuh"
+#endif
 
 #include <fmt/format.h>
 
@@ -83,6 +86,11 @@ std::vector<NodeId> sources_of(const PackedGraph& graph, const BetweennessOption
   return nodes;
 }
 
+[[noreturn]] void fail_for(NodeId source) {
+  fail(ErrorCode::not_possible,
+       fmt::format("betweenness: from node {} there are more shortest paths than a double counts", source));
+}
+
 template <class Graph>
 void add_scores(const PackedGraph& packed, const Graph& graph, std::span<const NodeId> sources,
                 std::vector<double>& scores) {
@@ -97,10 +105,7 @@ void add_scores(const PackedGraph& packed, const Graph& graph, std::span<const N
         counted[k] = searches[k].run(graph, packed.row_of(sources[first + k])) ? 1 : 0;
     });
     for (std::size_t k = 0; k < count; ++k) {
-      if (counted[k] != 0) continue;
-      fail(ErrorCode::not_possible,
-           fmt::format("betweenness: from node {} there are more shortest paths than a double counts",
-                       sources[first + k]));
+      if (counted[k] == 0) fail_for(sources[first + k]);
     }
     parallel_for(device, scores.size(), std::size_t{1} << 14, [&](std::size_t row) {
       for (std::size_t k = 0; k < count; ++k) scores[row] += searches[k].dependency[row];
@@ -113,15 +118,22 @@ void add_scores(const PackedGraph& packed, const Graph& graph, std::span<const N
 Buffer<double> betweenness(const PackedGraph& graph, const BetweennessOptions& options) {
   const NodeId n = graph.num_nodes();
   const std::vector<NodeId> sources = sources_of(graph, options);
-  Buffer<double> result(n, 0.0);
+  Buffer<double> result(n, 0.0, graph.device());
   if (n == 0 || sources.empty()) return result;
+  const double pairs = (static_cast<double>(n) - 1) * (static_cast<double>(n) - 2);
+  const double scale =
+      options.normalized && pairs > 0 ? static_cast<double>(n) / static_cast<double>(sources.size()) / pairs : 1;
+#ifdef BITGRAPH_WITH_CUDA
+  if (backend_for(graph.device()) == BackendKind::cuda) {
+    const std::size_t failed = CudaBetweenness(graph).run(sources, scale, result.data());
+    if (failed != sources.size()) fail_for(sources[failed]);
+    return result;
+  }
+#endif
   std::vector<double> scores(n, 0);
   with_host_backend(graph.device(), "betweenness", [&](const auto&) {
     with_view(graph.out(), [&](const auto& out) { add_scores(graph, out, sources, scores); });
   });
-  const double pairs = (static_cast<double>(n) - 1) * (static_cast<double>(n) - 2);
-  const double scale =
-      options.normalized && pairs > 0 ? static_cast<double>(n) / static_cast<double>(sources.size()) / pairs : 1;
   for (NodeId row = 0; row < n; ++row) result[graph.node_of(row)] = scores[row] * scale;
   return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/betweenness.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/walk_cases.hpp"
@@ -92,6 +93,56 @@ TEST(Betweenness, ThreadsChangeNothing) {
   });
   const Buffer<double> other = betweenness(pack_graph(graph), {.samples = 40, .seed = 6});
   EXPECT_FALSE(std::equal(one.begin(), one.end(), other.begin(), other.end()));
+}
+
+void compare_on_cuda(const CsrPattern& pattern, const GraphPackOptions& packing, const BetweennessOptions& options) {
+  const Device& device = *test::cuda_device();
+  const Buffer<double> expected = betweenness(pack_graph(pattern, packing, Device::host(2)), options);
+  const PackedGraph graph = pack_graph(pattern, packing, device);
+  const Buffer<double> found = betweenness(graph, options);
+  EXPECT_EQ(found.device(), device);
+  const Buffer<double> brought = found.to(Device{});
+  expect_close(brought, {expected.begin(), expected.end()});
+  const Buffer<double> again = betweenness(graph, options).to(Device{});
+  EXPECT_TRUE(std::equal(brought.begin(), brought.end(), again.begin(), again.end())) << "runs differ";
+}
+
+TEST(Betweenness, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const auto& test : test::small_graphs()) {
+    const NodeId n = test.graph.nrows();
+    const std::vector<NodeId> few{n - 1, n / 2, n - 1};  // one of them twice
+    for (const int tile_dim : test::all_tile_dims()) {
+      SCOPED_TRACE(test.name + ", tile " + std::to_string(tile_dim));
+      compare_on_cuda(test.graph, {.tile_dim = tile_dim, .order = Order::degree}, {});
+      compare_on_cuda(test.graph, {.tile_dim = tile_dim, .with_transpose = false}, {.sources = few});
+    }
+    compare_on_cuda(test.graph, {.tile_dim = csr_tile}, {.normalized = true});
+  }
+}
+
+TEST(Betweenness, OfLargerGraphsOnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const auto& test : test::larger_graphs()) {
+    SCOPED_TRACE(test.name);
+    compare_on_cuda(test.graph, {.tile_dim = csr_tile}, {.samples = 40, .seed = 3});
+  }
+  // Rows of more edges than a warp adds up, both ways.
+  std::vector<std::pair<NodeId, NodeId>> edges;
+  for (NodeId i = 2; i < 5000; ++i) {
+    edges.emplace_back(i % 7 == 0 ? 1 : 0, i);
+    edges.emplace_back(i, 5000 + i % 3);
+    if (i % 5 == 0) edges.emplace_back(5000 + i % 3, i % 2);
+  }
+  for (const bool symmetric : {false, true})
+    compare_on_cuda(test::pattern_of(5003, edges, symmetric), {.tile_dim = csr_tile}, {.samples = 50, .seed = 1});
+  const PackedGraph grid = pack_graph(test::grid_pattern(601, 601), {}, *test::cuda_device());
+  const std::vector<NodeId> sources{180300, 0};
+  EXPECT_NE(
+      test::message_of(ErrorCode::not_possible, [&] { static_cast<void>(betweenness(grid, {.sources = sources})); })
+          .find("node 0 there are more shortest paths"),
+      std::string::npos);
+  EXPECT_EQ(betweenness(pack_graph(CsrPattern(), {}, *test::cuda_device())).size(), 0U);
 }
 
 TEST(Betweenness, Refusals) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // There is one kernel for all backends of the host, and no room for it in a product over plus-times, which
-// Bit-GraphBLAS has here: a product visits every row, a push the neighbours of one.
+// Bit-GraphBLAS has here: a product visits every row, a push the neighbours of one. The walk is one thread's, and its
+// order is the result: a graph on a CUDA device is brought to the host for it.
 #include <bitgraph/graph/local_clustering.hpp>
 
 #include "core/backend.hpp"
+#include "graph/packed_graph/on_host.hpp"
 #include "graph/packed_graph/views.hpp"
 #include "graph/priority_order.hpp"
 
@@ -35,14 +37,16 @@ LocalClusterSearch::LocalClusterSearch(const PackedGraph& graph, const LocalClus
   require(options.teleport > 0 && options.teleport < 1, "local clustering: teleport must lie between 0 and 1");
   require(options.epsilon > 0, "local clustering: epsilon must be above 0");
   static_cast<void>(graph.in());
-  const Device& device = graph.device();
+  if (!graph.device().is_host())
+    brought_ = std::make_shared<const PackedGraph>(pack_graph(pattern_on_host(graph), {.tile_dim = csr_tile}));
+  const Device& device = edges().device();
   with_host_backend(device, "local clustering", [](const auto&) {});
   const std::size_t n = graph.num_nodes();
   degree_ = Buffer<EdgeOffset>(n, device);
   rank_ = Buffer<double>(n, 0.0, device);
   residual_ = Buffer<double>(n, 0.0, device);
   mark_ = Buffer<unsigned char>(n, static_cast<unsigned char>(0), device);
-  with_undirected(graph, [&](const auto& view) {
+  with_undirected(edges(), [&](const auto& view) {
     parallel_for(device, n, 4096, [&](std::size_t i) { degree_[i] = view.degree(static_cast<NodeId>(i)); });
   });
   for (const EdgeOffset degree : degree_) volume_ += degree;
@@ -67,7 +71,7 @@ LocalCluster LocalClusterSearch::run(std::span<const NodeId> seeds) {
     queue_.push_back(row);
   };
   for (const NodeId seed : seeds) give(graph_.row_of(seed), 1 / static_cast<double>(seeds.size()));
-  with_undirected(graph_, [&](const auto& view) {
+  with_undirected(edges(), [&](const auto& view) {
     for (std::size_t head = 0; head < queue_.size(); ++head) {
       const NodeId row = queue_[head];
       mark_[row] &= static_cast<unsigned char>(~queued_mark);
@@ -115,7 +119,7 @@ void LocalClusterSearch::sweep(LocalCluster& cluster) {
   std::size_t best = rows.size();
   EdgeOffset inside = 0;  // degrees
   EdgeOffset cut = 0;     // edges that leave
-  with_undirected(graph_, [&](const auto& view) {
+  with_undirected(edges(), [&](const auto& view) {
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const NodeId row = rows[k];
       EdgeOffset within = 0;

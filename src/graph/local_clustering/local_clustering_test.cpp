@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/local_clustering.hpp>
 
+#include "support/cuda_graph_cases.hpp"
 #include "support/everywhere.hpp"
 #include "support/graph_cases.hpp"
 
@@ -101,6 +102,29 @@ TEST(LocalClustering, RunsDoNotLeaveTraces) {
   EXPECT_EQ(first.nodes, again.nodes);
   EXPECT_EQ(first.scores, again.scores);
   EXPECT_EQ(first.members, again.members);
+}
+
+TEST(LocalClustering, OnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const auto& [name, pattern] : test::cases_for_cuda()) {
+    if (pattern.nrows() == 0) continue;
+    SCOPED_TRACE(name);
+    const std::array<NodeId, 2> seeds{0, pattern.nrows() / 2};
+    const LocalCluster expected = local_cluster(pack_graph(pattern, {.tile_dim = csr_tile}), seeds, {.epsilon = 1e-5});
+    for (const int tile_dim : {csr_tile, 8}) {
+      const PackedGraph graph = pack_graph(pattern, {.tile_dim = tile_dim}, *test::cuda_device());
+      const LocalCluster found = local_cluster(graph, seeds, {.epsilon = 1e-5});
+      EXPECT_EQ(found.members, expected.members);
+      EXPECT_EQ(found.conductance, expected.conductance);
+      EXPECT_EQ(found.nodes, expected.nodes);
+      EXPECT_EQ(found.scores, expected.scores);
+    }
+    const GraphPackOptions reordered{.tile_dim = csr_tile, .order = Order::degree};
+    const LocalCluster here = local_cluster(pack_graph(pattern, reordered), seeds);
+    const LocalCluster there = local_cluster(pack_graph(pattern, reordered, *test::cuda_device()), seeds);
+    EXPECT_EQ(there.nodes, here.nodes);
+    EXPECT_EQ(there.scores, here.scores);
+  }
 }
 
 TEST(LocalClustering, StaysLocal) {

@@ -55,6 +55,11 @@ struct TriangleLists {
   unsigned num_far_tasks = 0;
 };
 
+struct TriangleTotals {
+  std::uint64_t triangles = 0;
+  std::uint64_t pairs = 0;  ///< of neighbours, of all nodes
+};
+
 /// The lists of a graph and the memory they take.
 class CudaTriangles {
  public:
@@ -66,6 +71,13 @@ class CudaTriangles {
 
   /// Puts the counting on the device's stream and returns where its result will be, on the device.
   const std::uint64_t* launch();
+
+  /// Writes the triangles of each node, on the device. `new_id` is the row of every node; null where rows are nodes.
+  /// Put on the device's stream.
+  void count_of_nodes(const NodeId* new_id, std::uint64_t* counts);
+
+  /// Writes the clustering coefficient of each node, from its triangles. Waits for the totals.
+  [[nodiscard]] TriangleTotals coefficients(const NodeId* new_id, const std::uint64_t* counts, double* local);
 
  private:
   void order_nodes(const CsrPatternView& a);
@@ -83,6 +95,8 @@ class CudaTriangles {
   Buffer<std::uint32_t> bits_;
   Buffer<TriangleTask> hub_tasks_, far_tasks_;
   Buffer<std::uint64_t> total_;
+  Buffer<unsigned> num_others_;    // neighbours of each row, itself left out
+  Buffer<std::uint64_t> of_rank_;  // only where counts of nodes were asked for
 };
 
 /// Adds the triangles to *total.

@@ -22,10 +22,24 @@ constexpr NodeId most_hubs = NodeId{1} << 16U;    ///< of 512 MiB
 
 __device__ NodeId thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
-__global__ void find_degrees(CsrPatternView a, unsigned* falling, NodeId* node, unsigned* num_hubs) {
+__device__ bool has_loop(const CsrPatternView& a, NodeId v) {
+  EdgeOffset low = a.row_ptr[v];
+  for (EdgeOffset size = a.row_ptr[v + 1] - low; size != 0;) {
+    const EdgeOffset half = size / 2;
+    const NodeId there = a.col_ind[low + half];
+    if (there == v) return true;
+    low += there < v ? half + 1 : 0;
+    size = there < v ? size - half - 1 : half;
+  }
+  return false;
+}
+
+__global__ void find_degrees(CsrPatternView a, unsigned* falling, NodeId* node, unsigned* num_others,
+                             unsigned* num_hubs) {
   const NodeId v = thread_number();
   const EdgeOffset degree = v < a.nrows ? a.row_ptr[v + 1] - a.row_ptr[v] : 0;
   if (v < a.nrows) {
+    num_others[v] = static_cast<unsigned>(degree - (has_loop(a, v) ? 1 : 0));
     falling[v] = ~static_cast<unsigned>(degree);
     node[v] = v;
   }
@@ -132,7 +146,6 @@ CudaTriangles::CudaTriangles(const Device& device, const CsrPatternView& a, Edge
   if (a.nrows == 0) return;
   order_nodes(a);
   make_lists(a, nvals);
-  rank_ = Buffer<NodeId>();
   make_bit_rows();
   make_tasks();
 }
@@ -142,8 +155,9 @@ void CudaTriangles::order_nodes(const CsrPatternView& a) {
   const cudaStream_t stream = stream_of(device_);
   Buffer<unsigned> falling(n, device_), sorted(n, device_), num_hubs(1, 0U, device_);
   Buffer<NodeId> node(n, device_), ordered(n, device_);
+  num_others_ = Buffer<unsigned>(n, device_);
   find_degrees<<<blocks_for(n, block_threads), block_threads, 0, stream>>>(a, falling.data(), node.data(),
-                                                                           num_hubs.data());
+                                                                           num_others_.data(), num_hubs.data());
   cuda_check_launch("find_degrees");
   std::size_t room = 0;
   cuda_check(cub::DeviceRadixSort::SortPairs(nullptr, room, falling.data(), sorted.data(), node.data(), ordered.data(),

@@ -2,6 +2,7 @@
 #include "graph/triangles/triangles.hpp"
 
 #include "core/thread_chunks.hpp"
+#include "graph/packed_graph/on_host.hpp"
 #include "graph/triangles/orient.hpp"
 #ifdef BITGRAPH_WITH_CUDA
 #include "graph/triangles/cuda.cuh"
@@ -39,6 +40,14 @@ double pairs_of_neighbours(const CsrPattern& a, NodeId row) {
   return degree * (degree - 1) / 2;
 }
 
+/// The averages, from coefficients on the host. Those are added up in the caller's order: the mean does not depend on
+/// how the graph was packed, nor where.
+void set_means(Clustering& result, const Buffer<double>& local, double pairs) {
+  for (const double of_node : local) result.average += of_node;
+  result.average = local.empty() ? 0 : result.average / static_cast<double>(local.size());
+  result.transitivity = pairs == 0 ? 0 : 3 * static_cast<double>(result.triangles) / pairs;
+}
+
 }  // namespace
 
 struct TriangleCounter::Plan {
@@ -60,19 +69,31 @@ struct TriangleCounter::Plan {
     const Device& device = graph.device();
     const auto* csr = std::get_if<CsrPattern>(&graph.out());
     if (csr == nullptr || !graph.symmetric()) {
-      CsrPattern on_host =
-          csr == nullptr ? unpack(std::get<BitTileMatrix>(graph.out()).to(Device{})) : csr->to(Device{});
+      CsrPattern on_host = pattern_on_host(graph);
       if (!graph.symmetric()) on_host = symmetrized(on_host);
       converted = on_host.to(device);
       csr = &converted;
     }
     on_cuda.emplace(device, csr->view(), csr->nvals());
     converted = CsrPattern();
+    new_id = Buffer<NodeId>::copy_of(graph.new_id(), device);
   }
 
   std::optional<CudaTriangles> on_cuda;
+  Buffer<NodeId> new_id;  // on the device
 
   std::uint64_t run(const Cuda&) { return on_cuda->count(); }
+  void count_of_nodes(const Cuda&, Buffer<std::uint64_t>& counts) {
+    on_cuda->count_of_nodes(new_id.data(), counts.data());
+  }
+  Clustering coefficients(const Cuda& backend, const Buffer<std::uint64_t>& counts) {
+    Clustering result;
+    result.local = Buffer<double>(counts.size(), backend.device);
+    const TriangleTotals totals = on_cuda->coefficients(new_id.data(), counts.data(), result.local.data());
+    result.triangles = totals.triangles;
+    set_means(result, result.local.to(Device{}), static_cast<double>(totals.pairs));
+    return result;
+  }
 #else
   void prepare_on_cuda() {}
 #endif
@@ -109,6 +130,31 @@ struct TriangleCounter::Plan {
   void run_nodes(const Reference& backend) { triangles(backend, rows->view(), of_nodes.data()); }
   void run_nodes(const Cpu& backend) { triangles_of_nodes(backend, view(), marks.data(), own.data(), of_nodes.data()); }
 
+  template <class Backend>
+  void count_of_nodes(const Backend& backend, Buffer<std::uint64_t>& counts) {
+    prepare_nodes();
+    of_nodes.fill(0);
+    run_nodes(backend);
+    for (NodeId i = 0; i < counts.size(); ++i) counts[node_of(i, std::is_same_v<Backend, Reference>)] = of_nodes[i];
+  }
+
+  template <class Backend>
+  Clustering coefficients(const Backend&, const Buffer<std::uint64_t>& counts) {
+    Clustering result;
+    result.local = Buffer<double>(counts.size());
+    double pairs = 0;
+    for (NodeId row = 0; row < counts.size(); ++row) {
+      const double of_row = pairs_of_neighbours(*rows, row);
+      const NodeId node = graph.node_of(row);
+      result.local[node] = of_row == 0 ? 0 : static_cast<double>(counts[node]) / of_row;
+      result.triangles += counts[node];
+      pairs += of_row;
+    }
+    result.triangles /= 3;
+    set_means(result, result.local, pairs);
+    return result;
+  }
+
   /// The caller's number of a node that was counted.
   [[nodiscard]] NodeId node_of(NodeId counted, bool in_order_of_rows) const {
     const bool in_place = in_order_of_rows || oriented.row_of.empty();
@@ -134,49 +180,31 @@ std::uint64_t TriangleCounter::count() {
 }
 
 void TriangleCounter::count_of_nodes(Buffer<std::uint64_t>& counts) {
-  Plan& plan = *plan_;
-  with_host_backend(plan.graph.device(), "counting the triangles of each node", [&](const auto& backend) {
-    const NodeId n = plan.graph.num_nodes();
-    if (counts.size() != n) {
-      fail(ErrorCode::usage, fmt::format("triangles: {} counters for {} nodes", counts.size(), n));
-    }
-    plan.prepare_nodes();
-    plan.of_nodes.fill(0);
-    plan.run_nodes(backend);
-    const bool in_order_of_rows = std::is_same_v<std::decay_t<decltype(backend)>, Reference>;
-    for (NodeId i = 0; i < n; ++i) counts[plan.node_of(i, in_order_of_rows)] = plan.of_nodes[i];
-  });
+  const PackedGraph& graph = plan_->graph;
+  const NodeId n = graph.num_nodes();
+  if (counts.size() != n) fail(ErrorCode::usage, fmt::format("triangles: {} counters for {} nodes", counts.size(), n));
+  if (n != 0 && counts.device() != graph.device()) {
+    fail(ErrorCode::usage,
+         fmt::format("triangles: counters on {} for a graph on {}", counts.device().name(), graph.device().name()));
+  }
+  with_backend(graph.device(), "counting the triangles of each node",
+               [&](const auto& backend) { plan_->count_of_nodes(backend, counts); });
 }
 
 std::uint64_t count_triangles(const PackedGraph& graph) { return TriangleCounter(graph).count(); }
 
 Buffer<std::uint64_t> triangles_of_nodes(const PackedGraph& graph) {
-  Buffer<std::uint64_t> counts(graph.num_nodes());
+  Buffer<std::uint64_t> counts(graph.num_nodes(), graph.device());
   TriangleCounter(graph).count_of_nodes(counts);
   return counts;
 }
 
 Clustering clustering(const PackedGraph& graph) {
-  const NodeId n = graph.num_nodes();
   TriangleCounter counter(graph);
-  Buffer<std::uint64_t> counts(n);
+  Buffer<std::uint64_t> counts(graph.num_nodes(), graph.device());
   counter.count_of_nodes(counts);
-  Clustering result;
-  result.local = Buffer<double>(n);
-  double pairs = 0;
-  for (NodeId row = 0; row < n; ++row) {
-    const double of_row = pairs_of_neighbours(*counter.plan_->rows, row);
-    const NodeId node = graph.node_of(row);
-    result.local[node] = of_row == 0 ? 0 : static_cast<double>(counts[node]) / of_row;
-    result.triangles += counts[node];
-    pairs += of_row;
-  }
-  result.triangles /= 3;
-  // In the caller's order: the mean does not depend on how the graph was packed.
-  for (const double local : result.local) result.average += local;
-  result.average = n == 0 ? 0 : result.average / n;
-  result.transitivity = pairs == 0 ? 0 : 3 * static_cast<double>(result.triangles) / pairs;
-  return result;
+  return with_backend(graph.device(), "clustering coefficients",
+                      [&](const auto& backend) { return counter.plan_->coefficients(backend, counts); });
 }
 
 }  // namespace bitgraph

@@ -3,7 +3,7 @@
 #include <bitgraph/io/graph.hpp>
 #include <bitgraph/ops/mxm.hpp>
 
-#include "support/cuda_device.hpp"
+#include "support/cuda_graph_cases.hpp"
 #include "support/datasets.hpp"
 #include "support/everywhere.hpp"
 #include "support/graph_cases.hpp"
@@ -125,7 +125,44 @@ TEST(Triangles, OnCuda) {
     });
     const PackedGraph one_way = pack_graph(pattern, {.tile_dim = 8, .with_transpose = false}, device);
     EXPECT_EQ(count_triangles(one_way), expected);
-    EXPECT_THROW(static_cast<void>(triangles_of_nodes(one_way)), Error);
+    Buffer<std::uint64_t> elsewhere(pattern.nrows());
+    if (!elsewhere.empty()) {
+      EXPECT_THROW(TriangleCounter(one_way).count_of_nodes(elsewhere), Error);
+    }
+  }
+}
+
+TEST(Triangles, OfNodesOnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::vector<GraphCase> cases = all_cases();
+  for (GraphCase& directed : test::directed_cases()) cases.push_back(std::move(directed));
+  cases.push_back({"mesh beyond the hubs", generate_mesh(200, 150, 2, true)});
+  cases.push_back({"far lists", generate_uniform(12000, 600000, 2)});
+  cases.push_back({"hubs and far lists", generate_rmat(15, 8, 2)});
+  for (const auto& [name, pattern] : cases) {
+    SCOPED_TRACE(name);
+    const PackedGraph here = pack_graph(pattern, {.tile_dim = csr_tile});
+    const Buffer<std::uint64_t> expected = triangles_of_nodes(here);
+    const Clustering coefficients = clustering(here);
+    test::for_each_packing(pattern, device, [&](const PackedGraph& graph) {
+      TriangleCounter counter(graph);
+      Buffer<std::uint64_t> counts(graph.num_nodes(), device);
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        const std::size_t before = device.memory().allocations;
+        counter.count_of_nodes(counts);
+        if (repeat == 1) {
+          EXPECT_EQ(device.memory().allocations, before);
+        }
+        test::expect_same(expected, counts, device);
+      }
+      EXPECT_EQ(counter.count(), coefficients.triangles);
+      const Clustering found = clustering(graph);
+      EXPECT_EQ(found.triangles, coefficients.triangles);
+      EXPECT_EQ(found.average, coefficients.average);
+      EXPECT_EQ(found.transitivity, coefficients.transitivity);
+      test::expect_same(coefficients.local, found.local, device);
+    });
   }
 }
 

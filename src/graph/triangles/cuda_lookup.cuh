@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels that look for triangles share. Device code: for .cu files only.
+#pragma once
+
+#include "graph/triangles/cuda.cuh"
+
+namespace bitgraph {
+
+inline constexpr unsigned full_warp = 0xFFFFFFFFU;
+inline constexpr unsigned rows_at_once = 8;  ///< bit rows that a warp looks at in one step
+
+__device__ inline unsigned long long warp_sum(unsigned long long value) {
+  for (unsigned step = 16; step != 0; step /= 2) value += __shfl_xor_sync(full_warp, value, step);
+  return value;
+}
+
+/// True if an ascending list has a node.
+__device__ inline bool contains(const NodeId* list, unsigned length, NodeId node) {
+  unsigned low = 0;
+  for (unsigned size = length; size > 1;) {
+    const unsigned half = size / 2;
+    low += __ldg(list + low + half) <= node ? half : 0;
+    size -= half;
+  }
+  return length != 0 && __ldg(list + low) == node;
+}
+
+/// True if w is in the list of v.
+__device__ inline bool are_neighbours(const TriangleLists& a, NodeId v, NodeId w) {
+  if (v < a.num_hubs) {
+    const std::uint32_t word = __ldg(a.bits + v * a.row_words + w / hub_word_bits);
+    return ((word >> (w % hub_word_bits)) & 1U) != 0;
+  }
+  const ListPlace place{__ldg(a.place + v)};
+  return contains(a.neighbours + place.first(), place.length(), w);
+}
+
+/// A warp's filter: a bit for each value of a hash.
+class Filter {
+ public:
+  static constexpr unsigned num_words = 256;
+
+  __device__ explicit Filter(std::uint32_t* words) : words_(words) {}
+  __device__ void clear(unsigned lane) {
+    for (unsigned i = lane; i < num_words; i += 32) words_[i] = 0;
+  }
+  __device__ void insert(NodeId w) { atomicOr(&words_[hash(w) / 32], 1U << (hash(w) % 32)); }
+  __device__ bool may_have(NodeId w) const { return ((words_[hash(w) / 32] >> (hash(w) % 32)) & 1U) != 0; }
+
+ private:
+  static_assert(num_words * 32 == 1U << 13U);
+  __device__ static unsigned hash(NodeId w) { return w * 2654435769U >> (32U - 13U); }
+  std::uint32_t* words_;
+};
+
+}  // namespace bitgraph
