@@ -59,8 +59,7 @@ class ComponentSearch {
 /// parallel take as many passes as there are components on a path. A symmetric graph is given to ComponentSearch.
 ///
 /// On a CUDA device the labels are there, and colours run along edges and back (src/graph/strong_components/cuda.cu):
-/// as many steps as paths are long, some log n times. In-edges are made by way of the host where the graph was packed
-/// without them.
+/// as many steps as paths are long, some log n times. In-edges are made where the graph was packed without them.
 class StrongComponentSearch {
  public:
   /// `graph` must outlive this.

@@ -32,7 +32,7 @@ struct Diameter {
 /// matter.
 ///
 /// A directed graph is made symmetric first, which takes memory for it once more. On a CUDA device the bounds of nodes
-/// are there, and tiles and directed graphs are made a symmetric pattern CSR by way of the host.
+/// are there, and tiles and directed graphs are made a symmetric pattern CSR.
 /// O(searches (n + m)); a few searches for most graphs, n at worst.
 [[nodiscard]] Diameter diameter(const PackedGraph& graph, const DiameterOptions& options = {});
 

@@ -7,7 +7,7 @@
 #include "graph/betweenness/cuda.cuh"
 
 #include "core/cuda_cooperative.cuh"
-#include "graph/packed_graph/on_host.hpp"
+#include "graph/packed_graph/pattern.hpp"
 
 #include <cooperative_groups.h>
 
@@ -302,7 +302,7 @@ CudaBetweenness::CudaBetweenness(const PackedGraph& graph) : graph_(graph), devi
     fail(ErrorCode::not_possible,
          "betweenness on a CUDA device: " + std::to_string(n) + " nodes, and there may be fewer than 2^27");
   }
-  if (!graph.has_in()) transposed_ = transpose(pattern_on_host(graph)).to(device_);
+  if (!graph.has_in()) transposed_ = transposed(graph);
   entry_row_ = Buffer<NodeId>(n * batch, device_);
   entry_mask_ = Buffer<unsigned>(n * batch, device_);
   level_begin_ = Buffer<NodeId>(n + 1, device_);

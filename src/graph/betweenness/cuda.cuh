@@ -16,8 +16,7 @@ namespace bitgraph {
 /// Searches from many sources over one packed graph, 32 at a time, and the memory they take: 796 bytes a node.
 class CudaBetweenness {
  public:
-  /// `graph` must outlive this. In-edges that it was packed without are made by way of the host. Throws not_possible
-  /// for 2^27 nodes.
+  /// `graph` must outlive this. In-edges that it was packed without are made. Throws not_possible for 2^27 nodes.
   explicit CudaBetweenness(const PackedGraph& graph);
 
   /// Writes the score of every node times `scale`, in the caller's numbering. Waits for it. Returns the place in

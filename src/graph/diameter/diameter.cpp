@@ -5,7 +5,7 @@
 #include <bitgraph/graph/components.hpp>
 
 #include "core/backend.hpp"
-#include "graph/packed_graph/on_host.hpp"
+#include "graph/packed_graph/pattern.hpp"
 #ifdef BITGRAPH_WITH_CUDA
 #include "graph/diameter/cuda.cuh"
 #endif
@@ -131,7 +131,7 @@ void renumber(const PackedGraph& graph, Diameter& found) {
 /// host searches it in, so that ties fall the same way.
 Diameter diameter_on_cuda(const PackedGraph& graph, const DiameterOptions& options) {
   if (graph.symmetric() && graph.tile_dim() == csr_tile) return CudaDiameter(graph).run(options);
-  CsrPattern pattern = pattern_on_host(graph);
+  CsrPattern pattern = pattern_of(graph);
   if (!graph.symmetric()) {
     pattern = symmetrized(pattern);
   } else if (!graph.old_id().empty()) {
@@ -153,8 +153,7 @@ Diameter diameter(const PackedGraph& graph, const DiameterOptions& options) {
 #endif
   return with_host_backend(graph.device(), "diameter", [&](const auto&) {
     if (graph.symmetric()) return Bounds(graph, options).run();
-    const PackedGraph both =
-        pack_graph(symmetrized(pattern_on_host(graph)), {.tile_dim = graph.tile_dim()}, graph.device());
+    const PackedGraph both = pack_graph(symmetrized(pattern_of(graph)), {.tile_dim = graph.tile_dim()}, graph.device());
     Diameter rows = Bounds(both, options).run();
     renumber(graph, rows);
     return rows;

@@ -5,7 +5,7 @@
 #include <bitgraph/graph/local_clustering.hpp>
 
 #include "core/backend.hpp"
-#include "graph/packed_graph/on_host.hpp"
+#include "graph/packed_graph/pattern.hpp"
 #include "graph/packed_graph/views.hpp"
 #include "graph/priority_order.hpp"
 
@@ -38,7 +38,7 @@ LocalClusterSearch::LocalClusterSearch(const PackedGraph& graph, const LocalClus
   require(options.epsilon > 0, "local clustering: epsilon must be above 0");
   static_cast<void>(graph.in());
   if (!graph.device().is_host())
-    brought_ = std::make_shared<const PackedGraph>(pack_graph(pattern_on_host(graph), {.tile_dim = csr_tile}));
+    brought_ = std::make_shared<const PackedGraph>(pack_graph(pattern_of(graph).to(Device{}), {.tile_dim = csr_tile}));
   const Device& device = edges().device();
   with_host_backend(device, "local clustering", [](const auto&) {});
   const std::size_t n = graph.num_nodes();

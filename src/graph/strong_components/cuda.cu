@@ -9,7 +9,7 @@
 
 #include "core/cuda_cooperative.cuh"
 #include "graph/cuda_labels.cuh"
-#include "graph/packed_graph/on_host.hpp"
+#include "graph/packed_graph/pattern.hpp"
 
 #include <cooperative_groups.h>
 
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(block_threads, 2) strong_components_kernel(Arg
 
 CudaStrongComponents::CudaStrongComponents(const PackedGraph& graph) : device_(graph.device()), rows_(graph) {
   const NodeId n = graph.num_nodes();
-  if (!graph.has_in()) transposed_ = transpose(pattern_on_host(graph)).to(device_);
+  if (!graph.has_in()) transposed_ = transposed(graph);
   for (Buffer<NodeId>* rows : {&owner_, &smallest_, &queue_[0], &queue_[1], &open_[0], &open_[1]})
     *rows = Buffer<NodeId>(n, device_);
   for (Buffer<std::uint64_t>* colors : {&color_, &part_}) *colors = Buffer<std::uint64_t>(n, device_);

@@ -15,7 +15,7 @@ namespace bitgraph {
 /// The searches over one packed graph and the memory they take.
 class CudaStrongComponents {
  public:
-  /// `graph` must outlive this. In-edges that it was packed without are made by way of the host.
+  /// `graph` must outlive this. In-edges that it was packed without are made.
   explicit CudaStrongComponents(const PackedGraph& graph);
 
   /// Writes the label of every node, in the caller's numbering, and returns the number of components. Waits for it.

@@ -2,7 +2,7 @@
 #include "graph/triangles/triangles.hpp"
 
 #include "core/thread_chunks.hpp"
-#include "graph/packed_graph/on_host.hpp"
+#include "graph/packed_graph/pattern.hpp"
 #include "graph/triangles/orient.hpp"
 #ifdef BITGRAPH_WITH_CUDA
 #include "graph/triangles/cuda.cuh"
@@ -69,9 +69,7 @@ struct TriangleCounter::Plan {
     const Device& device = graph.device();
     const auto* csr = std::get_if<CsrPattern>(&graph.out());
     if (csr == nullptr || !graph.symmetric()) {
-      CsrPattern on_host = pattern_on_host(graph);
-      if (!graph.symmetric()) on_host = symmetrized(on_host);
-      converted = on_host.to(device);
+      converted = graph.symmetric() ? pattern_of(graph) : symmetrized(pattern_of(graph));
       csr = &converted;
     }
     on_cuda.emplace(device, csr->view(), csr->nvals());
