@@ -180,10 +180,16 @@ Prepared prepare_matrix(const BenchSetting& setting, const CsrPattern& pattern, 
   std::shared_ptr<PackedGraph::Matrix> matrix;
   int side = tile_dim;
   const double seconds = seconds_of([&] {
-    if (side == auto_tile) side = choose_format(pattern, workload, setting.device).tile_dim;
-    matrix = side == csr_tile
-                 ? std::make_shared<PackedGraph::Matrix>(pattern.to(setting.device))
-                 : std::make_shared<PackedGraph::Matrix>(pack(pattern, {.tile_dim = side}, setting.device));
+    // On a CUDA device what is packed is there first, and so is what the choice looks at.
+    std::optional<CsrPattern> there;
+    if (!setting.device.is_host()) there.emplace(pattern.to(setting.device));
+    const CsrPattern& source = there ? *there : pattern;
+    if (side == auto_tile) side = choose_format(source, workload, setting.device).tile_dim;
+    if (side == csr_tile) {
+      matrix = std::make_shared<PackedGraph::Matrix>(there ? std::move(*there) : pattern.to(setting.device));
+    } else {
+      matrix = std::make_shared<PackedGraph::Matrix>(pack(source, {.tile_dim = side}, setting.device));
+    }
     setting.device.synchronize();
   });
   return {side, seconds, make(*matrix), matrix};
