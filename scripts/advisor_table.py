@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The advisor's prediction beside the truth, and the bytes of every format and order, over all graphs of a folder.
+"""Bytes of every format before and after reordering, and the advisor's prediction beside the truth.
 
-Usage: advisor_table.py [--data $BITGRAPH_DATA] [--sample 1000] [--seeds 5]
-The error of a graph is the largest over the tile sides and seeds; `info` is asked. Prints Markdown.
+Usage: advisor_table.py [--data $BITGRAPH_DATA] [--sample 1000] [--seeds 5] [--no-generated]
+Over all graphs of a folder, and generated families. `info` is asked for each; files that the program does not read it
+gets as a SciPy .npz (scripts/truth.py reads them; without SciPy they are left out). The error of a graph is the largest
+over the tile sides and seeds. Prints Markdown.
 """
 
 import argparse
@@ -11,8 +13,17 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
+import tempfile
 
-SUFFIXES = (".mtx", ".graph", ".graph.gz", ".txt", ".txt.gz", ".edgelist", ".edgelist.gz", ".csv", ".csv.gz")
+SUFFIXES = (".mtx", ".graph", ".txt", ".edgelist", ".csv", ".npz")
+SIDES = (4, 8, 16, 32, 64)
+ORDERS = {"degree": "d", "rcm": "r", "community": "c"}
+GENERATED = ([("mycielskian", "--order", k) for k in range(9, 16)] + [("de-bruijn", "--scale", s) for s in (8, 10, 12, 14, 16, 18)] +
+             [("grid", "--width", w, "--height", w) for w in (30, 100, 300, 1000)] +
+             [("rmat", "--scale", s) for s in (8, 10, 12, 14, 16, 18)] +
+             [("mesh", "--width", w, "--height", w, *options) for w in (100, 300) for options in ((), ("--shuffled",))] +
+             [("uniform", "--nodes", n, "--edges", 8 * n) for n in (1 << 12, 1 << 16)])
 
 
 def info(arguments, path, seed, *options):
@@ -21,8 +32,71 @@ def info(arguments, path, seed, *options):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def tiles(table):
-    return {name: size for name, size in table.items() if name.startswith("b2sr_")}
+def graphs_of(arguments, scratch):
+    """(name, file that the program reads) of every graph."""
+    folder = pathlib.Path(arguments.data)
+    try:
+        import scipy.sparse
+        import truth
+    except (ImportError, SystemExit):
+        truth = None
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        readable = path.name.removesuffix(".gz").endswith(SUFFIXES) and not path.name.startswith("ind.")
+        if readable and path.parent.name != "triplets" and "target" not in path.name:
+            yield str(path.relative_to(folder)), path
+        elif truth is not None and truth.reader_of(path) is not None:
+            converted = scratch / "converted.npz"
+            scipy.sparse.save_npz(converted, truth.reader_of(path)(path), compressed=False)
+            yield str(path.relative_to(folder)), converted
+    for kind, *options in GENERATED if not arguments.no_generated else ():
+        path = scratch / "generated.b2sr"
+        subprocess.run([arguments.program, "generate", kind, path, *map(str, options), "--quiet"], check=True,
+                       stdout=subprocess.DEVNULL)
+        yield " ".join([kind] + [str(word).removeprefix("--") for word in options]), path
+
+
+class Totals:
+    def __init__(self):
+        self.graphs = self.shrink = self.shrink_reordered = self.below_pattern = self.below_reordered = self.right = 0
+        self.worst = 0.0
+
+    def text(self, what):
+        return (f"{what}: {self.graphs} graphs. B2SR-4 is smaller than float32 CSR on {self.shrink}, in its best order on "
+                f"{self.shrink_reordered}; smaller than pattern CSR on {self.below_pattern}, in its best order on "
+                f"{self.below_reordered}. The advice is within 2 % of the smallest of all on {self.right}. Largest error of "
+                f"the prediction: {100 * self.worst:.1f} %.")
+
+
+def row_of(arguments, name, path, totals):
+    first = info(arguments, path, 0)
+    if first is None or first["num_entries"] == 0:
+        print(f"{name}: not a graph", file=sys.stderr)
+        return
+    table, advice, by_order = first["bytes"], first["advice"], first.get("bytes_by_order", {})
+    error = 0.0
+    for seed in range(arguments.seeds):
+        predicted = info(arguments, path, seed, "--no-reorder")["sample"]["predicted"]
+        error = max([error] + [abs(predicted[f"b2sr_{k}"]["bytes"] / table[f"b2sr_{k}"] - 1) for k in SIDES])
+    cells, held = [], [table["csr_pattern"]]
+    for k in SIDES:
+        sizes = {letter: by_order[order][f"b2sr_{k}"] for order, letter in ORDERS.items() if order in by_order}
+        best = min(sizes, key=sizes.get) if sizes else ""
+        before = table[f"b2sr_{k}"]
+        after = sizes.get(best, before)
+        cells.append(f"{before} > {after} {best}" if after < before else f"{before}")
+        held += [before, after]
+        if k == 4:
+            totals.shrink += before < table["csr_float32"]
+            totals.shrink_reordered += min(before, after) < table["csr_float32"]
+            totals.below_pattern += before < table["csr_pattern"]
+            totals.below_reordered += min(before, after) < table["csr_pattern"]
+    tiles = advice["format"] != "csr"
+    taken = by_order.get(advice["reorder"], table)[f"b2sr_{advice['tile_dim']}"] if tiles else table["csr_pattern"]
+    totals.graphs, totals.worst = totals.graphs + 1, max(totals.worst, error)
+    totals.right += taken <= 1.02 * min(held)
+    chosen = f"{advice['tile_dim']}, {advice['reorder']}" if tiles else "csr"
+    print(f"| {name} | {first['num_nodes']} | {first['num_entries']} | {table['csr_float32']} | {table['csr_pattern']} | " +
+          " | ".join(cells) + f" | {chosen} | {100 * error:.1f} % |", flush=True)
 
 
 def main():
@@ -31,35 +105,17 @@ def main():
     parser.add_argument("--data", default=os.environ.get("BITGRAPH_DATA", "../shared/datasets"))
     parser.add_argument("--sample", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--no-generated", action="store_true")
     arguments = parser.parse_args()
-    files = sorted(p for p in pathlib.Path(arguments.data).rglob("*") if p.name.endswith(SUFFIXES))
-    print("| graph | nodes | entries | float32 CSR | pattern CSR | B2SR-4 | -8 | -16 | -32 | -64 | best reordered "
-          "| advice | error |\n|" + "---|" * 13)
-    worst, smaller, count, right = 0.0, 0, 0, 0
-    for path in files:
-        first = info(arguments, path, 0)
-        if first is None or first["num_entries"] == 0:
-            print(f"| {path.name} | not a graph |")
-            continue
-        error = 0.0
-        for seed in range(arguments.seeds):
-            found = info(arguments, path, seed, "--no-reorder")
-            error = max([error] + [abs(found["sample"]["predicted"][name]["bytes"] / size - 1)
-                                   for name, size in tiles(found["bytes"]).items()])
-        table, advice = first["bytes"], first["advice"]
-        orders = {order: min(sizes.values()) for order, sizes in first.get("bytes_by_order", {}).items()}
-        best = min(orders, key=orders.get) if orders else "-"
-        count, worst, smaller = count + 1, max(worst, error), smaller + (table["b2sr_4"] < table["csr_float32"])
-        held = min([table["csr_pattern"], *orders.values(), *tiles(table).values()])
-        name = "csr" if advice["format"] == "csr" else f"{advice['tile_dim']}, {advice['reorder']}"
-        taken = table["csr_pattern"] if advice["format"] == "csr" else (
-            first.get("bytes_by_order", {}).get(advice["reorder"], table))[f"b2sr_{advice['tile_dim']}"]
-        right += taken <= 1.02 * held
-        print(f"| {path.name} | {first['num_nodes']} | {first['num_entries']} | {table['csr_float32']} "
-              f"| {table['csr_pattern']} | " + " | ".join(str(size) for size in tiles(table).values()) +
-              f" | {orders.get(best, '-')}, {best} | {name} | {100 * error:.1f} % |")
-    print(f"\n{count} graphs. Largest error of the prediction: {100 * worst:.1f} %. B2SR-4 smaller than float32 CSR: "
-          f"{smaller}. The advice is within 2 % of the smallest: {right}.")
+    print("| graph | nodes | entries | float32 CSR | pattern CSR | B2SR-4 | -8 | -16 | -32 | -64 | advice | error |\n|" +
+          "---|" * 12)
+    files, generated = Totals(), Totals()
+    with tempfile.TemporaryDirectory(prefix="bitgraph-storage-") as scratch:
+        for name, path in graphs_of(arguments, pathlib.Path(scratch)):
+            row_of(arguments, name, path, generated if path.name == "generated.b2sr" else files)
+    print("\n" + files.text("Files"))
+    if generated.graphs:
+        print("\n" + generated.text("Generated"))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ void add_bfs(CLI::App& app) {
   add_examples(*command,
                "  bitgraph bfs wave.graph.gz --source 5\n  bitgraph bfs wiki-Vote.txt.gz --out levels.npy --json\n");
   command->callback([options] {
-    GraphJob job("bfs", options->graph);
+    GraphJob job("bfs", options->graph, {.workload = Workload::search});
     const bool parents = !options->parents.empty();
     const BfsResult found = job.run([&](const PackedGraph& graph) { return bfs(graph, {options->source, parents}); });
     job.result()["source"] = options->source;

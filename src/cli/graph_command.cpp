@@ -37,9 +37,18 @@ Graph load(const GraphOptions& options, const GraphNeeds& needs, const Device& h
   return graph;
 }
 
+std::size_t bytes_of(const PackedGraph::Matrix& matrix) {
+  return std::visit([](const auto& m) { return m.bytes(); }, matrix);
+}
+
+/// What the format takes in the file's order.
+std::size_t bytes_as_it_was(const CsrPattern& a, int tile_dim) {
+  return tile_dim == csr_tile ? a.bytes() : b2sr_bytes(a.nrows(), count_tiles(a, tile_dim), tile_dim);
+}
+
 bool is_common_key(const std::string& key) {
   for (const char* common : {"algorithm", "file", "num_nodes", "num_edges", "device", "format", "tile_dim", "reason",
-                             "reorder", "seconds"}) {
+                             "reorder", "reorder_reason", "bytes", "seconds"}) {
     if (key == common) return true;
   }
   return false;
@@ -58,8 +67,10 @@ void add_graph_options(CLI::App& command, GraphOptions& options, const std::stri
   command.add_option("--tile", options.tile, "the format: B2SR of this tile side, or pattern CSR")
       ->check(CLI::IsMember({"auto", "4", "8", "16", "32", "64", "csr"}))
       ->capture_default_str();
-  command.add_option("--reorder", options.order, "number the nodes anew in memory; results keep the file's numbers")
-      ->check(CLI::IsMember({"none", "degree", "rcm", "community"}))
+  command
+      .add_option("--reorder", options.order,
+                  "number the nodes anew in memory; results keep the file's numbers; auto: where it pays")
+      ->check(CLI::IsMember({"none", "auto", "degree", "rcm", "community"}))
       ->capture_default_str();
   command.add_flag("--undirected", options.undirected, "add the other direction of every entry");
   command.add_flag("--ignore-weights", options.ignore_weights, "take the pattern of a weighted file");
@@ -100,13 +111,18 @@ GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const Gra
              {"device", device_.name()},          {"format", graph().tile_dim() == csr_tile ? "csr" : "b2sr"},
              {"tile_dim", graph().tile_dim()}};
   if (!graph().reason().empty()) result_["reason"] = graph().reason();
-  result_["reorder"] = options.order;
+  const bool ordered = graph().order() != Order::original;
+  result_["reorder"] = ordered ? to_string(graph().order()) : "none";
+  if (!graph().order_reason().empty()) result_["reorder_reason"] = graph().order_reason();
+  const std::size_t bytes = bytes_of(graph().out());
+  result_["bytes"] = {{"matrix", bytes}, {"original", ordered ? bytes_as_it_was(pattern, graph().tile_dim()) : bytes}};
 }
 
 void GraphJob::pack(const CsrPattern& pattern, std::span<const float> weights, const GraphNeeds& needs) {
   GraphPackOptions options{
       .tile_dim = tile_of(options_.tile), .with_transpose = needs.with_transpose, .workload = needs.workload};
-  if (options_.order != "none") options.order = order_from_string(options_.order);
+  options.order_where_it_pays = options_.order == "auto";
+  if (options_.order != "none" && options_.order != "auto") options.order = order_from_string(options_.order);
   if (weights.empty()) {
     graph_.emplace(pack_graph(pattern, options, device_));
   } else {
@@ -126,9 +142,12 @@ void GraphJob::print() const {
     return;
   }
   const int tile = graph().tile_dim();
-  fmt::print("{}\n  nodes {}   edges {}   {}   {}   order {}\n", options_.graph, graph().num_nodes(),
+  const auto bytes = [&](const char* key) { return human_bytes(result_["bytes"][key].get<double>()); };
+  const bool ordered = graph().order() != Order::original;
+  fmt::print("{}\n  nodes {}   edges {}   {}   {}   order {}   {}{}\n", options_.graph, graph().num_nodes(),
              graph().num_edges(), tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile),
-             device_.name(), options_.order);
+             device_.name(), result_["reorder"].get<std::string>(), bytes("matrix"),
+             ordered ? fmt::format(", before {}", bytes("original")) : "");
   for (const auto& [key, value] : result_.items()) {
     if (!is_common_key(key)) fmt::print("  {:<16}{}\n", key, text_of(value));
   }

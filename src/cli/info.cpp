@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 
 namespace bitgraph::cli {
@@ -86,13 +87,19 @@ Json describe(const Options& options) {
   result["bytes"] = bytes;
 
   const Profile sampled = profile(a, {.sampled_rows = options.sample, .seed = options.common.seed});
-  Json by_order;
+  Json by_order, seconds;
   if (square && !options.no_reorder) {
     for (const Order order : orders) {
-      by_order[std::string(to_string(order))] =
-          order == Order::original ? original : tile_bytes_of(permuted(a, reorder(a, order).span()));
+      const std::string name(to_string(order));
+      const auto start = std::chrono::steady_clock::now();
+      const CsrPattern ordered = order == Order::original ? CsrPattern{} : permuted(a, reorder(a, order).span());
+      if (order != Order::original) {
+        seconds[name] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      }
+      by_order[name] = order == Order::original ? original : tile_bytes_of(ordered);
     }
     result["bytes_by_order"] = by_order;
+    result["seconds_by_order"] = seconds;
   }
   Json predicted;
   for (const TileProfile& side : sampled.tiles) {
@@ -124,7 +131,8 @@ void print_table(const Json& r) {
     for (const auto& [order, bytes] : r["bytes_by_order"].items()) {
       fmt::print("  {:<16}", order);
       for (const auto& value : bytes) fmt::print("{:>12}", human_bytes(value.get<double>()));
-      fmt::print("\n");
+      const auto& seconds = r["seconds_by_order"];
+      fmt::print("{}\n", seconds.contains(order) ? fmt::format("   took {:.4f} s", seconds[order].get<double>()) : "");
     }
   }
   const auto& advice = r["advice"];

@@ -18,7 +18,7 @@ void run(Options& options) {
     options.pagerank.tolerance = 0;
     options.pagerank.max_iterations = options.iterations;
   }
-  GraphJob job("pagerank", options.graph, {.workload = Workload::values});
+  GraphJob job("pagerank", options.graph, {.workload = Workload::ranks});
   const PageRankResult found = job.run([&](const PackedGraph& graph) { return pagerank(graph, options.pagerank); });
   job.result()["iterations"] = found.iterations;
   job.result()["residual"] = found.residual;

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 PROGRAM = os.environ["BITGRAPH_PROGRAM"]
-KEYS = {"algorithm", "num_nodes", "num_edges", "device", "format", "tile_dim", "reorder", "seconds"}
+KEYS = {"algorithm", "num_nodes", "num_edges", "device", "format", "tile_dim", "reorder", "bytes", "seconds"}
 COMMANDS = ("cc", "tc", "pagerank", "mis", "color", "bfs", "sssp", "diameter")
 # Two components and an isolated node; directed, with a loop.
 ARCS = "%%MatrixMarket matrix coordinate pattern general\n7 7 6\n2 1\n3 2\n1 3\n6 5\n5 5\n6 5\n"
@@ -64,6 +64,25 @@ class GraphCommands(unittest.TestCase):
                         self.assertEqual(result["format"] == "csr", result["tile_dim"] == 0)
                         if tile != "auto":
                             self.assertEqual(result["tile_dim"], 0 if tile == "csr" else int(tile))
+
+    def test_order_where_it_pays(self):
+        graph = self.write("arcs.mtx", ARCS)
+        for command in COMMANDS:
+            result = run(command, graph, "--reorder", "auto")
+            self.assertEqual(result["reorder"], "none")
+            self.assertIn("left alone", result["reorder_reason"])
+        # A path whose nodes are scattered: side by side, its edges share tiles.
+        n = 30011
+        edges = "".join(f"{i * 7919 % n} {(i + 1) * 7919 % n}\n" for i in range(n))
+        path = self.write("scattered.txt", edges)
+        before, after = (run("pagerank", path, "--undirected", "--tile", "4", "--reorder", order) for order in ("none", "rcm"))
+        self.assertEqual(before["bytes"]["matrix"], before["bytes"]["original"])
+        self.assertEqual(after["bytes"]["original"], before["bytes"]["matrix"])
+        self.assertLess(after["bytes"]["matrix"], before["bytes"]["matrix"])
+        self.assertGreater(after["seconds"]["reorder"], 0)
+        found = run("pagerank", path, "--undirected", "--reorder", "auto")
+        self.assertIn("which costs about", found["reorder_reason"])
+        self.assertIn(found["reorder"], ("none", "rcm"))
 
     def test_tables(self):
         graph = self.write("arcs.mtx", ARCS)

@@ -19,15 +19,21 @@ inline constexpr int auto_tile = -1;  ///< whichever suits the graph, the work a
 
 /// What a graph is packed for: each kind of work has its own best format.
 enum class Workload {
-  traversal,  ///< searches and components: rows are visited a few at a time
-  values,     ///< every row times a vector of numbers, again and again: PageRank
+  traversal,  ///< rows are visited a few at a time: shortest paths, components
+  search,     ///< breadth-first search
+  ranks,      ///< PageRank: every row times a vector of numbers, again and again
+  values,     ///< every row times a vector of numbers: mxv over plus_times, min_plus ...
+  bits,       ///< every row times a vector of bits, to bits: mxv over or_and
+  counts,     ///< every row times a vector of bits, to numbers: mxv over plus_times
   counting,   ///< rows are intersected: triangles
 };
 
 struct GraphPackOptions {
-  int tile_dim = auto_tile;         ///< a side, csr_tile or auto_tile
-  std::optional<Order> order = {};  ///< how to number the nodes in memory; nothing: as they are
-  bool with_transpose = true;       ///< keep the entries' other direction too, where it differs
+  int tile_dim = auto_tile;          ///< a side, csr_tile or auto_tile
+  std::optional<Order> order = {};   ///< how to number the nodes in memory; nothing: as they are
+  bool order_where_it_pays = false;  ///< where `order` is nothing: reverse Cuthill-McKee, if a hundred times the work
+                                     ///< is predicted to save more time than finding and applying it takes
+  bool with_transpose = true;        ///< keep the entries' other direction too, where it differs
   Workload workload = Workload::traversal;
 };
 
@@ -46,6 +52,10 @@ class PackedGraph {
   [[nodiscard]] int tile_dim() const noexcept;
   [[nodiscard]] const std::string& reason() const noexcept { return reason_; }  ///< why this format; empty if asked for
 
+  /// How the rows are numbered, and why where it was left to pack_graph.
+  [[nodiscard]] Order order() const noexcept { return order_; }
+  [[nodiscard]] const std::string& order_reason() const noexcept { return order_reason_; }
+
   /// Row i: the nodes that edges from i lead to.
   [[nodiscard]] const Matrix& out() const noexcept { return out_; }
   /// Row i: the nodes from which edges lead to i; out() where the graph is symmetric. Throws usage where the graph was
@@ -61,7 +71,8 @@ class PackedGraph {
 
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// What finding the order and renumbering cost, a part of pack_graph's time; 0 where the order was left alone.
+  /// What finding the order and renumbering cost, a part of pack_graph's time, also where it was found not to pay; 0
+  /// where none was tried.
   [[nodiscard]] double reorder_seconds() const noexcept { return reorder_seconds_; }
 
  private:
@@ -69,7 +80,8 @@ class PackedGraph {
   Device device_;
   bool symmetric_ = false;
   double reorder_seconds_ = 0;
-  std::string reason_;
+  Order order_ = Order::original;
+  std::string reason_, order_reason_;
   Matrix out_;
   std::optional<Matrix> in_;
   Buffer<NodeId> new_id_, old_id_;

@@ -1,24 +1,168 @@
 // SPDX-License-Identifier: Apache-2.0
+// The cost of a product in every format, from what a sample says of the graph. Bit-GraphBLAS (section III-C) takes the
+// tile side that leaves the fewest bytes; time is something else: a tile of side 32 costs little more than one of side
+// 16, a random read more than a bit, and what lies in the cache costs nothing to read again.
 #include "graph/packed_graph/choice.hpp"
+
+#include "graph/packed_graph/costs.hpp"
 
 #include <bitgraph/formats/advisor.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 namespace bitgraph {
 
-FormatChoice choose_format(const CsrPattern& a, Workload workload, const Device& device) {
-  if (workload == Workload::traversal) return {csr_tile, "searches visit single rows: pattern CSR"};
-  const Profile sampled = profile(a);
-  if (workload == Workload::values && device.is_host()) {
-    // A tile of side 4 is one masked addition, and an entry of pattern CSR one gather: what is smaller is faster.
-    static_assert(tile_dims[0] == 4);
-    const auto tiles = static_cast<std::size_t>(sampled.tiles[0].predicted_bytes);
-    return {tiles < a.bytes() ? 4 : csr_tile,
-            fmt::format("values: B2SR-4 takes about {} bytes, pattern CSR {}", tiles, a.bytes())};
+namespace {
+
+/// Finding reverse Cuthill-McKee and renumbering, nanoseconds an entry on one thread (34 to 120 were measured) and at
+/// all.
+constexpr double order_cost = 60, any_order_cost = 1e5;
+
+/// Entries below which a product on a GPU is a launch and little else.
+constexpr EdgeOffset large_on_cuda = 500'000;
+
+/// Products that an order has to pay for itself in.
+constexpr double products = 100;
+
+/// Entries of a tile of side 64 from which on a search, which looks up a row of a tile at once, gains by tiles.
+constexpr double full_tile = 256;
+
+/// What the sample says of one format.
+struct Sides {
+  double units = 0;  ///< entries of pattern CSR, or tiles
+  double rows = 0;   ///< rows, or tile rows
+  double bytes = 0;
+};
+
+Sides sides_of(const CsrPattern& a, const Profile& sampled, std::size_t format) {
+  if (format == 0) {
+    return {static_cast<double>(a.nvals()), static_cast<double>(a.nrows()), static_cast<double>(a.bytes())};
   }
-  const Advice advice = advise(sampled);
-  return {advice.use_tiles ? advice.tile_dim : csr_tile, advice.reason};
+  const TileProfile& side = sampled.tiles[format - 1];
+  return {side.predicted_num_tiles, static_cast<double>(a.nrows()) / side.tile_dim, side.predicted_bytes};
+}
+
+double nanoseconds_of(const Sides& sides, const Cost& cost, double scatter, double vector_bytes) {
+  const double far = vector_bytes > first_level_bytes ? scatter : 0;
+  return cost.call + sides.units * (cost.unit + cost.far * far) + sides.rows * cost.row +
+         std::max(0.0, sides.bytes - second_level_bytes) * cost.byte;
+}
+
+std::string name_of(int tile_dim) { return tile_dim == csr_tile ? "pattern CSR" : fmt::format("B2SR-{}", tile_dim); }
+
+/// The predicted times of all formats: pattern CSR, then the tile sides.
+std::array<double, num_formats> predict(const CsrPattern& a, Workload workload) {
+  const Profile sampled = profile(a);
+  const Costs& costs = costs_of(workload);
+  // Tiles of side 16 are as wide as a cache line of floats: the share of entries that have one to themselves.
+  const double scatter = a.nvals() == 0 ? 0 : sampled.tiles[2].predicted_num_tiles / static_cast<double>(a.nvals());
+  const bool bits = workload == Workload::bits || workload == Workload::counts;
+  const double vector_bytes = static_cast<double>(a.ncols()) * (bits ? 0.125 : 4);
+  std::array<double, num_formats> times{};
+  for (std::size_t format = 0; format < num_formats; ++format) {
+    times[format] = nanoseconds_of(sides_of(a, sampled, format), costs[format], scatter, vector_bytes);
+  }
+  return times;
+}
+
+/// Kinds of work that are not products: rows are visited a few at a time, or made into other lists first.
+bool walks_rows(Workload workload) {
+  return workload == Workload::traversal || workload == Workload::search || workload == Workload::counting;
+}
+
+double entries_a_wide_tile(const CsrPattern& a) {
+  const double tiles = profile(a).tiles.back().predicted_num_tiles;
+  return tiles == 0 ? 0 : static_cast<double>(a.nvals()) / tiles;
+}
+
+/// Measured on an H200: below half a million entries the launch is nearly all of it, tiles are many times slower where
+/// rows are uneven, and pattern CSR is best for numbers. Bits and counts of large even graphs, meshes, are faster in
+/// tiles of side 32, by a fifth to a half.
+FormatChoice choose_on_cuda(const CsrPattern& a, Workload workload) {
+  FormatChoice choice{.tile_dim = csr_tile, .reason = "pattern CSR is the fastest on the device, or as fast"};
+  if ((workload != Workload::bits && workload != Workload::counts) || a.nvals() < large_on_cuda) return choice;
+  std::size_t longest = 0;
+  for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, a.row(i).size());
+  const double mean = static_cast<double>(a.nvals()) / a.nrows();
+  const double entries_a_tile = static_cast<double>(a.nvals()) / profile(a).tiles[3].predicted_num_tiles;
+  if (static_cast<double>(longest) <= 4 * mean && entries_a_tile >= 8) {
+    choice = {.tile_dim = 32,
+              .reason = fmt::format("rows are even, and a tile of side 32 has {:.0f} entries", entries_a_tile)};
+  }
+  return choice;
+}
+
+int format_at(std::size_t index) { return index == 0 ? csr_tile : tile_dims[index - 1]; }
+
+}  // namespace
+
+FormatChoice choose_format(const CsrPattern& a, Workload workload, const Device& device) {
+  if (!device.is_host()) return choose_on_cuda(a, workload);
+  if (workload == Workload::search && entries_a_wide_tile(a) >= full_tile) {
+    return {.tile_dim = 32, .reason = "a search meets many neighbours in one word: B2SR-32"};
+  }
+  if (walks_rows(workload)) return {.tile_dim = csr_tile, .reason = "single rows are visited: pattern CSR"};
+  const auto times = predict(a, workload);
+  const auto best = static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
+  std::size_t next = best == 0 ? 1 : 0;
+  for (std::size_t format = 0; format < num_formats; ++format) {
+    if (format != best && times[format] < times[next]) next = format;
+  }
+  return {.tile_dim = format_at(best),
+          .reason = fmt::format("{} is predicted at {:.1f} us a product, {} at {:.1f}", name_of(format_at(best)),
+                                times[best] / 1000, name_of(format_at(next)), times[next] / 1000),
+          .nanoseconds = times[best]};
+}
+
+OrderedPattern in_order(const CsrPattern& a, Order order, const CsrPattern& nearest) {
+  OrderedPattern result{.order = order, .tried = order != Order::original};
+  if (result.tried) {
+    result.new_id = reorder(order == Order::degree ? a : nearest, order);
+    result.pattern = permuted(a, result.new_id.span());
+  }
+  return result;
+}
+
+OrderedPattern choose_order(const CsrPattern& a, Workload workload, int tile_dim, const Device& device) {
+  OrderedPattern as_it_is;
+  if (walks_rows(workload)) {
+    as_it_is.reason = "single rows are visited: the order is left alone";
+    return as_it_is;
+  }
+  if (!device.is_host()) {
+    // 100 products of the largest graphs take the device less than a nanosecond an entry.
+    as_it_is.reason = "products on the device are too fast for an order found on the host to pay: it is left alone";
+    return as_it_is;
+  }
+  const auto best_time = [&](const CsrPattern& pattern) {
+    const auto times = predict(pattern, workload);
+    if (tile_dim == auto_tile) return *std::min_element(times.begin(), times.end());
+    for (std::size_t format = 0; format < num_formats; ++format) {
+      if (format_at(format) == tile_dim) return times[format];
+    }
+    return times[0];
+  };
+  const double before = best_time(a);
+  const double cost = any_order_cost + order_cost * static_cast<double>(a.nvals());
+  // At best an order makes three quarters of the time go away.
+  if (products * 0.75 * before <= cost) {
+    as_it_is.reason =
+        fmt::format("an order costs about {:.1f} ms, {:.0f} products take {:.1f}: the order is left alone", cost / 1e6,
+                    products, products * before / 1e6);
+    return as_it_is;
+  }
+  OrderedPattern found = in_order(a, Order::reverse_cuthill_mckee, a);
+  const double after = best_time(found.pattern);
+  const bool pays = products * (before - after) > cost;
+  std::string reason = fmt::format(
+      "predicted {:.1f} us a product as the nodes are and {:.1f} in the order rcm, which costs about {:.1f} ms",
+      before / 1000, after / 1000, cost / 1e6);
+  if (!pays) found = {.tried = true};
+  found.reason = std::move(reason);
+  return found;
 }
 
 }  // namespace bitgraph

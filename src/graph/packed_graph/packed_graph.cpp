@@ -64,12 +64,22 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
   graph.device_ = device.is_host() ? wanted : device;
   CsrPattern owned;
   const CsrPattern* source = &brought_to(a, device, owned);
-  if (options.order && *options.order != Order::original) {
-    const auto start = std::chrono::steady_clock::now();
-    graph.new_id_ = reorder(*options.order == Order::degree ? *source : a, *options.order);
+  const auto start = std::chrono::steady_clock::now();
+  OrderedPattern ordered;
+  if (options.order) {
+    ordered = in_order(*source, *options.order, a);
+  } else if (options.order_where_it_pays) {
+    ordered = choose_order(*source, options.workload, options.tile_dim, device);
+    graph.order_reason_ = ordered.reason;
+  }
+  if (ordered.order != Order::original) {
+    graph.order_ = ordered.order;
+    graph.new_id_ = std::move(ordered.new_id);
     graph.old_id_ = inverse_permutation(graph.new_id_.span());
-    owned = permuted(*source, graph.new_id_.span());
+    owned = std::move(ordered.pattern);
     source = &owned;
+  }
+  if (ordered.tried) {
     device.synchronize();
     graph.reorder_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// The format that `auto` takes beside every fixed one, over graphs and kinds of work: how often is it within 15 % of
+// the best?
+//
+// Usage: format_choice [GRAPH...] [--threads N] [--device cuda] [--ms M] [--only WORK] [--csv]
+// GRAPH is a file or rmat:S, uniform:S, grid:N, mesh:N, de-bruijn:S, mycielskian:K; none means all of $BITGRAPH_DATA
+// and a set of generated ones. M is how long a graph's work is measured, over all formats. Calls of the formats take
+// turns; times are the lowest decile in microseconds. Packing is not counted. --csv prints what the sample says too.
+// A format that would take more than 64 MiB and 8 times the bytes of pattern CSR is left out.
+#include "graph/packed_graph/choice.hpp"
+#include "ops/mxv/mxv_cases.hpp"
+#include "support/datasets.hpp"
+
+#include <bitgraph/core/random.hpp>
+#include <bitgraph/formats/advisor.hpp>
+#include <bitgraph/graph/bfs.hpp>
+#include <bitgraph/graph/components.hpp>
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/graph/pagerank.hpp>
+#include <bitgraph/graph/sssp.hpp>
+#include <bitgraph/graph/triangles.hpp>
+#include <bitgraph/io/graph.hpp>
+#include <bitgraph/ops/mxv.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bitgraph::bench {
+namespace {
+
+struct Settings {
+  Device device = Device::host(2);
+  double seconds = 0.25;
+  std::string only;
+  bool csv = false;
+  std::vector<std::string> graphs;
+};
+
+/// A graph in one format, and what the kinds of work need beside it.
+struct Packed {
+  PackedGraph graph;
+  BitVector half, few, bits_out;
+  Buffer<float> x, out;
+};
+
+using Call = std::function<void()>;
+
+/// Shorter calls are timed together.
+constexpr double batch_seconds = 3e-5;
+
+/// A kind of work: what `auto` is asked for, and a repeatable call over a packed graph. An empty call: the device
+/// refuses this format.
+struct Work {
+  const char* name;
+  Workload workload;
+  std::function<Call(Packed&, const CsrPattern&)> prepare;
+};
+
+template <class S, class Out, class X>
+Call product(const Packed& p, S semiring, Out& out, const X& x) {
+  return [&p, semiring, &out, &x] { std::visit([&](const auto& a) { mxv_into(out, semiring, a, x); }, p.graph.out()); };
+}
+
+/// A node with edges, the same in every format.
+NodeId source_of(const CsrPattern& a) {
+  for (std::uint64_t draw = 0; draw < 1000; ++draw) {
+    const auto node = static_cast<NodeId>(random_below({7, 0, 0}, draw, a.nrows()));
+    if (a.row(node).size() > 1) return node;
+  }
+  return 0;
+}
+
+Call prepare_paths(Packed& p, const CsrPattern& a) {
+  std::vector<float> weights(a.nvals());
+  for (std::size_t e = 0; e < weights.size(); ++e) weights[e] = static_cast<float>(1 + random_below({8, 0, 0}, e, 255));
+  const auto weighted = std::make_shared<WeightedGraph>(
+      pack_weighted_graph(a, weights, {.tile_dim = p.graph.tile_dim()}, WeightKind::integer, p.graph.device()));
+  const auto search = std::make_shared<SsspSearch<std::int32_t>>(*weighted);
+  return [weighted, search, source = source_of(a)] { search->run({.source = source}); };
+}
+
+std::vector<Work> all_work() {
+  using Pattern = const CsrPattern&;
+  return {
+      {"bits", Workload::bits, [](Packed& p, Pattern) { return product(p, or_and, p.bits_out, p.half); }},
+      {"bits, few set", Workload::bits, [](Packed& p, Pattern) { return product(p, or_and, p.bits_out, p.few); }},
+      {"counts", Workload::counts, [](Packed& p, Pattern) { return product(p, plus_times, p.out, p.half); }},
+      {"values", Workload::values, [](Packed& p, Pattern) { return product(p, plus_times, p.out, p.x); }},
+      {"pagerank", Workload::ranks,
+       [](Packed& p, Pattern) -> Call {
+         const auto search = std::make_shared<PageRank>(p.graph, PageRankOptions{.tolerance = 0, .max_iterations = 5});
+         return [search] { search->run(); };
+       }},
+      {"bfs", Workload::search,
+       [](Packed& p, Pattern a) -> Call {
+         const auto search = std::make_shared<BfsSearch>(p.graph);
+         return [search, source = source_of(a)] { search->run({.source = source}); };
+       }},
+      {"cc", Workload::traversal,
+       [](Packed& p, Pattern) -> Call {
+         const auto search = std::make_shared<ComponentSearch>(p.graph);
+         return [search] { search->run(); };
+       }},
+      {"sssp", Workload::traversal, prepare_paths},
+      {"tc", Workload::counting, [](Packed& p, Pattern) -> Call { return [&p] { (void)count_triangles(p.graph); }; }},
+  };
+}
+
+/// Low deciles of calls that take turns, in microseconds.
+std::vector<double> measure(const Settings& settings, const std::vector<Call>& calls) {
+  using Clock = std::chrono::steady_clock;
+  const auto time = [&](const Call& call, int repeats) {
+    const auto start = Clock::now();
+    for (int n = 0; n < repeats; ++n) call();
+    settings.device.synchronize();
+    return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
+  };
+  // Calls once, then in turns: those that take five times the fastest one's time are not what is to be told apart.
+  std::vector<double> once;
+  for (const Call& call : calls) {
+    once.push_back(time(call, 1));
+    for (int n = 0; n < 3; ++n) once.back() = std::min(once.back(), time(call, 1));
+  }
+  const double fastest = *std::min_element(once.begin(), once.end());
+  const auto slow = [&](std::size_t f) { return once[f] > 5 * fastest && once[f] > 1e-5; };
+  double round = 0;
+  for (std::size_t f = 0; f < calls.size(); ++f) round += slow(f) ? 0 : std::max(once[f], batch_seconds);
+  const auto rounds = static_cast<std::size_t>(std::clamp(settings.seconds / round, 7.0, 400.0));
+  std::vector<std::vector<double>> times(calls.size());
+  for (std::size_t n = 0; n < rounds; ++n) {
+    for (std::size_t f = 0; f < calls.size(); ++f) {
+      const int batch = std::clamp(static_cast<int>(batch_seconds / std::max(once[f], 1e-8)), 1, 200);
+      times[f].push_back(slow(f) ? once[f] : time(calls[f], batch));
+    }
+  }
+  std::vector<double> deciles;
+  for (auto& of_format : times) {
+    const auto decile = of_format.begin() + static_cast<std::ptrdiff_t>(rounds / 10);
+    std::nth_element(of_format.begin(), decile, of_format.end());
+    deciles.push_back(1e6 * *decile);
+  }
+  return deciles;
+}
+
+std::unique_ptr<Packed> pack_operands(const CsrPattern& a, int tile_dim, const Device& device) {
+  auto p = std::make_unique<Packed>(
+      Packed{pack_graph(a, {.tile_dim = tile_dim}, device), test::random_vector_bits(a.ncols(), 0.5, 1).to(device),
+             test::random_vector_bits(a.ncols(), 1.0 / 16, 1).to(device), BitVector(a.nrows(), device),
+             Buffer<float>(a.ncols()), Buffer<float>(a.nrows(), device)});
+  for (std::size_t j = 0; j < p->x.size(); ++j) p->x[j] = static_cast<float>(random_below({4, 0, 0}, j, 1000));
+  p->x = p->x.to(device);
+  return p;
+}
+
+class Report {
+ public:
+  explicit Report(const Settings& settings) : settings_(settings) {
+    if (settings.csv) {
+      fmt::print("graph,work,nodes,entries,max_degree,tiles4,tiles8,tiles16,tiles32,tiles64,csr,4,8,16,32,64,auto\n");
+    } else {
+      fmt::print(
+          "| graph | work | csr | 4 | 8 | 16 | 32 | 64 | auto | of the best "
+          "|\n|---|---|---|---|---|---|---|---|---|---|\n");
+    }
+  }
+
+  void add(const std::string& graph, const CsrPattern& a, const Work& work, const std::vector<int>& formats,
+           const std::vector<double>& times) {
+    const int chosen = choose_format(a, work.workload, settings_.device).tile_dim;
+    const double best = *std::min_element(times.begin(), times.end());
+    double taken = 0;
+    std::string cells;
+    for (const int format : {csr_tile, 4, 8, 16, 32, 64}) {
+      const auto at = std::find(formats.begin(), formats.end(), format);
+      const bool there = at != formats.end();
+      const double us = there ? times[static_cast<std::size_t>(at - formats.begin())] : 0;
+      if (format == chosen) taken = us;
+      cells += settings_.csv ? fmt::format(",{:.3f}", us) : there ? fmt::format(" {:.2f} |", us) : " - |";
+    }
+    const double ratio = taken == 0 ? 1e9 : taken / best;
+    if (settings_.csv) {
+      std::size_t longest = 0;
+      for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, a.row(i).size());
+      std::string tiles;
+      for (const TileProfile& side : profile(a).tiles) tiles += fmt::format(",{:.0f}", side.predicted_num_tiles);
+      fmt::print("{},\"{}\",{},{},{}{}{},{}\n", graph, work.name, a.nrows(), a.nvals(), longest, tiles, cells, chosen);
+    } else {
+      fmt::print("| {} | {} |{} {} | {:.2f} |\n", graph, work.name, cells,
+                 chosen == csr_tile ? "csr" : std::to_string(chosen), ratio);
+    }
+    std::fflush(stdout);
+    count(work.name, ratio);
+  }
+
+  void finish() const {
+    if (settings_.csv) return;
+    fmt::print("\n| work | graphs | within 15 % of the best | worst |\n|---|---|---|---|\n");
+    Share all{"all", 0, 0, 0};
+    for (const Share& share : shares_) {
+      fmt::print("| {} | {} | {:.1f} % | {:.2f} |\n", share.work, share.graphs, share.percent(), share.worst);
+      all = {"all", all.graphs + share.graphs, all.within + share.within, std::max(all.worst, share.worst)};
+    }
+    fmt::print("| all | {} | {:.1f} % | {:.2f} |\n", all.graphs, all.percent(), all.worst);
+  }
+
+ private:
+  struct Share {
+    std::string work;
+    int graphs = 0, within = 0;
+    double worst = 0;
+    [[nodiscard]] double percent() const { return graphs == 0 ? 0 : 100.0 * within / graphs; }
+  };
+
+  void count(const std::string& work, double ratio) {
+    auto share = std::find_if(shares_.begin(), shares_.end(), [&](const Share& s) { return s.work == work; });
+    if (share == shares_.end()) share = shares_.insert(share, {work, 0, 0, 0});
+    ++share->graphs;
+    share->within += ratio <= 1.15 ? 1 : 0;
+    share->worst = std::max(share->worst, ratio);
+  }
+
+  const Settings& settings_;
+  std::vector<Share> shares_;
+};
+
+/// The formats that are worth packing.
+std::vector<int> formats_of(const CsrPattern& a) {
+  std::vector<int> formats{csr_tile};
+  for (const TileProfile& side : profile(a).tiles) {
+    const bool large =
+        side.predicted_bytes > (64U << 20U) && side.predicted_bytes > 8.0 * static_cast<double>(a.bytes());
+    if (!large) formats.push_back(side.tile_dim);
+  }
+  return formats;
+}
+
+void run_graph(const Settings& settings, const std::string& name, const CsrPattern& a, Report& report) {
+  std::vector<std::unique_ptr<Packed>> packed;
+  const std::vector<int> formats = formats_of(a);
+  for (const int format : formats) packed.push_back(pack_operands(a, format, settings.device));
+  for (const Work& work : all_work()) {
+    if (!settings.only.empty() && settings.only != work.name) continue;
+    std::vector<Call> calls;
+    std::vector<int> taken;
+    for (std::size_t f = 0; f < formats.size(); ++f) {
+      try {
+        Call call = work.prepare(*packed[f], a);
+        call();
+        calls.push_back(std::move(call));
+        taken.push_back(formats[f]);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_possible) throw;  // not on this device
+      }
+    }
+    if (!calls.empty()) report.add(name, a, work, taken, measure(settings, calls));
+  }
+}
+
+/// family:size, or a file.
+CsrPattern graph_of(const std::string& name) {
+  const auto colon = name.find(':');
+  const std::string kind = name.substr(0, colon);
+  const int size = colon == std::string::npos ? 0 : std::atoi(name.c_str() + colon + 1);
+  if (size == 0) return load_graph(name, {.ignore_weights = true}).pattern;
+  if (kind == "rmat") return generate_rmat(size, 16, 1);
+  if (kind == "uniform") return generate_uniform(1U << size, std::size_t{8} << size, 1);
+  if (kind == "grid") return generate_grid(static_cast<NodeId>(size), static_cast<NodeId>(size));
+  if (kind == "mesh") return generate_mesh(static_cast<NodeId>(size), static_cast<NodeId>(size), 1);
+  if (kind == "de-bruijn") return generate_de_bruijn(size);
+  if (kind == "mycielskian") return generate_mycielskian(size);
+  fail(ErrorCode::usage, name + ": no such family of graphs");
+}
+
+std::vector<std::string> default_graphs() {
+  if (std::getenv("BITGRAPH_BENCH_SMOKE") != nullptr) return {"rmat:7", "grid:12"};
+  std::vector<std::string> graphs;
+  if (const auto folder = test::dataset_dir()) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(*folder)) {
+      if (entry.is_regular_file()) graphs.push_back(entry.path().string());
+    }
+    std::sort(graphs.begin(), graphs.end());
+  }
+  for (const char* generated :
+       {"mycielskian:9", "mycielskian:10", "mycielskian:11", "mycielskian:12", "mycielskian:13", "de-bruijn:12",
+        "de-bruijn:16", "grid:100", "grid:300", "grid:1000", "mesh:100", "mesh:400", "uniform:14", "uniform:16",
+        "uniform:18", "rmat:14", "rmat:16", "rmat:18"}) {
+    graphs.emplace_back(generated);
+  }
+  return graphs;
+}
+
+void run_all(const Settings& settings) {
+  Report report(settings);
+  for (const std::string& name : settings.graphs.empty() ? default_graphs() : settings.graphs) {
+    CsrPattern a;
+    try {
+      if (name.find("target.csv") != std::string::npos) continue;  // labels, not edges
+      a = graph_of(name);
+    } catch (const Error&) {
+      if (!settings.graphs.empty()) throw;  // what else lies in the folder is passed over
+      continue;
+    }
+    if (a.nrows() == a.ncols() && a.nvals() != 0) {
+      run_graph(settings, std::filesystem::path(name).filename().string(), a, report);
+    }
+  }
+  report.finish();
+}
+
+Settings settings_of(int argc, char** argv) {
+  Settings settings;
+  int threads = 2;
+  bool cuda = false;
+  for (int n = 1; n < argc; ++n) {
+    const std::string word = argv[n];
+    const std::string value = n + 1 < argc ? argv[n + 1] : "";
+    if (word == "--csv") {
+      settings.csv = true;
+      continue;
+    }
+    if (!word.starts_with("--")) {
+      settings.graphs.push_back(word);
+      continue;
+    }
+    if (word == "--threads") threads = std::atoi(value.c_str());
+    if (word == "--device") cuda = value == "cuda";
+    if (word == "--ms") settings.seconds = std::atof(value.c_str()) / 1000;
+    if (word == "--only") settings.only = value;
+    ++n;
+  }
+  settings.device = cuda ? Device::cuda() : Device::host(threads);
+  return settings;
+}
+
+}  // namespace
+}  // namespace bitgraph::bench
+
+int main(int argc, char** argv) {
+  try {
+    bitgraph::bench::run_all(bitgraph::bench::settings_of(argc, argv));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
