@@ -26,6 +26,7 @@ enum class Workload {
   bits,       ///< every row times a vector of bits, to bits: mxv over or_and
   counts,     ///< every row times a vector of bits, to numbers: mxv over plus_times
   counting,   ///< rows are intersected: triangles
+  products,   ///< a matrix times a matrix: mxm
 };
 
 struct GraphPackOptions {

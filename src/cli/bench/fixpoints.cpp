@@ -23,7 +23,7 @@ void bench_pagerank(Arena& arena) {
   // The rival adds up a hub's neighbours one by one in single precision.
   job.tolerance = 1e-3;
   job.floor = 1.0 / arena.undirected().nrows();
-  arena.compete(std::move(job), Workload::values, [](const PackedGraph& graph) -> OurWay {
+  arena.compete(std::move(job), Workload::ranks, [](const PackedGraph& graph) -> OurWay {
     auto ranks = std::make_shared<PageRank>(graph, PageRankOptions{.tolerance = 0, .max_iterations = iterations});
     auto last = std::make_shared<const PageRankResult*>();
     return {.run = [=](NodeId) { *last = &ranks->run(); },

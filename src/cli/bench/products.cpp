@@ -104,6 +104,14 @@ OurWay mxv_way(MxvKind kind, const PackedGraph::Matrix& a, const Operands& g) {
   return {};
 }
 
+Workload workload_of(MxvKind kind) {
+  switch (kind) {
+    case MxvKind::bits_to_bits: return Workload::bits;
+    case MxvKind::bits_to_counts: return Workload::counts;
+    default: return Workload::values;
+  }
+}
+
 struct MxmScheme {
   const char* name;
   MxmKind kind;
@@ -175,7 +183,7 @@ void bench_mxv(Arena& arena) {
                          .tolerance = 1e-4});
     for (const int tile : arena.setting().tiles) {
       arena.measure_ours(tile, [&] {
-        return prepare_matrix(arena.setting(), pattern, tile, Workload::values,
+        return prepare_matrix(arena.setting(), pattern, tile, workload_of(scheme.kind),
                               [&](const PackedGraph::Matrix& a) { return mxv_way(scheme.kind, a, operands); });
       });
     }
@@ -202,7 +210,7 @@ void bench_mxm(Arena& arena) {
     for (const int tile : arena.setting().tiles) {
       arena.measure_ours(tile, [&] {
         if (stored && too_large) fail(ErrorCode::not_possible, left_out);
-        return prepare_matrix(arena.setting(), masked ? lower : pattern, tile, Workload::counting,
+        return prepare_matrix(arena.setting(), masked ? lower : pattern, tile, Workload::products,
                               [&](const PackedGraph::Matrix& matrix) {
                                 return std::visit([&](const auto& a) { return mxm_way(scheme.kind, a); }, matrix);
                               });

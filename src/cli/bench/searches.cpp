@@ -113,7 +113,7 @@ PeerWay one_by_one(const PackedGraph& graph, const std::vector<NodeId>& sources)
 void bench_bfs(Arena& arena) {
   PeerGraph* peer = arena.peer();
   arena.compete({.algorithm = "bfs", .variant = "", .ways = peer == nullptr ? std::vector<PeerWay>{} : peer->bfs()},
-                Workload::traversal, [](const PackedGraph& graph) { return bfs_way(graph, -1); });
+                Workload::search, [](const PackedGraph& graph) { return bfs_way(graph, -1); });
 }
 
 void bench_sssp(Arena& arena) {
@@ -121,7 +121,7 @@ void bench_sssp(Arena& arena) {
   // Shortest paths over unit edges are levels: sssp() is that search.
   arena.compete(
       {.algorithm = "sssp", .variant = "unit edges", .ways = peer == nullptr ? std::vector<PeerWay>{} : peer->sssp({})},
-      Workload::traversal, [](const PackedGraph& graph) { return bfs_way(graph, unreached<std::int32_t>()); });
+      Workload::search, [](const PackedGraph& graph) { return bfs_way(graph, unreached<std::int32_t>()); });
   bench_weighted(arena);
 }
 

@@ -29,6 +29,7 @@ constexpr double products = 100;
 
 /// Entries of a tile of side 64 from which on a search, which looks up a row of a tile at once, gains by tiles.
 constexpr double full_tile = 256;
+constexpr NodeId small_graph = 1000;  ///< rows below which they are near enough as they are
 
 /// What the sample says of one format.
 struct Sides {
@@ -100,8 +101,12 @@ int format_at(std::size_t index) { return index == 0 ? csr_tile : tile_dims[inde
 }  // namespace
 
 FormatChoice choose_format(const CsrPattern& a, Workload workload, const Device& device) {
+  if (workload == Workload::products) {
+    const Advice advice = advise(profile(a));
+    return {.tile_dim = advice.use_tiles ? advice.tile_dim : csr_tile, .reason = advice.reason};
+  }
   if (!device.is_host()) return choose_on_cuda(a, workload);
-  if (workload == Workload::search && entries_a_wide_tile(a) >= full_tile) {
+  if (workload == Workload::search && a.nrows() >= small_graph && entries_a_wide_tile(a) >= full_tile) {
     return {.tile_dim = 32, .reason = "a search meets many neighbours in one word: B2SR-32"};
   }
   if (walks_rows(workload)) return {.tile_dim = csr_tile, .reason = "single rows are visited: pattern CSR"};
@@ -128,8 +133,8 @@ OrderedPattern in_order(const CsrPattern& a, Order order, const CsrPattern& near
 
 OrderedPattern choose_order(const CsrPattern& a, Workload workload, int tile_dim, const Device& device) {
   OrderedPattern as_it_is;
-  if (walks_rows(workload)) {
-    as_it_is.reason = "single rows are visited: the order is left alone";
+  if (walks_rows(workload) || workload == Workload::products) {
+    as_it_is.reason = "no repeated product with a vector: the order is left alone";
     return as_it_is;
   }
   if (!device.is_host()) {
