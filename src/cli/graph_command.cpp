@@ -148,6 +148,7 @@ void GraphJob::print() const {
              graph().num_edges(), tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile),
              device_.name(), result_["reorder"].get<std::string>(), bytes("matrix"),
              ordered ? fmt::format(", before {}", bytes("original")) : "");
+  if (!graph().order_reason().empty()) fmt::print("  {}\n", graph().order_reason());
   for (const auto& [key, value] : result_.items()) {
     if (!is_common_key(key)) fmt::print("  {:<16}{}\n", key, text_of(value));
   }

@@ -85,8 +85,10 @@ double entries_a_wide_tile(const CsrPattern& a) {
 FormatChoice choose_on_cuda(const CsrPattern& a, Workload workload) {
   FormatChoice choice{.tile_dim = csr_tile, .reason = "pattern CSR is the fastest on the device, or as fast"};
   if ((workload != Workload::bits && workload != Workload::counts) || a.nvals() < large_on_cuda) return choice;
-  std::size_t longest = 0;
-  for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, a.row(i).size());
+  Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows()} + 1);  // the pattern may be on the device already
+  Device::copy(row_ptr.data(), Device{}, a.row_ptr().data(), a.device(), row_ptr.bytes());
+  EdgeOffset longest = 0;
+  for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, row_ptr[i + 1] - row_ptr[i]);
   const double mean = static_cast<double>(a.nvals()) / a.nrows();
   const double entries_a_tile = static_cast<double>(a.nvals()) / profile(a).tiles[3].predicted_num_tiles;
   if (static_cast<double>(longest) <= 4 * mean && entries_a_tile >= 8) {

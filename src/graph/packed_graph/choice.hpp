@@ -27,8 +27,8 @@ struct OrderedPattern {
   std::string reason;  ///< why choose_order took it or did not
 };
 
-/// The pattern in an order. `nearest` is the same pattern where it came from: only degrees are ordered on a CUDA device.
-/// The cost of the order, and O(nvals).
+/// The pattern in an order. `nearest` is the same pattern where it came from: only degrees are ordered on a CUDA
+/// device. The cost of the order, and O(nvals).
 [[nodiscard]] OrderedPattern in_order(const CsrPattern& a, Order order, const CsrPattern& nearest);
 
 /// Reverse Cuthill-McKee where a hundred times the work then takes less, by more than the order costs; else the
