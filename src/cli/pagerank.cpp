@@ -23,7 +23,8 @@ void run(Options& options) {
   job.result()["iterations"] = found.iterations;
   job.result()["residual"] = found.residual;
   job.result()["converged"] = found.converged;
-  job.finish(found.rank.span());
+  const Buffer<double> rank = found.rank.to(Device{});
+  job.finish(rank.span());
 }
 
 }  // namespace

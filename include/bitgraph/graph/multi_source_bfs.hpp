@@ -5,9 +5,12 @@
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace bitgraph {
+
+class CudaMultiSourceBfs;
 
 /// Sources that one pass takes together.
 inline constexpr std::size_t sources_a_pass = 512;
@@ -17,7 +20,7 @@ struct MultiSourceBfsOptions {
   bool levels = false;              ///< keep the level of every node from every source: 4 n bytes a source
 };
 
-/// One element for each source.
+/// One element for each source, on the graph's device.
 struct MultiSourceBfsResult {
   Buffer<NodeId> reached;             ///< nodes that paths lead to, the source among them
   Buffer<std::int32_t> eccentricity;  ///< edges to the farthest of them
@@ -28,7 +31,8 @@ struct MultiSourceBfsResult {
 /// has been seen by is a row of a bit matrix, n x sources, and a step along the edges ORs rows: up to 512 searches for
 /// little more than the price of one. More sources take several passes.
 ///
-/// The result does not depend on the format or the threads. Throws usage for a source outside the graph.
+/// The result does not depend on the format, the device or the threads. Throws usage for a source outside the graph;
+/// not_possible on a CUDA device for a directed graph that was packed without its transpose.
 /// O(levels (n + m) sources / 512) at most; rows that every source has seen are skipped.
 [[nodiscard]] MultiSourceBfsResult multi_source_bfs(const PackedGraph& graph, const MultiSourceBfsOptions& options);
 
@@ -50,6 +54,7 @@ class MultiSourceBfs {
   Buffer<std::uint64_t> seen_, front_, next_;   ///< n x words_
   Buffer<std::uint64_t> active_, active_next_;  ///< rows of front_ and next_ that hold anything
   MultiSourceBfsResult result_;
+  std::shared_ptr<CudaMultiSourceBfs> on_cuda_;
 };
 
 }  // namespace bitgraph

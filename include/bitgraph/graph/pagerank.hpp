@@ -16,7 +16,7 @@ struct PageRankOptions {
 };
 
 struct PageRankResult {
-  Buffer<double> rank;     ///< of each node, in the caller's numbering, on the host; they add up to 1
+  Buffer<double> rank;     ///< of each node, in the caller's numbering, on the graph's device; they add up to 1
   int iterations = 0;      ///< that were run
   double residual = 0;     ///< the change of the last one: the sum over all nodes of |after - before|
   bool converged = false;  ///< residual <= tolerance

@@ -4,6 +4,7 @@
 #include <bitgraph/graph/generate.hpp>
 
 #include "support/cuda_device.hpp"
+#include "support/expect_error.hpp"
 #include "support/random_matrices.hpp"
 
 #include <gtest/gtest.h>
@@ -18,8 +19,8 @@ void expect_equal(const Buffer<T>& expected, const Buffer<T>& there, const char*
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(expected[i], actual[i]) << what << " of node " << i;
 }
 
-void compare(const CsrPattern& a, const std::vector<NodeId>& sources, std::optional<Order> order = {}) {
-  const GraphPackOptions options{.tile_dim = csr_tile, .order = order};
+void compare(const CsrPattern& a, const std::vector<NodeId>& sources,
+             const GraphPackOptions& options = {.tile_dim = csr_tile}) {
   const PackedGraph here = pack_graph(a, options);
   const PackedGraph there = pack_graph(a, options, *test::cuda_device());
   BfsSearch search(there);
@@ -62,7 +63,7 @@ TEST(BfsCuda, WideFrontiers) {
   compare(generate_rmat(15, 16, 1), some_sources(1U << 15));
   compare(generate_uniform(1U << 16, std::size_t{1} << 19, 1), some_sources(1U << 16));
   compare(test::random_pattern(50000, 50000, 2e-4, 3), some_sources(50000));  // directed
-  compare(generate_rmat(14, 4, 2), some_sources(1U << 14), Order::degree);
+  compare(generate_rmat(14, 4, 2), some_sources(1U << 14), {.tile_dim = csr_tile, .order = Order::degree});
 }
 
 TEST(BfsCuda, ARepeatedRunAllocatesNothing) {
@@ -75,15 +76,20 @@ TEST(BfsCuda, ARepeatedRunAllocatesNothing) {
   EXPECT_EQ(graph.device().memory().allocations, before);
 }
 
-TEST(BfsCuda, TilesAreRefused) {
+TEST(BfsCuda, Tiles) {
   BITGRAPH_REQUIRE_CUDA();
-  const PackedGraph graph = pack_graph(generate_grid(9, 9), {.tile_dim = 8}, *test::cuda_device());
-  try {
-    const BfsSearch search(graph);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::not_possible);
+  for (const int k : {4, 32}) {
+    compare(generate_grid(30, 40), some_sources(1200), {.tile_dim = k});
+    compare(test::random_pattern(300, 300, 0.01, 4), some_sources(300), {.tile_dim = k, .order = Order::degree});
   }
+}
+
+TEST(BfsCuda, NeedsBothDirections) {
+  BITGRAPH_REQUIRE_CUDA();
+  const PackedGraph graph = pack_graph(test::random_pattern(20, 20, 0.1, 3),
+                                       {.tile_dim = csr_tile, .with_transpose = false}, *test::cuda_device());
+  test::expect_error([&] { BfsSearch search(graph); }, ErrorCode::not_possible,
+                     "cuda:0: bfs needs both directions of the edges: pack the graph with the transpose");
 }
 
 }  // namespace

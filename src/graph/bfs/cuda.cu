@@ -182,7 +182,7 @@ class Search : SoloSearch {
           const unsigned edge = base + n * 32 + lane_;
           last = slot_in(window.edges_before, window_slots, min(edge, edges - 1));
           v[n] = a_.out.nrows;
-          if (edge < end) v[n] = __ldg(a_.out.col_ind + window.first[last] + (edge - window.edges_before[last]));
+          if (edge < end) v[n] = __ldg(a_.columns + window.first[last] + (edge - window.edges_before[last]));
         }
         take_push(v, queues, look_first);
         slot += __shfl_sync(full_warp, last, 31);
@@ -377,7 +377,20 @@ __global__ void pack_rows(CsrPatternView out, std::uint64_t* rows) {
   if (v < out.nrows) rows[v] = BfsRow::make(out.row_ptr[v], out.row_ptr[v + 1]).packed;
 }
 
+__global__ void pack_short_rows(CsrPatternView out, unsigned width, NodeId* columns) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= std::size_t{out.nrows} * width) return;
+  const EdgeOffset at = out.row_ptr[i / width] + i % width;
+  columns[i] = at < out.row_ptr[i / width + 1] ? out.col_ind[at] : out.nrows;
+}
+
 }  // namespace
+
+void pack_bfs_short_rows(const Device& device, const CsrPatternView& out, unsigned width, NodeId* columns) {
+  const ScopedCudaDevice scope(device.index());
+  pack_short_rows<<<blocks_for(std::size_t{out.nrows} * width, 256), 256, 0, stream_of(device)>>>(out, width, columns);
+  cuda_check_launch("pack_short_rows");
+}
 
 void pack_bfs_rows(const Device& device, const CsrPatternView& out, std::uint64_t* rows) {
   const ScopedCudaDevice scope(device.index());

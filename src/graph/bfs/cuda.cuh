@@ -46,7 +46,11 @@ struct BfsRow {
 struct BfsCudaArgs {
   CsrPatternView out;
   CsrPatternView in;
-  const std::uint64_t* rows = nullptr;  ///< BfsRow of each row of `out`
+  /// What is pushed along: BfsRow of each row of `out` in `rows`, for positions in `columns`; or, where all rows are
+  /// short, `width` columns a row, with nrows for those that are not there, and nothing to look up in between.
+  const std::uint64_t* rows = nullptr;
+  const NodeId* columns = nullptr;
+  unsigned width = 0;
   EdgeOffset nvals = 0;
   NodeId source = 0;
   std::int32_t unreached = -1;           ///< the level of what is not reached
@@ -60,6 +64,12 @@ struct BfsCudaArgs {
 
 /// Sets the bits of the rows without entries and adds their number to *count.
 void find_alone(const Device& device, const CsrPatternView& in, std::uint32_t* alone, unsigned* count);
+
+/// Columns a row of short rows; longer ones have no such table.
+inline constexpr unsigned bfs_short_widths[] = {4, 8};
+
+/// Fills a table of `width` columns a row.
+void pack_bfs_short_rows(const Device& device, const CsrPatternView& out, unsigned width, NodeId* columns);
 
 /// Fills `rows`.
 void pack_bfs_rows(const Device& device, const CsrPatternView& out, std::uint64_t* rows);

@@ -4,20 +4,13 @@
 
 #include "core/cuda.cuh"
 #include "graph/bfs/cuda.cuh"
-
-#include <variant>
+#include "graph/packed_graph/cuda_rows.cuh"
 
 namespace bitgraph {
 
 namespace {
 
 constexpr unsigned threads = 256;
-
-/// out[i] = by_row[row of node i].
-__global__ void take_rows(std::int32_t* out, const std::int32_t* by_row, const NodeId* row, NodeId n) {
-  const NodeId i = blockIdx.x * threads + threadIdx.x;
-  if (i < n) out[i] = by_row[row[i]];
-}
 
 /// The smallest node one level up with an edge to the row; a warp a row. `node` is null where rows are nodes.
 __global__ void find_parents(NodeId* parent, CsrPatternView in, const std::int32_t* level, const NodeId* node,
@@ -42,28 +35,43 @@ __global__ void find_parents(NodeId* parent, CsrPatternView in, const std::int32
     parent[node == nullptr ? row : node[row]] = row == source ? (node == nullptr ? row : node[row]) : smallest;
 }
 
+/// The width of the table of short rows, if at least half of it is used; else 0.
+unsigned short_width(const CsrPatternView& out) {
+  for (const unsigned width : bfs_short_widths) {
+    if (out.longest_row <= width) return 2 * out.num_entries >= EdgeOffset{out.nrows} * width ? width : 0;
+  }
+  return 0;
+}
+
 class CudaBfs final : public DeviceBfs {
  public:
-  explicit CudaBfs(const PackedGraph& graph)
-      : graph_(graph), out_(std::get<CsrPattern>(graph.out())), in_(std::get<CsrPattern>(graph.in())) {
+  explicit CudaBfs(const PackedGraph& graph) : graph_(graph), csr_(graph) {
     const Device& device = graph.device();
     const std::size_t n = graph.num_nodes();
     const std::size_t words = (n + 31) / 32;
     for (Buffer<std::uint32_t>& visited : visited_) visited = Buffer<std::uint32_t>(words, device);
     alone_ = Buffer<std::uint32_t>(words, device);
-    rows_ = Buffer<std::uint64_t>(n, device);
+    width_ = short_width(csr_.out());
+    if (width_ != 0) {
+      short_rows_ = Buffer<NodeId>(n * width_, device);
+    } else {
+      rows_ = Buffer<std::uint64_t>(n, device);
+    }
     for (Buffer<EdgeOffset>& first : queue_first_) first = Buffer<EdgeOffset>(bfs_queue_capacity, device);
     for (Buffer<unsigned>& before : queue_before_) before = Buffer<unsigned>(bfs_queue_capacity, device);
     control_ = Buffer<std::byte>(sizeof(BfsControl), device);
     if (!graph.new_id().empty()) {
       row_level_ = Buffer<std::int32_t>(n, device);
-      row_of_node_ = Buffer<NodeId>::copy_of(graph.new_id(), device);
       node_of_row_ = Buffer<NodeId>::copy_of(graph.old_id(), device);
     }
     if (n == 0) return;
     Buffer<unsigned> count(1, 0U, device);
-    find_alone(device, in_.view(), alone_.data(), count.data());
-    pack_bfs_rows(device, out_.view(), rows_.data());
+    find_alone(device, csr_.in(), alone_.data(), count.data());
+    if (width_ != 0) {
+      pack_bfs_short_rows(device, csr_.out(), width_, short_rows_.data());
+    } else {
+      pack_bfs_rows(device, csr_.out(), rows_.data());
+    }
     num_alone_ = count.to(Device{})[0];
   }
 
@@ -72,10 +80,12 @@ class CudaBfs final : public DeviceBfs {
     const NodeId n = graph_.num_nodes();
     std::int32_t* level = row_level_.empty() ? result.level.data() : row_level_.data();
     BfsCudaArgs args;
-    args.out = out_.view();
-    args.in = in_.view();
+    args.out = csr_.out();
+    args.in = csr_.in();
     args.rows = rows_.data();
-    args.nvals = out_.nvals();
+    args.columns = width_ != 0 ? short_rows_.data() : args.out.col_ind;
+    args.width = width_;
+    args.nvals = csr_.out().num_entries;
     args.source = graph_.row_of(options.source);
     args.unreached = unreached;
     args.level = level;
@@ -90,13 +100,12 @@ class CudaBfs final : public DeviceBfs {
     const ScopedCudaDevice scope(device.index());
     const cudaStream_t stream = stream_of(device);
     if (!row_level_.empty()) {
-      take_rows<<<blocks_for(n, threads), threads, 0, stream>>>(result.level.data(), level, row_of_node_.data(), n);
-      cuda_check_launch("take_rows");
+      csr_.order(level, result.level.data());
     }
     if (options.parents) {
       if (result.parent.size() != n) result.parent = Buffer<NodeId>(n, device);
       find_parents<<<blocks_for(std::size_t{n} * 32, threads), threads, 0, stream>>>(
-          result.parent.data(), in_.view(), level, node_of_row_.data(), args.source, unreached);
+          result.parent.data(), csr_.in(), level, node_of_row_.data(), args.source, unreached);
       cuda_check_launch("find_parents");
     }
     BfsControl control;
@@ -107,24 +116,25 @@ class CudaBfs final : public DeviceBfs {
 
  private:
   const PackedGraph& graph_;
-  const CsrPattern& out_;
-  const CsrPattern& in_;
+  CudaRows csr_;
   Buffer<std::uint32_t> visited_[2], alone_;
   Buffer<std::uint64_t> rows_;
+  Buffer<NodeId> short_rows_;  ///< instead, where all rows have at most width_ entries
+  unsigned width_ = 0;
   Buffer<EdgeOffset> queue_first_[2];
   Buffer<unsigned> queue_before_[2];
   Buffer<std::byte> control_;
-  Buffer<std::int32_t> row_level_;  ///< where rows are not nodes, as the next two
-  Buffer<NodeId> row_of_node_, node_of_row_;
+  Buffer<std::int32_t> row_level_;  ///< where rows are not nodes, as the next
+  Buffer<NodeId> node_of_row_;
   NodeId num_alone_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceBfs> make_cuda_bfs(const PackedGraph& graph) {
-  if (graph.tile_dim() != csr_tile || !graph.has_in()) {
+  if (!graph.has_in()) {
     fail(ErrorCode::not_possible,
-         graph.device().name() + ": bfs needs the graph as pattern CSR, both directions (--tile csr or auto)");
+         graph.device().name() + ": bfs needs both directions of the edges: pack the graph with the transpose");
   }
   return std::make_unique<CudaBfs>(graph);
 }

@@ -57,7 +57,11 @@ class SoloSearch {
 
  protected:
   /// The first of a vertex's edges and their number, in one load.
-  __device__ BfsRow row(NodeId v) const { return BfsRow{__ldg(a_.rows + v)}; }
+  __device__ BfsRow row(NodeId v) const {
+    if (a_.width == 0) return BfsRow{__ldg(a_.rows + v)};
+    const EdgeOffset begin = EdgeOffset{v} * a_.width;
+    return BfsRow::make(begin, begin + a_.width);
+  }
 
   /// Empties the record of a level to come.
   __device__ void forget(int level) {
@@ -127,6 +131,21 @@ class SoloSearch {
     }
   }
 
+  /// The first of `count` columns; nrows beyond.
+  __device__ void load_columns(NodeId (&v)[batch], EdgeOffset first, unsigned count) const {
+    static_assert(batch == 4 && bfs_short_widths[0] % batch == 0);
+    if (a_.width != 0) {
+      uint4 all{a_.out.nrows, a_.out.nrows, a_.out.nrows, a_.out.nrows};
+      if (count != 0) all = __ldg(reinterpret_cast<const uint4*>(a_.columns + first));
+      v[0] = all.x;
+      v[1] = all.y;
+      v[2] = all.z;
+      v[3] = all.w;
+      return;
+    }
+    for (unsigned n = 0; n < batch; ++n) v[n] = n < count ? __ldg(a_.columns + first + n) : a_.out.nrows;
+  }
+
   /// A lane a vertex: none has many edges.
   __device__ void solo_level_of_short() {
     const SoloQueue& from = solo_.queue[(level_ - 1) % 2];
@@ -138,9 +157,7 @@ class SoloSearch {
       for (unsigned e = 0; e < lane_edges; e += batch) {
         if (__ballot_sync(full_warp, e < edges) == 0) break;
         NodeId v[batch];
-        for (unsigned n = 0; n < batch; ++n) {
-          v[n] = e + n < edges ? __ldg(a_.out.col_ind + first + e + n) : a_.out.nrows;
-        }
+        load_columns(v, first + e, edges > e ? edges - e : 0);
         take_solo(v);
       }
     }
@@ -166,7 +183,7 @@ class SoloSearch {
         v[n] = a_.out.nrows;
         if (e >= edges) continue;
         const unsigned at = slot_in(solo_.edges_before, count, e);
-        v[n] = __ldg(a_.out.col_ind + from.first[at] + (e - solo_.edges_before[at]));
+        v[n] = __ldg(a_.columns + from.first[at] + (e - solo_.edges_before[at]));
       }
       take_solo(v);
     }

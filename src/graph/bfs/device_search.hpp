@@ -19,7 +19,7 @@ class DeviceBfs {
   virtual void run(BfsResult& result, const BfsOptions& options, std::int32_t unreached) = 0;
 };
 
-/// Refers to `graph`. Throws not_possible unless it is pattern CSR with both directions.
+/// Refers to `graph`. Throws not_possible unless it has both directions.
 [[nodiscard]] std::unique_ptr<DeviceBfs> make_cuda_bfs(const PackedGraph& graph);
 
 }  // namespace bitgraph

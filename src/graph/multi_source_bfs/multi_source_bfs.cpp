@@ -6,6 +6,9 @@
 
 #include "graph/packed_graph/views.hpp"
 #include "graph/source.hpp"
+#ifdef BITGRAPH_WITH_CUDA
+#include "graph/multi_source_bfs/cuda.cuh"
+#endif
 
 #include <fmt/format.h>
 
@@ -20,13 +23,19 @@ MultiSourceBfs::MultiSourceBfs(const PackedGraph& graph, std::size_t most_source
       words_(std::bit_ceil(words_for_bits(std::clamp<std::size_t>(most_sources, 1, sources_a_pass)))) {
   const std::size_t n = graph.num_nodes();
   const Device& device = graph.device();
+  result_.reached = Buffer<NodeId>(most_sources, device);
+  result_.eccentricity = Buffer<std::int32_t>(most_sources, device);
+#ifdef BITGRAPH_WITH_CUDA
+  if (backend_for(device) == BackendKind::cuda) {
+    on_cuda_ = std::make_shared<CudaMultiSourceBfs>(graph, words_);
+    return;
+  }
+#endif
   seen_ = Buffer<std::uint64_t>(n * words_, device);
   front_ = Buffer<std::uint64_t>(n * words_, device);
   next_ = Buffer<std::uint64_t>(n * words_, device);
   active_ = Buffer<std::uint64_t>(words_for_bits(n), device);
   active_next_ = Buffer<std::uint64_t>(words_for_bits(n), device);
-  result_.reached = Buffer<NodeId>(most_sources, device);
-  result_.eccentricity = Buffer<std::int32_t>(most_sources, device);
 }
 
 const MultiSourceBfsResult& MultiSourceBfs::run(const MultiSourceBfsOptions& options) {
@@ -42,11 +51,26 @@ const MultiSourceBfsResult& MultiSourceBfs::run(const MultiSourceBfsOptions& opt
   if (options.levels) {
     if (result_.level.nrows() != n || result_.level.ncols() != total)
       result_.level = DenseMatrix<std::int32_t>(n, total, device);
-    std::fill(result_.level.values().begin(), result_.level.values().end(), -1);
+    const std::int32_t unreached = -1;
+    device.fill(result_.level.values().data(), result_.level.bytes(), &unreached, sizeof(unreached));
   }
   const bool as_they_are = graph_->new_id().empty();
   for (std::size_t first = 0; first < total; first += sources_a_pass) {
     const std::size_t count = std::min(sources_a_pass, total - first);
+#ifdef BITGRAPH_WITH_CUDA
+    if (on_cuda_) {
+      CudaMultiSourceArgs args;
+      args.sources = options.sources.data() + first;
+      args.num_sources = static_cast<unsigned>(count);
+      args.words = static_cast<unsigned>(std::bit_ceil(words_for_bits(count)));
+      args.reached = result_.reached.data() + first;
+      args.eccentricity = result_.eccentricity.data() + first;
+      args.level = options.levels ? result_.level.values().data() + first : nullptr;
+      args.level_stride = total;
+      on_cuda_->run(args);
+      continue;
+    }
+#endif
     with_views(*graph_, [&]<class View>(const View& out, const View& in) {
       const MultiSourceBfsArgs<View> args{out,
                                           in,

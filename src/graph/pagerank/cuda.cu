@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An iteration is a product, mxv over plus_times along in-edges, and one pass over the nodes. The sums over all nodes
-// are taken in blocks of one size and then in order, so a run gives the same bits again.
+// are taken by a fixed number of blocks and then in order, so a run gives the same bits again.
 #include "graph/pagerank/device_pagerank.hpp"
 
 #include "core/cuda.cuh"
+#include "ops/mxv/cuda_short_rows.cuh"
 
 #include <bitgraph/ops/mxv.hpp>
 
@@ -15,6 +16,7 @@ namespace bitgraph {
 namespace {
 
 constexpr unsigned threads = 512;
+constexpr unsigned most_blocks = 528;  ///< each adds up what it is given, however many processors there are
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 
 /// Sums over all nodes after an iteration.
@@ -28,18 +30,51 @@ __device__ Totals operator+(const Totals& a, const Totals& b) {
   return {a.change + b.change, a.stranded + b.stranded, a.rank + b.rank};
 }
 
-/// The block's sum; thread 0 has it.
-__device__ Totals block_sum(Totals mine) {
-  __shared__ Totals warps[threads / 32];
+__device__ Totals warp_sum(Totals mine) {
   for (unsigned step = 16; step != 0; step /= 2) {
     mine =
         mine + Totals{__shfl_down_sync(full_warp, mine.change, step), __shfl_down_sync(full_warp, mine.stranded, step),
                       __shfl_down_sync(full_warp, mine.rank, step)};
   }
+  return mine;
+}
+
+/// The block's sum; thread 0 has it.
+__device__ Totals block_sum(Totals mine) {
+  __shared__ Totals warps[32];
+  mine = warp_sum(mine);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
   __syncthreads();
-  for (unsigned w = 1; threadIdx.x == 0 && w < threads / 32; ++w) mine = mine + warps[w];
+  if (threadIdx.x < 32) mine = warp_sum(threadIdx.x < threads / 32 ? warps[threadIdx.x] : Totals{});
   return mine;
+}
+
+/// Where blocks leave their sums; the last of them adds up all.
+struct Gathering {
+  Totals* partial = nullptr;  ///< one a block
+  unsigned* done = nullptr;   ///< blocks that have left theirs; 0 between kernels
+  Totals* totals = nullptr;   ///< of the last iteration until all blocks are done
+};
+
+__device__ void gather(const Gathering& into, Totals mine) {
+  mine = block_sum(mine);
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    into.partial[blockIdx.x] = mine;
+    __threadfence();
+    last = atomicAdd(into.done, 1U) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  Totals all;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += threads) all = all + into.partial[b];
+  __syncthreads();  // the sums of warps are used again
+  all = block_sum(all);
+  if (threadIdx.x == 0) {
+    *into.totals = all;
+    *into.done = 0;
+  }
 }
 
 template <class T>
@@ -61,42 +96,68 @@ __global__ void invert(T* inverse_degree, NodeId n) {
 
 /// The start: equal ranks, or those of an iteration in another precision over their sum.
 template <class T, class From>
-__global__ void start(Nodes<T> nodes, const From* rank, const Totals* totals, Totals* partial) {
-  const NodeId i = blockIdx.x * threads + threadIdx.x;
+__global__ void start(Nodes<T> nodes, const From* rank, Gathering sums) {
   Totals mine;
-  if (i < nodes.n) {
-    const double value = rank == nullptr ? 1 / static_cast<double>(nodes.n) : rank[i] / totals->rank;
+  for (NodeId i = blockIdx.x * threads + threadIdx.x; i < nodes.n; i += gridDim.x * threads) {
+    const double value = rank == nullptr ? 1 / static_cast<double>(nodes.n) : rank[i] / sums.totals->rank;
     nodes.rank[i] = static_cast<T>(value);
     nodes.share[i] = nodes.rank[i] * nodes.inverse_degree[i];
     const double kept = nodes.rank[i];  // what rounding left of it
-    mine = {0, nodes.inverse_degree[i] == 0 ? kept : 0, kept};
+    mine = mine + Totals{0, nodes.inverse_degree[i] == 0 ? kept : 0, kept};
   }
-  mine = block_sum(mine);
-  if (threadIdx.x == 0) partial[blockIdx.x] = mine;
+  gather(sums, mine);
 }
+
+/// A node's rank and share after an iteration, from the sum of its neighbours' shares.
+template <class T>
+class Step {
+ public:
+  __device__ Step(const Nodes<T>& nodes, double damping, const Totals& before)
+      : nodes_(nodes),
+        base_(static_cast<T>((1 - damping + damping * before.stranded) / nodes.n)),
+        damping_(static_cast<T>(damping)) {}
+
+  __device__ Totals operator()(NodeId i, T sum, T* share) const {
+    const T inverse_degree = nodes_.inverse_degree[i];
+    const T old = nodes_.rank[i];
+    const T now = base_ + damping_ * sum;
+    nodes_.rank[i] = now;
+    share[i] = now * inverse_degree;
+    return {fabs(static_cast<double>(now) - old), inverse_degree == 0 ? static_cast<double>(now) : 0, now};
+  }
+
+ private:
+  const Nodes<T>& nodes_;
+  T base_, damping_;
+};
 
 template <class T>
-__global__ void step(Nodes<T> nodes, double damping, const Totals* before, Totals* partial) {
-  const NodeId i = blockIdx.x * threads + threadIdx.x;
+__global__ void step(Nodes<T> nodes, double damping, Gathering sums) {
+  const Step<T> take(nodes, damping, *sums.totals);
   Totals mine;
-  if (i < nodes.n) {
-    const T base = static_cast<T>((1 - damping + damping * before->stranded) / nodes.n);
-    const T old = nodes.rank[i];
-    const T now = base + static_cast<T>(damping) * nodes.sum[i];
-    nodes.rank[i] = now;
-    nodes.share[i] = now * nodes.inverse_degree[i];
-    mine = {fabs(static_cast<double>(now) - old), nodes.inverse_degree[i] == 0 ? static_cast<double>(now) : 0, now};
+  for (NodeId i = blockIdx.x * threads + threadIdx.x; i < nodes.n; i += gridDim.x * threads) {
+    mine = mine + take(i, nodes.sum[i], nodes.share);
   }
-  mine = block_sum(mine);
-  if (threadIdx.x == 0) partial[blockIdx.x] = mine;
+  gather(sums, mine);
 }
 
-/// One block adds up what the others have.
-__global__ void add_up(const Totals* partial, unsigned count, Totals* totals) {
+/// The product and the step in one, for rows that are all short: a few lanes a row, as mxv has them. The new shares go
+/// where sums are else.
+template <class T, int Lanes>
+__global__ void __launch_bounds__(threads)
+    pull_and_step(CsrPatternView in, Nodes<T> nodes, T* next_share, double damping, Gathering sums) {
+  const Step<T> take(nodes, damping, *sums.totals);
+  const ValuesView<const T> share{nodes.n, nodes.share};
   Totals mine;
-  for (unsigned b = threadIdx.x; b < count; b += threads) mine = mine + partial[b];
-  mine = block_sum(mine);
-  if (threadIdx.x == 0) *totals = mine;
+  constexpr NodeId block_rows = threads / Lanes;
+  for (NodeId first = blockIdx.x * block_rows; first < nodes.n; first += gridDim.x * block_rows) {
+    const NodeId row = first + threadIdx.x / Lanes;
+    T sum = 0;
+    if (row < nodes.n) sum = mxv_cuda::sum_row<PlusTimes, T, Lanes>(in, share, row);
+    for (unsigned lanes = Lanes / 2; lanes != 0; lanes /= 2) sum += __shfl_xor_sync(full_warp, sum, lanes);
+    if (row < nodes.n && threadIdx.x % Lanes == 0) mine = mine + take(row, sum, next_share);
+  }
+  gather(sums, mine);
 }
 
 template <class T>
@@ -127,19 +188,22 @@ struct State {
 
 class CudaPageRank final : public DevicePageRank {
  public:
-  explicit CudaPageRank(const PackedGraph& graph) : graph_(graph), blocks_(blocks_for(graph.num_nodes(), threads)) {
+  explicit CudaPageRank(const PackedGraph& graph)
+      : graph_(graph), blocks_(std::min(blocks_for(graph.num_nodes(), threads), most_blocks)) {
     const Device& device = graph.device();
     const ScopedCudaDevice scope(device.index());
-    partial_ = Buffer<Totals>(blocks_, device);
+    const auto* csr = std::get_if<CsrPattern>(&graph.in());
+    rows_are_short_ = csr != nullptr && csr->view().longest_row <= mxv_cuda::longest_short_row;
+    partial_ = Buffer<Totals>(most_blocks, device);
     totals_ = Buffer<Totals>(1, device);
-    out_ = Buffer<double>(graph.num_nodes(), device);
+    done_ = Buffer<unsigned>(1, 0U, device);
     if (!graph.new_id().empty()) row_of_node_ = Buffer<NodeId>::copy_of(graph.new_id(), device);
     if (graph.num_nodes() != 0) single_.make(graph);
   }
 
   void run(PageRankResult& result, const PageRankOptions& options, double floor) override {
     const NodeId n = graph_.num_nodes();
-    if (result.rank.size() != n) result.rank = Buffer<double>(n);
+    if (result.rank.size() != n) result.rank = Buffer<double>(n, graph_.device());
     result.iterations = 0;
     result.residual = 0;
     result.converged = n == 0;
@@ -147,29 +211,25 @@ class CudaPageRank final : public DevicePageRank {
     const ScopedCudaDevice scope(graph_.device().index());
     const cudaStream_t stream = stream_of(graph_.device());
     const bool fixed = options.tolerance == 0;
-    start<float, float><<<blocks_, threads, 0, stream>>>(single_.nodes(), nullptr, nullptr, partial_.data());
-    add_up_totals();
+    start<float, float><<<blocks_, threads, 0, stream>>>(single_.nodes(), nullptr, sums());
+    cuda_check_launch("start");
     iterate(single_, result, options, fixed ? -1 : std::max(options.tolerance, floor));
     const bool widens = !fixed && options.tolerance < floor && result.iterations < options.max_iterations;
     if (widens) {
       if (double_.rank.size() != n) double_.make(graph_);
-      start<<<blocks_, threads, 0, stream>>>(double_.nodes(), single_.rank.data(), totals_.data(), partial_.data());
-      add_up_totals();
+      start<<<blocks_, threads, 0, stream>>>(double_.nodes(), single_.rank.data(), sums());
+      cuda_check_launch("start");
       iterate(double_, result, options, options.tolerance);
-      store(double_);
+      store(double_, result);
     } else {
-      store(single_);
+      store(single_, result);
     }
-    Device::copy(result.rank.data(), Device{}, out_.data(), graph_.device(), out_.bytes());
     if (result.iterations > 0) result.residual = totals().change;
     result.converged = result.iterations > 0 && result.residual <= options.tolerance;
   }
 
  private:
-  void add_up_totals() {
-    add_up<<<1, threads, 0, stream_of(graph_.device())>>>(partial_.data(), blocks_, totals_.data());
-    cuda_check_launch("add_up");
-  }
+  [[nodiscard]] Gathering sums() { return {partial_.data(), done_.data(), totals_.data()}; }
 
   [[nodiscard]] Totals totals() const {
     Totals host;
@@ -181,29 +241,43 @@ class CudaPageRank final : public DevicePageRank {
   template <class T>
   void iterate(State<T>& state, PageRankResult& result, const PageRankOptions& options, double tolerance) {
     for (bool goes_on = true; goes_on && result.iterations < options.max_iterations; ++result.iterations) {
-      std::visit([&](const auto& in) { mxv_into(state.sum, plus_times, in, state.share); }, graph_.in());
-      step<<<blocks_, threads, 0, stream_of(graph_.device())>>>(state.nodes(), options.damping, totals_.data(),
-                                                                partial_.data());
-      cuda_check_launch("step");
-      add_up_totals();
+      if (rows_are_short_) {
+        pull_and_step_rows(state, options.damping);
+      } else {
+        std::visit([&](const auto& in) { mxv_into(state.sum, plus_times, in, state.share); }, graph_.in());
+        step<<<blocks_, threads, 0, stream_of(graph_.device())>>>(state.nodes(), options.damping, sums());
+        cuda_check_launch("step");
+      }
       goes_on = tolerance < 0 || totals().change > tolerance;
     }
   }
 
   template <class T>
-  void store(const State<T>& state) {
+  void pull_and_step_rows(State<T>& state, double damping) {
+    const CsrPatternView in = std::get<CsrPattern>(graph_.in()).view();
+    mxv_cuda::with_lanes(in, [&](auto lanes) {
+      pull_and_step<T, lanes()><<<most_blocks, threads, 0, stream_of(graph_.device())>>>(
+          in, state.nodes(), state.sum.data(), damping, sums());
+    });
+    cuda_check_launch("pull_and_step");
+    state.share.swap(state.sum);
+  }
+
+  template <class T>
+  void store(const State<T>& state, PageRankResult& result) {
     const NodeId n = graph_.num_nodes();
     give<<<blocks_for(n, threads), threads, 0, stream_of(graph_.device())>>>(
-        out_.data(), state.rank.data(), row_of_node_.empty() ? nullptr : row_of_node_.data(), n, totals_.data());
+        result.rank.data(), state.rank.data(), row_of_node_.empty() ? nullptr : row_of_node_.data(), n, totals_.data());
     cuda_check_launch("give");
   }
 
   const PackedGraph& graph_;
   unsigned blocks_;
+  bool rows_are_short_ = false;
   State<float> single_;
   State<double> double_;
   Buffer<Totals> partial_, totals_;
-  Buffer<double> out_;
+  Buffer<unsigned> done_;
   Buffer<NodeId> row_of_node_;
 };
 

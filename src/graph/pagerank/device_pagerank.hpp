@@ -15,7 +15,7 @@ class DevicePageRank {
   DevicePageRank& operator=(const DevicePageRank&) = delete;
   virtual ~DevicePageRank() = default;
 
-  /// Iterates as PageRank says, single precision down to `floor` and double from there. The ranks come to the host.
+  /// Iterates as PageRank says, single precision down to `floor` and double from there. The ranks stay on the device.
   virtual void run(PageRankResult& result, const PageRankOptions& options, double floor) = 0;
 };
 

@@ -26,7 +26,8 @@ namespace {
 
 constexpr NodeId nothing = std::numeric_limits<NodeId>::max();  ///< no chunk
 constexpr NodeId incomplete = nothing - 1;                      ///< in place of a first chunk: see above
-constexpr std::size_t parallel_chunk_count = 32;                ///< buckets of more chunks are worth all threads
+constexpr std::size_t most_alone = 32;    ///< chunks of a bucket that one thread does alone, at most
+constexpr std::size_t edges_alone = 512;  ///< the same, times the edges of a mean row
 constexpr std::size_t rows_ahead = 8;
 
 struct Chunk {
@@ -64,6 +65,8 @@ class DeltaStepping {
  public:
   DeltaStepping(const SsspArgs<Graph, Weight, Distance>& args, const Device& device)
       : a_(args), device_(device), chunks_(reinterpret_cast<Chunk*>(args.chunks)), threads_(args.threads) {
+    const std::size_t mean_row = a_.out.nrows == 0 ? 0 : a_.row_start[a_.out.nrows] / a_.out.nrows;
+    alone_ = std::clamp<std::size_t>(edges_alone / std::max<std::size_t>(mean_row, 1), 1, most_alone);
     while (std::uint64_t{2} << shift_ <= static_cast<std::uint64_t>(1 / a_.per_delta)) ++shift_;
   }
 
@@ -146,12 +149,12 @@ class DeltaStepping {
           look_at_all = true;
           first = nothing;
         }
-        for (NodeId c = first; c != nothing && chunks <= parallel_chunk_count; c = chunks_[c].next) ++chunks;
+        for (NodeId c = first; c != nothing && chunks <= alone_; c = chunks_[c].next) ++chunks;
       }
       if (chunks == 0 && !look_at_all) return any;
       any = true;
       if (look_at_all) settle_all_rows();
-      if (chunks > parallel_chunk_count && threads_ > 1) {
+      if (chunks > alone_ && threads_ > 1) {
         settle_in_parallel();
       } else {
         for (int t = 0; t < threads_; ++t) settle_list<false>(workers_[0], list_of(workers_[t], current_));
@@ -316,6 +319,7 @@ class DeltaStepping {
   const Device& device_;
   Chunk* chunks_;
   int threads_;
+  std::size_t alone_ = most_alone;
   int shift_ = 0;              ///< for whole distances delta is a power of two
   std::uint64_t current_ = 0;  ///< bucket
   std::atomic<std::size_t> used_{0};

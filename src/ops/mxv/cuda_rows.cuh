@@ -46,7 +46,8 @@ struct Chunk {
   NodeId row, end_row;  ///< rows that end here; row end_row goes on
   EdgeOffset entry;     ///< the first
   unsigned num_entries;
-  bool continues;  ///< the first row began in an earlier chunk
+  bool continues;          ///< the first row began in an earlier chunk,
+  EdgeOffset first_begin;  ///< at this entry
 
   __device__ static Chunk at(const CsrPatternView& a, NodeId c, NodeId row, NodeId end_row) {
     const EdgeOffset items = EdgeOffset{a.nrows} + a.num_entries;
@@ -56,8 +57,23 @@ struct Chunk {
     chunk.entry = EdgeOffset{c} * chunk_items - chunk.row;
     const EdgeOffset end = min((EdgeOffset{c} + 1) * chunk_items, items) - chunk.end_row;
     chunk.num_entries = static_cast<unsigned>(end - chunk.entry);
-    chunk.continues = chunk.row < a.nrows && __ldg(a.row_ptr + chunk.row) < chunk.entry;
+    chunk.first_begin = chunk.row < a.nrows ? __ldg(a.row_ptr + chunk.row) : chunk.entry;
+    chunk.continues = chunk.first_begin < chunk.entry;
     return chunk;
+  }
+};
+
+/// The columns of the entries that a thread gathers for; 0 beyond the last.
+struct Columns {
+  NodeId of[items_a_thread];
+
+  __device__ static Columns load(const CsrPatternView& a, const Chunk& chunk, const Team& team) {
+    Columns columns;
+    for (unsigned k = 0; k < items_a_thread; ++k) {
+      const unsigned i = team.thread + k * chunk_threads;
+      columns.of[k] = i < chunk.num_entries ? stream_in(a.col_ind + chunk.entry + i) : 0;
+    }
+    return columns;
   }
 };
 
@@ -70,18 +86,20 @@ class BitGather {
     std::uint32_t word[words];
   };
 
+  using Near = std::uint32_t;  ///< a word of x
+
+  /// Copies of x for shared memory.
+  [[nodiscard]] static constexpr std::size_t num_near(const BitsIn& x) { return (std::size_t{x.size} + 31) / 32; }
+  __device__ static Near near_element(const BitsIn& x, unsigned w) { return bits_word(x.words, w); }
+
   /// `near` is the whole of x in shared memory, or null.
-  __device__ static void load(Storage& s, const CsrPatternView& a, const BitsIn& x, const Chunk& chunk,
-                              const Team& team, const std::uint32_t* near) {
-    NodeId col[items_a_thread];
+  __device__ static void gather(Storage& s, const Columns& columns, const BitsIn& x, const Chunk& chunk,
+                                const Team& team, const Near* near) {
     for (unsigned k = 0; k < items_a_thread; ++k) {
       const unsigned i = team.thread + k * chunk_threads;
-      col[k] = i < chunk.num_entries ? stream_in(a.col_ind + chunk.entry + i) : 0;
-    }
-    for (unsigned k = 0; k < items_a_thread; ++k) {
-      const unsigned i = team.thread + k * chunk_threads;
-      const std::uint32_t word = near != nullptr ? near[col[k] / 32] : bits_word(x.words, col[k] / 32);
-      const unsigned bits = __ballot_sync(full_warp, i < chunk.num_entries && ((word >> (col[k] % 32)) & 1U) != 0);
+      const NodeId col = columns.of[k];
+      const std::uint32_t word = near != nullptr ? near[col / 32] : bits_word(x.words, col / 32);
+      const unsigned bits = __ballot_sync(full_warp, i < chunk.num_entries && ((word >> (col % 32)) & 1U) != 0);
       if (team.thread % 32 == 0) s.word[i / 32] = bits;
     }
   }
@@ -108,7 +126,17 @@ class BitGather {
     return static_cast<T>(count);
   }
 
-  static constexpr unsigned longest_alone = chunk_items;  ///< 64 words at most
+  /// A lane's share of a row that a warp reduces: every 32nd word.
+  __device__ static T reduce_share(const Storage& s, unsigned begin, unsigned end, unsigned lane) {
+    unsigned count = 0;
+    for (unsigned w = begin / 32 + lane; begin != end && w <= (end - 1) / 32; w += 32) {
+      count += __popc(part(s, w, begin, end));
+    }
+    if constexpr (std::is_same_v<S, OrAnd>) return static_cast<T>(count != 0 ? 1 : 0);
+    return static_cast<T>(count);
+  }
+
+  static constexpr unsigned longest_alone = 256;  ///< 9 words at most
 };
 
 /// A chunk of values.
@@ -119,17 +147,23 @@ class ValueGather {
     T value[chunk_items];
   };
 
-  __device__ static void load(Storage& s, const CsrPatternView& a, const ValuesView<const T>& x, const Chunk& chunk,
-                              const Team& team, const std::uint32_t*) {
-    NodeId col[items_a_thread];
-    for (unsigned k = 0; k < items_a_thread; ++k) {
-      const unsigned i = team.thread + k * chunk_threads;
-      col[k] = i < chunk.num_entries ? stream_in(a.col_ind + chunk.entry + i) : 0;
-    }
+  using Near = T;
+
+  [[nodiscard]] static constexpr std::size_t num_near(const ValuesView<const T>& x) {
+    return x.size < csr_near_columns ? x.size : csr_near_columns;
+  }
+  __device__ static Near near_element(const ValuesView<const T>& x, unsigned i) { return __ldg(x.data + i); }
+
+  /// `near` has the first csr_near_columns elements of x in shared memory, or is null.
+  __device__ static void gather(Storage& s, const Columns& columns, const ValuesView<const T>& x, const Chunk& chunk,
+                                const Team& team, const Near* near) {
     T value[items_a_thread];
     for (unsigned k = 0; k < items_a_thread; ++k) {
       const unsigned i = team.thread + k * chunk_threads;
-      value[k] = i < chunk.num_entries ? S::multiply(__ldg(x.data + col[k])) : S::template identity<T>();
+      const NodeId col = columns.of[k];
+      value[k] = S::template identity<T>();
+      if (i >= chunk.num_entries) continue;
+      value[k] = S::multiply(near != nullptr && col < csr_near_columns ? near[col] : __ldg(x.data + col));
     }
     for (unsigned k = 0; k < items_a_thread; ++k) s.value[team.thread + k * chunk_threads] = value[k];
   }
@@ -137,6 +171,13 @@ class ValueGather {
   __device__ static T reduce(const Storage& s, unsigned begin, unsigned end) {
     T sum = S::template identity<T>();
     for (unsigned e = begin; e < end; ++e) sum = S::add(sum, s.value[e]);
+    return sum;
+  }
+
+  /// A lane's share of a row that a warp reduces: every 32nd element, so that lanes read different banks.
+  __device__ static T reduce_share(const Storage& s, unsigned begin, unsigned end, unsigned lane) {
+    T sum = S::template identity<T>();
+    for (unsigned e = begin + lane; e < end; e += 32) sum = S::add(sum, s.value[e]);
     return sum;
   }
 
@@ -158,8 +199,10 @@ class ChunkKernel {
     unsigned num_long_rows;
   };
 
+  /// gather() brings the elements of x for the chunk's entries; it is not called where the mask leaves the chunk out.
+  template <class Fn>
   __device__ static void run(const MxvArgs<S, CsrPatternView, In, Out>& args, const Tails<T>& tails, NodeId c,
-                             const Chunk& chunk, Block& block, const Team& team, const std::uint32_t* near) {
+                             const Chunk& chunk, Block& block, const Team& team, Fn&& gather) {
     const CsrPatternView& a = args.a;
     const unsigned num_rows = chunk.end_row - chunk.row;
     const unsigned begun = chunk.end_row < a.nrows ? 1 : 0;  // the last row may have entries here and end later
@@ -173,7 +216,7 @@ class ChunkKernel {
     if constexpr (is_bits<Out>) {
       for (unsigned w = team.thread; w < chunk_items / 32 + 2; w += chunk_threads) block.out_bits[w] = 0;
     }
-    if (any_selected(args.rule, chunk, begun, team)) Gather::load(block.gathered, a, args.x, chunk, team, near);
+    if (any_selected(args.rule, chunk, begun, team)) gather();
     team.sync();
     const unsigned last_begin = num_rows == 0 ? 0 : block.ends[num_rows - 1];
     const bool leaves_tail = begun != 0 && chunk.num_entries > last_begin;
@@ -223,10 +266,7 @@ class ChunkKernel {
   __device__ static T reduce_long(const Block& block, unsigned r) {
     const unsigned lane = threadIdx.x % 32;
     const unsigned begin = r == 0 ? 0 : block.ends[r - 1];
-    const unsigned end = block.ends[r];
-    const unsigned share = (end - begin + 31) / 32;
-    const unsigned from = min(end, begin + lane * share);
-    return reduce_warp<S>(Gather::reduce(block.gathered, from, min(end, from + share)));
+    return reduce_warp<S>(Gather::reduce_share(block.gathered, begin, block.ends[r], lane));
   }
 
   __device__ static void finish(const MxvArgs<S, CsrPatternView, In, Out>& args, Block& block, const Chunk& chunk,
@@ -247,9 +287,8 @@ class ChunkKernel {
   /// The first row, which began in an earlier chunk: its parts in order, this chunk's last. By one warp.
   __device__ static void finish_first(const MxvArgs<S, CsrPatternView, In, Out>& args, const Tails<T>& tails, NodeId c,
                                       Block& block, const Chunk& chunk) {
-    const EdgeOffset begin = __ldg(args.a.row_ptr + chunk.row);
-    NodeId first = c - 1;
-    while (EdgeOffset{first} * chunk_items - __ldg(args.a.chunk_row + first) > begin) --first;
+    // As many rows and entries as lie before the row lie before the chunk in which it begins, or in it.
+    const auto first = static_cast<NodeId>((chunk.row + chunk.first_begin) / chunk_items);
     T earlier = S::template identity<T>();
     for (NodeId p = first + threadIdx.x % 32; p < c; p += 32) {
       cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device> ready(tails.ready[p]);
@@ -281,66 +320,94 @@ class ChunkKernel {
 template <class S, class In, class Out>
 __global__ void __launch_bounds__(chunk_threads)
     mxv_chunks(MxvArgs<S, CsrPatternView, In, Out> args, Tails<typename ValueOf<Out>::type> tails) {
-  __shared__ typename ChunkKernel<S, In, Out>::Block block;
+  using Kernel = ChunkKernel<S, In, Out>;
+  __shared__ typename Kernel::Block block;
   const NodeId c = blockIdx.x;
   const Chunk chunk = Chunk::at(args.a, c, __ldg(args.a.chunk_row + c), __ldg(args.a.chunk_row + c + 1));
-  ChunkKernel<S, In, Out>::run(args, tails, c, chunk, block, {threadIdx.x, 0}, nullptr);
+  const Team team{threadIdx.x, 0};
+  Kernel::run(args, tails, c, chunk, block, team, [&] {
+    Kernel::Gather::gather(block.gathered, Columns::load(args.a, chunk, team), args.x, chunk, team, nullptr);
+  });
 }
 
 constexpr unsigned near_teams = 4;
-constexpr std::size_t near_entries = std::size_t{1} << 21;  ///< fewer do not make up for bringing x near
-constexpr EdgeOffset near_degree = 16;  ///< nor do shorter rows; skewed ones want more chunks under way
+constexpr std::size_t enough_for_near = std::size_t{1} << 21;  ///< fewer entries do not make up for bringing x near
+constexpr EdgeOffset near_degree = 16;                         ///< nor do shorter rows
 
-/// The same with the whole of a binary x in shared memory, where random reads do not wait for one another as they do in
-/// the first-level cache. Teams of a block that stays go from chunk to chunk; a chunk waits for earlier ones only, and
-/// all blocks are there at once.
+/// The same with x, or of values its first elements, in shared memory, where random reads do not wait for one another
+/// as they do in the first-level cache. Teams of a block that stays go from chunk to chunk, the columns of the next one
+/// under way; a chunk waits for earlier ones only, and all blocks are there at once.
 template <class S, class In, class Out>
 __global__ void __launch_bounds__(near_teams* chunk_threads, 1)
     mxv_chunks_near(MxvArgs<S, CsrPatternView, In, Out> args, Tails<typename ValueOf<Out>::type> tails) {
   using Kernel = ChunkKernel<S, In, Out>;
+  using Gather = typename Kernel::Gather;
   extern __shared__ __align__(16) unsigned char shared[];
-  auto* blocks = reinterpret_cast<typename Kernel::Block*>(shared);
-  auto* near = reinterpret_cast<std::uint32_t*>(shared + near_teams * sizeof(typename Kernel::Block));
-  const unsigned words = (args.x.size + 31) / 32;
-  for (unsigned w = threadIdx.x; w < words; w += near_teams * chunk_threads) near[w] = bits_word(args.x.words, w);
+  const unsigned t = threadIdx.x / chunk_threads;
+  auto& block = reinterpret_cast<typename Kernel::Block*>(shared)[t];
+  auto* near = reinterpret_cast<typename Gather::Near*>(shared + near_teams * sizeof(typename Kernel::Block));
+  const CsrPatternView& a = args.a;
+  const auto num_near = static_cast<unsigned>(Gather::num_near(args.x));
+  for (unsigned i = threadIdx.x; i < num_near; i += near_teams * chunk_threads)
+    near[i] = Gather::near_element(args.x, i);
   __syncthreads();
-  const Team team{threadIdx.x % chunk_threads, 1 + threadIdx.x / chunk_threads};
+  const Team team{threadIdx.x % chunk_threads, 1 + t};
   const NodeId step = gridDim.x * near_teams;
-  const NodeId last = args.a.num_chunks - 1;
-  NodeId c = blockIdx.x * near_teams + threadIdx.x / chunk_threads;
-  NodeId row = c <= last ? __ldg(args.a.chunk_row + c) : 0;
-  NodeId end_row = c <= last ? __ldg(args.a.chunk_row + c + 1) : 0;
+  const NodeId last = a.num_chunks - 1;
+  NodeId c = blockIdx.x * near_teams + t;
+  if (c > last) return;
+  // Beyond the last chunk comes the last one again, in vain.
+  const auto row_at = [&](NodeId at) { return __ldg(a.chunk_row + min(at, last)); };
+  const auto end_at = [&](NodeId at) { return __ldg(a.chunk_row + min(at, last) + 1); };
+  const bool all_selected = args.rule.mask == nullptr;
+  Chunk chunk = Chunk::at(a, c, row_at(c), end_at(c));
+  Columns columns = Columns::load(a, chunk, team);
+  NodeId next_row = row_at(c + step);
+  NodeId next_end = end_at(c + step);
   for (; c <= last; c += step) {
-    const NodeId next_row = __ldg(args.a.chunk_row + min(c + step, last));  // under way while this chunk is worked on
-    const NodeId next_end = __ldg(args.a.chunk_row + min(c + step, last) + 1);
-    Kernel::run(args, tails, c, Chunk::at(args.a, c, row, end_row), blocks[threadIdx.x / chunk_threads], team, near);
+    const Chunk next = Chunk::at(a, min(c + step, last), next_row, next_end);
+    Columns next_columns;
+    if (all_selected) next_columns = Columns::load(a, next, team);
+    next_row = row_at(c + 2 * step);
+    next_end = end_at(c + 2 * step);
+    Kernel::run(args, tails, c, chunk, block, team, [&] {
+      if (!all_selected) columns = Columns::load(a, chunk, team);
+      Gather::gather(block.gathered, columns, args.x, chunk, team, near);
+    });
     team.sync();
-    row = next_row;
-    end_row = next_end;
+    chunk = next;
+    columns = next_columns;
   }
 }
 
-/// True where it was launched: x is bits that fit, and there is work enough.
+/// Whether it pays to have x near.
+template <class In>
+bool wants_near(const CsrPatternView& a) {
+  if (a.num_entries < enough_for_near) return false;
+  const bool even = a.longest_row <= longest_short_row;
+  if (is_bits<In>) return even && a.num_entries / a.nrows >= near_degree;
+  return !even && a.near_entries > a.num_entries / 2;
+}
+
+/// True where it was launched: x, or its part, fits.
 template <class S, class In, class Out>
 bool launch_near(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args,
                  const Tails<typename ValueOf<Out>::type>& tails) {
-  if constexpr (is_bits<In>) {
-    int most_shared = 0;
-    int multiprocessors = 0;
-    cuda_check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index()), "limits");
-    cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "limits");
-    using Block = typename ChunkKernel<S, In, Out>::Block;
-    const std::size_t bytes = near_teams * sizeof(Block) + (args.x.size + 31) / 32 * 4;
-    if (bytes > static_cast<std::size_t>(most_shared)) return false;
-    const auto kernel = mxv_chunks_near<S, In, Out>;
-    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-               "cudaFuncSetAttribute");
-    kernel<<<multiprocessors, near_teams * chunk_threads, bytes, stream_of(device)>>>(args, tails);
-    cuda_check_launch("mxv_chunks_near");
-    return true;
-  } else {
-    return false;
-  }
+  using Kernel = ChunkKernel<S, In, Out>;
+  using Gather = typename Kernel::Gather;
+  int most_shared = 0;
+  int multiprocessors = 0;
+  cuda_check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index()), "limits");
+  cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "limits");
+  const std::size_t bytes =
+      near_teams * sizeof(typename Kernel::Block) + Gather::num_near(args.x) * sizeof(typename Gather::Near);
+  if (bytes > static_cast<std::size_t>(most_shared)) return false;
+  const auto kernel = mxv_chunks_near<S, In, Out>;
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+             "cudaFuncSetAttribute");
+  kernel<<<multiprocessors, near_teams * chunk_threads, bytes, stream_of(device)>>>(args, tails);
+  cuda_check_launch("mxv_chunks_near");
+  return true;
 }
 
 template <class S, class In, class Out>
@@ -353,11 +420,8 @@ void launch_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>
     return Tails<T>{static_cast<T*>(device.workspace(chunks * sizeof(T))),
                     static_cast<std::uint32_t*>(device.zeroed_workspace(chunks * sizeof(std::uint32_t)))};
   };
-  if (a.longest_row <= longest_short_row) {
-    const bool large = a.num_entries >= near_entries && a.num_entries / a.nrows >= near_degree;
-    if (large && is_bits<In> && launch_near(device, args, tails())) return;
-    return launch_short_rows(device, args);
-  }
+  if (wants_near<In>(a) && launch_near(device, args, tails())) return;
+  if (a.longest_row <= longest_short_row) return launch_short_rows(device, args);
   mxv_chunks<S, In, Out><<<a.num_chunks, chunk_threads, 0, stream_of(device)>>>(args, tails());
   cuda_check_launch("mxv_chunks");
 }

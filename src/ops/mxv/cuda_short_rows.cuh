@@ -72,13 +72,18 @@ void launch_short_rows(const Device& device, const MxvArgs<S, CsrPatternView, In
   cuda_check_launch("mxv_short_rows");
 }
 
-/// Lanes by the entries of a mean row.
+/// Calls fn with how many lanes a row takes, by the entries of a mean row.
+template <class Fn>
+void with_lanes(const CsrPatternView& a, Fn&& fn) {
+  const EdgeOffset mean = a.num_entries / a.nrows;
+  if (mean <= 8) return fn(std::integral_constant<int, 4>());
+  if (mean <= 24) return fn(std::integral_constant<int, 8>());
+  return fn(std::integral_constant<int, 32>());
+}
+
 template <class S, class In, class Out>
 void launch_short_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args) {
-  const EdgeOffset mean = args.a.num_entries / args.a.nrows;
-  if (mean <= 8) return launch_short_rows<4>(device, args);
-  if (mean <= 24) return launch_short_rows<8>(device, args);
-  return launch_short_rows<32>(device, args);
+  with_lanes(args.a, [&](auto lanes) { launch_short_rows<lanes()>(device, args); });
 }
 
 }  // namespace bitgraph::mxv_cuda

@@ -3,6 +3,7 @@
 #include "ops/mxv/mxv_cases.hpp"
 #include "support/cuda_device.hpp"
 
+#include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/ops/mxv.hpp>
 
 #include <gtest/gtest.h>
@@ -172,6 +173,30 @@ TEST(MxvCuda, LargeMatrices) {
                   0);
     }
   }
+}
+
+/// Skewed ones with the hubs first: of x, the elements that most entries ask for are kept near.
+TEST(MxvCuda, ValuesWithHubsFirst) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern skewed = test::rmat_pattern(17, std::size_t{3} << 20, 3);
+  const CsrPattern a = permuted(skewed, reorder(skewed, Order::degree).span());
+  const CsrPattern there = a.to(device);
+  ASSERT_GT(2 * there.view().near_entries, a.nvals());
+  ASSERT_GT(a.ncols(), csr_near_columns);
+  const BitVector mask = test::random_vector_bits(a.nrows(), 0.3, 2);
+  const BitVector mask_there = mask.to(device);
+  const auto compare = [&]<class T>(T absent, auto semiring, double tolerance) {
+    const Buffer<T> x = test::random_values<T>(a.ncols(), absent, 1);
+    const Buffer<T> x_there = x.to(device);
+    expect_same(mxv(semiring, a, x), mxv(semiring, there, x_there).to(Device{}), tolerance);
+    expect_same(mxv(semiring, a, x, {.mask = ~mask}), mxv(semiring, there, x_there, {.mask = ~mask_there}).to(Device{}),
+                tolerance);
+  };
+  compare(0.0F, plus_times, 1e-3);
+  compare(0, plus_times, 0);
+  compare(0.0, plus_times, 1e-11);
+  compare(unreached<float>(), min_plus, 0);
 }
 
 TEST(MxvCuda, ARepeatedCallAllocatesNothing) {
