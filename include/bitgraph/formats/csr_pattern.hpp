@@ -10,7 +10,7 @@
 namespace bitgraph {
 
 /// Rows and entries of a chunk on a CUDA device.
-inline constexpr EdgeOffset csr_chunk_items = 2048;
+inline constexpr EdgeOffset csr_chunk_items = 512;
 
 /// The first columns, whose elements of a vector of floats a CUDA device can keep near in a product.
 inline constexpr NodeId csr_near_columns = 40960;
@@ -58,7 +58,7 @@ class CsrPattern {
   [[nodiscard]] std::span<const NodeId> row(NodeId i) const noexcept { return view().row(i); }
   [[nodiscard]] const Device& device() const noexcept { return col_ind_.device(); }
 
-  /// Exact size of the arrays: 8 (nrows + 1) + 4 nvals; on a CUDA device 4 for each 2,048 rows and entries more.
+  /// Exact size of the arrays: 8 (nrows + 1) + 4 nvals; on a CUDA device 4 for each 512 rows and entries more.
   [[nodiscard]] std::size_t bytes() const noexcept { return row_ptr_.bytes() + col_ind_.bytes() + chunk_row_.bytes(); }
 
   [[nodiscard]] CsrPatternView view() const noexcept {

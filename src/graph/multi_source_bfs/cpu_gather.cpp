@@ -13,7 +13,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t columns_ahead = 8;
+constexpr std::size_t columns_together = 32;
+constexpr std::size_t rows_ahead = 8;
 
 template <std::size_t W>
 HWY_INLINE void gather(const NodeId* HWY_RESTRICT columns, std::size_t size, const std::uint64_t* HWY_RESTRICT active,
@@ -29,16 +30,30 @@ HWY_INLINE void gather(const NodeId* HWY_RESTRICT columns, std::size_t size, con
     wanted[v] = hn::LoadU(d, missing + v * lanes);
     sum[v] = hn::Zero(d);
   }
-  for (std::size_t k = 0; k < size; ++k) {
-    if (k + columns_ahead < size) hwy::Prefetch(rows + std::size_t{columns[k + columns_ahead]} * W);
-    const std::size_t j = columns[k];
-    if (((active[j / 64] >> (j % 64)) & 1U) == 0) continue;
-    V left = hn::Zero(d);
-    for (std::size_t v = 0; v < vectors; ++v) {
-      sum[v] = hn::Or(sum[v], hn::LoadU(d, rows + j * W + v * lanes));
-      left = hn::Or(left, hn::AndNot(sum[v], wanted[v]));
+  for (std::size_t begin = 0; begin < size; begin += columns_together) {
+    // First which rows are active, then they alone are fetched, some ahead: each is a line of the cache.
+    const std::size_t end = HWY_MIN(begin + columns_together, size);
+    NodeId list[columns_together];
+    std::size_t count = 0;
+    for (std::size_t k = begin; k < end; ++k) {
+      const std::size_t j = columns[k];
+      list[count] = columns[k];
+      count += (active[j / 64] >> (j % 64)) & 1U;
     }
-    if (hn::AllTrue(d, hn::Eq(left, hn::Zero(d)))) break;
+    for (std::size_t i = 0; i < HWY_MIN(count, rows_ahead); ++i) hwy::Prefetch(rows + std::size_t{list[i]} * W);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + rows_ahead < count) hwy::Prefetch(rows + std::size_t{list[i + rows_ahead]} * W);
+      const std::uint64_t* row = rows + std::size_t{list[i]} * W;
+      V left = hn::Zero(d);
+      for (std::size_t v = 0; v < vectors; ++v) {
+        sum[v] = hn::Or(sum[v], hn::LoadU(d, row + v * lanes));
+        left = hn::Or(left, hn::AndNot(sum[v], wanted[v]));
+      }
+      if (hn::AllTrue(d, hn::Eq(left, hn::Zero(d)))) {
+        begin = size;
+        break;
+      }
+    }
   }
   for (std::size_t v = 0; v < vectors; ++v) hn::StoreU(sum[v], d, found + v * lanes);
 }

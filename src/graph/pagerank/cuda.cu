@@ -4,9 +4,10 @@
 #include "graph/pagerank/device_pagerank.hpp"
 
 #include "core/cuda.cuh"
-#include "ops/mxv/cuda_short_rows.cuh"
+#include "ops/cuda_row_sum.cuh"
 
 #include <bitgraph/ops/mxv.hpp>
+#include <bitgraph/ops/semiring.hpp>
 
 #include <algorithm>
 #include <variant>
@@ -141,21 +142,29 @@ __global__ void step(Nodes<T> nodes, double damping, Gathering sums) {
   gather(sums, mine);
 }
 
-/// The product and the step in one, for rows that are all short: a few lanes a row, as mxv has them. The new shares go
-/// where sums are else.
+/// The product and the step in one, for rows that are all short: a few lanes a row. The new shares go where sums are
+/// else.
 template <class T, int Lanes>
 __global__ void __launch_bounds__(threads)
     pull_and_step(CsrPatternView in, Nodes<T> nodes, T* next_share, double damping, Gathering sums) {
   const Step<T> take(nodes, damping, *sums.totals);
-  const ValuesView<const T> share{nodes.n, nodes.share};
   Totals mine;
-  constexpr NodeId block_rows = threads / Lanes;
-  for (NodeId first = blockIdx.x * block_rows; first < nodes.n; first += gridDim.x * block_rows) {
-    const NodeId row = first + threadIdx.x / Lanes;
-    T sum = 0;
-    if (row < nodes.n) sum = mxv_cuda::sum_row<PlusTimes, T, Lanes>(in, share, row);
-    for (unsigned lanes = Lanes / 2; lanes != 0; lanes /= 2) sum += __shfl_xor_sync(full_warp, sum, lanes);
-    if (row < nodes.n && threadIdx.x % Lanes == 0) mine = mine + take(row, sum, next_share);
+  constexpr unsigned groups = 32 / Lanes;
+  const unsigned lane = threadIdx.x % 32;
+  // A warp sums up 32 rows, a few at a time, and then steps them all together.
+  for (NodeId first = (blockIdx.x * threads + threadIdx.x) / 32 * 32; first < nodes.n; first += gridDim.x * threads) {
+    T sum_of_mine = 0;
+    for (unsigned round = 0; round < Lanes; ++round) {
+      const NodeId row = first + round * groups + lane / Lanes;
+      T sum = 0;
+      if (row < nodes.n) {
+        sum = lane_sum_of_row<PlusTimes, T, Lanes>(in, row, [&](NodeId j) { return __ldg(nodes.share + j); });
+      }
+      for (unsigned lanes = Lanes / 2; lanes != 0; lanes /= 2) sum += __shfl_xor_sync(full_warp, sum, lanes);
+      sum = __shfl_sync(full_warp, sum, static_cast<int>(lane % groups * Lanes));
+      if (lane / groups == round) sum_of_mine = sum;
+    }
+    if (first + lane < nodes.n) mine = mine + take(first + lane, sum_of_mine, next_share);
   }
   gather(sums, mine);
 }
@@ -193,7 +202,7 @@ class CudaPageRank final : public DevicePageRank {
     const Device& device = graph.device();
     const ScopedCudaDevice scope(device.index());
     const auto* csr = std::get_if<CsrPattern>(&graph.in());
-    rows_are_short_ = csr != nullptr && csr->view().longest_row <= mxv_cuda::longest_short_row;
+    rows_are_short_ = csr != nullptr && csr->view().longest_row <= longest_short_row;
     partial_ = Buffer<Totals>(most_blocks, device);
     totals_ = Buffer<Totals>(1, device);
     done_ = Buffer<unsigned>(1, 0U, device);
@@ -255,7 +264,7 @@ class CudaPageRank final : public DevicePageRank {
   template <class T>
   void pull_and_step_rows(State<T>& state, double damping) {
     const CsrPatternView in = std::get<CsrPattern>(graph_.in()).view();
-    mxv_cuda::with_lanes(in, [&](auto lanes) {
+    with_lanes_of_row(in, [&](auto lanes) {
       pull_and_step<T, lanes()><<<most_blocks, threads, 0, stream_of(graph_.device())>>>(
           in, state.nodes(), state.sum.data(), damping, sums());
     });
