@@ -108,7 +108,8 @@ class SoloSearch {
     }
     if (total == 0) return;
     if (__any_sync(full_warp, longest > lane_edges)) {
-      const unsigned sum = __reduce_add_sync(full_warp, min(longest, solo_edges));
+      // One hub alone is too much for a block: what it leads to would be, too.
+      const unsigned sum = __reduce_add_sync(full_warp, min(longest, solo_edges + 1));
       if (lane_ == 0) atomicAdd(&solo_.long_edges[level_ % 3], sum);
     }
     unsigned at = 0;

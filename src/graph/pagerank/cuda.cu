@@ -17,6 +17,7 @@ namespace bitgraph {
 namespace {
 
 constexpr unsigned threads = 512;
+constexpr EdgeOffset short_mean = 8;   ///< entries of a mean row up to which product and step are one kernel
 constexpr unsigned most_blocks = 528;  ///< each adds up what it is given, however many processors there are
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 
@@ -142,26 +143,27 @@ __global__ void step(Nodes<T> nodes, double damping, Gathering sums) {
   gather(sums, mine);
 }
 
-/// The product and the step in one, for rows that are all short: a few lanes a row. The new shares go where sums are
-/// else.
-template <class T, int Lanes>
+/// The product and the step in one, for short rows: a few lanes a row. With longer ones, too few loads are under way.
+/// The new shares go where sums are else.
+template <class T>
 __global__ void __launch_bounds__(threads)
     pull_and_step(CsrPatternView in, Nodes<T> nodes, T* next_share, double damping, Gathering sums) {
   const Step<T> take(nodes, damping, *sums.totals);
   Totals mine;
-  constexpr unsigned groups = 32 / Lanes;
+  constexpr int row_lanes = 4;
+  constexpr unsigned groups = 32 / row_lanes;
   const unsigned lane = threadIdx.x % 32;
   // A warp sums up 32 rows, a few at a time, and then steps them all together.
   for (NodeId first = (blockIdx.x * threads + threadIdx.x) / 32 * 32; first < nodes.n; first += gridDim.x * threads) {
     T sum_of_mine = 0;
-    for (unsigned round = 0; round < Lanes; ++round) {
-      const NodeId row = first + round * groups + lane / Lanes;
+    for (unsigned round = 0; round < row_lanes; ++round) {
+      const NodeId row = first + round * groups + lane / row_lanes;
       T sum = 0;
       if (row < nodes.n) {
-        sum = lane_sum_of_row<PlusTimes, T, Lanes>(in, row, [&](NodeId j) { return __ldg(nodes.share + j); });
+        sum = lane_sum_of_row<PlusTimes, T, row_lanes>(in, row, [&](NodeId j) { return __ldg(nodes.share + j); });
       }
-      for (unsigned lanes = Lanes / 2; lanes != 0; lanes /= 2) sum += __shfl_xor_sync(full_warp, sum, lanes);
-      sum = __shfl_sync(full_warp, sum, static_cast<int>(lane % groups * Lanes));
+      for (unsigned lanes = row_lanes / 2; lanes != 0; lanes /= 2) sum += __shfl_xor_sync(full_warp, sum, lanes);
+      sum = __shfl_sync(full_warp, sum, static_cast<int>(lane % groups * row_lanes));
       if (lane / groups == round) sum_of_mine = sum;
     }
     if (first + lane < nodes.n) mine = mine + take(first + lane, sum_of_mine, next_share);
@@ -202,7 +204,8 @@ class CudaPageRank final : public DevicePageRank {
     const Device& device = graph.device();
     const ScopedCudaDevice scope(device.index());
     const auto* csr = std::get_if<CsrPattern>(&graph.in());
-    rows_are_short_ = csr != nullptr && csr->view().longest_row <= longest_short_row;
+    rows_are_short_ = csr != nullptr && csr->view().longest_row <= longest_short_row &&
+                      csr->nvals() / std::max<NodeId>(graph.num_nodes(), 1) <= short_mean;
     partial_ = Buffer<Totals>(most_blocks, device);
     totals_ = Buffer<Totals>(1, device);
     done_ = Buffer<unsigned>(1, 0U, device);
@@ -264,10 +267,8 @@ class CudaPageRank final : public DevicePageRank {
   template <class T>
   void pull_and_step_rows(State<T>& state, double damping) {
     const CsrPatternView in = std::get<CsrPattern>(graph_.in()).view();
-    with_lanes_of_row(in, [&](auto lanes) {
-      pull_and_step<T, lanes()><<<most_blocks, threads, 0, stream_of(graph_.device())>>>(
-          in, state.nodes(), state.sum.data(), damping, sums());
-    });
+    pull_and_step<T>
+        <<<most_blocks, threads, 0, stream_of(graph_.device())>>>(in, state.nodes(), state.sum.data(), damping, sums());
     cuda_check_launch("pull_and_step");
     state.share.swap(state.sum);
   }

@@ -1,379 +1,240 @@
 // SPDX-License-Identifier: Apache-2.0
 // out = A x for pattern CSR on a CUDA device.
 //
-// A warp takes a chunk of csr_chunk_items rows and entries together, so that work is even whatever the degrees, and
-// waits for nobody: it gathers the elements of x for all its entries, then rows add up theirs. A row that goes on in
-// later chunks leaves what it has so far; the chunk in which it ends takes up those parts in order, so sums do not
-// depend on timing. Elements of a binary x are kept as bits: 32 entries a word, a word a lane.
+// A block takes a chunk of rows and entries together, so that work is even whatever the degrees: it gathers the
+// elements of x for all its entries into shared memory, then rows add up theirs. Elements of a binary x are kept as
+// bits: 32 entries a word.
 #pragma once
 
+#include "ops/mxv/cuda_near.cuh"
 #include "ops/mxv/cuda_short_rows.cuh"
-
-#include <cuda/atomic>
 
 namespace bitgraph::mxv_cuda {
 
-constexpr unsigned chunk_items = csr_chunk_items;
-constexpr unsigned items_a_lane = chunk_items / 32;
-constexpr unsigned gathers_ahead = 8;  ///< elements of x that a lane has under way
-constexpr unsigned chunk_warps = 8;    ///< of a block
-constexpr unsigned lane_row = 16;      ///< entries that a lane adds up by itself
+constexpr unsigned chunk_items = 4 * csr_chunk_items;
+constexpr unsigned chunk_threads = 256;
+constexpr unsigned items_a_thread = chunk_items / chunk_threads;
+constexpr unsigned short_row = 32;  ///< entries that a thread adds up by itself
+using BlockChunk = Chunk<chunk_items>;
 
-/// Parts of rows that end in a later chunk: a value and whether it is there yet.
-template <class T>
-struct Tails {
-  T* value = nullptr;
-  std::uint32_t* ready = nullptr;  ///< zero between calls
-};
-
-/// A chunk's place.
-struct Chunk {
-  NodeId row, end_row;  ///< rows that end here; row end_row goes on
-  EdgeOffset entry;     ///< the first
-  unsigned num_entries;
-  EdgeOffset first_begin;  ///< where the first row begins, here or in an earlier chunk
-
-  __device__ static Chunk at(const CsrPatternView& a, NodeId c, NodeId row, NodeId end_row) {
-    const EdgeOffset items = EdgeOffset{a.nrows} + a.num_entries;
-    Chunk chunk;
-    chunk.row = row;
-    chunk.end_row = end_row;
-    chunk.entry = EdgeOffset{c} * chunk_items - chunk.row;
-    const EdgeOffset end = min((EdgeOffset{c} + 1) * chunk_items, items) - chunk.end_row;
-    chunk.num_entries = static_cast<unsigned>(end - chunk.entry);
-    chunk.first_begin = chunk.row < a.nrows ? __ldg(a.row_ptr + chunk.row) : chunk.entry;
-    return chunk;
-  }
-  [[nodiscard]] __device__ bool continues() const { return first_begin < entry; }
-};
-
-/// The columns of the entries that a lane gathers for; 0 beyond the last.
+/// The columns of the entries that a thread gathers for; 0 beyond the last.
 struct Columns {
-  NodeId of[items_a_lane];
+  NodeId of[items_a_thread];
 
-  __device__ static Columns load(const CsrPatternView& a, const Chunk& chunk) {
+  __device__ static Columns load(const CsrPatternView& a, const BlockChunk& chunk) {
     Columns columns;
-    for (unsigned k = 0; k < items_a_lane; ++k) {
-      const unsigned i = threadIdx.x % 32 + k * 32;
+    for (unsigned k = 0; k < items_a_thread; ++k) {
+      const unsigned i = threadIdx.x + k * chunk_threads;
       columns.of[k] = i < chunk.num_entries ? stream_in(a.col_ind + chunk.entry + i) : 0;
     }
     return columns;
   }
 };
 
-/// A chunk of a binary x: one bit an entry, the word w in lane w.
+/// A chunk of a binary x: one bit an entry.
 template <class S, class T>
 class BitGather {
  public:
-  static_assert(items_a_lane <= 32);
-  struct Storage {};
-  using Near = std::uint32_t;  ///< a word of x
+  static constexpr unsigned words = chunk_items / 32;
+  struct Storage {
+    std::uint32_t word[words];
+  };
 
-  /// Copies of x for shared memory.
-  [[nodiscard]] static constexpr std::size_t num_near(const BitsIn& x) { return (std::size_t{x.size} + 31) / 32; }
-  __device__ static Near near_element(const BitsIn& x, unsigned w) { return bits_word(x.words, w); }
-
-  /// `near` is the whole of x in shared memory, or null.
-  __device__ void gather(Storage*, const Columns& columns, const BitsIn& x, const Chunk& chunk, const Near* near) {
-    const unsigned lane = threadIdx.x % 32;
-    for (unsigned first = 0; first < items_a_lane; first += gathers_ahead) {
-      std::uint32_t word[gathers_ahead];
-      for (unsigned k = 0; k < gathers_ahead; ++k) {
-        const NodeId col = columns.of[first + k];
-        word[k] = near != nullptr ? near[col / 32] : bits_word(x.words, col / 32);
-      }
-      for (unsigned k = 0; k < gathers_ahead; ++k) {
-        const bool set =
-            lane + (first + k) * 32 < chunk.num_entries && ((word[k] >> (columns.of[first + k] % 32)) & 1U) != 0;
-        const unsigned bits = __ballot_sync(full_warp, set);
-        if (lane == first + k) word_ = bits;
-      }
+  __device__ static void gather(Storage& s, const Columns& columns, const BitsIn& x, const BlockChunk& chunk) {
+    for (unsigned k = 0; k < items_a_thread; ++k) {
+      const unsigned i = threadIdx.x + k * chunk_threads;
+      const NodeId col = columns.of[k];
+      const std::uint32_t word = bits_word(x.words, col / 32);
+      const unsigned bits = __ballot_sync(full_warp, i < chunk.num_entries && ((word >> (col % 32)) & 1U) != 0);
+      if (threadIdx.x % 32 == 0) s.word[i / 32] = bits;
     }
   }
 
-  /// Each lane's entries begin .. end - 1, which are few.
-  __device__ T reduce(const Storage*, unsigned begin, unsigned end) const {
+  /// The bits of the entries begin .. end - 1 of word w.
+  __device__ static std::uint32_t part(const Storage& s, unsigned w, unsigned begin, unsigned end) {
+    std::uint32_t bits = s.word[w];
+    if (w == begin / 32) bits &= ~0U << (begin % 32);
+    if (w == (end - 1) / 32) bits &= ~0U >> (31 - (end - 1) % 32);
+    return bits;
+  }
+
+  __device__ static T reduce(const Storage& s, unsigned begin, unsigned end) {
     unsigned count = 0;
-    const unsigned first = begin / 32;
-    const unsigned last = end == begin ? first : (end - 1) / 32;
-    // They lie in two words at most.
-    const std::uint32_t low = __shfl_sync(full_warp, word_, static_cast<int>(first % 32));
-    const std::uint32_t high = __shfl_sync(full_warp, word_, static_cast<int>(last % 32));
-    if (end != begin) {
-      const std::uint32_t from = ~0U << (begin % 32);
-      const std::uint32_t to = ~0U >> (31 - (end - 1) % 32);
-      count = first == last ? __popc(low & from & to) : __popc(low & from) + __popc(high & to);
+    if (begin == end) return T{};
+    for (unsigned w = begin / 32; w <= (end - 1) / 32; ++w) {
+      const std::uint32_t bits = part(s, w, begin, end);
+      if constexpr (std::is_same_v<S, OrAnd>) {
+        if (bits != 0) return T{1};
+      } else {
+        count += __popc(bits);
+      }
     }
-    return value_of(count);
+    return static_cast<T>(count);
   }
 
-  /// The same by the whole warp, for any number; all lanes have it.
-  __device__ T reduce_together(const Storage*, unsigned begin, unsigned end) const {
-    const unsigned lane = threadIdx.x % 32;
-    std::uint32_t bits = begin != end && lane >= begin / 32 && lane <= (end - 1) / 32 ? word_ : 0;
-    if (lane == begin / 32) bits &= ~0U << (begin % 32);
-    if (begin != end && lane == (end - 1) / 32) bits &= ~0U >> (31 - (end - 1) % 32);
-    return value_of(__reduce_add_sync(full_warp, __popc(bits)));
-  }
-
- private:
-  __device__ static T value_of(unsigned count) {
+  /// A lane's share of a row that a warp reduces: every 32nd word.
+  __device__ static T reduce_share(const Storage& s, unsigned begin, unsigned end, unsigned lane) {
+    unsigned count = 0;
+    for (unsigned w = begin / 32 + lane; begin != end && w <= (end - 1) / 32; w += 32) {
+      count += __popc(part(s, w, begin, end));
+    }
     if constexpr (std::is_same_v<S, OrAnd>) return static_cast<T>(count != 0 ? 1 : 0);
     return static_cast<T>(count);
   }
 
-  std::uint32_t word_ = 0;
+  static constexpr unsigned longest_alone = 256;  ///< 9 words at most
 };
 
-/// A chunk of values, in shared memory.
+/// A chunk of values.
 template <class S, class T>
 class ValueGather {
  public:
   struct Storage {
     T value[chunk_items];
   };
-  using Near = T;
 
-  [[nodiscard]] static constexpr std::size_t num_near(const ValuesView<const T>& x) {
-    return x.size < csr_near_columns ? x.size : csr_near_columns;
-  }
-  __device__ static Near near_element(const ValuesView<const T>& x, unsigned i) { return __ldg(x.data + i); }
-
-  /// `near` has the first csr_near_columns elements of x in shared memory, or is null.
-  __device__ void gather(Storage* s, const Columns& columns, const ValuesView<const T>& x, const Chunk& chunk,
-                         const Near* near) {
-    const unsigned lane = threadIdx.x % 32;
-    __syncwarp();  // the last chunk's have been read
-    for (unsigned first = 0; first < items_a_lane; first += gathers_ahead) {
-      T value[gathers_ahead];
-      for (unsigned k = 0; k < gathers_ahead; ++k) {
-        const NodeId col = columns.of[first + k];
-        value[k] = S::template identity<T>();
-        if (lane + (first + k) * 32 >= chunk.num_entries) continue;
-        value[k] = S::multiply(near != nullptr && col < csr_near_columns ? near[col] : __ldg(x.data + col));
-      }
-      for (unsigned k = 0; k < gathers_ahead; ++k) s->value[lane + (first + k) * 32] = value[k];
+  __device__ static void gather(Storage& s, const Columns& columns, const ValuesView<const T>& x,
+                                const BlockChunk& chunk) {
+    T value[items_a_thread];
+    for (unsigned k = 0; k < items_a_thread; ++k) {
+      const unsigned i = threadIdx.x + k * chunk_threads;
+      const NodeId col = columns.of[k];
+      value[k] = S::template identity<T>();
+      if (i >= chunk.num_entries) continue;
+      value[k] = S::multiply(__ldg(x.data + col));
     }
-    __syncwarp();
+    for (unsigned k = 0; k < items_a_thread; ++k) s.value[threadIdx.x + k * chunk_threads] = value[k];
   }
 
-  __device__ T reduce(const Storage* s, unsigned begin, unsigned end) const {
+  __device__ static T reduce(const Storage& s, unsigned begin, unsigned end) {
     T sum = S::template identity<T>();
-    for (unsigned e = begin; e < end; ++e) sum = S::add(sum, s->value[e]);
+    for (unsigned e = begin; e < end; ++e) sum = S::add(sum, s.value[e]);
     return sum;
   }
 
-  /// Lanes take every 32nd element: they read different banks.
-  __device__ T reduce_together(const Storage* s, unsigned begin, unsigned end) const {
+  /// A lane's share of a row that a warp reduces: every 32nd element, so that lanes read different banks.
+  __device__ static T reduce_share(const Storage& s, unsigned begin, unsigned end, unsigned lane) {
     T sum = S::template identity<T>();
-    for (unsigned e = begin + threadIdx.x % 32; e < end; e += 32) sum = S::add(sum, s->value[e]);
-    for (unsigned step = 16; step != 0; step /= 2) sum = S::add(sum, __shfl_xor_sync(full_warp, sum, step));
+    for (unsigned e = begin + lane; e < end; e += 32) sum = S::add(sum, s.value[e]);
     return sum;
   }
+
+  static constexpr unsigned longest_alone = short_row;
 };
 
-/// One chunk, by one warp.
+/// One chunk. `Block` is what its threads share.
 template <class S, class In, class Out>
 class ChunkKernel {
  public:
   using T = typename ValueOf<Out>::type;
-  using Args = MxvArgs<S, CsrPatternView, In, Out>;
   using Gather = std::conditional_t<is_bits<In>, BitGather<S, T>, ValueGather<S, T>>;
-  using Storage = typename Gather::Storage;
 
-  __device__ ChunkKernel(const Args& args, const Tails<T>& tails, Storage* storage)
-      : args_(args), tails_(tails), storage_(storage), lane_(threadIdx.x % 32) {}
+  struct Block {
+    typename Gather::Storage gathered;
+    std::uint16_t ends[chunk_items + 1];  ///< where each row ends, from the chunk's first entry on
+    std::uint32_t out_bits[chunk_items / 32 + 2];
+    std::uint16_t long_rows[chunk_items / short_row + 1];
+    unsigned num_long_rows;
+  };
 
-  /// columns() is not called where the mask leaves the chunk out.
-  template <class Fn>
-  __device__ void run(NodeId c, const Chunk& chunk, const typename Gather::Near* near, Fn&& columns) {
-    const CsrPatternView& a = args_.a;
-    fetch_ends(chunk);
-    if (any_selected(chunk)) gather_.gather(storage_, columns(), args_.x, chunk, near);
-    // What the next chunk waits for comes first.
-    const unsigned last_end = chunk.row == chunk.end_row ? 0 : offset(chunk, __ldg(a.row_ptr + chunk.end_row));
-    if (chunk.end_row < a.nrows && chunk.num_entries > last_end) {
-      const T tail = gather_.reduce_together(storage_, last_end, chunk.num_entries);
-      if (lane_ == 0) leave_tail(c, tail);
+  __device__ static void run(const MxvArgs<S, CsrPatternView, In, Out>& args, const Tails<T>& tails, NodeId c,
+                             const BlockChunk& chunk, Block& block) {
+    const CsrPatternView& a = args.a;
+    const unsigned num_rows = chunk.end_row - chunk.row;
+    const unsigned begun = chunk.end_row < a.nrows ? 1 : 0;  // the last row may have entries here and end later
+    for (unsigned r = threadIdx.x; r < num_rows; r += chunk_threads) {
+      block.ends[r] = static_cast<std::uint16_t>(__ldg(a.row_ptr + chunk.row + r + 1) - chunk.entry);
     }
-    if (chunk.row == chunk.end_row) return;
-    T earlier = S::template identity<T>();
-    if (chunk.continues()) earlier = take_earlier(c, chunk);
-    for (NodeId base = chunk.row / 32 * 32; base < chunk.end_row; base += 32) finish_rows(chunk, base, earlier);
+    if (threadIdx.x == 0) {
+      block.ends[num_rows] = static_cast<std::uint16_t>(chunk.num_entries);
+      block.num_long_rows = 0;
+    }
+    if constexpr (is_bits<Out>) {
+      for (unsigned w = threadIdx.x; w < chunk_items / 32 + 2; w += chunk_threads) block.out_bits[w] = 0;
+    }
+    if (any_selected(args.rule, chunk, a.nrows)) Gather::gather(block.gathered, Columns::load(a, chunk), args.x, chunk);
+    __syncthreads();
+    const unsigned last_begin = num_rows == 0 ? 0 : block.ends[num_rows - 1];
+    const bool leaves_tail = begun != 0 && chunk.num_entries > last_begin;
+    for (unsigned r = threadIdx.x; r < num_rows + (leaves_tail ? 1 : 0); r += chunk_threads) {
+      const unsigned begin = r == 0 ? 0 : block.ends[r - 1];
+      if (block.ends[r] - begin > Gather::longest_alone) {
+        block.long_rows[atomicAdd(&block.num_long_rows, 1U)] = static_cast<std::uint16_t>(r);
+      } else if (r == num_rows) {
+        tails.leave(c, Gather::reduce(block.gathered, begin, block.ends[r]));
+      } else if (r != 0 || !chunk.continues()) {
+        finish(args, block, chunk, r, Gather::reduce(block.gathered, begin, block.ends[r]));
+      }
+    }
+    __syncthreads();
+    for (unsigned n = threadIdx.x / 32; n < block.num_long_rows; n += chunk_threads / 32) {
+      const unsigned r = block.long_rows[n];
+      const T sum = reduce_long(block, r);
+      if (threadIdx.x % 32 != 0) continue;
+      if (r == num_rows) {
+        tails.leave(c, sum);
+      } else if (r != 0 || !chunk.continues()) {
+        finish(args, block, chunk, r, sum);
+      }
+    }
+    if (chunk.continues() && num_rows != 0 && threadIdx.x / 32 == 0) finish_first(args, tails, c, block, chunk);
+    if constexpr (is_bits<Out>) {
+      __syncthreads();
+      write_bits(args, block, chunk, num_rows);
+    }
   }
 
  private:
-  __device__ static unsigned offset(const Chunk& chunk, EdgeOffset entry) {
-    return entry < chunk.entry ? 0 : static_cast<unsigned>(entry - chunk.entry);
-  }
-
-  /// Where rows end is asked for after the gather; by then it is near.
-  __device__ void fetch_ends(const Chunk& chunk) const {
-    constexpr NodeId line = 128 / sizeof(EdgeOffset);
-    const NodeId row = chunk.row + lane_ * line;
-    if (row < chunk.end_row) asm volatile("prefetch.global.L1 [%0];" ::"l"(args_.a.row_ptr + row));
-  }
-
   /// False where all rows of the chunk lie outside the mask.
-  __device__ bool any_selected(const Chunk& chunk) const {
-    if (args_.rule.mask == nullptr) return true;
-    const NodeId end = chunk.end_row + (chunk.end_row < args_.a.nrows ? 1 : 0);  // with the row that goes on
-    bool any = false;
-    for (NodeId w = chunk.row / 32 + lane_; w <= (end - 1) / 32; w += 32) {
-      any |= (selected_word(args_.rule, w) & rows_of_word(w, chunk.row, end)) != 0;
-    }
-    return __any_sync(full_warp, any);
+  __device__ static bool any_selected(const OutputRule& rule, const BlockChunk& chunk, NodeId nrows) {
+    if (rule.mask == nullptr) return true;
+    return __syncthreads_or(sees_selected(rule, chunk.row, chunk.end_of_all(nrows), threadIdx.x, chunk_threads)) != 0;
   }
 
-  /// The rows begin .. end - 1 among 32 w .. 32 w + 31, as bits.
-  __device__ static std::uint32_t rows_of_word(NodeId w, NodeId begin, NodeId end) {
-    std::uint32_t bits = ~0U;
-    if (w == begin / 32) bits &= ~0U << (begin % 32);
-    if (w == (end - 1) / 32) bits &= ~0U >> (31 - (end - 1) % 32);
-    return bits;
+  __device__ static T reduce_long(const Block& block, unsigned r) {
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned begin = r == 0 ? 0 : block.ends[r - 1];
+    return reduce_warp<S>(Gather::reduce_share(block.gathered, begin, block.ends[r], lane));
   }
 
-  /// The rows base .. base + 31 that end here: a lane a row, the long ones one after the other by all lanes.
-  __device__ void finish_rows(const Chunk& chunk, NodeId base, T earlier) const {
-    const NodeId row = base + lane_;
-    const bool mine = row >= chunk.row && row < chunk.end_row;
-    unsigned begin = 0;
-    unsigned end = 0;
-    if (mine) {
-      begin = row == chunk.row ? offset(chunk, chunk.first_begin) : offset(chunk, __ldg(args_.a.row_ptr + row));
-      end = offset(chunk, __ldg(args_.a.row_ptr + row + 1));
-    }
-    const bool is_long = end - begin > lane_row;
-    T sum = gather_.reduce(storage_, begin, is_long ? begin : end);
-    for (unsigned rest = __ballot_sync(full_warp, is_long); rest != 0; rest &= rest - 1) {
-      const int owner = __ffs(static_cast<int>(rest)) - 1;
-      const T together =
-          gather_.reduce_together(storage_, __shfl_sync(full_warp, begin, owner), __shfl_sync(full_warp, end, owner));
-      if (static_cast<int>(lane_) == owner) sum = together;
-    }
-    if (chunk.continues() && row == chunk.row) sum = S::add(earlier, sum);
+  __device__ static void finish(const MxvArgs<S, CsrPatternView, In, Out>& args, Block& block, const BlockChunk& chunk,
+                                unsigned r, T sum) {
     if constexpr (is_bits<Out>) {
-      const std::uint32_t values = __ballot_sync(full_warp, sum != 0);
-      const std::uint32_t own = rows_of_word(base / 32, chunk.row, chunk.end_row);
-      if (lane_ == 0) store_bits(args_.out, args_.rule, base / 32, own, values, own != ~0U);
+      const unsigned at = chunk.row % 32 + r;
+      if (sum != 0) atomicOr(&block.out_bits[at / 32], 1U << (at % 32));
     } else {
-      if (mine) store_value<S>(args_.out, args_.rule, row, sum);
+      store_value<S>(args.out, args.rule, chunk.row + r, sum);
     }
   }
 
-  __device__ void leave_tail(NodeId c, T sum) const {
-    tails_.value[c] = sum;
-    cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(tails_.ready[c]).store(1, cuda::memory_order_release);
+  /// The first row, which began in an earlier chunk: its parts in order, this chunk's last. By one warp.
+  __device__ static void finish_first(const MxvArgs<S, CsrPatternView, In, Out>& args, const Tails<T>& tails, NodeId c,
+                                      Block& block, const BlockChunk& chunk) {
+    const T earlier = tails.template take<S>(chunk.first_chunk(), c);
+    const T own = reduce_long(block, 0);
+    if (threadIdx.x % 32 == 0) finish(args, block, chunk, 0, S::add(earlier, own));
   }
 
-  /// What earlier chunks have of the first row, in their order.
-  __device__ T take_earlier(NodeId c, const Chunk& chunk) const {
-    // As many rows and entries as lie before the row lie before the chunk in which it begins, or in it.
-    const auto first = static_cast<NodeId>((chunk.row + chunk.first_begin) / chunk_items);
-    T earlier = S::template identity<T>();
-    for (NodeId p = first + lane_; p < c; p += 32) {
-      cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device> ready(tails_.ready[p]);
-      while (ready.load(cuda::memory_order_acquire) == 0) {
-      }
-      earlier = S::add(earlier, __ldcg(&tails_.value[p]));
-      ready.store(0, cuda::memory_order_relaxed);
+  __device__ static void write_bits(const MxvArgs<S, CsrPatternView, In, Out>& args, const Block& block,
+                                    const BlockChunk& chunk, unsigned num_rows) {
+    if (num_rows == 0) return;
+    const std::size_t first = chunk.row / 32;
+    const std::size_t last = (chunk.end_row - 1) / 32;
+    for (std::size_t w = first + threadIdx.x; w <= last; w += chunk_threads) {
+      const std::uint32_t own = rows_of_word(w, chunk.row, chunk.end_row);
+      const bool shared = own != ~0U;
+      store_bits(args.out, args.rule, w, own, block.out_bits[w - first], shared);
     }
-    for (unsigned step = 16; step != 0; step /= 2) earlier = S::add(earlier, __shfl_xor_sync(full_warp, earlier, step));
-    return earlier;
   }
-
-  const Args& args_;
-  const Tails<T>& tails_;
-  Storage* storage_;
-  unsigned lane_;
-  Gather gather_;
 };
 
 template <class S, class In, class Out>
-__global__ void __launch_bounds__(32 * chunk_warps)
-    mxv_chunks(const __grid_constant__ MxvArgs<S, CsrPatternView, In, Out> args,
-               const __grid_constant__ Tails<typename ValueOf<Out>::type> tails) {
+__global__ void __launch_bounds__(chunk_threads)
+    mxv_chunks(MxvArgs<S, CsrPatternView, In, Out> args, Tails<typename ValueOf<Out>::type> tails) {
   using Kernel = ChunkKernel<S, In, Out>;
-  __shared__ typename Kernel::Storage storage[chunk_warps];
-  const NodeId c = blockIdx.x * chunk_warps + threadIdx.x / 32;
-  if (c >= args.a.num_chunks) return;
-  const Chunk chunk = Chunk::at(args.a, c, __ldg(args.a.chunk_row + c), __ldg(args.a.chunk_row + c + 1));
-  Kernel kernel(args, tails, storage + threadIdx.x / 32);
-  kernel.run(c, chunk, nullptr, [&] { return Columns::load(args.a, chunk); });
-}
-
-constexpr unsigned near_warps = 32;
-constexpr std::size_t enough_for_near = std::size_t{1} << 21;  ///< fewer entries do not make up for bringing x near
-constexpr EdgeOffset near_degree = 16;                         ///< nor do shorter rows
-
-/// The same with x, or of values its first elements, in shared memory, where random reads do not wait for one another
-/// as they do in the first-level cache. Blocks stay, and a warp goes from chunk to chunk, the columns of the next one
-/// under way; a chunk waits for earlier ones only, and all blocks are there at once.
-template <class S, class In, class Out>
-__global__ void __launch_bounds__(32 * near_warps, 1)
-    mxv_chunks_near(const __grid_constant__ MxvArgs<S, CsrPatternView, In, Out> args,
-                    const __grid_constant__ Tails<typename ValueOf<Out>::type> tails) {
-  using Kernel = ChunkKernel<S, In, Out>;
-  using Gather = typename Kernel::Gather;
-  extern __shared__ __align__(16) unsigned char shared[];
-  const unsigned warp = threadIdx.x / 32;
-  auto* storage = reinterpret_cast<typename Kernel::Storage*>(shared) + warp;
-  auto* near = reinterpret_cast<typename Gather::Near*>(shared + near_warps * sizeof(typename Kernel::Storage));
-  const CsrPatternView& a = args.a;
-  const auto num_near = static_cast<unsigned>(Gather::num_near(args.x));
-  for (unsigned i = threadIdx.x; i < num_near; i += 32 * near_warps) near[i] = Gather::near_element(args.x, i);
-  __syncthreads();
-  const NodeId step = gridDim.x * near_warps;
-  const NodeId last = a.num_chunks - 1;
-  NodeId c = blockIdx.x * near_warps + warp;
-  if (c > last) return;
-  // Beyond the last chunk comes the last one again, in vain.
-  const auto chunk_at = [&](NodeId at) {
-    const NodeId k = min(at, last);
-    return Chunk::at(a, k, __ldg(a.chunk_row + k), __ldg(a.chunk_row + k + 1));
-  };
-  const bool all_selected = args.rule.mask == nullptr;
-  Kernel kernel(args, tails, storage);
-  Chunk chunk = chunk_at(c);
-  Columns columns = Columns::load(a, chunk);
-  for (; c <= last; c += step) {
-    const Chunk next = chunk_at(c + step);
-    Columns next_columns;
-    if (all_selected) next_columns = Columns::load(a, next);
-    kernel.run(c, chunk, near, [&] { return all_selected ? columns : Columns::load(a, chunk); });
-    chunk = next;
-    columns = next_columns;
-  }
-}
-
-/// Whether it pays to have x near.
-template <class In>
-bool wants_near(const CsrPatternView& a) {
-  if (a.num_entries < enough_for_near) return false;
-  const bool even = a.longest_row <= longest_short_row;
-  if (is_bits<In>) return even && a.num_entries / a.nrows >= near_degree;
-  return !even && a.near_entries > a.num_entries / 2;
-}
-
-/// True where it was launched: x, or its part, fits.
-template <class S, class In, class Out>
-bool launch_near(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args,
-                 const Tails<typename ValueOf<Out>::type>& tails) {
-  using Kernel = ChunkKernel<S, In, Out>;
-  using Gather = typename Kernel::Gather;
-  int most_shared = 0;
-  int multiprocessors = 0;
-  cuda_check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index()), "limits");
-  cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "limits");
-  const std::size_t bytes =
-      near_warps * sizeof(typename Kernel::Storage) + Gather::num_near(args.x) * sizeof(typename Gather::Near);
-  if (bytes > static_cast<std::size_t>(most_shared)) return false;
-  const auto kernel = mxv_chunks_near<S, In, Out>;
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-             "cudaFuncSetAttribute");
-  kernel<<<multiprocessors, 32 * near_warps, bytes, stream_of(device)>>>(args, tails);
-  cuda_check_launch("mxv_chunks_near");
-  return true;
+  __shared__ typename Kernel::Block block;
+  const NodeId c = blockIdx.x;
+  Kernel::run(args, tails, c, BlockChunk::at(args.a, c), block);
 }
 
 template <class S, class In, class Out>
@@ -381,14 +242,14 @@ void launch_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>
   using T = typename ValueOf<Out>::type;
   const CsrPatternView& a = args.a;
   if (a.nrows == 0) return;
-  const std::size_t chunks = a.num_chunks;
+  const std::size_t chunks = a.num_chunks;  // of the smaller size
   const auto tails = [&] {
     return Tails<T>{static_cast<T*>(device.workspace(chunks * sizeof(T))),
                     static_cast<std::uint32_t*>(device.zeroed_workspace(chunks * sizeof(std::uint32_t)))};
   };
-  if (wants_near<In>(a) && launch_near(device, args, tails())) return;
+  if (near::pays<In>(a) && near::launch(device, args, tails())) return;
   if (a.longest_row <= longest_short_row) return launch_short_rows(device, args);
-  mxv_chunks<S, In, Out><<<blocks_for(chunks, chunk_warps), 32 * chunk_warps, 0, stream_of(device)>>>(args, tails());
+  mxv_chunks<S, In, Out><<<BlockChunk::count(a), chunk_threads, 0, stream_of(device)>>>(args, tails());
   cuda_check_launch("mxv_chunks");
 }
 
