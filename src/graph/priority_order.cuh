@@ -14,6 +14,8 @@ inline constexpr unsigned full_warp = 0xFFFFFFFFU;
 /// Edges of a row that a lane takes on itself, before the warp does.
 inline constexpr EdgeOffset lane_edges = 8;
 
+inline constexpr unsigned tries_of_a_round = 16;
+
 /// A graph read as undirected: the entries of a row, those of the other direction behind them.
 struct CudaUndirectedView {
   CsrPatternView out;
@@ -90,12 +92,17 @@ __device__ void decide_in_rounds(const Grid& grid, NodeId n, const OpenRows& row
     NodeId* to = rows.list[(round + 1) % 2];
     unsigned* num_kept = &rows.control->open[(round + 1) % 3];
     if (thread == 0) rows.control->open[(round + 2) % 3] = 0;
+    const unsigned most_tries = left <= num_threads ? tries_of_a_round : 1;
     for (NodeId first = thread - lane; first < left; first += num_threads) {
       const bool takes_part = first + lane < left;
       NodeId v = 0;
       if (takes_part) v = round == 0 ? first + lane : __ldcg(from + first + lane);
-      const bool is_kept = !decide(v, takes_part) && takes_part;
-      const unsigned kept = __ballot_sync(full_warp, is_kept);
+      bool is_kept = takes_part;
+      unsigned kept = full_warp;
+      for (unsigned tries = 0; kept != 0 && tries < most_tries; ++tries) {
+        is_kept = !decide(v, is_kept) && is_kept;
+        kept = __ballot_sync(full_warp, is_kept);
+      }
       if (kept == 0) continue;
       unsigned at = 0;
       if (lane == 0) at = atomicAdd(num_kept, static_cast<unsigned>(__popc(kept)));
