@@ -2,6 +2,8 @@
 // What sums, masked products and counts on a CUDA device have in common: for each entry (i, k) of one matrix, the
 // columns that row i of a second and row k of a third share. A block takes as many entries as it has threads:
 //   two short rows     a thread compares them in registers;
+//   rows much alike    a warp puts row i into a hash table in shared memory, once for all its entries (i, k), and
+//                      walks along the rows k, eight lanes a row;
 //   else               eight lanes, or a warp, take the columns of the shorter row and look each up in the longer:
 //                      a bit of its bit row where it has one, else a binary search.
 #pragma once
@@ -23,6 +25,9 @@ constexpr unsigned register_row = 8;                             ///< longest ro
 constexpr unsigned lone_row = 2;                                 ///< longest one that a thread looks up alone
 constexpr unsigned team_row = 32;                                ///< longest one for eight lanes
 constexpr unsigned team_lanes = 8;
+constexpr unsigned hashed_row = 256;   ///< longest row i for a table
+constexpr unsigned table_slots = 512;  ///< of a warp
+constexpr unsigned hashed_factor = 3;  ///< a longer row k is better looked into
 constexpr unsigned absent = ~0U;
 
 /// Bit rows of the long rows of a matrix.
@@ -70,6 +75,7 @@ __device__ inline void add_of_block(unsigned long long found, unsigned long long
 /// How many columns there are in all.
 struct CountAll {
   static constexpr bool only_counts = true;  ///< where they stand does not matter
+  static constexpr unsigned slices = 1;      ///< blocks that share what is to be done with the same entries
   unsigned long long* total;
   unsigned long long found = 0;
 
@@ -80,6 +86,7 @@ struct CountAll {
 /// How often an entry of the second matrix is met: counts[its place].
 struct CountEach {
   static constexpr bool only_counts = false;
+  static constexpr unsigned slices = 1;
   std::uint32_t* counts;
 
   __device__ void operator()(EdgeOffset, EdgeOffset p_at, EdgeOffset) { atomicAdd(counts + p_at, 1U); }
@@ -138,30 +145,129 @@ __device__ void meet_rows(const MeetRows& p, const MeetRows& q, const Meeting& m
   }
 }
 
-/// The row of entry e, which is among rows first .. last of the driver.
-__device__ inline NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId first, NodeId last, EdgeOffset e) {
-  while (first < last) {
-    const NodeId middle = first + (last - first + 1) / 2;
-    if (__ldg(row_ptr + middle) <= e) {
-      first = middle;
-    } else {
-      last = middle - 1;
+/// The columns of a row in a hash table in shared memory, a warp's own.
+class RowTable {
+ public:
+  __device__ explicit RowTable(NodeId* slots) : slots_(slots) {}
+
+  /// Puts a row in the place of the one before; the whole warp.
+  __device__ void hold(const NodeId* row, unsigned size) {
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned bits = max(6, 32 - __clz(2 * size - 1));
+    shift_ = 32 - bits;
+    mask_ = (1U << bits) - 1;
+    __syncwarp();
+    for (unsigned s = lane; s <= mask_; s += 32) slots_[s] = empty;
+    __syncwarp();
+    for (unsigned x = lane; x < size; x += 32) {
+      const NodeId column = __ldg(row + x);
+      unsigned at = slot_of(column);
+      while (atomicCAS(slots_ + at, empty, column) != empty) at = (at + 1) & mask_;
     }
+    __syncwarp();
   }
-  return first;
+  [[nodiscard]] __device__ bool has(NodeId column) const {
+    unsigned at = slot_of(column);
+    NodeId held = slots_[at];
+    while (held != empty && held != column) held = slots_[at = (at + 1) & mask_];
+    return held == column;
+  }
+
+ private:
+  static constexpr NodeId empty = ~NodeId{0};
+  [[nodiscard]] __device__ unsigned slot_of(NodeId column) const { return column * 2654435769U >> shift_; }
+  NodeId* slots_;
+  unsigned shift_ = 0;
+  unsigned mask_ = 0;
+};
+
+/// Row k of q against the row of p in the table, by eight lanes.
+template <class Found>
+__device__ void walk_along(const RowTable& table, const MeetRows& p, const MeetRows& q, const Meeting& m,
+                           Found& found) {
+  const auto look_up = [&](NodeId column, unsigned y) {
+    if (!table.has(column)) return;
+    if constexpr (Found::only_counts) {
+      ++found.found;
+    } else {
+      found(m.e, m.p_begin + place_of(p.col_ind + m.p_begin, m.p_size, column), m.q_begin + y);
+    }
+  };
+  const NodeId* row = q.col_ind + m.q_begin;
+  for (unsigned y = threadIdx.x % team_lanes; y < m.q_size; y += 2 * team_lanes) {
+    const bool two = y + team_lanes < m.q_size;
+    const NodeId first = __ldg(row + y);
+    const NodeId second = two ? __ldg(row + y + team_lanes) : 0;
+    look_up(first, y);
+    if (two) look_up(second, y + team_lanes);
+  }
 }
 
-/// The meeting of this thread's entry; sizes of 0 where it has none.
+/// The entries of a warp that take part, row by row.
+template <class Found>
+__device__ void meet_by_table(const MeetRows& p, const MeetRows& q, const Meeting& own, bool takes_part, NodeId* slots,
+                              Found& found) {
+  RowTable table(slots);
+  for (unsigned todo = __ballot_sync(full_warp, takes_part); todo != 0;) {
+    const unsigned leader = __ffs(todo) - 1;
+    Meeting m{};
+    m.p_row = __shfl_sync(full_warp, own.p_row, leader);
+    m.p_begin = __shfl_sync(full_warp, own.p_begin, leader);
+    m.p_size = __shfl_sync(full_warp, own.p_size, leader);
+    table.hold(p.col_ind + m.p_begin, m.p_size);
+    unsigned of_row = __ballot_sync(full_warp, takes_part && own.p_row == m.p_row);
+    todo &= ~of_row;
+    while (of_row != 0) {
+      unsigned from = 32;  // the entry of this thread's team
+      for (unsigned team = 0; team < 32 / team_lanes && of_row != 0; ++team, of_row &= of_row - 1) {
+        if (team == threadIdx.x % 32 / team_lanes) from = __ffs(of_row) - 1;
+      }
+      m.q_begin = __shfl_sync(full_warp, own.q_begin, from % 32);
+      m.q_size = __shfl_sync(full_warp, own.q_size, from % 32);
+      if constexpr (!Found::only_counts) m.e = __shfl_sync(full_warp, own.e, from % 32);
+      if (from < 32) walk_along(table, p, q, m, found);
+      __syncwarp();
+    }
+  }
+}
+
+/// For each thread of the block its entry's row, counted from the first of the chunk: rows leave their number where
+/// they begin, and the largest so far is the one.
+__device__ inline NodeId find_row(const CsrPatternView& driver, NodeId first_row, NodeId end_row, EdgeOffset begin) {
+  __shared__ unsigned starts[meet_threads];
+  __shared__ unsigned of_warps[meet_threads / 32];
+  starts[threadIdx.x] = 0;
+  __syncthreads();
+  for (NodeId r = first_row + 1 + threadIdx.x; r < driver.nrows && r <= end_row; r += meet_threads) {
+    const EdgeOffset start = __ldg(driver.row_ptr + r);
+    if (start < begin + meet_threads) atomicMax(starts + (start <= begin ? 0 : start - begin), r - first_row);
+  }
+  __syncthreads();
+  unsigned row = starts[threadIdx.x];
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const unsigned other = __shfl_up_sync(full_warp, row, step);
+    if (threadIdx.x % 32 >= step) row = max(row, other);
+  }
+  if (threadIdx.x % 32 == 31) of_warps[threadIdx.x / 32] = row;
+  __syncthreads();
+  for (unsigned w = 0; w < threadIdx.x / 32; ++w) row = max(row, of_warps[w]);
+  return first_row + row;
+}
+
+/// The meeting of this thread's entry; sizes of 0 where it has none. The whole block.
 __device__ inline Meeting own_meeting(const CsrPatternView& driver, const MeetRows& p, const MeetRows& q) {
   const NodeId chunk = blockIdx.x / meet_parts;
   const NodeId first_row = __ldg(driver.chunk_row + chunk);
   const NodeId end_row = __ldg(driver.chunk_row + chunk + 1);
   const EdgeOffset items = EdgeOffset{driver.nrows} + driver.num_entries;
   const EdgeOffset end = min((EdgeOffset{chunk} + 1) * csr_chunk_items, items) - end_row;
+  const EdgeOffset begin =
+      EdgeOffset{chunk} * csr_chunk_items - first_row + blockIdx.x % meet_parts * std::size_t{meet_threads};
   Meeting m{};
-  m.e = EdgeOffset{chunk} * csr_chunk_items - first_row + blockIdx.x % meet_parts * meet_threads + threadIdx.x;
+  if (begin >= end) return m;
+  m.p_row = find_row(driver, first_row, end_row, begin);
+  m.e = begin + threadIdx.x;
   if (m.e >= end) return m;
-  m.p_row = row_of_entry(driver.row_ptr, first_row, min(end_row, driver.nrows - 1), m.e);
   m.q_row = __ldg(driver.col_ind + m.e);
   m.p_begin = __ldg(p.row_ptr + m.p_row);
   m.q_begin = __ldg(q.row_ptr + m.q_row);
@@ -179,19 +285,25 @@ struct MeetingQueue {
 template <class Found>
 __global__ void __launch_bounds__(meet_threads) meet(CsrPatternView driver, MeetRows p, MeetRows q, Found found) {
   __shared__ MeetingQueue queue;
+  __shared__ NodeId slots[meet_threads / 32][table_slots];
   if (threadIdx.x == 0) queue.num_team = queue.num_warp = queue.next_team = queue.next_warp = 0;
   __syncthreads();
   const Meeting own = own_meeting(driver, p, q);
   const unsigned size = min(own.p_size, own.q_size);
+  bool is_hashed = false;
   if (max(own.p_size, own.q_size) <= register_row) {
     if (size != 0) meet_in_registers(p, q, own, found);
   } else if (size <= lone_row) {
     meet_rows(p, q, own, 0, 1, found);
+  } else if (own.p_size <= hashed_row && own.q_size <= hashed_factor * own.p_size) {
+    is_hashed = true;
   } else if (size <= team_row) {
     queue.meetings[atomicAdd(&queue.num_team, 1U)] = own;
   } else {
     queue.meetings[meet_threads - 1 - atomicAdd(&queue.num_warp, 1U)] = own;
   }
+  __syncwarp();
+  meet_by_table(p, q, own, is_hashed, slots[threadIdx.x / 32], found);
   __syncthreads();
   const unsigned lane = threadIdx.x % 32;
   for (;;) {
@@ -216,7 +328,8 @@ template <class Found>
 void launch_meet(const Device& device, const CsrPatternView& driver, const MeetRows& p, const MeetRows& q,
                  const Found& found) {
   if (driver.num_entries == 0) return;
-  meet<<<driver.num_chunks * meet_parts, meet_threads, 0, stream_of(device)>>>(driver, p, q, found);
+  meet<<<dim3(driver.num_chunks * meet_parts, Found::slices), meet_threads, 0, stream_of(device)>>>(driver, p, q,
+                                                                                                    found);
   cuda_check_launch("meet");
 }
 

@@ -17,6 +17,7 @@ constexpr unsigned block_threads = 256;
 template <int K>
 struct OrInTiles {
   static constexpr bool only_counts = false;
+  static constexpr unsigned slices = tile_slices<K>;
   const TileWord<K>* a;
   const TileWord<K>* b;
   void* out;
@@ -41,7 +42,7 @@ struct OrInTiles {
       for (unsigned c = 0; c < 8; ++c) sum |= ((x >> c) & 0x0101010101010101ULL) * right[c];
       if (sum != 0) atomicOr(static_cast<unsigned long long*>(out) + p_at, sum);
     } else {
-      for (unsigned r = 0; r < K; ++r) {
+      for (unsigned r = blockIdx.y * slice_rows; r < (blockIdx.y + 1) * slice_rows; ++r) {
         TileWord<K> sum = 0;
         for (std::uint64_t bits = left[r]; bits != 0; bits &= bits - 1) sum |= right[__ffsll(bits) - 1];
         if (sum == 0) continue;

@@ -65,7 +65,13 @@ void launch_lengths(const Device& device, const BitTileView<K>& b, T* lengths) {
   cuda_check_launch("find_lengths");
 }
 
-/// The sum over the bits (r, c) of a tile of m of what row r of x and row c of b share.
+/// Large tiles are shared out: a block has as many of their rows.
+constexpr unsigned slice_rows = 8;
+template <int K>
+constexpr unsigned tile_slices = K <= 8 ? 1 : K / slice_rows;
+
+/// The sum over the bits (r, c) of a tile of m of what row r of x and row c of b share; of large tiles for the
+/// rows r of the block's slice.
 template <int K>
 __device__ unsigned common_bits(const TileWord<K>* m, const TileWord<K>* x, const TileWord<K>* b) {
   unsigned sum = 0;
@@ -82,9 +88,14 @@ __device__ unsigned common_bits(const TileWord<K>* m, const TileWord<K>* x, cons
       sum += __popcll(((left >> n) & column) * row & within);
     }
   } else {
-    for (unsigned r = 0; r < K; ++r) {
-      std::uint64_t rows = m[r];
-      const std::uint64_t own = x[r];
+    TileWord<K> within[slice_rows], own_rows[slice_rows];
+    for (unsigned n = 0; n < slice_rows; ++n) {
+      within[n] = m[blockIdx.y * slice_rows + n];
+      own_rows[n] = x[blockIdx.y * slice_rows + n];
+    }
+    for (unsigned n = 0; n < slice_rows; ++n) {
+      std::uint64_t rows = within[n];
+      const std::uint64_t own = own_rows[n];
       if (own == 0) continue;
       for (; rows != 0; rows &= rows - 1) sum += __popcll(own & b[__ffsll(rows) - 1]);
     }
@@ -96,6 +107,7 @@ __device__ unsigned common_bits(const TileWord<K>* m, const TileWord<K>* x, cons
 template <int K>
 struct CountInTiles {
   static constexpr bool only_counts = false;
+  static constexpr unsigned slices = tile_slices<K>;
   const TileWord<K>* mask;
   const TileWord<K>* x;
   const TileWord<K>* b;

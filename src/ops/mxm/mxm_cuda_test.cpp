@@ -96,14 +96,26 @@ TEST(MxmCuda, SparseEvenMatrices) {
   expect_same_products(a, b, mask);
 }
 
-/// More columns than shared memory has bits for.
+/// More columns than shared memory has bits for; rows that a block sorts, and longer ones.
 TEST(MxmCuda, VeryWideMatrices) {
   BITGRAPH_REQUIRE_CUDA();
   constexpr NodeId wide = (NodeId{1} << 21) + 77;
   const CsrPattern a = test::random_pattern(50, 300, 0.3, 1);
-  const CsrPattern b = test::random_pattern(300, wide, 3e-5, 2);
   const CsrPattern mask = test::random_pattern(50, wide, 1e-4, 3);
-  expect_same_products(a, b, mask);
+  for (const double density : {2e-6, 8e-6, 3e-5}) {
+    expect_same_products(a, test::random_pattern(300, wide, density, 2), mask);
+  }
+}
+
+/// Rows of up to 16, 32, 64, 128 and 256 products, many of which are the same.
+TEST(MxmCuda, ShortRows) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const double degree : {2.0, 5.0, 7.0, 10.0, 14.0}) {
+    const CsrPattern a = test::random_pattern(3000, 200, degree / 200, 1);
+    const CsrPattern b = test::random_pattern(200, 900, degree / 900, 2);
+    expect_same_products(a, b, test::random_pattern(3000, 900, 0.02, 3));
+    expect_same_sums(a, b, test::random_pattern(3000, 900, 0.02, 3));
+  }
 }
 
 TEST(MxmCuda, ARepeatedSumAllocatesNothing) {
