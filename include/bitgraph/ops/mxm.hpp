@@ -62,10 +62,10 @@ template <class Graph>
 /// A B over or_and: entry (i, j) where a k has both A(i, k) and B(k, j). The result has the operands' format, and its
 /// arrays exactly their size: the rows are counted first, then written (Gustavson's algorithm, twice). A row of bits
 /// gathers a thread's results: workspace a little over a bit a column and thread, for tiles tile_dim bits.
-/// O(sum over the entries (i, k) of A of the entries of row k of B), or of tiles. Within a mask the rows of A and of
-/// B^T, made for that, are compared where that is less: memory 4 bytes an entry of the mask, and those of B^T. On a
-/// CUDA device rows are gathered by sorting where they are short; memory at most 1 GiB for rows of bits, or one row; of
-/// tiles also those tiles that turn out empty.
+/// O(sum over the entries (i, k) of A of the entries of row k of B), or of tiles. Within a mask rows of A and of B^T,
+/// made for that, are compared where that is less: memory 4 bytes an entry of the mask, and those of B^T.
+/// On a CUDA device short rows are sorted, with room for their products of at most 1 GiB, and long ones are bits: 1 GiB
+/// at most, or one row; of tiles also those tiles that turn out empty.
 template <class Graph>
 [[nodiscard]] Graph mxm(OrAnd semiring, const Graph& a, const Graph& b,
                         const std::type_identity_t<MatrixMask<Graph>>& mask = {});

@@ -137,6 +137,7 @@ std::uint64_t masked_sum(const Cpu& backend, const MaskedSumArgs<Graph>& args) {
   return total;
 }
 
-BITGRAPH_INSTANTIATE_MXM(Cpu)
+BITGRAPH_INSTANTIATE_MASKED_SUM(Cpu)
+BITGRAPH_INSTANTIATE_PRODUCT(Cpu, CsrPatternView)
 
 }  // namespace bitgraph

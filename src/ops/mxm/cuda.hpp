@@ -18,8 +18,7 @@ template <class Graph>
 std::uint64_t masked_sum(const Cuda& backend, const MaskedSumArgs<Graph>& args);
 
 /// The product as a pattern, and its counts where `counts` is not null. Without args.workspace.
-template <class Graph>
-CsrPattern product(const Cuda& backend, const ProductArgs<Graph>& args, Buffer<std::uint32_t>* counts);
+CsrPattern product(const Cuda& backend, const ProductArgs<CsrPatternView>& args, Buffer<std::uint32_t>* counts);
 
 /// Entries of the operands, or their tiles.
 struct ProductItems {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sums, masked products and counts on a CUDA device have in common: for each entry (i, k) of one matrix, the
-// columns that row i of a second and row k of a third share. A block takes as many entries as it has threads:
+// columns that row i of a second and row k of a third share. A block takes some entries of each of its warps:
 //   two short rows     a thread compares them in registers;
 //   rows much alike    a warp puts row i into a hash table in shared memory, once for all its entries (i, k), and
 //                      walks along the rows k, eight lanes a row;
@@ -20,14 +20,14 @@ namespace bitgraph::mxm_cuda {
 
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned meet_threads = 256;
-constexpr unsigned meet_parts = csr_chunk_items / meet_threads;  ///< blocks of a chunk
-constexpr unsigned register_row = 8;                             ///< longest row that a thread holds
-constexpr unsigned lone_row = 2;                                 ///< longest one that a thread looks up alone
-constexpr unsigned team_row = 32;                                ///< longest one for eight lanes
+constexpr unsigned register_row = 12;  ///< longest row that a thread holds
+constexpr unsigned lone_row = 2;       ///< longest one that a thread looks up alone
+constexpr unsigned team_row = 32;      ///< longest one for eight lanes
 constexpr unsigned team_lanes = 8;
-constexpr unsigned hashed_row = 256;   ///< longest row i for a table
-constexpr unsigned table_slots = 512;  ///< of a warp
-constexpr unsigned hashed_factor = 3;  ///< a longer row k is better looked into
+constexpr unsigned table_row = 128;    ///< longest row i for a table
+constexpr unsigned table_slots = 256;  ///< of a warp
+constexpr unsigned walked_row = 64;    ///< longest row k to walk along
+constexpr unsigned least_walks = 4;    ///< fewer do not make up for a table
 constexpr unsigned absent = ~0U;
 
 /// Bit rows of the long rows of a matrix.
@@ -100,15 +100,23 @@ struct Meeting {
   NodeId p_row, q_row;
 };
 
-/// Rows of at most register_row columns.
+/// Rows of at most register_row columns; of the second, four at a time are under way.
 template <class Found>
 __device__ void meet_in_registers(const MeetRows& p, const MeetRows& q, const Meeting& m, Found& found) {
+  constexpr unsigned batch = 4;
   NodeId columns[register_row];
-  for (unsigned x = 0; x < register_row; ++x) columns[x] = x < m.p_size ? __ldg(p.col_ind + m.p_begin + x) : ~NodeId{0};
-  for (unsigned y = 0; y < m.q_size; ++y) {
-    const NodeId column = __ldg(q.col_ind + m.q_begin + y);
-    for (unsigned x = 0; x < register_row; ++x) {
-      if (columns[x] == column) found(m.e, m.p_begin + x, m.q_begin + y);
+  for (unsigned x = 0; x < register_row; ++x) {
+    columns[x] = x < m.p_size ? __ldg(p.col_ind + m.p_begin + x) : ~NodeId{0};
+  }
+  for (unsigned base = 0; base < m.q_size; base += batch) {
+    NodeId others[batch];
+    for (unsigned y = 0; y < batch; ++y) {
+      others[y] = base + y < m.q_size ? __ldg(q.col_ind + m.q_begin + base + y) : ~NodeId{0} - 1;
+    }
+    for (unsigned y = 0; y < batch; ++y) {
+      for (unsigned x = 0; x < register_row; ++x) {
+        if (columns[x] == others[y]) found(m.e, m.p_begin + x, m.q_begin + base + y);
+      }
     }
   }
 }
@@ -231,19 +239,20 @@ __device__ void meet_by_table(const MeetRows& p, const MeetRows& q, const Meetin
   }
 }
 
-/// For each thread of the block its entry's row, counted from the first of the chunk: rows leave their number where
-/// they begin, and the largest so far is the one.
-__device__ inline NodeId find_row(const CsrPatternView& driver, NodeId first_row, NodeId end_row, EdgeOffset begin) {
-  __shared__ unsigned starts[meet_threads];
+/// The rows of the `entries` entries of a block from `begin` on: rows leave their number in the chunk where they begin,
+/// and the largest so far is the one. Returns that of entry `own`.
+__device__ inline NodeId find_row(const CsrPatternView& driver, NodeId first_row, NodeId end_row, EdgeOffset begin,
+                                  unsigned entries, unsigned own) {
+  __shared__ unsigned rows[meet_threads];
   __shared__ unsigned of_warps[meet_threads / 32];
-  starts[threadIdx.x] = 0;
+  rows[threadIdx.x] = 0;
   __syncthreads();
   for (NodeId r = first_row + 1 + threadIdx.x; r < driver.nrows && r <= end_row; r += meet_threads) {
     const EdgeOffset start = __ldg(driver.row_ptr + r);
-    if (start < begin + meet_threads) atomicMax(starts + (start <= begin ? 0 : start - begin), r - first_row);
+    if (start < begin + entries) atomicMax(rows + (start <= begin ? 0 : start - begin), r - first_row);
   }
   __syncthreads();
-  unsigned row = starts[threadIdx.x];
+  unsigned row = rows[threadIdx.x];
   for (unsigned step = 1; step < 32; step *= 2) {
     const unsigned other = __shfl_up_sync(full_warp, row, step);
     if (threadIdx.x % 32 >= step) row = max(row, other);
@@ -251,28 +260,37 @@ __device__ inline NodeId find_row(const CsrPatternView& driver, NodeId first_row
   if (threadIdx.x % 32 == 31) of_warps[threadIdx.x / 32] = row;
   __syncthreads();
   for (unsigned w = 0; w < threadIdx.x / 32; ++w) row = max(row, of_warps[w]);
-  return first_row + row;
+  rows[threadIdx.x] = row;
+  __syncthreads();
+  return first_row + rows[own];
 }
 
-/// The meeting of this thread's entry; sizes of 0 where it has none. The whole block.
-__device__ inline Meeting own_meeting(const CsrPatternView& driver, const MeetRows& p, const MeetRows& q) {
-  const NodeId chunk = blockIdx.x / meet_parts;
+/// The meeting of this thread's entry, one of the first of its warp; sizes of 0 where it has none. The whole block.
+__device__ inline Meeting own_meeting(const CsrPatternView& driver, const MeetRows& p, const MeetRows& q,
+                                      unsigned entries) {
+  const unsigned parts = csr_chunk_items / entries;
+  const NodeId chunk = blockIdx.x / parts;
   const NodeId first_row = __ldg(driver.chunk_row + chunk);
   const NodeId end_row = __ldg(driver.chunk_row + chunk + 1);
   const EdgeOffset items = EdgeOffset{driver.nrows} + driver.num_entries;
   const EdgeOffset end = min((EdgeOffset{chunk} + 1) * csr_chunk_items, items) - end_row;
-  const EdgeOffset begin =
-      EdgeOffset{chunk} * csr_chunk_items - first_row + blockIdx.x % meet_parts * std::size_t{meet_threads};
+  const EdgeOffset begin = EdgeOffset{chunk} * csr_chunk_items - first_row + blockIdx.x % parts * std::size_t{entries};
   Meeting m{};
   if (begin >= end) return m;
-  m.p_row = find_row(driver, first_row, end_row, begin);
-  m.e = begin + threadIdx.x;
-  if (m.e >= end) return m;
-  m.q_row = __ldg(driver.col_ind + m.e);
-  m.p_begin = __ldg(p.row_ptr + m.p_row);
-  m.q_begin = __ldg(q.row_ptr + m.q_row);
-  m.p_size = static_cast<unsigned>(__ldg(p.row_ptr + m.p_row + 1) - m.p_begin);
-  m.q_size = static_cast<unsigned>(__ldg(q.row_ptr + m.q_row + 1) - m.q_begin);
+  const unsigned of_warp = entries / (meet_threads / 32);
+  const unsigned own = threadIdx.x / 32 * of_warp + min(threadIdx.x % 32, of_warp - 1);
+  const bool has_one = threadIdx.x % 32 < of_warp && begin + own < end;
+  m.e = begin + own;
+  if (has_one) {  // asked for before the rows are looked for
+    m.q_row = __ldg(driver.col_ind + m.e);
+    m.q_begin = __ldg(q.row_ptr + m.q_row);
+    m.q_size = static_cast<unsigned>(__ldg(q.row_ptr + m.q_row + 1) - m.q_begin);
+  }
+  m.p_row = find_row(driver, first_row, end_row, begin, entries, own);
+  if (has_one) {
+    m.p_begin = __ldg(p.row_ptr + m.p_row);
+    m.p_size = static_cast<unsigned>(__ldg(p.row_ptr + m.p_row + 1) - m.p_begin);
+  }
   return m;
 }
 
@@ -283,27 +301,31 @@ struct MeetingQueue {
 };
 
 template <class Found>
-__global__ void __launch_bounds__(meet_threads) meet(CsrPatternView driver, MeetRows p, MeetRows q, Found found) {
+__global__ void __launch_bounds__(meet_threads)
+    meet(CsrPatternView driver, MeetRows p, MeetRows q, unsigned entries, Found found) {
   __shared__ MeetingQueue queue;
   __shared__ NodeId slots[meet_threads / 32][table_slots];
   if (threadIdx.x == 0) queue.num_team = queue.num_warp = queue.next_team = queue.next_warp = 0;
   __syncthreads();
-  const Meeting own = own_meeting(driver, p, q);
+  const Meeting own = own_meeting(driver, p, q, entries);
   const unsigned size = min(own.p_size, own.q_size);
-  bool is_hashed = false;
-  if (max(own.p_size, own.q_size) <= register_row) {
+  const bool is_short = max(own.p_size, own.q_size) <= register_row;
+  const bool walks = !is_short && size > lone_row && own.p_size <= table_row && own.q_size <= walked_row;
+  const unsigned same_row = __match_any_sync(full_warp, walks ? own.p_row : ~NodeId{0});
+  const bool by_table = walks && __popc(same_row) >= least_walks;
+  if (is_short) {
     if (size != 0) meet_in_registers(p, q, own, found);
   } else if (size <= lone_row) {
     meet_rows(p, q, own, 0, 1, found);
-  } else if (own.p_size <= hashed_row && own.q_size <= hashed_factor * own.p_size) {
-    is_hashed = true;
+  } else if (by_table) {
+    // below, with its warp
   } else if (size <= team_row) {
     queue.meetings[atomicAdd(&queue.num_team, 1U)] = own;
   } else {
     queue.meetings[meet_threads - 1 - atomicAdd(&queue.num_warp, 1U)] = own;
   }
   __syncwarp();
-  meet_by_table(p, q, own, is_hashed, slots[threadIdx.x / 32], found);
+  meet_by_table(p, q, own, by_table, slots[threadIdx.x / 32], found);
   __syncthreads();
   const unsigned lane = threadIdx.x % 32;
   for (;;) {
@@ -324,12 +346,16 @@ __global__ void __launch_bounds__(meet_threads) meet(CsrPatternView driver, Meet
   found.finish();
 }
 
+/// `longest` is that of the rows of p and q, where it is known. Few entries, or some very long rows, and blocks take
+/// fewer each.
 template <class Found>
 void launch_meet(const Device& device, const CsrPatternView& driver, const MeetRows& p, const MeetRows& q,
-                 const Found& found) {
+                 EdgeOffset longest, const Found& found) {
   if (driver.num_entries == 0) return;
-  meet<<<dim3(driver.num_chunks * meet_parts, Found::slices), meet_threads, 0, stream_of(device)>>>(driver, p, q,
-                                                                                                    found);
+  constexpr EdgeOffset many_entries = EdgeOffset{1} << 20U, long_row = 1024;
+  const unsigned entries = driver.num_entries >= many_entries && longest < long_row ? meet_threads : meet_threads / 4;
+  const dim3 blocks(driver.num_chunks * static_cast<unsigned>(csr_chunk_items / entries), Found::slices);
+  meet<<<blocks, meet_threads, 0, stream_of(device)>>>(driver, p, q, entries, found);
   cuda_check_launch("meet");
 }
 

@@ -5,7 +5,6 @@
 #include "core/cuda.cuh"
 
 #include <bitgraph/core/buffer.hpp>
-#include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include <cstdint>
@@ -29,9 +28,5 @@ struct SparseRows {
 
 /// Sizes, n of them and one more element, become positions. Returns their sum, for which it waits.
 EdgeOffset scan_sizes(const Device& device, Buffer<EdgeOffset>& sizes);
-
-/// The entries of tiles.
-template <int K>
-[[nodiscard]] CsrPattern unpacked(const Device& device, const BitTileView<K>& a);
 
 }  // namespace bitgraph::mxm_cuda

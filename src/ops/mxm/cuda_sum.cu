@@ -106,7 +106,7 @@ std::uint64_t sum_within(const Device& device, const MaskedSumArgs<CsrPatternVie
   const HubBits x_hubs = x_plan.make(device, args.x, sum.more());
   const HubBits b_hubs = same ? x_hubs : b_plan.make(device, args.b, sum.more() + x_plan.bytes());
   launch_meet(device, args.mask, {args.x.row_ptr, args.x.col_ind, x_hubs}, {args.b.row_ptr, args.b.col_ind, b_hubs},
-              CountAll{sum.total()});
+              std::max(args.x.longest_row, args.b.longest_row), CountAll{sum.total()});
   return sum.value();
 }
 
@@ -114,7 +114,7 @@ template <int K>
 std::uint64_t sum_within(const Device& device, const MaskedSumArgs<BitTileView<K>>& args) {
   const Sum sum(device, 0);
   const TilePattern mask(device, args.mask, args.mask_items);
-  launch_meet(device, mask.view(), rows_of(args.x), rows_of(args.b),
+  launch_meet(device, mask.view(), rows_of(args.x), rows_of(args.b), 0,
               CountInTiles<K>{args.mask.bit_tiles, args.x.bit_tiles, args.b.bit_tiles, sum.total()});
   return sum.value();
 }

@@ -156,7 +156,7 @@ BitTileMatrix multiply(const Device& device, const TileProductArgs<K>& args, con
                        const MeetRows& pattern, EdgeOffset num_candidates) {
   // In whole 32-bit words, which is what is ORed into.
   Buffer<std::uint64_t> words((num_candidates * tile_bytes(K) + 7) / 8, std::uint64_t{0}, device);
-  launch_meet(device, a, pattern, rows_of(args.b), OrInTiles<K>{args.a.bit_tiles, args.b.bit_tiles, words.data()});
+  launch_meet(device, a, pattern, rows_of(args.b), 0, OrInTiles<K>{args.a.bit_tiles, args.b.bit_tiles, words.data()});
   const Candidates<K> candidates{args.a.num_tile_rows, pattern.row_ptr, pattern.col_ind,
                                  reinterpret_cast<TileWord<K>*>(words.data())};
   const unsigned blocks = blocks_for(std::size_t{args.a.num_tile_rows} * 32, block_threads);

@@ -5,6 +5,8 @@
 #include "ops/mxm/cuda_meet.cuh"
 #include "ops/mxm/cuda_product.cuh"
 
+#include <algorithm>
+
 namespace bitgraph::mxm_cuda {
 
 namespace {
@@ -44,7 +46,7 @@ Buffer<std::uint32_t> count_met(const Device& device, const CsrPatternView& a, c
   const HubBits mask_hubs = mask_plan.make(device, mask, memory);
   const HubBits b_hubs = b_plan.make(device, b, memory + mask_plan.bytes());
   launch_meet(device, a, {mask.row_ptr, mask.col_ind, mask_hubs}, {b.row_ptr, b.col_ind, b_hubs},
-              CountEach{met.data()});
+              std::max(mask.longest_row, b.longest_row), CountEach{met.data()});
   return met;
 }
 

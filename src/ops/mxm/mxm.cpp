@@ -191,14 +191,14 @@ CsrPattern product_on_host(const Backend& backend, const View& a, const View& b,
 }
 
 /// The product as pattern CSR, and its counts where `counts` is not null.
-template <class View>
-CsrPattern product(const View& a, const View& b, const View& mask, MaskUse mask_use, Buffer<std::uint32_t>* counts,
-                   const Device& device) {
+CsrPattern product(const CsrPatternView& a, const CsrPatternView& b, const CsrPatternView& mask, MaskUse mask_use,
+                   Buffer<std::uint32_t>* counts, const Device& device) {
   return with_backend(device, "mxm", [&](const auto& backend) -> CsrPattern {
-    if constexpr (std::is_same_v<std::decay_t<decltype(backend)>, Cuda>) {
-      return product(backend, ProductArgs<View>{a, b, mask, mask_use, {}}, counts);
+    using Backend = std::decay_t<decltype(backend)>;
+    if constexpr (std::is_same_v<Backend, Cuda>) {
+      return product(backend, ProductArgs<CsrPatternView>{a, b, mask, mask_use, {}}, counts);
     } else {
-      if constexpr (std::is_same_v<std::decay_t<decltype(backend)>, Cpu>) {
+      if constexpr (std::is_same_v<Backend, Cpu>) {
         if (mask_use == MaskUse::inside) {
           std::optional<CsrPattern> within = product_within(backend, a, b, mask, counts);
           if (within) return std::move(*within);
@@ -207,6 +207,13 @@ CsrPattern product(const View& a, const View& b, const View& mask, MaskUse mask_
       return product_on_host(backend, a, b, mask, mask_use, counts, device);
     }
   });
+}
+
+/// Of tiles: the reference alone; the other backends unpack them.
+template <int K>
+CsrPattern product(const BitTileView<K>& a, const BitTileView<K>& b, const BitTileView<K>& mask, MaskUse mask_use,
+                   Buffer<std::uint32_t>* counts, const Device& device) {
+  return product_on_host(Reference{}, a, b, mask, mask_use, counts, device);
 }
 
 /// The boolean product of tiles.
@@ -251,6 +258,44 @@ BitTileMatrix boolean_product(const BitTileView<K>& a, const BitTileView<K>& b, 
   });
 }
 
+/// Operands of tiles as pattern CSR, each matrix once.
+class UnpackedOperands {
+ public:
+  UnpackedOperands(const BitTileMatrix& a, const BitTileMatrix& b, const MatrixMask<BitTileMatrix>& mask)
+      : a_(unpack(a)), complement_(mask.complement) {
+    if (&b != &a) b_ = unpack(b);
+    if (mask.entries == nullptr) return;
+    mask_at_ = mask.entries == &a ? &a_ : mask.entries == &b ? &b_.value() : &mask_.emplace(unpack(*mask.entries));
+  }
+  [[nodiscard]] const CsrPattern& a() const { return a_; }
+  [[nodiscard]] const CsrPattern& b() const { return b_ ? *b_ : a_; }
+  [[nodiscard]] MatrixMask<CsrPattern> mask() const {
+    MatrixMask<CsrPattern> mask;
+    mask.entries = mask_at_;
+    mask.complement = complement_;
+    return mask;
+  }
+
+ private:
+  CsrPattern a_;
+  std::optional<CsrPattern> b_, mask_;
+  const CsrPattern* mask_at_ = nullptr;
+  bool complement_;
+};
+
+/// The backends but the reference may take another format than they are given.
+bool may_unpack(const Device& device) { return backend_for(device) != BackendKind::reference; }
+
+/// Many tiles with few bits: their entries are better compared one by one.
+bool is_loose(const BitTileMatrix& a) {
+  constexpr EdgeOffset many = EdgeOffset{1} << 16U;
+  const auto bits = static_cast<EdgeOffset>(std::max(a.tile_dim() / 4, 2));
+  return a.num_tiles() >= many && a.nvals() < bits * a.num_tiles();
+}
+bool are_loose(const BitTileMatrix& a, const BitTileMatrix& b, const BitTileMatrix& mask) {
+  return may_unpack(a.device()) && is_loose(a) && is_loose(b) && is_loose(mask);
+}
+
 }  // namespace
 
 template <class Graph>
@@ -265,6 +310,12 @@ std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t
   if (mask.entries == nullptr) fail(ErrorCode::usage, "mxm_sum: the mask is empty");
   if (mask.complement) fail(ErrorCode::usage, "mxm_sum: a complemented mask: subtract the masked sum from the whole");
   check(a, b, mask, options.transpose_b);
+  if constexpr (std::is_same_v<Graph, BitTileMatrix>) {
+    if (are_loose(a, b, *mask.entries)) {
+      const UnpackedOperands of(a, b, mask);
+      return mxm_sum(of.a(), of.b(), of.mask(), options);
+    }
+  }
   // Without the transposition A and the mask change places: see MaskedSumArgs.
   const Graph& x = options.transpose_b ? a : *mask.entries;
   const Graph& m = options.transpose_b ? *mask.entries : a;
@@ -277,6 +328,12 @@ std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t
 template <class Graph>
 Graph mxm(OrAnd, const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask) {
   check(a, b, mask, false);
+  if constexpr (std::is_same_v<Graph, BitTileMatrix>) {
+    if (use_of(mask) == MaskUse::inside && are_loose(a, b, *mask.entries)) {
+      const UnpackedOperands of(a, b, mask);
+      return pack(mxm(or_and, of.a(), of.b(), of.mask()), {.tile_dim = a.tile_dim()}, a.device());
+    }
+  }
   const ProductItems items{items_of(a), items_of(b), mask.entries == nullptr ? 0 : items_of(*mask.entries)};
   const auto run = [&](const auto& left, const auto& right, const auto& within) -> Graph {
     return boolean_product(left, right, within, use_of(mask), items, a.device());
@@ -288,6 +345,12 @@ template <class Graph>
 CsrMatrix<std::uint32_t> mxm(PlusPair, const Graph& a, const Graph& b,
                              const std::type_identity_t<MatrixMask<Graph>>& mask) {
   check(a, b, mask, false);
+  if constexpr (std::is_same_v<Graph, BitTileMatrix>) {
+    if (may_unpack(a.device())) {
+      const UnpackedOperands of(a, b, mask);
+      return mxm(plus_pair, of.a(), of.b(), of.mask());
+    }
+  }
   const auto run = [&](const auto& left, const auto& right, const auto& within) -> CsrMatrix<std::uint32_t> {
     Buffer<std::uint32_t> counts;
     CsrPattern pattern = product(left, right, within, use_of(mask), &counts, a.device());

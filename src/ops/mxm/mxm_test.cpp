@@ -153,6 +153,18 @@ TEST(Mxm, CountsOfVeryWideMatrices) {
   }
 }
 
+/// Many tiles with a bit or two are unpacked for what is compared row by row.
+TEST(Mxm, LooseTiles) {
+  const CsrPattern a = test::rmat_pattern(14, 150000, 1);
+  const CsrPattern b = test::rmat_pattern(14, 140000, 2);
+  const auto tiles = [](const CsrPattern& m) { return pack(m, {.tile_dim = 8}); };
+  ASSERT_GT(tiles(b).num_tiles(), EdgeOffset{1} << 16U);
+  EXPECT_EQ(mxm_sum(tiles(a), tiles(b), tiles(a)), mxm_sum(a, b, a));
+  const BitTileMatrix one = tiles(b);
+  EXPECT_EQ(mxm_sum(one, one, one, {.transpose_b = true}), mxm_sum(b, b, b, {.transpose_b = true}));
+  EXPECT_TRUE(mxm(or_and, tiles(a), one, tiles(a)) == tiles(mxm(or_and, a, b, a)));
+}
+
 TEST(Mxm, CountsTrianglesAsThePaperDoes) {
   // A clique of five has ten triangles.
   std::vector<NodeId> rows, cols;

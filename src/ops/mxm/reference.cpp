@@ -60,6 +60,12 @@ void product_fill(const Reference&, const ProductArgs<Graph>& args, const Produc
   }
 }
 
-BITGRAPH_INSTANTIATE_MXM(Reference)
+BITGRAPH_INSTANTIATE_MASKED_SUM(Reference)
+BITGRAPH_INSTANTIATE_PRODUCT(Reference, CsrPatternView)
+BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<4>)
+BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<8>)
+BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<16>)
+BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<32>)
+BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<64>)
 
 }  // namespace bitgraph

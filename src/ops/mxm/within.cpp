@@ -2,7 +2,6 @@
 #include "ops/mxm/within.hpp"
 
 #include "core/thread_chunks.hpp"
-#include "formats/rows.hpp"
 #include "formats/transpose_index.hpp"
 #include "ops/mxm/long_rows.hpp"
 
@@ -80,19 +79,6 @@ CsrPattern met_entries(const CsrPatternView& mask, const Buffer<std::uint32_t>& 
   return {mask.nrows, mask.ncols, std::move(row_ptr), std::move(col_ind)};
 }
 
-template <int K>
-CsrPattern unpacked(const BitTileView<K>& a, const Device& device) {
-  Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows} + 1, EdgeOffset{0}, device);
-  parallel_for(device, a.nrows, grain,
-               [&](std::size_t i) { for_each_entry(a, static_cast<NodeId>(i), [&](NodeId) { ++row_ptr[i]; }); });
-  Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
-  parallel_for(device, a.nrows, grain, [&](std::size_t i) {
-    EdgeOffset to = row_ptr[i];
-    for_each_entry(a, static_cast<NodeId>(i), [&](NodeId j) { col_ind[to++] = j; });
-  });
-  return {a.nrows, a.ncols, std::move(row_ptr), std::move(col_ind)};
-}
-
 }  // namespace
 
 std::optional<CsrPattern> product_within(const Cpu& backend, const CsrPatternView& a, const CsrPatternView& b,
@@ -117,24 +103,5 @@ std::optional<CsrPattern> product_within(const Cpu& backend, const CsrPatternVie
   static_cast<void>(masked_sum(backend, args));
   return met_entries(mask, met, counts, device);
 }
-
-template <int K>
-std::optional<CsrPattern> product_within(const Cpu& backend, const BitTileView<K>& a, const BitTileView<K>& b,
-                                         const BitTileView<K>& mask, Buffer<std::uint32_t>* counts) {
-  const Device& device = backend.device;
-  return product_within(backend, unpacked(a, device).view(), unpacked(b, device).view(), unpacked(mask, device).view(),
-                        counts);
-}
-
-template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<4>&, const BitTileView<4>&,
-                                                  const BitTileView<4>&, Buffer<std::uint32_t>*);
-template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<8>&, const BitTileView<8>&,
-                                                  const BitTileView<8>&, Buffer<std::uint32_t>*);
-template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<16>&, const BitTileView<16>&,
-                                                  const BitTileView<16>&, Buffer<std::uint32_t>*);
-template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<32>&, const BitTileView<32>&,
-                                                  const BitTileView<32>&, Buffer<std::uint32_t>*);
-template std::optional<CsrPattern> product_within(const Cpu&, const BitTileView<64>&, const BitTileView<64>&,
-                                                  const BitTileView<64>&, Buffer<std::uint32_t>*);
 
 }  // namespace bitgraph

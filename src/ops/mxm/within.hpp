@@ -18,10 +18,4 @@ namespace bitgraph {
                                                        const CsrPatternView& b, const CsrPatternView& mask,
                                                        Buffer<std::uint32_t>* counts);
 
-/// The same for tiles, whose entries are unpacked for it.
-template <int K>
-[[nodiscard]] std::optional<CsrPattern> product_within(const Cpu& backend, const BitTileView<K>& a,
-                                                       const BitTileView<K>& b, const BitTileView<K>& mask,
-                                                       Buffer<std::uint32_t>* counts);
-
 }  // namespace bitgraph
