@@ -48,46 +48,61 @@ HWY_INLINE Row row_of(const CsrPatternView& a, std::size_t i) {
   return {a.col_ind + a.row_ptr[i], static_cast<std::size_t>(a.row_ptr[i + 1] - a.row_ptr[i])};
 }
 
-/// How many of the columns of x, which are marked, row j of b has.
+/// Shorter rows are looked up one by one.
+constexpr std::size_t vector_row = 5;
+
+/// How many of the columns of x, which are marked, row j of b has, but for what is left in `counter`.
 HWY_INLINE std::uint64_t count_pair(const MaskedSumArgs<CsrPatternView>& args, const Row& x, const std::uint64_t* marks,
-                                    NodeId j) {
+                                    NodeId j, MarkCounter& counter) {
   const Row row = row_of(args.b, j);
-  if (row.size > search_factor * x.size) {
-    std::uint64_t found = 0;
+  std::uint64_t found = 0;
+  if (row.size < vector_row) {
+    for (std::size_t n = 0; n < row.size; ++n) found += (marks[row.columns[n] / 64] >> (row.columns[n] % 64)) & 1U;
+  } else if (row.size > search_factor * x.size) {
     for (std::size_t n = 0; n < x.size; ++n) found += contains(row.columns, row.size, x.columns[n]) ? 1U : 0U;
-    return found;
+  } else if (args.b_long.place != nullptr && args.b_long.place[j] != 0) {
+    found = count_both(marks, args.b_long.bits + (args.b_long.place[j] - 1) * args.b_long.words, args.b_long.words);
+  } else {
+    counter.add(row.columns, row.size);
   }
-  if (args.b_long.place != nullptr && args.b_long.place[j] != 0) {
-    return count_both(marks, args.b_long.bits + (args.b_long.place[j] - 1) * args.b_long.words, args.b_long.words);
-  }
-  MarkCounter counter(marks);
-  counter.add(row.columns, row.size);
-  return counter.total();
+  return found;
 }
 
-std::uint64_t sum_row(const MaskedSumArgs<CsrPatternView>& args, std::size_t i, std::uint64_t* marks) {
+/// With `each`, the number of every entry is wanted.
+template <bool each>
+HWY_INLINE std::uint64_t sum_row(const MaskedSumArgs<CsrPatternView>& args, std::size_t i, std::uint64_t* marks) {
   const Row x = row_of(args.x, i);
   const Row rows = row_of(args.mask, i);
-  std::uint32_t* counts = args.counts == nullptr ? nullptr : args.counts + args.mask.row_ptr[i];
   if (x.size == 0 || rows.size == 0) return 0;
   constexpr std::size_t ahead = 4;
+  MarkCounter counter(marks);
   std::uint64_t sum = 0;
   set_marks(marks, x.columns, x.size);
   for (std::size_t e = 0; e < rows.size; ++e) {
     if (e + 2 * ahead < rows.size) hwy::Prefetch(args.b.row_ptr + rows.columns[e + 2 * ahead]);
     if (e + ahead < rows.size) hwy::Prefetch(args.b.col_ind + args.b.row_ptr[rows.columns[e + ahead]]);
-    const std::uint64_t found = count_pair(args, x, marks, rows.columns[e]);
-    sum += found;
-    if (counts != nullptr) counts[e] = static_cast<std::uint32_t>(found);
+    if constexpr (each) {
+      MarkCounter own(marks);
+      std::uint64_t found = count_pair(args, x, marks, rows.columns[e], own);
+      if (found == 0) found = own.total();
+      args.counts[args.mask.row_ptr[i] + e] = static_cast<std::uint32_t>(found);
+      sum += found;
+    } else {
+      sum += count_pair(args, x, marks, rows.columns[e], counter);
+    }
   }
   clear_marks(marks, x.columns, x.size);
-  return sum;
+  return sum + counter.total();
 }
 
 std::uint64_t sum_csr_rows(const MaskedSumArgs<CsrPatternView>& args, std::size_t begin, std::size_t end,
                            std::uint64_t* marks) {
   std::uint64_t sum = 0;
-  for (std::size_t i = begin; i < end; ++i) sum += sum_row(args, i, marks);
+  if (args.counts != nullptr) {
+    for (std::size_t i = begin; i < end; ++i) sum += sum_row<true>(args, i, marks);
+  } else {
+    for (std::size_t i = begin; i < end; ++i) sum += sum_row<false>(args, i, marks);
+  }
   return sum;
 }
 

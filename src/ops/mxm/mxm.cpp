@@ -289,7 +289,7 @@ bool may_unpack(const Device& device) { return backend_for(device) != BackendKin
 /// Many tiles with few bits: their entries are better compared one by one.
 bool is_loose(const BitTileMatrix& a) {
   constexpr EdgeOffset many = EdgeOffset{1} << 16U;
-  const auto bits = static_cast<EdgeOffset>(std::max(a.tile_dim() / 4, 2));
+  const auto bits = static_cast<EdgeOffset>(a.tile_dim() / 2);
   return a.num_tiles() >= many && a.nvals() < bits * a.num_tiles();
 }
 bool are_loose(const BitTileMatrix& a, const BitTileMatrix& b, const BitTileMatrix& mask) {
