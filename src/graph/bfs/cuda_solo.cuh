@@ -101,15 +101,17 @@ class SoloSearch {
     unsigned lanes[batch];
     unsigned total = 0;
     unsigned longest = 0;
+    unsigned all_edges = 0;
     for (unsigned n = 0; n < batch; ++n) {
       lanes[n] = __ballot_sync(full_warp, edges[n] != 0);
       total += __popc(lanes[n]);
       longest = max(longest, edges[n]);
+      all_edges += min(edges[n], solo_edges + 1);
     }
     if (total == 0) return;
     if (__any_sync(full_warp, longest > lane_edges)) {
       // One hub alone is too much for a block: what it leads to would be, too.
-      const unsigned sum = __reduce_add_sync(full_warp, min(longest, solo_edges + 1));
+      const unsigned sum = __reduce_add_sync(full_warp, all_edges);
       if (lane_ == 0) atomicAdd(&solo_.long_edges[level_ % 3], sum);
     }
     unsigned at = 0;

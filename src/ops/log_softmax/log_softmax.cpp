@@ -67,13 +67,14 @@ bool on_cuda(const Device& device, const Kernel& kernel) {
   });
 }
 
-LossArgs loss_args(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
-                   std::span<const NodeId> nodes) {
+// In a build without CUDA nobody asks for these two.
+[[maybe_unused]] LossArgs loss_args(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
+                                    std::span<const NodeId> nodes) {
   return {logits.view(), labels.data(), labels.size(), nodes.data(), nodes.size()};
 }
 
 /// The score that a device's sums give, or the error that they tell of.
-Score score_of(const LossSums& sums, std::size_t num_nodes) {
+[[maybe_unused]] Score score_of(const LossSums& sums, std::size_t num_nodes) {
   if (sums.first_bad < num_nodes) {
     fail(ErrorCode::usage,
          fmt::format("loss: node number {} of the list, or its label, is out of range", sums.first_bad));
