@@ -16,7 +16,7 @@ fi
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || { echo "gpu-check: no NVIDIA driver here" >&2; exit 4; }
 
 status=0
-for tests in "$bin"/tests_ops "$bin"/tests_graph; do
+for tests in "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph; do
   echo "== ${tests##*/}"
   "$tests" --gtest_filter='*Cuda*' --gtest_brief=1 || status=1
 done
@@ -25,6 +25,8 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
   for tool in memcheck racecheck; do
     echo "== compute-sanitizer $tool"
     # Small cases: every access is looked at.
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_formats" --gtest_brief=1 \
+      --gtest_filter='CudaFormats.SymmetryAndOrders:CudaFormats.PackFromTheHost' | tail -n 3 || status=1
     compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_ops" --gtest_brief=1 \
       --gtest_filter='*MxvCuda*/square_65:*MxvCuda*/wide:*MxvCuda*/long_columns' | tail -n 3 || status=1
     compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_graph" --gtest_brief=1 \

@@ -7,7 +7,6 @@
 #include "formats/cuda_keys.cuh"
 
 #include <algorithm>
-#include <limits>
 
 namespace bitgraph::cuda_formats {
 
@@ -35,10 +34,8 @@ class Packing {
   explicit Packing(const CsrPattern& a)
       : a_(a.view()),
         device_(a.device()),
-        // Keys of 32 bits hold a tile column and a place in a tile in all but very wide matrices.
-        wide_((std::uint64_t{a.ncols()} + K) * K > std::numeric_limits<std::uint32_t>::max()),
-        longest_short_(wide_ ? longest_short_wide : longest_short),
-        most_tasks_(a.nvals() / (longest_short_ + 1) + a.nvals() / strip_entries + 1),
+        rule_(short_rule(a)),
+        most_tasks_(a.nvals() / (rule_.longest + 1) + a.nvals() / strip_entries + 1),
         task_(most_tasks_, device_),
         tiles_(most_tasks_, device_),
         counters_(3, 0U, device_),
@@ -46,8 +43,7 @@ class Packing {
     const NodeId tile_rows = tile_count(a_.nrows, K);
     if (tile_rows == 0) return;
     const cudaStream_t stream = stream_of(device_);
-    count_short<K><<<blocks_for(tile_rows, sort_warps), 32 * sort_warps, 0, stream>>>(a_, tile_rows,
-                                                                                      tile_row_ptr_.data(), tasks());
+    count_short<K><<<short_blocks(), 32 * sort_warps, 0, stream>>>(a_, tile_rows, rule_, tile_row_ptr_.data(), tasks());
     cuda_check_launch("count_short");
     count_long<K><<<blocks_that_fit(device_, &count_long<K>, most_tasks_), marks_threads, 0, stream>>>(
         a_, tile_row_ptr_.data(), tasks());
@@ -66,8 +62,20 @@ class Packing {
   }
 
  private:
+  [[nodiscard]] static ShortRule short_rule(const CsrPattern& a) {
+    const int tile_bits = bits_for(tile_count(a.ncols(), K));
+    // Which tile row, the tile column and a place in the tile: 32 bits hold them in all but very wide matrices.
+    const int key_bits = bits_for(tile_rows_a_warp<K>) + tile_bits + 2 * bits_for(K);
+    if (key_bits < 32) return {.tile_bits = tile_bits};
+    return {.longest = longest_short_wide, .together = 0, .tile_bits = tile_bits};
+  }
+
+  [[nodiscard]] unsigned short_blocks() const {
+    return blocks_for(tile_count(a_.nrows, K), sort_warps * tile_rows_a_warp<K>);
+  }
+
   [[nodiscard]] PackTasks tasks() {
-    return {task_.data(), tiles_.data(), counters_.data(), counters_.data() + 1, counters_.data() + 2, longest_short_};
+    return {task_.data(), tiles_.data(), counters_.data(), counters_.data() + 1, counters_.data() + 2};
   }
 
   void write(const PackedTiles<K>& out) {
@@ -75,15 +83,14 @@ class Packing {
     const cudaStream_t stream = stream_of(device_);
     fill_long<K><<<blocks_that_fit(device_, &fill_long<K>, most_tasks_), marks_threads, 0, stream>>>(a_, tasks(), out);
     cuda_check_launch("fill_long");
-    const auto fill_rows = wide_ ? &fill_short<K, std::uint64_t> : &fill_short<K, std::uint32_t>;
-    fill_rows<<<blocks_for(tile_rows, sort_warps), 32 * sort_warps, 0, stream>>>(a_, tile_rows, longest_short_, out);
+    const auto fill_rows = rule_.together == 0 ? &fill_short<K, std::uint64_t> : &fill_short<K, std::uint32_t>;
+    fill_rows<<<short_blocks(), 32 * sort_warps, 0, stream>>>(a_, tile_rows, rule_, out);
     cuda_check_launch("fill_short");
   }
 
   CsrPatternView a_;
   Device device_;
-  bool wide_;
-  unsigned longest_short_;
+  ShortRule rule_;
   std::size_t most_tasks_;
   Buffer<PackTask> task_;
   Buffer<NodeId> tiles_;

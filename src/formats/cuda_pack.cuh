@@ -10,7 +10,7 @@
 
 namespace bitgraph::cuda_formats {
 
-inline constexpr unsigned sort_warps = 8;  ///< tile rows a block of the kernels for short ones
+inline constexpr unsigned sort_warps = 4;  ///< warps a block of the kernels for short tile rows
 
 /// What both passes know of the long tile rows. All on the device.
 struct PackTasks {
@@ -19,7 +19,6 @@ struct PackTasks {
   unsigned* count = nullptr;    ///< how many tasks there are
   unsigned* counted = nullptr;  ///< how many have been taken up by each pass
   unsigned* filled = nullptr;
-  unsigned longest_short = 0;  ///< tile rows with more entries are long
 };
 
 /// What packing gives.
@@ -30,12 +29,27 @@ struct PackedTiles {
   std::byte* bit_tiles = nullptr;
 };
 
-/// Entries of a tile row, from `first`.
+/// The warp's first tile row.
 template <int K>
-__device__ EdgeOffset tile_row_entries(const CsrPatternView& a, NodeId tile_row, EdgeOffset& first) {
-  const std::size_t first_row = std::size_t{tile_row} * K;
-  first = a.row_ptr[first_row];
-  return a.row_ptr[min(first_row + K, std::size_t{a.nrows})] - first;
+__device__ std::size_t first_tile_row_of_warp() {
+  return (std::size_t{blockIdx.x} * sort_warps + threadIdx.x / 32) * tile_rows_a_warp<K>;
+}
+
+/// fn(group, its first entry) for the groups that the warp's `count` tile rows from `tile_row` on make. Every tile row
+/// is in one; those that are too long to be sorted, or for company, alone.
+template <int K, class Fn>
+__device__ void for_each_group(const CsrPatternView& a, std::size_t tile_row, unsigned count, unsigned together,
+                               Fn&& fn) {
+  const unsigned lane = threadIdx.x % 32;
+  const EdgeOffset start = a.row_ptr[min((tile_row + min(lane, count)) * K, std::size_t{a.nrows})];
+  for (unsigned begin = 0; begin < count;) {
+    const EdgeOffset first = __shfl_sync(full_warp, start, begin);
+    const unsigned fitting = __ballot_sync(full_warp, lane > begin && lane <= count && start - first <= together);
+    const unsigned end = fitting == 0 ? begin + 1 : 31 - __clz(fitting);
+    const EdgeOffset size = __shfl_sync(full_warp, start, end) - first;
+    fn(TileRowGroup{begin, end, static_cast<unsigned>(start - first), static_cast<unsigned>(size)}, first, size);
+    begin = end;
+  }
 }
 
 /// Calls fn(std::integral_constant<unsigned, keys a lane>) for so many entries: 1 to longest_short of them, or to
@@ -51,52 +65,78 @@ __device__ auto with_keys_a_lane(unsigned size, Fn&& fn) {
   return fn(std::integral_constant<unsigned, 4>{});
 }
 
+/// Puts the strips of a long tile row on the list. All lanes of a warp take part.
+__device__ inline void add_tasks(const PackTasks& tasks, std::size_t tile_row, EdgeOffset size) {
+  const auto strips = static_cast<unsigned>(strips_of(size));
+  unsigned at = 0;
+  if (threadIdx.x % 32 == 0) at = atomicAdd(tasks.count, strips);
+  at = __shfl_sync(full_warp, at, 0);
+  for (unsigned s = threadIdx.x % 32; s < strips; s += 32) tasks.task[at + s] = {static_cast<NodeId>(tile_row), s};
+}
+
 /// tile_count[i]: the tiles of tile row i where it is short; else 0, and its strips are put on the list.
 template <int K>
 __global__ void __launch_bounds__(32 * sort_warps)
-    count_short(CsrPatternView a, NodeId num_tile_rows, EdgeOffset* tile_count, PackTasks tasks) {
-  const std::size_t tile_row = std::size_t{blockIdx.x} * sort_warps + threadIdx.x / 32;
+    count_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, EdgeOffset* tile_count, PackTasks tasks) {
+  const std::size_t tile_row = first_tile_row_of_warp<K>();
   const unsigned lane = threadIdx.x % 32;
   if (tile_row == 0 && lane == 0) tile_count[num_tile_rows] = 0;
   if (tile_row >= num_tile_rows) return;
-  EdgeOffset first = 0;
-  const EdgeOffset size = tile_row_entries<K>(a, static_cast<NodeId>(tile_row), first);
-  unsigned tiles = 0;
-  if (size > tasks.longest_short) {
-    const auto strips = static_cast<unsigned>(strips_of(size));
-    unsigned at = 0;
-    if (lane == 0) at = atomicAdd(tasks.count, strips);
-    at = __shfl_sync(full_warp, at, 0);
-    for (unsigned s = lane; s < strips; s += 32) tasks.task[at + s] = {static_cast<NodeId>(tile_row), s};
-  } else if (size != 0) {
-    tiles = with_keys_a_lane<NodeId>(static_cast<unsigned>(size), [&](auto per_lane) {
-      return count_sorted<K, decltype(per_lane)::value>(a.col_ind + first, static_cast<unsigned>(size));
-    });
-  }
-  if (lane == 0) tile_count[tile_row] = tiles;
+  const auto count = static_cast<unsigned>(min(std::size_t{tile_rows_a_warp<K>}, num_tile_rows - tile_row));
+  unsigned mine = 0;
+  for_each_group<K>(a, tile_row, count, rule.together,
+                    [&](const TileRowGroup& group, EdgeOffset first, EdgeOffset size) {
+                      if (size > rule.longest) return add_tasks(tasks, tile_row + group.begin, size);
+                      if (size == 0) return;
+                      const unsigned tiles = with_keys_a_lane<NodeId>(group.size, [&](auto per_lane) {
+                        return count_sorted<K, decltype(per_lane)::value>(a.col_ind + first, group, rule.tile_bits);
+                      });
+                      if (lane >= group.begin && lane < group.end) mine = tiles;
+                    });
+  if (lane < count) tile_count[tile_row + lane] = mine;
 }
 
-/// The next task of a pass; false where there is none. The block is in step when it returns.
-__device__ inline bool take_task(unsigned* taken, unsigned count, unsigned& shared_task) {
-  __syncthreads();
-  if (threadIdx.x == 0) shared_task = atomicAdd(taken, 1);
-  __syncthreads();
-  return shared_task < count;
-}
+/// Deals the tasks of a pass out to blocks. The next one is asked for while one is being done.
+class TaskQueue {
+ public:
+  __device__ TaskQueue(unsigned* taken, const unsigned* count, unsigned& shared)
+      : taken_(taken), count_(*count), shared_(shared) {
+    if (threadIdx.x == 0) next_ = atomicAdd(taken_, 1);
+  }
+
+  /// False where there is none. The block is in step when it returns, and must be so again before the next call.
+  __device__ bool take(unsigned& number) {
+    if (threadIdx.x == 0) shared_ = next_;
+    __syncthreads();
+    number = shared_;
+    if (number >= count_) return false;
+    if (threadIdx.x == 0) next_ = atomicAdd(taken_, 1);
+    return true;
+  }
+
+ private:
+  unsigned* taken_;
+  unsigned count_;
+  unsigned& shared_;
+  unsigned next_ = 0;
+};
 
 template <int K>
 __global__ void __launch_bounds__(marks_threads) count_long(CsrPatternView a, EdgeOffset* tile_count, PackTasks tasks) {
   __shared__ TileMarks marks;
   __shared__ typename TaskWindows<K>::Shared rows;
-  __shared__ unsigned number;
-  const unsigned count = *tasks.count;
-  while (take_task(tasks.counted, count, number)) {
+  __shared__ unsigned shared_number;
+  TaskQueue queue(tasks.counted, tasks.count, shared_number);
+  marks.clear(TileMarks::cells);
+  unsigned number = 0;
+  while (queue.take(number)) {
     const PackTask task = tasks.task[number];
     TaskWindows<K> windows(a, task, rows);
     unsigned tiles = 0;
     while (windows.next()) {
       windows.mark(marks);
-      tiles += marks.sum_up(windows.used_cells());
+      __syncthreads();
+      tiles += marks.count_and_clear(windows.used_cells());
     }
     if (threadIdx.x != 0) continue;
     tasks.tiles[number] = tiles;
@@ -107,33 +147,36 @@ __global__ void __launch_bounds__(marks_threads) count_long(CsrPatternView a, Ed
 
 template <int K, class Key>
 __global__ void __launch_bounds__(32 * sort_warps)
-    fill_short(CsrPatternView a, NodeId num_tile_rows, unsigned longest, PackedTiles<K> out) {
+    fill_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, PackedTiles<K> out) {
   __shared__ SortedTileRow all_notes[sort_warps];
-  const std::size_t tile_row = std::size_t{blockIdx.x} * sort_warps + threadIdx.x / 32;
+  const std::size_t tile_row = first_tile_row_of_warp<K>();
   if (tile_row >= num_tile_rows) return;
-  EdgeOffset first = 0;
-  const EdgeOffset entries = tile_row_entries<K>(a, static_cast<NodeId>(tile_row), first);
-  if (entries == 0 || entries > longest) return;
   SortedTileRow& notes = all_notes[threadIdx.x / 32];
-  for (unsigned r = threadIdx.x % 32; r < K; r += 32) {
-    const std::size_t row = min(tile_row * K + r, std::size_t{a.nrows} - 1);
-    notes.row_end[r] = static_cast<std::uint16_t>(a.row_ptr[row + 1] - first);
-  }
-  __syncwarp();
-  const auto size = static_cast<unsigned>(entries);
-  const unsigned tiles = with_keys_a_lane<Key>(size, [&](auto per_lane) {
-    return sort_tile_row<K, Key, decltype(per_lane)::value>(a.col_ind + first, size, notes);
-  });
-  const EdgeOffset at = out.tile_row_ptr[tile_row];
-  store_tiles<K>(notes, tiles, out.tile_col_ind + at, out.bit_tiles + at * tile_bytes(K));
+  const auto count = static_cast<unsigned>(min(std::size_t{tile_rows_a_warp<K>}, num_tile_rows - tile_row));
+  for_each_group<K>(
+      a, tile_row, count, rule.together, [&](const TileRowGroup& group, EdgeOffset first, EdgeOffset size) {
+        if (size == 0 || size > rule.longest) return;
+        const std::size_t first_row = (tile_row + group.begin) * K;
+        const std::size_t end_row = min((tile_row + group.end) * K, std::size_t{a.nrows});
+        __syncwarp();  // the notes on the group before have been read
+        for (unsigned r = threadIdx.x % 32; r < tile_rows_a_warp<K> * K; r += 32) {
+          notes.row_end[r] = static_cast<std::uint16_t>(a.row_ptr[min(first_row + r + 1, end_row)] - first);
+        }
+        __syncwarp();
+        const unsigned tiles = with_keys_a_lane<Key>(group.size, [&](auto per_lane) {
+          return sort_tile_row<K, Key, decltype(per_lane)::value>(a.col_ind + first, group.size, rule.tile_bits, notes);
+        });
+        const EdgeOffset at = out.tile_row_ptr[tile_row + group.begin];
+        store_tiles<K>(notes, tiles, out.tile_col_ind + at, out.bit_tiles + at * tile_bytes(K));
+      });
 }
 
-/// Where the tiles of a task begin: behind those of the strips before it. The block is in step when it returns.
-__device__ inline EdgeOffset first_tile_of(const PackTasks& tasks, unsigned number, EdgeOffset first_of_row,
-                                           unsigned long long& shared_sum) {
-  if (threadIdx.x == 0) shared_sum = first_of_row;
+/// Where the tiles of a task begin: behind those of the strips before it. The block is in step before.
+__device__ inline EdgeOffset first_tile_of(const PackTasks& tasks, unsigned number, unsigned strip,
+                                           EdgeOffset row_begin, unsigned long long& shared_sum) {
+  if (strip == 0) return row_begin;
+  if (threadIdx.x == 0) shared_sum = row_begin;
   __syncthreads();
-  const unsigned strip = tasks.task[number].strip;
   unsigned long long sum = 0;
   for (unsigned s = threadIdx.x; s < strip; s += marks_threads) sum += tasks.tiles[number - strip + s];
   if (sum != 0) atomicAdd(&shared_sum, sum);
@@ -141,7 +184,7 @@ __device__ inline EdgeOffset first_tile_of(const PackTasks& tasks, unsigned numb
   return shared_sum;
 }
 
-/// Zeroes `bytes` bytes, a multiple of 2, at an address that is one too.
+/// Zeroes tiles.
 template <int K>
 __device__ void clear_tiles(std::byte* tiles, std::size_t count) {
   using Piece = std::conditional_t<K == 4, std::uint16_t, std::conditional_t<K == 8, std::uint64_t, ulonglong2>>;
@@ -154,27 +197,31 @@ template <int K>
 __global__ void __launch_bounds__(marks_threads) fill_long(CsrPatternView a, PackTasks tasks, PackedTiles<K> out) {
   __shared__ TileMarks marks;
   __shared__ typename TaskWindows<K>::Shared rows;
-  __shared__ unsigned number;
+  __shared__ unsigned shared_number;
   __shared__ unsigned long long sum;
-  const unsigned count = *tasks.count;
-  while (take_task(tasks.filled, count, number)) {
+  TaskQueue queue(tasks.filled, tasks.count, shared_number);
+  marks.clear(TileMarks::cells);
+  unsigned number = 0;
+  while (queue.take(number)) {
     const PackTask task = tasks.task[number];
-    EdgeOffset at = first_tile_of(tasks, number, out.tile_row_ptr[task.tile_row], sum);
+    EdgeOffset at = first_tile_of(tasks, number, task.strip, out.tile_row_ptr[task.tile_row], sum);
     TaskWindows<K> windows(a, task, rows);
     while (windows.next()) {
       windows.mark(marks);
-      const unsigned tiles = marks.sum_up(windows.used_cells());
-      const NodeId first_tile = windows.first_tile();
-      clear_tiles<K>(out.bit_tiles + at * tile_bytes(K), tiles);
-      marks.for_each(windows.used_cells(), [&](unsigned n, unsigned c) { out.tile_col_ind[at + n] = first_tile + c; });
       __syncthreads();
+      const unsigned tiles = marks.sum_up(windows.used_cells());
+      clear_tiles<K>(out.bit_tiles + at * tile_bytes(K), tiles);
+      __syncthreads();
+      const NodeId first_tile = windows.first_tile();
       auto* words = reinterpret_cast<unsigned*>(out.bit_tiles);
-      windows.for_each([&](unsigned row, EdgeOffset e) {
-        const NodeId column = a.col_ind[e];
-        const EdgeOffset tile = at + marks.number_of(column / K - first_tile);
-        const std::uint64_t bit = tile * (K * K) + row * K + column % K;
+      windows.template for_each<true>([&](unsigned row, NodeId tile, NodeId column, bool other) {
+        const EdgeOffset t = at + marks.number_of(tile - first_tile);
+        if (other) out.tile_col_ind[t] = tile;  // several entries may say so
+        const std::uint64_t bit = t * (K * K) + row * K + column;
         atomicOr(words + bit / 32, 1U << (bit % 32));
       });
+      __syncthreads();
+      marks.clear(windows.used_cells());
       at += tiles;
     }
   }

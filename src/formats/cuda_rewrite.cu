@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned block_threads = 256;
 
-/// The row of entry e, among the rows [low, high]: the last one that starts at or before it and has entries.
+/// The row of entry e, among the rows [low, high]: the last one that starts at or before it.
 __device__ NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId low, NodeId high, EdgeOffset e) {
   while (low < high) {
     const NodeId middle = low + (high - low + 1) / 2;
@@ -28,19 +28,6 @@ __device__ NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId low, NodeId hig
   return low;
 }
 
-/// The row of this thread's entry, for a block of neighbouring entries. All threads of the block must call it.
-__device__ NodeId row_in_block(const CsrPatternView& a, EdgeOffset e) {
-  __shared__ NodeId bound[2];
-  const EdgeOffset last = a.num_entries - 1;
-  if (threadIdx.x < 2) {
-    const EdgeOffset first = EdgeOffset{blockIdx.x} * block_threads;
-    bound[threadIdx.x] =
-        row_of_entry(a.row_ptr, 0, a.nrows - 1, min(threadIdx.x == 0 ? first : first + block_threads - 1, last));
-  }
-  __syncthreads();
-  return row_of_entry(a.row_ptr, bound[0], bound[1], min(e, last));
-}
-
 /// How entries become keys: the low bits hold what becomes the column.
 struct KeyRule {
   int low_bits = 0;
@@ -48,16 +35,20 @@ struct KeyRule {
   bool turned = false;             ///< columns become rows
 };
 
-__global__ void write_keys(CsrPatternView a, KeyRule rule, std::uint64_t* keys) {
-  const EdgeOffset e = EdgeOffset{blockIdx.x} * block_threads + threadIdx.x;
-  NodeId row = row_in_block(a, e);
-  if (e >= a.num_entries) return;
-  NodeId column = a.col_ind[e];
-  if (rule.new_id != nullptr) {
-    row = rule.new_id[row];
-    column = rule.new_id[column];
+/// A block a chunk of rows and entries.
+__global__ void __launch_bounds__(block_threads) write_keys(CsrPatternView a, KeyRule rule, std::uint64_t* keys) {
+  const NodeId low = a.chunk_row[blockIdx.x];
+  const NodeId high = min(a.chunk_row[blockIdx.x + 1], a.nrows - 1);
+  const EdgeOffset end = min(EdgeOffset{blockIdx.x + 1} * csr_chunk_items - a.chunk_row[blockIdx.x + 1], a.num_entries);
+  for (EdgeOffset e = EdgeOffset{blockIdx.x} * csr_chunk_items - low + threadIdx.x; e < end; e += block_threads) {
+    NodeId row = row_of_entry(a.row_ptr, low, high, e);
+    NodeId column = a.col_ind[e];
+    if (rule.new_id != nullptr) {
+      row = rule.new_id[row];
+      column = rule.new_id[column];
+    }
+    keys[e] = rule.turned ? std::uint64_t{column} << rule.low_bits | row : std::uint64_t{row} << rule.low_bits | column;
   }
-  keys[e] = rule.turned ? std::uint64_t{column} << rule.low_bits | row : std::uint64_t{row} << rule.low_bits | column;
 }
 
 /// row_ptr[i]: the first key that is of row i or later.
@@ -103,7 +94,7 @@ __global__ void number_nodes(const std::uint64_t* keys, NodeId n, NodeId* new_id
 
 void put_keys(const CsrPattern& a, const KeyRule& rule, std::uint64_t* keys) {
   if (a.nvals() == 0) return;
-  write_keys<<<blocks_for(a.nvals(), block_threads), block_threads, 0, stream_of(a.device())>>>(a.view(), rule, keys);
+  write_keys<<<a.view().num_chunks, block_threads, 0, stream_of(a.device())>>>(a.view(), rule, keys);
   cuda_check_launch("write_keys");
 }
 

@@ -45,10 +45,11 @@ struct TileMarks {
   static constexpr unsigned cell = 128;
   static constexpr unsigned cells = 2048;
   static constexpr unsigned width = cell * cells;
+  static constexpr unsigned warps = marks_threads / 32;
 
   uint4 word[cells];
   unsigned before[cells];
-  unsigned warp_sum[marks_threads / 32];
+  unsigned warp_sum[warps];
 
   __device__ void clear(unsigned used_cells) {
     for (unsigned c = threadIdx.x; c < used_cells; c += marks_threads) word[c] = make_uint4(0, 0, 0, 0);
@@ -60,30 +61,56 @@ struct TileMarks {
     return __popc(w.x) + __popc(w.y) + __popc(w.z) + __popc(w.w);
   }
 
+  /// How many marks there are, to thread 0; and clears them.
+  __device__ unsigned count_and_clear(unsigned used_cells) {
+    unsigned sum = 0;
+    for (unsigned c = threadIdx.x; c < used_cells; c += marks_threads) {
+      sum += count(word[c]);
+      word[c] = make_uint4(0, 0, 0, 0);
+    }
+    sum = __reduce_add_sync(full_warp, sum);
+    if (threadIdx.x % 32 == 0) warp_sum[threadIdx.x / 32] = sum;
+    __syncthreads();
+    unsigned total = 0;
+    if (threadIdx.x == 0) {
+      for (unsigned w = 0; w < warps; ++w) total += warp_sum[w];
+    }
+    return total;
+  }
+
   /// Marks before each cell; returns all. Each warp sees to a contiguous part. The block is in step before and after.
   __device__ unsigned sum_up(unsigned used_cells) {
-    constexpr unsigned warps = marks_threads / 32;
+    constexpr unsigned rounds = cells / marks_threads;
     const unsigned warp = threadIdx.x / 32;
-    const unsigned lane = threadIdx.x % 32;
     const unsigned part = (used_cells + 32 * warps - 1) / (32 * warps) * 32;
-    const unsigned begin = warp * part;
+    const unsigned first = warp * part + threadIdx.x % 32;
+    unsigned mine[rounds];
     unsigned sum = 0;
-    for (unsigned first = begin; first < begin + part && first < used_cells; first += 32) {
-      const unsigned c = first + lane;
-      const unsigned mine = c < used_cells ? count(word[c]) : 0;
-      const unsigned prior = sum_before_in_warp(mine);
-      if (c < used_cells) before[c] = sum + prior;
-      sum += __shfl_sync(full_warp, prior + mine, 31);
+#pragma unroll
+    for (unsigned n = 0; n < rounds; ++n) {
+      const unsigned c = first + n * 32;
+      mine[n] = n * 32 < part && c < used_cells ? count(word[c]) : 0;
     }
-    if (lane == 0) warp_sum[warp] = sum;
+#pragma unroll
+    for (unsigned n = 0; n < rounds; ++n) {
+      const unsigned own = mine[n];
+      mine[n] = sum + sum_before_in_warp(own);
+      sum = __shfl_sync(full_warp, mine[n] + own, 31);
+    }
+    if (threadIdx.x % 32 == 0) warp_sum[warp] = sum;
     __syncthreads();
     unsigned of_warps_before = 0;
     unsigned total = 0;
+#pragma unroll
     for (unsigned w = 0; w < warps; ++w) {
       of_warps_before += w < warp ? warp_sum[w] : 0;
       total += warp_sum[w];
     }
-    for (unsigned c = begin + lane; c < begin + part && c < used_cells; c += 32) before[c] += of_warps_before;
+#pragma unroll
+    for (unsigned n = 0; n < rounds; ++n) {
+      const unsigned c = first + n * 32;
+      if (n * 32 < part && c < used_cells) before[c] = of_warps_before + mine[n];
+    }
     __syncthreads();
     return total;
   }
@@ -96,20 +123,6 @@ struct TileMarks {
     return before[c / cell] + __popc(w.x & (at == 0 ? lower : ~0U)) +
            (at < 1 ? 0 : __popc(w.y & (at == 1 ? lower : ~0U))) + (at < 2 ? 0 : __popc(w.z & (at == 2 ? lower : ~0U))) +
            (at < 3 ? 0 : __popc(w.w & lower));
-  }
-
-  /// fn(number, c) for the marks in cells that are this thread's.
-  template <class Fn>
-  __device__ void for_each(unsigned used_cells, Fn&& fn) const {
-    for (unsigned c = threadIdx.x; c < used_cells; c += marks_threads) {
-      const uint4 w = word[c];
-      unsigned number = before[c];
-      const unsigned parts[4]{w.x, w.y, w.z, w.w};
-#pragma unroll
-      for (unsigned p = 0; p < 4; ++p) {
-        for (unsigned left = parts[p]; left != 0; left &= left - 1) fn(number++, c * cell + p * 32 + __ffs(left) - 1);
-      }
-    }
   }
 };
 
@@ -128,7 +141,9 @@ class TaskWindows {
     unsigned long long longest;
   };
 
-  __device__ TaskWindows(const CsrPatternView& a, const PackTask& task, Shared& shared) : a_(a), shared_(shared) {
+  /// The block is in step before.
+  __device__ TaskWindows(const CsrPatternView& a, const PackTask& task, Shared& shared)
+      : col_ind_(a.col_ind), shared_(shared) {
     const std::size_t first_row = std::size_t{task.tile_row} * K;
     const std::size_t row = first_row + threadIdx.x;
     EdgeOffset begin = 0;
@@ -137,8 +152,17 @@ class TaskWindows {
       begin = a.row_ptr[row];
       end = a.row_ptr[row + 1];
     }
-    const std::size_t end_row = min(first_row + K, std::size_t{a.nrows});
-    const EdgeOffset strips = strips_of(a.row_ptr[end_row] - a.row_ptr[first_row]);
+    first_entry_ = a.row_ptr[first_row];
+    const EdgeOffset strips = strips_of(a.row_ptr[min(first_row + K, std::size_t{a.nrows})] - first_entry_);
+    whole_ = strips == 1 && (a.ncols - 1) / K < TileMarks::width;
+    if (whole_) {
+      if (threadIdx.x == 0) {
+        shared_.first_tile = 0;
+        shared_.last_tile = (a.ncols - 1) / K;
+      }
+      if (threadIdx.x < row_threads) place(begin, end, end);
+      return;
+    }
     if (strips > 1) cut(strips, task.strip, begin, end);
     if (threadIdx.x < K) {
       shared_.next[threadIdx.x] = begin;
@@ -146,9 +170,84 @@ class TaskWindows {
     }
   }
 
-  /// Goes to the next window that has entries; false after the last. The block is in step when it returns.
+  /// Goes to the next window that has entries; false after the last. The block is in step when it returns true.
   __device__ bool next() {
+    if (whole_ && done_) return false;
+    done_ = true;
     __syncthreads();
+    return whole_ || go_on();
+  }
+
+  /// The window's first tile column, and the cells of marks that it needs.
+  [[nodiscard]] __device__ NodeId first_tile() const { return shared_.first_tile; }
+  [[nodiscard]] __device__ unsigned used_cells() const {
+    return (shared_.last_tile - shared_.first_tile) / TileMarks::cell + 1;
+  }
+
+  /// fn(row, tile column, column within the tile, whether the entry before it may be of another tile) for the entries
+  /// of the window, shared out evenly. The row is found only WithRows.
+  template <bool WithRows, class Fn>
+  __device__ void for_each(Fn&& fn) const {
+    constexpr unsigned at_once = 4;  // loads that are under way together
+    const unsigned half = shared_.sum[0];
+    const unsigned entries = half + (K == 64 ? shared_.sum[1] : 0);
+    const unsigned lane = threadIdx.x % 32;
+    for (unsigned first = threadIdx.x - lane; first < entries; first += at_once * marks_threads) {
+      NodeId column[at_once];
+      unsigned row[at_once];
+#pragma unroll
+      for (unsigned n = 0; n < at_once; ++n) {
+        const unsigned e = min(first + n * marks_threads + lane, entries - 1);
+        row[n] = 0;
+        column[n] = __ldg(col_ind_ + (WithRows || !whole_ ? position_of(e, half, row[n]) : first_entry_ + e));
+      }
+#pragma unroll
+      for (unsigned n = 0; n < at_once; ++n) {
+        const NodeId tile = column[n] / K;
+        const NodeId tile_before = __shfl_up_sync(full_warp, tile, 1);
+        if (first + n * marks_threads + lane >= entries) continue;
+        fn(row[n], tile, column[n] % K, lane == 0 || tile != tile_before);
+      }
+    }
+  }
+
+  /// Marks the tiles of the window's entries. The marks are clear, and the block is in step, before; after, it is not.
+  __device__ void mark(TileMarks& marks) const {
+    const NodeId first = shared_.first_tile;
+    for_each<false>([&](unsigned, NodeId tile, NodeId, bool other) {
+      if (other) marks.add(tile - first);
+    });
+  }
+
+ private:
+  static constexpr unsigned row_threads = K < 32 ? 32 : K;  ///< whole warps that see to the rows
+
+  /// Where entry e of the window is, and its row.
+  __device__ EdgeOffset position_of(unsigned e, unsigned half, unsigned& row) const {
+    const bool upper = K == 64 && e >= half;
+    if (upper) e -= half;
+    row = upper ? 32 : 0;
+#pragma unroll
+    for (unsigned step = (K < 32 ? K : 32) / 2; step != 0; step /= 2) {
+      row += shared_.before[row + step] <= e ? step : 0;
+    }
+    return shared_.here[row] + (e - shared_.before[row]);
+  }
+
+  /// Notes what a row has in the window: [begin, stop) of its entries [begin, end).
+  __device__ void place(EdgeOffset begin, EdgeOffset stop, EdgeOffset end) {
+    const auto size = static_cast<unsigned>(stop - begin);
+    const unsigned before = sum_before_in_warp(size);
+    if (threadIdx.x % 32 == 31) shared_.sum[threadIdx.x / 32] = before + size;
+    if (threadIdx.x >= K) return;
+    shared_.here[threadIdx.x] = begin;
+    shared_.before[threadIdx.x] = before;
+    shared_.next[threadIdx.x] = stop;
+    shared_.stop[threadIdx.x] = end;
+  }
+
+  /// The window that starts at the least tile column that is left. The block is in step before.
+  __device__ bool go_on() {
     if (threadIdx.x == 0) {
       shared_.first_tile = ~NodeId{0};
       shared_.last_tile = 0;
@@ -159,63 +258,19 @@ class TaskWindows {
     if (threadIdx.x < K) {
       begin = shared_.next[threadIdx.x];
       end = shared_.stop[threadIdx.x];
-      if (begin != end) atomicMin(&shared_.first_tile, a_.col_ind[begin] / K);
+      if (begin != end) atomicMin(&shared_.first_tile, col_ind_[begin] / K);
     }
     __syncthreads();
     if (shared_.first_tile == ~NodeId{0}) return false;
-    if (threadIdx.x < (K + 31) / 32 * 32) place(begin, end);
+    if (threadIdx.x < row_threads) {
+      const std::uint64_t end_column = (std::uint64_t{shared_.first_tile} + TileMarks::width) * K;
+      const bool all = begin == end || col_ind_[end - 1] < end_column;
+      const EdgeOffset stop = all ? end : first_at_least(col_ind_, begin, end, end_column);
+      if (begin != stop) atomicMax(&shared_.last_tile, col_ind_[stop - 1] / K);
+      place(begin, stop, end);
+    }
     __syncthreads();
     return true;
-  }
-
-  /// The window's first tile column, and the cells of marks that it needs.
-  [[nodiscard]] __device__ NodeId first_tile() const { return shared_.first_tile; }
-  [[nodiscard]] __device__ unsigned used_cells() const {
-    return (shared_.last_tile - shared_.first_tile) / TileMarks::cell + 1;
-  }
-
-  /// fn(row, position) for the entries of the window, shared out evenly.
-  template <class Fn>
-  __device__ void for_each(Fn&& fn) const {
-    const unsigned half = shared_.sum[0];
-    const unsigned entries = half + (K == 64 ? shared_.sum[1] : 0);
-    for (unsigned e = threadIdx.x; e < entries; e += marks_threads) {
-      const bool upper = K == 64 && e >= half;
-      const unsigned rest = upper ? e - half : e;
-      unsigned row = upper ? 32 : 0;
-#pragma unroll
-      for (unsigned step = (K < 32 ? K : 32) / 2; step != 0; step /= 2) {
-        row += shared_.before[row + step] <= rest ? step : 0;
-      }
-      fn(row, shared_.here[row] + (rest - shared_.before[row]));
-    }
-  }
-
-  /// Marks the tiles of the window's entries. The block is in step before and after.
-  __device__ void mark(TileMarks& marks) const {
-    marks.clear(used_cells());
-    __syncthreads();
-    for_each([&](unsigned row, EdgeOffset e) {
-      const NodeId tile = a_.col_ind[e] / K;
-      if (e == shared_.here[row] || a_.col_ind[e - 1] / K != tile) marks.add(tile - shared_.first_tile);
-    });
-    __syncthreads();
-  }
-
- private:
-  /// Whole warps: where the rows' entries of the window that starts at first_tile are.
-  __device__ void place(EdgeOffset begin, EdgeOffset end) {
-    const std::uint64_t end_column = (std::uint64_t{shared_.first_tile} + TileMarks::width) * K;
-    const bool all = begin == end || a_.col_ind[end - 1] < end_column;
-    const EdgeOffset stop = all ? end : first_at_least(a_.col_ind, begin, end, end_column);
-    const auto size = static_cast<unsigned>(stop - begin);
-    const unsigned before = sum_before_in_warp(size);
-    if (threadIdx.x % 32 == 31) shared_.sum[threadIdx.x / 32] = before + size;
-    if (threadIdx.x >= K) return;
-    if (size != 0) atomicMax(&shared_.last_tile, a_.col_ind[stop - 1] / K);
-    shared_.here[threadIdx.x] = begin;
-    shared_.next[threadIdx.x] = stop;
-    shared_.before[threadIdx.x] = before;
   }
 
   /// Cuts the rows to a strip. The strips' bounds are what divides the longest row evenly.
@@ -228,13 +283,16 @@ class TaskWindows {
     if (threadIdx.x >= K) return;
     const EdgeOffset longest = shared_.here[shared_.longest % 64];
     const EdgeOffset size = shared_.longest / 64;
-    const auto bound = [&](EdgeOffset s) { return std::uint64_t{a_.col_ind[longest + size * s / strips] / K} * K; };
-    if (strip + 1 < strips) end = first_at_least(a_.col_ind, begin, end, bound(EdgeOffset{strip} + 1));
-    if (strip != 0) begin = first_at_least(a_.col_ind, begin, end, bound(strip));
+    const auto bound = [&](EdgeOffset s) { return std::uint64_t{col_ind_[longest + size * s / strips] / K} * K; };
+    if (strip + 1 < strips) end = first_at_least(col_ind_, begin, end, bound(EdgeOffset{strip} + 1));
+    if (strip != 0) begin = first_at_least(col_ind_, begin, end, bound(strip));
   }
 
-  const CsrPatternView& a_;
+  const NodeId* col_ind_;
   Shared& shared_;
+  EdgeOffset first_entry_ = 0;
+  bool whole_ = false;  ///< all in one window that starts at column 0, entries one behind the other
+  bool done_ = false;
 };
 
 }  // namespace bitgraph::cuda_formats

@@ -18,6 +18,29 @@ inline constexpr unsigned full_warp = 0xFFFFFFFFU;
 inline constexpr unsigned longest_short = 512;
 inline constexpr unsigned longest_short_wide = 128;
 
+/// Neighbouring tile rows of up to so many entries together are sorted as one.
+inline constexpr unsigned most_together = 128;
+
+/// Neighbouring tile rows that a warp sees to, at most 64 rows of the matrix.
+template <int K>
+inline constexpr unsigned tile_rows_a_warp = K < 8 ? 8 : 64 / K;
+
+/// What decides how short tile rows are sorted.
+struct ShortRule {
+  unsigned longest = longest_short;  ///< tile rows with more entries are long
+  unsigned together = most_together;
+  int tile_bits = 0;  ///< that hold a tile column
+};
+
+/// Neighbouring tile rows that are sorted together: a warp's tile rows [begin, end). Lane n has the offset of the
+/// warp's tile row n, its first entry counted from theirs.
+struct TileRowGroup {
+  unsigned begin;
+  unsigned end;
+  unsigned offset;
+  unsigned size;  ///< entries
+};
+
 template <class Key>
 inline constexpr Key no_key = std::numeric_limits<Key>::max();
 
@@ -77,20 +100,36 @@ __device__ inline unsigned sum_before_in_warp(unsigned value) {
   return sum - value;
 }
 
-/// Non-empty tiles among `size` entries (at most 32 PerLane).
+/// The number of non-empty tiles of each tile row of a group, to the lane of the tile row.
 template <int K, unsigned PerLane>
-__device__ unsigned count_sorted(const NodeId* columns, unsigned size) {
+__device__ unsigned count_sorted(const NodeId* columns, const TileRowGroup& group, int tile_bits) {
+  const unsigned lane = threadIdx.x % 32;
+  NodeId tile_row[PerLane]{};
+  for (unsigned n = group.begin + 1; n < group.end; ++n) {
+    const unsigned offset = __shfl_sync(full_warp, group.offset, n);
+#pragma unroll
+    for (unsigned j = 0; j < PerLane; ++j) tile_row[j] += j * 32 + lane >= offset ? 1 : 0;
+  }
   NodeId key[PerLane];
 #pragma unroll
   for (unsigned j = 0; j < PerLane; ++j) {
-    const unsigned e = j * 32 + threadIdx.x % 32;
-    key[j] = e < size ? columns[e] / K : no_key<NodeId>;
+    const unsigned e = j * 32 + lane;
+    key[j] = e < group.size ? columns[e] / K | tile_row[j] << tile_bits : no_key<NodeId>;
   }
   sort_in_warp(key);
-  return __reduce_add_sync(full_warp, __popc(first_of_tile(key, 0)));
+  // Sorted, the entries of each tile row are where they were: from its offset on.
+  const unsigned first = first_of_tile(key, 0);
+  const unsigned before = sum_before_in_warp(__popc(first));
+  const unsigned source = group.offset / PerLane % 32;
+  const unsigned lower = (1U << (group.offset % PerLane)) - 1;
+  const unsigned from_source =
+      __shfl_sync(full_warp, before, source) + __popc(__shfl_sync(full_warp, first, source) & lower);
+  const unsigned all = __shfl_sync(full_warp, before + __popc(first), 31);
+  const unsigned tiles_before = group.offset == 32 * PerLane ? all : from_source;
+  return __shfl_down_sync(full_warp, tiles_before, 1) - tiles_before;
 }
 
-/// A warp's notes on a tile row whose entries it has sorted by tile.
+/// A warp's notes on tile rows whose entries it has sorted by tile.
 struct SortedTileRow {
   std::uint16_t bit[longest_short];        ///< of each entry: row * K + column within its tile
   std::uint16_t start[longest_short + 1];  ///< of each tile: its first entry
@@ -98,9 +137,9 @@ struct SortedTileRow {
   std::uint16_t row_end[64];               ///< of each row: where its entries ended before they were sorted
 };
 
-/// Sorts the entries of a tile row into `notes`; returns the number of tiles. notes.row_end is given.
+/// Sorts `size` entries of neighbouring tile rows into `notes`; returns the number of tiles. notes.row_end is given.
 template <int K, class Key, unsigned PerLane>
-__device__ unsigned sort_tile_row(const NodeId* columns, unsigned size, SortedTileRow& notes) {
+__device__ unsigned sort_tile_row(const NodeId* columns, unsigned size, int tile_bits, SortedTileRow& notes) {
   constexpr int side_bits = std::countr_zero(static_cast<unsigned>(K));
   const unsigned lane = threadIdx.x % 32;
   Key key[PerLane];
@@ -111,9 +150,11 @@ __device__ unsigned sort_tile_row(const NodeId* columns, unsigned size, SortedTi
     if (e >= size) continue;
     unsigned row = 0;  // rows that end at or before e
 #pragma unroll
-    for (unsigned step = K / 2; step != 0; step /= 2) row += notes.row_end[row + step - 1] <= e ? step : 0;
+    for (unsigned step = tile_rows_a_warp<K> * K / 2; step != 0; step /= 2) {
+      row += notes.row_end[row + step - 1] <= e ? step : 0;
+    }
     const NodeId column = columns[e];
-    key[j] = static_cast<Key>(column / K) << 2 * side_bits | row << side_bits | column % K;
+    key[j] = (static_cast<Key>(row / K) << tile_bits | column / K) << 2 * side_bits | row % K << side_bits | column % K;
   }
   sort_in_warp(key);
   const unsigned first = first_of_tile(key, 2 * side_bits);
@@ -125,7 +166,7 @@ __device__ unsigned sort_tile_row(const NodeId* columns, unsigned size, SortedTi
     notes.bit[e] = static_cast<std::uint16_t>(key[j] & (K * K - 1));
     if ((first >> j & 1U) == 0) continue;
     notes.start[tile] = static_cast<std::uint16_t>(e);
-    notes.column[tile++] = static_cast<NodeId>(key[j] >> 2 * side_bits);
+    notes.column[tile++] = static_cast<NodeId>(key[j] >> 2 * side_bits & ((Key{1} << tile_bits) - 1));
   }
   const unsigned tiles = __shfl_sync(full_warp, tile, 31);
   if (lane == 0) notes.start[tiles] = static_cast<std::uint16_t>(size);
@@ -165,7 +206,7 @@ __device__ void store_share(std::byte* tile, const std::uint16_t* bit, unsigned 
   }
 }
 
-/// Writes the tiles of a sorted tile row.
+/// Writes the tiles of sorted tile rows.
 template <int K>
 __device__ void store_tiles(const SortedTileRow& notes, unsigned tiles, NodeId* columns, std::byte* bits) {
   const unsigned lane = threadIdx.x % 32;

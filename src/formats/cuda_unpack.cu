@@ -56,28 +56,56 @@ __device__ void count_rows(const BitTileView<K>& a, EdgeOffset begin, EdgeOffset
   }
 }
 
+/// What a lane reads of a tile.
+template <int K>
+struct TileRows {
+  NodeId column = 0;
+  std::uint64_t bits[Lanes<K>::turns]{};
+
+  __device__ void read(const BitTileView<K>& a, EdgeOffset t) {
+    column = __ldg(a.tile_col_ind + t) * K;
+    const unsigned row = threadIdx.x % Lanes<K>::rows;
+#pragma unroll
+    for (unsigned turn = 0; turn < Lanes<K>::turns; ++turn) {
+      if constexpr (K == 4) {
+        bits[turn] = __ldg(a.bit_tiles + t) >> (4 * row) & 0xFU;
+      } else {
+        bits[turn] = __ldg(a.bit_tiles + t * K + turn * 32 + row);
+      }
+    }
+  }
+};
+
 /// Writes the entries of tiles [begin, end); at[turn] is where those of the lane's row begin.
 template <int K>
 __device__ void write_rows(const BitTileView<K>& a, EdgeOffset begin, EdgeOffset end, EdgeOffset (&at)[Lanes<K>::turns],
                            NodeId* col_ind) {
+  constexpr unsigned at_once = 4;  // reads that are under way together
   const unsigned lane = threadIdx.x % 32;
-  for (EdgeOffset first = begin; first < end; first += Lanes<K>::tiles) {
-    const EdgeOffset t = first + lane / Lanes<K>::rows;
-    const NodeId column = t < end ? a.tile_col_ind[t] * K : 0;
+  for (EdgeOffset first = begin; first < end; first += at_once * Lanes<K>::tiles) {
+    TileRows<K> tile[at_once];
 #pragma unroll
-    for (unsigned turn = 0; turn < Lanes<K>::turns; ++turn) {
-      std::uint64_t bits = t < end ? a.tile_row(t, static_cast<int>(turn * 32 + lane % Lanes<K>::rows)) : 0;
-      const unsigned mine = __popcll(bits);
-      unsigned sum = mine;  // of this tile and those at its left
+    for (unsigned n = 0; n < at_once; ++n) {
+      const EdgeOffset t = first + n * Lanes<K>::tiles + lane / Lanes<K>::rows;
+      if (t < end) tile[n].read(a, t);
+    }
 #pragma unroll
-      for (unsigned lanes = Lanes<K>::rows; lanes < 32; lanes *= 2) {
-        const unsigned other = __shfl_up_sync(full_warp, sum, lanes);
-        if (lane >= lanes) sum += other;
+    for (unsigned n = 0; n < at_once; ++n) {
+#pragma unroll
+      for (unsigned turn = 0; turn < Lanes<K>::turns; ++turn) {
+        const unsigned mine = __popcll(tile[n].bits[turn]);
+        unsigned sum = mine;  // of this tile and those at its left
+#pragma unroll
+        for (unsigned lanes = Lanes<K>::rows; lanes < 32; lanes *= 2) {
+          const unsigned other = __shfl_up_sync(full_warp, sum, lanes);
+          if (lane >= lanes) sum += other;
+        }
+        NodeId* to = col_ind + at[turn] + (sum - mine);
+        for (std::uint64_t bits = tile[n].bits[turn]; bits != 0; bits &= bits - 1) {
+          *to++ = tile[n].column + static_cast<NodeId>(__ffsll(static_cast<long long>(bits)) - 1);
+        }
+        at[turn] += __shfl_sync(full_warp, sum, 32 - Lanes<K>::rows + lane % Lanes<K>::rows);
       }
-      NodeId* to = col_ind + at[turn] + (sum - mine);
-      for (; bits != 0; bits &= bits - 1)
-        *to++ = column + static_cast<NodeId>(__ffsll(static_cast<long long>(bits)) - 1);
-      at[turn] += __shfl_sync(full_warp, sum, 32 - Lanes<K>::rows + lane % Lanes<K>::rows);
     }
   }
 }

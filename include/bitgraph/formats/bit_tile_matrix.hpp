@@ -129,8 +129,8 @@ struct PackOptions {
   int tile_dim = 8;
 };
 
-/// Pattern CSR to B2SR, in parallel over tile rows. Peak memory: input, output and at most a quarter of the output
-/// more. Throws usage for a tile side that does not exist.
+/// Pattern CSR to B2SR, in parallel; on a CUDA device where the pattern or `device` is. Peak memory: input, output and
+/// a quarter of the output (there: a thirtieth of the input) more. Throws usage for a tile side that does not exist.
 [[nodiscard]] BitTileMatrix pack(const CsrPattern& a, const PackOptions& options = {}, const Device& device = {});
 
 /// B2SR to pattern CSR; the inverse of pack.

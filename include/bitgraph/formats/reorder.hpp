@@ -20,7 +20,7 @@ enum class Order {
 [[nodiscard]] Order order_from_string(std::string_view name);    ///< throws usage
 
 /// The permutation of a square pattern: node i of the input gets number new_id[i]. The graph is read as undirected.
-/// Deterministic; does not depend on the number of threads. O(n + m) for degree, O(n + m log d) for the others.
+/// Deterministic for any threads. On the host, but degrees on a CUDA device. O(n + m) for degree, else O(n + m log d).
 [[nodiscard]] Buffer<NodeId> reorder(const CsrPattern& a, Order order);
 
 /// old_id with old_id[new_id[i]] = i: what brings results back into the caller's numbering. Throws usage unless new_id

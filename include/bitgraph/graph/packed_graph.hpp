@@ -88,9 +88,9 @@ class PackedGraph {
   Buffer<NodeId> new_id_, old_id_;
 };
 
-/// Packs a pattern for algorithms. Throws usage unless it is square, or for a tile side that does not exist;
-/// not_possible where the device has too little memory, naming the bytes that are missing. O(n + m), and the cost of
-/// the order.
+/// Packs a pattern for algorithms, on `device`; one that is on a CUDA device stays there where `device` is the host.
+/// Throws usage unless it is square, or for a tile side that does not exist; not_possible where the device has too
+/// little memory, naming the bytes that are missing. O(n + m), and the cost of the order.
 [[nodiscard]] PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options = {},
                                      const Device& device = {});
 

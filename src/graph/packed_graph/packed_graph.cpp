@@ -52,24 +52,24 @@ std::size_t PackedGraph::bytes() const noexcept {
   return bytes_of(out_) + (in_ ? bytes_of(*in_) : 0) + new_id_.bytes() + old_id_.bytes();
 }
 
-PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, const Device& wanted) {
+PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, const Device& device) {
   if (a.nrows() != a.ncols())
     fail(ErrorCode::usage, fmt::format("a graph needs a square matrix, and this is {} x {}", a.nrows(), a.ncols()));
   if (options.tile_dim != auto_tile && options.tile_dim != csr_tile && !is_tile_dim(options.tile_dim)) {
     fail(ErrorCode::usage,
          fmt::format("the tile side {} does not exist: 4, 8, 16, 32, 64, or pattern CSR", options.tile_dim));
   }
-  const Device& device = wanted.is_host() ? a.device() : wanted;
+  const Device& there = device.is_host() ? a.device() : device;
   PackedGraph graph;
-  graph.device_ = device.is_host() ? wanted : device;
+  graph.device_ = there.is_host() ? device : there;
   CsrPattern owned;
-  const CsrPattern* source = &brought_to(a, device, owned);
+  const CsrPattern* source = &brought_to(a, there, owned);
   const auto start = std::chrono::steady_clock::now();
   OrderedPattern ordered;
   if (options.order) {
     ordered = in_order(*source, *options.order, a);
   } else if (options.order_where_it_pays) {
-    ordered = choose_order(*source, options.workload, options.tile_dim, device);
+    ordered = choose_order(*source, options.workload, options.tile_dim, there);
     graph.order_reason_ = ordered.reason;
   }
   if (ordered.order != Order::original) {
@@ -80,19 +80,19 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
     source = &owned;
   }
   if (ordered.tried) {
-    device.synchronize();
+    there.synchronize();
     graph.reorder_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   int tile_dim = options.tile_dim;
   if (tile_dim == auto_tile) {
-    const FormatChoice choice = choose_format(*source, options.workload, device);
+    const FormatChoice choice = choose_format(*source, options.workload, there);
     tile_dim = choice.tile_dim;
     graph.reason_ = choice.reason;
   }
   const auto make_matrix = [&](const CsrPattern& pattern, CsrPattern* to_keep) -> PackedGraph::Matrix {
     if (tile_dim != csr_tile) return pack(pattern, {.tile_dim = tile_dim}, graph.device_);
     // On the host the copy is for the threads that are wanted, and counted with them.
-    return to_keep == nullptr || device.is_host() ? pattern.to(graph.device_) : std::move(*to_keep);
+    return to_keep == nullptr || there.is_host() ? pattern.to(graph.device_) : std::move(*to_keep);
   };
   graph.symmetric_ = is_symmetric(*source);
   if (!graph.symmetric_ && options.with_transpose) {
@@ -100,7 +100,7 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
     graph.in_ = make_matrix(turned, &turned);
   }
   graph.out_ = make_matrix(*source, source == &owned ? &owned : nullptr);
-  device.synchronize();
+  there.synchronize();
   return graph;
 }
 
