@@ -122,6 +122,10 @@ constexpr std::array<MxmScheme, 4> matrix_schemes{{{"bin_bin_sum", MxmKind::sum}
                                                    {"or_and", MxmKind::reach},
                                                    {"plus_pair", MxmKind::counts}}};
 
+Workload workload_of(MxmKind kind) {
+  return kind == MxmKind::reach || kind == MxmKind::masked_sum ? Workload::products : Workload::counting;
+}
+
 std::uint64_t products_of(const CsrPattern& a) {
   std::uint64_t products = 0;
   for (const NodeId k : a.col_ind()) products += a.row(k).size();
@@ -210,7 +214,7 @@ void bench_mxm(Arena& arena) {
     for (const int tile : arena.setting().tiles) {
       arena.measure_ours(tile, [&] {
         if (stored && too_large) fail(ErrorCode::not_possible, left_out);
-        return prepare_matrix(arena.setting(), masked ? lower : pattern, tile, Workload::products,
+        return prepare_matrix(arena.setting(), masked ? lower : pattern, tile, workload_of(scheme.kind),
                               [&](const PackedGraph::Matrix& matrix) {
                                 return std::visit([&](const auto& a) { return mxm_way(scheme.kind, a); }, matrix);
                               });

@@ -31,6 +31,10 @@ constexpr double products = 100;
 constexpr double full_tile = 256;
 constexpr NodeId small_graph = 1000;  ///< rows below which they are near enough as they are
 
+/// Entries of a tile of side 64 from which on the product of two such tiles is cheaper than that of their entries. It
+/// is so over or_and and within masks; sums of products over plus_pair are cheaper by rows, whatever the tiles.
+constexpr double worth_multiplying = 56;
+
 /// What the sample says of one format.
 struct Sides {
   double units = 0;  ///< entries of pattern CSR, or tiles
@@ -103,9 +107,14 @@ int format_at(std::size_t index) { return index == 0 ? csr_tile : tile_dims[inde
 }  // namespace
 
 FormatChoice choose_format(const CsrPattern& a, Workload workload, const Device& device) {
-  if (workload == Workload::products) {
+  if (workload == Workload::products && !device.is_host()) {
     const Advice advice = advise(profile(a));
     return {.tile_dim = advice.use_tiles ? advice.tile_dim : csr_tile, .reason = advice.reason};
+  }
+  if (workload == Workload::products) {
+    const double fill = entries_a_wide_tile(a);
+    return {.tile_dim = fill >= worth_multiplying ? 64 : csr_tile,
+            .reason = fmt::format("products of matrices: a tile of side 64 has {:.0f} entries", fill)};
   }
   if (!device.is_host()) return choose_on_cuda(a, workload);
   if (workload == Workload::search && a.nrows() >= small_graph && entries_a_wide_tile(a) >= full_tile) {

@@ -30,6 +30,16 @@ TEST(FormatChoice, BitsTakeTilesWhereTilesAreFull) {
   }
 }
 
+TEST(FormatChoice, MatricesTakeWideTilesWhereTheyAreFull) {
+  EXPECT_EQ(choose_format(generate_mycielskian(10), Workload::products, Device{}).tile_dim, 64);
+  EXPECT_EQ(choose_format(generate_uniform(1 << 14, 1 << 17, 1), Workload::products, Device{}).tile_dim, csr_tile);
+}
+
+TEST(FormatChoice, SearchesTakeTilesWhereTheyAreFull) {
+  EXPECT_EQ(choose_format(generate_mycielskian(12), Workload::search, Device{}).tile_dim, 32);
+  EXPECT_EQ(choose_format(generate_grid(50, 50), Workload::search, Device{}).tile_dim, csr_tile);
+}
+
 TEST(FormatChoice, SaysWhatItCompared) {
   const CsrPattern a = generate_grid(30, 30);
   for (const Workload workload : products) {
