@@ -8,7 +8,6 @@
 
 #include "core/cuda.cuh"
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -156,60 +155,118 @@ __device__ inline std::uint64_t row_bits(const std::uint32_t (&half_words)[2], u
   return bits | __shfl_xor_sync(full_warp, bits, 2);
 }
 
-/// The rows of a thread to the output.
-template <bool Masked, class Args>
-__device__ void store(const Args& args, const RowTile<Masked> (&tile)[warp_tiles<Masked>], const Weights& weights,
-                      std::size_t first_row, std::size_t first_output) {
-  constexpr unsigned tiles = warp_tiles<Masked>;
-  const unsigned quad = threadIdx.x % 4;
-  const std::size_t outputs = args.w.nrows - first_output;
-  float row_scale[tiles][2];
+/// fn(m, half) for the rows of a thread: of tile m the upper (half 0) or the lower.
+template <unsigned Tiles, class Fn>
+__device__ void for_rows(const Fn& fn) {
 #pragma unroll
-  for (unsigned m = 0; m < tiles; ++m) {
+  for (unsigned m = 0; m < Tiles; ++m) {
 #pragma unroll
-    for (unsigned half = 0; half < 2; ++half) {
-      const std::size_t row = min(first_row + 16 * m + 8 * half, args.x.nrows - 1);
-      row_scale[m][half] = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + row);
-    }
+    for (unsigned half = 0; half < 2; ++half) fn(m, half);
   }
-  std::uint32_t bits[tiles][2][2] = {};
+}
+
+/// Where a thread's results go.
+struct Place {
+  std::size_t first_row;     ///< the upper one of tile 0
+  std::size_t first_output;  ///< of the block
+  std::size_t outputs;       ///< from there on
+  unsigned quad;
+
+  template <class Args>
+  __device__ Place(const Args& args, std::size_t row, std::size_t output)
+      : first_row(row), first_output(output), outputs(args.w.nrows - output), quad(threadIdx.x % 4) {}
+
+  [[nodiscard]] __device__ std::size_t row(unsigned m, unsigned half) const { return first_row + 16 * m + 8 * half; }
+};
+
+template <unsigned Tiles>
+__device__ void store_bits(const GemmToBits& args, const Place& place, const std::uint32_t (&bits)[Tiles][2][2]) {
+  const std::uint64_t exist = place.outputs >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << place.outputs) - 1;
+  for_rows<Tiles>([&](unsigned m, unsigned half) {
+    const std::size_t row = place.row(m, half);
+    const std::uint64_t word = row_bits(bits[m][half], place.quad) & exist;
+    if (place.quad == 0 && row < args.x.nrows) {
+      args.out.words[row * args.out.words_per_row + place.first_output / 64] = word;
+    }
+  });
+}
+
+/// Signs of s itself, where nothing stands around it.
+template <bool Masked, unsigned Tiles>
+__device__ void store_signs(const GemmToBits& args, const Place& place, const RowTile<Masked> (&tile)[Tiles],
+                            const Weights& weights) {
+  std::uint32_t bits[Tiles][2][2] = {};
 #pragma unroll
   for (unsigned t = 0; t < output_tiles; ++t) {
 #pragma unroll
     for (unsigned which = 0; which < 2; ++which) {
-      const unsigned output = 8 * t + 2 * quad + which;
-      const OutputScale scale(args, first_output + min(std::size_t{output}, outputs - 1));
-      const int ones = Masked ? 0 : weights.ones[output];
-#pragma unroll
-      for (unsigned m = 0; m < tiles; ++m) {
-#pragma unroll
-        for (unsigned half = 0; half < 2; ++half) {
-          const auto s = static_cast<float>(tile[m].product(t, half, which, ones));
-          const float y = s * scale.scale * row_scale[m][half] + scale.bias;
-          if constexpr (to_bits<Args>) {
-            if (y >= 0) bits[m][half][t / 4] |= 1U << (8 * (t % 4) + which);
-          } else {
-            const std::size_t row = first_row + 16 * m + 8 * half;
-            if (row < args.x.nrows && output < outputs) {
-              args.out.data[row * args.out.stride + first_output + output] = y;
-            }
-          }
-        }
-      }
+      const int ones = Masked ? 0 : weights.ones[8 * t + 2 * place.quad + which];
+      for_rows<Tiles>([&](unsigned m, unsigned half) {
+        const auto negative = static_cast<std::uint32_t>(tile[m].product(t, half, which, ones)) >> 31;
+        bits[m][half][t / 4] |= (negative ^ 1U) << (8 * (t % 4) + which);
+      });
     }
   }
+  store_bits(args, place, bits);
+}
+
+/// Two neighbouring outputs of a row; `paired` where rows begin at even places.
+__device__ inline void store_pair(const GemmToFloats& args, std::size_t row, std::size_t f, bool paired,
+                                  const float (&y)[2]) {
+  if (row >= args.x.nrows) return;
+  float* const out = args.out.data + row * args.out.stride + f;
+  if (paired && f + 1 < args.w.nrows) {
+    *reinterpret_cast<float2*>(out) = {y[0], y[1]};
+  } else {
+    if (f < args.w.nrows) out[0] = y[0];
+    if (f + 1 < args.w.nrows) out[1] = y[1];
+  }
+}
+
+/// The rows of a thread through the scales to the output.
+template <bool Masked, unsigned Tiles, class Args>
+__device__ void store_scaled(const Args& args, const Place& place, const RowTile<Masked> (&tile)[Tiles],
+                             const Weights& weights) {
+  float row_scale[Tiles][2];
+  for_rows<Tiles>([&](unsigned m, unsigned half) {
+    const std::size_t row = min(place.row(m, half), args.x.nrows - 1);
+    row_scale[m][half] = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + row);
+  });
+  [[maybe_unused]] std::uint32_t bits[Tiles][2][2] = {};
+  [[maybe_unused]] bool paired = false;
+  if constexpr (!to_bits<Args>) {
+    paired = args.out.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float2) == 0;
+  }
+#pragma unroll
+  for (unsigned t = 0; t < output_tiles; ++t) {
+    const unsigned output = 8 * t + 2 * place.quad;
+    const OutputScale scale[2] = {
+        OutputScale(args, place.first_output + min(std::size_t{output}, place.outputs - 1)),
+        OutputScale(args, place.first_output + min(std::size_t{output + 1}, place.outputs - 1))};
+    for_rows<Tiles>([&](unsigned m, unsigned half) {
+      float y[2];
+#pragma unroll
+      for (unsigned which = 0; which < 2; ++which) {
+        const int ones = Masked ? 0 : weights.ones[output + which];
+        const auto s = static_cast<float>(tile[m].product(t, half, which, ones));
+        y[which] = s * scale[which].scale * row_scale[m][half] + scale[which].bias;
+        if constexpr (to_bits<Args>) bits[m][half][t / 4] |= (y[which] >= 0 ? 1U : 0U) << (8 * (t % 4) + which);
+      }
+      if constexpr (!to_bits<Args>) store_pair(args, place.row(m, half), place.first_output + output, paired, y);
+    });
+  }
+  if constexpr (to_bits<Args>) store_bits(args, place, bits);
+}
+
+template <bool Masked, unsigned Tiles, class Args>
+__device__ void store(const Args& args, const Place& place, const RowTile<Masked> (&tile)[Tiles],
+                      const Weights& weights) {
   if constexpr (to_bits<Args>) {
-    const std::uint64_t exist = outputs >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << outputs) - 1;
-#pragma unroll
-    for (unsigned m = 0; m < tiles; ++m) {
-#pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const std::size_t row = first_row + 16 * m + 8 * half;
-        const std::uint64_t word = row_bits(bits[m][half], quad) & exist;
-        if (quad == 0 && row < args.x.nrows) args.out.words[row * args.out.words_per_row + first_output / 64] = word;
-      }
+    if (args.row_scale == nullptr && args.col_scale == nullptr && args.bias == nullptr) {
+      return store_signs(args, place, tile, weights);
     }
   }
+  store_scaled(args, place, tile, weights);
 }
 
 /// A block goes through rows of X a step of all blocks apart; weights that fit in shared memory stay there.
@@ -245,16 +302,24 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_bits(Args args) {
     }
 #pragma unroll
     for (unsigned m = 0; m < tiles; ++m) tile[m].finish(args.x.ncols);
-    store(args, tile, weights, first_row, first_output);
+    store(args, Place(args, first_row, first_output), tile, weights);
   }
+}
+
+int num_multiprocessors(const Device& device) {
+  int count = 0;
+  cuda_check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.index()), "cudaDeviceGetAttribute");
+  return count;
 }
 
 template <bool Masked, class Args>
 void launch(const Device& device, const Args& args) {
-  constexpr unsigned enough = 1024;  // blocks for a few waves
+  // As many steps for every block as fill the device once, two blocks a multiprocessor.
   const unsigned columns = blocks_for(args.w.nrows, block_outputs);
   const unsigned rows = blocks_for(args.x.nrows, block_warps * 16 * warp_tiles<Masked>);
-  const dim3 grid(std::min(rows, std::max(enough / columns, 1U)), columns);
+  const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
+  const auto steps = static_cast<unsigned>((std::size_t{rows} * columns + places - 1) / places);
+  const dim3 grid(blocks_for(rows, steps), columns);
   gemm_bits<Masked><<<grid, block_threads, 0, stream_of(device)>>>(args);
   cuda_check_launch("gemm_bits");
 }

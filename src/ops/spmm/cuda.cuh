@@ -4,7 +4,7 @@
 
 #include "ops/spmm/cuda.hpp"
 #include "ops/spmm/cuda_sum.cuh"
-#include "ops/spmm/cuda_vote.cuh"
+#include "ops/spmm/cuda_vote_tiles.cuh"
 
 namespace bitgraph {
 

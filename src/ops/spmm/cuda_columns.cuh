@@ -51,7 +51,7 @@ class RowColumns<CsrPatternView> {
 struct AnyTiles {
   NodeId nrows = 0;
   NodeId ncols = 0;
-  int side = 8;
+  NodeId side = 8;
   const EdgeOffset* tile_row_ptr = nullptr;
   const NodeId* tile_col_ind = nullptr;
   const void* bit_tiles = nullptr;
@@ -63,7 +63,7 @@ struct AnyTiles {
 
   /// Row r of tile t.
   __device__ std::uint64_t tile_row(EdgeOffset t, int r) const {
-    const EdgeOffset at = t * static_cast<EdgeOffset>(side) + static_cast<EdgeOffset>(r);
+    const EdgeOffset at = t * side + static_cast<EdgeOffset>(r);
     switch (side) {
       case 4: return (static_cast<unsigned>(__ldg(static_cast<const std::uint16_t*>(bit_tiles) + t)) >> (4 * r)) & 0xFU;
       case 8: return __ldg(static_cast<const std::uint8_t*>(bit_tiles) + at);
@@ -81,9 +81,9 @@ class RowColumns<AnyTiles> {
  public:
   __device__ RowColumns(const AnyTiles& a, NodeId row)
       : a_(a),
-        row_(static_cast<int>(row % static_cast<NodeId>(a.side))),
-        at_(__ldg(a.tile_row_ptr + row / static_cast<NodeId>(a.side))),
-        end_(__ldg(a.tile_row_ptr + row / static_cast<NodeId>(a.side) + 1)) {}
+        row_(static_cast<int>(row % a.side)),
+        at_(__ldg(a.tile_row_ptr + row / a.side)),
+        end_(__ldg(a.tile_row_ptr + row / a.side + 1)) {}
 
   __device__ unsigned refill(NodeId* queue, unsigned lane) {
     __syncwarp();
@@ -100,7 +100,7 @@ class RowColumns<AnyTiles> {
       const unsigned tiles = __popc(__ballot_sync(full_warp, fits));
       const unsigned count = __shfl_sync(full_warp, before, tiles - 1);
       if (fits && bits != 0) {
-        const NodeId first = __ldg(a_.tile_col_ind + at_ + lane) * static_cast<NodeId>(a_.side);
+        const NodeId first = __ldg(a_.tile_col_ind + at_ + lane) * a_.side;
         for (unsigned place = before - mine; bits != 0; bits &= bits - 1) {
           queue[place++] = first + static_cast<NodeId>(__ffsll(static_cast<long long>(bits)) - 1);
         }

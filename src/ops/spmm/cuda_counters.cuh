@@ -18,6 +18,12 @@ __device__ inline std::uint32_t add_bits(std::uint32_t& a, std::uint32_t b, std:
   return carry;
 }
 
+/// One plane of the comparison of counts with a threshold, from the lowest bit up; `result` begins as all ones.
+__device__ inline std::uint32_t compare_plane(std::uint32_t result, std::uint32_t plane, std::uint32_t threshold_bit) {
+  const std::uint32_t bit = 0U - threshold_bit;
+  return (plane & result) | (~bit & (plane | result));
+}
+
 /// Counts below 2^Planes.
 template <int Planes>
 struct BitCounter {
@@ -51,14 +57,11 @@ struct BitCounter {
     }
   }
 
-  /// Which counts are at least `threshold`: compared from the lowest bit up.
+  /// Which counts are at least `threshold`.
   __device__ std::uint32_t at_least(std::uint32_t threshold) const {
     std::uint32_t result = ~0U;
 #pragma unroll
-    for (int p = 0; p < Planes; ++p) {
-      const std::uint32_t bit = 0U - ((threshold >> p) & 1U);
-      result = (plane[p] & result) | (~bit & (plane[p] | result));
-    }
+    for (int p = 0; p < Planes; ++p) result = compare_plane(result, plane[p], (threshold >> p) & 1U);
     return result;
   }
 };

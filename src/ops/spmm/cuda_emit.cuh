@@ -52,11 +52,12 @@ __device__ inline std::uint32_t* half_word(const BitsOut& out, NodeId row, unsig
   return reinterpret_cast<std::uint32_t*>(out.words + std::size_t{row} * out.words_per_row) + word;
 }
 
-/// Counts as numbers, through the epilogue: the lanes below `slots` have counters, and all the warp turns one of them
-/// after the other into 32 numbers side by side. Counts have `planes` bits at most.
-template <int Planes, class Args>
-__device__ void emit_numbers(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
-                             unsigned slots, int planes) {
+/// Counts as numbers, through the epilogue: all the warp turns the counter of one lane after the other, of those below
+/// `slots`, into 32 numbers side by side. plane_of(p, slot) is plane p of a lane's counter, for p below `planes`,
+/// Planes at most.
+template <int Planes, class Args, class PlaneOf>
+__device__ void emit_numbers(const Args& args, const PlaneOf& plane_of, const Counted& counted, unsigned slots,
+                             int planes) {
   const unsigned lane = threadIdx.x % 32;
   std::uint32_t votes = 0;
   for (unsigned slot = 0; slot < slots; ++slot) {
@@ -68,7 +69,7 @@ __device__ void emit_numbers(const Args& args, const BitCounter<Planes>& counter
 #pragma unroll
     for (int p = 0; p < Planes; ++p) {
       if (p >= planes) break;
-      ones |= ((__shfl_sync(full_warp, counter.plane[p], slot) >> lane) & 1U) << p;
+      ones |= ((plane_of(p, slot) >> lane) & 1U) << p;
     }
     const std::size_t f = std::size_t{word} * 32 + lane;
     const bool exists = f < args.x.ncols;
@@ -166,7 +167,9 @@ __device__ bool emit_votes(const Args& args, const BitCounter<Planes>& counter, 
 template <int Planes, class Args>
 __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const Counted& counted, unsigned slots,
                      int planes) {
-  if (!emit_votes(args, counter, counted, slots)) emit_numbers(args, counter, counted, slots, planes);
+  if (emit_votes(args, counter, counted, slots)) return;
+  const auto plane_of = [&](int p, unsigned slot) { return __shfl_sync(full_warp, counter.plane[p], slot); };
+  emit_numbers<Planes>(args, plane_of, counted, slots, planes);
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -99,14 +99,16 @@ __device__ inline void sort_short_rows(ShortRows& sorted, const BlockRows& rows,
   };
   for_own([&](unsigned, unsigned its_class) { atomicAdd(&sorted.next_of_class[its_class], 1U); });
   __syncthreads();
-  if (threadIdx.x == 0) {
-    unsigned begin = 0;
-    for (unsigned c = ShortRows::num_classes; c-- != 0;) {  // the longest first
-      const unsigned count = sorted.next_of_class[c];
-      sorted.next_of_class[c] = begin;
-      begin += count;
+  if (threadIdx.x < 32) {  // the longest first: a class begins behind all longer ones
+    const unsigned lane = threadIdx.x;
+    const unsigned count = lane < ShortRows::num_classes ? sorted.next_of_class[lane] : 0;
+    unsigned from_here = count;
+    for (unsigned step = 1; step < 32; step *= 2) {
+      const unsigned other = __shfl_down_sync(full_warp, from_here, step);
+      if (lane + step < 32) from_here += other;
     }
-    sorted.size = begin;
+    if (lane == 0) sorted.size = from_here;
+    if (lane < ShortRows::num_classes) sorted.next_of_class[lane] = from_here - count;
   }
   __syncthreads();
   for_own([&](unsigned row, unsigned its_class) {

@@ -10,8 +10,7 @@
 namespace bitgraph::spmm_cuda {
 
 constexpr unsigned own_features = 4;  ///< of a lane
-constexpr unsigned slice_features = 32 * own_features;
-constexpr unsigned hub_portion = 12;  ///< neighbours of a hub that a warp fetches at a time
+constexpr unsigned hub_portion = 16;  ///< neighbours of a hub that a warp fetches at a time
 
 /// Rows of X that can be read four floats at a time.
 struct AlignedFloats {
@@ -24,6 +23,7 @@ struct AlignedFloats {
 class AlignedReader {
  public:
   using Values = float4;
+  static constexpr bool always_weighted = false;
 
   __device__ AlignedReader(const AlignedFloats& x, std::size_t first)
       : at_(x.data + min(first, x.ncols - own_features)), stride_(x.stride) {}
@@ -46,6 +46,7 @@ class AlignedReader {
 class FloatReader {
  public:
   using Values = float4;
+  static constexpr bool always_weighted = false;
 
   __device__ FloatReader(const FloatIn& x, std::size_t first) : data_(x.data), stride_(x.stride) {
     for (unsigned n = 0; n < own_features; ++n) at_[n] = static_cast<unsigned>(min(first + n, x.ncols - 1));
@@ -75,6 +76,7 @@ class FloatReader {
 class SignReader {
  public:
   using Values = std::uint32_t;
+  static constexpr bool always_weighted = true;
 
   __device__ SignReader(const BitsIn& x, std::size_t first)
       : at_(reinterpret_cast<const std::uint32_t*>(x.words) + min(first / 32, 2 * x.words_per_row - 1)),
@@ -123,34 +125,89 @@ __device__ inline void add(float (&sum)[own_features], const float4& terms) {
   sum[3] += terms.w;
 }
 
-/// The sums of a row, four features a lane from `first` on, to the output; of every lane of the warp.
+/// The sums of rows, four features a lane from `first` on, to the output; of every lane of the warp.
 template <class Args>
 __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const float (&sum)[own_features]) {
-  float y[own_features];
+  const std::size_t ncols = args.out.ncols;
+  float y[own_features] = {sum[0], sum[1], sum[2], sum[3]};
+  if (row != no_row && !is_identity(args.epilogue)) {
 #pragma unroll
-  for (unsigned n = 0; n < own_features; ++n) {
-    y[n] = row != no_row && first + n < args.out.ncols ? through(args.epilogue, row, first + n, sum[n]) : -1.0F;
+    for (unsigned n = 0; n < own_features; ++n) {
+      if (first + n < ncols) y[n] = through(args.epilogue, row, first + n, sum[n]);
+    }
   }
   if constexpr (is_bits<decltype(args.out)>) {
     std::uint32_t bits = 0;
 #pragma unroll
-    for (unsigned n = 0; n < own_features; ++n) bits |= (y[n] >= 0 ? 1U : 0U) << (first % 32 + n);
+    for (unsigned n = 0; n < own_features; ++n) bits |= (first + n < ncols && y[n] >= 0 ? 1U : 0U) << (first % 32 + n);
 #pragma unroll
     for (unsigned step = 1; step < 32 / own_features; step *= 2) bits |= __shfl_xor_sync(full_warp, bits, step);
     const auto word = static_cast<unsigned>(first / 32);
     if (first % 32 == 0 && row != no_row && word < half_words(args.out)) *half_word(args.out, row, word) = bits;
   } else {
-    if (row == no_row || first >= args.out.ncols) return;
+    if (row == no_row || first >= ncols) return;
     float* const out = args.out.data + std::size_t{row} * args.out.stride + first;
-    if (first + own_features <= args.out.ncols && reinterpret_cast<std::uintptr_t>(out) % sizeof(float4) == 0) {
+    if (first + own_features <= ncols && reinterpret_cast<std::uintptr_t>(out) % sizeof(float4) == 0) {
       *reinterpret_cast<float4*>(out) = {y[0], y[1], y[2], y[3]};
       return;
     }
 #pragma unroll
     for (unsigned n = 0; n < own_features; ++n) {
-      if (first + n < args.out.ncols) out[n] = y[n];
+      if (first + n < ncols) out[n] = y[n];
     }
   }
+}
+
+/// Adds Count neighbours of a row of `left` more, whose columns and weights the lanes from `source` on have.
+template <unsigned Count, class Reader>
+__device__ void add_from_lanes(float (&sum)[own_features], const Reader& reader, NodeId column, float scale,
+                               bool weighted, unsigned source, std::uint32_t left) {
+  typename Reader::Values values[Count];
+#pragma unroll
+  for (unsigned u = 0; u < Count; ++u) values[u] = reader.fetch(__shfl_sync(full_warp, column, source + u));
+  if (Reader::always_weighted || weighted) {
+#pragma unroll
+    for (unsigned u = 0; u < Count; ++u) {
+      const float weight = __shfl_sync(full_warp, scale, source + u);
+      if (u < left) add(sum, Reader::terms(values[u], weight));
+    }
+  } else if constexpr (!Reader::always_weighted) {
+#pragma unroll
+    for (unsigned u = 0; u < Count; ++u) {
+      if (u < left) add(sum, values[u]);
+    }
+  }
+}
+
+/// A row for each group of lanes, no_row for none; each lane has a column of its row ahead.
+template <unsigned Group, class Args>
+__device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first) {
+  using Reader = typename ReaderOf<std::remove_cvref_t<decltype(args.x)>>::type;
+  const Reader reader(args.x, first);
+  const unsigned own = threadIdx.x % Group;
+  const unsigned first_lane = threadIdx.x % 32 - own;
+  const bool weighted = args.col_scale != nullptr;
+  const NodeId* cols = args.a.col_ind;
+  std::uint32_t n = 0;
+  if (row != no_row) {
+    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
+    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
+    cols += begin;
+  }
+  const std::uint32_t longest = Group == 32 ? n : __reduce_max_sync(full_warp, n);
+  float sum[own_features] = {};
+  for (std::uint32_t at = 0; at < longest; at += Group) {
+    const NodeId column = at + own < n ? __ldg(cols + at + own) : 0;
+    const float scale = weighted && at + own < n ? __ldg(args.col_scale + column) : 1.0F;
+    const std::uint32_t left = at < n ? n - at : 0;
+    const std::uint32_t most = min(longest - at, Group);
+    std::uint32_t k = 0;
+    for (; k + 4 < most; k += 8) {
+      add_from_lanes<8>(sum, reader, column, scale, weighted, first_lane + k, k < left ? left - k : 0);
+    }
+    if (k < most) add_from_lanes<4>(sum, reader, column, scale, weighted, first_lane + k, k < left ? left - k : 0);
+  }
+  emit_sums(args, row, first, sum);
 }
 
 /// Columns and their weights, for a warp.
@@ -170,8 +227,8 @@ __device__ void add_neighbors(float (&sum)[own_features], const Reader& reader, 
   for (unsigned u = 0; u < Count; ++u) add(sum, Reader::terms(values[u], scales[u]));
 }
 
-/// A warp's row.
-template <class Args>
+/// A warp's row; of the groups of a warp the first one writes it.
+template <unsigned Group, class Args>
 __device__ void sum_row(const Args& args, NodeId row, std::size_t first, Queue& queue) {
   const unsigned lane = threadIdx.x % 32;
   using Reader = typename ReaderOf<std::remove_cvref_t<decltype(args.x)>>::type;
@@ -195,7 +252,7 @@ __device__ void sum_row(const Args& args, NodeId row, std::size_t first, Queue& 
     }
     if (at < count) add_neighbors<1>(sum, reader, queue.column + at, queue.scale + at);
   }
-  emit_sums(args, row, first, sum);
+  emit_sums(args, lane < Group ? row : no_row, first, sum);
 }
 
 /// Two warps meet at the barrier of the later one.
@@ -203,8 +260,13 @@ __device__ inline void meet(unsigned warp) {
   asm volatile("bar.sync %0, 64;" ::"r"(warp % block_warps + 1) : "memory");
 }
 
+/// Has the terms worked out here, not where they are used: what goes from warp to warp must not wait for memory.
+__device__ inline void keep_ready(float4& terms) {
+  asm volatile("" : "+f"(terms.x), "+f"(terms.y), "+f"(terms.z), "+f"(terms.w));
+}
+
 /// A hub's row for a block. Portion p is fetched by warp p % block_warps, ahead of its turn.
-template <class Args>
+template <unsigned Group, class Args>
 __device__ void sum_hub(const Args& args, NodeId row, std::size_t first, Queue& queue, float4 (&sums)[32]) {
   const unsigned warp = threadIdx.x / 32;
   const unsigned lane = threadIdx.x % 32;
@@ -231,20 +293,22 @@ __device__ void sum_hub(const Args& args, NodeId row, std::size_t first, Queue& 
 #pragma unroll
     for (unsigned u = 0; u < hub_portion; ++u) values[u] = reader.fetch(queue.column[u]);
     if (p + block_warps < portions) column = column_of(p + block_warps);
+    float4 terms[hub_portion];
+#pragma unroll
+    for (unsigned u = 0; u < hub_portion; ++u) {
+      // No sum is -0, so adding 0 for what is not there changes nothing.
+      terms[u] = u < count ? Reader::terms(values[u], queue.scale[u]) : float4{0, 0, 0, 0};
+      keep_ready(terms[u]);
+    }
     float sum[own_features] = {};
     if (p != 0) {
       meet(warp);
-      sum[0] = sums[lane].x;
-      sum[1] = sums[lane].y;
-      sum[2] = sums[lane].z;
-      sum[3] = sums[lane].w;
+      add(sum, sums[lane]);
     }
 #pragma unroll
-    for (unsigned u = 0; u < hub_portion; ++u) {
-      if (u < count) add(sum, Reader::terms(values[u], queue.scale[u]));
-    }
+    for (unsigned u = 0; u < hub_portion; ++u) add(sum, terms[u]);
     if (p + 1 == portions) {
-      emit_sums(args, row, first, sum);
+      emit_sums(args, lane < Group ? row : no_row, first, sum);
     } else {
       sums[lane] = {sum[0], sum[1], sum[2], sum[3]};
       meet(warp + 1);
@@ -252,76 +316,102 @@ __device__ void sum_hub(const Args& args, NodeId row, std::size_t first, Queue& 
   }
 }
 
-/// Rows of pattern CSR by chunks; `parts` is 0 where none is long, and each warp has one.
-template <class Args>
-__device__ void sum_rows(const Args& args, const CsrPatternView& a, Queue& queue, std::size_t first, unsigned parts) {
+/// A lane's first feature: the groups of a warp have the same ones.
+template <unsigned Group>
+__device__ std::size_t first_feature() {
+  return std::size_t{blockIdx.y} * Group * own_features + threadIdx.x % Group * own_features;
+}
+
+/// Rows of pattern CSR by chunks.
+template <unsigned Group, class Args>
+__global__ void __launch_bounds__(block_threads, 2) spmm_sum(Args args, unsigned parts) {
+  __shared__ Queue queues[block_warps];
   __shared__ BlockRows rows;
   __shared__ float4 sums[32];
+  constexpr unsigned warp_rows = 32 / Group;
   const unsigned warp = threadIdx.x / 32;
-  if (parts == 0) {
-    const std::size_t row = std::size_t{blockIdx.x} * block_warps + warp;
-    if (row < a.nrows) sum_row(args, static_cast<NodeId>(row), first, queue);
-    return;
-  }
+  const std::size_t first = first_feature<Group>();
   const Share share(parts);
-  find_rows(rows, a, share);
-  for (unsigned n = 0; n < rows.num_hubs; ++n) sum_hub(args, rows.hubs[n], first, queue, sums);
+  find_rows(rows, args.a, share);
+  for (unsigned n = 0; n < rows.num_hubs; ++n) sum_hub<Group>(args, rows.hubs[n], first, queues[warp], sums);
   for (unsigned task = take(rows); task < rows.num_long; task = take(rows)) {
-    sum_row(args, rows.long_rows[task], first, queue);
+    sum_row<Group>(args, rows.long_rows[task], first, queues[warp]);
   }
-  const std::size_t step = std::size_t{block_warps} * parts;
-  for (std::size_t row = rows.first + std::size_t{warp} * parts + share.part; row < rows.end; row += step) {
-    if (row_length(a, static_cast<NodeId>(row)) < long_row) sum_row(args, static_cast<NodeId>(row), first, queue);
+  const std::size_t num_rows = rows.end - rows.first;
+  for (std::size_t at = warp * warp_rows; at * parts < num_rows; at += block_warps * warp_rows) {
+    const std::size_t row = rows.first + (at + threadIdx.x % 32 / Group) * parts + share.part;
+    const bool mine = row < rows.end && row_length(args.a, static_cast<NodeId>(row)) < long_row;
+    sum_short_rows<Group>(args, mine ? static_cast<NodeId>(row) : no_row, first);
   }
+}
+
+/// The same where no row is long.
+template <unsigned Group, class Args>
+__global__ void __launch_bounds__(block_threads) spmm_sum_short(Args args) {
+  const std::size_t row = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Group;
+  sum_short_rows<Group>(args, row < args.a.nrows ? static_cast<NodeId>(row) : no_row, first_feature<Group>());
 }
 
 /// Rows of tiles, a warp each.
 template <class Args>
-__device__ void sum_rows(const Args& args, const AnyTiles& a, Queue& queue, std::size_t first, unsigned) {
-  const std::size_t row = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
-  if (row < a.nrows) sum_row(args, static_cast<NodeId>(row), first, queue);
-}
-
-template <class Args>
-__global__ void __launch_bounds__(block_threads, 3) spmm_sum(Args args, unsigned parts) {
+__global__ void __launch_bounds__(block_threads) spmm_sum_tiles(Args args) {
   __shared__ Queue queues[block_warps];
-  const std::size_t first = std::size_t{blockIdx.y} * slice_features + threadIdx.x % 32 * own_features;
-  sum_rows(args, args.a, queues[threadIdx.x / 32], first, parts);
+  const std::size_t row = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
+  if (row < args.a.nrows) {
+    sum_row<32>(args, static_cast<NodeId>(row), first_feature<32>(), queues[threadIdx.x / 32]);
+  }
 }
 
-inline dim3 sum_grid(const CsrPatternView& a, unsigned slices, unsigned parts) {
-  return dim3(parts == 0 ? blocks_for(a.nrows, block_warps) : a.num_chunks * parts, slices);
+/// Slices of as many features as a group has; a binary output has all the words of its rows written.
+template <unsigned Group, class Out>
+unsigned num_slices(const Out& out) {
+  constexpr std::size_t features = Group * own_features;
+  return static_cast<unsigned>(((out.ncols + 63) / 64 * 64 + features - 1) / features);
 }
-inline dim3 sum_grid(const AnyTiles& a, unsigned slices, unsigned) {
-  return dim3(blocks_for(a.nrows, block_warps), slices);
-}
-inline unsigned parts_of(const CsrPatternView& a) {
-  return a.longest_row < long_row ? 0 : blocks_a_chunk(a.num_chunks);
-}
-inline unsigned parts_of(const AnyTiles&) { return 1; }
 
-template <class Args>
-void start_sum(const Device& device, const Args& args) {
-  // A binary output has all the words of its rows written.
-  const auto slices = static_cast<unsigned>((args.out.ncols + 63) / 64 * 64 + slice_features - 1) / slice_features;
-  const unsigned parts = parts_of(args.a);
-  spmm_sum<<<sum_grid(args.a, slices, parts), block_threads, 0, stream_of(device)>>>(args, parts);
+template <unsigned Group, class In, class Out>
+void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
+  const unsigned slices = num_slices<Group>(args.out);
+  if (args.a.longest_row < long_row) {
+    const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
+    spmm_sum_short<Group><<<grid, block_threads, 0, stream_of(device)>>>(args);
+  } else {
+    const unsigned parts = blocks_a_chunk(args.a.num_chunks);
+    spmm_sum<Group><<<dim3(args.a.num_chunks * parts, slices), block_threads, 0, stream_of(device)>>>(args, parts);
+  }
   cuda_check_launch("spmm_sum");
+}
+
+template <unsigned Group, class In, class Out>
+void start_sum(const Device& device, const SpmmArgs<AnyTiles, In, Out>& args) {
+  const dim3 grid(blocks_for(args.a.nrows, block_warps), num_slices<32>(args.out));
+  spmm_sum_tiles<<<grid, block_threads, 0, stream_of(device)>>>(args);
+  cuda_check_launch("spmm_sum_tiles");
+}
+
+/// Rows of up to 64 features have half a warp each.
+template <class Graph, class In, class Out>
+void choose_group(const Device& device, const SpmmArgs<Graph, In, Out>& args) {
+  if (args.x.ncols <= 16 * own_features) {
+    start_sum<16>(device, args);
+  } else {
+    start_sum<32>(device, args);
+  }
 }
 
 template <class Graph, class Out>
 void launch_sum(const Device& device, const SpmmArgs<Graph, BitsIn, Out>& args) {
-  start_sum(device, args);
+  choose_group(device, args);
 }
 
 template <class Graph, class Out>
 void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
   const auto address = reinterpret_cast<std::uintptr_t>(args.x.data);
   if (args.x.stride % own_features != 0 || args.x.ncols % own_features != 0 || address % sizeof(float4) != 0) {
-    return start_sum(device, args);
+    return start_sum<32>(device, args);
   }
   const AlignedFloats x{args.x.data, args.x.stride, args.x.ncols};
-  start_sum(device, SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue});
+  choose_group(device, SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue});
 }
 
 }  // namespace bitgraph::spmm_cuda

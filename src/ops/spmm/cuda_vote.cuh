@@ -94,55 +94,106 @@ __device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word)
   emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes);
 }
 
-/// The block's warps take portions of the row in turns; half of them hands its counters to the other half, and so on.
-template <int Lanes, class Args>
-__device__ void vote_hub(const Args& args, NodeId row, unsigned first_word) {
-  constexpr unsigned sets = 32 / Lanes;
-  __shared__ std::uint32_t handed[block_warps / 2][any_planes][Lanes];
+/// The counters of a hub, one a warp, in shared memory: plane by plane.
+template <int Lanes>
+struct HubCounts {
+  std::uint32_t plane[block_warps][any_planes][Lanes];
+
+  /// Adds to a lane's count of `warp` another, whose plane p is other(p); counts have `planes` bits.
+  template <class Other>
+  __device__ void add(unsigned warp, unsigned lane, int planes, const Other& other) {
+    std::uint32_t carry = 0;
+    for (int p = 0; p < planes; ++p) carry = add_bits(plane[warp][p][lane], other(p), carry);
+  }
+};
+
+/// The warps' counts of a hub, half of them onto the other half, and so on; the first warp's are those of the row.
+template <int Lanes>
+__device__ void add_warps(HubCounts<Lanes>& counts, int planes) {
   const unsigned warp = threadIdx.x / 32;
   const unsigned lane = threadIdx.x % 32;
-  const unsigned word = first_word + lane % Lanes;
-  const EdgeOffset begin = __ldg(args.a.row_ptr + row);
-  const auto n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
-  const int planes = static_cast<int>(bits_of(n));
-  constexpr unsigned portion = batch * sets;
-  BitCounter<any_planes> counter;
-  count_neighbors<Lanes, sets>(counter, args.x, word, args.a.col_ind + begin, n, warp * portion, block_warps * portion);
-  add_sets<Lanes>(counter, planes);
-#pragma unroll 1
   for (unsigned half = block_warps / 2; half != 0; half /= 2) {
-    if (warp >= half && warp < 2 * half && lane < Lanes) {
-#pragma unroll
-      for (int p = 0; p < any_planes; ++p) {
-        if (p >= planes) break;
-        handed[warp - half][p][lane] = counter.plane[p];
-      }
+    __syncthreads();
+    if (warp < half && lane < Lanes) {
+      counts.add(warp, lane, planes, [&](int p) { return counts.plane[warp + half][p][lane]; });
     }
-    __syncthreads();
-    if (warp < half) counter.add_counter(planes, [&](int p) { return handed[warp][p][lane % Lanes]; });
-    __syncthreads();
   }
-  if (warp == 0) emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes);
+  __syncthreads();
 }
 
 template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads, 4) spmm_vote(Args args, unsigned parts) {
+__device__ void emit_hub(const Args& args, const HubCounts<Lanes>& counts, const Counted& counted, int planes) {
+  if constexpr (is_bits<decltype(args.out)>) {
+    if (is_identity(args.epilogue)) {
+      if (threadIdx.x % 32 >= Lanes || counted.row == no_row) return;
+      const std::uint32_t threshold = counted.n / 2 + counted.n % 2;
+      std::uint32_t votes = ~0U;
+      for (int p = 0; p < planes; ++p) {
+        votes = compare_plane(votes, counts.plane[0][p][threadIdx.x % 32], (threshold >> p) & 1U);
+      }
+      *half_word(args.out, counted.row, counted.word) = votes & feature_mask(args.x.ncols, counted.word);
+      return;
+    }
+  }
+  emit_numbers<any_planes>(
+      args, [&](int p, unsigned slot) { return counts.plane[0][p][slot]; }, counted, Lanes, planes);
+}
+
+/// The block's warps take portions of the row in turns, and add up as many as their counters hold.
+template <int Lanes, class Args>
+__device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubCounts<Lanes>& counts) {
+  constexpr unsigned sets = 32 / Lanes;
+  constexpr unsigned portion = batch * sets;
+  constexpr std::uint32_t stretch = (hub_row - 1) / portion * portion * block_warps;
+  const unsigned warp = threadIdx.x / 32;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned word = first_word + lane % Lanes;
+  const NodeId* const cols = args.a.col_ind + __ldg(args.a.row_ptr + row);
+  const auto n = static_cast<std::uint32_t>(row_length(args.a, row));
+  const int planes = static_cast<int>(bits_of(n));
+  if (lane < Lanes) {
+    for (int p = 0; p < planes; ++p) counts.plane[warp][p][lane] = 0;
+  }
+  for (std::uint32_t begin = 0; begin < n; begin += min(stretch, n - begin)) {
+    BitCounter<long_planes> counter;
+    count_neighbors<Lanes, sets>(counter, args.x, word, cols + begin, min(stretch, n - begin), warp * portion,
+                                 block_warps * portion);
+    add_sets<Lanes>(counter, long_planes);
+    if (lane < Lanes) {
+      std::uint32_t carry = 0;
+#pragma unroll
+      for (int p = 0; p < long_planes; ++p) carry = add_bits(counts.plane[warp][p][lane], counter.plane[p], carry);
+      for (int p = long_planes; p < planes; ++p) carry = add_bits(counts.plane[warp][p][lane], carry, 0);
+    }
+  }
+  add_warps(counts, planes);
+  if (warp == 0) emit_hub(args, counts, Counted{word < half_words(args.x) ? row : no_row, word, n}, planes);
+  __syncthreads();  // before the storage serves again
+}
+
+template <int Lanes, class Args>
+__global__ void __launch_bounds__(block_threads, 5) spmm_vote(Args args, unsigned parts) {
   __shared__ BlockRows rows;
   __shared__ ShortRows sorted;
-  __shared__ StageOf<Args> stages[block_warps];
+  __shared__ union {  // hubs come first
+    HubCounts<Lanes> hub_counts;
+    StageOf<Args> stages[block_warps];
+  } storage;
   constexpr unsigned warp_rows = 32 / Lanes;
   const Share share(parts);
   const unsigned first_word = blockIdx.y * 32;
   find_rows(rows, args.a, share);
   sort_short_rows(sorted, rows, args.a, share);
-  for (unsigned n = 0; n < rows.num_hubs; ++n) vote_hub<Lanes>(args, rows.hubs[n], first_word);
+  for (unsigned n = 0; n < rows.num_hubs; ++n) {
+    vote_hub<Lanes>(args, rows.hubs[n], first_word, storage.hub_counts);
+  }
   for (unsigned task = take(rows); task < rows.num_long; task = take(rows)) {
     vote_long_row<Lanes>(args, rows.long_rows[task], first_word);
   }
   for (unsigned first = threadIdx.x / 32 * warp_rows; first < sorted.size; first += block_warps * warp_rows) {
     const unsigned place = first + threadIdx.x % 32 / Lanes;
     const NodeId row = place < sorted.size ? rows.first + sorted.row[place] : no_row;
-    vote_short_rows<Lanes>(args, row, first_word, stages[threadIdx.x / 32]);
+    vote_short_rows<Lanes>(args, row, first_word, storage.stages[threadIdx.x / 32]);
   }
 }
 
@@ -153,38 +204,6 @@ __global__ void __launch_bounds__(block_threads) spmm_vote_short(Args args) {
   const std::size_t place = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Lanes;
   const NodeId row = place < args.a.nrows ? static_cast<NodeId>(place) : no_row;
   vote_short_rows<Lanes>(args, row, blockIdx.y * 32, stages[threadIdx.x / 32]);
-}
-
-/// A warp a row, whose columns come through the queue.
-template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads) spmm_vote_tiles(Args args) {
-  __shared__ NodeId queues[block_warps][queue_size];
-  constexpr unsigned sets = 32 / Lanes;
-  NodeId* const queue = queues[threadIdx.x / 32];
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned word = blockIdx.y * 32 + lane % Lanes;
-  const std::size_t row = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
-  if (row >= args.a.nrows) return;
-  const std::size_t stride = half_words(args.x);
-  const std::uint32_t* const words = reinterpret_cast<const std::uint32_t*>(args.x.words) + word;
-  RowColumns<decltype(args.a)> columns(args.a, static_cast<NodeId>(row));
-  BitCounter<any_planes> counter;
-  std::uint32_t n = 0;
-  for (unsigned count = columns.refill(queue, lane); count != 0; count = columns.refill(queue, lane)) {
-    n += count;
-    for (unsigned at = lane / Lanes; at < count; at += batch * sets) {
-      std::uint32_t value[batch] = {};
-#pragma unroll
-      for (unsigned k = 0; k < batch; ++k) {
-        if (at + k * sets < count && word < stride) value[k] = __ldg(words + queue[at + k * sets] * stride);
-      }
-      counter.add(value);
-    }
-  }
-  const int planes = static_cast<int>(bits_of(n));
-  __syncwarp();
-  add_sets<Lanes>(counter, planes);
-  emit(args, counter, Counted{word < stride ? static_cast<NodeId>(row) : no_row, word, n}, Lanes, planes);
 }
 
 template <int Lanes, class Out>
@@ -208,18 +227,6 @@ void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
   if (words <= 8) return launch_vote<8>(device, args, 1);
   if (words <= 16) return launch_vote<16>(device, args, 1);
   launch_vote<32>(device, args, (words + 31) / 32);
-}
-
-template <class Out>
-void launch_vote(const Device& device, const SpmmArgs<AnyTiles, BitsIn, Out>& args) {
-  const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
-  const dim3 grid(blocks_for(args.a.nrows, block_warps), (words + 31) / 32);
-  if (words <= 8) {
-    spmm_vote_tiles<8><<<grid, block_threads, 0, stream_of(device)>>>(args);
-  } else {
-    spmm_vote_tiles<32><<<grid, block_threads, 0, stream_of(device)>>>(args);
-  }
-  cuda_check_launch("spmm_vote_tiles");
 }
 
 }  // namespace bitgraph::spmm_cuda
