@@ -156,6 +156,9 @@ class Painter {
   static constexpr unsigned window = 1024;  ///< colours that are looked at together
 
  private:
+  static constexpr unsigned in_flight = 8;              ///< neighbours that a lane asks for at a time
+  static constexpr std::int32_t no_color = 0x7FFFFFFF;  ///< above every window
+
   struct Waiting {
     const NodeId* before = nullptr;
     unsigned length = 0;
@@ -173,12 +176,27 @@ class Painter {
     return __ldcg(a_.color + __ldg(row.before + at));
   }
 
+  /// The colours of neighbours from `at` on, so many of them under way at a time; past the end one that nobody has.
+  __device__ void load_colors(const Waiting& row, unsigned at, std::int32_t (&color)[in_flight]) const {
+    NodeId before[in_flight];
+#pragma unroll
+    for (unsigned k = 0; k < in_flight; ++k)
+      before[k] = at + k * 32 + lane_ < row.length ? __ldg(row.before + at + k * 32 + lane_) : 0;
+#pragma unroll
+    for (unsigned k = 0; k < in_flight; ++k)
+      color[k] = at + k * 32 + lane_ < row.length ? __ldcg(a_.color + before[k]) : no_color;
+  }
+
   /// The first neighbour without a colour; the length where all have one.
   __device__ unsigned look_together(Waiting row) const {
-    for (; row.at < row.length; row.at += 32) {
-      const unsigned mine = row.at + lane_;
-      const unsigned bare = __ballot_sync(full_warp, mine < row.length && color_of(row, mine) < 0);
-      if (bare != 0) return row.at + static_cast<unsigned>(__ffs(static_cast<int>(bare)) - 1);
+    for (; row.at < row.length; row.at += in_flight * 32) {
+      std::int32_t color[in_flight];
+      load_colors(row, row.at, color);
+#pragma unroll
+      for (unsigned k = 0; k < in_flight; ++k) {
+        const unsigned bare = __ballot_sync(full_warp, color[k] < 0);
+        if (bare != 0) return row.at + k * 32 + static_cast<unsigned>(__ffs(static_cast<int>(bare)) - 1);
+      }
     }
     return row.length;
   }
@@ -197,9 +215,14 @@ class Painter {
     for (std::int32_t first = 0;; first += static_cast<std::int32_t>(window)) {
       taken_[lane_] = 0;
       __syncwarp();
-      for (unsigned e = lane_; e < row.length; e += 32) {
-        const auto color = static_cast<unsigned>(color_of(row, e) - first);  // huge where it is below the window
-        if (color < window) atomicOr(&taken_[color / 32], 1U << (color % 32));
+      for (unsigned at = 0; at < row.length; at += in_flight * 32) {
+        std::int32_t color[in_flight];
+        load_colors(row, at, color);
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; ++k) {
+          const auto in_window = static_cast<unsigned>(color[k] - first);  // huge where it is below the window
+          if (in_window < window) atomicOr(&taken_[in_window / 32], 1U << (in_window % 32));
+        }
       }
       __syncwarp();
       const unsigned own = taken_[lane_];
