@@ -27,7 +27,11 @@ void bench_pagerank(Arena& arena) {
     auto ranks = std::make_shared<PageRank>(graph, PageRankOptions{.tolerance = 0, .max_iterations = iterations});
     auto last = std::make_shared<const PageRankResult*>();
     return {.run = [=](NodeId) { *last = &ranks->run(); },
-            .result = [=] { return std::vector<double>((*last)->rank.begin(), (*last)->rank.end()); }};
+            .result =
+                [=] {
+                  const Buffer<double> rank = (*last)->rank.to(Device{});
+                  return std::vector<double>(rank.begin(), rank.end());
+                }};
   });
 }
 
