@@ -60,6 +60,7 @@ Buffer<std::uint64_t> without_repetitions(Buffer<std::uint64_t> keys) {
   });
   const std::size_t size = count.to(Device{})[0];
   if (size == keys.size()) return kept;
+  keys = Buffer<std::uint64_t>();
   Buffer<std::uint64_t> exact(size, device);
   Device::copy(exact.data(), device, kept.data(), device, exact.bytes());
   return exact;

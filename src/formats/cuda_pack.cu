@@ -18,12 +18,12 @@ NodeId tile_count(NodeId n, int k) {
 
 /// Blocks of a kernel whose blocks take up tasks until there are none: as many as the device holds at once.
 template <class Kernel>
-unsigned blocks_that_fit(const Device& device, Kernel* kernel, std::size_t most) {
+unsigned blocks_that_fit(const Device& device, Kernel* kernel, int threads, std::size_t most) {
   int processors = 0;
   int of_one = 0;
   cuda_check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.index()),
              "cudaDeviceGetAttribute");
-  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, marks_threads, 0), "occupancy");
+  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, threads, 0), "occupancy");
   return static_cast<unsigned>(std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(processors * of_one)));
 }
 
@@ -45,8 +45,9 @@ class Packing {
     const cudaStream_t stream = stream_of(device_);
     count_short<K><<<short_blocks(), 32 * sort_warps, 0, stream>>>(a_, tile_rows, rule_, tile_row_ptr_.data(), tasks());
     cuda_check_launch("count_short");
-    count_long<K><<<blocks_that_fit(device_, &count_long<K>, most_tasks_), marks_threads, 0, stream>>>(
-        a_, tile_row_ptr_.data(), tasks());
+    count_long<K>
+        <<<blocks_that_fit(device_, &count_long<K>, marks_threads<K>, most_tasks_), marks_threads<K>, 0, stream>>>(
+            a_, tile_row_ptr_.data(), tasks());
     cuda_check_launch("count_long");
     num_tiles_ = exclusive_scan(tile_row_ptr_);
   }
@@ -66,7 +67,7 @@ class Packing {
     const int tile_bits = bits_for(tile_count(a.ncols(), K));
     // Which tile row, the tile column and a place in the tile: 32 bits hold them in all but very wide matrices.
     const int key_bits = bits_for(tile_rows_a_warp<K>) + tile_bits + 2 * bits_for(K);
-    if (key_bits < 32) return {.tile_bits = tile_bits};
+    if (key_bits < 32) return {.longest = longest_short<K>, .tile_bits = tile_bits};
     return {.longest = longest_short_wide, .together = 0, .tile_bits = tile_bits};
   }
 
@@ -81,7 +82,9 @@ class Packing {
   void write(const PackedTiles<K>& out) {
     const NodeId tile_rows = tile_count(a_.nrows, K);
     const cudaStream_t stream = stream_of(device_);
-    fill_long<K><<<blocks_that_fit(device_, &fill_long<K>, most_tasks_), marks_threads, 0, stream>>>(a_, tasks(), out);
+    fill_long<K>
+        <<<blocks_that_fit(device_, &fill_long<K>, marks_threads<K>, most_tasks_), marks_threads<K>, 0, stream>>>(
+            a_, tasks(), out);
     cuda_check_launch("fill_long");
     const auto fill_rows = rule_.together == 0 ? &fill_short<K, std::uint64_t> : &fill_short<K, std::uint32_t>;
     fill_rows<<<short_blocks(), 32 * sort_warps, 0, stream>>>(a_, tile_rows, rule_, out);

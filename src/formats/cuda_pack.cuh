@@ -52,14 +52,17 @@ __device__ void for_each_group(const CsrPatternView& a, std::size_t tile_row, un
   }
 }
 
-/// Calls fn(std::integral_constant<unsigned, keys a lane>) for so many entries: 1 to longest_short of them, or to
+/// Calls fn(std::integral_constant<unsigned, keys a lane>) for so many entries: 1 to longest_short<K> of them, or to
 /// longest_short_wide.
-template <class Key, class Fn>
+template <int K, class Key, class Fn>
 __device__ auto with_keys_a_lane(unsigned size, Fn&& fn) {
+  constexpr unsigned most = sizeof(Key) > 4 ? longest_short_wide : longest_short<K>;
   if (size <= 32) return fn(std::integral_constant<unsigned, 1>{});
   if (size <= 64) return fn(std::integral_constant<unsigned, 2>{});
-  if constexpr (sizeof(Key) <= 4) {
+  if constexpr (most > 256) {
     if (size > 256) return fn(std::integral_constant<unsigned, 16>{});
+  }
+  if constexpr (most > 128) {
     if (size > 128) return fn(std::integral_constant<unsigned, 8>{});
   }
   return fn(std::integral_constant<unsigned, 4>{});
@@ -88,7 +91,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
                     [&](const TileRowGroup& group, EdgeOffset first, EdgeOffset size) {
                       if (size > rule.longest) return add_tasks(tasks, tile_row + group.begin, size);
                       if (size == 0) return;
-                      const unsigned tiles = with_keys_a_lane<NodeId>(group.size, [&](auto per_lane) {
+                      const unsigned tiles = with_keys_a_lane<K, NodeId>(group.size, [&](auto per_lane) {
                         return count_sorted<K, decltype(per_lane)::value>(a.col_ind + first, group, rule.tile_bits);
                       });
                       if (lane >= group.begin && lane < group.end) mine = tiles;
@@ -122,12 +125,13 @@ class TaskQueue {
 };
 
 template <int K>
-__global__ void __launch_bounds__(marks_threads) count_long(CsrPatternView a, EdgeOffset* tile_count, PackTasks tasks) {
-  __shared__ TileMarks marks;
+__global__ void __launch_bounds__(marks_threads<K>)
+    count_long(CsrPatternView a, EdgeOffset* tile_count, PackTasks tasks) {
+  __shared__ TileMarks<K> marks;
   __shared__ typename TaskWindows<K>::Shared rows;
   __shared__ unsigned shared_number;
   TaskQueue queue(tasks.counted, tasks.count, shared_number);
-  marks.clear(TileMarks::cells);
+  marks.clear(TileMarks<K>::cells);
   unsigned number = 0;
   while (queue.take(number)) {
     const PackTask task = tasks.task[number];
@@ -163,7 +167,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
           notes.row_end[r] = static_cast<std::uint16_t>(a.row_ptr[min(first_row + r + 1, end_row)] - first);
         }
         __syncwarp();
-        const unsigned tiles = with_keys_a_lane<Key>(group.size, [&](auto per_lane) {
+        const unsigned tiles = with_keys_a_lane<K, Key>(group.size, [&](auto per_lane) {
           return sort_tile_row<K, Key, decltype(per_lane)::value>(a.col_ind + first, group.size, rule.tile_bits, notes);
         });
         const EdgeOffset at = out.tile_row_ptr[tile_row + group.begin];
@@ -172,13 +176,14 @@ __global__ void __launch_bounds__(32 * sort_warps)
 }
 
 /// Where the tiles of a task begin: behind those of the strips before it. The block is in step before.
-__device__ inline EdgeOffset first_tile_of(const PackTasks& tasks, unsigned number, unsigned strip,
-                                           EdgeOffset row_begin, unsigned long long& shared_sum) {
+template <int K>
+__device__ EdgeOffset first_tile_of(const PackTasks& tasks, unsigned number, unsigned strip, EdgeOffset row_begin,
+                                    unsigned long long& shared_sum) {
   if (strip == 0) return row_begin;
   if (threadIdx.x == 0) shared_sum = row_begin;
   __syncthreads();
   unsigned long long sum = 0;
-  for (unsigned s = threadIdx.x; s < strip; s += marks_threads) sum += tasks.tiles[number - strip + s];
+  for (unsigned s = threadIdx.x; s < strip; s += marks_threads<K>) sum += tasks.tiles[number - strip + s];
   if (sum != 0) atomicAdd(&shared_sum, sum);
   __syncthreads();
   return shared_sum;
@@ -190,21 +195,21 @@ __device__ void clear_tiles(std::byte* tiles, std::size_t count) {
   using Piece = std::conditional_t<K == 4, std::uint16_t, std::conditional_t<K == 8, std::uint64_t, ulonglong2>>;
   auto* piece = reinterpret_cast<Piece*>(tiles);
   const std::size_t pieces = count * tile_bytes(K) / sizeof(Piece);
-  for (std::size_t p = threadIdx.x; p < pieces; p += marks_threads) piece[p] = Piece{};
+  for (std::size_t p = threadIdx.x; p < pieces; p += marks_threads<K>) piece[p] = Piece{};
 }
 
 template <int K>
-__global__ void __launch_bounds__(marks_threads) fill_long(CsrPatternView a, PackTasks tasks, PackedTiles<K> out) {
-  __shared__ TileMarks marks;
+__global__ void __launch_bounds__(marks_threads<K>) fill_long(CsrPatternView a, PackTasks tasks, PackedTiles<K> out) {
+  __shared__ TileMarks<K> marks;
   __shared__ typename TaskWindows<K>::Shared rows;
   __shared__ unsigned shared_number;
   __shared__ unsigned long long sum;
   TaskQueue queue(tasks.filled, tasks.count, shared_number);
-  marks.clear(TileMarks::cells);
+  marks.clear(TileMarks<K>::cells);
   unsigned number = 0;
   while (queue.take(number)) {
     const PackTask task = tasks.task[number];
-    EdgeOffset at = first_tile_of(tasks, number, task.strip, out.tile_row_ptr[task.tile_row], sum);
+    EdgeOffset at = first_tile_of<K>(tasks, number, task.strip, out.tile_row_ptr[task.tile_row], sum);
     TaskWindows<K> windows(a, task, rows);
     while (windows.next()) {
       windows.mark(marks);
@@ -213,11 +218,13 @@ __global__ void __launch_bounds__(marks_threads) fill_long(CsrPatternView a, Pac
       clear_tiles<K>(out.bit_tiles + at * tile_bytes(K), tiles);
       __syncthreads();
       const NodeId first_tile = windows.first_tile();
-      auto* words = reinterpret_cast<unsigned*>(out.bit_tiles);
+      NodeId* columns = out.tile_col_ind + at;
+      auto* words = reinterpret_cast<unsigned*>(out.bit_tiles) + at * (K * K) / 32;
+      const unsigned first_bit = at * (K * K) % 32;  // at side 4, two tiles share a word
       windows.template for_each<true>([&](unsigned row, NodeId tile, NodeId column, bool other) {
-        const EdgeOffset t = at + marks.number_of(tile - first_tile);
-        if (other) out.tile_col_ind[t] = tile;  // several entries may say so
-        const std::uint64_t bit = t * (K * K) + row * K + column;
+        const unsigned number = marks.number_of(tile - first_tile);
+        if (other) columns[number] = tile;  // several entries may say so
+        const unsigned bit = number * (K * K) + first_bit + row * K + column;
         atomicOr(words + bit / 32, 1U << (bit % 32));
       });
       __syncthreads();

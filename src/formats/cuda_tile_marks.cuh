@@ -13,7 +13,10 @@
 
 namespace bitgraph::cuda_formats {
 
-inline constexpr unsigned marks_threads = 256;
+/// Threads of a block. Larger tiles take longer to write, by more of them.
+template <int K>
+inline constexpr unsigned marks_threads = K < 32 ? 256 : 512;
+
 inline constexpr EdgeOffset strip_entries = 8192;  ///< of a strip, about
 
 /// A strip of a long tile row. The strips of a tile row follow one another in the list of tasks.
@@ -41,18 +44,20 @@ __device__ inline EdgeOffset first_at_least(const NodeId* col_ind, EdgeOffset be
 }
 
 /// A block's bitmap: cells of 128 tile columns, and how many marks are before each.
+template <int K>
 struct TileMarks {
   static constexpr unsigned cell = 128;
   static constexpr unsigned cells = 2048;
   static constexpr unsigned width = cell * cells;
-  static constexpr unsigned warps = marks_threads / 32;
+  static constexpr unsigned threads = marks_threads<K>;
+  static constexpr unsigned warps = threads / 32;
 
   uint4 word[cells];
-  unsigned before[cells];
+  alignas(16) unsigned before[cells];
   unsigned warp_sum[warps];
 
   __device__ void clear(unsigned used_cells) {
-    for (unsigned c = threadIdx.x; c < used_cells; c += marks_threads) word[c] = make_uint4(0, 0, 0, 0);
+    for (unsigned c = threadIdx.x; c < used_cells; c += threads) word[c] = make_uint4(0, 0, 0, 0);
   }
 
   __device__ void add(unsigned c) { atomicOr(reinterpret_cast<unsigned*>(word) + c / 32, 1U << (c % 32)); }
@@ -64,7 +69,7 @@ struct TileMarks {
   /// How many marks there are, to thread 0; and clears them.
   __device__ unsigned count_and_clear(unsigned used_cells) {
     unsigned sum = 0;
-    for (unsigned c = threadIdx.x; c < used_cells; c += marks_threads) {
+    for (unsigned c = threadIdx.x; c < used_cells; c += threads) {
       sum += count(word[c]);
       word[c] = make_uint4(0, 0, 0, 0);
     }
@@ -78,39 +83,31 @@ struct TileMarks {
     return total;
   }
 
-  /// Marks before each cell; returns all. Each warp sees to a contiguous part. The block is in step before and after.
+  /// Marks before each cell; returns all. The block is in step before and after.
   __device__ unsigned sum_up(unsigned used_cells) {
-    constexpr unsigned rounds = cells / marks_threads;
-    const unsigned warp = threadIdx.x / 32;
-    const unsigned part = (used_cells + 32 * warps - 1) / (32 * warps) * 32;
-    const unsigned first = warp * part + threadIdx.x % 32;
-    unsigned mine[rounds];
-    unsigned sum = 0;
-#pragma unroll
-    for (unsigned n = 0; n < rounds; ++n) {
-      const unsigned c = first + n * 32;
-      mine[n] = n * 32 < part && c < used_cells ? count(word[c]) : 0;
-    }
-#pragma unroll
-    for (unsigned n = 0; n < rounds; ++n) {
-      const unsigned own = mine[n];
-      mine[n] = sum + sum_before_in_warp(own);
-      sum = __shfl_sync(full_warp, mine[n] + own, 31);
-    }
-    if (threadIdx.x % 32 == 0) warp_sum[warp] = sum;
+    constexpr unsigned share = cells / threads;  // neighbouring cells a thread sums up
+    for (unsigned c = threadIdx.x; c < cells; c += threads) before[c] = c < used_cells ? count(word[c]) : 0;
     __syncthreads();
-    unsigned of_warps_before = 0;
+    unsigned* mine = before + threadIdx.x * share;
+    unsigned sum = 0;
+    unsigned earlier[share];
+#pragma unroll
+    for (unsigned n = 0; n < share; ++n) {
+      earlier[n] = sum;
+      sum += mine[n];
+    }
+    const unsigned in_warp = sum_before_in_warp(sum);
+    if (threadIdx.x % 32 == 31) warp_sum[threadIdx.x / 32] = in_warp + sum;
+    __syncthreads();
+    unsigned before_mine = in_warp;
     unsigned total = 0;
 #pragma unroll
     for (unsigned w = 0; w < warps; ++w) {
-      of_warps_before += w < warp ? warp_sum[w] : 0;
+      before_mine += w < threadIdx.x / 32 ? warp_sum[w] : 0;
       total += warp_sum[w];
     }
 #pragma unroll
-    for (unsigned n = 0; n < rounds; ++n) {
-      const unsigned c = first + n * 32;
-      if (n * 32 < part && c < used_cells) before[c] = of_warps_before + mine[n];
-    }
+    for (unsigned n = 0; n < share; ++n) mine[n] = before_mine + earlier[n];
     __syncthreads();
     return total;
   }
@@ -154,7 +151,7 @@ class TaskWindows {
     }
     first_entry_ = a.row_ptr[first_row];
     const EdgeOffset strips = strips_of(a.row_ptr[min(first_row + K, std::size_t{a.nrows})] - first_entry_);
-    whole_ = strips == 1 && (a.ncols - 1) / K < TileMarks::width;
+    whole_ = strips == 1 && (a.ncols - 1) / K < TileMarks<K>::width;
     if (whole_) {
       if (threadIdx.x == 0) {
         shared_.first_tile = 0;
@@ -181,7 +178,7 @@ class TaskWindows {
   /// The window's first tile column, and the cells of marks that it needs.
   [[nodiscard]] __device__ NodeId first_tile() const { return shared_.first_tile; }
   [[nodiscard]] __device__ unsigned used_cells() const {
-    return (shared_.last_tile - shared_.first_tile) / TileMarks::cell + 1;
+    return (shared_.last_tile - shared_.first_tile) / TileMarks<K>::cell + 1;
   }
 
   /// fn(row, tile column, column within the tile, whether the entry before it may be of another tile) for the entries
@@ -192,12 +189,12 @@ class TaskWindows {
     const unsigned half = shared_.sum[0];
     const unsigned entries = half + (K == 64 ? shared_.sum[1] : 0);
     const unsigned lane = threadIdx.x % 32;
-    for (unsigned first = threadIdx.x - lane; first < entries; first += at_once * marks_threads) {
+    for (unsigned first = threadIdx.x - lane; first < entries; first += at_once * marks_threads<K>) {
       NodeId column[at_once];
       unsigned row[at_once];
 #pragma unroll
       for (unsigned n = 0; n < at_once; ++n) {
-        const unsigned e = min(first + n * marks_threads + lane, entries - 1);
+        const unsigned e = min(first + n * marks_threads<K> + lane, entries - 1);
         row[n] = 0;
         column[n] = __ldg(col_ind_ + (WithRows || !whole_ ? position_of(e, half, row[n]) : first_entry_ + e));
       }
@@ -205,14 +202,14 @@ class TaskWindows {
       for (unsigned n = 0; n < at_once; ++n) {
         const NodeId tile = column[n] / K;
         const NodeId tile_before = __shfl_up_sync(full_warp, tile, 1);
-        if (first + n * marks_threads + lane >= entries) continue;
+        if (first + n * marks_threads<K> + lane >= entries) continue;
         fn(row[n], tile, column[n] % K, lane == 0 || tile != tile_before);
       }
     }
   }
 
   /// Marks the tiles of the window's entries. The marks are clear, and the block is in step, before; after, it is not.
-  __device__ void mark(TileMarks& marks) const {
+  __device__ void mark(TileMarks<K>& marks) const {
     const NodeId first = shared_.first_tile;
     for_each<false>([&](unsigned, NodeId tile, NodeId, bool other) {
       if (other) marks.add(tile - first);
@@ -263,7 +260,7 @@ class TaskWindows {
     __syncthreads();
     if (shared_.first_tile == ~NodeId{0}) return false;
     if (threadIdx.x < row_threads) {
-      const std::uint64_t end_column = (std::uint64_t{shared_.first_tile} + TileMarks::width) * K;
+      const std::uint64_t end_column = (std::uint64_t{shared_.first_tile} + TileMarks<K>::width) * K;
       const bool all = begin == end || col_ind_[end - 1] < end_column;
       const EdgeOffset stop = all ? end : first_at_least(col_ind_, begin, end, end_column);
       if (begin != stop) atomicMax(&shared_.last_tile, col_ind_[stop - 1] / K);

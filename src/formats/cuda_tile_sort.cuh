@@ -14,8 +14,11 @@ namespace bitgraph::cuda_formats {
 
 inline constexpr unsigned full_warp = 0xFFFFFFFFU;
 
-/// Entries of a tile row that one warp sorts, 16 a lane; 4 a lane where keys take 64 bits.
-inline constexpr unsigned longest_short = 512;
+/// Entries of a tile row that one warp sorts: 16 a lane; at side 4, where a few more long tile rows cost less than
+/// registers do, 8; and 4 where keys take 64 bits.
+inline constexpr unsigned longest_sorted = 512;
+template <int K>
+inline constexpr unsigned longest_short = K == 4 ? 256 : longest_sorted;
 inline constexpr unsigned longest_short_wide = 128;
 
 /// Neighbouring tile rows of up to so many entries together are sorted as one.
@@ -27,7 +30,7 @@ inline constexpr unsigned tile_rows_a_warp = K < 8 ? 8 : 64 / K;
 
 /// What decides how short tile rows are sorted.
 struct ShortRule {
-  unsigned longest = longest_short;  ///< tile rows with more entries are long
+  unsigned longest = longest_sorted;  ///< tile rows with more entries are long
   unsigned together = most_together;
   int tile_bits = 0;  ///< that hold a tile column
 };
@@ -44,32 +47,34 @@ struct TileRowGroup {
 template <class Key>
 inline constexpr Key no_key = std::numeric_limits<Key>::max();
 
-/// Sorts PerLane keys a lane, in the order of lanes: bitonic, strides below PerLane within a lane (Batcher 1968).
+/// Sorts PerLane keys a lane, in the order of lanes: bitonic, strides below PerLane within a lane (Batcher 1968). The
+/// outer loops stay loops: all sizes unrolled do not fit into the instruction cache.
 template <class Key, unsigned PerLane>
 __device__ void sort_in_warp(Key (&key)[PerLane]) {
   const unsigned lane = threadIdx.x % 32;
-#pragma unroll
+#pragma unroll 1
   for (unsigned size = 2; size <= 32 * PerLane; size *= 2) {
+    const bool rising_lane = (lane * PerLane & size) == 0;
+#pragma unroll 1
+    for (unsigned lanes = size / 2 / PerLane; lanes != 0; lanes /= 2) {
+      const bool keep_low = rising_lane == ((lane & lanes) == 0);
 #pragma unroll
-    for (unsigned stride = size / 2; stride != 0; stride /= 2) {
-      if (stride < PerLane) {
+      for (unsigned j = 0; j < PerLane; ++j) {
+        const Key other = __shfl_xor_sync(full_warp, key[j], lanes);
+        key[j] = keep_low ? min(key[j], other) : max(key[j], other);
+      }
+    }
 #pragma unroll
-        for (unsigned j = 0; j < PerLane; ++j) {
-          if ((j & stride) != 0) continue;
-          const bool rising = ((lane * PerLane + j) & size) == 0;
-          const Key low = min(key[j], key[j + stride]);
-          const Key high = max(key[j], key[j + stride]);
-          key[j] = rising ? low : high;
-          key[j + stride] = rising ? high : low;
-        }
-      } else {
-        const bool rising = ((lane * PerLane) & size) == 0;
-        const bool lower = (lane & (stride / PerLane)) == 0;
+    for (unsigned stride = PerLane / 2; stride != 0; stride /= 2) {
+      if (stride >= size) continue;
 #pragma unroll
-        for (unsigned j = 0; j < PerLane; ++j) {
-          const Key other = __shfl_xor_sync(full_warp, key[j], stride / PerLane);
-          key[j] = rising == lower ? min(key[j], other) : max(key[j], other);
-        }
+      for (unsigned j = 0; j < PerLane; ++j) {
+        if ((j & stride) != 0) continue;
+        const bool rising = rising_lane && (j & size) == 0;
+        const Key low = min(key[j], key[j + stride]);
+        const Key high = max(key[j], key[j + stride]);
+        key[j] = rising ? low : high;
+        key[j + stride] = rising ? high : low;
       }
     }
   }
@@ -104,17 +109,19 @@ __device__ inline unsigned sum_before_in_warp(unsigned value) {
 template <int K, unsigned PerLane>
 __device__ unsigned count_sorted(const NodeId* columns, const TileRowGroup& group, int tile_bits) {
   const unsigned lane = threadIdx.x % 32;
-  NodeId tile_row[PerLane]{};
-  for (unsigned n = group.begin + 1; n < group.end; ++n) {
-    const unsigned offset = __shfl_sync(full_warp, group.offset, n);
-#pragma unroll
-    for (unsigned j = 0; j < PerLane; ++j) tile_row[j] += j * 32 + lane >= offset ? 1 : 0;
-  }
   NodeId key[PerLane];
 #pragma unroll
   for (unsigned j = 0; j < PerLane; ++j) {
     const unsigned e = j * 32 + lane;
-    key[j] = e < group.size ? columns[e] / K | tile_row[j] << tile_bits : no_key<NodeId>;
+    key[j] = e < group.size ? columns[e] / K : no_key<NodeId>;
+  }
+  for (unsigned n = group.begin + 1; n < group.end; ++n) {
+    const unsigned offset = __shfl_sync(full_warp, group.offset, n);
+#pragma unroll
+    for (unsigned j = 0; j < PerLane; ++j) {
+      const unsigned e = j * 32 + lane;
+      if (e >= offset && e < group.size) key[j] += NodeId{1} << tile_bits;
+    }
   }
   sort_in_warp(key);
   // Sorted, the entries of each tile row are where they were: from its offset on.
@@ -131,10 +138,10 @@ __device__ unsigned count_sorted(const NodeId* columns, const TileRowGroup& grou
 
 /// A warp's notes on tile rows whose entries it has sorted by tile.
 struct SortedTileRow {
-  std::uint16_t bit[longest_short];        ///< of each entry: row * K + column within its tile
-  std::uint16_t start[longest_short + 1];  ///< of each tile: its first entry
-  NodeId column[longest_short];            ///< of each tile
-  std::uint16_t row_end[64];               ///< of each row: where its entries ended before they were sorted
+  std::uint16_t bit[longest_sorted];        ///< of each entry: row * K + column within its tile
+  std::uint16_t start[longest_sorted + 1];  ///< of each tile: its first entry
+  NodeId column[longest_sorted];            ///< of each tile
+  std::uint16_t row_end[64];                ///< of each row: where its entries ended before they were sorted
 };
 
 /// Sorts `size` entries of neighbouring tile rows into `notes`; returns the number of tiles. notes.row_end is given.
