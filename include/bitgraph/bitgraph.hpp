@@ -39,9 +39,11 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/train.hpp>
+#include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/apply.hpp>
 #include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/concat.hpp>
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/ewise.hpp>
 #include <bitgraph/ops/extract.hpp>

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/concat/concat.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace bitgraph {
+
+namespace {
+
+template <class X>
+std::string shapes(std::span<const X* const> parts) {
+  std::string text;
+  for (const X* part : parts) {
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", part->nrows(), part->ncols());
+  }
+  return text;
+}
+
+template <class X>
+void check(const X& out, std::span<const X* const> parts, const Device& device) {
+  if (parts.empty() || parts.size() > most_concat_parts) {
+    fail(ErrorCode::usage, fmt::format("concat: {} parts, expected 1 to {}", parts.size(), most_concat_parts));
+  }
+  std::size_t ncols = 0;
+  bool same_rows = true;
+  for (const X* part : parts) {
+    require(part != &out, "concat: the output is one of the parts");
+    ncols += part->ncols();
+    same_rows = same_rows && part->nrows() == out.nrows();
+    if (!(part->device() == device)) {
+      fail(ErrorCode::usage,
+           fmt::format("concat: the device is {}, a part is on {}", device.name(), part->device().name()));
+    }
+  }
+  if (!same_rows || ncols != out.ncols()) {
+    fail(ErrorCode::usage,
+         fmt::format("concat: the parts are {}, the output is {} x {}", shapes(parts), out.nrows(), out.ncols()));
+  }
+  if (!(out.device() == device)) {
+    fail(ErrorCode::usage,
+         fmt::format("concat: the device is {}, the output is on {}", device.name(), out.device().name()));
+  }
+}
+
+}  // namespace
+
+template <class X>
+void concat_into(X& out, std::span<const X* const> parts, const Device& device) {
+  check(out, parts, device);
+  ConcatArgs<decltype(parts[0]->view()), decltype(out.view())> args{out.view(), parts.size(), {}, {}};
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    args.parts[p] = parts[p]->view();
+    args.first_column[p + 1] = args.first_column[p] + parts[p]->ncols();
+  }
+  with_backend(device, "concat", [&](const auto& backend) { concat(backend, args); });
+}
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+template void concat_into(Bits&, std::span<const Bits* const>, const Device&);
+template void concat_into(Floats&, std::span<const Floats* const>, const Device&);
+
+}  // namespace bitgraph
