@@ -13,43 +13,88 @@
 
 namespace bitgraph::nn {
 
-/// In which numbers a model computes (BitGNN, section 4.2): full precision; binary products with full-precision
-/// aggregation; binary products and, in the first layer, a binary vote as aggregation.
+/// In which numbers a layer, or a whole model, computes (BitGNN, section 4.2): full precision; binary products with
+/// full-precision aggregation; binary products and a binary vote as aggregation. Of a bin model the last layer is full:
+/// logits are numbers.
 enum class Precision { real, full, bin };
 
 [[nodiscard]] std::string_view to_string(Precision precision) noexcept;  ///< "float", "full", "bin"
 [[nodiscard]] Precision precision_from_string(std::string_view name);    ///< throws usage
 
-/// A full-precision layer: x W + b.
-struct RealLayer {
-  DenseMatrix<float> weight;  ///< inputs x outputs
-  Buffer<float> bias;
+/// The models of BitGNN (section 4.1):
+///   gcn            Kipf and Welling 2017: layers with Aggregation::symmetric
+///   inductive_gcn  Hamilton et al. 2017, the inductive variant of GCN: mean_with_self
+///   sage           Hamilton et al. 2017: mean, and a weight for the node itself
+///   saint          Zeng et al. 2020: layers with sum and a weight for the node itself (GraphConv), whose outputs, side
+///                  by side, go through a linear layer
+enum class Architecture { gcn, inductive_gcn, sage, saint };
+
+[[nodiscard]] std::string_view to_string(Architecture architecture) noexcept;  ///< "gcn", "inductive-gcn", ...
+[[nodiscard]] Architecture architecture_from_string(std::string_view name);    ///< throws usage
+
+/// How a layer takes in a node's neighbours (BitGNN, section 2.1).
+enum class Aggregation {
+  none,            ///< not at all: a linear layer
+  symmetric,       ///< D^-1/2 (A + I) D^-1/2, D the degrees of A + I
+  mean_with_self,  ///< D^-1 (A + I)
+  mean,            ///< D^-1 A; nothing comes to a node without neighbours
+  sum              ///< A
 };
 
-/// A binary layer: the signs of the weights, the mean magnitude m of each output's weights, the bias.
-struct BinaryLayer {
-  BitMatrix<PlusMinusOne> weight;  ///< outputs x inputs
-  Buffer<float> scale;
-  Buffer<float> bias;
+/// Weights of a linear map, with one row an output: floats of a real layer, else signs and the mean magnitude of each
+/// row.
+struct Linear {
+  DenseMatrix<float> weight;     ///< outputs x inputs; real layers
+  BitMatrix<PlusMinusOne> bits;  ///< outputs x inputs; binary layers
+  Buffer<float> scale;           ///< one an output; binary layers
+  Buffer<float> bias;            ///< one an output
+
+  [[nodiscard]] bool empty() const noexcept { return weight.ncols() == 0 && bits.ncols() == 0; }
+  [[nodiscard]] bool binary() const noexcept { return bits.ncols() != 0; }
+  [[nodiscard]] std::size_t inputs() const noexcept { return binary() ? bits.ncols() : weight.ncols(); }
+  [[nodiscard]] std::size_t outputs() const noexcept { return binary() ? bits.nrows() : weight.nrows(); }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+  [[nodiscard]] Linear to(const Device& device) const;
 };
 
-/// A trained graph convolutional network, packed: all that inference needs.
+/// One layer. With x its input, N and R its two linear maps without their biases b and c:
+///   real  y = aggregate(N x) + b + R x + c, and relu where another layer follows
+///   full  the same with x, N and R by their signs and scales, and b within the aggregation (Bi-GCN)
+///   bin   y = +1 where vote(sign(N x + b)) or sign(R x + c) is, else -1; a vote that is a tie is +1
+struct Layer {
+  Aggregation aggregation = Aggregation::symmetric;
+  Precision precision = Precision::real;
+  Linear neighbor;  ///< of what is aggregated; of a linear layer the only one
+  Linear root;      ///< of the node itself; empty: there is none
+
+  [[nodiscard]] std::size_t inputs() const noexcept { return neighbor.inputs(); }
+  [[nodiscard]] std::size_t outputs() const noexcept { return neighbor.outputs(); }
+};
+
+/// A trained network, packed: all that inference needs.
 struct Model {
+  Architecture architecture = Architecture::gcn;
   Precision precision = Precision::real;
   std::string dataset;  ///< name of the data set it was trained on
   std::uint64_t seed = 0;
-  bool normalize_rows = false;  ///< features of a node are divided by their sum
-  Buffer<float> input_mean;     ///< binary models: batch norm of the features
-  Buffer<float> input_inverse_deviation;
-  std::vector<RealLayer> real;      ///< real models
-  std::vector<BinaryLayer> binary;  ///< full and bin models
+  bool normalize_rows = false;            ///< features of a node are divided by their sum
+  Buffer<float> input_mean;               ///< binary models: batch norm of the features
+  Buffer<float> input_inverse_deviation;  ///< empty: none
+  std::vector<Layer> layers;
 
-  [[nodiscard]] std::size_t num_features() const;
-  [[nodiscard]] std::size_t hidden() const;
-  [[nodiscard]] std::size_t num_classes() const;
+  [[nodiscard]] std::size_t num_features() const { return layers.front().inputs(); }
+  [[nodiscard]] std::size_t hidden() const { return layers.front().outputs(); }
+  [[nodiscard]] std::size_t num_classes() const { return layers.back().outputs(); }
+
+  /// The outputs of all layers before the last stand side by side as its input.
+  [[nodiscard]] bool concatenates() const noexcept { return architecture == Architecture::saint; }
 
   /// Exact size of the weights as held for inference.
   [[nodiscard]] std::size_t bytes() const noexcept;
+
+  /// The forms of its layers where the whole runs as `form`. Throws usage for a binary form of a real model and a real
+  /// form of a binary one.
+  [[nodiscard]] std::vector<Precision> layer_forms(Precision form) const;
 
   /// Throws bad_input naming what does not fit: the width of the features, the number of classes.
   void require_fit(const Dataset& dataset) const;
@@ -61,5 +106,18 @@ struct Model {
   /// Throws bad_input naming the tensor that is missing or misshapen.
   [[nodiscard]] static Model load(const std::filesystem::path& path);
 };
+
+/// What a layer of an architecture is like, before it has weights.
+struct LayerShape {
+  Aggregation aggregation = Aggregation::symmetric;
+  bool root = false;
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+};
+
+/// The layers of an architecture with `depth` aggregations, the hidden ones all of one width. Throws usage for a width
+/// or depth of 0.
+[[nodiscard]] std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features,
+                                                   std::size_t hidden, std::size_t num_classes, std::size_t depth = 2);
 
 }  // namespace bitgraph::nn

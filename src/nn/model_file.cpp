@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as safetensors files: docs/formats.md lists tensors and metadata.
+#include <bitgraph/io/array.hpp>
+#include <bitgraph/nn/model.hpp>
+
+#include "io/file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+constexpr std::string_view format_name = "bitgraph-model";
+constexpr std::string_view format_version = "2";
+
+template <class T>
+Array array_of(ElementType type, std::vector<std::uint64_t> shape, std::span<const T> values) {
+  return {type, std::move(shape), Buffer<std::byte>::copy_of(std::as_bytes(values))};
+}
+
+Array vector_of(const Buffer<float>& values) { return array_of(ElementType::f32, {values.size()}, values.span()); }
+
+/// Takes tensors out of a file by name, checking type and shape.
+class TensorReader {
+ public:
+  TensorReader(const TensorFile& file, std::string name) : file_(file), name_(std::move(name)) {}
+
+  [[nodiscard]] std::string text(const std::string& key) const {
+    const auto found = file_.metadata.find(key);
+    if (found == file_.metadata.end()) refuse("the metadata lack '" + key + "'");
+    return found->second;
+  }
+
+  [[nodiscard]] std::uint64_t number(const std::string& key) const {
+    const std::string value = text(key);
+    std::uint64_t parsed = 0;
+    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
+    if (error != std::errc() || stop != value.data() + value.size())
+      refuse(fmt::format("metadata '{}': '{}' is not a whole number", key, printable(value)));
+    return parsed;
+  }
+
+  [[nodiscard]] const Array& tensor(const std::string& key, ElementType type,
+                                    const std::vector<std::uint64_t>& shape) const {
+    const auto found = file_.tensors.find(key);
+    if (found == file_.tensors.end()) refuse("the tensor '" + key + "' is missing");
+    if (found->second.type != type || found->second.shape != shape) {
+      refuse(fmt::format("the tensor '{}' is {} [{}], expected {} [{}]", key, to_string(found->second.type),
+                         fmt::join(found->second.shape, ", "), to_string(type), fmt::join(shape, ", ")));
+    }
+    return found->second;
+  }
+
+  [[nodiscard]] Buffer<float> floats(const std::string& key, const std::vector<std::uint64_t>& shape) const {
+    Buffer<float> values = tensor(key, ElementType::f32, shape).as<float>();
+    for (const float value : values.span()) {
+      if (!std::isfinite(value)) refuse("the tensor '" + key + "' holds a value that is not finite");
+    }
+    return values;
+  }
+
+  /// Floats of which none is negative.
+  [[nodiscard]] Buffer<float> scales(const std::string& key, const std::vector<std::uint64_t>& shape) const {
+    Buffer<float> values = floats(key, shape);
+    if (std::any_of(values.begin(), values.end(), [](float v) { return v < 0; }))
+      refuse("the tensor '" + key + "' holds a negative scale");
+    return values;
+  }
+
+  [[nodiscard]] BitMatrix<PlusMinusOne> bits(const std::string& key, std::uint64_t nrows, std::uint64_t ncols) const {
+    auto words = tensor(key, ElementType::u64, {nrows, words_for_bits(ncols)}).as<std::uint64_t>();
+    try {
+      return {nrows, ncols, std::move(words)};
+    } catch (const Error& error) {
+      refuse("the tensor '" + key + "': " + error.what());
+    }
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const { fail(ErrorCode::bad_input, name_ + ": " + what); }
+
+ private:
+  const TensorFile& file_;
+  std::string name_;
+};
+
+
+void put(TensorFile& file, const std::string& prefix, const Linear& linear) {
+  if (linear.binary()) {
+    const auto& bits = linear.bits;
+    file.tensors[prefix + "weight_bits"] =
+        array_of(ElementType::u64, {bits.nrows(), bits.words_per_row()}, bits.words());
+    file.tensors[prefix + "weight_scale"] = vector_of(linear.scale);
+  } else {
+    const auto& weight = linear.weight;
+    file.tensors[prefix + "weight"] = array_of(ElementType::f32, {weight.nrows(), weight.ncols()}, weight.values());
+  }
+  file.tensors[prefix + "bias"] = vector_of(linear.bias);
+}
+
+Linear take(const TensorReader& reader, const std::string& prefix, const LayerShape& shape, bool real) {
+  const std::uint64_t in = shape.inputs;
+  const std::uint64_t out = shape.outputs;
+  Linear linear;
+  if (real) {
+    linear.weight = DenseMatrix<float>(out, in, reader.floats(prefix + "weight", {out, in}));
+  } else {
+    linear.bits = reader.bits(prefix + "weight_bits", out, in);
+    linear.scale = reader.scales(prefix + "weight_scale", {out});
+  }
+  linear.bias = reader.floats(prefix + "bias", {out});
+  return linear;
+}
+
+/// Sides below 2^31, so that no product of two of them and a size overflows.
+std::size_t width(const TensorReader& reader, const std::string& key) {
+  const std::uint64_t value = reader.number(key);
+  if (value == 0 || value >= (1U << 31)) reader.refuse("a layer's width is out of range");
+  return value;
+}
+
+template <class Fn>
+auto known(const TensorReader& reader, const std::string& key, const std::string& what, Fn&& parse) {
+  const std::string text = reader.text(key);
+  try {
+    return parse(text);
+  } catch (const Error&) {
+    reader.refuse("unknown " + what + " '" + printable(text) + "'");
+  }
+}
+
+}  // namespace
+
+void Model::save(const std::filesystem::path& path) const {
+  TensorFile file;
+  file.metadata = {{"format", std::string(format_name)},
+                   {"version", std::string(format_version)},
+                   {"kind", std::string(to_string(architecture))},
+                   {"precision", std::string(to_string(precision))},
+                   {"dataset", dataset},
+                   {"seed", std::to_string(seed)},
+                   {"normalize_rows", normalize_rows ? "1" : "0"},
+                   {"num_features", std::to_string(num_features())},
+                   {"hidden", std::to_string(hidden())},
+                   {"num_classes", std::to_string(num_classes())},
+                   {"depth", std::to_string(layers.size() - (concatenates() ? 1 : 0))}};
+  for (std::size_t n = 0; n < layers.size(); ++n) {
+    put(file, fmt::format("layer{}.", n), layers[n].neighbor);
+    if (!layers[n].root.empty()) put(file, fmt::format("layer{}.root_", n), layers[n].root);
+  }
+  if (!input_mean.empty()) {
+    file.tensors["input.mean"] = vector_of(input_mean);
+    file.tensors["input.inverse_deviation"] = vector_of(input_inverse_deviation);
+  }
+  save_safetensors(path, file);
+}
+
+Model Model::load(const std::filesystem::path& path) {
+  const TensorFile file = load_safetensors(path);
+  const TensorReader reader(file, path.string());
+  if (reader.text("format") != format_name) reader.refuse("not a bitgraph model");
+  if (reader.text("version") != format_version) {
+    reader.refuse(fmt::format("version '{}', this program reads version {}", printable(reader.text("version")),
+                              format_version));
+  }
+  Model model;
+  model.architecture = known(reader, "kind", "kind of model", architecture_from_string);
+  model.precision = known(reader, "precision", "precision", precision_from_string);
+  model.dataset = reader.text("dataset");
+  model.seed = reader.number("seed");
+  const std::uint64_t normalize_rows = reader.number("normalize_rows");
+  if (normalize_rows > 1) reader.refuse(fmt::format("normalize_rows is {}, expected 0 or 1", normalize_rows));
+  model.normalize_rows = normalize_rows == 1;
+  const std::size_t num_features = width(reader, "num_features");
+  const std::size_t hidden = width(reader, "hidden");
+  const std::size_t num_classes = width(reader, "num_classes");
+  const std::uint64_t depth = reader.number("depth");
+  if (depth == 0 || depth > file.tensors.size()) reader.refuse(fmt::format("a depth of {} makes no sense", depth));
+  const auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth);
+  for (std::size_t n = 0; n < shapes.size(); ++n) {
+    Layer layer{.aggregation = shapes[n].aggregation, .precision = model.precision};
+    const bool real = model.precision == Precision::real;
+    layer.neighbor = take(reader, fmt::format("layer{}.", n), shapes[n], real);
+    if (shapes[n].root) layer.root = take(reader, fmt::format("layer{}.root_", n), shapes[n], real);
+    model.layers.push_back(std::move(layer));
+  }
+  if (model.precision == Precision::bin) model.layers.back().precision = Precision::full;
+  if (model.precision != Precision::real) {
+    model.input_mean = reader.floats("input.mean", {num_features});
+    model.input_inverse_deviation = reader.scales("input.inverse_deviation", {num_features});
+  }
+  return model;
+}
+
+}  // namespace bitgraph::nn
