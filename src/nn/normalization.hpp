@@ -39,4 +39,13 @@ inline Buffer<float> model_features(const SparseFeatures& features, bool normali
   return normalize_rows ? row_normalized(features) : features.values.clone();
 }
 
+/// A graph as the transductive trainers see it: the pattern of A + I, and D^-1/2.
+struct NormalizedGraph {
+  CsrPattern pattern;
+  Buffer<float> scale;
+
+  NormalizedGraph(const CsrPattern& a, const Device& device)
+      : pattern(with_self_loops(a)), scale(inverse_sqrt_degrees(pattern, device)) {}
+};
+
 }  // namespace bitgraph::nn

@@ -7,13 +7,18 @@
 #include <bitgraph/nn/model.hpp>
 
 #include <memory>
-#include <span>
 #include <string>
+#include <vector>
 
 namespace bitgraph::nn {
 
-/// How the features of a real model are held; those of binary models are packed.
+/// How the features of a real model are held; those of binary models are packed. A CUDA device holds them dense.
 enum class FeatureStorage { dense, sparse };
+
+struct InferenceOptions {
+  std::vector<Precision> forms;  ///< one a layer; empty: those that the model was trained in
+  FeatureStorage features = FeatureStorage::sparse;
+};
 
 struct InferenceBytes {
   std::size_t model = 0;
@@ -21,21 +26,28 @@ struct InferenceBytes {
   std::size_t features = 0;
 };
 
-/// A model, a data set and a form made ready to run: features binarized and packed, the graph as the pattern of A + I
-/// with its normalization as two vectors, every intermediate allocated. run() allocates nothing.
+/// A model, a data set and a form made ready to run on a device: features binarized and packed, the graph as a pattern
+/// with its normalization as vectors, every intermediate allocated. run() allocates nothing.
 ///
-/// full: BMM.BBF, BSpMM.FFF with the normalization as scales, binarize, BMM.BBF, BSpMM.FFF.
-/// bin:  BMM.BBB, BSpMM.BBB (a vote), BMM.BBF, BSpMM.FFF (BitGNN, section 4.2).
+/// Layers in the form full:  BMM.BBF, BSpMM.FBF, and binarize ahead of the next one (BitGNN, section 4.2);
+///                     bin:  BMM.BBB, BSpMM.BBB (a vote);
+///                     real: products and aggregation in floats.
+/// A weight for the node itself is a second product and an ADD.
 class InferencePlan {
  public:
-  /// Throws bad_input where the model does not fit the data set, usage where it has no such form (a real model in
-  /// bits).
+  /// Throws bad_input where the model does not fit the data set; usage where it has no such form: a binary form of a
+  /// real model or the other way round, a vote in the last layer, forms of another number than its layers.
+  InferencePlan(const Model& model, const Dataset& dataset, const InferenceOptions& options = {},
+                const Device& device = {});
+
+  /// The whole model in one form.
   InferencePlan(const Model& model, const Dataset& dataset, Precision form, const Device& device = {},
                 FeatureStorage storage = FeatureStorage::sparse);
   ~InferencePlan();
   InferencePlan(InferencePlan&&) noexcept;
 
-  /// Computes the logits, num_nodes x num_classes.
+  /// Computes the logits, num_nodes x num_classes. On a CUDA device it returns before they are there: see
+  /// Device::synchronize.
   const DenseMatrix<float>& run();
 
   [[nodiscard]] InferenceBytes bytes() const noexcept;
@@ -43,16 +55,20 @@ class InferencePlan {
   /// How the features are held: "bits", "sparse bits", "float", "sparse float".
   [[nodiscard]] std::string feature_format() const;
 
+  /// The operators that a run calls, in order, as BitGNN names them: "BMM.BBB", "BSpMM.BBB" ...
+  [[nodiscard]] std::vector<std::string> steps() const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// Class with the largest logit of each node.
+/// Class with the largest logit of each node; logits on the host.
 [[nodiscard]] Buffer<std::int32_t> predict(const DenseMatrix<float>& logits);
 
 /// The same network in plain float arithmetic, signs as +-1.0f and products by the float gemm: what the packed forms
-/// are tested against. `form` is full or bin.
-[[nodiscard]] DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, Precision form);
+/// are tested against. `forms` has one a layer, as for the plan. On the host.
+[[nodiscard]] DenseMatrix<float> emulate(const Model& model, const Dataset& dataset,
+                                         const std::vector<Precision>& forms);
 
 }  // namespace bitgraph::nn

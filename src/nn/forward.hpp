@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's layers as a list of calls of operators, with every intermediate placed.
+#pragma once
+
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/gemm.hpp>
+
+#include "nn/graph_operands.hpp"
+#include "nn/input_features.hpp"
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// One call of an operator.
+struct Step {
+  std::string name;  ///< as BitGNN writes it: "BMM.BBB", "BSpMM.FBF" ...
+  std::function<void()> run;
+};
+
+/// Graph and features must outlive it. run() allocates nothing and, on a CUDA device, waits for nothing.
+class Forward {
+ public:
+  /// `forms` has one form a layer: real for all, or full and bin, the last one full.
+  Forward(const Model& model, std::vector<Precision> forms, GraphOperands& graph, const InputFeatures& features,
+          const Device& device);
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
+
+  /// Other weights of the same shapes.
+  void set_weights(const Model& model);
+
+  /// The logits, num_nodes x num_classes.
+  const DenseMatrix<float>& run();
+
+  [[nodiscard]] const std::vector<Step>& steps() const noexcept { return steps_; }
+  [[nodiscard]] std::size_t weight_bytes() const noexcept;
+
+ private:
+  using Bits = BitMatrix<PlusMinusOne>;
+  using Floats = DenseMatrix<float>;
+
+  /// What stands between two layers: floats, or signs with one scale a row (none: ones), or the features.
+  struct Activation {
+    const Floats* floats = nullptr;
+    const Bits* bits = nullptr;
+    std::span<const float> alpha;
+    const InputFeatures* features = nullptr;
+  };
+
+  /// The weights of a layer, and what is made of them.
+  struct Weights {
+    Linear neighbor, root;
+    SparseGemmWeights sparse_neighbor, sparse_root;  ///< where the input is a sparse bit matrix
+    Floats transposed_neighbor, transposed_root;     ///< inputs x outputs, where the input is sparse floats
+    Buffer<float> bias;                              ///< real layers: both biases
+  };
+
+  Activation layer(std::size_t l, Activation in);
+  Activation real_layer(std::size_t l, const Activation& in);
+  Activation full_layer(std::size_t l, const Activation& in);
+  Activation bin_layer(std::size_t l, const Activation& in);
+  Activation as_signs(const Activation& in);
+  Activation concatenated(const std::vector<Activation>& parts);
+  void real_product(Floats& out, const Activation& in, std::size_t l, bool root);
+  template <class Out>
+  void binary_product(Out& out, const Activation& in, std::size_t l, bool root);
+
+  [[nodiscard]] std::size_t num_nodes() const noexcept { return graph_.num_nodes(); }
+  [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == weights_.size(); }
+  Floats& floats(std::size_t width) { return floats_.emplace_back(num_nodes(), width, device_); }
+  Bits& bits(std::size_t width) { return bits_.emplace_back(num_nodes(), width, device_); }
+  void step(std::string name, std::function<void()> run) { steps_.push_back({std::move(name), std::move(run)}); }
+
+  GraphOperands& graph_;
+  const InputFeatures& features_;
+  Device device_;
+  std::vector<Precision> forms_;
+  std::vector<LayerShape> shapes_;
+  std::deque<Weights> weights_;
+  std::deque<std::vector<const Floats*>> float_parts_;
+  std::deque<std::vector<const Bits*>> bit_parts_;
+  std::deque<Floats> floats_;
+  std::deque<Bits> bits_;
+  std::deque<Binarized> binarized_;
+  std::vector<Step> steps_;
+  const Floats* logits_ = nullptr;
+};
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/graph_operands.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+/// fn(number of entries) of each row, 0 for an empty one, on `device`.
+template <class Fn>
+Buffer<float> of_degrees(const CsrPattern& a, std::size_t loops, const Device& device, Fn&& fn) {
+  const Device host = device.is_host() ? device : Device();
+  Buffer<float> scale(a.nrows(), host);
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    const auto degree = static_cast<float>(a.row(i).size() + loops);
+    scale[i] = degree == 0 ? 0.0F : fn(degree);
+  }
+  return device.is_host() ? std::move(scale) : scale.to(device);
+}
+
+float inverse(float degree) { return 1.0F / degree; }
+float inverse_sqrt(float degree) { return 1.0F / std::sqrt(degree); }
+
+}  // namespace
+
+GraphOperands::GraphOperands(const CsrPattern& a, Device device) : a_(a), device_(std::move(device)) {}
+
+const CsrPattern& GraphOperands::plain() {
+  if (!plain_) plain_ = std::make_unique<CsrPattern>(a_.to(device_));
+  return *plain_;
+}
+
+const CsrPattern& GraphOperands::with_loops() {
+  if (!with_loops_) {
+    with_loops_ = std::make_unique<CsrPattern>(with_self_loops(a_).to(device_));
+  }
+  return *with_loops_;
+}
+
+AggregationOperand GraphOperands::of(Aggregation aggregation) {
+  const auto scaled = [&](Buffer<float>& scale, const CsrPattern& pattern, auto&& fn) -> std::span<const float> {
+    // The degrees of A + I are those of A and one, as A has no loops.
+    if (scale.empty()) scale = of_degrees(a_, &pattern == with_loops_.get() ? 1 : 0, device_, fn);
+    return std::as_const(scale).span();
+  };
+  switch (aggregation) {
+    case Aggregation::symmetric: {
+      const auto scale = scaled(symmetric_, with_loops(), inverse_sqrt);
+      return {&with_loops(), scale, scale};
+    }
+    case Aggregation::mean_with_self: {
+      const CsrPattern& pattern = with_loops();
+      return {&pattern, scaled(mean_with_self_, pattern, inverse), {}};
+    }
+    case Aggregation::mean: {
+      const CsrPattern& pattern = plain();
+      return {&pattern, scaled(mean_, pattern, inverse), {}};
+    }
+    case Aggregation::sum: return {&plain(), {}, {}};
+    case Aggregation::none: break;
+  }
+  fail(ErrorCode::internal, "a linear layer aggregates nothing");
+}
+
+std::size_t GraphOperands::bytes() const noexcept {
+  return (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
+         mean_with_self_.bytes() + mean_.bytes();
+}
+
+}  // namespace bitgraph::nn

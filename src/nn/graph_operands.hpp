@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph as the layers' aggregations see it.
+#pragma once
+
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/nn/model.hpp>
+
+#include <memory>
+#include <span>
+
+namespace bitgraph::nn {
+
+/// What is aggregated over: rows of `pattern`, with row i scaled by row_scale[i] and what comes from j by col_scale[j].
+/// Empty scales are ones. A vote takes the pattern alone.
+struct AggregationOperand {
+  const CsrPattern* pattern = nullptr;
+  std::span<const float> row_scale;
+  std::span<const float> col_scale;
+};
+
+/// The patterns and scales of one graph on a device, each made when it is first asked for. `a` must outlive it.
+class GraphOperands {
+ public:
+  GraphOperands(const CsrPattern& a, Device device);
+
+  /// The aggregation must not be `none`.
+  [[nodiscard]] AggregationOperand of(Aggregation aggregation);
+
+  [[nodiscard]] std::size_t num_nodes() const noexcept { return a_.nrows(); }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+ private:
+  const CsrPattern& plain();
+  const CsrPattern& with_loops();
+
+  const CsrPattern& a_;
+  Device device_;
+  std::unique_ptr<CsrPattern> plain_, with_loops_;
+  Buffer<float> symmetric_, mean_with_self_, mean_;
+};
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/input_features.hpp"
+
+#include "nn/normalization.hpp"
+
+#include <utility>
+
+namespace bitgraph::nn {
+
+PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
+                               const Device& device)
+    : sparse(binarize(features.pattern, values, map, device.is_host() ? device : Device())) {
+  const std::size_t dense_bytes = sparse->bits.nrows() * words_for_bits(sparse->bits.ncols()) * sizeof(std::uint64_t);
+  if (device.is_host() && sparse->bits.bytes() <= dense_bytes) return;
+  dense = Binarized{to_bit_matrix(sparse->bits), std::move(sparse->alpha)};
+  sparse.reset();
+  if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
+}
+
+std::size_t PackedFeatures::bytes() const noexcept {
+  return sparse ? sparse->bits.bytes() + sparse->alpha.bytes() : dense->bits.bytes() + dense->alpha.bytes();
+}
+
+DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<const float> values, const Device& device) {
+  DenseMatrix<float> x(features.pattern.nrows(), features.pattern.ncols(), device);
+  for (NodeId i = 0; i < features.pattern.nrows(); ++i) {
+    for (EdgeOffset e = features.pattern.row_ptr()[i]; e < features.pattern.row_ptr()[i + 1]; ++e) {
+      x(i, features.pattern.col_ind()[e]) = values[e];
+    }
+  }
+  return x;
+}
+
+RealFeatures::RealFeatures(const SparseFeatures& features, Buffer<float> model_values, FeatureStorage storage,
+                           const Device& device) {
+  if (!device.is_host()) {
+    dense = dense_features(features, model_values.span(), {}).to(device);
+  } else if (storage == FeatureStorage::dense) {
+    dense = dense_features(features, model_values.span(), device);
+  } else {
+    pattern = features.pattern.to(device);
+    values = std::move(model_values);
+  }
+}
+
+InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
+                             const Device& device) {
+  Buffer<float> values = model_features(dataset.features, model.normalize_rows);
+  if (form == Precision::real) {
+    real.emplace(dataset.features, std::move(values), storage, device);
+  } else {
+    packed.emplace(dataset.features, values.span(),
+                   ColumnMap{model.input_mean.span(), model.input_inverse_deviation.span()}, device);
+  }
+}
+
+std::string InputFeatures::format() const {
+  if (packed) return packed->sparse ? "sparse bits" : "bits";
+  return real->is_dense() ? "float" : "sparse float";
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A data set's features as a model's first layer takes them.
+#pragma once
+
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/binarize.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace bitgraph::nn {
+
+/// Binarized features, kept dense or, on a host, as differences from one row, whichever is smaller.
+struct PackedFeatures {
+  std::optional<SparseBinarized> sparse;
+  std::optional<Binarized> dense;
+
+  PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
+                 const Device& device);
+  [[nodiscard]] std::span<const float> alpha() const { return sparse ? sparse->alpha.span() : dense->alpha.span(); }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+};
+
+/// Features in floats: dense, or a pattern with its values.
+struct RealFeatures {
+  DenseMatrix<float> dense;
+  CsrPattern pattern;
+  Buffer<float> values;
+
+  /// A device other than the host holds them dense.
+  RealFeatures(const SparseFeatures& features, Buffer<float> model_values, FeatureStorage storage,
+               const Device& device);
+  [[nodiscard]] bool is_dense() const noexcept { return values.empty(); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return dense.bytes() + (is_dense() ? 0 : pattern.bytes()) + values.bytes();
+  }
+};
+
+/// The features as the first layer, of form `form`, takes them.
+struct InputFeatures {
+  std::optional<PackedFeatures> packed;
+  std::optional<RealFeatures> real;
+
+  InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
+                const Device& device);
+  [[nodiscard]] std::size_t bytes() const noexcept { return packed ? packed->bytes() : real->bytes(); }
+  [[nodiscard]] std::string format() const;  ///< "bits", "sparse bits", "float", "sparse float"
+};
+
+[[nodiscard]] DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<const float> values,
+                                                const Device& device);
+
+}  // namespace bitgraph::nn
