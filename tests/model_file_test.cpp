@@ -70,7 +70,7 @@ TEST(ModelFile, EveryPartIsChecked) {
   const std::vector<Case> cases{
       {[](TensorFile& f) { f.metadata.erase("format"); }, "the metadata lack 'format'"},
       {metadata("format", "another"), "not a bitgraph model"},
-      {metadata("version", "\n2\x1B"), "version '?2?', this program reads version 1"},
+      {metadata("version", "\n2\x1B"), "version '?2?', this program reads version 2"},
       {metadata("kind", "gat\n"), "unknown kind of model 'gat?'"},
       {metadata("precision", "two\nlines"), "unknown precision 'two?lines'"},
       {metadata("seed", "-1"), "metadata 'seed': '-1' is not a whole number"},
@@ -116,7 +116,7 @@ TEST(ModelFile, EveryPartOfAFloatModelIsChecked) {
   const auto path = folder / "m.safetensors";
   train(planted(), quick(Precision::real), Device::host(1)).model.save(path);
   const std::vector<Case> cases{
-      {metadata("hidden", "6"), "the tensor 'layer0.weight' is f32 [70, 5], expected f32 [70, 6]"},
+      {metadata("hidden", "6"), "the tensor 'layer0.weight' is f32 [5, 70], expected f32 [6, 70]"},
       {metadata("precision", "bin"), "the tensor 'layer0.weight_bits' is missing"},
       {[](TensorFile& f) { put_value(f.tensors["layer1.weight"], 0, std::nanf("")); },
        "the tensor 'layer1.weight' holds a value that is not finite"},

@@ -67,7 +67,7 @@ TEST(Train, EveryPrecisionLearnsAPlantedPartition) {
 
 /// Same class everywhere, logits within 1e-4 of their size.
 void expect_packed_matches_emulated(const Model& model, const Dataset& dataset, Precision form) {
-  const DenseMatrix<float> expected = emulate(model, dataset, form);
+  const DenseMatrix<float> expected = emulate(model, dataset, model.layer_forms(form));
   for (const int threads : {1, 2}) {
     InferencePlan plan(model, dataset, form, Device::host(threads));
     const DenseMatrix<float>& actual = plan.run();

@@ -10,8 +10,8 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "core/parallel.hpp"
+#include "nn/forward.hpp"
 #include "nn/normalization.hpp"
-#include "nn/packed_forward.hpp"
 #include "nn/receptive_field.hpp"
 #include "nn/trainer.hpp"
 
@@ -69,10 +69,10 @@ class BiGcnTrainer final : public Trainer {
         statistics_(column_statistics(dataset.features.pattern, dataset.features.values.span(), device)),
         inverse_deviation_(inverse_deviation(statistics_.variance.span())),
         graph_(dataset.graph, device),
-        features_(dataset.features, dataset.features.values.span(),
-                  {statistics_.mean.span(), inverse_deviation_.span()}, device),
+        features_(PackedFeatures(dataset.features, dataset.features.values.span(),
+                                 {statistics_.mean.span(), inverse_deviation_.span()}, device)),
         field_(graph_, teacher_.nrows() == 0 ? dataset.train : all_nodes(dataset)),
-        forward_(graph_, features_, options.hidden, classes(), options.precision, device) {
+        operands_(dataset.graph, device) {
     const std::size_t width = dataset.features.pattern.ncols();
     const std::size_t h = options.hidden;
     const float decay = *options.weight_decay;
@@ -120,10 +120,13 @@ class BiGcnTrainer final : public Trainer {
   }
 
   Score evaluate(std::span<const NodeId> nodes) override {
-    first_ = layer(0);
-    second_ = layer(2);
-    forward_.set_weights(first_, second_);
-    return score(forward_.run(), dataset_.labels, nodes);
+    const Model present = model();
+    if (forward_) {
+      forward_->set_weights(present);
+    } else {
+      forward_.emplace(present, present.layer_forms(options_.precision), operands_, features_, device_);
+    }
+    return score(forward_->run(), dataset_.labels, nodes);
   }
 
   [[nodiscard]] Model model() const override {
@@ -133,8 +136,8 @@ class BiGcnTrainer final : public Trainer {
     model.seed = options_.seed;
     model.input_mean = statistics_.mean.clone();
     model.input_inverse_deviation = inverse_deviation_.clone();
-    model.binary.push_back(layer(0));
-    model.binary.push_back(layer(2));
+    model.layers.push_back(layer(0, options_.precision));
+    model.layers.push_back(layer(2, Precision::full));
     return model;
   }
 
@@ -148,19 +151,24 @@ class BiGcnTrainer final : public Trainer {
     return nodes;
   }
 
-  [[nodiscard]] BinaryLayer layer(std::size_t p) const {
+  [[nodiscard]] Layer layer(std::size_t p, Precision precision) const {
     Binarized signs = binarize(parameters_[p].value);
-    return {std::move(signs.bits), std::move(signs.alpha), Buffer<float>::copy_of(parameters_[p + 1].value.row(0))};
+    Layer layer{.precision = precision};
+    layer.neighbor.bits = std::move(signs.bits);
+    layer.neighbor.scale = std::move(signs.alpha);
+    layer.neighbor.bias = Buffer<float>::copy_of(parameters_[p + 1].value.row(0));
+    return layer;
   }
 
   /// The binarized features of the nodes that the first layer needs, and their scale with dropout's.
   void take_features() {
-    const Bits all = features_.sparse ? to_bit_matrix(features_.sparse->bits) : features_.dense->bits.clone();
+    const PackedFeatures& packed = *features_.packed;
+    const Bits all = packed.sparse ? to_bit_matrix(packed.sparse->bits) : packed.dense->bits.clone();
     bits_ = Bits(field_.inputs.size(), all.ncols(), device_);
     alpha_ = Buffer<float>(field_.inputs.size(), device_);
     for (std::size_t i = 0; i < field_.inputs.size(); ++i) {
       std::copy_n(std::as_const(all).view().row(field_.inputs[i]), all.words_per_row(), bits_.view().row(i));
-      alpha_[i] = features_.alpha()[field_.inputs[i]] / (1 - *options_.dropout);
+      alpha_[i] = packed.alpha()[field_.inputs[i]] / (1 - *options_.dropout);
     }
   }
 
@@ -294,10 +302,10 @@ class BiGcnTrainer final : public Trainer {
   ColumnStatistics statistics_;
   Buffer<float> inverse_deviation_;
   NormalizedGraph graph_;
-  PackedFeatures features_;
+  InputFeatures features_;
   ReceptiveField field_;
-  PackedForward forward_;
-  BinaryLayer first_, second_;
+  GraphOperands operands_;
+  std::optional<Forward> forward_;
   Bits bits_;
   Buffer<float> alpha_;
   BitMatrix<ZeroOne> keep1_, keep2_;

@@ -15,14 +15,6 @@ namespace bitgraph::nn {
 
 namespace {
 
-DenseMatrix<float> transposed(const DenseMatrix<float>& m) {
-  DenseMatrix<float> t(m.ncols(), m.nrows(), m.device());
-  for (std::size_t i = 0; i < m.nrows(); ++i) {
-    for (std::size_t j = 0; j < m.ncols(); ++j) t(j, i) = m(i, j);
-  }
-  return t;
-}
-
 void add_bias(DenseMatrix<float>& x, std::span<const float> bias, bool rectified, const Device& device) {
   parallel_for(device, x.nrows(), 256, [&](std::size_t i) {
     const auto row = x.row(i);
@@ -38,8 +30,7 @@ void add_bias(DenseMatrix<float>& x, std::span<const float> bias, bool rectified
 Forward::Forward(const Model& model, std::vector<Precision> forms, GraphOperands& graph, const InputFeatures& features,
                  const Device& device)
     : graph_(graph), features_(features), device_(device), forms_(std::move(forms)), weights_(model.layers.size()) {
-  for (const Layer& l : model.layers)
-    shapes_.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
+  for (const Layer& l : model.layers) shapes_.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
   set_weights(model);
   Activation x{.features = &features_};
   std::vector<Activation> outputs;
@@ -106,8 +97,9 @@ Forward::Activation Forward::concatenated(const std::vector<Activation>& parts) 
     return out;
   };
   if (parts.front().bits != nullptr) {
-    return {.bits = &joined(
-                bit_parts_, [](const Activation& a) { return a.bits; }, [&](std::size_t w) -> Bits& { return bits(w); })};
+    return {
+        .bits = &joined(
+            bit_parts_, [](const Activation& a) { return a.bits; }, [&](std::size_t w) -> Bits& { return bits(w); })};
   }
   return {.floats = &joined(
               float_parts_, [](const Activation& a) { return a.floats; },
@@ -188,8 +180,8 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
   const Bits& x = in.features != nullptr ? in.features->packed->dense->bits : *in.bits;
   const auto alpha = in.features != nullptr ? in.features->packed->alpha() : in.alpha;
   step(name, [this, &out, &x, alpha, &linear] {
-    gemm_into(out, x, linear.bits,
-              {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()}, device_);
+    gemm_into(out, x, linear.bits, {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()},
+              device_);
   });
 }
 

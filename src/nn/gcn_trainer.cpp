@@ -5,7 +5,6 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "nn/normalization.hpp"
-#include "nn/packed_forward.hpp"
 #include "nn/sparse_product.hpp"
 #include "nn/trainer.hpp"
 
@@ -78,7 +77,10 @@ class GcnTrainer final : public Trainer {
     model.seed = options_.seed;
     model.normalize_rows = true;
     for (std::size_t p = 0; p < parameters_.size(); p += 2) {
-      model.real.push_back({parameters_[p].value.clone(), Buffer<float>::copy_of(parameters_[p + 1].value.row(0))});
+      Layer layer;
+      layer.neighbor.weight = transposed(parameters_[p].value);
+      layer.neighbor.bias = Buffer<float>::copy_of(parameters_[p + 1].value.row(0));
+      model.layers.push_back(std::move(layer));
     }
     return model;
   }

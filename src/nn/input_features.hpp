@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -47,6 +48,7 @@ struct InputFeatures {
 
   InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
                 const Device& device);
+  explicit InputFeatures(PackedFeatures features) : packed(std::move(features)) {}
   [[nodiscard]] std::size_t bytes() const noexcept { return packed ? packed->bytes() : real->bytes(); }
   [[nodiscard]] std::string format() const;  ///< "bits", "sparse bits", "float", "sparse float"
 };

@@ -89,7 +89,6 @@ class TensorReader {
   std::string name_;
 };
 
-
 void put(TensorFile& file, const std::string& prefix, const Linear& linear) {
   if (linear.binary()) {
     const auto& bits = linear.bits;
@@ -165,8 +164,8 @@ Model Model::load(const std::filesystem::path& path) {
   const TensorReader reader(file, path.string());
   if (reader.text("format") != format_name) reader.refuse("not a bitgraph model");
   if (reader.text("version") != format_version) {
-    reader.refuse(fmt::format("version '{}', this program reads version {}", printable(reader.text("version")),
-                              format_version));
+    reader.refuse(
+        fmt::format("version '{}', this program reads version {}", printable(reader.text("version")), format_version));
   }
   Model model;
   model.architecture = known(reader, "kind", "kind of model", architecture_from_string);

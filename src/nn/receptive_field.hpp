@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nn/packed_forward.hpp"
+#include "nn/normalization.hpp"
 
 #include <vector>
 

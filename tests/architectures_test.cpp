@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every architecture, depth and form: the plan beside the model in plain float arithmetic.
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/nn/infer.hpp>
+
+#include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/random_model.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bitgraph::nn {
+namespace {
+
+using test::random_model;
+
+constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
+                                   Architecture::saint};
+
+/// 70 features: two words a row, the second with padding. Some nodes have no neighbours.
+Dataset planted() {
+  return generate_planted_partition(
+      {.num_nodes = 150, .num_classes = 3, .num_features = 70, .mean_degree = 3, .seed = 5});
+}
+
+/// All forms that a model of so many layers can run in.
+std::vector<std::vector<Precision>> forms_of(const Model& model) {
+  const std::size_t votes = model.precision == Precision::real ? 0 : model.layers.size() - 1;
+  std::vector<std::vector<Precision>> all;
+  for (std::size_t mask = 0; mask < (std::size_t{1} << votes); ++mask) {
+    // What stands side by side is all bits or all floats.
+    if (model.concatenates() && mask != 0 && mask + 1 != (std::size_t{1} << votes)) continue;
+    std::vector<Precision> forms;
+    for (std::size_t l = 0; l < model.layers.size(); ++l) {
+      if (model.precision == Precision::real) {
+        forms.push_back(Precision::real);
+      } else {
+        forms.push_back(((mask >> l) & 1U) != 0 ? Precision::bin : Precision::full);
+      }
+    }
+    all.push_back(std::move(forms));
+  }
+  return all;
+}
+
+/// Rounding may turn the sign of a sum that is nearly 0, and with it a bit of a later layer: a few rows may differ.
+void expect_near(const DenseMatrix<float>& actual, const DenseMatrix<float>& expected) {
+  ASSERT_EQ(actual.nrows(), expected.nrows());
+  ASSERT_EQ(actual.ncols(), expected.ncols());
+  float largest = 0;
+  for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
+  std::size_t rows_off = 0;
+  for (std::size_t i = 0; i < expected.nrows(); ++i) {
+    bool off = false;
+    for (std::size_t c = 0; c < expected.ncols(); ++c)
+      off = off || std::fabs(actual(i, c) - expected(i, c)) > 1e-4F * largest;
+    rows_off += off ? 1 : 0;
+  }
+  EXPECT_LE(rows_off, expected.nrows() / 50);
+}
+
+template <class Fn>
+void for_each_case(Fn&& fn) {
+  const Dataset dataset = planted();
+  for (const Architecture architecture : architectures) {
+    for (const Precision precision : {Precision::real, Precision::bin}) {
+      for (const std::size_t depth : {1, 2, 3}) {
+        const Model model = random_model(architecture, precision, 70, 65, 3, depth, 11);
+        for (const auto& forms : forms_of(model)) {
+          std::string trace(to_string(architecture));
+          for (const Precision form : forms) trace += " " + std::string(to_string(form));
+          SCOPED_TRACE(trace);
+          fn(model, dataset, forms);
+        }
+      }
+    }
+  }
+}
+
+TEST(Architectures, PlansMatchPlainArithmetic) {
+  for_each_case([](const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
+    const DenseMatrix<float> expected = emulate(model, dataset, forms);
+    for (const FeatureStorage storage : {FeatureStorage::sparse, FeatureStorage::dense}) {
+      InferencePlan plan(model, dataset, {.forms = forms, .features = storage}, Device::host(2));
+      expect_near(plan.run(), expected);
+    }
+  });
+}
+
+TEST(Architectures, PlansOnADeviceMatchPlainArithmetic) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device device = *test::cuda_device();
+  for_each_case([&](const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
+    InferencePlan plan(model, dataset, {.forms = forms}, device);
+    plan.run();
+    const std::size_t before = device.memory().allocations;
+    const DenseMatrix<float> actual = plan.run().to(Device());
+    EXPECT_EQ(device.memory().allocations, before);
+    expect_near(actual, emulate(model, dataset, forms));
+  });
+}
+
+TEST(Architectures, ARepeatedRunAllocatesNothing) {
+  for_each_case([](const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
+    const Device device = Device::host(1);
+    InferencePlan plan(model, dataset, {.forms = forms}, device);
+    plan.run();
+    const std::size_t before = device.memory().allocations;
+    plan.run();
+    EXPECT_EQ(device.memory().allocations, before);
+  });
+}
+
+TEST(Architectures, GoThroughAFileUnchanged) {
+  const test::TemporaryFolder folder;
+  for_each_case([&](const Model& model, const Dataset&, const std::vector<Precision>&) {
+    model.save(folder / "a.safetensors");
+    const Model read = Model::load(folder / "a.safetensors");
+    EXPECT_EQ(read.architecture, model.architecture);
+    EXPECT_EQ(read.layers.size(), model.layers.size());
+    read.save(folder / "b.safetensors");
+    EXPECT_EQ(test::contents(folder / "a.safetensors"), test::contents(folder / "b.safetensors"));
+  });
+}
+
+TEST(Architectures, FormsThatDoNotFitAreRefused) {
+  const Dataset dataset = planted();
+  const Model binary = random_model(Architecture::gcn, Precision::bin, 70, 8, 3, 2, 1);
+  const Model saint = random_model(Architecture::saint, Precision::bin, 70, 8, 3, 2, 1);
+  const auto refuse = [&](const Model& model, const std::vector<Precision>& forms, const char* message) {
+    test::expect_usage_error([&] { InferencePlan(model, dataset, {.forms = forms}); }, message);
+  };
+  refuse(binary, {Precision::bin}, "1 forms are given for a model of 2 layers");
+  refuse(binary, {Precision::bin, Precision::bin}, "layer 1 cannot be bin");
+  refuse(binary, {Precision::real, Precision::full}, "has no layer of form float");
+  refuse(saint, {Precision::bin, Precision::full, Precision::full}, "side by side must all be bin, or none");
+}
+
+TEST(Architectures, ShapesOfLayers) {
+  const auto shapes = layer_shapes(Architecture::saint, 10, 4, 3, 2);
+  ASSERT_EQ(shapes.size(), 3U);
+  EXPECT_EQ(shapes[2].inputs, 8U);
+  EXPECT_EQ(shapes[2].aggregation, Aggregation::none);
+  EXPECT_EQ(layer_shapes(Architecture::gcn, 10, 4, 3, 1)[0].outputs, 3U);
+  test::expect_usage_error([] { static_cast<void>(layer_shapes(Architecture::gcn, 10, 4, 3, 0)); }, "layer");
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models with random weights.
+#pragma once
+
+#include <bitgraph/core/random.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/binarize.hpp>
+
+#include <cmath>
+#include <utility>
+
+namespace bitgraph::test {
+
+inline nn::Linear random_linear(std::size_t outputs, std::size_t inputs, bool real, RandomKey& key) {
+  DenseMatrix<float> weight(outputs, inputs);
+  ++key.tensor;
+  const float bound = std::sqrt(6.0F / static_cast<float>(inputs + outputs));
+  for (std::size_t n = 0; n < weight.values().size(); ++n)
+    weight.values()[n] = bound * (2 * random_uniform(key, n) - 1);
+  nn::Linear linear;
+  linear.bias = Buffer<float>(outputs);
+  ++key.tensor;
+  for (std::size_t f = 0; f < outputs; ++f) linear.bias[f] = 0.1F * (2 * random_uniform(key, f) - 1);
+  if (real) {
+    linear.weight = std::move(weight);
+  } else {
+    Binarized signs = binarize(weight);
+    linear.bits = std::move(signs.bits);
+    linear.scale = std::move(signs.alpha);
+  }
+  return linear;
+}
+
+/// A model that no training made; its batch norm is near the identity.
+inline nn::Model random_model(nn::Architecture architecture, nn::Precision precision, std::size_t num_features,
+                              std::size_t hidden, std::size_t num_classes, std::size_t depth, std::uint64_t seed) {
+  nn::Model model;
+  model.architecture = architecture;
+  model.precision = precision;
+  model.dataset = "random";
+  const bool real = precision == nn::Precision::real;
+  RandomKey key{seed, 0, 0};
+  for (const nn::LayerShape& shape : nn::layer_shapes(architecture, num_features, hidden, num_classes, depth)) {
+    nn::Layer layer{.aggregation = shape.aggregation, .precision = precision};
+    layer.neighbor = random_linear(shape.outputs, shape.inputs, real, key);
+    if (shape.root) layer.root = random_linear(shape.outputs, shape.inputs, real, key);
+    model.layers.push_back(std::move(layer));
+  }
+  if (precision == nn::Precision::bin) model.layers.back().precision = nn::Precision::full;
+  if (!real) {
+    model.input_mean = Buffer<float>(num_features);
+    model.input_inverse_deviation = Buffer<float>(num_features);
+    ++key.tensor;
+    for (std::size_t j = 0; j < num_features; ++j) {
+      model.input_mean[j] = 0.2F * random_uniform(key, 2 * j);
+      model.input_inverse_deviation[j] = 0.5F + random_uniform(key, 2 * j + 1);
+    }
+  }
+  return model;
+}
+
+}  // namespace bitgraph::test
