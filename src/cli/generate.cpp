@@ -23,7 +23,39 @@ struct Options {
   int order = 12;
   bool shuffled = false;
   PlantedPartitionOptions planted;
+  std::string preset;
+  double scale_down = 1;
+  std::size_t entries = 0;
 };
+
+bool is_dataset(const std::string& kind) { return kind == "planted-partition" || kind == "planted-graph"; }
+
+/// The preset's options, or those of the program, with what the command line has named put over them.
+PlantedGraphOptions planted_graph_options(const Options& o, const CLI::App& command) {
+  const auto named = [&](const char* option) { return command.count(option) != 0; };
+  PlantedGraphOptions planted;
+  if (!o.preset.empty()) planted = planted_graph_preset(o.preset, o.scale_down);
+  if (named("--nodes")) {
+    // Degrees are kept.
+    planted.num_entries =
+        static_cast<EdgeOffset>(static_cast<double>(planted.num_entries) * o.nodes / planted.num_nodes);
+    planted.num_nodes = o.nodes;
+  }
+  if (named("--entries")) planted.num_entries = o.entries;
+  if (named("--classes")) planted.num_classes = o.planted.num_classes;
+  if (named("--features")) planted.num_features = o.planted.num_features;
+  if (named("--mean-degree")) planted.num_entries = static_cast<EdgeOffset>(o.planted.mean_degree * planted.num_nodes);
+  if (named("--homophily")) planted.homophily = o.planted.homophily;
+  planted.seed = o.common.seed;
+  return planted;
+}
+
+Dataset dataset_of(Options& o, const CLI::App& command, const Device& device) {
+  if (o.kind == "planted-graph") return generate_planted_graph(planted_graph_options(o, command), device);
+  o.planted.num_nodes = o.nodes;
+  o.planted.seed = o.common.seed;
+  return generate_planted_partition(o.planted, device);
+}
 
 CsrPattern graph_of(const Options& o, const Device& device) {
   if (o.kind == "rmat") return generate_rmat(o.scale, o.edge_factor, o.common.seed, device);
@@ -34,13 +66,11 @@ CsrPattern graph_of(const Options& o, const Device& device) {
   return generate_grid(o.width, o.height, device);
 }
 
-void run(Options& o) {
+void run(Options& o, const CLI::App& command) {
   const Device device = o.common.make_device();
   Json result{{"kind", o.kind}, {"out", o.out}, {"seed", o.common.seed}};
-  if (o.kind == "planted-partition") {
-    o.planted.num_nodes = o.nodes;
-    o.planted.seed = o.common.seed;
-    const Dataset dataset = generate_planted_partition(o.planted, device);
+  if (is_dataset(o.kind)) {
+    const Dataset dataset = dataset_of(o, command, device);
     save_dataset(dataset, o.out);
     result["num_nodes"] = dataset.graph.nrows();
     result["num_entries"] = dataset.graph.nvals();
@@ -65,29 +95,42 @@ void add_generate(CLI::App& app) {
       app.add_subcommand("generate", "A seeded random graph, one of a family, or a data set with planted classes");
   command->add_option("kind", options->kind, "which one")
       ->required()
-      ->check(CLI::IsMember({"rmat", "uniform", "grid", "mesh", "mycielskian", "de-bruijn", "planted-partition"}));
-  command->add_option("out", options->out, "the file to write; .npz for planted-partition")->required();
+      ->check(CLI::IsMember(
+          {"rmat", "uniform", "grid", "mesh", "mycielskian", "de-bruijn", "planted-partition", "planted-graph"}));
+  command->add_option("out", options->out, "the file to write; .npz for planted-partition and planted-graph")
+      ->required();
   command->add_option("--scale", options->scale, "rmat, de-bruijn: 2^scale nodes")->capture_default_str();
   command->add_option("--edge-factor", options->edge_factor, "rmat: edges drawn a node")->capture_default_str();
-  command->add_option("--nodes", options->nodes, "uniform, planted-partition: nodes")->capture_default_str();
+  command->add_option("--nodes", options->nodes, "uniform, planted-partition, planted-graph: nodes")
+      ->capture_default_str();
   command->add_option("--edges", options->edges, "uniform: edges drawn")->capture_default_str();
   command->add_option("--width", options->width, "grid, mesh: columns")->capture_default_str();
   command->add_option("--height", options->height, "grid, mesh: rows")->capture_default_str();
   command->add_option("--order", options->order, "mycielskian: 3 2^(order - 2) - 1 nodes")->capture_default_str();
   command->add_flag("--shuffled", options->shuffled, "mesh: number the nodes at random, not row by row");
-  command->add_option("--classes", options->planted.num_classes, "planted-partition: classes")->capture_default_str();
-  command->add_option("--features", options->planted.num_features, "planted-partition: features")
+  command->add_option("--classes", options->planted.num_classes, "planted-partition, planted-graph: classes")
       ->capture_default_str();
-  command->add_option("--mean-degree", options->planted.mean_degree, "planted-partition: mean degree")
+  command->add_option("--features", options->planted.num_features, "planted-partition, planted-graph: features")
       ->capture_default_str();
-  command->add_option("--homophily", options->planted.homophily, "planted-partition: share of edges within a class")
+  command->add_option("--mean-degree", options->planted.mean_degree, "planted-partition, planted-graph: mean degree")
       ->capture_default_str();
+  command
+      ->add_option("--homophily", options->planted.homophily,
+                   "planted-partition, planted-graph: share of edges within a class")
+      ->capture_default_str();
+  command->add_option("--preset", options->preset, "planted-graph: the size of a published data set")
+      ->check(CLI::IsMember({"flickr", "reddit", "arxiv"}));
+  command->add_option("--scale-down", options->scale_down, "planted-graph: divides the preset's nodes and entries")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--entries", options->entries, "planted-graph: entries of the matrix, twice the edges");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph generate rmat rmat18.b2sr --scale 18 --seed 1\n  bitgraph generate grid grid.mtx --width "
                "1000 --height 1000\n"
-               "  bitgraph generate planted-partition planted.npz --nodes 5000 --classes 5\n");
-  command->callback([options] { run(*options); });
+               "  bitgraph generate planted-partition planted.npz --nodes 5000 --classes 5\n"
+               "  bitgraph generate planted-graph flickr.npz --preset flickr --seed 1\n");
+  command->callback([options, command] { run(*options, *command); });
 }
 
 }  // namespace bitgraph::cli

@@ -5,14 +5,19 @@
 
 #include <bitgraph/core/random.hpp>
 
+#include "core/parallel.hpp"
 #include "io/file.hpp"
 #include "io/npz_sparse.hpp"
+#include "io/stored_npz.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace bitgraph {
@@ -21,59 +26,103 @@ namespace {
 
 constexpr std::int32_t unlabelled = -1;
 
-/// A dense attr_matrix as CSR: zeros are left out.
-SparseFeatures dense_features(const NpzReader& reader, const std::string& key, NodeId num_nodes, const Device& device) {
-  const Array array = reader.numbers(key);
-  if (array.shape.size() != 2 || array.shape[0] != num_nodes || array.shape[1] >= std::numeric_limits<NodeId>::max()) {
-    reader.refuse(key, fmt::format("a shape of ({}), expected {} rows of less than 2^32 - 1 features",
-                                   fmt::join(array.shape, ", "), num_nodes));
-  }
-  const auto all = reader.as<float>(key, array, device);
-  const auto set = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](float v) { return v != 0; }));
-  Buffer<EdgeOffset> row_ptr(std::size_t{num_nodes} + 1, EdgeOffset{0}, device);
-  Buffer<NodeId> cols(set, device);
-  Buffer<float> values(set, device);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < num_nodes; ++i) {
-    for (std::size_t j = 0; j < array.shape[1]; ++j) {
-      const float value = all[i * array.shape[1] + j];
-      if (value == 0) continue;
-      cols[kept] = static_cast<NodeId>(j);
-      values[kept++] = value;
-    }
-    row_ptr[i + 1] = kept;
-  }
-  return {CsrPattern(num_nodes, static_cast<NodeId>(array.shape[1]), std::move(row_ptr), std::move(cols)),
-          std::move(values)};
+constexpr std::size_t row_grain = 256;
+
+[[noreturn]] void refuse_value(const NpzReader& reader, const std::string& key, std::size_t node, std::size_t feature,
+                               float value) {
+  reader.refuse(key, fmt::format("feature {} of node {} is {}, expected a finite number", feature, node, value));
 }
 
-SparseFeatures read_features(const NpzReader& reader, NodeId num_nodes, const Device& device) {
-  SparseFeatures features;
-  std::string key = "attr_matrix";
-  if (reader.contains("attr_indptr")) {
-    key = "attr_data";
-    auto sparse = read_compressed(reader, "attr_", Compressed::rows, device);
-    features = {std::move(sparse.pattern), std::move(sparse.values)};
-    if (features.pattern.nrows() != num_nodes) {
-      reader.refuse("attr_shape",
-                    fmt::format("features of {} nodes for a graph of {}", features.pattern.nrows(), num_nodes));
-    }
-  } else if (reader.contains(key)) {
-    features = dense_features(reader, key, num_nodes, device);
+/// The matrix in the mapped file; empty where it has to be read.
+std::optional<DenseMatrix<float>> mapped_matrix(const NpzReader& reader, const std::string& key, const Device& device,
+                                                const std::shared_ptr<const void>& owner) {
+  const auto bytes = owner == nullptr ? std::nullopt : reader.stored(key);
+  if (!bytes) return std::nullopt;
+  const NpyHeader header = read_npy_header(*bytes, reader.name() + ": " + key);
+  const auto data = bytes->subspan(header.data_offset);
+  const bool plain = header.descr == "<f4" && !header.fortran_order && header.shape.size() == 2 &&
+                     reinterpret_cast<std::uintptr_t>(data.data()) % alignof(float) == 0;
+  if (!plain || checked_size(header.shape, data.size() / sizeof(float), reader.name()) * sizeof(float) != data.size())
+    return std::nullopt;
+  // The file is mapped for this process alone: to write to the matrix would change nothing else.
+  auto* const values = const_cast<float*>(reinterpret_cast<const float*>(data.data()));
+  return DenseMatrix<float>(header.shape[0], header.shape[1],
+                            Buffer<float>::borrow(values, data.size() / sizeof(float), owner, device));
+}
+
+/// An attr_matrix, checked; returns how many of its values are not zero.
+std::size_t read_matrix(DenseMatrix<float>& matrix, const NpzReader& reader, const std::string& key, NodeId num_nodes,
+                        const Device& device, const std::shared_ptr<const void>& owner) {
+  auto mapped = mapped_matrix(reader, key, device, owner);
+  std::vector<std::uint64_t> shape;
+  std::optional<Array> array;
+  if (mapped) {
+    shape = {mapped->nrows(), mapped->ncols()};
   } else {
-    fail_in(reader.name(),
-            "holds no features: neither attr_data, attr_indices, attr_indptr, attr_shape nor attr_matrix");
+    array = reader.numbers(key);
+    shape = array->shape;
+  }
+  if (shape.size() != 2 || shape[0] != num_nodes || shape[1] >= std::numeric_limits<NodeId>::max()) {
+    reader.refuse(key, fmt::format("a shape of ({}), expected {} rows of less than 2^32 - 1 features",
+                                   fmt::join(shape, ", "), num_nodes));
+  }
+  matrix = mapped ? std::move(*mapped) : DenseMatrix<float>(shape[0], shape[1], reader.as<float>(key, *array, device));
+  std::atomic<std::size_t> set{0};
+  std::atomic<std::size_t> bad_row{num_nodes};
+  parallel_chunks(device, num_nodes, row_grain, [&](Range rows) {
+    std::size_t in_range = 0;
+    for (std::size_t i = rows.begin; i < rows.end; ++i) {
+      bool finite = true;
+      for (const float value : matrix.row(i)) {
+        in_range += value != 0 ? 1U : 0U;
+        finite &= std::isfinite(value);
+      }
+      std::size_t lowest = bad_row.load();
+      while (!finite && i < lowest && !bad_row.compare_exchange_weak(lowest, i)) {
+      }
+    }
+    set += in_range;
+  });
+  if (const std::size_t row = bad_row.load(); row != num_nodes) {
+    const auto values = std::as_const(matrix).row(row);
+    const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
+    refuse_value(reader, key, row, static_cast<std::size_t>(bad - values.begin()), *bad);
+  }
+  return set;
+}
+
+void read_sparse_features(Dataset& dataset, const NpzReader& reader, NodeId num_nodes, const Device& device) {
+  auto sparse = read_compressed(reader, "attr_", Compressed::rows, device);
+  const SparseFeatures& features = dataset.features = {std::move(sparse.pattern), std::move(sparse.values)};
+  if (features.pattern.nrows() != num_nodes) {
+    reader.refuse("attr_shape",
+                  fmt::format("features of {} nodes for a graph of {}", features.pattern.nrows(), num_nodes));
   }
   const auto bad =
       std::find_if(features.values.begin(), features.values.end(), [](float v) { return !std::isfinite(v); });
-  if (bad != features.values.end()) {
-    const auto entry = static_cast<EdgeOffset>(bad - features.values.begin());
-    const auto row_ptr = features.pattern.row_ptr();
-    const auto node = std::upper_bound(row_ptr.begin(), row_ptr.end(), entry) - row_ptr.begin() - 1;
-    reader.refuse(key, fmt::format("feature {} of node {} is {}, expected a finite number",
-                                   features.pattern.col_ind()[entry], node, *bad));
+  if (bad == features.values.end()) return;
+  const auto entry = static_cast<EdgeOffset>(bad - features.values.begin());
+  const auto row_ptr = features.pattern.row_ptr();
+  const auto node = std::upper_bound(row_ptr.begin(), row_ptr.end(), entry) - row_ptr.begin() - 1;
+  refuse_value(reader, "attr_data", static_cast<std::size_t>(node), features.pattern.col_ind()[entry], *bad);
+}
+
+void read_features(Dataset& dataset, const NpzReader& reader, const Device& device,
+                   const std::shared_ptr<const void>& owner) {
+  const NodeId num_nodes = dataset.graph.nrows();
+  if (reader.contains("attr_indptr")) return read_sparse_features(dataset, reader, num_nodes, device);
+  if (!reader.contains("attr_matrix")) {
+    fail_in(reader.name(),
+            "holds no features: neither attr_data, attr_indices, attr_indptr, attr_shape nor attr_matrix");
   }
-  return features;
+  DenseMatrix<float> matrix;
+  const std::size_t set = read_matrix(matrix, reader, "attr_matrix", num_nodes, device, owner);
+  if (set > matrix.values().size() / 2) {
+    dataset.dense_features = std::move(matrix);
+    dataset.features.pattern = CsrPattern(num_nodes, 0, Buffer<EdgeOffset>(std::size_t{num_nodes} + 1, 0, device), {});
+  } else {
+    dataset.features = sparse_features(matrix);
+  }
 }
 
 std::vector<std::int32_t> read_labels(const NpzReader& reader, NodeId num_nodes, std::int32_t& num_classes) {
@@ -124,20 +173,46 @@ std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, 
 
 }  // namespace
 
-Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, const Device& device) {
+SparseFeatures sparse_features(const DenseMatrix<float>& dense) {
+  const Device& device = dense.device();
+  Buffer<EdgeOffset> row_ptr(dense.nrows() + 1, EdgeOffset{0}, device);
+  parallel_for(device, dense.nrows(), row_grain, [&](std::size_t i) {
+    const auto row = dense.row(i);
+    row_ptr[i] = static_cast<EdgeOffset>(std::count_if(row.begin(), row.end(), [](float v) { return v != 0; }));
+  });
+  const EdgeOffset total = exclusive_scan(device, row_ptr.span());
+  Buffer<NodeId> cols(total, device);
+  Buffer<float> values(total, device);
+  parallel_for(device, dense.nrows(), row_grain, [&](std::size_t i) {
+    EdgeOffset at = row_ptr[i];
+    for (std::size_t j = 0; j < dense.ncols(); ++j) {
+      if (dense(i, j) == 0) continue;
+      cols[at] = static_cast<NodeId>(j);
+      values[at++] = dense(i, j);
+    }
+  });
+  return {CsrPattern(static_cast<NodeId>(dense.nrows()), static_cast<NodeId>(dense.ncols()), std::move(row_ptr),
+                     std::move(cols)),
+          std::move(values)};
+}
+
+Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, const Device& device,
+                     const std::shared_ptr<const void>& owner) {
   const NpzReader reader(bytes, name);
   if (!reader.contains("adj_indptr")) fail_in(name, "holds no graph: adj_data, adj_indices, adj_indptr, adj_shape");
   Dataset dataset;
   {
-    const CsrPattern adjacency = read_compressed(reader, "adj_", Compressed::rows, device).pattern;
+    CsrPattern adjacency = read_compressed(reader, "adj_", Compressed::rows, device).pattern;
     if (adjacency.nrows() != adjacency.ncols()) {
       reader.refuse("adj_shape",
                     fmt::format("{} x {}, expected a square matrix", adjacency.nrows(), adjacency.ncols()));
     }
-    dataset.graph = without_self_loops(symmetrized(adjacency));
+    // Large files mostly hold the graph as it is wanted: a check is cheaper than a copy.
+    const bool ready = num_self_loops(adjacency) == 0 && is_symmetric(adjacency);
+    dataset.graph = ready ? std::move(adjacency) : without_self_loops(symmetrized(adjacency));
   }
   const NodeId num_nodes = dataset.graph.nrows();
-  dataset.features = read_features(reader, num_nodes, device);
+  read_features(dataset, reader, device, owner);
   dataset.labels = read_labels(reader, num_nodes, dataset.num_classes);
   std::vector<bool> taken(num_nodes, false);
   dataset.train = read_split(reader, "train_idx", dataset.labels, taken);
@@ -147,24 +222,59 @@ Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, 
 }
 
 Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
-  Dataset dataset = read_dataset(MappedFile::open(path)->bytes(), path.string(), device);
+  const auto file = MappedFile::open(path);
+  Dataset dataset = read_dataset(file->bytes(), path.string(), device, file);
   dataset.name = path.stem().string();
   return dataset;
 }
 
+namespace {
+
+/// fn(key, nodes) for each part of the split that has nodes.
+template <class Fn>
+void for_each_part(const Dataset& dataset, Fn&& fn) {
+  const std::array<std::pair<const char*, const std::vector<NodeId>*>, 3> parts{
+      {{"train_idx", &dataset.train}, {"val_idx", &dataset.validation}, {"test_idx", &dataset.test}}};
+  for (const auto& [key, nodes] : parts) {
+    if (!nodes->empty()) fn(key, std::vector<std::int64_t>(nodes->begin(), nodes->end()));
+  }
+}
+
+/// Large data sets: members go to the file one by one, the columns and the features from where they are.
+void save_stored(const Dataset& dataset, const std::filesystem::path& path) {
+  StoredNpzWriter writer(path);
+  const CsrPattern& graph = dataset.graph;
+  const std::array<std::int64_t, 2> sides{graph.nrows(), graph.ncols()};
+  writer.add<std::int64_t>("adj_shape", ElementType::i64, sides);
+  {
+    const std::vector<std::uint8_t> ones(graph.nvals(), 1);
+    writer.add<std::uint8_t>("adj_data", ElementType::u8, ones);
+  }
+  // Where there are less than 2^31 nodes, the columns are NumPy's int32 as well.
+  const bool small = graph.nrows() <= std::numeric_limits<std::int32_t>::max();
+  writer.add("adj_indices", small ? ElementType::i32 : ElementType::u32, graph.col_ind());
+  writer.add("adj_indptr", ElementType::i64, graph.row_ptr());
+  const std::array<std::uint64_t, 2> shape{dataset.dense_features.nrows(), dataset.dense_features.ncols()};
+  writer.add("attr_matrix", ElementType::f32, shape, std::as_bytes(dataset.dense_features.values()));
+  writer.add<std::int32_t>("labels", ElementType::i32, dataset.labels);
+  for_each_part(dataset, [&](const char* key, const std::vector<std::int64_t>& nodes) {
+    writer.add<std::int64_t>(key, ElementType::i64, nodes);
+  });
+  writer.commit();
+}
+
+}  // namespace
+
 void save_dataset(const Dataset& dataset, const std::filesystem::path& path) {
+  if (dataset.has_dense_features()) return save_stored(dataset, path);
   std::map<std::string, Array> members;
   const Buffer<float> ones(dataset.graph.nvals(), 1.0F);
   put_csr(members, "adj_", dataset.graph, ones.span());
   put_csr(members, "attr_", dataset.features.pattern, dataset.features.values.span());
   members["labels"] = vector_array<std::int32_t>(dataset.labels);
-  const auto put_split = [&](const std::string& key, const std::vector<NodeId>& nodes) {
-    const std::vector<std::int64_t> wide(nodes.begin(), nodes.end());
-    if (!nodes.empty()) members[key] = vector_array<std::int64_t>(wide);
-  };
-  put_split("train_idx", dataset.train);
-  put_split("val_idx", dataset.validation);
-  put_split("test_idx", dataset.test);
+  for_each_part(dataset, [&](const char* key, const std::vector<std::int64_t>& nodes) {
+    members[key] = vector_array<std::int64_t>(nodes);
+  });
   save_npz(path, members);
 }
 
@@ -187,6 +297,36 @@ void draw_split(Dataset& dataset, const SplitOptions& options) {
     }
   }
   for (auto* part : {&dataset.train, &dataset.validation, &dataset.test}) std::sort(part->begin(), part->end());
+}
+
+void inductive_split(Dataset& dataset, const SplitShares& shares, std::uint64_t seed) {
+  constexpr double rounding = 1e-9;
+  for (const double share : {shares.train, shares.validation, shares.test})
+    require(share >= 0 && share <= 1, "split: a share lies between 0 and 1");
+  require(shares.train + shares.validation + shares.test <= 1 + rounding, "split: the shares add up to more than 1");
+  std::vector<NodeId> nodes;
+  for (NodeId i = 0; i < dataset.labels.size(); ++i) {
+    if (dataset.labels[i] != unlabelled) nodes.push_back(i);
+  }
+  const RandomKey key{seed, 0, 0x1D0C};
+  for (std::size_t n = nodes.size(); n > 1; --n) std::swap(nodes[n - 1], nodes[random_below(key, n, n)]);
+  double end_share = 0;
+  std::size_t begin = 0;
+  const auto take = [&](std::vector<NodeId>& part, double share, const char* what) {
+    end_share += share;
+    const auto end =
+        std::min(nodes.size(), static_cast<std::size_t>(std::llround(end_share * static_cast<double>(nodes.size()))));
+    part.assign(nodes.begin() + static_cast<std::ptrdiff_t>(begin), nodes.begin() + static_cast<std::ptrdiff_t>(end));
+    std::sort(part.begin(), part.end());
+    if (share > 0 && part.empty()) {
+      fail(ErrorCode::bad_input, fmt::format("split: {} of the {} nodes with a label in {} is none for {}", share,
+                                             nodes.size(), dataset.name, what));
+    }
+    begin = end;
+  };
+  take(dataset.train, shares.train, "training");
+  take(dataset.validation, shares.validation, "validation");
+  take(dataset.test, shares.test, "the test");
 }
 
 }  // namespace bitgraph

@@ -4,12 +4,14 @@
 #include <bitgraph/io/dataset.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
 namespace bitgraph {
 
-/// Reads a data set's bytes; it has no name yet. Throws bad_input.
-[[nodiscard]] Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, const Device& device);
+/// Reads a data set's bytes; it has no name yet. Dense features may stay in bytes that have an owner. Throws bad_input.
+[[nodiscard]] Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, const Device& device,
+                                   const std::shared_ptr<const void>& owner = {});
 
 }  // namespace bitgraph

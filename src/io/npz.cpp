@@ -4,6 +4,7 @@
 
 #include "io/file.hpp"
 #include "io/room.hpp"
+#include "io/stored_npz.hpp"
 
 #include <fmt/format.h>
 #include <zip.h>
@@ -160,6 +161,10 @@ Array NpzReader::numbers(const std::string& key) const {
   auto found = array(key);
   if (!found) refuse(key, "the elements are not numbers");
   return std::move(*found);
+}
+
+std::optional<std::span<const std::byte>> NpzReader::stored(const std::string& key) const {
+  return stored_member(bytes_, key + ".npy");
 }
 
 std::string NpzReader::text(const std::string& key) const {

@@ -39,6 +39,9 @@ class NpzReader {
   /// The member's values; throws where it is missing or holds no numbers.
   [[nodiscard]] Array numbers(const std::string& key) const;
 
+  /// The member's .npy file where the archive holds it as it is, and whole; empty otherwise.
+  [[nodiscard]] std::optional<std::span<const std::byte>> stored(const std::string& key) const;
+
   /// The values of a member of one dimension as T.
   template <class T>
   [[nodiscard]] Buffer<T> vector(const std::string& key, const Device& device = {}) const {

@@ -6,7 +6,6 @@
 
 #include "nn/graph_operands.hpp"
 #include "nn/input_features.hpp"
-#include "nn/normalization.hpp"
 
 #include <cmath>
 #include <utility>
@@ -93,8 +92,7 @@ Floats side_by_side(const std::vector<Floats>& parts) {
 DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
   model.require_fit(dataset);
   GraphOperands graph(dataset.graph, {});
-  const Buffer<float> values = model_features(dataset.features, model.normalize_rows);
-  Floats x = dense_features(dataset.features, values.span(), {});
+  Floats x = dense_features(dataset, model.normalize_rows, {});
   for (std::size_t i = 0; !model.input_mean.empty() && i < x.nrows(); ++i) {
     for (std::size_t j = 0; j < x.ncols(); ++j)
       x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];

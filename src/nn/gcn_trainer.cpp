@@ -36,7 +36,8 @@ class GcnTrainer final : public Trainer {
         options_(options),
         device_(device),
         graph_(dataset.graph, device),
-        values_(row_normalized(dataset.features)),
+        normalize_rows_(rows_have_sums(dataset.features)),
+        values_(model_features(dataset.features, normalize_rows_)),
         dropped_(values_.clone()),
         transposed_(dataset.features.pattern),
         transposed_values_(values_.size(), device),
@@ -75,7 +76,7 @@ class GcnTrainer final : public Trainer {
     model.precision = Precision::real;
     model.dataset = dataset_.name;
     model.seed = options_.seed;
-    model.normalize_rows = true;
+    model.normalize_rows = normalize_rows_;
     for (std::size_t p = 0; p < parameters_.size(); p += 2) {
       Layer layer;
       layer.neighbor.weight = transposed(parameters_[p].value);
@@ -143,6 +144,7 @@ class GcnTrainer final : public Trainer {
   TrainOptions options_;
   Device device_;
   NormalizedGraph graph_;
+  bool normalize_rows_;
   Buffer<float> values_, dropped_;
   TransposedEntries transposed_;
   Buffer<float> transposed_values_;

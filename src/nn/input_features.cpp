@@ -17,6 +17,11 @@ PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const f
   if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
 }
 
+PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, const ColumnMap& map, const Device& device)
+    : dense(binarize(features, map, device.is_host() ? device : Device())) {
+  if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
+}
+
 std::size_t PackedFeatures::bytes() const noexcept {
   return sparse ? sparse->bits.bytes() + sparse->alpha.bytes() : dense->bits.bytes() + dense->alpha.bytes();
 }
@@ -28,6 +33,16 @@ DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<cons
       x(i, features.pattern.col_ind()[e]) = values[e];
     }
   }
+  return x;
+}
+
+DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device) {
+  if (!dataset.has_dense_features()) {
+    const Buffer<float> values = model_features(dataset.features, normalize_rows);
+    return dense_features(dataset.features, values.span(), device);
+  }
+  DenseMatrix<float> x = dataset.dense_features.to(device);
+  if (normalize_rows) normalize_dense_rows(x);
   return x;
 }
 
@@ -45,12 +60,24 @@ RealFeatures::RealFeatures(const SparseFeatures& features, Buffer<float> model_v
 
 InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
                              const Device& device) {
+  const ColumnMap map{model.input_mean.span(), model.input_inverse_deviation.span()};
+  if (dataset.has_dense_features()) {
+    // Nothing is copied on the way to bits but rows that have to be divided by their sums first.
+    if (form == Precision::real) {
+      DenseMatrix<float> x = dense_features(dataset, model.normalize_rows, device.is_host() ? device : Device());
+      real.emplace(device.is_host() ? std::move(x) : x.to(device));
+    } else if (model.normalize_rows) {
+      packed.emplace(dense_features(dataset, true, Device()), map, device);
+    } else {
+      packed.emplace(dataset.dense_features, map, device);
+    }
+    return;
+  }
   Buffer<float> values = model_features(dataset.features, model.normalize_rows);
   if (form == Precision::real) {
     real.emplace(dataset.features, std::move(values), storage, device);
   } else {
-    packed.emplace(dataset.features, values.span(),
-                   ColumnMap{model.input_mean.span(), model.input_inverse_deviation.span()}, device);
+    packed.emplace(dataset.features, values.span(), map, device);
   }
 }
 

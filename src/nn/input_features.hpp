@@ -22,6 +22,7 @@ struct PackedFeatures {
 
   PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                  const Device& device);
+  PackedFeatures(const DenseMatrix<float>& features, const ColumnMap& map, const Device& device);
   [[nodiscard]] std::span<const float> alpha() const { return sparse ? sparse->alpha.span() : dense->alpha.span(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
@@ -35,6 +36,7 @@ struct RealFeatures {
   /// A device other than the host holds them dense.
   RealFeatures(const SparseFeatures& features, Buffer<float> model_values, FeatureStorage storage,
                const Device& device);
+  explicit RealFeatures(DenseMatrix<float> features) : dense(std::move(features)) {}
   [[nodiscard]] bool is_dense() const noexcept { return values.empty(); }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return dense.bytes() + (is_dense() ? 0 : pattern.bytes()) + values.bytes();
@@ -55,5 +57,8 @@ struct InputFeatures {
 
 [[nodiscard]] DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<const float> values,
                                                 const Device& device);
+
+/// A copy of the data set's features on the host as a model sees them, dense whatever they are.
+[[nodiscard]] DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device);
 
 }  // namespace bitgraph::nn

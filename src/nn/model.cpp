@@ -81,9 +81,9 @@ std::vector<Precision> Model::layer_forms(Precision form) const {
 }
 
 void Model::require_fit(const Dataset& data) const {
-  if (data.features.pattern.ncols() != num_features()) {
+  if (data.num_features() != num_features()) {
     fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(),
-                                           data.name, data.features.pattern.ncols()));
+                                           data.name, data.num_features()));
   }
   if (static_cast<std::size_t>(data.num_classes) != num_classes()) {
     fail(ErrorCode::bad_input,

@@ -5,8 +5,10 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/io/dataset.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -32,6 +34,21 @@ inline Buffer<float> row_normalized(const SparseFeatures& features) {
     for (EdgeOffset e = begin; e < end; ++e) values[e] = static_cast<float>(values[e] / sum);
   }
   return values;
+}
+
+/// Whether a full-precision model divides rows by their sums: counts, yes; a sum of values of both signs means nothing.
+inline bool rows_have_sums(const SparseFeatures& features) {
+  return std::none_of(features.values.begin(), features.values.end(), [](float v) { return v < 0; });
+}
+
+/// The same for a dense matrix, in place.
+inline void normalize_dense_rows(DenseMatrix<float>& x) {
+  for (std::size_t i = 0; i < x.nrows(); ++i) {
+    double sum = 0;
+    for (const float value : std::as_const(x).row(i)) sum += value;
+    if (sum == 0) continue;
+    for (float& value : x.row(i)) value = static_cast<float>(value / sum);
+  }
 }
 
 /// The values that a model sees.

@@ -2,6 +2,7 @@
 #include <bitgraph/nn/train.hpp>
 
 #include "nn/checkpoint.hpp"
+#include "nn/sparse_form.hpp"
 #include "nn/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -81,9 +82,11 @@ TrainOptions preset(TrainOptions options) {
   return options;
 }
 
-TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
+TrainResult train(const Dataset& given, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
   const TrainOptions recipe = preset(options);
+  const SparseForm sparse(given);
+  const Dataset& dataset = sparse.get();
   check(dataset, recipe);
   const auto trainer = make_trainer(dataset, recipe, device);
   TrainState state;

@@ -71,6 +71,21 @@ class Json(unittest.TestCase):
                 self.assertEqual(result["bytes"], result["forms"][precision]["bytes"])
             self.assertEqual(trained["accuracy"], inferred["accuracy"])
 
+    def test_planted_graph(self):
+        dataset, model = self.folder / "flickr.npz", self.folder / "flickr.safetensors"
+        made = run("generate", "planted-graph", dataset, "--preset", "flickr", "--scale-down", 50, "--features", 40)
+        self.assertEqual(made["num_nodes"], 1785)
+        self.assertTrue(abs(made["num_entries"] - 17995) < 400, made)
+        again = self.folder / "again.npz"
+        run("generate", "planted-graph", again, "--preset", "flickr", "--scale-down", 50, "--features", 40, "--threads", 1)
+        self.assertEqual(dataset.read_bytes(), again.read_bytes())
+        smaller = run("generate", "planted-graph", again, "--preset", "arxiv", "--nodes", 2000, "--entries", 10000)
+        self.assertEqual(smaller["num_nodes"], 2000)
+        self.assertTrue(abs(smaller["num_entries"] - 10000) < 300, smaller)
+        for precision in ("float", "full", "bin"):
+            trained = run("train", dataset, "--precision", precision, "--epochs", 3, "--hidden", 16, "--out", model)
+            self.assertEqual(trained["accuracy"], run("infer", model, dataset, "--form", "all", "--repeats", 2)["accuracy"])
+
     def test_datasets_and_doctor(self):
         names = [entry["name"] for entry in run("datasets", "list")["datasets"]]
         self.assertLessEqual({"cora", "citeseer", "amazon_photo"}, set(names))

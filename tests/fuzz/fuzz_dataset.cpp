@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace bitgraph;
   const auto archive = fuzz::with_checksums({reinterpret_cast<const std::byte*>(data), size});
   Dataset dataset;
-  if (!fuzz::accepted([&] { dataset = read_dataset(archive, fuzz::file_name, Device::host(1)); })) return 0;
+  const auto owner = std::make_shared<int>();  // the archive outlives the data set: dense features may stay in it
+  if (!fuzz::accepted([&] { dataset = read_dataset(archive, fuzz::file_name, Device::host(1), owner); })) return 0;
   const std::size_t num_nodes = dataset.graph.nrows();
   dataset.graph.validate();
   dataset.features.pattern.validate();
@@ -17,6 +20,13 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   fuzz::expect(dataset.features.pattern.nrows() == num_nodes, "features of every node");
   fuzz::expect(dataset.features.values.size() == dataset.features.pattern.nvals(), "a value for every feature");
   fuzz::expect(std::ranges::all_of(dataset.features.values.span(), [](float v) { return std::isfinite(v); }), "finite");
+  if (dataset.has_dense_features()) {
+    fuzz::expect(dataset.features.pattern.ncols() == 0, "features of one kind");
+    fuzz::expect(dataset.dense_features.nrows() == num_nodes, "dense features of every node");
+    fuzz::expect(
+        std::ranges::all_of(std::as_const(dataset.dense_features).values(), [](float v) { return std::isfinite(v); }),
+        "finite");
+  }
   fuzz::expect(dataset.labels.size() == num_nodes, "a label for every node");
   const auto known = [&](std::int32_t label) { return label >= -1 && label < dataset.num_classes; };
   fuzz::expect(std::ranges::all_of(dataset.labels, known), "labels of the classes");

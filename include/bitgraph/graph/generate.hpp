@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace bitgraph {
 
@@ -53,5 +54,38 @@ struct PlantedPartitionOptions {
 /// A data set with planted classes: nodes, edges and binary features that tell of the class, and a split of 20 training
 /// and 30 validation nodes a class. Throws usage for impossible options.
 [[nodiscard]] Dataset generate_planted_partition(const PlantedPartitionOptions& options, const Device& device = {});
+
+/// A large graph with planted classes: the shape of a data set that cannot be shipped.
+struct PlantedGraphOptions {
+  NodeId num_nodes = 10'000;
+  EdgeOffset num_entries = 100'000;  ///< of the symmetric matrix: twice the edges
+  std::int32_t num_classes = 7;
+  std::size_t num_features = 100;
+  double exponent = 2.5;         ///< of the degrees' power law, above 2
+  double hub_share = 0.05;       ///< the largest expected degree, as a share of the nodes
+  double homophily = 0.6;        ///< probability that an edge joins two nodes of one class
+  double feature_signal = 0.05;  ///< how far a class's mean lies from 0 in each feature, in deviations of the noise
+  double label_noise = 0.1;      ///< share of the nodes whose label is drawn at random: no model learns these
+  SplitShares split;
+  std::uint64_t seed = 0;
+};
+
+/// The sizes and shares of a published data set: "flickr" (89,250 nodes, 899,756 entries, 500 features, 7 classes),
+/// "reddit" (232,965; 114,615,892; 602; 41) or "arxiv" (169,343; 2,500,000; 128; 40). `scale_down` divides nodes and
+/// entries. Throws usage for another name or a scale below 1.
+[[nodiscard]] PlantedGraphOptions planted_graph_preset(std::string_view name, double scale_down = 1);
+
+/// The graph alone. Edges are drawn as Chung and Lu do (2002): both ends in proportion to weights that fall as a power
+/// of the rank, the second among the nodes of the first's class with probability `homophily`. How many to draw is found
+/// from their probabilities, so that what is left without duplicates and loops is `num_entries` but for chance: within
+/// 1 % from some ten thousand entries on. Nodes are numbered in no order. Every number is a function of seed and place:
+/// threads change nothing. Throws usage for impossible options, also where that many entries are not to be had.
+/// O(entries log degree); 13 bytes an entry at most, for a time.
+[[nodiscard]] CsrPattern generate_planted_pattern(const PlantedGraphOptions& options, const Device& device = {});
+
+/// The data set: that graph, dense features (a mean for each class, plus noise of deviation 1), labels, an inductive
+/// split. One node's features tell little of its class, those of its neighbours together more. O(nodes features) more;
+/// 4 bytes a feature.
+[[nodiscard]] Dataset generate_planted_graph(const PlantedGraphOptions& options, const Device& device = {});
 
 }  // namespace bitgraph

@@ -17,21 +17,34 @@ struct SparseFeatures {
   Buffer<float> values;  ///< one for each entry of the pattern
 };
 
-/// A node classification data set.
+/// A node classification data set. Its features are sparse or dense: `features` has no columns where `dense_features`
+/// has some.
 struct Dataset {
   std::string name;
-  CsrPattern graph;                  ///< undirected (A or A^T), without loops
-  SparseFeatures features;           ///< num_nodes rows
-  std::vector<std::int32_t> labels;  ///< 0 .. num_classes-1; -1: no label
+  CsrPattern graph;                   ///< undirected (A or A^T), without loops
+  SparseFeatures features;            ///< num_nodes rows
+  DenseMatrix<float> dense_features;  ///< num_nodes x num_features(), or empty
+  std::vector<std::int32_t> labels;   ///< 0 .. num_classes-1; -1: no label
   std::int32_t num_classes = 0;
   std::vector<NodeId> train, validation, test;  ///< empty where the file has no split
+
+  [[nodiscard]] bool has_dense_features() const noexcept { return dense_features.ncols() != 0; }
+  [[nodiscard]] std::size_t num_features() const noexcept {
+    return has_dense_features() ? dense_features.ncols() : features.pattern.ncols();
+  }
 };
 
-/// Reads a .npz in gnn-benchmark layout: adj_{data,indices,indptr,shape}, attr_{data,indices,indptr,shape}, labels,
-/// optional train_idx, val_idx, test_idx. The graph is symmetrised, loops dropped; labels are moved to start at 0.
-/// Throws bad_input naming file and member.
+/// A dense matrix as CSR, zeros left out. O(values), parallel.
+[[nodiscard]] SparseFeatures sparse_features(const DenseMatrix<float>& dense);
+
+/// Reads a .npz in gnn-benchmark layout: adj_{data,indices,indptr,shape}, attr_{data,indices,indptr,shape} or a matrix
+/// attr_matrix, labels, optional train_idx, val_idx, test_idx. The graph is symmetrised, loops dropped; labels are
+/// moved to start at 0. An attr_matrix stays dense where more than half of it is not zero, for that is smaller than
+/// CSR; where the file holds it as float32, row after row and not deflated, it is not copied but stays in the mapped
+/// file. Throws bad_input naming file and member.
 [[nodiscard]] Dataset load_dataset(const std::filesystem::path& path, const Device& device = {});
 
+/// Writes that layout. With dense features all members are stored, not deflated, and written without a copy in memory.
 void save_dataset(const Dataset& dataset, const std::filesystem::path& path);
 
 struct SplitOptions {
@@ -43,5 +56,17 @@ struct SplitOptions {
 /// Draws a split: so many nodes of each class for training and for validation, all others with a label for the test.
 /// A class with fewer nodes gives at most half of them to each. Replaces the split of `dataset`.
 void draw_split(Dataset& dataset, const SplitOptions& options);
+
+/// Shares of the nodes with a label; what is left over is in no part.
+struct SplitShares {
+  double train = 0.5;
+  double validation = 0.25;
+  double test = 0.25;
+};
+
+/// Draws a split by shares, as inductive learning has it (Hamilton et al. 2017): a training run may see the training
+/// nodes and the edges between them only. Replaces the split of `dataset`; parts are sorted. Throws usage unless the
+/// shares lie between 0 and 1 and add up to at most 1, bad_input where a share above 0 comes to no node. O(nodes).
+void inductive_split(Dataset& dataset, const SplitShares& shares, std::uint64_t seed);
 
 }  // namespace bitgraph
