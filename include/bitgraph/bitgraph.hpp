@@ -44,10 +44,12 @@
 #include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/concat.hpp>
+#include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/ewise.hpp>
 #include <bitgraph/ops/extract.hpp>
 #include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/mxm.hpp>
 #include <bitgraph/ops/mxv.hpp>

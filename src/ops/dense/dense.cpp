@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/dense/dense.hpp"
+
+#include <bitgraph/ops/dense.hpp>
+
+#include "core/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+namespace bitgraph {
+
+namespace {
+
+constexpr std::size_t row_grain = 64;
+
+void require_shape(const char* op, std::size_t nrows, std::size_t ncols, std::size_t expected_rows,
+                   std::size_t expected_cols) {
+  if (nrows != expected_rows || ncols != expected_cols) {
+    fail(ErrorCode::usage,
+         fmt::format("{}: {} x {} and {} x {} differ", op, nrows, ncols, expected_rows, expected_cols));
+  }
+}
+
+void require_device(const char* op, const Device& device, const Device& other) {
+  if (!(device == other)) {
+    fail(ErrorCode::usage, fmt::format("{}: the device is {}, a matrix is on {}", op, device.name(), other.name()));
+  }
+}
+
+/// Calls kernel(Cuda) for a CUDA device; false for the host, whose loops are here.
+template <class Kernel>
+bool on_cuda(const char* op, const Device& device, const Kernel& kernel) {
+  return with_backend(device, op, [&](const auto& backend) {
+    constexpr bool is_cuda = std::is_same_v<std::remove_cvref_t<decltype(backend)>, Cuda>;
+    if constexpr (is_cuda) kernel(backend);
+    return is_cuda;
+  });
+}
+
+void require_rows(std::span<const NodeId> rows, std::size_t nrows) {
+  for (const NodeId row : rows) {
+    if (row >= nrows) fail(ErrorCode::usage, fmt::format("gather: row {} of a matrix of {} rows", row, nrows));
+  }
+}
+
+template <class Word>
+void gather(DenseView<Word> out, DenseView<const Word> x, std::span<const NodeId> rows, const Device& device) {
+  require_rows(rows, x.nrows);
+  if (on_cuda("gather", device, [&](const auto& cuda) { gather_rows(cuda, out, x, rows.data()); })) return;
+  if (x.ncols == 0) return;
+  parallel_for(device, rows.size(), row_grain,
+               [&](std::size_t n) { std::memcpy(out.row(n), x.row(rows[n]), x.ncols * sizeof(Word)); });
+}
+
+/// Floats as words: they are moved, not computed with.
+DenseView<const std::uint32_t> as_words(const DenseMatrix<float>& x) {
+  return {x.nrows(), x.ncols(), x.ncols(), reinterpret_cast<const std::uint32_t*>(x.values().data())};
+}
+DenseView<std::uint32_t> as_words(DenseMatrix<float>& x) {
+  return {x.nrows(), x.ncols(), x.ncols(), reinterpret_cast<std::uint32_t*>(x.values().data())};
+}
+
+/// Eight bits as eight floats.
+std::array<std::array<float, 8>, 256> make_byte_table() {
+  std::array<std::array<float, 8>, 256> table{};
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    for (std::size_t bit = 0; bit < 8; ++bit) table[byte][bit] = static_cast<float>((byte >> bit) & 1U);
+  }
+  return table;
+}
+
+/// One row of expand.
+void expand_row(const ExpandArgs& args, std::size_t i) {
+  static const auto table = make_byte_table();
+  const float scale = args.row_scale == nullptr ? 1.0F : args.row_scale[i];
+  float* const to = args.out.row(i);
+  for (std::size_t j = 0; j < args.x.ncols; j += 8) {
+    const std::size_t shift = j % 64;
+    const std::uint64_t kept = args.keep.words == nullptr ? 0xFFU : args.keep.row(i)[j / 64] >> shift;
+    const std::uint64_t ones = args.x.row(i)[j / 64] >> shift;
+    const auto& plus = table[kept & ones & 0xFFU];
+    const auto& minus = table[kept & ~ones & 0xFFU];
+    const std::size_t count = std::min<std::size_t>(8, args.x.ncols - j);
+    for (std::size_t n = 0; n < count; ++n) to[j + n] = scale * (plus[n] - minus[n]);
+  }
+}
+
+}  // namespace
+
+void accumulate(DenseView<float> out, DenseView<const float> x, float alpha, float beta, const Device& device) {
+  require_shape("accumulate", out.nrows, out.ncols, x.nrows, x.ncols);
+  if (on_cuda("accumulate", device, [&](const auto& cuda) { accumulate(cuda, out, x, alpha, beta); })) return;
+  parallel_for(device, x.nrows, row_grain, [&](std::size_t i) {
+    float* const to = out.row(i);
+    const float* const from = x.row(i);
+    if (beta == 0) {
+      for (std::size_t f = 0; f < x.ncols; ++f) to[f] = alpha * from[f];
+    } else {
+      for (std::size_t f = 0; f < x.ncols; ++f) to[f] = alpha * from[f] + beta * to[f];
+    }
+  });
+}
+
+void maximum_into(DenseMatrix<float>& y, const DenseMatrix<float>& x, const Device& device) {
+  require_shape("maximum", y.nrows(), y.ncols(), x.nrows(), x.ncols());
+  require_device("maximum", device, x.device());
+  require_device("maximum", device, y.device());
+  if (on_cuda("maximum", device, [&](const auto& cuda) { maximum(cuda, y.view(), x.view()); })) return;
+  parallel_for(device, x.values().size(), 1 << 14, [&](std::size_t n) {
+    if (x.values()[n] > y.values()[n]) y.values()[n] = x.values()[n];
+  });
+}
+
+void scale_rows(DenseMatrix<float>& x, std::span<const float> scale, const Device& device) {
+  if (scale.size() != x.nrows())
+    fail(ErrorCode::usage, fmt::format("scale rows: {} scales for {} rows", scale.size(), x.nrows()));
+  require_device("scale rows", device, x.device());
+  if (on_cuda("scale rows", device, [&](const auto& cuda) { scale_rows(cuda, x.view(), scale.data()); })) return;
+  parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) {
+    for (float& value : x.row(i)) value *= scale[i];
+  });
+}
+
+void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const NodeId> rows,
+                      const Device& device) {
+  require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
+  require_device("gather", device, x.device());
+  require_device("gather", device, out.device());
+  gather(as_words(out), as_words(x), rows, device);
+}
+
+void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, std::span<const NodeId> rows,
+                      const Device& device) {
+  require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
+  require_device("gather", device, x.device());
+  require_device("gather", device, out.device());
+  const std::size_t words = x.words_per_row();
+  gather(DenseView<std::uint64_t>{out.nrows(), words, words, out.words().data()},
+         DenseView<const std::uint64_t>{x.nrows(), words, words, x.words().data()}, rows, device);
+}
+
+void column_sums_into(std::span<float> out, const DenseMatrix<float>& x, const Device& device) {
+  if (out.size() != x.ncols())
+    fail(ErrorCode::usage, fmt::format("column sums: {} places for {} columns", out.size(), x.ncols()));
+  require_device("column sums", device, x.device());
+  if (on_cuda("column sums", device, [&](const auto& cuda) { column_sums(cuda, out.data(), x.view()); })) return;
+  const ColumnParts parts(x.nrows());
+  const std::size_t width = x.ncols();
+  std::vector<double> partial(parts.count * width, 0);
+  parallel_chunks(device, parts.count, 1, [&](Range range) {
+    for (std::size_t part = range.begin; part < range.end; ++part) {
+      double* const __restrict sum = partial.data() + part * width;
+      for (std::size_t i = part * parts.rows; i < std::min(x.nrows(), (part + 1) * parts.rows); ++i) {
+        const float* const __restrict row = x.row(i).data();
+        for (std::size_t f = 0; f < width; ++f) sum[f] += row[f];
+      }
+    }
+  });
+  for (std::size_t f = 0; f < width; ++f) {
+    double sum = 0;
+    for (std::size_t part = 0; part < parts.count; ++part) sum += partial[part * width + f];
+    out[f] = static_cast<float>(sum);
+  }
+}
+
+void expand_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> row_scale,
+                 const BitMatrix<ZeroOne>* keep, const Device& device) {
+  require_shape("expand", out.nrows(), out.ncols(), x.nrows(), x.ncols());
+  require_device("expand", device, x.device());
+  require_device("expand", device, out.device());
+  if (!row_scale.empty() && row_scale.size() != x.nrows())
+    fail(ErrorCode::usage, fmt::format("expand: {} scales for {} rows", row_scale.size(), x.nrows()));
+  ExpandArgs args{out.view(), x.view(), row_scale.empty() ? nullptr : row_scale.data(), {}};
+  if (keep != nullptr) {
+    require_shape("expand", keep->nrows(), keep->ncols(), x.nrows(), x.ncols());
+    require_device("expand", device, keep->device());
+    args.keep = keep->view();
+  }
+  if (on_cuda("expand", device, [&](const auto& cuda) { expand(cuda, args); })) return;
+  parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) { expand_row(args, i); });
+}
+
+}  // namespace bitgraph

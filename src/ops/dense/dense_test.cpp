@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small operators on dense matrices against obvious loops, and the same bits on a CUDA device.
+#include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/random_matrices.hpp"
+#include "support/shapes.hpp"
+
+#include <bitgraph/ops/dense.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace bitgraph {
+namespace {
+
+using Floats = DenseMatrix<float>;
+using Bits = BitMatrix<PlusMinusOne>;
+
+/// body(device, shape) on the host with several numbers of threads and, where there is one, on a CUDA device.
+template <class Body>
+void on_all_devices(Body&& body) {
+  std::vector<Device> devices{Device::host(1), Device::host(2), Device::host(5)};
+  if (test::cuda_device()) devices.push_back(*test::cuda_device());
+  for (const Device& device : devices) {
+    SCOPED_TRACE(device.name());
+    for (const test::Shape& shape : test::odd_shapes()) {
+      SCOPED_TRACE(testing::Message() << shape);
+      body(device, shape);
+    }
+  }
+}
+
+TEST(Dense, AccumulateAddsColumnsOfWiderMatrices) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
+    const Floats start = test::random_dense(shape.nrows, 2 * shape.ncols + 1, 2);
+    Floats expected = start.clone();
+    for (std::size_t i = 0; i < shape.nrows; ++i) {
+      for (std::size_t f = 0; f < shape.ncols; ++f) {
+        expected(i, f + 1) = 2.0F * x(i, f) + 0.5F * start(i, f + 1);
+        expected(i, shape.ncols + 1 + f) = -1.0F * x(i, f);
+      }
+    }
+    Floats out = start.to(device);
+    const Floats there = x.to(device);
+    DenseView<float> columns{shape.nrows, shape.ncols, out.ncols(), out.values().data() + 1};
+    accumulate(columns, there.view(), 2.0F, 0.5F, device);
+    columns.data += shape.ncols;
+    accumulate(columns, there.view(), -1.0F, 0.0F, device);
+    test::expect_identical(out.to(Device{}).values(), expected.values());
+  });
+}
+
+TEST(Dense, WithBetaZeroWhatIsThereDoesNotCount) {
+  const Floats zeros(2, 3);
+  Floats out(2, 3);
+  out(1, 2) = std::numeric_limits<float>::quiet_NaN();
+  accumulate(out.view(), zeros.view(), 1, 1);
+  EXPECT_TRUE(std::isnan(out(1, 2)));
+  accumulate(out.view(), zeros.view(), 1, 0);
+  EXPECT_EQ(out(1, 2), 0);
+}
+
+TEST(Dense, MaximumIsOrOfSigns) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
+    const Floats y = test::random_dense(shape.nrows, shape.ncols, 2);
+    Floats out = y.to(device);
+    maximum_into(out, x.to(device), device);
+    const Floats here = out.to(Device{});
+    for (std::size_t n = 0; n < x.values().size(); ++n) {
+      ASSERT_EQ(here.values()[n] >= 0, x.values()[n] >= 0 || y.values()[n] >= 0);
+      ASSERT_EQ(here.values()[n], std::max(x.values()[n], y.values()[n]));
+    }
+  });
+}
+
+TEST(Dense, RowsAreScaledAndGathered) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
+    const Bits bits = test::random_bits(shape.nrows, shape.ncols, 2);
+    const auto scale = Buffer<float>::copy_of(test::random_floats(shape.nrows, 3, -2, 2));
+    std::vector<NodeId> rows;
+    for (std::size_t n = 0; n < 2 * shape.nrows; ++n) rows.push_back(static_cast<NodeId>(n * 7 % shape.nrows));
+    Floats scaled = x.to(device);
+    const Buffer<float> scale_there = scale.to(device);
+    scale_rows(scaled, scale_there.span(), device);
+    Floats gathered(rows.size(), shape.ncols, device);
+    gather_rows_into(gathered, scaled, rows, device);
+    Bits gathered_bits(rows.size(), shape.ncols, device);
+    gather_rows_into(gathered_bits, bits.to(device), rows, device);
+    const Floats here = gathered.to(Device{});
+    const Bits bits_here = gathered_bits.to(Device{});
+    EXPECT_TRUE(test::padding_is_zero(bits_here));
+    for (std::size_t n = 0; n < rows.size(); ++n) {
+      for (std::size_t f = 0; f < shape.ncols; ++f) {
+        ASSERT_EQ(here(n, f), x(rows[n], f) * scale[rows[n]]);
+        ASSERT_EQ(bits_here.bit(n, f), bits.bit(rows[n], f));
+      }
+    }
+  });
+}
+
+TEST(Dense, ColumnSumsDoNotDependOnTheDevice) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
+    Buffer<float> one(shape.ncols);
+    column_sums_into(one.span(), x, Device::host(1));
+    Buffer<float> out(shape.ncols, device);
+    column_sums_into(out.span(), x.to(device), device);
+    const Buffer<float> here = out.to(Device{});
+    test::expect_identical(here.span(), one.span());
+    for (std::size_t f = 0; f < shape.ncols; ++f) {
+      double sum = 0;
+      for (std::size_t i = 0; i < shape.nrows; ++i) sum += x(i, f);
+      ASSERT_NEAR(here[f], sum, 1e-6 * (1 + std::fabs(sum)));
+    }
+  });
+}
+
+TEST(Dense, BitsExpandToScaledSigns) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Bits bits = test::random_bits(shape.nrows, shape.ncols, 2);
+    const auto keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 3);
+    const auto scale = Buffer<float>::copy_of(test::random_floats(shape.nrows, 3, 0.5F, 2));
+    Floats whole(shape.nrows, shape.ncols, device);
+    Floats part(shape.nrows, shape.ncols, device);
+    const Bits bits_there = bits.to(device);
+    const auto keep_there = keep.to(device);
+    const Buffer<float> scale_there = scale.to(device);
+    expand_into(whole, bits_there, {}, nullptr, device);
+    expand_into(part, bits_there, scale_there.span(), &keep_there, device);
+    const Floats all = whole.to(Device{});
+    const Floats some = part.to(Device{});
+    for (std::size_t i = 0; i < shape.nrows; ++i) {
+      for (std::size_t f = 0; f < shape.ncols; ++f) {
+        ASSERT_EQ(all(i, f), bits.value(i, f));
+        ASSERT_EQ(some(i, f), keep.bit(i, f) ? scale[i] * bits.value(i, f) : 0.0F);
+      }
+    }
+  });
+}
+
+TEST(Dense, ShapesThatDoNotFitAreNamed) {
+  Floats a(3, 4);
+  const Floats b(3, 5);
+  const Bits bits(3, 4);
+  const BitMatrix<ZeroOne> keep(2, 4);
+  Buffer<float> two(2);
+  test::expect_usage_error([&] { accumulate(a.view(), b.view()); }, "3 x 4 and 3 x 5");
+  test::expect_usage_error([&] { maximum_into(a, b); }, "3 x 4 and 3 x 5");
+  test::expect_usage_error([&] { scale_rows(a, two.span()); }, "2 scales for 3 rows");
+  test::expect_usage_error([&] { column_sums_into(two.span(), a); }, "2 places for 4 columns");
+  test::expect_usage_error([&] { gather_rows_into(a, a, std::vector<NodeId>{0, 3, 1}); }, "row 3 of a matrix of 3");
+  test::expect_usage_error([&] { expand_into(a, bits, two.span()); }, "2 scales for 3 rows");
+  test::expect_usage_error([&] { expand_into(a, bits, {}, &keep); }, "2 x 4 and 3 x 4");
+}
+
+}  // namespace
+}  // namespace bitgraph

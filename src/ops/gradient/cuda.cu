@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread an element; of binary weights a warp a row.
+#include "ops/gradient/gradient.hpp"
+
+#include "core/cuda.cuh"
+
+namespace bitgraph {
+
+namespace {
+
+constexpr unsigned full_warp = 0xFFFFFFFFU;
+constexpr unsigned block_threads = 256;
+constexpr unsigned block_warps = block_threads / 32;
+
+template <class Fn>
+__global__ void __launch_bounds__(block_threads) for_values(std::size_t size, Fn fn) {
+  const std::size_t n = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
+  if (n < size) fn(n);
+}
+
+template <class Fn>
+void each_value(const Cuda& backend, std::size_t size, const Fn& fn, const char* name) {
+  if (size == 0) return;
+  const ScopedCudaDevice scope(backend.device.index());
+  for_values<<<blocks_for(size, block_threads), block_threads, 0, stream_of(backend.device)>>>(size, fn);
+  cuda_check_launch(name);
+}
+
+__global__ void __launch_bounds__(block_threads)
+    weight_rows(DenseView<float> gradient, DenseView<const float> weight, const float* m) {
+  const std::size_t f = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
+  if (f >= weight.nrows) return;
+  float* const g = gradient.data + f * gradient.stride;
+  const float* const w = weight.data + f * weight.stride;
+  double sum = 0;
+  for (std::size_t j = threadIdx.x % 32; j < weight.ncols; j += 32) sum += w[j] >= 0 ? g[j] : -g[j];
+  for (unsigned half = 16; half != 0; half /= 2) sum += __shfl_down_sync(full_warp, sum, half);
+  sum = __shfl_sync(full_warp, sum, 0);
+  const auto mean = static_cast<float>(sum / static_cast<double>(weight.ncols));
+  const float scale = m[f];
+  for (std::size_t j = threadIdx.x % 32; j < weight.ncols; j += 32) {
+    const float through = fabsf(w[j]) <= 1 ? scale * g[j] : 0.0F;
+    g[j] = through + (w[j] >= 0 ? mean : -mean);
+  }
+}
+
+}  // namespace
+
+void relu(const Cuda& backend, float* x, std::size_t size) {
+  each_value(
+      backend, size, [=] __device__(std::size_t n) { x[n] = x[n] > 0 ? x[n] : 0.0F; }, "relu");
+}
+
+void relu_backward(const Cuda& backend, float* g, const float* y, std::size_t size) {
+  each_value(
+      backend, size, [=] __device__(std::size_t n) { g[n] = y[n] > 0 ? g[n] : 0.0F; }, "relu_backward");
+}
+
+void sign_backward(const Cuda& backend, float* g, const float* x, std::size_t size, float limit) {
+  each_value(
+      backend, size, [=] __device__(std::size_t n) { g[n] = fabsf(x[n]) <= limit ? g[n] : 0.0F; }, "sign_backward");
+}
+
+void binary_weight_backward(const Cuda& backend, DenseView<float> gradient, DenseView<const float> weight,
+                            const float* m) {
+  if (weight.nrows == 0 || weight.ncols == 0) return;
+  const ScopedCudaDevice scope(backend.device.index());
+  const unsigned blocks = blocks_for(weight.nrows, block_warps);
+  weight_rows<<<blocks, block_threads, 0, stream_of(backend.device)>>>(gradient, weight, m);
+  cuda_check_launch("weight_rows");
+}
+
+void adam(const Cuda& backend, const AdamArgs& args) {
+  each_value(
+      backend, args.size,
+      [=] __device__(std::size_t n) {
+        constexpr float beta1 = AdamStep::beta1;
+        constexpr float beta2 = AdamStep::beta2;
+        const float slope = args.gradient[n] + args.step.decay * args.value[n];
+        const float first = beta1 * args.first_moment[n] + (1 - beta1) * slope;
+        const float second = beta2 * args.second_moment[n] + (1 - beta2) * slope * slope;
+        args.first_moment[n] = first;
+        args.second_moment[n] = second;
+        args.value[n] -= args.step.rate * first / (sqrtf(second) * args.step.correction + AdamStep::epsilon);
+      },
+      "adam");
+}
+
+void add_divergence_gradient(const Cuda& backend, float* g, const float* log_p, const float* q, std::size_t size,
+                             float weight) {
+  each_value(
+      backend, size, [=] __device__(std::size_t n) { g[n] += weight * (expf(log_p[n]) - q[n]); },
+      "add_divergence_gradient");
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training needs beside products, against obvious loops, and the same bits on a CUDA device.
+#include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/random_matrices.hpp"
+#include "support/shapes.hpp"
+
+#include <bitgraph/ops/gradient.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace bitgraph {
+namespace {
+
+using Floats = DenseMatrix<float>;
+
+template <class Body>
+void on_all_devices(Body&& body) {
+  std::vector<Device> devices{Device::host(1), Device::host(2), Device::host(5)};
+  if (test::cuda_device()) devices.push_back(*test::cuda_device());
+  for (const Device& device : devices) {
+    SCOPED_TRACE(device.name());
+    for (const test::Shape& shape : test::odd_shapes()) {
+      SCOPED_TRACE(testing::Message() << shape);
+      body(device, shape);
+    }
+  }
+}
+
+/// Values in -2 .. 2, some of them 0, 1 and -1.
+Floats values(const test::Shape& shape, std::uint64_t seed) {
+  Floats x = test::random_dense(shape.nrows, shape.ncols, seed);
+  for (float& value : x.values()) value = std::fabs(value) < 0.3F ? std::round(value * 6) : 2 * value;
+  return x;
+}
+
+TEST(Gradient, ActivationsAndTheirGradients) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats x = values(shape, 1);
+    const Floats g = values(shape, 2);
+    Floats y = x.to(device);
+    relu(y, device);
+    Floats through_relu = g.to(device);
+    relu_backward(through_relu, y, device);
+    Floats through_sign = g.to(device);
+    sign_backward(through_sign, x.to(device), 1, device);
+    const Floats y_here = y.to(Device{});
+    const Floats relu_here = through_relu.to(Device{});
+    const Floats sign_here = through_sign.to(Device{});
+    for (std::size_t n = 0; n < x.values().size(); ++n) {
+      const float at = x.values()[n];
+      ASSERT_EQ(y_here.values()[n], at > 0 ? at : 0.0F);
+      ASSERT_EQ(relu_here.values()[n], at > 0 ? g.values()[n] : 0.0F);
+      ASSERT_EQ(sign_here.values()[n], at >= -1 && at <= 1 ? g.values()[n] : 0.0F);
+    }
+  });
+}
+
+TEST(Gradient, BinaryWeightsFollowTheRuleOfBiGcn) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats w = values(shape, 1);
+    const Floats g = values(shape, 2);
+    const auto m = Buffer<float>::copy_of(test::random_floats(shape.nrows, 3, 0.1F, 2));
+    Floats one = g.clone();
+    binary_weight_backward(one, w, m.span(), Device::host(1));
+    Floats out = g.to(device);
+    const Buffer<float> m_there = m.to(device);
+    binary_weight_backward(out, w.to(device), m_there.span(), device);
+    const Floats here = out.to(Device{});
+    test::expect_identical(here.values(), one.values());
+    for (std::size_t f = 0; f < shape.nrows; ++f) {
+      double mean = 0;
+      for (std::size_t j = 0; j < shape.ncols; ++j) mean += (w(f, j) >= 0 ? 1.0 : -1.0) * g(f, j);
+      mean /= static_cast<double>(shape.ncols);
+      for (std::size_t j = 0; j < shape.ncols; ++j) {
+        const double through = std::fabs(w(f, j)) <= 1 ? static_cast<double>(m[f]) * g(f, j) : 0;
+        ASSERT_NEAR(here(f, j), through + (w(f, j) >= 0 ? mean : -mean), 1e-5);
+      }
+    }
+  });
+}
+
+TEST(Gradient, AdamFindsTheLeastSquares) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats wanted = values(shape, 1);
+    Floats value(shape.nrows, shape.ncols, device);
+    Floats first(shape.nrows, shape.ncols, device);
+    Floats second(shape.nrows, shape.ncols, device);
+    Floats here;
+    for (std::size_t step = 1; step <= 300; ++step) {
+      here = value.to(Device{});
+      Floats gradient(shape.nrows, shape.ncols);
+      for (std::size_t n = 0; n < here.values().size(); ++n)
+        gradient.values()[n] = here.values()[n] - wanted.values()[n];
+      adam(value, gradient.to(device), first, second, {.learning_rate = 0.05F, .step = step}, device);
+      if (shape.nrows * shape.ncols > 5000 && step == 3) break;
+    }
+    if (shape.nrows * shape.ncols > 5000) return;
+    for (std::size_t n = 0; n < here.values().size(); ++n) ASSERT_NEAR(here.values()[n], wanted.values()[n], 0.02) << n;
+  });
+}
+
+TEST(Gradient, AdamTakesStepsOfItsRateAndDecaysWeights) {
+  Floats value(1, 2);
+  value(0, 0) = 3;
+  value(0, 1) = -3;
+  Floats first(1, 2);
+  Floats second(1, 2);
+  adam(value, Floats(1, 2), first, second, {.learning_rate = 0.5F, .decay = 0.1F, .step = 1});
+  EXPECT_NEAR(value(0, 0), 2.5F, 1e-5);
+  EXPECT_NEAR(value(0, 1), -2.5F, 1e-5);
+  EXPECT_NEAR(first(0, 0), 0.03F, 1e-6);
+  EXPECT_NEAR(second(0, 0), 0.00009F, 1e-8);
+}
+
+TEST(Gradient, OnCudaAdamGivesTheHostsBits) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const test::Shape shape{300, 129};
+  Floats value = values(shape, 1);
+  Floats first(shape.nrows, shape.ncols);
+  Floats second(shape.nrows, shape.ncols);
+  Floats value_there = value.to(device);
+  Floats first_there = first.to(device);
+  Floats second_there = second.to(device);
+  for (std::size_t step = 1; step <= 20; ++step) {
+    const Floats g = values(shape, step);
+    const AdamOptions options{.learning_rate = 0.01F, .decay = 5e-4F, .step = step};
+    adam(value, g, first, second, options);
+    adam(value_there, g.to(device), first_there, second_there, options, device);
+  }
+  test::expect_identical(value_there.to(Device{}).values(), value.values());
+}
+
+TEST(Gradient, DivergenceFromATeacher) {
+  on_all_devices([](const Device& device, const test::Shape& shape) {
+    const Floats log_p = values(shape, 1);
+    const Floats q = values(shape, 2);
+    const Floats start = values(shape, 3);
+    Floats g = start.to(device);
+    add_divergence_gradient(g, log_p.to(device), q.to(device), 0.25F, device);
+    const Floats here = g.to(Device{});
+    for (std::size_t n = 0; n < here.values().size(); ++n) {
+      const double expected = start.values()[n] + 0.25 * (std::exp(double{log_p.values()[n]}) - q.values()[n]);
+      ASSERT_NEAR(here.values()[n], expected, 1e-5);
+    }
+  });
+}
+
+TEST(Gradient, ShapesThatDoNotFitAreNamed) {
+  Floats a(3, 4);
+  Floats b(3, 5);
+  Buffer<float> two(2);
+  test::expect_usage_error([&] { relu_backward(a, b); }, "3 x 4 and 3 x 5");
+  test::expect_usage_error([&] { sign_backward(a, b); }, "3 x 4 and 3 x 5");
+  test::expect_usage_error([&] { binary_weight_backward(a, b, two.span()); }, "3 x 4 and 3 x 5");
+  test::expect_usage_error([&] { binary_weight_backward(a, a, two.span()); }, "2 scales for 3 rows");
+  test::expect_usage_error([&] { adam(a, a, a, b, {}); }, "3 x 4 and 3 x 5");
+  test::expect_usage_error([&] { adam(a, a, a, a, {.step = 0}); }, "steps count from 1");
+  test::expect_usage_error([&] { add_divergence_gradient(a, a, b, 1); }, "3 x 4 and 3 x 5");
+}
+
+}  // namespace
+}  // namespace bitgraph
