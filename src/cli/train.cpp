@@ -18,7 +18,7 @@ namespace {
 struct Options {
   Common common;
   std::string dataset, out, model = "gcn", precision = "full", checkpoint;
-  std::size_t hidden = 64;
+  std::size_t hidden = 64, depth = 2;
   std::size_t epochs = 0;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
@@ -26,7 +26,10 @@ struct Options {
 };
 
 nn::TrainOptions train_options(const Options& o) {
-  nn::TrainOptions t{.precision = nn::precision_from_string(o.precision), .hidden = o.hidden};
+  nn::TrainOptions t{.precision = nn::precision_from_string(o.precision),
+                     .architecture = nn::architecture_from_string(o.model),
+                     .hidden = o.hidden,
+                     .depth = o.depth};
   t.seed = o.common.seed;
   if (o.epochs != 0) t.epochs = o.epochs;
   if (o.learning_rate != 0) t.learning_rate = o.learning_rate;
@@ -71,13 +74,18 @@ void add_train(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("train", "Train a graph neural network in full precision or in bits");
   command->add_option("dataset", options->dataset, "a name (see bitgraph datasets list) or a .npz file")->required();
-  command->add_option("--model", options->model, "architecture")->check(CLI::IsMember({"gcn"}))->capture_default_str();
+  command->add_option("--model", options->model, "architecture")
+      ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}))
+      ->capture_default_str();
   command->add_option("--precision", options->precision, "float; full: binary products; bin: binary products and votes")
       ->check(CLI::IsMember({"float", "full", "bin"}))
       ->capture_default_str();
   command->add_option("--out", options->out, "model file (.safetensors)")->required();
   command->add_option("--hidden", options->hidden, "hidden width")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--depth", options->depth, "layers that aggregate; saint has a linear one more")
+      ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command->add_option("--epochs", options->epochs, "epochs; default: the recipe's")->check(CLI::PositiveNumber);
   command->add_option("--learning-rate", options->learning_rate, "default: the recipe's")->check(CLI::PositiveNumber);

@@ -17,7 +17,8 @@ namespace bitgraph::nn {
 namespace {
 
 Array array_of(const DenseMatrix<float>& m) {
-  return {ElementType::f32, {m.nrows(), m.ncols()}, Buffer<std::byte>::copy_of(std::as_bytes(m.values()))};
+  const DenseMatrix<float> here = m.to(Device{});
+  return {ElementType::f32, {m.nrows(), m.ncols()}, Buffer<std::byte>::copy_of(std::as_bytes(here.values()))};
 }
 
 /// What must be equal for one run to go on from another's state.
@@ -101,7 +102,8 @@ TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dat
     if (found == file.tensors.end() || found->second.type != ElementType::f32 || found->second.shape != shape) {
       refuse("the tensor '" + name + "' is missing or misshapen");
     }
-    matrix = DenseMatrix<float>(matrix.nrows(), matrix.ncols(), found->second.as<float>());
+    const DenseMatrix<float> read(matrix.nrows(), matrix.ncols(), found->second.as<float>());
+    matrix = read.to(matrix.device());
   });
   return state;
 }

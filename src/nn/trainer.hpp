@@ -19,13 +19,13 @@ struct Parameter {
   float decay = 0;  ///< added to the gradient, times the value
   DenseMatrix<float> value, gradient, first_moment, second_moment;
 
-  Parameter(std::string the_name, std::size_t nrows, std::size_t ncols, float the_decay)
+  Parameter(std::string the_name, std::size_t nrows, std::size_t ncols, float the_decay, const Device& device = {})
       : name(std::move(the_name)),
         decay(the_decay),
-        value(nrows, ncols),
-        gradient(nrows, ncols),
-        first_moment(nrows, ncols),
-        second_moment(nrows, ncols) {}
+        value(nrows, ncols, device),
+        gradient(nrows, ncols, device),
+        first_moment(nrows, ncols, device),
+        second_moment(nrows, ncols, device) {}
 
   /// Uniform in +-sqrt(6 / (nrows + ncols)): Glorot and Bengio 2010. `tensor` names the stream.
   void glorot(std::uint64_t seed, std::uint32_t tensor);
@@ -40,6 +40,13 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   virtual ~Trainer() = default;
+
+  /// All steps of an epoch, which count from 1. Returns the mean loss. As it stands here: one, over the whole graph.
+  virtual double train_epoch(std::size_t epoch, float learning_rate) {
+    const double loss = step(epoch);
+    for (Parameter& parameter : parameters_) parameter.adam(learning_rate, epoch);
+    return loss;
+  }
 
   /// Forward and backward over the training nodes; leaves the gradients in the parameters. Returns the loss.
   virtual double step(std::size_t epoch) = 0;
@@ -61,5 +68,9 @@ class Trainer {
                                                         const Device& device);
 [[nodiscard]] std::unique_ptr<Trainer> make_bi_gcn_trainer(const Dataset& dataset, const TrainOptions& options,
                                                            const Device& device, DenseMatrix<float> teacher);
+
+/// Any architecture, depth and device. `teacher` has the probabilities of all nodes, on the host, or is 0 x 0.
+[[nodiscard]] std::unique_ptr<Trainer> make_stack_trainer(const Dataset& dataset, const TrainOptions& options,
+                                                          const Device& device, DenseMatrix<float> teacher);
 
 }  // namespace bitgraph::nn

@@ -13,10 +13,12 @@
 
 namespace bitgraph::nn {
 
-/// Hyper-parameters. Those left empty take the recipe of the precision: preset().
+/// Hyper-parameters. Those left empty take the recipe of the precision and architecture: preset().
 struct TrainOptions {
   Precision precision = Precision::full;
+  Architecture architecture = Architecture::gcn;
   std::size_t hidden = 64;
+  std::size_t depth = 2;  ///< layers that aggregate
   std::optional<std::size_t> epochs;
   std::optional<float> learning_rate;
   std::optional<float> weight_decay;

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// The general trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/batch_norm.hpp>
+#include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/gradient.hpp>
+
+#include "nn/forward.hpp"
+#include "nn/layer_pass.hpp"
+#include "nn/normalization.hpp"
+#include "nn/trainer.hpp"
+#include "nn/training_source.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Floats = DenseMatrix<float>;
+
+/// Streams of random numbers: weights from 1 on, two a layer; dropout; the order of batches has its own in the source.
+constexpr std::uint32_t weight_streams = 1;
+constexpr std::uint32_t dropout_streams = 0x1000;
+
+constexpr float teacher_weight = 1.0F;
+
+/// Dividing a node's features by their sum is for counts and the like.
+bool are_counts(const Dataset& dataset) {
+  return std::all_of(dataset.features.values.begin(), dataset.features.values.end(), [](float x) { return x >= 0; });
+}
+
+/// The parameters of one linear map, by their places in the list; -1: not there.
+struct LinearPlaces {
+  int weight = -1;
+  int bias = -1;
+};
+
+class StackTrainer final : public Trainer {
+ public:
+  StackTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher)
+      : dataset_(dataset),
+        options_(options),
+        device_(device),
+        shapes_(layer_shapes(options.architecture, dataset.features.pattern.ncols(), options.hidden,
+                             static_cast<std::size_t>(dataset.num_classes), options.depth)) {
+    make_parameters();
+    frame_.architecture = options.architecture;
+    frame_.precision = options.precision;
+    frame_.dataset = dataset.name;
+    frame_.seed = options.seed;
+    if (real()) {
+      frame_.normalize_rows = are_counts(dataset);
+    } else {
+      take_statistics();
+    }
+    source_ = make_training_source(dataset, options, frame_, std::move(teacher), device);
+    validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
+  }
+
+  double train_epoch(std::size_t epoch, float learning_rate) override {
+    // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
+    // lose a class for good.
+    const bool votes = options_.precision == Precision::bin && 2 * epoch > *options_.epochs;
+    const std::size_t batches = source_->batches();
+    double loss = 0;
+    for (std::size_t n = 0; n < batches; ++n) {
+      const std::size_t step = (epoch - 1) * batches + n + 1;
+      const TrainingBatch& batch = source_->batch(epoch, n);
+      forward(batch, forms(votes), step);
+      loss += loss_gradient(batch) / static_cast<double>(batches);
+      backward();
+      for (Parameter& parameter : parameters_) parameter.adam(learning_rate, step);
+    }
+    return loss;
+  }
+
+  double step(std::size_t epoch) override { return train_epoch(epoch, *options_.learning_rate); }
+
+  Score evaluate(std::span<const NodeId> nodes) override {
+    const Model present = model();
+    if (!forward_) {
+      operands_.emplace(dataset_.graph, device_);
+      features_.emplace(present, dataset_, options_.precision, FeatureStorage::sparse, device_);
+      forward_.emplace(present, present.layer_forms(options_.precision), *operands_, *features_, device_);
+    } else {
+      forward_->set_weights(present);
+    }
+    const auto there = Buffer<NodeId>::copy_of(nodes, device_);
+    return score(forward_->run(), std::as_const(validation_labels_).span(), there.span());
+  }
+
+  [[nodiscard]] Model model() const override {
+    Model model;
+    model.architecture = frame_.architecture;
+    model.precision = frame_.precision;
+    model.dataset = frame_.dataset;
+    model.seed = frame_.seed;
+    model.normalize_rows = frame_.normalize_rows;
+    model.input_mean = frame_.input_mean.clone();
+    model.input_inverse_deviation = frame_.input_inverse_deviation.clone();
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
+      layer.neighbor = linear(neighbor_[l]);
+      if (shapes_[l].root) layer.root = linear(root_[l]);
+      model.layers.push_back(std::move(layer));
+    }
+    return model;
+  }
+
+ private:
+  [[nodiscard]] bool real() const noexcept { return options_.precision == Precision::real; }
+  [[nodiscard]] bool concatenates() const noexcept { return options_.architecture == Architecture::saint; }
+  [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
+
+  /// The forms of the layers: until votes are in the loop, those of a bin model are full.
+  [[nodiscard]] std::vector<Precision> forms(bool votes) const {
+    const Precision form = options_.precision == Precision::bin && !votes ? Precision::full : options_.precision;
+    std::vector<Precision> all(shapes_.size(), form);
+    if (form == Precision::bin) all.back() = Precision::full;
+    return all;
+  }
+
+  LinearPlaces add_linear(const std::string& name, const LayerShape& shape, float decay, bool bias) {
+    const auto first = static_cast<int>(parameters_.size());
+    parameters_.emplace_back(name + ".weight", shape.outputs, shape.inputs, decay, device_);
+    parameters_.back().glorot(options_.seed, weight_streams + static_cast<std::uint32_t>(first));
+    if (!bias) return {first, -1};
+    parameters_.emplace_back(name + ".bias", 1, shape.outputs, decay, device_);
+    return {first, first + 1};
+  }
+
+  void make_parameters() {
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      // Kipf and Welling let the weights of the first layer alone decay; Bi-GCN all.
+      const float decay = real() && l != 0 ? 0.0F : *options_.weight_decay;
+      const std::string name = "layer" + std::to_string(l);
+      neighbor_.push_back(add_linear(name + ".neighbor", shapes_[l], decay, true));
+      // A real layer adds up both biases: one is enough.
+      root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
+    }
+    for (std::size_t l = 0; l < shapes_.size(); ++l)
+      passes_.emplace_back(shapes_[l], is_last(l), places(neighbor_[l]), places(root_[l]), device_);
+  }
+
+  LinearParameters places(const LinearPlaces& at) {
+    LinearParameters linear;
+    if (at.weight >= 0) {
+      Parameter& weight = parameters_[static_cast<std::size_t>(at.weight)];
+      linear.weight = &weight.value;
+      linear.weight_gradient = &weight.gradient;
+    }
+    if (at.bias >= 0) {
+      Parameter& bias = parameters_[static_cast<std::size_t>(at.bias)];
+      linear.bias = &bias.value;
+      linear.bias_gradient = &bias.gradient;
+    }
+    return linear;
+  }
+
+  [[nodiscard]] Linear linear(const LinearPlaces& at) const {
+    Linear linear;
+    const Parameter& weight = parameters_[static_cast<std::size_t>(at.weight)];
+    if (real()) {
+      linear.weight = weight.value.to(Device{});
+    } else {
+      const Binarized signs = binarize(weight.value, {}, device_);
+      linear.bits = signs.bits.to(Device{});
+      linear.scale = signs.alpha.to(Device{});
+    }
+    linear.bias = Buffer<float>(weight.value.nrows(), 0.0F);
+    if (at.bias >= 0) {
+      const Floats bias = parameters_[static_cast<std::size_t>(at.bias)].value.to(Device{});
+      std::copy_n(bias.values().begin(), linear.bias.size(), linear.bias.begin());
+    }
+    return linear;
+  }
+
+  /// Batch norm of the features: of all nodes where the graph is known whole, else of the training nodes.
+  void take_statistics() {
+    ColumnStatistics statistics;
+    if (options_.architecture == Architecture::gcn) {
+      statistics = column_statistics(dataset_.features.pattern, dataset_.features.values.span());
+    } else {
+      const SparseFeatures some = features_of(dataset_.features, dataset_.train);
+      statistics = column_statistics(some.pattern, some.values.span());
+    }
+    frame_.input_inverse_deviation = inverse_deviation(statistics.variance.span());
+    frame_.input_mean = std::move(statistics.mean);
+  }
+
+  void forward(const TrainingBatch& batch, const std::vector<Precision>& forms, std::size_t step) {
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      LayerInput input;
+      if (l == 0) {
+        input = real() ? LayerInput{.values = &batch.features} : LayerInput{.signs = &batch.signs};
+      } else {
+        const bool joined = is_last(l) && concatenates();
+        if (joined) join_outputs();
+        input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1] == Precision::bin};
+      }
+      const InputDropout dropout{
+          *options_.dropout,
+          {options_.seed, dropout_streams + static_cast<std::uint32_t>(l), static_cast<std::uint32_t>(step)}};
+      const LayerGraph* graph = shapes_[l].aggregation == Aggregation::none ? nullptr : batch.graphs[l].get();
+      passes_[l].forward(input, graph, forms[l], dropout);
+    }
+  }
+
+  /// Columns of the joined outputs that layer l has.
+  template <class T>
+  [[nodiscard]] DenseView<T> columns_of(const DenseView<T>& joined, std::size_t l) const {
+    return {joined.nrows, shapes_[l].outputs, joined.stride, joined.data + l * options_.hidden};
+  }
+
+  void join_outputs() {
+    joined_ = Floats(passes_[0].output().nrows(), shapes_.back().inputs, device_);
+    for (std::size_t l = 0; !is_last(l); ++l)
+      accumulate(columns_of(joined_.view(), l), passes_[l].output().view(), 1, 0, device_);
+  }
+
+  /// Cross entropy of the counted rows; with a teacher, plus the divergence from its predictions on all rows.
+  double loss_gradient(const TrainingBatch& batch) {
+    const Floats& logits = passes_.back().output();
+    logits_gradient_ = Floats(logits.nrows(), logits.ncols(), device_);
+    const Score score =
+        cross_entropy_backward_into(logits_gradient_, logits, batch.labels.span(), batch.counted.span());
+    if (!batch.loss_weight.empty()) scale_rows(logits_gradient_, batch.loss_weight.span(), device_);
+    if (batch.taught.nrows() == 0) return score.loss;
+    Floats log_p(logits.nrows(), logits.ncols(), device_);
+    log_softmax_into(log_p, logits, device_);
+    add_divergence_gradient(logits_gradient_, log_p, batch.taught, teacher_weight / static_cast<float>(logits.nrows()),
+                            device_);
+    return score.loss;
+  }
+
+  void backward() {
+    std::vector<std::optional<Floats>> gradients(shapes_.size());
+    gradients.back() = std::move(logits_gradient_);
+    for (std::size_t l = shapes_.size(); l-- > 0;) {
+      const std::optional<Floats> below = passes_[l].backward(std::move(*gradients[l]), l != 0);
+      if (!below) continue;
+      if (is_last(l) && concatenates()) {
+        for (std::size_t part = 0; part < l; ++part) take_gradient(gradients[part], columns_of(below->view(), part));
+      } else {
+        take_gradient(gradients[l - 1], below->view());
+      }
+    }
+  }
+
+  /// Adds what comes to a layer's output from one of the layers that take it in.
+  void take_gradient(std::optional<Floats>& sum, DenseView<const float> part) {
+    const bool first = !sum;
+    if (first) sum.emplace(part.nrows, part.ncols, device_);
+    accumulate(sum->view(), part, 1, first ? 0.0F : 1.0F, device_);
+  }
+
+  const Dataset& dataset_;
+  TrainOptions options_;
+  Device device_;
+  std::vector<LayerShape> shapes_;
+  std::vector<LinearPlaces> neighbor_, root_;
+  std::vector<LayerPass> passes_;
+  Model frame_;  ///< all of a model but its layers
+  std::unique_ptr<TrainingSource> source_;
+  Floats joined_, logits_gradient_;
+  Buffer<std::int32_t> validation_labels_;
+  std::optional<GraphOperands> operands_;
+  std::optional<InputFeatures> features_;
+  std::optional<Forward> forward_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trainer> make_stack_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                                            Floats teacher) {
+  return std::make_unique<StackTrainer>(dataset, options, device, std::move(teacher));
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one step of training sees of a graph: patterns between the nodes of neighbouring layers, features, labels.
+#pragma once
+
+#include <bitgraph/core/types.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/binarize.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// What a layer aggregates over, on a device: targets x inputs, target i being input i, with its own normalization.
+struct LayerGraph {
+  CsrPattern pattern;  ///< with the targets' own entries where the aggregation takes a node itself in
+  CsrPattern transposed;
+  Buffer<float> row_scale;   ///< of the aggregation; empty: ones
+  Buffer<float> col_scale;   ///< the same
+  Buffer<float> vote_scale;  ///< 1 / entries of a row; 0 for an empty one
+
+  /// `block` lies on the host, without entries (i, i). For Aggregation::sum `degrees`, where it is not empty, is how
+  /// many neighbours each target has in the whole graph: the sum over those that were drawn is scaled up to it.
+  LayerGraph(const CsrPattern& block, Aggregation aggregation, std::span<const float> degrees, const Device& device);
+};
+
+/// All on one device.
+struct TrainingBatch {
+  std::vector<std::shared_ptr<const LayerGraph>> graphs;  ///< one a layer that aggregates, the first layer's first
+  DenseMatrix<float> features;                            ///< real models: of the first layer's inputs
+  Binarized signs;                                        ///< binary models: the same
+  Buffer<std::int32_t> labels;                            ///< one a row of the logits
+  Buffer<NodeId> counted;                                 ///< rows of the logits that count in the loss
+  Buffer<float> loss_weight;                              ///< one a row of the logits; empty: ones
+  DenseMatrix<float> taught;                              ///< a teacher's probabilities; 0 x 0: none
+};
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a trainer's batches come from: the whole graph, again and again, or samples of it.
+#pragma once
+
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/train.hpp>
+
+#include "nn/training_batch.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace bitgraph::nn {
+
+class TrainingSource {
+ public:
+  TrainingSource() = default;
+  TrainingSource(const TrainingSource&) = delete;
+  TrainingSource& operator=(const TrainingSource&) = delete;
+  virtual ~TrainingSource() = default;
+
+  /// In an epoch; the same in every one.
+  [[nodiscard]] virtual std::size_t batches() const noexcept = 0;
+
+  /// Batch `n` of an epoch (they count from 1), a function of these two and the seed alone. It stays until the next
+  /// call.
+  virtual const TrainingBatch& batch(std::size_t epoch, std::size_t n) = 0;
+};
+
+/// `frame` says how the model sees features; `teacher` has the probabilities of all nodes, on the host, or is 0 x 0.
+[[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
+                                                                   const Model& frame, DenseMatrix<float> teacher,
+                                                                   const Device& device);
+
+/// The features of some nodes.
+[[nodiscard]] SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeId> nodes);
+
+}  // namespace bitgraph::nn
