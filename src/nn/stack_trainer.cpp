@@ -12,6 +12,7 @@
 #include "nn/training_source.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -199,7 +200,11 @@ class StackTrainer final : public Trainer {
       } else {
         const bool joined = is_last(l) && concatenates();
         if (joined) join_outputs();
-        input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1] == Precision::bin};
+        // What sums over many neighbours give is seldom within 1: nothing would come back through its sign.
+        const bool summed = shapes_[l - 1].aggregation == Aggregation::sum;
+        input = {.values = joined ? &joined_ : &passes_[l - 1].output(),
+                 .votes = forms[l - 1] == Precision::bin,
+                 .limit = summed ? std::numeric_limits<float>::infinity() : 1.0F};
       }
       const InputDropout dropout{
           *options_.dropout,
