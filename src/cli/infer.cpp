@@ -37,7 +37,8 @@ void run(const Options& o) {
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
-    fmt::print("{} on {}, {} threads\n", o.model, dataset.name, device.threads());
+    fmt::print("{} on {}, {}\n", o.model, dataset.name,
+               device.is_host() ? fmt::format("{} threads", device.threads()) : device.name());
     print_forms(result);
   }
 }

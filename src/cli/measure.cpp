@@ -18,11 +18,12 @@ struct Latency {
   double p95 = 0;
 };
 
-Latency time_runs(nn::InferencePlan& plan, std::size_t repeats) {
+Latency time_runs(nn::InferencePlan& plan, std::size_t repeats, const Device& device) {
   std::vector<double> microseconds;
   for (std::size_t n = 0; n < repeats + 3; ++n) {
     const auto start = std::chrono::steady_clock::now();
     plan.run();
+    device.synchronize();
     const double time = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     if (n >= 3) microseconds.push_back(time);
   }
@@ -34,7 +35,7 @@ Latency time_runs(nn::InferencePlan& plan, std::size_t repeats) {
 }  // namespace
 
 Dataset load_for_training(const std::string& name, int split_seed, const Device& device) {
-  Dataset dataset = load_dataset(require_dataset(name), device);
+  Dataset dataset = load_dataset(require_dataset(name), device.is_host() ? device : Device::host(device.threads()));
   if (split_seed >= 0 || dataset.train.empty())
     draw_split(dataset, {.seed = static_cast<std::uint64_t>(std::max(0, split_seed))});
   return dataset;
@@ -58,9 +59,10 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
   DenseMatrix<float> logits;
   const bool own_form_runs = std::find(forms.begin(), forms.end(), model.precision) != forms.end();
   for (const nn::Precision form : forms) {
-    const Device own = Device::host(device.threads());  // its own record of memory
+    // A handle with its own record of memory.
+    const Device own = device.is_host() ? Device::host(device.threads()) : Device::cuda(device.index());
     nn::InferencePlan plan(model, dataset, form, own, options.storage);
-    const DenseMatrix<float>& out = plan.run();
+    const DenseMatrix<float> out = plan.run().to(Device());
     const std::string name(to_string(form));
     result["accuracy"][name] = score(out, dataset.labels, dataset.test).accuracy();
     const nn::InferenceBytes bytes = plan.bytes();
@@ -73,10 +75,11 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
       result["val_accuracy"] = of_form["val_accuracy"];
       result["bytes"] = of_form["bytes"];
     }
-    const Latency latency = time_runs(plan, options.repeats);
+    const Latency latency = time_runs(plan, options.repeats, own);
     result["latency_us"][name] = {{"median", latency.median}, {"p95", latency.p95}};
     logits = out.clone();
   }
+  result["device"] = device.name();
   result["threads"] = device.threads();
   return logits;
 }

@@ -30,5 +30,9 @@ void deallocate(int, void*, void*) noexcept {}
 void fill(int index, void*, void*, std::size_t, const void*, std::size_t) { refuse(index); }
 void copy(int index, void*, void*, bool, const void*, bool, std::size_t) { refuse(index); }
 void synchronize(int index, void*) { refuse(index); }
+void begin_recording(int index, void*) { refuse(index); }
+void* end_recording(int index, void*, bool) { refuse(index); }
+void launch_recording(int index, void*, void*) { refuse(index); }
+void destroy_recording(void*) noexcept {}
 
 }  // namespace bitgraph::cuda_runtime

@@ -146,4 +146,38 @@ void synchronize(int index, void* stream) {
   cuda_check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "a kernel");
 }
 
+void begin_recording(int index, void* stream) {
+  const ScopedCudaDevice scope(index);
+  cuda_check(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal),
+             "cudaStreamBeginCapture");
+}
+
+void* end_recording(int index, void* stream, bool keep) {
+  const ScopedCudaDevice scope(index);
+  cudaGraph_t graph = nullptr;
+  const cudaError_t error = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph);
+  if (!keep) {
+    static_cast<void>(cudaGetLastError());
+    if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+    return nullptr;
+  }
+  cuda_check(error, "cudaStreamEndCapture");
+  cudaGraphExec_t ready = nullptr;
+  const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
+  static_cast<void>(cudaGraphDestroy(graph));
+  cuda_check(made, "cudaGraphInstantiate");
+  cuda_check(cudaGraphUpload(ready, static_cast<cudaStream_t>(stream)), "cudaGraphUpload");
+  return ready;
+}
+
+void launch_recording(int index, void* stream, void* recording) {
+  const ScopedCudaDevice scope(index);
+  cuda_check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), static_cast<cudaStream_t>(stream)),
+             "cudaGraphLaunch");
+}
+
+void destroy_recording(void* recording) noexcept {
+  static_cast<void>(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(recording)));
+}
+
 }  // namespace bitgraph::cuda_runtime

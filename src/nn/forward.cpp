@@ -25,6 +25,25 @@ void add_bias(DenseMatrix<float>& x, std::span<const float> bias, bool rectified
   });
 }
 
+LaunchStep into(LaunchStep::Kind kind, DenseMatrix<float>& out) {
+  LaunchStep s{.kind = kind, .out_width = out.ncols()};
+  s.floats_out = out.view().data;
+  return s;
+}
+LaunchStep into(LaunchStep::Kind kind, BitMatrix<PlusMinusOne>& out) {
+  LaunchStep s{.kind = kind, .out_width = out.ncols()};
+  s.bits_out = out.view().words;
+  return s;
+}
+/// Over a pattern's rows.
+template <class Out>
+LaunchStep over(LaunchStep::Kind kind, const CsrPattern& pattern, Out& out) {
+  LaunchStep s = into(kind, out);
+  s.row_ptr = pattern.view().row_ptr;
+  s.col_ind = pattern.view().col_ind;
+  return s;
+}
+
 }  // namespace
 
 Forward::Forward(const Model& model, std::vector<Precision> forms, GraphOperands& graph, const InputFeatures& features,
@@ -40,9 +59,23 @@ Forward::Forward(const Model& model, std::vector<Precision> forms, GraphOperands
     outputs.push_back(x);
   }
   logits_ = x.floats;
+  if (!device_.is_host() && fits_one_launch(num_nodes(), graph_.entries())) make_one_launch();
+}
+
+void Forward::make_one_launch() {
+  one_launch_.reset();
+  if (steps_.size() > most_launch_steps) return;
+  auto all = std::make_unique<LaunchSteps>();
+  all->num_rows = num_nodes();
+  for (const Step& s : steps_) {
+    if (!s.as_part) return;
+    all->add(s.as_part());
+  }
+  one_launch_ = std::move(all);
 }
 
 void Forward::set_weights(const Model& model) {
+  recording_.clear();
   for (std::size_t l = 0; l < weights_.size(); ++l) {
     Weights& w = weights_[l];
     w.neighbor = model.layers[l].neighbor.to(device_);
@@ -56,15 +89,24 @@ void Forward::set_weights(const Model& model) {
     }
     if (l != 0) continue;
     if (features_.packed && features_.packed->sparse) {
-      const auto& base = features_.packed->sparse->bits.base;
-      w.sparse_neighbor = prepare_sparse_gemm(base, w.neighbor.bits, w.neighbor.scale.span(), device_);
-      if (shapes_[l].root) w.sparse_root = prepare_sparse_gemm(base, w.root.bits, w.root.scale.span(), device_);
+      w.sparse_neighbor = sparse_weights(model.layers[l].neighbor);
+      if (shapes_[l].root) w.sparse_root = sparse_weights(model.layers[l].root);
     }
     if (features_.real && !features_.real->is_dense()) {
       w.transposed_neighbor = transposed(w.neighbor.weight);
       if (shapes_[l].root) w.transposed_root = transposed(w.root.weight);
     }
   }
+  if (one_launch_) make_one_launch();
+}
+
+/// Made on the host, where models are.
+SparseGemmWeights Forward::sparse_weights(const Linear& linear) const {
+  const Device host = device_.is_host() ? device_ : Device();
+  SparseGemmWeights made =
+      prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.bits, linear.scale.span(), host);
+  if (device_.is_host()) return made;
+  return {made.u.to(device_), made.feature_scale.to(device_), made.feature_offset.to(device_)};
 }
 
 std::size_t Forward::weight_bytes() const noexcept {
@@ -155,7 +197,15 @@ Forward::Activation Forward::as_signs(const Activation& in) {
   if (in.floats == nullptr) return in;
   Binarized& signs = binarized_.emplace_back(
       Binarized{Bits(num_nodes(), in.floats->ncols(), device_), Buffer<float>(num_nodes(), device_)});
-  step("BIN", [this, &signs, x = in.floats] { binarize_into(signs, *x, {}, device_); });
+  step(
+      "BIN", [this, &signs, x = in.floats] { binarize_into(signs, *x, {}, device_); },
+      [&signs, x = in.floats] {
+        LaunchStep s{.kind = LaunchStep::Kind::binarize, .in_width = x->ncols(), .out_width = x->ncols()};
+        s.floats_in = x->view().data;
+        s.bits_out = signs.bits.view().words;
+        s.scale_out = signs.alpha.data();
+        return s;
+      });
   return {.bits = &signs.bits, .alpha = std::as_const(signs.alpha).span()};
 }
 
@@ -167,14 +217,25 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
   if (in.features != nullptr && in.features->packed->sparse) {
     const PackedFeatures& x = *in.features->packed;
     const SparseGemmWeights& sparse = root ? w.sparse_root : w.sparse_neighbor;
-    step(name, [this, &out, &x, &sparse, &linear] {
-      spmm_into(out, x.sparse->bits.flips, sparse.u,
-                {.row_scale = x.alpha(),
-                 .feature_scale = sparse.feature_scale.span(),
-                 .feature_offset = sparse.feature_offset.span(),
-                 .bias = linear.bias.span()},
-                device_);
-    });
+    step(
+        name,
+        [this, &out, &x, &sparse, &linear] {
+          spmm_into(out, x.sparse->bits.flips, sparse.u,
+                    {.row_scale = x.alpha(),
+                     .feature_scale = sparse.feature_scale.span(),
+                     .feature_offset = sparse.feature_offset.span(),
+                     .bias = linear.bias.span()},
+                    device_);
+        },
+        [&out, &x, &sparse, &linear] {
+          LaunchStep s = over(LaunchStep::Kind::sparse_product, x.sparse->bits.flips, out);
+          s.weight = std::as_const(sparse.u).view().words;
+          s.row_scale = x.alpha().data();
+          s.col_scale = sparse.feature_scale.data();
+          s.col_offset = sparse.feature_offset.data();
+          s.bias = linear.bias.data();
+          return s;
+        });
     return;
   }
   const Bits& x = in.features != nullptr ? in.features->packed->dense->bits : *in.bits;
@@ -193,15 +254,30 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
   if (shapes_[l].aggregation != Aggregation::none) {
     const AggregationOperand a = graph_.of(shapes_[l].aggregation);
     Floats& sums = floats(shapes_[l].outputs);
-    step("BSpMM.FBF", [this, &sums, &product, a] {
-      spmm_into(sums, *a.pattern, product, {.row_scale = a.row_scale, .col_scale = a.col_scale}, device_);
-    });
+    step(
+        "BSpMM.FBF",
+        [this, &sums, &product, a] {
+          spmm_into(sums, *a.pattern, product, {.row_scale = a.row_scale, .col_scale = a.col_scale}, device_);
+        },
+        [&sums, &product, a] {
+          LaunchStep s = over(LaunchStep::Kind::sum, *a.pattern, sums);
+          s.floats_in = std::as_const(product).view().data;
+          s.row_scale = a.row_scale.data();
+          s.neighbor_scale = a.col_scale.data();
+          return s;
+        });
     y = &sums;
   }
   if (shapes_[l].root) {
     Floats& own = product;
     binary_product(own, x, l, true);
-    step("ADD.FFF", [this, y, &own] { add_into(*y, *y, own, {}, device_); });
+    step(
+        "ADD.FFF", [this, y, &own] { add_into(*y, *y, own, {}, device_); },
+        [y, &own] {
+          LaunchStep s = into(LaunchStep::Kind::add, *y);
+          s.floats_in = std::as_const(own).view().data;
+          return s;
+        });
   }
   return {.floats = y};
 }
@@ -212,16 +288,41 @@ Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
   Bits& votes = bits(shapes_[l].outputs);
   binary_product(signs, x, l, false);
   const AggregationOperand a = graph_.of(shapes_[l].aggregation);
-  step("BSpMM.BBB", [this, &votes, &signs, a] { spmm_into(votes, *a.pattern, signs, {}, device_); });
+  step(
+      "BSpMM.BBB", [this, &votes, &signs, a] { spmm_into(votes, *a.pattern, signs, {}, device_); },
+      [&votes, &signs, a] {
+        LaunchStep s = over(LaunchStep::Kind::vote, *a.pattern, votes);
+        s.bits_in = std::as_const(signs).view().words;
+        return s;
+      });
   if (shapes_[l].root) {
     binary_product(signs, x, l, true);
-    step("ADD.BBB", [this, &votes, &signs] { add_into(votes, votes, signs, {}, device_); });
+    step(
+        "ADD.BBB", [this, &votes, &signs] { add_into(votes, votes, signs, {}, device_); },
+        [&votes, &signs] {
+          LaunchStep s = into(LaunchStep::Kind::either, votes);
+          s.bits_in = std::as_const(signs).view().words;
+          return s;
+        });
   }
   return {.bits = &votes};
 }
 
-const DenseMatrix<float>& Forward::run() {
+void Forward::run_steps() {
   for (const Step& s : steps_) s.run();
+}
+
+const DenseMatrix<float>& Forward::run() {
+  if (device_.is_host()) {
+    run_steps();
+  } else if (one_launch_) {
+    launch_steps(*one_launch_, device_);
+  } else if (recording_.usable()) {
+    recording_.launch();
+  } else {
+    run_steps();  // whatever the operators keep is allocated now
+    recording_.record(device_, [this] { run_steps(); });
+  }
   return *logits_;
 }
 

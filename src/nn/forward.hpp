@@ -7,11 +7,14 @@
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/gemm.hpp>
 
+#include "core/recording.hpp"
 #include "nn/graph_operands.hpp"
 #include "nn/input_features.hpp"
+#include "nn/one_launch.hpp"
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,7 @@ namespace bitgraph::nn {
 struct Step {
   std::string name;  ///< as BitGNN writes it: "BMM.BBB", "BSpMM.FBF" ...
   std::function<void()> run;
+  std::function<LaunchStep()> as_part;  ///< the same as a part of one launch, for those that can be
 };
 
 /// Graph and features must outlive it. run() allocates nothing and, on a CUDA device, waits for nothing.
@@ -35,7 +39,7 @@ class Forward {
   /// Other weights of the same shapes.
   void set_weights(const Model& model);
 
-  /// The logits, num_nodes x num_classes.
+  /// The logits, num_nodes x num_classes. A CUDA device has the steps as one CUDA graph from the second run on.
   const DenseMatrix<float>& run();
 
   [[nodiscard]] const std::vector<Step>& steps() const noexcept { return steps_; }
@@ -71,11 +75,16 @@ class Forward {
   template <class Out>
   void binary_product(Out& out, const Activation& in, std::size_t l, bool root);
 
+  [[nodiscard]] SparseGemmWeights sparse_weights(const Linear& linear) const;
   [[nodiscard]] std::size_t num_nodes() const noexcept { return graph_.num_nodes(); }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == weights_.size(); }
   Floats& floats(std::size_t width) { return floats_.emplace_back(num_nodes(), width, device_); }
   Bits& bits(std::size_t width) { return bits_.emplace_back(num_nodes(), width, device_); }
-  void step(std::string name, std::function<void()> run) { steps_.push_back({std::move(name), std::move(run)}); }
+  void run_steps();
+  void step(std::string name, std::function<void()> run, std::function<LaunchStep()> as_part = {}) {
+    steps_.push_back({std::move(name), std::move(run), std::move(as_part)});
+  }
+  void make_one_launch();
 
   GraphOperands& graph_;
   const InputFeatures& features_;
@@ -90,6 +99,8 @@ class Forward {
   std::deque<Binarized> binarized_;
   std::vector<Step> steps_;
   const Floats* logits_ = nullptr;
+  Recording recording_;                      ///< of the steps, on a CUDA device
+  std::unique_ptr<LaunchSteps> one_launch_;  ///< the same for a small graph
 };
 
 }  // namespace bitgraph::nn

@@ -27,6 +27,7 @@ class GraphOperands {
   [[nodiscard]] AggregationOperand of(Aggregation aggregation);
 
   [[nodiscard]] std::size_t num_nodes() const noexcept { return a_.nrows(); }
+  [[nodiscard]] EdgeOffset entries() const noexcept { return a_.nvals(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:

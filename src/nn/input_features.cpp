@@ -11,10 +11,14 @@ PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const f
                                const Device& device)
     : sparse(binarize(features.pattern, values, map, device.is_host() ? device : Device())) {
   const std::size_t dense_bytes = sparse->bits.nrows() * words_for_bits(sparse->bits.ncols()) * sizeof(std::uint64_t);
-  if (device.is_host() && sparse->bits.bytes() <= dense_bytes) return;
-  dense = Binarized{to_bit_matrix(sparse->bits), std::move(sparse->alpha)};
-  sparse.reset();
-  if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
+  if (sparse->bits.bytes() > dense_bytes) {
+    dense = Binarized{to_bit_matrix(sparse->bits), std::move(sparse->alpha)};
+    sparse.reset();
+    if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
+  } else if (!device.is_host()) {
+    sparse->bits.flips = sparse->bits.flips.to(device);
+    sparse->alpha = sparse->alpha.to(device);
+  }
 }
 
 PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, const ColumnMap& map, const Device& device)

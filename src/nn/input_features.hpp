@@ -15,7 +15,7 @@
 
 namespace bitgraph::nn {
 
-/// Binarized features, kept dense or, on a host, as differences from one row, whichever is smaller.
+/// Binarized features, kept dense or as differences from one row, whichever is smaller. The base row stays on the host.
 struct PackedFeatures {
   std::optional<SparseBinarized> sparse;
   std::optional<Binarized> dense;

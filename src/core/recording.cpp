@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/recording.hpp"
+
+#include "core/cuda_runtime.hpp"
+
+namespace bitgraph {
+
+void Recording::begin(const Device& device) {
+  device_ = device;
+  workspace_ = device.workspace(0);
+  zeroed_workspace_ = device.zeroed_workspace(0);
+  cuda_runtime::begin_recording(device.index(), device.stream());
+}
+
+void Recording::end(bool keep) {
+  void* graph = cuda_runtime::end_recording(device_.index(), device_.stream(), keep);
+  graph_.reset();
+  if (graph != nullptr) graph_ = std::shared_ptr<void>(graph, cuda_runtime::destroy_recording);
+}
+
+bool Recording::usable() const {
+  return graph_ && device_.workspace(0) == workspace_ && device_.zeroed_workspace(0) == zeroed_workspace_;
+}
+
+void Recording::launch() const { cuda_runtime::launch_recording(device_.index(), device_.stream(), graph_.get()); }
+
+}  // namespace bitgraph

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for one_launch.cu in a build without CUDA, where no CUDA device can be made.
+#include <bitgraph/core/error.hpp>
+
+#include "nn/one_launch.hpp"
+
+namespace bitgraph::nn {
+
+void launch_steps(const LaunchSteps&, const Device& device) {
+  fail(ErrorCode::not_possible, device.name() + ": this bitgraph was built without CUDA");
+}
+
+}  // namespace bitgraph::nn
