@@ -3,9 +3,9 @@
 
 #include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/concat.hpp>
+#include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
-#include "core/parallel.hpp"
 #include "nn/sparse_product.hpp"
 
 #include <algorithm>
@@ -14,16 +14,6 @@
 namespace bitgraph::nn {
 
 namespace {
-
-void add_bias(DenseMatrix<float>& x, std::span<const float> bias, bool rectified, const Device& device) {
-  parallel_for(device, x.nrows(), 256, [&](std::size_t i) {
-    const auto row = x.row(i);
-    for (std::size_t f = 0; f < row.size(); ++f) {
-      const float y = bias.empty() ? row[f] : row[f] + bias[f];
-      row[f] = rectified ? std::max(0.0F, y) : y;
-    }
-  });
-}
 
 LaunchStep into(LaunchStep::Kind kind, DenseMatrix<float>& out) {
   LaunchStep s{.kind = kind, .out_width = out.ncols()};
@@ -169,11 +159,13 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
   const bool rectified = !is_last(l);
   const bool root = shapes_[l].root;
   Floats& product = floats(shapes_[l].outputs);
-  real_product(product, in, l, false);
-  if (shapes_[l].aggregation == Aggregation::none) {
-    step("ADD bias", [this, &product, &w, rectified] { add_bias(product, w.bias.span(), rectified, device_); });
+  if (shapes_[l].aggregation == Aggregation::none) {  // it follows other layers
+    step("MM", [this, &product, &w, x = in.floats] {
+      gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()}, device_);
+    });
     return {.floats = &product};
   }
+  real_product(product, in, l, false);
   const AggregationOperand a = graph_.of(shapes_[l].aggregation);
   Floats& sums = floats(shapes_[l].outputs);
   step("SpMM", [this, &sums, &product, a, &w, root] {
@@ -187,7 +179,7 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
       add_into(sums, sums, product, {.bias = w.bias.span(), .relu = rectified}, device_);
     });
   } else if (rectified) {
-    step("RELU", [this, &sums] { add_bias(sums, {}, true, device_); });
+    step("RELU", [this, &sums] { relu(sums, device_); });
   }
   return {.floats = &sums};
 }
@@ -240,10 +232,22 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
   }
   const Bits& x = in.features != nullptr ? in.features->packed->dense->bits : *in.bits;
   const auto alpha = in.features != nullptr ? in.features->packed->alpha() : in.alpha;
-  step(name, [this, &out, &x, alpha, &linear] {
-    gemm_into(out, x, linear.bits, {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()},
-              device_);
-  });
+  step(
+      name,
+      [this, &out, &x, alpha, &linear] {
+        gemm_into(out, x, linear.bits,
+                  {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()}, device_);
+      },
+      [&out, &x, alpha, &linear] {
+        LaunchStep s = into(LaunchStep::Kind::product, out);
+        s.in_width = x.ncols();
+        s.bits_in = x.view().words;
+        s.weight = std::as_const(linear.bits).view().words;
+        s.row_scale = alpha.data();
+        s.col_scale = linear.scale.data();
+        s.bias = linear.bias.data();
+        return s;
+      });
 }
 
 Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
