@@ -40,11 +40,15 @@ struct MxvJob {
   std::span<const std::uint8_t> hidden;  ///< rows that a mask leaves out have 1; empty: no mask
 };
 
+/// What of A, which is symmetric.
 enum class MxmKind {
-  sum,         ///< the sum of all entries of A A over plus_pair
-  masked_sum,  ///< of L L^T where L, the strict lower triangle, has an entry
-  reach,       ///< A A over or_and
-  counts,      ///< A A over plus_pair
+  sum,            ///< the sum of all entries of A A over plus_pair
+  masked_sum,     ///< of L L^T where L, the strict lower triangle, has an entry
+  reach,          ///< A A over or_and
+  masked_reach,   ///< the same where A has an entry
+  outside_reach,  ///< where it has none
+  counts,         ///< A A over plus_pair
+  masked_counts,  ///< where A has an entry
 };
 
 /// The result of a job is a vector of numbers:

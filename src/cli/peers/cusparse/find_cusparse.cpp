@@ -114,6 +114,7 @@ class CusparseGraph : public PeerGraph {
 
   std::vector<PeerWay> mxm(MxmKind kind) override {
     if (kind == MxmKind::masked_sum) return masked_product();
+    if (kind != MxmKind::sum && kind != MxmKind::reach && kind != MxmKind::counts) return {};
     const auto matrix = ones(a_);
     auto product = std::make_shared<MatrixProduct>(session_, matrix, matrix);
     return {{.calls = "SpGEMM",

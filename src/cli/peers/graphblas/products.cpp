@@ -111,6 +111,23 @@ struct MxmOperands {
   double number = 0;
 };
 
+struct Masking {
+  const char* name;
+  bool is_there;
+  GrB_Descriptor descriptor;
+};
+
+/// Those that give the job's result: A is its own transpose, and dot products within a mask read rows of both.
+std::vector<Masking> maskings_of(MxmKind kind) {
+  switch (kind) {
+    case MxmKind::masked_sum: return {{"", true, GrB_DESC_ST1}};
+    case MxmKind::masked_reach:
+    case MxmKind::masked_counts: return {{", masked", true, GrB_DESC_S}, {" with A', masked", true, GrB_DESC_ST1}};
+    case MxmKind::outside_reach: return {{", masked", true, GrB_DESC_SC}};
+    default: return {{"", false, nullptr}};
+  }
+}
+
 }  // namespace
 
 std::vector<PeerWay> mxv_ways(const PeerMatrix& a, const MxvJob& job) {
@@ -153,28 +170,31 @@ std::vector<PeerWay> triangle_ways(const PeerMatrix& a) {
 }
 
 std::vector<PeerWay> mxm_ways(const PeerMatrix& a, MxmKind kind) {
+  const bool triangular = kind == MxmKind::masked_sum;
+  const bool sum = triangular || kind == MxmKind::sum;
+  const bool reach = kind == MxmKind::reach || kind == MxmKind::masked_reach || kind == MxmKind::outside_reach;
   auto g = std::make_shared<MxmOperands>();
   g->a = pattern_matrix(a, GrB_BOOL);
-  const bool masked = kind == MxmKind::masked_sum;
-  const bool sum = masked || kind == MxmKind::sum;
-  if (masked) g->a = triangle_of(g->a, GrB_TRIL, -1);
-  const GrB_Type type = kind == MxmKind::reach ? GrB_BOOL : sum ? GrB_INT64 : GrB_INT32;
-  const GrB_Semiring semiring = kind == MxmKind::reach ? GxB_ANY_PAIR_BOOL
-                                : sum                  ? GxB_PLUS_PAIR_INT64
-                                                       : GxB_PLUS_PAIR_INT32;
+  if (triangular) g->a = triangle_of(g->a, GrB_TRIL, -1);
+  const GrB_Type type = reach ? GrB_BOOL : sum ? GrB_INT64 : GrB_INT32;
+  const GrB_Semiring semiring = reach ? GxB_ANY_PAIR_BOOL : sum ? GxB_PLUS_PAIR_INT64 : GxB_PLUS_PAIR_INT32;
   const GrB_Index n = a.nrows;
-  return {{.calls = std::string("GrB_mxm over ") + (kind == MxmKind::reach ? "any_pair" : "plus_pair") +
-                    (sum ? ", GrB_reduce" : ""),
-           .prepare = {},
-           .run =
-               [=](NodeId) {
-                 g->product = empty_matrix(type, n, n);
-                 require_success(GrB_mxm(g->product.get(), masked ? g->a.get() : nullptr, nullptr, semiring, g->a.get(),
-                                         g->a.get(), masked ? GrB_DESC_ST1 : nullptr));
-                 require_success(GrB_Matrix_wait(g->product.get(), GrB_MATERIALIZE));
-                 if (sum) g->number = sum_of(g->product);
-               },
-           .result = [=] { return sum ? std::vector{g->number} : row_sums(g->product, n); }}};
+  std::vector<PeerWay> ways;
+  for (const Masking& masking : maskings_of(kind)) {
+    ways.push_back({.calls = std::string("GrB_mxm over ") + (reach ? "any_pair" : "plus_pair") + masking.name +
+                             (sum ? ", GrB_reduce" : ""),
+                    .prepare = {},
+                    .run =
+                        [=](NodeId) {
+                          g->product = empty_matrix(type, n, n);
+                          require_success(GrB_mxm(g->product.get(), masking.is_there ? g->a.get() : nullptr, nullptr,
+                                                  semiring, g->a.get(), g->a.get(), masking.descriptor));
+                          require_success(GrB_Matrix_wait(g->product.get(), GrB_MATERIALIZE));
+                          if (sum) g->number = sum_of(g->product);
+                        },
+                    .result = [=] { return sum ? std::vector{g->number} : row_sums(g->product, n); }});
+  }
+  return ways;
 }
 
 }  // namespace bitgraph::cli::graphblas
