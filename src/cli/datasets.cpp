@@ -27,7 +27,7 @@ struct Named {
 
 constexpr const char* graph_data = "https://raw.githubusercontent.com/EdisonLeeeee/GraphData/9df4e769b53b/datasets/";
 
-constexpr std::array<Named, 6> known{
+constexpr std::array<Named, 8> known{
     {{"cora", "citation network, 2,708 nodes, 7 classes, public split", nullptr, nullptr},
      {"citeseer", "citation network, 3,327 nodes, 6 classes, public split", nullptr, nullptr},
      {"amazon_photo", "co-purchases, 7,650 nodes, 8 classes", graph_data,
@@ -37,7 +37,9 @@ constexpr std::array<Named, 6> known{
      {"cora_ml", "citation network, 2,995 nodes, 7 classes", graph_data,
       "e89181a4ec16510418f694c4afce114de3a86b6adbf3ce1ec446518efa19676d"},
      {"blogcatalog", "blogs, 5,196 nodes, 6 classes", graph_data,
-      "21d5615b050f11e86941853fe9ccf34f3602c65e20f57c981a7b6517a66ff484"}}};
+      "21d5615b050f11e86941853fe9ccf34f3602c65e20f57c981a7b6517a66ff484"},
+     {"facebook", "MUSAE: pages that like each other, 22,470 nodes, 4 classes", nullptr, nullptr},
+     {"chameleon", "MUSAE: pages that link each other, 2,277 nodes, 5 classes", nullptr, nullptr}}};
 
 fs::path cache_folder() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
@@ -92,16 +94,22 @@ fs::path download(const Named& set) {
 std::optional<fs::path> find_dataset(const std::string& name) {
   std::error_code error;
   if (fs::is_regular_file(name, error)) return fs::path(name);
-  if (name.find('/') != std::string::npos) return std::nullopt;
+  if (name.find('/') != std::string::npos)
+    return fs::is_directory(name, error) ? std::optional(fs::path(name)) : std::nullopt;
   std::vector<fs::path> folders;
   if (const char* data = std::getenv("BITGRAPH_DATA"); data != nullptr && *data != '\0') {
     folders.emplace_back(data);
     folders.emplace_back(fs::path(data) / "npz");
+    folders.emplace_back(fs::path(data) / "musae");
   }
   folders.push_back(cache_folder());
   for (const fs::path& folder : folders) {
     const fs::path file = folder / (name + ".npz");
     if (fs::is_regular_file(file, error)) return file;
+    // A folder of three files: of a set of MUSAE's.
+    for (const char* packing : {"", ".gz"}) {
+      if (fs::is_regular_file(folder / name / (name + "_edges.csv" + packing), error)) return folder / name;
+    }
   }
   return std::nullopt;
 }
@@ -113,7 +121,10 @@ fs::path require_dataset(const std::string& name) {
     fail(ErrorCode::bad_input, name + ": no such file, and no data set of this name (see bitgraph datasets list)");
   if (set->url == nullptr) {
     fail(ErrorCode::bad_input,
-         fmt::format("{0}: not found: put {0}.npz under $BITGRAPH_DATA or {1}", name, cache_folder().string()));
+         fmt::format(
+             "{0}: not found: put {0}.npz, or a folder {0} with {0}_edges.csv, {0}.json and {0}_target.csv, under "
+             "$BITGRAPH_DATA or {1}",
+             name, cache_folder().string()));
   }
   return download(*set);
 }
@@ -133,7 +144,7 @@ void add_datasets(CLI::App& app) {
     for (const Named& set : known) {
       const auto path = find_dataset(set.name);
       result.push_back({{"name", set.name}, {"description", set.what}, {"path", path ? Json(path->string()) : Json()}});
-      if (!common->json) fmt::print("{:<14}{:<58}{}\n", set.name, set.what, path ? path->string() : "-");
+      if (!common->json) fmt::print("{:<14}{:<60}{}\n", set.name, set.what, path ? path->string() : "-");
     }
     if (common->json) fmt::print("{}\n", Json{{"datasets", result}}.dump(2));
   });

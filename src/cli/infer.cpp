@@ -17,13 +17,13 @@ struct Options {
   Common common;
   std::string model, dataset, out, form = "own", features = "sparse";
   std::size_t repeats = 200;
-  int split_seed = -1;
+  SplitChoice split;
 };
 
 void run(const Options& o) {
   const Device device = o.common.make_device();
   const nn::Model model = nn::Model::load(o.model);
-  const Dataset dataset = load_for_training(o.dataset, o.split_seed, device);
+  const Dataset dataset = load_for_training(o.dataset, o.split, device);
   model.require_fit(dataset);
   Json result{{"model", o.model},
               {"dataset", dataset.name},
@@ -50,7 +50,7 @@ void add_infer(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("infer", "Run a trained model on a data set, packed; accuracy, latency, memory");
   command->add_option("model", options->model, "model file")->required();
-  command->add_option("dataset", options->dataset, "a name or a .npz file")->required();
+  command->add_option("dataset", options->dataset, "a name, a .npz file or a folder")->required();
   command->add_option("--form", options->form, "the model's own form, or another: full and bin run the same weights")
       ->check(CLI::IsMember({"own", "float", "full", "bin", "all"}))
       ->capture_default_str();
@@ -60,7 +60,7 @@ void add_infer(CLI::App& app) {
   command->add_option("--repeats", options->repeats, "runs that are timed")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--split-seed", options->split_seed, "the split that the model was trained with");
+  add_split(*command, options->split);
   command->add_option("--out", options->out, "write the class of every node to this .npy (int32)");
   add_common(*command, options->common);
   add_examples(*command,

@@ -34,10 +34,24 @@ Latency time_runs(nn::InferencePlan& plan, std::size_t repeats, const Device& de
 
 }  // namespace
 
-Dataset load_for_training(const std::string& name, int split_seed, const Device& device) {
+void add_split(CLI::App& app, SplitChoice& split) {
+  app.add_option("--split-seed", split.seed,
+                 "draw a split with this seed: 20 training and 30 validation nodes a class, or as --split-shares says");
+  app.add_option("--split-shares", split.shares,
+                 "draw a split by shares of the nodes: training, validation and test, such as 0.5,0.25,0.25")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device) {
   Dataset dataset = load_dataset(require_dataset(name), device.is_host() ? device : Device::host(device.threads()));
-  if (split_seed >= 0 || dataset.train.empty())
-    draw_split(dataset, {.seed = static_cast<std::uint64_t>(std::max(0, split_seed))});
+  const auto seed = static_cast<std::uint64_t>(std::max(0, split.seed));
+  if (!split.shares.empty()) {
+    inductive_split(dataset, {split.shares[0], split.shares[1], split.shares[2]}, seed);
+  } else if (split.seed >= 0 || dataset.train.empty()) {
+    draw_split(dataset, {.seed = seed});
+  }
   return dataset;
 }
 

@@ -17,8 +17,17 @@ struct MeasureOptions {
   nn::FeatureStorage storage = nn::FeatureStorage::sparse;
 };
 
-/// Loads a data set; draws a split with `split_seed` where that is not negative, or with 0 where the file has none.
-[[nodiscard]] Dataset load_for_training(const std::string& name, int split_seed, const Device& device);
+/// Which split of a data set is used.
+struct SplitChoice {
+  int seed = -1;
+  std::vector<double> shares;  ///< training, validation, test; empty: so many nodes of each class
+};
+
+/// Adds --split-seed and --split-shares.
+void add_split(CLI::App& app, SplitChoice& split);
+
+/// Loads a data set; draws a split where one is asked for, or with seed 0 where the file has none.
+[[nodiscard]] Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device);
 
 /// The forms that a model can run in: its own one, or those asked for ("float", "full", "bin", "all"). Throws usage.
 [[nodiscard]] std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& wanted);

@@ -22,7 +22,7 @@ struct Options {
   std::size_t epochs = 0;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
-  int split_seed = -1;
+  SplitChoice split;
 };
 
 nn::TrainOptions train_options(const Options& o) {
@@ -42,7 +42,7 @@ nn::TrainOptions train_options(const Options& o) {
 
 void run(const Options& o) {
   const Device device = o.common.make_device();
-  const Dataset dataset = load_for_training(o.dataset, o.split_seed, device);
+  const Dataset dataset = load_for_training(o.dataset, o.split, device);
   Progress progress("training", o.common.quiet);
   const nn::TrainResult trained = nn::train(dataset, train_options(o), device, [&](const nn::EpochReport& r) {
     progress.update(r.epoch, r.epochs,
@@ -73,7 +73,8 @@ void run(const Options& o) {
 void add_train(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("train", "Train a graph neural network in full precision or in bits");
-  command->add_option("dataset", options->dataset, "a name (see bitgraph datasets list) or a .npz file")->required();
+  command->add_option("dataset", options->dataset, "a name (see bitgraph datasets list), a .npz file or a folder")
+      ->required();
   command->add_option("--model", options->model, "architecture")
       ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}))
       ->capture_default_str();
@@ -96,8 +97,7 @@ void add_train(CLI::App& app) {
   command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--split-seed", options->split_seed,
-                      "draw a split of 20 training and 30 validation nodes a class with this seed");
+  add_split(*command, options->split);
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph train cora --precision full --out cora.safetensors\n  bitgraph train amazon_photo "

@@ -7,6 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "io/file.hpp"
+#include "io/musae.hpp"
 #include "io/npz_sparse.hpp"
 #include "io/stored_npz.hpp"
 
@@ -222,6 +223,7 @@ Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, 
 }
 
 Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
+  if (const auto files = find_musae(path)) return load_musae(*files, device);
   const auto file = MappedFile::open(path);
   Dataset dataset = read_dataset(file->bytes(), path.string(), device, file);
   dataset.name = path.stem().string();

@@ -44,6 +44,17 @@ def dataset(**changed):
     return archive(**(members | changed))
 
 
+def dense(*values, shape="(2, 2)"):
+    """A data set with dense features, stored: they could stay in the mapped file."""
+    members = {"adj_indptr": ints(0, 1, 1), "adj_indices": ints(1), "adj_shape": ints(2, 2), "labels": ints(0, 1),
+               "attr_matrix": npy("<f4", shape, struct.pack(f"<{len(values)}f", *values))}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, data in members.items():
+            file.writestr(f"{name}.npy", data)
+    return out.getvalue()
+
+
 def many_members(count):
     """A zip64 archive of one member whose end claims `count`."""
     data = ints(0)
@@ -91,6 +102,24 @@ DATASETS = [
     ("features.npz", dataset(attr_shape=ints(10**12, 1)),
      ": attr_shape: a side of 1000000000000, expected less than 2^32 - 1"),
     ("dense.npz", dataset(attr_indptr=npy("|O", "()", b"")), ": attr_indptr: the elements are not numbers"),
+    ("nan.npz", dataset(attr_data=npy("<f4", "(1,)", struct.pack("<f", float("nan")))),
+     ": attr_data: feature 0 of node 0 is nan, expected a finite number"),
+    ("dense_nan.npz", dense(1, 2, float("inf"), 4), ": attr_matrix: feature 0 of node 1 is inf, expected a finite number"),
+    ("dense_shape.npz", dense(1, 2, 3, 4, shape="(1, 4)"),
+     ": attr_matrix: a shape of (1, 4), expected 2 rows of less than 2^32 - 1 features"),
+    ("dense_promise.npz", dense(1, 2, 3, 4, shape="(2, 1000000000000)"), ": attr_matrix: a shape of (2, 1000000000000) ..."),
+]
+
+# The text that takes the place of one of a set's files, which file it is, what the line says behind the file's name.
+MUSAE = [
+    ("edges.csv", "a,b\n0,1\n1,9\n", ":3: node 9 has no row in FOLDER/set_target.csv"),
+    ("edges.csv", "a,b\n0,x\n", ":2: found '0,x', expected two ids, whole numbers from 0 to 2^64 - 1"),
+    (".json", '{"0": [1, NaN]}', ": byte 10: found 'NaN]}', expected a feature, a whole number"),
+    (".json", '{"5": [1]}', ": byte 4: node 5 has no row in FOLDER/set_target.csv"),
+    (".json", '{"1": [4000000000]}', ": byte 7: found '4000000000]}', expected a feature that a file of this size can mean"),
+    ("target.csv", "id,y\n0,a\n0,b\n", ":3: node 0 stands on line 2 before"),
+    ("target.csv", 'id,y\n0,a\n1,"b\n', ":3: found a quote that is not closed"),
+    ("target.csv", "id,y\n0,\n1,\n", ": no node has a class"),
 ]
 
 
@@ -109,7 +138,7 @@ MODELS = [
      ": tensor 'a': a shape of (1000000000000) asks for more than the 1 elements that there is room for"),
     ("other.safetensors", tensors({"__metadata__": {"format": "pt"}}), ": not a bitgraph model"),
     ("lines.safetensors", tensors({"__metadata__": {"format": "bitgraph-model", "version": "\n\n"}}),
-     ": version '??', this program reads version 1"),
+     ": version '??', this program reads version 2"),
 ]
 
 
@@ -164,6 +193,26 @@ class BadBinary(unittest.TestCase):
                 out = self.path("out.safetensors")
                 self.check_refused(path, message, "train", path, "--epochs", "1", "--out", out)
                 self.assertFalse(os.path.exists(out))
+
+    def test_musae(self):
+        good = {"edges.csv": "a,b\n0,1\n", ".json": '{"0": [1]}', "target.csv": "id,y\n0,a\n1,b\n"}
+        for changed, text, message in MUSAE:
+            with self.subTest(text=text):
+                for ending, content in (good | {changed: text}).items():
+                    path = self.put(f"set{'' if ending == '.json' else '_'}{ending}", content.encode())
+                    if ending == changed:
+                        broken = path
+                message = message.replace("FOLDER", self.folder.name)
+                self.check_refused(broken, message, "train", self.folder.name, "--epochs", "1", "--out", self.path("out"))
+
+    def test_splits(self):
+        members = {"adj_indptr": ints(0, 1, 1), "adj_indices": ints(1), "adj_shape": ints(2, 2), "labels": ints(0, 1),
+                   "attr_indptr": ints(0, 1, 1), "attr_indices": ints(0), "attr_shape": ints(2, 1), "train_idx": ints(0)}
+        path = self.put("half.npz", archive(**members))
+        self.check_refused("train: the data set half has no validation nodes", "", "train", path, "--out", self.path("out"))
+        path = self.put("few.npz", dataset())
+        self.check_refused("split: 0.1 of the 2 nodes with a label in few is none for training", "", "train", path, "--out",
+                           self.path("out"), "--split-shares", "0.1,0.5,0.4")
 
     def test_models(self):
         data = self.put("good.npz", dataset())

@@ -41,7 +41,12 @@ struct Dataset {
 /// attr_matrix, labels, optional train_idx, val_idx, test_idx. The graph is symmetrised, loops dropped; labels are
 /// moved to start at 0. An attr_matrix stays dense where more than half of it is not zero, for that is smaller than
 /// CSR; where the file holds it as float32, row after row and not deflated, it is not copied but stays in the mapped
-/// file. Throws bad_input naming file and member.
+/// file.
+///
+/// A folder, or one of its files, is a set in the layout of MUSAE (Rozemberczki et al. 2021): NAME_edges.csv, NAME.json
+/// and NAME_target.csv, each perhaps gzipped; see docs/formats.md. Such a set has no split.
+///
+/// Throws bad_input naming file and member, line or byte.
 [[nodiscard]] Dataset load_dataset(const std::filesystem::path& path, const Device& device = {});
 
 /// Writes that layout. With dense features all members are stored, not deflated, and written without a copy in memory.
