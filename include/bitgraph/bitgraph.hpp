@@ -38,6 +38,7 @@
 #include <bitgraph/io/graph.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/apply.hpp>

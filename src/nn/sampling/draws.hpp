@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers of samplers.
+#pragma once
+
+#include <bitgraph/core/random.hpp>
+#include <bitgraph/core/types.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace bitgraph::nn {
+
+/// What a stream is for. They lie apart from the tensors of training.
+enum class Draw : std::uint32_t { neighbors = 0x5A00, walk, counted_walk, order };
+
+/// A batch's own seed.
+inline std::uint64_t seed_of_batch(std::uint64_t seed, Draw draw, std::uint32_t epoch, std::uint32_t batch) noexcept {
+  return random_bits({seed, static_cast<std::uint32_t>(draw), epoch}, batch);
+}
+
+/// Whole numbers below bounds, one behind another, for one node (or walk) of a batch: 32 random bits each, so that the
+/// bias is below bound / 2^32.
+class NodeDraws {
+ public:
+  NodeDraws(std::uint64_t batch_seed, std::uint32_t hop, NodeId node) noexcept
+      : seed_(batch_seed), hop_(hop), node_(node) {}
+
+  std::uint32_t below(std::uint64_t bound) noexcept {
+    if (next_ % 4 == 0) words_ = random_words({seed_, hop_, next_ / 4}, node_);
+    return static_cast<std::uint32_t>(words_[next_++ % 4] * bound >> 32);
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::uint32_t hop_;
+  NodeId node_;
+  std::uint32_t next_ = 0;
+  std::array<std::uint32_t, 4> words_{};
+};
+
+}  // namespace bitgraph::nn

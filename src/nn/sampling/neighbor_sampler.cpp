@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/nn/sampling.hpp>
+
+#include "nn/sampling/draws.hpp"
+#include "nn/sampling/node_set.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bitgraph::nn {
+
+namespace {
+
+constexpr NodeId none = std::numeric_limits<NodeId>::max();
+constexpr std::size_t row_grain = 64;
+
+/// out.size() different numbers below `degree`, rising: every set of them is equally likely.
+void choose(std::span<NodeId> out, std::size_t degree, NodeDraws draws) {
+  constexpr std::size_t few = 64;
+  if (out.size() > few) {
+    // One by one along all of them (Knuth, The Art of Computer Programming 2, algorithm 3.4.2 S).
+    std::size_t chosen = 0;
+    for (std::size_t n = 0; chosen < out.size(); ++n) {
+      if (draws.below(degree - n) < out.size() - chosen) out[chosen++] = static_cast<NodeId>(n);
+    }
+    return;
+  }
+  // Floyd's way (Bentley and Floyd, "A sample of brilliance", CACM 1987): one draw a number, none thrown away.
+  for (std::size_t chosen = 0; chosen < out.size(); ++chosen) {
+    const std::size_t last = degree - out.size() + chosen;
+    const auto drawn = static_cast<NodeId>(draws.below(last + 1));
+    NodeId* const end = out.data() + chosen;
+    NodeId* const place = std::lower_bound(out.data(), end, drawn);
+    if (place != end && *place == drawn) {
+      *end = static_cast<NodeId>(last);  // larger than all before
+    } else {
+      std::copy_backward(place, end, end + 1);
+      *place = drawn;
+    }
+  }
+}
+
+}  // namespace
+
+struct NeighborSampler::State {
+  State(const CsrPattern& the_graph, std::vector<std::size_t> the_fan_outs, std::uint64_t the_seed, Device on)
+      : graph(the_graph),
+        fan_outs(std::move(the_fan_outs)),
+        seed(the_seed),
+        device(std::move(on)),
+        place(the_graph.nrows(), none),
+        fresh(the_graph.nrows()) {}
+
+  const CsrPattern& graph;
+  std::vector<std::size_t> fan_outs;
+  std::uint64_t seed;
+  Device device;
+  std::vector<NodeId> place;  ///< of a node among the sample's; `none` between calls
+  NodeSet fresh;              ///< what a hop adds; empty between hops
+
+  void take_targets(std::vector<NodeId>& nodes, std::span<const NodeId> targets) {
+    nodes.clear();
+    for (const NodeId i : targets) {
+      if (i < graph.nrows() && place[i] == none) {
+        place[i] = static_cast<NodeId>(nodes.size());
+        nodes.push_back(i);
+        continue;
+      }
+      forget(nodes);
+      fail(ErrorCode::usage,
+           i < graph.nrows()
+               ? fmt::format("neighbour sampling: target {} stands twice", i)
+               : fmt::format("neighbour sampling: target {} is no node of a graph of {}", i, graph.nrows()));
+    }
+  }
+
+  void forget(const std::vector<NodeId>& nodes) {
+    for (const NodeId i : nodes) place[i] = none;
+  }
+
+  /// The layer whose targets are `nodes`; appends its other inputs to them.
+  void sample_layer(ReusedPattern& layer, std::vector<NodeId>& nodes, std::size_t hop, std::uint64_t batch_seed) {
+    const std::size_t num_targets = nodes.size();
+    const std::size_t fan_out = fan_outs[hop];
+    const auto lengths = layer.start(num_targets);
+    parallel_for(device, num_targets, 1024,
+                 [&](std::size_t i) { lengths[i] = std::min(fan_out, graph.row(nodes[i]).size()); });
+    (void)layer.make_room(device);
+    parallel_chunks(device, num_targets, row_grain, [&](Range range) {
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        const auto all = graph.row(nodes[i]);
+        const auto taken = layer.row(i);
+        if (taken.size() == all.size()) {
+          std::copy(all.begin(), all.end(), taken.begin());
+        } else {
+          choose(taken, all.size(), {batch_seed, static_cast<std::uint32_t>(hop), nodes[i]});
+          for (NodeId& n : taken) n = all[n];
+        }
+        for (const NodeId j : taken) {
+          if (place[j] == none) fresh.add(j);
+        }
+      }
+    });
+    nodes.resize(num_targets + fresh.number(device));
+    fresh.list(nodes.data() + num_targets, device);
+    fresh.clear(device);
+    parallel_for(device, nodes.size() - num_targets, 1024,
+                 [&](std::size_t n) { place[nodes[num_targets + n]] = static_cast<NodeId>(num_targets + n); });
+    parallel_chunks(device, num_targets, row_grain, [&](Range range) {
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        const auto row = layer.row(i);
+        for (NodeId& j : row) j = place[j];
+        std::sort(row.begin(), row.end());
+      }
+    });
+    layer.finish(static_cast<NodeId>(nodes.size()), device);
+  }
+};
+
+NeighborSampler::NeighborSampler(const CsrPattern& graph, std::vector<std::size_t> fan_outs, std::uint64_t seed,
+                                 const Device& device) {
+  require(graph.nrows() == graph.ncols(), "neighbour sampling: the graph is not square");
+  require(graph.device().is_host() && device.is_host(), "neighbour sampling: the graph has to be on the host");
+  require(!fan_outs.empty(), "neighbour sampling: at least one layer's fan-out is needed");
+  for (const std::size_t fan_out : fan_outs) require(fan_out > 0, "neighbour sampling: a fan-out must be at least 1");
+  state_ = std::make_unique<State>(graph, std::move(fan_outs), seed, device);
+}
+
+NeighborSampler::~NeighborSampler() = default;
+NeighborSampler::NeighborSampler(NeighborSampler&&) noexcept = default;
+
+void NeighborSampler::sample_into(NeighborSample& out, std::span<const NodeId> targets, std::uint32_t epoch,
+                                  std::uint32_t batch) {
+  State& s = *state_;
+  out.layers.resize(s.fan_outs.size());
+  s.take_targets(out.nodes, targets);
+  const std::uint64_t batch_seed = seed_of_batch(s.seed, Draw::neighbors, epoch, batch);
+  for (std::size_t hop = 0; hop < s.fan_outs.size(); ++hop)
+    s.sample_layer(out.layers[s.fan_outs.size() - 1 - hop], out.nodes, hop, batch_seed);
+  s.forget(out.nodes);
+}
+
+}  // namespace bitgraph::nn
