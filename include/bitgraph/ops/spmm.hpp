@@ -11,6 +11,18 @@
 
 namespace bitgraph {
 
+/// How a vote multiplies bits of the graph, which mean 0 and 1, with bits x of X, which mean -1 and +1 (BitGNN, section
+/// 3.2.2). The results are the same.
+enum class SpmmStrategy {
+  automatic,   ///< carry_save
+  carry_save,  ///< the rows of X of a row's neighbours are added up, word by word, in bit-sliced counters
+  /// The rest is for BitTileMatrix: words of the graph's bits, put together from neighbouring tiles on the fly (FRDC,
+  /// section 3.2.1), meet 32 or 64 rows of X.
+  each_bit,    ///< every bit that is set adds its row of X
+  difference,  ///< popcount(a & x) - popcount(a & ~x), where x is a column of X: its rows are transposed on the fly
+  twice_ones,  ///< 2 popcount(a & x) - popcount(a)
+};
+
 /// What stands around the product, in values where the matrices are. Empty spans mean ones (scales) or zeros.
 ///
 /// With v(i, f) = sum over the neighbours j of row i of col_scale[j] * x(j, f):
@@ -24,6 +36,8 @@ struct SpmmOptions {
   std::span<const float> feature_scale;   ///< one a column of X
   std::span<const float> feature_offset;  ///< one a column of X
   std::span<const float> bias;            ///< one a column of X
+  /// Of a vote, or its counts: a BitMatrix X without col_scale. Others are automatic (else usage).
+  SpmmStrategy strategy = SpmmStrategy::automatic;
 };
 
 /// out = A X, A an n x m 0/1 matrix, X m x w, out n x w: the aggregation of a graph neural network.

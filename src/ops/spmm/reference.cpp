@@ -2,6 +2,7 @@
 #include "formats/rows.hpp"
 #include "ops/spmm/instantiate.hpp"
 #include "ops/spmm/spmm.hpp"
+#include "ops/spmm/tile_words.hpp"
 
 namespace bitgraph {
 
@@ -32,6 +33,13 @@ void spmm(const Reference&, const SpmmArgs<Graph, In, Out>& args) {
   });
 }
 
+/// The strategies differ in speed only.
+template <int K, class Out>
+void spmm(const Reference& backend, const TileWordArgs<K, Out>& args) {
+  spmm(backend, args.spmm);
+}
+
 BITGRAPH_INSTANTIATE_SPMM(Reference)
+BITGRAPH_INSTANTIATE_TILE_WORDS(Reference)
 
 }  // namespace bitgraph

@@ -4,6 +4,7 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "ops/spmm/cuda.hpp"
+#include "ops/spmm/tile_words.hpp"
 
 #include <fmt/format.h>
 
@@ -25,6 +26,22 @@ void check_device(const Device& device, const Device& other, const char* name) {
   }
 }
 
+/// Whether words of the graph's bits are to meet columns of X.
+bool by_tile_words(SpmmStrategy strategy) {
+  return strategy != SpmmStrategy::automatic && strategy != SpmmStrategy::carry_save;
+}
+
+template <class Graph, class X>
+void check_strategy(const SpmmOptions& options) {
+  if (options.strategy == SpmmStrategy::automatic) return;
+  if (!std::is_same_v<X, BitMatrix<PlusMinusOne>> || !options.col_scale.empty()) {
+    fail(ErrorCode::usage, "spmm: a strategy goes with X of bits and without col_scale");
+  }
+  if (by_tile_words(options.strategy) && !std::is_same_v<Graph, BitTileMatrix>) {
+    fail(ErrorCode::usage, "spmm: this strategy is for BitTileMatrix; a pattern without tiles has carry_save alone");
+  }
+}
+
 template <class Graph, class X, class Out>
 void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& options, const Device& device) {
   if (a.ncols() != x.nrows() || out.nrows() != a.nrows() || out.ncols() != x.ncols()) {
@@ -39,20 +56,26 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
   if constexpr (!std::is_same_v<Graph, SellPattern>) check_device(device, a.device(), "A");  // always on the host
   check_device(device, x.device(), "X");
   check_device(device, out.device(), "the output");
+  check_strategy<Graph, X>(options);
 }
 
 /// The pointer of a span, or null where it is empty.
 const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
 
 template <class GraphView, class X, class Out>
-void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const Device& device) {
-  const SpmmArgs<GraphView, decltype(x.view()), decltype(out.view())> args{
+auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& options) {
+  return SpmmArgs<GraphView, decltype(x.view()), decltype(out.view())>{
       a,
       x.view(),
       out.view(),
       or_null(options.col_scale),
       {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset),
        or_null(options.bias)}};
+}
+
+template <class GraphView, class X, class Out>
+void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const Device& device) {
+  const auto args = kernel_args(out, a, x, options);
   const auto kernel = [&](const auto& backend) { spmm(backend, args); };
   if constexpr (std::is_same_v<GraphView, SellView>) {
     with_host_backend(device, "spmm over SellPattern", kernel);
@@ -72,7 +95,16 @@ void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& opt
 template <class X, class Out>
 void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options, const Device& device) {
   check(out, a, x, options, device);
-  with_tile_dim(a.tile_dim(), [&](auto k) { run(out, a.view<k()>(), x, options, device); });
+  with_tile_dim(a.tile_dim(), [&](auto k) {
+    if constexpr (std::is_same_v<X, BitMatrix<PlusMinusOne>>) {
+      if (by_tile_words(options.strategy)) {
+        const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options),
+                                                           options.strategy, a.num_tiles()};
+        return with_backend(device, "spmm", [&](const auto& backend) { spmm(backend, args); });
+      }
+    }
+    run(out, a.view<k()>(), x, options, device);
+  });
 }
 
 template <class Out>

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/spmm/cuda_tile_words.cuh"
+
+#include <algorithm>
+
+namespace bitgraph {
+
+namespace spmm_cuda {
+
+namespace {
+
+/// Even shares for as many warps as a large device holds, and slots for the long rows: they have at most
+/// `most_slot_bytes` between them, or are so few that there is nothing to cut.
+template <int K, class Args>
+TileShares share_out(const Device& device, const TileWordArgs<K, Args>& args, dim3 grid) {
+  constexpr EdgeOffset warps = 4096;
+  constexpr EdgeOffset most_slot_bytes = EdgeOffset{8} << 20;
+  constexpr EdgeOffset few_sets = 8;
+  constexpr EdgeOffset pieces_a_set = K < 32 ? 32 / K : 1;
+  const EdgeOffset pieces = args.num_tiles * pieces_a_tile<K>;
+  const EdgeOffset items = pieces + args.spmm.a.num_tile_rows;
+  TileShares shares;
+  shares.share = std::clamp((items + warps - 1) / warps, 4 * pieces_a_set, 128 * pieces_a_set);
+  shares.num_shares = (items + shares.share - 1) / shares.share;
+  const EdgeOffset slot_bytes = K * args.spmm.x.words_per_row * 64 * sizeof(std::int32_t);
+  const EdgeOffset most_slots = std::max<EdgeOffset>(64, most_slot_bytes / slot_bytes);
+  shares.long_row = std::max(few_sets * pieces_a_set, pieces / most_slots + 1);
+  const EdgeOffset slots = pieces / shares.long_row + 1;
+  auto* const zeroed = static_cast<std::byte*>(
+      device.zeroed_workspace(slots * slot_bytes + slots * grid.y * grid.z * sizeof(std::uint32_t)));
+  shares.sums = reinterpret_cast<std::int32_t*>(zeroed);
+  shares.arrived = reinterpret_cast<std::uint32_t*>(zeroed + slots * slot_bytes);
+  return shares;
+}
+
+template <int W, SpmmStrategy kStrategy, int K, class Out>
+void launch_tile_words(const Device& device, const TileWordArgs<K, Out>& args) {
+  dim3 grid(1, static_cast<unsigned>(args.spmm.x.words_per_row * 2 / W), K / rows_at_once<K>);
+  const TileShares shares = share_out(device, args, grid);
+  grid.x = blocks_for(shares.num_shares, block_warps);
+  spmm_tile_words<K, W, kStrategy, Out><<<grid, block_threads, 0, stream_of(device)>>>(args.spmm, shares);
+  cuda_check_launch("spmm_tile_words");
+}
+
+/// As many words of features at a time as rows of X can be read in.
+template <SpmmStrategy kStrategy, int K, class Out>
+void launch_tile_words(const Device& device, const TileWordArgs<K, Out>& args) {
+  if (args.spmm.x.words_per_row % 2 == 0) return launch_tile_words<4, kStrategy>(device, args);
+  launch_tile_words<2, kStrategy>(device, args);
+}
+
+}  // namespace
+
+}  // namespace spmm_cuda
+
+template <int K, class Out>
+void spmm(const Cuda& backend, const TileWordArgs<K, Out>& args) {
+  if (args.spmm.a.nrows == 0 || args.spmm.x.ncols == 0) return;
+  const ScopedCudaDevice scope(backend.device.index());
+  switch (args.strategy) {
+    case SpmmStrategy::each_bit: return spmm_cuda::launch_tile_words<SpmmStrategy::each_bit>(backend.device, args);
+    case SpmmStrategy::twice_ones: return spmm_cuda::launch_tile_words<SpmmStrategy::twice_ones>(backend.device, args);
+    default: return spmm_cuda::launch_tile_words<SpmmStrategy::difference>(backend.device, args);
+  }
+}
+
+BITGRAPH_INSTANTIATE_TILE_WORDS(Cuda)
+
+}  // namespace bitgraph
