@@ -19,6 +19,7 @@
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
+#include <bitgraph/formats/weight_factors.hpp>
 #include <bitgraph/graph/betweenness.hpp>
 #include <bitgraph/graph/bfs.hpp>
 #include <bitgraph/graph/coloring.hpp>

@@ -6,6 +6,7 @@
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
+#include <bitgraph/formats/weight_factors.hpp>
 #include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/concat.hpp>
@@ -14,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <type_traits>
 
 namespace bitgraph {
@@ -255,6 +257,81 @@ TEST(Figure2, BmmWithAddBBF) { check_sum_of_products<Bits, Floats>(); }
 TEST(Figure2, BmmWithAddFFF) { check_sum_of_products<Floats, Floats>(); }
 TEST(Figure2, BmmWithAddOfSigns) { check_sum_of_products<Bits, Bits>(); }
 TEST(Figure2, BmmWithAddFFFAndSigns) { check_sum_of_products<Floats, Bits>(); }
+
+/// BIN behind SCL: of positive scales nothing is left, on the host where they are seen to be positive, on a device
+/// where that is promised.
+TEST(ScalesAheadOfASign, AreDroppedWherePositive) {
+  const CsrPattern a = test::random_pattern(nodes, nodes, 0.08, 1);
+  const Bits x = random<Bits>(nodes, inputs, 2);
+  const Bits w = random<Bits>(hidden, inputs, 3);
+  const Bits product = gemm<Bits>(x, w);
+  const Bits vote = spmm<Bits>(a, product);
+  on_every_backend([&](const Device& device) {
+    const auto row = Buffer<float>::copy_of(test::random_floats(nodes, 4, 1e-30F, 3), device);
+    const auto col = Buffer<float>::copy_of(test::random_floats(hidden, 5, 1e-3F, 1e30F), device);
+    const Bits bits = x.to(device);
+    const CsrPattern graph = a.to(device);
+    for (const bool promised : {false, true}) {
+      const Bits scaled = gemm<Bits>(
+          bits, w.to(device), {.row_scale = row.span(), .col_scale = col.span(), .positive_scales = promised}, device);
+      expect_same(scaled.to(Device{}), product);
+      const Bits votes = spmm<Bits>(
+          graph, scaled, {.row_scale = row.span(), .feature_scale = col.span(), .positive_scales = promised}, device);
+      expect_same(votes.to(Device{}), vote);
+    }
+  });
+}
+
+TEST(ScalesAheadOfASign, CountWhereTheyAreNotPositiveOrSomethingIsAdded) {
+  const CsrPattern a = test::random_pattern(nodes, nodes, 0.08, 1);
+  const Floats x = random<Floats>(nodes, hidden, 2);
+  auto scale = test::random_floats(nodes, 3, 0.5F, 2);
+  const auto bias = test::random_floats(hidden, 4, -1, 1);
+  scale[3] = -1;
+  scale[5] = 0;
+  Floats zeros = random<Floats>(nodes, inputs, 5);
+  for (float& value : zeros.row(7)) value = 0;
+  const Bits w = random<Bits>(hidden, inputs, 6);
+  const auto signs = expected_aggregation<Bits>(a, x, Buffer<float>::copy_of(scale), Buffer<float>(0));
+  on_every_backend([&](const Device& device) {
+    const auto row = Buffer<float>::copy_of(scale, device);
+    const auto added = Buffer<float>::copy_of(bias, device);
+    const Bits out = spmm<Bits>(a.to(device), x.to(device), {.row_scale = row.span()}, device).to(Device{});
+    expect_same(out, signs);
+    const SpmmOptions options{.row_scale = row.span(), .feature_offset = added.span(), .bias = added.span()};
+    const Floats sums = spmm<Floats>(a.to(device), x.to(device), options, device).to(Device{});
+    const Bits votes = spmm<Bits>(a.to(device), x.to(device), options, device).to(Device{});
+    expect_same(votes, binarize(sums).bits);
+    const Bits of_zeros = gemm<Bits>(zeros.to(device), w.to(device), {}, device).to(Device{});
+    for (std::size_t f = 0; f < hidden; ++f) EXPECT_TRUE(of_zeros.bit(7, f)) << "a row of zeros has the scale 0";
+  });
+}
+
+/// A graph saved with weights that factor: bits and two vectors instead.
+TEST(WeightedAdjacency, IsItsPatternBetweenItsFactors) {
+  const CsrPattern a = test::rmat_pattern(7, 900, 1);
+  Buffer<float> weights(a.nvals());
+  const auto scale = [&](NodeId i) { return 1 / std::sqrt(static_cast<float>(a.row(i).size())); };
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    for (EdgeOffset e = a.row_ptr()[i]; e < a.row_ptr()[i + 1]; ++e) weights[e] = scale(i) * scale(a.col_ind()[e]);
+  }
+  const Floats x = random<Floats>(a.ncols(), hidden, 2);
+  Floats expected(a.nrows(), hidden);
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    for (EdgeOffset e = a.row_ptr()[i]; e < a.row_ptr()[i + 1]; ++e) {
+      for (std::size_t f = 0; f < hidden; ++f) expected(i, f) += weights[e] * x(a.col_ind()[e], f);
+    }
+  }
+  const WeightFactors factors = factor_weights(CsrMatrix<float>(a.clone(), std::move(weights)));
+  on_every_backend([&](const Device& device) {
+    const auto row = factors.row.to(device);
+    const auto col = factors.col.to(device);
+    const Floats y =
+        spmm<Floats>(a.to(device), x.to(device), {.row_scale = row.span(), .col_scale = col.span()}, device)
+            .to(Device{});
+    for (std::size_t n = 0; n < y.values().size(); ++n) ASSERT_NEAR(y.values()[n], expected.values()[n], 1e-5F);
+  });
+}
 
 }  // namespace
 }  // namespace bitgraph

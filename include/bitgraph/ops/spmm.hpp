@@ -27,9 +27,10 @@ enum class SpmmStrategy {
 ///
 /// With v(i, f) = sum over the neighbours j of row i of col_scale[j] * x(j, f):
 ///     y(i, f) = row_scale[i] * (feature_scale[f] * v(i, f) + feature_offset[f]) + bias[f]
-/// A binary output stores y >= 0. Of positive row scales nothing is left there unless there is a bias (BitGNN, section
-/// 3.1.2): leave them out. D^-1/2 (A + I) D^-1/2 is row_scale and col_scale around the pattern of A + I; mean
-/// aggregation is a row_scale.
+/// A binary output stores y >= 0. Of positive scales nothing is left there where neither an offset nor a bias is added
+/// after them, and they are not multiplied in then (BitGNN, section 3.1.2): the host looks whether they are positive,
+/// for a CUDA device it is promised. D^-1/2 (A + I) D^-1/2 is row_scale and col_scale around the pattern of A + I; mean
+/// aggregation is a row_scale; factor_weights finds those of saved weights.
 struct SpmmOptions {
   std::span<const float> row_scale;       ///< one a row of A
   std::span<const float> col_scale;       ///< one a column of A
@@ -38,6 +39,7 @@ struct SpmmOptions {
   std::span<const float> bias;            ///< one a column of X
   /// Of a vote, or its counts: a BitMatrix X without col_scale. Others are automatic (else usage).
   SpmmStrategy strategy = SpmmStrategy::automatic;
+  bool positive_scales = false;  ///< a promise: row_scale and feature_scale are positive (see above)
 };
 
 /// out = A X, A an n x m 0/1 matrix, X m x w, out n x w: the aggregation of a graph neural network.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ops/gemm/openblas.hpp"
+#include "ops/sign_scales.hpp"
 
 namespace bitgraph {
 
@@ -75,7 +76,11 @@ Buffer<float> times(Buffer<float> scale, std::span<const float> given, const Dev
 }
 
 template <class Out>
-void multiply(Out& out, const Bits& x, const Bits& w, const GemmOptions& options, const Device& device) {
+void multiply(Out& out, const Bits& x, const Bits& w, GemmOptions options, const Device& device) {
+  if (std::is_same_v<Out, Bits> && options.bias.empty()) {
+    options.row_scale = ahead_of_sign(options.row_scale, options.positive_scales, device);
+    options.col_scale = ahead_of_sign(options.col_scale, options.positive_scales, device);
+  }
   GemmArgs<decltype(out.view())> args{
       x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias),
       {}};
@@ -100,12 +105,13 @@ void multiply(Out& out, const SparseBitMatrix& x, const Bits& w, const GemmOptio
             device);
 }
 
-/// A float operand goes through binarize; its scales join those given.
+/// A float operand goes through binarize; its scales join those given. They may be 0: of a row of zeros.
 template <class Out>
 void multiply(Out& out, const Bits& x, const Floats& w, GemmOptions options, const Device& device) {
   Binarized binary = binarize(w, {}, device);
   const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale, device);
   options.col_scale = scale.span();
+  options.positive_scales = false;
   multiply(out, x, binary.bits, options, device);
 }
 
@@ -114,6 +120,7 @@ void multiply(Out& out, const Floats& x, const W& w, GemmOptions options, const 
   Binarized binary = binarize(x, {}, device);
   const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale, device);
   options.row_scale = scale.span();
+  options.positive_scales = false;
   multiply(out, binary.bits, w, options, device);
 }
 

@@ -3,6 +3,7 @@
 
 #include <bitgraph/ops/spmm.hpp>
 
+#include "ops/sign_scales.hpp"
 #include "ops/spmm/cuda.hpp"
 #include "ops/spmm/tile_words.hpp"
 
@@ -59,11 +60,23 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
   check_strategy<Graph, X>(options);
 }
 
+/// Without the scales that a sign behind them makes meaningless.
+template <class Out>
+SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
+  if (!std::is_same_v<Out, BitMatrix<PlusMinusOne>> || !options.bias.empty()) return options;
+  options.row_scale = ahead_of_sign(options.row_scale, options.positive_scales, device);
+  if (options.feature_offset.empty()) {
+    options.feature_scale = ahead_of_sign(options.feature_scale, options.positive_scales, device);
+  }
+  return options;
+}
+
 /// The pointer of a span, or null where it is empty.
 const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
 
 template <class GraphView, class X, class Out>
-auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& options) {
+auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given, const Device& device) {
+  const SpmmOptions options = without_idle_scales<Out>(given, device);
   return SpmmArgs<GraphView, decltype(x.view()), decltype(out.view())>{
       a,
       x.view(),
@@ -75,7 +88,7 @@ auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& op
 
 template <class GraphView, class X, class Out>
 void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const Device& device) {
-  const auto args = kernel_args(out, a, x, options);
+  const auto args = kernel_args(out, a, x, options, device);
   const auto kernel = [&](const auto& backend) { spmm(backend, args); };
   if constexpr (std::is_same_v<GraphView, SellView>) {
     with_host_backend(device, "spmm over SellPattern", kernel);
@@ -98,7 +111,7 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
   with_tile_dim(a.tile_dim(), [&](auto k) {
     if constexpr (std::is_same_v<X, BitMatrix<PlusMinusOne>>) {
       if (by_tile_words(options.strategy)) {
-        const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options),
+        const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options, device),
                                                            options.strategy, a.num_tiles()};
         return with_backend(device, "spmm", [&](const auto& backend) { spmm(backend, args); });
       }
