@@ -51,8 +51,8 @@ struct TileSet {
     return before_end & (~0U << (static_cast<unsigned>(begin) * width));
   }
 
-  /// Row n of the graph's bits, the same in every lane.
-  __device__ void graph_words(std::uint32_t (&word)[rows]) const {
+  /// Row n of the graph's bits, the same in every lane. False where all are zero.
+  __device__ bool graph_words(std::uint32_t (&word)[rows]) const {
 #pragma unroll
     for (int n = 0; n < rows; ++n) {
       if constexpr (K <= 8) {
@@ -62,6 +62,7 @@ struct TileSet {
         if constexpr (K == 16) word[n] |= __shfl_sync(full_warp, static_cast<std::uint32_t>(bits), n + 16) << 16;
       }
     }
+    return K <= 16 || __any_sync(full_warp, bits != 0);  // of a larger tile other rows may have the bits
   }
 
   /// A lane had a row of X, and has a feature of all of them.
@@ -99,20 +100,27 @@ class SetReader {
     at_ += TileSet<K, W>::pieces;
     bits_ = 0;
     row_ = no_row;
-    if (piece >= end_) return;
-    const EdgeOffset tile = piece / pieces_a_tile<K>;
-    const NodeId column = lane % (K < 32 ? K : 32) + (K == 64 && piece % 2 != 0 ? 32 : 0);
-    const std::uint64_t row = std::uint64_t{__ldg(a_.tile_col_ind + tile)} * K + column;
-    bool needed = row < x_.nrows;
-    if constexpr (K == 4) {
-      bits_ = __ldg(a_.bit_tiles + tile);
-      needed = needed && ((bits_ >> column) & 0x1111U) != 0;
-    } else if constexpr (K == 8) {
-      bits_ = __ldg(reinterpret_cast<const unsigned long long*>(a_.bit_tiles) + tile);
-      needed = needed && ((bits_ >> column) & 0x0101010101010101U) != 0;
-    } else {
-      bits_ = __ldg(a_.bit_tiles + tile * K + place_.first_row + lane % 16);
-      if constexpr (K == 64) bits_ = piece % 2 == 0 ? bits_ & 0xFFFFFFFFU : bits_ >> 32;
+    std::uint64_t row = 0;
+    bool needed = false;
+    if (piece < end_) {
+      const EdgeOffset tile = piece / pieces_a_tile<K>;
+      const NodeId column = lane % (K < 32 ? K : 32) + (K == 64 && piece % 2 != 0 ? 32 : 0);
+      row = std::uint64_t{__ldg(a_.tile_col_ind + tile)} * K + column;
+      if constexpr (K == 4) {
+        bits_ = __ldg(a_.bit_tiles + tile);
+        needed = ((bits_ >> column) & 0x1111U) != 0;
+      } else if constexpr (K == 8) {
+        bits_ = __ldg(reinterpret_cast<const unsigned long long*>(a_.bit_tiles) + tile);
+        needed = ((bits_ >> column) & 0x0101010101010101U) != 0;
+      } else {
+        bits_ = __ldg(a_.bit_tiles + tile * K + place_.first_row + lane % 16);
+        if constexpr (K == 64) bits_ = piece % 2 == 0 ? bits_ & 0xFFFFFFFFU : bits_ >> 32;
+      }
+    }
+    if constexpr (K >= 16) {  // of the rows that the lanes have, the columns that have a bit
+      const auto own = static_cast<std::uint32_t>(bits_);
+      const unsigned together = K > 16 ? full_warp : lane < 16 ? 0x0000FFFFU : 0xFFFF0000U;
+      needed = ((__reduce_or_sync(together, own) >> (lane % K)) & 1U) != 0;
     }
     if (needed) row_ = static_cast<NodeId>(row);
   }

@@ -13,14 +13,15 @@ namespace {
 /// `most_slot_bytes` between them, or are so few that there is nothing to cut.
 template <int K, class Args>
 TileShares share_out(const Device& device, const TileWordArgs<K, Args>& args, dim3 grid) {
-  constexpr EdgeOffset warps = 4096;
+  constexpr EdgeOffset warps = 8192;
   constexpr EdgeOffset most_slot_bytes = EdgeOffset{8} << 20;
   constexpr EdgeOffset few_sets = 8;
   constexpr EdgeOffset pieces_a_set = K < 32 ? 32 / K : 1;
   const EdgeOffset pieces = args.num_tiles * pieces_a_tile<K>;
-  const EdgeOffset items = pieces + args.spmm.a.num_tile_rows;
+  const EdgeOffset items = pieces + args.spmm.a.num_tile_rows * TileShares::items_a_row;
   TileShares shares;
-  shares.share = std::clamp((items + warps - 1) / warps, 4 * pieces_a_set, 128 * pieces_a_set);
+  shares.twice_ones = args.strategy == SpmmStrategy::twice_ones;
+  shares.share = std::clamp((items + warps - 1) / warps, 4 * pieces_a_set, 32 * pieces_a_set);
   shares.num_shares = (items + shares.share - 1) / shares.share;
   const EdgeOffset slot_bytes = K * args.spmm.x.words_per_row * 64 * sizeof(std::int32_t);
   const EdgeOffset most_slots = std::max<EdgeOffset>(64, most_slot_bytes / slot_bytes);
@@ -33,20 +34,22 @@ TileShares share_out(const Device& device, const TileWordArgs<K, Args>& args, di
   return shares;
 }
 
-template <int W, SpmmStrategy kStrategy, int K, class Out>
+template <int W, bool kEachBit, int K, class Out>
 void launch_tile_words(const Device& device, const TileWordArgs<K, Out>& args) {
   dim3 grid(1, static_cast<unsigned>(args.spmm.x.words_per_row * 2 / W), K / rows_at_once<K>);
   const TileShares shares = share_out(device, args, grid);
   grid.x = blocks_for(shares.num_shares, block_warps);
-  spmm_tile_words<K, W, kStrategy, Out><<<grid, block_threads, 0, stream_of(device)>>>(args.spmm, shares);
+  spmm_tile_words<K, W, kEachBit, Out><<<grid, block_threads, 0, stream_of(device)>>>(args.spmm, shares);
   cuda_check_launch("spmm_tile_words");
 }
 
-/// As many words of features at a time as rows of X can be read in.
-template <SpmmStrategy kStrategy, int K, class Out>
+/// Rows of X in reads of 16 bytes where they are aligned and a warp has few rows to count.
+template <bool kEachBit, int K, class Out>
 void launch_tile_words(const Device& device, const TileWordArgs<K, Out>& args) {
-  if (args.spmm.x.words_per_row % 2 == 0) return launch_tile_words<4, kStrategy>(device, args);
-  launch_tile_words<2, kStrategy>(device, args);
+  if constexpr (K < 16) {
+    if (args.spmm.x.words_per_row % 2 == 0) return launch_tile_words<4, kEachBit>(device, args);
+  }
+  launch_tile_words<2, kEachBit>(device, args);
 }
 
 }  // namespace
@@ -57,11 +60,8 @@ template <int K, class Out>
 void spmm(const Cuda& backend, const TileWordArgs<K, Out>& args) {
   if (args.spmm.a.nrows == 0 || args.spmm.x.ncols == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  switch (args.strategy) {
-    case SpmmStrategy::each_bit: return spmm_cuda::launch_tile_words<SpmmStrategy::each_bit>(backend.device, args);
-    case SpmmStrategy::twice_ones: return spmm_cuda::launch_tile_words<SpmmStrategy::twice_ones>(backend.device, args);
-    default: return spmm_cuda::launch_tile_words<SpmmStrategy::difference>(backend.device, args);
-  }
+  if (args.strategy == SpmmStrategy::each_bit) return spmm_cuda::launch_tile_words<true>(backend.device, args);
+  spmm_cuda::launch_tile_words<false>(backend.device, args);
 }
 
 BITGRAPH_INSTANTIATE_TILE_WORDS(Cuda)

@@ -14,10 +14,14 @@
 
 namespace bitgraph::spmm_cuda {
 
-/// How the stream of tile rows and pieces is cut: a tile row counts as one item, and so does each of its pieces.
+/// How the stream of tile rows and pieces is cut. A piece counts as one item, a tile row as some: what it takes to
+/// write its rows.
 struct TileShares {
+  static constexpr EdgeOffset items_a_row = 4;
+
   EdgeOffset share = 0;  ///< items of a warp
   EdgeOffset num_shares = 0;
+  bool twice_ones = false;  ///< which of the two sums of popcounts
   EdgeOffset long_row = 0;  ///< tile rows of more pieces are cut where a share ends
   /// A long row that begins at piece p has slot p / long_row: sums of its rows, 32 features a word.
   std::int32_t* sums = nullptr;      ///< slots x K x words x 32, zero before and after
@@ -59,7 +63,8 @@ __device__ void find_share(const BitTileView<K>& a, EdgeOffset begin, EdgeOffset
   while (__any_sync(full_warp, low != high)) {
     const std::uint32_t step = (high - low) / 16 + 1;
     const std::uint32_t probe = low + (threadIdx.x % 16 + 1) * step - 1;
-    const bool before = probe < high && __ldg(a.tile_row_ptr + probe) * pieces_a_tile<K> + probe < target;
+    const bool before =
+        probe < high && __ldg(a.tile_row_ptr + probe) * pieces_a_tile<K> + probe * TileShares::items_a_row < target;
     const unsigned count = __popc((__ballot_sync(full_warp, before) >> (16 * half)) & 0xFFFFU);
     high = min(high, low + (count + 1) * step - 1);
     low += count * step;
@@ -69,7 +74,7 @@ __device__ void find_share(const BitTileView<K>& a, EdgeOffset begin, EdgeOffset
 }
 
 /// A warp's share, for W words of 32 features.
-template <int K, int W, SpmmStrategy kStrategy, class Out>
+template <int K, int W, bool kEachBit, class Out>
 class TileWalk {
  public:
   __device__ TileWalk(const SpmmArgs<BitTileView<K>, BitsIn, Out>& args, const TileShares& shares)
@@ -82,13 +87,13 @@ class TileWalk {
     NodeId end_row = 0;
     find_share(args_.a, first_item, end_item, row, end_row);
     EdgeOffset begin = start_of(row);
-    if (row != 0 && begin - start_of(row - 1) > shares_.long_row && begin > first_item - row) {
-      begin = first_item - row;  // of the long row that began in a share before
-      --row;
+    if (row != 0 && is_cut(row - 1, start_of(row - 1), begin) && begin > piece_at(first_item, row - 1)) {
+      --row;  // the long row that began in a share before
+      begin = piece_at(first_item, row);
     }
     if (row == end_row) return;
     EdgeOffset end = start_of(end_row);
-    if (end - start_of(end_row - 1) > shares_.long_row) end = min(end, end_item - end_row);
+    if (is_cut(end_row - 1, start_of(end_row - 1), end)) end = min(end, piece_at(end_item, end_row - 1));
     walk(row, end_row, begin, end);
   }
 
@@ -98,66 +103,90 @@ class TileWalk {
 
   __device__ EdgeOffset start_of(NodeId row) const { return __ldg(args_.a.tile_row_ptr + row) * pieces_a_tile<K>; }
 
+  /// The first of a row's pieces that is not before an item; the row begins before the item.
+  __device__ EdgeOffset piece_at(EdgeOffset item, NodeId row) const {
+    const EdgeOffset before = (EdgeOffset{row} + 1) * TileShares::items_a_row;
+    return max(start_of(row), item < before ? 0 : item - before);
+  }
+
+  /// The share of the tile row itself, and that of its last piece.
+  __device__ EdgeOffset first_share(NodeId row, EdgeOffset begin) const {
+    return (begin + EdgeOffset{row} * TileShares::items_a_row) / shares_.share;
+  }
+  __device__ EdgeOffset last_share(NodeId row, EdgeOffset end) const {
+    return (end - 1 + (EdgeOffset{row} + 1) * TileShares::items_a_row) / shares_.share;
+  }
+  __device__ bool is_cut(NodeId row, EdgeOffset begin, EdgeOffset end) const {
+    return end - begin > shares_.long_row && first_share(row, begin) != last_share(row, end);
+  }
+
   /// Pieces begin .. end, of the tile rows row .. end_row.
   __device__ void walk(NodeId row, NodeId end_row, EdgeOffset begin, EdgeOffset end) {
     RowStarts<K> starts(args_.a, row);
     EdgeOffset row_begin = starts(row);
     EdgeOffset row_end = starts(row + 1);
-    const auto finish = [&] {
-      if (row_begin >= begin && row_end <= end) {
-        write(row);
-      } else {
-        add_to_slot(row, row_begin, row_end);
-      }
-#pragma unroll
-      for (int n = 0; n < rows; ++n) {
-#pragma unroll
-        for (int w = 0; w < W; ++w) sum_[n][w] = 0;
-      }
-      row_begin = row_end;
-      if (++row < end_row) row_end = starts(row + 1);
-    };
     SetReader<K, W> reader(args_, place_, begin, end);
-    for (EdgeOffset at = begin; at < end; at += Set::pieces) {
+    for (EdgeOffset at = begin;; at += Set::pieces) {
       Set set = reader.next();
       const EdgeOffset set_end = min(end, at + Set::pieces);
       std::uint32_t graph[rows];
-      set.graph_words(graph);
-      if constexpr (kStrategy != SpmmStrategy::each_bit) set.transpose();
+      const bool any = set.graph_words(graph);
+      if (!kEachBit && any) set.transpose();
       EdgeOffset done = at;
       while (row < end_row) {
         const EdgeOffset own_end = min(row_end, set_end);
         if (done < own_end) add(graph, set, Set::columns(done - at, own_end - at));
-        if (row_end > set_end) break;
-        done = row_end;
-        finish();
+        if (row_end > set_end && set_end < end) break;  // it goes on
+        done = own_end;
+        finish(row, row_begin, row_end);
+        row_begin = row_end;
+        if (++row < end_row) row_end = starts(row + 1);
       }
+      if (set_end == end) break;
     }
-    while (row < end_row) finish();
+  }
+
+  __device__ void finish(NodeId row, EdgeOffset begin, EdgeOffset end) {
+    if (!is_cut(row, begin, end) || add_to_slot(row, begin, end)) write(row);
+#pragma unroll
+    for (int n = 0; n < rows; ++n) {
+#pragma unroll
+      for (int w = 0; w < W; ++w) sum_[n][w] = 0;
+    }
   }
 
   /// The products of the columns in the mask.
   __device__ void add(const std::uint32_t (&graph)[rows], const Set& set, std::uint32_t mask) {
+    if constexpr (kEachBit) {
+      add_each_bit(graph, set, mask);
+    } else if (shares_.twice_ones) {
+      add_products(graph, mask, [&](std::uint32_t a, int w) { return 2 * __popc(a & set.x[w]) - __popc(a); });
+    } else {
+      add_products(graph, mask, [&](std::uint32_t a, int w) { return __popc(a & set.x[w]) - __popc(a & ~set.x[w]); });
+    }
+  }
+
+  template <class Product>
+  __device__ void add_products(const std::uint32_t (&graph)[rows], std::uint32_t mask, const Product& product) {
 #pragma unroll
     for (int n = 0; n < rows; ++n) {
       const std::uint32_t a = graph[n] & mask;
-      if constexpr (kStrategy == SpmmStrategy::each_bit) {
-        for (std::uint32_t left = a; left != 0; left &= left - 1) {
-          const int source = __ffs(static_cast<int>(left)) - 1;
+      if (K > 8 && a == 0) continue;  // most rows of large tiles have nothing
 #pragma unroll
-          for (int w = 0; w < W; ++w) {
-            const std::uint32_t bits = __shfl_sync(full_warp, set.x[w], source) >> (threadIdx.x % 32);
-            sum_[n][w] += 2 * static_cast<int>(bits & 1U) - 1;
-          }
-        }
-      } else {
+      for (int w = 0; w < W; ++w) sum_[n][w] += product(a, w);
+    }
+  }
+
+  /// No lane has a column: a row of X is asked for from the lane that has it, bit by bit of the graph.
+  __device__ void add_each_bit(const std::uint32_t (&graph)[rows], const Set& set, std::uint32_t mask) {
+#pragma unroll
+    for (int n = 0; n < rows; ++n) {
+      for (std::uint32_t left = graph[n] & mask; left != 0; left &= left - 1) {
+        const int source = __ffs(static_cast<int>(left)) - 1;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-          if constexpr (kStrategy == SpmmStrategy::difference) {
-            sum_[n][w] += __popc(a & set.x[w]) - __popc(a & ~set.x[w]);
-          } else {
-            sum_[n][w] += 2 * __popc(a & set.x[w]) - __popc(a);
-          }
+          const std::uint32_t bits = __shfl_sync(full_warp, set.x[w], source) >> (threadIdx.x % 32);
+          sum_[n][w] += 2 * static_cast<int>(bits & 1U) - 1;
         }
       }
     }
@@ -177,8 +206,8 @@ class TileWalk {
       for (int w = 0; w < W; ++w) {
         const std::size_t f = std::size_t{place_.first_word + w} * 32 + lane;
         const bool exists = f < args_.x.ncols;
-        float y = static_cast<float>(sum_[n][w]);
-        if (!plain && exists) y = through(args_.epilogue, row, f, y);
+        const auto sum = static_cast<float>(sum_[n][w]);
+        const float y = plain || !exists ? sum : through(args_.epilogue, row, f, sum);
         if constexpr (is_bits<Out>) {
           const std::uint32_t signs = __ballot_sync(full_warp, exists && y >= 0);
           if ((n * W + w) % 32 == lane) kept[(n * W + w) / 32] = signs;
@@ -199,11 +228,9 @@ class TileWalk {
     }
   }
 
-  /// Adds the sums of a part of a long row; the last warp to do so has those of the whole row, and writes it.
-  __device__ void add_to_slot(NodeId tile_row, EdgeOffset row_begin, EdgeOffset row_end) {
+  /// Adds the sums of a part of a long row. True for the last warp to do so: it has those of the whole row then.
+  __device__ bool add_to_slot(NodeId tile_row, EdgeOffset row_begin, EdgeOffset row_end) {
     const EdgeOffset slot = row_begin / shares_.long_row;
-    const EdgeOffset first_share = (row_begin + tile_row) / shares_.share;
-    const EdgeOffset last_share = (row_end + tile_row) / shares_.share;
     const auto place_of = [&](int n, int w) {
       const std::size_t row = slot * K + place_.first_row + n;
       return shares_.sums + (row * half_words(args_.x) + place_.first_word + w) * 32 + threadIdx.x % 32;
@@ -221,7 +248,7 @@ class TileWalk {
     std::uint32_t before = 0;
     if (threadIdx.x % 32 == 0) before = atomicAdd(arrived, 1U);
     before = __shfl_sync(full_warp, before, 0);
-    if (before != last_share - first_share) return;
+    if (before != last_share(tile_row, row_end) - first_share(tile_row, row_begin)) return false;
     __threadfence();
 #pragma unroll
     for (int n = 0; n < rows; ++n) {
@@ -232,7 +259,7 @@ class TileWalk {
       }
     }
     if (threadIdx.x % 32 == 0) *arrived = 0;
-    write(tile_row);
+    return true;
   }
 
   const SpmmArgs<BitTileView<K>, BitsIn, Out>& args_;
@@ -241,12 +268,12 @@ class TileWalk {
   std::int32_t sum_[rows][W] = {};
 };
 
-template <int K, int W, SpmmStrategy kStrategy, class Out>
+template <int K, int W, bool kEachBit, class Out>
 __global__ void __launch_bounds__(block_threads)
     spmm_tile_words(const __grid_constant__ SpmmArgs<BitTileView<K>, BitsIn, Out> args,
                     const __grid_constant__ TileShares shares) {
   const EdgeOffset number = EdgeOffset{blockIdx.x} * block_warps + threadIdx.x / 32;
-  if (number < shares.num_shares) TileWalk<K, W, kStrategy, Out>(args, shares).run(number);
+  if (number < shares.num_shares) TileWalk<K, W, kEachBit, Out>(args, shares).run(number);
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -129,6 +129,8 @@ TEST(SpmmStrategiesCuda, LongTileRowsAreCut) {
   }
   const CsrPattern skewed = test::rmat_pattern(14, 600000, 3);
   check<Bits>(skewed, test::random_bits(skewed.ncols(), 128, 2), *test::cuda_device());
+  const CsrPattern large = test::rmat_pattern(16, 450000, 3);  // rows of a tenth of a warp's share are long
+  check<Bits>(large, test::random_bits(large.ncols(), 64, 2), *test::cuda_device());
 }
 
 TEST(SpmmStrategiesCuda, ARepeatedCallAllocatesNothing) {
