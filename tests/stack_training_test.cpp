@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training of every architecture, on the host and on a CUDA device.
 #include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <bitgraph/graph/generate.hpp>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 #include <string>
 
 namespace bitgraph::nn {
@@ -42,8 +44,7 @@ void expect_all_learn(const Device& device) {
   for (const Architecture architecture : architectures) {
     for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
       const TrainResult result = train(planted(), quick(architecture, precision), device);
-      const bool hard = architecture == Architecture::saint && precision == Precision::bin;
-      EXPECT_GT(test_accuracy(result.model, precision), hard ? 0.5 : 0.8)
+      EXPECT_GT(test_accuracy(result.model, precision), 0.8)
           << to_string(architecture) << " " << to_string(precision) << " on " << device.name();
       EXPECT_EQ(result.model.architecture, architecture);
     }
@@ -67,6 +68,67 @@ TEST(StackTraining, AnyDepth) {
       EXPECT_GT(test_accuracy(result.model, Precision::real), 0.7) << to_string(architecture) << " " << depth;
     }
   }
+}
+
+/// What is left of a run that ended early, and what a run that goes on from it comes to.
+TEST(StackTraining, ARunThatStoppedGoesOnAndEndsWithTheSameBits) {
+  const test::TemporaryFolder folder;
+  for (const Architecture architecture : architectures) {
+    for (const Precision precision : {Precision::real, Precision::full}) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
+      TrainOptions options = quick(architecture, precision);
+      options.hidden = 8;
+      options.depth = 3;
+      options.epochs = 9;
+      options.batch_size = 30;
+      options.dropout = 0.3F;
+      options.checkpoint_every = 2;
+      train(planted(), options, Device::host(1)).model.save(folder / "whole.safetensors");
+      options.checkpoint = folder / "state";
+      std::filesystem::remove(options.checkpoint);
+      struct Stop {};
+      const auto stop_at_seven = [](const EpochReport& report) {
+        if (report.epoch == 7) throw Stop();
+      };
+      EXPECT_THROW((void)train(planted(), options, Device::host(1), stop_at_seven), Stop);
+      train(planted(), options, Device::host(1)).model.save(folder / "resumed.safetensors");
+      EXPECT_EQ(test::contents(folder / "whole.safetensors"), test::contents(folder / "resumed.safetensors"));
+    }
+  }
+}
+
+TEST(StackTraining, ACheckpointOfAnotherArchitectureOrSampleIsRefused) {
+  const test::TemporaryFolder folder;
+  TrainOptions options = quick(Architecture::sage, Precision::real);
+  options.epochs = 1;
+  options.checkpoint = folder / "state";
+  (void)train(planted(), options, Device::host(1));
+  TrainOptions other = options;
+  other.architecture = Architecture::inductive_gcn;
+  EXPECT_THROW((void)train(planted(), other, Device::host(1)), Error);
+  other = options;
+  other.fan_outs = {25, 11};
+  EXPECT_THROW((void)train(planted(), other, Device::host(1)), Error);
+  EXPECT_NO_THROW((void)train(planted(), options, Device::host(1)));
+}
+
+TEST(StackTraining, SamplesThatCannotBeAreRefused) {
+  const auto refuse = [](TrainOptions options, const char* message) {
+    test::expect_usage_error([&] { (void)train(planted(), options, Device::host(1)); }, message);
+  };
+  TrainOptions options = quick(Architecture::sage, Precision::real);
+  options.fan_outs = {25};
+  refuse(options, "1 fan-outs for 2 layers");
+  options.fan_outs = {25, 0};
+  refuse(options, "a fan-out must be at least 1");
+  options = quick(Architecture::sage, Precision::real);
+  options.batch_size = 0;
+  refuse(options, "a batch needs at least one node");
+  options = quick(Architecture::saint, Precision::real);
+  options.walk_roots = 0;
+  refuse(options, "a sample needs at least one walk");
+  options.depth = 0;
+  refuse(options, "at least one layer");
 }
 
 }  // namespace

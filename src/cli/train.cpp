@@ -18,23 +18,29 @@ namespace {
 struct Options {
   Common common;
   std::string dataset, out, model = "gcn", precision = "full", checkpoint;
-  std::size_t hidden = 64, depth = 2;
+  std::size_t hidden = 0, depth = 2, batch_size = 0, walk_roots = 0;
+  int walk_length = -1;
+  std::vector<std::size_t> fan_outs;
   std::size_t epochs = 0;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
   SplitChoice split;
 };
 
-nn::TrainOptions train_options(const Options& o) {
+nn::TrainOptions train_options(const Options& o, const Dataset& dataset) {
   nn::TrainOptions t{.precision = nn::precision_from_string(o.precision),
                      .architecture = nn::architecture_from_string(o.model),
-                     .hidden = o.hidden,
-                     .depth = o.depth};
+                     .depth = o.depth,
+                     .fan_outs = o.fan_outs};
+  t.hidden = o.hidden != 0 ? o.hidden : nn::preset_hidden(t.architecture, dataset.name);
   t.seed = o.common.seed;
   if (o.epochs != 0) t.epochs = o.epochs;
   if (o.learning_rate != 0) t.learning_rate = o.learning_rate;
   if (o.weight_decay >= 0) t.weight_decay = o.weight_decay;
   if (o.dropout >= 0) t.dropout = o.dropout;
+  if (o.batch_size != 0) t.batch_size = o.batch_size;
+  if (o.walk_roots != 0) t.walk_roots = o.walk_roots;
+  if (o.walk_length >= 0) t.walk_length = static_cast<std::size_t>(o.walk_length);
   t.checkpoint = o.checkpoint;
   t.checkpoint_every = o.checkpoint_every;
   return t;
@@ -44,7 +50,7 @@ void run(const Options& o) {
   const Device device = o.common.make_device();
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
   Progress progress("training", o.common.quiet);
-  const nn::TrainResult trained = nn::train(dataset, train_options(o), device, [&](const nn::EpochReport& r) {
+  const nn::TrainResult trained = nn::train(dataset, train_options(o, dataset), device, [&](const nn::EpochReport& r) {
     progress.update(r.epoch, r.epochs,
                     fmt::format("loss {:.3f}  validation {:.3f}", r.train_loss, r.validation_accuracy));
   });
@@ -82,9 +88,8 @@ void add_train(CLI::App& app) {
       ->check(CLI::IsMember({"float", "full", "bin"}))
       ->capture_default_str();
   command->add_option("--out", options->out, "model file (.safetensors)")->required();
-  command->add_option("--hidden", options->hidden, "hidden width")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  command->add_option("--hidden", options->hidden, "hidden width; default: the papers', 64 for gcn")
+      ->check(CLI::Range(1, 1 << 20));
   command->add_option("--depth", options->depth, "layers that aggregate; saint has a linear one more")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
@@ -92,6 +97,17 @@ void add_train(CLI::App& app) {
   command->add_option("--learning-rate", options->learning_rate, "default: the recipe's")->check(CLI::PositiveNumber);
   command->add_option("--weight-decay", options->weight_decay, "default: the recipe's")->check(CLI::NonNegativeNumber);
   command->add_option("--dropout", options->dropout, "default: the recipe's")->check(CLI::Range(0.0, 0.99));
+  command->add_option("--batch-size", options->batch_size, "inductive-gcn, sage: nodes of a step; default: 512")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--fanout", options->fan_outs,
+                   "inductive-gcn, sage: neighbours drawn for a node, the last layer's first; default: 25,10")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command->add_option("--walk-roots", options->walk_roots, "saint: walks of a step; default: 6000")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--walk-length", options->walk_length, "saint: steps of a walk; default: 2")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--checkpoint", options->checkpoint,
                       "file to keep the state in, and to go on from where it exists");
   command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")
@@ -102,7 +118,9 @@ void add_train(CLI::App& app) {
   add_examples(*command,
                "  bitgraph train cora --precision full --out cora.safetensors\n  bitgraph train amazon_photo "
                "--precision bin --split-seed 0 "
-               "--out photo.safetensors --checkpoint photo.ckpt\n");
+               "--out photo.safetensors --checkpoint photo.ckpt\n"
+               "  bitgraph train facebook --model sage --precision bin --split-shares 0.5,0.25,0.25 --device cuda "
+               "--out facebook.safetensors\n");
   command->callback([options] { run(*options); });
 }
 

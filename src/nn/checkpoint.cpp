@@ -23,13 +23,21 @@ Array array_of(const DenseMatrix<float>& m) {
 
 /// What must be equal for one run to go on from another's state.
 std::map<std::string, std::string> identity(const Dataset& dataset, const TrainOptions& options) {
+  const std::size_t feature_entries =
+      dataset.has_dense_features() ? dataset.dense_features.values().size() : dataset.features.pattern.nvals();
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "1"},
-          {"dataset", fmt::format("{} nodes {} entries {} features {} classes {} training {}", dataset.name,
-                                  dataset.graph.nrows(), dataset.graph.nvals(), dataset.features.pattern.nvals(),
-                                  dataset.num_classes, dataset.train.size())},
+          {"version", "2"},
+          {"dataset",
+           fmt::format("{} nodes {} entries {} features {} classes {} training {}", dataset.name, dataset.graph.nrows(),
+                       dataset.graph.nvals(), feature_entries, dataset.num_classes, dataset.train.size())},
           {"precision", std::string(to_string(options.precision))},
+          {"architecture", std::string(to_string(options.architecture))},
           {"hidden", std::to_string(options.hidden)},
+          {"depth", std::to_string(options.depth)},
+          {"samples", options.architecture == Architecture::gcn
+                          ? std::string("none")
+                          : fmt::format("batches of {}, fan-outs {}, {} walks of {}", *options.batch_size,
+                                        fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length)},
           {"learning_rate", fmt::format("{}", *options.learning_rate)},
           {"weight_decay", fmt::format("{}", *options.weight_decay)},
           {"dropout", fmt::format("{}", *options.dropout)},

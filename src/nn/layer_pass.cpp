@@ -214,7 +214,7 @@ std::optional<Floats> LayerPass::backward(Floats gradient, bool of_input) {
   input_backward(out, neighbor_, neighbor_signs_, updated_gradient, 0);
   if (has_root()) input_backward(out, root_, root_signs_, gradient, 1);
   if (dropped()) apply_dropout(out, keep_, dropout_.rate, device_);
-  if (!real && !input_.votes) sign_backward(out, *input_.values, input_.limit, device_);
+  if (!real && !input_.votes) sign_backward(out, *input_.values, 1, device_);
   return out;
 }
 

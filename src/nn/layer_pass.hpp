@@ -29,7 +29,6 @@ struct LayerInput {
   const DenseMatrix<float>* values = nullptr;  ///< null where only signs are there
   const Binarized* signs = nullptr;            ///< binary layers: features; null: they are made of the values
   bool votes = false;                          ///< the values are of a vote: their signs are all there is
-  float limit = 1;                             ///< gradients go through the sign of values up to this
 };
 
 /// Which elements of the input are dropped in training.

@@ -317,9 +317,9 @@ TEST(LayerPass, TheSameOnADevice) {
 TEST(LayerGraph, SumsOverASampleAreScaledUp) {
   const CsrPattern block = test::random_pattern(7, 11, 0.3, 1);
   const std::vector<float> degrees{9, 9, 9, 9, 9, 9, 9};
-  const LayerGraph graph(block, Aggregation::sum, degrees, {});
+  const LayerGraph graph(block, Aggregation::sum, {.factor = 0.5F, .degrees = degrees}, {});
   for (NodeId i = 0; i < 7; ++i)
-    EXPECT_FLOAT_EQ(graph.row_scale[i], block.row(i).empty() ? 0 : 9.0F / static_cast<float>(block.row(i).size()));
+    EXPECT_FLOAT_EQ(graph.row_scale[i], block.row(i).empty() ? 0 : 4.5F / static_cast<float>(block.row(i).size()));
 }
 
 }  // namespace

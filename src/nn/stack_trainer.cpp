@@ -12,7 +12,6 @@
 #include "nn/training_source.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -28,11 +27,6 @@ constexpr std::uint32_t dropout_streams = 0x1000;
 
 constexpr float teacher_weight = 1.0F;
 
-/// Dividing a node's features by their sum is for counts and the like.
-bool are_counts(const Dataset& dataset) {
-  return std::all_of(dataset.features.values.begin(), dataset.features.values.end(), [](float x) { return x >= 0; });
-}
-
 /// The parameters of one linear map, by their places in the list; -1: not there.
 struct LinearPlaces {
   int weight = -1;
@@ -45,19 +39,20 @@ class StackTrainer final : public Trainer {
       : dataset_(dataset),
         options_(options),
         device_(device),
-        shapes_(layer_shapes(options.architecture, dataset.features.pattern.ncols(), options.hidden,
+        shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                              static_cast<std::size_t>(dataset.num_classes), options.depth)) {
     make_parameters();
+    if (options.architecture != Architecture::gcn) see_training_nodes_only(teacher);
     frame_.architecture = options.architecture;
     frame_.precision = options.precision;
     frame_.dataset = dataset.name;
     frame_.seed = options.seed;
     if (real()) {
-      frame_.normalize_rows = are_counts(dataset);
+      frame_.normalize_rows = !dataset.has_dense_features() && rows_have_sums(dataset.features);
     } else {
-      take_statistics();
+      take_statistics(seen());
     }
-    source_ = make_training_source(dataset, options, frame_, std::move(teacher), device);
+    source_ = make_training_source(seen(), options, frame_, std::move(teacher), device);
     validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
   }
 
@@ -105,6 +100,7 @@ class StackTrainer final : public Trainer {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
       layer.neighbor = linear(neighbor_[l]);
+      if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
       if (shapes_[l].root) layer.root = linear(root_[l]);
       model.layers.push_back(std::move(layer));
     }
@@ -179,15 +175,36 @@ class StackTrainer final : public Trainer {
     return linear;
   }
 
-  /// Batch norm of the features: of all nodes where the graph is known whole, else of the training nodes.
-  void take_statistics() {
-    ColumnStatistics statistics;
-    if (options_.architecture == Architecture::gcn) {
-      statistics = column_statistics(dataset_.features.pattern, dataset_.features.values.span());
-    } else {
-      const SparseFeatures some = features_of(dataset_.features, dataset_.train);
-      statistics = column_statistics(some.pattern, some.values.span());
+  /// Training divides sums over neighbours: the model does so by its weights. A vote does not change by it.
+  void fold_sum_factor(Layer& layer) const {
+    const float factor = sum_factor(seen().graph);
+    for (float& w : layer.neighbor.weight.values()) w *= factor;
+    for (float& m : layer.neighbor.scale) m *= factor;
+    if (!real()) {
+      for (float& b : layer.neighbor.bias) b *= factor;
     }
+  }
+
+  /// What training may see: all of a graph that is known whole; of others the training nodes and the edges between
+  /// them.
+  [[nodiscard]] const Dataset& seen() const noexcept { return part_ ? *part_ : dataset_; }
+
+  void see_training_nodes_only(Floats& teacher) {
+    std::vector<NodeId> nodes = dataset_.train;
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    part_ = part_of(dataset_, nodes);
+    if (teacher.nrows() == 0) return;
+    Floats taught(nodes.size(), teacher.ncols());
+    gather_rows_into(taught, teacher, nodes);
+    teacher = std::move(taught);
+  }
+
+  /// Batch norm of the features.
+  void take_statistics(const Dataset& dataset) {
+    ColumnStatistics statistics = dataset.has_dense_features()
+                                      ? column_statistics(dataset.dense_features)
+                                      : column_statistics(dataset.features.pattern, dataset.features.values.span());
     frame_.input_inverse_deviation = inverse_deviation(statistics.variance.span());
     frame_.input_mean = std::move(statistics.mean);
   }
@@ -200,11 +217,7 @@ class StackTrainer final : public Trainer {
       } else {
         const bool joined = is_last(l) && concatenates();
         if (joined) join_outputs();
-        // What sums over many neighbours give is seldom within 1: nothing would come back through its sign.
-        const bool summed = shapes_[l - 1].aggregation == Aggregation::sum;
-        input = {.values = joined ? &joined_ : &passes_[l - 1].output(),
-                 .votes = forms[l - 1] == Precision::bin,
-                 .limit = summed ? std::numeric_limits<float>::infinity() : 1.0F};
+        input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1] == Precision::bin};
       }
       const InputDropout dropout{
           *options_.dropout,
@@ -268,6 +281,7 @@ class StackTrainer final : public Trainer {
   std::vector<LayerShape> shapes_;
   std::vector<LinearPlaces> neighbor_, root_;
   std::vector<LayerPass> passes_;
+  std::optional<Dataset> part_;
   Model frame_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
   Floats joined_, logits_gradient_;

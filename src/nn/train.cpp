@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace bitgraph::nn {
 
@@ -33,6 +34,12 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   if (!(*options.weight_decay >= 0) || !std::isfinite(*options.weight_decay))
     refuse("the weight decay must not be negative");
   if (!(*options.dropout >= 0 && *options.dropout < 1)) refuse("dropout must be at least 0 and below 1");
+  if (*options.batch_size == 0) refuse("a batch needs at least one node");
+  if (*options.walk_roots == 0) refuse("a sample needs at least one walk");
+  if (options.fan_outs.size() != options.depth)
+    refuse(fmt::format("{} fan-outs for {} layers that aggregate", options.fan_outs.size(), options.depth));
+  if (std::find(options.fan_outs.begin(), options.fan_outs.end(), std::size_t{0}) != options.fan_outs.end())
+    refuse("a fan-out must be at least 1");
   if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
 }
 
@@ -55,12 +62,15 @@ DenseMatrix<float> teach(const Dataset& dataset, const TrainOptions& options, co
   return probabilities;
 }
 
+/// Of a GCN of two layers on the host, what the loss does not depend on is left out.
+bool has_own_trainer(const TrainOptions& options, const Device& device) {
+  return options.architecture == Architecture::gcn && options.depth == 2 && device.is_host();
+}
+
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   DenseMatrix<float> teacher;
   if (options.precision == Precision::bin) teacher = teach(dataset, options, device);
-  // Of a GCN of two layers on the host, what the loss does not depend on is left out.
-  if (options.architecture != Architecture::gcn || options.depth != 2 || !device.is_host())
-    return make_stack_trainer(dataset, options, device, std::move(teacher));
+  if (!has_own_trainer(options, device)) return make_stack_trainer(dataset, options, device, std::move(teacher));
   if (options.precision == Precision::real) return make_gcn_trainer(dataset, options, device);
   return make_bi_gcn_trainer(dataset, options, device, std::move(teacher));
 }
@@ -81,18 +91,42 @@ double median(std::vector<double> values) {
 
 TrainOptions preset(TrainOptions options) {
   const bool real = options.precision == Precision::real;
-  if (!options.epochs) options.epochs = real ? 200 : 1000;
-  if (!options.learning_rate) options.learning_rate = real ? 1e-2F : 1e-3F;
-  if (!options.weight_decay) options.weight_decay = 5e-4F;
-  if (!options.dropout) options.dropout = real ? 0.5F : 0.4F;
+  const bool sampled = options.architecture != Architecture::gcn;
+  const auto give = [](auto& option, auto value) {
+    if (!option) option = value;
+  };
+  if (sampled) {
+    give(options.epochs, 50U);
+    give(options.learning_rate, real ? 1e-2F : 3e-3F);
+    give(options.weight_decay, 0.0F);
+    give(options.dropout, 0.0F);
+  } else {
+    give(options.epochs, real ? 200U : 1000U);
+    give(options.learning_rate, real ? 1e-2F : 1e-3F);
+    give(options.weight_decay, 5e-4F);
+    give(options.dropout, real ? 0.5F : 0.4F);
+  }
+  give(options.batch_size, 512U);
+  give(options.walk_roots, 6000U);
+  give(options.walk_length, 2U);
+  if (options.fan_outs.empty()) {
+    options.fan_outs.assign(options.depth, 10);
+    if (options.depth != 0) options.fan_outs[0] = 25;
+  }
   return options;
+}
+
+std::size_t preset_hidden(Architecture architecture, std::string_view dataset) noexcept {
+  if (architecture == Architecture::gcn) return 64;
+  return dataset.find("flickr") != std::string_view::npos ? 256 : 128;
 }
 
 TrainResult train(const Dataset& given, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
   const TrainOptions recipe = preset(options);
-  const SparseForm sparse(given);
-  const Dataset& dataset = sparse.get();
+  std::optional<SparseForm> sparse;
+  if (has_own_trainer(recipe, device)) sparse.emplace(given);
+  const Dataset& dataset = sparse ? sparse->get() : given;
   check(dataset, recipe);
   const auto trainer = make_trainer(dataset, recipe, device);
   TrainState state;

@@ -21,8 +21,7 @@ bool takes_self(Aggregation aggregation) {
 
 }  // namespace
 
-LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, std::span<const float> degrees,
-                       const Device& device) {
+LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const SumScale& sum, const Device& device) {
   const CsrPattern whole = takes_self(aggregation) ? with_self_loops(block) : block.clone();
   Buffer<float> mean = of_row_sizes(whole, [](float entries) { return 1.0F / entries; });
   Buffer<float> rows;
@@ -30,10 +29,8 @@ LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, std::sp
     rows = of_row_sizes(whole, [](float entries) { return 1.0F / std::sqrt(entries); });
     col_scale = rows.to(device);
   } else if (aggregation == Aggregation::sum) {
-    if (!degrees.empty()) {
-      rows = Buffer<float>(whole.nrows());
-      for (NodeId i = 0; i < whole.nrows(); ++i) rows[i] = degrees[i] * mean[i];
-    }
+    rows = Buffer<float>(whole.nrows(), sum.factor);
+    for (NodeId i = 0; i < sum.degrees.size(); ++i) rows[i] = sum.factor * sum.degrees[i] * mean[i];
   } else {
     rows = mean.clone();
   }

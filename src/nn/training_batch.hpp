@@ -15,6 +15,14 @@
 
 namespace bitgraph::nn {
 
+/// What Aggregation::sum is multiplied by in training.
+struct SumScale {
+  float factor = 1;
+  /// How many neighbours each target has in the whole graph, where only some were drawn: the sum over those is scaled
+  /// up to all. Empty: all are there.
+  std::span<const float> degrees;
+};
+
 /// What a layer aggregates over, on a device: targets x inputs, target i being input i, with its own normalization.
 struct LayerGraph {
   CsrPattern pattern;  ///< with the targets' own entries where the aggregation takes a node itself in
@@ -23,9 +31,8 @@ struct LayerGraph {
   Buffer<float> col_scale;   ///< the same
   Buffer<float> vote_scale;  ///< 1 / entries of a row; 0 for an empty one
 
-  /// `block` lies on the host, without entries (i, i). For Aggregation::sum `degrees`, where it is not empty, is how
-  /// many neighbours each target has in the whole graph: the sum over those that were drawn is scaled up to it.
-  LayerGraph(const CsrPattern& block, Aggregation aggregation, std::span<const float> degrees, const Device& device);
+  /// `block` lies on the host, without entries (i, i). `sum` is for Aggregation::sum.
+  LayerGraph(const CsrPattern& block, Aggregation aggregation, const SumScale& sum, const Device& device);
 };
 
 /// All on one device.

@@ -29,12 +29,18 @@ class TrainingSource {
   virtual const TrainingBatch& batch(std::size_t epoch, std::size_t n) = 0;
 };
 
-/// `frame` says how the model sees features; `teacher` has the probabilities of all nodes, on the host, or is 0 x 0.
+/// Batches over a data set of which everything may be seen. `frame` says how the model sees features; `teacher` has the
+/// probabilities of all nodes, on the host, or is 0 x 0.
 [[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                                    const Model& frame, DenseMatrix<float> teacher,
                                                                    const Device& device);
 
-/// The features of some nodes.
-[[nodiscard]] SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeId> nodes);
+/// What sums over neighbours are multiplied by in training: one over the mean degree. They are then about as large as
+/// what a node gives itself, and steps of one size fit all weights; the trained model has the factor in its weights.
+[[nodiscard]] float sum_factor(const CsrPattern& graph);
+
+/// What is left of a data set where there are some nodes only: the edges between them, their features and labels. All
+/// are training nodes.
+[[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
 
 }  // namespace bitgraph::nn

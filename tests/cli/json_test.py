@@ -71,6 +71,18 @@ class Json(unittest.TestCase):
                 self.assertEqual(result["bytes"], result["forms"][precision]["bytes"])
             self.assertEqual(trained["accuracy"], inferred["accuracy"])
 
+    def test_architectures(self):
+        dataset, model = self.folder / "planted.npz", self.folder / "model.safetensors"
+        run("generate", "planted-partition", dataset, "--nodes", 400, "--classes", 3, "--seed", 5)
+        for architecture in ("gcn", "inductive-gcn", "sage", "saint"):
+            for precision in ("float", "bin"):
+                trained = run("train", dataset, "--model", architecture, "--precision", precision, "--epochs", 4,
+                              "--hidden", 16, "--depth", 3, "--split-shares", "0.5,0.2,0.3", "--batch-size", 64,
+                              "--fanout", "10,5,5", "--walk-roots", 30, "--walk-length", 3, "--out", model)
+                inferred = run("infer", model, dataset, "--form", "all", "--split-shares", "0.5,0.2,0.3", "--repeats", 2)
+                self.assertEqual(trained["model"], architecture)
+                self.assertEqual(trained["accuracy"], inferred["accuracy"])
+
     def test_planted_graph(self):
         dataset, model = self.folder / "flickr.npz", self.folder / "flickr.safetensors"
         made = run("generate", "planted-graph", dataset, "--preset", "flickr", "--scale-down", 50, "--features", 40)

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 namespace bitgraph::nn {
 
@@ -23,16 +25,29 @@ struct TrainOptions {
   std::optional<float> learning_rate;
   std::optional<float> weight_decay;
   std::optional<float> dropout;
+  std::optional<std::size_t> batch_size;   ///< inductive_gcn, sage: training nodes of a step
+  std::vector<std::size_t> fan_outs;       ///< the same: neighbours drawn for a node, the last layer's first
+  std::optional<std::size_t> walk_roots;   ///< saint: random walks of a step
+  std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
   std::uint64_t seed = 0;
   std::filesystem::path checkpoint;    ///< empty: none is written
   std::size_t checkpoint_every = 100;  ///< epochs
 };
 
-/// The recipe of a precision, all fields set.
-///   real: Kipf and Welling 2017: Adam 1e-2, decay 5e-4 on the first layer, dropout 0.5, 200 epochs.
-///   full: Bi-GCN (Wang et al. 2021): Adam 1e-3, decay 5e-4, dropout 0.4, 1000 epochs.
-///   bin:  as full, with the votes in the loop; docs/performance.md says what was tried.
+/// The recipe of an architecture and precision, all fields set.
+///   gcn, real: Kipf and Welling 2017: Adam 1e-2, decay 5e-4 on the first layer, dropout 0.5, 200 epochs.
+///   gcn, full: Bi-GCN (Wang et al. 2021): Adam 1e-3, decay 5e-4, dropout 0.4, 1000 epochs.
+///   gcn, bin:  as full, with the votes in the loop; docs/performance.md says what was tried.
+///   inductive_gcn, sage: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of those, as of any
+///     further on (Hamilton et al. 2017, section 4).
+///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
+///     least.
+///   The rates, dropout and epochs of these three are what did best on validation nodes: docs/performance.md.
 [[nodiscard]] TrainOptions preset(TrainOptions options);
+
+/// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
+/// 64); else 256 where the name has "flickr" in it and 128 for Reddit and all others (BitGNN, Tables 4 and 5).
+[[nodiscard]] std::size_t preset_hidden(Architecture architecture, std::string_view dataset) noexcept;
 
 /// What a finished epoch had.
 struct EpochReport {
@@ -50,13 +65,16 @@ struct TrainResult {
   double seconds_per_epoch = 0;  ///< median, validation included
 };
 
-/// Trains a two-layer GCN and returns the weights of the epoch with the least validation loss.
+/// Trains a model and returns the weights of the epoch with the least validation loss. A gcn is trained over the whole
+/// graph; the others see the training nodes and the edges between them only, a sample at a time, and the whole graph
+/// when they are judged on the validation nodes.
 ///
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see
 /// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at
 /// all, and a run that finds one goes on from it and ends with the same bits; a checkpoint of another run is an error
-/// (bad_input). The result depends on data set, options and, through the order of float sums, the device's number of
-/// threads. Throws usage or bad_input: no training or validation nodes, impossible hyper-parameters.
+/// (bad_input). The result depends on data set, options, the kind of device and, through the order of float sums, a
+/// host's number of threads. The data set is on the host; `device` says where training runs. Throws usage or bad_input:
+/// no training or validation nodes, impossible hyper-parameters.
 [[nodiscard]] TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device = {},
                                 const std::function<void(const EpochReport&)>& progress = {});
 
