@@ -4,6 +4,8 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
+#include "cli/planted_spec.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +47,10 @@ void add_split(CLI::App& app, SplitChoice& split) {
 }
 
 Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device) {
-  Dataset dataset = load_dataset(require_dataset(name), device.is_host() ? device : Device::host(device.threads()));
+  const Device host = device.is_host() ? device : Device::host(device.threads());
+  const auto planted = planted_of_spec(name, 0);
+  Dataset dataset = planted ? generate_planted_graph(*planted, host) : load_dataset(require_dataset(name), host);
+  if (planted) dataset.name = name;
   const auto seed = static_cast<std::uint64_t>(std::max(0, split.seed));
   if (!split.shares.empty()) {
     inductive_split(dataset, {split.shares[0], split.shares[1], split.shares[2]}, seed);

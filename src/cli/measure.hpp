@@ -26,7 +26,8 @@ struct SplitChoice {
 /// Adds --split-seed and --split-shares.
 void add_split(CLI::App& app, SplitChoice& split);
 
-/// Loads a data set; draws a split where one is asked for, or with seed 0 where the file has none.
+/// Loads a data set, or makes one (planted:NAME, with seed 0); draws a split where one is asked for, or with seed 0
+/// where the file has none.
 [[nodiscard]] Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device);
 
 /// The forms that a model can run in: its own one, or those asked for ("float", "full", "bin", "all"). Throws usage.

@@ -3,9 +3,11 @@
 
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/graph/generate.hpp>
+#include <bitgraph/io/dataset.hpp>
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
+#include "cli/planted_spec.hpp"
 
 #include <fmt/format.h>
 
@@ -41,6 +43,7 @@ int size_of(const std::string& kind, const std::string& text) {
 
 CsrPattern graph_of_spec(const std::string& spec, std::uint64_t seed, const Device& host) {
   std::error_code error;
+  if (const auto planted = planted_of_spec(spec, seed)) return generate_planted_pattern(*planted, host);
   const std::size_t colon = spec.find(':');
   if (colon != std::string::npos && !std::filesystem::exists(spec, error)) {
     const std::string kind = spec.substr(0, colon);
@@ -52,6 +55,7 @@ CsrPattern graph_of_spec(const std::string& spec, std::uint64_t seed, const Devi
   }
   const bool is_name = spec.find_first_of("./") == std::string::npos && !std::filesystem::exists(spec, error);
   const std::filesystem::path path = is_name ? require_dataset(spec) : std::filesystem::path(spec);
+  if (std::filesystem::is_directory(path, error)) return load_dataset(path, host).graph.clone();
   return load_graph(path, {.ignore_weights = true}, host).pattern;
 }
 

@@ -10,10 +10,11 @@ namespace bitgraph::cli {
 
 /// The kinds of generated graphs, for --help.
 inline constexpr const char* graph_kinds =
-    "rmat:SCALE, uniform:SCALE (16 edges drawn a node), grid:SIDE, mesh:SIDE, mycielskian:ORDER, bruijn:SCALE";
+    "rmat:SCALE, uniform:SCALE (16 edges drawn a node), grid:SIDE, mesh:SIDE, mycielskian:ORDER, bruijn:SCALE, "
+    "planted:flickr, planted:reddit, planted:arxiv (planted:reddit/10: a tenth of it)";
 
-/// The pattern that a word stands for: a file, a generated graph (KIND:SIZE), or a data set's name. Throws usage for an
-/// unknown kind or size, bad_input where there is no such file or data set.
+/// The pattern that a word stands for: a file, a generated graph (KIND:SIZE, planted:NAME), or a data set's name.
+/// Throws usage for an unknown kind or size, bad_input where there is no such file or data set.
 [[nodiscard]] CsrPattern graph_of_spec(const std::string& spec, std::uint64_t seed, const Device& host);
 
 }  // namespace bitgraph::cli
