@@ -20,9 +20,9 @@ namespace bitgraph::mxm_cuda {
 
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned meet_threads = 256;
-constexpr unsigned register_row = 12;  ///< longest row that a thread holds
-constexpr unsigned lone_row = 2;       ///< longest one that a thread looks up alone
-constexpr unsigned team_row = 32;      ///< longest one for eight lanes
+constexpr unsigned register_row = 8;  ///< longest row that a thread holds
+constexpr unsigned lone_row = 2;      ///< longest one that a thread looks up alone
+constexpr unsigned team_row = 32;     ///< longest one for eight lanes
 constexpr unsigned team_lanes = 8;
 constexpr unsigned table_row = 128;    ///< longest row i for a table
 constexpr unsigned table_slots = 256;  ///< of a warp
@@ -100,12 +100,12 @@ struct Meeting {
   NodeId p_row, q_row;
 };
 
-/// Rows of at most register_row columns; of the second, four at a time are under way.
-template <class Found>
+/// Rows of at most `longest` columns; of the second, four at a time are under way.
+template <unsigned longest, class Found>
 __device__ void meet_in_registers(const MeetRows& p, const MeetRows& q, const Meeting& m, Found& found) {
   constexpr unsigned batch = 4;
-  NodeId columns[register_row];
-  for (unsigned x = 0; x < register_row; ++x) {
+  NodeId columns[longest];
+  for (unsigned x = 0; x < longest; ++x) {
     columns[x] = x < m.p_size ? __ldg(p.col_ind + m.p_begin + x) : ~NodeId{0};
   }
   for (unsigned base = 0; base < m.q_size; base += batch) {
@@ -114,7 +114,7 @@ __device__ void meet_in_registers(const MeetRows& p, const MeetRows& q, const Me
       others[y] = base + y < m.q_size ? __ldg(q.col_ind + m.q_begin + base + y) : ~NodeId{0} - 1;
     }
     for (unsigned y = 0; y < batch; ++y) {
-      for (unsigned x = 0; x < register_row; ++x) {
+      for (unsigned x = 0; x < longest; ++x) {
         if (columns[x] == others[y]) found(m.e, m.p_begin + x, m.q_begin + base + y);
       }
     }
@@ -314,7 +314,11 @@ __global__ void __launch_bounds__(meet_threads)
   const unsigned same_row = __match_any_sync(full_warp, walks ? own.p_row : ~NodeId{0});
   const bool by_table = walks && __popc(same_row) >= least_walks;
   if (is_short) {
-    if (size != 0) meet_in_registers(p, q, own, found);
+    if (max(own.p_size, own.q_size) <= register_row / 2) {
+      if (size != 0) meet_in_registers<register_row / 2>(p, q, own, found);
+    } else if (size != 0) {
+      meet_in_registers<register_row>(p, q, own, found);
+    }
   } else if (size <= lone_row) {
     meet_rows(p, q, own, 0, 1, found);
   } else if (by_table) {
@@ -346,14 +350,17 @@ __global__ void __launch_bounds__(meet_threads)
   found.finish();
 }
 
-/// `longest` is that of the rows of p and q, where it is known. Few entries, or some very long rows, and blocks take
-/// fewer each.
+/// `longest` is that of the rows of p and q, or 0 where it is not known. Where there are few entries, and some take
+/// much longer than others, blocks take fewer each.
 template <class Found>
 void launch_meet(const Device& device, const CsrPatternView& driver, const MeetRows& p, const MeetRows& q,
                  EdgeOffset longest, const Found& found) {
   if (driver.num_entries == 0) return;
-  constexpr EdgeOffset many_entries = EdgeOffset{1} << 20U, long_row = 1024;
-  const unsigned entries = driver.num_entries >= many_entries && longest < long_row ? meet_threads : meet_threads / 4;
+  constexpr EdgeOffset few_entries = EdgeOffset{1} << 18U, many_entries = EdgeOffset{1} << 20U;
+  const bool is_skewed = longest > 16 * (driver.num_entries / driver.nrows + 1);
+  const bool in_small_blocks =
+      (driver.num_entries < few_entries && longest > team_row) || (driver.num_entries < many_entries && is_skewed);
+  const unsigned entries = in_small_blocks ? meet_threads / 4 : meet_threads;
   const dim3 blocks(driver.num_chunks * static_cast<unsigned>(csr_chunk_items / entries), Found::slices);
   meet<<<blocks, meet_threads, 0, stream_of(device)>>>(driver, p, q, entries, found);
   cuda_check_launch("meet");
