@@ -4,8 +4,6 @@
 
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include <type_traits>
-
 namespace bitgraph {
 
 inline constexpr EdgeOffset longest_short_row = 512;  ///< longer ones want more than a few lanes
@@ -24,15 +22,6 @@ __device__ T lane_sum_of_row(const CsrPatternView& a, NodeId row, Element&& elem
     }
   }
   return sum;
-}
-
-/// Calls fn with the lanes of a row.
-template <class Fn>
-void with_lanes_of_row(const CsrPatternView& a, Fn&& fn) {
-  const EdgeOffset mean = a.num_entries / a.nrows;
-  if (mean <= 8) return fn(std::integral_constant<int, 4>());
-  if (mean <= 24) return fn(std::integral_constant<int, 8>());
-  return fn(std::integral_constant<int, 32>());
 }
 
 }  // namespace bitgraph

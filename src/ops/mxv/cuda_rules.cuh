@@ -29,13 +29,6 @@ struct ValueOf<ValuesView<T>> {
   using type = T;
 };
 
-/// A column index, which is read once: it does not push elements of x out of the first-level cache.
-__device__ inline NodeId stream_in(const NodeId* place) {
-  NodeId value;
-  asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(value) : "l"(place));
-  return value;
-}
-
 /// The 32 elements of a bit vector from 32 w on.
 __device__ inline std::uint32_t bits_word(const std::uint64_t* words, std::size_t w) {
   return __ldg(reinterpret_cast<const std::uint32_t*>(words) + w);
@@ -80,11 +73,19 @@ __device__ inline void store_bits(const BitsOut& out, const OutputRule& rule, st
   if (set != 0) atomicOr(word, set);
 }
 
-/// The reduction of a warp's values, in a fixed order; lane 0 has it.
+/// The reduction of the values of `lanes` lanes side by side, a power of two, in a fixed order; all of them have it.
 template <class S, class T>
-__device__ T reduce_warp(T value) {
-  for (unsigned step = 16; step != 0; step /= 2) value = S::add(value, __shfl_down_sync(full_warp, value, step));
+__device__ T reduce_among(T value, unsigned lanes) {
+  for (unsigned step = lanes / 2; step != 0; step /= 2) value = S::add(value, __shfl_xor_sync(full_warp, value, step));
   return value;
+}
+
+/// The rows begin .. end - 1 among 32 w .. 32 w + 31, as bits.
+__device__ inline std::uint32_t rows_of_word(std::size_t w, NodeId begin, NodeId end) {
+  std::uint32_t bits = ~0U;
+  if (w == begin / 32) bits &= ~0U << (begin % 32);
+  if (w == (end - 1) / 32) bits &= ~0U >> (31 - (end - 1) % 32);
+  return bits;
 }
 
 }  // namespace bitgraph::mxv_cuda

@@ -3,7 +3,7 @@
 #include "ops/mxv/mxv_cases.hpp"
 #include "support/cuda_device.hpp"
 
-#include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/core/random.hpp>
 #include <bitgraph/ops/mxv.hpp>
 
 #include <gtest/gtest.h>
@@ -175,28 +175,92 @@ TEST(MxvCuda, LargeMatrices) {
   }
 }
 
-/// Skewed ones with the hubs first: of x, the elements that most entries ask for are kept near.
-TEST(MxvCuda, ValuesWithHubsFirst) {
-  BITGRAPH_REQUIRE_CUDA();
+/// Rows of these lengths, one after the other, over and over.
+CsrPattern pattern_of_lengths(NodeId nrows, NodeId ncols, const std::vector<NodeId>& lengths) {
+  std::vector<NodeId> rows, cols;
+  for (NodeId i = 0; i < nrows; ++i) {
+    const NodeId length = lengths[i % lengths.size()];
+    const NodeId begin = static_cast<NodeId>(random_below({3, 8, 0}, i, ncols));
+    // An odd step and a power of two of columns: all of a row's are different.
+    for (NodeId k = 0; k < length; ++k) {
+      rows.push_back(i);
+      cols.push_back((begin + k * 77U) % ncols);
+    }
+  }
+  return csr_from_edges(nrows, ncols, rows, cols);
+}
+
+/// The product of bits, counts and values, with and without a mask, against the host's.
+void expect_products_as_on_the_host(const CsrPattern& a) {
   const Device& device = *test::cuda_device();
-  const CsrPattern skewed = test::rmat_pattern(17, std::size_t{3} << 20, 3);
-  const CsrPattern a = permuted(skewed, reorder(skewed, Order::degree).span());
   const CsrPattern there = a.to(device);
-  ASSERT_GT(2 * there.view().near_entries, a.nvals());
-  ASSERT_GT(a.ncols(), csr_near_columns);
   const BitVector mask = test::random_vector_bits(a.nrows(), 0.3, 2);
   const BitVector mask_there = mask.to(device);
-  const auto compare = [&]<class T>(T absent, auto semiring, double tolerance) {
-    const Buffer<T> x = test::random_values<T>(a.ncols(), absent, 1);
-    const Buffer<T> x_there = x.to(device);
-    expect_same(mxv(semiring, a, x), mxv(semiring, there, x_there).to(Device{}), tolerance);
-    expect_same(mxv(semiring, a, x, {.mask = ~mask}), mxv(semiring, there, x_there, {.mask = ~mask_there}).to(Device{}),
-                tolerance);
+  const auto compare = [&](auto expected, const auto& x, auto semiring, double tolerance) {
+    const auto x_there = x.to(device);
+    for (const bool masked : {false, true}) {
+      SCOPED_TRACE(masked ? "masked" : "all rows");
+      auto actual = expected.to(device);
+      const auto options = [&](const BitVector& m) {
+        return masked ? MxvOptions{.mask = ~m, .accumulate = true} : MxvOptions{};
+      };
+      mxv_into(expected, semiring, a, x, options(mask));
+      mxv_into(actual, semiring, there, x_there, options(mask_there));
+      expect_same(expected, actual.to(Device{}), tolerance);
+    }
   };
-  compare(0.0F, plus_times, 1e-3);
-  compare(0, plus_times, 0);
-  compare(0.0, plus_times, 1e-11);
-  compare(unreached<float>(), min_plus, 0);
+  for (const double share : {0.002, 0.5}) {
+    const BitVector bits = test::random_vector_bits(a.ncols(), share, 1);
+    compare(initial(std::type_identity<BitVector>{}, a.nrows()), bits, or_and, 0);
+    compare(initial(std::type_identity<Buffer<std::int32_t>>{}, a.nrows()), bits, plus_times, 0);
+  }
+  const auto values = [&]<class T>(T absent, auto semiring, double tolerance) {
+    const Buffer<T> x = test::random_values<T>(a.ncols(), absent, 1);
+    compare(initial(std::type_identity<Buffer<T>>{}, a.nrows()), x, semiring, tolerance);
+  };
+  values(0.0F, plus_times, 1e-3);
+  values(0, plus_times, 0);
+  values(0.0, plus_times, 1e-11);
+  values(unreached<float>(), min_plus, 0);
+}
+
+/// Rows as long as those that are never cut into chunks, and one entry longer; empty ones and hubs among them.
+TEST(MxvCuda, RowsAsLongAsChunks) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const std::vector<NodeId>& lengths : {std::vector<NodeId>{64, 65, 0, 63, 1},
+                                             {127, 128, 129, 0, 0, 2},
+                                             {511, 512, 513, 1, 0},
+                                             {640, 639, 3},
+                                             {1025, 1023},
+                                             {127},
+                                             {128},
+                                             {511},
+                                             {512},
+                                             {0, 0, 0, 200},
+                                             {9000, 1, 130, 0, 64}}) {
+    SCOPED_TRACE("lengths from " + std::to_string(lengths.front()) + " on");
+    const auto few = static_cast<NodeId>(100 + lengths.size());
+    expect_products_as_on_the_host(pattern_of_lengths(few, 16384, lengths));
+  }
+}
+
+/// The same where there are so many that chunks are large.
+TEST(MxvCuda, ManyRowsAsLongAsChunks) {
+  BITGRAPH_REQUIRE_CUDA();
+  expect_products_as_on_the_host(pattern_of_lengths(7001, 32768, {511, 512, 513, 63, 64, 65, 0, 0, 1, 6000, 2}));
+  expect_products_as_on_the_host(pattern_of_lengths(140003, 65536, {0, 0, 0, 0, 65, 3}));
+}
+
+/// Even rows, few and many.
+TEST(MxvCuda, ShortRows) {
+  BITGRAPH_REQUIRE_CUDA();
+  expect_products_as_on_the_host(pattern_of_lengths(66001, 4096, {8, 0, 1, 5}));
+  expect_products_as_on_the_host(pattern_of_lengths(66003, 4096, {9, 0, 64, 1, 2, 0, 3}));
+  expect_products_as_on_the_host(pattern_of_lengths(66013, 4096, {17, 12, 9}));
+  expect_products_as_on_the_host(pattern_of_lengths(65536, 4096, {30, 40, 64}));
+  expect_products_as_on_the_host(pattern_of_lengths(70001, 4096, {30, 40, 64}));
+  expect_products_as_on_the_host(pattern_of_lengths(5001, 4096, {16, 2}));
+  expect_products_as_on_the_host(pattern_of_lengths(5001, 4096, {64, 1}));
 }
 
 TEST(MxvCuda, ARepeatedCallAllocatesNothing) {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that are brought up while the one before them on the stream still runs: for calls so short that the way to
+// the device is most of their time.
+#pragma once
+
+#include "core/cuda.cuh"
+
+#include <array>
+#include <atomic>
+#include <type_traits>
+
+namespace bitgraph {
+
+/// In a kernel: from here on the next one of the stream may be brought up, where there is room.
+__device__ inline void let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/// In a kernel: before it, nothing may be read that a kernel before this one may have written, and nothing be written.
+/// Graphs may be read: whoever makes one waits for it, and it does not change.
+__device__ inline void wait_for_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// A kernel that calls wait_for_previous(), and whether devices can bring it up early. Made once, where it is launched.
+template <class... P>
+class OverlappingKernel {
+ public:
+  using Function = void (*)(P...);
+
+  OverlappingKernel(Function function, const char* name) : function_(function), name_(name) {}
+
+  /// Puts the kernel on the device's stream. The device is the current one.
+  void launch(const Device& device, unsigned blocks, unsigned threads, std::size_t shared_bytes,
+              const std::type_identity_t<P>&... args) {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = blocks;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream_of(device);
+    config.attrs = &early;
+    config.numAttrs = can_be_early(device.index()) ? 1 : 0;
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&args))...};
+    const auto* function = reinterpret_cast<const void*>(function_);
+    const cudaError_t error = cudaLaunchKernelExC(&config, function, pointers);
+    if (error != cudaSuccess) cuda_check(error, name_);
+  }
+
+ private:
+  enum class Early : std::uint8_t { unknown, no, yes };
+
+  /// Where the code that runs was compiled for a device that can; older code does not wait.
+  [[nodiscard]] bool can_be_early(int index) {
+    const auto place = static_cast<std::size_t>(index);
+    Early early = place < early_.size() ? early_[place].load(std::memory_order_relaxed) : Early::unknown;
+    if (early == Early::unknown) {
+      constexpr int oldest = 90;
+      cudaFuncAttributes facts{};
+      cuda_check(cudaFuncGetAttributes(&facts, reinterpret_cast<const void*>(function_)), name_);
+      early = facts.ptxVersion >= oldest && facts.binaryVersion >= oldest ? Early::yes : Early::no;
+      if (place < early_.size()) early_[place].store(early, std::memory_order_relaxed);
+    }
+    return early == Early::yes;
+  }
+
+  Function function_;
+  const char* name_;
+  std::array<std::atomic<Early>, 16> early_{};
+};
+
+}  // namespace bitgraph
