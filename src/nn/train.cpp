@@ -2,7 +2,6 @@
 #include <bitgraph/nn/train.hpp>
 
 #include "nn/checkpoint.hpp"
-#include "nn/sparse_form.hpp"
 #include "nn/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -14,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace bitgraph::nn {
 
@@ -62,15 +60,17 @@ DenseMatrix<float> teach(const Dataset& dataset, const TrainOptions& options, co
   return probabilities;
 }
 
-/// Of a GCN of two layers on the host, what the loss does not depend on is left out.
-bool has_own_trainer(const TrainOptions& options, const Device& device) {
-  return options.architecture == Architecture::gcn && options.depth == 2 && device.is_host();
+/// Of a GCN of two layers over sparse features on the host, what the loss does not depend on is left out.
+bool has_own_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+  return options.architecture == Architecture::gcn && options.depth == 2 && device.is_host() &&
+         !dataset.has_dense_features();
 }
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   DenseMatrix<float> teacher;
   if (options.precision == Precision::bin) teacher = teach(dataset, options, device);
-  if (!has_own_trainer(options, device)) return make_stack_trainer(dataset, options, device, std::move(teacher));
+  if (!has_own_trainer(dataset, options, device))
+    return make_stack_trainer(dataset, options, device, std::move(teacher));
   if (options.precision == Precision::real) return make_gcn_trainer(dataset, options, device);
   return make_bi_gcn_trainer(dataset, options, device, std::move(teacher));
 }
@@ -121,12 +121,9 @@ std::size_t preset_hidden(Architecture architecture, std::string_view dataset) n
   return dataset.find("flickr") != std::string_view::npos ? 256 : 128;
 }
 
-TrainResult train(const Dataset& given, const TrainOptions& options, const Device& device,
+TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
   const TrainOptions recipe = preset(options);
-  std::optional<SparseForm> sparse;
-  if (has_own_trainer(recipe, device)) sparse.emplace(given);
-  const Dataset& dataset = sparse ? sparse->get() : given;
   check(dataset, recipe);
   const auto trainer = make_trainer(dataset, recipe, device);
   TrainState state;
