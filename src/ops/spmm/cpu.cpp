@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 namespace bitgraph {
 
@@ -37,6 +39,41 @@ void run_rows(const SpmmArgs<CsrPatternView, In, Out>& args, Range rows) {
   run_block(args, RowBlock{args.a.row_ptr + rows.begin, args.a.col_ind, rows.begin, rows.size()});
 }
 
+/// fn(row, column) within tile t for each of its entries, those of a row in increasing order.
+template <int K, class Fn>
+void for_each_bit(const BitTileView<K>& a, EdgeOffset t, const Fn& fn) {
+  if constexpr (K <= 8) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, a.bit_tiles + t * tile_words<K>, tile_bytes(K));
+    for (; bits != 0; bits &= bits - 1) {
+      const auto bit = static_cast<unsigned>(std::countr_zero(bits));
+      fn(bit / K, bit % K);
+    }
+  } else {
+    for (unsigned r = 0; r < K; ++r) {
+      for (std::uint64_t bits = a.tile_row(t, static_cast<int>(r)); bits != 0; bits &= bits - 1) {
+        fn(r, static_cast<unsigned>(std::countr_zero(bits)));
+      }
+    }
+  }
+}
+
+/// Entries of the rows of a tile row.
+template <int K>
+struct TileRowSizes {
+  std::array<std::size_t, K> of_row{};
+  std::size_t all = 0;
+
+  TileRowSizes(const BitTileView<K>& a, std::size_t tile_row) {
+    for (EdgeOffset t = a.tile_row_ptr[tile_row]; t < a.tile_row_ptr[tile_row + 1]; ++t) {
+      for (std::size_t r = 0; r < K; ++r) {
+        of_row[r] += static_cast<std::size_t>(std::popcount(a.tile_row(t, static_cast<int>(r))));
+      }
+    }
+    for (const std::size_t entries : of_row) all += entries;
+  }
+};
+
 /// Rows assembled from tiles, as many at a time as fit a buffer on the stack.
 class RowBuffer {
  public:
@@ -47,9 +84,27 @@ class RowBuffer {
     count_ = 0;
     size_ = 0;
   }
-  [[nodiscard]] bool fits(std::size_t entries) const { return size_ + entries <= capacity && count_ < max_block_rows; }
+  [[nodiscard]] bool fits(std::size_t entries, std::size_t rows) const {
+    return size_ + entries <= capacity && count_ + rows <= max_block_rows;
+  }
   void push(NodeId column) { cols_[size_++] = column; }
   void end_row() { row_ptr_[++count_] = size_; }
+
+  /// The first `rows` rows of a tile row, which fit: its tiles are passed once.
+  template <int K>
+  void push_tile_row(const BitTileView<K>& a, std::size_t tile_row, const TileRowSizes<K>& sizes, std::size_t rows) {
+    std::array<std::size_t, K> place;
+    for (std::size_t r = 0; r < K; ++r) {
+      place[r] = size_;
+      size_ += sizes.of_row[r];
+      if (r < rows) end_row();
+    }
+    for (EdgeOffset t = a.tile_row_ptr[tile_row]; t < a.tile_row_ptr[tile_row + 1]; ++t) {
+      const NodeId first = a.tile_col_ind[t] * K;
+      for_each_bit(a, t, [&](unsigned r, unsigned c) { cols_[place[r]++] = first + c; });
+    }
+  }
+
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] RowBlock block() const { return {row_ptr_.data(), cols_.data(), first_row_, count_}; }
 
@@ -60,15 +115,6 @@ class RowBuffer {
   std::size_t count_ = 0;
   std::size_t size_ = 0;
 };
-
-template <int K>
-std::size_t row_entries(const BitTileView<K>& a, NodeId i) {
-  std::size_t entries = 0;
-  for (EdgeOffset t = a.tile_row_ptr[i / K]; t < a.tile_row_ptr[i / K + 1]; ++t) {
-    entries += static_cast<std::size_t>(std::popcount(a.tile_row(t, static_cast<int>(i % K))));
-  }
-  return entries;
-}
 
 float element(const BitsIn& x, std::size_t j, std::size_t f) { return PlusMinusOne::value(x.bit(j, f)); }
 float element(const FloatIn& x, std::size_t j, std::size_t f) { return x(j, f); }
@@ -94,6 +140,7 @@ void run_long_row(const SpmmArgs<BitTileView<K>, In, Out>& args, NodeId i) {
   }
 }
 
+/// Blocks of rows from tiles. Ranges begin and end with tile rows.
 template <int K, class In, class Out>
 void run_rows(const SpmmArgs<BitTileView<K>, In, Out>& args, Range rows) {
   RowBuffer buffer;
@@ -102,17 +149,24 @@ void run_rows(const SpmmArgs<BitTileView<K>, In, Out>& args, Range rows) {
     if (!buffer.empty()) run_block(args, buffer.block());
     buffer.clear(next_row);
   };
-  for (std::size_t i = rows.begin; i < rows.end; ++i) {
-    const auto row = static_cast<NodeId>(i);
-    const std::size_t entries = row_entries(args.a, row);
-    if (!buffer.fits(entries)) flush(i);
+  const auto take_row = [&](std::size_t i, std::size_t entries) {
+    if (!buffer.fits(entries, 1)) flush(i);
     if (entries > RowBuffer::capacity) {
-      run_long_row(args, row);
-      buffer.clear(i + 1);
-      continue;
+      run_long_row(args, static_cast<NodeId>(i));
+      return buffer.clear(i + 1);
     }
-    for_each_entry(args.a, row, [&](NodeId j) { buffer.push(j); });
+    for_each_entry(args.a, static_cast<NodeId>(i), [&](NodeId j) { buffer.push(j); });
     buffer.end_row();
+  };
+  for (std::size_t first = rows.begin; first < rows.end; first += K) {
+    const std::size_t count = std::min<std::size_t>(K, rows.end - first);
+    const TileRowSizes<K> sizes(args.a, first / K);
+    if (!buffer.fits(sizes.all, count)) flush(first);
+    if (buffer.fits(sizes.all, count)) {
+      buffer.push_tile_row(args.a, first / K, sizes, count);
+    } else {
+      for (std::size_t r = 0; r < count; ++r) take_row(first + r, sizes.of_row[r]);
+    }
   }
   flush(rows.end);
 }
