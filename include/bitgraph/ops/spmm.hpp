@@ -14,7 +14,7 @@ namespace bitgraph {
 /// How a vote multiplies bits of the graph, which mean 0 and 1, with bits x of X, which mean -1 and +1 (BitGNN, section
 /// 3.2.2). The results are the same.
 enum class SpmmStrategy {
-  automatic,   ///< carry_save
+  automatic,   ///< carry_save; twice_ones on a CUDA device for tiles of side 4 and 8, 24 of them or more a tile row
   carry_save,  ///< the rows of X of a row's neighbours are added up, word by word, in bit-sliced counters
   /// The rest is for BitTileMatrix: words of the graph's bits, put together from neighbouring tiles on the fly (FRDC,
   /// section 3.2.1), meet 32 or 64 rows of X.

@@ -9,12 +9,13 @@ namespace spmm_cuda {
 
 namespace {
 
-/// Even shares for as many warps as a large device holds, and slots for the long rows: they have at most
-/// `most_slot_bytes` between them, or are so few that there is nothing to cut.
+/// Even shares for more warps than a large device holds, and slots for the long rows, which are the longer the more
+/// memory their slots would take: 16 MiB or a quarter of the tiles' bytes are the most.
 template <int K, class Args>
 TileShares share_out(const Device& device, const TileWordArgs<K, Args>& args, dim3 grid) {
   constexpr EdgeOffset warps = 8192;
-  constexpr EdgeOffset most_slot_bytes = EdgeOffset{8} << 20;
+  const EdgeOffset most_slot_bytes =
+      std::max<EdgeOffset>(EdgeOffset{16} << 20, args.num_tiles * (sizeof(NodeId) + tile_bytes(K)) / 4);
   constexpr EdgeOffset few_sets = 8;
   constexpr EdgeOffset pieces_a_set = K < 32 ? 32 / K : 1;
   const EdgeOffset pieces = args.num_tiles * pieces_a_tile<K>;

@@ -60,6 +60,17 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
   check_strategy<Graph, X>(options);
 }
 
+/// On a CUDA device the carry-save vote gives a tile row to one warp: where tile rows are long, and some of a skewed
+/// graph's very long, small tiles are quicker as words, which are shared out evenly.
+SpmmStrategy strategy_for(const BitTileMatrix& a, const SpmmOptions& options, const Device& device) {
+  constexpr EdgeOffset long_on_average = 24;
+  if (options.strategy != SpmmStrategy::automatic || device.is_host() || !options.col_scale.empty()) {
+    return options.strategy;
+  }
+  const bool long_rows = a.num_tiles() >= long_on_average * a.num_tile_rows();
+  return long_rows && a.tile_dim() <= 8 ? SpmmStrategy::twice_ones : SpmmStrategy::carry_save;
+}
+
 /// Without the scales that a sign behind them makes meaningless.
 template <class Out>
 SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
@@ -110,9 +121,10 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
   check(out, a, x, options, device);
   with_tile_dim(a.tile_dim(), [&](auto k) {
     if constexpr (std::is_same_v<X, BitMatrix<PlusMinusOne>>) {
-      if (by_tile_words(options.strategy)) {
+      const SpmmStrategy strategy = strategy_for(a, options, device);
+      if (by_tile_words(strategy)) {
         const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options, device),
-                                                           options.strategy, a.num_tiles()};
+                                                           strategy, a.num_tiles()};
         return with_backend(device, "spmm", [&](const auto& backend) { spmm(backend, args); });
       }
     }
