@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the cost model of src/graph/packed_graph/choice.cpp to measurements, and prints its tables.
 
-Usage: format_choice --csv > times.csv; fit_choice.py times.csv [--cache BYTES] [--first BYTES] [--held-out]
+Usage: format_choice --csv > times.csv; fit_choice.py times.csv... [--cache BYTES] [--first BYTES] [--held-out]
+Of several runs the least times count. --table fits nothing: it tells how good the choice `auto` was, in Markdown.
 Needs NumPy and SciPy. Relative errors are made small, by non-negative least squares with weights that leave outliers be.
 """
 
@@ -66,17 +67,50 @@ def held_out(rows, arguments, group):
     return within
 
 
+def read(names):
+    """The rows of all files, those of one graph and kind of work as one: the least of their times."""
+    rows = {}
+    for name in names:
+        with open(name, encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                known = rows.setdefault((row["work"], row["graph"]), row)
+                for form in FORMATS:
+                    known[form] = min(known[form], row[form], key=lambda time: float(time) or float("inf"))
+    return list(rows.values())
+
+
+def print_table(by_work):
+    """How often a choice was within 15 % of the best, for each kind of work and for all."""
+    print("| work | graphs | auto | worst | always CSR | always B2SR-4 |\n|---|---|---|---|---|---|")
+    sums = np.zeros(4, int)
+    for work, rows in by_work.items():
+        within, worst = np.zeros(3, int), (0, "")
+        for row in rows:
+            times = [float(row[form]) or float("inf") for form in FORMATS]
+            auto = "csr" if row["auto"] == "0" else row["auto"]
+            ratios = [times[FORMATS.index(form)] / min(times) for form in (auto, "csr", "4")]
+            within += [ratio <= 1.15 for ratio in ratios]
+            worst = max(worst, (ratios[0], row["graph"]))
+        sums += [len(rows), *within]
+        shares = [f"{100 * count / len(rows):.0f} %" for count in within]
+        print(f"| {work} | {len(rows)} | {shares[0]} | {worst[0]:.2f}, {worst[1]} | {shares[1]} | {shares[2]} |")
+    graphs, auto, *fixed = sums
+    print(f"| all | {graphs} | {100 * auto / graphs:.1f} % | | {' | '.join(f'{100 * n / graphs:.0f} %' for n in fixed)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file")
+    parser.add_argument("files", nargs="+")
     parser.add_argument("--cache", type=float, default=0.8e6, help="bytes of a matrix that stay in the second-level cache")
     parser.add_argument("--first", type=float, default=24e3, help="bytes of a vector that stay in the first-level cache")
     parser.add_argument("--held-out", action="store_true", help="fit without each graph in turn, too")
+    parser.add_argument("--table", action="store_true", help="how good the choice was, instead of a fit")
     arguments = parser.parse_args()
     by_work = collections.defaultdict(list)
-    with open(arguments.file, encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            by_work[row["work"]].append(row)
+    for row in read(arguments.files):
+        by_work[row["work"]].append(row)
+    if arguments.table:
+        return print_table(by_work)
     for group, works in GROUPS.items():
         rows = [row for work in works for row in by_work[work]]
         costs = {form: fit(rows, form, arguments, group) for form in FORMATS}

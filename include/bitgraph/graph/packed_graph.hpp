@@ -19,14 +19,15 @@ inline constexpr int auto_tile = -1;  ///< whichever suits the graph, the work a
 
 /// What a graph is packed for: each kind of work has its own best format.
 enum class Workload {
-  traversal,  ///< rows are visited a few at a time: shortest paths, components
-  search,     ///< breadth-first search
-  ranks,      ///< PageRank: every row times a vector of numbers, again and again
-  values,     ///< every row times a vector of numbers: mxv over plus_times, min_plus ...
-  bits,       ///< every row times a vector of bits, to bits: mxv over or_and
-  counts,     ///< every row times a vector of bits, to numbers: mxv over plus_times
-  counting,   ///< rows are intersected: triangles
-  products,   ///< a matrix times a matrix: mxm
+  traversal,        ///< rows are visited a few at a time: shortest paths, components
+  search,           ///< breadth-first search
+  ranks,            ///< PageRank: every row times a vector of numbers, again and again
+  values,           ///< every row times a vector of numbers: mxv over plus_times, min_plus ...
+  bits,             ///< every row times a vector of bits, to bits: mxv over or_and
+  counts,           ///< every row times a vector of bits, to numbers: mxv over plus_times
+  counting,         ///< rows are intersected: triangles; mxm over plus_pair
+  products,         ///< a matrix times a matrix: mxm over or_and
+  masked_products,  ///< the same within a mask, and masked sums: only rows that the mask names are compared
 };
 
 struct GraphPackOptions {

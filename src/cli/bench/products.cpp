@@ -126,8 +126,13 @@ constexpr std::array<MxmScheme, 7> matrix_schemes{{{"bin_bin_sum", MxmKind::sum}
                                                    {"plus_pair, masked", MxmKind::masked_counts}}};
 
 Workload workload_of(MxmKind kind) {
-  const bool counts = kind == MxmKind::sum || kind == MxmKind::counts || kind == MxmKind::masked_counts;
-  return counts ? Workload::counting : Workload::products;
+  switch (kind) {
+    case MxmKind::reach:
+    case MxmKind::outside_reach: return Workload::products;
+    case MxmKind::masked_reach:
+    case MxmKind::masked_sum: return Workload::masked_products;
+    default: return Workload::counting;
+  }
 }
 
 /// Whether the product is as large as A A, and stored.

@@ -31,9 +31,13 @@ constexpr double products = 100;
 constexpr double full_tile = 256;
 constexpr NodeId small_graph = 1000;  ///< rows below which they are near enough as they are
 
-/// Entries of a tile of side 64 from which on the product of two such tiles is cheaper than that of their entries. It
-/// is so over or_and and within masks; sums of products over plus_pair are cheaper by rows, whatever the tiles.
-constexpr double worth_multiplying = 56;
+/// Entries of a tile of side 64 from which on the product of two such tiles is cheaper than that of their entries, and
+/// from which on it is so within a mask, where entries that the mask does not name cost nothing.
+constexpr double worth_multiplying = 28, worth_comparing = 64;
+
+/// Entries of a tile of side 4 from which on, unless those of side 64 are full, small tiles make a product of meshes
+/// cheap, for few of them meet others; and the same within a mask.
+constexpr double full_small_tile = 2.3, full_small_tile_masked = 3.1, full_wide_tile = 70;
 
 /// What the sample says of one format.
 struct Sides {
@@ -78,9 +82,30 @@ bool walks_rows(Workload workload) {
   return workload == Workload::traversal || workload == Workload::search || workload == Workload::counting;
 }
 
-double entries_a_wide_tile(const CsrPattern& a) {
-  const double tiles = profile(a).tiles.back().predicted_num_tiles;
-  return tiles == 0 ? 0 : static_cast<double>(a.nvals()) / tiles;
+double entries_a_tile(const CsrPattern& a, const TileProfile& side) {
+  return side.predicted_num_tiles == 0 ? 0 : static_cast<double>(a.nvals()) / side.predicted_num_tiles;
+}
+double entries_a_wide_tile(const CsrPattern& a) { return entries_a_tile(a, profile(a).tiles.back()); }
+
+bool multiplies_matrices(Workload workload) {
+  return workload == Workload::products || workload == Workload::masked_products;
+}
+
+FormatChoice choose_for_matrices(const CsrPattern& a, Workload workload) {
+  const Profile sampled = profile(a);
+  const double small = entries_a_tile(a, sampled.tiles.front());
+  const double wide = entries_a_tile(a, sampled.tiles.back());
+  int side = csr_tile;
+  if (workload == Workload::masked_products) {
+    side = wide >= worth_comparing ? 64 : small >= full_small_tile_masked ? 4 : csr_tile;
+  } else if (small >= full_small_tile && wide < full_wide_tile) {
+    side = 4;
+  } else if (wide >= worth_multiplying) {
+    side = 64;
+  }
+  return {.tile_dim = side,
+          .reason = fmt::format("products of matrices: a tile of side 4 has {:.1f} entries, one of side 64 {:.0f}",
+                                small, wide)};
 }
 
 /// Measured on an H200: below half a million entries the launch is nearly all of it, tiles are many times slower where
@@ -107,15 +132,11 @@ int format_at(std::size_t index) { return index == 0 ? csr_tile : tile_dims[inde
 }  // namespace
 
 FormatChoice choose_format(const CsrPattern& a, Workload workload, const Device& device) {
-  if (workload == Workload::products && !device.is_host()) {
+  if (multiplies_matrices(workload) && !device.is_host()) {
     const Advice advice = advise(profile(a));
     return {.tile_dim = advice.use_tiles ? advice.tile_dim : csr_tile, .reason = advice.reason};
   }
-  if (workload == Workload::products) {
-    const double fill = entries_a_wide_tile(a);
-    return {.tile_dim = fill >= worth_multiplying ? 64 : csr_tile,
-            .reason = fmt::format("products of matrices: a tile of side 64 has {:.0f} entries", fill)};
-  }
+  if (multiplies_matrices(workload)) return choose_for_matrices(a, workload);
   if (!device.is_host()) return choose_on_cuda(a, workload);
   if (workload == Workload::search && a.nrows() >= small_graph && entries_a_wide_tile(a) >= full_tile) {
     return {.tile_dim = 32, .reason = "a search meets many neighbours in one word: B2SR-32"};
@@ -144,7 +165,7 @@ OrderedPattern in_order(const CsrPattern& a, Order order, const CsrPattern& near
 
 OrderedPattern choose_order(const CsrPattern& a, Workload workload, int tile_dim, const Device& device) {
   OrderedPattern as_it_is;
-  if (walks_rows(workload) || workload == Workload::products) {
+  if (walks_rows(workload) || multiplies_matrices(workload)) {
     as_it_is.reason = "no repeated product with a vector: the order is left alone";
     return as_it_is;
   }

@@ -30,9 +30,14 @@ TEST(FormatChoice, BitsTakeTilesWhereTilesAreFull) {
   }
 }
 
-TEST(FormatChoice, MatricesTakeWideTilesWhereTheyAreFull) {
-  EXPECT_EQ(choose_format(generate_mycielskian(10), Workload::products, Device{}).tile_dim, 64);
-  EXPECT_EQ(choose_format(generate_uniform(1 << 14, 1 << 17, 1), Workload::products, Device{}).tile_dim, csr_tile);
+TEST(FormatChoice, MatricesTakeTilesWhereTheyAreFull) {
+  for (const Workload workload : {Workload::products, Workload::masked_products}) {
+    EXPECT_EQ(choose_format(generate_mycielskian(10), workload, Device{}).tile_dim, 64);
+    EXPECT_EQ(choose_format(generate_uniform(1 << 14, 1 << 17, 1), workload, Device{}).tile_dim, csr_tile);
+    EXPECT_EQ(choose_format(generate_uniform(5, 0, 1), workload, Device{}).tile_dim, csr_tile);
+  }
+  EXPECT_EQ(choose_format(generate_grid(200, 200), Workload::products, Device{}).tile_dim, 4);
+  EXPECT_EQ(choose_format(generate_grid(200, 200), Workload::masked_products, Device{}).tile_dim, 4);
 }
 
 TEST(FormatChoice, SearchesTakeTilesWhereTheyAreFull) {

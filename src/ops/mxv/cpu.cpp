@@ -27,7 +27,7 @@ using mxv_cpu::total_work;
 template <class Args>
 constexpr EdgeOffset serial_work = EdgeOffset{1} << 14;
 template <class T>
-constexpr EdgeOffset serial_work<mxv_cpu::ReduceArgs<T>> = EdgeOffset{1} << 13;
+constexpr EdgeOffset serial_work<mxv_cpu::ReduceArgs<T>> = EdgeOffset{3} << 12;
 
 std::size_t num_strips(const GraphRef& a) { return (std::size_t{a.nrows} + strip_rows - 1) / strip_rows; }
 
