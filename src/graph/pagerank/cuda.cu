@@ -1,92 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// An iteration is a product, mxv over plus_times along in-edges, and one pass over the nodes. The sums over all nodes
-// are taken by a fixed number of blocks and then in order, so a run gives the same bits again.
+// An iteration is a product, mxv over plus_times along in-edges, and one pass over the nodes. Where all rows are short,
+// all iterations are one kernel (cuda_short_rows.cu); of large graphs, those in single precision go over strips
+// (cuda_strips.cu).
 #include "graph/pagerank/device_pagerank.hpp"
 
-#include "core/cuda.cuh"
+#include "graph/pagerank/cuda_short_rows.cuh"
+#include "graph/pagerank/cuda_strips.cuh"
 #include "ops/cuda_row_sum.cuh"
 
 #include <bitgraph/ops/mxv.hpp>
 #include <bitgraph/ops/semiring.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <variant>
 
 namespace bitgraph {
 
 namespace {
 
+using namespace pagerank_cuda;
+
 constexpr unsigned threads = 512;
-constexpr EdgeOffset short_mean = 8;   ///< entries of a mean row up to which product and step are one kernel
-constexpr unsigned most_blocks = 528;  ///< each adds up what it is given, however many processors there are
-constexpr unsigned full_warp = 0xFFFFFFFFU;
-
-/// Sums over all nodes after an iteration.
-struct Totals {
-  double change = 0;    ///< of the ranks
-  double stranded = 0;  ///< rank of nodes without out-edges
-  double rank = 0;
-};
-
-__device__ Totals operator+(const Totals& a, const Totals& b) {
-  return {a.change + b.change, a.stranded + b.stranded, a.rank + b.rank};
-}
-
-__device__ Totals warp_sum(Totals mine) {
-  for (unsigned step = 16; step != 0; step /= 2) {
-    mine =
-        mine + Totals{__shfl_down_sync(full_warp, mine.change, step), __shfl_down_sync(full_warp, mine.stranded, step),
-                      __shfl_down_sync(full_warp, mine.rank, step)};
-  }
-  return mine;
-}
-
-/// The block's sum; thread 0 has it.
-__device__ Totals block_sum(Totals mine) {
-  __shared__ Totals warps[32];
-  mine = warp_sum(mine);
-  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x < 32) mine = warp_sum(threadIdx.x < threads / 32 ? warps[threadIdx.x] : Totals{});
-  return mine;
-}
-
-/// Where blocks leave their sums; the last of them adds up all.
-struct Gathering {
-  Totals* partial = nullptr;  ///< one a block
-  unsigned* done = nullptr;   ///< blocks that have left theirs; 0 between kernels
-  Totals* totals = nullptr;   ///< of the last iteration until all blocks are done
-};
-
-__device__ void gather(const Gathering& into, Totals mine) {
-  mine = block_sum(mine);
-  __shared__ bool last;
-  if (threadIdx.x == 0) {
-    into.partial[blockIdx.x] = mine;
-    __threadfence();
-    last = atomicAdd(into.done, 1U) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (!last) return;
-  __threadfence();
-  Totals all;
-  for (unsigned b = threadIdx.x; b < gridDim.x; b += threads) all = all + into.partial[b];
-  __syncthreads();  // the sums of warps are used again
-  all = block_sum(all);
-  if (threadIdx.x == 0) {
-    *into.totals = all;
-    *into.done = 0;
-  }
-}
-
-template <class T>
-struct Nodes {
-  NodeId n = 0;
-  T* rank = nullptr;
-  T* share = nullptr;           ///< what a node gives to each of its neighbours
-  T* inverse_degree = nullptr;  ///< 0 where there are no out-edges
-  const T* sum = nullptr;       ///< of the shares along in-edges
-};
+constexpr EdgeOffset short_mean = 8;  ///< entries of a mean row up to which product and step are one kernel
 
 /// From the degrees, which lie in inverse_degree.
 template <class T>
@@ -107,40 +44,17 @@ __global__ void start(Nodes<T> nodes, const From* rank, Gathering sums) {
     const double kept = nodes.rank[i];  // what rounding left of it
     mine = mine + Totals{0, nodes.inverse_degree[i] == 0 ? kept : 0, kept};
   }
-  gather(sums, mine);
+  gather<threads>(sums, mine);
 }
-
-/// A node's rank and share after an iteration, from the sum of its neighbours' shares.
-template <class T>
-class Step {
- public:
-  __device__ Step(const Nodes<T>& nodes, double damping, const Totals& before)
-      : nodes_(nodes),
-        base_(static_cast<T>((1 - damping + damping * before.stranded) / nodes.n)),
-        damping_(static_cast<T>(damping)) {}
-
-  __device__ Totals operator()(NodeId i, T sum, T* share) const {
-    const T inverse_degree = nodes_.inverse_degree[i];
-    const T old = nodes_.rank[i];
-    const T now = base_ + damping_ * sum;
-    nodes_.rank[i] = now;
-    share[i] = now * inverse_degree;
-    return {fabs(static_cast<double>(now) - old), inverse_degree == 0 ? static_cast<double>(now) : 0, now};
-  }
-
- private:
-  const Nodes<T>& nodes_;
-  T base_, damping_;
-};
 
 template <class T>
 __global__ void step(Nodes<T> nodes, double damping, Gathering sums) {
-  const Step<T> take(nodes, damping, *sums.totals);
+  const Step<T> take(nodes, damping, sums.totals->stranded);
   Totals mine;
   for (NodeId i = blockIdx.x * threads + threadIdx.x; i < nodes.n; i += gridDim.x * threads) {
     mine = mine + take(i, nodes.sum[i], nodes.share);
   }
-  gather(sums, mine);
+  gather<threads>(sums, mine);
 }
 
 /// The product and the step in one, for short rows: a few lanes a row. With longer ones, too few loads are under way.
@@ -148,7 +62,7 @@ __global__ void step(Nodes<T> nodes, double damping, Gathering sums) {
 template <class T>
 __global__ void __launch_bounds__(threads)
     pull_and_step(CsrPatternView in, Nodes<T> nodes, T* next_share, double damping, Gathering sums) {
-  const Step<T> take(nodes, damping, *sums.totals);
+  const Step<T> take(nodes, damping, sums.totals->stranded);
   Totals mine;
   constexpr int row_lanes = 4;
   constexpr unsigned groups = 32 / row_lanes;
@@ -168,7 +82,7 @@ __global__ void __launch_bounds__(threads)
     }
     if (first + lane < nodes.n) mine = mine + take(first + lane, sum_of_mine, next_share);
   }
-  gather(sums, mine);
+  gather<threads>(sums, mine);
 }
 
 template <class T>
@@ -181,19 +95,41 @@ template <class T>
 struct State {
   Buffer<T> rank, share, inverse_degree, sum;
 
-  void make(const PackedGraph& graph) {
+  void make(const PackedGraph& graph, bool over_table) {
     const Device& device = graph.device();
     const NodeId n = graph.num_nodes();
     rank = Buffer<T>(n, T{0}, device);
-    share = Buffer<T>(n, device);
-    sum = Buffer<T>(n, device);
     inverse_degree = Buffer<T>(n, device);
     std::visit([&](const auto& out) { mxv_into(inverse_degree, plus_pair, out, rank); }, graph.out());
     invert<<<blocks_for(n, threads), threads, 0, stream_of(device)>>>(inverse_degree.data(), n);
     cuda_check_launch("invert");
+    // A column that is not there is one more, whose share is 0.
+    const std::size_t columns = std::size_t{n} + (over_table ? 1 : 0);
+    share = Buffer<T>(columns, T{0}, device);
+    sum = Buffer<T>(columns, T{0}, device);
   }
   [[nodiscard]] Nodes<T> nodes() {
     return {static_cast<NodeId>(rank.size()), rank.data(), share.data(), inverse_degree.data(), sum.data()};
+  }
+};
+
+/// Iterations over strips, in single precision.
+struct StripState {
+  StripLayout layout;
+  Buffer<float> rank, share, inverse_degree, next_share, piece_sum;
+
+  StripState(StripLayout made, const CsrPatternView& out, const Device& device) : layout(std::move(made)) {
+    const StripView a = layout.view();
+    const std::size_t places = a.deal.num_places();
+    rank = Buffer<float>(places, 0.0F, device);
+    inverse_degree = Buffer<float>(places, 0.0F, device);
+    share = Buffer<float>(places + 4, 0.0F, device);
+    next_share = Buffer<float>(places + 4, 0.0F, device);
+    piece_sum = Buffer<float>(a.num_pieces, device);
+    layout.invert_degrees(out, inverse_degree.data());
+  }
+  [[nodiscard]] Nodes<float> nodes() {
+    return {layout.view().deal.n, rank.data(), share.data(), inverse_degree.data(), nullptr};
   }
 };
 
@@ -203,14 +139,18 @@ class CudaPageRank final : public DevicePageRank {
       : graph_(graph), blocks_(std::min(blocks_for(graph.num_nodes(), threads), most_blocks)) {
     const Device& device = graph.device();
     const ScopedCudaDevice scope(device.index());
-    const auto* csr = std::get_if<CsrPattern>(&graph.in());
-    rows_are_short_ = csr != nullptr && csr->view().longest_row <= longest_short_row &&
-                      csr->nvals() / std::max<NodeId>(graph.num_nodes(), 1) <= short_mean;
-    partial_ = Buffer<Totals>(most_blocks, device);
+    partial_ = Buffer<Totals>(2 * most_blocks, device);
     totals_ = Buffer<Totals>(1, device);
     done_ = Buffer<unsigned>(1, 0U, device);
+    iterations_ = Buffer<int>(1, device);
     if (!graph.new_id().empty()) row_of_node_ = Buffer<NodeId>::copy_of(graph.new_id(), device);
-    if (graph.num_nodes() != 0) single_.make(graph);
+    if (graph.num_nodes() == 0) return;
+    choose_way();
+    if (strips_) {
+      single_.rank = Buffer<float>(graph.num_nodes(), device);
+    } else {
+      single_.make(graph, width_ != 0);
+    }
   }
 
   void run(PageRankResult& result, const PageRankOptions& options, double floor) override {
@@ -221,15 +161,12 @@ class CudaPageRank final : public DevicePageRank {
     result.converged = n == 0;
     if (n == 0) return;
     const ScopedCudaDevice scope(graph_.device().index());
-    const cudaStream_t stream = stream_of(graph_.device());
     const bool fixed = options.tolerance == 0;
-    start<float, float><<<blocks_, threads, 0, stream>>>(single_.nodes(), nullptr, sums());
-    cuda_check_launch("start");
-    iterate(single_, result, options, fixed ? -1 : std::max(options.tolerance, floor));
+    run_single(result, options, fixed ? -1 : std::max(options.tolerance, floor));
     const bool widens = !fixed && options.tolerance < floor && result.iterations < options.max_iterations;
     if (widens) {
-      if (double_.rank.size() != n) double_.make(graph_);
-      start<<<blocks_, threads, 0, stream>>>(double_.nodes(), single_.rank.data(), sums());
+      if (double_.rank.size() != n) double_.make(graph_, width_ != 0);
+      start<<<blocks_, threads, 0, stream()>>>(double_.nodes(), single_.rank.data(), sums());
       cuda_check_launch("start");
       iterate(double_, result, options, options.tolerance);
       store(double_, result);
@@ -241,6 +178,7 @@ class CudaPageRank final : public DevicePageRank {
   }
 
  private:
+  [[nodiscard]] cudaStream_t stream() const { return stream_of(graph_.device()); }
   [[nodiscard]] Gathering sums() { return {partial_.data(), done_.data(), totals_.data()}; }
 
   [[nodiscard]] Totals totals() const {
@@ -249,45 +187,101 @@ class CudaPageRank final : public DevicePageRank {
     return host;
   }
 
+  void choose_way() {
+    const auto* in = std::get_if<CsrPattern>(&graph_.in());
+    const auto* out = std::get_if<CsrPattern>(&graph_.out());
+    if (in == nullptr || out == nullptr) return;
+    const Device& device = graph_.device();
+    width_ = width_of_short_rows(in->view());
+    if (width_ != 0) {
+      short_rows_ = Buffer<NodeId>(std::size_t{width_} * in->nrows(), device);
+      pack_short_rows(device, in->view(), width_, short_rows_.data());
+      return;
+    }
+    rows_are_short_ = in->view().longest_row <= longest_short_row && in->nvals() / in->nrows() <= short_mean;
+    if (auto layout = StripLayout::make(device, in->view(), out->view())) {
+      strips_.emplace(std::move(*layout), out->view(), device);
+    }
+  }
+
+  void run_single(PageRankResult& result, const PageRankOptions& options, double tolerance) {
+    if (strips_) {
+      strips_->layout.start(strips_->nodes(), sums());
+      repeat(result, options, tolerance, [&] { step_over_strips(options.damping); });
+      strips_->layout.order(strips_->rank.data(), single_.rank.data());
+      return;
+    }
+    start<float, float><<<blocks_, threads, 0, stream()>>>(single_.nodes(), nullptr, sums());
+    cuda_check_launch("start");
+    iterate(single_, result, options, tolerance);
+  }
+
   /// Below 0, a tolerance is never reached, and the host does not wait for an iteration's end.
-  template <class T>
-  void iterate(State<T>& state, PageRankResult& result, const PageRankOptions& options, double tolerance) {
+  template <class Iteration>
+  void repeat(PageRankResult& result, const PageRankOptions& options, double tolerance, Iteration&& iteration) {
     for (bool goes_on = true; goes_on && result.iterations < options.max_iterations; ++result.iterations) {
-      if (rows_are_short_) {
-        pull_and_step_rows(state, options.damping);
-      } else {
-        std::visit([&](const auto& in) { mxv_into(state.sum, plus_times, in, state.share); }, graph_.in());
-        step<<<blocks_, threads, 0, stream_of(graph_.device())>>>(state.nodes(), options.damping, sums());
-        cuda_check_launch("step");
-      }
+      iteration();
       goes_on = tolerance < 0 || totals().change > tolerance;
     }
   }
 
   template <class T>
+  void iterate(State<T>& state, PageRankResult& result, const PageRankOptions& options, double tolerance) {
+    if (width_ != 0) return iterate_short_rows(state, result, options, tolerance);
+    repeat(result, options, tolerance, [&] {
+      if (rows_are_short_) return pull_and_step_rows(state, options.damping);
+      std::visit([&](const auto& in) { mxv_into(state.sum, plus_times, in, state.share); }, graph_.in());
+      step<<<blocks_, threads, 0, stream()>>>(state.nodes(), options.damping, sums());
+      cuda_check_launch("step");
+    });
+  }
+
+  template <class T>
+  void iterate_short_rows(State<T>& state, PageRankResult& result, const PageRankOptions& options, double tolerance) {
+    const int most = options.max_iterations - result.iterations;
+    if (most <= 0) return;
+    launch_short_rows(graph_.device(),
+                      ShortRows<T>{short_rows_.data(), width_, state.nodes(), state.sum.data(), options.damping,
+                                   tolerance, most, partial_.data(), totals_.data(), iterations_.data()});
+    result.iterations += tolerance < 0 ? most : iterations_.to(Device{})[0];
+  }
+
+  template <class T>
   void pull_and_step_rows(State<T>& state, double damping) {
     const CsrPatternView in = std::get<CsrPattern>(graph_.in()).view();
-    pull_and_step<T>
-        <<<most_blocks, threads, 0, stream_of(graph_.device())>>>(in, state.nodes(), state.sum.data(), damping, sums());
+    pull_and_step<T><<<most_blocks, threads, 0, stream()>>>(in, state.nodes(), state.sum.data(), damping, sums());
     cuda_check_launch("pull_and_step");
     state.share.swap(state.sum);
+  }
+
+  void step_over_strips(double damping) {
+    StripState& state = *strips_;
+    launch_strips(graph_.device(), {state.layout.view(), state.nodes(), state.next_share.data(), state.piece_sum.data(),
+                                    damping, sums()});
+    state.share.swap(state.next_share);
   }
 
   template <class T>
   void store(const State<T>& state, PageRankResult& result) {
     const NodeId n = graph_.num_nodes();
-    give<<<blocks_for(n, threads), threads, 0, stream_of(graph_.device())>>>(
+    give<<<blocks_for(n, threads), threads, 0, stream()>>>(
         result.rank.data(), state.rank.data(), row_of_node_.empty() ? nullptr : row_of_node_.data(), n, totals_.data());
     cuda_check_launch("give");
   }
 
   const PackedGraph& graph_;
   unsigned blocks_;
+  // How an iteration goes: over strips, by a table of short rows of this width, by one kernel for short rows, or by a
+  // product.
+  std::optional<StripState> strips_;
+  unsigned width_ = 0;
   bool rows_are_short_ = false;
+  Buffer<NodeId> short_rows_;
   State<float> single_;
   State<double> double_;
   Buffer<Totals> partial_, totals_;
   Buffer<unsigned> done_;
+  Buffer<int> iterations_;
   Buffer<NodeId> row_of_node_;
 };
 

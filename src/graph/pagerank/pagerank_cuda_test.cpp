@@ -4,11 +4,12 @@
 #include <bitgraph/graph/pagerank.hpp>
 
 #include "support/cuda_device.hpp"
-#include "support/random_matrices.hpp"
+#include "support/graph_cases.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -28,12 +29,13 @@ void compare(const CsrPattern& a, const GraphPackOptions& packing, const PageRan
   EXPECT_LE(distance(expected.rank, first), bound);
   EXPECT_EQ(expected.converged, actual.converged);
   EXPECT_NEAR(expected.iterations, actual.iterations, 1);  // rounding may tip the last comparison
-  double sum = 0;
+  long double sum = 0;                                     // in double, millions of equal ranks round the same way
   for (const double rank : first) sum += rank;
   if (a.nrows() != 0) {
-    EXPECT_NEAR(sum, 1, 1e-12);
+    EXPECT_NEAR(static_cast<double>(sum), 1, 1e-12);
   }
   EXPECT_EQ(distance(first, there.run().rank.to(Device{})), 0) << "a second run gives other bits";
+  EXPECT_EQ(distance(first, pagerank(graph, options).rank.to(Device{})), 0) << "a second plan gives other bits";
 }
 
 TEST(PageRankCuda, AsOnTheHost) {
@@ -48,6 +50,62 @@ TEST(PageRankCuda, AsOnTheHost) {
     }
     compare(*a, {.tile_dim = csr_tile, .order = Order::degree}, {.tolerance = 1e-4}, 1e-4);
   }
+}
+
+/// Edges from everywhere to few nodes, in one direction only: nodes without out-edges, without in-edges, without any.
+CsrPattern funnel(NodeId n, std::size_t edges) {
+  std::vector<NodeId> rows(edges);
+  std::vector<NodeId> cols(edges);
+  for (std::size_t e = 0; e < edges; ++e) {
+    const double u = random_uniform_double({1, 8, 0}, e);
+    rows[e] = n / 8 + static_cast<NodeId>(random_below({1, 9, 0}, e, n / 2));
+    cols[e] = static_cast<NodeId>(u * u * u * n);
+  }
+  return csr_from_edges(n, n, rows, cols);
+}
+
+/// The first nodes tied to all others in both directions.
+CsrPattern with_hubs(NodeId n, NodeId hubs) {
+  std::vector<NodeId> rows;
+  std::vector<NodeId> cols;
+  for (NodeId hub = 0; hub < hubs; ++hub) {
+    for (NodeId i = 0; i < n; ++i) rows.push_back(hub), cols.push_back(i);
+  }
+  return csr_from_edges(n, n, rows, cols, {.symmetrize = true});
+}
+
+// Large enough for strips.
+TEST(PageRankCuda, LargeGraphs) {
+  BITGRAPH_REQUIRE_CUDA();
+  const PageRankOptions fixed{.tolerance = 0, .max_iterations = 6};
+  const auto check = [&](const char* name, const CsrPattern& a) {
+    SCOPED_TRACE(name);
+    compare(a, {.tile_dim = csr_tile}, fixed, 1e-5);
+  };
+  check("skewed, isolated nodes", generate_rmat(18, 16, 2));
+  check("even", generate_uniform(NodeId{1} << 19, std::size_t{1} << 22, 3));
+  check("one hub of millions", test::star_pattern(2500000));
+  check("dense", test::random_pattern(3000, 3000, 0.6, 4));
+  const CsrPattern directed = funnel(400000, 6000000);
+  check("directed", directed);
+  check("the other way", transpose(directed));
+  check("three hubs", with_hubs(1500000, 3));
+  compare(directed, {.tile_dim = csr_tile, .order = Order::degree}, fixed, 1e-5);
+  compare(directed, {.tile_dim = csr_tile}, {.tolerance = 1e-12, .max_iterations = 200}, 1e-10);
+}
+
+TEST(PageRankCuda, ShortRows) {
+  BITGRAPH_REQUIRE_CUDA();
+  const auto check = [&](const CsrPattern& a) {
+    compare(a, {.tile_dim = csr_tile}, {.tolerance = 0, .max_iterations = 20}, 1e-5);
+    compare(a, {.tile_dim = csr_tile, .order = Order::degree}, {.tolerance = 1e-6, .max_iterations = 100}, 1e-5);
+    compare(a, {.tile_dim = csr_tile}, {.tolerance = 1e-12, .max_iterations = 200}, 1e-10);
+    compare(a, {.tile_dim = csr_tile}, {.tolerance = 1e-12, .max_iterations = 45}, 1e-5);
+  };
+  check(generate_grid(300, 200));
+  check(generate_mesh(200, 100, 1));
+  check(generate_de_bruijn(12));
+  check(test::path_pattern(3));
 }
 
 TEST(PageRankCuda, OddGraphs) {
