@@ -124,7 +124,8 @@ class BiGcnTrainer final : public Trainer {
     if (forward_) {
       forward_->set_weights(present);
     } else {
-      forward_.emplace(present, present.layer_forms(options_.precision), operands_, features_, device_);
+      forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, operands_,
+                       features_, device_);
     }
     return score(forward_->run(), dataset_.labels, nodes);
   }

@@ -36,9 +36,14 @@ LaunchStep over(LaunchStep::Kind kind, const CsrPattern& pattern, Out& out) {
 
 }  // namespace
 
-Forward::Forward(const Model& model, std::vector<Precision> forms, GraphOperands& graph, const InputFeatures& features,
-                 const Device& device)
-    : graph_(graph), features_(features), device_(device), forms_(std::move(forms)), weights_(model.layers.size()) {
+Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
+                 const Device& device, CsrPattern back)
+    : graph_(graph),
+      features_(features),
+      device_(device),
+      options_(std::move(options)),
+      back_(std::move(back)),
+      weights_(model.layers.size()) {
   for (const Layer& l : model.layers) shapes_.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
   set_weights(model);
   Activation x{.features = &features_};
@@ -49,19 +54,25 @@ Forward::Forward(const Model& model, std::vector<Precision> forms, GraphOperands
     outputs.push_back(x);
   }
   logits_ = x.floats;
-  if (!device_.is_host() && fits_one_launch(num_nodes(), graph_.entries())) make_one_launch();
+  if (back_.nrows() != 0) {
+    Floats& in_order = floats(logits_->ncols());
+    add_sum(in_order, *logits_, {.pattern = &back_});
+    logits_ = &in_order;
+  }
+  const bool small = options_.launching == Launching::automatic && fits_one_launch(num_nodes(), graph_.entries());
+  if (!device_.is_host() && (small || options_.launching == Launching::one)) make_one_launch();
 }
 
 void Forward::make_one_launch() {
   one_launch_.reset();
   if (steps_.size() > most_launch_steps) return;
-  auto all = std::make_unique<LaunchSteps>();
-  all->num_rows = num_nodes();
+  LaunchSteps all;
+  all.num_rows = num_nodes();
   for (const Step& s : steps_) {
     if (!s.as_part) return;
-    all->add(s.as_part());
+    all.add(s.as_part());
   }
-  one_launch_ = std::move(all);
+  one_launch_ = std::make_unique<OneLaunch>(all, device_);
 }
 
 void Forward::set_weights(const Model& model) {
@@ -70,7 +81,7 @@ void Forward::set_weights(const Model& model) {
     Weights& w = weights_[l];
     w.neighbor = model.layers[l].neighbor.to(device_);
     w.root = model.layers[l].root.to(device_);
-    if (forms_[l] == Precision::real) {
+    if (options_.forms[l] == Precision::real) {
       Buffer<float> bias = model.layers[l].neighbor.bias.clone();
       if (shapes_[l].root) {
         for (std::size_t f = 0; f < bias.size(); ++f) bias[f] += model.layers[l].root.bias[f];
@@ -106,7 +117,7 @@ std::size_t Forward::weight_bytes() const noexcept {
 }
 
 Forward::Activation Forward::layer(std::size_t l, Activation in) {
-  switch (forms_[l]) {
+  switch (options_.forms[l]) {
     case Precision::real: return real_layer(l, in);
     case Precision::full: return full_layer(l, in);
     case Precision::bin: break;
@@ -258,18 +269,7 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
   if (shapes_[l].aggregation != Aggregation::none) {
     const AggregationOperand a = graph_.of(shapes_[l].aggregation);
     Floats& sums = floats(shapes_[l].outputs);
-    step(
-        "BSpMM.FBF",
-        [this, &sums, &product, a] {
-          spmm_into(sums, *a.pattern, product, {.row_scale = a.row_scale, .col_scale = a.col_scale}, device_);
-        },
-        [&sums, &product, a] {
-          LaunchStep s = over(LaunchStep::Kind::sum, *a.pattern, sums);
-          s.floats_in = std::as_const(product).view().data;
-          s.row_scale = a.row_scale.data();
-          s.neighbor_scale = a.col_scale.data();
-          return s;
-        });
+    add_sum(sums, product, a);
     y = &sums;
   }
   if (shapes_[l].root) {
@@ -286,19 +286,47 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
   return {.floats = y};
 }
 
-Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
-  const Activation x = as_signs(in);
-  Bits& signs = bits(shapes_[l].outputs);
-  Bits& votes = bits(shapes_[l].outputs);
-  binary_product(signs, x, l, false);
-  const AggregationOperand a = graph_.of(shapes_[l].aggregation);
+void Forward::add_sum(Floats& out, const Floats& x, const AggregationOperand& a) {
   step(
-      "BSpMM.BBB", [this, &votes, &signs, a] { spmm_into(votes, *a.pattern, signs, {}, device_); },
+      "BSpMM.FBF",
+      [this, &out, &x, a] {
+        spmm_into(out, *a.pattern, x, {.row_scale = a.row_scale, .col_scale = a.col_scale}, device_);
+      },
+      [&out, &x, a] {
+        LaunchStep s = over(LaunchStep::Kind::sum, *a.pattern, out);
+        s.floats_in = x.view().data;
+        s.row_scale = a.row_scale.data();
+        s.neighbor_scale = a.col_scale.data();
+        return s;
+      });
+}
+
+void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
+  const SpmmOptions how{.strategy = options_.strategy};
+  if (options_.graph == GraphFormat::sell) {
+    const SellPattern& a = graph_.sell(aggregation);
+    return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how, device_); });
+  }
+  if (options_.graph == GraphFormat::tiles) {
+    const BitTileMatrix& a = graph_.tiles(aggregation, options_.tile_dim);
+    return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how, device_); });
+  }
+  const AggregationOperand a = graph_.of(aggregation);
+  step(
+      "BSpMM.BBB", [this, &votes, &signs, a, how] { spmm_into(votes, *a.pattern, signs, how, device_); },
       [&votes, &signs, a] {
         LaunchStep s = over(LaunchStep::Kind::vote, *a.pattern, votes);
         s.bits_in = std::as_const(signs).view().words;
         return s;
       });
+}
+
+Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
+  const Activation x = as_signs(in);
+  Bits& signs = bits(shapes_[l].outputs);
+  Bits& votes = bits(shapes_[l].outputs);
+  binary_product(signs, x, l, false);
+  vote(votes, signs, shapes_[l].aggregation);
   if (shapes_[l].root) {
     binary_product(signs, x, l, true);
     step(
@@ -317,10 +345,10 @@ void Forward::run_steps() {
 }
 
 const DenseMatrix<float>& Forward::run() {
-  if (device_.is_host()) {
+  if (device_.is_host() || options_.launching == Launching::steps) {
     run_steps();
   } else if (one_launch_) {
-    launch_steps(*one_launch_, device_);
+    one_launch_->run();
   } else if (recording_.usable()) {
     recording_.launch();
   } else {

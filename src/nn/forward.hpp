@@ -4,6 +4,7 @@
 
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/plan.hpp>
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/gemm.hpp>
 
@@ -30,9 +31,10 @@ struct Step {
 /// Graph and features must outlive it. run() allocates nothing and, on a CUDA device, waits for nothing.
 class Forward {
  public:
-  /// `forms` has one form a layer: real for all, or full and bin, the last one full.
-  Forward(const Model& model, std::vector<Precision> forms, GraphOperands& graph, const InputFeatures& features,
-          const Device& device);
+  /// `options.forms` has one form a layer: real for all, or full and bin, the last one full. The order of the nodes is
+  /// the caller's business; `back`, where it has rows, brings the rows of the logits into another order.
+  Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
+          const Device& device, CsrPattern back = {});
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;
 
@@ -70,6 +72,8 @@ class Forward {
   Activation full_layer(std::size_t l, const Activation& in);
   Activation bin_layer(std::size_t l, const Activation& in);
   Activation as_signs(const Activation& in);
+  void add_sum(Floats& out, const Floats& x, const AggregationOperand& a);
+  void vote(Bits& votes, const Bits& signs, Aggregation aggregation);
   Activation concatenated(const std::vector<Activation>& parts);
   void real_product(Floats& out, const Activation& in, std::size_t l, bool root);
   template <class Out>
@@ -89,7 +93,8 @@ class Forward {
   GraphOperands& graph_;
   const InputFeatures& features_;
   Device device_;
-  std::vector<Precision> forms_;
+  InferenceOptions options_;
+  CsrPattern back_;
   std::vector<LayerShape> shapes_;
   std::deque<Weights> weights_;
   std::deque<std::vector<const Floats*>> float_parts_;
@@ -99,8 +104,8 @@ class Forward {
   std::deque<Binarized> binarized_;
   std::vector<Step> steps_;
   const Floats* logits_ = nullptr;
-  Recording recording_;                      ///< of the steps, on a CUDA device
-  std::unique_ptr<LaunchSteps> one_launch_;  ///< the same for a small graph
+  Recording recording_;                    ///< of the steps, on a CUDA device
+  std::unique_ptr<OneLaunch> one_launch_;  ///< the same for a small graph
 };
 
 }  // namespace bitgraph::nn

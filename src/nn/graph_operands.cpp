@@ -64,9 +64,26 @@ AggregationOperand GraphOperands::of(Aggregation aggregation) {
   fail(ErrorCode::internal, "a linear layer aggregates nothing");
 }
 
+const SellPattern& GraphOperands::sell(Aggregation aggregation) {
+  const CsrPattern* pattern = of(aggregation).pattern;
+  const auto [at, is_new] = sell_.try_emplace(pattern);
+  if (is_new) at->second = to_sell(*pattern, device_);
+  return at->second;
+}
+
+const BitTileMatrix& GraphOperands::tiles(Aggregation aggregation, int tile_dim) {
+  const CsrPattern* pattern = of(aggregation).pattern;
+  const auto [at, is_new] = tiles_.try_emplace(pattern);
+  if (is_new) at->second = pack(*pattern, {.tile_dim = tile_dim}, device_);
+  return at->second;
+}
+
 std::size_t GraphOperands::bytes() const noexcept {
-  return (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
-         mean_with_self_.bytes() + mean_.bytes();
+  std::size_t total = (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
+                      mean_with_self_.bytes() + mean_.bytes();
+  for (const auto& [pattern, sell] : sell_) total += sell.bytes();
+  for (const auto& [pattern, tiles] : tiles_) total += tiles.bytes();
+  return total;
 }
 
 }  // namespace bitgraph::nn

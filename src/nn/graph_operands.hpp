@@ -2,9 +2,12 @@
 // A graph as the layers' aggregations see it.
 #pragma once
 
+#include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/nn/model.hpp>
 
+#include <map>
 #include <memory>
 #include <span>
 
@@ -26,6 +29,10 @@ class GraphOperands {
   /// The aggregation must not be `none`.
   [[nodiscard]] AggregationOperand of(Aggregation aggregation);
 
+  /// The pattern of `of(aggregation)` in other formats, for votes. SELL is of the host.
+  [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
+  [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
+
   [[nodiscard]] std::size_t num_nodes() const noexcept { return a_.nrows(); }
   [[nodiscard]] EdgeOffset entries() const noexcept { return a_.nvals(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -38,6 +45,8 @@ class GraphOperands {
   Device device_;
   std::unique_ptr<CsrPattern> plain_, with_loops_;
   Buffer<float> symmetric_, mean_with_self_, mean_;
+  std::map<const CsrPattern*, SellPattern> sell_;
+  std::map<const CsrPattern*, BitTileMatrix> tiles_;  ///< of one side
 };
 
 }  // namespace bitgraph::nn

@@ -2,13 +2,13 @@
 // The steps of a small graph's model as one cooperative launch of a CUDA device (BitGNN, section 3.4).
 #pragma once
 
+#include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/types.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace bitgraph::nn {
 
@@ -60,7 +60,17 @@ struct LaunchSteps {
   return num_rows <= 16384 && entries <= 16 * 16384;
 }
 
-/// Puts the steps on the device's stream. A warp takes the same rows in every step.
-void launch_steps(const LaunchSteps& steps, const Device& device);
+/// The steps on the device, ready to be put on its stream. A warp takes the same rows in every step.
+class OneLaunch {
+ public:
+  OneLaunch(const LaunchSteps& steps, const Device& device);
+  void run() const;
+
+ private:
+  Buffer<LaunchStep> steps_;
+  std::size_t num_rows_ = 0;
+  unsigned blocks_ = 0;
+  unsigned warps_ = 0;  ///< a block
+};
 
 }  // namespace bitgraph::nn

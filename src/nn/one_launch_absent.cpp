@@ -6,8 +6,10 @@
 
 namespace bitgraph::nn {
 
-void launch_steps(const LaunchSteps&, const Device& device) {
+OneLaunch::OneLaunch(const LaunchSteps&, const Device& device) {
   fail(ErrorCode::not_possible, device.name() + ": this bitgraph was built without CUDA");
 }
+
+void OneLaunch::run() const {}
 
 }  // namespace bitgraph::nn

@@ -80,7 +80,8 @@ class StackTrainer final : public Trainer {
     if (!forward_) {
       operands_.emplace(dataset_.graph, device_);
       features_.emplace(present, dataset_, options_.precision, FeatureStorage::sparse, device_);
-      forward_.emplace(present, present.layer_forms(options_.precision), *operands_, *features_, device_);
+      forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
+                       *features_, device_);
     } else {
       forward_->set_weights(present);
     }

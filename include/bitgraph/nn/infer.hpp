@@ -5,20 +5,13 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/plan.hpp>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace bitgraph::nn {
-
-/// How the features of a real model are held; those of binary models are packed. A CUDA device holds them dense.
-enum class FeatureStorage { dense, sparse };
-
-struct InferenceOptions {
-  std::vector<Precision> forms;  ///< one a layer; empty: those that the model was trained in
-  FeatureStorage features = FeatureStorage::sparse;
-};
 
 struct InferenceBytes {
   std::size_t model = 0;
@@ -36,7 +29,8 @@ struct InferenceBytes {
 class InferencePlan {
  public:
   /// Throws bad_input where the model does not fit the data set; usage where it has no such form: a binary form of a
-  /// real model or the other way round, a vote in the last layer, forms of another number than its layers.
+  /// real model or the other way round, a vote in the last layer, forms of another number than its layers, a strategy
+  /// that the format of the graph has not.
   InferencePlan(const Model& model, const Dataset& dataset, const InferenceOptions& options = {},
                 const Device& device = {});
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// How the features of a model are held: real ones as floats, those of binary models as bits, in full or (sparse) as
+/// their few differences from one row where that is smaller. A CUDA device holds floats dense.
+enum class FeatureStorage { dense, sparse };
+
+/// What votes walk over.
+enum class GraphFormat {
+  automatic,  ///< csr
+  csr,
+  sell,  ///< on the host: one copy of the graph more, and the fastest votes on graphs that are not small
+  tiles  ///< B2SR with tiles of side tile_dim
+};
+
+/// Of a layer that aggregates what it has multiplied, or multiplies what it has aggregated: the sums are the same but
+/// for rounding.
+enum class Sequence {
+  automatic,  ///< whichever moves fewer bytes
+  update_first,
+  aggregate_first
+};
+
+/// How a CUDA device is asked for the steps of a run.
+enum class Launching {
+  automatic,  ///< in one launch where the graph is small and the steps allow it, else as a CUDA graph
+  steps,      ///< one after another
+  graph,      ///< as a CUDA graph
+  one         ///< as one cooperative launch, where that is possible; else as automatic
+};
+
+[[nodiscard]] std::string_view to_string(FeatureStorage storage) noexcept;
+[[nodiscard]] std::string_view to_string(GraphFormat format) noexcept;
+[[nodiscard]] std::string_view to_string(Sequence sequence) noexcept;
+[[nodiscard]] std::string_view to_string(Launching launching) noexcept;
+
+/// Everything about a run that its result does not depend on, but for `forms` and rounding.
+struct InferenceOptions {
+  std::vector<Precision> forms;  ///< one a layer; empty: those that the model was trained in
+  FeatureStorage features = FeatureStorage::sparse;
+  GraphFormat graph = GraphFormat::automatic;
+  int tile_dim = 8;  ///< of GraphFormat::tiles
+  SpmmStrategy strategy = SpmmStrategy::automatic;
+  Order order = Order::original;  ///< numbers the nodes anew; logits come back in the caller's numbering
+  Sequence sequence = Sequence::automatic;
+  Launching launching = Launching::automatic;
+
+  /// One JSON object, each option by its name.
+  void save(const std::filesystem::path& path) const;
+
+  /// Throws bad_input naming the file and the option that is unknown or has no such value.
+  [[nodiscard]] static InferenceOptions load(const std::filesystem::path& path);
+
+  /// "bin full, csr, rcm", only what is not the default.
+  [[nodiscard]] std::string describe() const;
+};
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/nn/plan.hpp>
+
+#include "io/file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Json = nlohmann::json;
+
+template <class T, std::size_t N>
+using Names = std::array<std::pair<T, std::string_view>, N>;
+
+constexpr Names<FeatureStorage, 2> storages{{{FeatureStorage::dense, "dense"}, {FeatureStorage::sparse, "sparse"}}};
+constexpr Names<GraphFormat, 4> formats{{{GraphFormat::automatic, "auto"},
+                                         {GraphFormat::csr, "csr"},
+                                         {GraphFormat::sell, "sell"},
+                                         {GraphFormat::tiles, "tiles"}}};
+constexpr Names<Sequence, 3> sequences{{{Sequence::automatic, "auto"},
+                                        {Sequence::update_first, "update-first"},
+                                        {Sequence::aggregate_first, "aggregate-first"}}};
+constexpr Names<Launching, 4> launchings{{{Launching::automatic, "auto"},
+                                          {Launching::steps, "steps"},
+                                          {Launching::graph, "graph"},
+                                          {Launching::one, "one"}}};
+constexpr Names<SpmmStrategy, 5> strategies{{{SpmmStrategy::automatic, "auto"},
+                                             {SpmmStrategy::carry_save, "carry-save"},
+                                             {SpmmStrategy::each_bit, "each-bit"},
+                                             {SpmmStrategy::difference, "difference"},
+                                             {SpmmStrategy::twice_ones, "twice-ones"}}};
+
+template <class T, std::size_t N>
+std::string_view name_of(const Names<T, N>& names, T wanted) noexcept {
+  for (const auto& [value, name] : names) {
+    if (value == wanted) return name;
+  }
+  return "unknown";
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+  fail(ErrorCode::bad_input, file + ": " + what);
+}
+
+/// Options by name out of a JSON object; each is taken once, and what is left over is unknown.
+class OptionReader {
+ public:
+  OptionReader(const std::string& file, Json object) : file_(file), object_(std::move(object)) {}
+
+  template <class T, std::size_t N>
+  void take(const char* key, T& into, const Names<T, N>& names) {
+    const auto found = object_.find(key);
+    if (found == object_.end()) return;
+    for (const auto& [value, name] : names) {
+      if (found->is_string() && found->get<std::string>() == name) {
+        into = value;
+        object_.erase(found);
+        return;
+      }
+    }
+    refuse(file_, fmt::format("'{}' cannot be {}", key, printable(found->dump())));
+  }
+
+  template <class Fn>
+  void take(const char* key, Fn&& fn) {
+    const auto found = object_.find(key);
+    if (found == object_.end()) return;
+    try {
+      fn(*found);
+    } catch (const std::exception&) {
+      refuse(file_, fmt::format("'{}' cannot be {}", key, printable(found->dump())));
+    }
+    object_.erase(found);
+  }
+
+  void finish() const {
+    if (!object_.empty()) refuse(file_, fmt::format("unknown option '{}'", printable(object_.begin().key())));
+  }
+
+ private:
+  const std::string& file_;
+  Json object_;
+};
+
+}  // namespace
+
+std::string_view to_string(FeatureStorage storage) noexcept { return name_of(storages, storage); }
+std::string_view to_string(GraphFormat format) noexcept { return name_of(formats, format); }
+std::string_view to_string(Sequence sequence) noexcept { return name_of(sequences, sequence); }
+std::string_view to_string(Launching launching) noexcept { return name_of(launchings, launching); }
+
+void InferenceOptions::save(const std::filesystem::path& path) const {
+  Json forms_by_name = Json::array();
+  for (const Precision form : forms) forms_by_name.push_back(to_string(form));
+  const Json object{{"forms", forms_by_name},
+                    {"features", to_string(features)},
+                    {"graph", to_string(graph)},
+                    {"tile_dim", tile_dim},
+                    {"strategy", name_of(strategies, strategy)},
+                    {"order", to_string(order)},
+                    {"sequence", to_string(sequence)},
+                    {"launching", to_string(launching)}};
+  AtomicFile file(path);
+  file.write(object.dump(2) + "\n");
+  file.commit();
+}
+
+InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const auto mapped = MappedFile::open(path);
+  Json object = Json::parse(mapped->text(), nullptr, false);
+  if (!object.is_object()) refuse(name, "not a plan: no JSON object");
+  InferenceOptions options;
+  OptionReader reader(name, std::move(object));
+  reader.take("forms", [&](const Json& list) {
+    for (const Json& form : list) options.forms.push_back(precision_from_string(form.get<std::string>()));
+  });
+  reader.take("features", options.features, storages);
+  reader.take("graph", options.graph, formats);
+  reader.take("tile_dim", [&](const Json& side) {
+    const int k = side.get<int>();
+    require(side.is_number_integer() && (k == 4 || k == 8 || k == 16 || k == 32 || k == 64), "no side of a tile");
+    options.tile_dim = k;
+  });
+  reader.take("strategy", options.strategy, strategies);
+  reader.take("order", [&](const Json& order) { options.order = order_from_string(order.get<std::string>()); });
+  reader.take("sequence", options.sequence, sequences);
+  reader.take("launching", options.launching, launchings);
+  reader.finish();
+  return options;
+}
+
+std::string InferenceOptions::describe() const {
+  std::vector<std::string> parts;
+  std::string form_names;
+  for (const Precision form : forms) form_names += (form_names.empty() ? "" : "+") + std::string(to_string(form));
+  if (!form_names.empty()) parts.push_back(form_names);
+  if (features == FeatureStorage::dense) parts.emplace_back("dense features");
+  if (graph == GraphFormat::tiles) {
+    parts.push_back(fmt::format("B2SR-{} {}", tile_dim, name_of(strategies, strategy)));
+  } else if (graph != GraphFormat::automatic) {
+    parts.emplace_back(to_string(graph));
+  }
+  if (order != Order::original) parts.emplace_back(to_string(order));
+  if (sequence != Sequence::automatic) parts.emplace_back(to_string(sequence));
+  if (launching != Launching::automatic) parts.push_back(fmt::format("launching {}", to_string(launching)));
+  return parts.empty() ? "as it is" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace bitgraph::nn
