@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   Common common;
-  std::string model, dataset, out, form = "own", features = "sparse";
+  std::string model, dataset, out, plan, form = "own", features = "sparse";
   std::size_t repeats = 200;
   SplitChoice split;
 };
@@ -29,9 +29,14 @@ void run(const Options& o) {
               {"dataset", dataset.name},
               {"precision", to_string(model.precision)},
               {"num_nodes", dataset.graph.nrows()}};
-  const auto storage = o.features == "dense" ? nn::FeatureStorage::dense : nn::FeatureStorage::sparse;
-  const auto logits = measure_forms(result, model, dataset, forms_of(model, o.form),
-                                    {.repeats = o.repeats, .storage = storage}, device);
+  nn::InferenceOptions plan;
+  if (o.features == "dense") plan.features = nn::FeatureStorage::dense;
+  if (!o.plan.empty()) {
+    plan = nn::InferenceOptions::load(o.plan);
+    result["plan"] = plan.describe();
+  }
+  const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
+  const auto logits = measure_forms(result, model, dataset, forms, {.repeats = o.repeats, .plan = plan}, device);
   if (!o.out.empty())
     save_npy(o.out, std::as_const(*std::make_unique<Buffer<std::int32_t>>(nn::predict(logits))).span());
   if (o.common.json) {
@@ -54,6 +59,7 @@ void add_infer(CLI::App& app) {
   command->add_option("--form", options->form, "the model's own form, or another: full and bin run the same weights")
       ->check(CLI::IsMember({"own", "float", "full", "bin", "all"}))
       ->capture_default_str();
+  command->add_option("--plan", options->plan, "run as this file of `bitgraph tune` says")->excludes("--form");
   command->add_option("--features", options->features, "float models: how the features are held")
       ->check(CLI::IsMember({"sparse", "dense"}))
       ->capture_default_str();
@@ -65,7 +71,7 @@ void add_infer(CLI::App& app) {
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph infer cora.safetensors cora --form all --threads 1\n  bitgraph infer cora.safetensors cora "
-               "--json --out classes.npy\n");
+               "--json --out classes.npy\n  bitgraph infer cora.safetensors cora --plan cora.plan.json\n");
   command->callback([options] { run(*options); });
 }
 

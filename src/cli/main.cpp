@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
     cli::add_generate(app);
     cli::add_train(app);
     cli::add_infer(app);
+    cli::add_tune(app);
     cli::add_datasets(app);
     cli::add_doctor(app);
     cli::add_bfs(app);

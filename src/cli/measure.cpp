@@ -89,7 +89,9 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
   for (const nn::Precision form : forms) {
     // A handle with its own record of memory.
     const Device own = device.is_host() ? Device::host(device.threads()) : Device::cuda(device.index());
-    nn::InferencePlan plan(model, dataset, form, own, options.storage);
+    nn::InferenceOptions how = options.plan;
+    if (how.forms.empty()) how.forms = model.layer_forms(form);
+    nn::InferencePlan plan(model, dataset, how, own);
     const DenseMatrix<float> out = plan.run().to(Device());
     const std::string name(to_string(form));
     result["accuracy"][name] = score(out, dataset.labels, dataset.test).accuracy();

@@ -14,7 +14,7 @@ namespace bitgraph::cli {
 
 struct MeasureOptions {
   std::size_t repeats = 200;
-  nn::FeatureStorage storage = nn::FeatureStorage::sparse;
+  nn::InferenceOptions plan;  ///< where it names forms of layers they are taken for the model's own form
 };
 
 /// Which split of a data set is used.

@@ -25,7 +25,8 @@ float inverse_sqrt(float degree) { return 1.0F / std::sqrt(degree); }
 
 }  // namespace
 
-GraphOperands::GraphOperands(const CsrPattern& a, Device device) : a_(a), device_(std::move(device)) {}
+GraphOperands::GraphOperands(const CsrPattern& a, Device device)
+    : a_(a), num_nodes_(a.nrows()), entries_(a.nvals()), device_(std::move(device)) {}
 
 const CsrPattern& GraphOperands::plain() {
   if (!plain_) plain_ = std::make_unique<CsrPattern>(a_.to(device_));

@@ -21,7 +21,8 @@ struct AggregationOperand {
   std::span<const float> col_scale;
 };
 
-/// The patterns and scales of one graph on a device, each made when it is first asked for. `a` must outlive it.
+/// The patterns and scales of one graph on a device, each made when it is first asked for. `a` must stay until the last
+/// one is made.
 class GraphOperands {
  public:
   GraphOperands(const CsrPattern& a, Device device);
@@ -33,8 +34,8 @@ class GraphOperands {
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
   [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
 
-  [[nodiscard]] std::size_t num_nodes() const noexcept { return a_.nrows(); }
-  [[nodiscard]] EdgeOffset entries() const noexcept { return a_.nvals(); }
+  [[nodiscard]] std::size_t num_nodes() const noexcept { return num_nodes_; }
+  [[nodiscard]] EdgeOffset entries() const noexcept { return entries_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
@@ -42,6 +43,8 @@ class GraphOperands {
   const CsrPattern& with_loops();
 
   const CsrPattern& a_;
+  std::size_t num_nodes_;
+  EdgeOffset entries_;
   Device device_;
   std::unique_ptr<CsrPattern> plain_, with_loops_;
   Buffer<float> symmetric_, mean_with_self_, mean_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/infer.hpp>
 
-#include <bitgraph/ops/dense.hpp>
-
 #include "nn/forward.hpp"
 #include "nn/training_source.hpp"
 
@@ -37,36 +35,17 @@ Buffer<NodeId> new_places(const CsrPattern& graph, Order order) {
   return order == Order::original ? Buffer<NodeId>() : reorder(graph, order);
 }
 
-/// A data set of the features' rows `old_ids`, with nothing else in it.
-Dataset with_rows(const Dataset& dataset, std::span<const NodeId> old_ids) {
-  Dataset out;
-  if (dataset.has_dense_features()) {
-    out.dense_features = DenseMatrix<float>(old_ids.size(), dataset.num_features());
-    gather_rows_into(out.dense_features, dataset.dense_features, old_ids);
-  } else {
-    out.features = features_of(dataset.features, old_ids);
-  }
-  return out;
-}
-
 }  // namespace
 
 struct InferencePlan::State {
   State(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device)
       : places(new_places(dataset.graph, options.order)),
-        graph_in_order(places.empty() ? CsrPattern() : permuted(dataset.graph, places.span())),
-        graph(places.empty() ? dataset.graph : graph_in_order, device),
-        features(make_features(model, dataset, options, device)),
+        in_order(places.empty() ? Dataset() : part_of(dataset, inverse_permutation(places.span()).span())),
+        graph(places.empty() ? dataset.graph : in_order.graph, device),
+        features(model, places.empty() ? dataset : in_order, options.forms.front(), options.features, device),
         forward(model, options, graph, features, device, back(device)) {
     bytes = {.model = model.bytes(), .graph = graph.bytes(), .features = features.bytes()};
-  }
-
-  /// The features of the nodes in their new order.
-  [[nodiscard]] InputFeatures make_features(const Model& model, const Dataset& dataset, const InferenceOptions& options,
-                                            const Device& device) const {
-    if (places.empty()) return {model, dataset, options.forms.front(), options.features, device};
-    const Buffer<NodeId> old_ids = inverse_permutation(places.span());
-    return {model, with_rows(dataset, old_ids.span()), options.forms.front(), options.features, device};
+    in_order = Dataset{};  // all that is used of it is in the operands now
   }
 
   /// The pattern that brings rows back into the caller's order: row i takes row places[i].
@@ -79,7 +58,7 @@ struct InferencePlan::State {
   }
 
   Buffer<NodeId> places;  ///< of the caller's nodes in the order that is used; empty: the caller's
-  CsrPattern graph_in_order;
+  Dataset in_order;       ///< while the plan is made
   GraphOperands graph;
   InputFeatures features;
   Forward forward;

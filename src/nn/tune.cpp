@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/nn/tune.hpp>
+
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Tuner {
+ public:
+  Tuner(const Model& model, const Dataset& dataset, const TuneOptions& options, const Device& device,
+        const std::function<void(const TuneCandidate&)>& progress)
+      : model_(model), dataset_(dataset), options_(options), device_(device), progress_(progress) {}
+
+  TuneReport run() {
+    InferenceOptions own;
+    own.forms = model_.layer_forms(model_.precision);
+    measure(own);
+    report_.complete = true;
+    for (const auto& forms : all_forms()) {
+      if (forms == own.forms) continue;
+      InferenceOptions other = own;
+      other.forms = forms;
+      measure(other);
+    }
+    for (const std::size_t n : quick_and_accurate()) improve(n);
+    choose();
+    mark_front();
+    report_.seconds = seconds_since(start_);
+    return std::move(report_);
+  }
+
+ private:
+  /// Every layer but the last full or bin; of deep models only the first few layers in bin.
+  [[nodiscard]] std::vector<std::vector<Precision>> all_forms() const {
+    if (model_.precision == Precision::real) return {};
+    const std::size_t hidden = model_.layers.size() - 1;
+    std::vector<std::vector<Precision>> all;
+    constexpr std::size_t most = 5;  // 2^5 forms
+    for (std::size_t mask = 0; mask < (std::size_t{1} << std::min(hidden, most)); ++mask) {
+      std::vector<Precision> forms(hidden + 1, Precision::full);
+      for (std::size_t l = 0; l < std::min(hidden, most); ++l) {
+        if (((mask >> l) & 1U) != 0) forms[l] = Precision::bin;
+      }
+      all.push_back(std::move(forms));
+    }
+    return all;
+  }
+
+  /// A handle with its own record of memory.
+  [[nodiscard]] Device fresh_device() const {
+    return device_.is_host() ? Device::host(device_.threads()) : Device::cuda(device_.index());
+  }
+
+  /// The place of the candidate in the report; none where it is not possible or the time is up.
+  std::optional<std::size_t> measure(const InferenceOptions& options) {
+    if (!report_.candidates.empty() && seconds_since(start_) > options_.seconds) {
+      report_.complete = false;
+      return std::nullopt;
+    }
+    TuneCandidate candidate{.options = options};
+    try {
+      const Device own = fresh_device();
+      InferencePlan plan(model_, dataset_, options, own);
+      const DenseMatrix<float> logits = plan.run().to(Device());
+      candidate.validation_accuracy = score(logits, dataset_.labels, dataset_.validation).accuracy();
+      candidate.microseconds = median_time(plan, own);
+      candidate.peak_bytes = own.memory().peak;
+    } catch (const Error& error) {
+      if (report_.candidates.empty()) throw;  // the default has to work
+      if (error.code() != ErrorCode::usage && error.code() != ErrorCode::not_possible) throw;
+      return std::nullopt;
+    }
+    if (progress_) progress_(candidate);
+    report_.candidates.push_back(std::move(candidate));
+    return report_.candidates.size() - 1;
+  }
+
+  double median_time(InferencePlan& plan, const Device& device) const {
+    constexpr double enough = 1.0;  // seconds for one candidate
+    std::vector<double> times;
+    const auto start = Clock::now();
+    while (times.size() < options_.repeats && (times.size() < 3 || seconds_since(start) < enough)) {
+      const auto begin = Clock::now();
+      plan.run();
+      device.synchronize();
+      times.push_back(seconds_since(begin) * 1e6);
+    }
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    return times[times.size() / 2];
+  }
+
+  /// Candidates so far that no other beats in accuracy and time, the quickest first; three at most.
+  [[nodiscard]] std::vector<std::size_t> quick_and_accurate() const {
+    const auto& all = report_.candidates;
+    std::vector<std::size_t> front;
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const bool beaten = std::any_of(all.begin(), all.end(), [&](const TuneCandidate& c) {
+        return c.validation_accuracy >= all[n].validation_accuracy && c.microseconds < all[n].microseconds;
+      });
+      if (!beaten || n == 0) front.push_back(n);
+    }
+    std::sort(front.begin(), front.end(),
+              [&](std::size_t a, std::size_t b) { return all[a].microseconds < all[b].microseconds; });
+    if (front.size() > 3) front.resize(3);
+    return front;
+  }
+
+  /// One option after the other; what is quicker stays.
+  void improve(std::size_t from) {
+    std::size_t best = from;
+    const auto attempt = [&](auto&& change) {
+      InferenceOptions options = report_.candidates[best].options;
+      change(options);
+      const auto n = measure(options);
+      if (n && report_.candidates[*n].microseconds < report_.candidates[best].microseconds) best = *n;
+    };
+    const auto& forms = report_.candidates[from].options.forms;
+    if (std::find(forms.begin(), forms.end(), Precision::bin) != forms.end()) {
+      if (device_.is_host()) attempt([](InferenceOptions& o) { o.graph = GraphFormat::sell; });
+      for (const int side : {4, 8, 16, 32, 64}) {
+        for (const SpmmStrategy strategy :
+             {SpmmStrategy::carry_save, SpmmStrategy::each_bit, SpmmStrategy::difference, SpmmStrategy::twice_ones}) {
+          attempt([&](InferenceOptions& o) {
+            o.graph = GraphFormat::tiles;
+            o.tile_dim = side;
+            o.strategy = strategy;
+          });
+        }
+      }
+    }
+    attempt([](InferenceOptions& o) { o.features = FeatureStorage::dense; });
+    for (const Sequence sequence : {Sequence::update_first, Sequence::aggregate_first})
+      attempt([&](InferenceOptions& o) { o.sequence = sequence; });
+    if (!device_.is_host()) {
+      for (const Launching launching : {Launching::graph, Launching::one, Launching::steps})
+        attempt([&](InferenceOptions& o) { o.launching = launching; });
+    }
+    for (const Order order : {Order::degree, Order::reverse_cuthill_mckee})
+      attempt([&](InferenceOptions& o) { o.order = order; });
+  }
+
+  void choose() {
+    const auto& all = report_.candidates;
+    double best_accuracy = 0;
+    for (const TuneCandidate& c : all) best_accuracy = std::max(best_accuracy, c.validation_accuracy);
+    const auto good = [&](const TuneCandidate& c) {
+      return c.validation_accuracy >= best_accuracy - options_.max_loss;
+    };
+    std::optional<std::size_t> quickest;
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      if (good(all[n]) && (!quickest || all[n].microseconds < all[*quickest].microseconds)) quickest = n;
+    }
+    if (quickest && (*quickest == 0 || !good(all[0]) || quicker_again(*quickest))) report_.chosen = *quickest;
+  }
+
+  /// Whether a candidate is quicker than the default in a second trial too, side by side.
+  bool quicker_again(std::size_t n) {
+    const Device device = fresh_device();
+    InferencePlan first(model_, dataset_, report_.candidates[0].options, device);
+    InferencePlan second(model_, dataset_, report_.candidates[n].options, device);
+    first.run();
+    second.run();
+    return median_time(second, device) < median_time(first, device);
+  }
+
+  void mark_front() {
+    auto& all = report_.candidates;
+    for (TuneCandidate& c : all) {
+      c.on_front = std::none_of(all.begin(), all.end(), [&](const TuneCandidate& other) {
+        const bool no_worse = other.validation_accuracy >= c.validation_accuracy &&
+                              other.microseconds <= c.microseconds && other.peak_bytes <= c.peak_bytes;
+        const bool better = other.validation_accuracy > c.validation_accuracy || other.microseconds < c.microseconds ||
+                            other.peak_bytes < c.peak_bytes;
+        return no_worse && better;
+      });
+    }
+  }
+
+  const Model& model_;
+  const Dataset& dataset_;
+  TuneOptions options_;
+  Device device_;
+  const std::function<void(const TuneCandidate&)>& progress_;
+  Clock::time_point start_ = Clock::now();
+  TuneReport report_;
+};
+
+}  // namespace
+
+TuneReport tune(const Model& model, const Dataset& dataset, const TuneOptions& options, const Device& device,
+                const std::function<void(const TuneCandidate&)>& progress) {
+  model.require_fit(dataset);
+  if (dataset.validation.empty())
+    fail(ErrorCode::bad_input, "tune: the data set " + dataset.name + " has no validation nodes");
+  require(options.repeats > 0 && options.seconds > 0, "tune: the time and the number of runs must be positive");
+  return Tuner(model, dataset, options, device, progress).run();
+}
+
+}  // namespace bitgraph::nn
