@@ -26,6 +26,7 @@ struct Options {
   std::string preset;
   double scale_down = 1;
   std::size_t entries = 0;
+  double exponent = 0, feature_signal = 0, label_noise = 0;
 };
 
 bool is_dataset(const std::string& kind) { return kind == "planted-partition" || kind == "planted-graph"; }
@@ -46,6 +47,9 @@ PlantedGraphOptions planted_graph_options(const Options& o, const CLI::App& comm
   if (named("--features")) planted.num_features = o.planted.num_features;
   if (named("--mean-degree")) planted.num_entries = static_cast<EdgeOffset>(o.planted.mean_degree * planted.num_nodes);
   if (named("--homophily")) planted.homophily = o.planted.homophily;
+  if (named("--exponent")) planted.exponent = o.exponent;
+  if (named("--feature-signal")) planted.feature_signal = o.feature_signal;
+  if (named("--label-noise")) planted.label_noise = o.label_noise;
   planted.seed = o.common.seed;
   return planted;
 }
@@ -124,6 +128,10 @@ void add_generate(CLI::App& app) {
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   command->add_option("--entries", options->entries, "planted-graph: entries of the matrix, twice the edges");
+  command->add_option("--exponent", options->exponent, "planted-graph: of the degrees' power law, above 2");
+  command->add_option("--feature-signal", options->feature_signal,
+                      "planted-graph: how far a class's mean lies from 0 in each feature, noise being 1");
+  command->add_option("--label-noise", options->label_noise, "planted-graph: share of labels drawn at random");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph generate rmat rmat18.b2sr --scale 18 --seed 1\n  bitgraph generate grid grid.mtx --width "

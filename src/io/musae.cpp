@@ -113,6 +113,7 @@ std::vector<std::optional<std::uint64_t>> cut_in_five(const std::vector<std::opt
   std::array<std::uint64_t, bins - 1> limits{};
   for (std::size_t k = 1; k < bins; ++k) limits[k - 1] = sorted[sorted.size() * k / bins];
   std::vector<std::optional<std::uint64_t>> cut;
+  cut.reserve(numbers.size());
   for (const auto& number : numbers) {
     cut.push_back(
         number ? std::optional<std::uint64_t>(std::upper_bound(limits.begin(), limits.end(), *number) - limits.begin())

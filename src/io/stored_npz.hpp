@@ -54,7 +54,7 @@ class StoredNpzWriter {
 
 /// The contents of a member where the archive's bytes hold them as they are, and whole by their checksum; empty
 /// otherwise: what is wrong with an archive another reader says. O(directory + contents).
-[[nodiscard]] std::optional<std::span<const std::byte>> stored_member(std::span<const std::byte> archive,
+[[nodiscard]] std::optional<std::span<const std::byte>> stored_member(std::span<const std::byte> bytes,
                                                                       std::string_view name);
 
 }  // namespace bitgraph

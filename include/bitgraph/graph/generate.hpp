@@ -62,7 +62,7 @@ struct PlantedGraphOptions {
   std::int32_t num_classes = 7;
   std::size_t num_features = 100;
   double exponent = 2.5;         ///< of the degrees' power law, above 2
-  double hub_share = 0.05;       ///< the largest expected degree, as a share of the nodes
+  double hub_share = 0.05;       ///< the largest degree as a share of the nodes, before duplicates go
   double homophily = 0.6;        ///< probability that an edge joins two nodes of one class
   double feature_signal = 0.05;  ///< how far a class's mean lies from 0 in each feature, in deviations of the noise
   double label_noise = 0.1;      ///< share of the nodes whose label is drawn at random: no model learns these

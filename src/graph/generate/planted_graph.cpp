@@ -171,10 +171,10 @@ std::vector<NodeId> names_of_ranks(const PlantedGraphOptions& o) {
 /// Noise of mean 0 and deviation 1, nearly normal: four numbers of 16 bits from two words (Irwin and Hall). Whole
 /// numbers, so that every machine draws the same.
 float bell(std::uint32_t a, std::uint32_t b) {
-  const auto sum = static_cast<std::int64_t>((a & 0xFFFF) + (a >> 16) + (b & 0xFFFF) + (b >> 16));
-  constexpr std::int64_t mean = 2 * 65535;
+  const std::uint32_t sum = (a & 0xFFFF) + (a >> 16) + (b & 0xFFFF) + (b >> 16);
+  constexpr double mean = 2 * 65535;
   constexpr double deviation = 37836.5;  // sqrt(4 (65536^2 - 1) / 12)
-  return static_cast<float>(static_cast<double>(sum - mean) / deviation);
+  return static_cast<float>((sum - mean) / deviation);
 }
 
 /// out[f] = bell noise of the stream, for every f; `row` is where in the stream it begins.
