@@ -22,6 +22,23 @@ void with_storage(const Device& device, const char* what, Run&& run) {
   cuda_check(run(static_cast<void*>(storage.data()), bytes), what);
 }
 
+/// row_ptr[i]: the first key that is of row i or later.
+__global__ void find_rows(const std::uint64_t* keys, EdgeOffset size, int low_bits, NodeId nrows, EdgeOffset* row_ptr) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i > nrows) return;
+  EdgeOffset low = 0;
+  EdgeOffset high = size;
+  while (low < high) {
+    const EdgeOffset middle = (low + high) / 2;
+    if (keys[middle] >> low_bits < i) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  row_ptr[i] = low;
+}
+
 }  // namespace
 
 EdgeOffset exclusive_scan(Buffer<EdgeOffset>& values) {
@@ -64,6 +81,17 @@ Buffer<std::uint64_t> without_repetitions(Buffer<std::uint64_t> keys) {
   Buffer<std::uint64_t> exact(size, device);
   Device::copy(exact.data(), device, kept.data(), device, exact.bytes());
   return exact;
+}
+
+Buffer<EdgeOffset> row_pointers(const Buffer<std::uint64_t>& keys, int low_bits, NodeId nrows) {
+  constexpr unsigned block_threads = 256;
+  const Device& device = keys.device();
+  const ScopedCudaDevice scope(device.index());
+  Buffer<EdgeOffset> row_ptr(std::size_t{nrows} + 1, device);
+  find_rows<<<blocks_for(row_ptr.size(), block_threads), block_threads, 0, stream_of(device)>>>(
+      keys.data(), keys.size(), low_bits, nrows, row_ptr.data());
+  cuda_check_launch("find_rows");
+  return row_ptr;
 }
 
 }  // namespace bitgraph::cuda_formats

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans and sorts on a CUDA device, by CUB, for all conversions: each compiled once.
+// Scans and sorts on a CUDA device, by CUB, for all conversions: each compiled once; and what sorted keys are made
+// into.
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
@@ -19,6 +20,22 @@ namespace bitgraph::cuda_formats {
 
 /// Sorted keys without repetitions. 8 bytes a key beside them.
 [[nodiscard]] Buffer<std::uint64_t> without_repetitions(Buffer<std::uint64_t> keys);
+
+/// Row pointers of sorted keys, whose bits from low_bits on are a row below nrows.
+[[nodiscard]] Buffer<EdgeOffset> row_pointers(const Buffer<std::uint64_t>& keys, int low_bits, NodeId nrows);
+
+/// The row of entry e, among the rows [low, high]: the last one that starts at or before it.
+__device__ inline NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId low, NodeId high, EdgeOffset e) {
+  while (low < high) {
+    const NodeId middle = low + (high - low + 1) / 2;
+    if (row_ptr[middle] <= e) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
 
 /// Bits that hold every number below n.
 [[nodiscard]] constexpr int bits_for(std::uint64_t n) noexcept {

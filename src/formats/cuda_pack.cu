@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/cuda_pack.cuh"
 
-#include "core/cuda.cuh"
+#include "core/cuda_beside.cuh"
 #include "core/room.hpp"
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
@@ -16,14 +16,16 @@ NodeId tile_count(NodeId n, int k) {
   return static_cast<NodeId>((std::size_t{n} + static_cast<std::size_t>(k) - 1) / static_cast<std::size_t>(k));
 }
 
-/// Blocks of a kernel whose blocks take up tasks until there are none: as many as the device holds at once.
-template <class Kernel>
-unsigned blocks_that_fit(const Device& device, Kernel* kernel, int threads, std::size_t most) {
+/// Blocks of a kernel whose blocks take up tasks until there are none: as many as the device holds at once, or of small
+/// tiles four a multiprocessor, which leaves room for the kernel beside.
+template <int K, class Kernel>
+unsigned blocks_that_fit(const Device& device, Kernel* kernel, std::size_t most) {
   int processors = 0;
   int of_one = 0;
   cuda_check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.index()),
              "cudaDeviceGetAttribute");
-  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, threads, 0), "occupancy");
+  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, marks_threads<K>, 0), "occupancy");
+  if (K < 32) of_one = std::min(of_one, 4);
   return static_cast<unsigned>(std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(processors * of_one)));
 }
 
@@ -38,17 +40,23 @@ class Packing {
         most_tasks_(a.nvals() / (rule_.longest + 1) + a.nvals() / strip_entries + 1),
         task_(most_tasks_, device_),
         tiles_(most_tasks_, device_),
-        counters_(3, 0U, device_),
-        tile_row_ptr_(std::size_t{tile_count(a.nrows(), K)} + 1, EdgeOffset{0}, device_) {
+        counters_(3, device_),
+        tile_row_ptr_(std::size_t{tile_count(a.nrows(), K)} + 1, device_) {
     const NodeId tile_rows = tile_count(a_.nrows, K);
-    if (tile_rows == 0) return;
+    if (tile_rows == 0) {
+      tile_row_ptr_.fill(0);
+      return;
+    }
     const cudaStream_t stream = stream_of(device_);
-    count_short<K><<<short_blocks(), 32 * sort_warps, 0, stream>>>(a_, tile_rows, rule_, tile_row_ptr_.data(), tasks());
-    cuda_check_launch("count_short");
-    count_long<K>
-        <<<blocks_that_fit(device_, &count_long<K>, marks_threads<K>, most_tasks_), marks_threads<K>, 0, stream>>>(
-            a_, tile_row_ptr_.data(), tasks());
+    cuda_check(cudaMemsetAsync(counters_.data(), 0, counters_.bytes(), stream), "cudaMemsetAsync");
+    list_long<K><<<blocks_for(std::size_t{tile_rows} + 1, 256), 256, 0, stream>>>(a_, tile_rows, rule_,
+                                                                                  tile_row_ptr_.data(), tasks());
+    cuda_check_launch("list_long");
+    count_long<K><<<blocks_that_fit<K>(device_, &count_long<K>, most_tasks_), marks_threads<K>, 0, stream>>>(
+        a_, tile_row_ptr_.data(), tasks());
     cuda_check_launch("count_long");
+    launch_beside(device_, short_blocks(), 32 * sort_warps, &count_short<K>, "count_short", a_, tile_rows, rule_,
+                  tile_row_ptr_.data());
     num_tiles_ = exclusive_scan(tile_row_ptr_);
   }
 
@@ -83,12 +91,10 @@ class Packing {
     const NodeId tile_rows = tile_count(a_.nrows, K);
     const cudaStream_t stream = stream_of(device_);
     fill_long<K>
-        <<<blocks_that_fit(device_, &fill_long<K>, marks_threads<K>, most_tasks_), marks_threads<K>, 0, stream>>>(
-            a_, tasks(), out);
+        <<<blocks_that_fit<K>(device_, &fill_long<K>, most_tasks_), marks_threads<K>, 0, stream>>>(a_, tasks(), out);
     cuda_check_launch("fill_long");
     const auto fill_rows = rule_.together == 0 ? &fill_short<K, std::uint64_t> : &fill_short<K, std::uint32_t>;
-    fill_rows<<<short_blocks(), 32 * sort_warps, 0, stream>>>(a_, tile_rows, rule_, out);
-    cuda_check_launch("fill_short");
+    launch_beside(device_, short_blocks(), 32 * sort_warps, fill_rows, "fill_short", a_, tile_rows, rule_, out);
   }
 
   CsrPatternView a_;

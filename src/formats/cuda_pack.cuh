@@ -3,7 +3,9 @@
 // that writes them; a warp sorts the entries of a short tile row, a block marks those of a strip of a long one.
 #pragma once
 
+#include "core/cuda_beside.cuh"
 #include "formats/cuda_tile_marks.cuh"
+#include "formats/cuda_tile_merge.cuh"
 #include "formats/cuda_tile_sort.cuh"
 
 #include <type_traits>
@@ -68,35 +70,56 @@ __device__ auto with_keys_a_lane(unsigned size, Fn&& fn) {
   return fn(std::integral_constant<unsigned, 4>{});
 }
 
-/// Puts the strips of a long tile row on the list. All lanes of a warp take part.
-__device__ inline void add_tasks(const PackTasks& tasks, std::size_t tile_row, EdgeOffset size) {
-  const auto strips = static_cast<unsigned>(strips_of(size));
-  unsigned at = 0;
-  if (threadIdx.x % 32 == 0) at = atomicAdd(tasks.count, strips);
-  at = __shfl_sync(full_warp, at, 0);
-  for (unsigned s = threadIdx.x % 32; s < strips; s += 32) tasks.task[at + s] = {static_cast<NodeId>(tile_row), s};
+/// Lists the strips of the long tile rows, whose counts begin at 0, as does what is behind the last one. A thread a
+/// tile row.
+template <int K>
+__global__ void list_long(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, EdgeOffset* tile_count,
+                          PackTasks tasks) {
+  const std::size_t tile_row = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  EdgeOffset size = 0;
+  if (tile_row < num_tile_rows) {
+    size = a.row_ptr[min((tile_row + 1) * K, std::size_t{a.nrows})] - a.row_ptr[tile_row * K];
+  }
+  const unsigned strips = size > rule.longest ? static_cast<unsigned>(strips_of(size)) : 0;
+  if (strips != 0 || tile_row == num_tile_rows) tile_count[tile_row] = 0;
+  const unsigned before = sum_before_in_warp(strips);
+  unsigned at = threadIdx.x % 32 == 31 && before + strips != 0 ? atomicAdd(tasks.count, before + strips) : 0;
+  at = __shfl_sync(full_warp, at, 31) + before;
+  for (unsigned s = 0; s < strips; ++s) tasks.task[at + s] = {static_cast<NodeId>(tile_row), s};
 }
 
-/// tile_count[i]: the tiles of tile row i where it is short; else 0, and its strips are put on the list.
+/// tile_count[i]: the tiles of tile row i where it is short. Runs beside count_long.
 template <int K>
 __global__ void __launch_bounds__(32 * sort_warps)
-    count_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, EdgeOffset* tile_count, PackTasks tasks) {
+    count_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, EdgeOffset* tile_count) {
+  outlast_the_kernel_beside();
   const std::size_t tile_row = first_tile_row_of_warp<K>();
   const unsigned lane = threadIdx.x % 32;
-  if (tile_row == 0 && lane == 0) tile_count[num_tile_rows] = 0;
   if (tile_row >= num_tile_rows) return;
   const auto count = static_cast<unsigned>(min(std::size_t{tile_rows_a_warp<K>}, num_tile_rows - tile_row));
+  const WarpRows<K> rows(a, tile_row);
   unsigned mine = 0;
+  bool is_short = lane < count;
   for_each_group<K>(a, tile_row, count, rule.together,
                     [&](const TileRowGroup& group, EdgeOffset first, EdgeOffset size) {
-                      if (size > rule.longest) return add_tasks(tasks, tile_row + group.begin, size);
+                      const bool own = lane >= group.begin && lane < group.end;
+                      if (size > rule.longest) {
+                        is_short = is_short && !own;
+                        return;
+                      }
                       if (size == 0) return;
-                      const unsigned tiles = with_keys_a_lane<K, NodeId>(group.size, [&](auto per_lane) {
-                        return count_sorted<K, decltype(per_lane)::value>(a.col_ind + first, group, rule.tile_bits);
+                      const NodeId* const columns = a.col_ind + first;
+                      const bool merged = merge_where_it_pays<K>(rows, group, [&](auto run, const RowBounds& bounds) {
+                        const unsigned tiles = count_merged<K, decltype(run)::value>(columns, bounds);
+                        if (own) mine = tiles;
                       });
-                      if (lane >= group.begin && lane < group.end) mine = tiles;
+                      if (merged) return;
+                      const unsigned tiles = with_keys_a_lane<K, NodeId>(group.size, [&](auto per_lane) {
+                        return count_sorted<K, decltype(per_lane)::value>(columns, group, rule.tile_bits);
+                      });
+                      if (own) mine = tiles;
                     });
-  if (lane < count) tile_count[tile_row + lane] = mine;
+  if (is_short) tile_count[tile_row + lane] = mine;
 }
 
 /// Deals the tasks of a pass out to blocks. The next one is asked for while one is being done.
@@ -130,6 +153,7 @@ __global__ void __launch_bounds__(marks_threads<K>)
   __shared__ TileMarks<K> marks;
   __shared__ typename TaskWindows<K>::Shared rows;
   __shared__ unsigned shared_number;
+  let_the_next_kernel_start();
   TaskQueue queue(tasks.counted, tasks.count, shared_number);
   marks.clear(TileMarks<K>::cells);
   unsigned number = 0;
@@ -138,10 +162,14 @@ __global__ void __launch_bounds__(marks_threads<K>)
     TaskWindows<K> windows(a, task, rows);
     unsigned tiles = 0;
     while (windows.next()) {
-      windows.mark(marks);
+      const NodeId first_tile = windows.first_tile();
+      windows.template for_each<false>([&](unsigned, NodeId tile, NodeId, bool other) {
+        if (other && marks.add_new(tile - first_tile)) ++tiles;
+      });
       __syncthreads();
-      tiles += marks.count_and_clear(windows.used_cells());
+      marks.clear(windows.used_cells());
     }
+    tiles = marks.sum_of_block(tiles);
     if (threadIdx.x != 0) continue;
     tasks.tiles[number] = tiles;
     atomicAdd(reinterpret_cast<unsigned long long*>(tile_count + task.tile_row),
@@ -149,27 +177,37 @@ __global__ void __launch_bounds__(marks_threads<K>)
   }
 }
 
+/// Runs beside fill_long.
 template <int K, class Key>
 __global__ void __launch_bounds__(32 * sort_warps)
     fill_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, PackedTiles<K> out) {
   __shared__ SortedTileRow all_notes[sort_warps];
+  outlast_the_kernel_beside();
   const std::size_t tile_row = first_tile_row_of_warp<K>();
   if (tile_row >= num_tile_rows) return;
   SortedTileRow& notes = all_notes[threadIdx.x / 32];
   const auto count = static_cast<unsigned>(min(std::size_t{tile_rows_a_warp<K>}, num_tile_rows - tile_row));
+  const WarpRows<K> rows(a, tile_row);
   for_each_group<K>(
       a, tile_row, count, rule.together, [&](const TileRowGroup& group, EdgeOffset first, EdgeOffset size) {
         if (size == 0 || size > rule.longest) return;
-        const std::size_t first_row = (tile_row + group.begin) * K;
-        const std::size_t end_row = min((tile_row + group.end) * K, std::size_t{a.nrows});
+        const NodeId* const columns = a.col_ind + first;
+        unsigned tiles = 0;
         __syncwarp();  // the notes on the group before have been read
-        for (unsigned r = threadIdx.x % 32; r < tile_rows_a_warp<K> * K; r += 32) {
-          notes.row_end[r] = static_cast<std::uint16_t>(a.row_ptr[min(first_row + r + 1, end_row)] - first);
+        const auto merge = [&](auto run, const RowBounds& bounds) {
+          tiles = merge_tile_row<K, decltype(run)::value>(columns, bounds, notes);
+        };
+        if (sizeof(Key) != 4 || !merge_where_it_pays<K>(rows, group, merge)) {
+          const std::size_t first_row = (tile_row + group.begin) * K;
+          const std::size_t end_row = min((tile_row + group.end) * K, std::size_t{a.nrows});
+          for (unsigned r = threadIdx.x % 32; r < tile_rows_a_warp<K> * K; r += 32) {
+            notes.row_end[r] = static_cast<std::uint16_t>(a.row_ptr[min(first_row + r + 1, end_row)] - first);
+          }
+          __syncwarp();
+          tiles = with_keys_a_lane<K, Key>(group.size, [&](auto per_lane) {
+            return sort_tile_row<K, Key, decltype(per_lane)::value>(columns, group.size, rule.tile_bits, notes);
+          });
         }
-        __syncwarp();
-        const unsigned tiles = with_keys_a_lane<K, Key>(group.size, [&](auto per_lane) {
-          return sort_tile_row<K, Key, decltype(per_lane)::value>(a.col_ind + first, group.size, rule.tile_bits, notes);
-        });
         const EdgeOffset at = out.tile_row_ptr[tile_row + group.begin];
         store_tiles<K>(notes, tiles, out.tile_col_ind + at, out.bit_tiles + at * tile_bytes(K));
       });
@@ -204,6 +242,7 @@ __global__ void __launch_bounds__(marks_threads<K>) fill_long(CsrPatternView a, 
   __shared__ typename TaskWindows<K>::Shared rows;
   __shared__ unsigned shared_number;
   __shared__ unsigned long long sum;
+  let_the_next_kernel_start();
   TaskQueue queue(tasks.filled, tasks.count, shared_number);
   marks.clear(TileMarks<K>::cells);
   unsigned number = 0;

@@ -15,19 +15,6 @@ namespace {
 
 constexpr unsigned block_threads = 256;
 
-/// The row of entry e, among the rows [low, high]: the last one that starts at or before it.
-__device__ NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId low, NodeId high, EdgeOffset e) {
-  while (low < high) {
-    const NodeId middle = low + (high - low + 1) / 2;
-    if (row_ptr[middle] <= e) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
-}
-
 /// How entries become keys: the low bits hold what becomes the column.
 struct KeyRule {
   int low_bits = 0;
@@ -49,23 +36,6 @@ __global__ void __launch_bounds__(block_threads) write_keys(CsrPatternView a, Ke
     }
     keys[e] = rule.turned ? std::uint64_t{column} << rule.low_bits | row : std::uint64_t{row} << rule.low_bits | column;
   }
-}
-
-/// row_ptr[i]: the first key that is of row i or later.
-__global__ void find_rows(const std::uint64_t* keys, EdgeOffset size, int low_bits, NodeId nrows, EdgeOffset* row_ptr) {
-  const std::size_t i = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
-  if (i > nrows) return;
-  EdgeOffset low = 0;
-  EdgeOffset high = size;
-  while (low < high) {
-    const EdgeOffset middle = (low + high) / 2;
-    if (keys[middle] >> low_bits < i) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  row_ptr[i] = low;
 }
 
 __global__ void take_columns(const std::uint64_t* keys, EdgeOffset size, int low_bits, NodeId* col_ind) {
@@ -100,11 +70,8 @@ void put_keys(const CsrPattern& a, const KeyRule& rule, std::uint64_t* keys) {
 
 CsrPattern from_keys(NodeId nrows, NodeId ncols, int low_bits, Buffer<std::uint64_t> keys) {
   const Device device = keys.device();
-  Buffer<EdgeOffset> row_ptr(std::size_t{nrows} + 1, device);
+  Buffer<EdgeOffset> row_ptr = row_pointers(keys, low_bits, nrows);
   Buffer<NodeId> col_ind(keys.size(), device);
-  find_rows<<<blocks_for(row_ptr.size(), block_threads), block_threads, 0, stream_of(device)>>>(
-      keys.data(), keys.size(), low_bits, nrows, row_ptr.data());
-  cuda_check_launch("find_rows");
   take_columns<<<blocks_for(keys.size(), block_threads), block_threads, 0, stream_of(device)>>>(
       keys.data(), keys.size(), low_bits, col_ind.data());
   cuda_check_launch("take_columns");

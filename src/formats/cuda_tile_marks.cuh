@@ -43,37 +43,37 @@ __device__ inline EdgeOffset first_at_least(const NodeId* col_ind, EdgeOffset be
   return begin;
 }
 
-/// A block's bitmap: cells of 128 tile columns, and how many marks are before each.
+/// A block's bitmap: cells of 64 tile columns, and how many marks are before each in its warp's share of them.
 template <int K>
 struct TileMarks {
-  static constexpr unsigned cell = 128;
-  static constexpr unsigned cells = 2048;
+  static constexpr unsigned cell = 64;
+  static constexpr unsigned cells = 4096;
   static constexpr unsigned width = cell * cells;
   static constexpr unsigned threads = marks_threads<K>;
   static constexpr unsigned warps = threads / 32;
+  static constexpr unsigned share = cells / warps;  ///< of a warp
 
-  uint4 word[cells];
-  alignas(16) unsigned before[cells];
+  alignas(16) std::uint64_t word[cells];
+  alignas(4) std::uint16_t before[cells];
+  unsigned before_warp[warps];
   unsigned warp_sum[warps];
 
   __device__ void clear(unsigned used_cells) {
-    for (unsigned c = threadIdx.x; c < used_cells; c += threads) word[c] = make_uint4(0, 0, 0, 0);
+    auto* const pair = reinterpret_cast<uint4*>(word);
+    for (unsigned p = threadIdx.x; 2 * p < used_cells; p += threads) pair[p] = make_uint4(0, 0, 0, 0);
   }
 
   __device__ void add(unsigned c) { atomicOr(reinterpret_cast<unsigned*>(word) + c / 32, 1U << (c % 32)); }
 
-  [[nodiscard]] __device__ static unsigned count(const uint4& w) {
-    return __popc(w.x) + __popc(w.y) + __popc(w.z) + __popc(w.w);
+  /// The same; whether there was no mark.
+  __device__ bool add_new(unsigned c) {
+    const unsigned mark = 1U << (c % 32);
+    return (atomicOr(reinterpret_cast<unsigned*>(word) + c / 32, mark) & mark) == 0;
   }
 
-  /// How many marks there are, to thread 0; and clears them.
-  __device__ unsigned count_and_clear(unsigned used_cells) {
-    unsigned sum = 0;
-    for (unsigned c = threadIdx.x; c < used_cells; c += threads) {
-      sum += count(word[c]);
-      word[c] = make_uint4(0, 0, 0, 0);
-    }
-    sum = __reduce_add_sync(full_warp, sum);
+  /// The sum over the block, to thread 0.
+  __device__ unsigned sum_of_block(unsigned value) {
+    const unsigned sum = __reduce_add_sync(full_warp, value);
     if (threadIdx.x % 32 == 0) warp_sum[threadIdx.x / 32] = sum;
     __syncthreads();
     unsigned total = 0;
@@ -83,43 +83,41 @@ struct TileMarks {
     return total;
   }
 
-  /// Marks before each cell; returns all. The block is in step before and after.
+  /// Numbers the marks; returns how many there are. The block is in step before and after.
   __device__ unsigned sum_up(unsigned used_cells) {
-    constexpr unsigned share = cells / threads;  // neighbouring cells a thread sums up
-    for (unsigned c = threadIdx.x; c < cells; c += threads) before[c] = c < used_cells ? count(word[c]) : 0;
-    __syncthreads();
-    unsigned* mine = before + threadIdx.x * share;
+    const auto* const pair = reinterpret_cast<const uint4*>(word);
+    auto* const both = reinterpret_cast<unsigned*>(before);
+    const unsigned warp = threadIdx.x / 32;
+    const unsigned end = min((warp + 1) * share, used_cells);
     unsigned sum = 0;
-    unsigned earlier[share];
-#pragma unroll
-    for (unsigned n = 0; n < share; ++n) {
-      earlier[n] = sum;
-      sum += mine[n];
+    for (unsigned first = warp * share; first < end; first += 64) {  // the cells behind `end` are clear
+      const unsigned p = first / 2 + threadIdx.x % 32;
+      const uint4 w = pair[p];
+      const unsigned of_first = __popc(w.x) + __popc(w.y);
+      const unsigned here = of_first + __popc(w.z) + __popc(w.w);
+      const unsigned in_warp = sum_before_in_warp(here);
+      const unsigned at = sum + in_warp;
+      both[p] = at | (at + of_first) << 16;
+      sum += __shfl_sync(full_warp, in_warp + here, 31);
     }
-    const unsigned in_warp = sum_before_in_warp(sum);
-    if (threadIdx.x % 32 == 31) warp_sum[threadIdx.x / 32] = in_warp + sum;
+    if (threadIdx.x % 32 == 0) warp_sum[warp] = sum;
     __syncthreads();
-    unsigned before_mine = in_warp;
+    unsigned before_mine = 0;
     unsigned total = 0;
 #pragma unroll
     for (unsigned w = 0; w < warps; ++w) {
-      before_mine += w < threadIdx.x / 32 ? warp_sum[w] : 0;
+      before_mine += w < warp ? warp_sum[w] : 0;
       total += warp_sum[w];
     }
-#pragma unroll
-    for (unsigned n = 0; n < share; ++n) mine[n] = before_mine + earlier[n];
+    if (threadIdx.x % 32 == 0) before_warp[warp] = before_mine;
     __syncthreads();
     return total;
   }
 
   /// The number of the tile at marked column c.
   [[nodiscard]] __device__ unsigned number_of(unsigned c) const {
-    const uint4 w = word[c / cell];
-    const unsigned lower = (1U << (c % 32)) - 1;
-    const unsigned at = c % cell / 32;
-    return before[c / cell] + __popc(w.x & (at == 0 ? lower : ~0U)) +
-           (at < 1 ? 0 : __popc(w.y & (at == 1 ? lower : ~0U))) + (at < 2 ? 0 : __popc(w.z & (at == 2 ? lower : ~0U))) +
-           (at < 3 ? 0 : __popc(w.w & lower));
+    const std::uint64_t lower = (std::uint64_t{1} << (c % cell)) - 1;
+    return before_warp[c / cell / share] + before[c / cell] + static_cast<unsigned>(__popcll(word[c / cell] & lower));
   }
 };
 

@@ -15,19 +15,6 @@ namespace {
 constexpr unsigned block_threads = 256;
 constexpr EdgeOffset key_tiles = 4096;  ///< tiles a block makes keys of
 
-/// The tile row of tile t, among [low, high]: the last one that starts at or before it.
-__device__ NodeId tile_row_of(const EdgeOffset* tile_row_ptr, NodeId low, NodeId high, EdgeOffset t) {
-  while (low < high) {
-    const NodeId middle = low + (high - low + 1) / 2;
-    if (tile_row_ptr[middle] <= t) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
-}
-
 /// A block a piece of the tiles, whose rows are looked for among those of its first and its last.
 __global__ void __launch_bounds__(block_threads)
     write_tile_keys(const EdgeOffset* tile_row_ptr, NodeId num_tile_rows, const NodeId* tile_col_ind,
@@ -36,30 +23,13 @@ __global__ void __launch_bounds__(block_threads)
   const EdgeOffset begin = EdgeOffset{blockIdx.x} * key_tiles;
   const EdgeOffset end = min(begin + key_tiles, num_tiles);
   if (threadIdx.x < 2) {
-    bound[threadIdx.x] = tile_row_of(tile_row_ptr, 0, num_tile_rows - 1, threadIdx.x == 0 ? begin : end - 1);
+    bound[threadIdx.x] = row_of_entry(tile_row_ptr, 0, num_tile_rows - 1, threadIdx.x == 0 ? begin : end - 1);
   }
   __syncthreads();
   for (EdgeOffset t = begin + threadIdx.x; t < end; t += block_threads) {
     keys[t] = std::uint64_t{tile_col_ind[t]} << low_bits | t;
-    row[t] = tile_row_of(tile_row_ptr, bound[0], bound[1], t);
+    row[t] = row_of_entry(tile_row_ptr, bound[0], bound[1], t);
   }
-}
-
-__global__ void find_tile_rows(const std::uint64_t* keys, EdgeOffset num_tiles, int low_bits, NodeId num_rows,
-                               EdgeOffset* row_ptr) {
-  const std::size_t i = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
-  if (i > num_rows) return;
-  EdgeOffset low = 0;
-  EdgeOffset high = num_tiles;
-  while (low < high) {
-    const EdgeOffset middle = (low + high) / 2;
-    if (keys[middle] >> low_bits < i) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  row_ptr[i] = low;
 }
 
 /// Lanes that turn a tile together; alone, a lane turns one in a register.
@@ -148,10 +118,7 @@ BitTileMatrix transpose_tiles(const BitTileMatrix& tiles) {
     cuda_check_launch("write_tile_keys");
   }
   keys = sorted(std::move(keys), low_bits, low_bits + bits_for(num_rows));
-  Buffer<EdgeOffset> row_ptr(std::size_t{num_rows} + 1, device);
-  find_tile_rows<<<blocks_for(row_ptr.size(), block_threads), block_threads, 0, stream>>>(
-      keys.data(), num_tiles, low_bits, num_rows, row_ptr.data());
-  cuda_check_launch("find_tile_rows");
+  Buffer<EdgeOffset> row_ptr = row_pointers(keys, low_bits, num_rows);
   Buffer<NodeId> col_ind(num_tiles, device);
   Buffer<std::byte> bits(num_tiles * tile_bytes(K), device);
   if (num_tiles != 0) {
