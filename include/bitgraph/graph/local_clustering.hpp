@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bitgraph/core/buffer.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include <cstddef>
@@ -10,6 +9,9 @@
 #include <vector>
 
 namespace bitgraph {
+
+class CudaLocalWalk;
+class LocalWalk;
 
 struct LocalClusterOptions {
   double teleport = 0.15;  ///< probability that the walk goes back to a seed; above 0, below 1
@@ -28,8 +30,9 @@ struct LocalCluster {
 /// (Andersen, Chung, Lang 2006). Edges are taken both ways, those that are there in both directions of a directed graph
 /// twice; loops do not count. At most 1 / (epsilon teleport) neighbours are visited, however large the graph.
 ///
-/// One thread: a push changes what the next one finds. The order of pushes is fixed, and with it the result. A graph on
-/// a CUDA device is brought to the host when the search is made, and the walk is done there: the same cluster.
+/// Pushes run in rounds: all nodes that have found enough take it, then give it on. Rank is counted in whole numbers,
+/// of which 2^62 are all of it, so that the cluster does not depend on who adds first: on a CUDA device, where the walk
+/// runs too, it is the same. One thread on the host.
 class LocalClusterSearch {
  public:
   /// `graph` must outlive this; a directed one must be packed with in-edges. O(n + m), once. Throws usage for options
@@ -40,17 +43,12 @@ class LocalClusterSearch {
   [[nodiscard]] LocalCluster run(std::span<const NodeId> seeds);
 
  private:
-  void sweep(LocalCluster& cluster);
-  [[nodiscard]] const PackedGraph& edges() const noexcept { return brought_ ? *brought_ : graph_; }
+  template <class Fn>
+  auto with_walk(const Fn& fn);
 
   const PackedGraph& graph_;
-  std::shared_ptr<const PackedGraph> brought_;  // its rows on the host, where it is not
-  LocalClusterOptions options_;
-  Buffer<EdgeOffset> degree_;       // of rows
-  Buffer<double> rank_, residual_;  // zero between runs
-  Buffer<unsigned char> mark_;      // zero between runs
-  std::vector<NodeId> touched_, queue_;
-  EdgeOffset volume_ = 0;  // sum of all degrees
+  std::shared_ptr<LocalWalk> on_host_;
+  std::shared_ptr<CudaLocalWalk> on_cuda_;
 };
 
 /// The same, once.

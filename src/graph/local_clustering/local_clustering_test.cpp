@@ -113,7 +113,9 @@ TEST(LocalClustering, OnCuda) {
     const LocalCluster expected = local_cluster(pack_graph(pattern, {.tile_dim = csr_tile}), seeds, {.epsilon = 1e-5});
     for (const int tile_dim : {csr_tile, 8}) {
       const PackedGraph graph = pack_graph(pattern, {.tile_dim = tile_dim}, *test::cuda_device());
-      const LocalCluster found = local_cluster(graph, seeds, {.epsilon = 1e-5});
+      LocalClusterSearch search(graph, {.epsilon = 1e-5});
+      static_cast<void>(search.run(std::array{pattern.nrows() - 1}));  // leaves no trace
+      const LocalCluster found = search.run(seeds);
       EXPECT_EQ(found.members, expected.members);
       EXPECT_EQ(found.conductance, expected.conductance);
       EXPECT_EQ(found.nodes, expected.nodes);
@@ -154,6 +156,24 @@ TEST(LocalClustering, ASmallEpsilonComesNearPersonalizedPageRank) {
     const NodeId i = found.nodes[k];
     EXPECT_LE(found.scores[k], exact[i] + 1e-12);
     EXPECT_GE(found.scores[k], exact[i] - epsilon * static_cast<double>(a.row(i).size()) - 1e-12);
+  }
+}
+
+TEST(LocalClustering, SeedsMayRepeatAndEpsilonMayBeAnything) {
+  const CsrPattern a = generate_mesh(20, 20, 3);
+  const PackedGraph graph = pack_graph(a);
+  const LocalCluster once = local_cluster(graph, std::array<NodeId, 2>{7, 200});
+  const LocalCluster twice = local_cluster(graph, std::array<NodeId, 4>{7, 200, 200, 7});
+  EXPECT_EQ(once.nodes, twice.nodes);
+  EXPECT_EQ(once.scores, twice.scores);
+  for (const double epsilon : {1e-300, 1e-18, 1e-12, 0.5, 2.0, 1e300}) {
+    const LocalCluster found = local_cluster(graph, std::array<NodeId, 1>{7}, {.teleport = 0.5, .epsilon = epsilon});
+    double total = 0;
+    for (const double score : found.scores) total += score;
+    EXPECT_LE(total, 1 + 1e-12);
+    if (epsilon < 1e-9) {
+      EXPECT_GT(total, 1 - 1e-6);
+    }
   }
 }
 
