@@ -21,16 +21,18 @@ namespace cg = cooperative_groups;
 
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 512;
-constexpr EdgeOffset lane_edges = 8;   ///< edges of a row that a lane takes on itself
-constexpr EdgeOffset long_row = 2048;  ///< a row with more is shared out among all blocks
+constexpr EdgeOffset lane_edges = 8;          ///< edges of a row that a lane takes on itself
+constexpr EdgeOffset long_row = 2048;         ///< a row with more is shared out among all blocks
+constexpr unsigned few_rows = block_threads;  ///< no more than this in a queue are left to one block
 constexpr NodeId none = ~NodeId{0};
 constexpr std::uint64_t done = ~std::uint64_t{0};  ///< the part of a row whose component is known
 
 /// What the blocks tell each other. A step writes the entries of its number modulo 3.
 struct Control {
   unsigned queued[3];
-  unsigned num_long[2][3];  ///< of each of two lists
-  unsigned count;           ///< of components
+  unsigned num_long[2][3];                        ///< of each of two lists
+  unsigned count;                                 ///< of components
+  unsigned queued_alone, turn_alone, step_alone;  ///< where a block alone left off
 };
 
 struct Args {
@@ -77,18 +79,56 @@ class StrongSearch {
   }
 
  private:
-  // Steps: at the end of each all blocks wait for one another.
+  // Steps: at the end of each all blocks wait for one another, or the threads of the block that is alone.
+
+  __device__ void sync() const {
+    if (is_alone_) {
+      __syncthreads();
+    } else {
+      cg::this_grid().sync();
+    }
+  }
+
+  /// Calls queued = step(turn, queued) until nothing is queued; one block alone while it is little, as on long paths:
+  /// its threads wait for one another in a fraction of the time.
+  template <class Step>
+  __device__ void repeat(unsigned queued, Step&& step) {
+    for (unsigned turn = 0; queued != 0;) {
+      if (queued > few_rows) {
+        queued = step(turn++, queued);
+        continue;
+      }
+      if (blockIdx.x == 0) {
+        is_alone_ = true;
+        num_threads_ = block_threads;
+        while (queued != 0 && queued <= few_rows) queued = step(turn++, queued);
+        is_alone_ = false;
+        num_threads_ = gridDim.x * block_threads;
+        if (threadIdx.x == 0) {
+          a_.control->queued_alone = queued;
+          a_.control->turn_alone = turn;
+          a_.control->step_alone = step_;
+        }
+      }
+      cg::this_grid().sync();
+      queued = __ldcg(&a_.control->queued_alone);
+      turn = __ldcg(&a_.control->turn_alone);
+      step_ = __ldcg(&a_.control->step_alone);
+      // What was left off is read by all before a block is alone again.
+      cg::this_grid().sync();
+    }
+  }
 
   /// Ends a step; the number of rows that it queued.
   __device__ unsigned finish_step() {
-    cg::this_grid().sync();
+    sync();
     return next_step();
   }
 
   /// The same after each_edge: where rows were put off, rest() does them before.
   template <class Rest>
   __device__ unsigned finish_walk(Rest&& rest) {
-    cg::this_grid().sync();
+    sync();
     if ((num_long(0) | num_long(1)) == 0) return next_step();
     rest();
     return finish_step();
@@ -180,8 +220,7 @@ class StrongSearch {
       a_.owner[v] = none;
       if (is_alone) take_away(v, a_.queue[0]);
     });
-    unsigned queued = finish_step();
-    for (unsigned turn = 0; queued != 0; ++turn) {
+    repeat(finish_step(), [&](unsigned turn, unsigned queued) {
       const NodeId* from = a_.queue[turn % 2];
       NodeId* to = a_.queue[(turn + 1) % 2];
       const auto leaves = [&](unsigned* num) {
@@ -191,11 +230,11 @@ class StrongSearch {
       };
       each_edge(a_.out, 0, from, queued, leaves(a_.num_in));
       each_edge(a_.in, 1, from, queued, leaves(a_.num_out));
-      queued = finish_walk([&] {
+      return finish_walk([&] {
         each_long_edge(a_.out, 0, leaves(a_.num_in));
         each_long_edge(a_.in, 1, leaves(a_.num_out));
       });
-    }
+    });
   }
 
   /// Neighbours of a row, itself left out.
@@ -231,8 +270,7 @@ class StrongSearch {
   __device__ void send_colors(const NodeId* open, NodeId left) {
     each_row(open, left, [&](NodeId v) { a_.color[v] = own_color(v); });
     finish_step();
-    unsigned queued = left;
-    for (unsigned turn = 0; queued != 0; ++turn) {
+    repeat(left, [&](unsigned turn, unsigned queued) {
       const NodeId* from = turn == 0 ? open : a_.queue[turn % 2];
       NodeId* to = a_.queue[(turn + 1) % 2];
       const auto raise = [&](NodeId v, NodeId w) {
@@ -242,8 +280,8 @@ class StrongSearch {
         const auto before = atomicMax(reinterpret_cast<unsigned long long*>(a_.color + w), color);
         if (before < color && atomicExch(a_.num_in + w, step_) != step_) push(to, w);
       };
-      queued = walk(a_.out, from, queued, raise);
-    }
+      return walk(a_.out, from, queued, raise);
+    });
   }
 
   __device__ void send_owners(const NodeId* open, NodeId left) {
@@ -252,16 +290,15 @@ class StrongSearch {
       a_.owner[v] = v;
       push(a_.queue[0], v);
     });
-    unsigned queued = finish_step();
-    for (unsigned turn = 0; queued != 0; ++turn) {
+    repeat(finish_step(), [&](unsigned turn, unsigned queued) {
       NodeId* to = a_.queue[(turn + 1) % 2];
       // Rows of one colour are of one part.
       const auto own = [&](NodeId v, NodeId u) {
         if (owner_of(u) != none || __ldcg(a_.color + u) != __ldcg(a_.color + v)) return;
         if (atomicCAS(a_.owner + u, none, owner_of(v)) == none) push(to, u);
       };
-      queued = walk(a_.in, a_.queue[turn % 2], queued, own);
-    }
+      return walk(a_.in, a_.queue[turn % 2], queued, own);
+    });
   }
 
   __device__ NodeId keep_open(const NodeId* open, NodeId left, NodeId* to) {
@@ -286,6 +323,7 @@ class StrongSearch {
   NodeId num_threads_;
   unsigned lane_;
   unsigned step_ = 1;
+  bool is_alone_ = false;
 };
 
 __global__ void __launch_bounds__(block_threads, 2) strong_components_kernel(Args args) { StrongSearch(args).run(); }
