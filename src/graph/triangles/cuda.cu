@@ -86,25 +86,16 @@ __global__ void __launch_bounds__(block_threads) count_far(TriangleLists a, unsi
   const unsigned task = (blockIdx.x * block_threads + threadIdx.x) / 32;
   unsigned long long found = 0;
   if (task < a.num_far_tasks) {
-    Filter filter(filters[threadIdx.x / 32]);
-    filter.clear(lane);
-    const TriangleTask mine = a.far_tasks[task];
-    const ListPlace own{__ldg(a.place + mine.node)};
-    const NodeId* list = a.neighbours + own.first();
-    const unsigned end = min(mine.begin + far_task, own.length());
-    __syncwarp();
-    for (unsigned i = lane; i < end; i += 32) filter.insert(__ldg(list + i));
-    const std::uint64_t places = mine.begin + lane < end ? __ldg(a.place + __ldg(list + mine.begin + lane)) : 0;
-    __syncwarp();
-    for (unsigned j = 0; j < end - mine.begin; j += 32 / group) {
-      const ListPlace place{__shfl_sync(full_warp, places, j + lane / group)};
+    const FarTask mine(a, task, filters[threadIdx.x / 32]);
+    for (unsigned j = 0; j < mine.size(); j += 32 / group) {
+      const ListPlace place = mine.place(j + lane / group);
       const NodeId* other = a.neighbours + place.first();
       for (unsigned e = lane % group; e < place.length(); e += 2 * group) {
         const bool second = e + group < place.length();
         const NodeId w = __ldg(other + e);
         const NodeId x = second ? __ldg(other + e + group) : w;
-        if (filter.may_have(w) && contains(list, own.length(), w)) ++found;
-        if (second && filter.may_have(x) && contains(list, own.length(), x)) ++found;
+        if (mine.has(w)) ++found;
+        if (second && mine.has(x)) ++found;
       }
     }
   }

@@ -53,4 +53,41 @@ class Filter {
   std::uint32_t* words_;
 };
 
+/// A task beyond the hubs, for a warp: the list of its node, of which a filter is made, and the lists of the neighbours
+/// that the task is about.
+class FarTask {
+ public:
+  __device__ FarTask(const TriangleLists& a, unsigned task, std::uint32_t* filter_words) : filter_(filter_words) {
+    const unsigned lane = threadIdx.x % 32;
+    filter_.clear(lane);
+    task_ = a.far_tasks[task];
+    const ListPlace own{__ldg(a.place + task_.node)};
+    list_ = a.neighbours + own.first();
+    length_ = own.length();
+    end_ = min(task_.begin + far_task, length_);
+    __syncwarp();
+    for (unsigned i = lane; i < end_; i += 32) filter_.insert(__ldg(list_ + i));
+    places_ = task_.begin + lane < end_ ? __ldg(a.place + __ldg(list_ + task_.begin + lane)) : 0;
+    __syncwarp();
+  }
+
+  [[nodiscard]] __device__ NodeId node() const { return task_.node; }
+  [[nodiscard]] __device__ unsigned size() const { return end_ - task_.begin; }  ///< neighbours
+
+  /// Neighbour j, and where its list is: whole warps; nothing behind the last.
+  [[nodiscard]] __device__ NodeId neighbour(unsigned j) const { return __ldg(list_ + task_.begin + j); }
+  [[nodiscard]] __device__ ListPlace place(unsigned j) const { return {__shfl_sync(full_warp, places_, j)}; }
+
+  /// Whether the node's list has w.
+  [[nodiscard]] __device__ bool has(NodeId w) const { return filter_.may_have(w) && contains(list_, length_, w); }
+
+ private:
+  TriangleTask task_;
+  const NodeId* list_;
+  unsigned length_;
+  unsigned end_;
+  std::uint64_t places_;
+  Filter filter_;
+};
+
 }  // namespace bitgraph

@@ -135,34 +135,25 @@ __global__ void __launch_bounds__(block_threads) nodes_of_far(TriangleLists a, C
   const unsigned lane = threadIdx.x % 32;
   const unsigned task = (blockIdx.x * block_threads + threadIdx.x) / 32;
   if (task >= a.num_far_tasks) return;
-  Filter filter(filters[threadIdx.x / 32]);
-  filter.clear(lane);
-  const TriangleTask mine = a.far_tasks[task];
-  const ListPlace own{__ldg(a.place + mine.node)};
-  const NodeId* list = a.neighbours + own.first();
-  const unsigned end = min(mine.begin + far_task, own.length());
-  __syncwarp();
-  for (unsigned i = lane; i < end; i += 32) filter.insert(__ldg(list + i));
-  const std::uint64_t places = mine.begin + lane < end ? __ldg(a.place + __ldg(list + mine.begin + lane)) : 0;
-  __syncwarp();
+  const FarTask mine(a, task, filters[threadIdx.x / 32]);
   Count of_node = 0;
-  for (unsigned j = 0; j < end - mine.begin; j += 32 / group) {
+  for (unsigned j = 0; j < mine.size(); j += 32 / group) {
     const unsigned i = j + lane / group;
-    const ListPlace place{__shfl_sync(full_warp, places, i)};
+    const ListPlace place = mine.place(i);
     const NodeId* other = a.neighbours + place.first();
     unsigned of_other = 0;
     for (unsigned e = lane % group; e < place.length(); e += group) {
       const NodeId w = __ldg(other + e);
-      if (!filter.may_have(w) || !contains(list, own.length(), w)) continue;
+      if (!mine.has(w)) continue;
       ++of_other;
       atomicAdd(counts + w, Count{1});
     }
     of_node += of_other;
     for (unsigned step = group / 2; step != 0; step /= 2) of_other += __shfl_xor_sync(full_warp, of_other, step);
-    if (lane % group == 0 && mine.begin + i < end) add_to(counts + __ldg(list + mine.begin + i), of_other);
+    if (lane % group == 0 && i < mine.size()) add_to(counts + mine.neighbour(i), of_other);
   }
   of_node = warp_sum(of_node);
-  if (lane == 0) add_to(counts + mine.node, of_node);
+  if (lane == 0) add_to(counts + mine.node(), of_node);
 }
 
 __device__ NodeId row_of(const NodeId* new_id, NodeId node) { return new_id == nullptr ? node : new_id[node]; }
