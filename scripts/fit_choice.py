@@ -3,7 +3,8 @@
 """Fits the cost model of src/graph/packed_graph/choice.cpp to measurements, and prints its tables.
 
 Usage: format_choice --csv > times.csv; fit_choice.py times.csv... [--cache BYTES] [--first BYTES] [--held-out]
-Of several runs the least times count. --table fits nothing: it tells how good the choice `auto` was, in Markdown.
+Of several runs the least times count. --table tells how good the choice is, in Markdown: by the costs fitted to these
+times where there are any, else what the program chose when it was measured.
 Needs NumPy and SciPy. Relative errors are made small, by non-negative least squares with weights that leave outliers be.
 """
 
@@ -87,7 +88,7 @@ def print_table(by_work):
         within, worst = np.zeros(3, int), (0, "")
         for row in rows:
             times = [float(row[form]) or float("inf") for form in FORMATS]
-            auto = "csr" if row["auto"] == "0" else row["auto"]
+            auto = "csr" if row["auto"] == "0" else row["auto"]  # as format_choice prints it
             ratios = [times[FORMATS.index(form)] / min(times) for form in (auto, "csr", "4")]
             within += [ratio <= 1.15 for ratio in ratios]
             worst = max(worst, (ratios[0], row["graph"]))
@@ -104,16 +105,22 @@ def main():
     parser.add_argument("--cache", type=float, default=0.8e6, help="bytes of a matrix that stay in the second-level cache")
     parser.add_argument("--first", type=float, default=24e3, help="bytes of a vector that stay in the first-level cache")
     parser.add_argument("--held-out", action="store_true", help="fit without each graph in turn, too")
-    parser.add_argument("--table", action="store_true", help="how good the choice was, instead of a fit")
+    parser.add_argument("--table", action="store_true", help="how good the choice is, instead of the costs")
     arguments = parser.parse_args()
     by_work = collections.defaultdict(list)
     for row in read(arguments.files):
         by_work[row["work"]].append(row)
-    if arguments.table:
-        return print_table(by_work)
     for group, works in GROUPS.items():
-        rows = [row for work in works for row in by_work[work]]
+        rows = [row for work in works for row in by_work.get(work, [])]
+        if not rows:
+            continue
         costs = {form: fit(rows, form, arguments, group) for form in FORMATS}
+        for row in rows:
+            predicted = {form: np.dot(features(row, form, arguments, group), costs[form])
+                         for form in FORMATS if float(row[form]) > 0}
+            row["auto"] = min(predicted, key=predicted.get)
+        if arguments.table:
+            continue
         within, others = judge(rows, costs, arguments, group)
         without = f", {held_out(rows, arguments, group)} when fitted without the graph" if arguments.held_out else ""
         print(f"// {group}: {within} of {len(rows)} within 15 %{without}")
@@ -121,6 +128,8 @@ def main():
             print("    {" + ", ".join(f"{cost / ITERATIONS.get(group, 1):.3g}" for cost in costs[form]) + f"}},  // {form}")
         for other in others:
             print("  " + other, file=sys.stderr)
+    if arguments.table:
+        print_table(by_work)
 
 
 if __name__ == "__main__":
