@@ -68,7 +68,10 @@ TEST(ModelFile, EveryPartIsChecked) {
   train(planted(), quick(Precision::full), Device::host(1)).model.save(path);
   const float nan = std::nanf("");
   const std::vector<Case> cases{
-      {[](TensorFile& f) { f.metadata.erase("format"); }, "the metadata lack 'format'"},
+      {[](TensorFile& f) { f.metadata.erase("format"); },
+       "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv (NAME.lin_l.weight) "
+       "or "
+       "GraphConv (NAME.lin_rel.weight)"},
       {metadata("format", "another"), "not a bitgraph model"},
       {metadata("version", "\n2\x1B"), "version '?2?', this program reads version 2"},
       {metadata("kind", "gat\n"), "unknown kind of model 'gat?'"},

@@ -3,13 +3,10 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/model.hpp>
 
-#include "io/file.hpp"
+#include "nn/tensor_reader.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -25,69 +22,6 @@ Array array_of(ElementType type, std::vector<std::uint64_t> shape, std::span<con
 }
 
 Array vector_of(const Buffer<float>& values) { return array_of(ElementType::f32, {values.size()}, values.span()); }
-
-/// Takes tensors out of a file by name, checking type and shape.
-class TensorReader {
- public:
-  TensorReader(const TensorFile& file, std::string name) : file_(file), name_(std::move(name)) {}
-
-  [[nodiscard]] std::string text(const std::string& key) const {
-    const auto found = file_.metadata.find(key);
-    if (found == file_.metadata.end()) refuse("the metadata lack '" + key + "'");
-    return found->second;
-  }
-
-  [[nodiscard]] std::uint64_t number(const std::string& key) const {
-    const std::string value = text(key);
-    std::uint64_t parsed = 0;
-    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-    if (error != std::errc() || stop != value.data() + value.size())
-      refuse(fmt::format("metadata '{}': '{}' is not a whole number", key, printable(value)));
-    return parsed;
-  }
-
-  [[nodiscard]] const Array& tensor(const std::string& key, ElementType type,
-                                    const std::vector<std::uint64_t>& shape) const {
-    const auto found = file_.tensors.find(key);
-    if (found == file_.tensors.end()) refuse("the tensor '" + key + "' is missing");
-    if (found->second.type != type || found->second.shape != shape) {
-      refuse(fmt::format("the tensor '{}' is {} [{}], expected {} [{}]", key, to_string(found->second.type),
-                         fmt::join(found->second.shape, ", "), to_string(type), fmt::join(shape, ", ")));
-    }
-    return found->second;
-  }
-
-  [[nodiscard]] Buffer<float> floats(const std::string& key, const std::vector<std::uint64_t>& shape) const {
-    Buffer<float> values = tensor(key, ElementType::f32, shape).as<float>();
-    for (const float value : values.span()) {
-      if (!std::isfinite(value)) refuse("the tensor '" + key + "' holds a value that is not finite");
-    }
-    return values;
-  }
-
-  /// Floats of which none is negative.
-  [[nodiscard]] Buffer<float> scales(const std::string& key, const std::vector<std::uint64_t>& shape) const {
-    Buffer<float> values = floats(key, shape);
-    if (std::any_of(values.begin(), values.end(), [](float v) { return v < 0; }))
-      refuse("the tensor '" + key + "' holds a negative scale");
-    return values;
-  }
-
-  [[nodiscard]] BitMatrix<PlusMinusOne> bits(const std::string& key, std::uint64_t nrows, std::uint64_t ncols) const {
-    auto words = tensor(key, ElementType::u64, {nrows, words_for_bits(ncols)}).as<std::uint64_t>();
-    try {
-      return {nrows, ncols, std::move(words)};
-    } catch (const Error& error) {
-      refuse("the tensor '" + key + "': " + error.what());
-    }
-  }
-
-  [[noreturn]] void refuse(const std::string& what) const { fail(ErrorCode::bad_input, name_ + ": " + what); }
-
- private:
-  const TensorFile& file_;
-  std::string name_;
-};
 
 void put(TensorFile& file, const std::string& prefix, const Linear& linear) {
   if (linear.binary()) {
@@ -162,6 +96,7 @@ void Model::save(const std::filesystem::path& path) const {
 Model Model::load(const std::filesystem::path& path) {
   const TensorFile file = load_safetensors(path);
   const TensorReader reader(file, path.string());
+  if (!file.metadata.contains("format") || file.metadata.at("format") == "pt") return model_of_state(file, reader);
   if (reader.text("format") != format_name) reader.refuse("not a bitgraph model");
   if (reader.text("version") != format_version) {
     reader.refuse(

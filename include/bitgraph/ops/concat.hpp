@@ -12,7 +12,7 @@
 namespace bitgraph {
 
 /// So many matrices go into one call of concat.
-inline constexpr std::size_t most_concat_parts = 8;
+inline constexpr std::size_t most_concat_parts = 64;
 
 /// out = [parts[0] | parts[1] | ...], columns side by side: CONCAT of BitGNN (section 3.1.2, Figure 2), the layers of a
 /// network ahead of its last one (SAINT). X is BitMatrix<PlusMinusOne> or DenseMatrix<float>; widths need be no

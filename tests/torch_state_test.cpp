@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch state dictionaries: the layer names of PyTorch Geometric and Bi-GCN.
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/io/array.hpp>
+#include <bitgraph/nn/infer.hpp>
+
+#include "support/expect_error.hpp"
+#include "support/random_model.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace bitgraph::nn {
+namespace {
+
+Array array_of(const std::vector<std::uint64_t>& shape, std::span<const float> values) {
+  return {ElementType::f32, shape, Buffer<std::byte>::copy_of(std::as_bytes(values))};
+}
+
+/// The names of a map from neighbours and of a node's own.
+struct Names {
+  const char* neighbor;
+  const char* root;
+};
+Names names_of(Architecture architecture) {
+  if (architecture == Architecture::sage) return {"lin_l", "lin_r"};
+  if (architecture == Architecture::saint) return {"lin_rel", "lin_root"};
+  return {"lin", ""};
+}
+
+/// The state dictionary of a real model, as PyTorch Geometric names it.
+TensorFile state_of(const Model& model, const std::string& prefix) {
+  TensorFile file;
+  const Names names = names_of(model.architecture);
+  const auto put = [&](const std::string& name, const Linear& linear, const std::string& bias) {
+    file.tensors[name + ".weight"] = array_of({linear.outputs(), linear.inputs()}, linear.weight.values());
+    if (!bias.empty()) file.tensors[bias] = array_of({linear.outputs()}, linear.bias.span());
+  };
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    const Layer& layer = model.layers[l];
+    if (layer.aggregation == Aggregation::none) {
+      put("lin", layer.neighbor, "lin.bias");
+      continue;
+    }
+    const std::string name = prefix + std::to_string(l + 1) + ".";
+    const bool gcn = layer.root.empty();
+    put(name + names.neighbor, layer.neighbor, gcn ? name + "bias" : name + names.neighbor + ".bias");
+    if (!gcn) put(name + names.root, layer.root, "");
+  }
+  return file;
+}
+
+Model real_model(Architecture architecture, std::size_t depth) {
+  Model model = test::random_model(architecture, Precision::real, 30, 12, 3, depth, 4);
+  for (Layer& layer : model.layers) layer.root.bias = Buffer<float>(layer.root.bias.size(), 0.0F);  // PyG has none
+  return model;
+}
+
+Dataset planted() {
+  return generate_planted_partition(
+      {.num_nodes = 80, .num_classes = 3, .num_features = 30, .mean_degree = 4, .seed = 5});
+}
+
+void expect_same_logits(const Model& a, const Model& b) {
+  const Dataset dataset = planted();
+  InferencePlan first(a, dataset, a.precision);
+  InferencePlan second(b, dataset, b.precision);
+  const auto x = first.run().values();
+  const auto y = second.run().values();
+  ASSERT_EQ(x.size(), y.size());
+  for (std::size_t n = 0; n < x.size(); ++n) ASSERT_NEAR(x[n], y[n], 1e-5F);
+}
+
+TEST(TorchState, EveryArchitectureAndDepth) {
+  const test::TemporaryFolder folder;
+  for (const auto architecture :
+       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+    for (const std::size_t depth : {1, 2, 11}) {  // conv10 follows conv9
+      for (const char* prefix : {"conv", "convs."}) {
+        const Model model = real_model(architecture, depth);
+        TensorFile file = state_of(model, prefix);
+        if (architecture == Architecture::inductive_gcn) file.metadata["kind"] = "inductive-gcn";
+        file.metadata["format"] = "pt";
+        save_safetensors(folder / "state.safetensors", file);
+        const Model read = Model::load(folder / "state.safetensors");
+        EXPECT_EQ(read.architecture, architecture);
+        expect_same_logits(read, model);
+      }
+    }
+  }
+}
+
+TEST(TorchState, BinaryLayersAndTheBatchNormOfBiGcn) {
+  const test::TemporaryFolder folder;
+  const Model real = real_model(Architecture::gcn, 2);
+  TensorFile file = state_of(real, "convs.");
+  for (const char* layer : {"convs.1", "convs.2"}) {
+    auto bias = file.tensors.extract(std::string(layer) + ".bias");
+    bias.key() = std::string(layer) + ".lin.bias";
+    file.tensors.insert(std::move(bias));
+  }
+  std::vector<float> mean(30, 0.25F);
+  std::vector<float> variance(30, 0.09F);
+  file.tensors["bn1.running_mean"] = array_of({30}, mean);
+  file.tensors["bn1.running_var"] = array_of({30}, variance);
+  save_safetensors(folder / "state.safetensors", file);
+  const Model read = Model::load(folder / "state.safetensors");
+  EXPECT_EQ(read.precision, Precision::full);
+  EXPECT_NEAR(read.input_inverse_deviation[7], 1 / std::sqrt(0.09F + 1e-5F), 1e-6F);
+  for (std::size_t l = 0; l < 2; ++l) {
+    const Linear& linear = read.layers[l].neighbor;
+    for (std::size_t f = 0; f < linear.outputs(); ++f) {
+      double magnitude = 0;
+      for (std::size_t j = 0; j < linear.inputs(); ++j) {
+        const float w = real.layers[l].neighbor.weight(f, j);
+        EXPECT_EQ(linear.bits.bit(f, j), w >= 0);
+        magnitude += std::fabs(w);
+      }
+      EXPECT_NEAR(linear.scale[f], magnitude / static_cast<double>(linear.inputs()), 1e-6);
+    }
+  }
+  file.metadata["precision"] = "bin";
+  save_safetensors(folder / "state.safetensors", file);
+  EXPECT_EQ(Model::load(folder / "state.safetensors").layers[0].precision, Precision::bin);
+}
+
+TEST(TorchState, WhatIsNotUnderstoodIsRefused) {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "state.safetensors";
+  const auto refuse = [&](Architecture architecture, auto&& change, const std::string& message) {
+    TensorFile file = state_of(real_model(architecture, 2), "conv");
+    change(file);
+    save_safetensors(path, file);
+    test::expect_bad_input([&] { static_cast<void>(Model::load(path)); }, path.string() + ": " + message);
+  };
+  const std::vector<float> some(30, 1.0F);
+  refuse(
+      Architecture::sage, [](TensorFile& f) { f.tensors.erase("conv2.lin_r.weight"); },
+      "the tensor 'conv2.lin_r.weight' is missing");
+  refuse(
+      Architecture::saint, [](TensorFile& f) { f.tensors.erase("lin.weight"); },
+      "0 linear layers behind the convolutions, expected 1");
+  refuse(
+      Architecture::gcn, [&](TensorFile& f) { f.tensors["conv2.bias"] = array_of({30}, some); },
+      "the tensor 'conv2.bias' is f32 [30], expected f32 [3]");
+  refuse(
+      Architecture::gcn,
+      [&](TensorFile& f) {
+        f.tensors["conv2.lin.weight"] = array_of({3, 10}, some);
+      },
+      "layer 1 goes from 10 to 3, expected from 12 to 3");
+  refuse(
+      Architecture::gcn, [](TensorFile& f) { f.metadata["kind"] = "sage"; }, "its layers are not those of 'sage'");
+  refuse(
+      Architecture::gcn, [](TensorFile& f) { f.metadata["kind"] = "gat\n"; }, "metadata 'kind' is 'gat?'");
+  refuse(
+      Architecture::gcn,
+      [&](TensorFile& f) {
+        f.tensors["conv2.lin_l.weight"] = array_of({5, 6}, some);
+      },
+      "'conv2' is a convolution of another kind");
+  refuse(
+      Architecture::gcn,
+      [](TensorFile& f) {
+        f.tensors.clear();
+        f.metadata["a"] = "b";
+      },
+      "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv (NAME.lin_l.weight) or "
+      "GraphConv (NAME.lin_rel.weight)");
+  refuse(
+      Architecture::gcn,
+      [&](TensorFile& f) {
+        f.tensors["bn1.running_mean"] = array_of({30}, some);
+        f.tensors["bn1.running_var"] = array_of({30}, some);
+      },
+      "'conv1.bias': a binary layer's bias is that of its linear map, conv1.lin.bias");
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
