@@ -244,7 +244,7 @@ PlantedGraphOptions planted_graph_preset(std::string_view name, double scale_dow
                                          .exponent = 2.4,
                                          .hub_share = 32'000.0 / 232'965,
                                          .homophily = 0.4,
-                                         .feature_signal = 0.04,
+                                         .feature_signal = 0.06,
                                          .label_noise = 0.06,
                                          .split = {0.66, 0.10, 0.24}}},
                                        {"arxiv",
