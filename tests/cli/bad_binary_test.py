@@ -136,7 +136,7 @@ MODELS = [
     ("deep.safetensors", tensors(b'{"a":' + b"[" * 1000000), ": byte 20: the header is nested too deep"),
     ("shape.safetensors", tensors({"a": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4]}}, bytes(4)),
      ": tensor 'a': a shape of (1000000000000) asks for more than the 1 elements that there is room for"),
-    ("other.safetensors", tensors({"__metadata__": {"format": "pt"}}), ": not a bitgraph model"),
+    ("other.safetensors", tensors({"__metadata__": {"format": "pt"}}), ": neither a bitgraph model nor a state dictionary ..."),
     ("lines.safetensors", tensors({"__metadata__": {"format": "bitgraph-model", "version": "\n\n"}}),
      ": version '??', this program reads version 2"),
 ]
