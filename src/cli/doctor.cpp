@@ -26,7 +26,7 @@ Json examine() {
           {"memory_bytes", pages},
           {"instruction_sets", isas},
           {"kernels", to_string(active_isa())},
-          {"float_gemm", float_gemm_kernels()},
+          {"float_gemm", float_gemm_kernels(Device::best())},
           {"backend", to_string(backend_for(Device::host()))},
           {"cuda_built", Device::cuda_built()},
           {"default_device", Device::best().name()}};

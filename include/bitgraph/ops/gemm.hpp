@@ -22,6 +22,9 @@ struct GemmOptions {
   /// Elements of X that count, others being 0 (dropout on the input); null: all. X must be a BitMatrix.
   const BitMatrix<ZeroOne>* keep = nullptr;
   bool positive_scales = false;  ///< a promise: row_scale and col_scale are positive
+  /// False: a DenseMatrix X goes in as it is, its elements added and subtracted by the signs of W (aggregate
+  /// first, then update); W is a BitMatrix, the output a DenseMatrix.
+  bool binarize_input = true;
 };
 
 /// out = X W^T with X n x d, W c x d (one row an output), out n x c: the update of a graph neural network.
@@ -30,9 +33,14 @@ struct GemmOptions {
 ///     X BitMatrix, W BitMatrix      BMM.BBB, BBF: s = d - 2 popcount(x xor w), exact
 ///     X DenseMatrix, W BitMatrix    BMM.FBB, FBF: X goes through binarize first; its row scales multiply row_scale
 ///     X either, W DenseMatrix       BMM.BFB, BFF, FFB: W goes through binarize first; its row scales multiply
-///     col_scale X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row X
-///     DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
-/// Throws usage naming the shapes or devices; a CUDA device has no SparseBitMatrix. O(n c d / 64) word operations.
+///                                   col_scale
+///     X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row
+///     X DenseMatrix, W BitMatrix, .binarize_input = false: s = sum over j of +-x(i, j). On the host in the order of j,
+///         on a CUDA device within d 2^-23 times the sum of magnitudes; of whole numbers whose magnitudes add up to
+///         less than 2^24 in a row exact, of infinities and NaN unspecified
+///     X DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
+/// Throws usage naming the shapes or devices; a CUDA device has no SparseBitMatrix. O(n c d / 64) word operations, of
+/// floats O(n c d).
 template <class X, class W, class Out>
 void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options = {}, const Device& device = {});
 
@@ -58,11 +66,13 @@ struct SparseGemmWeights {
                                                     const Device& device = {});
 
 /// Plain float product: out = alpha op(A) op(B) + beta out, op(M) = M or M^T; shapes after op: A m x k, B k x n.
-/// The library's sgemm (OpenBLAS); on CUDA a kernel, with sums in the order of k. Throws usage naming the shapes.
+/// The library's sgemm: OpenBLAS; on CUDA cuBLAS where it is found at run time, in float32 (not TF32), the same bits in
+/// every call, or a kernel with sums in the order of k. Throws usage naming the shapes.
 void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b,
                 bool transpose_b, float alpha = 1.0F, float beta = 0.0F, const Device& device = {});
 
-/// Which library's kernels float_gemm runs, and for which processors they were made: "OpenBLAS SkylakeX".
-[[nodiscard]] std::string float_gemm_kernels();
+/// Which library's kernels float_gemm runs, and for which processors they were made or of which version they are:
+/// "OpenBLAS SkylakeX", "cuBLAS 13.0.2".
+[[nodiscard]] std::string float_gemm_kernels(const Device& device = {});
 
 }  // namespace bitgraph

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary gemm on the tensor cores of a CUDA device: mma m16n8k256 of bits. Their `and` is native from sm_80 on, while
-// `xor` is taken apart from sm_90 on and an eighth as fast, so
-//     popcount(x xor w) = popcount(x) + popcount(w) - 2 popcount(x and w).
-// A block has 64 outputs, one word of a binary result, whose weights stand in shared memory; each of its warps has rows
-// of X of its own, read once from memory in the order that the instruction wants.
-#include "ops/gemm/gemm.hpp"
-
-#include "core/cuda.cuh"
+// Binary gemm on a CUDA device: which kernel, and the one for many long rows and for masks. There a block has 64
+// outputs, one word of a binary result, whose weights stand in shared memory; each of its warps has rows of X of its
+// own, read once from memory in the order that the instruction wants.
+#include "ops/gemm/cuda_bits.cuh"
 
 #include <cstdint>
 #include <type_traits>
@@ -15,14 +11,14 @@ namespace bitgraph {
 
 namespace {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
+using namespace gemm_cuda;
+
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
 constexpr unsigned block_outputs = 64;
 constexpr unsigned output_tiles = block_outputs / 8;  ///< a tile of outputs is 8 wide
 constexpr unsigned chunk_words = 32;                  ///< words of W in shared memory at a time
 constexpr unsigned chunk_stride = chunk_words + 4;    ///< no two rows of a tile meet in a bank
-constexpr unsigned step_words = 4;                    ///< words of an instruction
 
 template <class Args>
 inline constexpr bool to_bits = std::is_same_v<Args, GemmToBits>;
@@ -32,22 +28,6 @@ struct Weights {
   std::uint64_t word[block_outputs][chunk_stride];
   int ones[block_outputs];
 };
-
-/// A thread's words of two rows eight apart, for one instruction: those of X, or of X and of what counts of X.
-struct RowWords {
-  std::uint64_t upper;
-  std::uint64_t lower;
-};
-
-__device__ inline void multiply_add(int (&sum)[4], const RowWords& x, std::uint64_t w) {
-  // Which bits of a row are which does not matter, as long as X and W agree: a thread has 64 in sequence.
-  asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-      : "r"(static_cast<std::uint32_t>(x.upper)), "r"(static_cast<std::uint32_t>(x.lower)),
-        "r"(static_cast<std::uint32_t>(x.upper >> 32)), "r"(static_cast<std::uint32_t>(x.lower >> 32)),
-        "r"(static_cast<std::uint32_t>(w)), "r"(static_cast<std::uint32_t>(w >> 32)));
-}
 
 /// The words first .. first + chunk_words of the block's outputs, zero where there are none, and how many ones there
 /// are.
@@ -77,12 +57,6 @@ __device__ RowWords load_rows(const View& x, std::size_t row, std::size_t word) 
     if (row + 8 < x.nrows) words.lower = __ldg(x.words + (row + 8) * x.words_per_row + word);
   }
   return words;
-}
-
-/// One number of each row, summed over the four threads that have its words.
-__device__ inline int add_quad(int value) {
-  value += __shfl_xor_sync(full_warp, value, 1);
-  return value + __shfl_xor_sync(full_warp, value, 2);
 }
 
 /// Products of 16 rows with the block's outputs. A thread has, of tile t, the outputs 8 t + 2 q and the next, q its
@@ -136,17 +110,6 @@ struct RowTile {
 /// Rows of a warp, in tiles of 16.
 template <bool Masked>
 constexpr unsigned warp_tiles = Masked ? 1 : 2;
-
-/// What an output's sum goes through; of what is missing, numbers that change nothing.
-struct OutputScale {
-  float scale;
-  float bias;
-
-  template <class Args>
-  __device__ OutputScale(const Args& args, std::size_t f)
-      : scale(args.col_scale == nullptr ? 1.0F : __ldg(args.col_scale + f)),
-        bias(args.bias == nullptr ? -0.0F : __ldg(args.bias + f)) {}
-};
 
 /// Bits of a row: those of the thread's outputs of tiles 0 to 3, and of tiles 4 to 7.
 __device__ inline std::uint64_t row_bits(const std::uint32_t (&half_words)[2], unsigned quad) {
@@ -306,12 +269,6 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_bits(Args args) {
   }
 }
 
-int num_multiprocessors(const Device& device) {
-  int count = 0;
-  cuda_check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.index()), "cudaDeviceGetAttribute");
-  return count;
-}
-
 template <bool Masked, class Args>
 void launch(const Device& device, const Args& args) {
   // As many steps for every block as fill the device once, two blocks a multiprocessor.
@@ -328,11 +285,13 @@ template <class Args>
 void run(const Cuda& backend, const Args& args) {
   if (args.x.nrows == 0 || args.w.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  if (args.keep.words == nullptr) {
-    launch<false>(backend.device, args);
-  } else {
-    launch<true>(backend.device, args);
-  }
+  const Device& device = backend.device;
+  if (args.keep.words != nullptr) return launch<true>(device, args);
+  if (args.x.words_per_row <= most_short_words) return multiply_short_rows(device, args);
+  // A warp or two a multiprocessor with rows of their own would leave it idle most of the time.
+  const std::size_t few = 64 * static_cast<std::size_t>(num_multiprocessors(device));
+  if (args.x.nrows * ((args.w.nrows + 63) / 64) <= few) return multiply_few_rows(device, args);
+  launch<false>(device, args);
 }
 
 __global__ void multiply_values(float* values, const float* factors, std::size_t n) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain float product on a CUDA device: a block has a tile of the output, its threads 4 x 4 elements each, and strips
-// of both operands in shared memory. Each element is one sum over k in order, so results do not depend on timing.
+// Plain float product on a CUDA device. Large ones are cuBLAS's where there is one. In the kernel here a block has a
+// tile of the output, its threads 4 x 4 elements each, and strips of both operands in shared memory; each element is
+// one sum over k in order, so results do not depend on timing.
 #include "ops/gemm/gemm.hpp"
 
 #include "core/cuda.cuh"
+#include "ops/gemm/cuda_blas.hpp"
 
 namespace bitgraph {
 
@@ -80,10 +82,11 @@ __global__ void __launch_bounds__(block_threads) multiply_tiles(FloatGemm gemm) 
   }
 }
 
-}  // namespace
+/// Products below that many multiplications take no longer here, and cuBLAS takes half a second to load.
+constexpr std::size_t smallest_for_blas = std::size_t{1} << 22;
 
-void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
-                DenseView<const float> b, bool transpose_b, float alpha, float beta) {
+void multiply_here(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
+                   DenseView<const float> b, bool transpose_b, float alpha, float beta) {
   const ScopedCudaDevice scope(backend.device.index());
   const std::size_t steps[2] = {a.stride, b.stride};
   const FloatGemm gemm{{a.data, out.nrows, transpose_a ? 1 : steps[0], transpose_a ? steps[0] : 1},
@@ -95,6 +98,24 @@ void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float
   const dim3 grid(blocks_for(out.nrows, tile_side), blocks_for(out.ncols, tile_side));
   multiply_tiles<<<grid, block_threads, 0, stream_of(backend.device)>>>(gemm);
   cuda_check_launch("multiply_tiles");
+}
+
+}  // namespace
+
+void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
+                DenseView<const float> b, bool transpose_b, float alpha, float beta) {
+  const std::size_t depth = transpose_a ? a.nrows : a.ncols;
+  if (out.nrows * out.ncols * depth >= smallest_for_blas &&
+      cuda_blas::multiply(backend.device, out.data, out.stride, {a.data, a.stride, transpose_a},
+                          {b.data, b.stride, transpose_b}, out.nrows, out.ncols, depth, alpha, beta)) {
+    return;
+  }
+  multiply_here(backend, out, a, transpose_a, b, transpose_b, alpha, beta);
+}
+
+std::string float_gemm_kernels(const Cuda& backend) {
+  const std::string version = cuda_blas::version(backend.device);
+  return version.empty() ? "bitgraph (no cuBLAS found)" : "cuBLAS " + version;
 }
 
 }  // namespace bitgraph

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <type_traits>
 #include <vector>
 
 #include "ops/gemm/openblas.hpp"
@@ -60,9 +61,17 @@ void multiply_on_device(const Device& device, Buffer<float>& scale, std::span<co
   multiply_by(Cuda{device}, scale.data(), given.data(), given.size());
 }
 void scale_on_device(const Device& device, const GemmToFloats& args) { apply_scales(Cuda{device}, args); }
+template <class Args>
+bool binarized_on_device(const Device& device, const Args& args) {
+  return !device.is_host() && gemm_binarized(Cuda{device}, args);
+}
 #else
 void multiply_on_device(const Device&, Buffer<float>&, std::span<const float>) {}
 void scale_on_device(const Device&, const GemmToFloats&) {}
+template <class Args>
+bool binarized_on_device(const Device&, const Args&) {
+  return false;
+}
 #endif
 
 /// scale times what the caller gave, or scale alone.
@@ -115,13 +124,41 @@ void multiply(Out& out, const Bits& x, const Floats& w, GemmOptions options, con
   multiply(out, x, binary.bits, options, device);
 }
 
+template <class Out>
+auto args_from_floats(Out& out, const Floats& x, const Bits& w, const GemmOptions& options) {
+  return GemmFromFloats<decltype(out.view())>{
+      x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias),
+      {}};
+}
+
+/// Floats as they are times signs.
+void multiply_as_it_is(Floats& out, const Floats& x, const Bits& w, const GemmOptions& options, const Device& device) {
+  const auto args = args_from_floats(out, x, w, options);
+  with_backend(device, "gemm of floats", [&](const auto& backend) { gemm(backend, args); });
+}
+
 template <class Out, class W>
 void multiply(Out& out, const Floats& x, const W& w, GemmOptions options, const Device& device) {
-  Binarized binary = binarize(x, {}, device);
-  const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale, device);
-  options.row_scale = scale.span();
-  options.positive_scales = false;
-  multiply(out, binary.bits, w, options, device);
+  if (!options.binarize_input) {
+    if constexpr (std::is_same_v<Out, Floats> && std::is_same_v<W, Bits>) {
+      return multiply_as_it_is(out, x, w, options, device);
+    }
+    fail(ErrorCode::usage, "gemm: X without binarization goes with a BitMatrix of weights and a DenseMatrix as output");
+  }
+  if constexpr (std::is_same_v<W, Floats>) {
+    Binarized binary = binarize(w, {}, device);
+    const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale, device);
+    options.col_scale = scale.span();
+    options.positive_scales = false;
+    return multiply(out, x, binary.bits, options, device);
+  } else {
+    if (options.keep == nullptr && binarized_on_device(device, args_from_floats(out, x, w, options))) return;
+    Binarized binary = binarize(x, {}, device);
+    const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale, device);
+    options.row_scale = scale.span();
+    options.positive_scales = false;
+    multiply(out, binary.bits, w, options, device);
+  }
 }
 
 void multiply(Floats& out, const Floats& x, const Floats& w, const GemmOptions& options, const Device& device) {

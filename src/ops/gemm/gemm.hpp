@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the binary gemm: out = x w^T over {-1,+1}. See include/bitgraph/ops/gemm.hpp.
+// The kernels of the binary gemm: out = x w^T over {-1,+1}, or of floats with weights of {-1,+1}. See
+// include/bitgraph/ops/gemm.hpp.
 #pragma once
 
 #include <bitgraph/formats/bit_matrix.hpp>
@@ -7,12 +8,14 @@
 
 #include "core/backend.hpp"
 
+#include <string>
+
 namespace bitgraph {
 
 /// Null pointers are ones and zeros.
-template <class Out>
+template <class Out, class X = BitMatrixView<PlusMinusOne>>
 struct GemmArgs {
-  BitMatrixView<PlusMinusOne> x;
+  X x;
   BitMatrixView<PlusMinusOne> w;
   Out out;
   const float* row_scale = nullptr;
@@ -30,6 +33,10 @@ struct GemmArgs {
 
 using GemmToBits = GemmArgs<BitMatrixView<PlusMinusOne, std::uint64_t>>;
 using GemmToFloats = GemmArgs<DenseView<float>>;
+/// Rows of floats; `keep` is not looked at.
+template <class Out>
+using GemmFromFloats = GemmArgs<Out, DenseView<const float>>;
+using GemmOfFloats = GemmFromFloats<DenseView<float>>;  ///< x as it is
 
 void gemm(const Reference& backend, const GemmToBits& args);
 void gemm(const Reference& backend, const GemmToFloats& args);
@@ -37,10 +44,19 @@ void gemm(const Cpu& backend, const GemmToBits& args);
 void gemm(const Cpu& backend, const GemmToFloats& args);
 void gemm(const Cuda& backend, const GemmToBits& args);
 void gemm(const Cuda& backend, const GemmToFloats& args);
+void gemm(const Reference& backend, const GemmOfFloats& args);
+void gemm(const Cpu& backend, const GemmOfFloats& args);
+void gemm(const Cuda& backend, const GemmOfFloats& args);
+
+/// x goes through binarize on the way, its scales multiplied by row_scale. False where no kernel is made for the shape:
+/// nothing was done.
+bool gemm_binarized(const Cuda& backend, const GemmFromFloats<BitMatrixView<PlusMinusOne, std::uint64_t>>& args);
+bool gemm_binarized(const Cuda& backend, const GemmFromFloats<DenseView<float>>& args);
 
 /// Shapes fit, and neither side of `out` is 0.
 void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
                 DenseView<const float> b, bool transpose_b, float alpha, float beta);
+[[nodiscard]] std::string float_gemm_kernels(const Cuda& backend);
 
 /// values[i] *= factors[i], of n values on a CUDA device.
 void multiply_by(const Cuda& backend, float* values, const float* factors, std::size_t n);

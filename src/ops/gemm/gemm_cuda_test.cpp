@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm on a CUDA device against the host's: bits and sums of bits equal to the last bit.
+// gemm on a CUDA device against the host's: bits and sums of bits equal to the last bit, sums of floats near.
 #include "support/cuda_device.hpp"
 #include "support/random_matrices.hpp"
 
@@ -7,6 +7,9 @@
 #include <bitgraph/ops/gemm.hpp>
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace bitgraph {
 namespace {
@@ -19,9 +22,10 @@ struct Shape {
 };
 
 std::vector<Shape> shapes() {
-  return {{0, 5, 5},     {5, 0, 3},      {5, 5, 0},        {1, 1, 1},        {3, 63, 7},
-          {4, 64, 8},    {5, 65, 9},     {7, 130, 64},     {17, 256, 63},    {33, 257, 65},
-          {9, 1433, 65}, {130, 200, 70}, {1000, 512, 256}, {300, 4100, 130}, {2, 40000, 9}};
+  return {{0, 5, 5},        {5, 0, 3},        {5, 5, 0},       {1, 1, 1},     {3, 63, 7},     {4, 64, 8},
+          {5, 65, 9},       {7, 130, 64},     {17, 256, 63},   {33, 257, 65}, {9, 1433, 65},  {130, 200, 70},
+          {1000, 512, 256}, {300, 4100, 130}, {2, 40000, 9},   {1, 513, 1},   {50, 602, 128}, {77, 1024, 192},
+          {66, 1025, 41},   {40, 128, 513},   {5000, 700, 200}};
 }
 
 void expect_same(const Bits& expected, const Bits& actual) {
@@ -34,22 +38,29 @@ void expect_same(const Floats& expected, const Floats& actual) {
   }
 }
 
+void expect_near(const Floats& expected, const Floats& actual, double bound) {
+  for (std::size_t n = 0; n < expected.values().size(); ++n) {
+    ASSERT_NEAR(expected.values()[n], actual.values()[n], bound) << "element " << n;
+  }
+}
+
 /// Options on the host and on the device alike.
 struct Scales {
   Scales(int kind, const Shape& s) {
-    if (kind >= 1) {
+    if (kind == 1 || kind == 2) {
       row = test::random_floats(s.n, 3, 0.5F, 2);
       col = test::random_floats(s.c, 4, 0.5F, 2);
       bias = test::random_floats(s.c, 5, -9, 9);
     }
-    if (kind >= 2) keep = test::random_bits<ZeroOne>(s.n, s.d, 6);
+    if (kind == 3) bias = std::vector<float>(s.c, -0.0F);
+    if (kind == 2) keep = test::random_bits<ZeroOne>(s.n, s.d, 6);
     const Device& device = *test::cuda_device();
     row_there = Buffer<float>::copy_of(row, device);
     col_there = Buffer<float>::copy_of(col, device);
     bias_there = Buffer<float>::copy_of(bias, device);
     keep_there = keep.to(device);
-    host = {row, col, bias, kind >= 2 ? &keep : nullptr};
-    there = {row_there.span(), col_there.span(), bias_there.span(), kind >= 2 ? &keep_there : nullptr};
+    host = {row, col, bias, kind == 2 ? &keep : nullptr};
+    there = {row_there.span(), col_there.span(), bias_there.span(), kind == 2 ? &keep_there : nullptr};
   }
   std::vector<float> row, col, bias;
   BitMatrix<ZeroOne> keep, keep_there;
@@ -69,7 +80,7 @@ TEST(GemmCuda, BitsAreThoseOfTheHost) {
   for (const Shape& s : shapes()) {
     const Bits x = test::random_bits(s.n, s.d, 1);
     const Bits w = test::random_bits(s.c, s.d, 2);
-    for (int kind = 0; kind < 3; ++kind) {
+    for (int kind = 0; kind < 4; ++kind) {
       SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c << " options " << kind);
       const Scales scales(kind, s);
       check<Bits>(x, w, scales);
@@ -78,10 +89,66 @@ TEST(GemmCuda, BitsAreThoseOfTheHost) {
   }
 }
 
-TEST(GemmCuda, FloatProductsAreNearThoseOfTheHost) {
+/// A float operand is binarized on the way; nothing may differ from the host, which does it beforehand.
+TEST(GemmCuda, FloatsThatAreBinarizedGiveTheBitsOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const Shape& s : shapes()) {
+    const Floats x = test::random_dense(s.n, s.d, 1);
+    const Bits w = test::random_bits(s.c, s.d, 2);
+    for (const int kind : {0, 1}) {
+      SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c << " options " << kind);
+      const Scales scales(kind, s);
+      check<Bits>(x, w, scales);
+      check<Floats>(x, w, scales);
+    }
+  }
+}
+
+/// Sums of whole numbers are exact in any order as long as their magnitudes add up to less than 2^24.
+TEST(GemmCuda, WholeNumbersTimesSignsAreExact) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const Shape& s : shapes()) {
+    SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c);
+    Floats x = test::random_dense(s.n, s.d, 1);
+    const float most = std::floor(16777215.0F / static_cast<float>(std::max<std::size_t>(s.d, 1)));
+    for (float& value : x.values()) value = std::trunc(std::clamp(value, -1.0F, 1.0F) * most);
+    const Bits w = test::random_bits(s.c, s.d, 2);
+    Scales scales(0, s);
+    scales.host.binarize_input = scales.there.binarize_input = false;
+    check<Floats>(x, w, scales);
+  }
+}
+
+TEST(GemmCuda, FloatsTimesSignsAreNearThoseOfTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   for (const Shape& s : shapes()) {
+    SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c);
+    const Floats x = test::random_dense(s.n, s.d, 1);
+    const Bits w = test::random_bits(s.c, s.d, 2);
+    for (const int kind : {0, 1}) {
+      Scales scales(kind, s);
+      scales.host.binarize_input = scales.there.binarize_input = false;
+      const Floats expected = gemm<Floats>(x, w, scales.host);
+      const Floats actual = gemm<Floats>(x.to(device), w.to(device), scales.there, device).to(Device{});
+      for (std::size_t i = 0; i < s.n; ++i) {
+        double magnitudes = 0;
+        for (std::size_t j = 0; j < s.d; ++j) magnitudes += std::fabs(x(i, j));
+        // Both sums have rounded, then three more operations; the scales are at most 4 together, the bias 9.
+        const double bound = 2 * static_cast<double>(s.d + 1) * magnitudes * 4 * 0x1p-23 + 9 * 0x1p-22;
+        for (std::size_t f = 0; f < s.c; ++f) ASSERT_NEAR(expected(i, f), actual(i, f), bound) << i << ", " << f;
+      }
+    }
+  }
+}
+
+/// Large ones are cuBLAS's where it is there, small ones our own kernel's.
+TEST(GemmCuda, FloatProductsAreNearThoseOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::vector<Shape> cases = shapes();
+  cases.push_back({200, 40000, 30});
+  for (const Shape& s : cases) {
     SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c);
     const Floats x = test::random_dense(s.n, s.d, 1);
     const Floats w = test::random_dense(s.c, s.d, 2);
@@ -97,19 +164,28 @@ TEST(GemmCuda, FloatProductsAreNearThoseOfTheHost) {
         const Floats b_there = b.to(device);
         float_gemm(expected.view(), a.view(), turn_x, b.view(), turn_w, 0.5F, 2);
         float_gemm(there.view(), a_there.view(), turn_x, b_there.view(), turn_w, 0.5F, 2, device);
-        const Floats actual = there.to(Device{});
-        for (std::size_t n = 0; n < actual.values().size(); ++n) {
-          ASSERT_NEAR(expected.values()[n], actual.values()[n], 1e-6 * (10 + static_cast<double>(s.d))) << n;
-        }
+        expect_near(expected, there.to(Device{}), 1e-6 * (10 + static_cast<double>(s.d)));
       }
     }
     const Scales scales(1, s);
     const Floats expected = gemm<Floats>(x, w, scales.host);
-    const Floats actual = gemm<Floats>(x.to(device), w.to(device), scales.there, device).to(Device{});
-    for (std::size_t n = 0; n < actual.values().size(); ++n) {
-      ASSERT_NEAR(expected.values()[n], actual.values()[n], 4e-6 * (10 + static_cast<double>(s.d))) << n;
-    }
+    expect_near(expected, gemm<Floats>(x.to(device), w.to(device), scales.there, device).to(Device{}),
+                4e-6 * (10 + static_cast<double>(s.d)));
   }
+}
+
+TEST(GemmCuda, FloatProductsAreTheSameInEveryCall) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const Floats a = test::random_dense(20000, 64, 1).to(device);
+  const Floats b = test::random_dense(20000, 40, 2).to(device);
+  const auto product = [&] {
+    Floats out(64, 40, device);
+    float_gemm(out.view(), a.view(), true, b.view(), false, 1, 0, device);
+    return out.to(Device{});
+  };
+  const Floats first = product();
+  for (int n = 0; n < 5; ++n) expect_same(first, product());
 }
 
 TEST(GemmCuda, ARepeatedCallAllocatesNothing) {

@@ -103,6 +103,48 @@ TEST(Gemm, FloatOperandsAreBinarizedWithTheirScales) {
   EXPECT_TRUE((gemm<Bits>(x, w)) == (gemm<Bits>(binarize(x).bits, binarize(w).bits)));
 }
 
+/// A product by 1 or -1 is exact and the order is that of the columns: nothing may differ.
+TEST(Gemm, FloatsTimesSignsMatchTheReferenceOnEveryInstructionSet) {
+  for (const Shape& s : shapes()) {
+    const Floats x = test::random_dense(s.n, s.d, 1);
+    const Bits w = test::random_bits(s.c, s.d, 2);
+    const auto row = test::random_floats(s.n, 3, 0.5F, 2);
+    const auto col = test::random_floats(s.c, 4, 0.5F, 2);
+    const auto bias = test::random_floats(s.c, 5, -9, 9);
+    for (const GemmOptions& options :
+         {GemmOptions{.binarize_input = false},
+          GemmOptions{.row_scale = row, .col_scale = col, .bias = bias, .binarize_input = false}}) {
+      const auto pointer = [](std::span<const float> values) { return values.empty() ? nullptr : values.data(); };
+      Floats expected(s.n, s.c);
+      gemm(Reference{}, GemmOfFloats{x.view(),
+                                     w.view(),
+                                     expected.view(),
+                                     pointer(options.row_scale),
+                                     pointer(options.col_scale),
+                                     pointer(options.bias),
+                                     {}});
+      for (const Isa isa : available_isas()) {
+        const ScopedIsa scope(isa);
+        const Floats y = gemm<Floats>(x, w, options, Device::host(2));
+        for (std::size_t n = 0; n < y.values().size(); ++n) {
+          ASSERT_EQ(y.values()[n], expected.values()[n]) << s.n << " " << s.d << " " << s.c << " " << to_string(isa);
+        }
+      }
+    }
+  }
+}
+
+TEST(Gemm, FloatsTimesSignsByHand) {
+  const Floats x(1, 3, Buffer<float>{1, 2, 4});
+  Bits w(2, 3);
+  w.set_bit(0, 0, true);
+  w.set_bit(1, 2, true);
+  const Floats y = gemm<Floats>(x, w, {.binarize_input = false});
+  EXPECT_EQ(y(0, 0), 1 - 2 - 4);
+  EXPECT_EQ(y(0, 1), -1 - 2 + 4);
+  EXPECT_THROW((void)gemm<Bits>(x, w, {.binarize_input = false}), Error);
+}
+
 TEST(Gemm, FloatProductByHandAndTransposed) {
   const Floats a(2, 3, Buffer<float>{1, 2, 3, 4, 5, 6});
   const Floats b(3, 2, Buffer<float>{1, 0, 0, 1, 1, 1});

@@ -4,6 +4,7 @@
 #include <bitgraph/ops/gemm.hpp>
 
 #include "core/isa.hpp"
+#include "ops/gemm/gemm.hpp"
 
 #include <cblas.h>
 
@@ -54,6 +55,12 @@ const std::string& openblas_kernels() {
   return kernels;
 }
 
-std::string float_gemm_kernels() { return "OpenBLAS " + openblas_kernels(); }
+std::string float_gemm_kernels(const Device& device) {
+#ifdef BITGRAPH_WITH_CUDA
+  if (!device.is_host()) return float_gemm_kernels(Cuda{device});
+#endif
+  static_cast<void>(device);
+  return "OpenBLAS " + openblas_kernels();
+}
 
 }  // namespace bitgraph

@@ -15,6 +15,19 @@ float product(const Args& args, std::size_t i, std::size_t f) {
   return args.apply(i, f, sum);
 }
 
+float product(const GemmOfFloats& args, std::size_t i, std::size_t f) {
+  float sum = 0;
+  for (std::size_t j = 0; j < args.x.ncols; ++j) sum += args.x(i, j) * PlusMinusOne::value(args.w.bit(f, j));
+  return args.apply(i, f, sum);
+}
+
+template <class Args>
+void gemm_to_floats(const Args& args) {
+  for (std::size_t i = 0; i < args.x.nrows; ++i) {
+    for (std::size_t f = 0; f < args.w.nrows; ++f) args.out(i, f) = product(args, i, f);
+  }
+}
+
 }  // namespace
 
 void gemm(const Reference&, const GemmToBits& args) {
@@ -26,10 +39,7 @@ void gemm(const Reference&, const GemmToBits& args) {
   }
 }
 
-void gemm(const Reference&, const GemmToFloats& args) {
-  for (std::size_t i = 0; i < args.x.nrows; ++i) {
-    for (std::size_t f = 0; f < args.w.nrows; ++f) args.out(i, f) = product(args, i, f);
-  }
-}
+void gemm(const Reference&, const GemmToFloats& args) { gemm_to_floats(args); }
+void gemm(const Reference&, const GemmOfFloats& args) { gemm_to_floats(args); }
 
 }  // namespace bitgraph

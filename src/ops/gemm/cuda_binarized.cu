@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// BMM.FBB and FBF on a CUDA device: rows of floats are read once, and their signs and mean magnitudes made on the way.
+// A thread has the columns 128 c + 16 i + 4 q + 0..3 of its rows, q its place among four: bit 32 (c % 2) + 4 i and the
+// three behind it of its word c / 2. The words of W are brought into that order. The four places are those of the
+// sixteen interleaved sums that binarize prescribes, so a scale is the same to the last bit.
+#include "ops/cuda_float_rows.cuh"
+#include "ops/gemm/cuda_short_rows.cuh"
+
+namespace bitgraph::gemm_cuda {
+
+namespace {
+
+using float_rows::chunk_columns;
+using float_rows::row_floats;
+using Stream = float_rows::Stream<16>;
+
+constexpr unsigned block_threads = 128;
+constexpr unsigned block_warps = block_threads / 32;
+
+/// Bits 4 q .. 4 q + 3 of every sixteen of four words, side by side.
+template <unsigned Steps, class View>
+__device__ void load_in_order(const View& w, std::size_t row, bool exists, std::uint64_t (&word)[Steps]) {
+  const unsigned q = threadIdx.x % 4;
+#pragma unroll
+  for (unsigned step = 0; step < Steps; ++step) {
+    word[step] = 0;
+#pragma unroll
+    for (unsigned k = 0; k < step_words; ++k) {
+      const unsigned at = step_words * step + k;
+      std::uint64_t bits = exists && at < w.words_per_row ? __ldg(w.words + row * w.words_per_row + at) : 0;
+      bits = bits >> (4 * q) & 0x000F000F000F000FU;
+      bits = (bits | bits >> 12) & 0x000000FF000000FFU;
+      word[step] |= ((bits | bits >> 24) & 0xFFFFU) << (16 * k);
+    }
+  }
+}
+
+/// The thread's bits of a word that stand for a column.
+__device__ inline std::uint64_t columns_of_word(unsigned word, std::size_t ncols) {
+  const std::size_t first = 256 * std::size_t{word} + 4 * (threadIdx.x % 4);
+  std::uint64_t bits = 0;
+  for (unsigned i = 0; i < 16 && first + 16 * i < ncols; ++i) {
+    const std::size_t left = ncols - first - 16 * i;
+    bits |= std::uint64_t{left >= 4 ? 15U : (1U << left) - 1} << (4 * i);
+  }
+  return bits;
+}
+
+/// Signs of two rows and the sums of their magnitudes, chunk by chunk.
+template <unsigned Steps>
+struct Signs {
+  Rows<Steps> rows = {};
+  float sum[2][4] = {};
+
+  __device__ void take(const float* chunk, unsigned step, unsigned half_word) {
+    const float* const own = chunk + threadIdx.x % 32 / 4 * row_floats + threadIdx.x % 4 * 4;
+    std::uint32_t bits[2] = {};
+#pragma unroll
+    for (unsigned i = 0; i < chunk_columns / 16; ++i) {
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const float4 four = *reinterpret_cast<const float4*>(own + 8 * half * row_floats + 16 * i);
+        const float z[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+        for (unsigned k = 0; k < 4; ++k) {
+          sum[half][k] += fabsf(z[k]);
+          bits[half] |= z[k] >= 0 ? 1U << (4 * i + k) : 0;
+        }
+      }
+    }
+    rows.upper[step] |= std::uint64_t{bits[0]} << (32 * half_word);
+    rows.lower[step] |= std::uint64_t{bits[1]} << (32 * half_word);
+  }
+
+  /// The sixteen sums pair by pair: eight apart, four, two, one.
+  __device__ void means(std::size_t ncols, float (&mean)[2]) {
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+#pragma unroll
+      for (unsigned k = 0; k < 4; ++k) {
+        sum[half][k] += __shfl_xor_sync(full_warp, sum[half][k], 2);
+        sum[half][k] += __shfl_xor_sync(full_warp, sum[half][k], 1);
+      }
+      const float total = (sum[half][0] + sum[half][2]) + (sum[half][1] + sum[half][3]);
+      mean[half] = ncols == 0 ? 0.0F : total / static_cast<float>(ncols);
+    }
+  }
+};
+
+template <unsigned Steps, class Args>
+__device__ void load_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs) {
+  for (unsigned t = threadIdx.x / 32; t < outputs.tiles; t += block_warps) {
+    const unsigned output = outputs.template at<Args>(t, threadIdx.x % 32 / 4);
+    std::uint64_t w[Steps];
+    load_in_order<Steps>(args.w, output, output < outputs.count, w);
+    put_weights<Steps, false>(shared, args, outputs, t, w);
+  }
+}
+
+template <unsigned Steps, class Args>
+__global__ void __launch_bounds__(block_threads, 4) gemm_binarized_rows(Args args) {
+  extern __shared__ __align__(16) std::uint64_t raw[];
+  const Outputs outputs(args);
+  const Shared<Steps> shared(raw, outputs.tiles);
+  auto* const buffers = reinterpret_cast<float*>(raw + Shared<Steps>::bytes(outputs.tiles) / sizeof(std::uint64_t));
+  const unsigned warp = threadIdx.x / 32;
+  const unsigned g = threadIdx.x % 32 / 4;
+  std::size_t tile = std::size_t{warp} * gridDim.x + blockIdx.x;
+  const std::size_t step = std::size_t{block_warps} * gridDim.x;
+  Stream stream(args.x, buffers + warp * Stream::shared_bytes / sizeof(float), tile, step);
+  load_weights(shared, args, outputs);
+  std::uint64_t columns[Steps];
+#pragma unroll
+  for (unsigned word = 0; word < Steps; ++word) columns[word] = columns_of_word(word, args.x.ncols);
+  __syncthreads();
+  for (; 16 * tile < args.x.nrows; tile += step) {
+    Signs<Steps> signs;
+#pragma unroll
+    for (unsigned chunk = 0; chunk < 2 * Steps; ++chunk) {
+      if (chunk * chunk_columns >= args.x.ncols) break;
+      signs.take(stream.next(), chunk / 2, chunk % 2);
+    }
+#pragma unroll
+    for (unsigned word = 0; word < Steps; ++word) {
+      signs.rows.upper[word] &= columns[word];
+      signs.rows.lower[word] &= columns[word];
+    }
+    const std::size_t row = 16 * tile + g;
+    int ones[2];
+    signs.rows.count(ones);
+    float scale[2];
+    signs.means(args.x.ncols, scale);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      if (args.row_scale != nullptr && row + 8 * half < args.x.nrows)
+        scale[half] *= __ldg(args.row_scale + row + 8 * half);
+    }
+    finish_rows(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), signs.rows, row);
+  }
+}
+
+template <unsigned Steps, class Args>
+void launch(const Device& device, const Args& args) {
+  const std::size_t bytes =
+      Shared<Steps>::bytes((args.w.nrows + 63) / 64 * group_tiles) + block_warps * Stream::shared_bytes;
+  allow_shared_bytes(gemm_binarized_rows<Steps, Args>, bytes);
+  int blocks = 0;
+  cuda_check(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gemm_binarized_rows<Steps, Args>, block_threads, bytes),
+      "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  const std::size_t places = static_cast<std::size_t>(std::max(blocks, 1)) * num_multiprocessors(device);
+  const std::size_t useful = (args.x.nrows + 15) / 16;
+  gemm_binarized_rows<Steps>
+      <<<static_cast<unsigned>(std::min(places, useful)), block_threads, bytes, stream_of(device)>>>(args);
+  cuda_check_launch("gemm_binarized_rows");
+}
+
+template <class Args>
+bool run(const Cuda& backend, const Args& args) {
+  const std::size_t steps = (args.w.words_per_row + step_words - 1) / step_words;
+  if (steps > most_short_words / step_words || args.w.nrows > block_outputs) return false;
+  if (args.x.nrows == 0 || args.w.nrows == 0) return true;
+  const ScopedCudaDevice scope(backend.device.index());
+  switch (steps) {
+    case 0:
+    case 1: launch<1>(backend.device, args); break;
+    case 2: launch<2>(backend.device, args); break;
+    case 3: launch<3>(backend.device, args); break;
+    default: launch<4>(backend.device, args); break;
+  }
+  return true;
+}
+
+}  // namespace
+
+}  // namespace bitgraph::gemm_cuda
+
+namespace bitgraph {
+
+bool gemm_binarized(const Cuda& backend, const GemmFromFloats<BitMatrixView<PlusMinusOne, std::uint64_t>>& args) {
+  return gemm_cuda::run(backend, args);
+}
+bool gemm_binarized(const Cuda& backend, const GemmFromFloats<DenseView<float>>& args) {
+  return gemm_cuda::run(backend, args);
+}
+
+}  // namespace bitgraph

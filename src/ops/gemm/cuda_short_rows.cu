@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary gemm of rows of up to 1,024 bits on a CUDA device: a warp has 16 rows in its registers, read once, and the
+// next 16 on their way.
+#include "ops/gemm/cuda_short_rows.cuh"
+
+namespace bitgraph::gemm_cuda {
+
+namespace {
+
+/// Signs of the sums themselves need few registers: all the threads of a multiprocessor that 64 registers allow.
+template <bool Plain>
+inline constexpr unsigned block_threads = Plain ? 512 : 256;
+
+/// A thread's words of one row: 16 bytes at a time where steps come in pairs and rows begin at multiples of them.
+template <unsigned Steps, bool Aligned, class View>
+__device__ void load_row(const View& matrix, std::size_t row, bool exists, std::uint64_t (&word)[Steps]) {
+  const unsigned q = threadIdx.x % 4;
+  const auto words = static_cast<unsigned>(matrix.words_per_row);
+  const std::uint64_t* const from = matrix.words + row * words;
+  const auto one = [&](unsigned at) { return exists && at < words ? __ldg(from + at) : std::uint64_t{0}; };
+#pragma unroll
+  for (unsigned step = 0; step < Steps; step += 2) {
+    if (step + 1 == Steps) {
+      word[step] = one(4 * step + q);
+      continue;
+    }
+    const unsigned at = 4 * step + 2 * q;
+    if constexpr (Aligned) {
+      ulonglong2 both{0, 0};
+      if (exists && at < words) both = __ldg(reinterpret_cast<const ulonglong2*>(from + at));
+      word[step] = both.x;
+      word[step + 1] = both.y;
+    } else {
+      word[step] = one(at);
+      word[step + 1] = one(at + 1);
+    }
+  }
+}
+
+template <class View>
+__device__ bool is_aligned(const View& matrix) {
+  return matrix.words_per_row % 2 == 0 && reinterpret_cast<std::uintptr_t>(matrix.words) % sizeof(ulonglong2) == 0;
+}
+
+template <unsigned Steps, class View>
+__device__ void load_rows(Rows<Steps>& rows, const View& x, std::size_t row, bool aligned) {
+  if (aligned) {
+    load_row<Steps, true>(x, row, row < x.nrows, rows.upper);
+    load_row<Steps, true>(x, row + 8, row + 8 < x.nrows, rows.lower);
+  } else {
+    load_row<Steps, false>(x, row, row < x.nrows, rows.upper);
+    load_row<Steps, false>(x, row + 8, row + 8 < x.nrows, rows.lower);
+  }
+}
+
+/// Each warp takes every so many tiles; all its loads are under way before the first word is looked at.
+template <unsigned Steps, bool Plain, bool Aligned, class Args>
+__device__ void load_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs) {
+  constexpr unsigned warps = block_threads<Plain> / 32;
+  constexpr unsigned most = block_outputs / 8 / warps;
+  const unsigned n = threadIdx.x % 32 / 4;
+  const unsigned warp = threadIdx.x / 32;
+  std::uint64_t w[most][Steps];
+#pragma unroll
+  for (unsigned k = 0; k < most; ++k) {
+    const unsigned t = warp + k * warps;
+    const unsigned output = outputs.template at<Args>(t, n);
+    load_row<Steps, Aligned>(args.w, outputs.first + output, t < outputs.tiles && output < outputs.count, w[k]);
+  }
+#pragma unroll
+  for (unsigned k = 0; k < most; ++k) {
+    const unsigned t = warp + k * warps;
+    if (t >= outputs.tiles) break;
+    put_weights<Steps, Plain>(shared, args, outputs, t, w[k]);
+  }
+}
+
+/// Warps of all blocks take tiles of rows by turns, neighbouring ones in different blocks.
+template <unsigned Steps, bool Plain, class Args>
+__global__ void __launch_bounds__(block_threads<Plain>, 2) gemm_short_rows(Args args) {
+  extern __shared__ __align__(16) std::uint64_t raw[];
+  const Outputs outputs(args);
+  const Shared<Steps> shared(raw, outputs.tiles);
+  const std::size_t row_tiles = (args.x.nrows + 15) / 16;
+  const std::size_t step = std::size_t{block_threads<Plain> / 32} * gridDim.x;
+  const unsigned g = threadIdx.x % 32 / 4;
+  const bool aligned = is_aligned(args.x);
+  std::size_t tile = std::size_t{threadIdx.x / 32} * gridDim.x + blockIdx.x;
+  Rows<Steps> next;
+  load_rows(next, args.x, 16 * tile + g, aligned);
+  if (is_aligned(args.w)) {
+    load_weights<Steps, Plain, true>(shared, args, outputs);
+  } else {
+    load_weights<Steps, Plain, false>(shared, args, outputs);
+  }
+  __syncthreads();
+  for (; tile < row_tiles; tile += step) {
+    const std::size_t row = 16 * tile + g;
+    const Rows<Steps> x = next;
+    load_rows(next, args.x, 16 * (tile + step) + g, aligned);
+    int ones[2];
+    x.count(ones);
+    if constexpr (Plain) {
+      finish_rows(args, outputs, PlainSigns<Steps>(shared, args.x.ncols, ones), x, row);
+    } else {
+      const auto row_scale = [&](std::size_t i) {
+        return args.row_scale != nullptr && i < args.x.nrows ? __ldg(args.row_scale + i) : 1.0F;
+      };
+      const float scale[2] = {row_scale(row), row_scale(row + 8)};
+      finish_rows(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), x, row);
+    }
+  }
+}
+
+template <unsigned Steps, bool Plain, class Args>
+void launch(const Device& device, const Args& args) {
+  constexpr unsigned threads = block_threads<Plain>;
+  const unsigned columns = blocks_for(args.w.nrows, block_outputs);
+  const std::size_t outputs = std::min<std::size_t>(args.w.nrows, block_outputs);
+  const std::size_t bytes = Shared<Steps>::bytes((outputs + 63) / 64 * group_tiles);
+  // At least four tiles of rows a block, or its weights would cost more than they bring; at most what fits at once.
+  const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
+  const std::size_t useful = (args.x.nrows + 63) / 64;
+  const dim3 grid(static_cast<unsigned>(std::min(places, useful)), columns);
+  gemm_short_rows<Steps, Plain><<<grid, threads, bytes, stream_of(device)>>>(args);
+  cuda_check_launch("gemm_short_rows");
+}
+
+template <bool Plain, class Args>
+void launch_for_length(const Device& device, const Args& args) {
+  switch ((args.x.words_per_row + step_words - 1) / step_words) {
+    case 0:
+    case 1: return launch<1, Plain>(device, args);
+    case 2: return launch<2, Plain>(device, args);
+    case 3: return launch<3, Plain>(device, args);
+    default: return launch<4, Plain>(device, args);
+  }
+}
+
+}  // namespace
+
+void multiply_short_rows(const Device& device, const GemmToBits& args) {
+  if (args.row_scale == nullptr && args.col_scale == nullptr && args.bias == nullptr) {
+    return launch_for_length<true>(device, args);
+  }
+  launch_for_length<false>(device, args);
+}
+
+void multiply_short_rows(const Device& device, const GemmToFloats& args) { launch_for_length<false>(device, args); }
+
+}  // namespace bitgraph::gemm_cuda

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary gemm of rows of up to 1,024 columns on a CUDA device: what a warp does that has 16 rows as bits in its
+// registers. A block has up to 256 outputs, whose weights stand in shared memory in the order of the instruction, and
+// the warp goes through all of them. Which output is which column of a product is free: for bits those of a thread are
+// neighbours in a word, so that it is put together without asking other threads; for floats four are.
+#pragma once
+
+#include "ops/gemm/cuda_bits.cuh"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace bitgraph::gemm_cuda {
+
+template <class Args>
+inline constexpr bool to_bits = std::is_same_v<decltype(Args::out), BitMatrixView<PlusMinusOne, std::uint64_t>>;
+
+constexpr unsigned block_outputs = 256;
+constexpr unsigned group_tiles = 8;  ///< tiles of outputs of one word
+
+/// The outputs of a block.
+struct Outputs {
+  std::size_t first;
+  unsigned count;
+  unsigned tiles;  ///< of 8 outputs
+
+  template <class Args>
+  __device__ explicit Outputs(const Args& args)
+      : first(std::size_t{blockIdx.y} * block_outputs),
+        count(static_cast<unsigned>(min(args.w.nrows - first, std::size_t{block_outputs}))),
+        tiles((count + 63) / 64 * group_tiles) {}
+
+  /// The output that is column n of tile t.
+  template <class Args>
+  __device__ unsigned at(unsigned t, unsigned n) const {
+    if constexpr (to_bits<Args>) return 2 * tiles * (n / 2) + 2 * t + n % 2;
+    return 16 * (t / 2) + 4 * (n / 2) + 2 * (t % 2) + n % 2;
+  }
+};
+
+/// A thread's words of rows eight apart.
+template <unsigned Steps>
+struct Rows {
+  std::uint64_t upper[Steps];
+  std::uint64_t lower[Steps];
+
+  __device__ void count(int (&ones)[2]) const {
+    int sum[2] = {};
+#pragma unroll
+    for (unsigned step = 0; step < Steps; ++step) {
+      sum[0] += __popcll(upper[step]);
+      sum[1] += __popcll(lower[step]);
+    }
+    ones[0] = add_quad(sum[0]);
+    ones[1] = add_quad(sum[1]);
+  }
+};
+
+/// What a block shares: the words of the tiles, step by step, a thread's of a pair of steps side by side; then what the
+/// outputs add. Signs alone: 2 common - ones of w - ones of x + d / 2 is compared with 0. It is halved, so that the
+/// output's part can be where `common` begins: rounded according to whether the row's part is odd, so two of each.
+template <unsigned Steps>
+struct Shared {
+  std::uint64_t* words;
+  int* begin;  ///< plain: [tile][row's part is odd][column]
+  int* terms;  ///< otherwise, [tile][column] each
+  float* scale;
+  float* bias;
+
+  __device__ Shared(std::uint64_t* raw, unsigned tiles)
+      : words(raw),
+        begin(reinterpret_cast<int*>(raw + tiles * Steps * 32)),
+        terms(begin),
+        scale(reinterpret_cast<float*>(terms + 8 * tiles)),
+        bias(scale + 8 * tiles) {}
+  static constexpr std::size_t bytes(std::size_t tiles) { return tiles * (Steps * 32 * 8 + 3 * 8 * 4); }
+
+  __device__ void read(unsigned t, std::uint64_t (&w)[Steps]) const {
+    const std::uint64_t* const tile = words + t * Steps * 32;
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned step = 0; step < Steps; step += 2) {
+      if (step + 1 == Steps) {
+        w[step] = tile[32 * step + lane];
+      } else {
+        const ulonglong2 both = *reinterpret_cast<const ulonglong2*>(tile + 32 * step + 2 * lane);
+        w[step] = both.x;
+        w[step + 1] = both.y;
+      }
+    }
+  }
+
+  __device__ void write(unsigned t, const std::uint64_t (&w)[Steps]) const {
+    std::uint64_t* const tile = words + t * Steps * 32;
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned step = 0; step < Steps; step += 2) {
+      if (step + 1 == Steps) {
+        tile[32 * step + lane] = w[step];
+      } else {
+        *reinterpret_cast<ulonglong2*>(tile + 32 * step + 2 * lane) = ulonglong2{w[step], w[step + 1]};
+      }
+    }
+  }
+};
+
+/// Puts the words of a tile's outputs where they belong, and what the outputs add.
+template <unsigned Steps, bool Plain, class Args>
+__device__ void put_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs, unsigned t,
+                            const std::uint64_t (&w)[Steps]) {
+  const unsigned n = threadIdx.x % 32 / 4;
+  shared.write(t, w);
+  int ones = 0;
+#pragma unroll
+  for (unsigned step = 0; step < Steps; ++step) ones += __popcll(w[step]);
+  ones = add_quad(ones);
+  if (threadIdx.x % 4 != 0) return;
+  if constexpr (Plain) {
+    shared.begin[16 * t + n] = -((ones + 1) >> 1);
+    shared.begin[16 * t + 8 + n] = -((ones >> 1) + 1);
+  } else {
+    const unsigned output = outputs.template at<Args>(t, n);
+    const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
+    shared.terms[8 * t + n] = -2 * ones;
+    shared.scale[8 * t + n] = scale.scale;
+    shared.bias[8 * t + n] = scale.bias;
+  }
+}
+
+/// common = begin + the products of all steps.
+template <unsigned Steps>
+__device__ void multiply(const Rows<Steps>& x, const std::uint64_t (&w)[Steps], int (&common)[4]) {
+#pragma unroll
+  for (unsigned step = 0; step < Steps; ++step) multiply_add(common, {x.upper[step], x.lower[step]}, w[step]);
+}
+
+/// A thread's bits of a row: those of its outputs, the last one first.
+__device__ inline void put_in_front(std::uint32_t& bits, int sign) {
+  bits = __funnelshift_l(static_cast<std::uint32_t>(sign), bits, 1);
+}
+
+/// Bits of two rows, negative ones set: signs of the sums themselves.
+template <unsigned Steps>
+struct PlainSigns {
+  const Shared<Steps>& shared;
+  const int* begin[2];
+  int row_part[2];
+
+  __device__ PlainSigns(const Shared<Steps>& all, std::size_t ncols, const int (&ones)[2]) : shared(all) {
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      const int part = ones[half] - static_cast<int>(ncols) / 2;
+      row_part[half] = -(part >> 1);
+      begin[half] = all.begin + 8 * (part & 1) + 2 * (threadIdx.x % 4);
+    }
+  }
+
+  __device__ void add(const Rows<Steps>& x, unsigned t, std::uint32_t (&bits)[2]) const {
+    std::uint64_t w[Steps];
+    shared.read(t, w);
+    const int2 upper = *reinterpret_cast<const int2*>(begin[0] + 16 * t);
+    const int2 lower = *reinterpret_cast<const int2*>(begin[1] + 16 * t);
+    int common[4] = {upper.x, upper.y, lower.x, lower.y};
+    multiply(x, w, common);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      put_in_front(bits[half], common[2 * half + 1] + row_part[half]);
+      put_in_front(bits[half], common[2 * half] + row_part[half]);
+    }
+  }
+};
+
+/// Sums through the scales.
+template <unsigned Steps>
+struct Scaled {
+  const Shared<Steps>& shared;
+  int row_terms[2];
+  float row_scale[2];
+
+  /// Of rows with so many ones.
+  __device__ Scaled(const Shared<Steps>& all, std::size_t ncols, const int (&ones)[2], const float (&scale)[2])
+      : shared(all), row_scale{scale[0], scale[1]} {
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) row_terms[half] = static_cast<int>(ncols) - 2 * ones[half];
+  }
+
+  /// y[half][which] of tile t.
+  __device__ void values(const Rows<Steps>& x, unsigned t, float (&y)[2][2]) const {
+    std::uint64_t w[Steps];
+    shared.read(t, w);
+    const unsigned at = 8 * t + 2 * (threadIdx.x % 4);
+    const int2 terms = *reinterpret_cast<const int2*>(shared.terms + at);
+    const float2 scale = *reinterpret_cast<const float2*>(shared.scale + at);
+    const float2 bias = *reinterpret_cast<const float2*>(shared.bias + at);
+    int common[4] = {};
+    multiply(x, w, common);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      const auto first = static_cast<float>(4 * common[2 * half] + (row_terms[half] + terms.x));
+      const auto second = static_cast<float>(4 * common[2 * half + 1] + (row_terms[half] + terms.y));
+      y[half][0] = first * scale.x * row_scale[half] + bias.x;
+      y[half][1] = second * scale.y * row_scale[half] + bias.y;
+    }
+  }
+
+  __device__ void add(const Rows<Steps>& x, unsigned t, std::uint32_t (&bits)[2]) const {
+    float y[2][2];
+    values(x, t, y);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      put_in_front(bits[half], y[half][1] >= 0 ? 0 : -1);
+      put_in_front(bits[half], y[half][0] >= 0 ? 0 : -1);
+    }
+  }
+};
+
+/// A thread's bits of a row, 16 for each word that the block has, in sequence.
+template <class Args>
+__device__ void store_row(const Args& args, const Outputs& outputs, std::size_t row, std::uint64_t bits) {
+  if (row >= args.x.nrows) return;
+  const unsigned words = outputs.tiles / group_tiles;
+  const unsigned q = threadIdx.x % 4;
+  std::uint64_t* const out = args.out.words + row * args.out.words_per_row + outputs.first / 64;
+  if (words == 4) {
+    out[q] = bits;
+  } else if (words == 2) {
+    reinterpret_cast<std::uint32_t*>(out)[q] = static_cast<std::uint32_t>(bits);
+  } else {
+    for (unsigned k = 0; k < words; ++k) {
+      reinterpret_cast<std::uint16_t*>(out)[q * words + k] = static_cast<std::uint16_t>(bits >> (16 * k));
+    }
+  }
+}
+
+template <unsigned Steps, class Args, class Epilogue>
+__device__ void store_bits(const Args& args, const Outputs& outputs, const Epilogue& epilogue, const Rows<Steps>& x,
+                           std::size_t row) {
+  const unsigned mine = 2 * outputs.tiles * (threadIdx.x % 4);
+  const unsigned exist = outputs.count > mine ? min(outputs.count - mine, 2 * outputs.tiles) : 0;
+  const std::uint64_t mask = exist == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << exist) - 1;
+  std::uint64_t negative[2] = {};
+  for (unsigned group = outputs.tiles / group_tiles; group-- != 0;) {
+    std::uint32_t bits[2] = {};
+#pragma unroll
+    for (unsigned t = group_tiles; t-- != 0;) epilogue.add(x, group_tiles * group + t, bits);
+    negative[0] = negative[0] << 16 | bits[0];
+    negative[1] = negative[1] << 16 | bits[1];
+  }
+  store_row(args, outputs, row, ~negative[0] & mask);
+  store_row(args, outputs, row + 8, ~negative[1] & mask);
+}
+
+/// Where rows of floats begin at multiples of 16 bytes a thread stores four at a time, else one.
+template <unsigned Steps, class Args, class Epilogue>
+__device__ void store_floats(const Args& args, const Outputs& outputs, const Epilogue& epilogue, const Rows<Steps>& x,
+                             std::size_t row) {
+  const bool aligned =
+      args.out.stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
+  const unsigned q = threadIdx.x % 4;
+  float* const out = args.out.data + row * args.out.stride + outputs.first;
+#pragma unroll 4
+  for (unsigned pair = 0; pair < (outputs.count + 15) / 16; ++pair) {
+    float y[2][2][2];
+    epilogue.values(x, 2 * pair, y[0]);
+    epilogue.values(x, 2 * pair + 1, y[1]);
+    const unsigned at = 16 * pair + 4 * q;
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      if (row + 8 * half >= args.x.nrows) continue;
+      float* const to = out + 8 * half * args.out.stride + at;
+      const float four[4] = {y[0][half][0], y[0][half][1], y[1][half][0], y[1][half][1]};
+      if (aligned && at + 4 <= outputs.count) {
+        __stcs(reinterpret_cast<float4*>(to), float4{four[0], four[1], four[2], four[3]});
+      } else {
+#pragma unroll
+        for (unsigned k = 0; k < 4; ++k) {
+          if (at + k < outputs.count) to[k] = four[k];
+        }
+      }
+    }
+  }
+}
+
+/// Goes through the outputs with rows `row` and `row` + 8 of the warp's 16.
+template <unsigned Steps, class Args, class Epilogue>
+__device__ void finish_rows(const Args& args, const Outputs& outputs, const Epilogue& epilogue, const Rows<Steps>& x,
+                            std::size_t row) {
+  if constexpr (to_bits<Args>) {
+    store_bits(args, outputs, epilogue, x, row);
+  } else {
+    store_floats(args, outputs, epilogue, x, row);
+  }
+}
+
+}  // namespace bitgraph::gemm_cuda
