@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of floats read once, by warps on their own: while a warp works on 128 columns of some rows, the next ones are on
-// their way to shared memory (cp.async). Rows may begin anywhere.
+// Rows of floats read once, by warps on their own: while a warp works on 32 columns of its rows, the next ones are on
+// their way to its registers. Rows may begin anywhere.
 #pragma once
 
 #include <bitgraph/formats/dense_matrix.hpp>
@@ -10,90 +10,114 @@
 
 namespace bitgraph::float_rows {
 
-constexpr unsigned chunk_columns = 128;
-constexpr unsigned row_floats = chunk_columns + 16;  ///< rows side by side are in different banks
+constexpr unsigned batch_columns = 32;
+constexpr unsigned batch_parts = batch_columns / 16;
 
-/// Floats that can be copied at a time: rows begin at multiples of them.
-__device__ inline unsigned copy_width(const DenseView<const float>& x) {
+/// Floats that can be read at a time: rows begin at multiples of them.
+__device__ inline unsigned read_width(const DenseView<const float>& x) {
   const auto start = reinterpret_cast<std::uintptr_t>(x.data);
-  if (x.stride % 4 == 0 && start % 16 == 0) return 4;
-  return x.stride % 2 == 0 && start % 8 == 0 ? 2 : 1;
+  if (x.stride % 4 == 0 && start % sizeof(float4) == 0) return 4;
+  return x.stride % 2 == 0 && start % sizeof(float2) == 0 ? 2 : 1;
 }
 
-/// Copies `have` bytes of Width floats, zeros for the rest.
 template <unsigned Width>
-__device__ void copy_floats(float* to, const float* from, unsigned have) {
-  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+__device__ void read_four(const float* from, float (&to)[4]) {
   if constexpr (Width == 4) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(have));
+    const float4 four = __ldcs(reinterpret_cast<const float4*>(from));
+    to[0] = four.x;
+    to[1] = four.y;
+    to[2] = four.z;
+    to[3] = four.w;
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(4 * Width), "r"(have));
+#pragma unroll
+    for (unsigned k = 0; k < 4; k += Width) {
+      if constexpr (Width == 2) {
+        const float2 two = __ldcs(reinterpret_cast<const float2*>(from + k));
+        to[k] = two.x;
+        to[k + 1] = two.y;
+      } else {
+        to[k] = __ldcs(from + k);
+      }
+    }
   }
 }
 
-/// The chunks of tiles first, first + step, ... of RowsPerTile rows, tile by tile. Columns behind the last one and rows
-/// behind the last one are zero.
-template <unsigned RowsPerTile>
+/// A thread's parts of a batch: of its row, and of the one eight behind it where Halves is 2, the columns
+/// 16 i + 4 q + 0..3. Lane 4 g + q of a warp has row g.
+template <unsigned Halves>
+struct Batch {
+  float of[Halves][batch_parts][4];  ///< [half][i][k]
+};
+
+/// The batches of tiles first, first + step, ... of 8 Halves rows each, tile by tile. Columns behind the last one are
+/// 0; rows behind the last one are any.
+template <unsigned Halves>
 class Stream {
  public:
-  static constexpr std::size_t shared_bytes = 2 * RowsPerTile * row_floats * sizeof(float);  ///< of a warp
+  static constexpr unsigned tile_rows = 8 * Halves;
 
-  __device__ Stream(const DenseView<const float>& x, float* buffers, std::size_t first, std::size_t step)
-      : x_(x), buffers_(buffers), width_(copy_width(x)), tile_(first), step_(step) {
-    fetch();
+  __device__ Stream(const DenseView<const float>& x, std::size_t first, std::size_t step)
+      : x_(x), width_(read_width(x)), tile_(first), step_(step) {
+    if (x.ncols != 0) read();
   }
 
-  /// The next chunk, for the whole warp: row r at [r * row_floats]. It stays until the next call.
-  __device__ const float* next() {
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
-    __syncwarp();
-    const float* const ready = buffers_ + (odd_ ? 0 : RowsPerTile * row_floats);
-    fetch();
-    return ready;
-  }
-
- private:
-  __device__ void fetch() {
-    float* const to = buffers_ + (odd_ ? RowsPerTile * row_floats : 0);
-    odd_ = !odd_;
-    const std::size_t row = tile_ * RowsPerTile;
-    if (row >= x_.nrows || x_.ncols == 0) return;
-    switch (width_) {
-      case 4: fetch_rows<4>(to, row); break;
-      case 2: fetch_rows<2>(to, row); break;
-      default: fetch_rows<1>(to, row); break;
-    }
-    asm volatile("cp.async.commit_group;" ::: "memory");
-    column_ += chunk_columns;
+  /// The next batch, while the one behind it is read.
+  __device__ Batch<Halves> next() {
+    const Batch<Halves> ready = batch_;
+    column_ += batch_columns;
     if (column_ >= x_.ncols) {
       column_ = 0;
       tile_ += step_;
     }
+    read();
+    return ready;
+  }
+
+ private:
+  __device__ void read() {
+    if (tile_ * tile_rows >= x_.nrows) return;
+    if (column_ + batch_columns > x_.ncols) return read_last();
+    switch (width_) {
+      case 4: return read_whole<4>();
+      case 2: return read_whole<2>();
+      default: return read_whole<1>();
+    }
+  }
+
+  [[nodiscard]] __device__ const float* row(unsigned half) const {
+    const std::size_t at = tile_ * tile_rows + 8 * half + threadIdx.x % 32 / 4;
+    return x_.data + min(at, x_.nrows - 1) * x_.stride + column_ + 4 * (threadIdx.x % 4);
   }
 
   template <unsigned Width>
-  __device__ void fetch_rows(float* to, std::size_t first_row) const {
+  __device__ void read_whole() {
 #pragma unroll
-    for (unsigned k = 0; k < 4 / Width; ++k) {
-      const unsigned at = (32 * k + threadIdx.x % 32) * Width;
-      const std::size_t column = column_ + at;
-      const auto left = static_cast<unsigned>(column < x_.ncols ? min(x_.ncols - column, std::size_t{Width}) : 0);
+    for (unsigned half = 0; half < Halves; ++half) {
+      const float* const from = row(half);
 #pragma unroll
-      for (unsigned r = 0; r < RowsPerTile; ++r) {
-        const bool exists = left != 0 && first_row + r < x_.nrows;
-        const float* const from = exists ? x_.data + (first_row + r) * x_.stride + column : x_.data;
-        copy_floats<Width>(to + r * row_floats + at, from, exists ? 4 * left : 0);
+      for (unsigned i = 0; i < batch_parts; ++i) read_four<Width>(from + 16 * i, batch_.of[half][i]);
+    }
+  }
+
+  __device__ void read_last() {
+    const std::size_t left = x_.ncols - column_;
+#pragma unroll
+    for (unsigned half = 0; half < Halves; ++half) {
+      const float* const from = row(half);
+#pragma unroll
+      for (unsigned n = 0; n < 4 * batch_parts; ++n) {
+        const unsigned at = n / 4 * 16 + n % 4;
+        batch_.of[half][n / 4][n % 4] = at + 4 * (threadIdx.x % 4) < left ? from[at] : 0.0F;
       }
     }
   }
 
   const DenseView<const float>& x_;
-  float* const buffers_;
   const unsigned width_;
   std::size_t tile_;
   const std::size_t step_;
   std::size_t column_ = 0;
-  bool odd_ = false;
+  Batch<Halves> batch_;
 };
 
 }  // namespace bitgraph::float_rows

@@ -10,11 +10,13 @@ namespace bitgraph::gemm_cuda {
 
 namespace {
 
-using float_rows::chunk_columns;
-using float_rows::row_floats;
-using Stream = float_rows::Stream<16>;
+using float_rows::batch_columns;
+using Batch = float_rows::Batch<2>;
+using Stream = float_rows::Stream<2>;
 
-constexpr unsigned block_threads = 128;
+constexpr unsigned block_threads = 256;
+constexpr unsigned batch_bits = batch_columns / 4;                  ///< that a thread has of a row
+constexpr unsigned word_batches = 64 * step_words / batch_columns;  ///< batches of a thread's word
 constexpr unsigned block_warps = block_threads / 32;
 
 /// Bits 4 q .. 4 q + 3 of every sixteen of four words, side by side.
@@ -46,30 +48,25 @@ __device__ inline std::uint64_t columns_of_word(unsigned word, std::size_t ncols
   return bits;
 }
 
-/// Signs of two rows and the sums of their magnitudes, chunk by chunk.
+/// Signs of two rows and the sums of their magnitudes, batch by batch.
 template <unsigned Steps>
 struct Signs {
   Rows<Steps> rows = {};
   float sum[2][4] = {};
 
-  __device__ void take(const float* chunk, unsigned step, unsigned half_word) {
-    const float* const own = chunk + threadIdx.x % 32 / 4 * row_floats + threadIdx.x % 4 * 4;
+  __device__ void take(const Batch& x, unsigned word, unsigned batch) {
     std::uint32_t bits[2] = {};
 #pragma unroll
-    for (unsigned i = 0; i < chunk_columns / 16; ++i) {
+    for (unsigned half = 0; half < 2; ++half) {
 #pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const float4 four = *reinterpret_cast<const float4*>(own + 8 * half * row_floats + 16 * i);
-        const float z[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-        for (unsigned k = 0; k < 4; ++k) {
-          sum[half][k] += fabsf(z[k]);
-          bits[half] |= z[k] >= 0 ? 1U << (4 * i + k) : 0;
-        }
+      for (unsigned n = 0; n < batch_bits; ++n) {
+        const float z = x.of[half][n / 4][n % 4];
+        sum[half][n % 4] += fabsf(z);
+        bits[half] |= z >= 0 ? 1U << n : 0;
       }
     }
-    rows.upper[step] |= std::uint64_t{bits[0]} << (32 * half_word);
-    rows.lower[step] |= std::uint64_t{bits[1]} << (32 * half_word);
+    rows.upper[word] |= std::uint64_t{bits[0]} << (batch_bits * batch);
+    rows.lower[word] |= std::uint64_t{bits[1]} << (batch_bits * batch);
   }
 
   /// The sixteen sums pair by pair: eight apart, four, two, one.
@@ -98,16 +95,15 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
 }
 
 template <unsigned Steps, class Args>
-__global__ void __launch_bounds__(block_threads, 4) gemm_binarized_rows(Args args) {
+__global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args args) {
   extern __shared__ __align__(16) std::uint64_t raw[];
   const Outputs outputs(args);
   const Shared<Steps> shared(raw, outputs.tiles);
-  auto* const buffers = reinterpret_cast<float*>(raw + Shared<Steps>::bytes(outputs.tiles) / sizeof(std::uint64_t));
   const unsigned warp = threadIdx.x / 32;
   const unsigned g = threadIdx.x % 32 / 4;
   std::size_t tile = std::size_t{warp} * gridDim.x + blockIdx.x;
   const std::size_t step = std::size_t{block_warps} * gridDim.x;
-  Stream stream(args.x, buffers + warp * Stream::shared_bytes / sizeof(float), tile, step);
+  Stream stream(args.x, tile, step);
   load_weights(shared, args, outputs);
   std::uint64_t columns[Steps];
 #pragma unroll
@@ -116,9 +112,9 @@ __global__ void __launch_bounds__(block_threads, 4) gemm_binarized_rows(Args arg
   for (; 16 * tile < args.x.nrows; tile += step) {
     Signs<Steps> signs;
 #pragma unroll
-    for (unsigned chunk = 0; chunk < 2 * Steps; ++chunk) {
-      if (chunk * chunk_columns >= args.x.ncols) break;
-      signs.take(stream.next(), chunk / 2, chunk % 2);
+    for (unsigned n = 0; n < word_batches * Steps; ++n) {
+      if (n * batch_columns >= args.x.ncols) break;
+      signs.take(stream.next(), n / word_batches, n % word_batches);
     }
 #pragma unroll
     for (unsigned word = 0; word < Steps; ++word) {
@@ -141,17 +137,10 @@ __global__ void __launch_bounds__(block_threads, 4) gemm_binarized_rows(Args arg
 
 template <unsigned Steps, class Args>
 void launch(const Device& device, const Args& args) {
-  const std::size_t bytes =
-      Shared<Steps>::bytes((args.w.nrows + 63) / 64 * group_tiles) + block_warps * Stream::shared_bytes;
-  allow_shared_bytes(gemm_binarized_rows<Steps, Args>, bytes);
-  int blocks = 0;
-  cuda_check(
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gemm_binarized_rows<Steps, Args>, block_threads, bytes),
-      "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  const std::size_t places = static_cast<std::size_t>(std::max(blocks, 1)) * num_multiprocessors(device);
-  const std::size_t useful = (args.x.nrows + 15) / 16;
-  gemm_binarized_rows<Steps>
-      <<<static_cast<unsigned>(std::min(places, useful)), block_threads, bytes, stream_of(device)>>>(args);
+  const std::size_t bytes = Shared<Steps>::bytes((args.w.nrows + 63) / 64 * group_tiles);
+  const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
+  const auto blocks = static_cast<unsigned>(std::min(places, (args.x.nrows + 15) / 16));
+  gemm_binarized_rows<Steps><<<blocks, block_threads, bytes, stream_of(device)>>>(args);
   cuda_check_launch("gemm_binarized_rows");
 }
 

@@ -12,12 +12,14 @@ namespace bitgraph::gemm_cuda {
 
 namespace {
 
-using float_rows::chunk_columns;
-using float_rows::row_floats;
-using Stream = float_rows::Stream<16>;
+using float_rows::batch_columns;
+using float_rows::batch_parts;
+using Batch = float_rows::Batch<2>;
+using Stream = float_rows::Stream<2>;
 
-constexpr unsigned block_threads = 128;
+constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
+constexpr unsigned chunk_columns = 128;  ///< whose signs are one word of a thread
 constexpr std::size_t most_chunks =
     32;  ///< of signs in shared memory; of longer rows they are made anew for every tile
 
@@ -66,23 +68,24 @@ template <unsigned Tiles>
 struct Sums {
   float of[Tiles][4] = {};
 
-  __device__ void add(const float* chunk, const std::uint32_t (&signs)[Tiles]) {
-    const float* const own = chunk + threadIdx.x % 32 / 4 * row_floats + threadIdx.x % 4 * 4;
+  /// Batch number n of a chunk.
+  __device__ void add(const Batch& x, const std::uint32_t (&signs)[Tiles], unsigned n) {
 #pragma unroll
-    for (unsigned i = 0; i < chunk_columns / 16; ++i) {
-      const float4 upper = *reinterpret_cast<const float4*>(own + 16 * i);
-      const float4 lower = *reinterpret_cast<const float4*>(own + 16 * i + 8 * row_floats);
+    for (unsigned i = 0; i < batch_parts; ++i) {
+      const float(&upper)[4] = x.of[0][i];
+      const float(&lower)[4] = x.of[1][i];
       std::uint32_t part[3][4];
-      split(upper.x, upper.y, part[0][0], part[1][0], part[2][0]);
-      split(lower.x, lower.y, part[0][1], part[1][1], part[2][1]);
-      split(upper.z, upper.w, part[0][2], part[1][2], part[2][2]);
-      split(lower.z, lower.w, part[0][3], part[1][3], part[2][3]);
+      split(upper[0], upper[1], part[0][0], part[1][0], part[2][0]);
+      split(lower[0], lower[1], part[0][1], part[1][1], part[2][1]);
+      split(upper[2], upper[3], part[0][2], part[1][2], part[2][2]);
+      split(lower[2], lower[3], part[0][3], part[1][3], part[2][3]);
+      const unsigned m = 2 * (batch_parts * n + i);
 #pragma unroll
       for (unsigned t = 0; t < Tiles; ++t) {
         constexpr std::uint32_t both_signs = 0x80008000U;
         constexpr std::uint32_t both_ones = 0x3F803F80U;
-        const std::uint32_t w[2] = {(signs[t] << (2 * i) & both_signs) ^ both_ones,
-                                    (signs[t] << (2 * i + 1) & both_signs) ^ both_ones};
+        const std::uint32_t w[2] = {(signs[t] << m & both_signs) ^ both_ones,
+                                    (signs[t] << (m + 1) & both_signs) ^ both_ones};
 #pragma unroll
         for (unsigned p = 3; p-- != 0;) multiply_add(of[t], part[p], w);
       }
@@ -133,9 +136,9 @@ __device__ void store(const GemmOfFloats& args, const Place& place, const Sums<T
   __syncwarp();
 }
 
-/// Shared memory: the signs [chunk][tile][lane], the rows on their way, images of the output.
+/// Shared memory: the signs [chunk][tile][lane], images of the output.
 template <unsigned Tiles>
-__global__ void __launch_bounds__(block_threads, 4) multiply_floats(GemmOfFloats args) {
+__global__ void __launch_bounds__(block_threads, 2) multiply_floats(GemmOfFloats args) {
   extern __shared__ __align__(16) std::uint32_t raw[];
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
@@ -145,15 +148,14 @@ __global__ void __launch_bounds__(block_threads, 4) multiply_floats(GemmOfFloats
   place.count = static_cast<unsigned>(min(args.w.nrows - place.first, std::size_t{Tiles * 8}));
   place.contiguous = gridDim.y == 1 && args.out.stride == place.count &&
                      reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
-  auto* const rows = reinterpret_cast<float*>(raw + (fits ? chunks * Tiles * 32 : 0));
-  float* const images = rows + block_warps * Stream::shared_bytes / sizeof(float);
+  auto* const images = reinterpret_cast<float*>(raw + (fits ? chunks * Tiles * 32 : 0));
   const auto signs = [&](std::size_t chunk, unsigned t) {
     const unsigned output = 8 * t + lane / 4;
     return output < place.count ? signs_of(args.w, place.first + output, chunk) : 0;
   };
   std::size_t tile = std::size_t{warp} * gridDim.x + blockIdx.x;
   const std::size_t step = std::size_t{block_warps} * gridDim.x;
-  Stream stream(args.x, rows + warp * Stream::shared_bytes / sizeof(float), tile, step);
+  Stream stream(args.x, tile, step);
   for (std::size_t n = warp; fits && n < chunks * Tiles; n += block_warps) {
     raw[32 * n + lane] = signs(n / Tiles, static_cast<unsigned>(n % Tiles));
   }
@@ -161,11 +163,13 @@ __global__ void __launch_bounds__(block_threads, 4) multiply_floats(GemmOfFloats
   for (; 16 * tile < args.x.nrows; tile += step) {
     Sums<Tiles> sums;
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      const float* const x = stream.next();
       std::uint32_t w[Tiles];
 #pragma unroll
       for (unsigned t = 0; t < Tiles; ++t) w[t] = fits ? raw[32 * (chunk * Tiles + t) + lane] : signs(chunk, t);
-      sums.add(x, w);
+#pragma unroll
+      for (unsigned n = 0; n < chunk_columns / batch_columns; ++n) {
+        if (chunk * chunk_columns + n * batch_columns < args.x.ncols) sums.add(stream.next(), w, n);
+      }
     }
     store(args, place, sums, 16 * tile, images + warp * 16 * Tiles * 8);
   }
@@ -174,8 +178,8 @@ __global__ void __launch_bounds__(block_threads, 4) multiply_floats(GemmOfFloats
 template <unsigned Tiles>
 void launch(const Device& device, const GemmOfFloats& args) {
   const std::size_t chunks = (args.x.ncols + chunk_columns - 1) / chunk_columns;
-  const std::size_t bytes = (chunks <= most_chunks ? chunks * Tiles * 32 * 4 : 0) +
-                            block_warps * (Stream::shared_bytes + std::size_t{16} * Tiles * 8 * 4);
+  const std::size_t bytes =
+      (chunks <= most_chunks ? chunks * Tiles * 32 * 4 : 0) + block_warps * std::size_t{16} * Tiles * 8 * 4;
   allow_shared_bytes(multiply_floats<Tiles>, bytes);
   int blocks = 0;
   cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, multiply_floats<Tiles>, block_threads, bytes),
