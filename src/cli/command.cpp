@@ -76,4 +76,24 @@ std::string human_bytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
 }
 
+std::size_t bytes_from(const std::string& text) {
+  const auto refuse = [&] { fail(ErrorCode::usage, "'" + text + "' is no number of bytes: use 2G, 500M or the like"); };
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));
+  double factor = 1;
+  if (unit == "K" || unit == "k")
+    factor = 1e3;
+  else if (unit == "M")
+    factor = 1e6;
+  else if (unit == "G")
+    factor = 1e9;
+  else if (unit == "T")
+    factor = 1e12;
+  else if (!unit.empty())
+    refuse();
+  if (error != std::errc() || !(number > 0) || number * factor > 1e15) refuse();
+  return static_cast<std::size_t>(number * factor);
+}
+
 }  // namespace bitgraph::cli

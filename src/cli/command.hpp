@@ -80,4 +80,7 @@ class Progress {
 /// "1.2 MB".
 [[nodiscard]] std::string human_bytes(double bytes);
 
+/// "2G", "500M", "64K" (powers of 1000) or a plain number. Throws usage.
+[[nodiscard]] std::size_t bytes_from(const std::string& text);
+
 }  // namespace bitgraph::cli

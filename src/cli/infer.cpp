@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 
 namespace bitgraph::cli {
@@ -15,7 +16,7 @@ namespace {
 
 struct Options {
   Common common;
-  std::string model, dataset, out, plan, form = "own", features = "sparse";
+  std::string model, dataset, out, logits, plan, memory, form = "own", features = "sparse";
   std::size_t repeats = 200;
   SplitChoice split;
 };
@@ -31,14 +32,21 @@ void run(const Options& o) {
               {"num_nodes", dataset.graph.nrows()}};
   nn::InferenceOptions plan;
   if (o.features == "dense") plan.features = nn::FeatureStorage::dense;
+  if (!o.memory.empty()) plan.memory = bytes_from(o.memory);
   if (!o.plan.empty()) {
+    const std::size_t memory = plan.memory;
     plan = nn::InferenceOptions::load(o.plan);
+    plan.memory = memory;
     result["plan"] = plan.describe();
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
   const auto logits = measure_forms(result, model, dataset, forms, {.repeats = o.repeats, .plan = plan}, device);
   if (!o.out.empty())
     save_npy(o.out, std::as_const(*std::make_unique<Buffer<std::int32_t>>(nn::predict(logits))).span());
+  if (!o.logits.empty()) {
+    const std::array<std::uint64_t, 2> shape{logits.nrows(), logits.ncols()};
+    save_npy(o.logits, ElementType::f32, shape, std::as_bytes(logits.values()));
+  }
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
@@ -68,6 +76,10 @@ void add_infer(CLI::App& app) {
       ->capture_default_str();
   add_split(*command, options->split);
   command->add_option("--out", options->out, "write the class of every node to this .npy (int32)");
+  command->add_option("--logits", options->logits, "write the logits to this .npy (float32, nodes x classes)");
+  command->add_option(
+      "--memory", options->memory,
+      "bytes that the plan may hold, as 2G or 500M; the graph's rows are taken in parts where they must");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph infer cora.safetensors cora --form all --threads 1\n  bitgraph infer cora.safetensors cora "

@@ -99,8 +99,12 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
     Json& of_form = result["forms"][name];
     of_form["val_accuracy"] = score(out, dataset.labels, dataset.validation).accuracy();
     of_form["features"] = plan.feature_format();
-    of_form["bytes"] = {
-        {"model", bytes.model}, {"graph", bytes.graph}, {"features", bytes.features}, {"peak", own.memory().peak}};
+    of_form["bytes"] = {{"model", bytes.model},
+                        {"graph", bytes.graph},
+                        {"features", bytes.features},
+                        {"predicted", plan.predicted().bytes},
+                        {"peak", own.memory().peak}};
+    of_form["parts"] = plan.predicted().parts;
     if (form == model.precision || !own_form_runs) {
       result["val_accuracy"] = of_form["val_accuracy"];
       result["bytes"] = of_form["bytes"];

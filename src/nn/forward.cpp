@@ -34,15 +34,35 @@ LaunchStep over(LaunchStep::Kind kind, const CsrPattern& pattern, Out& out) {
   return s;
 }
 
+std::span<const float> span_of(const Buffer<float>* values) {
+  return values == nullptr ? std::span<const float>() : values->span();
+}
+
+/// Values that stay whose they are.
+template <class T>
+Buffer<T> lent(T* data, std::size_t size, const Device& device) {
+  return Buffer<T>::borrow(data, size, std::shared_ptr<const void>(std::shared_ptr<const void>(), data), device);
+}
+
+/// Rows first .. first + rows - 1 of a matrix, not a copy.
+DenseMatrix<float> some_rows(DenseMatrix<float>& m, std::size_t first, std::size_t rows) {
+  return {rows, m.ncols(), lent(m.values().data() + first * m.ncols(), rows * m.ncols(), m.device())};
+}
+BitMatrix<PlusMinusOne> some_rows(BitMatrix<PlusMinusOne>& m, std::size_t first, std::size_t rows) {
+  const std::size_t words = m.words_per_row();
+  return {rows, m.ncols(), lent(m.words().data() + first * words, rows * words, m.device())};
+}
+
 }  // namespace
 
 Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
-                 const Device& device, CsrPattern back)
+                 const Device& device, CsrPattern back, std::size_t parts)
     : graph_(graph),
       features_(features),
       device_(device),
       options_(std::move(options)),
       back_(std::move(back)),
+      parts_(parts),
       weights_(model.layers.size()) {
   for (const Layer& l : model.layers) shapes_.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
   set_weights(model);
@@ -59,6 +79,7 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
     add_sum(in_order, *logits_, {.pattern = &back_});
     logits_ = &in_order;
   }
+  if (parts_ > 1) options_.launching = Launching::steps;  // parts come from the host
   const bool small = options_.launching == Launching::automatic && fits_one_launch(num_nodes(), graph_.entries());
   if (!device_.is_host() && (small || options_.launching == Launching::one)) make_one_launch();
 }
@@ -177,13 +198,8 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
     return {.floats = &product};
   }
   real_product(product, in, l, false);
-  const AggregationOperand a = graph_.of(shapes_[l].aggregation);
   Floats& sums = floats(shapes_[l].outputs);
-  step("SpMM", [this, &sums, &product, a, &w, root] {
-    const std::span<const float> none;
-    spmm_into(sums, *a.pattern, product,
-              {.row_scale = a.row_scale, .col_scale = a.col_scale, .bias = root ? none : w.bias.span()}, device_);
-  });
+  aggregate(sums, product, shapes_[l].aggregation, root ? nullptr : &w.bias);
   if (root) {
     real_product(product, in, l, true);
     step("ADD.FFF", [this, &sums, &product, &w, rectified] {
@@ -267,9 +283,8 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
   Floats* y = &product;
   binary_product(product, x, l, false);
   if (shapes_[l].aggregation != Aggregation::none) {
-    const AggregationOperand a = graph_.of(shapes_[l].aggregation);
     Floats& sums = floats(shapes_[l].outputs);
-    add_sum(sums, product, a);
+    aggregate(sums, product, shapes_[l].aggregation);
     y = &sums;
   }
   if (shapes_[l].root) {
@@ -286,22 +301,50 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
   return {.floats = y};
 }
 
-void Forward::add_sum(Floats& out, const Floats& x, const AggregationOperand& a) {
+void Forward::add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias) {
   step(
       "BSpMM.FBF",
-      [this, &out, &x, a] {
-        spmm_into(out, *a.pattern, x, {.row_scale = a.row_scale, .col_scale = a.col_scale}, device_);
+      [this, &out, &x, a, bias] {
+        spmm_into(out, *a.pattern, x, {.row_scale = a.row_scale, .col_scale = a.col_scale, .bias = span_of(bias)},
+                  device_);
       },
-      [&out, &x, a] {
+      [&out, &x, a, bias] {
         LaunchStep s = over(LaunchStep::Kind::sum, *a.pattern, out);
         s.floats_in = x.view().data;
         s.row_scale = a.row_scale.data();
         s.neighbor_scale = a.col_scale.data();
+        s.bias = span_of(bias).data();
         return s;
       });
 }
 
+void Forward::aggregate(Floats& out, const Floats& x, Aggregation aggregation, const Buffer<float>* bias) {
+  if (parts_ > 1) return by_parts(out, x, aggregation, bias);
+  add_sum(out, x, graph_.of(aggregation), bias);
+}
+
+/// The same with a part of the pattern's rows on the device at a time.
+template <class Out, class X>
+void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias) {
+  constexpr bool vote = std::is_same_v<Out, Bits>;
+  const AggregationOperand a = vote ? AggregationOperand{} : graph_.scales_of(aggregation);
+  step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &out, &x, a, aggregation, bias] {
+    const std::size_t n = num_nodes();
+    for (std::size_t part = 0; part < parts_; ++part) {
+      const std::size_t first = n * part / parts_;
+      const std::size_t rows = n * (part + 1) / parts_ - first;
+      if (rows == 0) continue;
+      const CsrPattern pattern =
+          graph_.rows_of(aggregation, static_cast<NodeId>(first), static_cast<NodeId>(first + rows));
+      Out to = some_rows(out, first, rows);
+      const auto row_scale = a.row_scale.empty() ? a.row_scale : a.row_scale.subspan(first, rows);
+      spmm_into(to, pattern, x, {.row_scale = row_scale, .col_scale = a.col_scale, .bias = span_of(bias)}, device_);
+    }
+  });
+}
+
 void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
+  if (parts_ > 1) return by_parts(votes, signs, aggregation, nullptr);
   const SpmmOptions how{.strategy = options_.strategy};
   if (options_.graph == GraphFormat::sell) {
     const SellPattern& a = graph_.sell(aggregation);

@@ -32,9 +32,10 @@ struct Step {
 class Forward {
  public:
   /// `options.forms` has one form a layer: real for all, or full and bin, the last one full. The order of the nodes is
-  /// the caller's business; `back`, where it has rows, brings the rows of the logits into another order.
+  /// the caller's business; `back`, where it has rows, brings the rows of the logits into another order. With
+  /// more than one part the graph stays where `graph` found it, and aggregations bring its rows part by part.
   Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
-          const Device& device, CsrPattern back = {});
+          const Device& device, CsrPattern back = {}, std::size_t parts = 1);
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;
 
@@ -72,7 +73,10 @@ class Forward {
   Activation full_layer(std::size_t l, const Activation& in);
   Activation bin_layer(std::size_t l, const Activation& in);
   Activation as_signs(const Activation& in);
-  void add_sum(Floats& out, const Floats& x, const AggregationOperand& a);
+  void add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias = nullptr);
+  template <class Out, class X>
+  void by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias);
+  void aggregate(Floats& out, const Floats& x, Aggregation aggregation, const Buffer<float>* bias = nullptr);
   void vote(Bits& votes, const Bits& signs, Aggregation aggregation);
   Activation concatenated(const std::vector<Activation>& parts);
   void real_product(Floats& out, const Activation& in, std::size_t l, bool root);
@@ -95,6 +99,7 @@ class Forward {
   Device device_;
   InferenceOptions options_;
   CsrPattern back_;
+  std::size_t parts_;
   std::vector<LayerShape> shapes_;
   std::deque<Weights> weights_;
   std::deque<std::vector<const Floats*>> float_parts_;

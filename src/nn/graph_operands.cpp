@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/graph_operands.hpp"
 
+#include "core/parallel.hpp"
+
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -25,6 +28,10 @@ float inverse_sqrt(float degree) { return 1.0F / std::sqrt(degree); }
 
 }  // namespace
 
+bool has_loops(Aggregation aggregation) noexcept {
+  return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self;
+}
+
 GraphOperands::GraphOperands(const CsrPattern& a, Device device)
     : a_(a), num_nodes_(a.nrows()), entries_(a.nvals()), device_(std::move(device)) {}
 
@@ -40,29 +47,49 @@ const CsrPattern& GraphOperands::with_loops() {
   return *with_loops_;
 }
 
-AggregationOperand GraphOperands::of(Aggregation aggregation) {
-  const auto scaled = [&](Buffer<float>& scale, const CsrPattern& pattern, auto&& fn) -> std::span<const float> {
+AggregationOperand GraphOperands::scales_of(Aggregation aggregation) {
+  const auto made = [&](Buffer<float>& scale, auto&& fn) -> std::span<const float> {
     // The degrees of A + I are those of A and one, as A has no loops.
-    if (scale.empty()) scale = of_degrees(a_, &pattern == with_loops_.get() ? 1 : 0, device_, fn);
+    if (scale.empty()) scale = of_degrees(a_, has_loops(aggregation) ? 1 : 0, device_, fn);
     return std::as_const(scale).span();
   };
   switch (aggregation) {
     case Aggregation::symmetric: {
-      const auto scale = scaled(symmetric_, with_loops(), inverse_sqrt);
-      return {&with_loops(), scale, scale};
+      const auto scale = made(symmetric_, inverse_sqrt);
+      return {nullptr, scale, scale};
     }
-    case Aggregation::mean_with_self: {
-      const CsrPattern& pattern = with_loops();
-      return {&pattern, scaled(mean_with_self_, pattern, inverse), {}};
-    }
-    case Aggregation::mean: {
-      const CsrPattern& pattern = plain();
-      return {&pattern, scaled(mean_, pattern, inverse), {}};
-    }
-    case Aggregation::sum: return {&plain(), {}, {}};
+    case Aggregation::mean_with_self: return {nullptr, made(mean_with_self_, inverse), {}};
+    case Aggregation::mean: return {nullptr, made(mean_, inverse), {}};
+    case Aggregation::sum: return {};
     case Aggregation::none: break;
   }
   fail(ErrorCode::internal, "a linear layer aggregates nothing");
+}
+
+AggregationOperand GraphOperands::of(Aggregation aggregation) {
+  AggregationOperand operand = scales_of(aggregation);
+  operand.pattern = has_loops(aggregation) ? &with_loops() : &plain();
+  return operand;
+}
+
+CsrPattern GraphOperands::rows_of(Aggregation aggregation, NodeId first, NodeId last) const {
+  const bool loops = has_loops(aggregation);
+  const Device host = device_.is_host() ? device_ : Device();
+  const NodeId rows = last - first;
+  Buffer<EdgeOffset> row_ptr(rows + std::size_t{1}, EdgeOffset{0}, host);
+  for (NodeId i = 0; i < rows; ++i) row_ptr[i + 1] = row_ptr[i] + a_.row(first + i).size() + (loops ? 1 : 0);
+  Buffer<NodeId> col_ind(row_ptr[rows], host);
+  parallel_for(host, rows, 256, [&](std::size_t i) {
+    const auto node = first + static_cast<NodeId>(i);
+    const auto row = a_.row(node);
+    NodeId* to = col_ind.data() + row_ptr[i];
+    const auto middle = loops ? std::lower_bound(row.begin(), row.end(), node) : row.end();
+    to = std::copy(row.begin(), middle, to);
+    if (loops) *to++ = node;
+    std::copy(middle, row.end(), to);
+  });
+  CsrPattern part(rows, a_.ncols(), std::move(row_ptr), std::move(col_ind));
+  return device_.is_host() ? std::move(part) : part.to(device_);
 }
 
 const SellPattern& GraphOperands::sell(Aggregation aggregation) {

@@ -21,6 +21,9 @@ struct AggregationOperand {
   std::span<const float> col_scale;
 };
 
+/// Whether A + I is aggregated over, not A.
+[[nodiscard]] bool has_loops(Aggregation aggregation) noexcept;
+
 /// The patterns and scales of one graph on a device, each made when it is first asked for. `a` must stay until the last
 /// one is made.
 class GraphOperands {
@@ -29,6 +32,12 @@ class GraphOperands {
 
   /// The aggregation must not be `none`.
   [[nodiscard]] AggregationOperand of(Aggregation aggregation);
+
+  /// The scales alone; the pattern is null.
+  [[nodiscard]] AggregationOperand scales_of(Aggregation aggregation);
+
+  /// Rows first .. last - 1 of the pattern of `of(aggregation)`, a copy on the device.
+  [[nodiscard]] CsrPattern rows_of(Aggregation aggregation, NodeId first, NodeId last) const;
 
   /// The pattern of `of(aggregation)` in other formats, for votes. SELL is of the host.
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);

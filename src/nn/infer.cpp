@@ -2,34 +2,14 @@
 #include <bitgraph/nn/infer.hpp>
 
 #include "nn/forward.hpp"
+#include "nn/plan_memory.hpp"
 #include "nn/training_source.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 
 namespace bitgraph::nn {
 
 namespace {
-
-/// The forms asked for, or the model's own. Throws usage where the model has none such.
-std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted) {
-  if (wanted.empty()) return model.layer_forms(model.precision);
-  if (wanted.size() != model.layers.size()) {
-    fail(ErrorCode::usage,
-         fmt::format("{} forms are given for a model of {} layers", wanted.size(), model.layers.size()));
-  }
-  for (std::size_t l = 0; l < wanted.size(); ++l) {
-    if ((wanted[l] == Precision::real) != (model.precision == Precision::real)) {
-      fail(ErrorCode::usage, fmt::format("a model of precision {} has no layer of form {}", to_string(model.precision),
-                                         to_string(wanted[l])));
-    }
-    const bool votes = wanted[l] == Precision::bin;
-    if (votes && (l + 1 == wanted.size() || model.layers[l].aggregation == Aggregation::none))
-      fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
-  }
-  return wanted;
-}
 
 Buffer<NodeId> new_places(const CsrPattern& graph, Order order) {
   return order == Order::original ? Buffer<NodeId>() : reorder(graph, order);
@@ -38,14 +18,16 @@ Buffer<NodeId> new_places(const CsrPattern& graph, Order order) {
 }  // namespace
 
 struct InferencePlan::State {
-  State(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device)
-      : places(new_places(dataset.graph, options.order)),
+  State(const Model& model, const Dataset& dataset, const InferenceOptions& options, const PredictedMemory& memory,
+        const Device& device)
+      : predicted(memory),
+        places(new_places(dataset.graph, options.order)),
         in_order(places.empty() ? Dataset() : part_of(dataset, inverse_permutation(places.span()).span())),
         graph(places.empty() ? dataset.graph : in_order.graph, device),
         features(model, places.empty() ? dataset : in_order, options.forms.front(), options.features, device),
-        forward(model, options, graph, features, device, back(device)) {
+        forward(model, options, graph, features, device, back(device), memory.parts) {
     bytes = {.model = model.bytes(), .graph = graph.bytes(), .features = features.bytes()};
-    in_order = Dataset{};  // all that is used of it is in the operands now
+    if (memory.parts == 1) in_order = Dataset{};  // all that is used of it is in the operands now
   }
 
   /// The pattern that brings rows back into the caller's order: row i takes row places[i].
@@ -57,6 +39,7 @@ struct InferencePlan::State {
     return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), places.clone()).to(device);
   }
 
+  PredictedMemory predicted;
   Buffer<NodeId> places;  ///< of the caller's nodes in the order that is used; empty: the caller's
   Dataset in_order;       ///< while the plan is made
   GraphOperands graph;
@@ -70,7 +53,8 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   model.require_fit(dataset);
   InferenceOptions checked = options;
   checked.forms = checked_forms(model, options.forms);
-  state_ = std::make_unique<State>(model, dataset, checked, device);
+  const PredictedMemory memory = predict_memory(model, dataset, checked, device);
+  state_ = std::make_unique<State>(model, dataset, checked, memory, device);
 }
 
 InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, Precision form, const Device& device,
@@ -83,6 +67,8 @@ InferencePlan::InferencePlan(InferencePlan&&) noexcept = default;
 const DenseMatrix<float>& InferencePlan::run() { return state_->forward.run(); }
 
 InferenceBytes InferencePlan::bytes() const noexcept { return state_->bytes; }
+
+const PredictedMemory& InferencePlan::predicted() const noexcept { return state_->predicted; }
 
 std::string InferencePlan::feature_format() const { return state_->features.format(); }
 

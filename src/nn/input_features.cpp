@@ -26,6 +26,16 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, const ColumnM
   if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
 }
 
+void PackedFeatures::make_dense(const Device& device) {
+  if (!sparse) return;
+  const bool host = device.is_host();
+  SparseBitMatrix here{sparse->bits.base.clone(),
+                       host ? std::move(sparse->bits.flips) : sparse->bits.flips.to(Device())};
+  BitMatrix<PlusMinusOne> bits = to_bit_matrix(here);
+  dense = Binarized{host ? std::move(bits) : bits.to(device), std::move(sparse->alpha)};
+  sparse.reset();
+}
+
 std::size_t PackedFeatures::bytes() const noexcept {
   return sparse ? sparse->bits.bytes() + sparse->alpha.bytes() : dense->bits.bytes() + dense->alpha.bytes();
 }
@@ -82,6 +92,7 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
     real.emplace(dataset.features, std::move(values), storage, device);
   } else {
     packed.emplace(dataset.features, values.span(), map, device);
+    if (storage == FeatureStorage::dense) packed->make_dense(device);
   }
 }
 

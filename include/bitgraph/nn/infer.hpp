@@ -13,6 +13,18 @@
 
 namespace bitgraph::nn {
 
+/// The bytes that a plan will hold at its peak, told before anything is allocated: within 10 % of what Device::memory()
+/// shows after a run, workspaces of a CUDA device not counted.
+struct PredictedMemory {
+  std::size_t bytes = 0;
+  std::size_t parts = 1;        ///< into how many parts the graph's rows are split to stay within the limit
+  std::size_t whole_bytes = 0;  ///< without splitting
+};
+
+/// Throws as InferencePlan does; not_possible where no number of parts is enough, naming the bytes needed at least.
+[[nodiscard]] PredictedMemory predict_memory(const Model& model, const Dataset& dataset,
+                                             const InferenceOptions& options = {}, const Device& device = {});
+
 struct InferenceBytes {
   std::size_t model = 0;
   std::size_t graph = 0;
@@ -30,7 +42,7 @@ class InferencePlan {
  public:
   /// Throws bad_input where the model does not fit the data set; usage where it has no such form: a binary form of a
   /// real model or the other way round, a vote in the last layer, forms of another number than its layers, a strategy
-  /// that the format of the graph has not.
+  /// that the format of the graph has not; not_possible where options.memory is too little for it.
   InferencePlan(const Model& model, const Dataset& dataset, const InferenceOptions& options = {},
                 const Device& device = {});
 
@@ -48,6 +60,9 @@ class InferencePlan {
 
   /// How the features are held: "bits", "sparse bits", "float", "sparse float".
   [[nodiscard]] std::string feature_format() const;
+
+  /// What was known before it was made.
+  [[nodiscard]] const PredictedMemory& predicted() const noexcept;
 
   /// The operators that a run calls, in order, as BitGNN names them: "BMM.BBB", "BSpMM.BBB" ...
   [[nodiscard]] std::vector<std::string> steps() const;

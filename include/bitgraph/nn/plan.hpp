@@ -57,6 +57,11 @@ struct InferenceOptions {
   Sequence sequence = Sequence::automatic;
   Launching launching = Launching::automatic;
 
+  /// Bytes that the plan may hold; 0: as many as it likes. Where the whole needs more, the graph stays with the data
+  /// set, which must outlive the plan then, and its rows are taken part by part; a run allocates what a part needs.
+  /// Not saved.
+  std::size_t memory = 0;
+
   /// One JSON object, each option by its name.
   void save(const std::filesystem::path& path) const;
 

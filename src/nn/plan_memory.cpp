@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan will hold, from shapes and counts alone: the same list as Forward makes.
+#include "nn/plan_memory.hpp"
+
+#include "nn/graph_operands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace bitgraph::nn {
+
+namespace {
+
+std::size_t bits_bytes(std::size_t nrows, std::size_t ncols) {
+  return nrows * words_for_bits(ncols) * sizeof(std::uint64_t);
+}
+
+std::size_t pattern_bytes(std::size_t nrows, std::size_t entries) {
+  return (nrows + 1) * sizeof(EdgeOffset) + entries * sizeof(NodeId);
+}
+
+/// How many features have another sign than that of an absent one.
+std::size_t flips(const Model& model, const Dataset& dataset) {
+  const SparseFeatures& x = dataset.features;
+  std::size_t count = 0;
+  for (NodeId i = 0; i < x.pattern.nrows(); ++i) {
+    for (EdgeOffset e = x.pattern.row_ptr()[i]; e < x.pattern.row_ptr()[i + 1]; ++e) {
+      const NodeId j = x.pattern.col_ind()[e];
+      const float mean = model.input_mean.empty() ? 0.0F : model.input_mean[j];
+      count += (x.values[e] - mean >= 0) != (-mean >= 0) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+class Counter {
+ public:
+  Counter(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device)
+      : model_(model), dataset_(dataset), options_(options), device_(device), n_(dataset.graph.nrows()) {
+    features_ = feature_bytes();
+    for (const Layer& layer : model.layers) weights_ += weight_bytes(layer);
+  }
+
+  [[nodiscard]] std::size_t bytes(std::size_t parts) const {
+    return std::max(while_made_, features_ + weights_ + graph_bytes(parts) + values_bytes());
+  }
+
+ private:
+  [[nodiscard]] std::size_t feature_bytes() {
+    const std::size_t d = dataset_.num_features();
+    if (options_.forms.front() == Precision::real) {
+      const bool dense =
+          dataset_.has_dense_features() || !device_.is_host() || options_.features == FeatureStorage::dense;
+      if (dataset_.has_dense_features() && device_.is_host()) return n_ * d * sizeof(float);
+      if (dense) return n_ * d * sizeof(float);
+      return pattern_bytes(n_, dataset_.features.pattern.nvals());
+    }
+    const std::size_t dense = bits_bytes(n_, d);
+    const std::size_t alpha = n_ * sizeof(float);
+    if (dataset_.has_dense_features()) return dense + alpha;
+    const std::size_t sparse = bits_bytes(1, d) + pattern_bytes(n_, flips(model_, dataset_));
+    if (sparse <= dense && options_.features == FeatureStorage::sparse) return alpha + sparse;
+    if (device_.is_host()) while_made_ = alpha + sparse + dense;  // one is made of the other, before all else
+    return alpha + dense;
+  }
+
+  [[nodiscard]] std::size_t weight_bytes(const Layer& layer) const {
+    return layer.neighbor.bytes() + layer.root.bytes() + layer.outputs() * sizeof(float);
+  }
+
+  [[nodiscard]] std::size_t graph_bytes(std::size_t parts) const {
+    std::size_t total = 0;
+    std::set<bool> patterns;
+    std::set<Aggregation> scales;
+    for (const Layer& layer : model_.layers) {
+      if (layer.aggregation == Aggregation::none) continue;
+      patterns.insert(has_loops(layer.aggregation));
+      scales.insert(layer.aggregation);
+    }
+    scales.erase(Aggregation::sum);
+    total += scales.size() * n_ * sizeof(float);
+    const std::size_t m = dataset_.graph.nvals();
+    for (const bool loops : patterns) {
+      const std::size_t entries = m + (loops ? n_ : 0);
+      if (parts == 1) {
+        total += pattern_bytes(n_, entries) * (options_.graph == GraphFormat::sell ? 2 : 1);
+      } else {
+        total =
+            std::max(total, scales.size() * n_ * sizeof(float) + pattern_bytes(n_ / parts + 1, largest_part(parts)));
+      }
+    }
+    return total;
+  }
+
+  /// The most entries, loops included, of one of the parts.
+  [[nodiscard]] std::size_t largest_part(std::size_t parts) const {
+    std::size_t most = 0;
+    const auto row_ptr = dataset_.graph.row_ptr();
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t first = n_ * part / parts;
+      const std::size_t last = n_ * (part + 1) / parts;
+      most = std::max<std::size_t>(most, row_ptr[last] - row_ptr[first] + (last - first));
+    }
+    return most;
+  }
+
+  [[nodiscard]] std::size_t values_bytes() const {
+    std::size_t total = 0;
+    bool floats_in = false;
+    std::size_t side_by_side = 0;
+    for (std::size_t l = 0; l < model_.layers.size(); ++l) {
+      const Layer& layer = model_.layers[l];
+      const bool last = l + 1 == model_.layers.size();
+      const std::size_t w = layer.outputs();
+      const Precision form = options_.forms[l];
+      if (last && model_.concatenates() && l > 0)
+        total += floats_in ? n_ * side_by_side * sizeof(float) : bits_bytes(n_, side_by_side);
+      if (floats_in && form != Precision::real) total += bits_bytes(n_, layer.inputs()) + n_ * sizeof(float);
+      const std::size_t matrices = layer.aggregation == Aggregation::none ? 1 : 2;
+      total += matrices * (form == Precision::bin ? bits_bytes(n_, w) : n_ * w * sizeof(float));
+      floats_in = form != Precision::bin;
+      side_by_side += w;
+    }
+    if (options_.order != Order::original) total += n_ * model_.num_classes() * sizeof(float) + pattern_bytes(n_, n_);
+    return total;
+  }
+
+  const Model& model_;
+  const Dataset& dataset_;
+  const InferenceOptions& options_;
+  const Device& device_;
+  std::size_t n_;
+  std::size_t while_made_ = 0;
+  std::size_t features_ = 0;
+  std::size_t weights_ = 0;
+};
+
+}  // namespace
+
+std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted) {
+  if (wanted.empty()) return model.layer_forms(model.precision);
+  if (wanted.size() != model.layers.size()) {
+    fail(ErrorCode::usage,
+         fmt::format("{} forms are given for a model of {} layers", wanted.size(), model.layers.size()));
+  }
+  for (std::size_t l = 0; l < wanted.size(); ++l) {
+    if ((wanted[l] == Precision::real) != (model.precision == Precision::real)) {
+      fail(ErrorCode::usage, fmt::format("a model of precision {} has no layer of form {}", to_string(model.precision),
+                                         to_string(wanted[l])));
+    }
+    const bool votes = wanted[l] == Precision::bin;
+    if (votes && (l + 1 == wanted.size() || model.layers[l].aggregation == Aggregation::none))
+      fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
+  }
+  return wanted;
+}
+
+PredictedMemory predict_memory(const Model& model, const Dataset& dataset, const InferenceOptions& options,
+                               const Device& device) {
+  model.require_fit(dataset);
+  InferenceOptions checked = options;
+  checked.forms = checked_forms(model, options.forms);
+  const Counter counter(model, dataset, checked, device);
+  PredictedMemory predicted;
+  predicted.whole_bytes = predicted.bytes = counter.bytes(1);
+  const std::size_t most_parts = std::min<std::size_t>(4096, std::max<std::size_t>(1, dataset.graph.nrows()));
+  while (options.memory != 0 && predicted.bytes > options.memory) {
+    if (predicted.parts >= most_parts) {
+      fail(ErrorCode::not_possible,
+           fmt::format("the plan needs {} bytes whole and at least {} with its graph in parts, {} are allowed",
+                       predicted.whole_bytes, predicted.bytes, options.memory));
+    }
+    predicted.parts = std::min(2 * predicted.parts, most_parts);
+    predicted.bytes = counter.bytes(predicted.parts);
+  }
+  return predicted;
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of inference plans: predicted, and kept within a limit.
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/nn/infer.hpp>
+
+#include "support/cuda_device.hpp"
+#include "support/random_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+namespace bitgraph::nn {
+namespace {
+
+constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
+                                   Architecture::saint};
+
+/// A graph whose edges are most of what a plan holds.
+Dataset planted(bool dense_features) {
+  if (!dense_features) {
+    return generate_planted_partition(
+        {.num_nodes = 3000, .num_classes = 5, .num_features = 200, .mean_degree = 60, .seed = 5});
+  }
+  return generate_planted_graph({.num_nodes = 3000, .num_entries = 120000, .num_classes = 5, .num_features = 64});
+}
+
+template <class Fn>
+void for_each_plan(Fn&& fn) {
+  for (const bool dense : {false, true}) {
+    const Dataset dataset = planted(dense);
+    for (const Architecture architecture : architectures) {
+      for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+        SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)) +
+                     (dense ? " dense" : ""));
+        fn(test::random_model(architecture, precision, dataset.num_features(), 64, 5, 2, 3), dataset);
+      }
+    }
+  }
+}
+
+TEST(PlanMemory, IsPredictedWithinATenth) {
+  for_each_plan([](const Model& model, const Dataset& dataset) {
+    for (const FeatureStorage storage : {FeatureStorage::sparse, FeatureStorage::dense}) {
+      const Device device = Device::host(1);
+      const InferenceOptions options{.features = storage};
+      const PredictedMemory predicted = predict_memory(model, dataset, options, device);
+      EXPECT_EQ(device.memory().allocations, 0U);
+      InferencePlan plan(model, dataset, options, device);
+      plan.run();
+      EXPECT_EQ(predicted.parts, 1U);
+      EXPECT_NEAR(static_cast<double>(predicted.bytes), static_cast<double>(device.memory().peak),
+                  0.1 * static_cast<double>(device.memory().peak));
+    }
+  });
+}
+
+TEST(PlanMemory, IsKeptWithinALimitWithTheSameBits) {
+  for_each_plan([](const Model& model, const Dataset& dataset) {
+    InferencePlan whole(model, dataset, InferenceOptions{}, Device::host(1));
+    const DenseMatrix<float>& expected = whole.run();
+    const std::size_t graph = dataset.graph.bytes();
+    const std::size_t limit = whole.predicted().bytes - graph / 2;
+    const Device device = Device::host(2);
+    InferencePlan plan(model, dataset, InferenceOptions{.memory = limit}, device);
+    EXPECT_GT(plan.predicted().parts, 1U);
+    const DenseMatrix<float>& actual = plan.run();
+    EXPECT_LE(device.memory().peak, limit + limit / 10);
+    EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), static_cast<double>(device.memory().peak),
+                0.1 * static_cast<double>(device.memory().peak));
+    for (std::size_t n = 0; n < expected.values().size(); ++n) ASSERT_EQ(actual.values()[n], expected.values()[n]);
+  });
+}
+
+TEST(PlanMemory, OnADevice) {
+  BITGRAPH_REQUIRE_CUDA();
+  for_each_plan([](const Model& model, const Dataset& dataset) {
+    const Device device = Device::cuda();
+    InferencePlan whole(model, dataset, InferenceOptions{}, device);
+    const DenseMatrix<float> expected = whole.run().to(Device());
+    const std::size_t limit = whole.predicted().bytes - dataset.graph.bytes() / 2;
+    const Device own = Device::cuda();
+    InferencePlan plan(model, dataset, InferenceOptions{.memory = limit}, own);
+    EXPECT_GT(plan.predicted().parts, 1U);
+    const DenseMatrix<float> actual = plan.run().to(Device());
+    float largest = 0;
+    for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
+    for (std::size_t n = 0; n < expected.values().size(); ++n)
+      ASSERT_NEAR(actual.values()[n], expected.values()[n], 1e-5F * largest);
+  });
+}
+
+TEST(PlanMemory, TooLittleIsRefusedBeforeAnythingIsAllocated) {
+  const Dataset dataset = planted(false);
+  const Model model = test::random_model(Architecture::gcn, Precision::bin, 200, 64, 5, 2, 3);
+  const Device device = Device::host(1);
+  try {
+    InferencePlan(model, dataset, InferenceOptions{.memory = 1000}, device);
+    ADD_FAILURE() << "it was made";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_possible);
+    EXPECT_NE(std::string(error.what()).find("1000 are allowed"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(device.memory().allocations, 0U);
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
