@@ -71,29 +71,39 @@ TEST(StackTraining, AnyDepth) {
 }
 
 /// What is left of a run that ended early, and what a run that goes on from it comes to.
-TEST(StackTraining, ARunThatStoppedGoesOnAndEndsWithTheSameBits) {
+void expect_to_go_on(const Device& device, Architecture architecture, Precision precision) {
+  SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)) + " " + device.name());
   const test::TemporaryFolder folder;
+  TrainOptions options = quick(architecture, precision);
+  options.hidden = 8;
+  options.depth = 3;
+  options.epochs = 9;
+  options.batch_size = 30;
+  options.dropout = 0.3F;
+  options.checkpoint_every = 2;
+  train(planted(), options, device).model.save(folder / "whole.safetensors");
+  options.checkpoint = folder / "state";
+  struct Stop {};
+  const auto stop_at_seven = [](const EpochReport& report) {
+    if (report.epoch == 7) throw Stop();
+  };
+  EXPECT_THROW((void)train(planted(), options, device, stop_at_seven), Stop);
+  train(planted(), options, device).model.save(folder / "resumed.safetensors");
+  EXPECT_EQ(test::contents(folder / "whole.safetensors"), test::contents(folder / "resumed.safetensors"));
+}
+
+TEST(StackTraining, ARunThatStoppedGoesOnAndEndsWithTheSameBits) {
   for (const Architecture architecture : architectures) {
-    for (const Precision precision : {Precision::real, Precision::full}) {
-      SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
-      TrainOptions options = quick(architecture, precision);
-      options.hidden = 8;
-      options.depth = 3;
-      options.epochs = 9;
-      options.batch_size = 30;
-      options.dropout = 0.3F;
-      options.checkpoint_every = 2;
-      train(planted(), options, Device::host(1)).model.save(folder / "whole.safetensors");
-      options.checkpoint = folder / "state";
-      std::filesystem::remove(options.checkpoint);
-      struct Stop {};
-      const auto stop_at_seven = [](const EpochReport& report) {
-        if (report.epoch == 7) throw Stop();
-      };
-      EXPECT_THROW((void)train(planted(), options, Device::host(1), stop_at_seven), Stop);
-      train(planted(), options, Device::host(1)).model.save(folder / "resumed.safetensors");
-      EXPECT_EQ(test::contents(folder / "whole.safetensors"), test::contents(folder / "resumed.safetensors"));
-    }
+    for (const Precision precision : {Precision::real, Precision::full})
+      expect_to_go_on(Device::host(1), architecture, precision);
+  }
+}
+
+TEST(StackTraining, ARunThatStoppedOnADeviceGoesOnAndEndsWithTheSameBits) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const Architecture architecture : architectures) {
+    for (const Precision precision : {Precision::real, Precision::full})
+      expect_to_go_on(*test::cuda_device(), architecture, precision);
   }
 }
 

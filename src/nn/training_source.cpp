@@ -42,6 +42,9 @@ std::vector<LayerShape> shapes_of(const Dataset& dataset, const TrainOptions& op
                       static_cast<std::size_t>(dataset.num_classes), options.depth);
 }
 
+/// Where samples are drawn: on the host, with the threads that it is trained with, or all beside a CUDA device.
+Device sampling_host(const Device& device) { return device.is_host() ? device : Device(); }
+
 class WholeGraph final : public TrainingSource {
  public:
   WholeGraph(const Dataset& dataset, const TrainOptions& options, const Model& frame, const Floats& teacher,
@@ -138,7 +141,7 @@ class NeighborBatches final : public SampledSource {
       : SampledSource(dataset, options, frame, teacher, device),
         batch_size_(std::min(*options.batch_size, dataset.train.size())),
         seed_(options.seed),
-        sampler_(dataset.graph, options.fan_outs, options.seed) {}
+        sampler_(dataset.graph, options.fan_outs, options.seed, sampling_host(device)) {}
 
   [[nodiscard]] std::size_t batches() const noexcept override {
     return (dataset().train.size() + batch_size_ - 1) / batch_size_;
@@ -178,7 +181,8 @@ class WalkBatches final : public SampledSource {
               const Device& device)
       : SampledSource(dataset, options, frame, teacher, device),
         sampler_(dataset.graph, {},
-                 {.num_roots = roots_for(dataset, options), .walk_length = *options.walk_length, .seed = options.seed}),
+                 {.num_roots = roots_for(dataset, options), .walk_length = *options.walk_length, .seed = options.seed},
+                 sampling_host(device)),
         factor_(sum_factor(dataset.graph)) {
     constexpr double coverage = 50;
     sampler_.estimate(sampler_.subgraphs_for_coverage(coverage));

@@ -173,7 +173,7 @@ class Arrays(unittest.TestCase):
         arrays = {name: np.frombuffer(data, kinds[t["dtype"]], int(np.prod(t["shape"])),
                                       8 + length + t["data_offsets"][0]).reshape(t["shape"]) for name, t in header.items()}
         if precision == "float":
-            self.assertEqual(arrays["layer0.weight"].shape, (30, 8))
+            self.assertEqual(arrays["layer0.weight"].shape, (8, 30))
             return
         self.assertEqual(arrays["layer0.weight_bits"].shape, (8, 1))
         self.assertTrue((arrays["layer0.weight_bits"] >> np.uint64(30) == 0).all())
