@@ -108,14 +108,25 @@ void LayerPass::take_signs() {
   accumulate({nrows, 1, 1, scale_.data()}, {nrows, 1, 1, signs().alpha.data()}, factor, 0, device_);
 }
 
+/// What is taken off each input row, taken off the bias instead.
+Floats LayerPass::bias_without_center(const LinearParameters& linear, const Binarized& weight) {
+  Floats bias = linear.bias->clone();
+  if (input_.center == nullptr) return bias;
+  Floats signs(weight.bits.nrows(), weight.bits.ncols(), device_);
+  expand_into(signs, weight.bits, weight.alpha.span(), nullptr, device_);
+  float_gemm(bias.view(), input_.center->view(), false, std::as_const(signs).view(), true, -1, 1, device_);
+  return bias;
+}
+
 Floats LayerPass::binary_update(const LinearParameters& linear, const Binarized& weight, std::size_t nrows) {
   Bits some_signs;
   BitMatrix<ZeroOne> some_kept;
+  const Floats bias = bias_without_center(linear, weight);
   Floats out(nrows, shape_.outputs, device_);
   gemm_into(out, first_rows(signs().bits, nrows, some_signs), weight.bits,
             {.row_scale = std::as_const(scale_).span().first(nrows),
              .col_scale = weight.alpha.span(),
-             .bias = values_of(linear.bias),
+             .bias = bias.values(),
              .keep = dropped() ? &first_rows(std::as_const(keep_), nrows, some_kept) : nullptr},
             device_);
   return out;
@@ -169,8 +180,12 @@ void LayerPass::linear_backward(const LinearParameters& linear, const Binarized&
   if (linear.bias_gradient != nullptr) column_sums_into(linear.bias_gradient->values(), gradient, device_);
   float_gemm(linear.weight_gradient->view(), gradient.view(), true, first_rows(x, gradient.nrows()), false, 1, 0,
              device_);
-  if (form_ != Precision::real)
-    binary_weight_backward(*linear.weight_gradient, *linear.weight, weight.alpha.span(), device_);
+  if (form_ == Precision::real) return;
+  if (input_.center != nullptr) {
+    float_gemm(linear.weight_gradient->view(), std::as_const(*linear.bias_gradient).view(), true, input_.center->view(),
+               false, -1, 1, device_);
+  }
+  binary_weight_backward(*linear.weight_gradient, *linear.weight, weight.alpha.span(), device_);
 }
 
 /// out(first rows) = beta out + gradient W, or sign(W).

@@ -28,6 +28,7 @@ struct LinearParameters {
 struct LayerInput {
   const DenseMatrix<float>* values = nullptr;  ///< null where only signs are there
   const Binarized* signs = nullptr;            ///< binary layers: features; null: they are made of the values
+  const DenseMatrix<float>* center = nullptr;  ///< binary layers: 1 x inputs, taken off each row; null: nothing is
   bool votes = false;                          ///< the values are of a vote: their signs are all there is
 };
 
@@ -57,6 +58,7 @@ class LayerPass {
   void forward_binary();
   void take_signs();
   DenseMatrix<float> binary_update(const LinearParameters& linear, const Binarized& weight, std::size_t nrows);
+  DenseMatrix<float> bias_without_center(const LinearParameters& linear, const Binarized& weight);
   DenseMatrix<float> aggregate_backward(const DenseMatrix<float>& gradient);
   void linear_backward(const LinearParameters& linear, const Binarized& weight, const DenseMatrix<float>& gradient,
                        const DenseMatrix<float>& x);

@@ -81,11 +81,12 @@ Matrix first_of(const Matrix& a, std::size_t nrows) {
 struct Case {
   LayerShape shape;
   Precision form = Precision::real;
-  bool last = false, votes = false;
+  bool last = false, votes = false, centered = false;
   float dropout = 0;
   CsrPattern block = test::random_pattern(7, 11, 0.3, 1);
   Floats x = test::random_dense(11, 9, 2), neighbor = test::random_dense(5, 9, 3), bias = test::random_dense(1, 5, 4),
-         root = test::random_dense(5, 9, 5), root_bias = test::random_dense(1, 5, 6), slope;
+         root = test::random_dense(5, 9, 5), root_bias = test::random_dense(1, 5, 6),
+         center = test::random_dense(1, 9, 11), slope;
   RandomKey key{7, 8, 9};
 
   /// A weight of the output's elements: the loss is their weighted sum.
@@ -94,7 +95,7 @@ struct Case {
   [[nodiscard]] std::string name() const {
     return std::to_string(static_cast<int>(shape.aggregation)) + (shape.root ? " root " : " ") +
            std::string(to_string(form)) + (last ? " last" : "") + (votes ? " votes" : "") +
-           (dropout > 0 ? " dropout" : "");
+           (centered ? " centered" : "") + (dropout > 0 ? " dropout" : "");
   }
 };
 
@@ -214,8 +215,9 @@ BinaryResult binary_layer(const Case& c) {
   const bool bin = c.form == Precision::bin;
   const Matrix keep = kept(c);
   const Matrix x(c.x), neighbor(c.neighbor), bias(c.bias), root(c.root), root_bias(c.root_bias), slope(c.slope);
-  const Matrix input =
-      mapped(x, [&](auto i, auto j) { return (c.votes ? 1.0 : row_mean(x, i)) * sign(x(i, j)) * keep(i, j); });
+  const Matrix input = mapped(x, [&](auto i, auto j) {
+    return (c.votes ? 1.0 : row_mean(x, i)) * sign(x(i, j)) * keep(i, j) - (c.centered ? c.center(0, j) : 0.0F);
+  });
   const Matrix some = first_of(input, c.num_targets());
   const Matrix updated = update(input, scaled_signs(neighbor), bias);
   const Matrix rooted = update(some, scaled_signs(root), root_bias);
@@ -263,7 +265,9 @@ void check(const Case& c, const Device& device) {
   if (c.shape.root) root_map = {&root, real ? nullptr : &root_bias, &g_root, real ? nullptr : &g_root_bias};
   LayerPass pass(c.shape, c.last, {&neighbor, &bias, &g_neighbor, &g_bias}, root_map, device);
   const LayerGraph graph(c.block, c.shape.aggregation, {}, device);
-  const Floats& output = pass.forward({.values = &x, .votes = c.votes}, &graph, c.form, {c.dropout, c.key});
+  const Floats center = c.center.to(device);
+  const LayerInput input{.values = &x, .center = c.centered ? &center : nullptr, .votes = c.votes};
+  const Floats& output = pass.forward(input, &graph, c.form, {c.dropout, c.key});
   if (!real) expect_near(output, binary_layer(c).output, "output");
   const auto g_x = pass.backward(c.slope.to(device), true);
   const Gradients expected = real ? real_gradients(c) : binary_layer(c).gradients;
@@ -286,6 +290,7 @@ void for_each_case(Precision form, Fn&& fn) {
         for (const float dropout : {0.0F, 0.4F}) {
           Case c{.shape = {aggregation, root && !none, 9, 5}, .form = form, .last = last, .dropout = dropout};
           c.votes = last && form != Precision::real;
+          c.centered = !last && form != Precision::real;
           // One normalization for both sides wants one set of nodes.
           if (aggregation == Aggregation::symmetric) c.block = symmetrized(test::random_pattern(11, 11, 0.1, 1));
           c.draw_slope();

@@ -101,8 +101,12 @@ class StackTrainer final : public Trainer {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
       layer.neighbor = linear(neighbor_[l]);
-      if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
       if (shapes_[l].root) layer.root = linear(root_[l]);
+      if (l == 0 && !real()) {
+        take_center_off(layer.neighbor);
+        if (shapes_[l].root) take_center_off(layer.root);
+      }
+      if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
       model.layers.push_back(std::move(layer));
     }
     return model;
@@ -176,6 +180,16 @@ class StackTrainer final : public Trainer {
     return linear;
   }
 
+  /// Training takes the mean row off the first layer's input: the model has it in its bias.
+  void take_center_off(Linear& linear) const {
+    const Floats center = source_->center().to(Device{});
+    for (std::size_t f = 0; f < linear.outputs(); ++f) {
+      double sum = 0;
+      for (std::size_t j = 0; j < linear.inputs(); ++j) sum += linear.bits.value(f, j) * center(0, j);
+      linear.bias[f] -= linear.scale[f] * static_cast<float>(sum);
+    }
+  }
+
   /// Training divides sums over neighbours: the model does so by its weights. A vote does not change by it.
   void fold_sum_factor(Layer& layer) const {
     const float factor = sum_factor(seen().graph);
@@ -214,7 +228,8 @@ class StackTrainer final : public Trainer {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       LayerInput input;
       if (l == 0) {
-        input = real() ? LayerInput{.values = &batch.features} : LayerInput{.signs = &batch.signs};
+        input = real() ? LayerInput{.values = &batch.features}
+                       : LayerInput{.signs = &batch.signs, .center = &source_->center()};
       } else {
         const bool joined = is_last(l) && concatenates();
         if (joined) join_outputs();

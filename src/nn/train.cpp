@@ -3,6 +3,7 @@
 
 #include "nn/checkpoint.hpp"
 #include "nn/trainer.hpp"
+#include "nn/training_source.hpp"
 
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
@@ -68,7 +69,8 @@ bool has_own_trainer(const Dataset& dataset, const TrainOptions& options, const 
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   DenseMatrix<float> teacher;
-  if (options.precision == Precision::bin) teacher = teach(dataset, options, device);
+  const bool learns_bits = options.precision != Precision::real && options.architecture != Architecture::gcn;
+  if (options.precision == Precision::bin || learns_bits) teacher = teach(dataset, options, device);
   if (!has_own_trainer(dataset, options, device))
     return make_stack_trainer(dataset, options, device, std::move(teacher));
   if (options.precision == Precision::real) return make_gcn_trainer(dataset, options, device);
@@ -87,28 +89,37 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+/// Epochs of so many steps that a sampled model comes near its best, whatever the number of nodes.
+std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) {
+  constexpr std::size_t steps = 2000;
+  const std::size_t walked = walk_roots_for(options, training_nodes) * (*options.walk_length + 1);
+  const std::size_t sample = options.architecture == Architecture::saint ? walked : *options.batch_size;
+  const std::size_t batches = std::max<std::size_t>(1, training_nodes / std::max<std::size_t>(1, sample));
+  return std::clamp<std::size_t>(steps / batches, 30, 300);
+}
+
 }  // namespace
 
-TrainOptions preset(TrainOptions options) {
+TrainOptions preset(TrainOptions options, std::size_t training_nodes) {
   const bool real = options.precision == Precision::real;
   const bool sampled = options.architecture != Architecture::gcn;
   const auto give = [](auto& option, auto value) {
     if (!option) option = value;
   };
+  give(options.batch_size, 512U);
+  give(options.walk_roots, 6000U);
+  give(options.walk_length, 2U);
   if (sampled) {
-    give(options.epochs, 50U);
+    give(options.epochs, training_nodes == 0 ? 100U : epochs_for(options, training_nodes));
     give(options.learning_rate, real ? 1e-2F : 3e-3F);
     give(options.weight_decay, 0.0F);
-    give(options.dropout, 0.0F);
+    give(options.dropout, real ? 0.5F : 0.3F);
   } else {
     give(options.epochs, real ? 200U : 1000U);
     give(options.learning_rate, real ? 1e-2F : 1e-3F);
     give(options.weight_decay, 5e-4F);
     give(options.dropout, real ? 0.5F : 0.4F);
   }
-  give(options.batch_size, 512U);
-  give(options.walk_roots, 6000U);
-  give(options.walk_length, 2U);
   if (options.fan_outs.empty()) {
     options.fan_outs.assign(options.depth, 10);
     if (options.depth != 0) options.fan_outs[0] = 25;
@@ -123,7 +134,7 @@ std::size_t preset_hidden(Architecture architecture, std::string_view dataset) n
 
 TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
-  const TrainOptions recipe = preset(options);
+  const TrainOptions recipe = preset(options, dataset.train.size());
   check(dataset, recipe);
   const auto trainer = make_trainer(dataset, recipe, device);
   TrainState state;

@@ -16,10 +16,33 @@ namespace {
 
 using Floats = DenseMatrix<float>;
 
+/// The mean of alpha times the signs, over all rows.
+Floats mean_row(const Binarized& x) {
+  constexpr std::size_t most = 1024;
+  const std::size_t width = x.bits.ncols();
+  std::vector<double> sums(width, 0);
+  for (std::size_t begin = 0; begin < x.bits.nrows(); begin += most) {
+    std::vector<NodeId> rows(std::min(most, x.bits.nrows() - begin));
+    std::iota(rows.begin(), rows.end(), static_cast<NodeId>(begin));
+    BitMatrix<PlusMinusOne> some(rows.size(), width);
+    gather_rows_into(some, x.bits, rows);
+    Floats values(rows.size(), width);
+    expand_into(values, some, x.alpha.span().subspan(begin, rows.size()));
+    Buffer<float> of_some(width);
+    column_sums_into(of_some.span(), values);
+    for (std::size_t j = 0; j < width; ++j) sums[j] += of_some[j];
+  }
+  Floats mean(1, width);
+  for (std::size_t j = 0; j < width; ++j)
+    mean(0, j) = static_cast<float>(sums[j] / static_cast<double>(x.bits.nrows()));
+  return mean;
+}
+
 /// All features as a first layer in training takes them, dense.
 struct DenseFeatures {
   Floats real;
   Binarized signs;
+  Floats center;
 
   DenseFeatures(const Dataset& dataset, const Model& frame, const Device& device) {
     if (frame.precision == Precision::real) {
@@ -29,10 +52,13 @@ struct DenseFeatures {
     const ColumnMap map{frame.input_mean.span(), frame.input_inverse_deviation.span()};
     if (dataset.has_dense_features()) {
       const Binarized here = binarize(dataset.dense_features, map);
+      center = mean_row(here).to(device);
       signs = {here.bits.to(device), here.alpha.to(device)};
     } else {
-      const SparseBinarized here = binarize(dataset.features.pattern, dataset.features.values.span(), map);
-      signs = {to_bit_matrix(here.bits).to(device), here.alpha.to(device)};
+      SparseBinarized sparse = binarize(dataset.features.pattern, dataset.features.values.span(), map);
+      const Binarized here{to_bit_matrix(sparse.bits), std::move(sparse.alpha)};
+      center = mean_row(here).to(device);
+      signs = {here.bits.to(device), here.alpha.to(device)};
     }
   }
 };
@@ -52,6 +78,7 @@ class WholeGraph final : public TrainingSource {
     DenseFeatures features(dataset, frame, device);
     batch_.features = std::move(features.real);
     batch_.signs = std::move(features.signs);
+    center_ = std::move(features.center);
     std::shared_ptr<const LayerGraph> graph;
     for (const LayerShape& shape : shapes_of(dataset, options)) {
       if (shape.aggregation == Aggregation::none) continue;
@@ -66,10 +93,12 @@ class WholeGraph final : public TrainingSource {
     batch_.taught = teacher.to(device);
   }
 
+  [[nodiscard]] const Floats& center() const noexcept override { return center_; }
   [[nodiscard]] std::size_t batches() const noexcept override { return 1; }
   const TrainingBatch& batch(std::size_t, std::size_t) override { return batch_; }
 
  private:
+  Floats center_;
   TrainingBatch batch_;
 };
 
@@ -83,6 +112,8 @@ class SampledSource : public TrainingSource {
         device_(device),
         features_(dataset, frame, device),
         teacher_(teacher.to(device)) {}
+
+  [[nodiscard]] const Floats& center() const noexcept override { return features_.center; }
 
  protected:
   [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
@@ -181,7 +212,9 @@ class WalkBatches final : public SampledSource {
               const Device& device)
       : SampledSource(dataset, options, frame, teacher, device),
         sampler_(dataset.graph, {},
-                 {.num_roots = roots_for(dataset, options), .walk_length = *options.walk_length, .seed = options.seed},
+                 {.num_roots = walk_roots_for(options, dataset.graph.nrows()),
+                  .walk_length = *options.walk_length,
+                  .seed = options.seed},
                  sampling_host(device)),
         factor_(sum_factor(dataset.graph)) {
     constexpr double coverage = 50;
@@ -211,12 +244,6 @@ class WalkBatches final : public SampledSource {
   }
 
  private:
-  /// At least two samples an epoch.
-  static std::size_t roots_for(const Dataset& dataset, const TrainOptions& options) {
-    const std::size_t most = dataset.graph.nrows() / (2 * (*options.walk_length + 1));
-    return std::clamp<std::size_t>(*options.walk_roots, 1, std::max<std::size_t>(1, most));
-  }
-
   RandomWalkSampler sampler_;
   SubgraphSample sample_;
   float factor_;
@@ -239,6 +266,11 @@ SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeI
 }
 
 }  // namespace
+
+std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes) {
+  const std::size_t most = num_nodes / (2 * (*options.walk_length + 1));
+  return std::clamp<std::size_t>(*options.walk_roots, 1, std::max<std::size_t>(1, most));
+}
 
 float sum_factor(const CsrPattern& graph) {
   return graph.nvals() == 0 ? 1.0F : static_cast<float>(graph.nrows()) / static_cast<float>(graph.nvals());

@@ -21,6 +21,9 @@ class TrainingSource {
   TrainingSource& operator=(const TrainingSource&) = delete;
   virtual ~TrainingSource() = default;
 
+  /// Binary models: the mean over all nodes of the features' signs times their scales, 1 x features; else empty.
+  [[nodiscard]] virtual const DenseMatrix<float>& center() const noexcept = 0;
+
   /// In an epoch; the same in every one.
   [[nodiscard]] virtual std::size_t batches() const noexcept = 0;
 
@@ -34,6 +37,9 @@ class TrainingSource {
 [[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                                    const Model& frame, DenseMatrix<float> teacher,
                                                                    const Device& device);
+
+/// Random walks of a sample: those asked for, but of a small graph fewer, so that an epoch has at least two samples.
+[[nodiscard]] std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes);
 
 /// What sums over neighbours are multiplied by in training: one over the mean degree. They are then about as large as
 /// what a node gives itself, and steps of one size fit all weights; the trained model has the factor in its weights.
