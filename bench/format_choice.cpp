@@ -159,6 +159,7 @@ std::vector<double> measure(const Settings& settings, const std::vector<Call>& c
   };
   // Calls once, then in turns: those that take five times the fastest one's time are not what is to be told apart.
   std::vector<double> once;
+  once.reserve(calls.size());
   for (const Call& call : calls) once.push_back(time(call, 1));
   const auto slow = [&](std::size_t f) {
     return once[f] > 5 * *std::min_element(once.begin(), once.end()) && once[f] > 1e-5;
@@ -283,6 +284,7 @@ std::vector<int> formats_of(const CsrPattern& a) {
 void run_graph(const Settings& settings, const std::string& name, const CsrPattern& a, Report& report) {
   std::vector<std::unique_ptr<Packed>> packed;
   const std::vector<int> formats = formats_of(a);
+  packed.reserve(formats.size());
   for (const int format : formats) packed.push_back(pack_operands(a, format, settings.device));
   for (const Work& work : all_work()) {
     if (!settings.only.empty() && settings.only != work.name) continue;

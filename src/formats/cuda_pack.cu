@@ -37,6 +37,7 @@ class Packing {
       : a_(a.view()),
         device_(a.device()),
         rule_(short_rule(a)),
+        merges_(K == 4 && rule_.together != 0 && a_.longest_row <= longest_merged),
         most_tasks_(a.nvals() / (rule_.longest + 1) + a.nvals() / strip_entries + 1),
         task_(most_tasks_, device_),
         tiles_(most_tasks_, device_),
@@ -55,7 +56,8 @@ class Packing {
     count_long<K><<<blocks_that_fit<K>(device_, &count_long<K>, most_tasks_), marks_threads<K>, 0, stream>>>(
         a_, tile_row_ptr_.data(), tasks());
     cuda_check_launch("count_long");
-    launch_beside(device_, short_blocks(), 32 * sort_warps, &count_short<K>, "count_short", a_, tile_rows, rule_,
+    const auto count_rows = merges_ ? &count_short<K, K == 4> : &count_short<K, false>;
+    launch_beside(device_, short_blocks(), 32 * sort_warps, count_rows, "count_short", a_, tile_rows, rule_,
                   tile_row_ptr_.data());
     num_tiles_ = exclusive_scan(tile_row_ptr_);
   }
@@ -93,13 +95,16 @@ class Packing {
     fill_long<K>
         <<<blocks_that_fit<K>(device_, &fill_long<K>, most_tasks_), marks_threads<K>, 0, stream>>>(a_, tasks(), out);
     cuda_check_launch("fill_long");
-    const auto fill_rows = rule_.together == 0 ? &fill_short<K, std::uint64_t> : &fill_short<K, std::uint32_t>;
+    const auto fill_rows = rule_.together == 0 ? &fill_short<K, std::uint64_t, false>
+                           : merges_           ? &fill_short<K, std::uint32_t, K == 4>
+                                               : &fill_short<K, std::uint32_t, false>;
     launch_beside(device_, short_blocks(), 32 * sort_warps, fill_rows, "fill_short", a_, tile_rows, rule_, out);
   }
 
   CsrPatternView a_;
   Device device_;
   ShortRule rule_;
+  bool merges_;
   std::size_t most_tasks_;
   Buffer<PackTask> task_;
   Buffer<NodeId> tiles_;

@@ -89,7 +89,7 @@ __global__ void list_long(CsrPatternView a, NodeId num_tile_rows, ShortRule rule
 }
 
 /// tile_count[i]: the tiles of tile row i where it is short. Runs beside count_long.
-template <int K>
+template <int K, bool Merge>
 __global__ void __launch_bounds__(32 * sort_warps)
     count_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, EdgeOffset* tile_count) {
   outlast_the_kernel_beside();
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
   const unsigned lane = threadIdx.x % 32;
   if (tile_row >= num_tile_rows) return;
   const auto count = static_cast<unsigned>(min(std::size_t{tile_rows_a_warp<K>}, num_tile_rows - tile_row));
-  const WarpRows<K> rows(a, tile_row);
+  const WarpRows<Merge> rows(a, tile_row);
   unsigned mine = 0;
   bool is_short = lane < count;
   for_each_group<K>(a, tile_row, count, rule.together,
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
                       }
                       if (size == 0) return;
                       const NodeId* const columns = a.col_ind + first;
-                      const bool merged = merge_where_it_pays<K>(rows, group, [&](auto run, const RowBounds& bounds) {
+                      const bool merged = merge_where_it_pays(rows, group, [&](auto run, const RowBounds& bounds) {
                         const unsigned tiles = count_merged<K, decltype(run)::value>(columns, bounds);
                         if (own) mine = tiles;
                       });
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(marks_threads<K>)
 }
 
 /// Runs beside fill_long.
-template <int K, class Key>
+template <int K, class Key, bool Merge>
 __global__ void __launch_bounds__(32 * sort_warps)
     fill_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, PackedTiles<K> out) {
   __shared__ SortedTileRow all_notes[sort_warps];
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
   if (tile_row >= num_tile_rows) return;
   SortedTileRow& notes = all_notes[threadIdx.x / 32];
   const auto count = static_cast<unsigned>(min(std::size_t{tile_rows_a_warp<K>}, num_tile_rows - tile_row));
-  const WarpRows<K> rows(a, tile_row);
+  const WarpRows<Merge> rows(a, tile_row);
   for_each_group<K>(
       a, tile_row, count, rule.together, [&](const TileRowGroup& group, EdgeOffset first, EdgeOffset size) {
         if (size == 0 || size > rule.longest) return;
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
         const auto merge = [&](auto run, const RowBounds& bounds) {
           tiles = merge_tile_row<K, decltype(run)::value>(columns, bounds, notes);
         };
-        if (sizeof(Key) != 4 || !merge_where_it_pays<K>(rows, group, merge)) {
+        if (!merge_where_it_pays(rows, group, merge)) {
           const std::size_t first_row = (tile_row + group.begin) * K;
           const std::size_t end_row = min((tile_row + group.end) * K, std::size_t{a.nrows});
           for (unsigned r = threadIdx.x % 32; r < tile_rows_a_warp<K> * K; r += 32) {

@@ -19,14 +19,18 @@ struct RowBounds {
   }
 };
 
-/// The rows that a warp sees to, of side 4: a lane has the offset of each.
-template <int K>
+/// Whether short tile rows are merged: at side 4, where no row of the matrix is long. Elsewhere it gains nothing, and
+/// the kernels take longer for having it.
+inline constexpr unsigned longest_merged = 128;
+
+/// The rows that a warp sees to, of side 4 where they are merged: a lane has the offset of each.
+template <bool Merge>
 struct WarpRows {
   __device__ WarpRows(const CsrPatternView&, std::size_t) {}
 };
 
 template <>
-struct WarpRows<4> {
+struct WarpRows<true> {
   static_assert(tile_rows_a_warp<4> == 8);
   unsigned offset;  ///< counted from the warp's first entry
 
@@ -148,9 +152,9 @@ __device__ unsigned merge_tile_row(const NodeId* columns, const RowBounds& rows,
 
 /// Calls fn(std::integral_constant<unsigned, Run>, rows) where the group is a tile row that is sooner merged than
 /// sorted; else returns false.
-template <int K, class Fn>
-__device__ bool merge_where_it_pays(const WarpRows<K>& warp_rows, const TileRowGroup& group, Fn&& fn) {
-  if constexpr (K != 4) {
+template <bool Merge, class Fn>
+__device__ bool merge_where_it_pays(const WarpRows<Merge>& warp_rows, const TileRowGroup& group, Fn&& fn) {
+  if constexpr (!Merge) {
     return false;
   } else {
     if (group.size <= 64 || group.end - group.begin != 1) return false;

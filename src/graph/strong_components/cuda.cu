@@ -13,6 +13,8 @@
 
 #include <cooperative_groups.h>
 
+#include <algorithm>
+
 namespace bitgraph {
 
 namespace {
@@ -21,9 +23,9 @@ namespace cg = cooperative_groups;
 
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 512;
-constexpr EdgeOffset lane_edges = 8;          ///< edges of a row that a lane takes on itself
-constexpr EdgeOffset long_row = 2048;         ///< a row with more is shared out among all blocks
-constexpr unsigned few_rows = block_threads;  ///< no more than this in a queue are left to one block
+constexpr EdgeOffset lane_edges = 8;   ///< edges of a row that a lane takes on itself
+constexpr EdgeOffset long_row = 2048;  ///< a row with more is shared out among all blocks
+constexpr EdgeOffset short_row = 64;   ///< where no row has more, a queue of few rows is left to one block
 constexpr NodeId none = ~NodeId{0};
 constexpr std::uint64_t done = ~std::uint64_t{0};  ///< the part of a row whose component is known
 
@@ -38,6 +40,7 @@ struct Control {
 struct Args {
   CsrPatternView out;
   CsrPatternView in;
+  unsigned few_rows;     ///< no more than this in a queue are left to one block
   NodeId* owner;         ///< out: a row of every row's component, the same for all of them
   std::uint64_t* color;  ///< of rows
   std::uint64_t* part;   ///< rows of different ones are in different components
@@ -94,14 +97,14 @@ class StrongSearch {
   template <class Step>
   __device__ void repeat(unsigned queued, Step&& step) {
     for (unsigned turn = 0; queued != 0;) {
-      if (queued > few_rows) {
+      if (queued > a_.few_rows) {
         queued = step(turn++, queued);
         continue;
       }
       if (blockIdx.x == 0) {
         is_alone_ = true;
         num_threads_ = block_threads;
-        while (queued != 0 && queued <= few_rows) queued = step(turn++, queued);
+        while (queued != 0 && queued <= a_.few_rows) queued = step(turn++, queued);
         is_alone_ = false;
         num_threads_ = gridDim.x * block_threads;
         if (threadIdx.x == 0) {
@@ -346,9 +349,12 @@ NodeId CudaStrongComponents::run(NodeId* label) {
   if (n == 0) return 0;
   control_.fill(0);
   auto* control = reinterpret_cast<Control*>(control_.data());
+  const CsrPatternView in = transposed_ ? transposed_->view() : rows_.in();
+  const EdgeOffset longest = std::max(rows_.out().longest_row, in.longest_row);
   launch_cooperative<block_threads>(device_, strong_components_kernel, n,
                                     Args{.out = rows_.out(),
-                                         .in = transposed_ ? transposed_->view() : rows_.in(),
+                                         .in = in,
+                                         .few_rows = longest <= short_row ? block_threads : 0,
                                          .owner = owner_.data(),
                                          .color = color_.data(),
                                          .part = part_.data(),
