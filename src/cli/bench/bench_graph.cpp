@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/error.hpp>
 
+#include "cli/bench/bench_gnn.hpp"
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/report.hpp"
 
@@ -122,6 +123,7 @@ void run(const Options& options) {
 void add_bench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Benchmarks, with peers in the same run");
   bench->require_subcommand(1);
+  add_bench_gnn(*bench);
   auto options = std::make_shared<Options>();
   CLI::App* command = bench->add_subcommand(
       "graph",

@@ -31,6 +31,11 @@ struct Functions {
   decltype(&cusparseSpMV_bufferSize) spmv_buffer_size = nullptr;
   decltype(&cusparseSpMV) spmv = nullptr;
   decltype(&cusparseSpMV) spmv_preprocess = nullptr;  ///< has spmv's arguments; null in old versions
+  decltype(&cusparseCreateDnMat) create_dense = nullptr;
+  decltype(&cusparseDestroyDnMat) destroy_dense = nullptr;
+  decltype(&cusparseSpMM_bufferSize) spmm_buffer_size = nullptr;
+  decltype(&cusparseSpMM_preprocess) spmm_preprocess = nullptr;
+  decltype(&cusparseSpMM) spmm = nullptr;
   decltype(&cusparseSpGEMM_createDescr) spgemm_create = nullptr;
   decltype(&cusparseSpGEMM_destroyDescr) spgemm_destroy = nullptr;
   decltype(&cusparseSpGEMM_workEstimation) spgemm_work = nullptr;

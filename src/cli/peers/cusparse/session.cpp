@@ -34,6 +34,11 @@ const char* look_up(void* library, Functions& f) {
   find(f.spmv_buffer_size, "cusparseSpMV_bufferSize");
   find(f.spmv, "cusparseSpMV");
   find(f.spmv_preprocess, "cusparseSpMV_preprocess", false);
+  find(f.create_dense, "cusparseCreateDnMat");
+  find(f.destroy_dense, "cusparseDestroyDnMat");
+  find(f.spmm_buffer_size, "cusparseSpMM_bufferSize");
+  find(f.spmm_preprocess, "cusparseSpMM_preprocess");
+  find(f.spmm, "cusparseSpMM");
   find(f.spgemm_create, "cusparseSpGEMM_createDescr");
   find(f.spgemm_destroy, "cusparseSpGEMM_destroyDescr");
   find(f.spgemm_work, "cusparseSpGEMM_workEstimation");

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench/bench_gnn.hpp"
+
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/core/random.hpp>
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/binarize.hpp>
+
+#include "cli/bench/gnn_rival.hpp"
+#include "cli/bench/timing.hpp"
+#include "cli/command.hpp"
+#include "cli/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <sstream>
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct Options {
+  Common common;
+  std::vector<std::string> datasets{"cora", "citeseer"};
+  std::string models = "gcn,inductive-gcn,sage,saint";
+  std::size_t hidden = 0;
+  int repeats = 200;
+  double limit = 10;
+  SplitChoice split;
+};
+
+/// Weights that no training made: what a run costs does not depend on them.
+nn::Linear random_linear(const nn::LayerShape& shape, bool real, RandomKey& key) {
+  DenseMatrix<float> weight(shape.outputs, shape.inputs);
+  ++key.tensor;
+  const float bound = std::sqrt(6.0F / static_cast<float>(shape.inputs + shape.outputs));
+  for (std::size_t n = 0; n < weight.values().size(); ++n)
+    weight.values()[n] = bound * (2 * random_uniform(key, n) - 1);
+  nn::Linear linear;
+  linear.bias = Buffer<float>(shape.outputs, 0.01F);
+  if (real) {
+    linear.weight = std::move(weight);
+  } else {
+    Binarized signs = binarize(weight);
+    linear.bits = std::move(signs.bits);
+    linear.scale = std::move(signs.alpha);
+  }
+  return linear;
+}
+
+nn::Model random_model(nn::Architecture architecture, nn::Precision precision, const Dataset& dataset,
+                       std::size_t hidden, std::uint64_t seed) {
+  nn::Model model;
+  model.architecture = architecture;
+  model.precision = precision;
+  RandomKey key{seed, 0, 0};
+  const bool real = precision == nn::Precision::real;
+  const auto classes = static_cast<std::size_t>(dataset.num_classes);
+  for (const nn::LayerShape& shape : nn::layer_shapes(architecture, dataset.num_features(), hidden, classes)) {
+    nn::Layer layer{.aggregation = shape.aggregation, .precision = precision};
+    layer.neighbor = random_linear(shape, real, key);
+    if (shape.root) layer.root = random_linear(shape, real, key);
+    model.layers.push_back(std::move(layer));
+  }
+  if (precision == nn::Precision::bin) model.layers.back().precision = nn::Precision::full;
+  if (!real) {
+    // A batch norm that leaves sparse features sparse.
+    model.input_mean = Buffer<float>(dataset.num_features(), dataset.has_dense_features() ? 0.0F : 1e-6F);
+    model.input_inverse_deviation = Buffer<float>(dataset.num_features(), 1.0F);
+  }
+  return model;
+}
+
+/// Seconds of a run between host and device done, and of one among many.
+struct RunTimes {
+  Spread waited;
+  double streamed = 0;
+};
+
+template <class Run>
+RunTimes times_of(const Options& o, const Device& device, Run&& run) {
+  const auto finish = [&] { device.synchronize(); };
+  RunTimes times;
+  times.waited = measure(
+      {.repeats = o.repeats, .limit = o.limit, .batch = 0}, [&](int) { run(); }, finish);
+  const int many = times.waited.repeats;
+  times.streamed = seconds_of([&] {
+                     for (int n = 0; n < many; ++n) run();
+                     finish();
+                   }) /
+                   many;
+  return times;
+}
+
+Json row_of(const std::string& form, const RunTimes& times, std::size_t peak) {
+  return {{"form", form},
+          {"latency_us", times.waited.median * 1e6},
+          {"stream_us", times.streamed * 1e6},
+          {"peak_bytes", peak}};
+}
+
+Json measure_model(const Options& o, nn::Architecture architecture, const Dataset& dataset, std::size_t hidden,
+                   const Device& device) {
+  Json rows = Json::array();
+  const auto fresh = [&] { return device.is_host() ? Device::host(device.threads()) : Device::cuda(device.index()); };
+  for (const nn::Precision form : {nn::Precision::real, nn::Precision::full, nn::Precision::bin}) {
+    const nn::Model model = random_model(architecture, form, dataset, hidden, o.common.seed);
+    const Device own = fresh();
+    nn::InferencePlan plan(model, dataset, nn::InferenceOptions{.features = nn::FeatureStorage::sparse}, own);
+    const RunTimes times = times_of(o, own, [&] { plan.run(); });
+    rows.push_back(row_of(std::string(nn::to_string(form)), times, own.memory().peak));
+  }
+  const nn::Model real = random_model(architecture, nn::Precision::real, dataset, hidden, o.common.seed);
+  const Device own = fresh();
+  if (device.is_host()) {  // the same in this library's full precision, features dense as other libraries have them
+    nn::InferencePlan plan(real, dataset, nn::InferenceOptions{.features = nn::FeatureStorage::dense}, own);
+    const RunTimes times = times_of(o, own, [&] { plan.run(); });
+    rows.push_back(row_of("float, dense features", times, own.memory().peak));
+    return rows;
+  }
+  std::string absent;
+  if (const auto rival = GnnRival::make(real, dataset, own, absent)) {
+    const RunTimes times = times_of(o, own, [&] { rival->run(); });
+    rows.push_back(row_of("cuBLAS + cuSPARSE", times, own.memory().peak));
+  } else {
+    rows.push_back({{"form", "cuBLAS + cuSPARSE"}, {"absent", absent}});
+  }
+  return rows;
+}
+
+void print_rows(const std::string& head, const Json& rows) {
+  const Json& rival = rows.back();
+  for (const Json& row : rows) {
+    if (row.contains("absent")) {
+      fmt::print("  {:<34}{:<24}{}\n", head, row["form"].get<std::string>(), row["absent"].get<std::string>());
+      continue;
+    }
+    const double stream = row["stream_us"].get<double>();
+    fmt::print("  {:<34}{:<24}{:>12.1f}{:>12.1f}{:>12}", head, row["form"].get<std::string>(),
+               row["latency_us"].get<double>(), stream, human_bytes(row["peak_bytes"].get<double>()));
+    if (rival.contains("stream_us")) fmt::print("{:>10.2f}", rival["stream_us"].get<double>() / stream);
+    fmt::print("\n");
+  }
+}
+
+void run(const Options& o) {
+  const Device device = o.common.make_device();
+  std::vector<nn::Architecture> architectures;
+  std::stringstream words(o.models);
+  for (std::string word; std::getline(words, word, ',');) architectures.push_back(nn::architecture_from_string(word));
+  if (architectures.empty()) fail(ErrorCode::usage, "--models names none");
+  Json report{
+      {"benchmark", "gnn"}, {"device", device.name()}, {"threads", device.threads()}, {"results", Json::array()}};
+  if (!o.common.json) {
+    fmt::print(
+        "Graph networks on {}, random weights. latency: the host waits for each run; stream: it does not\n\n"
+        "  {:<34}{:<24}{:>12}{:>12}{:>12}{:>10}\n",
+        device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(), "data set, model", "form",
+        "latency us", "stream us", "peak", "ratio");
+  }
+  Progress progress("measuring", o.common.quiet);
+  std::size_t done = 0;
+  for (const std::string& name : o.datasets) {
+    const Dataset dataset = load_for_training(name, o.split, device);
+    const std::size_t hidden = o.hidden != 0                     ? o.hidden
+                               : dataset.graph.nrows() < 50'000  ? 64
+                               : dataset.graph.nrows() < 150'000 ? 256
+                                                                 : 128;
+    for (const nn::Architecture architecture : architectures) {
+      progress.update(done++, o.datasets.size() * architectures.size(), name);
+      const Json rows = measure_model(o, architecture, dataset, hidden, device);
+      const std::string model(nn::to_string(architecture));
+      report["results"].push_back({{"dataset", dataset.name},
+                                   {"num_nodes", dataset.graph.nrows()},
+                                   {"num_entries", dataset.graph.nvals()},
+                                   {"model", model},
+                                   {"hidden", hidden},
+                                   {"rows", rows}});
+      if (!o.common.json) print_rows(fmt::format("{}, {} {}", name, model, hidden), rows);
+    }
+  }
+  if (o.common.json) fmt::print("{}\n", report.dump(2));
+}
+
+}  // namespace
+
+void add_bench_gnn(CLI::App& bench) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = bench.add_subcommand("gnn",
+                                           "Graph networks in full precision and in bits, two layers. On a CUDA device "
+                                           "beside the same network by cuBLAS and\n"
+                                           "cuSPARSE in a CUDA graph; on the host beside full precision with dense "
+                                           "features. A ratio above 1: ours is faster");
+  command->add_option("dataset", options->datasets, "names, .npz files, folders, or planted:flickr, planted:reddit ...")
+      ->capture_default_str();
+  command->add_option("--models", options->models, "which, with commas between")->capture_default_str();
+  command
+      ->add_option("--hidden", options->hidden,
+                   "hidden width; 0: 64 for small graphs, 256 for middle ones, 128 for large")
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "runs that are timed")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--limit", options->limit, "seconds for the runs of one form; slow ones take fewer")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  add_split(*command, options->split);
+  add_common(*command, options->common);
+  add_examples(
+      *command,
+      "  bitgraph bench gnn cora --threads 2\n  bitgraph bench gnn cora citeseer planted:flickr --device cuda\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bitgraph::cli

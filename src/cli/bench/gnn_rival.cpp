@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench/gnn_rival.hpp"
+
+#include <bitgraph/ops/add.hpp>
+#include <bitgraph/ops/concat.hpp>
+#include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/gradient.hpp>
+
+#include <cmath>
+
+namespace bitgraph::cli {
+
+namespace {
+
+/// The aggregation's matrix with its weights written out, a float an entry.
+struct WeightedGraph {
+  CsrPattern pattern;
+  std::vector<float> values;
+};
+
+WeightedGraph weighted(const CsrPattern& graph, nn::Aggregation aggregation) {
+  const bool loops = aggregation == nn::Aggregation::symmetric || aggregation == nn::Aggregation::mean_with_self;
+  WeightedGraph out{loops ? with_self_loops(graph) : graph.clone(), {}};
+  const auto degree = [&](NodeId i) { return static_cast<float>(out.pattern.row(i).size()); };
+  for (NodeId i = 0; i < out.pattern.nrows(); ++i) {
+    for (const NodeId j : out.pattern.row(i)) {
+      switch (aggregation) {
+        case nn::Aggregation::symmetric: out.values.push_back(1 / std::sqrt(degree(i) * degree(j))); break;
+        case nn::Aggregation::sum: out.values.push_back(1); break;
+        default: out.values.push_back(1 / degree(i));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+DenseMatrix<float> GnnRival::features_of(const Dataset& dataset, const Device& device) {
+  if (dataset.has_dense_features()) return dataset.dense_features.to(device);
+  Floats x(dataset.graph.nrows(), dataset.num_features());
+  const CsrPattern& pattern = dataset.features.pattern;
+  for (NodeId i = 0; i < pattern.nrows(); ++i) {
+    for (EdgeOffset e = pattern.row_ptr()[i]; e < pattern.row_ptr()[i + 1]; ++e)
+      x(i, pattern.col_ind()[e]) = dataset.features.values[e];
+  }
+  return x.to(device);
+}
+
+std::unique_ptr<GnnRival> GnnRival::make(const nn::Model& model, const Dataset& dataset, const Device& device,
+                                         std::string& absent) {
+  std::unique_ptr<GnnRival> rival(new GnnRival(model, dataset, device));
+  if (!rival->open(dataset, absent)) return nullptr;
+  rival->build(model.concatenates());
+  return rival;
+}
+
+bool GnnRival::open(const Dataset& dataset, std::string& absent) {
+  const WeightedGraph a = weighted(dataset.graph, layers_.front().aggregation);
+  const PeerMatrix matrix{a.pattern.nrows(), a.pattern.ncols(), a.pattern.row_ptr(), a.pattern.col_ind()};
+  graph_ = make_spmm_rival(matrix, a.values, device_, absent);
+  return graph_ != nullptr;
+}
+
+/// Products first: the widths fall from layer to layer.
+DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
+  const nn::Layer& layer = layers_[l];
+  const bool last = l + 1 == layers_.size();
+  Floats& product = floats(layer.outputs());
+  if (layer.aggregation == nn::Aggregation::none) {
+    steps_.emplace_back([this, &product, &x, &layer] {
+      gemm_into(product, x, layer.neighbor.weight, {.bias = layer.neighbor.bias.span()}, device_);
+    });
+    return product;
+  }
+  steps_.emplace_back([this, &product, &x, &layer] {
+    float_gemm(product.view(), x.view(), false, layer.neighbor.weight.view(), true, 1, 0, device_);
+  });
+  Floats& sums = floats(layer.outputs());
+  graph_->prepare(sums, product);
+  steps_.emplace_back([this, &sums, &product] { graph_->multiply(sums, product); });
+  if (!layer.root.empty()) {
+    Floats& own = floats(layer.outputs());
+    steps_.emplace_back([this, &own, &x, &layer] {
+      float_gemm(own.view(), x.view(), false, layer.root.weight.view(), true, 1, 0, device_);
+    });
+    steps_.emplace_back([this, &sums, &own, &layer, last] {
+      add_into(sums, sums, own, {.bias = layer.neighbor.bias.span(), .relu = !last}, device_);
+    });
+  } else if (!last) {
+    steps_.emplace_back([this, &sums] { relu(sums, device_); });
+  }
+  return sums;
+}
+
+void GnnRival::build(bool concatenates) {
+  const Floats* x = &features_;
+  auto& outputs = parts_.emplace_back();
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (concatenates && l + 1 == layers_.size()) {
+      std::size_t width = 0;
+      for (const Floats* part : outputs) width += part->ncols();
+      Floats& joined = floats(width);
+      steps_.emplace_back(
+          [this, &joined, &outputs] { concat_into(joined, std::span<const Floats* const>(outputs), device_); });
+      x = &joined;
+    }
+    x = &layer(l, *x);
+    if (l + 1 < layers_.size()) outputs.push_back(x);
+  }
+  logits_ = x;
+}
+
+const DenseMatrix<float>& GnnRival::run() {
+  const auto all = [this] {
+    for (const auto& step : steps_) step();
+  };
+  if (recording_.usable()) {
+    recording_.launch();
+  } else {
+    all();
+    recording_.record(device_, all);
+  }
+  return *logits_;
+}
+
+}  // namespace bitgraph::cli
