@@ -67,7 +67,7 @@ class Json(unittest.TestCase):
                 for form in forms:
                     self.assertLessEqual(result["latency_us"][form]["median"], result["latency_us"][form]["p95"])
                     self.assertTrue(0 <= result["accuracy"][form] <= 1)
-                self.assertEqual(set(result["bytes"]), {"model", "graph", "features", "peak"})
+                self.assertLessEqual({"model", "graph", "features", "peak"}, set(result["bytes"]))
                 self.assertEqual(result["bytes"], result["forms"][precision]["bytes"])
             self.assertEqual(trained["accuracy"], inferred["accuracy"])
 
