@@ -2,8 +2,8 @@
 // Who takes which row on a CUDA device.
 //
 // Rows of pattern CSR are cut by the chunks that the pattern carries: rows and entries, taken together, in equal parts.
-// The rows that end in a chunk are its block's, so that blocks have even work whatever the degrees; a small graph's
-// chunks have several blocks each. A block takes its hubs with all its threads, then its warps take long rows, then
+// The rows that end in a few chunks are one block's, so that blocks have even work whatever the degrees; a small
+// graph's chunks have several blocks. A block takes its hubs with all its threads, then its warps take long rows, then
 // short ones, each as it becomes free.
 #pragma once
 
@@ -17,9 +17,12 @@ constexpr EdgeOffset long_row = 64;
 constexpr EdgeOffset hub_row = 1024;
 constexpr NodeId no_row = ~NodeId{0};
 
-/// A chunk has at most that many rows, and so many of them at most are long: the first may have begun before it.
-constexpr unsigned most_long_rows = csr_chunk_items / long_row + 1;
-constexpr unsigned most_hubs = csr_chunk_items / hub_row + 1;
+/// Chunks of a block, and their rows and entries. So many rows end in them at most, and so many of those at most are
+/// long: the first may have begun before.
+constexpr unsigned block_chunks = 4;
+constexpr unsigned block_items = block_chunks * csr_chunk_items;
+constexpr unsigned most_long_rows = block_items / long_row + 1;
+constexpr unsigned most_hubs = block_items / hub_row + 1;
 
 /// What the threads of a block know of its rows. Short ones are not listed here.
 struct BlockRows {
@@ -32,23 +35,23 @@ struct BlockRows {
   NodeId long_rows[most_long_rows];
 };
 
-/// The part of a chunk's rows that is this block's: blockIdx.x = chunk * parts + part.
+/// The part of the rows of some chunks that is this block's: blockIdx.x / parts says which chunks.
 struct Share {
   unsigned part;
   unsigned parts;
 
-  __device__ explicit Share(unsigned blocks_a_chunk) : part(blockIdx.x % blocks_a_chunk), parts(blocks_a_chunk) {}
+  __device__ explicit Share(unsigned all) : part(blockIdx.x % all), parts(all) {}
 };
 
 __device__ inline EdgeOffset row_length(const CsrPatternView& a, NodeId row) {
   return __ldg(a.row_ptr + row + 1) - __ldg(a.row_ptr + row);
 }
 
-/// Finds the rows of the block: those that end in its chunk, of the longer ones only its share.
+/// Finds the rows of the block: those that end in its chunks, of the longer ones only its share.
 __device__ inline void find_rows(BlockRows& rows, const CsrPatternView& a, Share share) {
-  const unsigned chunk = blockIdx.x / share.parts;
+  const NodeId chunk = blockIdx.x / share.parts * block_chunks;
   const NodeId first = __ldg(a.chunk_row + chunk);
-  const NodeId end = __ldg(a.chunk_row + chunk + 1);
+  const NodeId end = __ldg(a.chunk_row + min(chunk + block_chunks, a.num_chunks));
   if (threadIdx.x == 0) {
     rows.first = first;
     rows.end = end;
@@ -83,7 +86,7 @@ struct ShortRows {
 
   unsigned size;
   unsigned next_of_class[num_classes];
-  std::uint16_t row[csr_chunk_items];  ///< from the chunk's first on
+  std::uint16_t row[block_items];  ///< from the block's first on
 };
 
 __device__ inline void sort_short_rows(ShortRows& sorted, const BlockRows& rows, const CsrPatternView& a, Share share) {
@@ -117,10 +120,18 @@ __device__ inline void sort_short_rows(ShortRows& sorted, const BlockRows& rows,
   __syncthreads();
 }
 
-/// Blocks a chunk, so that there are some for every multiprocessor.
-inline unsigned blocks_a_chunk(NodeId num_chunks) {
-  constexpr unsigned enough = 1024;
-  return num_chunks >= enough ? 1 : std::min(32U, (enough + num_chunks - 1) / std::max(num_chunks, 1U));
-}
+/// How the chunks of a pattern are given to blocks: some of them to one, or one's to several, so that there are blocks
+/// for every multiprocessor.
+struct Blocks {
+  unsigned parts;
+  unsigned count;
+
+  explicit Blocks(const CsrPatternView& a) {
+    constexpr unsigned enough = 1024;
+    const unsigned groups = (a.num_chunks + block_chunks - 1) / block_chunks;
+    parts = groups >= enough ? 1 : std::min(32U, (enough + groups - 1) / std::max(groups, 1U));
+    count = groups * parts;
+  }
+};
 
 }  // namespace bitgraph::spmm_cuda

@@ -376,8 +376,8 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
     const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
     spmm_sum_short<Group><<<grid, block_threads, 0, stream_of(device)>>>(args);
   } else {
-    const unsigned parts = blocks_a_chunk(args.a.num_chunks);
-    spmm_sum<Group><<<dim3(args.a.num_chunks * parts, slices), block_threads, 0, stream_of(device)>>>(args, parts);
+    const Blocks blocks(args.a);
+    spmm_sum<Group><<<dim3(blocks.count, slices), block_threads, 0, stream_of(device)>>>(args, blocks.parts);
   }
   cuda_check_launch("spmm_sum");
 }

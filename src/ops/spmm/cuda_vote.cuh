@@ -212,8 +212,8 @@ void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
     const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Lanes, block_threads), slices);
     spmm_vote_short<Lanes><<<grid, block_threads, 0, stream_of(device)>>>(args);
   } else {
-    const unsigned parts = blocks_a_chunk(args.a.num_chunks);
-    spmm_vote<Lanes><<<dim3(args.a.num_chunks * parts, slices), block_threads, 0, stream_of(device)>>>(args, parts);
+    const Blocks blocks(args.a);
+    spmm_vote<Lanes><<<dim3(blocks.count, slices), block_threads, 0, stream_of(device)>>>(args, blocks.parts);
   }
   cuda_check_launch("spmm_vote");
 }
