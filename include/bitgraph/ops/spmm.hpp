@@ -51,8 +51,11 @@ struct SpmmOptions {
 ///     X DenseMatrix, out BitMatrix    BSpMM.FBB, FFB
 ///     X DenseMatrix, out DenseMatrix  BSpMM.FBF, FFF
 /// `out` must have its final shape, and all must be on `device`: a repeated call allocates nothing. Throws usage naming
-/// what does not fit. Results are the same on every device: votes are exact, float sums are taken in the order of each
-/// row's columns. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote. On CUDA CSR is fastest.
+/// what does not fit. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote. On CUDA CSR is fastest.
+///
+/// Votes are exact, the same on every device. Float sums are taken in the order of each row's columns on the host; on a
+/// CUDA device in an order that is always the same but another one: v(i, f) of n terms is within n 2^-23 S of the
+/// host's, S(i, f) the sum of the terms' magnitudes, and y is worked out from that. A sign is that of such a sum.
 template <class X, class Out>
 void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options = {}, const Device& device = {});
 template <class X, class Out>

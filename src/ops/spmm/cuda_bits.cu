@@ -4,6 +4,6 @@
 
 namespace bitgraph {
 
-BITGRAPH_INSTANTIATE_SPMM_OF(Cuda, BitsIn)
+BITGRAPH_INSTANTIATE_SPMM_TO(Cuda, BitsIn, BitsOut)
 
 }  // namespace bitgraph

@@ -46,6 +46,19 @@ struct BitCounter {
     }
   }
 
+  /// Four words.
+  __device__ void add(const std::uint32_t (&word)[4]) {
+    const std::uint32_t first_pair = add_bits(plane[0], word[0], word[1]);
+    const std::uint32_t second_pair = add_bits(plane[0], word[2], word[3]);
+    std::uint32_t carry = add_bits(plane[1], first_pair, second_pair);
+#pragma unroll
+    for (int p = 2; p < Planes; ++p) {
+      const std::uint32_t next = plane[p] & carry;
+      plane[p] ^= carry;
+      carry = next;
+    }
+  }
+
   /// Adds another counter plane by plane; `other(p)` is its plane p. Counts have `planes` bits at most.
   template <class Other>
   __device__ void add_counter(int planes, const Other& other) {

@@ -3,14 +3,28 @@
 #pragma once
 
 #include "ops/spmm/cuda_counters.cuh"
-#include "ops/spmm/cuda_rows.cuh"
+#include "ops/spmm/cuda_spans.cuh"
 
 #include <type_traits>
 
 namespace bitgraph::spmm_cuda {
 
+constexpr unsigned own_features = 4;  ///< of a lane, as numbers
+
+/// An output to which sums or votes go as they are, four features at a time. It has kernels of its own: what stands
+/// around a sum takes more instructions than the sum.
 template <class Out>
-inline constexpr bool is_bits = std::is_same_v<Out, BitsOut> || std::is_same_v<Out, BitsIn>;
+struct Plain : Out {
+  explicit Plain(const Out& out) : Out(out) {}
+};
+
+template <class Out>
+inline constexpr bool is_plain = false;
+template <class Out>
+inline constexpr bool is_plain<Plain<Out>> = true;
+
+template <class Out>
+inline constexpr bool is_bits = std::is_base_of_v<BitsOut, Out>;
 
 /// SpmmEpilogue::apply.
 __device__ inline float through(const SpmmEpilogue& epilogue, std::size_t i, std::size_t f, float v) {
@@ -52,124 +66,206 @@ __device__ inline std::uint32_t* half_word(const BitsOut& out, NodeId row, unsig
   return reinterpret_cast<std::uint32_t*>(out.words + std::size_t{row} * out.words_per_row) + word;
 }
 
-/// Counts as numbers, through the epilogue: all the warp turns the counter of one lane after the other, of those below
-/// `slots`, into 32 numbers side by side. plane_of(p, slot) is plane p of a lane's counter, for p below `planes`,
-/// Planes at most.
-template <int Planes, class Args, class PlaneOf>
-__device__ void emit_numbers(const Args& args, const PlaneOf& plane_of, const Counted& counted, unsigned slots,
-                             int planes) {
+/// The lanes of this lane's group.
+template <unsigned Group>
+__device__ std::uint32_t group_lanes() {
+  if constexpr (Group == 32) {
+    return full_warp;
+  } else {
+    return ((1U << Group) - 1) << (threadIdx.x % 32 / Group * Group);
+  }
+}
+
+/// The sum of a row, four features a lane from `first` on, to the output; no_row for none. For a group of lanes.
+template <unsigned Group, class Args>
+__device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const float4& sum) {
+  using Out = std::remove_cvref_t<decltype(args.out)>;
+  const std::size_t ncols = args.out.ncols;
+  if constexpr (is_plain<Out> && !is_bits<Out>) {
+    if (row == no_row || first >= ncols) return;
+    __stcs(reinterpret_cast<float4*>(args.out.data + std::size_t{row} * args.out.stride + first), sum);
+    return;
+  }
+  float y[own_features] = {sum.x, sum.y, sum.z, sum.w};
+  if (!is_plain<Out> && row != no_row && !is_identity(args.epilogue)) {
+#pragma unroll
+    for (unsigned n = 0; n < own_features; ++n) {
+      if (first + n < ncols) y[n] = through(args.epilogue, row, first + n, y[n]);
+    }
+  }
+  if constexpr (is_bits<Out>) {
+    std::uint32_t bits = 0;
+    if constexpr (is_plain<Out>) {
+#pragma unroll
+      for (unsigned n = 0; n < own_features; ++n) bits |= y[n] >= 0 ? 1U << n : 0;
+      bits = first < ncols ? bits << first % 32 : 0;
+    } else {
+#pragma unroll
+      for (unsigned n = 0; n < own_features; ++n) {
+        bits |= (first + n < ncols && y[n] >= 0 ? 1U : 0U) << (first % 32 + n);
+      }
+    }
+#pragma unroll
+    for (unsigned step = 1; step < 32 / own_features; step *= 2) {
+      bits |= __shfl_xor_sync(group_lanes<Group>(), bits, step);
+    }
+    const auto word = static_cast<unsigned>(first / 32);
+    if (first % 32 == 0 && row != no_row && word < half_words(args.out)) *half_word(args.out, row, word) = bits;
+  } else {
+    if (row == no_row || first >= ncols) return;
+    float* const out = args.out.data + std::size_t{row} * args.out.stride + first;
+    if (first + own_features <= ncols && reinterpret_cast<std::uintptr_t>(out) % sizeof(float4) == 0) {
+      __stcs(reinterpret_cast<float4*>(out), float4{y[0], y[1], y[2], y[3]});
+      return;
+    }
+#pragma unroll
+    for (unsigned n = 0; n < own_features; ++n) {
+      if (first + n < ncols) __stcs(out + n, y[n]);
+    }
+  }
+}
+
+/// emit_sums where it stands in many places.
+template <unsigned Group, class Args>
+__device__ __noinline__ void emit_sums_elsewhere(const Args& args, NodeId row, std::size_t first, float4 sum) {
+  emit_sums<Group>(args, row, first, sum);
+}
+template <unsigned Group, class Args>
+__device__ void write_sums(const Args& args, NodeId row, std::size_t first, const float4& sum) {
+  if constexpr (is_plain<std::remove_cvref_t<decltype(args.out)>>) {
+    emit_sums<Group>(args, row, first, sum);
+  } else {
+    emit_sums_elsewhere<Group>(args, row, first, sum);
+  }
+}
+
+/// Adds to `ones` four features' counts, from bit `nibble` of a word on: plane p is plane[p * stride]. Nibbles of the
+/// planes are spread into bytes.
+__device__ inline void add_numbers(std::uint32_t (&ones)[own_features], const std::uint32_t* plane, unsigned stride,
+                                   unsigned nibble, int planes) {
+#pragma unroll 1
+  for (int low = 0; low < planes; low += 8) {
+    std::uint32_t bytes = 0;
+#pragma unroll 2
+    for (int p = min(planes, low + 8); p-- > low;) {
+      bytes = 2 * bytes + ((plane[p * stride] >> nibble & 0xFU) * 0x00204081U & 0x01010101U);
+    }
+#pragma unroll
+    for (unsigned k = 0; k < own_features; ++k) ones[k] += (bytes >> 8 * k & 0xFFU) << low;
+  }
+}
+
+/// Sums of signs: of n terms `ones` are +1. Rows of 2^31 entries and more take the slow way.
+__device__ inline float4 sums_of(const std::uint32_t (&ones)[own_features], std::uint32_t n) {
+  const auto number = [&](unsigned k) {
+    return n >> 31 == 0 ? static_cast<float>(static_cast<int>(2 * ones[k] - n))
+                        : static_cast<float>(2 * static_cast<std::int64_t>(ones[k]) - static_cast<std::int64_t>(n));
+  };
+  return {number(0), number(1), number(2), number(3)};
+}
+
+/// Counts as numbers, through the epilogue, of the lanes below `slots`: plane p of slot s is plane[p * slots + s].
+/// Eight lanes have a slot, four features each.
+template <class Args>
+__device__ __noinline__ void emit_numbers(const Args& args, const std::uint32_t* plane, Counted counted, unsigned slots,
+                                          int planes) {
   const unsigned lane = threadIdx.x % 32;
-  std::uint32_t votes = 0;
-  for (unsigned slot = 0; slot < slots; ++slot) {
+  const unsigned nibble = lane % 8 * own_features;
+#pragma unroll 1
+  for (unsigned begin = 0; begin < slots; begin += 4) {
+    const unsigned slot = begin + lane / 8;
     const NodeId row = __shfl_sync(full_warp, counted.row, slot);
     const unsigned word = __shfl_sync(full_warp, counted.word, slot);
     const std::uint32_t n = __shfl_sync(full_warp, counted.n, slot);
-    if (row == no_row) continue;
-    std::uint32_t ones = 0;
+    std::uint32_t ones[own_features] = {};
+    if (slot < slots) add_numbers(ones, plane + slot, slots, nibble, planes);
+    emit_sums<8>(args, slot < slots ? row : no_row, std::size_t{word} * 32 + nibble, sums_of(ones, n));
+  }
+}
+
+/// The same from counters in registers, where nothing stands around the counts.
+template <int Planes, class Args>
+__device__ void emit_plain_numbers(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
+                                   unsigned slots, int planes) {
+  static_assert(Planes <= 16);
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned nibble = lane % 8 * own_features;
+#pragma unroll 1
+  for (unsigned begin = 0; begin < slots; begin += 4) {
+    const unsigned slot = begin + lane / 8;
+    const NodeId row = __shfl_sync(full_warp, counted.row, slot);
+    const unsigned word = __shfl_sync(full_warp, counted.word, slot);
+    const std::uint32_t n = __shfl_sync(full_warp, counted.n, slot);
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+#pragma unroll
+    for (int p = Planes; p-- > 0;) {
+      if (p >= planes) continue;
+      const std::uint32_t bits = __shfl_sync(full_warp, counter.plane[p], slot) >> nibble & 0xFU;
+      std::uint32_t& bytes = p < 8 ? low : high;
+      bytes = 2 * bytes + (bits * 0x00204081U & 0x01010101U);
+    }
+    // A byte below 2^23 in the mantissa of 2^23 is that much more.
+    const auto number = [&](unsigned k) {
+      const float minus_n = -static_cast<float>(n);
+      const float ones = __uint_as_float(0x4B000000U | (low >> 8 * k & 0xFFU)) - 8388608.0F;
+      const float sum = __fmaf_rn(2, ones, minus_n);
+      if constexpr (Planes <= 8) return sum;
+      return __fmaf_rn(512, static_cast<float>(high >> 8 * k & 0xFFU), sum);
+    };
+    emit_sums<8>(args, slot < slots ? row : no_row, std::size_t{word} * 32 + nibble,
+                 {number(0), number(1), number(2), number(3)});
+  }
+}
+
+/// The votes of the lanes below `slots`.
+template <int Planes, class Args>
+__device__ void emit_votes(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
+                           unsigned slots) {
+  if (threadIdx.x % 32 >= slots || counted.row == no_row) return;
+  *half_word(args.out, counted.row, counted.word) =
+      counter.at_least(counted.n / 2 + counted.n % 2) & feature_mask(args.x.ncols, counted.word);
+}
+
+/// The lanes below `slots` have a counter each, of which `planes` planes matter; `room` has as many words as that
+/// takes.
+template <int Planes, class Args>
+__device__ void emit(const Args& args, const BitCounter<Planes>& counter, const Counted& counted, unsigned slots,
+                     int planes, std::uint32_t* room) {
+  using Out = std::remove_cvref_t<decltype(args.out)>;
+  if constexpr (is_plain<Out> && is_bits<Out>) {
+    emit_votes(args, counter, counted, slots);
+  } else if constexpr (is_plain<Out>) {
+    emit_plain_numbers(args, counter, counted, slots, planes);
+  } else {
+    if constexpr (is_bits<Out>) {
+      if (is_identity(args.epilogue)) return emit_votes(args, counter, counted, slots);
+    }
+    const unsigned lane = threadIdx.x % 32;
+    __syncwarp();
 #pragma unroll
     for (int p = 0; p < Planes; ++p) {
       if (p >= planes) break;
-      ones |= ((plane_of(p, slot) >> lane) & 1U) << p;
+      if (lane < slots) room[p * slots + lane] = counter.plane[p];
     }
-    const std::size_t f = std::size_t{word} * 32 + lane;
-    const bool exists = f < args.x.ncols;
-    const auto sum = static_cast<float>(2 * static_cast<std::int64_t>(ones) - static_cast<std::int64_t>(n));
-    const float y = exists ? through(args.epilogue, row, f, sum) : -1.0F;
-    if constexpr (is_bits<decltype(args.out)>) {
-      const std::uint32_t bits = __ballot_sync(full_warp, y >= 0);
-      if (lane == slot) votes = bits;
-    } else {
-      if (exists) args.out.data[std::size_t{row} * args.out.stride + f] = y;
-    }
-  }
-  if constexpr (is_bits<decltype(args.out)>) {
-    if (lane < slots && counted.row != no_row) *half_word(args.out, counted.row, counted.word) = votes;
+    __syncwarp();
+    emit_numbers(args, room, counted, slots, planes);
   }
 }
 
-/// Where a warp turns the counts of its lanes into rows of numbers; not needed for bits.
-template <class Out>
-struct Stage {};
-template <>
-struct Stage<FloatOut> {
-  static constexpr unsigned width = 16;  ///< features at a time
-  float value[32][width + 1];
-  float* out[32];         ///< where the 32 numbers of a lane belong
-  unsigned features[32];  ///< how many of them there are
-};
-
-/// Counts as numbers, of all lanes: each works out its own, and they are written side by side.
-template <int Planes, class Args>
-__device__ void emit_own_numbers(const Args& args, BitCounter<Planes> counter, const Counted& counted, int planes,
-                                 Stage<std::remove_cvref_t<decltype(args.out)>>& stage) {
-  constexpr unsigned width = 16;
-  const unsigned lane = threadIdx.x % 32;
-  const std::size_t first = std::size_t{counted.word} * 32;
-  const bool exists = counted.row != no_row && first < args.x.ncols;
-  const auto features = static_cast<unsigned>(exists ? min(args.x.ncols - first, std::size_t{32}) : 0);
-  if constexpr (!is_bits<decltype(args.out)>) {
-    stage.features[lane] = features;
-    stage.out[lane] = exists ? args.out.data + std::size_t{counted.row} * args.out.stride + first : nullptr;
+/// Calls fn with args as they are, or with a plain output.
+template <class Graph, class In, class Out, class Fn>
+void with_plain(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
+  bool plain = args.epilogue.is_identity() && args.out.ncols % own_features == 0;
+  if constexpr (!is_bits<Out>) {
+    plain = plain && args.out.stride % own_features == 0 &&
+            reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
   }
-  std::uint32_t votes = 0;
-#pragma unroll 1
-  for (unsigned begin = 0; begin < 32; begin += width) {
-#pragma unroll
-    for (unsigned i = 0; i < width; ++i) {
-      std::uint32_t ones = 0;
-#pragma unroll
-      for (int p = 0; p < Planes; ++p) {
-        if (p >= planes) break;
-        ones |= ((counter.plane[p] >> i) & 1U) << p;
-      }
-      const auto sum = static_cast<float>(static_cast<int>(2 * ones) - static_cast<int>(counted.n));
-      const float y = begin + i < features ? through(args.epilogue, counted.row, first + begin + i, sum) : -1.0F;
-      if constexpr (is_bits<decltype(args.out)>) {
-        votes |= (y >= 0 ? 1U : 0U) << (begin + i);
-      } else {
-        stage.value[lane][i] = y;
-      }
-    }
-#pragma unroll
-    for (int p = 0; p < Planes; ++p) counter.plane[p] >>= width;
-    if constexpr (!is_bits<decltype(args.out)>) {
-      __syncwarp();
-#pragma unroll 4
-      for (unsigned slot = lane / width; slot < 32; slot += 32 / width) {
-        const unsigned i = lane % width;
-        if (begin + i < stage.features[slot]) stage.out[slot][begin + i] = stage.value[slot][i];
-      }
-      __syncwarp();
-    }
+  if (plain) {
+    fn(SpmmArgs<Graph, In, Plain<Out>>{args.a, args.x, Plain<Out>(args.out), args.col_scale, args.epilogue});
+  } else {
+    fn(args);
   }
-  if constexpr (is_bits<decltype(args.out)>) {
-    if (counted.row != no_row) *half_word(args.out, counted.row, counted.word) = votes;
-  }
-}
-
-/// The vote itself, where nothing stands around it; false where numbers are needed.
-template <int Planes, class Args>
-__device__ bool emit_votes(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
-                           unsigned slots) {
-  if constexpr (is_bits<decltype(args.out)>) {
-    if (is_identity(args.epilogue)) {
-      if (threadIdx.x % 32 < slots && counted.row != no_row) {
-        *half_word(args.out, counted.row, counted.word) =
-            counter.at_least(counted.n / 2 + counted.n % 2) & feature_mask(args.x.ncols, counted.word);
-      }
-      return true;
-    }
-  }
-  return false;
-}
-
-/// The lanes below `slots` have a counter each.
-template <int Planes, class Args>
-__device__ void emit(const Args& args, const BitCounter<Planes>& counter, const Counted& counted, unsigned slots,
-                     int planes) {
-  if (emit_votes(args, counter, counted, slots)) return;
-  const auto plane_of = [&](int p, unsigned slot) { return __shfl_sync(full_warp, counter.plane[p], slot); };
-  emit_numbers<Planes>(args, plane_of, counted, slots, planes);
 }
 
 }  // namespace bitgraph::spmm_cuda

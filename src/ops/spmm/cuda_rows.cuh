@@ -7,15 +7,13 @@
 // short ones, each as it becomes free.
 #pragma once
 
-#include "ops/spmm/cuda_columns.cuh"
+#include "ops/spmm/cuda_spans.cuh"
 
 #include <algorithm>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr EdgeOffset long_row = 64;
 constexpr EdgeOffset hub_row = 1024;
-constexpr NodeId no_row = ~NodeId{0};
 
 /// Chunks of a block, and their rows and entries. So many rows end in them at most, and so many of those at most are
 /// long: the first may have begun before.

@@ -9,9 +9,6 @@
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned own_features = 4;  ///< of a lane
-constexpr unsigned hub_portion = 16;  ///< neighbours of a hub that a warp fetches at a time
-
 /// Rows of X that can be read four floats at a time.
 struct AlignedFloats {
   const float* data;
@@ -118,50 +115,17 @@ struct ReaderOf<BitsIn> {
   using type = SignReader;
 };
 
-__device__ inline void add(float (&sum)[own_features], const float4& terms) {
-  sum[0] += terms.x;
-  sum[1] += terms.y;
-  sum[2] += terms.z;
-  sum[3] += terms.w;
-}
-
-/// The sums of rows, four features a lane from `first` on, to the output; of every lane of the warp.
-template <class Args>
-__device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const float (&sum)[own_features]) {
-  const std::size_t ncols = args.out.ncols;
-  float y[own_features] = {sum[0], sum[1], sum[2], sum[3]};
-  if (row != no_row && !is_identity(args.epilogue)) {
-#pragma unroll
-    for (unsigned n = 0; n < own_features; ++n) {
-      if (first + n < ncols) y[n] = through(args.epilogue, row, first + n, sum[n]);
-    }
-  }
-  if constexpr (is_bits<decltype(args.out)>) {
-    std::uint32_t bits = 0;
-#pragma unroll
-    for (unsigned n = 0; n < own_features; ++n) bits |= (first + n < ncols && y[n] >= 0 ? 1U : 0U) << (first % 32 + n);
-#pragma unroll
-    for (unsigned step = 1; step < 32 / own_features; step *= 2) bits |= __shfl_xor_sync(full_warp, bits, step);
-    const auto word = static_cast<unsigned>(first / 32);
-    if (first % 32 == 0 && row != no_row && word < half_words(args.out)) *half_word(args.out, row, word) = bits;
-  } else {
-    if (row == no_row || first >= ncols) return;
-    float* const out = args.out.data + std::size_t{row} * args.out.stride + first;
-    if (first + own_features <= ncols && reinterpret_cast<std::uintptr_t>(out) % sizeof(float4) == 0) {
-      *reinterpret_cast<float4*>(out) = {y[0], y[1], y[2], y[3]};
-      return;
-    }
-#pragma unroll
-    for (unsigned n = 0; n < own_features; ++n) {
-      if (first + n < ncols) out[n] = y[n];
-    }
-  }
+__device__ inline void add(float4& sum, const float4& terms) {
+  sum.x += terms.x;
+  sum.y += terms.y;
+  sum.z += terms.z;
+  sum.w += terms.w;
 }
 
 /// Adds Count neighbours of a row of `left` more, whose columns and weights the lanes from `source` on have.
 template <unsigned Count, class Reader>
-__device__ void add_from_lanes(float (&sum)[own_features], const Reader& reader, NodeId column, float scale,
-                               bool weighted, unsigned source, std::uint32_t left) {
+__device__ void add_from_lanes(float4& sum, const Reader& reader, NodeId column, float scale, bool weighted,
+                               unsigned source, std::uint32_t left) {
   typename Reader::Values values[Count];
 #pragma unroll
   for (unsigned u = 0; u < Count; ++u) values[u] = reader.fetch(__shfl_sync(full_warp, column, source + u));
@@ -195,7 +159,7 @@ __device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first) 
     cols += begin;
   }
   const std::uint32_t longest = Group == 32 ? n : __reduce_max_sync(full_warp, n);
-  float sum[own_features] = {};
+  float4 sum = {0, 0, 0, 0};
   for (std::uint32_t at = 0; at < longest; at += Group) {
     const NodeId column = at + own < n ? __ldg(cols + at + own) : 0;
     const float scale = weighted && at + own < n ? __ldg(args.col_scale + column) : 1.0F;
@@ -207,7 +171,7 @@ __device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first) 
     }
     if (k < most) add_from_lanes<4>(sum, reader, column, scale, weighted, first_lane + k, k < left ? left - k : 0);
   }
-  emit_sums(args, row, first, sum);
+  emit_sums<Group>(args, row, first, sum);
 }
 
 /// Columns and their weights, for a warp.
@@ -218,8 +182,7 @@ struct Queue {
 
 /// Adds Count neighbours, all of them on their way at once.
 template <unsigned Count, class Reader>
-__device__ void add_neighbors(float (&sum)[own_features], const Reader& reader, const NodeId* columns,
-                              const float* scales) {
+__device__ void add_neighbors(float4& sum, const Reader& reader, const NodeId* columns, const float* scales) {
   typename Reader::Values values[Count];
 #pragma unroll
   for (unsigned u = 0; u < Count; ++u) values[u] = reader.fetch(columns[u]);
@@ -234,7 +197,7 @@ __device__ void sum_row(const Args& args, NodeId row, std::size_t first, Queue& 
   using Reader = typename ReaderOf<std::remove_cvref_t<decltype(args.x)>>::type;
   const Reader reader(args.x, first);
   RowColumns<decltype(args.a)> columns(args.a, row);
-  float sum[own_features] = {};
+  float4 sum = {0, 0, 0, 0};
   for (unsigned count = columns.refill(queue.column, lane); count != 0; count = columns.refill(queue.column, lane)) {
     for (unsigned i = lane; i < count; i += 32) {
       queue.scale[i] = args.col_scale == nullptr ? 1.0F : __ldg(args.col_scale + queue.column[i]);
@@ -252,68 +215,7 @@ __device__ void sum_row(const Args& args, NodeId row, std::size_t first, Queue& 
     }
     if (at < count) add_neighbors<1>(sum, reader, queue.column + at, queue.scale + at);
   }
-  emit_sums(args, lane < Group ? row : no_row, first, sum);
-}
-
-/// Two warps meet at the barrier of the later one.
-__device__ inline void meet(unsigned warp) {
-  asm volatile("bar.sync %0, 64;" ::"r"(warp % block_warps + 1) : "memory");
-}
-
-/// Has the terms worked out here, not where they are used: what goes from warp to warp must not wait for memory.
-__device__ inline void keep_ready(float4& terms) {
-  asm volatile("" : "+f"(terms.x), "+f"(terms.y), "+f"(terms.z), "+f"(terms.w));
-}
-
-/// A hub's row for a block. Portion p is fetched by warp p % block_warps, ahead of its turn.
-template <unsigned Group, class Args>
-__device__ void sum_hub(const Args& args, NodeId row, std::size_t first, Queue& queue, float4 (&sums)[32]) {
-  const unsigned warp = threadIdx.x / 32;
-  const unsigned lane = threadIdx.x % 32;
-  using Reader = typename ReaderOf<std::remove_cvref_t<decltype(args.x)>>::type;
-  const Reader reader(args.x, first);
-  const NodeId* const cols = args.a.col_ind + __ldg(args.a.row_ptr + row);
-  const auto n = static_cast<std::uint32_t>(row_length(args.a, row));
-  const std::uint32_t portions = (n + hub_portion - 1) / hub_portion;
-  const auto column_of = [&](std::uint32_t p) {
-    const std::uint32_t i = p * hub_portion + lane;
-    return lane < hub_portion && i < n ? __ldg(cols + i) : __ldg(cols);
-  };
-  __syncthreads();  // of the hub before
-  NodeId column = warp < portions ? column_of(warp) : 0;
-  for (std::uint32_t p = warp; p < portions; p += block_warps) {
-    __syncwarp();
-    if (lane < hub_portion) {
-      queue.column[lane] = column;
-      queue.scale[lane] = args.col_scale == nullptr ? 1.0F : __ldg(args.col_scale + column);
-    }
-    __syncwarp();
-    const unsigned count = min(hub_portion, n - p * hub_portion);
-    typename Reader::Values values[hub_portion];
-#pragma unroll
-    for (unsigned u = 0; u < hub_portion; ++u) values[u] = reader.fetch(queue.column[u]);
-    if (p + block_warps < portions) column = column_of(p + block_warps);
-    float4 terms[hub_portion];
-#pragma unroll
-    for (unsigned u = 0; u < hub_portion; ++u) {
-      // No sum is -0, so adding 0 for what is not there changes nothing.
-      terms[u] = u < count ? Reader::terms(values[u], queue.scale[u]) : float4{0, 0, 0, 0};
-      keep_ready(terms[u]);
-    }
-    float sum[own_features] = {};
-    if (p != 0) {
-      meet(warp);
-      add(sum, sums[lane]);
-    }
-#pragma unroll
-    for (unsigned u = 0; u < hub_portion; ++u) add(sum, terms[u]);
-    if (p + 1 == portions) {
-      emit_sums(args, lane < Group ? row : no_row, first, sum);
-    } else {
-      sums[lane] = {sum[0], sum[1], sum[2], sum[3]};
-      meet(warp + 1);
-    }
-  }
+  emit_sums<Group>(args, lane < Group ? row : no_row, first, sum);
 }
 
 /// A lane's first feature: the groups of a warp have the same ones.
@@ -322,96 +224,21 @@ __device__ std::size_t first_feature() {
   return std::size_t{blockIdx.y} * Group * own_features + threadIdx.x % Group * own_features;
 }
 
-/// Rows of pattern CSR by chunks.
+/// Rows of pattern CSR none of which is long.
 template <unsigned Group, class Args>
-__global__ void __launch_bounds__(block_threads, 2) spmm_sum(Args args, unsigned parts) {
-  __shared__ Queue queues[block_warps];
-  __shared__ BlockRows rows;
-  __shared__ float4 sums[32];
-  constexpr unsigned warp_rows = 32 / Group;
-  const unsigned warp = threadIdx.x / 32;
-  const std::size_t first = first_feature<Group>();
-  const Share share(parts);
-  find_rows(rows, args.a, share);
-  for (unsigned n = 0; n < rows.num_hubs; ++n) sum_hub<Group>(args, rows.hubs[n], first, queues[warp], sums);
-  for (unsigned task = take(rows); task < rows.num_long; task = take(rows)) {
-    sum_row<Group>(args, rows.long_rows[task], first, queues[warp]);
-  }
-  const std::size_t num_rows = rows.end - rows.first;
-  for (std::size_t at = warp * warp_rows; at * parts < num_rows; at += block_warps * warp_rows) {
-    const std::size_t row = rows.first + (at + threadIdx.x % 32 / Group) * parts + share.part;
-    const bool mine = row < rows.end && row_length(args.a, static_cast<NodeId>(row)) < long_row;
-    sum_short_rows<Group>(args, mine ? static_cast<NodeId>(row) : no_row, first);
-  }
-}
-
-/// The same where no row is long.
-template <unsigned Group, class Args>
-__global__ void __launch_bounds__(block_threads) spmm_sum_short(Args args) {
+__global__ void __launch_bounds__(block_threads) spmm_sum_short(const __grid_constant__ Args args) {
   const std::size_t row = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Group;
   sum_short_rows<Group>(args, row < args.a.nrows ? static_cast<NodeId>(row) : no_row, first_feature<Group>());
 }
 
 /// Rows of tiles, a warp each.
 template <class Args>
-__global__ void __launch_bounds__(block_threads) spmm_sum_tiles(Args args) {
+__global__ void __launch_bounds__(block_threads) spmm_sum_tiles(const __grid_constant__ Args args) {
   __shared__ Queue queues[block_warps];
   const std::size_t row = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
   if (row < args.a.nrows) {
     sum_row<32>(args, static_cast<NodeId>(row), first_feature<32>(), queues[threadIdx.x / 32]);
   }
-}
-
-/// Slices of as many features as a group has; a binary output has all the words of its rows written.
-template <unsigned Group, class Out>
-unsigned num_slices(const Out& out) {
-  constexpr std::size_t features = Group * own_features;
-  return static_cast<unsigned>(((out.ncols + 63) / 64 * 64 + features - 1) / features);
-}
-
-template <unsigned Group, class In, class Out>
-void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
-  const unsigned slices = num_slices<Group>(args.out);
-  if (args.a.longest_row < long_row) {
-    const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
-    spmm_sum_short<Group><<<grid, block_threads, 0, stream_of(device)>>>(args);
-  } else {
-    const Blocks blocks(args.a);
-    spmm_sum<Group><<<dim3(blocks.count, slices), block_threads, 0, stream_of(device)>>>(args, blocks.parts);
-  }
-  cuda_check_launch("spmm_sum");
-}
-
-template <unsigned Group, class In, class Out>
-void start_sum(const Device& device, const SpmmArgs<AnyTiles, In, Out>& args) {
-  const dim3 grid(blocks_for(args.a.nrows, block_warps), num_slices<32>(args.out));
-  spmm_sum_tiles<<<grid, block_threads, 0, stream_of(device)>>>(args);
-  cuda_check_launch("spmm_sum_tiles");
-}
-
-/// Rows of up to 64 features have half a warp each.
-template <class Graph, class In, class Out>
-void choose_group(const Device& device, const SpmmArgs<Graph, In, Out>& args) {
-  if (args.x.ncols <= 16 * own_features) {
-    start_sum<16>(device, args);
-  } else {
-    start_sum<32>(device, args);
-  }
-}
-
-template <class Graph, class Out>
-void launch_sum(const Device& device, const SpmmArgs<Graph, BitsIn, Out>& args) {
-  choose_group(device, args);
-}
-
-template <class Graph, class Out>
-void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
-  const auto address = reinterpret_cast<std::uintptr_t>(args.x.data);
-  if (args.x.stride % own_features != 0 || args.x.ncols % own_features != 0 || address % sizeof(float4) != 0) {
-    return start_sum<32>(device, args);
-  }
-  const AlignedFloats x{args.x.data, args.x.stride, args.x.ncols};
-  choose_group(device, SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue});
 }
 
 }  // namespace bitgraph::spmm_cuda

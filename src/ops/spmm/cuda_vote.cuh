@@ -5,15 +5,18 @@
 // block. Eight neighbours a set are on their way at a time.
 #pragma once
 
-#include "ops/spmm/cuda_emit.cuh"
+#include "ops/spmm/cuda_rows.cuh"
+#include "ops/spmm/cuda_vote_short.cuh"
+
+#include <algorithm>
+#include <type_traits>
 
 namespace bitgraph::spmm_cuda {
 
 constexpr unsigned batch = 8;    ///< neighbours a set of lanes takes at a time
-constexpr int short_planes = 6;  ///< counts below csr_long_row
 constexpr int long_planes = 10;  ///< counts below csr_hub_row
 constexpr int any_planes = 32;
-static_assert(long_row == 1U << short_planes && hub_row == 1U << long_planes);
+static_assert(hub_row == 1U << long_planes);
 
 /// Adds neighbours of a row to the lane's counter: Sets sets of Lanes lanes take turns. `n` columns from `cols` on,
 /// those from first on, and again `step` further on. `first` and `step` are the same in all the warp.
@@ -38,17 +41,39 @@ __device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, un
       col[m] = i < n && m * group + own < portion ? __ldg(cols + i) : 0;
     }
   };
-  load_columns(first);
-  for (std::uint32_t at = first; at < longest; at += step) {
-    std::uint32_t value[batch] = {};
+  const auto fetch = [&](std::uint32_t(&value)[batch], std::uint32_t at) {
 #pragma unroll
     for (unsigned k = 0; k < batch; ++k) {
-      if (k == batch / 2 && longest - at <= batch / 2 * Sets) break;  // grids and other sparse graphs
+      value[k] = 0;
+      if (k >= batch / 2 && longest - at <= batch / 2 * Sets) continue;  // grids and other sparse graphs
       const NodeId j = __shfl_sync(full_warp, col[k / Lanes], lane - own + k % Lanes * Sets + set);
       if (at + k * Sets + set < limit) value[k] = __ldg(words + j * stride);
     }
-    if (at + step < longest) load_columns(at + step);
-    counter.add(value);
+  };
+  std::uint32_t value[batch];
+  load_columns(first);
+  if constexpr (Sets == 1) {
+#pragma unroll 1
+    for (std::uint32_t at = first; at < longest; at += step) {
+      fetch(value, at);
+      if (at + step < longest) load_columns(at + step);
+      counter.add(value);
+    }
+  } else {  // a long row: the next batch is on its way as well
+    if (first >= longest) return;
+    fetch(value, first);
+    load_columns(first + step);
+#pragma unroll 1
+    for (std::uint32_t at = first; at < longest; at += step) {
+      std::uint32_t ahead[batch] = {};
+      if (at + step < longest) {
+        fetch(ahead, at + step);
+        load_columns(at + 2 * step);
+      }
+      counter.add(value);
+#pragma unroll
+      for (unsigned k = 0; k < batch; ++k) value[k] = ahead[k];
+    }
   }
 }
 
@@ -61,28 +86,19 @@ __device__ void add_sets(BitCounter<Planes>& counter, int planes) {
   }
 }
 
-template <class Args>
-using StageOf = Stage<decltype(Args::out)>;
-
 /// A short row for each set of lanes; no_row for none.
 template <int Lanes, class Args>
-__device__ void vote_short_rows(const Args& args, NodeId row, unsigned first_word, StageOf<Args>& stage) {
+__device__ void vote_short_rows(const Args& args, NodeId row, EdgeOffset begin, std::uint32_t n, unsigned first_word,
+                                std::uint32_t* room) {
   const unsigned word = first_word + threadIdx.x % Lanes;
-  EdgeOffset begin = 0;
-  std::uint32_t n = 0;
-  if (row != no_row) {
-    begin = __ldg(args.a.row_ptr + row);
-    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
-  }
   BitCounter<short_planes> counter;
   count_neighbors<Lanes, 1>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch);
   const int planes = static_cast<int>(bits_of(__reduce_max_sync(full_warp, n)));
-  const Counted counted{word < half_words(args.x) ? row : no_row, word, n};
-  if (!emit_votes(args, counter, counted, 32)) emit_own_numbers(args, counter, counted, planes, stage);
+  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, 32, planes, room);
 }
 
 template <int Lanes, class Args>
-__device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word) {
+__device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word, std::uint32_t* room) {
   constexpr unsigned sets = 32 / Lanes;
   const unsigned word = first_word + threadIdx.x % Lanes;
   const EdgeOffset begin = __ldg(args.a.row_ptr + row);
@@ -91,7 +107,7 @@ __device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word)
   BitCounter<long_planes> counter;
   count_neighbors<Lanes, sets>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch * sets);
   add_sets<Lanes>(counter, planes);
-  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes);
+  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes, room);
 }
 
 /// The counters of a hub, one a warp, in shared memory: plane by plane.
@@ -123,8 +139,9 @@ __device__ void add_warps(HubCounts<Lanes>& counts, int planes) {
 
 template <int Lanes, class Args>
 __device__ void emit_hub(const Args& args, const HubCounts<Lanes>& counts, const Counted& counted, int planes) {
-  if constexpr (is_bits<decltype(args.out)>) {
-    if (is_identity(args.epilogue)) {
+  using Out = std::remove_cvref_t<decltype(args.out)>;
+  if constexpr (is_bits<Out>) {
+    if (is_plain<Out> || is_identity(args.epilogue)) {
       if (threadIdx.x % 32 >= Lanes || counted.row == no_row) return;
       const std::uint32_t threshold = counted.n / 2 + counted.n % 2;
       std::uint32_t votes = ~0U;
@@ -135,8 +152,7 @@ __device__ void emit_hub(const Args& args, const HubCounts<Lanes>& counts, const
       return;
     }
   }
-  emit_numbers<any_planes>(
-      args, [&](int p, unsigned slot) { return counts.plane[0][p][slot]; }, counted, Lanes, planes);
+  emit_numbers(args, &counts.plane[0][0][0], counted, Lanes, planes);
 }
 
 /// The block's warps take portions of the row in turns, and add up as many as their counters hold.
@@ -171,62 +187,143 @@ __device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubC
   __syncthreads();  // before the storage serves again
 }
 
+/// Where counters become numbers: of each warp, or of a hub.
+template <int Lanes>
+union VoteStorage {
+  HubCounts<Lanes> hub_counts;
+  std::uint32_t rooms[block_warps][std::max(long_planes * Lanes, short_planes * 32)];
+};
+
 template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads, 5) spmm_vote(Args args, unsigned parts) {
+__global__ void __launch_bounds__(block_threads, 4) spmm_vote(const __grid_constant__ Args args, unsigned parts) {
   __shared__ BlockRows rows;
   __shared__ ShortRows sorted;
-  __shared__ union {  // hubs come first
-    HubCounts<Lanes> hub_counts;
-    StageOf<Args> stages[block_warps];
-  } storage;
+  __shared__ VoteStorage<Lanes> storage;  // hubs come first
   constexpr unsigned warp_rows = 32 / Lanes;
+  const unsigned warp = threadIdx.x / 32;
   const Share share(parts);
-  const unsigned first_word = blockIdx.y * 32;
+  const unsigned first_word = blockIdx.y * most_words;
   find_rows(rows, args.a, share);
   sort_short_rows(sorted, rows, args.a, share);
   for (unsigned n = 0; n < rows.num_hubs; ++n) {
     vote_hub<Lanes>(args, rows.hubs[n], first_word, storage.hub_counts);
   }
   for (unsigned task = take(rows); task < rows.num_long; task = take(rows)) {
-    vote_long_row<Lanes>(args, rows.long_rows[task], first_word);
+    vote_long_row<Lanes>(args, rows.long_rows[task], first_word, storage.rooms[warp]);
   }
-  for (unsigned first = threadIdx.x / 32 * warp_rows; first < sorted.size; first += block_warps * warp_rows) {
+  for (unsigned first = warp * warp_rows; first < sorted.size; first += block_warps * warp_rows) {
     const unsigned place = first + threadIdx.x % 32 / Lanes;
     const NodeId row = place < sorted.size ? rows.first + sorted.row[place] : no_row;
-    vote_short_rows<Lanes>(args, row, first_word, storage.stages[threadIdx.x / 32]);
+    const EdgeOffset begin = row == no_row ? 0 : __ldg(args.a.row_ptr + row);
+    const EdgeOffset end = row == no_row ? 0 : __ldg(args.a.row_ptr + row + 1);
+    vote_short_rows<Lanes>(args, row, begin, static_cast<std::uint32_t>(end - begin), first_word, storage.rooms[warp]);
   }
 }
 
-/// The same where no row is long.
+/// Without a look at the lengths beforehand, for graphs of few rows and entries: a warp takes `warp_rows` rows that
+/// follow one another, each with a set of lanes where it is shorter than `longer`, else with all of them; a hub waits
+/// for the whole block.
 template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads) spmm_vote_short(Args args) {
-  __shared__ StageOf<Args> stages[block_warps];
-  const std::size_t place = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Lanes;
-  const NodeId row = place < args.a.nrows ? static_cast<NodeId>(place) : no_row;
-  vote_short_rows<Lanes>(args, row, blockIdx.y * 32, stages[threadIdx.x / 32]);
+__global__ void __launch_bounds__(block_threads, 4)
+    spmm_vote_direct(const __grid_constant__ Args args, unsigned warp_rows, EdgeOffset longer) {
+  __shared__ NodeId hubs[block_warps * 32 / Lanes];
+  __shared__ unsigned num_hubs;
+  __shared__ VoteStorage<Lanes> storage;
+  if (threadIdx.x == 0) num_hubs = 0;
+  __syncthreads();
+  const unsigned first_word = blockIdx.y * most_words;
+  const unsigned lane = threadIdx.x % 32;
+  std::uint32_t* const room = storage.rooms[threadIdx.x / 32];
+  const std::size_t first = (std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32) * warp_rows;
+  const std::size_t place = first + lane / Lanes;
+  const bool exists = lane / Lanes < warp_rows && place < args.a.nrows;
+  const EdgeOffset begin = exists ? __ldg(args.a.row_ptr + place) : 0;
+  const EdgeOffset n = exists ? __ldg(args.a.row_ptr + place + 1) - begin : 0;
+  if (exists && n >= hub_row && lane % Lanes == 0) hubs[atomicAdd(&num_hubs, 1U)] = static_cast<NodeId>(place);
+  std::uint32_t others = __ballot_sync(full_warp, n >= longer && n < hub_row && lane % Lanes == 0);
+  if (__any_sync(full_warp, exists && n < longer)) {
+    const bool mine = exists && n < longer;
+    vote_short_rows<Lanes>(args, mine ? static_cast<NodeId>(place) : no_row, begin,
+                           mine ? static_cast<std::uint32_t>(n) : 0, first_word, room);
+  }
+#pragma unroll 1
+  for (; others != 0; others &= others - 1) {
+    const auto row = static_cast<NodeId>(first + (__ffs(static_cast<int>(others)) - 1) / Lanes);
+    vote_long_row<Lanes>(args, row, first_word, room);
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (unsigned hub = 0; hub < num_hubs; ++hub) vote_hub<Lanes>(args, hubs[hub], first_word, storage.hub_counts);
+}
+
+/// Few enough entries and words that even shares of them are not worth looking for.
+inline bool is_small(const CsrPatternView& a, std::size_t words_per_row) {
+  return (a.nrows + a.num_entries) * words_per_row <= std::size_t{1} << 21;
 }
 
 template <int Lanes, class Out>
-void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
-  if (args.a.longest_row < long_row) {
-    const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Lanes, block_threads), slices);
-    spmm_vote_short<Lanes><<<grid, block_threads, 0, stream_of(device)>>>(args);
-  } else {
+void start_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+  const cudaStream_t stream = stream_of(device);
+  if (!is_small(args.a, args.x.words_per_row)) {
     const Blocks blocks(args.a);
-    spmm_vote<Lanes><<<dim3(blocks.count, slices), block_threads, 0, stream_of(device)>>>(args, blocks.parts);
+    with_plain(args, [&](const auto& kernel_args) {
+      spmm_vote<Lanes><<<dim3(blocks.count, slices), block_threads, 0, stream>>>(kernel_args, blocks.parts);
+    });
+  } else {
+    unsigned warp_rows = 32 / Lanes;
+    constexpr std::size_t enough_warps = 4096;
+    while (warp_rows > 1 && args.a.nrows < warp_rows * enough_warps) warp_rows /= 2;
+    const EdgeOffset longer = warp_rows == 32 / Lanes ? long_row : warp_rows == 1 ? 4 : 16;
+    const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
+    with_plain(args, [&](const auto& kernel_args) {
+      spmm_vote_direct<Lanes><<<dim3(blocks, slices), block_threads, 0, stream>>>(kernel_args, warp_rows, longer);
+    });
   }
   cuda_check_launch("spmm_vote");
 }
 
-/// Lanes by the words of a row of X: wider ones are cut into slices of 1,024 features.
+template <int Lanes, int Words, class Out>
+void start_short(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+  const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Lanes, block_threads), slices);
+  with_plain(args, [&](const auto& kernel_args) {
+    spmm_vote_short<Lanes, Words><<<grid, block_threads, 0, stream_of(device)>>>(kernel_args);
+  });
+  cuda_check_launch("spmm_vote_short");
+}
+
+/// Whether rows of bits can be read and written four words at a time.
+template <class Out>
+bool in_fours(const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
+  auto places = reinterpret_cast<std::uintptr_t>(args.x.words);
+  if constexpr (is_bits<Out>) places |= reinterpret_cast<std::uintptr_t>(args.out.words);
+  return args.x.words_per_row % 2 == 0 && places % sizeof(uint4) == 0;
+}
+
+/// Lanes by the words of a row of X: wider ones are cut into slices of 512 features.
 template <class Out>
 void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
   const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
-  if (words <= 2) return launch_vote<2>(device, args, 1);
-  if (words <= 4) return launch_vote<4>(device, args, 1);
-  if (words <= 8) return launch_vote<8>(device, args, 1);
-  if (words <= 16) return launch_vote<16>(device, args, 1);
-  launch_vote<32>(device, args, (words + 31) / 32);
+  const unsigned slices = (words + most_words - 1) / most_words;
+  const bool even = args.a.longest_row < long_row;
+  if constexpr (is_bits<Out>) {
+    if (even) {
+      if (words == 2) return start_short<1, 2>(device, args, slices);
+      if (!in_fours(args)) return start_short<8, 2>(device, args, slices);
+      if (words <= 4) return start_short<1, 4>(device, args, slices);
+      if (words <= 8) return start_short<2, 4>(device, args, slices);
+      return start_short<4, 4>(device, args, slices);
+    }
+  }
+  const auto start = [&](auto lanes) {
+    if constexpr (!is_bits<Out>) {
+      if (even) return start_short<lanes(), 1>(device, args, slices);
+    }
+    start_vote<lanes()>(device, args, slices);
+  };
+  if (words <= 2) return start(std::integral_constant<int, 2>());
+  if (words <= 4) return start(std::integral_constant<int, 4>());
+  if (words <= 8) return start(std::integral_constant<int, 8>());
+  start(std::integral_constant<int, 16>());
 }
 
 }  // namespace bitgraph::spmm_cuda
