@@ -21,9 +21,6 @@ namespace {
 /// all.
 constexpr double order_cost = 60, any_order_cost = 1e5;
 
-/// Entries below which a product on a GPU is a launch and little else.
-constexpr EdgeOffset large_on_cuda = 500'000;
-
 /// Products that an order has to pay for itself in.
 constexpr double products = 100;
 
@@ -108,25 +105,6 @@ FormatChoice choose_for_matrices(const CsrPattern& a, Workload workload) {
                                 small, wide)};
 }
 
-/// Measured on an H200: below half a million entries the launch is nearly all of it, tiles are many times slower where
-/// rows are uneven, and pattern CSR is best for numbers. Bits and counts of large even graphs, meshes, are faster in
-/// tiles of side 32, by a fifth to a half.
-FormatChoice choose_on_cuda(const CsrPattern& a, Workload workload) {
-  FormatChoice choice{.tile_dim = csr_tile, .reason = "pattern CSR is the fastest on the device, or as fast"};
-  if ((workload != Workload::bits && workload != Workload::counts) || a.nvals() < large_on_cuda) return choice;
-  Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows()} + 1);  // the pattern may be on the device already
-  Device::copy(row_ptr.data(), Device{}, a.row_ptr().data(), a.device(), row_ptr.bytes());
-  EdgeOffset longest = 0;
-  for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, row_ptr[i + 1] - row_ptr[i]);
-  const double mean = static_cast<double>(a.nvals()) / a.nrows();
-  const double entries_a_tile = static_cast<double>(a.nvals()) / profile(a).tiles[3].predicted_num_tiles;
-  if (static_cast<double>(longest) <= 4 * mean && entries_a_tile >= 8) {
-    choice = {.tile_dim = 32,
-              .reason = fmt::format("rows are even, and a tile of side 32 has {:.0f} entries", entries_a_tile)};
-  }
-  return choice;
-}
-
 int format_at(std::size_t index) { return index == 0 ? csr_tile : tile_dims[index - 1]; }
 
 }  // namespace
@@ -137,7 +115,9 @@ FormatChoice choose_format(const CsrPattern& a, Workload workload, const Device&
     return {.tile_dim = advice.use_tiles ? advice.tile_dim : csr_tile, .reason = advice.reason};
   }
   if (multiplies_matrices(workload)) return choose_for_matrices(a, workload);
-  if (!device.is_host()) return choose_on_cuda(a, workload);
+  // Measured on an H200, meshes and de Bruijn graphs among others: tiles are at most a twentieth faster.
+  if (!device.is_host())
+    return {.tile_dim = csr_tile, .reason = "pattern CSR is the fastest on the device, or as fast"};
   if (workload == Workload::search && a.nrows() >= small_graph && entries_a_wide_tile(a) >= full_tile) {
     return {.tile_dim = 32, .reason = "a search meets many neighbours in one word: B2SR-32"};
   }

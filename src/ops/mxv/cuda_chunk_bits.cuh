@@ -65,10 +65,9 @@ class BitChunk {
     ends_ = ends_from(chunk.row / 32 * 32);
   }
 
-  __device__ void gather(const FirstColumns& columns) { bits_.gather(args_.a, chunk_, columns, args_.x); }
-
-  __device__ void finish(NodeId c, const Tails<T>& tails) {
+  __device__ void run(const FirstColumns& columns, bool is_selected, NodeId c, const Tails<T>& tails) {
     const unsigned lane = threadIdx.x % 32;
+    if (is_selected) bits_.gather(args_.a, chunk_, columns, args_.x);
     bits_.add_up();
     // What a later chunk waits for comes first.
     if (chunk_.num_entries > last_end_) {

@@ -24,11 +24,9 @@ __global__ void __launch_bounds__(32 * Warps) mxv_chunks(const __grid_constant__
   if (all_selected) columns = FirstColumns::load(args.a, chunk, 0);
   Kernel kernel(args, chunk, storage + threadIdx.x / 32);
   wait_for_previous();
-  if (any_selected(args.rule, chunk)) {
-    if (!all_selected) columns = FirstColumns::load(args.a, chunk, 0);
-    kernel.gather(columns);
-  }
-  kernel.finish(c, tails);
+  const bool is_selected = any_selected(args.rule, chunk);
+  if (is_selected && !all_selected) columns = FirstColumns::load(args.a, chunk, 0);
+  kernel.run(columns, is_selected, c, tails);
 }
 
 template <class Kernel, unsigned Warps>
@@ -46,7 +44,7 @@ void launch_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>
   using T = typename ValueOf<Out>::type;
   const CsrPatternView& a = args.a;
   if (a.nrows == 0) return;
-  if (rows_are_short(a)) return launch_short_rows(device, args);
+  if (rows_are_short(a, is_bits<In>)) return launch_short_rows(device, args);
   // Small chunks where one wave of warps has them all: what counts there is how long one takes.
   const bool is_small = EdgeOffset{a.nrows} + a.num_entries <= EdgeOffset{1} << 20U;
   if constexpr (is_bits<In>) {
@@ -54,7 +52,7 @@ void launch_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>
     launch_chunks<BitChunk<S, Out, 512, 512>, 4>(device, args);
   } else {
     if (is_small) return launch_chunks<ValueChunk<S, T, 128, 128>, 8>(device, args);
-    launch_chunks<ValueChunk<S, T, 256, 64>, 8>(device, args);
+    launch_chunks<ValueChunk<S, T, 128, 512>, 8>(device, args);
   }
 }
 

@@ -133,8 +133,9 @@ constexpr NodeId many_threads = 1U << 18U;
 
 /// Whether a few lanes a row are even enough: where all rows are short, and a wave of warps does not have them all at
 /// once, short on the mean too.
-inline bool rows_are_short(const CsrPatternView& a) {
-  constexpr EdgeOffset longest = 64, mean = 16;
+inline bool rows_are_short(const CsrPatternView& a, bool of_bits) {
+  constexpr EdgeOffset longest = 64;
+  const EdgeOffset mean = of_bits ? 8 : 16;
   return a.longest_row <= longest && (a.nrows <= many_threads / 4 || a.num_entries / a.nrows <= mean);
 }
 
