@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of floats read once, by warps on their own: while a warp works on 32 columns of its rows, the next ones are on
-// their way to its registers. Rows may begin anywhere.
+// Rows of floats read once, by warps on their own, 64 columns of their rows at a time into registers. Rows may begin
+// anywhere.
 #pragma once
 
 #include <bitgraph/formats/dense_matrix.hpp>
@@ -10,7 +10,7 @@
 
 namespace bitgraph::float_rows {
 
-constexpr unsigned batch_columns = 32;
+constexpr unsigned batch_columns = 64;
 constexpr unsigned batch_parts = batch_columns / 16;
 
 /// Floats that can be read at a time: rows begin at multiples of them.
@@ -49,75 +49,55 @@ struct Batch {
   float of[Halves][batch_parts][4];  ///< [half][i][k]
 };
 
-/// The batches of tiles first, first + step, ... of 8 Halves rows each, tile by tile. Columns behind the last one are
-/// 0; rows behind the last one are any.
+/// Reads batches. Columns behind the last one are 0; rows behind the last one are any.
 template <unsigned Halves>
-class Stream {
+class Reader {
  public:
   static constexpr unsigned tile_rows = 8 * Halves;
 
-  __device__ Stream(const DenseView<const float>& x, std::size_t first, std::size_t step)
-      : x_(x), width_(read_width(x)), tile_(first), step_(step) {
-    if (x.ncols != 0) read();
-  }
+  __device__ explicit Reader(const DenseView<const float>& x) : x_(x), width_(read_width(x)) {}
 
-  /// The next batch, while the one behind it is read.
-  __device__ Batch<Halves> next() {
-    const Batch<Halves> ready = batch_;
-    column_ += batch_columns;
-    if (column_ >= x_.ncols) {
-      column_ = 0;
-      tile_ += step_;
+  /// The columns from `column` on, a multiple of 64 below their number, of the rows tile_rows * tile and on.
+  __device__ void read(std::size_t tile, std::size_t column, Batch<Halves>& batch) const {
+    if (column + batch_columns > x_.ncols) return read_last(tile, column, batch);
+    switch (width_) {
+      case 4: return read_whole<4>(tile, column, batch);
+      case 2: return read_whole<2>(tile, column, batch);
+      default: return read_whole<1>(tile, column, batch);
     }
-    read();
-    return ready;
   }
 
  private:
-  __device__ void read() {
-    if (tile_ * tile_rows >= x_.nrows) return;
-    if (column_ + batch_columns > x_.ncols) return read_last();
-    switch (width_) {
-      case 4: return read_whole<4>();
-      case 2: return read_whole<2>();
-      default: return read_whole<1>();
-    }
-  }
-
-  [[nodiscard]] __device__ const float* row(unsigned half) const {
-    const std::size_t at = tile_ * tile_rows + 8 * half + threadIdx.x % 32 / 4;
-    return x_.data + min(at, x_.nrows - 1) * x_.stride + column_ + 4 * (threadIdx.x % 4);
+  [[nodiscard]] __device__ const float* from(std::size_t tile, std::size_t column, unsigned half) const {
+    const std::size_t row = tile * tile_rows + 8 * half + threadIdx.x % 32 / 4;
+    return x_.data + min(row, x_.nrows - 1) * x_.stride + column + 4 * (threadIdx.x % 4);
   }
 
   template <unsigned Width>
-  __device__ void read_whole() {
+  __device__ void read_whole(std::size_t tile, std::size_t column, Batch<Halves>& batch) const {
 #pragma unroll
     for (unsigned half = 0; half < Halves; ++half) {
-      const float* const from = row(half);
+      const float* const start = from(tile, column, half);
 #pragma unroll
-      for (unsigned i = 0; i < batch_parts; ++i) read_four<Width>(from + 16 * i, batch_.of[half][i]);
+      for (unsigned i = 0; i < batch_parts; ++i) read_four<Width>(start + 16 * i, batch.of[half][i]);
     }
   }
 
-  __device__ void read_last() {
-    const std::size_t left = x_.ncols - column_;
+  __device__ void read_last(std::size_t tile, std::size_t column, Batch<Halves>& batch) const {
+    const std::size_t left = x_.ncols - column;
 #pragma unroll
     for (unsigned half = 0; half < Halves; ++half) {
-      const float* const from = row(half);
+      const float* const start = from(tile, column, half);
 #pragma unroll
       for (unsigned n = 0; n < 4 * batch_parts; ++n) {
         const unsigned at = n / 4 * 16 + n % 4;
-        batch_.of[half][n / 4][n % 4] = at + 4 * (threadIdx.x % 4) < left ? from[at] : 0.0F;
+        batch.of[half][n / 4][n % 4] = at + 4 * (threadIdx.x % 4) < left ? start[at] : 0.0F;
       }
     }
   }
 
   const DenseView<const float>& x_;
   const unsigned width_;
-  std::size_t tile_;
-  const std::size_t step_;
-  std::size_t column_ = 0;
-  Batch<Halves> batch_;
 };
 
 }  // namespace bitgraph::float_rows

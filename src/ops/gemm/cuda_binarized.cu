@@ -6,13 +6,15 @@
 #include "ops/cuda_float_rows.cuh"
 #include "ops/gemm/cuda_short_rows.cuh"
 
+#include <cfloat>
+
 namespace bitgraph::gemm_cuda {
 
 namespace {
 
 using float_rows::batch_columns;
 using Batch = float_rows::Batch<2>;
-using Stream = float_rows::Stream<2>;
+using Reader = float_rows::Reader<2>;
 
 constexpr unsigned block_threads = 256;
 constexpr unsigned batch_bits = batch_columns / 4;                  ///< that a thread has of a row
@@ -90,11 +92,12 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
     const unsigned output = outputs.template at<Args>(t, threadIdx.x % 32 / 4);
     std::uint64_t w[Steps];
     load_in_order<Steps>(args.w, output, output < outputs.count, w);
-    put_weights<Steps, false>(shared, args, outputs, t, w);
+    put_weights(shared, args, outputs, t, w);
   }
 }
 
-template <unsigned Steps, class Args>
+/// Plain: for bits, without scales of outputs and bias. A positive scale of a row leaves signs as they are, then.
+template <unsigned Steps, bool Plain, class Args>
 __global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args args) {
   extern __shared__ __align__(16) std::uint64_t raw[];
   const Outputs outputs(args);
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args arg
   const unsigned g = threadIdx.x % 32 / 4;
   std::size_t tile = std::size_t{warp} * gridDim.x + blockIdx.x;
   const std::size_t step = std::size_t{block_warps} * gridDim.x;
-  Stream stream(args.x, tile, step);
+  const Reader reader(args.x);
   load_weights(shared, args, outputs);
   std::uint64_t columns[Steps];
 #pragma unroll
@@ -114,7 +117,9 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args arg
 #pragma unroll
     for (unsigned n = 0; n < word_batches * Steps; ++n) {
       if (n * batch_columns >= args.x.ncols) break;
-      signs.take(stream.next(), n / word_batches, n % word_batches);
+      Batch x;
+      reader.read(tile, n * batch_columns, x);
+      signs.take(x, n / word_batches, n % word_batches);
     }
 #pragma unroll
     for (unsigned word = 0; word < Steps; ++word) {
@@ -131,32 +136,49 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args arg
       if (args.row_scale != nullptr && row + 8 * half < args.x.nrows)
         scale[half] *= __ldg(args.row_scale + row + 8 * half);
     }
+    if constexpr (Plain) {
+      const auto is_positive = [](float value) { return value > 0 && value <= FLT_MAX; };
+      if (__all_sync(full_warp, is_positive(scale[0]) && is_positive(scale[1]))) {
+        finish_rows(args, outputs, PlainSigns<Steps>(shared, args.x.ncols, ones), signs.rows, row);
+        continue;
+      }
+    }
     finish_rows(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), signs.rows, row);
   }
 }
 
-template <unsigned Steps, class Args>
+template <unsigned Steps, bool Plain, class Args>
 void launch(const Device& device, const Args& args) {
   const std::size_t bytes = Shared<Steps>::bytes((args.w.nrows + 63) / 64 * group_tiles);
   const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
   const auto blocks = static_cast<unsigned>(std::min(places, (args.x.nrows + 15) / 16));
-  gemm_binarized_rows<Steps><<<blocks, block_threads, bytes, stream_of(device)>>>(args);
+  gemm_binarized_rows<Steps, Plain><<<blocks, block_threads, bytes, stream_of(device)>>>(args);
   cuda_check_launch("gemm_binarized_rows");
+}
+
+template <bool Plain, class Args>
+void launch_for_length(const Device& device, const Args& args) {
+  switch ((args.w.words_per_row + step_words - 1) / step_words) {
+    case 0:
+    case 1: return launch<1, Plain>(device, args);
+    case 2: return launch<2, Plain>(device, args);
+    case 3: return launch<3, Plain>(device, args);
+    default: return launch<4, Plain>(device, args);
+  }
 }
 
 template <class Args>
 bool run(const Cuda& backend, const Args& args) {
-  const std::size_t steps = (args.w.words_per_row + step_words - 1) / step_words;
-  if (steps > most_short_words / step_words || args.w.nrows > block_outputs) return false;
+  if (args.w.words_per_row > most_short_words || args.w.nrows > block_outputs) return false;
   if (args.x.nrows == 0 || args.w.nrows == 0) return true;
   const ScopedCudaDevice scope(backend.device.index());
-  switch (steps) {
-    case 0:
-    case 1: launch<1>(backend.device, args); break;
-    case 2: launch<2>(backend.device, args); break;
-    case 3: launch<3>(backend.device, args); break;
-    default: launch<4>(backend.device, args); break;
+  if constexpr (to_bits<Args>) {
+    if (args.col_scale == nullptr && args.bias == nullptr) {
+      launch_for_length<true>(backend.device, args);
+      return true;
+    }
   }
+  launch_for_length<false>(backend.device, args);
   return true;
 }
 

@@ -32,8 +32,12 @@ struct Functions {
                   float*, int) = nullptr;
 };
 
-/// Scratch given to cuBLAS. With one of its own it may choose other kernels from call to call.
-constexpr std::size_t workspace_bytes = std::size_t{4} << 20;
+/// Scratch given to cuBLAS: with one of its own it may choose other kernels from call to call. Room for the parts of a
+/// small result whose depth is shared out.
+std::size_t workspace_bytes(std::size_t m, std::size_t n) {
+  constexpr std::size_t parts = 16;
+  return std::clamp(parts * m * n * sizeof(float), std::size_t{1} << 20, std::size_t{32} << 20);
+}
 
 bool look_up(void* library, Functions& f) {
   bool complete = true;
@@ -101,12 +105,13 @@ bool multiply(const Device& device, float* out, std::size_t out_stride, const Ma
   if (std::max({m, n, k, a.stride, b.stride, out_stride}) > most) return false;
   const Functions* const f = functions();
   if (f == nullptr) return false;
-  void* const workspace = device.workspace(workspace_bytes);
+  const std::size_t room = workspace_bytes(m, n);
+  void* const workspace = device.workspace(room);
   const ScopedCudaDevice scope(device.index());
   const std::scoped_lock lock(handles().mutex);
   const Handle handle = handles().of(*f, device.index());
   require_success(f->set_stream(handle, stream_of(device)), "cublasSetStream");
-  require_success(f->set_workspace(handle, workspace, workspace_bytes), "cublasSetWorkspace");
+  require_success(f->set_workspace(handle, workspace, room), "cublasSetWorkspace");
   // Rows are columns to cuBLAS: it is asked for the transpose, op(B)^T op(A)^T.
   const auto side = [](std::size_t size) { return static_cast<int>(size); };
   const auto step = [](std::size_t stride) { return static_cast<int>(std::max<std::size_t>(stride, 1)); };

@@ -82,8 +82,9 @@ __global__ void __launch_bounds__(block_threads) multiply_tiles(FloatGemm gemm) 
   }
 }
 
-/// Products below that many multiplications take no longer here, and cuBLAS takes half a second to load.
+/// Flat products below that many multiplications take no longer here, and cuBLAS takes half a second to load.
 constexpr std::size_t smallest_for_blas = std::size_t{1} << 22;
+constexpr std::size_t most_flat = 512;  ///< deeper ones have few sums, which are one after the other here
 
 void multiply_here(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
                    DenseView<const float> b, bool transpose_b, float alpha, float beta) {
@@ -105,7 +106,7 @@ void multiply_here(const Cuda& backend, DenseView<float> out, DenseView<const fl
 void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
                 DenseView<const float> b, bool transpose_b, float alpha, float beta) {
   const std::size_t depth = transpose_a ? a.nrows : a.ncols;
-  if (out.nrows * out.ncols * depth >= smallest_for_blas &&
+  if ((depth > most_flat || out.nrows * out.ncols * depth >= smallest_for_blas) &&
       cuda_blas::multiply(backend.device, out.data, out.stride, {a.data, a.stride, transpose_a},
                           {b.data, b.stride, transpose_b}, out.nrows, out.ncols, depth, alpha, beta)) {
     return;

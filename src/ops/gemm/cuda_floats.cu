@@ -15,7 +15,7 @@ namespace {
 using float_rows::batch_columns;
 using float_rows::batch_parts;
 using Batch = float_rows::Batch<2>;
-using Stream = float_rows::Stream<2>;
+using Reader = float_rows::Reader<2>;
 
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(block_threads, 2) multiply_floats(GemmOfFloats
   };
   std::size_t tile = std::size_t{warp} * gridDim.x + blockIdx.x;
   const std::size_t step = std::size_t{block_warps} * gridDim.x;
-  Stream stream(args.x, tile, step);
+  const Reader reader(args.x);
   for (std::size_t n = warp; fits && n < chunks * Tiles; n += block_warps) {
     raw[32 * n + lane] = signs(n / Tiles, static_cast<unsigned>(n % Tiles));
   }
@@ -168,7 +168,11 @@ __global__ void __launch_bounds__(block_threads, 2) multiply_floats(GemmOfFloats
       for (unsigned t = 0; t < Tiles; ++t) w[t] = fits ? raw[32 * (chunk * Tiles + t) + lane] : signs(chunk, t);
 #pragma unroll
       for (unsigned n = 0; n < chunk_columns / batch_columns; ++n) {
-        if (chunk * chunk_columns + n * batch_columns < args.x.ncols) sums.add(stream.next(), w, n);
+        const std::size_t column = chunk * chunk_columns + n * batch_columns;
+        if (column >= args.x.ncols) break;
+        Batch x;
+        reader.read(tile, column, x);
+        sums.add(x, w, n);
       }
     }
     store(args, place, sums, 16 * tile, images + warp * 16 * Tiles * 8);

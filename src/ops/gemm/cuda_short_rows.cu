@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binary gemm of rows of up to 1,024 bits on a CUDA device: a warp has 16 rows in its registers, read once, and the
 // next 16 on their way.
+#include "core/cuda_launch.cuh"
 #include "ops/gemm/cuda_short_rows.cuh"
 
 namespace bitgraph::gemm_cuda {
 
 namespace {
 
-/// Signs of the sums themselves need few registers: all the threads of a multiprocessor that 64 registers allow.
-template <bool Plain>
-inline constexpr unsigned block_threads = Plain ? 512 : 256;
+constexpr unsigned block_threads = 256;
+constexpr unsigned block_warps = block_threads / 32;
 
 /// A thread's words of one row: 16 bytes at a time where steps come in pairs and rows begin at multiples of them.
 template <unsigned Steps, bool Aligned, class View>
@@ -54,44 +54,45 @@ __device__ void load_rows(Rows<Steps>& rows, const View& x, std::size_t row, boo
 }
 
 /// Each warp takes every so many tiles; all its loads are under way before the first word is looked at.
-template <unsigned Steps, bool Plain, bool Aligned, class Args>
+template <unsigned Steps, bool Aligned, class Args>
 __device__ void load_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs) {
-  constexpr unsigned warps = block_threads<Plain> / 32;
-  constexpr unsigned most = block_outputs / 8 / warps;
+  constexpr unsigned most = block_outputs / 8 / block_warps;
   const unsigned n = threadIdx.x % 32 / 4;
   const unsigned warp = threadIdx.x / 32;
   std::uint64_t w[most][Steps];
 #pragma unroll
   for (unsigned k = 0; k < most; ++k) {
-    const unsigned t = warp + k * warps;
+    const unsigned t = warp + k * block_warps;
     const unsigned output = outputs.template at<Args>(t, n);
     load_row<Steps, Aligned>(args.w, outputs.first + output, t < outputs.tiles && output < outputs.count, w[k]);
   }
 #pragma unroll
   for (unsigned k = 0; k < most; ++k) {
-    const unsigned t = warp + k * warps;
+    const unsigned t = warp + k * block_warps;
     if (t >= outputs.tiles) break;
-    put_weights<Steps, Plain>(shared, args, outputs, t, w[k]);
+    put_weights(shared, args, outputs, t, w[k]);
   }
 }
 
 /// Warps of all blocks take tiles of rows by turns, neighbouring ones in different blocks.
 template <unsigned Steps, bool Plain, class Args>
-__global__ void __launch_bounds__(block_threads<Plain>, 2) gemm_short_rows(Args args) {
+__global__ void __launch_bounds__(block_threads, 2) gemm_short_rows(Args args) {
   extern __shared__ __align__(16) std::uint64_t raw[];
   const Outputs outputs(args);
   const Shared<Steps> shared(raw, outputs.tiles);
   const std::size_t row_tiles = (args.x.nrows + 15) / 16;
-  const std::size_t step = std::size_t{block_threads<Plain> / 32} * gridDim.x;
+  const std::size_t blocks = gridDim.x / Outputs::groups(args.w.nrows);
+  const std::size_t step = block_warps * blocks;
   const unsigned g = threadIdx.x % 32 / 4;
   const bool aligned = is_aligned(args.x);
-  std::size_t tile = std::size_t{threadIdx.x / 32} * gridDim.x + blockIdx.x;
+  std::size_t tile = threadIdx.x / 32 * blocks + blockIdx.x / Outputs::groups(args.w.nrows);
+  wait_for_previous();
   Rows<Steps> next;
   load_rows(next, args.x, 16 * tile + g, aligned);
   if (is_aligned(args.w)) {
-    load_weights<Steps, Plain, true>(shared, args, outputs);
+    load_weights<Steps, true>(shared, args, outputs);
   } else {
-    load_weights<Steps, Plain, false>(shared, args, outputs);
+    load_weights<Steps, false>(shared, args, outputs);
   }
   __syncthreads();
   for (; tile < row_tiles; tile += step) {
@@ -114,16 +115,15 @@ __global__ void __launch_bounds__(block_threads<Plain>, 2) gemm_short_rows(Args 
 
 template <unsigned Steps, bool Plain, class Args>
 void launch(const Device& device, const Args& args) {
-  constexpr unsigned threads = block_threads<Plain>;
-  const unsigned columns = blocks_for(args.w.nrows, block_outputs);
+  static OverlappingKernel kernel(gemm_short_rows<Steps, Plain, Args>, "gemm_short_rows");
+  const std::size_t groups = Outputs::groups(args.w.nrows);
   const std::size_t outputs = std::min<std::size_t>(args.w.nrows, block_outputs);
   const std::size_t bytes = Shared<Steps>::bytes((outputs + 63) / 64 * group_tiles);
   // At least four tiles of rows a block, or its weights would cost more than they bring; at most what fits at once.
   const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
   const std::size_t useful = (args.x.nrows + 63) / 64;
-  const dim3 grid(static_cast<unsigned>(std::min(places, useful)), columns);
-  gemm_short_rows<Steps, Plain><<<grid, threads, bytes, stream_of(device)>>>(args);
-  cuda_check_launch("gemm_short_rows");
+  const std::size_t blocks = std::min((places + groups - 1) / groups, useful);
+  kernel.launch(device, static_cast<unsigned>(blocks * groups), block_threads, bytes, args);
 }
 
 template <bool Plain, class Args>

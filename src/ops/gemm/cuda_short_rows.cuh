@@ -24,11 +24,16 @@ struct Outputs {
   unsigned count;
   unsigned tiles;  ///< of 8 outputs
 
+  /// Blocks that follow one another have the groups of outputs by turns.
   template <class Args>
   __device__ explicit Outputs(const Args& args)
-      : first(std::size_t{blockIdx.y} * block_outputs),
+      : first(blockIdx.x % groups(args.w.nrows) * block_outputs),
         count(static_cast<unsigned>(min(args.w.nrows - first, std::size_t{block_outputs}))),
         tiles((count + 63) / 64 * group_tiles) {}
+
+  [[nodiscard]] static __host__ __device__ std::size_t groups(std::size_t outputs) {
+    return (outputs + block_outputs - 1) / block_outputs;
+  }
 
   /// The output that is column n of tile t.
   template <class Args>
@@ -44,33 +49,28 @@ struct Rows {
   std::uint64_t upper[Steps];
   std::uint64_t lower[Steps];
 
+  /// A product with ones counts, too, and leaves the units that count words alone.
   __device__ void count(int (&ones)[2]) const {
-    int sum[2] = {};
+    int sum[4] = {};
 #pragma unroll
-    for (unsigned step = 0; step < Steps; ++step) {
-      sum[0] += __popcll(upper[step]);
-      sum[1] += __popcll(lower[step]);
-    }
-    ones[0] = add_quad(sum[0]);
-    ones[1] = add_quad(sum[1]);
+    for (unsigned step = 0; step < Steps; ++step) multiply_add(sum, {upper[step], lower[step]}, ~std::uint64_t{0});
+    ones[0] = sum[0];
+    ones[1] = sum[2];
   }
 };
 
 /// What a block shares: the words of the tiles, step by step, a thread's of a pair of steps side by side; then what the
-/// outputs add. Signs alone: 2 common - ones of w - ones of x + d / 2 is compared with 0. It is halved, so that the
-/// output's part can be where `common` begins: rounded according to whether the row's part is odd, so two of each.
+/// outputs add, [tile][column] each.
 template <unsigned Steps>
 struct Shared {
   std::uint64_t* words;
-  int* begin;  ///< plain: [tile][row's part is odd][column]
-  int* terms;  ///< otherwise, [tile][column] each
+  int* terms;  ///< -2 ones of w
   float* scale;
   float* bias;
 
   __device__ Shared(std::uint64_t* raw, unsigned tiles)
       : words(raw),
-        begin(reinterpret_cast<int*>(raw + tiles * Steps * 32)),
-        terms(begin),
+        terms(reinterpret_cast<int*>(raw + tiles * Steps * 32)),
         scale(reinterpret_cast<float*>(terms + 8 * tiles)),
         bias(scale + 8 * tiles) {}
   static constexpr std::size_t bytes(std::size_t tiles) { return tiles * (Steps * 32 * 8 + 3 * 8 * 4); }
@@ -105,7 +105,7 @@ struct Shared {
 };
 
 /// Puts the words of a tile's outputs where they belong, and what the outputs add.
-template <unsigned Steps, bool Plain, class Args>
+template <unsigned Steps, class Args>
 __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs, unsigned t,
                             const std::uint64_t (&w)[Steps]) {
   const unsigned n = threadIdx.x % 32 / 4;
@@ -115,19 +115,14 @@ __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const
   for (unsigned step = 0; step < Steps; ++step) ones += __popcll(w[step]);
   ones = add_quad(ones);
   if (threadIdx.x % 4 != 0) return;
-  if constexpr (Plain) {
-    shared.begin[16 * t + n] = -((ones + 1) >> 1);
-    shared.begin[16 * t + 8 + n] = -((ones >> 1) + 1);
-  } else {
-    const unsigned output = outputs.template at<Args>(t, n);
-    const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
-    shared.terms[8 * t + n] = -2 * ones;
-    shared.scale[8 * t + n] = scale.scale;
-    shared.bias[8 * t + n] = scale.bias;
-  }
+  const unsigned output = outputs.template at<Args>(t, n);
+  const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
+  shared.terms[8 * t + n] = -2 * ones;
+  shared.scale[8 * t + n] = scale.scale;
+  shared.bias[8 * t + n] = scale.bias;
 }
 
-/// common = begin + the products of all steps.
+/// common += the products of all steps.
 template <unsigned Steps>
 __device__ void multiply(const Rows<Steps>& x, const std::uint64_t (&w)[Steps], int (&common)[4]) {
 #pragma unroll
@@ -139,33 +134,27 @@ __device__ inline void put_in_front(std::uint32_t& bits, int sign) {
   bits = __funnelshift_l(static_cast<std::uint32_t>(sign), bits, 1);
 }
 
-/// Bits of two rows, negative ones set: signs of the sums themselves.
+/// Signs of the sums themselves: bits of two rows, negative ones set.
 template <unsigned Steps>
 struct PlainSigns {
   const Shared<Steps>& shared;
-  const int* begin[2];
-  int row_part[2];
+  int row_terms[2];
 
   __device__ PlainSigns(const Shared<Steps>& all, std::size_t ncols, const int (&ones)[2]) : shared(all) {
 #pragma unroll
-    for (unsigned half = 0; half < 2; ++half) {
-      const int part = ones[half] - static_cast<int>(ncols) / 2;
-      row_part[half] = -(part >> 1);
-      begin[half] = all.begin + 8 * (part & 1) + 2 * (threadIdx.x % 4);
-    }
+    for (unsigned half = 0; half < 2; ++half) row_terms[half] = static_cast<int>(ncols) - 2 * ones[half];
   }
 
   __device__ void add(const Rows<Steps>& x, unsigned t, std::uint32_t (&bits)[2]) const {
     std::uint64_t w[Steps];
     shared.read(t, w);
-    const int2 upper = *reinterpret_cast<const int2*>(begin[0] + 16 * t);
-    const int2 lower = *reinterpret_cast<const int2*>(begin[1] + 16 * t);
-    int common[4] = {upper.x, upper.y, lower.x, lower.y};
+    const int2 terms = *reinterpret_cast<const int2*>(shared.terms + 8 * t + 2 * (threadIdx.x % 4));
+    int common[4] = {};
     multiply(x, w, common);
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
-      put_in_front(bits[half], common[2 * half + 1] + row_part[half]);
-      put_in_front(bits[half], common[2 * half] + row_part[half]);
+      put_in_front(bits[half], 4 * common[2 * half + 1] + (row_terms[half] + terms.y));
+      put_in_front(bits[half], 4 * common[2 * half] + (row_terms[half] + terms.x));
     }
   }
 };

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace bitgraph {
 namespace {
@@ -101,6 +102,30 @@ TEST(GemmCuda, FloatsThatAreBinarizedGiveTheBitsOfTheHost) {
       check<Bits>(x, w, scales);
       check<Floats>(x, w, scales);
     }
+  }
+}
+
+/// Rows of zeros, and scales that are 0, negative, infinite or NaN: what a sign becomes is not what it was.
+TEST(GemmCuda, ScalesThatAreNotPositiveAreThoseOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  Floats x = test::random_dense(40, 100, 1);
+  for (std::size_t j = 0; j < 100; ++j) x(3, j) = x(17, j) = 0;
+  x(5, 7) = infinity;
+  x(20, 9) = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> row = test::random_floats(40, 3, 0.5F, 2);
+  row[8] = 0;
+  row[9] = -1;
+  row[25] = -infinity;
+  row[39] = std::numeric_limits<float>::denorm_min();
+  const auto row_there = Buffer<float>::copy_of(row, device);
+  const Bits w = test::random_bits(70, 100, 2);
+  for (const bool scaled : {false, true}) {
+    const GemmOptions host{.row_scale = scaled ? std::span<const float>(row) : std::span<const float>()};
+    const GemmOptions there{.row_scale = scaled ? row_there.span() : std::span<const float>()};
+    const Bits expected = gemm<Bits>(x, w, host);
+    EXPECT_TRUE(expected == gemm<Bits>(x.to(device), w.to(device), there, device).to(Device{})) << scaled;
   }
 }
 
