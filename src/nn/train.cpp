@@ -51,7 +51,6 @@ DenseMatrix<float> teach(const Dataset& dataset, const TrainOptions& options, co
   recipe.precision = Precision::real;
   recipe.checkpoint.clear();
   for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
-  recipe.epochs.reset();
   if (options.architecture == Architecture::gcn) recipe.epochs = teacher_epochs;
   const TrainResult result = train(dataset, recipe, device);
   InferencePlan plan(result.model, dataset, Precision::real, device);
