@@ -104,6 +104,25 @@ TEST(Architectures, PlansOnADeviceMatchPlainArithmetic) {
   });
 }
 
+/// Aggregation first where it can be, on a graph whose nodes all have a neighbour.
+TEST(Architectures, TheSequenceDoesNotMatter) {
+  Dataset dataset = planted();
+  dataset.graph = generate_grid(15, 10);
+  const auto check = [&](const Device& device) {
+    for (const Architecture architecture : architectures) {
+      const Model model = random_model(architecture, Precision::bin, 70, 130, 3, 3, 11);
+      InferencePlan update_first(model, dataset, {.sequence = Sequence::update_first}, device);
+      InferencePlan aggregate_first(model, dataset, {.sequence = Sequence::aggregate_first}, device);
+      const bool mean = architecture == Architecture::inductive_gcn || architecture == Architecture::sage;
+      const auto steps = aggregate_first.steps();
+      EXPECT_EQ(std::count(steps.begin(), steps.end(), "BSpMM.BBF"), mean ? 1 : 0);
+      expect_near(aggregate_first.run().to(Device()), update_first.run().to(Device()));
+    }
+  };
+  check(Device::host(2));
+  if (test::cuda_device()) check(*test::cuda_device());
+}
+
 TEST(Architectures, ARepeatedRunAllocatesNothing) {
   for_each_case([](const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
     const Device device = Device::host(1);

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -89,6 +90,33 @@ TEST(PlanMemory, OnADevice) {
     for (std::size_t n = 0; n < expected.values().size(); ++n)
       ASSERT_NEAR(actual.values()[n], expected.values()[n], 1e-5F * largest);
   });
+}
+
+/// Counts of so many nodes and columns are made block by block, and the graph is held in blocks.
+void expect_blocks(const Device& device) {
+  Dataset dataset = generate_planted_partition(
+      {.num_nodes = 40000, .num_classes = 5, .num_features = 30, .mean_degree = 8, .seed = 5});
+  dataset.graph = generate_grid(200, 200);
+  const Model model = test::random_model(Architecture::sage, Precision::bin, 30, 600, 5, 2, 3);
+  InferencePlan blocks(model, dataset, InferenceOptions{.sequence = Sequence::aggregate_first}, device);
+  const auto steps = blocks.steps();
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "BSpMM.BBF + BMM by parts"), 1);
+  InferencePlan plain(model, dataset, InferenceOptions{.sequence = Sequence::update_first}, device);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const DenseMatrix<float> actual = blocks.run().to(Device());
+    const DenseMatrix<float> expected = plain.run().to(Device());
+    float largest = 0;
+    for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
+    for (std::size_t n = 0; n < expected.values().size(); ++n)
+      ASSERT_NEAR(actual.values()[n], expected.values()[n], 1e-5F * largest);
+  }
+}
+
+TEST(PlanMemory, CountsAreMadeByBlocks) { expect_blocks(Device::host(2)); }
+
+TEST(PlanMemory, CountsAreMadeByBlocksOnADevice) {
+  BITGRAPH_REQUIRE_CUDA();
+  expect_blocks(*test::cuda_device());
 }
 
 TEST(PlanMemory, TooLittleIsRefusedBeforeAnythingIsAllocated) {

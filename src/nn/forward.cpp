@@ -62,7 +62,9 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
       device_(device),
       options_(std::move(options)),
       back_(std::move(back)),
-      parts_(parts),
+      sequences_(decide_sequences(model, options_, graph.graph())),
+      parts_(std::max(parts, sequences_.blocks)),
+      streamed_(parts > 1),
       weights_(model.layers.size()) {
   for (const Layer& l : model.layers) shapes_.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
   set_weights(model);
@@ -79,7 +81,7 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
     add_sum(in_order, *logits_, {.pattern = &back_});
     logits_ = &in_order;
   }
-  if (parts_ > 1) options_.launching = Launching::steps;  // parts come from the host
+  if (streamed_) options_.launching = Launching::steps;
   const bool small = options_.launching == Launching::automatic && fits_one_launch(num_nodes(), graph_.entries());
   if (!device_.is_host() && (small || options_.launching == Launching::one)) make_one_launch();
 }
@@ -279,16 +281,21 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
 
 Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
   const Activation x = as_signs(in);
-  Floats& product = floats(shapes_[l].outputs);
-  Floats* y = &product;
-  binary_product(product, x, l, false);
-  if (shapes_[l].aggregation != Aggregation::none) {
-    Floats& sums = floats(shapes_[l].outputs);
-    aggregate(sums, product, shapes_[l].aggregation);
-    y = &sums;
+  const bool counts_first = sequences_.aggregate_first[l] && x.bits != nullptr && x.alpha.empty();
+  Floats* y = &floats(shapes_[l].outputs);
+  Floats* product = nullptr;
+  if (counts_first) {
+    count_and_multiply(*y, *x.bits, l);
+  } else {
+    binary_product(*y, x, l, false);
+    if (shapes_[l].aggregation != Aggregation::none) {
+      product = y;
+      y = &floats(shapes_[l].outputs);
+      aggregate(*y, *product, shapes_[l].aggregation);
+    }
   }
   if (shapes_[l].root) {
-    Floats& own = product;
+    Floats& own = product != nullptr ? *product : floats(shapes_[l].outputs);
     binary_product(own, x, l, true);
     step(
         "ADD.FFF", [this, y, &own] { add_into(*y, *y, own, {}, device_); },
@@ -323,23 +330,73 @@ void Forward::aggregate(Floats& out, const Floats& x, Aggregation aggregation, c
   add_sum(out, x, graph_.of(aggregation), bias);
 }
 
-/// The same with a part of the pattern's rows on the device at a time.
+template <class Fn>
+void Forward::for_each_part(Aggregation aggregation, Fn&& fn) {
+  const std::size_t n = num_nodes();
+  for (std::size_t part = 0; part < parts_; ++part) {
+    const std::size_t first = first_row(n, part, parts_);
+    const std::size_t rows = first_row(n, part + 1, parts_) - first;
+    if (rows == 0) continue;
+    if (streamed_) {
+      fn(graph_.rows_of(aggregation, static_cast<NodeId>(first), static_cast<NodeId>(first + rows)), first, rows);
+    } else {
+      fn(graph_.blocks_of(aggregation, parts_)[part], first, rows);
+    }
+  }
+}
+
+/// Aggregation with a part of the pattern's rows at a time.
 template <class Out, class X>
 void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias) {
   constexpr bool vote = std::is_same_v<Out, Bits>;
   const AggregationOperand a = vote ? AggregationOperand{} : graph_.scales_of(aggregation);
-  step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &out, &x, a, aggregation, bias] {
-    const std::size_t n = num_nodes();
-    for (std::size_t part = 0; part < parts_; ++part) {
-      const std::size_t first = n * part / parts_;
-      const std::size_t rows = n * (part + 1) / parts_ - first;
-      if (rows == 0) continue;
-      const CsrPattern pattern =
-          graph_.rows_of(aggregation, static_cast<NodeId>(first), static_cast<NodeId>(first + rows));
-      Out to = some_rows(out, first, rows);
+  // The rows of the output are found once: a bit matrix over words of a device is checked, which waits for it.
+  auto& targets = rows_of<Out>();
+  targets.emplace_back();
+  std::vector<Out>& to_rows = targets.back();
+  for (std::size_t part = 0; part < parts_; ++part) {
+    const std::size_t first = first_row(num_nodes(), part, parts_);
+    to_rows.push_back(some_rows(out, first, first_row(num_nodes(), part + 1, parts_) - first));
+  }
+  if (!streamed_) static_cast<void>(graph_.blocks_of(aggregation, parts_));
+  step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &to_rows, &x, a, aggregation, bias] {
+    std::size_t part = 0;
+    for_each_part(aggregation, [&](const CsrPattern& pattern, std::size_t first, std::size_t rows) {
+      while (to_rows[part].nrows() == 0) ++part;
+      Out& to = to_rows[part++];
       const auto row_scale = a.row_scale.empty() ? a.row_scale : a.row_scale.subspan(first, rows);
       spmm_into(to, pattern, x, {.row_scale = row_scale, .col_scale = a.col_scale, .bias = span_of(bias)}, device_);
-    }
+    });
+  });
+}
+
+/// A mean of products as the product of counts: whole numbers until the last step.
+void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
+  const Aggregation aggregation = shapes_[l].aggregation;
+  const Linear& linear = weights_[l].neighbor;
+  const AggregationOperand a = graph_.scales_of(aggregation);
+  Floats& counts = floats_.emplace_back(most_rows(num_nodes(), parts_), x.ncols(), device_);
+  const auto multiply = [this, &linear, a](Floats& to, const Floats& counted, std::size_t first, std::size_t rows) {
+    gemm_into(to, counted, linear.bits,
+              {.row_scale = a.row_scale.subspan(first, rows),
+               .col_scale = linear.scale.span(),
+               .bias = linear.bias.span(),
+               .binarize_input = false},
+              device_);
+  };
+  if (parts_ == 1) {
+    const CsrPattern* pattern = graph_.of(aggregation).pattern;
+    step("BSpMM.BBF", [this, &counts, &x, pattern] { spmm_into(counts, *pattern, x, {}, device_); });
+    return step("BMM, counts", [this, &out, &counts, multiply] { multiply(out, counts, 0, num_nodes()); });
+  }
+  if (!streamed_) static_cast<void>(graph_.blocks_of(aggregation, parts_));
+  step("BSpMM.BBF + BMM by parts", [this, &out, &counts, &x, aggregation, multiply] {
+    for_each_part(aggregation, [&](const CsrPattern& pattern, std::size_t first, std::size_t rows) {
+      Floats counted = some_rows(counts, 0, rows);
+      Floats to = some_rows(out, first, rows);
+      spmm_into(counted, pattern, x, {}, device_);
+      multiply(to, counted, first, rows);
+    });
   });
 }
 

@@ -12,11 +12,13 @@
 #include "nn/graph_operands.hpp"
 #include "nn/input_features.hpp"
 #include "nn/one_launch.hpp"
+#include "nn/sequence.hpp"
 
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -74,6 +76,18 @@ class Forward {
   Activation bin_layer(std::size_t l, const Activation& in);
   Activation as_signs(const Activation& in);
   void add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias = nullptr);
+  template <class Out>
+  auto& rows_of() {
+    if constexpr (std::is_same_v<Out, Bits>) {
+      return bit_rows_;
+    } else {
+      return float_rows_;
+    }
+  }
+  /// Calls fn(pattern, first row, rows) for the parts of the graph, one after the other.
+  template <class Fn>
+  void for_each_part(Aggregation aggregation, Fn&& fn);
+  void count_and_multiply(Floats& out, const Bits& x, std::size_t l);
   template <class Out, class X>
   void by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias);
   void aggregate(Floats& out, const Floats& x, Aggregation aggregation, const Buffer<float>* bias = nullptr);
@@ -99,7 +113,9 @@ class Forward {
   Device device_;
   InferenceOptions options_;
   CsrPattern back_;
-  std::size_t parts_;
+  Sequences sequences_;
+  std::size_t parts_;  ///< of the graph
+  bool streamed_;      ///< parts come from the host when they are needed, and do not stay
   std::vector<LayerShape> shapes_;
   std::deque<Weights> weights_;
   std::deque<std::vector<const Floats*>> float_parts_;
@@ -107,6 +123,8 @@ class Forward {
   std::deque<Floats> floats_;
   std::deque<Bits> bits_;
   std::deque<Binarized> binarized_;
+  std::deque<std::vector<Floats>> float_rows_;  ///< of outputs that are made by parts
+  std::deque<std::vector<Bits>> bit_rows_;
   std::vector<Step> steps_;
   const Floats* logits_ = nullptr;
   Recording recording_;                    ///< of the steps, on a CUDA device

@@ -2,6 +2,7 @@
 #include "nn/graph_operands.hpp"
 
 #include "core/parallel.hpp"
+#include "nn/sequence.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -92,6 +93,17 @@ CsrPattern GraphOperands::rows_of(Aggregation aggregation, NodeId first, NodeId 
   return device_.is_host() ? std::move(part) : part.to(device_);
 }
 
+const std::vector<CsrPattern>& GraphOperands::blocks_of(Aggregation aggregation, std::size_t blocks) {
+  std::vector<CsrPattern>& made = blocks_[has_loops(aggregation)];
+  if (made.empty()) {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      made.push_back(rows_of(aggregation, static_cast<NodeId>(first_row(num_nodes_, b, blocks)),
+                             static_cast<NodeId>(first_row(num_nodes_, b + 1, blocks))));
+    }
+  }
+  return made;
+}
+
 const SellPattern& GraphOperands::sell(Aggregation aggregation) {
   const CsrPattern* pattern = of(aggregation).pattern;
   const auto [at, is_new] = sell_.try_emplace(pattern);
@@ -109,6 +121,9 @@ const BitTileMatrix& GraphOperands::tiles(Aggregation aggregation, int tile_dim)
 std::size_t GraphOperands::bytes() const noexcept {
   std::size_t total = (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
                       mean_with_self_.bytes() + mean_.bytes();
+  for (const auto& [loops, patterns] : blocks_) {
+    for (const CsrPattern& pattern : patterns) total += pattern.bytes();
+  }
   for (const auto& [pattern, sell] : sell_) total += sell.bytes();
   for (const auto& [pattern, tiles] : tiles_) total += tiles.bytes();
   return total;

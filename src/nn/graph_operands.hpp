@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace bitgraph::nn {
 
@@ -39,6 +40,11 @@ class GraphOperands {
   /// Rows first .. last - 1 of the pattern of `of(aggregation)`, a copy on the device.
   [[nodiscard]] CsrPattern rows_of(Aggregation aggregation, NodeId first, NodeId last) const;
 
+  /// All rows in `blocks` patterns that stay on the device; always the same number of them. Instead of the whole.
+  [[nodiscard]] const std::vector<CsrPattern>& blocks_of(Aggregation aggregation, std::size_t blocks);
+
+  [[nodiscard]] const CsrPattern& graph() const noexcept { return a_; }
+
   /// The pattern of `of(aggregation)` in other formats, for votes. SELL is of the host.
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
   [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
@@ -57,6 +63,7 @@ class GraphOperands {
   Device device_;
   std::unique_ptr<CsrPattern> plain_, with_loops_;
   Buffer<float> symmetric_, mean_with_self_, mean_;
+  std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
   std::map<const CsrPattern*, SellPattern> sell_;
   std::map<const CsrPattern*, BitTileMatrix> tiles_;  ///< of one side
 };

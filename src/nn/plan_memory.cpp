@@ -3,6 +3,7 @@
 #include "nn/plan_memory.hpp"
 
 #include "nn/graph_operands.hpp"
+#include "nn/sequence.hpp"
 
 #include <fmt/format.h>
 
@@ -39,13 +40,18 @@ std::size_t flips(const Model& model, const Dataset& dataset) {
 class Counter {
  public:
   Counter(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device)
-      : model_(model), dataset_(dataset), options_(options), device_(device), n_(dataset.graph.nrows()) {
+      : model_(model),
+        dataset_(dataset),
+        options_(options),
+        device_(device),
+        n_(dataset.graph.nrows()),
+        sequences_(decide_sequences(model, options, dataset.graph)) {
     features_ = feature_bytes();
     for (const Layer& layer : model.layers) weights_ += weight_bytes(layer);
   }
 
   [[nodiscard]] std::size_t bytes(std::size_t parts) const {
-    return std::max(while_made_, features_ + weights_ + graph_bytes(parts) + values_bytes());
+    return std::max(while_made_, features_ + weights_ + graph_bytes(parts) + values_bytes(parts));
   }
 
  private:
@@ -107,7 +113,7 @@ class Counter {
     return most;
   }
 
-  [[nodiscard]] std::size_t values_bytes() const {
+  [[nodiscard]] std::size_t values_bytes(std::size_t parts) const {
     std::size_t total = 0;
     bool floats_in = false;
     std::size_t side_by_side = 0;
@@ -119,7 +125,10 @@ class Counter {
       if (last && model_.concatenates() && l > 0)
         total += floats_in ? n_ * side_by_side * sizeof(float) : bits_bytes(n_, side_by_side);
       if (floats_in && form != Precision::real) total += bits_bytes(n_, layer.inputs()) + n_ * sizeof(float);
-      const std::size_t matrices = layer.aggregation == Aggregation::none ? 1 : 2;
+      const bool counts = sequences_.aggregate_first[l];
+      if (counts) total += most_rows(n_, std::max(parts, sequences_.blocks)) * layer.inputs() * sizeof(float);
+      const bool one = layer.aggregation == Aggregation::none || (counts && layer.root.empty());
+      const std::size_t matrices = one ? 1 : 2;
       total += matrices * (form == Precision::bin ? bits_bytes(n_, w) : n_ * w * sizeof(float));
       floats_in = form != Precision::bin;
       side_by_side += w;
@@ -133,6 +142,7 @@ class Counter {
   const InferenceOptions& options_;
   const Device& device_;
   std::size_t n_;
+  Sequences sequences_;
   std::size_t while_made_ = 0;
   std::size_t features_ = 0;
   std::size_t weights_ = 0;

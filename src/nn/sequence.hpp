@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/plan.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// What is decided of a plan's layers before it is made.
+struct Sequences {
+  /// Layers that count their neighbours' bits first and multiply the counts: each neighbour is then one bit a column,
+  /// not a float. Of layers whose input is a vote, whose aggregation is a mean, and whose nodes all have a neighbour.
+  std::vector<bool> aggregate_first;
+  std::size_t blocks = 1;  ///< the graph's rows in so many patterns, so that the counts of one at a time are there
+};
+
+/// By the bytes that either way moves, where the options do not say which. `options.forms` has one form a layer.
+[[nodiscard]] Sequences decide_sequences(const Model& model, const InferenceOptions& options, const CsrPattern& graph);
+
+/// The first row of a block of so many.
+[[nodiscard]] constexpr std::size_t first_row(std::size_t num_rows, std::size_t block, std::size_t blocks) noexcept {
+  return num_rows * block / blocks;
+}
+
+/// The most rows of one.
+[[nodiscard]] constexpr std::size_t most_rows(std::size_t num_rows, std::size_t blocks) noexcept {
+  return (num_rows + blocks - 1) / blocks;
+}
+
+}  // namespace bitgraph::nn
