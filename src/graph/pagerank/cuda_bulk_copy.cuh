@@ -11,15 +11,13 @@ __device__ inline unsigned shared_address(const void* place) {
   return static_cast<unsigned>(__cvta_generic_to_shared(place));
 }
 
-/// By one thread, before a barrier: `count` barriers for one thread each.
-__device__ inline void init(std::uint64_t* barriers, unsigned count) {
+/// By one thread, which is the one to say what to expect, before the others wait.
+__device__ inline void init(std::uint64_t* barrier) {
 #if __CUDA_ARCH__ >= 900
-  for (unsigned n = 0; n < count; ++n) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(barriers + n)));
-  }
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(barrier)));
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #else
-  static_cast<void>(barriers), static_cast<void>(count);
+  static_cast<void>(barrier);
 #endif
 }
 

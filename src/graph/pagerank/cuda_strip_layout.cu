@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace bitgraph::pagerank_cuda {
 
@@ -19,10 +18,13 @@ constexpr unsigned threads = 256;
 constexpr EdgeOffset least_entries = EdgeOffset{1} << 20;  ///< fewer are done before the strips are there
 constexpr EdgeOffset pieces_a_block = 16;                  ///< that a block's work would be, if it had long rows only
 constexpr EdgeOffset least_near = 1500;                    ///< entries of a block in a strip that is worth bringing
-constexpr std::size_t static_shared = 1024;                ///< bytes that the kernel takes besides, at most
+/// Shared memory of a block, what the system and the kernel take besides included, as far as there is so much. More
+/// would leave the first-level cache too little for the entries that are under way.
+constexpr std::size_t most_shared = std::size_t{196} << 10;
+constexpr std::size_t other_shared = 2048;
 
 // The fields of an entry's key, from the lowest bit on.
-constexpr int column_bits = 29;
+constexpr int column_bits = 28;
 constexpr int strip_bits = 10;
 constexpr int block_bits = 10;
 constexpr int slot_at = column_bits;
@@ -35,7 +37,7 @@ struct List {
   unsigned first_key = 0;
   unsigned size = 0;
   unsigned run = 0;    ///< entries a thread
-  unsigned begin = 0;  ///< in fours of all threads, of far ones in pairs
+  unsigned begin = 0;  ///< in entries_together of all threads, of far ones in pairs
 };
 
 struct Ranking {
@@ -80,6 +82,12 @@ __device__ NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId low, NodeId hig
     }
   }
   return low;
+}
+
+/// samples[i]: what there is before strip i.
+__global__ void sample(const EdgeOffset* before, Deal deal, EdgeOffset* samples, unsigned size) {
+  const unsigned i = blockIdx.x * threads + threadIdx.x;
+  if (i < size) samples[i] = before[min(i * deal.strip(), deal.n)];
 }
 
 /// A block a chunk of rows and entries. The entries of a long row are dealt to its pieces.
@@ -129,22 +137,21 @@ __global__ void find_lists(const std::uint64_t* keys, EdgeOffset size, unsigned 
 
 /// Entry k of a list as it lies in memory: of which thread, and which of its run.
 template <unsigned Together, class Entry>
-__device__ Entry entry_at(const std::uint64_t* keys, const List& list, unsigned k, NodeId nothing, int column_shift,
-                          int slot_shift) {
+__device__ Entry entry_at(const std::uint64_t* keys, const List& list, unsigned k, NodeId nothing, int slot_shift) {
   const unsigned thread = k / Together % strip_threads;
   const unsigned at = thread * list.run + k / (Together * strip_threads) * Together + k % Together;
   // Behind the last entry come zeros for its slot.
   const std::uint64_t key = keys[list.first_key + min(at, list.size - 1)];
   const Entry slot = static_cast<Entry>(key >> slot_at & ((1U << strip_slot_bits) - 1));
   const Entry column = at < list.size ? static_cast<Entry>(key & ((1U << column_bits) - 1)) : Entry{nothing};
-  return slot << slot_shift | column << column_shift;
+  return slot << slot_shift | column;
 }
 
 __global__ void write_near(const std::uint64_t* keys, const List* lists, StripView a, std::uint32_t* entries) {
   const List list = lists[blockIdx.y * (a.num_near + 1) + blockIdx.x];
   for (unsigned k = threadIdx.x; k < list.run * strip_threads; k += blockDim.x) {
-    entries[std::size_t{list.begin} * strip_threads * 4 + k] =
-        entry_at<4, std::uint32_t>(keys, list, k, a.deal.strip(), 2, strip_offset_bits);
+    entries[std::size_t{list.begin} * strip_threads * entries_together + k] =
+        entry_at<entries_together, std::uint32_t>(keys, list, k, a.deal.strip(), strip_column_bits);
   }
 }
 
@@ -152,7 +159,7 @@ __global__ void write_far(const std::uint64_t* keys, const List* lists, StripVie
   const List list = lists[blockIdx.y * (a.num_near + 1) + a.num_near];
   for (unsigned k = blockIdx.x * blockDim.x + threadIdx.x; k < list.run * strip_threads; k += gridDim.x * blockDim.x) {
     entries[std::size_t{list.begin} * strip_threads * 2 + k] =
-        entry_at<2, std::uint64_t>(keys, list, k, a.deal.num_places(), 0, 32);
+        entry_at<2, std::uint64_t>(keys, list, k, a.deal.num_places(), 32);
   }
 }
 
@@ -232,7 +239,8 @@ class StripLayoutMaker {
     view().num_long = (view().num_pieces + 1) / 2;
     view().num_slots = (num_tied.to(Device{})[0] + deal.blocks - 1) / deal.blocks;
     view().all_slots = view().num_slots + (view().num_pieces + deal.blocks - 1) / deal.blocks;
-    return choose_strips(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_shared);
+    const std::size_t shared = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    return choose_strips(std::min(shared, most_shared) - other_shared);
   }
 
   void lay_out() {
@@ -262,23 +270,28 @@ class StripLayoutMaker {
   [[nodiscard]] bool choose_strips(std::size_t room) {
     StripView& a = view();
     if (a.all_slots >= 1U << strip_slot_bits) return false;
-    const std::size_t most = std::size_t{1} << (strip_offset_bits - 2);  // with four zeros behind it
-    a.deal.part = 0;
-    const std::size_t fixed = a.shared_bytes();
+    const std::size_t fixed = a.shared_bytes();  // strips without columns, as yet
     if (fixed > room / 2) return false;
-    const std::size_t columns = std::min((room - fixed) / strip_buffers / sizeof(float), most - 4);
+    const std::size_t most = (std::size_t{1} << strip_column_bits) - 4;  // behind the last column come four zeros
+    const std::size_t columns = std::min((room - fixed) / sizeof(float), most);
     a.deal.part = static_cast<unsigned>(columns / a.deal.blocks / 4 * 4);
     if (a.deal.part == 0) return false;
-    const Buffer<EdgeOffset> before = columns_before_.to(Device{});
-    const auto entries_before = [&](std::size_t s) {
-      return before[std::min<std::size_t>(a.deal.n, s * a.deal.strip())];
-    };
-    const unsigned strips = a.deal.num_places() / a.deal.strip();
-    while (a.num_near < strips && a.num_near + 2 < 1U << strip_bits &&
-           entries_before(a.num_near + 1) - entries_before(a.num_near) >= least_near * a.deal.blocks) {
+    const Buffer<EdgeOffset> before = entries_before_strips();
+    while (a.num_near + 1 < before.size() && a.num_near + 2 < 1U << strip_bits &&
+           before[a.num_near + 1] - before[a.num_near] >= least_near * a.deal.blocks) {
       ++a.num_near;
     }
-    return 2 * entries_before(a.num_near) > in_.num_entries;
+    return 2 * before[a.num_near] > in_.num_entries;
+  }
+
+  /// Of all strips, and of one behind them.
+  [[nodiscard]] Buffer<EdgeOffset> entries_before_strips() {
+    const Deal& deal = view().deal;
+    Buffer<EdgeOffset> before(deal.num_places() / deal.strip() + 1, layout_.device_);
+    sample<<<blocks_for(before.size(), threads), threads, 0, stream_>>>(columns_before_.data(), deal, before.data(),
+                                                                        static_cast<unsigned>(before.size()));
+    cuda_check_launch("sample");
+    return before.to(Device{});
   }
 
   [[nodiscard]] Buffer<std::uint64_t> sorted_keys() {
@@ -299,7 +312,7 @@ class StripLayoutMaker {
                                                                             of_block, first_key.data());
     cuda_check_launch("find_lists");
     const Buffer<List> lists = place_lists(first_key.to(Device{}));
-    layout_.near_ = Buffer<std::uint32_t>(std::size_t{near_} * strip_threads * 4, device);
+    layout_.near_ = Buffer<std::uint32_t>(std::size_t{near_} * strip_threads * entries_together, device);
     layout_.far_ = Buffer<std::uint64_t>(std::size_t{far_} * strip_threads * 2, device);
     write_near<<<dim3(a.num_near, a.deal.blocks), 512, 0, stream_>>>(keys.data(), lists.data(), a,
                                                                      layout_.near_.data());
@@ -321,7 +334,7 @@ class StripLayoutMaker {
       for (unsigned strip = 0; strip < of_block; ++strip) {
         const unsigned number = block * of_block + strip;
         const bool is_far = strip == a.num_near;
-        const unsigned together = is_far ? 2 : 4;
+        const unsigned together = is_far ? 2 : entries_together;
         unsigned& end = is_far ? far_ : near_;
         List& list = lists[number];
         list = {first_key[number], first_key[number + 1] - first_key[number], 0, end};
@@ -345,7 +358,7 @@ class StripLayoutMaker {
   StripLayout layout_;
   Buffer<NodeId> rank_of_;
   Buffer<EdgeOffset> columns_before_, pieces_before_;  // of each rank
-  unsigned near_ = 0;                                  // fours of all threads
+  unsigned near_ = 0;                                  // entries_together of all threads
   unsigned far_ = 0;                                   // pairs
 };
 
@@ -365,7 +378,7 @@ std::optional<StripLayout> StripLayout::make(const Device& device, const CsrPatt
 
 StripView StripLayout::view() const {
   StripView a = view_;
-  a.near = reinterpret_cast<const uint4*>(near_.data());
+  a.near = near_.data();
   a.near_begin = near_begin_.data();
   a.near_end = near_end_.data();
   a.far = reinterpret_cast<const ulonglong2*>(far_.data());

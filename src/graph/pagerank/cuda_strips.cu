@@ -16,9 +16,9 @@ namespace {
 
 constexpr unsigned threads = strip_threads;
 constexpr unsigned warps = threads / 32;
-constexpr unsigned near_ahead = 2;  ///< fours of entries that a thread has under way
+constexpr unsigned near_ahead = 2;  ///< times entries_together that a thread has under way
 constexpr unsigned far_ahead = 4;   ///< pairs of far ones
-constexpr unsigned offset_mask = (1U << strip_offset_bits) - 1;
+constexpr unsigned column_mask = (1U << strip_column_bits) - 1;
 
 /// A slot and what there is for it.
 struct Part {
@@ -26,27 +26,33 @@ struct Part {
   float sum = 0;
 };
 
-/// A block's shared memory: the strips, each with four zeros behind it, the sums of slots, what warps end with.
+/// A block's shared memory: a strip with four zeros behind it, the sums of slots, what warps end with.
 struct Shared {
-  float* strips;
+  float* strip;
   float* sums;
   Part* ends;
   std::uint64_t* arrived;
 
   __device__ Shared(unsigned char* bytes, const StripView& a)
-      : strips(reinterpret_cast<float*>(bytes)),
-        sums(strips + strip_buffers * (a.deal.strip() + 4)),
+      : strip(reinterpret_cast<float*>(bytes)),
+        sums(strip + a.deal.strip() + 4),
         ends(reinterpret_cast<Part*>(sums + (a.all_slots + 1) / 2 * 2)),
         arrived(reinterpret_cast<std::uint64_t*>(ends + warps)) {}
 };
 
-__device__ uint4 stream_in(const uint4* place) {
-  uint4 value;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-               : "l"(place));
-  return value;
-}
+/// Entries of one thread that lie together.
+struct Entries {
+  std::uint32_t of[entries_together];
+
+  __device__ static Entries load(const std::uint32_t* place) {
+    static_assert(entries_together == 4);
+    Entries entries;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(entries.of[0]), "=r"(entries.of[1]), "=r"(entries.of[2]), "=r"(entries.of[3])
+                 : "l"(place));
+    return entries;
+  }
+};
 
 /// Every lane's sum becomes that of the lanes before it with the same slot, and its own.
 __device__ Part scan_slots(Part part) {
@@ -64,42 +70,42 @@ class Block {
   __device__ Block(const StripArgs& args, const Shared& shared)
       : args_(args), a_(args.pattern), shared_(shared), thread_(threadIdx.x) {}
 
-  /// Everything empty, and the first strips asked for.
+  /// Everything empty, and the first strip asked for.
   __device__ void begin() {
-    const unsigned strip = a_.deal.strip();
     for (unsigned t = thread_; t < a_.all_slots; t += threads) shared_.sums[t] = 0;
-    if (thread_ < 4 * strip_buffers) shared_.strips[thread_ / 4 * (strip + 4) + strip + thread_ % 4] = 0;
-    if (thread_ == 0) bulk_copy::init(shared_.arrived, strip_buffers);
+    if (thread_ < 4) shared_.strip[a_.deal.strip() + thread_] = 0;
+    if (thread_ == 0) bulk_copy::init(shared_.arrived);
     __syncthreads();
-    for (unsigned s = 0; s < strip_buffers; ++s) fetch(s);
+    fetch(0);
   }
 
-  /// What is near: four entries of a thread lie together.
+  /// What is near. A thread has the next entries under way whatever strip they are of.
   __device__ void add_near() {
     const unsigned first = __ldg(a_.near_begin + blockIdx.x);
     const unsigned all = __ldg(a_.near_begin + blockIdx.x + 1) - first;
-    const uint4* entries = a_.near + std::size_t{first} * threads + thread_;
-    const auto load = [&](unsigned k) { return stream_in(entries + std::size_t{min(k, all - 1)} * threads); };
-    uint4 next[near_ahead] = {};
+    const std::uint32_t* entries = a_.near + (std::size_t{first} * threads + thread_) * entries_together;
+    const auto load = [&](unsigned k) {
+      return Entries::load(entries + std::size_t{min(k, all - 1)} * threads * entries_together);
+    };
+    Entries next[near_ahead];
     for (unsigned k = 0; k < near_ahead && all != 0; ++k) next[k] = load(k);
     unsigned k = 0;
     for (unsigned s = 0; s < a_.num_near; ++s) {
       const unsigned end = __ldg(a_.near_end + blockIdx.x * a_.num_near + s);
-      const auto* strip = reinterpret_cast<const char*>(shared_.strips + s % strip_buffers * (a_.deal.strip() + 4));
-      bulk_copy::wait(shared_.arrived + s % strip_buffers, s / strip_buffers % 2);
+      bulk_copy::wait(shared_.arrived, s % 2);
       const bool any = k < end;
-      Part part{any ? next[0].x >> strip_offset_bits : 0};
+      Part part{any ? next[0].of[0] >> strip_column_bits : 0};
       for (; k < end; ++k) {
-        const unsigned entry[4] = {next[0].x, next[0].y, next[0].z, next[0].w};
+        const Entries now = next[0];
         for (unsigned n = 0; n + 1 < near_ahead; ++n) next[n] = next[n + 1];
         next[near_ahead - 1] = load(k + near_ahead);
-        float value[4];
-        for (unsigned n = 0; n < 4; ++n) value[n] = *reinterpret_cast<const float*>(strip + (entry[n] & offset_mask));
-        for (unsigned n = 0; n < 4; ++n) add(part, entry[n] >> strip_offset_bits, value[n]);
+        float value[entries_together];
+        for (unsigned n = 0; n < entries_together; ++n) value[n] = shared_.strip[now.of[n] & column_mask];
+        for (unsigned n = 0; n < entries_together; ++n) add(part, now.of[n] >> strip_column_bits, value[n]);
       }
       if (any) end_warp(part);
       __syncthreads();
-      fetch(s + strip_buffers);
+      fetch(s + 1);
       if (any) end_block();
     }
   }
@@ -159,14 +165,12 @@ class Block {
   }
 
  private:
-  /// Asks for strip s, into the buffer of the one before the last.
+  /// Asks for strip s; the one before it is no longer needed.
   __device__ void fetch(unsigned s) {
     if (thread_ != 0 || s >= a_.num_near) return;
-    const unsigned strip = a_.deal.strip();
-    std::uint64_t* arrived = shared_.arrived + s % strip_buffers;
-    bulk_copy::expect(arrived, strip * sizeof(float));
-    bulk_copy::bring(shared_.strips + s % strip_buffers * (strip + 4), args_.nodes.share + std::size_t{s} * strip,
-                     strip * sizeof(float), arrived);
+    const auto bytes = static_cast<unsigned>(a_.deal.strip() * sizeof(float));
+    bulk_copy::expect(shared_.arrived, bytes);
+    bulk_copy::bring(shared_.strip, args_.nodes.share + std::size_t{s} * a_.deal.strip(), bytes, shared_.arrived);
   }
 
   __device__ void add(Part& part, unsigned slot, float value) {
@@ -221,8 +225,8 @@ __global__ void __launch_bounds__(threads, 1) iterate_strips(const __grid_consta
 }  // namespace
 
 std::size_t StripView::shared_bytes() const {
-  return (std::size_t{strip_buffers} * (deal.strip() + 4) + (all_slots + 1) / 2 * 2) * sizeof(float) +
-         warps * sizeof(Part) + strip_buffers * sizeof(std::uint64_t);
+  return (std::size_t{deal.strip()} + 4 + (all_slots + 1) / 2 * 2) * sizeof(float) + warps * sizeof(Part) +
+         sizeof(std::uint64_t);
 }
 
 void launch_strips(const Device& device, const StripArgs& args) {

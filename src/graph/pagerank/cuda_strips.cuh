@@ -16,7 +16,7 @@
 namespace bitgraph::pagerank_cuda {
 
 inline constexpr unsigned strip_threads = 1024;  ///< of a block
-inline constexpr unsigned strip_buffers = 2;     ///< a strip is worked on while the next one comes
+inline constexpr unsigned entries_together = 4;  ///< of a thread
 
 /// Where nodes stand. They are ranked by their out-edges, most first, and dealt to the blocks like cards, there and
 /// back again. A strip has as many nodes of every block, block after block: a block's nodes of a strip lie together,
@@ -44,9 +44,9 @@ struct Deal {
   [[nodiscard]] __host__ __device__ NodeId num_places() const { return (n + strip() - 1) / strip() * strip(); }
 };
 
-/// An entry: the slot of its row above the distance of its column's share from the strip's first, in bytes.
-inline constexpr int strip_offset_bits = 17;
-inline constexpr int strip_slot_bits = 32 - strip_offset_bits;
+/// An entry: the slot of its row above its column within the strip.
+inline constexpr int strip_column_bits = 16;
+inline constexpr int strip_slot_bits = 32 - strip_column_bits;
 
 /// A row that several slots, most often of several blocks, add up together; without pieces none.
 struct LongRow {
@@ -64,7 +64,7 @@ struct StripView {
   unsigned all_slots = 0;  ///< and of pieces of long ones
   unsigned num_pieces = 0;
   unsigned num_long = 0;
-  const uint4* near = nullptr;
+  const std::uint32_t* near = nullptr;
   const unsigned* near_begin = nullptr;  ///< where each block begins, in `strip_threads` uint4
   const unsigned* near_end = nullptr;    ///< where each block's strips end, from there on
   const ulonglong2* far = nullptr;       ///< slot above place
