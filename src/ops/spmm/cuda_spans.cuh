@@ -56,12 +56,22 @@ __device__ inline Span find_span(const CsrPatternView& a, unsigned items, std::s
   return span;
 }
 
-/// Items of a span: small graphs have small ones, so that there are blocks for every multiprocessor.
+/// Items of a span, `most` at most, such that `slices` slices of blocks end soonest: in rounds of as many as run at
+/// once, each of which takes so much longer than its items as it takes to bring them.
 inline unsigned span_items(const CsrPatternView& a, unsigned most, unsigned slices) {
-  constexpr std::size_t enough_blocks = 400;
-  unsigned items = 256;
-  while (items < most && (std::size_t{a.nrows} + a.num_entries) * slices > items * enough_blocks) items *= 2;
-  return items;
+  constexpr std::size_t at_once = 3 * 132;
+  constexpr std::size_t bringing = 150;
+  const std::size_t total = std::size_t{a.nrows} + a.num_entries;
+  unsigned best = most;
+  std::size_t least = ~std::size_t{0};
+  for (unsigned items = 256; items <= most; items *= 2) {
+    const std::size_t rounds = ((total + items - 1) / items * slices + at_once - 1) / at_once;
+    if (rounds * (items + bringing) < least) {
+      best = items;
+      least = rounds * (items + bringing);
+    }
+  }
+  return best;
 }
 
 /// Rows are short, or all of about one length.

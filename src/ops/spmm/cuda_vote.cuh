@@ -50,30 +50,13 @@ __device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, un
       if (at + k * Sets + set < limit) value[k] = __ldg(words + j * stride);
     }
   };
-  std::uint32_t value[batch];
   load_columns(first);
-  if constexpr (Sets == 1) {
 #pragma unroll 1
-    for (std::uint32_t at = first; at < longest; at += step) {
-      fetch(value, at);
-      if (at + step < longest) load_columns(at + step);
-      counter.add(value);
-    }
-  } else {  // a long row: the next batch is on its way as well
-    if (first >= longest) return;
-    fetch(value, first);
-    load_columns(first + step);
-#pragma unroll 1
-    for (std::uint32_t at = first; at < longest; at += step) {
-      std::uint32_t ahead[batch] = {};
-      if (at + step < longest) {
-        fetch(ahead, at + step);
-        load_columns(at + 2 * step);
-      }
-      counter.add(value);
-#pragma unroll
-      for (unsigned k = 0; k < batch; ++k) value[k] = ahead[k];
-    }
+  for (std::uint32_t at = first; at < longest; at += step) {
+    std::uint32_t value[batch];
+    fetch(value, at);
+    if (at + step < longest) load_columns(at + step);
+    counter.add(value);
   }
 }
 
@@ -195,7 +178,7 @@ union VoteStorage {
 };
 
 template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads, 4) spmm_vote(const __grid_constant__ Args args, unsigned parts) {
+__global__ void __launch_bounds__(block_threads, 5) spmm_vote(const __grid_constant__ Args args, unsigned parts) {
   __shared__ BlockRows rows;
   __shared__ ShortRows sorted;
   __shared__ VoteStorage<Lanes> storage;  // hubs come first
@@ -224,7 +207,7 @@ __global__ void __launch_bounds__(block_threads, 4) spmm_vote(const __grid_const
 /// follow one another, each with a set of lanes where it is shorter than `longer`, else with all of them; a hub waits
 /// for the whole block.
 template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads, 4)
+__global__ void __launch_bounds__(block_threads, 5)
     spmm_vote_direct(const __grid_constant__ Args args, unsigned warp_rows, EdgeOffset longer) {
   __shared__ NodeId hubs[block_warps * 32 / Lanes];
   __shared__ unsigned num_hubs;
@@ -261,6 +244,16 @@ inline bool is_small(const CsrPatternView& a, std::size_t words_per_row) {
   return (a.nrows + a.num_entries) * words_per_row <= std::size_t{1} << 21;
 }
 
+/// How many rows a warp takes, a set of lanes each: fewer in small graphs, so that there are warps for all of the
+/// device.
+template <int Lanes>
+unsigned rows_of_warp(const CsrPatternView& a) {
+  constexpr std::size_t enough_warps = 4096;
+  unsigned rows = 32 / Lanes;
+  while (rows > 1 && a.nrows < rows * enough_warps) rows /= 2;
+  return rows;
+}
+
 template <int Lanes, class Out>
 void start_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
   const cudaStream_t stream = stream_of(device);
@@ -270,9 +263,7 @@ void start_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out
       spmm_vote<Lanes><<<dim3(blocks.count, slices), block_threads, 0, stream>>>(kernel_args, blocks.parts);
     });
   } else {
-    unsigned warp_rows = 32 / Lanes;
-    constexpr std::size_t enough_warps = 4096;
-    while (warp_rows > 1 && args.a.nrows < warp_rows * enough_warps) warp_rows /= 2;
+    const unsigned warp_rows = rows_of_warp<Lanes>(args.a);
     const EdgeOffset longer = warp_rows == 32 / Lanes ? long_row : warp_rows == 1 ? 4 : 16;
     const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
     with_plain(args, [&](const auto& kernel_args) {
@@ -284,9 +275,10 @@ void start_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out
 
 template <int Lanes, int Words, class Out>
 void start_short(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
-  const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Lanes, block_threads), slices);
+  const unsigned warp_rows = is_bits<Out> ? 32 / Lanes : rows_of_warp<Lanes>(args.a);
+  const dim3 grid(blocks_for(args.a.nrows, block_warps * warp_rows), slices);
   with_plain(args, [&](const auto& kernel_args) {
-    spmm_vote_short<Lanes, Words><<<grid, block_threads, 0, stream_of(device)>>>(kernel_args);
+    spmm_vote_short<Lanes, Words><<<grid, block_threads, 0, stream_of(device)>>>(kernel_args, warp_rows);
   });
   cuda_check_launch("spmm_vote_short");
 }

@@ -88,8 +88,8 @@ __device__ void store_votes(const Args& args, const Counters<Words, Planes>& cou
 
 /// Writes what the lanes have counted: lanes with no_row have nothing. `room` is of the warp.
 template <int Words, int Planes, class Args>
-__device__ void emit_counters(const Args& args, const Counters<Words, Planes>& counters, Counted counted, int planes,
-                              std::uint32_t* room) {
+__device__ void emit_counters(const Args& args, const Counters<Words, Planes>& counters, Counted counted,
+                              unsigned slots, int planes, std::uint32_t* room) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   if constexpr (is_bits<Out> && is_plain<Out>) {
     store_votes(args, counters, counted);
@@ -99,18 +99,20 @@ __device__ void emit_counters(const Args& args, const Counters<Words, Planes>& c
     }
 #pragma unroll
     for (int w = 0; w < Words; ++w) {
-      emit(args, counters.of[w], Counted{counted.row, counted.word + w, counted.n}, 32, planes, room);
+      emit(args, counters.of[w], Counted{counted.row, counted.word + w, counted.n}, slots, planes, room);
     }
   }
 }
 
-/// Where no row is long: a row for each set of lanes.
+/// Where no row is long: a row for each set of lanes, `warp_rows` of them a warp.
 template <int Lanes, int Words, class Args>
-__global__ void __launch_bounds__(block_threads) spmm_vote_short(const __grid_constant__ Args args) {
+__global__ void __launch_bounds__(block_threads)
+    spmm_vote_short(const __grid_constant__ Args args, unsigned warp_rows) {
   __shared__ std::uint32_t rooms[block_warps][short_planes * 32];
-  const std::size_t place = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Lanes;
+  const unsigned set = threadIdx.x % 32 / Lanes;
+  const std::size_t place = (std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32) * warp_rows + set;
   const unsigned word = blockIdx.y * most_words + threadIdx.x % Lanes * Words;
-  const bool exists = place < args.a.nrows;
+  const bool exists = set < warp_rows && place < args.a.nrows;
   const EdgeOffset begin = exists ? __ldg(args.a.row_ptr + place) : 0;
   const auto n = exists ? static_cast<std::uint32_t>(__ldg(args.a.row_ptr + place + 1) - begin) : 0U;
   const NodeId* const columns = args.a.col_ind + begin;
@@ -118,7 +120,8 @@ __global__ void __launch_bounds__(block_threads) spmm_vote_short(const __grid_co
   Counters<Words, short_planes> counters;
   count_row(counters, args.x, word, columns, n, longest);
   const Counted counted{exists && word < half_words(args.x) ? static_cast<NodeId>(place) : no_row, word, n};
-  emit_counters(args, counters, counted, static_cast<int>(bits_of(longest)), rooms[threadIdx.x / 32]);
+  emit_counters(args, counters, counted, warp_rows * Lanes, static_cast<int>(bits_of(longest)),
+                rooms[threadIdx.x / 32]);
 }
 
 }  // namespace bitgraph::spmm_cuda
