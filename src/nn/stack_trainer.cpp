@@ -102,7 +102,7 @@ class StackTrainer final : public Trainer {
       Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
       layer.neighbor = linear(neighbor_[l]);
       if (shapes_[l].root) layer.root = linear(root_[l]);
-      if (l == 0 && !real()) {
+      if (l == 0 && center() != nullptr) {
         take_center_off(layer.neighbor);
         if (shapes_[l].root) take_center_off(layer.root);
       }
@@ -180,6 +180,10 @@ class StackTrainer final : public Trainer {
     return linear;
   }
 
+  [[nodiscard]] const Floats* center() const noexcept {
+    return source_->center().nrows() == 0 ? nullptr : &source_->center();
+  }
+
   /// Training takes the mean row off the first layer's input: the model has it in its bias.
   void take_center_off(Linear& linear) const {
     const Floats center = source_->center().to(Device{});
@@ -228,8 +232,7 @@ class StackTrainer final : public Trainer {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       LayerInput input;
       if (l == 0) {
-        input = real() ? LayerInput{.values = &batch.features}
-                       : LayerInput{.signs = &batch.signs, .center = &source_->center()};
+        input = real() ? LayerInput{.values = &batch.features} : LayerInput{.signs = &batch.signs, .center = center()};
       } else {
         const bool joined = is_last(l) && concatenates();
         if (joined) join_outputs();

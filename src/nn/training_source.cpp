@@ -78,7 +78,6 @@ class WholeGraph final : public TrainingSource {
     DenseFeatures features(dataset, frame, device);
     batch_.features = std::move(features.real);
     batch_.signs = std::move(features.signs);
-    center_ = std::move(features.center);
     std::shared_ptr<const LayerGraph> graph;
     for (const LayerShape& shape : shapes_of(dataset, options)) {
       if (shape.aggregation == Aggregation::none) continue;
@@ -98,7 +97,7 @@ class WholeGraph final : public TrainingSource {
   const TrainingBatch& batch(std::size_t, std::size_t) override { return batch_; }
 
  private:
-  Floats center_;
+  Floats center_;  ///< none: a recipe that stands was found without
   TrainingBatch batch_;
 };
 

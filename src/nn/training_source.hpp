@@ -21,7 +21,8 @@ class TrainingSource {
   TrainingSource& operator=(const TrainingSource&) = delete;
   virtual ~TrainingSource() = default;
 
-  /// Binary models: the mean over all nodes of the features' signs times their scales, 1 x features; else empty.
+  /// What is taken off each input row of a binary model in training: the mean over all nodes of the features' signs
+  /// times their scales, 1 x features. Empty: nothing is.
   [[nodiscard]] virtual const DenseMatrix<float>& center() const noexcept = 0;
 
   /// In an epoch; the same in every one.
