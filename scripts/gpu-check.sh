@@ -16,9 +16,9 @@ fi
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || { echo "gpu-check: no NVIDIA driver here" >&2; exit 4; }
 
 status=0
-for tests in "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph; do
+for tests in "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph "$bin"/tests_nn "$bin"/tests_spanning; do
   echo "== ${tests##*/}"
-  "$tests" --gtest_filter='*Cuda*' --gtest_brief=1 || status=1
+  "$tests" --gtest_filter='*Cuda*:*Device*:Figure2*' --gtest_brief=1 || status=1
 done
 
 if command -v compute-sanitizer >/dev/null 2>&1; then
@@ -31,6 +31,8 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
       --gtest_filter='*MxvCuda*/square_65:*MxvCuda*/wide:*MxvCuda*/long_columns' | tail -n 3 || status=1
     compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_graph" --gtest_brief=1 \
       --gtest_filter='BfsCuda.Small*:PageRankCuda.Odd*:*OnCudaAllocatesNothing' | tail -n 3 || status=1
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_spanning" --gtest_brief=1 \
+      --gtest_filter='Tune.OnADevice' | tail -n 3 || status=1
   done
 fi
 
@@ -43,4 +45,6 @@ for command in bfs sssp pagerank cc tc; do
 done
 echo "== bitgraph bench graph, beside cuSPARSE"
 LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64" "$bin/bitgraph" bench graph rmat:16 grid:300 --device cuda --limit 3 || status=1
+echo "== bitgraph bench gnn, beside cuBLAS and cuSPARSE"
+LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64" "$bin/bitgraph" bench gnn planted:flickr --device cuda --repeats 50 --limit 3 || status=1
 exit $status
