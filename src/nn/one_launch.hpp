@@ -68,9 +68,9 @@ class OneLaunch {
 
  private:
   Buffer<LaunchStep> steps_;
-  std::size_t num_rows_ = 0;
-  unsigned blocks_ = 0;
-  unsigned warps_ = 0;  ///< a block
+  [[maybe_unused]] std::size_t num_rows_ = 0;  // of kernels that are not in every build
+  [[maybe_unused]] unsigned blocks_ = 0;
+  [[maybe_unused]] unsigned warps_ = 0;  ///< a block
 };
 
 }  // namespace bitgraph::nn

@@ -130,7 +130,8 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
     options.tile_dim = k;
   });
   reader.take("strategy", options.strategy, strategies);
-  reader.take("order", [&](const Json& order) { options.order = order_from_string(order.get<std::string>()); });
+  reader.take("order",
+              [&](const Json& name_of_order) { options.order = order_from_string(name_of_order.get<std::string>()); });
   reader.take("sequence", options.sequence, sequences);
   reader.take("launching", options.launching, launchings);
   reader.finish();
