@@ -229,6 +229,7 @@ class WalkBatches final : public SampledSource {
     take_nodes(nodes, nodes.size());
     TrainingBatch& batch = batch_of_now();
     std::vector<float> degrees;
+    degrees.reserve(nodes.size());
     for (const NodeId node : nodes) degrees.push_back(static_cast<float>(dataset().graph.row(node).size()));
     const auto graph = std::make_shared<LayerGraph>(sample_.pattern.get(), shapes().front().aggregation,
                                                     SumScale{.factor = factor_, .degrees = degrees}, device());
@@ -286,6 +287,7 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   } else {
     part.features = features_of(dataset.features, nodes);
   }
+  part.labels.reserve(nodes.size());
   for (const NodeId node : nodes) part.labels.push_back(dataset.labels[node]);
   part.train.resize(nodes.size());
   std::iota(part.train.begin(), part.train.end(), NodeId{0});
