@@ -36,6 +36,7 @@ void on_all_devices(Body&& body) {
 
 TEST(Dense, AccumulateAddsColumnsOfWiderMatrices) {
   on_all_devices([](const Device& device, const test::Shape& shape) {
+    if (shape.nrows == 0) return;  // columns of nothing have no place
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
     const Floats start = test::random_dense(shape.nrows, 2 * shape.ncols + 1, 2);
     Floats expected = start.clone();
