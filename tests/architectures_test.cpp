@@ -5,6 +5,7 @@
 
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
+#include "support/near_logits.hpp"
 #include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -15,6 +16,8 @@
 
 namespace bitgraph::nn {
 namespace {
+
+using test::expect_near;
 
 using test::random_model;
 
@@ -45,22 +48,6 @@ std::vector<std::vector<Precision>> forms_of(const Model& model) {
     all.push_back(std::move(forms));
   }
   return all;
-}
-
-/// Rounding may turn the sign of a sum that is nearly 0, and with it a bit of a later layer: a few rows may differ.
-void expect_near(const DenseMatrix<float>& actual, const DenseMatrix<float>& expected) {
-  ASSERT_EQ(actual.nrows(), expected.nrows());
-  ASSERT_EQ(actual.ncols(), expected.ncols());
-  float largest = 0;
-  for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
-  std::size_t rows_off = 0;
-  for (std::size_t i = 0; i < expected.nrows(); ++i) {
-    bool off = false;
-    for (std::size_t c = 0; c < expected.ncols(); ++c)
-      off = off || std::fabs(actual(i, c) - expected(i, c)) > 1e-4F * largest;
-    rows_off += off ? 1 : 0;
-  }
-  EXPECT_LE(rows_off, expected.nrows() / 50);
 }
 
 template <class Fn>

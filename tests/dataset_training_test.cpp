@@ -2,6 +2,7 @@
 // Training and inference on every kind of data set: dense features, in memory and in the mapped file, and MUSAE's.
 #include "support/datasets.hpp"
 #include "support/everywhere.hpp"
+#include "support/near_logits.hpp"
 #include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -20,6 +21,8 @@
 
 namespace bitgraph::nn {
 namespace {
+
+using test::expect_near;
 
 constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
                                    Architecture::saint};
@@ -40,22 +43,6 @@ Dataset with_sparse_features(Dataset dataset) {
   dataset.features = sparse_features(dataset.dense_features);
   dataset.dense_features = {};
   return dataset;
-}
-
-/// Rounding may turn a sign that is nearly 0: a few rows may differ.
-void expect_near(const DenseMatrix<float>& actual, const DenseMatrix<float>& expected) {
-  ASSERT_EQ(actual.nrows(), expected.nrows());
-  ASSERT_EQ(actual.ncols(), expected.ncols());
-  float largest = 0;
-  for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
-  std::size_t rows_off = 0;
-  for (std::size_t i = 0; i < expected.nrows(); ++i) {
-    bool off = false;
-    for (std::size_t c = 0; c < expected.ncols(); ++c)
-      off = off || std::fabs(actual(i, c) - expected(i, c)) > 1e-4F * largest;
-    rows_off += off ? 1 : 0;
-  }
-  EXPECT_LE(rows_off, expected.nrows() / 50);
 }
 
 TEST(DenseFeatures, GiveTheLogitsOfTheSameFeaturesAsCsr) {

@@ -153,11 +153,9 @@ class BiGcnTrainer final : public Trainer {
   }
 
   [[nodiscard]] Layer layer(std::size_t p, Precision precision) const {
-    Binarized signs = binarize(parameters_[p].value);
     Layer layer{.precision = precision};
-    layer.neighbor.bits = std::move(signs.bits);
-    layer.neighbor.scale = std::move(signs.alpha);
-    layer.neighbor.bias = Buffer<float>::copy_of(parameters_[p + 1].value.row(0));
+    layer.neighbor =
+        make_linear(parameters_[p].value.clone(), Buffer<float>::copy_of(parameters_[p + 1].value.row(0)), true);
     return layer;
   }
 

@@ -133,12 +133,6 @@ SparseGemmWeights Forward::sparse_weights(const Linear& linear) const {
   return {made.u.to(device_), made.feature_scale.to(device_), made.feature_offset.to(device_)};
 }
 
-std::size_t Forward::weight_bytes() const noexcept {
-  std::size_t total = 0;
-  for (const Weights& w : weights_) total += w.neighbor.bytes() + w.root.bytes();
-  return total;
-}
-
 Forward::Activation Forward::layer(std::size_t l, Activation in) {
   switch (options_.forms[l]) {
     case Precision::real: return real_layer(l, in);

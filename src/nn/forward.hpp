@@ -48,7 +48,6 @@ class Forward {
   const DenseMatrix<float>& run();
 
   [[nodiscard]] const std::vector<Step>& steps() const noexcept { return steps_; }
-  [[nodiscard]] std::size_t weight_bytes() const noexcept;
 
  private:
   using Bits = BitMatrix<PlusMinusOne>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/binarize.hpp>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,19 @@ std::size_t Model::bytes() const noexcept {
   std::size_t total = input_mean.bytes() + input_inverse_deviation.bytes();
   for (const Layer& layer : layers) total += layer.neighbor.bytes() + layer.root.bytes();
   return total;
+}
+
+Linear make_linear(DenseMatrix<float> weight, Buffer<float> bias, bool binary) {
+  Linear linear;
+  linear.bias = std::move(bias);
+  if (binary) {
+    Binarized signs = binarize(weight);
+    linear.bits = std::move(signs.bits);
+    linear.scale = std::move(signs.alpha);
+  } else {
+    linear.weight = std::move(weight);
+  }
+  return linear;
 }
 
 std::vector<Precision> Model::layer_forms(Precision form) const {

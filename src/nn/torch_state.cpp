@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch state dictionaries in safetensors, by the layer names of PyTorch Geometric and of Bi-GCN.
-#include <bitgraph/ops/binarize.hpp>
-
 #include "nn/tensor_reader.hpp"
 
 #include <cctype>
@@ -125,19 +123,11 @@ class StateReader {
     const std::size_t outputs = found->second.shape[0];
     const std::size_t inputs = found->second.shape[1];
     DenseMatrix<float> weight(outputs, inputs, reader_.floats(name + ".weight", {outputs, inputs}));
-    Linear out;
-    out.bias = Buffer<float>(outputs, 0.0F);
+    Buffer<float> values(outputs, 0.0F);
     for (const std::string& bias : {name + ".bias", other_bias}) {
-      if (!bias.empty() && file_.tensors.contains(bias)) out.bias = reader_.floats(bias, {outputs});
+      if (!bias.empty() && file_.tensors.contains(bias)) values = reader_.floats(bias, {outputs});
     }
-    if (precision == Precision::real) {
-      out.weight = std::move(weight);
-    } else {
-      Binarized signs = binarize(weight);
-      out.bits = std::move(signs.bits);
-      out.scale = std::move(signs.alpha);
-    }
-    return out;
+    return make_linear(std::move(weight), std::move(values), precision != Precision::real);
   }
 
   void add_convolution(Model& model, const std::string& prefix, const Convolution& kind) const {

@@ -4,7 +4,6 @@
 
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/nn/model.hpp>
-#include <bitgraph/ops/binarize.hpp>
 
 #include <cmath>
 #include <utility>
@@ -17,18 +16,10 @@ inline nn::Linear random_linear(std::size_t outputs, std::size_t inputs, bool re
   const float bound = std::sqrt(6.0F / static_cast<float>(inputs + outputs));
   for (std::size_t n = 0; n < weight.values().size(); ++n)
     weight.values()[n] = bound * (2 * random_uniform(key, n) - 1);
-  nn::Linear linear;
-  linear.bias = Buffer<float>(outputs);
+  Buffer<float> bias(outputs);
   ++key.tensor;
-  for (std::size_t f = 0; f < outputs; ++f) linear.bias[f] = 0.1F * (2 * random_uniform(key, f) - 1);
-  if (real) {
-    linear.weight = std::move(weight);
-  } else {
-    Binarized signs = binarize(weight);
-    linear.bits = std::move(signs.bits);
-    linear.scale = std::move(signs.alpha);
-  }
-  return linear;
+  for (std::size_t f = 0; f < outputs; ++f) bias[f] = 0.1F * (2 * random_uniform(key, f) - 1);
+  return nn::make_linear(std::move(weight), std::move(bias), !real);
 }
 
 /// A model that no training made; its batch norm is near the identity.

@@ -57,6 +57,9 @@ struct Linear {
   [[nodiscard]] Linear to(const Device& device) const;
 };
 
+/// A linear map of float weights (outputs x inputs): as they are, or binarized. O(outputs * inputs).
+[[nodiscard]] Linear make_linear(DenseMatrix<float> weight, Buffer<float> bias, bool binary);
+
 /// One layer. With x its input, N and R its two linear maps without their biases b and c:
 ///   real  y = aggregate(N x) + b + R x + c, and relu where another layer follows
 ///   full  the same with x, N and R by their signs and scales, and b within the aggregation (Bi-GCN)

@@ -4,7 +4,6 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/nn/infer.hpp>
-#include <bitgraph/ops/binarize.hpp>
 
 #include "cli/bench/gnn_rival.hpp"
 #include "cli/bench/timing.hpp"
@@ -16,6 +15,7 @@
 #include <cmath>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 namespace bitgraph::cli {
 
@@ -38,16 +38,7 @@ nn::Linear random_linear(const nn::LayerShape& shape, bool real, RandomKey& key)
   const float bound = std::sqrt(6.0F / static_cast<float>(shape.inputs + shape.outputs));
   for (std::size_t n = 0; n < weight.values().size(); ++n)
     weight.values()[n] = bound * (2 * random_uniform(key, n) - 1);
-  nn::Linear linear;
-  linear.bias = Buffer<float>(shape.outputs, 0.01F);
-  if (real) {
-    linear.weight = std::move(weight);
-  } else {
-    Binarized signs = binarize(weight);
-    linear.bits = std::move(signs.bits);
-    linear.scale = std::move(signs.alpha);
-  }
-  return linear;
+  return nn::make_linear(std::move(weight), Buffer<float>(shape.outputs, 0.01F), !real);
 }
 
 nn::Model random_model(nn::Architecture architecture, nn::Precision precision, const Dataset& dataset,
