@@ -70,9 +70,7 @@ CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, B
   }
   if (on_host) return;
   chunk_row_ = cuda_formats::csr_chunk_rows(device(), nrows, col_ind_.size(), row_ptr_.data());
-  const auto facts = cuda_formats::csr_facts(device(), nrows, row_ptr_.data(), col_ind_.size(), col_ind_.data());
-  longest_row_ = facts.longest_row;
-  near_entries_ = facts.near_entries;
+  longest_row_ = cuda_formats::csr_longest_row(device(), nrows, row_ptr_.data());
 }
 
 void CsrPattern::validate() const {

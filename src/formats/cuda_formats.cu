@@ -31,34 +31,26 @@ __global__ void find_chunk_rows(NodeId* chunk_row, NodeId num_chunks, NodeId nro
   chunk_row[c] = static_cast<NodeId>(low);
 }
 
-__global__ void find_facts(NodeId nrows, const EdgeOffset* row_ptr, EdgeOffset nvals, const NodeId* col_ind,
-                           CsrFacts* facts) {
+__global__ void find_longest_row(NodeId nrows, const EdgeOffset* row_ptr, unsigned long long* longest_row) {
   unsigned long long longest = 0;
-  unsigned near = 0;
-  const std::size_t me = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
-  for (std::size_t i = me; i < nrows; i += step) {
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < nrows; i += step) {
     longest = max(longest, static_cast<unsigned long long>(row_ptr[i + 1] - row_ptr[i]));
   }
-  for (std::size_t e = me; e < nvals; e += step) near += col_ind[e] < csr_near_columns ? 1 : 0;
   for (unsigned lanes = 16; lanes != 0; lanes /= 2)
     longest = max(longest, __shfl_xor_sync(0xFFFFFFFFU, longest, lanes));
-  near = __reduce_add_sync(0xFFFFFFFFU, near);
-  if (threadIdx.x % 32 != 0) return;
-  atomicMax(&facts->longest_row, longest);
-  atomicAdd(&facts->near_entries, near);
+  if (threadIdx.x % 32 == 0) atomicMax(longest_row, longest);
 }
 
 }  // namespace
 
-CsrFacts csr_facts(const Device& device, NodeId nrows, const EdgeOffset* row_ptr, EdgeOffset nvals,
-                   const NodeId* col_ind) {
+EdgeOffset csr_longest_row(const Device& device, NodeId nrows, const EdgeOffset* row_ptr) {
   const ScopedCudaDevice scope(device.index());
-  Buffer<CsrFacts> facts = Buffer<CsrFacts>::copy_of(std::array<CsrFacts, 1>{}, device);
-  const unsigned blocks = std::min(blocks_for(nrows + nvals, 1024), 1024U);
-  find_facts<<<blocks, 256, 0, stream_of(device)>>>(nrows, row_ptr, nvals, col_ind, facts.data());
-  cuda_check_launch("find_facts");
-  return facts.to(Device{})[0];
+  Buffer<unsigned long long> longest = Buffer<unsigned long long>::copy_of(std::array{0ULL}, device);
+  const unsigned blocks = std::min(blocks_for(nrows, 1024), 1024U);
+  find_longest_row<<<blocks, 256, 0, stream_of(device)>>>(nrows, row_ptr, longest.data());
+  cuda_check_launch("find_longest_row");
+  return longest.to(Device{})[0];
 }
 
 Buffer<NodeId> csr_chunk_rows(const Device& device, NodeId nrows, EdgeOffset nvals, const EdgeOffset* row_ptr) {

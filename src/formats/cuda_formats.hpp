@@ -17,15 +17,8 @@ namespace bitgraph::cuda_formats {
 [[nodiscard]] Buffer<NodeId> csr_chunk_rows(const Device& device, NodeId nrows, EdgeOffset nvals,
                                             const EdgeOffset* row_ptr);
 
-/// CsrPatternView's fields of these names.
-struct CsrFacts {
-  unsigned long long longest_row = 0;
-  unsigned long long near_entries = 0;
-};
-
-/// Waits for the device.
-[[nodiscard]] CsrFacts csr_facts(const Device& device, NodeId nrows, const EdgeOffset* row_ptr, EdgeOffset nvals,
-                                 const NodeId* col_ind);
+/// CsrPatternView::longest_row. Waits for the device.
+[[nodiscard]] EdgeOffset csr_longest_row(const Device& device, NodeId nrows, const EdgeOffset* row_ptr);
 
 // The functions of the public headers, of values on a CUDA device; results are there too.
 

@@ -15,7 +15,7 @@ namespace {
 }  // namespace
 
 Buffer<NodeId> csr_chunk_rows(const Device& device, NodeId, EdgeOffset, const EdgeOffset*) { refuse(device); }
-CsrFacts csr_facts(const Device& device, NodeId, const EdgeOffset*, EdgeOffset, const NodeId*) { refuse(device); }
+EdgeOffset csr_longest_row(const Device& device, NodeId, const EdgeOffset*) { refuse(device); }
 
 BitTileMatrix pack(const CsrPattern& a, int) { refuse(a.device()); }
 EdgeOffset count_tiles(const CsrPattern& a, int) { refuse(a.device()); }

@@ -12,9 +12,6 @@ namespace bitgraph {
 /// Rows and entries of a chunk on a CUDA device.
 inline constexpr EdgeOffset csr_chunk_items = 512;
 
-/// The first columns, whose elements of a vector of floats a CUDA device can keep near in a product.
-inline constexpr NodeId csr_near_columns = 40960;
-
 /// What a kernel sees of a CsrPattern.
 struct CsrPatternView {
   NodeId nrows = 0;
@@ -25,9 +22,8 @@ struct CsrPatternView {
   /// chunk_row[c], at the entry c csr_chunk_items - chunk_row[c]. num_chunks + 1 of them.
   const NodeId* chunk_row = nullptr;
   NodeId num_chunks = 0;
-  EdgeOffset num_entries = 0;   ///< what nvals() is on the host
-  EdgeOffset longest_row = 0;   ///< entries of the longest row; on a CUDA device only
-  EdgeOffset near_entries = 0;  ///< entries in the first csr_near_columns columns; on a CUDA device only
+  EdgeOffset num_entries = 0;  ///< what nvals() is on the host
+  EdgeOffset longest_row = 0;  ///< entries of the longest row; on a CUDA device only
 
   [[nodiscard]] EdgeOffset nvals() const noexcept { return row_ptr == nullptr ? 0 : row_ptr[nrows]; }
   [[nodiscard]] std::span<const NodeId> row(NodeId i) const noexcept {
@@ -69,8 +65,7 @@ class CsrPattern {
             chunk_row_.data(),
             static_cast<NodeId>(chunk_row_.empty() ? 0 : chunk_row_.size() - 1),
             col_ind_.size(),
-            longest_row_,
-            near_entries_};
+            longest_row_};
   }
   [[nodiscard]] CsrPattern clone() const;
   [[nodiscard]] CsrPattern to(const Device& device) const;  ///< a copy on `device`
@@ -82,9 +77,8 @@ class CsrPattern {
   NodeId ncols_ = 0;
   Buffer<EdgeOffset> row_ptr_;
   Buffer<NodeId> col_ind_;
-  Buffer<NodeId> chunk_row_;  ///< on a CUDA device only, as the next two
+  Buffer<NodeId> chunk_row_;  ///< on a CUDA device only, as the next
   EdgeOffset longest_row_ = 0;
-  EdgeOffset near_entries_ = 0;
 };
 
 /// Size in bytes of the usual float32 CSR of the same matrix, with 4-byte indices (8-byte row pointers only from 2^31
