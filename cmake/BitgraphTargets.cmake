@@ -34,8 +34,12 @@ target_compile_options(bitgraph_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${bitgraph_warnings}>" "$<$<COMPILE_LANGUAGE:CUDA>:${bitgraph_cuda_options}>")
 # Highway's levels: what the architecture always has, AVX2, AVX-512, AVX-512 with VPOPCNTDQ; NEON on Arm. Fewer levels,
 # shorter builds; SVE's vectors have no size that arrays of them could be made of.
+set(bitgraph_levels_left_out "HWY_SSSE3|HWY_SSE4|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128")
+if(BITGRAPH_LEVELS_LEFT_OUT)
+  string(APPEND bitgraph_levels_left_out "|${BITGRAPH_LEVELS_LEFT_OUT}")
+endif()
 target_compile_definitions(bitgraph_options INTERFACE
-  HWY_WANT_AVX3_DL "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+  HWY_WANT_AVX3_DL "HWY_DISABLED_TARGETS=(${bitgraph_levels_left_out})")
 
 if(BITGRAPH_SANITIZE)
   add_compile_options(-fsanitize=${BITGRAPH_SANITIZE} -fno-omit-frame-pointer -g1)

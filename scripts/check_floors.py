@@ -70,6 +70,8 @@ def check_file(path, own, own_room, public):
             problem = "SIMD headers belong in files named cpu*"
         if problem is None and CUDA.search(target) and path.suffix not in {".cu", ".cuh"}:
             problem = "CUDA headers belong in .cu files"
+        if problem is None and target in {"cassert", "assert.h"}:
+            problem = "an assert is gone where it matters: fail() names what is wrong"
         if problem is None and public and not (target.startswith("bitgraph/") or STANDARD.match(target)):
             problem = "a public header includes only <bitgraph/...> and the standard library"
         if problem is not None:

@@ -52,6 +52,10 @@ class CheckFloors(unittest.TestCase):
             done = subprocess.run([sys.executable, CHECKER, folder], capture_output=True, check=False)
             self.assertEqual(done.returncode, 1)
 
+    def test_asserts(self):
+        self.refuses("src/core/a.cpp", "#include <cassert>\n", "assert")
+        self.refuses("include/bitgraph/core/a.hpp", "#include <cassert>\n", "assert")
+
     def test_upward(self):
         self.refuses("src/core/a.cpp", "#include <bitgraph/formats/csr.hpp>\n", "upward")
         self.refuses("src/formats/a.cpp", '#include "ops/small.hpp"\n', "upward")
