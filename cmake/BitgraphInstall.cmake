@@ -17,7 +17,7 @@ install(TARGETS bitgraph EXPORT bitgraph-targets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT bitgraph-targets NAMESPACE bitgraph:: DESTINATION ${BITGRAPH_CMAKE_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/bitgraph DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 if(TARGET bitgraph_cli)
   install(TARGETS bitgraph_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -24,19 +24,6 @@ namespace bitgraph::cuda_formats {
 /// Row pointers of sorted keys, whose bits from low_bits on are a row below nrows.
 [[nodiscard]] Buffer<EdgeOffset> row_pointers(const Buffer<std::uint64_t>& keys, int low_bits, NodeId nrows);
 
-/// The row of entry e, among the rows [low, high]: the last one that starts at or before it.
-__device__ inline NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId low, NodeId high, EdgeOffset e) {
-  while (low < high) {
-    const NodeId middle = low + (high - low + 1) / 2;
-    if (row_ptr[middle] <= e) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
-}
-
 /// Bits that hold every number below n.
 [[nodiscard]] constexpr int bits_for(std::uint64_t n) noexcept {
   int bits = 0;

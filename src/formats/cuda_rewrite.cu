@@ -6,6 +6,8 @@
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
 
+#include <bitgraph/formats/rows_of.cuh>
+
 #include <algorithm>
 #include <utility>
 
@@ -28,7 +30,7 @@ __global__ void __launch_bounds__(block_threads) write_keys(CsrPatternView a, Ke
   const NodeId high = min(a.chunk_row[blockIdx.x + 1], a.nrows - 1);
   const EdgeOffset end = min(EdgeOffset{blockIdx.x + 1} * csr_chunk_items - a.chunk_row[blockIdx.x + 1], a.num_entries);
   for (EdgeOffset e = EdgeOffset{blockIdx.x} * csr_chunk_items - low + threadIdx.x; e < end; e += block_threads) {
-    NodeId row = row_of_entry(a.row_ptr, low, high, e);
+    NodeId row = detail::row_of(a.row_ptr, low, high, e);
     NodeId column = a.col_ind[e];
     if (rule.new_id != nullptr) {
       row = rule.new_id[row];

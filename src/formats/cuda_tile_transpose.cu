@@ -6,6 +6,8 @@
 #include "formats/cuda_keys.cuh"
 #include "formats/cuda_tile_sort.cuh"
 
+#include <bitgraph/formats/rows_of.cuh>
+
 #include <type_traits>
 
 namespace bitgraph::cuda_formats {
@@ -23,12 +25,12 @@ __global__ void __launch_bounds__(block_threads)
   const EdgeOffset begin = EdgeOffset{blockIdx.x} * key_tiles;
   const EdgeOffset end = min(begin + key_tiles, num_tiles);
   if (threadIdx.x < 2) {
-    bound[threadIdx.x] = row_of_entry(tile_row_ptr, 0, num_tile_rows - 1, threadIdx.x == 0 ? begin : end - 1);
+    bound[threadIdx.x] = detail::row_of(tile_row_ptr, 0, num_tile_rows - 1, threadIdx.x == 0 ? begin : end - 1);
   }
   __syncthreads();
   for (EdgeOffset t = begin + threadIdx.x; t < end; t += block_threads) {
     keys[t] = std::uint64_t{tile_col_ind[t]} << low_bits | t;
-    row[t] = row_of_entry(tile_row_ptr, bound[0], bound[1], t);
+    row[t] = detail::row_of(tile_row_ptr, bound[0], bound[1], t);
   }
 }
 

@@ -9,7 +9,7 @@
 namespace bitgraph {
 
 /// Calls body(begin, end) for pieces of [0, n) on the device's threads: what the operators that take a function of
-/// yours (apply, select, a semiring of your own) run on.
+/// yours (apply, select, a semiring of your own) run on where the values are on the host.
 ///
 /// Every piece begins at a multiple of `grain` and is `grain` long, but for the last one, whatever the number of
 /// threads: sums taken a piece at a time and then added up in order are the same everywhere. Pieces run in any order;

@@ -3,14 +3,17 @@
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/core/kernel_loop.hpp>
 #include <bitgraph/core/parallel_loop.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/ops/reduce.hpp>
 #include <bitgraph/ops/semiring.hpp>
 
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
 namespace bitgraph {
 
@@ -49,36 +52,96 @@ template <class SetOrGraph>
   return ewise(SetOp::both, a, b);
 }
 
-/// out(i) = fn(a(i), b(i)). `out` may be a or b. Throws usage where the sizes differ. O(n); allocates nothing.
+namespace detail {
+
+/// ewise_mult on a CUDA device.
 template <class T, class Fn>
-void ewise_mult_into(Buffer<T>& out, Fn&& fn, const Buffer<T>& a, const Buffer<T>& b) {
+struct EwiseLoop {
+  T* out;
+  const T* a;
+  const T* b;
+  Fn fn;
+  constexpr T take(std::size_t i) const { return static_cast<T>(fn(a[i], b[i])); }
+  constexpr void put(std::size_t i, const T& value) const { out[i] = value; }
+};
+
+template <class S>
+struct AddOf {
+  template <class T>
+  constexpr T operator()(const T& a, const T& b) const {
+    return S::add(a, b);
+  }
+};
+
+/// The library's semirings that differ in how they add.
+template <class S>
+using SameAdd =
+    std::conditional_t<std::is_same_v<S, PlusPair>, PlusTimes,
+                       std::conditional_t<std::is_same_v<S, MinFirst> || std::is_same_v<S, AnyFirst>, MinPlus, S>>;
+
+/// What the library itself has kernels for on CUDA devices.
+template <class S, class T>
+concept LibraryAdd = KernelValue<T> &&(std::same_as<S, PlusTimes> || std::same_as<S, MinPlus> ||
+                                       std::same_as<S, MaxTimes> || (std::same_as<S, OrAnd> && std::is_integral_v<T>));
+
+template <class S, class T>
+requires LibraryAdd<S, T>
+void ewise_add_values(Buffer<T>& out, const Buffer<T>& a, const Buffer<T>& b);
+
+template <class T>
+void check_ewise(const Buffer<T>& out, const Buffer<T>& a, const Buffer<T>& b) {
   if (a.size() != b.size() || out.size() != a.size()) {
     fail(ErrorCode::usage, "ewise: " + std::to_string(a.size()) + " and " + std::to_string(b.size()) + " values into " +
                                std::to_string(out.size()) + " places");
+  }
+  if (!(a.device() == b.device()) || !(a.device() == out.device())) {
+    fail(ErrorCode::usage,
+         "ewise: " + a.device().name() + " and " + b.device().name() + " into " + out.device().name());
+  }
+}
+
+}  // namespace detail
+
+/// out(i) = fn(a(i), b(i)). `out` may be a or b. On a CUDA device fn is as apply() has it. Throws usage where the sizes
+/// differ. O(n); allocates nothing.
+template <class T, class Fn, bool with_kernels = detail::with_kernels>
+void ewise_mult_into(Buffer<T>& out, Fn&& fn, const Buffer<T>& a, const Buffer<T>& b) {
+  detail::check_ewise(out, a, b);
+  if constexpr (with_kernels) {
+    if (!a.device().is_host()) {
+      const detail::EwiseLoop<T, std::decay_t<Fn>> loop{out.data(), a.data(), b.data(), fn};
+      return detail::kernel_loop(a.device(), a.size(), loop);
+    }
   }
   parallel_loop(a.device(), a.size(), 4096, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) out[i] = fn(a[i], b[i]);
   });
 }
 
-/// out(i) = S::add(a(i), b(i)) for a semiring: the smaller distance, the sum.
-template <class T, class S>
+/// out(i) = S::add(a(i), b(i)) for a semiring: the smaller distance, the sum. On a CUDA device the library's semirings
+/// over floats and integers of 32 and 64 bits; others in a file that nvcc compiles.
+template <class T, class S, bool with_kernels = detail::with_kernels>
 void ewise_add_into(Buffer<T>& out, S, const Buffer<T>& a, const Buffer<T>& b) {
-  ewise_mult_into(
-      out, [](T x, T y) { return S::add(x, y); }, a, b);
+  if constexpr (detail::LibraryAdd<detail::SameAdd<S>, T>) {
+    if (!a.device().is_host()) {
+      detail::check_ewise(out, a, b);
+      return detail::ewise_add_values<detail::SameAdd<S>>(out, a, b);
+    }
+  }
+  ewise_mult_into<T, detail::AddOf<S>, with_kernels>(out, detail::AddOf<S>{}, a, b);
 }
 
-template <class T, class Fn>
+template <class T, class Fn, bool with_kernels = detail::with_kernels>
 [[nodiscard]] Buffer<T> ewise_mult(Fn&& fn, const Buffer<T>& a, const Buffer<T>& b) {
   Buffer<T> out(a.size(), a.device());
-  ewise_mult_into(out, fn, a, b);
+  ewise_mult_into<T, Fn&, with_kernels>(out, fn, a, b);
   return out;
 }
 
-template <class T, class S>
+template <class T, class S, bool with_kernels = detail::with_kernels>
 [[nodiscard]] Buffer<T> ewise_add(S semiring, const Buffer<T>& a, const Buffer<T>& b) {
   Buffer<T> out(a.size(), a.device());
-  ewise_add_into(out, semiring, a, b);
+  ewise_add_into<T, S, with_kernels>(out, semiring, a, b);
   return out;
 }
 

@@ -14,16 +14,34 @@
 
 namespace bitgraph {
 
+// Where the values lie on a CUDA device the result does too. Indices in a span are on the host, those in a Buffer where
+// the values are: what indices_of gives. Those on a device are looked through there before they are used.
+
 /// The elements of a set, in increasing order. O(n / 64 + elements).
 [[nodiscard]] Buffer<NodeId> indices_of(const BitVector& set);
 
-/// The set of those elements out of `size`. Throws usage where one is out of range. O(n / 64 + elements).
+/// The set of those elements out of `size`, where they are or on `device`. Throws usage where one is out of range.
+/// O(n / 64 + elements).
 [[nodiscard]] BitVector set_of(std::size_t size, std::span<const NodeId> elements, const Device& device = {});
+[[nodiscard]] BitVector set_of(std::size_t size, const Buffer<NodeId>& elements);
+
+namespace detail {
+
+/// out(n) = x(indices(n)), values of `value_size` bytes, on a CUDA device. Throws usage for an index from `size` on.
+void gather_values(const Device& device, void* out, const void* x, std::size_t size, std::size_t value_size,
+                   const Buffer<NodeId>& indices);
+
+}  // namespace detail
 
 /// out(n) = x(indices(n)), in any order and any number of times. Throws usage where an index is out of range.
 template <class T>
 [[nodiscard]] Buffer<T> extract(const Buffer<T>& x, std::span<const NodeId> indices) {
   Buffer<T> out(indices.size(), x.device());
+  if (!x.device().is_host()) {
+    const Buffer<NodeId> there = Buffer<NodeId>::copy_of(indices, x.device());
+    detail::gather_values(x.device(), out.data(), x.data(), x.size(), sizeof(T), there);
+    return out;
+  }
   parallel_loop(x.device(), indices.size(), 4096, [&](std::size_t begin, std::size_t end) {
     for (std::size_t n = begin; n < end; ++n) {
       if (indices[n] >= x.size()) {
@@ -35,7 +53,15 @@ template <class T>
   });
   return out;
 }
+template <class T>
+[[nodiscard]] Buffer<T> extract(const Buffer<T>& x, const Buffer<NodeId>& indices) {
+  if (x.device().is_host() && indices.device().is_host()) return extract(x, indices.span());
+  Buffer<T> out(indices.size(), x.device());
+  detail::gather_values(x.device(), out.data(), x.data(), x.size(), sizeof(T), indices);
+  return out;
+}
 [[nodiscard]] BitVector extract(const BitVector& x, std::span<const NodeId> indices);
+[[nodiscard]] BitVector extract(const BitVector& x, const Buffer<NodeId>& indices);
 
 /// The elements in the set, one after another. Throws usage where the sizes differ.
 template <class T>
@@ -44,8 +70,7 @@ template <class T>
     fail(ErrorCode::usage,
          "extract: a set out of " + std::to_string(set.size()) + " for " + std::to_string(x.size()) + " values");
   }
-  const Buffer<NodeId> indices = indices_of(set);
-  return extract(x, indices.span());
+  return extract(x, indices_of(set));
 }
 [[nodiscard]] BitVector extract(const BitVector& x, const BitVector& set);
 
@@ -55,6 +80,8 @@ template <class T>
 /// those of each row where the columns are not in increasing order); for tiles by way of pattern CSR.
 template <class Graph>
 [[nodiscard]] Graph extract(const Graph& a, std::span<const NodeId> rows, std::span<const NodeId> cols);
+template <class Graph>
+[[nodiscard]] Graph extract(const Graph& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols);
 
 /// The rows and columns in two sets: of a graph, with one set for both, the subgraph of some nodes.
 template <class Graph>

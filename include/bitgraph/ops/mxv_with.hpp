@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/core/kernel_loop.hpp>
 #include <bitgraph/core/parallel_loop.hpp>
 #include <bitgraph/ops/mxv.hpp>
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace bitgraph {
 
@@ -25,10 +27,10 @@ struct MxvWithWork {
   const std::uint64_t* mask;
   bool complement, replace, accumulate;
 
-  [[nodiscard]] bool selects(std::size_t i) const noexcept {
+  [[nodiscard]] constexpr bool selects(std::size_t i) const noexcept {
     return mask == nullptr || (((mask[i / 64] >> (i % 64)) & 1U) != 0) != complement;
   }
-  void finish(std::size_t i, const T& sum) const {
+  constexpr void finish(std::size_t i, const T& sum) const {
     if (selects(i)) {
       out[i] = accumulate ? S::add(out[i], sum) : sum;
     } else if (replace) {
@@ -70,8 +72,13 @@ void mxv_with_rows(const MxvWithWork<S, T, BitTileView<K>>& work, std::size_t be
   }
 }
 
+/// On a CUDA device, `units` the entries or tiles of the view; of mxv_with.cuh.
 template <class S, class T, class View>
-void mxv_with_view(Buffer<T>& out, const View& a, const Device& device, const Buffer<T>& x, const MxvOptions& options) {
+void mxv_with_on_device(const MxvWithWork<S, T, View>& work, const Device& device, EdgeOffset units);
+
+template <class S, bool with_kernels, class T, class View>
+void mxv_with_view(Buffer<T>& out, const View& a, const Device& device, const Buffer<T>& x, const MxvOptions& options,
+                   [[maybe_unused]] EdgeOffset units) {
   const BitVector* mask = options.mask.bits;
   const MxvWithWork<S, T, View> work{a,
                                      x.data(),
@@ -80,6 +87,9 @@ void mxv_with_view(Buffer<T>& out, const View& a, const Device& device, const Bu
                                      options.mask.complement,
                                      options.replace,
                                      options.accumulate};
+  if constexpr (with_kernels) {
+    if (!device.is_host()) return mxv_with_on_device(work, device, units);
+  }
   constexpr std::size_t grain = 256;  // a multiple of every tile side
   parallel_loop(device, out.size(), grain,
                 [&work](std::size_t begin, std::size_t end) { mxv_with_rows(work, begin, end); });
@@ -93,9 +103,13 @@ void mxv_with_view(Buffer<T>& out, const View& a, const Device& device, const Bu
 /// BitTileMatrix of any side, n x m; x has m elements, out n; mask, replace and accumulate as for mxv_into.
 ///
 /// The loops are plain C++, compiled where they are used; those of mxv_into are vectorised. The semirings of the
-/// library may be used here too, with types that mxv_into does not have. Throws usage naming the sizes, not_possible
-/// where A is not on the host. Allocates nothing. O(nvals).
-template <class S, class T, class Graph>
+/// library may be used here too, with types that mxv_into does not have.
+///
+/// On a CUDA device it runs where nvcc compiles the call (examples/own_semiring_cuda.cu): the functions of S are
+/// constexpr or __host__ __device__, and the file is compiled with --expt-relaxed-constexpr. Sums are taken in a fixed
+/// order that depends on the format, within d eps of the sum of their magnitudes for floats (d entries). A call from a
+/// file of another compiler throws not_possible there. Throws usage naming the sizes. Allocates nothing. O(nvals).
+template <class S, class T, class Graph, bool with_kernels = detail::with_kernels>
 requires SemiringOver<S, T>
 void mxv_with(Buffer<T>& out, S, const Graph& a, const Buffer<T>& x, const MxvOptions& options = {}) {
   const auto size = [](std::size_t n) { return std::to_string(n); };
@@ -106,15 +120,27 @@ void mxv_with(Buffer<T>& out, S, const Graph& a, const Buffer<T>& x, const MxvOp
                                (mask == nullptr ? "" : ", the mask " + size(mask->size())));
   }
   require(out.size() == 0 || out.data() != x.data(), "mxv_with: the output is x");
-  if (!a.device().is_host() || !x.device().is_host() || !out.device().is_host()) {
-    fail(ErrorCode::not_possible, "mxv_with: a semiring of your own runs on the host only");
+  const Device& device = a.device();
+  if (!(device == x.device()) || !(device == out.device()) || (mask != nullptr && !(device == mask->device()))) {
+    fail(ErrorCode::usage, "mxv_with: A is on " + device.name() + ", x on " + x.device().name() + ", the output on " +
+                               out.device().name() + (mask == nullptr ? "" : ", the mask on " + mask->device().name()));
+  }
+  if (!with_kernels && !device.is_host()) {
+    fail(ErrorCode::not_possible, device.name() +
+                                      ": mxv_with: a semiring of your own runs on the host only, unless nvcc "
+                                      "compiles the call");
   }
   if constexpr (std::is_same_v<Graph, CsrPattern>) {
-    detail::mxv_with_view<S>(out, a.view(), a.device(), x, options);
+    detail::mxv_with_view<S, with_kernels>(out, a.view(), device, x, options, a.nvals());
   } else {
-    with_tile_dim(a.tile_dim(),
-                  [&](auto k) { detail::mxv_with_view<S>(out, a.template view<k()>(), a.device(), x, options); });
+    with_tile_dim(a.tile_dim(), [&](auto k) {
+      detail::mxv_with_view<S, with_kernels>(out, a.template view<k()>(), device, x, options, a.num_tiles());
+    });
   }
 }
 
 }  // namespace bitgraph
+
+#ifdef __CUDACC__
+#include <bitgraph/ops/mxv_with.cuh>
+#endif

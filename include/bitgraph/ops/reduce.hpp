@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
+#include <bitgraph/core/kernel_loop.hpp>
 #include <bitgraph/core/parallel_loop.hpp>
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
@@ -10,7 +11,9 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace bitgraph {
@@ -55,10 +58,35 @@ inline constexpr PlusMonoid plus_monoid{};
 inline constexpr MinMonoid min_monoid{};
 inline constexpr MaxMonoid max_monoid{};
 
-/// The elements of x added up; the identity where there are none. In pieces whose length follows from the number of
-/// elements alone, added up in order: float sums are the same for any number of threads. O(n); allocates nothing.
+namespace detail {
+
+/// What the library itself has kernels for on CUDA devices.
+template <class T>
+concept KernelValue = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, std::int32_t> ||
+    std::same_as<T, std::uint32_t> || std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t>;
+template <class Monoid>
+concept LibraryMonoid =
+    std::same_as<Monoid, PlusMonoid> || std::same_as<Monoid, MinMonoid> || std::same_as<Monoid, MaxMonoid>;
+
+template <LibraryMonoid Monoid, KernelValue T>
+[[nodiscard]] T reduce_values(const Buffer<T>& x);
 template <class Monoid, class T>
+[[nodiscard]] T reduce_on_device(const Device& device, const T* x, std::size_t n);
+
+}  // namespace detail
+
+/// The elements of x added up; the identity where there are none. In pieces whose length follows from the number of
+/// elements alone, added up in order: float sums are the same for any number of threads. On a CUDA device in an order
+/// that follows from it too; the library's monoids over floats and integers of 32 and 64 bits, and in a file that nvcc
+/// compiles any other whose functions the device may call (constexpr with --expt-relaxed-constexpr). O(n); allocates
+/// nothing.
+template <class Monoid, class T, bool with_kernels = detail::with_kernels>
 [[nodiscard]] T reduce(Monoid, const Buffer<T>& x) {
+  if constexpr (detail::LibraryMonoid<Monoid> && detail::KernelValue<T>) {
+    if (!x.device().is_host()) return detail::reduce_values<Monoid>(x);
+  } else if constexpr (with_kernels) {
+    if (!x.device().is_host()) return detail::reduce_on_device<Monoid>(x.device(), x.data(), x.size());
+  }
   constexpr std::size_t most_pieces = 256;
   const std::size_t grain = std::max<std::size_t>(4096, (x.size() + most_pieces - 1) / most_pieces);
   std::array<T, most_pieces> sums{};
@@ -86,3 +114,7 @@ template <class Graph>
 [[nodiscard]] Buffer<NodeId> column_sums(const Graph& a);
 
 }  // namespace bitgraph
+
+#ifdef __CUDACC__
+#include <bitgraph/ops/reduce.cuh>
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bitgraph/ops/ewise.hpp>
+#include "ops/ewise/ewise.hpp"
 
-#include "core/backend.hpp"
 #include "core/parallel.hpp"
 
 #include <fmt/format.h>
@@ -54,10 +53,10 @@ void check(const Graph& a, const Graph& b) {
   if (!(a.device() == b.device())) {
     fail(ErrorCode::usage, fmt::format("ewise: A is on {}, B on {}", a.device().name(), b.device().name()));
   }
-  with_host_backend(a.device(), "ewise", [](const auto&) {});
 }
 
-CsrPattern merged(SetOp op, const CsrPattern& a, const CsrPattern& b) {
+template <class Host>
+CsrPattern merged(const Host&, SetOp op, const CsrPattern& a, const CsrPattern& b) {
   const Device& device = a.device();
   return with_operation(op, [&](const auto& operation) -> CsrPattern {
     const auto for_each_result = [&](NodeId row, auto&& fn) {
@@ -144,20 +143,20 @@ BitTileMatrix merged_tiles(SetOp op, const BitTileMatrix& a, const BitTileMatrix
   });
 }
 
-BitTileMatrix merged(SetOp op, const BitTileMatrix& a, const BitTileMatrix& b) {
-  if (a.tile_dim() != b.tile_dim()) {
-    fail(ErrorCode::usage, fmt::format("ewise: A has tiles of side {}, B of side {}", a.tile_dim(), b.tile_dim()));
-  }
+template <class Host>
+BitTileMatrix merged(const Host&, SetOp op, const BitTileMatrix& a, const BitTileMatrix& b) {
   return with_tile_dim(a.tile_dim(), [&](auto k) { return merged_tiles<k()>(op, a, b); });
 }
 
-}  // namespace
-
-void ewise_into(BitVector& out, SetOp op, const BitVector& a, const BitVector& b) {
-  if (a.size() != b.size() || out.size() != a.size()) {
-    fail(ErrorCode::usage, fmt::format("ewise: {} and {} bits into {} places", a.size(), b.size(), out.size()));
+void check_tiles(const CsrPattern&, const CsrPattern&) {}
+void check_tiles(const BitTileMatrix& a, const BitTileMatrix& b) {
+  if (a.tile_dim() != b.tile_dim()) {
+    fail(ErrorCode::usage, fmt::format("ewise: A has tiles of side {}, B of side {}", a.tile_dim(), b.tile_dim()));
   }
-  with_host_backend(a.device(), "ewise", [](const auto&) {});
+}
+
+template <class Host>
+void ewise_sets(const Host&, BitVector& out, SetOp op, const BitVector& a, const BitVector& b) {
   with_operation(op, [&](const auto& operation) {
     const auto left = a.words();
     const auto right = b.words();
@@ -166,13 +165,42 @@ void ewise_into(BitVector& out, SetOp op, const BitVector& a, const BitVector& b
   });
 }
 
+}  // namespace
+
+void ewise_into(BitVector& out, SetOp op, const BitVector& a, const BitVector& b) {
+  if (a.size() != b.size() || out.size() != a.size()) {
+    fail(ErrorCode::usage, fmt::format("ewise: {} and {} bits into {} places", a.size(), b.size(), out.size()));
+  }
+  if (!(a.device() == b.device()) || !(a.device() == out.device())) {
+    fail(ErrorCode::usage,
+         fmt::format("ewise: {} and {} into {}", a.device().name(), b.device().name(), out.device().name()));
+  }
+  with_backend(a.device(), "ewise", [&](const auto& backend) { ewise_sets(backend, out, op, a, b); });
+}
+
 template <class Graph>
 Graph ewise(SetOp op, const Graph& a, const Graph& b) {
   check(a, b);
-  return merged(op, a, b);
+  check_tiles(a, b);
+  return with_backend(a.device(), "ewise", [&](const auto& backend) { return merged(backend, op, a, b); });
+}
+
+template <class S, class T>
+requires detail::LibraryAdd<S, T>
+void detail::ewise_add_values([[maybe_unused]] Buffer<T>& out, [[maybe_unused]] const Buffer<T>& a,
+                              [[maybe_unused]] const Buffer<T>& b) {
+#ifdef BITGRAPH_WITH_CUDA
+  bitgraph::ewise_add_values<S>(Cuda{a.device()}, out, a, b);
+#else
+  fail(ErrorCode::not_possible, "ewise: this bitgraph was built without CUDA");
+#endif
 }
 
 template CsrPattern ewise(SetOp, const CsrPattern&, const CsrPattern&);
 template BitTileMatrix ewise(SetOp, const BitTileMatrix&, const BitTileMatrix&);
+
+#define BITGRAPH_INSTANTIATE_EWISE(S, T) \
+  template void detail::ewise_add_values<S, T>(Buffer<T>&, const Buffer<T>&, const Buffer<T>&)
+BITGRAPH_FOR_EACH_EWISE(BITGRAPH_INSTANTIATE_EWISE);
 
 }  // namespace bitgraph

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/ewise.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -101,6 +107,74 @@ TEST(Ewise, WhatDoesNotFitIsNamed) {
   test::expect_usage_error([&] { (void)ewise(SetOp::both, pack(a), pack(a, {.tile_dim = 4})); }, "tiles of side 8");
   test::expect_usage_error([&] { (void)ewise(SetOp::both, BitVector(3), BitVector(4)); }, "3 and 4 bits");
   test::expect_usage_error([&] { (void)ewise_add(plus_times, Buffer<float>(3), Buffer<float>(4)); }, "3 and 4 values");
+}
+
+template <class Graph>
+void expect_same_merges(const Graph& a, const Graph& b) {
+  const Device& device = *test::cuda_device();
+  const Graph a_there = a.to(device), b_there = b.to(device);
+  for (const SetOp op : all_ops) {
+    const Graph merged = ewise(op, a_there, b_there);
+    EXPECT_TRUE(merged.device() == device);
+    const Graph back = merged.to(Device{});
+    back.validate();
+    EXPECT_TRUE(back == ewise(op, a, b)) << static_cast<int>(op);
+  }
+}
+
+TEST(EwiseOnCuda, Matrices) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<std::pair<CsrPattern, CsrPattern>> pairs;
+  for (const auto& [n, m] :
+       {std::pair<NodeId, NodeId>{0, 0}, {0, 3}, {3, 0}, {1, 90}, {90, 1}, {130, 67}, {2500, 40}}) {
+    pairs.emplace_back(test::random_pattern(n, m, 0.1, n + m), test::random_pattern(n, m, 0.2, n + m + 1));
+  }
+  pairs.emplace_back(test::random_pattern(80, 80, 0, 1), test::random_pattern(80, 80, 0.2, 2));
+  pairs.emplace_back(test::random_pattern(80, 80, 0.2, 1), test::random_pattern(80, 80, 0, 2));
+  pairs.emplace_back(test::rmat_pattern(11, 30000, 3), test::rmat_pattern(11, 20000, 4));
+  pairs.emplace_back(test::random_pattern(3, 9000, 1.2, 6), test::random_pattern(3, 9000, 0.5, 7));
+  pairs.emplace_back(test::random_pattern(70000, 50, 0.0005, 6), test::random_pattern(70000, 50, 0.0005, 7));
+  for (const auto& [a, b] : pairs) {
+    SCOPED_TRACE(std::to_string(a.nrows()) + " x " + std::to_string(a.ncols()));
+    expect_same_merges(a, b);
+    expect_same_merges(a, a);
+    for (const int k : tile_dims) expect_same_merges(pack(a, {.tile_dim = k}), pack(b, {.tile_dim = k}));
+  }
+}
+
+TEST(EwiseOnCuda, SetsAndValues) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const std::size_t size : {0U, 1U, 64U, 65U, 300001U}) {
+    BitVector a(size), b(size);
+    Buffer<std::int32_t> x(size), y(size);
+    Buffer<float> p(size), q(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      a.set_bit(i, random_below({1, 1, 0}, i, 3) == 0);
+      b.set_bit(i, random_below({2, 1, 0}, i, 2) == 0);
+      x[i] = static_cast<std::int32_t>(random_bits({3, 1, 0}, i));
+      y[i] = static_cast<std::int32_t>(random_bits({4, 1, 0}, i));
+      p[i] = static_cast<float>(x[i]);
+      q[i] = static_cast<float>(y[i]);
+    }
+    for (const SetOp op : all_ops) EXPECT_TRUE(ewise(op, a.to(device), b.to(device)).to(Device{}) == ewise(op, a, b));
+    BitVector in_place = a.to(device);
+    ewise_into(in_place, SetOp::without, in_place, b.to(device));
+    EXPECT_TRUE(in_place.to(Device{}) == ewise(SetOp::without, a, b));
+    const auto same = [&](auto semiring, const auto& left, const auto& right) {
+      const auto there = ewise_add(semiring, left.to(device), right.to(device)).to(Device{});
+      const auto here = ewise_add(semiring, left, right);
+      EXPECT_TRUE(std::equal(there.begin(), there.end(), here.begin(), here.end()));
+    };
+    same(plus_times, x, y);
+    same(min_plus, x, y);
+    same(max_times, p, q);
+    same(any_first, p, q);
+    same(plus_pair, p, q);
+  }
+  test::expect_usage_error([&] { (void)ewise(SetOp::both, BitVector(3), BitVector(3, device)); }, "cpu and cuda:0");
+  EXPECT_THROW((void)ewise_mult([](float, float) { return 0.0F; }, Buffer<float>(3, device), Buffer<float>(3, device)),
+               Error);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bitgraph/ops/extract.hpp>
+#include "ops/extract/extract.hpp"
 
-#include "core/backend.hpp"
 #include "core/parallel.hpp"
+
+#include <bitgraph/ops/extract.hpp>
 
 #include <fmt/format.h>
 
@@ -14,10 +15,6 @@ namespace bitgraph {
 namespace {
 
 constexpr NodeId not_wanted = ~NodeId{0};
-
-void require_host(const Device& device) {
-  with_host_backend(device, "extract", [](const auto&) {});
-}
 
 void check_indices(std::span<const NodeId> indices, std::size_t size, const char* what) {
   for (const NodeId index : indices) {
@@ -67,14 +64,57 @@ CsrPattern submatrix(const CsrPattern& a, std::span<const NodeId> rows, std::spa
   return {static_cast<NodeId>(rows.size()), static_cast<NodeId>(cols.size()), std::move(row_ptr), std::move(col_ind)};
 }
 
-BitTileMatrix submatrix(const BitTileMatrix& a, std::span<const NodeId> rows, std::span<const NodeId> cols) {
+#ifdef BITGRAPH_WITH_CUDA
+
+void check_indices(const Buffer<NodeId>& indices, std::size_t size, const char* what) {
+  const std::size_t place = first_beyond(Cuda{indices.device()}, indices, size);
+  if (place == indices.size()) return;
+  NodeId index = 0;
+  Device::copy(&index, Device{}, indices.data() + place, indices.device(), sizeof(index));
+  fail(ErrorCode::usage, fmt::format("extract: index {} of {} {}", index, size, what));
+}
+
+CsrPattern submatrix_on_device(const CsrPattern& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols) {
+  const Cuda backend{a.device()};
+  check_indices(rows, a.nrows(), "rows");
+  check_indices(cols, a.ncols(), "columns");
+  const ColumnPlaces places = places_of(backend, cols, a.ncols());
+  if (places.repeated != cols.size()) {
+    NodeId column = 0;
+    Device::copy(&column, Device{}, cols.data() + places.repeated, cols.device(), sizeof(column));
+    fail(ErrorCode::usage, fmt::format("extract: column {} is named twice", column));
+  }
+  return submatrix(backend, a, rows, static_cast<NodeId>(cols.size()), places);
+}
+
+#endif
+
+void check_place(const Device& device, const Buffer<NodeId>& indices) {
+  if (!(indices.device() == device)) {
+    fail(ErrorCode::usage, fmt::format("extract: from {}, indices on {}", device.name(), indices.device().name()));
+  }
+}
+
+CsrPattern submatrix(const CsrPattern& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols) {
+  check_place(a.device(), rows);
+  check_place(a.device(), cols);
+#ifdef BITGRAPH_WITH_CUDA
+  if (!a.device().is_host()) return submatrix_on_device(a, rows, cols);
+#endif
+  return submatrix(a, rows.span(), cols.span());
+}
+
+template <class Indices>
+BitTileMatrix submatrix(const BitTileMatrix& a, const Indices& rows, const Indices& cols) {
   return pack(submatrix(unpack(a), rows, cols), {.tile_dim = a.tile_dim()}, a.device());
 }
 
 }  // namespace
 
 Buffer<NodeId> indices_of(const BitVector& set) {
-  require_host(set.device());
+#ifdef BITGRAPH_WITH_CUDA
+  if (!set.device().is_host()) return indices_of(Cuda{set.device()}, set);
+#endif
   const auto words = set.words();
   Buffer<NodeId> starts(words.size(), set.device());
   for (std::size_t w = 0; w < words.size(); ++w) starts[w] = static_cast<NodeId>(std::popcount(words[w]));
@@ -89,15 +129,39 @@ Buffer<NodeId> indices_of(const BitVector& set) {
 }
 
 BitVector set_of(std::size_t size, std::span<const NodeId> elements, const Device& device) {
-  require_host(device);
+  if (!device.is_host()) return set_of(size, Buffer<NodeId>::copy_of(elements, device));
   check_indices(elements, size, "elements");
   BitVector set(size, device);
   for (const NodeId element : elements) set.set_bit(element, true);
   return set;
 }
 
+BitVector set_of(std::size_t size, const Buffer<NodeId>& elements) {
+#ifdef BITGRAPH_WITH_CUDA
+  if (!elements.device().is_host()) {
+    check_indices(elements, size, "elements");
+    BitVector set(size, elements.device());
+    set_bits(Cuda{elements.device()}, set, elements);
+    return set;
+  }
+#endif
+  return set_of(size, elements.span(), elements.device());
+}
+
+void detail::gather_values(const Device& device, [[maybe_unused]] void* out, [[maybe_unused]] const void* x,
+                           [[maybe_unused]] std::size_t size, [[maybe_unused]] std::size_t value_size,
+                           const Buffer<NodeId>& indices) {
+  check_place(device, indices);
+#ifdef BITGRAPH_WITH_CUDA
+  check_indices(indices, size, "values");
+  bitgraph::gather_values(Cuda{device}, out, x, value_size, indices);
+#else
+  fail(ErrorCode::not_possible, "extract: this bitgraph was built without CUDA");
+#endif
+}
+
 BitVector extract(const BitVector& x, std::span<const NodeId> indices) {
-  require_host(x.device());
+  if (!x.device().is_host()) return extract(x, Buffer<NodeId>::copy_of(indices, x.device()));
   check_indices(indices, x.size(), "bits");
   BitVector out(indices.size(), x.device());
   parallel_for(x.device(), out.words().size(), 512, [&](std::size_t w) {
@@ -110,15 +174,34 @@ BitVector extract(const BitVector& x, std::span<const NodeId> indices) {
   return out;
 }
 
+BitVector extract(const BitVector& x, const Buffer<NodeId>& indices) {
+  check_place(x.device(), indices);
+#ifdef BITGRAPH_WITH_CUDA
+  if (!x.device().is_host()) {
+    check_indices(indices, x.size(), "bits");
+    BitVector out(indices.size(), x.device());
+    gather_bits(Cuda{x.device()}, out, x, indices);
+    return out;
+  }
+#endif
+  return extract(x, indices.span());
+}
+
 BitVector extract(const BitVector& x, const BitVector& set) {
   check_set(set, x.size(), "bits");
-  const Buffer<NodeId> indices = indices_of(set);
-  return extract(x, indices.span());
+  return extract(x, indices_of(set));
 }
 
 template <class Graph>
 Graph extract(const Graph& a, std::span<const NodeId> rows, std::span<const NodeId> cols) {
-  require_host(a.device());
+  if (!a.device().is_host()) {
+    return submatrix(a, Buffer<NodeId>::copy_of(rows, a.device()), Buffer<NodeId>::copy_of(cols, a.device()));
+  }
+  return submatrix(a, rows, cols);
+}
+
+template <class Graph>
+Graph extract(const Graph& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols) {
   return submatrix(a, rows, cols);
 }
 
@@ -126,13 +209,13 @@ template <class Graph>
 Graph extract(const Graph& a, const BitVector& rows, const BitVector& cols) {
   check_set(rows, a.nrows(), "rows");
   check_set(cols, a.ncols(), "columns");
-  const Buffer<NodeId> wanted_rows = indices_of(rows);
-  const Buffer<NodeId> wanted_cols = indices_of(cols);
-  return submatrix(a, wanted_rows.span(), wanted_cols.span());
+  return submatrix(a, indices_of(rows), indices_of(cols));
 }
 
 template CsrPattern extract(const CsrPattern&, std::span<const NodeId>, std::span<const NodeId>);
 template BitTileMatrix extract(const BitTileMatrix&, std::span<const NodeId>, std::span<const NodeId>);
+template CsrPattern extract(const CsrPattern&, const Buffer<NodeId>&, const Buffer<NodeId>&);
+template BitTileMatrix extract(const BitTileMatrix&, const Buffer<NodeId>&, const Buffer<NodeId>&);
 template CsrPattern extract(const CsrPattern&, const BitVector&, const BitVector&);
 template BitTileMatrix extract(const BitTileMatrix&, const BitVector&, const BitVector&);
 

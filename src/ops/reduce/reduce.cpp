@@ -38,8 +38,26 @@ NodeId entries_of(const BitTileView<K>& a, NodeId i) {
   return static_cast<NodeId>(entries);
 }
 
-void require_host(const Device& device, const char* op) {
-  with_host_backend(device, op, [](const auto&) {});
+/// The host's loops; kernels are in cuda.cu.
+template <class Host, class Graph>
+void row_sums(const Host&, const Graph& a, Buffer<NodeId>& sums) {
+  with_any_view(a, [&](const auto& view) {
+    parallel_for(a.device(), a.nrows(), row_grain,
+                 [&](std::size_t i) { sums[i] = entries_of(view, static_cast<NodeId>(i)); });
+  });
+}
+
+template <class Host, class Graph>
+void column_sums(const Host&, const Graph& a, Buffer<NodeId>& sums) {
+  sums.fill(0);
+  with_any_view(a, [&](const auto& view) {
+    parallel_chunks(a.device(), a.nrows(), row_grain, [&](Range rows) {
+      for (std::size_t i = rows.begin; i < rows.end; ++i) {
+        for_each_entry(view, static_cast<NodeId>(i),
+                       [&](NodeId j) { std::atomic_ref<NodeId>(sums[j]).fetch_add(1, std::memory_order_relaxed); });
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -61,43 +79,45 @@ std::size_t count_bits(const Cpu& backend, const BitsArgs& args) {
 
 std::size_t count(const BitVector& x) {
   const BitsArgs args{x.words().data(), x.words().size()};
-  return with_host_backend(x.device(), "count", [&](const auto& backend) { return count_bits(backend, args); });
+  return with_backend(x.device(), "count", [&](const auto& backend) { return count_bits(backend, args); });
 }
 
 bool any(const BitVector& x) {
-  require_host(x.device(), "any");
+  if (!x.device().is_host()) return count(x) != 0;
   return std::any_of(x.words().begin(), x.words().end(), [](std::uint64_t word) { return word != 0; });
 }
 
 template <class Graph>
 Buffer<NodeId> row_sums(const Graph& a) {
-  require_host(a.device(), "row_sums");
   Buffer<NodeId> sums(a.nrows(), a.device());
-  with_any_view(a, [&](const auto& view) {
-    parallel_for(a.device(), a.nrows(), row_grain,
-                 [&](std::size_t i) { sums[i] = entries_of(view, static_cast<NodeId>(i)); });
-  });
+  with_backend(a.device(), "row_sums", [&](const auto& backend) { row_sums(backend, a, sums); });
   return sums;
 }
 
 template <class Graph>
 Buffer<NodeId> column_sums(const Graph& a) {
-  require_host(a.device(), "column_sums");
-  Buffer<NodeId> sums(a.ncols(), NodeId{0}, a.device());
-  with_any_view(a, [&](const auto& view) {
-    parallel_chunks(a.device(), a.nrows(), row_grain, [&](Range rows) {
-      for (std::size_t i = rows.begin; i < rows.end; ++i) {
-        for_each_entry(view, static_cast<NodeId>(i),
-                       [&](NodeId j) { std::atomic_ref<NodeId>(sums[j]).fetch_add(1, std::memory_order_relaxed); });
-      }
-    });
-  });
+  Buffer<NodeId> sums(a.ncols(), a.device());
+  with_backend(a.device(), "column_sums", [&](const auto& backend) { column_sums(backend, a, sums); });
   return sums;
+}
+
+template <detail::LibraryMonoid Monoid, detail::KernelValue T>
+T detail::reduce_values([[maybe_unused]] const Buffer<T>& x) {
+#ifdef BITGRAPH_WITH_CUDA
+  return bitgraph::reduce_values<Monoid>(Cuda{x.device()}, x);
+#else
+  fail(ErrorCode::not_possible, "reduce: this bitgraph was built without CUDA");
+#endif
 }
 
 template Buffer<NodeId> row_sums(const CsrPattern&);
 template Buffer<NodeId> row_sums(const BitTileMatrix&);
 template Buffer<NodeId> column_sums(const CsrPattern&);
 template Buffer<NodeId> column_sums(const BitTileMatrix&);
+
+#define BITGRAPH_INSTANTIATE_REDUCE(Monoid, T) template T detail::reduce_values<Monoid, T>(const Buffer<T>&)
+BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, PlusMonoid);
+BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, MinMonoid);
+BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, MaxMonoid);
 
 }  // namespace bitgraph

@@ -4,6 +4,10 @@
 
 #include "core/backend.hpp"
 
+#include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +20,16 @@ struct BitsArgs {
 
 std::size_t count_bits(const Reference& backend, const BitsArgs& args);
 std::size_t count_bits(const Cpu& backend, const BitsArgs& args);
+std::size_t count_bits(const Cuda& backend, const BitsArgs& args);
+
+/// `sums` has an element for each row, or column.
+void row_sums(const Cuda& backend, const CsrPattern& a, Buffer<NodeId>& sums);
+void row_sums(const Cuda& backend, const BitTileMatrix& a, Buffer<NodeId>& sums);
+void column_sums(const Cuda& backend, const CsrPattern& a, Buffer<NodeId>& sums);
+void column_sums(const Cuda& backend, const BitTileMatrix& a, Buffer<NodeId>& sums);
+
+template <class Monoid, class T>
+T reduce_values(const Cuda& backend, const Buffer<T>& x);
 
 namespace reduce_cpu {
 
@@ -24,3 +38,12 @@ std::size_t count_words(const std::uint64_t* words, std::size_t n);
 }  // namespace reduce_cpu
 
 }  // namespace bitgraph
+
+/// Instantiate(monoid, type) for all that the library has kernels for on CUDA devices.
+#define BITGRAPH_FOR_EACH_REDUCED_TYPE(Instantiate, Monoid) \
+  Instantiate(Monoid, float);                               \
+  Instantiate(Monoid, double);                              \
+  Instantiate(Monoid, std::int32_t);                        \
+  Instantiate(Monoid, std::uint32_t);                       \
+  Instantiate(Monoid, std::int64_t);                        \
+  Instantiate(Monoid, std::uint64_t)

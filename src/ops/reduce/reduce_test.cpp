@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/reduce.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
@@ -9,6 +10,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -75,6 +79,75 @@ TEST(Reduce, RowsAndColumnsOfMatrices) {
       check(a.to(device));
       for (const int k : tile_dims) check(pack(a, {.tile_dim = k}).to(device));
     });
+  }
+}
+
+TEST(ReduceOnCuda, BitsAndValues) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const std::size_t size : {0U, 1U, 31U, 63U, 64U, 65U, 1000U, 70001U, 3000001U}) {
+    SCOPED_TRACE(size);
+    const BitVector set = random_set(size, size);
+    EXPECT_EQ(count(set.to(device)), count(set));
+    EXPECT_EQ(any(set.to(device)), any(set));
+    EXPECT_FALSE(any(BitVector(size, device)));
+    Buffer<std::int32_t> integers(size);
+    for (std::size_t i = 0; i < size; ++i) integers[i] = static_cast<std::int32_t>(random_bits({size, 2, 0}, i));
+    EXPECT_EQ(reduce(plus_monoid, integers.to(device)), reduce(plus_monoid, integers));
+    EXPECT_EQ(reduce(min_monoid, integers.to(device)), reduce(min_monoid, integers));
+    EXPECT_EQ(reduce(max_monoid, integers.to(device)), reduce(max_monoid, integers));
+    const auto floats = Buffer<float>::copy_of(test::random_floats(size, 1, -1, 1));
+    double sum = 0;
+    for (const float value : floats) sum += value;
+    const auto there = floats.to(device);
+    EXPECT_NEAR(reduce(plus_monoid, there), sum, 0.05);
+    EXPECT_EQ(reduce(plus_monoid, there), reduce(plus_monoid, there));
+    EXPECT_EQ(reduce(max_monoid, there), reduce(max_monoid, floats));
+    // Not aligned as a buffer of its own is.
+    if (size > 1) {
+      auto* behind_first = const_cast<float*>(there.data()) + 1;
+      const auto part = Buffer<float>::borrow(behind_first, size - 1, std::make_shared<int>(), device);
+      EXPECT_NEAR(reduce(plus_monoid, part), sum - static_cast<double>(floats[0]), 0.05);
+    }
+  }
+}
+
+TEST(ReduceOnCuda, RepeatedCallsAllocateNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device device = Device::cuda();
+  const Buffer<double> x(100000, 1.0, device);
+  const BitVector set(100000, device);
+  EXPECT_EQ(reduce(plus_monoid, x), 100000.0);
+  EXPECT_EQ(count(set), 0U);
+  const std::size_t before = device.memory().allocations;
+  EXPECT_EQ(reduce(plus_monoid, x), 100000.0);
+  EXPECT_EQ(count(set), 0U);
+  EXPECT_EQ(device.memory().allocations, before);
+}
+
+template <class Graph>
+void expect_same_sums(const Graph& a) {
+  const Graph there = a.to(*test::cuda_device());
+  const Buffer<NodeId> rows = row_sums(there).to(Device{});
+  const Buffer<NodeId> columns = column_sums(there).to(Device{});
+  EXPECT_TRUE(std::ranges::equal(rows.span(), row_sums(a).span()));
+  EXPECT_TRUE(std::ranges::equal(columns.span(), column_sums(a).span()));
+}
+
+TEST(ReduceOnCuda, RowsAndColumnsOfMatrices) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<CsrPattern> matrices;
+  for (const auto& [n, m] :
+       {std::pair<NodeId, NodeId>{0, 0}, {0, 5}, {5, 0}, {1, 70}, {70, 1}, {130, 67}, {9000, 300}}) {
+    matrices.push_back(test::random_pattern(n, m, 0.05, n + m));
+  }
+  matrices.push_back(test::random_pattern(100, 100, 0, 1));
+  matrices.push_back(test::rmat_pattern(12, 60000, 3));
+  matrices.push_back(test::random_pattern(3, 70000, 1.2, 6));
+  for (const CsrPattern& a : matrices) {
+    SCOPED_TRACE(std::to_string(a.nrows()) + " x " + std::to_string(a.ncols()));
+    expect_same_sums(a);
+    for (const int k : tile_dims) expect_same_sums(pack(a, {.tile_dim = k}));
   }
 }
 

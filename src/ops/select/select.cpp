@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/select/select.hpp"
+
+#include "core/parallel.hpp"
+
 #include <bitgraph/ops/select.hpp>
 
-#include "core/backend.hpp"
-#include "core/parallel.hpp"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
 
 namespace bitgraph {
 
@@ -13,7 +19,6 @@ template <class Keep>
 CsrPattern kept_entries(const CsrPattern& a, const Keep& keep) {
   constexpr std::size_t chunk = 1024;
   const Device& device = a.device();
-  with_host_backend(device, "select", [](const auto&) {});
   Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows()} + 1, EdgeOffset{0}, device);
   parallel_chunks(device, a.nrows(), chunk, [&](Range rows) {
     for (auto i = static_cast<NodeId>(rows.begin); i < rows.end; ++i) {
@@ -37,33 +42,72 @@ BitTileMatrix kept_entries(const BitTileMatrix& a, const Keep& keep) {
   return pack(kept_entries(unpack(a), keep), {.tile_dim = a.tile_dim()}, a.device());
 }
 
-std::int64_t diagonal_of(NodeId i, NodeId j) { return std::int64_t{j} - std::int64_t{i}; }
+template <class Host, class Graph>
+Graph select_diagonals(const Host&, const Graph& a, const DiagonalRule& rule) {
+  return kept_entries(a, rule);
+}
+
+template <class Graph>
+Graph on_diagonals(const Graph& a, const DiagonalRule& rule) {
+  return with_backend(a.device(), "select", [&](const auto& backend) { return select_diagonals(backend, a, rule); });
+}
+
+constexpr std::int64_t first_diagonal = std::numeric_limits<NodeId>::max() * std::int64_t{-2};
+constexpr std::int64_t last_diagonal = std::numeric_limits<NodeId>::max() * std::int64_t{2};
+
+/// So that nothing overflows.
+DiagonalRule rule_of(std::int64_t lowest, std::int64_t highest, bool inside = true) {
+  return {std::clamp(lowest, first_diagonal, last_diagonal), std::clamp(highest, first_diagonal, last_diagonal),
+          inside};
+}
 
 }  // namespace
 
+CsrPattern detail::entries_in([[maybe_unused]] const CsrPattern& a, [[maybe_unused]] const BitVector& kept) {
+#ifdef BITGRAPH_WITH_CUDA
+  return bitgraph::entries_in(Cuda{a.device()}, a, kept);
+#else
+  fail(ErrorCode::not_possible, "select: this bitgraph was built without CUDA");
+#endif
+}
+
+BitTileMatrix detail::tiles_with([[maybe_unused]] const BitTileMatrix& a,
+                                 [[maybe_unused]] const Buffer<std::byte>& bits) {
+#ifdef BITGRAPH_WITH_CUDA
+  return bitgraph::tiles_with(Cuda{a.device()}, a, bits);
+#else
+  fail(ErrorCode::not_possible, "select: this bitgraph was built without CUDA");
+#endif
+}
+
 template <class Graph>
 Graph select(const Graph& a, const std::function<bool(NodeId i, NodeId j)>& keep) {
+  if (!a.device().is_host()) {
+    fail(ErrorCode::not_possible, fmt::format("{}: select: a function of the host runs on the host only, unless nvcc "
+                                              "compiles the call",
+                                              a.device().name()));
+  }
   return kept_entries(a, keep);
 }
 
 template <class Graph>
 Graph tril(const Graph& a, std::int64_t diagonal) {
-  return kept_entries(a, [=](NodeId i, NodeId j) { return diagonal_of(i, j) <= diagonal; });
+  return on_diagonals(a, rule_of(first_diagonal, diagonal));
 }
 
 template <class Graph>
 Graph triu(const Graph& a, std::int64_t diagonal) {
-  return kept_entries(a, [=](NodeId i, NodeId j) { return diagonal_of(i, j) >= diagonal; });
+  return on_diagonals(a, rule_of(diagonal, last_diagonal));
 }
 
 template <class Graph>
 Graph on_diagonal(const Graph& a, std::int64_t diagonal) {
-  return kept_entries(a, [=](NodeId i, NodeId j) { return diagonal_of(i, j) == diagonal; });
+  return on_diagonals(a, rule_of(diagonal, diagonal));
 }
 
 template <class Graph>
 Graph off_diagonal(const Graph& a, std::int64_t diagonal) {
-  return kept_entries(a, [=](NodeId i, NodeId j) { return diagonal_of(i, j) != diagonal; });
+  return on_diagonals(a, rule_of(diagonal, diagonal, false));
 }
 
 template CsrPattern select(const CsrPattern&, const std::function<bool(NodeId, NodeId)>&);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/select.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -68,6 +73,54 @@ TEST(Select, ElementsByTheirValue) {
       }
     }
   });
+}
+
+template <class Graph>
+void expect_same_parts(const Graph& a, std::int64_t d) {
+  const Graph there = a.to(*test::cuda_device());
+  const auto same = [](const Graph& expected, const Graph& actual) {
+    EXPECT_TRUE(actual.device() == *test::cuda_device());
+    const Graph back = actual.to(Device{});
+    back.validate();
+    EXPECT_TRUE(back == expected);
+  };
+  same(tril(a, d), tril(there, d));
+  same(triu(a, d), triu(there, d));
+  same(on_diagonal(a, d), on_diagonal(there, d));
+  same(off_diagonal(a, d), off_diagonal(there, d));
+}
+
+TEST(SelectOnCuda, DiagonalsAndTriangles) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<CsrPattern> matrices;
+  for (const auto& [n, m] :
+       {std::pair<NodeId, NodeId>{0, 0}, {0, 4}, {4, 0}, {70, 70}, {130, 40}, {3, 200}, {5000, 30}}) {
+    matrices.push_back(test::random_pattern(n, m, 0.3, n));
+  }
+  matrices.push_back(test::random_pattern(100, 100, 0, 1));
+  matrices.push_back(test::rmat_pattern(11, 30000, 3));
+  matrices.push_back(test::random_pattern(2, 9000, 1.2, 6));
+  for (const CsrPattern& a : matrices) {
+    for (const std::int64_t d :
+         {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1}, std::int64_t{-40}, std::int64_t{1000},
+          std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
+      SCOPED_TRACE(std::to_string(a.nrows()) + " x " + std::to_string(a.ncols()) + ", diagonal " + std::to_string(d));
+      expect_same_parts(a, d);
+      for (const int k : tile_dims) expect_same_parts(pack(a, {.tile_dim = k}), d);
+    }
+  }
+}
+
+TEST(SelectOnCuda, AFunctionOfTheHostIsRefused) {
+  BITGRAPH_REQUIRE_CUDA();
+  const CsrPattern a = test::random_pattern(30, 20, 0.1, 1).to(*test::cuda_device());
+  try {
+    (void)select(a, [](NodeId, NodeId) { return true; });
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_possible);
+    EXPECT_NE(std::string(error.what()).find("unless nvcc compiles the call"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

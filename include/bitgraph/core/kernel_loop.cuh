@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels in public headers share. Included by kernel_loop.hpp where nvcc compiles it.
+#pragma once
+
+#include <bitgraph/core/device.hpp>
+#include <bitgraph/core/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace bitgraph::detail {
+
+inline constexpr unsigned kernel_threads = 256;  ///< of a block
+inline constexpr unsigned whole_warp = 0xFFFFFFFFU;
+
+/// Where kernels of a scope run: the device is the current one, and its stream at hand.
+class KernelScope {
+ public:
+  explicit KernelScope(const Device& device) : stream_(static_cast<cudaStream_t>(device.stream())) {
+    check(cudaGetDevice(&before_));
+    if (device.index() != before_) check(cudaSetDevice(device.index()));
+    changed_ = device.index() != before_;
+  }
+  ~KernelScope() {
+    if (changed_) static_cast<void>(cudaSetDevice(before_));
+  }
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+
+  [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
+
+  /// After a launch.
+  static void check(cudaError_t error = cudaGetLastError()) {
+    if (error == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());
+    fail(ErrorCode::internal, std::string("CUDA: ") + cudaGetErrorString(error));
+  }
+
+ private:
+  cudaStream_t stream_;
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+/// Blocks for `items`, so many of them a block.
+[[nodiscard]] inline unsigned kernel_blocks(std::size_t items, std::size_t a_block) noexcept {
+  return static_cast<unsigned>((items + a_block - 1) / a_block);
+}
+
+/// A value of any plain type from the lane that `shuffle` takes words of 32 bits from.
+template <class T, class Shuffle>
+__device__ T shuffled(const T& value, const Shuffle& shuffle) {
+  constexpr unsigned words = (sizeof(T) + 3) / 4;
+  std::uint32_t word[words]{};
+  memcpy(word, &value, sizeof(T));
+#pragma unroll
+  for (unsigned w = 0; w < words; ++w) word[w] = shuffle(word[w]);
+  T other;
+  memcpy(&other, word, sizeof(T));
+  return other;
+}
+
+/// Elements of a loop that a thread takes at once: enough bytes on their way for the memory's latency.
+template <class T>
+inline constexpr unsigned taken_at_once = sizeof(T) <= 4 ? 8 : (sizeof(T) <= 8 ? 4 : 2);
+
+template <class Body>
+__global__ void __launch_bounds__(kernel_threads) run_loop(Body body, std::size_t n) {
+  using Value = decltype(body.take(n));
+  constexpr unsigned at_once = taken_at_once<Value>;
+  const std::size_t first = std::size_t{blockIdx.x} * at_once * kernel_threads + threadIdx.x;
+  Value taken[at_once];
+  if (first + (at_once - 1) * kernel_threads < n) {
+#pragma unroll
+    for (unsigned k = 0; k < at_once; ++k) taken[k] = body.take(first + k * kernel_threads);
+#pragma unroll
+    for (unsigned k = 0; k < at_once; ++k) body.put(first + k * kernel_threads, taken[k]);
+  } else {
+    for (std::size_t i = first; i < n; i += kernel_threads) body.put(i, body.take(i));
+  }
+}
+
+template <class Body>
+void kernel_loop(const Device& device, std::size_t n, const Body& body) {
+  using Value = decltype(body.take(n));
+  if (n == 0) return;
+  const KernelScope scope(device);
+  run_loop<<<kernel_blocks(n, std::size_t{taken_at_once<Value>} * kernel_threads), kernel_threads, 0, scope.stream()>>>(
+      body, n);
+  KernelScope::check();
+}
+
+}  // namespace bitgraph::detail

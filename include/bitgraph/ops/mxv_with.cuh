@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// mxv_with() on a CUDA device. Included by mxv_with.hpp where nvcc compiles it.
+//
+// Tiles are what entries are, only wider: a row of a matrix in CSR is a list of entries, a tile row a list of tiles,
+// and both are called units here. A few lanes take a list, so many units side by side; a longer list is its warp's; of
+// the longest, pieces of equal length have been added up before, a warp each. Nothing depends on timing.
+#pragma once
+
+#include <bitgraph/core/kernel_loop.hpp>
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/rows_of.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::detail {
+
+/// Units of a piece. Lists of more than two have pieces of their own.
+inline constexpr EdgeOffset piece_units = 512;
+
+/// How lanes look at units of a view: `side` rows, a lane one of them or, where they are 64, two.
+template <class View>
+struct UnitLanes {
+  static constexpr unsigned side = 1;
+  static constexpr unsigned few_lanes = 4, many_lanes = 8;  ///< that take a list, where lists are short or not
+};
+template <int K>
+struct UnitLanes<BitTileView<K>> {
+  static constexpr unsigned side = K;
+  static constexpr unsigned few_lanes = K < 32 ? K : 32, many_lanes = 32;
+};
+
+template <class View>
+inline constexpr unsigned rows_a_lane = UnitLanes<View>::side == 64 ? 2 : 1;
+template <class View>
+inline constexpr unsigned lanes_a_unit = UnitLanes<View>::side / rows_a_lane<View>;
+
+__device__ inline const EdgeOffset* lists_of(const CsrPatternView& a) { return a.row_ptr; }
+__host__ __device__ inline NodeId num_lists(const CsrPatternView& a) { return a.nrows; }
+template <int K>
+__device__ const EdgeOffset* lists_of(const BitTileView<K>& a) {
+  return a.tile_row_ptr;
+}
+template <int K>
+__host__ __device__ NodeId num_lists(const BitTileView<K>& a) {
+  return a.num_tile_rows;
+}
+
+/// What a lane has of its rows.
+template <class S, class T, class View>
+struct LaneSums {
+  T of[rows_a_lane<View>];
+
+  __device__ LaneSums() {
+    for (T& sum : of) sum = S::template identity<T>();
+  }
+
+  /// Units first, first + step, ... below end.
+  __device__ void add(const CsrPatternView& a, const T* x, EdgeOffset first, EdgeOffset end, unsigned step) {
+    constexpr unsigned at_once = sizeof(T) <= 8 ? 4 : 2;  // values on their way
+    EdgeOffset e = first;
+    for (; e + (at_once - 1) * step < end; e += at_once * step) {
+      T values[at_once];
+#pragma unroll
+      for (unsigned k = 0; k < at_once; ++k) values[k] = x[a.col_ind[e + k * step]];
+#pragma unroll
+      for (unsigned k = 0; k < at_once; ++k) of[0] = S::add(of[0], S::multiply(values[k]));
+    }
+    for (; e < end; e += step) of[0] = S::add(of[0], S::multiply(x[a.col_ind[e]]));
+  }
+  template <int K>
+  __device__ void add(const BitTileView<K>& a, const T* x, EdgeOffset first, EdgeOffset end, unsigned step) {
+    const unsigned row = threadIdx.x % lanes_a_unit<View>;
+    for (EdgeOffset t = first; t < end; t += step) {
+      const T* below = x + std::size_t{a.tile_col_ind[t]} * K;
+      for (unsigned n = 0; n < rows_a_lane<View>; ++n) {
+        for (std::uint64_t bits = a.tile_row(t, static_cast<int>(row + n * 32)); bits != 0; bits &= bits - 1) {
+          of[n] = S::add(of[n], S::multiply(below[__ffsll(static_cast<long long>(bits)) - 1]));
+        }
+      }
+    }
+  }
+
+  /// Over the units side by side among `lanes` lanes: all of them have the sums of their rows.
+  __device__ void join(unsigned lanes) {
+    for (unsigned apart = lanes / 2; apart >= lanes_a_unit<View>; apart /= 2) {
+      for (T& sum : of) {
+        sum = S::add(sum, shuffled(sum, [&](std::uint32_t word) { return __shfl_xor_sync(whole_warp, word, apart); }));
+      }
+    }
+  }
+};
+
+template <class S, class T, class View>
+__device__ bool any_selected(const MxvWithWork<S, T, View>& work, NodeId list) {
+  if (work.mask == nullptr) return true;
+  bool any = false;
+  for (std::size_t i = std::size_t{list} * UnitLanes<View>::side, n = 0; n < UnitLanes<View>::side; ++n) {
+    any = any || (i + n < work.a.nrows && work.selects(i + n));
+  }
+  return any;
+}
+
+/// A warp a piece, where it is all of one long list.
+template <class S, class T, class View>
+__global__ void __launch_bounds__(kernel_threads)
+    add_pieces(MxvWithWork<S, T, View> work, EdgeOffset num_pieces, T* pieces) {
+  const EdgeOffset piece = (EdgeOffset{blockIdx.x} * kernel_threads + threadIdx.x) / 32;
+  if (piece >= num_pieces) return;
+  const EdgeOffset begin = piece * piece_units;
+  const EdgeOffset* lists = lists_of(work.a);
+  const NodeId list = row_of_by_warp(lists, 0, num_lists(work.a) - 1, begin);
+  if (lists[list + 1] < begin + piece_units || lists[list + 1] - lists[list] <= 2 * piece_units) return;
+  if (!any_selected(work, list)) return;
+  LaneSums<S, T, View> sums;
+  const unsigned lane = threadIdx.x % 32;
+  sums.add(work.a, work.x, begin + lane / lanes_a_unit<View>, begin + piece_units, 32 / lanes_a_unit<View>);
+  sums.join(32);
+  if (lane >= lanes_a_unit<View>) return;
+  for (unsigned n = 0; n < rows_a_lane<View>; ++n) pieces[piece * UnitLanes<View>::side + n * 32 + lane] = sums.of[n];
+}
+
+/// A list by a whole warp.
+template <class S, class T, class View>
+__device__ LaneSums<S, T, View> sum_of_list(const MxvWithWork<S, T, View>& work, EdgeOffset begin, EdgeOffset end,
+                                            const T* pieces) {
+  constexpr unsigned step = 32 / lanes_a_unit<View>;
+  const unsigned own = threadIdx.x % 32 / lanes_a_unit<View>;
+  LaneSums<S, T, View> sums;
+  if (end - begin <= 2 * piece_units) {
+    sums.add(work.a, work.x, begin + own, end, step);
+  } else {
+    const EdgeOffset first = (begin + piece_units - 1) / piece_units;
+    const EdgeOffset last = end / piece_units;
+    sums.add(work.a, work.x, begin + own, first * piece_units, step);
+    for (EdgeOffset piece = first + own; piece < last; piece += step) {
+      for (unsigned n = 0; n < rows_a_lane<View>; ++n) {
+        const unsigned row = n * 32 + threadIdx.x % lanes_a_unit<View>;
+        sums.of[n] = S::add(sums.of[n], pieces[piece * UnitLanes<View>::side + row]);
+      }
+    }
+    sums.add(work.a, work.x, last * piece_units + own, end, step);
+  }
+  sums.join(32);
+  return sums;
+}
+
+/// So many lanes a list.
+template <class S, class T, class View, unsigned lanes>
+__global__ void __launch_bounds__(kernel_threads) add_lists(MxvWithWork<S, T, View> work, const T* pieces) {
+  constexpr unsigned side_by_side = lanes / lanes_a_unit<View>;
+  constexpr EdgeOffset longest = 8 * side_by_side;  // of what the lanes take alone
+  const std::size_t list = (std::size_t{blockIdx.x} * kernel_threads + threadIdx.x) / lanes;
+  const bool there = list < num_lists(work.a) && any_selected(work, static_cast<NodeId>(list));
+  const EdgeOffset begin = there ? lists_of(work.a)[list] : 0;
+  const EdgeOffset end = there ? lists_of(work.a)[list + 1] : 0;
+  LaneSums<S, T, View> sums;
+  if (end - begin <= longest) {
+    sums.add(work.a, work.x, begin + threadIdx.x % lanes / lanes_a_unit<View>, end, side_by_side);
+  }
+  sums.join(lanes);
+  for (unsigned n = 0; n < 32; n += lanes) {
+    const EdgeOffset from = __shfl_sync(whole_warp, begin, n);
+    const EdgeOffset to = __shfl_sync(whole_warp, end, n);
+    if (to - from <= longest) continue;
+    const auto of_list = sum_of_list(work, from, to, pieces);
+    if (threadIdx.x % 32 / lanes == n / lanes) sums = of_list;
+  }
+  if (list >= num_lists(work.a) || threadIdx.x % lanes >= lanes_a_unit<View>) return;
+  for (unsigned n = 0; n < rows_a_lane<View>; ++n) {
+    const std::size_t i = list * UnitLanes<View>::side + n * 32 + threadIdx.x % lanes;
+    if (i < work.a.nrows) work.finish(i, sums.of[n]);
+  }
+}
+
+template <unsigned lanes, class S, class T, class View>
+void launch_lists(const MxvWithWork<S, T, View>& work, cudaStream_t stream, const T* pieces) {
+  add_lists<S, T, View, lanes>
+      <<<kernel_blocks(std::size_t{num_lists(work.a)} * lanes, kernel_threads), kernel_threads, 0, stream>>>(work,
+                                                                                                             pieces);
+  KernelScope::check();
+}
+
+/// Whether a list can have pieces of its own.
+inline bool may_have_pieces(const CsrPatternView& a, EdgeOffset) { return a.longest_row > 2 * piece_units; }
+template <int K>
+bool may_have_pieces(const BitTileView<K>&, EdgeOffset units) {
+  return units > 2 * piece_units;
+}
+
+template <class S, class T, class View>
+void mxv_with_on_device(const MxvWithWork<S, T, View>& work, const Device& device, EdgeOffset units) {
+  if (work.a.nrows == 0) return;
+  using Lanes = UnitLanes<View>;
+  const KernelScope scope(device);
+  const EdgeOffset num_pieces = units / piece_units;
+  T* pieces = nullptr;
+  if (may_have_pieces(work.a, units)) {
+    pieces = static_cast<T*>(device.workspace(num_pieces * Lanes::side * sizeof(T)));
+    add_pieces<<<kernel_blocks(num_pieces * 32, kernel_threads), kernel_threads, 0, scope.stream()>>>(work, num_pieces,
+                                                                                                      pieces);
+    KernelScope::check();
+  }
+  if (units <= std::size_t{8} * num_lists(work.a)) {
+    launch_lists<Lanes::few_lanes>(work, scope.stream(), pieces);
+  } else {
+    launch_lists<Lanes::many_lanes>(work, scope.stream(), pieces);
+  }
+}
+
+}  // namespace bitgraph::detail

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// select() on a CUDA device, by any function. Included by select.hpp where nvcc compiles it.
+#pragma once
+
+#include <bitgraph/core/kernel_loop.hpp>
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/bit_vector.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/rows_of.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::detail {
+
+inline constexpr unsigned flags_a_thread = 4;
+inline constexpr unsigned flags_a_block = kernel_threads * flags_a_thread;
+
+/// Bits `first` + 32 k + lane of a set, for k below flags_a_thread: a warp's share.
+__device__ inline void store_flags(std::uint32_t* words, std::size_t first, std::size_t size,
+                                   const bool (&kept)[flags_a_thread]) {
+#pragma unroll
+  for (unsigned k = 0; k < flags_a_thread; ++k) {
+    const std::uint32_t word = __ballot_sync(whole_warp, kept[k]);
+    if (threadIdx.x % 32 == 0 && first + k * 32 < size) words[first / 32 + k] = word;
+  }
+}
+
+/// A block an equal share of the entries, whose rows are looked for among those of its first and its last.
+template <class Keep>
+__global__ void __launch_bounds__(kernel_threads)
+    flag_entries(CsrPatternView a, EdgeOffset nvals, Keep keep, std::uint32_t* words) {
+  __shared__ NodeId bound[2];
+  const EdgeOffset begin = EdgeOffset{blockIdx.x} * flags_a_block;
+  const EdgeOffset last = min(begin + flags_a_block, nvals) - 1;
+  if (threadIdx.x < 64) {
+    const NodeId row = row_of_by_warp(a.row_ptr, 0, a.nrows - 1, threadIdx.x < 32 ? begin : last);
+    if (threadIdx.x % 32 == 0) bound[threadIdx.x / 32] = row;
+  }
+  __syncthreads();
+  const EdgeOffset first = begin + threadIdx.x / 32 * 32 * flags_a_thread;
+  NodeId column[flags_a_thread];
+  bool kept[flags_a_thread];
+#pragma unroll
+  for (unsigned k = 0; k < flags_a_thread; ++k) {
+    column[k] = a.col_ind[min(first + k * 32 + threadIdx.x % 32, nvals - 1)];
+  }
+#pragma unroll
+  for (unsigned k = 0; k < flags_a_thread; ++k) {
+    const EdgeOffset e = first + k * 32 + threadIdx.x % 32;
+    kept[k] = e < nvals && keep(row_of(a.row_ptr, bound[0], bound[1], e), column[k]);
+  }
+  store_flags(words, first, nvals, kept);
+}
+
+template <class T, class Keep>
+__global__ void __launch_bounds__(kernel_threads)
+    flag_elements(const T* x, std::size_t size, Keep keep, std::uint32_t* words) {
+  const std::size_t first = (std::size_t{blockIdx.x} * kernel_threads + threadIdx.x) / 32 * 32 * flags_a_thread;
+  bool kept[flags_a_thread];
+#pragma unroll
+  for (unsigned k = 0; k < flags_a_thread; ++k) {
+    const std::size_t i = first + k * 32 + threadIdx.x % 32;
+    kept[k] = i < size && keep(x[i]);
+  }
+  store_flags(words, first, size, kept);
+}
+
+/// A thread a storage word of a tile: its bits that are kept.
+template <int K, class Keep>
+__global__ void __launch_bounds__(kernel_threads)
+    keep_bits(BitTileView<K> a, EdgeOffset num_tiles, Keep keep, TileWord<K>* kept) {
+  constexpr unsigned words = tile_words<K>;
+  __shared__ NodeId bound[2];
+  const EdgeOffset begin = EdgeOffset{blockIdx.x} * kernel_threads;
+  const EdgeOffset last = min(begin + kernel_threads, num_tiles * words) - 1;
+  if (threadIdx.x < 64) {
+    const NodeId row =
+        row_of_by_warp(a.tile_row_ptr, 0, a.num_tile_rows - 1, (threadIdx.x < 32 ? begin : last) / words);
+    if (threadIdx.x % 32 == 0) bound[threadIdx.x / 32] = row;
+  }
+  __syncthreads();
+  const EdgeOffset w = begin + threadIdx.x;
+  if (w > last) return;
+  const NodeId row = row_of(a.tile_row_ptr, bound[0], bound[1], w / words) * K + (K == 4 ? 0 : w % words);
+  const NodeId column = a.tile_col_ind[w / words] * K;
+  std::uint64_t left = 0;
+  for (std::uint64_t bits = a.bit_tiles[w]; bits != 0; bits &= bits - 1) {
+    const unsigned at = __ffsll(static_cast<long long>(bits)) - 1;
+    const bool is_kept = keep(K == 4 ? row + at / 4 : row, K == 4 ? column + at % 4 : column + at);
+    left |= std::uint64_t{is_kept} << at;
+  }
+  kept[w] = static_cast<TileWord<K>>(left);
+}
+
+template <class Keep>
+CsrPattern select_on_device(const CsrPattern& a, const Keep& keep) {
+  BitVector kept(a.nvals(), a.device());
+  if (a.nvals() != 0) {
+    const KernelScope scope(a.device());
+    flag_entries<<<kernel_blocks(a.nvals(), flags_a_block), kernel_threads, 0, scope.stream()>>>(
+        a.view(), a.nvals(), keep, reinterpret_cast<std::uint32_t*>(kept.words().data()));
+    KernelScope::check();
+  }
+  return entries_in(a, kept);
+}
+
+template <class Keep>
+BitTileMatrix select_on_device(const BitTileMatrix& a, const Keep& keep) {
+  Buffer<std::byte> bits(a.bit_tiles().size(), a.device());
+  if (a.num_tiles() != 0) {
+    const KernelScope scope(a.device());
+    with_tile_dim(a.tile_dim(), [&](auto k) {
+      constexpr int side = decltype(k)::value;
+      keep_bits<side>
+          <<<kernel_blocks(a.num_tiles() * tile_words<side>, kernel_threads), kernel_threads, 0, scope.stream()>>>(
+              a.template view<side>(), a.num_tiles(), keep, reinterpret_cast<TileWord<side>*>(bits.data()));
+    });
+    KernelScope::check();
+  }
+  return tiles_with(a, bits);
+}
+
+template <class T, class Keep>
+void select_on_device(BitVector& kept, const Buffer<T>& x, const Keep& keep) {
+  if (x.empty()) return;
+  const KernelScope scope(x.device());
+  flag_elements<<<kernel_blocks(x.size(), flags_a_block), kernel_threads, 0, scope.stream()>>>(
+      x.data(), x.size(), keep, reinterpret_cast<std::uint32_t*>(kept.words().data()));
+  KernelScope::check();
+}
+
+}  // namespace bitgraph::detail
