@@ -3,6 +3,8 @@
 
 #include <bitgraph/ops/add.hpp>
 
+#include "ops/operands.hpp"
+
 #include <fmt/format.h>
 
 #include <type_traits>
@@ -14,38 +16,24 @@ namespace {
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 
-void check_length(std::span<const float> values, std::size_t expected, const char* name) {
-  if (!values.empty() && values.size() != expected) {
-    fail(ErrorCode::usage, fmt::format("add: {} has {} values, expected {}", name, values.size(), expected));
-  }
-}
-
-void check_device(const Device& device, const Device& other, const char* name) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("add: the device is {}, {} is on {}", device.name(), name, other.name()));
-  }
-}
-
 template <class In, class Out>
 void check(const Out& out, const In& a, const In& b, const AddOptions& options, const Device& device) {
   if (a.nrows() != b.nrows() || a.ncols() != b.ncols() || out.nrows() != a.nrows() || out.ncols() != a.ncols()) {
     fail(ErrorCode::usage, fmt::format("add: A is {} x {}, B is {} x {}, the output is {} x {}", a.nrows(), a.ncols(),
                                        b.nrows(), b.ncols(), out.nrows(), out.ncols()));
   }
-  check_length(options.a_scales.row, a.nrows(), "a_scales.row");
-  check_length(options.a_scales.col, a.ncols(), "a_scales.col");
-  check_length(options.b_scales.row, a.nrows(), "b_scales.row");
-  check_length(options.b_scales.col, a.ncols(), "b_scales.col");
-  check_length(options.bias, a.ncols(), "bias");
+  check_length("add", options.a_scales.row, a.nrows(), "a_scales.row");
+  check_length("add", options.a_scales.col, a.ncols(), "a_scales.col");
+  check_length("add", options.b_scales.row, a.nrows(), "b_scales.row");
+  check_length("add", options.b_scales.col, a.ncols(), "b_scales.col");
+  check_length("add", options.bias, a.ncols(), "bias");
   if (options.relu && std::is_same_v<Out, Bits>) {
     fail(ErrorCode::usage, "add: the signs behind a relu are all +1; leave relu out");
   }
-  check_device(device, a.device(), "A");
-  check_device(device, b.device(), "B");
-  check_device(device, out.device(), "the output");
+  check_device("add", device, a.device(), "A");
+  check_device("add", device, b.device(), "B");
+  check_device("add", device, out.device(), "the output");
 }
-
-const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
 
 }  // namespace
 

@@ -3,13 +3,13 @@
 
 #include "core/parallel.hpp"
 #include "ops/batch_norm/cuda.hpp"
+#include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <type_traits>
 #include <vector>
 
 namespace bitgraph {
@@ -28,22 +28,6 @@ void require_shape(const DenseMatrix<float>& a, const DenseMatrix<float>& b) {
 void require_width(std::span<const float> values, std::size_t ncols) {
   if (values.size() != ncols)
     fail(ErrorCode::usage, fmt::format("batch norm: {} statistics for {} columns", values.size(), ncols));
-}
-
-void require_device(const Device& device, const Device& other) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("batch norm: the device is {}, a matrix is on {}", device.name(), other.name()));
-  }
-}
-
-/// Calls kernel(Cuda) for a CUDA device; false for the host, whose loops are here.
-template <class Kernel>
-bool on_cuda(const Device& device, const Kernel& kernel) {
-  return with_backend(device, "batch norm", [&](const auto& backend) {
-    constexpr bool is_cuda = std::is_same_v<std::remove_cvref_t<decltype(backend)>, Cuda>;
-    if constexpr (is_cuda) kernel(backend);
-    return is_cuda;
-  });
 }
 
 /// Columns are handed out in blocks, and a row's part of a block is two cache lines: each column is added up by one
@@ -67,9 +51,9 @@ void for_column_blocks(std::size_t ncols, const Device& device, Body&& body) {
 
 ColumnStatistics column_statistics(const DenseMatrix<float>& x, const Device& device) {
   ColumnStatistics result{Buffer<float>(x.ncols(), 0.0F, device), Buffer<float>(x.ncols(), 0.0F, device)};
-  require_device(device, x.device());
+  check_device("batch norm", device, x.device());
   if (x.nrows() == 0) return result;
-  if (on_cuda(device, [&](const auto& cuda) {
+  if (on_cuda("batch norm", device, [&](const auto& cuda) {
         column_statistics(cuda, x.view(), result.mean.data(), result.variance.data());
       })) {
     return result;
@@ -100,7 +84,7 @@ ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const fl
     fail(ErrorCode::usage, fmt::format("batch norm: {} values for {} entries", values.size(), pattern.nvals()));
   }
   if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no statistics of sparse X for this device");
-  require_device(device, pattern.device());
+  check_device("batch norm", device, pattern.device());
   const std::size_t ncols = pattern.ncols();
   ColumnStatistics result{Buffer<float>(ncols, 0.0F, device), Buffer<float>(ncols, 0.0F, device)};
   if (pattern.nrows() == 0) return result;
@@ -136,9 +120,9 @@ void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::
   require_shape(out, x);
   require_width(mean, x.ncols());
   require_width(inverse_deviation, x.ncols());
-  require_device(device, x.device());
-  require_device(device, out.device());
-  if (on_cuda(device, [&](const auto& cuda) {
+  check_device("batch norm", device, x.device());
+  check_device("batch norm", device, out.device());
+  if (on_cuda("batch norm", device, [&](const auto& cuda) {
         batch_norm(cuda, out.view(), x.view(), mean.data(), inverse_deviation.data());
       })) {
     return;
@@ -154,10 +138,10 @@ void batch_norm_backward_into(DenseMatrix<float>& out, const DenseMatrix<float>&
   require_shape(y, g);
   require_width(inverse_deviation, y.ncols());
   for (const DenseMatrix<float>* matrix : {&y, &g, static_cast<const DenseMatrix<float>*>(&out)}) {
-    require_device(device, matrix->device());
+    check_device("batch norm", device, matrix->device());
   }
   if (y.nrows() == 0) return;
-  if (on_cuda(device, [&](const auto& cuda) {
+  if (on_cuda("batch norm", device, [&](const auto& cuda) {
         batch_norm_backward(cuda, out.view(), y.view(), g.view(), inverse_deviation.data());
       })) {
     return;

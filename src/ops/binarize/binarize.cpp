@@ -4,6 +4,7 @@
 #include <bitgraph/ops/binarize.hpp>
 
 #include "core/parallel.hpp"
+#include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
@@ -21,14 +22,6 @@ void check(std::size_t ncols, const ColumnMap& map) {
   }
 }
 
-void check_device(const Device& device, const Device& other, const char* name) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("binarize: the device is {}, {} is on {}", device.name(), name, other.name()));
-  }
-}
-
-const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
-
 }  // namespace
 
 void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map, const Device& device) {
@@ -37,9 +30,9 @@ void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap&
     fail(ErrorCode::usage, fmt::format("binarize: X is {} x {}, the output is {} x {} with {} scales", x.nrows(),
                                        x.ncols(), out.bits.nrows(), out.bits.ncols(), out.alpha.size()));
   }
-  check_device(device, x.device(), "X");
-  check_device(device, out.bits.device(), "the output");
-  check_device(device, out.alpha.device(), "the output");
+  check_device("binarize", device, x.device(), "X");
+  check_device("binarize", device, out.bits.device(), "the output");
+  check_device("binarize", device, out.alpha.device(), "the output");
   const BinarizeArgs args{x.view(), or_null(map.shift), or_null(map.scale), out.bits.view(), out.alpha.data()};
   with_backend(device, "binarize", [&](const auto& backend) { binarize(backend, args); });
 }
@@ -58,7 +51,7 @@ SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> value
     fail(ErrorCode::usage, fmt::format("binarize: {} values for {} entries", values.size(), pattern.nvals()));
   }
   if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no binarize of sparse X for this device");
-  check_device(device, pattern.device(), "X");
+  check_device("binarize", device, pattern.device(), "X");
   const auto z = [&](float x, std::size_t j) {
     if (!map.shift.empty()) x -= map.shift[j];
     return map.scale.empty() ? x : x * map.scale[j];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/concat/concat.hpp"
 
+#include "ops/operands.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,19 +32,13 @@ void check(const X& out, std::span<const X* const> parts, const Device& device) 
     require(part != &out, "concat: the output is one of the parts");
     ncols += part->ncols();
     same_rows = same_rows && part->nrows() == out.nrows();
-    if (!(part->device() == device)) {
-      fail(ErrorCode::usage,
-           fmt::format("concat: the device is {}, a part is on {}", device.name(), part->device().name()));
-    }
+    check_device("concat", device, part->device(), "a part");
   }
   if (!same_rows || ncols != out.ncols()) {
     fail(ErrorCode::usage,
          fmt::format("concat: the parts are {}, the output is {} x {}", shapes(parts), out.nrows(), out.ncols()));
   }
-  if (!(out.device() == device)) {
-    fail(ErrorCode::usage,
-         fmt::format("concat: the device is {}, the output is on {}", device.name(), out.device().name()));
-  }
+  check_device("concat", device, out.device(), "the output");
 }
 
 }  // namespace

@@ -4,12 +4,12 @@
 #include <bitgraph/ops/dense.hpp>
 
 #include "core/parallel.hpp"
+#include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cstring>
-#include <type_traits>
 #include <vector>
 
 namespace bitgraph {
@@ -24,22 +24,6 @@ void require_shape(const char* op, std::size_t nrows, std::size_t ncols, std::si
     fail(ErrorCode::usage,
          fmt::format("{}: {} x {} and {} x {} differ", op, nrows, ncols, expected_rows, expected_cols));
   }
-}
-
-void require_device(const char* op, const Device& device, const Device& other) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("{}: the device is {}, a matrix is on {}", op, device.name(), other.name()));
-  }
-}
-
-/// Calls kernel(Cuda) for a CUDA device; false for the host, whose loops are here.
-template <class Kernel>
-bool on_cuda(const char* op, const Device& device, const Kernel& kernel) {
-  return with_backend(device, op, [&](const auto& backend) {
-    constexpr bool is_cuda = std::is_same_v<std::remove_cvref_t<decltype(backend)>, Cuda>;
-    if constexpr (is_cuda) kernel(backend);
-    return is_cuda;
-  });
 }
 
 void require_rows(std::span<const NodeId> rows, std::size_t nrows) {
@@ -108,8 +92,8 @@ void accumulate(DenseView<float> out, DenseView<const float> x, float alpha, flo
 
 void maximum_into(DenseMatrix<float>& y, const DenseMatrix<float>& x, const Device& device) {
   require_shape("maximum", y.nrows(), y.ncols(), x.nrows(), x.ncols());
-  require_device("maximum", device, x.device());
-  require_device("maximum", device, y.device());
+  check_device("maximum", device, x.device());
+  check_device("maximum", device, y.device());
   if (on_cuda("maximum", device, [&](const auto& cuda) { maximum(cuda, y.view(), x.view()); })) return;
   parallel_for(device, x.values().size(), 1 << 14, [&](std::size_t n) {
     if (x.values()[n] > y.values()[n]) y.values()[n] = x.values()[n];
@@ -119,7 +103,7 @@ void maximum_into(DenseMatrix<float>& y, const DenseMatrix<float>& x, const Devi
 void scale_rows(DenseMatrix<float>& x, std::span<const float> scale, const Device& device) {
   if (scale.size() != x.nrows())
     fail(ErrorCode::usage, fmt::format("scale rows: {} scales for {} rows", scale.size(), x.nrows()));
-  require_device("scale rows", device, x.device());
+  check_device("scale rows", device, x.device());
   if (on_cuda("scale rows", device, [&](const auto& cuda) { scale_rows(cuda, x.view(), scale.data()); })) return;
   parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) {
     for (float& value : x.row(i)) value *= scale[i];
@@ -129,16 +113,16 @@ void scale_rows(DenseMatrix<float>& x, std::span<const float> scale, const Devic
 void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const NodeId> rows,
                       const Device& device) {
   require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
-  require_device("gather", device, x.device());
-  require_device("gather", device, out.device());
+  check_device("gather", device, x.device());
+  check_device("gather", device, out.device());
   gather(as_words(out), as_words(x), rows, device);
 }
 
 void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, std::span<const NodeId> rows,
                       const Device& device) {
   require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
-  require_device("gather", device, x.device());
-  require_device("gather", device, out.device());
+  check_device("gather", device, x.device());
+  check_device("gather", device, out.device());
   const std::size_t words = x.words_per_row();
   gather(DenseView<std::uint64_t>{out.nrows(), words, words, out.words().data()},
          DenseView<const std::uint64_t>{x.nrows(), words, words, x.words().data()}, rows, device);
@@ -147,7 +131,7 @@ void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne
 void column_sums_into(std::span<float> out, const DenseMatrix<float>& x, const Device& device) {
   if (out.size() != x.ncols())
     fail(ErrorCode::usage, fmt::format("column sums: {} places for {} columns", out.size(), x.ncols()));
-  require_device("column sums", device, x.device());
+  check_device("column sums", device, x.device());
   if (on_cuda("column sums", device, [&](const auto& cuda) { column_sums(cuda, out.data(), x.view()); })) return;
   const ColumnParts parts(x.nrows());
   const std::size_t width = x.ncols();
@@ -171,14 +155,14 @@ void column_sums_into(std::span<float> out, const DenseMatrix<float>& x, const D
 void expand_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> row_scale,
                  const BitMatrix<ZeroOne>* keep, const Device& device) {
   require_shape("expand", out.nrows(), out.ncols(), x.nrows(), x.ncols());
-  require_device("expand", device, x.device());
-  require_device("expand", device, out.device());
+  check_device("expand", device, x.device());
+  check_device("expand", device, out.device());
   if (!row_scale.empty() && row_scale.size() != x.nrows())
     fail(ErrorCode::usage, fmt::format("expand: {} scales for {} rows", row_scale.size(), x.nrows()));
   ExpandArgs args{out.view(), x.view(), row_scale.empty() ? nullptr : row_scale.data(), {}};
   if (keep != nullptr) {
     require_shape("expand", keep->nrows(), keep->ncols(), x.nrows(), x.ncols());
-    require_device("expand", device, keep->device());
+    check_device("expand", device, keep->device());
     args.keep = keep->view();
   }
   if (on_cuda("expand", device, [&](const auto& cuda) { expand(cuda, args); })) return;

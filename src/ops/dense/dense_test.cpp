@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small operators on dense matrices against obvious loops, and the same bits on a CUDA device.
-#include "support/cuda_device.hpp"
-#include "support/everywhere.hpp"
+#include "support/every_device.hpp"
 #include "support/random_matrices.hpp"
-#include "support/shapes.hpp"
 
 #include <bitgraph/ops/dense.hpp>
 
@@ -20,22 +18,8 @@ namespace {
 using Floats = DenseMatrix<float>;
 using Bits = BitMatrix<PlusMinusOne>;
 
-/// body(device, shape) on the host with several numbers of threads and, where there is one, on a CUDA device.
-template <class Body>
-void on_all_devices(Body&& body) {
-  std::vector<Device> devices{Device::host(1), Device::host(2), Device::host(5)};
-  if (test::cuda_device()) devices.push_back(*test::cuda_device());
-  for (const Device& device : devices) {
-    SCOPED_TRACE(device.name());
-    for (const test::Shape& shape : test::odd_shapes()) {
-      SCOPED_TRACE(testing::Message() << shape);
-      body(device, shape);
-    }
-  }
-}
-
 TEST(Dense, AccumulateAddsColumnsOfWiderMatrices) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     if (shape.nrows == 0) return;  // columns of nothing have no place
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
     const Floats start = test::random_dense(shape.nrows, 2 * shape.ncols + 1, 2);
@@ -67,7 +51,7 @@ TEST(Dense, WithBetaZeroWhatIsThereDoesNotCount) {
 }
 
 TEST(Dense, MaximumIsOrOfSigns) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
     const Floats y = test::random_dense(shape.nrows, shape.ncols, 2);
     Floats out = y.to(device);
@@ -81,7 +65,7 @@ TEST(Dense, MaximumIsOrOfSigns) {
 }
 
 TEST(Dense, RowsAreScaledAndGathered) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
     const Bits bits = test::random_bits(shape.nrows, shape.ncols, 2);
     const auto scale = Buffer<float>::copy_of(test::random_floats(shape.nrows, 3, -2, 2));
@@ -107,7 +91,7 @@ TEST(Dense, RowsAreScaledAndGathered) {
 }
 
 TEST(Dense, ColumnSumsDoNotDependOnTheDevice) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
     Buffer<float> one(shape.ncols);
     column_sums_into(one.span(), x, Device::host(1));
@@ -124,7 +108,7 @@ TEST(Dense, ColumnSumsDoNotDependOnTheDevice) {
 }
 
 TEST(Dense, BitsExpandToScaledSigns) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Bits bits = test::random_bits(shape.nrows, shape.ncols, 2);
     const auto keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 3);
     const auto scale = Buffer<float>::copy_of(test::random_floats(shape.nrows, 3, 0.5F, 2));

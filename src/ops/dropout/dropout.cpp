@@ -2,6 +2,7 @@
 #include <bitgraph/ops/dropout.hpp>
 
 #include "ops/dropout/dropout.hpp"
+#include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
@@ -16,17 +17,11 @@ void check_rate(float rate) {
     fail(ErrorCode::usage, fmt::format("dropout: a rate of {}, expected 0 <= rate < 1", rate));
 }
 
-void check_device(const Device& device, const Device& other, const char* name) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("dropout: the device is {}, {} is on {}", device.name(), name, other.name()));
-  }
-}
-
 }  // namespace
 
 void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key, const Device& device) {
   check_rate(rate);
-  check_device(device, keep.device(), "the mask");
+  check_device("dropout", device, keep.device(), "the mask");
   const auto threshold = static_cast<std::uint32_t>(std::lround((1.0 - static_cast<double>(rate)) * 65536.0));
   const DropoutArgs args{keep.view(), threshold, key};
   with_backend(device, "dropout_mask", [&](const auto& backend) { dropout_mask(backend, args); });
@@ -38,8 +33,8 @@ void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float 
     fail(ErrorCode::usage,
          fmt::format("dropout: X is {} x {}, the mask is {} x {}", x.nrows(), x.ncols(), keep.nrows(), keep.ncols()));
   }
-  check_device(device, x.device(), "X");
-  check_device(device, keep.device(), "the mask");
+  check_device("dropout", device, x.device(), "X");
+  check_device("dropout", device, keep.device(), "the mask");
   const ApplyDropoutArgs args{x.view(), keep.view(), 1.0F / (1.0F - rate)};
   with_backend(device, "apply_dropout", [&](const auto& backend) { apply_dropout(backend, args); });
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ops/gemm/openblas.hpp"
+#include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
 
 namespace bitgraph {
@@ -21,18 +22,6 @@ namespace {
 
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
-
-void check_length(std::span<const float> values, std::size_t expected, const char* name) {
-  if (!values.empty() && values.size() != expected) {
-    fail(ErrorCode::usage, fmt::format("gemm: {} has {} values, expected {}", name, values.size(), expected));
-  }
-}
-
-void check_device(const Device& device, const Device& other, const char* name) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("gemm: the device is {}, {} is on {}", device.name(), name, other.name()));
-  }
-}
 
 const Device& device_of(const SparseBitMatrix& x) { return x.base.device(); }
 template <class X>
@@ -46,15 +35,13 @@ void check(const Out& out, const X& x, const W& w, const GemmOptions& options, c
     fail(ErrorCode::usage, fmt::format("gemm: X is {} x {}, W is {} x {}, the output is {} x {}", x.nrows(), x.ncols(),
                                        w.nrows(), w.ncols(), out.nrows(), out.ncols()));
   }
-  check_length(options.row_scale, x.nrows(), "row_scale");
-  check_length(options.col_scale, w.nrows(), "col_scale");
-  check_length(options.bias, w.nrows(), "bias");
-  check_device(device, device_of(x), "X");
-  check_device(device, device_of(w), "W");
-  check_device(device, out.device(), "the output");
+  check_length("gemm", options.row_scale, x.nrows(), "row_scale");
+  check_length("gemm", options.col_scale, w.nrows(), "col_scale");
+  check_length("gemm", options.bias, w.nrows(), "bias");
+  check_device("gemm", device, device_of(x), "X");
+  check_device("gemm", device, device_of(w), "W");
+  check_device("gemm", device, out.device(), "the output");
 }
-
-const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
 
 #ifdef BITGRAPH_WITH_CUDA
 void multiply_on_device(const Device& device, Buffer<float>& scale, std::span<const float> given) {
@@ -96,7 +83,7 @@ void multiply(Out& out, const Bits& x, const Bits& w, GemmOptions options, const
   if (options.keep != nullptr) {
     require(options.keep->nrows() == x.nrows() && options.keep->ncols() == x.ncols(),
             "gemm: the shape of keep differs from that of X");
-    check_device(device, options.keep->device(), "keep");
+    check_device("gemm", device, options.keep->device(), "keep");
     args.keep = options.keep->view();
   }
   with_backend(device, "gemm", [&](const auto& backend) { gemm(backend, args); });
@@ -196,7 +183,7 @@ SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span
     fail(ErrorCode::usage,
          fmt::format("gemm: the base row is {} x {}, W is {} x {}", base.nrows(), base.ncols(), w.nrows(), w.ncols()));
   }
-  check_length(col_scale, w.nrows(), "col_scale");
+  check_length("gemm", col_scale, w.nrows(), "col_scale");
   if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no gemm of SparseBitMatrix for this device");
   Bits same = w.clone();
   SparseGemmWeights weights{{}, Buffer<float>(w.nrows(), device), Buffer<float>(w.nrows(), device)};

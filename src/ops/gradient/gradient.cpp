@@ -4,12 +4,12 @@
 #include <bitgraph/ops/gradient.hpp>
 
 #include "core/parallel.hpp"
+#include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
-#include <type_traits>
 
 namespace bitgraph {
 
@@ -26,21 +26,8 @@ void require_alike(const char* op, const Device& device, std::initializer_list<c
       fail(ErrorCode::usage, fmt::format("{}: {} x {} and {} x {} differ", op, first.nrows(), first.ncols(),
                                          matrix->nrows(), matrix->ncols()));
     }
-    if (!(device == matrix->device())) {
-      fail(ErrorCode::usage,
-           fmt::format("{}: the device is {}, a matrix is on {}", op, device.name(), matrix->device().name()));
-    }
+    check_device(op, device, matrix->device());
   }
-}
-
-/// Calls kernel(Cuda) for a CUDA device; false for the host, whose loops are here.
-template <class Kernel>
-bool on_cuda(const char* op, const Device& device, const Kernel& kernel) {
-  return with_backend(device, op, [&](const auto& backend) {
-    constexpr bool is_cuda = std::is_same_v<std::remove_cvref_t<decltype(backend)>, Cuda>;
-    if constexpr (is_cuda) kernel(backend);
-    return is_cuda;
-  });
 }
 
 /// The sum over a row of sign(w) g: 32 sums of every 32nd column, halved until one is left.

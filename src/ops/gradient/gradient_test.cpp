@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What training needs beside products, against obvious loops, and the same bits on a CUDA device.
-#include "support/cuda_device.hpp"
-#include "support/everywhere.hpp"
+#include "support/every_device.hpp"
 #include "support/random_matrices.hpp"
-#include "support/shapes.hpp"
 
 #include <bitgraph/ops/gradient.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <vector>
 
 namespace bitgraph {
 namespace {
 
 using Floats = DenseMatrix<float>;
-
-template <class Body>
-void on_all_devices(Body&& body) {
-  std::vector<Device> devices{Device::host(1), Device::host(2), Device::host(5)};
-  if (test::cuda_device()) devices.push_back(*test::cuda_device());
-  for (const Device& device : devices) {
-    SCOPED_TRACE(device.name());
-    for (const test::Shape& shape : test::odd_shapes()) {
-      SCOPED_TRACE(testing::Message() << shape);
-      body(device, shape);
-    }
-  }
-}
 
 /// Values in -2 .. 2, some of them 0, 1 and -1.
 Floats values(const test::Shape& shape, std::uint64_t seed) {
@@ -38,7 +22,7 @@ Floats values(const test::Shape& shape, std::uint64_t seed) {
 }
 
 TEST(Gradient, ActivationsAndTheirGradients) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats x = values(shape, 1);
     const Floats g = values(shape, 2);
     Floats y = x.to(device);
@@ -60,7 +44,7 @@ TEST(Gradient, ActivationsAndTheirGradients) {
 }
 
 TEST(Gradient, BinaryWeightsFollowTheRuleOfBiGcn) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats w = values(shape, 1);
     const Floats g = values(shape, 2);
     const auto m = Buffer<float>::copy_of(test::random_floats(shape.nrows, 3, 0.1F, 2));
@@ -84,7 +68,7 @@ TEST(Gradient, BinaryWeightsFollowTheRuleOfBiGcn) {
 }
 
 TEST(Gradient, AdamFindsTheLeastSquares) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats wanted = values(shape, 1);
     Floats value(shape.nrows, shape.ncols, device);
     Floats first(shape.nrows, shape.ncols, device);
@@ -136,7 +120,7 @@ TEST(Gradient, OnCudaAdamGivesTheHostsBits) {
 }
 
 TEST(Gradient, DivergenceFromATeacher) {
-  on_all_devices([](const Device& device, const test::Shape& shape) {
+  test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats log_p = values(shape, 1);
     const Floats q = values(shape, 2);
     const Floats start = values(shape, 3);

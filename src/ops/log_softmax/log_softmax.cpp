@@ -3,12 +3,12 @@
 
 #include "core/parallel.hpp"
 #include "ops/log_softmax/cuda.hpp"
+#include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 namespace bitgraph {
 
@@ -50,23 +50,6 @@ void for_labelled(const DenseMatrix<float>& logits, std::span<const std::int32_t
   }
 }
 
-void require_device(const Device& device, const Device& other) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage,
-         fmt::format("log_softmax: the device is {}, a matrix is on {}", device.name(), other.name()));
-  }
-}
-
-/// Calls kernel(Cuda) for a CUDA device; false for the host, whose loops are here.
-template <class Kernel>
-bool on_cuda(const Device& device, const Kernel& kernel) {
-  return with_backend(device, "log_softmax", [&](const auto& backend) {
-    constexpr bool is_cuda = std::is_same_v<std::remove_cvref_t<decltype(backend)>, Cuda>;
-    if constexpr (is_cuda) kernel(backend);
-    return is_cuda;
-  });
-}
-
 // In a build without CUDA nobody asks for these two.
 [[maybe_unused]] LossArgs loss_args(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
                                     std::span<const NodeId> nodes) {
@@ -91,9 +74,9 @@ void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, cons
     fail(ErrorCode::usage, fmt::format("log_softmax: X is {} x {}, the output is {} x {}", x.nrows(), x.ncols(),
                                        out.nrows(), out.ncols()));
   }
-  require_device(device, x.device());
-  require_device(device, out.device());
-  if (on_cuda(device, [&](const auto& cuda) { log_softmax(cuda, out.view(), x.view()); })) return;
+  check_device("log_softmax", device, x.device());
+  check_device("log_softmax", device, out.device());
+  if (on_cuda("log_softmax", device, [&](const auto& cuda) { log_softmax(cuda, out.view(), x.view()); })) return;
   parallel_for(device, x.nrows(), 512, [&](std::size_t i) {
     const Normalizer n = normalizer(x.row(i));
     for (std::size_t c = 0; c < x.ncols(); ++c) out(i, c) = static_cast<float>(x(i, c) - n.largest - n.log_sum);
@@ -102,7 +85,7 @@ void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, cons
 
 Score score(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels, std::span<const NodeId> nodes) {
   Score result;
-  if (on_cuda(logits.device(), [&](const auto& cuda) {
+  if (on_cuda("log_softmax", logits.device(), [&](const auto& cuda) {
         result = score_of(add_losses(cuda, loss_args(logits, labels, nodes)), nodes.size());
       })) {
     return result;
@@ -125,10 +108,10 @@ Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatri
     fail(ErrorCode::usage, fmt::format("loss: logits are {} x {}, the gradient is {} x {}", logits.nrows(),
                                        logits.ncols(), gradient.nrows(), gradient.ncols()));
   }
-  require_device(logits.device(), gradient.device());
+  check_device("log_softmax", logits.device(), gradient.device());
   const Score result = score(logits, labels, nodes);
   const double weight = result.total == 0 ? 0 : 1.0 / static_cast<double>(result.total);
-  if (on_cuda(logits.device(), [&](const auto& cuda) {
+  if (on_cuda("log_softmax", logits.device(), [&](const auto& cuda) {
         const float zero = 0;
         logits.device().fill(gradient.values().data(), gradient.bytes(), &zero, sizeof(zero));
         add_gradients(cuda, loss_args(logits, labels, nodes), gradient.view(), weight);

@@ -3,6 +3,7 @@
 
 #include <bitgraph/ops/spmm.hpp>
 
+#include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
 #include "ops/spmm/cuda.hpp"
 #include "ops/spmm/tile_words.hpp"
@@ -14,18 +15,6 @@
 namespace bitgraph {
 
 namespace {
-
-void check_length(std::span<const float> values, std::size_t expected, const char* name) {
-  if (!values.empty() && values.size() != expected) {
-    fail(ErrorCode::usage, fmt::format("spmm: {} has {} values, expected {}", name, values.size(), expected));
-  }
-}
-
-void check_device(const Device& device, const Device& other, const char* name) {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("spmm: the device is {}, {} is on {}", device.name(), name, other.name()));
-  }
-}
 
 /// Whether words of the graph's bits are to meet columns of X.
 bool by_tile_words(SpmmStrategy strategy) {
@@ -49,14 +38,15 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
     fail(ErrorCode::usage, fmt::format("spmm: A is {} x {}, X is {} x {}, the output is {} x {}", a.nrows(), a.ncols(),
                                        x.nrows(), x.ncols(), out.nrows(), out.ncols()));
   }
-  check_length(options.row_scale, a.nrows(), "row_scale");
-  check_length(options.col_scale, a.ncols(), "col_scale");
-  check_length(options.feature_scale, x.ncols(), "feature_scale");
-  check_length(options.feature_offset, x.ncols(), "feature_offset");
-  check_length(options.bias, x.ncols(), "bias");
-  if constexpr (!std::is_same_v<Graph, SellPattern>) check_device(device, a.device(), "A");  // always on the host
-  check_device(device, x.device(), "X");
-  check_device(device, out.device(), "the output");
+  check_length("spmm", options.row_scale, a.nrows(), "row_scale");
+  check_length("spmm", options.col_scale, a.ncols(), "col_scale");
+  check_length("spmm", options.feature_scale, x.ncols(), "feature_scale");
+  check_length("spmm", options.feature_offset, x.ncols(), "feature_offset");
+  check_length("spmm", options.bias, x.ncols(), "bias");
+  if constexpr (!std::is_same_v<Graph, SellPattern>)
+    check_device("spmm", device, a.device(), "A");  // always on the host
+  check_device("spmm", device, x.device(), "X");
+  check_device("spmm", device, out.device(), "the output");
   check_strategy<Graph, X>(options);
 }
 
@@ -81,9 +71,6 @@ SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
   }
   return options;
 }
-
-/// The pointer of a span, or null where it is empty.
-const float* or_null(std::span<const float> values) { return values.empty() ? nullptr : values.data(); }
 
 template <class GraphView, class X, class Out>
 auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given, const Device& device) {
