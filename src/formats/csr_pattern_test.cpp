@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/entry_sets.hpp"
+#include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
 #include <bitgraph/formats/csr_pattern.hpp>
@@ -78,7 +79,7 @@ TEST(CsrPattern, ValidateNamesTheRow) {
 
 TEST(CsrPattern, ValidateFindsTheFirstBadRowWhateverTheThreads) {
   const NodeId n = 10000;
-  for (const int threads : {1, 2, 5}) {
+  for (const int threads : test::thread_counts) {
     Buffer<EdgeOffset> row_ptr(n + 1, Device::host(threads));
     Buffer<NodeId> col_ind(n, NodeId{0}, Device::host(threads));
     for (NodeId i = 0; i <= n; ++i) row_ptr[i] = i;
@@ -125,7 +126,7 @@ TEST(CsrPattern, LongEdgeListsDoNotDependOnTheThreads) {
       cols[e] = static_cast<NodeId>(random_below({8, n, 0}, e, std::min<NodeId>(n, 2000)));
       expected.entries.emplace(rows[e], cols[e]);
     }
-    for (const int threads : {1, 2, 5}) {
+    for (const int threads : test::thread_counts) {
       const CsrPattern a = csr_from_edges(n, n, rows, cols, {}, Device::host(threads));
       a.validate();
       EXPECT_TRUE(test::entries_of(a) == expected) << n << " " << threads;
@@ -183,7 +184,7 @@ TEST(CsrPattern, OneMissingMirrorEntryIsNoticed) {
         cols.push_back(j);
       }
     }
-    for (const int threads : {1, 2, 5}) {
+    for (const int threads : test::thread_counts) {
       EXPECT_FALSE(is_symmetric(csr_from_edges(whole.nrows(), whole.ncols(), rows, cols, {}, Device::host(threads))));
     }
   }

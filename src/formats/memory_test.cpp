@@ -8,6 +8,7 @@
 #endif
 
 #ifndef BITGRAPH_ALLOCATIONS_ARE_TAKEN
+#include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
 #include <bitgraph/formats/bit_matrix.hpp>
@@ -114,7 +115,7 @@ void check_conversions(const std::string& graph, const CsrPattern& a, const Devi
 }
 
 TEST(Memory, ConversionsNeedAQuarterMoreThanTheirOutput) {
-  for (const int threads : {1, 2, 5}) {
+  for (const int threads : test::thread_counts) {
     const Device device = Device::host(threads);
     check_conversions("R-MAT", test::rmat_pattern(14, 120000, 1, device), device);
     check_conversions("a grid", test::grid_pattern(250, 200, device), device);
@@ -124,7 +125,7 @@ TEST(Memory, ConversionsNeedAQuarterMoreThanTheirOutput) {
 }
 
 TEST(Memory, BitMatrices) {
-  for (const int threads : {1, 2, 5}) {
+  for (const int threads : test::thread_counts) {
     const CsrPattern a = test::random_pattern(5000, 3001, 200000 / 15e6, 2, Device::host(threads));
     const BitMatrix<ZeroOne> bits = to_bit_matrix(a);
     const std::string with = ", " + std::to_string(threads) + " threads";
@@ -136,7 +137,7 @@ TEST(Memory, BitMatrices) {
 }
 
 TEST(Memory, EdgeListsWithoutDuplicates) {
-  for (const int threads : {1, 2, 5}) {
+  for (const int threads : test::thread_counts) {
     const Device device = Device::host(threads);
     const CsrPattern a = test::rmat_pattern(16, 600000, 1, device);
     std::vector<NodeId> rows;

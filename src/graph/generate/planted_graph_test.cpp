@@ -59,7 +59,7 @@ TEST(PlantedGraph, PresetsHaveTheirSizes) {
 TEST(PlantedGraph, EntriesComeNearTheTargetWhateverTheShape) {
   for (const double exponent : {2.05, 2.5, 4.0, 100.0}) {
     for (const double homophily : {0.0, 0.7, 0.95}) {
-      for (const EdgeOffset entries : {EdgeOffset{20'000}, EdgeOffset{400'000}}) {
+      for (const EdgeOffset entries : {EdgeOffset{20'000}, EdgeOffset{test::sanitized ? 100'000 : 400'000}}) {
         PlantedGraphOptions options{.num_nodes = 3'001, .num_entries = entries};
         options.exponent = exponent;
         options.homophily = homophily;

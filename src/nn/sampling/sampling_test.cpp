@@ -237,12 +237,12 @@ TEST(RandomWalkSampler, GivesTheSubgraphOfWhatWasMet) {
 TEST(RandomWalkSampler, CoefficientsMakeSumsRightOnAverage) {
   const CsrPattern graph = test::rmat_pattern(7, 600, 1);
   RandomWalkSampler sampler(graph, {}, {.num_roots = 30, .walk_length = 2, .seed = 4});
-  sampler.estimate(20'000);
+  constexpr std::uint32_t samples = test::sanitized ? 500 : 20'000;
+  sampler.estimate(samples);
   std::vector<double> loss(graph.nrows(), 0);
   std::vector<double> aggregated(graph.nrows(), 0);
   std::vector<double> met(graph.nrows(), 0);
   SubgraphSample sample;
-  constexpr std::uint32_t samples = 20'000;
   for (std::uint32_t batch = 0; batch < samples; ++batch) {
     sampler.sample_into(sample, 0, batch);
     ASSERT_EQ(sample.loss_weight.size(), sample.nodes.size());
@@ -254,6 +254,7 @@ TEST(RandomWalkSampler, CoefficientsMakeSumsRightOnAverage) {
         aggregated[sample.nodes[i]] += sample.entry_scale[e];
     }
   }
+  if (test::sanitized) return;  // so few say nothing yet
   // The loss of every node counts once on average, and so does each of its neighbours where it is met.
   for (NodeId i = 0; i < graph.nrows(); ++i) {
     EXPECT_NEAR(loss[i] / samples, 1, 0.1) << i;

@@ -65,18 +65,28 @@ double density(const BitVectorView<>& x) {
   return seen == 0 ? 0.5 : static_cast<double>(set) / static_cast<double>(64 * seen);
 }
 
-template <class Graph>
-void run(const Device& device, const MxvArgs<OrAnd, Graph, BitVectorView<>, BitVectorView<std::uint64_t>>& args) {
-  // Three entries for each that is seen until one hits: rows longer than that stop early.
-  const double wanted = 3 / std::max(density(args.x), 1e-6);
-  const mxv_cpu::AnyArgs any{mxv_cpu::graph_ref(args.a), args.x.words, args.out.words, args.rule,
-                             static_cast<std::size_t>(std::clamp(wanted, 16.0, 256.0))};
-  compute<OrAnd>(device, any, [](const auto& part, StripRange strips) { mxv_cpu::any_strips(part, strips); });
+// From here on no kernel knows the graph's format: each of these is compiled once for all of them.
+
+void any(const Device& device, const mxv_cpu::AnyArgs& args) {
+  compute<OrAnd>(device, args, [](const auto& part, StripRange strips) { mxv_cpu::any_strips(part, strips); });
 }
 
 template <class T>
 void count(const Device& device, const mxv_cpu::CountArgs<T>& args) {
   compute<PlusTimes>(device, args, [](const auto& part, StripRange strips) { mxv_cpu::count_strips(part, strips); });
+}
+
+template <class S, class T>
+void reduce(const Device& device, const mxv_cpu::ReduceArgs<T>& args) {
+  compute<S>(device, args, [](const auto& part, StripRange strips) { mxv_cpu::reduce_strips(part, strips); });
+}
+
+template <class Graph>
+void run(const Device& device, const MxvArgs<OrAnd, Graph, BitVectorView<>, BitVectorView<std::uint64_t>>& args) {
+  // Three entries for each that is seen until one hits: rows longer than that stop early.
+  const double wanted = 3 / std::max(density(args.x), 1e-6);
+  any(device, mxv_cpu::AnyArgs{mxv_cpu::graph_ref(args.a), args.x.words, args.out.words, args.rule,
+                               static_cast<std::size_t>(std::clamp(wanted, 16.0, 256.0))});
 }
 
 template <class Graph, class T>
@@ -99,16 +109,16 @@ constexpr Reduction reduction_of() {
 
 template <class S, class Graph, class T>
 void run(const Device& device, const MxvArgs<S, Graph, ValuesView<const T>, ValuesView<T>>& args) {
-  mxv_cpu::ReduceArgs<T> reduce{
+  mxv_cpu::ReduceArgs<T> reducing{
       mxv_cpu::graph_ref(args.a), args.x.data, nullptr, args.out.data, args.rule, reduction_of<S>(),
       std::is_same_v<S, MinPlus>};
   std::array<T, 64> tail{};
-  if (const auto side = static_cast<std::size_t>(reduce.a.tile_dim); side != 0) {
+  if (const auto side = static_cast<std::size_t>(reducing.a.tile_dim); side != 0) {
     const std::size_t begin = args.x.size / side * side;
     std::copy(args.x.data + begin, args.x.data + args.x.size, tail.begin());
-    reduce.x_tail = tail.data();
+    reducing.x_tail = tail.data();
   }
-  compute<S>(device, reduce, [](const auto& part, StripRange strips) { mxv_cpu::reduce_strips(part, strips); });
+  reduce<S>(device, reducing);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel on a CUDA device against the host's: each case, format, semiring, pair of vector types, and mask.
-#include "ops/mxv/mxv_cases.hpp"
+#include "ops/mxv/mxv_writings.hpp"
 #include "support/cuda_device.hpp"
 
 #include <bitgraph/core/random.hpp>
@@ -8,40 +8,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <type_traits>
 
 namespace bitgraph {
 namespace {
 
-struct Writing {
-  bool masked = false, complement = false, replace = false, accumulate = false;
-  double share = 0.5;  ///< of the mask's bits that are set
-};
-
-const std::vector<Writing> writings{{},
-                                    {.accumulate = true},
-                                    {.masked = true},
-                                    {.masked = true, .complement = true, .replace = true, .share = 0.97},
-                                    {.masked = true, .accumulate = true, .share = 0.1},
-                                    {.masked = true, .replace = true, .accumulate = true}};
-
-BitVector initial(std::type_identity<BitVector>, std::size_t size) { return test::random_vector_bits(size, 0.3, 99); }
-template <class T>
-Buffer<T> initial(std::type_identity<Buffer<T>>, std::size_t size) {
-  return test::random_values<T>(size, T{7}, 99);
-}
-
-void expect_same(const BitVector& expected, const BitVector& actual, double) { EXPECT_TRUE(expected == actual); }
-template <class T>
-void expect_same(const Buffer<T>& expected, const Buffer<T>& actual, double tolerance) {
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (expected[i] == actual[i]) continue;
-    ASSERT_NEAR(static_cast<double>(expected[i]), static_cast<double>(actual[i]),
-                tolerance * (1 + std::abs(static_cast<double>(expected[i]))))
-        << "element " << i;
-  }
-}
+using test::expect_same;
+using test::initial;
+using test::Writing;
+using test::writings;
 
 template <class S, class X, class Out>
 constexpr bool pushes() {

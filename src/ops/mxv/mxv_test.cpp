@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of mxv and vxm against the reference: each case, instruction set, number of threads, graph format,
 // semiring, pair of vector types, and mask.
-#include "ops/mxv/mxv_cases.hpp"
+#include "ops/mxv/mxv_writings.hpp"
 
 #include "ops/mxv/mxv.hpp"
 #include "support/everywhere.hpp"
@@ -10,25 +10,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 namespace bitgraph {
 namespace {
 
+using test::expect_same;
+using test::initial;
+using test::Writing;
+using test::writings;
+
 enum class Side { mxv, vxm };
-
-/// What an output may hold and how it is written.
-struct Writing {
-  bool masked = false, complement = false, replace = false, accumulate = false;
-  double share = 0.5;  ///< of the mask's bits that are set
-};
-
-const std::vector<Writing> writings{{},
-                                    {.accumulate = true},
-                                    {.masked = true},
-                                    {.masked = true, .complement = true, .replace = true, .share = 0.97},
-                                    {.masked = true, .accumulate = true, .share = 0.1},
-                                    {.masked = true, .replace = true, .accumulate = true}};
 
 MxvOptions options_of(const Writing& writing, const BitVector& mask) {
   MxvOptions options{.replace = writing.replace, .accumulate = writing.accumulate};
@@ -64,27 +54,10 @@ void actual_into(Out& out, Side side, const Graph& a, const X& x, const MxvOptio
   side == Side::mxv ? mxv_into(out, S{}, a, x, options) : vxm_into(out, S{}, x, a, options);
 }
 
-BitVector initial(std::type_identity<BitVector>, std::size_t size) { return test::random_vector_bits(size, 0.3, 99); }
-template <class T>
-Buffer<T> initial(std::type_identity<Buffer<T>>, std::size_t size) {
-  return test::random_values<T>(size, T{7}, 99);
-}
-
-void expect_same(const BitVector& expected, const BitVector& actual, double) { EXPECT_TRUE(expected == actual); }
-template <class T>
-void expect_same(const Buffer<T>& expected, const Buffer<T>& actual, double tolerance) {
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (expected[i] == actual[i]) continue;
-    ASSERT_NEAR(static_cast<double>(expected[i]), static_cast<double>(actual[i]),
-                tolerance * (1 + std::abs(static_cast<double>(expected[i]))))
-        << "element " << i;
-  }
-}
-
-/// One matrix in every format, for 1, 2 and 5 threads.
+/// One matrix in every format, for each number of threads.
 struct Formats {
   explicit Formats(const CsrPattern& a) {
-    for (const int threads : {1, 2, 5}) {
+    for (const int threads : test::thread_counts) {
       patterns.push_back(a.to(Device::host(threads)));
       for (const int k : tile_dims) tiles.push_back(pack(a, {.tile_dim = k}, Device::host(threads)));
     }
@@ -92,11 +65,11 @@ struct Formats {
   /// fn(matrix) for each format; `n` chooses the number of threads.
   template <class Fn>
   void for_each(std::size_t n, const Fn& fn) const {
-    SCOPED_TRACE(std::to_string(patterns[n % 3].device().threads()) + " threads");
-    fn(patterns[n % 3]);
+    SCOPED_TRACE(std::to_string(patterns[n % patterns.size()].device().threads()) + " threads");
+    fn(patterns[n % patterns.size()]);
     for (std::size_t k = 0; k < tile_dims.size(); ++k) {
       SCOPED_TRACE("tiles of " + std::to_string(tile_dims[k]));
-      fn(tiles[n % 3 * tile_dims.size() + k]);
+      fn(tiles[n % patterns.size() * tile_dims.size() + k]);
     }
   }
   std::vector<CsrPattern> patterns;
