@@ -153,6 +153,21 @@ TEST(TorchState, WhatIsNotUnderstoodIsRefused) {
       },
       "layer 1 goes from 10 to 3, expected from 12 to 3");
   refuse(
+      Architecture::gcn, [](TensorFile& f) { f.tensors.erase("conv2.lin.weight"); },
+      "the tensor 'conv2.bias' belongs to no layer that is known here");
+  refuse(
+      Architecture::gcn,
+      [&](TensorFile& f) {
+        f.tensors["conv1.att_src"] = array_of({30}, some);  // GATConv
+      },
+      "the tensor 'conv1.att_src' belongs to no layer that is known here");
+  refuse(
+      Architecture::gcn,
+      [&](TensorFile& f) {
+        f.tensors["lin.weight"] = array_of({3, 3}, std::span(some).first(9));
+      },
+      "the tensor 'lin.weight' belongs to no layer that is known here");
+  refuse(
       Architecture::gcn, [](TensorFile& f) { f.metadata["kind"] = "sage"; }, "its layers are not those of 'sage'");
   refuse(
       Architecture::gcn, [](TensorFile& f) { f.metadata["kind"] = "gat\n"; }, "metadata 'kind' is 'gat?'");

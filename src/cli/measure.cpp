@@ -63,7 +63,7 @@ Dataset load_for_training(const std::string& name, const SplitChoice& split, con
   const auto seed = static_cast<std::uint64_t>(std::max(0, split.seed));
   if (!split.shares.empty()) {
     inductive_split(dataset, {split.shares[0], split.shares[1], split.shares[2]}, seed);
-  } else if (split.seed >= 0 || dataset.train.empty()) {
+  } else if (split.seed >= 0 || (dataset.train.empty() && dataset.validation.empty() && dataset.test.empty())) {
     draw_split(dataset, {.seed = seed});
   }
   return dataset;
@@ -81,6 +81,20 @@ std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& w
   return {form};
 }
 
+namespace {
+
+/// null where there are no such nodes.
+Json accuracy_on(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
+                 std::span<const NodeId> nodes) {
+  return nodes.empty() ? Json() : Json(score(logits, labels, nodes).accuracy());
+}
+
+std::string percent(const Json& accuracy) {
+  return accuracy.is_null() ? "-" : fmt::format("{:.2f}%", accuracy.get<double>() * 100);
+}
+
+}  // namespace
+
 DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dataset& dataset,
                                  const std::vector<nn::Precision>& forms, const MeasureOptions& options,
                                  const Device& device) {
@@ -94,10 +108,10 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
     nn::InferencePlan plan(model, dataset, how, own);
     const DenseMatrix<float> out = plan.run().to(Device());
     const std::string name(to_string(form));
-    result["accuracy"][name] = score(out, dataset.labels, dataset.test).accuracy();
+    result["accuracy"][name] = accuracy_on(out, dataset.labels, dataset.test);
     const nn::InferenceBytes bytes = plan.bytes();
     Json& of_form = result["forms"][name];
-    of_form["val_accuracy"] = score(out, dataset.labels, dataset.validation).accuracy();
+    of_form["val_accuracy"] = accuracy_on(out, dataset.labels, dataset.validation);
     of_form["features"] = plan.feature_format();
     of_form["bytes"] = {{"model", bytes.model},
                         {"graph", bytes.graph},
@@ -125,11 +139,11 @@ void print_forms(const Json& result) {
   for (const auto& [form, accuracy] : result["accuracy"].items()) {
     const auto& of_form = result["forms"][form];
     const auto& bytes = of_form["bytes"];
-    fmt::print("  {:<6}{:>9.2f}%{:>11.2f}%{:>14.1f}{:>10.1f}{:>12}{:>12}{:>12}{:>12}\n", form,
-               accuracy.get<double>() * 100, of_form["val_accuracy"].get<double>() * 100,
-               result["latency_us"][form]["median"].get<double>(), result["latency_us"][form]["p95"].get<double>(),
-               human_bytes(bytes["model"].get<double>()), human_bytes(bytes["graph"].get<double>()),
-               human_bytes(bytes["features"].get<double>()), human_bytes(bytes["peak"].get<double>()));
+    fmt::print("  {:<6}{:>10}{:>12}{:>14.1f}{:>10.1f}{:>12}{:>12}{:>12}{:>12}\n", form, percent(accuracy),
+               percent(of_form["val_accuracy"]), result["latency_us"][form]["median"].get<double>(),
+               result["latency_us"][form]["p95"].get<double>(), human_bytes(bytes["model"].get<double>()),
+               human_bytes(bytes["graph"].get<double>()), human_bytes(bytes["features"].get<double>()),
+               human_bytes(bytes["peak"].get<double>()));
     if (result["latency_us"][form].contains("stream"))
       fmt::print("  {:<6}{:.1f} us a run of many\n", "", result["latency_us"][form]["stream"].get<double>());
   }

@@ -155,6 +155,7 @@ std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, 
                                std::vector<bool>& taken) {
   if (!reader.contains(key)) return {};
   const auto raw = reader.vector<std::int64_t>(key);
+  if (raw.empty()) reader.refuse(key, "no nodes; a data set without a split leaves the member out");
   std::vector<NodeId> nodes;
   nodes.reserve(raw.size());
   for (std::size_t n = 0; n < raw.size(); ++n) {

@@ -140,6 +140,7 @@ TEST(Dataset, SaysWhatIsWrong) {
       {with(ZipMember{"labels.npy", test::contents(fixture("object.npy"))}), "labels: the elements are not numbers"},
       {with(vector_member("train_idx", I64{3})), "train_idx: element 0: node 3 is outside 0 .. 2"},
       {with(vector_member("train_idx", I64{-1})), "train_idx: element 0: node -1 is outside 0 .. 2"},
+      {with(vector_member("test_idx", I64{})), "test_idx: no nodes; a data set without a split leaves the member out"},
       {with(vector_member("val_idx", I64{1, 1})), "val_idx: element 1: node 1 stands in the split before"},
       {with(vector_member("test_idx", I64{2, 0})), "test_idx: element 1: node 0 stands in the split before"},
       {with(vector_member("labels", I64{0, 1, -1})), "test_idx: element 0: node 2 has no label"},

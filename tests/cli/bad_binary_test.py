@@ -98,6 +98,7 @@ GRAPHS = [
 DATASETS = [
     ("labels.npz", dataset(labels=ints(0)), ": labels: 1 of them for 2 nodes"),
     ("classes.npz", dataset(labels=ints(0, 10**12)), ": labels: node 1: found 1000000000000, expected -1 .. 65535"),
+    ("empty.npz", dataset(test_idx=ints()), ": test_idx: no nodes; a data set without a split leaves the member out"),
     ("split.npz", dataset(train_idx=ints(2)), ": train_idx: element 0: node 2 is outside 0 .. 1"),
     ("features.npz", dataset(attr_shape=ints(10**12, 1)),
      ": attr_shape: a side of 1000000000000, expected less than 2^32 - 1"),
