@@ -8,13 +8,13 @@
 
 namespace bitgraph::mxv_cuda {
 
-template <class S, class Value, unsigned Items, unsigned Limit, unsigned Together = 128>
+template <class S, class Value, unsigned Items, unsigned Limit, unsigned Together>
 class ValueChunk {
  public:
   using T = Value;
   using Args = MxvArgs<S, CsrPatternView, ValuesView<const T>, ValuesView<T>>;
   using Place = Chunk<Items, Limit>;
-  static constexpr unsigned together = Together;
+  static constexpr unsigned together = Together;  ///< entries at a time
   static constexpr unsigned a_lane = together / 32;
   using FirstColumns = Columns<a_lane>;
 

@@ -45,14 +45,15 @@ void launch_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>
   const CsrPatternView& a = args.a;
   if (a.nrows == 0) return;
   if (rows_are_short(a, is_bits<In>)) return launch_short_rows(device, args);
-  // Small chunks where one wave of warps has them all: what counts there is how long one takes.
+  // Small chunks where one wave of warps has them all: what counts there is how long one takes, so a chunk of values is
+  // gathered at once. Elsewhere little shared memory leaves more of the first-level cache to x.
   const bool is_small = EdgeOffset{a.nrows} + a.num_entries <= EdgeOffset{1} << 20U;
   if constexpr (is_bits<In>) {
     if (is_small) return launch_chunks<BitChunk<S, Out, 128, 512>, 8>(device, args);
     launch_chunks<BitChunk<S, Out, 512, 512>, 4>(device, args);
   } else {
-    if (is_small) return launch_chunks<ValueChunk<S, T, 128, 128>, 8>(device, args);
-    launch_chunks<ValueChunk<S, T, 128, 512>, 8>(device, args);
+    if (is_small) return launch_chunks<ValueChunk<S, T, 128, 128, 256>, 8>(device, args);
+    launch_chunks<ValueChunk<S, T, 256, 512, 128>, 8>(device, args);
   }
 }
 
