@@ -92,7 +92,7 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
     const unsigned output = outputs.template at<Args>(t, threadIdx.x % 32 / 4);
     std::uint64_t w[Steps];
     load_in_order<Steps>(args.w, output, output < outputs.count, w);
-    put_weights(shared, args, outputs, t, w);
+    put_weights<Steps, true>(shared, args, outputs, t, w);
   }
 }
 
@@ -139,11 +139,13 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args arg
     if constexpr (Plain) {
       const auto is_positive = [](float value) { return value > 0 && value <= FLT_MAX; };
       if (__all_sync(full_warp, is_positive(scale[0]) && is_positive(scale[1]))) {
-        finish_rows(args, outputs, PlainSigns<Steps>(shared, args.x.ncols, ones), signs.rows, row);
+        finish_rows<Finish::signs>(args, outputs, PlainSigns<Steps>(shared, args.x.ncols, ones), signs.rows, row,
+                                   nullptr);
         continue;
       }
     }
-    finish_rows(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), signs.rows, row);
+    finish_rows<Finish::scaled>(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), signs.rows, row,
+                                nullptr);
   }
 }
 

@@ -8,8 +8,10 @@ namespace bitgraph::gemm_cuda {
 
 namespace {
 
-constexpr unsigned block_threads = 256;
-constexpr unsigned block_warps = block_threads / 32;
+template <Finish How>
+inline constexpr unsigned block_threads = How == Finish::signs_of_many ? 512 : 256;
+template <Finish How>
+inline constexpr unsigned blocks_at_once = 512 / block_threads<How>;
 
 /// A thread's words of one row: 16 bytes at a time where steps come in pairs and rows begin at multiples of them.
 template <unsigned Steps, bool Aligned, class View>
@@ -54,35 +56,36 @@ __device__ void load_rows(Rows<Steps>& rows, const View& x, std::size_t row, boo
 }
 
 /// Each warp takes every so many tiles; all its loads are under way before the first word is looked at.
-template <unsigned Steps, bool Aligned, class Args>
+template <unsigned Steps, Finish How, bool Aligned, class Args>
 __device__ void load_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs) {
-  constexpr unsigned most = block_outputs / 8 / block_warps;
+  constexpr unsigned warps = block_threads<How> / 32;
+  constexpr unsigned most = block_outputs / 8 / warps;
   const unsigned n = threadIdx.x % 32 / 4;
   const unsigned warp = threadIdx.x / 32;
   std::uint64_t w[most][Steps];
 #pragma unroll
   for (unsigned k = 0; k < most; ++k) {
-    const unsigned t = warp + k * block_warps;
+    const unsigned t = warp + k * warps;
     const unsigned output = outputs.template at<Args>(t, n);
     load_row<Steps, Aligned>(args.w, outputs.first + output, t < outputs.tiles && output < outputs.count, w[k]);
   }
 #pragma unroll
   for (unsigned k = 0; k < most; ++k) {
-    const unsigned t = warp + k * block_warps;
+    const unsigned t = warp + k * warps;
     if (t >= outputs.tiles) break;
-    put_weights(shared, args, outputs, t, w[k]);
+    put_weights<Steps, !signs_alone(How)>(shared, args, outputs, t, w[k]);
   }
 }
 
 /// Warps of all blocks take tiles of rows by turns, neighbouring ones in different blocks.
-template <unsigned Steps, bool Plain, class Args>
-__global__ void __launch_bounds__(block_threads, 2) gemm_short_rows(Args args) {
+template <unsigned Steps, Finish How, class Args>
+__global__ void __launch_bounds__(block_threads<How>, blocks_at_once<How>) gemm_short_rows(Args args) {
   extern __shared__ __align__(16) std::uint64_t raw[];
   const Outputs outputs(args);
   const Shared<Steps> shared(raw, outputs.tiles);
   const std::size_t row_tiles = (args.x.nrows + 15) / 16;
   const std::size_t blocks = gridDim.x / Outputs::groups(args.w.nrows);
-  const std::size_t step = block_warps * blocks;
+  const std::size_t step = block_threads<How> / 32 * blocks;
   const unsigned g = threadIdx.x % 32 / 4;
   const bool aligned = is_aligned(args.x);
   std::size_t tile = threadIdx.x / 32 * blocks + blockIdx.x / Outputs::groups(args.w.nrows);
@@ -90,9 +93,9 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_short_rows(Args args) {
   Rows<Steps> next;
   load_rows(next, args.x, 16 * tile + g, aligned);
   if (is_aligned(args.w)) {
-    load_weights<Steps, true>(shared, args, outputs);
+    load_weights<Steps, How, true>(shared, args, outputs);
   } else {
-    load_weights<Steps, false>(shared, args, outputs);
+    load_weights<Steps, How, false>(shared, args, outputs);
   }
   __syncthreads();
   for (; tile < row_tiles; tile += step) {
@@ -101,51 +104,56 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_short_rows(Args args) {
     load_rows(next, args.x, 16 * (tile + step) + g, aligned);
     int ones[2];
     x.count(ones);
-    if constexpr (Plain) {
-      finish_rows(args, outputs, PlainSigns<Steps>(shared, args.x.ncols, ones), x, row);
+    if constexpr (signs_alone(How)) {
+      finish_rows<How>(args, outputs, PlainSigns<Steps>(shared, args.x.ncols, ones), x, row, nullptr);
     } else {
       const auto row_scale = [&](std::size_t i) {
         return args.row_scale != nullptr && i < args.x.nrows ? __ldg(args.row_scale + i) : 1.0F;
       };
       const float scale[2] = {row_scale(row), row_scale(row + 8)};
-      finish_rows(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), x, row);
+      finish_rows<How>(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), x, row, shared.image(outputs));
     }
   }
 }
 
-template <unsigned Steps, bool Plain, class Args>
+template <unsigned Steps, Finish How, class Args>
 void launch(const Device& device, const Args& args) {
-  static OverlappingKernel kernel(gemm_short_rows<Steps, Plain, Args>, "gemm_short_rows");
+  static OverlappingKernel kernel(gemm_short_rows<Steps, How, Args>, "gemm_short_rows");
   const std::size_t groups = Outputs::groups(args.w.nrows);
   const std::size_t outputs = std::min<std::size_t>(args.w.nrows, block_outputs);
-  const std::size_t bytes = Shared<Steps>::bytes((outputs + 63) / 64 * group_tiles);
+  const std::size_t bytes =
+      Shared<Steps>::bytes((outputs + 63) / 64 * group_tiles) + image_bytes<How>(args, block_threads<How> / 32);
   // At least four tiles of rows a block, or its weights would cost more than they bring; at most what fits at once.
-  const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
+  const std::size_t places = blocks_at_once<How> * static_cast<std::size_t>(num_multiprocessors(device));
   const std::size_t useful = (args.x.nrows + 63) / 64;
   const std::size_t blocks = std::min((places + groups - 1) / groups, useful);
-  kernel.launch(device, static_cast<unsigned>(blocks * groups), block_threads, bytes, args);
+  kernel.launch(device, static_cast<unsigned>(blocks * groups), block_threads<How>, bytes, args);
 }
 
-template <bool Plain, class Args>
+template <Finish How, class Args>
 void launch_for_length(const Device& device, const Args& args) {
   switch ((args.x.words_per_row + step_words - 1) / step_words) {
     case 0:
-    case 1: return launch<1, Plain>(device, args);
-    case 2: return launch<2, Plain>(device, args);
-    case 3: return launch<3, Plain>(device, args);
-    default: return launch<4, Plain>(device, args);
+    case 1: return launch<1, How>(device, args);
+    case 2: return launch<2, How>(device, args);
+    case 3: return launch<3, How>(device, args);
+    default: return launch<4, How>(device, args);
   }
 }
 
 }  // namespace
 
 void multiply_short_rows(const Device& device, const GemmToBits& args) {
-  if (args.row_scale == nullptr && args.col_scale == nullptr && args.bias == nullptr) {
-    return launch_for_length<true>(device, args);
+  if (args.row_scale != nullptr || args.col_scale != nullptr || args.bias != nullptr) {
+    return launch_for_length<Finish::scaled>(device, args);
   }
-  launch_for_length<false>(device, args);
+  if (args.w.nrows > block_outputs / 2) return launch_for_length<Finish::signs_of_many>(device, args);
+  launch_for_length<Finish::signs>(device, args);
 }
 
-void multiply_short_rows(const Device& device, const GemmToFloats& args) { launch_for_length<false>(device, args); }
+void multiply_short_rows(const Device& device, const GemmToFloats& args) {
+  if (pays_image(args)) return launch_for_length<Finish::by_way_of_an_image>(device, args);
+  launch_for_length<Finish::scaled>(device, args);
+}
 
 }  // namespace bitgraph::gemm_cuda

@@ -15,6 +15,15 @@ namespace bitgraph::gemm_cuda {
 template <class Args>
 inline constexpr bool to_bits = std::is_same_v<decltype(Args::out), BitMatrixView<PlusMinusOne, std::uint64_t>>;
 
+/// How rows are finished.
+enum class Finish {
+  scaled,
+  signs,               ///< bits: signs of the sums themselves
+  signs_of_many,       ///< the same, of so many outputs that one block a multiprocessor loads their weights but once
+  by_way_of_an_image,  ///< floats of short rows, which begin anywhere: 16 rows are put side by side in shared memory
+};
+constexpr bool signs_alone(Finish finish) { return finish == Finish::signs || finish == Finish::signs_of_many; }
+
 constexpr unsigned block_outputs = 256;
 constexpr unsigned group_tiles = 8;  ///< tiles of outputs of one word
 
@@ -59,6 +68,21 @@ struct Rows {
   }
 };
 
+/// Whether rows of floats go to the output by way of an image: they follow one another. With a few outputs it does not
+/// pay.
+template <class Args>
+bool pays_image(const Args& args) {
+  const std::size_t outputs = args.w.nrows;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
+  return outputs > 16 && outputs <= 64 && outputs % 4 != 0 && args.out.stride == outputs && aligned;
+}
+
+/// Bytes of the images of all warps.
+template <Finish How, class Args>
+std::size_t image_bytes(const Args& args, unsigned warps) {
+  return How == Finish::by_way_of_an_image ? warps * 16 * args.w.nrows * sizeof(float) : 0;
+}
+
 /// What a block shares: the words of the tiles, step by step, a thread's of a pair of steps side by side; then what the
 /// outputs add, [tile][column] each.
 template <unsigned Steps>
@@ -74,6 +98,11 @@ struct Shared {
         scale(reinterpret_cast<float*>(terms + 8 * tiles)),
         bias(scale + 8 * tiles) {}
   static constexpr std::size_t bytes(std::size_t tiles) { return tiles * (Steps * 32 * 8 + 3 * 8 * 4); }
+
+  /// The warp's image, behind the rest.
+  __device__ float* image(const Outputs& outputs) const {
+    return bias + 8 * outputs.tiles + threadIdx.x / 32 * 16 * outputs.count;
+  }
 
   __device__ void read(unsigned t, std::uint64_t (&w)[Steps]) const {
     const std::uint64_t* const tile = words + t * Steps * 32;
@@ -105,7 +134,7 @@ struct Shared {
 };
 
 /// Puts the words of a tile's outputs where they belong, and what the outputs add.
-template <unsigned Steps, class Args>
+template <unsigned Steps, bool WithScales, class Args>
 __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs, unsigned t,
                             const std::uint64_t (&w)[Steps]) {
   const unsigned n = threadIdx.x % 32 / 4;
@@ -115,11 +144,13 @@ __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const
   for (unsigned step = 0; step < Steps; ++step) ones += __popcll(w[step]);
   ones = add_quad(ones);
   if (threadIdx.x % 4 != 0) return;
-  const unsigned output = outputs.template at<Args>(t, n);
-  const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
   shared.terms[8 * t + n] = -2 * ones;
-  shared.scale[8 * t + n] = scale.scale;
-  shared.bias[8 * t + n] = scale.bias;
+  if constexpr (WithScales) {
+    const unsigned output = outputs.template at<Args>(t, n);
+    const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
+    shared.scale[8 * t + n] = scale.scale;
+    shared.bias[8 * t + n] = scale.bias;
+  }
 }
 
 /// common += the products of all steps.
@@ -239,12 +270,30 @@ __device__ void store_bits(const Args& args, const Outputs& outputs, const Epilo
   store_row(args, outputs, row + 8, ~negative[1] & mask);
 }
 
-/// Where rows of floats begin at multiples of 16 bytes a thread stores four at a time, else one.
-template <unsigned Steps, class Args, class Epilogue>
+/// A warp's 16 rows, side by side.
+template <class Args>
+__device__ void store_image(const Args& args, std::size_t first_row, const float* image) {
+  __syncwarp();
+  const auto rows = static_cast<unsigned>(min(args.out.nrows - first_row, std::size_t{16}));
+  const auto size = rows * static_cast<unsigned>(args.out.stride);
+  float* const out = args.out.data + first_row * args.out.stride;
+  for (unsigned n = 4 * (threadIdx.x % 32); n < size; n += 128) {
+    if (n + 4 <= size) {
+      __stcs(reinterpret_cast<float4*>(out + n), *reinterpret_cast<const float4*>(image + n));
+    } else {
+      for (unsigned k = n; k < size; ++k) out[k] = image[k];
+    }
+  }
+  __syncwarp();
+}
+
+/// Where rows of floats begin at multiples of 16 bytes a thread stores four at a time, else one, or into the image.
+template <Finish How, unsigned Steps, class Args, class Epilogue>
 __device__ void store_floats(const Args& args, const Outputs& outputs, const Epilogue& epilogue, const Rows<Steps>& x,
-                             std::size_t row) {
+                             std::size_t row, float* image) {
+  constexpr bool has_image = How == Finish::by_way_of_an_image;
   const bool aligned =
-      args.out.stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
+      !has_image && args.out.stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
   const unsigned q = threadIdx.x % 4;
   float* const out = args.out.data + row * args.out.stride + outputs.first;
 #pragma unroll 4
@@ -263,21 +312,27 @@ __device__ void store_floats(const Args& args, const Outputs& outputs, const Epi
       } else {
 #pragma unroll
         for (unsigned k = 0; k < 4; ++k) {
-          if (at + k < outputs.count) to[k] = four[k];
+          if (at + k >= outputs.count) continue;
+          if constexpr (has_image) {
+            image[(threadIdx.x % 32 / 4 + 8 * half) * outputs.count + at + k] = four[k];
+          } else {
+            to[k] = four[k];
+          }
         }
       }
     }
   }
+  if constexpr (has_image) store_image(args, row - threadIdx.x % 32 / 4, image);
 }
 
 /// Goes through the outputs with rows `row` and `row` + 8 of the warp's 16.
-template <unsigned Steps, class Args, class Epilogue>
+template <Finish How, unsigned Steps, class Args, class Epilogue>
 __device__ void finish_rows(const Args& args, const Outputs& outputs, const Epilogue& epilogue, const Rows<Steps>& x,
-                            std::size_t row) {
+                            std::size_t row, float* image) {
   if constexpr (to_bits<Args>) {
     store_bits(args, outputs, epilogue, x, row);
   } else {
-    store_floats(args, outputs, epilogue, x, row);
+    store_floats<How>(args, outputs, epilogue, x, row, image);
   }
 }
 
