@@ -44,13 +44,17 @@ if(TARGET bitgraph_cli)
     add_test(NAME cli.${name} COMMAND ${BITGRAPH_PYTHON} -m unittest ${name}_test
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/cli)
     set_tests_properties(cli.${name} PROPERTIES TIMEOUT 600
-      ENVIRONMENT "BITGRAPH_PROGRAM=$<TARGET_FILE:bitgraph_cli>;PYTHONDONTWRITEBYTECODE=1;OMP_WAIT_POLICY=passive")
+      ENVIRONMENT "BITGRAPH_PROGRAM=$<TARGET_FILE:bitgraph_cli>;BITGRAPH_SANITIZED=${BITGRAPH_SANITIZE};PYTHONDONTWRITEBYTECODE=1;OMP_WAIT_POLICY=passive")
   endforeach()
 endif()
 
 # The program beside SciPy over the smaller graphs of the data folder; without --max-entries and --quick, over all.
 if(TARGET bitgraph_cli)
-  add_test(NAME cli.truth COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/truth.py --max-entries 30000 --quick
+  set(truth_entries 30000)
+  if(BITGRAPH_SANITIZE)
+    set(truth_entries 6000)
+  endif()
+  add_test(NAME cli.truth COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/truth.py --max-entries ${truth_entries} --quick
            --program $<TARGET_FILE:bitgraph_cli> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(cli.truth PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
     ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;OMP_WAIT_POLICY=passive")

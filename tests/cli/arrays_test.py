@@ -2,13 +2,12 @@
 """Files written here open in NumPy and SciPy, and the reverse. Skipped, loudly, where either is missing."""
 
 import json
-import os
 import pathlib
 import struct
-import subprocess
 import sys
-import tempfile
 import unittest
+
+import program
 
 try:
     import numpy as np
@@ -18,12 +17,11 @@ except ImportError as error:
     print(f"SKIPPED: {error}: install python3-numpy and python3-scipy", file=sys.stderr)
     np = None
 
-PROGRAM = os.environ["BITGRAPH_PROGRAM"]
 SIDES = ("csr", "4", "8", "16", "32", "64")
 
 
 def run(*arguments):
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=120)
+    done = program.start(*arguments)
     if done.returncode != 0:
         raise AssertionError(f"{arguments}: {done.returncode}: {done.stderr}")
     return done.stdout
@@ -65,12 +63,7 @@ def read_b2sr(path):
 
 
 @unittest.skipIf(np is None, "NumPy or SciPy is missing")
-class Arrays(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="bitgraph-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Arrays(program.InFolder):
     def path(self, name):
         return str(self.folder / name)
 

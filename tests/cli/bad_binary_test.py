@@ -4,16 +4,13 @@
 import io
 import json
 import os
-import pathlib
-import resource
 import struct
-import subprocess
-import tempfile
 import unittest
 import zipfile
 import zlib
 
-PROGRAM = os.environ["BITGRAPH_PROGRAM"]
+from program import InFolder, memory_limit, run, start
+
 
 
 def npy(kind, shape, data):
@@ -143,32 +140,20 @@ MODELS = [
 ]
 
 
-def little_memory():
-    """Half a gigabyte: what a header promises must not be taken."""
-    resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
-
-
-class BadBinary(unittest.TestCase):
+class BadBinary(InFolder):
     @classmethod
     def setUpClass(cls):
-        # Sanitizers reserve more than that: there the limit is left out.
-        probe = subprocess.run([PROGRAM, "--version"], capture_output=True, check=False, preexec_fn=little_memory)
-        cls.limit = staticmethod(little_memory) if probe.returncode == 0 else None
-
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="bitgraph-test-")
-        self.addCleanup(self.folder.cleanup)
+        limit = memory_limit()
+        cls.limit = staticmethod(limit) if limit else None
 
     def path(self, name):
-        return str(pathlib.Path(self.folder.name) / name)
+        return str(self.folder / name)
 
     def put(self, name, content):
-        pathlib.Path(self.path(name)).write_bytes(content)
-        return self.path(name)
+        return str(self.write(name, content))
 
     def check_refused(self, path, message, *arguments):
-        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=60,
-                              preexec_fn=self.limit)
+        done = start(*arguments, preexec_fn=self.limit)
         self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
         expected = f"bitgraph: {path}{message}"
         if message.endswith("..."):
@@ -184,8 +169,7 @@ class BadBinary(unittest.TestCase):
                 self.check_refused(path, message, "info", "--json", path)
 
     def test_the_base_of_the_broken_graphs_is_good(self):
-        done = subprocess.run([PROGRAM, "info", "--json", self.put("good.npz", csr())], capture_output=True, check=True)
-        self.assertEqual(json.loads(done.stdout)["num_entries"], 1)
+        self.assertEqual(run("info", self.put("good.npz", csr()))["num_entries"], 1)
 
     def test_datasets(self):
         for name, content, message in DATASETS:
@@ -203,8 +187,8 @@ class BadBinary(unittest.TestCase):
                     path = self.put(f"set{'' if ending == '.json' else '_'}{ending}", content.encode())
                     if ending == changed:
                         broken = path
-                message = message.replace("FOLDER", self.folder.name)
-                self.check_refused(broken, message, "train", self.folder.name, "--epochs", "1", "--out", self.path("out"))
+                message = message.replace("FOLDER", str(self.folder))
+                self.check_refused(broken, message, "train", str(self.folder), "--epochs", "1", "--out", self.path("out"))
 
     def test_splits(self):
         members = {"adj_indptr": ints(0, 1, 1), "adj_indices": ints(1), "adj_shape": ints(2, 2), "labels": ints(0, 1),

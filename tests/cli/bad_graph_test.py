@@ -3,13 +3,10 @@
 
 import gzip
 import os
-import pathlib
-import resource
-import subprocess
-import tempfile
 import unittest
 
-PROGRAM = os.environ["BITGRAPH_PROGRAM"]
+from program import InFolder, memory_limit, start
+
 BANNER = b"%%MatrixMarket matrix coordinate "
 PATTERN = BANNER + b"pattern general\n"
 # A cut or damaged stream of deflated text: the numbers do not repeat, so that it is long.
@@ -53,30 +50,17 @@ CASES = [
 ]
 
 
-def little_memory():
-    """Half a gigabyte: what a header promises must not be taken."""
-    resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
-
-
-class BadGraph(unittest.TestCase):
+class BadGraph(InFolder):
     @classmethod
     def setUpClass(cls):
-        # Sanitizers reserve more than that: there the limit is left out.
-        probe = subprocess.run([PROGRAM, "--version"], capture_output=True, check=False, preexec_fn=little_memory)
-        cls.limit = staticmethod(little_memory) if probe.returncode == 0 else None
-
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="bitgraph-test-")
-        self.addCleanup(self.folder.cleanup)
+        limit = memory_limit()
+        cls.limit = staticmethod(limit) if limit else None
 
     def put(self, name, content):
-        path = pathlib.Path(self.folder.name) / name
-        path.write_bytes(content)
-        return str(path)
+        return str(self.write(name, content))
 
     def run_program(self, *arguments):
-        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=60,
-                              preexec_fn=self.limit)
+        return start(*arguments, preexec_fn=self.limit)
 
     def check_refused(self, arguments, message):
         done = self.run_program(*arguments)
@@ -90,23 +74,23 @@ class BadGraph(unittest.TestCase):
                     self.check_refused(["info", "--json", "--threads", threads, path], path + message)
 
     def test_a_file_that_cannot_be_read(self):
-        missing = str(pathlib.Path(self.folder.name) / "missing.mtx")
+        missing = str(self.folder / "missing.mtx")
         self.check_refused(["info", missing], f"{missing}: cannot open: No such file or directory")
-        folder = str(pathlib.Path(self.folder.name) / "folder.mtx")
+        folder = str(self.folder / "folder.mtx")
         os.mkdir(folder)
         self.check_refused(["info", folder], f"{folder}: cannot open: not a regular file")
 
     def test_convert_leaves_nothing_behind(self):
         path = self.put("word.txt", b"0 1\nx\n")
-        out = pathlib.Path(self.folder.name) / "out.mtx"
-        before = sorted(os.listdir(self.folder.name))
+        out = self.folder / "out.mtx"
+        before = sorted(os.listdir(self.folder))
         self.check_refused(["convert", path, str(out)],
                            path + ":2: found 'x', expected two ids, whole numbers from 0 to 2^64 - 1")
-        self.assertEqual(sorted(os.listdir(self.folder.name)), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_a_weighted_file_where_only_the_pattern_is_kept(self):
         path = self.put("weights.mtx", BANNER + b"real general\n2 2 1\n1 2 0.5\n")
-        out = str(pathlib.Path(self.folder.name) / "out.graph")
+        out = str(self.folder / "out.graph")
         done = self.run_program("convert", path, out)
         self.assertEqual(done.returncode, 3)
         self.assertTrue(done.stderr.startswith(f"bitgraph: {path}: "), done.stderr)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """bitgraph bench graph: keys, table, comparison with the peer where there is one, bad input. No test asserts a time."""
 
-import json
-import os
-import pathlib
-import subprocess
-import tempfile
 import unittest
+
+import program
 
 ALGORITHMS = ("bfs", "sssp", "pagerank", "cc", "tc", "mxv", "mxm", "msbfs")
 KEYS = {"graph", "algorithm", "variant", "format", "tile_dim", "pack_seconds", "seconds", "peer", "peer_calls",
@@ -14,28 +11,14 @@ KEYS = {"graph", "algorithm", "variant", "format", "tile_dim", "pack_seconds", "
 
 
 def start(*arguments):
-    return subprocess.run([os.environ["BITGRAPH_PROGRAM"], "bench", "graph", "--threads", "2", *map(str, arguments)],
-                          capture_output=True, text=True, check=False, timeout=300)
+    return program.start("bench", "graph", "--threads", 2, *arguments)
 
 
 def run(*arguments):
-    done = start(*arguments, "--json", "--quiet", "--repeats", 2)
-    if done.returncode != 0:
-        raise AssertionError(f"{arguments}: exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
+    return program.run("bench", "graph", "--threads", 2, *arguments, "--repeats", 2)
 
 
-class BenchGraph(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="bitgraph-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text, encoding="ascii")
-        return path
-
+class BenchGraph(program.InFolder):
     def check_rows(self, report):
         has_peer = report["peer"]["version"] is not None
         self.assertEqual(has_peer, "absent" not in report["peer"])
@@ -84,7 +67,7 @@ class BenchGraph(unittest.TestCase):
             self.assertIn(word, done.stderr)
 
     def test_bad_input(self):
-        bare = subprocess.run([os.environ["BITGRAPH_PROGRAM"], "bench"], capture_output=True, text=True, check=False)
+        bare = program.start("bench")
         self.assertEqual((bare.returncode, bare.stdout), (2, ""))
         wide = self.write("wide.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 3\n")
         empty = self.write("empty.mtx", "%%MatrixMarket matrix coordinate pattern general\n4 4 0\n")

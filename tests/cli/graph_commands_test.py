@@ -2,30 +2,16 @@
 """What every command that runs a graph algorithm has: keys, formats, orders, numbers of the file, errors."""
 
 import gzip
-import json
-import os
 import pathlib
 import struct
-import subprocess
-import tempfile
 import unittest
 
-PROGRAM = os.environ["BITGRAPH_PROGRAM"]
+from program import SANITIZED, InFolder, run, start
+
 KEYS = {"algorithm", "num_nodes", "num_edges", "device", "format", "tile_dim", "reorder", "bytes", "seconds"}
 COMMANDS = ("cc", "tc", "pagerank", "mis", "color", "bfs", "sssp", "diameter")
 # Two components and an isolated node; directed, with a loop.
 ARCS = "%%MatrixMarket matrix coordinate pattern general\n7 7 6\n2 1\n3 2\n1 3\n6 5\n5 5\n6 5\n"
-
-
-def start(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120)
-
-
-def run(*arguments):
-    done = start(*arguments, "--json", "--quiet")
-    if done.returncode != 0:
-        raise AssertionError(f"{arguments}: exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
 
 
 def read_npy(path):
@@ -39,21 +25,11 @@ def read_npy(path):
     return header["descr"], list(struct.unpack_from(f"<{size}{code}", data, 10 + length))
 
 
-class GraphCommands(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="bitgraph-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text, encoding="ascii")
-        return path
-
+class GraphCommands(InFolder):
     def test_keys_formats_and_orders(self):
         graph = self.write("arcs.mtx", ARCS)
         for command in COMMANDS:
-            for tile in ("auto", "csr", "4", "8", "16", "32", "64"):
+            for tile in ("auto", "csr", "4", "64") if SANITIZED else ("auto", "csr", "4", "8", "16", "32", "64"):
                 for order in ("none", "degree", "rcm", "community"):
                     with self.subTest(command=command, tile=tile, order=order):
                         result = run(command, graph, "--tile", tile, "--reorder", order)

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program answers."""
 
-import os
-import subprocess
 import unittest
 
-PROGRAM = os.environ["BITGRAPH_PROGRAM"]
+from program import start
 
 
 class Usage(unittest.TestCase):
     def test_help(self):
-        done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=False)
+        done = start("--help")
         self.assertEqual(done.returncode, 0)
         self.assertIn("bitgraph", done.stdout)
         self.assertEqual(done.stderr, "")
