@@ -19,7 +19,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <bitgraph/core/error.hpp>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -30,11 +37,12 @@ namespace {
 
 HWY_EXPORT(compiled_target);
 
-constexpr std::array<std::pair<Isa, std::string_view>, 5> names{{{Isa::baseline, "baseline"},
+constexpr std::array<std::pair<Isa, std::string_view>, 6> names{{{Isa::baseline, "baseline"},
                                                                  {Isa::neon, "neon"},
                                                                  {Isa::avx2, "avx2"},
                                                                  {Isa::avx512, "avx512"},
-                                                                 {Isa::avx512_popcnt, "avx512_popcnt"}}};
+                                                                 {Isa::avx512_popcnt, "avx512_popcnt"},
+                                                                 {Isa::amx, "amx"}}};
 
 Isa isa_of_target(long long target) {
   switch (target) {
@@ -46,9 +54,37 @@ Isa isa_of_target(long long target) {
   }
 }
 
+/// Whether the processor has tiles of bytes, and the system gives us their registers, for which it wants to be asked.
+bool has_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr unsigned tiles_and_bytes = 3U << 24;  // leaf 7, edx
+  constexpr long request_permission = 0x1023;     // ARCH_REQ_XCOMP_PERM
+  constexpr long tile_data = 18;                  // XFEATURE_XTILEDATA
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & tiles_and_bytes) != tiles_and_bytes) return false;
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
+/// Kernels of AMX go with those of avx512_popcnt.
+bool amx_is_there() {
+  static const bool there = has_amx();
+  return there;
+}
+
+std::atomic<bool> amx_allowed{true};
+
 void force(Isa isa) {
+  if (isa == Isa::amx && amx_is_there()) {
+    force(Isa::avx512_popcnt);
+    amx_allowed = true;
+    return;
+  }
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (isa_of_target(target) == isa) {
+      amx_allowed = false;
       hwy::SetSupportedTargetsForTest(target);
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());
       return;
@@ -87,7 +123,7 @@ Isa isa_from_string(std::string_view name) {
     if (text == name) return value;
   }
   fail(ErrorCode::usage,
-       "unknown instruction set '" + std::string(name) + "': use baseline, neon, avx2, avx512 or avx512_popcnt");
+       "unknown instruction set '" + std::string(name) + "': use baseline, neon, avx2, avx512, avx512_popcnt or amx");
 }
 
 void check_isa_environment() {
@@ -101,11 +137,15 @@ std::vector<Isa> available_isas() {
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     isas.insert(isas.begin(), isa_of_target(target));
   }
+  if (isas.back() == Isa::avx512_popcnt && amx_is_there()) isas.push_back(Isa::amx);
   force(now);
   return isas;
 }
 
-Isa active_isa() { return isa_of_target(HWY_DYNAMIC_DISPATCH(compiled_target)()); }
+Isa active_isa() {
+  const Isa isa = isa_of_target(HWY_DYNAMIC_DISPATCH(compiled_target)());
+  return isa == Isa::avx512_popcnt && amx_allowed && amx_is_there() ? Isa::amx : isa;
+}
 
 void force_isa(Isa isa) {
   hwy::SetSupportedTargetsForTest(0);

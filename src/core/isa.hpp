@@ -14,6 +14,7 @@ enum class Isa {
   avx2,           ///< AVX2, FMA, BMI2
   avx512,         ///< AVX-512 F, BW, DQ, VL
   avx512_popcnt,  ///< with VPOPCNTDQ, VBMI2, VNNI (Ice Lake, Zen 4 and later)
+  amx,            ///< the same with a matrix unit for bytes (Sapphire Rapids and later), if the system lets us use it
 };
 
 [[nodiscard]] std::string_view to_string(Isa isa) noexcept;

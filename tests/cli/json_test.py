@@ -84,7 +84,7 @@ class Json(InFolder):
     def test_datasets_and_doctor(self):
         names = [entry["name"] for entry in run("datasets", "list")["datasets"]]
         self.assertLessEqual({"cora", "citeseer", "amazon_photo"}, set(names))
-        self.assertIn(run("doctor")["kernels"], ("baseline", "avx2", "avx512", "avx512_popcnt", "neon"))
+        self.assertIn(run("doctor")["kernels"], ("baseline", "avx2", "avx512", "avx512_popcnt", "amx", "neon"))
 
 
 if __name__ == "__main__":

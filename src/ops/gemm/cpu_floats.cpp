@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats times signs. The weights of as many outputs as two vectors have lanes become floats, word by word, on the
+// Floats times signs. The weights of as many outputs as a few vectors have lanes become floats, word by word, on the
 // stack; x is broadcast. A product by 1 or -1 is exact, so that a sum is the one of the reference loop to the last bit.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/gemm/cpu_floats.cpp"
@@ -18,18 +18,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 constexpr std::size_t lanes = HWY_LANES(float);
-constexpr std::size_t vectors = 2;
-constexpr std::size_t panel = vectors * lanes;  ///< outputs side by side
 
-/// Columns whose weights are unpacked at a time; longer rows wait in the output meanwhile.
-constexpr std::size_t block_columns = 256;
+/// Weights on the stack: 32 KiB. Of longer rows as many columns at a time as fit; their sums wait in the output
+/// meanwhile.
+constexpr std::size_t most_unpacked = 8192;
 
-/// Rows handled together, sharing the loads of w: their sums are what fits in the registers.
-constexpr std::size_t block_rows = 6;
+/// Rows handled together, sharing the loads of w: with so many vectors each, their sums are what fits in the registers.
+constexpr std::size_t rows_of(std::size_t vectors) { return vectors == 1 ? 12 : vectors == 2 ? 8 : 6; }
 
 /// 1 or -1 of columns begin .. begin + count of outputs first .. first + panel, column by column; 0 of missing outputs.
-void unpack_outputs(const GemmOfFloats& args, std::size_t first, std::size_t begin, std::size_t count,
-                    float* unpacked) {
+void unpack_outputs(const GemmOfFloats& args, std::size_t first, std::size_t panel, std::size_t begin,
+                    std::size_t count, float* unpacked) {
   for (std::size_t n = 0; n < panel; ++n) {
     const bool exists = first + n < args.w.nrows;
     const std::uint64_t* from = exists ? args.w.row(first + n) : nullptr;
@@ -48,57 +47,67 @@ struct Block {
   bool is_first, is_last;
 };
 
-template <std::size_t R>
+template <std::size_t M, std::size_t R>
 HWY_INLINE void multiply_rows(const GemmOfFloats& args, std::size_t i, std::size_t first, const Block& block,
                               const float* HWY_RESTRICT unpacked) {
   const DF d;
-  const std::size_t outputs = HWY_MIN(panel, args.w.nrows - first);
-  const auto outputs_of = [&](std::size_t v) { return outputs > v * lanes ? outputs - v * lanes : 0; };
+  const std::size_t outputs = args.w.nrows - first;  // no fewer than M - 1 vectors
+  const auto outputs_of = [&](std::size_t m) { return outputs - m * lanes; };
   const float* rows[R];
-  VF sums[R][vectors];
+  VF sums[R][M];
   for (std::size_t r = 0; r < R; ++r) {
     rows[r] = args.x.row(i + r) + block.begin;
-    for (std::size_t v = 0; v < vectors; ++v) {
-      sums[r][v] = block.is_first || outputs_of(v) == 0
-                       ? hn::Zero(d)
-                       : load_first(d, args.out.row(i + r) + first + v * lanes, outputs_of(v));
+    for (std::size_t m = 0; m < M; ++m) {
+      sums[r][m] = block.is_first ? hn::Zero(d) : load_first(d, args.out.row(i + r) + first + m * lanes, outputs_of(m));
     }
   }
   for (std::size_t k = 0; k < block.count; ++k) {
-    const VF w0 = hn::Load(d, unpacked + k * panel);
-    const VF w1 = hn::Load(d, unpacked + k * panel + lanes);
+    VF w[M];
+    for (std::size_t m = 0; m < M; ++m) w[m] = hn::Load(d, unpacked + (k * M + m) * lanes);
     for (std::size_t r = 0; r < R; ++r) {
       const VF x = hn::Set(d, rows[r][k]);
-      sums[r][0] = hn::MulAdd(x, w0, sums[r][0]);
-      sums[r][1] = hn::MulAdd(x, w1, sums[r][1]);
+      for (std::size_t m = 0; m < M; ++m) sums[r][m] = hn::MulAdd(x, w[m], sums[r][m]);
     }
   }
-  for (std::size_t v = 0; v < vectors && outputs_of(v) != 0; ++v) {
-    const std::size_t at = first + v * lanes;
+  for (std::size_t m = 0; m < M; ++m) {
+    const std::size_t at = first + m * lanes;
     for (std::size_t r = 0; r < R; ++r) {
-      VF y = sums[r][v];
+      VF y = sums[r][m];
       if (block.is_last) {
-        if (args.col_scale != nullptr) y = hn::Mul(y, load_first(d, args.col_scale + at, outputs_of(v)));
+        if (args.col_scale != nullptr) y = hn::Mul(y, load_first(d, args.col_scale + at, outputs_of(m)));
         if (args.row_scale != nullptr) y = hn::Mul(y, hn::Set(d, args.row_scale[i + r]));
-        if (args.bias != nullptr) y = hn::Add(y, load_first(d, args.bias + at, outputs_of(v)));
+        if (args.bias != nullptr) y = hn::Add(y, load_first(d, args.bias + at, outputs_of(m)));
       }
-      store_first(d, y, args.out.row(i + r) + at, outputs_of(v));
+      store_first(d, y, args.out.row(i + r) + at, outputs_of(m));
     }
   }
 }
 
-void multiply_floats(const GemmOfFloats& args, std::size_t begin, std::size_t end) {
-  HWY_ALIGN float unpacked[block_columns * panel];
-  for (std::size_t first = 0; first < args.w.nrows; first += panel) {
-    for (std::size_t column = 0; column == 0 || column < args.x.ncols; column += block_columns) {
-      const std::size_t count = HWY_MIN(block_columns, args.x.ncols - column);
-      const Block block{column, count, column == 0, column + count == args.x.ncols};
-      unpack_outputs(args, first, column, count, unpacked);
-      std::size_t i = begin;
-      for (; i + block_rows <= end; i += block_rows) multiply_rows<block_rows>(args, i, first, block, unpacked);
-      for (; i < end; ++i) multiply_rows<1>(args, i, first, block, unpacked);
-    }
+/// Rows begin .. end of M vectors of outputs from `first` on.
+template <std::size_t M>
+HWY_NOINLINE void multiply_panel(const GemmOfFloats& args, std::size_t begin, std::size_t end, std::size_t first,
+                                 float* unpacked) {
+  constexpr std::size_t columns = most_unpacked / (M * lanes) / 64 * 64;
+  constexpr std::size_t R = rows_of(M);
+  for (std::size_t column = 0; column == 0 || column < args.x.ncols; column += columns) {
+    const std::size_t count = HWY_MIN(columns, args.x.ncols - column);
+    const Block block{column, count, column == 0, column + count == args.x.ncols};
+    unpack_outputs(args, first, M * lanes, column, count, unpacked);
+    std::size_t i = begin;
+    for (; i + R <= end; i += R) multiply_rows<M, R>(args, i, first, block, unpacked);
+    for (; i < end; ++i) multiply_rows<M, 1>(args, i, first, block, unpacked);
   }
+}
+
+void multiply_floats(const GemmOfFloats& args, std::size_t begin, std::size_t end) {
+  HWY_ALIGN float unpacked[most_unpacked];
+  std::size_t first = 0;
+  // Two vectors at a time; three where that leaves nothing.
+  for (; args.w.nrows - first > 3 * lanes; first += 2 * lanes) multiply_panel<2>(args, begin, end, first, unpacked);
+  const std::size_t left = args.w.nrows - first;
+  if (left > 2 * lanes) return multiply_panel<3>(args, begin, end, first, unpacked);
+  if (left > lanes) return multiply_panel<2>(args, begin, end, first, unpacked);
+  if (left != 0) multiply_panel<1>(args, begin, end, first, unpacked);
 }
 
 }  // namespace

@@ -48,6 +48,10 @@ void gemm(const Reference& backend, const GemmOfFloats& args);
 void gemm(const Cpu& backend, const GemmOfFloats& args);
 void gemm(const Cuda& backend, const GemmOfFloats& args);
 
+/// By a processor's matrix unit, tiles of 16 rows of 64 bytes (AMX). False where it has none, or kernels are held to
+/// another instruction set, or the shape is not worth it: nothing was done.
+[[nodiscard]] bool gemm_by_tiles(const Cpu& backend, const GemmToBits& args);
+
 /// x goes through binarize on the way, its scales multiplied by row_scale. False where no kernel is made for the shape:
 /// nothing was done.
 bool gemm_binarized(const Cuda& backend, const GemmFromFloats<BitMatrixView<PlusMinusOne, std::uint64_t>>& args);

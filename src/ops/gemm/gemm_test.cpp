@@ -26,6 +26,16 @@ std::vector<Shape> shapes() {
           {5, 65, 9}, {7, 130, 64}, {9, 1433, 65}, {130, 200, 70}, {2, 40000, 9}};
 }
 
+/// Those and others that are large enough for tiles: of one block and a part, of words that fill the unpacked rows and
+/// of one more, of outputs that are done in several goes.
+std::vector<Shape> shapes_for_bits() {
+  std::vector<Shape> all = shapes();
+  for (const Shape& s :
+       {Shape{256, 64, 32}, {257, 1024, 33}, {300, 500, 70}, {290, 1025, 48}, {300, 1000, 300}, {259, 3, 64}})
+    all.push_back(s);
+  return all;
+}
+
 template <class Out>
 Out reference(const Bits& x, const Bits& w, const GemmOptions& options) {
   Out out(x.nrows(), w.nrows());
@@ -38,15 +48,15 @@ Out reference(const Bits& x, const Bits& w, const GemmOptions& options) {
 }
 
 TEST(Gemm, BitsMatchTheReferenceOnEveryInstructionSet) {
-  for (const Shape& s : shapes()) {
+  for (const Shape& s : shapes_for_bits()) {
     const Bits x = test::random_bits(s.n, s.d, 1);
     const Bits w = test::random_bits(s.c, s.d, 2);
     const auto row = test::random_floats(s.n, 3, 0.5F, 2);
     const auto col = test::random_floats(s.c, 4, 0.5F, 2);
     const auto bias = test::random_floats(s.c, 5, -9, 9);
     const auto keep = test::random_bits<ZeroOne>(s.n, s.d, 6);
-    for (const GemmOptions& options :
-         {GemmOptions{}, GemmOptions{row, col, bias, nullptr}, GemmOptions{row, col, bias, &keep}}) {
+    for (const GemmOptions& options : {GemmOptions{}, GemmOptions{{}, col, bias, nullptr},
+                                       GemmOptions{row, col, bias, nullptr}, GemmOptions{row, col, bias, &keep}}) {
       const Bits bits = reference<Bits>(x, w, options);
       const Floats floats = reference<Floats>(x, w, options);
       for (const Isa isa : available_isas()) {

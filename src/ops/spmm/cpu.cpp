@@ -187,8 +187,10 @@ void run(const Device& device, const SpmmArgs<Graph, In, Out>& args) {
 template <class Out>
 void run(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& args) {
   const SellView& a = args.a;
-  // Whole parts of a sorting window: two threads that write rows of one window would share cache lines.
-  const std::size_t chunks = SellPattern::sort_window / SellView::lanes / 4;
+  // Whole parts of a sorting window: two threads that write rows of one window would share cache lines. Few chunks are
+  // shared out more finely.
+  const std::size_t even = a.num_chunks / (static_cast<std::size_t>(device.threads()) * 16);
+  const std::size_t chunks = std::clamp<std::size_t>(even, 8, SellPattern::sort_window / SellView::lanes / 4);
   const std::size_t num_parts = a.num_long_rows + (a.num_chunks + chunks - 1) / chunks;
   const auto run_part = [&](const spmm_cpu::SellPart& part) {
     spmm_cpu::vote_chunks(a, part, args.x, args.out, args.epilogue);
