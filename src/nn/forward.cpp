@@ -6,6 +6,7 @@
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
+#include "nn/some_rows.hpp"
 #include "nn/sparse_product.hpp"
 
 #include <algorithm>
@@ -38,21 +39,6 @@ std::span<const float> span_of(const Buffer<float>* values) {
   return values == nullptr ? std::span<const float>() : values->span();
 }
 
-/// Values that stay whose they are.
-template <class T>
-Buffer<T> lent(T* data, std::size_t size, const Device& device) {
-  return Buffer<T>::borrow(data, size, std::shared_ptr<const void>(std::shared_ptr<const void>(), data), device);
-}
-
-/// Rows first .. first + rows - 1 of a matrix, not a copy.
-DenseMatrix<float> some_rows(DenseMatrix<float>& m, std::size_t first, std::size_t rows) {
-  return {rows, m.ncols(), lent(m.values().data() + first * m.ncols(), rows * m.ncols(), m.device())};
-}
-BitMatrix<PlusMinusOne> some_rows(BitMatrix<PlusMinusOne>& m, std::size_t first, std::size_t rows) {
-  const std::size_t words = m.words_per_row();
-  return {rows, m.ncols(), lent(m.words().data() + first * words, rows * words, m.device())};
-}
-
 }  // namespace
 
 Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
@@ -62,7 +48,7 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
       device_(device),
       options_(std::move(options)),
       back_(std::move(back)),
-      sequences_(decide_sequences(model, options_, graph.graph())),
+      sequences_(decide_sequences(model, options_, graph.graph(), device, parts == 1)),
       parts_(std::max(parts, sequences_.blocks)),
       streamed_(parts > 1),
       weights_(model.layers.size()) {
@@ -71,6 +57,10 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
   Activation x{.features = &features_};
   std::vector<Activation> outputs;
   for (std::size_t l = 0; l < weights_.size(); ++l) {
+    if (is_last(l) && joins_rows(model, options_, device_)) {
+      x = product_of_joined(l, outputs);
+      break;
+    }
     if (is_last(l) && model.concatenates()) x = concatenated(outputs);
     x = layer(l, x);
     outputs.push_back(x);
@@ -324,6 +314,15 @@ void Forward::aggregate(Floats& out, const Floats& x, Aggregation aggregation, c
   add_sum(out, x, graph_.of(aggregation), bias);
 }
 
+void Forward::make_parts(Aggregation aggregation) {
+  if (streamed_) return;
+  if (sequences_.sell) {
+    static_cast<void>(graph_.sell_blocks_of(aggregation, parts_));
+  } else {
+    static_cast<void>(graph_.blocks_of(aggregation, parts_));
+  }
+}
+
 template <class Fn>
 void Forward::for_each_part(Aggregation aggregation, Fn&& fn) {
   const std::size_t n = num_nodes();
@@ -333,6 +332,8 @@ void Forward::for_each_part(Aggregation aggregation, Fn&& fn) {
     if (rows == 0) continue;
     if (streamed_) {
       fn(graph_.rows_of(aggregation, static_cast<NodeId>(first), static_cast<NodeId>(first + rows)), first, rows);
+    } else if (sequences_.sell) {
+      fn(graph_.sell_blocks_of(aggregation, parts_)[part], first, rows);
     } else {
       fn(graph_.blocks_of(aggregation, parts_)[part], first, rows);
     }
@@ -352,14 +353,15 @@ void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buff
     const std::size_t first = first_row(num_nodes(), part, parts_);
     to_rows.push_back(some_rows(out, first, first_row(num_nodes(), part + 1, parts_) - first));
   }
-  if (!streamed_) static_cast<void>(graph_.blocks_of(aggregation, parts_));
+  make_parts(aggregation);
   step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &to_rows, &x, a, aggregation, bias] {
     std::size_t part = 0;
-    for_each_part(aggregation, [&](const CsrPattern& pattern, std::size_t first, std::size_t rows) {
+    for_each_part(aggregation, [&](const auto& pattern, std::size_t first, std::size_t rows) {
       while (to_rows[part].nrows() == 0) ++part;
       Out& to = to_rows[part++];
       const auto row_scale = a.row_scale.empty() ? a.row_scale : a.row_scale.subspan(first, rows);
-      spmm_into(to, pattern, x, {.row_scale = row_scale, .col_scale = a.col_scale, .bias = span_of(bias)}, device_);
+      if constexpr (vote || !std::is_same_v<decltype(pattern), const SellPattern&>)
+        spmm_into(to, pattern, x, {.row_scale = row_scale, .col_scale = a.col_scale, .bias = span_of(bias)}, device_);
     });
   });
 }
@@ -383,9 +385,9 @@ void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
     step("BSpMM.BBF", [this, &counts, &x, pattern] { spmm_into(counts, *pattern, x, {}, device_); });
     return step("BMM, counts", [this, &out, &counts, multiply] { multiply(out, counts, 0, num_nodes()); });
   }
-  if (!streamed_) static_cast<void>(graph_.blocks_of(aggregation, parts_));
+  make_parts(aggregation);
   step("BSpMM.BBF + BMM by parts", [this, &out, &counts, &x, aggregation, multiply] {
-    for_each_part(aggregation, [&](const CsrPattern& pattern, std::size_t first, std::size_t rows) {
+    for_each_part(aggregation, [&](const auto& pattern, std::size_t first, std::size_t rows) {
       Floats counted = some_rows(counts, 0, rows);
       Floats to = some_rows(out, first, rows);
       spmm_into(counted, pattern, x, {}, device_);
@@ -417,7 +419,7 @@ void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
 
 Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
   const Activation x = as_signs(in);
-  Bits& signs = bits(shapes_[l].outputs);
+  Bits& signs = signs_ahead_of_vote(shapes_[l].outputs);
   Bits& votes = bits(shapes_[l].outputs);
   binary_product(signs, x, l, false);
   vote(votes, signs, shapes_[l].aggregation);

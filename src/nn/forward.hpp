@@ -86,12 +86,16 @@ class Forward {
   /// Calls fn(pattern, first row, rows) for the parts of the graph, one after the other.
   template <class Fn>
   void for_each_part(Aggregation aggregation, Fn&& fn);
+  void make_parts(Aggregation aggregation);
   void count_and_multiply(Floats& out, const Bits& x, std::size_t l);
   template <class Out, class X>
   void by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias);
   void aggregate(Floats& out, const Floats& x, Aggregation aggregation, const Buffer<float>* bias = nullptr);
   void vote(Bits& votes, const Bits& signs, Aggregation aggregation);
   Activation concatenated(const std::vector<Activation>& parts);
+  /// CONCAT and the last layer's product, a block of rows after the other.
+  Activation product_of_joined(std::size_t l, const std::vector<Activation>& parts);
+  Bits& signs_ahead_of_vote(std::size_t width);
   void real_product(Floats& out, const Activation& in, std::size_t l, bool root);
   template <class Out>
   void binary_product(Out& out, const Activation& in, std::size_t l, bool root);
@@ -119,6 +123,8 @@ class Forward {
   std::deque<Weights> weights_;
   std::deque<std::vector<const Floats*>> float_parts_;
   std::deque<std::vector<const Bits*>> bit_parts_;
+  std::deque<std::vector<std::vector<Bits>>> joined_rows_;  ///< of each block of rows, those of each part
+  Bits* signs_ = nullptr;                                   ///< on the host: nobody reads them behind their vote
   std::deque<Floats> floats_;
   std::deque<Bits> bits_;
   std::deque<Binarized> binarized_;

@@ -104,6 +104,18 @@ const std::vector<CsrPattern>& GraphOperands::blocks_of(Aggregation aggregation,
   return made;
 }
 
+const std::vector<SellPattern>& GraphOperands::sell_blocks_of(Aggregation aggregation, std::size_t blocks) {
+  std::vector<SellPattern>& made = sell_blocks_[has_loops(aggregation)];
+  if (made.empty()) {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      made.push_back(to_sell(rows_of(aggregation, static_cast<NodeId>(first_row(num_nodes_, b, blocks)),
+                                     static_cast<NodeId>(first_row(num_nodes_, b + 1, blocks))),
+                             device_));
+    }
+  }
+  return made;
+}
+
 const SellPattern& GraphOperands::sell(Aggregation aggregation) {
   const CsrPattern* pattern = of(aggregation).pattern;
   const auto [at, is_new] = sell_.try_emplace(pattern);
@@ -123,6 +135,9 @@ std::size_t GraphOperands::bytes() const noexcept {
                       mean_with_self_.bytes() + mean_.bytes();
   for (const auto& [loops, patterns] : blocks_) {
     for (const CsrPattern& pattern : patterns) total += pattern.bytes();
+  }
+  for (const auto& [loops, patterns] : sell_blocks_) {
+    for (const SellPattern& pattern : patterns) total += pattern.bytes();
   }
   for (const auto& [pattern, sell] : sell_) total += sell.bytes();
   for (const auto& [pattern, tiles] : tiles_) total += tiles.bytes();

@@ -43,6 +43,9 @@ class GraphOperands {
   /// All rows in `blocks` patterns that stay on the device; always the same number of them. Instead of the whole.
   [[nodiscard]] const std::vector<CsrPattern>& blocks_of(Aggregation aggregation, std::size_t blocks);
 
+  /// The same as SELL, of the host.
+  [[nodiscard]] const std::vector<SellPattern>& sell_blocks_of(Aggregation aggregation, std::size_t blocks);
+
   [[nodiscard]] const CsrPattern& graph() const noexcept { return a_; }
 
   /// The pattern of `of(aggregation)` in other formats, for votes. SELL is of the host.
@@ -64,6 +67,7 @@ class GraphOperands {
   std::unique_ptr<CsrPattern> plain_, with_loops_;
   Buffer<float> symmetric_, mean_with_self_, mean_;
   std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
+  std::map<bool, std::vector<SellPattern>> sell_blocks_;
   std::map<const CsrPattern*, SellPattern> sell_;
   std::map<const CsrPattern*, BitTileMatrix> tiles_;  ///< of one side
 };

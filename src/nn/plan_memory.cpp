@@ -23,6 +23,12 @@ std::size_t pattern_bytes(std::size_t nrows, std::size_t entries) {
   return (nrows + 1) * sizeof(EdgeOffset) + entries * sizeof(NodeId);
 }
 
+/// With chunks of rows that have equally many entries.
+std::size_t sell_bytes(std::size_t nrows, std::size_t entries) {
+  constexpr std::size_t row = 2 * sizeof(NodeId) + sizeof(EdgeOffset) / SellView::lanes;
+  return nrows * row + entries * sizeof(NodeId);
+}
+
 /// How many features have another sign than that of an absent one.
 std::size_t flips(const Model& model, const Dataset& dataset) {
   const SparseFeatures& x = dataset.features;
@@ -45,13 +51,20 @@ class Counter {
         options_(options),
         device_(device),
         n_(dataset.graph.nrows()),
-        sequences_(decide_sequences(model, options, dataset.graph)) {
+        whole_(decide_sequences(model, options, dataset.graph, device, true)),
+        in_parts_(decide_sequences(model, options, dataset.graph, device, false)) {
     features_ = feature_bytes();
     for (const Layer& layer : model.layers) weights_ += weight_bytes(layer);
   }
 
   [[nodiscard]] std::size_t bytes(std::size_t parts) const {
-    return std::max(while_made_, features_ + weights_ + graph_bytes(parts) + values_bytes(parts));
+    const std::size_t values = values_bytes(parts);
+    const std::size_t total = features_ + weights_ + graph_bytes(parts) + values;
+    if (parts != 1 || !whole_.sell) return std::max(while_made_, total);
+    // While SELL is made, ahead of the first vote, one block is there as rows, and later layers are not.
+    const std::size_t rows = pattern_bytes(n_ / whole_.blocks + 1, largest_part(whole_.blocks));
+    const std::size_t later = values - 2 * bits_bytes(n_, model_.layers.front().outputs());
+    return std::max({while_made_, total, total - later + rows});
   }
 
  private:
@@ -91,7 +104,9 @@ class Counter {
     const std::size_t m = dataset_.graph.nvals();
     for (const bool loops : patterns) {
       const std::size_t entries = m + (loops ? n_ : 0);
-      if (parts == 1) {
+      if (parts == 1 && whole_.sell) {
+        total += sell_bytes(n_, entries);
+      } else if (parts == 1) {
         total += pattern_bytes(n_, entries) * (options_.graph == GraphFormat::sell ? 2 : 1);
       } else {
         total =
@@ -114,21 +129,28 @@ class Counter {
   }
 
   [[nodiscard]] std::size_t values_bytes(std::size_t parts) const {
+    const Sequences& sequences = parts == 1 ? whole_ : in_parts_;
     std::size_t total = 0;
     bool floats_in = false;
     std::size_t side_by_side = 0;
+    std::size_t signs = 0;  // of the matrix that is there for them
     for (std::size_t l = 0; l < model_.layers.size(); ++l) {
       const Layer& layer = model_.layers[l];
       const bool last = l + 1 == model_.layers.size();
       const std::size_t w = layer.outputs();
       const Precision form = options_.forms[l];
-      if (last && model_.concatenates() && l > 0)
+      if (last && joins_rows(model_, options_, device_)) {
+        total += bits_bytes(std::min(n_, joined_rows), side_by_side);
+      } else if (last && model_.concatenates() && l > 0) {
         total += floats_in ? n_ * side_by_side * sizeof(float) : bits_bytes(n_, side_by_side);
+      }
       if (floats_in && form != Precision::real) total += bits_bytes(n_, layer.inputs()) + n_ * sizeof(float);
-      const bool counts = sequences_.aggregate_first[l];
-      if (counts) total += most_rows(n_, std::max(parts, sequences_.blocks)) * layer.inputs() * sizeof(float);
+      const bool counts = sequences.aggregate_first[l];
+      if (counts) total += most_rows(n_, std::max(parts, sequences.blocks)) * layer.inputs() * sizeof(float);
       const bool one = layer.aggregation == Aggregation::none || (counts && layer.root.empty());
-      const std::size_t matrices = one ? 1 : 2;
+      const bool lent = form == Precision::bin && device_.is_host() && signs == w;
+      if (form == Precision::bin) signs = w;
+      const std::size_t matrices = one || lent ? 1 : 2;
       total += matrices * (form == Precision::bin ? bits_bytes(n_, w) : n_ * w * sizeof(float));
       floats_in = form != Precision::bin;
       side_by_side += w;
@@ -142,7 +164,7 @@ class Counter {
   const InferenceOptions& options_;
   const Device& device_;
   std::size_t n_;
-  Sequences sequences_;
+  Sequences whole_, in_parts_;
   std::size_t while_made_ = 0;
   std::size_t features_ = 0;
   std::size_t weights_ = 0;

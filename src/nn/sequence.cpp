@@ -7,8 +7,9 @@ namespace bitgraph::nn {
 
 namespace {
 
-constexpr std::size_t sector = 32;                 ///< what a gather moves at least
-constexpr std::size_t most_count_bytes = 1 << 25;  ///< of a block's counts
+constexpr std::size_t sector = 32;                         ///< what a gather moves at least
+constexpr std::size_t most_count_bytes = 1 << 25;          ///< of a block's counts
+constexpr std::size_t most_count_bytes_on_host = 1 << 21;  ///< they stay in the second-level cache until they are used
 
 std::size_t gathered(std::size_t bytes) { return (bytes + sector - 1) / sector * sector; }
 
@@ -28,12 +29,24 @@ bool moves_less(const Layer& layer, std::size_t nodes, std::size_t entries) {
   return aggregate_first < update_first;
 }
 
-}  // namespace
+/// SELL makes votes and counts over a large graph with long rows quicker. It is kept where nothing else needs the
+/// graph: in blocks, so that little of it is there twice while it is made.
+bool keeps_sell(const Model& model, const InferenceOptions& options, const Sequences& decided,
+                const CsrPattern& graph) {
+  constexpr std::size_t least_bytes = 1 << 22;
+  constexpr std::size_t least_degree = 16;
+  if (options.graph != GraphFormat::automatic || options.strategy != SpmmStrategy::automatic) return false;
+  if (graph.bytes() < least_bytes || graph.nvals() < least_degree * graph.nrows()) return false;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    const bool counts = options.forms[l] == Precision::bin || decided.aggregate_first[l];
+    if (model.layers[l].aggregation != Aggregation::none && !counts) return false;
+  }
+  return true;
+}
 
-Sequences decide_sequences(const Model& model, const InferenceOptions& options, const CsrPattern& graph) {
-  Sequences decided;
-  decided.aggregate_first.assign(model.layers.size(), false);
-  if (options.sequence == Sequence::update_first) return decided;
+void decide_counts(Sequences& decided, const Model& model, const InferenceOptions& options, const CsrPattern& graph,
+                   const Device& device) {
+  const std::size_t most = device.is_host() ? most_count_bytes_on_host : most_count_bytes;
   for (std::size_t l = 1; l < model.layers.size(); ++l) {
     const Layer& layer = model.layers[l];
     const bool counts = options.forms[l] == Precision::full && options.forms[l - 1] == Precision::bin;
@@ -44,9 +57,32 @@ Sequences decide_sequences(const Model& model, const InferenceOptions& options, 
     decided.aggregate_first[l] = true;
     const bool pattern_alone = options.graph == GraphFormat::automatic || options.graph == GraphFormat::csr;
     const std::size_t bytes = graph.nrows() * layer.inputs() * sizeof(float);
-    if (pattern_alone) decided.blocks = std::max(decided.blocks, (bytes + most_count_bytes - 1) / most_count_bytes);
+    if (pattern_alone) decided.blocks = std::max(decided.blocks, (bytes + most - 1) / most);
+  }
+}
+
+}  // namespace
+
+Sequences decide_sequences(const Model& model, const InferenceOptions& options, const CsrPattern& graph,
+                           const Device& device, bool whole) {
+  constexpr std::size_t sell_blocks = 16;
+  Sequences decided;
+  decided.aggregate_first.assign(model.layers.size(), false);
+  if (options.sequence != Sequence::update_first) decide_counts(decided, model, options, graph, device);
+  if (device.is_host() && whole && keeps_sell(model, options, decided, graph)) {
+    decided.sell = true;
+    decided.blocks = std::max(decided.blocks, sell_blocks);
   }
   return decided;
+}
+
+bool joins_rows(const Model& model, const InferenceOptions& options, const Device& device) {
+  const std::size_t last = model.layers.size() - 1;
+  if (!device.is_host() || !model.concatenates() || last == 0 || options.forms[last] != Precision::full) return false;
+  for (std::size_t l = 0; l < last; ++l) {
+    if (options.forms[l] != Precision::bin) return false;
+  }
+  return model.layers[last].aggregation == Aggregation::none && model.layers[last].root.empty();
 }
 
 }  // namespace bitgraph::nn

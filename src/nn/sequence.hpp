@@ -16,10 +16,18 @@ struct Sequences {
   /// not a float. Of layers whose input is a vote, whose aggregation is a mean, and whose nodes all have a neighbour.
   std::vector<bool> aggregate_first;
   std::size_t blocks = 1;  ///< the graph's rows in so many patterns, so that the counts of one at a time are there
+  bool sell = false;       ///< the blocks are SELL patterns: votes and counts are all that the graph is for
 };
 
-/// By the bytes that either way moves, where the options do not say which. `options.forms` has one form a layer.
-[[nodiscard]] Sequences decide_sequences(const Model& model, const InferenceOptions& options, const CsrPattern& graph);
+/// By the bytes that either way moves, where the options do not say which. `options.forms` has one form a layer; the
+/// graph is on the device as a whole, or comes in parts.
+[[nodiscard]] Sequences decide_sequences(const Model& model, const InferenceOptions& options, const CsrPattern& graph,
+                                         const Device& device, bool whole);
+
+/// Whether the last layer's input, outputs of layers side by side, is put together a few rows at a time: bits on the
+/// host.
+[[nodiscard]] bool joins_rows(const Model& model, const InferenceOptions& options, const Device& device);
+inline constexpr std::size_t joined_rows = 8192;
 
 /// The first row of a block of so many.
 [[nodiscard]] constexpr std::size_t first_row(std::size_t num_rows, std::size_t block, std::size_t blocks) noexcept {
