@@ -4,6 +4,7 @@
 #include <bitgraph/nn/infer.hpp>
 
 #include "support/cuda_device.hpp"
+#include "support/near_logits.hpp"
 #include "support/random_model.hpp"
 
 #include <gtest/gtest.h>
@@ -117,6 +118,51 @@ TEST(PlanMemory, CountsAreMadeByBlocks) { expect_blocks(Device::host(2)); }
 TEST(PlanMemory, CountsAreMadeByBlocksOnADevice) {
   BITGRAPH_REQUIRE_CUDA();
   expect_blocks(*test::cuda_device());
+}
+
+/// A graph that is large, of long rows, and there for votes and counts only.
+TEST(PlanMemory, OfVotesAndCountsAloneIsSell) {
+  const Dataset dataset = generate_planted_graph(
+      {.num_nodes = 20000, .num_entries = 1'200'000, .num_classes = 20, .num_features = 64, .seed = 3});
+  for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+    SCOPED_TRACE(to_string(architecture));
+    const Model model = test::random_model(architecture, Precision::bin, 64, 128, 20, 2, 3);
+    InferencePlan csr(model, dataset, InferenceOptions{.graph = GraphFormat::csr}, Device::host(2));
+    const DenseMatrix<float>& expected = csr.run();
+    const Device device = Device::host(2);
+    InferencePlan plan(model, dataset, InferenceOptions{}, device);
+    const auto steps = plan.steps();
+    EXPECT_GT(std::count(steps.begin(), steps.end(), "BSpMM.BBB by parts"), 0);
+    EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), static_cast<double>(device.memory().peak),
+                0.1 * static_cast<double>(device.memory().peak));
+    EXPECT_LT(plan.bytes().graph, dataset.graph.bytes() * 11 / 10);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      const DenseMatrix<float>& actual = plan.run();
+      for (std::size_t n = 0; n < expected.values().size(); ++n) ASSERT_EQ(actual.values()[n], expected.values()[n]);
+    }
+    const Device own = Device::host(1);
+    InferencePlan parts(model, dataset, InferenceOptions{.memory = plan.predicted().bytes * 2 / 3}, own);
+    EXPECT_GT(parts.predicted().parts, 1U);
+    const DenseMatrix<float>& in_parts = parts.run();
+    EXPECT_NEAR(static_cast<double>(parts.predicted().bytes), static_cast<double>(own.memory().peak),
+                0.1 * static_cast<double>(own.memory().peak));
+    for (std::size_t n = 0; n < expected.values().size(); ++n) ASSERT_EQ(in_parts.values()[n], expected.values()[n]);
+  }
+}
+
+/// Outputs that stand side by side are put together some thousand rows at a time, the last time fewer.
+TEST(PlanMemory, JoinedRowsGiveWhatPlainArithmeticGives) {
+  const Dataset dataset = generate_planted_partition(
+      {.num_nodes = 20000, .num_classes = 5, .num_features = 30, .mean_degree = 3, .seed = 5});
+  for (const std::size_t hidden : {40, 64}) {
+    const Model model = test::random_model(Architecture::saint, Precision::bin, 30, hidden, 5, 3, 3);
+    const Device device = Device::host(2);
+    InferencePlan plan(model, dataset, InferenceOptions{}, device);
+    EXPECT_EQ(plan.steps().back(), "CONCAT + BMM.BBF by parts");
+    const auto predicted = static_cast<double>(plan.predicted().bytes);
+    EXPECT_NEAR(predicted, static_cast<double>(device.memory().peak), 0.1 * predicted);
+    test::expect_near(plan.run(), emulate(model, dataset, model.layer_forms(Precision::bin)));
+  }
 }
 
 TEST(PlanMemory, TooLittleIsRefusedBeforeAnythingIsAllocated) {

@@ -109,8 +109,8 @@ class Counter {
       } else if (parts == 1) {
         total += pattern_bytes(n_, entries) * (options_.graph == GraphFormat::sell ? 2 : 1);
       } else {
-        total =
-            std::max(total, scales.size() * n_ * sizeof(float) + pattern_bytes(n_ / parts + 1, largest_part(parts)));
+        const std::size_t cut = std::max(parts, in_parts_.blocks);
+        total = std::max(total, scales.size() * n_ * sizeof(float) + pattern_bytes(n_ / cut + 1, largest_part(cut)));
       }
     }
     return total;

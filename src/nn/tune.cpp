@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace bitgraph::nn {
 
@@ -63,8 +65,10 @@ class Tuner {
     return device_.is_host() ? Device::host(device_.threads()) : Device::cuda(device_.index());
   }
 
-  /// The place of the candidate in the report; none where it is not possible or the time is up.
-  std::optional<std::size_t> measure(const InferenceOptions& options) {
+  /// The place of the candidate in the report; none where it is not possible or the time is up. One whose first run
+  /// takes more than `hopeless` microseconds is run no more.
+  std::optional<std::size_t> measure(const InferenceOptions& options,
+                                     double hopeless = std::numeric_limits<double>::infinity()) {
     if (!report_.candidates.empty() && seconds_since(start_) > options_.seconds) {
       report_.complete = false;
       return std::nullopt;
@@ -75,7 +79,7 @@ class Tuner {
       InferencePlan plan(model_, dataset_, options, own);
       const DenseMatrix<float> logits = plan.run().to(Device());
       candidate.validation_accuracy = score(logits, dataset_.labels, dataset_.validation).accuracy();
-      candidate.microseconds = median_time(plan, own);
+      candidate.microseconds = median_time(plan, own, hopeless);
       candidate.peak_bytes = own.memory().peak;
     } catch (const Error& error) {
       if (report_.candidates.empty()) throw;  // the default has to work
@@ -87,18 +91,29 @@ class Tuner {
     return report_.candidates.size() - 1;
   }
 
-  double median_time(InferencePlan& plan, const Device& device) const {
-    constexpr double enough = 1.0;  // seconds for one candidate
+  /// Microseconds.
+  static double time_of(InferencePlan& plan, const Device& device) {
+    const auto begin = Clock::now();
+    plan.run();
+    device.synchronize();
+    return seconds_since(begin) * 1e6;
+  }
+
+  static double median(std::vector<double>& times) {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
+  }
+
+  double median_time(InferencePlan& plan, const Device& device, double hopeless) const {
+    constexpr double enough = 0.5;  // seconds for one candidate
     std::vector<double> times;
     const auto start = Clock::now();
     while (times.size() < options_.repeats && (times.size() < 3 || seconds_since(start) < enough)) {
-      const auto begin = Clock::now();
-      plan.run();
-      device.synchronize();
-      times.push_back(seconds_since(begin) * 1e6);
+      times.push_back(time_of(plan, device));
+      if (times.front() > hopeless) break;
     }
-    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-    return times[times.size() / 2];
+    return median(times);
   }
 
   /// Candidates so far that no other beats in accuracy and time, the quickest first; three at most.
@@ -117,29 +132,16 @@ class Tuner {
     return front;
   }
 
-  /// One option after the other; what is quicker stays.
+  /// One option after the other; what is quicker stays. What takes longest to try comes last.
   void improve(std::size_t from) {
     std::size_t best = from;
     const auto attempt = [&](auto&& change) {
       InferenceOptions options = report_.candidates[best].options;
       change(options);
-      const auto n = measure(options);
+      const auto n = measure(options, far_behind * report_.candidates[best].microseconds);
       if (n && report_.candidates[*n].microseconds < report_.candidates[best].microseconds) best = *n;
+      return n;
     };
-    const auto& forms = report_.candidates[from].options.forms;
-    if (std::find(forms.begin(), forms.end(), Precision::bin) != forms.end()) {
-      if (device_.is_host()) attempt([](InferenceOptions& o) { o.graph = GraphFormat::sell; });
-      for (const int side : {4, 8, 16, 32, 64}) {
-        for (const SpmmStrategy strategy :
-             {SpmmStrategy::carry_save, SpmmStrategy::each_bit, SpmmStrategy::difference, SpmmStrategy::twice_ones}) {
-          attempt([&](InferenceOptions& o) {
-            o.graph = GraphFormat::tiles;
-            o.tile_dim = side;
-            o.strategy = strategy;
-          });
-        }
-      }
-    }
     attempt([](InferenceOptions& o) { o.features = FeatureStorage::dense; });
     for (const Sequence sequence : {Sequence::update_first, Sequence::aggregate_first})
       attempt([&](InferenceOptions& o) { o.sequence = sequence; });
@@ -149,6 +151,26 @@ class Tuner {
     }
     for (const Order order : {Order::degree, Order::reverse_cuthill_mckee})
       attempt([&](InferenceOptions& o) { o.order = order; });
+    const auto& forms = report_.candidates[from].options.forms;
+    if (std::find(forms.begin(), forms.end(), Precision::bin) == forms.end()) return;  // nothing votes
+    if (device_.is_host()) {
+      for (const GraphFormat format : {GraphFormat::csr, GraphFormat::sell})
+        attempt([&](InferenceOptions& o) { o.graph = format; });
+    }
+    for (const int side : {4, 8, 16, 32, 64}) {
+      double quickest = std::numeric_limits<double>::infinity();
+      for (const SpmmStrategy strategy :
+           {SpmmStrategy::carry_save, SpmmStrategy::each_bit, SpmmStrategy::difference, SpmmStrategy::twice_ones}) {
+        const auto n = attempt([&](InferenceOptions& o) {
+          o.graph = GraphFormat::tiles;
+          o.tile_dim = side;
+          o.strategy = strategy;
+        });
+        if (n) quickest = std::min(quickest, report_.candidates[*n].microseconds);
+      }
+      // Where tiles of one side hold too little, larger ones hold less.
+      if (quickest > far_behind * report_.candidates[best].microseconds) break;
+    }
   }
 
   void choose() {
@@ -165,14 +187,23 @@ class Tuner {
     if (quickest && (*quickest == 0 || !good(all[0]) || quicker_again(*quickest))) report_.chosen = *quickest;
   }
 
-  /// Whether a candidate is quicker than the default in a second trial too, side by side.
+  /// Whether a candidate is quicker than the default in a second trial too, run by run in turns, by more than chance.
   bool quicker_again(std::size_t n) {
+    constexpr double enough = 3;  // seconds
+    constexpr double by_chance = 0.97;
     const Device device = fresh_device();
     InferencePlan first(model_, dataset_, report_.candidates[0].options, device);
     InferencePlan second(model_, dataset_, report_.candidates[n].options, device);
     first.run();
     second.run();
-    return median_time(second, device) < median_time(first, device);
+    device.synchronize();
+    std::vector<double> first_times, second_times;
+    const auto start = Clock::now();
+    while (first_times.size() < options_.repeats && (first_times.size() < 5 || seconds_since(start) < enough)) {
+      first_times.push_back(time_of(first, device));
+      second_times.push_back(time_of(second, device));
+    }
+    return median(second_times) < by_chance * median(first_times);
   }
 
   void mark_front() {
@@ -187,6 +218,9 @@ class Tuner {
       });
     }
   }
+
+  /// A candidate that takes so many times as long as another is not looked at further.
+  static constexpr double far_behind = 2;
 
   const Model& model_;
   const Dataset& dataset_;
