@@ -10,6 +10,7 @@
 #include "core/cuda_cooperative.cuh"
 #include "graph/cuda_labels.cuh"
 #include "graph/packed_graph/pattern.hpp"
+#include "graph/strong_components/cuda_walks.cuh"
 
 #include <cooperative_groups.h>
 
@@ -20,37 +21,14 @@ namespace bitgraph {
 namespace {
 
 namespace cg = cooperative_groups;
+using namespace strong_cuda;
 
 constexpr unsigned full_warp = 0xFFFFFFFFU;
-constexpr unsigned block_threads = 512;
+constexpr unsigned block_threads = 1024;
 constexpr EdgeOffset lane_edges = 8;   ///< edges of a row that a lane takes on itself
 constexpr EdgeOffset long_row = 2048;  ///< a row with more is shared out among all blocks
 constexpr EdgeOffset short_row = 64;   ///< where no row has more, a queue of few rows is left to one block
-constexpr NodeId none = ~NodeId{0};
-constexpr std::uint64_t done = ~std::uint64_t{0};  ///< the part of a row whose component is known
-
-/// What the blocks tell each other. A step writes the entries of its number modulo 3.
-struct Control {
-  unsigned queued[3];
-  unsigned num_long[2][3];                        ///< of each of two lists
-  unsigned count;                                 ///< of components
-  unsigned queued_alone, turn_alone, step_alone;  ///< where a block alone left off
-};
-
-struct Args {
-  CsrPatternView out;
-  CsrPatternView in;
-  unsigned few_rows;     ///< no more than this in a queue are left to one block
-  NodeId* owner;         ///< out: a row of every row's component, the same for all of them
-  std::uint64_t* color;  ///< of rows
-  std::uint64_t* part;   ///< rows of different ones are in different components
-  unsigned* num_in;      ///< other rows left that lead to a row; later, the step that queued it last
-  unsigned* num_out;
-  NodeId* queue[2];
-  NodeId* open[2];
-  NodeId* long_rows[2];
-  Control* control;
-};
+constexpr unsigned batch = 4;          ///< edges that a lane has under way at a time
 
 /// Different for different rows.
 __device__ unsigned scrambled(NodeId v) {
@@ -62,8 +40,9 @@ __device__ unsigned scrambled(NodeId v) {
 
 class StrongSearch {
  public:
-  __device__ explicit StrongSearch(const Args& args)
+  __device__ StrongSearch(const Args& args, Alone& alone)
       : a_(args),
+        alone_(alone),
         n_(args.out.nrows),
         thread_(blockIdx.x * block_threads + threadIdx.x),
         num_threads_(gridDim.x * block_threads),
@@ -102,11 +81,13 @@ class StrongSearch {
         continue;
       }
       if (blockIdx.x == 0) {
-        is_alone_ = true;
-        num_threads_ = block_threads;
+        const unsigned grid_step = step_;
+        begin_alone();
         while (queued != 0 && queued <= a_.few_rows) queued = step(turn++, queued);
-        is_alone_ = false;
+        is_alone_ = queue_is_near_ = false;
         num_threads_ = gridDim.x * block_threads;
+        // The entries that the blocks share are as they were.
+        while (step_ % 3 != grid_step % 3) ++step_;
         if (threadIdx.x == 0) {
           a_.control->queued_alone = queued;
           a_.control->turn_alone = turn;
@@ -122,6 +103,13 @@ class StrongSearch {
     }
   }
 
+  __device__ void begin_alone() {
+    is_alone_ = true;
+    num_threads_ = block_threads;
+    if (threadIdx.x < 3) alone_.queued[threadIdx.x] = 0;
+    __syncthreads();
+  }
+
   /// Ends a step; the number of rows that it queued.
   __device__ unsigned finish_step() {
     sync();
@@ -132,16 +120,19 @@ class StrongSearch {
   template <class Rest>
   __device__ unsigned finish_walk(Rest&& rest) {
     sync();
-    if ((num_long(0) | num_long(1)) == 0) return next_step();
+    if (is_alone_ || (num_long(0) | num_long(1)) == 0) return next_step();
     rest();
     return finish_step();
   }
 
   __device__ unsigned next_step() {
-    const unsigned queued = __ldcg(&a_.control->queued[step_ % 3]);
+    const unsigned queued = is_alone_ ? alone_.queued[step_ % 3] : __ldcg(&a_.control->queued[step_ % 3]);
     ++step_;
     // Nobody reads the entries of the step before the last any more.
-    if (thread_ == 0) {
+    if (is_alone_) {
+      queue_is_near_ = true;
+      if (threadIdx.x == 0) alone_.queued[(step_ + 1) % 3] = 0;
+    } else if (thread_ == 0) {
       a_.control->queued[(step_ + 1) % 3] = 0;
       for (auto& entries : a_.control->num_long) entries[(step_ + 1) % 3] = 0;
     }
@@ -150,11 +141,41 @@ class StrongSearch {
 
   __device__ unsigned num_long(int which) const { return __ldcg(&a_.control->num_long[which][step_ % 3]); }
 
+  /// Where a block is alone, what it queued last lies in shared memory too.
+  __device__ NodeId row_at(const NodeId* list, NodeId i) const {
+    return queue_is_near_ ? alone_.queue[list == a_.queue[1]][i] : __ldcg(list + i);
+  }
+
+  __device__ void put(NodeId* list, unsigned at, NodeId v) const {
+    list[at] = v;
+    if (is_alone_ && at < most_alone) alone_.queue[list == a_.queue[1]][at] = v;
+  }
+
+  /// Of the threads that are here together; not where a block is alone.
   __device__ void push(NodeId* list, NodeId v) const {
     const auto group = cg::coalesced_threads();
     unsigned at = 0;
     if (group.thread_rank() == 0) at = atomicAdd(&a_.control->queued[step_ % 3], group.size());
     list[group.shfl(at, 0) + group.thread_rank()] = v;
+  }
+
+  /// The rows of a whole warp that are to be queued.
+  template <unsigned Count>
+  __device__ void push_all(NodeId* list, const NodeId (&w)[Count], const bool (&queues)[Count]) const {
+    unsigned lanes[Count];
+    unsigned total = 0;
+    for (unsigned k = 0; k < Count; ++k) {
+      lanes[k] = __ballot_sync(full_warp, queues[k]);
+      total += __popc(lanes[k]);
+    }
+    if (total == 0) return;
+    unsigned at = 0;
+    if (lane_ == 0) at = atomicAdd(is_alone_ ? &alone_.queued[step_ % 3] : &a_.control->queued[step_ % 3], total);
+    at = __shfl_sync(full_warp, at, 0);
+    for (unsigned k = 0; k < Count; ++k) {
+      if (queues[k]) put(list, at + __popc(lanes[k] & ((1U << lane_) - 1)), w[k]);
+      at += __popc(lanes[k]);
+    }
   }
 
   /// fn(v) for the rows of a list, or for all.
@@ -163,56 +184,81 @@ class StrongSearch {
     for (NodeId i = thread_; i < count; i += num_threads_) fn(list == nullptr ? i : __ldcg(list + i));
   }
 
-  /// visit(v, w) for the edges of the rows of a list: few by a lane, more by a warp; rows of very many are put off.
-  template <class Visit>
-  __device__ void each_edge(const CsrPatternView& a, int which, const NodeId* list, NodeId count, Visit&& visit) const {
+  /// Count edges of a lane, `stride` apart, of the row that `row` is known of.
+  template <unsigned Count, class Walk>
+  __device__ void take_edges(const CsrPatternView& a, const typename Walk::Known& row, EdgeOffset first,
+                             EdgeOffset stride, EdgeOffset end, NodeId* to, const Walk& walk) const {
+    NodeId w[Count];
+    typename Walk::Known known[Count];
+    bool queues[Count];
+    for (unsigned k = 0; k < Count; ++k) {
+      queues[k] = first + k * stride < end;
+      w[k] = queues[k] ? __ldg(a.col_ind + first + k * stride) : 0;
+    }
+    for (unsigned k = 0; k < Count; ++k) known[k] = walk.look(w[k]);
+    unsigned before[Count];
+    for (unsigned k = 0; k < Count; ++k) {
+      queues[k] = queues[k] && walk.wants(row, known[k]);
+      if (queues[k]) before[k] = walk.take(row, w[k]);
+    }
+    for (unsigned k = 0; k < Count; ++k) queues[k] = queues[k] && walk.is_first(w[k], before[k]);
+    push_all(to, w, queues);
+  }
+
+  /// The edges of the rows of a list: few by a lane, more by a warp; rows of very many are put off.
+  template <class Walk>
+  __device__ void each_edge(const CsrPatternView& a, int which, const NodeId* list, NodeId count, NodeId* to,
+                            const Walk& walk) const {
     for (NodeId first = thread_ - lane_; first < count; first += num_threads_) {
       const bool takes_part = first + lane_ < count;
-      const NodeId v = takes_part ? __ldcg(list + first + lane_) : 0;
+      const NodeId v = takes_part ? row_at(list, first + lane_) : 0;
       const EdgeOffset begin = takes_part ? a.row_ptr[v] : 0;
       const EdgeOffset end = takes_part ? a.row_ptr[v + 1] : 0;
-      if (end - begin <= lane_edges) {
-        for (EdgeOffset e = begin; e < end; ++e) visit(v, __ldg(a.col_ind + e));
-      } else if (end - begin > long_row) {
+      const auto known = walk.of_row(v);
+      const EdgeOffset own_end = end - begin <= lane_edges ? end : begin;
+      for (EdgeOffset e = begin; __any_sync(full_warp, e < own_end); e += batch) {
+        take_edges<batch>(a, known, e, 1, own_end, to, walk);
+      }
+      if (end - begin > long_row) {
         a_.long_rows[which][atomicAdd(&a_.control->num_long[which][step_ % 3], 1U)] = v;
       }
       const bool is_shared = end - begin > lane_edges && end - begin <= long_row;
       for (unsigned rest = __ballot_sync(full_warp, is_shared); rest != 0; rest &= rest - 1) {
         const int owner = __ffs(static_cast<int>(rest)) - 1;
-        const NodeId row = __shfl_sync(full_warp, v, owner);
-        const EdgeOffset to = __shfl_sync(full_warp, end, owner);
-        for (EdgeOffset e = __shfl_sync(full_warp, begin, owner) + lane_; e < to; e += 32)
-          visit(row, __ldg(a.col_ind + e));
+        const auto of_owner = walk.of_row(__shfl_sync(full_warp, v, owner));
+        const EdgeOffset to_end = __shfl_sync(full_warp, end, owner);
+        EdgeOffset e = __shfl_sync(full_warp, begin, owner);
+        for (; e + 32 < to_end; e += 32 * batch) {
+          take_edges<batch>(a, of_owner, e + lane_, 32, to_end, to, walk);
+        }
+        if (e < to_end) take_edges<1>(a, of_owner, e + lane_, 32, to_end, to, walk);
       }
     }
   }
 
   /// The rows that each_edge has put off.
-  template <class Visit>
-  __device__ void each_long_edge(const CsrPatternView& a, int which, Visit&& visit) const {
+  template <class Walk>
+  __device__ void each_long_edge(const CsrPatternView& a, int which, NodeId* to, const Walk& walk) const {
     const unsigned count = num_long(which);
     for (unsigned i = 0; i < count; ++i) {
       const NodeId v = __ldcg(a_.long_rows[which] + i);
-      for (EdgeOffset e = a.row_ptr[v] + thread_; e < a.row_ptr[v + 1]; e += num_threads_)
-        visit(v, __ldg(a.col_ind + e));
+      const auto known = walk.of_row(v);
+      const EdgeOffset end = a.row_ptr[v + 1];
+      for (EdgeOffset e = a.row_ptr[v] + thread_ - lane_; e < end; e += num_threads_) {
+        take_edges<1>(a, known, e + lane_, 32, end, to, walk);
+      }
     }
   }
 
   /// A step along the edges of a list's rows.
-  template <class Visit>
-  __device__ unsigned walk(const CsrPatternView& a, const NodeId* list, NodeId count, Visit&& visit) {
-    each_edge(a, 0, list, count, visit);
-    return finish_walk([&] { each_long_edge(a, 0, visit); });
+  template <class Walk>
+  __device__ unsigned take_step(const CsrPatternView& a, const NodeId* list, NodeId count, NodeId* to,
+                                const Walk& walk) {
+    each_edge(a, 0, list, count, to, walk);
+    return finish_walk([&] { each_long_edge(a, 0, to, walk); });
   }
 
   __device__ NodeId owner_of(NodeId v) const { return __ldcg(a_.owner + v); }
-
-  /// Makes a row a component of its own, once.
-  __device__ void take_away(NodeId v, NodeId* queue) const {
-    if (atomicCAS(a_.owner + v, none, v) != none) return;
-    a_.part[v] = done;
-    push(queue, v);
-  }
 
   __device__ void trim() {
     each_row(nullptr, n_, [&](NodeId v) {
@@ -221,21 +267,18 @@ class StrongSearch {
       a_.part[v] = 0;
       const bool is_alone = a_.num_out[v] == 0 || a_.num_in[v] == 0;
       a_.owner[v] = none;
-      if (is_alone) take_away(v, a_.queue[0]);
+      if (is_alone && take_away(a_, v)) push(a_.queue[0], v);
     });
     repeat(finish_step(), [&](unsigned turn, unsigned queued) {
       const NodeId* from = a_.queue[turn % 2];
       NodeId* to = a_.queue[(turn + 1) % 2];
-      const auto leaves = [&](unsigned* num) {
-        return [this, num, to](NodeId v, NodeId w) {
-          if (w != v && atomicSub(num + w, 1U) == 1) take_away(w, to);
-        };
-      };
-      each_edge(a_.out, 0, from, queued, leaves(a_.num_in));
-      each_edge(a_.in, 1, from, queued, leaves(a_.num_out));
+      const LeaveNeighbors along{a_, a_.num_in};
+      const LeaveNeighbors back{a_, a_.num_out};
+      each_edge(a_.out, 0, from, queued, to, along);
+      each_edge(a_.in, 1, from, queued, to, back);
       return finish_walk([&] {
-        each_long_edge(a_.out, 0, leaves(a_.num_in));
-        each_long_edge(a_.in, 1, leaves(a_.num_out));
+        each_long_edge(a_.out, 0, to, along);
+        each_long_edge(a_.in, 1, to, back);
       });
     });
   }
@@ -275,39 +318,25 @@ class StrongSearch {
     finish_step();
     repeat(left, [&](unsigned turn, unsigned queued) {
       const NodeId* from = turn == 0 ? open : a_.queue[turn % 2];
-      NodeId* to = a_.queue[(turn + 1) % 2];
-      const auto raise = [&](NodeId v, NodeId w) {
-        if (__ldcg(a_.part + v) != __ldcg(a_.part + w)) return;
-        const std::uint64_t color = __ldcg(a_.color + v);
-        if (__ldcg(a_.color + w) >= color) return;
-        const auto before = atomicMax(reinterpret_cast<unsigned long long*>(a_.color + w), color);
-        if (before < color && atomicExch(a_.num_in + w, step_) != step_) push(to, w);
-      };
-      return walk(a_.out, from, queued, raise);
+      return take_step(a_.out, from, queued, a_.queue[(turn + 1) % 2], RaiseColors{a_, step_});
     });
   }
 
   __device__ void send_owners(const NodeId* open, NodeId left) {
     each_row(open, left, [&](NodeId v) {
-      if (__ldcg(a_.color + v) != own_color(v)) return;
+      if (load(a_.color + v) != own_color(v)) return;
       a_.owner[v] = v;
       push(a_.queue[0], v);
     });
     repeat(finish_step(), [&](unsigned turn, unsigned queued) {
-      NodeId* to = a_.queue[(turn + 1) % 2];
-      // Rows of one colour are of one part.
-      const auto own = [&](NodeId v, NodeId u) {
-        if (owner_of(u) != none || __ldcg(a_.color + u) != __ldcg(a_.color + v)) return;
-        if (atomicCAS(a_.owner + u, none, owner_of(v)) == none) push(to, u);
-      };
-      return walk(a_.in, a_.queue[turn % 2], queued, own);
+      return take_step(a_.in, a_.queue[turn % 2], queued, a_.queue[(turn + 1) % 2], SendOwners{a_});
     });
   }
 
   __device__ NodeId keep_open(const NodeId* open, NodeId left, NodeId* to) {
     each_row(open, left, [&](NodeId v) {
       const bool is_open = owner_of(v) == none;
-      a_.part[v] = is_open ? __ldcg(a_.color + v) : done;
+      a_.part[v] = is_open ? load(a_.color + v) : done;
       if (is_open) push(to, v);
     });
     return finish_step();
@@ -321,15 +350,20 @@ class StrongSearch {
   }
 
   const Args& a_;
+  Alone& alone_;
   NodeId n_;
   NodeId thread_;
   NodeId num_threads_;
   unsigned lane_;
   unsigned step_ = 1;
   bool is_alone_ = false;
+  bool queue_is_near_ = false;
 };
 
-__global__ void __launch_bounds__(block_threads, 2) strong_components_kernel(Args args) { StrongSearch(args).run(); }
+__global__ void __launch_bounds__(block_threads, 1) strong_components_kernel(const __grid_constant__ Args args) {
+  __shared__ Alone alone;
+  StrongSearch(args, alone).run();
+}
 
 }  // namespace
 
@@ -354,7 +388,7 @@ NodeId CudaStrongComponents::run(NodeId* label) {
   launch_cooperative<block_threads>(device_, strong_components_kernel, n,
                                     Args{.out = rows_.out(),
                                          .in = in,
-                                         .few_rows = longest <= short_row ? block_threads : 0,
+                                         .few_rows = longest <= short_row ? most_alone : 0,
                                          .owner = owner_.data(),
                                          .color = color_.data(),
                                          .part = part_.data(),
