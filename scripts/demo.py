@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: trains a GCN in full precision and one in bits, and shows them side by side.
+"""The demonstration: trains a GCN in full precision and one in bits, shows them side by side, and measures other networks
+and every operator beside full precision.
 
 Usage: demo.py PROGRAM DATASET [--work FOLDER]. DATASET is what `bitgraph train` takes. The caller says which it is.
 """
@@ -23,7 +24,7 @@ class Demo:
         done = subprocess.run([self.program, *map(str, arguments), "--json"], stdout=subprocess.PIPE, text=True,
                               check=False)
         if done.returncode != 0:
-            sys.exit(f"demo: bitgraph {arguments[0]} failed with exit code {done.returncode}")
+            sys.exit(f"demo: bitgraph {' '.join(map(str, arguments[:2]))} failed with exit code {done.returncode}")
         return json.loads(done.stdout)
 
     def train(self, what, precision, model):
@@ -50,6 +51,35 @@ def row(title, result, form, baseline):
     slow, large = baseline or (latency, held)
     print(f"  {title:<36}{accuracy:>8}{latency:>13,.0f}{slow / latency:>8.1f} x{size(held):>12}{large / held:>8.1f} x")
     return slow, large
+
+
+def networks(demo):
+    """`bench gnn`: the forms of four networks, on the data set, another one if it can be had, and a planted graph."""
+    citeseer = subprocess.run([demo.program, "datasets", "fetch", "citeseer"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+    sets = [demo.dataset, *(["citeseer"] if citeseer else []), "planted:flickr/4"]
+    report = demo.call("bench", "gnn", *sets, "--repeats", 50, "--limit", 0.3)
+    print(f"\nGraph networks of two layers, random weights, {report['threads']} threads: microseconds of a run over all nodes, peak "
+          "memory,\nand how many times as fast as float32 with dense features (OpenBLAS, and a vectorised CSR product)\n")
+    print(f"  {'':<44}{'float32':>12}{'full':>10}{'bin':>10}{'faster':>10}{'memory, float32':>18}{'bin':>10}")
+    for result in report["results"]:
+        forms = {row["form"]: row for row in result["rows"]}
+        dense, full, binary = forms["float, dense features"], forms["full"], forms["bin"]
+        title = f"{result['dataset']}, {result['num_nodes']:,} nodes, {result['model']} {result['hidden']}"
+        print(f"  {title:<44}{dense['latency_us']:>12,.0f}{full['latency_us']:>10,.0f}{binary['latency_us']:>10,.0f}"
+              f"{dense['latency_us'] / binary['latency_us']:>8.1f} x{size(dense['peak_bytes']):>18}{size(binary['peak_bytes']):>10}")
+
+
+def operators(demo):
+    """`bench operators`: every variant."""
+    report = demo.call("bench", "operators", "planted:flickr/4", "--product", "22312x512x256", "--limit", 0.2)
+    print("\nOperators: input, graph or weight, and output binary (B) or full (F); microseconds, and how many times as fast as float32\n")
+    for result in report["results"]:
+        rival = result["rival_us"]
+        print(f"  {result['operator']} of {result['shape']}; {result['rival']}: {rival:,.0f}")
+        cells = [f"{name} {us:,.0f} ({rival / us:.1f})" for name, us in result["us"].items()]
+        for first in range(0, len(cells), 4):
+            print("    " + "".join(f"{cell:<22}" for cell in cells[first:first + 4]).rstrip())
 
 
 def main():
@@ -79,6 +109,8 @@ def main():
         print("\n  accuracy: of the test nodes; memory: model, graph and features. The peak of everything that a form needs: "
               f"{size(binary['forms']['bin']['bytes']['peak'])} (bin), {size(full['forms']['full']['bytes']['peak'])} (full), "
               f"{size(dense['bytes']['peak'])} (float32)")
+        networks(demo)
+        operators(demo)
 
 
 if __name__ == "__main__":

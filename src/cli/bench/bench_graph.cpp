@@ -2,6 +2,7 @@
 #include <bitgraph/core/error.hpp>
 
 #include "cli/bench/bench_gnn.hpp"
+#include "cli/bench/bench_operators.hpp"
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/report.hpp"
 
@@ -124,6 +125,7 @@ void add_bench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Benchmarks, with peers in the same run");
   bench->require_subcommand(1);
   add_bench_gnn(*bench);
+  add_bench_operators(*bench);
   auto options = std::make_shared<Options>();
   CLI::App* command = bench->add_subcommand(
       "graph",

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench/bench_operators.hpp"
+
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/core/random.hpp>
+#include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include "cli/bench/graph_spec.hpp"
+#include "cli/bench/timing.hpp"
+#include "cli/command.hpp"
+#include "cli/peers/spmm_rival.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+namespace bitgraph::cli {
+
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+struct Options {
+  Common common;
+  std::vector<std::string> graphs{"planted:flickr/4"};
+  std::string widths = "64,128,256";
+  std::string product = "89250x512x256";
+  int repeats = 9;
+  double limit = 1;
+};
+
+std::vector<std::size_t> numbers_of(const std::string& text, char between) {
+  std::vector<std::size_t> numbers;
+  std::stringstream words(text);
+  for (std::string word; std::getline(words, word, between);) {
+    const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
+    numbers.push_back(digits ? std::stoul(word) : 0);
+    if (numbers.back() == 0) fail(ErrorCode::usage, fmt::format("'{}': '{}' is no width", text, word));
+  }
+  return numbers;
+}
+
+Floats random_floats(std::size_t nrows, std::size_t ncols, std::uint32_t tensor, const Common& common) {
+  Floats x(nrows, ncols);
+  const RandomKey key{common.seed, tensor, 0};
+  for (std::size_t n = 0; n < x.values().size(); ++n) x.values()[n] = 2 * random_uniform(key, n) - 1;
+  return x;
+}
+
+/// Signs of floats.
+Bits random_bits(const Floats& x) {
+  Bits bits(x.nrows(), x.ncols());
+  for (std::size_t i = 0; i < x.nrows(); ++i) {
+    for (std::size_t j = 0; j < x.ncols(); ++j) bits.set_bit(i, j, x(i, j) >= 0);
+  }
+  return bits;
+}
+
+class Table {
+ public:
+  Table(const Options& options, Device device) : options_(options), device_(std::move(device)) {}
+
+  void begin(std::string operation, std::string shape, std::string rival) {
+    row_ = {{"operator", std::move(operation)}, {"shape", std::move(shape)}, {"rival", std::move(rival)}};
+  }
+  template <class Call>
+  void rival(const Call& call) {
+    row_["rival_us"] = microseconds(call);
+  }
+  template <class Call>
+  void variant(const char* name, const Call& call) {
+    row_["us"][name] = microseconds(call);
+  }
+  void end(Json& results) {
+    if (!options_.common.json) print();
+    results.push_back(row_);
+  }
+
+ private:
+  template <class Call>
+  double microseconds(const Call& call) const {
+    return 1e6 * measure(
+                     {.repeats = options_.repeats, .limit = options_.limit}, [&](int) { call(); },
+                     [&] { device_.synchronize(); })
+                     .median;
+  }
+  void print() const {
+    const bool has_rival = row_.contains("rival_us");
+    fmt::print("{} of {}", row_["operator"].get<std::string>(), row_["shape"].get<std::string>());
+    if (has_rival) fmt::print("; {}: {:.0f} us", row_["rival"].get<std::string>(), row_["rival_us"].get<double>());
+    fmt::print("\n");
+    for (const auto& [name, value] : row_["us"].items()) {
+      const double us = value.get<double>();
+      fmt::print("    {:<6}{:>12.1f} us", name, us);
+      if (has_rival) fmt::print("{:>9.2f} x", row_["rival_us"].get<double>() / us);
+      fmt::print("\n");
+    }
+  }
+
+  const Options& options_;
+  Device device_;
+  Json row_;
+};
+
+/// The float32 product over the same graph: cuSPARSE's on a CUDA device, this library's vectorised one on the host.
+void measure_rival(Table& table, const CsrPattern& graph, const Floats& x, Floats& out, const Device& device) {
+  if (device.is_host()) return table.rival([&] { spmm_into(out, graph, x, {}, device); });
+  const CsrPattern host = graph.to(Device());
+  const std::vector<float> ones(host.nvals(), 1.0F);
+  std::string absent;
+  const auto rival =
+      make_spmm_rival({host.nrows(), host.ncols(), host.row_ptr(), host.col_ind()}, ones, device, absent);
+  if (rival == nullptr) return;
+  rival->prepare(out, x);
+  table.rival([&] { rival->multiply(out, x); });
+}
+
+/// Input, graph, output: binary or full. A full graph has a weight for each node at either end of an entry.
+void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t width, const Options& o,
+                         const Device& device) {
+  const Floats host = random_floats(graph.nrows(), width, 1, o.common);
+  const Bits bits = random_bits(host).to(device);
+  const Floats floats = host.to(device);
+  Buffer<float> scale(graph.nrows());
+  for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = 0.25F + static_cast<float>(i % 3);
+  const Buffer<float> weights = scale.to(device);
+  const SpmmOptions weighted{.row_scale = weights.span(), .col_scale = weights.span()};
+  Bits signs(graph.nrows(), width, device);
+  Floats sums(graph.nrows(), width, device);
+  measure_rival(table, graph, floats, sums, device);
+  const auto all = [&](const char* to_signs, const char* to_sums, const auto& x, const SpmmOptions& how) {
+    table.variant(to_signs, [&] { spmm_into(signs, graph, x, how, device); });
+    table.variant(to_sums, [&] { spmm_into(sums, graph, x, how, device); });
+  };
+  all("BBB", "BBF", bits, {});
+  all("FBB", "FBF", floats, {});
+  all("BFB", "BFF", bits, weighted);
+  all("FFB", "FFF", floats, weighted);
+}
+
+/// Input, weight, output: binary or full. What is full goes through binarize in the call.
+void measure_update(Table& table, const std::vector<std::size_t>& shape, const Options& o, const Device& device) {
+  const Floats host_x = random_floats(shape[0], shape[1], 2, o.common);
+  const Floats host_w = random_floats(shape[2], shape[1], 3, o.common);
+  const Bits x_bits = random_bits(host_x).to(device);
+  const Bits w_bits = random_bits(host_w).to(device);
+  const Floats x = host_x.to(device);
+  const Floats w = host_w.to(device);
+  const Buffer<float> bias = Buffer<float>(shape[2], 0.5F).to(device);
+  const GemmOptions how{.bias = bias.span()};
+  Bits signs(shape[0], shape[2], device);
+  Floats sums(shape[0], shape[2], device);
+  table.rival(
+      [&] { float_gemm(sums.view(), std::as_const(x).view(), false, std::as_const(w).view(), true, 1, 0, device); });
+  const auto all = [&](const char* to_signs, const char* to_sums, const auto& in, const auto& by) {
+    table.variant(to_signs, [&] { gemm_into(signs, in, by, how, device); });
+    if (to_sums != nullptr) table.variant(to_sums, [&] { gemm_into(sums, in, by, how, device); });
+  };
+  all("BBB", "BBF", x_bits, w_bits);
+  all("FBB", "FBF", x, w_bits);
+  all("BFB", "BFF", x_bits, w);
+  all("FFB", nullptr, x, w);
+}
+
+void run(const Options& o) {
+  const Device device = o.common.make_device();
+  const Device host = device.is_host() ? device : Device::host(o.common.threads);
+  const auto widths = numbers_of(o.widths, ',');
+  const auto shape = numbers_of(o.product, 'x');
+  if (shape.size() != 3) fail(ErrorCode::usage, fmt::format("'{}' is no shape: ROWSxDEPTHxOUTPUTS", o.product));
+  Json report{
+      {"benchmark", "operators"}, {"device", device.name()}, {"threads", host.threads()}, {"results", Json::array()}};
+  if (!o.common.json) {
+    fmt::print("Operators on {}; input, graph or weight, and output: binary or full\n\n",
+               device.is_host() ? fmt::format("{} threads", device.threads()) : device.name());
+  }
+  Table table(o, device);
+  Progress progress("measuring", o.common.quiet);
+  std::size_t done = 0;
+  for (const std::string& name : o.graphs) {
+    const CsrPattern graph = graph_of_spec(name, o.common.seed, host).to(device);
+    if (graph.nrows() != graph.ncols()) fail(ErrorCode::bad_input, name + ": the matrix is not square");
+    for (const std::size_t width : widths) {
+      progress.update(done++, o.graphs.size() * widths.size() + 1, name);
+      table.begin("BSpMM", fmt::format("{}, {} features", name, width),
+                  device.is_host() ? "float32 CSR product" : "cuSPARSE");
+      measure_aggregation(table, graph, width, o, device);
+      table.end(report["results"]);
+    }
+  }
+  table.begin("BMM", fmt::format("{} x {} by {} x {}", shape[0], shape[1], shape[1], shape[2]),
+              float_gemm_kernels(device));
+  measure_update(table, shape, o, device);
+  table.end(report["results"]);
+  if (o.common.json) fmt::print("{}\n", report.dump(2));
+}
+
+}  // namespace
+
+void add_bench_operators(CLI::App& bench) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = bench.add_subcommand(
+      "operators",
+      "Every variant of aggregation (BSpMM) and update (BMM) beside the float32 product of the same shape.\n"
+      "A ratio above 1: ours is faster");
+  command->add_option("graph", options->graphs, std::string("files, data sets, or ") + graph_kinds)
+      ->capture_default_str();
+  command->add_option("--widths", options->widths, "features of aggregations, with commas between")
+      ->capture_default_str();
+  command->add_option("--product", options->product, "the update's shape: ROWSxDEPTHxOUTPUTS")->capture_default_str();
+  command->add_option("--repeats", options->repeats, "samples; the median is shown")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--limit", options->limit, "seconds that one figure may take; fewer samples are taken then")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  add_common(*command, options->common);
+  add_examples(*command,
+               "  bitgraph bench operators planted:flickr --threads 2\n  bitgraph bench operators rmat:18 --device "
+               "cuda --widths 64,256\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bitgraph::cli
