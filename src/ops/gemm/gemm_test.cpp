@@ -170,8 +170,7 @@ TEST(Gemm, FloatProductByHandAndTransposed) {
 
 /// OpenBLAS alone would take a processor that it does not know for one of 2004.
 TEST(Gemm, FloatKernelsFitTheProcessor) {
-  const auto isas = available_isas();
-  if (std::find(isas.begin(), isas.end(), Isa::avx2) == isas.end()) GTEST_SKIP() << "no AVX2 here";
+  if (available_isas().back() < Isa::avx2) GTEST_SKIP() << "no AVX2 here";
   const std::string kernels = float_gemm_kernels();
   for (const char* old : {"Prescott", "Core2", "Nehalem", "Penryn", "Barcelona", "Generic", "Unknown"})
     EXPECT_EQ(kernels.find(old), std::string::npos) << kernels;

@@ -25,11 +25,6 @@ namespace {
 
 constexpr const char* variable = "OPENBLAS_CORETYPE";
 
-bool has(Isa isa) {
-  const auto isas = available_isas();
-  return std::find(isas.begin(), isas.end(), isa) != isas.end();
-}
-
 /// Kernels with vectors of 32 bytes or more.
 bool uses_wide_vectors(std::string_view kernels) {
   constexpr std::array<std::string_view, 7> wide{"Haswell",        "Zen",        "Excavator", "SkylakeX", "Cooperlake",
@@ -39,8 +34,10 @@ bool uses_wide_vectors(std::string_view kernels) {
 
 std::string choose() {
   const bool can_choose = gotoblas_dynamic_init != nullptr && gotoblas_dynamic_quit != nullptr;
-  if (can_choose && has(Isa::avx2) && std::getenv(variable) == nullptr && !uses_wide_vectors(openblas_get_corename())) {
-    setenv(variable, has(Isa::avx512) ? "SkylakeX" : "Haswell", 1);
+  const Isa best = available_isas().back();  // a build may lack lesser ones
+  if (can_choose && best >= Isa::avx2 && std::getenv(variable) == nullptr &&
+      !uses_wide_vectors(openblas_get_corename())) {
+    setenv(variable, best >= Isa::avx512 ? "SkylakeX" : "Haswell", 1);
     gotoblas_dynamic_quit();
     gotoblas_dynamic_init();
     unsetenv(variable);
