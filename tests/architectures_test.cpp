@@ -110,6 +110,43 @@ TEST(Architectures, TheSequenceDoesNotMatter) {
   if (test::cuda_device()) check(*test::cuda_device());
 }
 
+/// On a small graph only where one launch is not wanted.
+TEST(Architectures, FusedLayersMatchThoseOneByOne) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device device = *test::cuda_device();
+  const Dataset sparse = planted();
+  Dataset all_linked = planted();
+  all_linked.graph = generate_grid(15, 10);
+  for (const Architecture architecture : architectures) {
+    for (const std::size_t depth : {1, 2, 3}) {
+      for (const std::size_t hidden : {64, 100, 256}) {
+        const Model model = random_model(architecture, Precision::bin, 70, hidden, 3, depth, 11);
+        for (const Sequence sequence : {Sequence::automatic, Sequence::aggregate_first}) {
+          SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::to_string(depth) + " x " +
+                       std::to_string(hidden));
+          const Dataset& dataset = sequence == Sequence::automatic ? sparse : all_linked;
+          InferenceOptions options{.sequence = sequence, .launching = Launching::graph};
+          InferencePlan fused(model, dataset, options, device);
+          options.fusion = Fusion::none;
+          InferencePlan plain(model, dataset, options, device);
+          const DenseMatrix<float> expected = plain.run().to(Device());
+          EXPECT_LE(fused.steps().size(), plain.steps().size());
+          fused.run();
+          const std::size_t before = device.memory().allocations;
+          for (int repeat = 0; repeat < 2; ++repeat) {
+            const DenseMatrix<float> actual = fused.run().to(Device());
+            float largest = 0;
+            for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
+            for (std::size_t n = 0; n < expected.values().size(); ++n)
+              ASSERT_NEAR(actual.values()[n], expected.values()[n], 1e-5F * largest);
+          }
+          EXPECT_EQ(device.memory().allocations, before);
+        }
+      }
+    }
+  }
+}
+
 TEST(Architectures, ARepeatedRunAllocatesNothing) {
   for_each_case([](const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
     const Device device = Device::host(1);

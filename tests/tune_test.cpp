@@ -86,6 +86,7 @@ TEST(Plan, GoesThroughAFile) {
                                  .strategy = SpmmStrategy::twice_ones,
                                  .order = Order::degree,
                                  .sequence = Sequence::update_first,
+                                 .fusion = Fusion::none,
                                  .launching = Launching::graph};
   options.save(folder / "a.json");
   const InferenceOptions read = InferenceOptions::load(folder / "a.json");

@@ -61,6 +61,10 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
       x = product_of_joined(l, outputs);
       break;
     }
+    if (sequences_.behind[l] != Behind::nothing) {
+      x = fused_last_layers(l, x, outputs.empty() ? nullptr : outputs.front().bits);
+      break;
+    }
     if (is_last(l) && model.concatenates()) x = concatenated(outputs);
     x = layer(l, x);
     outputs.push_back(x);
@@ -268,6 +272,10 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
   const bool counts_first = sequences_.aggregate_first[l] && x.bits != nullptr && x.alpha.empty();
   Floats* y = &floats(shapes_[l].outputs);
   Floats* product = nullptr;
+  if (counts_first && sequences_.fused[l]) {
+    fused_counts(*y, *x.bits, l);
+    return {.floats = y};
+  }
   if (counts_first) {
     count_and_multiply(*y, *x.bits, l);
   } else {
@@ -418,6 +426,7 @@ void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
 }
 
 Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
+  if (sequences_.fused[l]) return fused_vote(l, in);
   const Activation x = as_signs(in);
   Bits& signs = signs_ahead_of_vote(shapes_[l].outputs);
   Bits& votes = bits(shapes_[l].outputs);

@@ -6,6 +6,7 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/plan.hpp>
 #include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/fused.hpp>
 #include <bitgraph/ops/gemm.hpp>
 
 #include "core/recording.hpp"
@@ -74,6 +75,17 @@ class Forward {
   Activation full_layer(std::size_t l, const Activation& in);
   Activation bin_layer(std::size_t l, const Activation& in);
   Activation as_signs(const Activation& in);
+
+  /// Layers whose kernels do more than one operator: a vote; a vote with the last layer behind it, `before` the output
+  /// that stands before its own; counts with their product.
+  struct Signs {
+    Bits* neighbors;
+    Bits* own;  ///< null where the layer has no weight for the node itself
+  };
+  Signs products_ahead_of_vote(std::size_t l, const Activation& in);
+  Activation fused_vote(std::size_t l, const Activation& in);
+  Activation fused_last_layers(std::size_t l, const Activation& in, const Bits* before);
+  void fused_counts(Floats& out, const Bits& x, std::size_t l);
   void add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias = nullptr);
   template <class Out>
   auto& rows_of() {
@@ -124,10 +136,11 @@ class Forward {
   std::deque<std::vector<const Floats*>> float_parts_;
   std::deque<std::vector<const Bits*>> bit_parts_;
   std::deque<std::vector<std::vector<Bits>>> joined_rows_;  ///< of each block of rows, those of each part
-  Bits* signs_ = nullptr;                                   ///< on the host: nobody reads them behind their vote
+  Bits* signs_ = nullptr;                                   ///< that nobody reads behind their vote
   std::deque<Floats> floats_;
   std::deque<Bits> bits_;
   std::deque<Binarized> binarized_;
+  std::deque<RowScores> scores_;
   std::deque<std::vector<Floats>> float_rows_;  ///< of outputs that are made by parts
   std::deque<std::vector<Bits>> bit_rows_;
   std::vector<Step> steps_;

@@ -116,6 +116,13 @@ const std::vector<SellPattern>& GraphOperands::sell_blocks_of(Aggregation aggreg
   return made;
 }
 
+const RowOrder& GraphOperands::order(Aggregation aggregation) {
+  const bool loops = has_loops(aggregation);
+  const auto [at, is_new] = orders_.try_emplace(loops);
+  if (is_new) at->second = RowOrder(a_, loops ? 1 : 0, device_);
+  return at->second;
+}
+
 const SellPattern& GraphOperands::sell(Aggregation aggregation) {
   const CsrPattern* pattern = of(aggregation).pattern;
   const auto [at, is_new] = sell_.try_emplace(pattern);
@@ -139,6 +146,7 @@ std::size_t GraphOperands::bytes() const noexcept {
   for (const auto& [loops, patterns] : sell_blocks_) {
     for (const SellPattern& pattern : patterns) total += pattern.bytes();
   }
+  for (const auto& [loops, order] : orders_) total += order.rows.bytes();
   for (const auto& [pattern, sell] : sell_) total += sell.bytes();
   for (const auto& [pattern, tiles] : tiles_) total += tiles.bytes();
   return total;

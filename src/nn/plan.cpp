@@ -27,6 +27,7 @@ constexpr Names<GraphFormat, 4> formats{{{GraphFormat::automatic, "auto"},
 constexpr Names<Sequence, 3> sequences{{{Sequence::automatic, "auto"},
                                         {Sequence::update_first, "update-first"},
                                         {Sequence::aggregate_first, "aggregate-first"}}};
+constexpr Names<Fusion, 2> fusions{{{Fusion::automatic, "auto"}, {Fusion::none, "none"}}};
 constexpr Names<Launching, 4> launchings{{{Launching::automatic, "auto"},
                                           {Launching::steps, "steps"},
                                           {Launching::graph, "graph"},
@@ -94,6 +95,7 @@ class OptionReader {
 std::string_view to_string(FeatureStorage storage) noexcept { return name_of(storages, storage); }
 std::string_view to_string(GraphFormat format) noexcept { return name_of(formats, format); }
 std::string_view to_string(Sequence sequence) noexcept { return name_of(sequences, sequence); }
+std::string_view to_string(Fusion fusion) noexcept { return name_of(fusions, fusion); }
 std::string_view to_string(Launching launching) noexcept { return name_of(launchings, launching); }
 
 void InferenceOptions::save(const std::filesystem::path& path) const {
@@ -106,6 +108,7 @@ void InferenceOptions::save(const std::filesystem::path& path) const {
                     {"strategy", name_of(strategies, strategy)},
                     {"order", to_string(order)},
                     {"sequence", to_string(sequence)},
+                    {"fusion", to_string(fusion)},
                     {"launching", to_string(launching)}};
   AtomicFile file(path);
   file.write(object.dump(2) + "\n");
@@ -133,6 +136,7 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
   reader.take("order",
               [&](const Json& name_of_order) { options.order = order_from_string(name_of_order.get<std::string>()); });
   reader.take("sequence", options.sequence, sequences);
+  reader.take("fusion", options.fusion, fusions);
   reader.take("launching", options.launching, launchings);
   reader.finish();
   return options;
@@ -151,6 +155,7 @@ std::string InferenceOptions::describe() const {
   }
   if (order != Order::original) parts.emplace_back(to_string(order));
   if (sequence != Sequence::automatic) parts.emplace_back(to_string(sequence));
+  if (fusion != Fusion::automatic) parts.emplace_back("not fused");
   if (launching != Launching::automatic) parts.push_back(fmt::format("launching {}", to_string(launching)));
   return parts.empty() ? "as it is" : fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -2,6 +2,8 @@
 // What a plan will hold, from shapes and counts alone: the same list as Forward makes.
 #include "nn/plan_memory.hpp"
 
+#include <bitgraph/ops/fused.hpp>
+
 #include "nn/graph_operands.hpp"
 #include "nn/sequence.hpp"
 
@@ -101,6 +103,13 @@ class Counter {
     }
     scales.erase(Aggregation::sum);
     total += scales.size() * n_ * sizeof(float);
+    if (parts == 1) {
+      std::set<bool> orders;
+      for (std::size_t l = 0; l < model_.layers.size(); ++l) {
+        if (whole_.fused[l]) orders.insert(has_loops(model_.layers[l].aggregation));
+      }
+      total += orders.size() * n_ * sizeof(NodeId);
+    }
     const std::size_t m = dataset_.graph.nvals();
     for (const bool loops : patterns) {
       const std::size_t entries = m + (loops ? n_ : 0);
@@ -128,6 +137,16 @@ class Counter {
     return most;
   }
 
+  /// Of a vote's kernel and what it does besides; signs of its width may be there.
+  [[nodiscard]] std::size_t fused_vote_bytes(const Layer& layer, Behind behind, bool has_signs) const {
+    const std::size_t classes = model_.num_classes();
+    const bool kept = behind == Behind::nothing || !layer.root.empty();
+    std::size_t total = ((has_signs ? 0U : 1U) + (kept ? 1U : 0U)) * bits_bytes(n_, layer.outputs());
+    if (behind != Behind::nothing) total += n_ * classes * sizeof(float);
+    if (behind == Behind::scores) total += n_ * RowScores::row_size(classes) * sizeof(std::uint16_t);
+    return total;
+  }
+
   [[nodiscard]] std::size_t values_bytes(std::size_t parts) const {
     const Sequences& sequences = parts == 1 ? whole_ : in_parts_;
     std::size_t total = 0;
@@ -145,11 +164,23 @@ class Counter {
         total += floats_in ? n_ * side_by_side * sizeof(float) : bits_bytes(n_, side_by_side);
       }
       if (floats_in && form != Precision::real) total += bits_bytes(n_, layer.inputs()) + n_ * sizeof(float);
+      if (sequences.fused[l] && form == Precision::bin) {
+        total += fused_vote_bytes(layer, sequences.behind[l], signs == w);
+        if (sequences.behind[l] != Behind::nothing) break;
+        signs = w;
+        side_by_side += w;
+        floats_in = false;
+        continue;
+      }
       const bool counts = sequences.aggregate_first[l];
+      if (counts && sequences.fused[l]) {
+        total += n_ * w * sizeof(float);
+        continue;
+      }
       if (counts) total += most_rows(n_, std::max(parts, sequences.blocks)) * layer.inputs() * sizeof(float);
       const bool one = layer.aggregation == Aggregation::none || (counts && layer.root.empty());
       const bool lent = form == Precision::bin && device_.is_host() && signs == w;
-      if (form == Precision::bin) signs = w;
+      if (form == Precision::bin && device_.is_host()) signs = w;
       const std::size_t matrices = one || lent ? 1 : 2;
       total += matrices * (form == Precision::bin ? bits_bytes(n_, w) : n_ * w * sizeof(float));
       floats_in = form != Precision::bin;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sequence.hpp"
 
+#include <bitgraph/ops/fused.hpp>
+
+#include "nn/one_launch.hpp"
+
 #include <algorithm>
 
 namespace bitgraph::nn {
@@ -44,9 +48,8 @@ bool keeps_sell(const Model& model, const InferenceOptions& options, const Seque
   return true;
 }
 
-void decide_counts(Sequences& decided, const Model& model, const InferenceOptions& options, const CsrPattern& graph,
-                   const Device& device) {
-  const std::size_t most = device.is_host() ? most_count_bytes_on_host : most_count_bytes;
+/// Which layers count first.
+void decide_counts(Sequences& decided, const Model& model, const InferenceOptions& options, const CsrPattern& graph) {
   for (std::size_t l = 1; l < model.layers.size(); ++l) {
     const Layer& layer = model.layers[l];
     const bool counts = options.forms[l] == Precision::full && options.forms[l - 1] == Precision::bin;
@@ -55,10 +58,66 @@ void decide_counts(Sequences& decided, const Model& model, const InferenceOption
     if (options.sequence == Sequence::automatic && !moves_less(layer, graph.nrows(), graph.nvals())) continue;
     if (layer.aggregation == Aggregation::mean && has_empty_row(graph)) continue;  // its bias is not for all rows
     decided.aggregate_first[l] = true;
-    const bool pattern_alone = options.graph == GraphFormat::automatic || options.graph == GraphFormat::csr;
-    const std::size_t bytes = graph.nrows() * layer.inputs() * sizeof(float);
-    if (pattern_alone) decided.blocks = std::max(decided.blocks, (bytes + most - 1) / most);
   }
+}
+
+/// Whether votes have kernels that do what follows them. A small graph is one launch as it is.
+bool fuses(const InferenceOptions& options, const CsrPattern& graph, const Device& device, bool whole) {
+  const bool pattern = options.graph == GraphFormat::automatic || options.graph == GraphFormat::csr;
+  const bool small = options.launching == Launching::one ||
+                     (options.launching == Launching::automatic && fits_one_launch(graph.nrows(), graph.nvals()));
+  return !device.is_host() && whole && pattern && !small && options.fusion == Fusion::automatic &&
+         options.strategy == SpmmStrategy::automatic;
+}
+
+/// A loop included.
+EdgeOffset longest_row(const CsrPattern& a) {
+  EdgeOffset longest = 0;
+  for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max<EdgeOffset>(longest, a.row(i).size());
+  return longest + 1;
+}
+
+/// What the kernel of layer l's vote can do of the last layer.
+Behind behind_vote(const Model& model, const InferenceOptions& options, const Sequences& decided, std::size_t l) {
+  const std::size_t last = model.layers.size() - 1;
+  if (l + 1 != last || options.forms[last] != Precision::full) return Behind::nothing;
+  const Layer& next = model.layers[last];
+  if (next.outputs() > RowScores::most) return Behind::nothing;
+  if (next.aggregation == Aggregation::none) {
+    // The layers before it stand side by side: two of one width, or one.
+    const std::size_t width = model.layers[l].outputs();
+    const bool one = last == 1;
+    const bool two = last == 2 && options.forms[0] == Precision::bin && model.layers[0].outputs() == width;
+    return one || (two && width % 64 == 0) ? Behind::logits : Behind::nothing;
+  }
+  const bool plain = next.aggregation != Aggregation::symmetric && !decided.aggregate_first[last];
+  return plain && !model.concatenates() ? Behind::scores : Behind::nothing;
+}
+
+void decide_fusions(Sequences& decided, const Model& model, const InferenceOptions& options, const CsrPattern& graph) {
+  const EdgeOffset longest = longest_row(graph);
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    const Layer& layer = model.layers[l];
+    if (decided.aggregate_first[l]) {
+      decided.fused[l] = can_fuse_counts(layer.inputs(), longest, layer.outputs());
+    } else if (options.forms[l] == Precision::bin && can_fuse(layer.outputs(), longest)) {
+      decided.fused[l] = true;
+      decided.behind[l] = behind_vote(model, options, decided, l);
+    }
+  }
+}
+
+std::size_t blocks_for_counts(const Sequences& decided, const Model& model, const InferenceOptions& options,
+                              const CsrPattern& graph, const Device& device) {
+  const std::size_t most = device.is_host() ? most_count_bytes_on_host : most_count_bytes;
+  std::size_t blocks = 1;
+  if (options.graph != GraphFormat::automatic && options.graph != GraphFormat::csr) return blocks;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    if (!decided.aggregate_first[l] || decided.fused[l]) continue;
+    const std::size_t bytes = graph.nrows() * model.layers[l].inputs() * sizeof(float);
+    blocks = std::max(blocks, (bytes + most - 1) / most);
+  }
+  return blocks;
 }
 
 }  // namespace
@@ -66,9 +125,19 @@ void decide_counts(Sequences& decided, const Model& model, const InferenceOption
 Sequences decide_sequences(const Model& model, const InferenceOptions& options, const CsrPattern& graph,
                            const Device& device, bool whole) {
   constexpr std::size_t sell_blocks = 16;
+  const std::size_t layers = model.layers.size();
   Sequences decided;
-  decided.aggregate_first.assign(model.layers.size(), false);
-  if (options.sequence != Sequence::update_first) decide_counts(decided, model, options, graph, device);
+  decided.aggregate_first.assign(layers, false);
+  decided.fused.assign(layers, false);
+  decided.behind.assign(layers, Behind::nothing);
+  if (options.sequence != Sequence::update_first) decide_counts(decided, model, options, graph);
+  if (fuses(options, graph, device, whole)) decide_fusions(decided, model, options, graph);
+  decided.blocks = blocks_for_counts(decided, model, options, graph, device);
+  if (decided.blocks > 1) {  // there is no whole graph
+    decided.fused.assign(layers, false);
+    decided.behind.assign(layers, Behind::nothing);
+    decided.blocks = blocks_for_counts(decided, model, options, graph, device);
+  }
   if (device.is_host() && whole && keeps_sell(model, options, decided, graph)) {
     decided.sell = true;
     decided.blocks = std::max(decided.blocks, sell_blocks);

@@ -10,6 +10,13 @@
 
 namespace bitgraph::nn {
 
+/// What the kernel of a vote does with it besides.
+enum class Behind {
+  nothing,
+  scores,  ///< counts what the last layer's products are made of; they are added up over neighbours afterwards
+  logits   ///< multiplies by the last layer
+};
+
 /// What is decided of a plan's layers before it is made.
 struct Sequences {
   /// Layers that count their neighbours' bits first and multiply the counts: each neighbour is then one bit a column,
@@ -17,6 +24,10 @@ struct Sequences {
   std::vector<bool> aggregate_first;
   std::size_t blocks = 1;  ///< the graph's rows in so many patterns, so that the counts of one at a time are there
   bool sell = false;       ///< the blocks are SELL patterns: votes and counts are all that the graph is for
+
+  /// Layers with one kernel for vote and ADD, or for counts and all that follows; and what else a vote's kernel does.
+  std::vector<bool> fused;
+  std::vector<Behind> behind;
 };
 
 /// By the bytes that either way moves, where the options do not say which. `options.forms` has one form a layer; the

@@ -146,6 +146,7 @@ class Tuner {
     for (const Sequence sequence : {Sequence::update_first, Sequence::aggregate_first})
       attempt([&](InferenceOptions& o) { o.sequence = sequence; });
     if (!device_.is_host()) {
+      attempt([](InferenceOptions& o) { o.fusion = Fusion::none; });
       for (const Launching launching : {Launching::graph, Launching::one, Launching::steps})
         attempt([&](InferenceOptions& o) { o.launching = launching; });
     }

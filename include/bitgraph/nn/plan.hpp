@@ -33,6 +33,12 @@ enum class Sequence {
   aggregate_first
 };
 
+/// Of a vote and what follows it, on a CUDA device.
+enum class Fusion {
+  automatic,  ///< in one kernel where there is one for the shapes, and the graph is not small
+  none        ///< a kernel each
+};
+
 /// How a CUDA device is asked for the steps of a run.
 enum class Launching {
   automatic,  ///< in one launch where the graph is small and the steps allow it, else as a CUDA graph
@@ -44,6 +50,7 @@ enum class Launching {
 [[nodiscard]] std::string_view to_string(FeatureStorage storage) noexcept;
 [[nodiscard]] std::string_view to_string(GraphFormat format) noexcept;
 [[nodiscard]] std::string_view to_string(Sequence sequence) noexcept;
+[[nodiscard]] std::string_view to_string(Fusion fusion) noexcept;
 [[nodiscard]] std::string_view to_string(Launching launching) noexcept;
 
 /// Everything about a run that its result does not depend on, but for `forms` and rounding.
@@ -55,6 +62,7 @@ struct InferenceOptions {
   SpmmStrategy strategy = SpmmStrategy::automatic;
   Order order = Order::original;  ///< numbers the nodes anew; logits come back in the caller's numbering
   Sequence sequence = Sequence::automatic;
+  Fusion fusion = Fusion::automatic;
   Launching launching = Launching::automatic;
 
   /// Bytes that the plan may hold; 0: as many as it likes. Where the whole needs more, the graph stays with the data

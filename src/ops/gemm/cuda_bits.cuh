@@ -45,6 +45,7 @@ struct OutputScale {
   float scale;
   float bias;
 
+  __device__ OutputScale(float times, float plus) : scale(times), bias(plus) {}
   template <class Args>
   __device__ OutputScale(const Args& args, std::size_t f)
       : scale(args.col_scale == nullptr ? 1.0F : __ldg(args.col_scale + f)),

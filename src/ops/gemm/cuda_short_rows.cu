@@ -39,6 +39,19 @@ __device__ void load_row(const View& matrix, std::size_t row, bool exists, std::
   }
 }
 
+/// The other sign of all columns of a row that load_row has loaded.
+template <unsigned Steps>
+__device__ void turn_row(std::uint64_t (&word)[Steps], std::size_t ncols) {
+  const unsigned q = threadIdx.x % 4;
+#pragma unroll
+  for (unsigned step = 0; step < Steps; ++step) {
+    const bool paired = step % 2 != 0 || step + 1 < Steps;
+    const std::size_t first = 64 * std::size_t{paired ? 4 * (step - step % 2) + 2 * q + step % 2 : 4 * step + q};
+    if (first >= ncols) continue;
+    word[step] ^= ncols - first >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (ncols - first)) - 1;
+  }
+}
+
 template <class View>
 __device__ bool is_aligned(const View& matrix) {
   return matrix.words_per_row % 2 == 0 && reinterpret_cast<std::uintptr_t>(matrix.words) % sizeof(ulonglong2) == 0;
@@ -73,6 +86,12 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
   for (unsigned k = 0; k < most; ++k) {
     const unsigned t = warp + k * warps;
     if (t >= outputs.tiles) break;
+    if constexpr (signs_alone(How)) {
+      const unsigned output = outputs.template at<Args>(t, n);
+      if (args.col_scale != nullptr && output < outputs.count && __ldg(args.col_scale + outputs.first + output) < 0) {
+        turn_row(w[k], args.w.ncols);
+      }
+    }
     put_weights<Steps, !signs_alone(How)>(shared, args, outputs, t, w[k]);
   }
 }
@@ -144,9 +163,7 @@ void launch_for_length(const Device& device, const Args& args) {
 }  // namespace
 
 void multiply_short_rows(const Device& device, const GemmToBits& args) {
-  if (args.row_scale != nullptr || args.col_scale != nullptr || args.bias != nullptr) {
-    return launch_for_length<Finish::scaled>(device, args);
-  }
+  if (args.row_scale != nullptr) return launch_for_length<Finish::scaled>(device, args);
   if (args.w.nrows > block_outputs / 2) return launch_for_length<Finish::signs_of_many>(device, args);
   launch_for_length<Finish::signs>(device, args);
 }

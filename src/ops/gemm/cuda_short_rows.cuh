@@ -8,6 +8,7 @@
 #include "ops/gemm/cuda_bits.cuh"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 namespace bitgraph::gemm_cuda {
@@ -18,7 +19,7 @@ inline constexpr bool to_bits = std::is_same_v<decltype(Args::out), BitMatrixVie
 /// How rows are finished.
 enum class Finish {
   scaled,
-  signs,               ///< bits: signs of the sums themselves
+  signs,               ///< bits: signs of sums, or whether they are large enough
   signs_of_many,       ///< the same, of so many outputs that one block a multiprocessor loads their weights but once
   by_way_of_an_image,  ///< floats of short rows, which begin anywhere: 16 rows are put side by side in shared memory
 };
@@ -88,20 +89,22 @@ std::size_t image_bytes(const Args& args, unsigned warps) {
 template <unsigned Steps>
 struct Shared {
   std::uint64_t* words;
-  int* terms;  ///< -2 ones of w
+  int* terms;  ///< -2 ones of w, less the least sum where that alone is asked
   float* scale;
-  float* bias;
+  float* bias;   ///< for bits what scaled sums have to reach
+  float* parts;  ///< -2 ones of w in sum_unit
 
   __device__ Shared(std::uint64_t* raw, unsigned tiles)
       : words(raw),
         terms(reinterpret_cast<int*>(raw + tiles * Steps * 32)),
         scale(reinterpret_cast<float*>(terms + 8 * tiles)),
-        bias(scale + 8 * tiles) {}
-  static constexpr std::size_t bytes(std::size_t tiles) { return tiles * (Steps * 32 * 8 + 3 * 8 * 4); }
+        bias(scale + 8 * tiles),
+        parts(bias + 8 * tiles) {}
+  static constexpr std::size_t bytes(std::size_t tiles) { return tiles * (Steps * 32 * 8 + 4 * 8 * 4); }
 
   /// The warp's image, behind the rest.
   __device__ float* image(const Outputs& outputs) const {
-    return bias + 8 * outputs.tiles + threadIdx.x / 32 * 16 * outputs.count;
+    return parts + 8 * outputs.tiles + threadIdx.x / 32 * 16 * outputs.count;
   }
 
   __device__ void read(unsigned t, std::uint64_t (&w)[Steps]) const {
@@ -133,6 +136,30 @@ struct Shared {
   }
 };
 
+/// In which sums are made where only their signs are asked for.
+constexpr float sum_unit = 0x1p-24F;
+
+/// The least sum of up to 1,024 signs whose output is not negative; of a scale that is not negative, and no scale of
+/// rows.
+__device__ inline int least_sum(const OutputScale& scale) {
+  constexpr int beyond = 2048;
+  const auto reaches = [&](int sum) { return static_cast<float>(sum) * scale.scale + scale.bias >= 0; };
+  int low = -beyond;  // below all sums
+  int high = beyond;
+  while (low < high) {
+    const int middle = (low + high) >> 1;
+    if (reaches(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+/// The least sum times scales that is not negative with the bias added: nothing is, where the bias is minus infinity.
+__device__ inline float least_scaled(float bias) { return bias == -INFINITY ? NAN : -bias; }
+
 /// Puts the words of a tile's outputs where they belong, and what the outputs add.
 template <unsigned Steps, bool WithScales, class Args>
 __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs, unsigned t,
@@ -144,12 +171,15 @@ __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const
   for (unsigned step = 0; step < Steps; ++step) ones += __popcll(w[step]);
   ones = add_quad(ones);
   if (threadIdx.x % 4 != 0) return;
-  shared.terms[8 * t + n] = -2 * ones;
-  if constexpr (WithScales) {
-    const unsigned output = outputs.template at<Args>(t, n);
-    const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
-    shared.scale[8 * t + n] = scale.scale;
-    shared.bias[8 * t + n] = scale.bias;
+  const unsigned output = outputs.template at<Args>(t, n);
+  const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
+  if constexpr (!WithScales) {
+    shared.terms[8 * t + n] = -2 * ones - least_sum({fabsf(scale.scale), scale.bias});
+  } else {
+    shared.terms[8 * t + n] = -2 * ones;
+    shared.parts[8 * t + n] = static_cast<float>(-2 * ones) * sum_unit;
+    shared.scale[8 * t + n] = to_bits<Args> ? scale.scale / sum_unit : scale.scale;
+    shared.bias[8 * t + n] = to_bits<Args> ? least_scaled(scale.bias) : scale.bias;
   }
 }
 
@@ -190,18 +220,29 @@ struct PlainSigns {
   }
 };
 
+/// All bits set where x is below y, or one of them is no number.
+__device__ inline int below_or_no_number(float x, float y) {
+  int mask;
+  asm("set.ltu.s32.f32 %0, %1, %2;" : "=r"(mask) : "f"(x), "f"(y));
+  return mask;
+}
+
 /// Sums through the scales.
 template <unsigned Steps>
 struct Scaled {
   const Shared<Steps>& shared;
   int row_terms[2];
+  float row_parts[2];
   float row_scale[2];
 
   /// Of rows with so many ones.
   __device__ Scaled(const Shared<Steps>& all, std::size_t ncols, const int (&ones)[2], const float (&scale)[2])
       : shared(all), row_scale{scale[0], scale[1]} {
 #pragma unroll
-    for (unsigned half = 0; half < 2; ++half) row_terms[half] = static_cast<int>(ncols) - 2 * ones[half];
+    for (unsigned half = 0; half < 2; ++half) {
+      row_terms[half] = static_cast<int>(ncols) - 2 * ones[half];
+      row_parts[half] = static_cast<float>(row_terms[half]) * sum_unit;
+    }
   }
 
   /// y[half][which] of tile t.
@@ -223,13 +264,25 @@ struct Scaled {
     }
   }
 
+  /// The signs alone. A count is a float as it is, of 2^-149 for each, and sums are made of it in 2^-24: exactly, as
+  /// whole numbers are, and in fewer instructions than by converting it.
   __device__ void add(const Rows<Steps>& x, unsigned t, std::uint32_t (&bits)[2]) const {
-    float y[2][2];
-    values(x, t, y);
+    std::uint64_t w[Steps];
+    shared.read(t, w);
+    const unsigned at = 8 * t + 2 * (threadIdx.x % 4);
+    const float2 terms = *reinterpret_cast<const float2*>(shared.parts + at);
+    const float2 scale = *reinterpret_cast<const float2*>(shared.scale + at);
+    const float2 least = *reinterpret_cast<const float2*>(shared.bias + at);
+    int common[4] = {};
+    multiply(x, w, common);
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
-      put_in_front(bits[half], y[half][1] >= 0 ? 0 : -1);
-      put_in_front(bits[half], y[half][0] >= 0 ? 0 : -1);
+      const auto sign = [&](int count, float term, float of_output, float at_least) {
+        const float sum = __fmaf_rn(__int_as_float(count), 0x1p127F, row_parts[half] + term);
+        return below_or_no_number(sum * of_output * row_scale[half], at_least);
+      };
+      put_in_front(bits[half], sign(common[2 * half + 1], terms.y, scale.y, least.y));
+      put_in_front(bits[half], sign(common[2 * half], terms.x, scale.x, least.x));
     }
   }
 };

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of a plan that have one kernel for several operators.
+#include "nn/forward.hpp"
+
+namespace bitgraph::nn {
+
+Forward::Signs Forward::products_ahead_of_vote(std::size_t l, const Activation& in) {
+  const Activation x = as_signs(in);
+  const std::size_t width = shapes_[l].outputs;
+  const bool again = signs_ != nullptr && signs_->ncols() == width;
+  Signs signs{again ? signs_ : &bits(width), nullptr};
+  binary_product(*signs.neighbors, x, l, false);
+  if (shapes_[l].root) {
+    signs.own = &bits(width);
+    binary_product(*signs.own, x, l, true);
+  }
+  signs_ = signs.neighbors;
+  return signs;
+}
+
+Forward::Activation Forward::fused_vote(std::size_t l, const Activation& in) {
+  const Signs signs = products_ahead_of_vote(l, in);
+  Bits& votes = signs.own != nullptr ? *signs.own : bits(shapes_[l].outputs);
+  const CsrPattern* pattern = graph_.of(shapes_[l].aggregation).pattern;
+  const RowOrder& order = graph_.order(shapes_[l].aggregation);
+  step(signs.own != nullptr ? "BSpMM.BBB + ADD.BBB" : "BSpMM.BBB", [this, signs, &votes, pattern, &order] {
+    vote_into({.own = signs.own, .votes = &votes}, *pattern, order, *signs.neighbors, device_);
+  });
+  return {.bits = &votes};
+}
+
+Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& in, const Bits* before) {
+  const Signs signs = products_ahead_of_vote(l, in);
+  const CsrPattern* pattern = graph_.of(shapes_[l].aggregation).pattern;
+  const RowOrder& order = graph_.order(shapes_[l].aggregation);
+  const LayerShape& last = shapes_[l + 1];
+  const Weights& w = weights_[l + 1];
+  Floats& out = floats(last.outputs);
+  const char* const name = signs.own != nullptr ? "BSpMM.BBB + ADD.BBB + BMM.BBF" : "BSpMM.BBB + BMM.BBF";
+  if (sequences_.behind[l] == Behind::logits) {
+    step(name, [this, signs, pattern, &order, &w, &out, before] {
+      vote_into({.own = signs.own,
+                 .multiplied = &w.neighbor.bits,
+                 .before = before,
+                 .col_scale = w.neighbor.scale.span(),
+                 .bias = w.neighbor.bias.span(),
+                 .products = &out},
+                *pattern, order, *signs.neighbors, device_);
+    });
+    return {.floats = &out};
+  }
+  RowScores& scores = scores_.emplace_back(num_nodes(), last.outputs, shapes_[l].outputs, device_);
+  step(name, [this, signs, pattern, &order, &w, &out, &scores, root = last.root] {
+    VoteUse use{.own = signs.own, .scored = &w.neighbor.bits, .scores = &scores};
+    if (root) {
+      use.multiplied = &w.root.bits;
+      use.col_scale = w.root.scale.span();
+      use.bias = w.root.bias.span();
+      use.products = &out;
+    }
+    vote_into(use, *pattern, order, *signs.neighbors, device_);
+  });
+  const AggregationOperand a = graph_.of(last.aggregation);
+  const RowOrder& order_of_last = graph_.order(last.aggregation);
+  step(last.root ? "BSpMM.FBF + ADD.FFF" : "BSpMM.FBF", [this, a, &order_of_last, &w, &out, &scores, root = last.root] {
+    add_scores_into(
+        out, *a.pattern, order_of_last, scores,
+        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span(), .add = root},
+        device_);
+  });
+  return {.floats = &out};
+}
+
+void Forward::fused_counts(Floats& out, const Bits& x, std::size_t l) {
+  const AggregationOperand a = graph_.of(shapes_[l].aggregation);
+  const RowOrder& order = graph_.order(shapes_[l].aggregation);
+  const bool root = shapes_[l].root;
+  step(root ? "BSpMM.BBF + BMM + ADD.FFF" : "BSpMM.BBF + BMM", [this, &out, &x, a, &order, &w = weights_[l], root] {
+    OwnProduct own;
+    if (root) own = {&w.root.bits, w.root.scale.span(), w.root.bias.span()};
+    multiply_counts_into(
+        out, *a.pattern, order, x, w.neighbor.bits,
+        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span()}, own, device_);
+  });
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of include/bitgraph/ops/fused.hpp. Rows of bits as words of 32.
+#pragma once
+
+#include <bitgraph/formats/csr_pattern.hpp>
+
+#include "core/backend.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph {
+
+/// Rows of weights: `count` of them, `stride` words apart.
+struct FusedWeights {
+  const std::uint32_t* words = nullptr;
+  std::size_t stride = 0;
+  unsigned count = 0;
+};
+
+/// Rows by falling length: hubs, then rows that have a warp each, then those that a few threads share, then short ones.
+struct FusedOrder {
+  const NodeId* rows = nullptr;
+  NodeId hubs = 0, warps = 0, groups = 0;  ///< where each ends
+};
+inline constexpr unsigned fused_short = 32;   ///< short rows have fewer entries
+inline constexpr unsigned fused_group = 256;  ///< and those that a few threads share
+
+/// Null pointers: there is none of it.
+struct FusedVote {
+  CsrPatternView a;
+  FusedOrder order;
+  unsigned words = 0;  ///< of a row of X
+  std::size_t ncols = 0;
+  std::size_t stride = 0;  ///< words from one row of X to the next
+  const std::uint32_t* x = nullptr;
+  const std::uint32_t* own = nullptr;
+  std::uint32_t* votes = nullptr;
+
+  FusedWeights scored;
+  std::uint16_t* scores = nullptr;  ///< rows of 8, or of 16 where more are scored
+
+  FusedWeights multiplied, multiplied_before;
+  const std::uint32_t* before = nullptr;
+  const float* scale = nullptr;
+  const float* bias = nullptr;
+  float* products = nullptr;
+};
+
+struct FusedScoreSum {
+  CsrPatternView a;
+  FusedOrder order;
+  std::size_t ncols = 0;  ///< bits that a score counts
+  unsigned count = 0;
+  const std::uint16_t* scores = nullptr;
+  const float* row_scale = nullptr;
+  const float* scale = nullptr;
+  const float* bias = nullptr;
+  float* out = nullptr;
+  bool add = false;
+};
+
+/// Counts times weights: out = row_scale * (scale * counts w^T + n bias) + own's product.
+struct FusedCounts {
+  CsrPatternView a;
+  FusedOrder order;  ///< without short rows
+  unsigned words = 0;
+  std::size_t ncols = 0;
+  std::size_t stride = 0;  ///< words from one row of X to the next
+  const std::uint32_t* x = nullptr;
+  FusedWeights weights;
+  const float* row_scale = nullptr;
+  const float* scale = nullptr;
+  const float* bias = nullptr;
+  FusedWeights own_weights;  ///< of the row's own bits in X
+  const float* own_scale = nullptr;
+  const float* own_bias = nullptr;
+  float* out = nullptr;
+};
+
+void fused(const Cuda& backend, const FusedVote& args);
+void fused(const Cuda& backend, const FusedScoreSum& args);
+void fused(const Cuda& backend, const FusedCounts& args);
+
+}  // namespace bitgraph
