@@ -116,10 +116,10 @@ const std::vector<SellPattern>& GraphOperands::sell_blocks_of(Aggregation aggreg
   return made;
 }
 
-const RowOrder& GraphOperands::order(Aggregation aggregation) {
+const RowsByLength& GraphOperands::order(Aggregation aggregation) {
   const bool loops = has_loops(aggregation);
   const auto [at, is_new] = orders_.try_emplace(loops);
-  if (is_new) at->second = RowOrder(a_, loops ? 1 : 0, device_);
+  if (is_new) at->second = RowsByLength(a_, loops ? 1 : 0, device_);
   return at->second;
 }
 

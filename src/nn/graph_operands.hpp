@@ -54,7 +54,7 @@ class GraphOperands {
   [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
 
   /// The rows of the pattern of `of(aggregation)` by their lengths.
-  [[nodiscard]] const RowOrder& order(Aggregation aggregation);
+  [[nodiscard]] const RowsByLength& order(Aggregation aggregation);
 
   [[nodiscard]] std::size_t num_nodes() const noexcept { return num_nodes_; }
   [[nodiscard]] EdgeOffset entries() const noexcept { return entries_; }
@@ -72,7 +72,7 @@ class GraphOperands {
   Buffer<float> symmetric_, mean_with_self_, mean_;
   std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
   std::map<bool, std::vector<SellPattern>> sell_blocks_;
-  std::map<bool, RowOrder> orders_;  ///< with loops, and without
+  std::map<bool, RowsByLength> orders_;  ///< with loops, and without
   std::map<const CsrPattern*, SellPattern> sell_;
   std::map<const CsrPattern*, BitTileMatrix> tiles_;  ///< of one side
 };

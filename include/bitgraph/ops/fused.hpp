@@ -35,14 +35,14 @@ struct RowScores {
 };
 
 /// Rows of a graph by falling length, on a CUDA device: how these calls give them to threads.
-struct RowOrder {
+struct RowsByLength {
   Buffer<NodeId> rows;
   std::array<NodeId, 32> at_least{};  ///< [p]: rows of 2^p entries or more
 
-  RowOrder() = default;
+  RowsByLength() = default;
 
   /// `a` is on the host; each row has `more` entries than it has in `a`. O(rows).
-  RowOrder(const CsrPattern& a, EdgeOffset more, const Device& device);
+  RowsByLength(const CsrPattern& a, EdgeOffset more, const Device& device);
 };
 
 /// Whether there are kernels for bits of this width over a graph whose longest row has so many entries: 64, 128, 256 or
@@ -70,7 +70,7 @@ struct VoteUse {
 
 /// BSpMM.BBB, then ADD.BBB, BMM.BBF. Nothing is allocated. Throws usage for shapes that do
 /// not fit; not_possible on the host and where can_fuse is false. O(entries * ncols / 64).
-void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const BitMatrix<PlusMinusOne>& x,
+void vote_into(const VoteUse& use, const CsrPattern& a, const RowsByLength& order, const BitMatrix<PlusMinusOne>& x,
                const Device& device);
 
 /// Null spans are ones and zeros.
@@ -83,7 +83,7 @@ struct AggregateScales {
 
 /// out = row_scale (sum over a row's entries of (col_scale (2 score - ncols) + bias)): BSpMM.FBF of the products that
 /// the scores stand for, as whole numbers until the last step. O(entries * weights).
-void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
+void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowsByLength& order, const RowScores& scores,
                      const AggregateScales& scales, const Device& device);
 
 /// A row's own bits in X times weights of their own.
@@ -95,7 +95,7 @@ struct OwnProduct {
 
 /// out = row_scale (col_scale A x w^T + bias, once for each entry) + own's product: BSpMM.BBF with the product of its
 /// counts, BMM.BBF and ADD.FFF. `scales.add` is not looked at. O(entries * ncols / 64 + rows * ncols * weights / 64).
-void multiply_counts_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order,
+void multiply_counts_into(DenseMatrix<float>& out, const CsrPattern& a, const RowsByLength& order,
                           const BitMatrix<PlusMinusOne>& x, const BitMatrix<PlusMinusOne>& w,
                           const AggregateScales& scales, const OwnProduct& own, const Device& device);
 

@@ -45,7 +45,7 @@ constexpr std::size_t lanes_of(std::size_t words64) noexcept { return std::max<s
 
 /// Where classes of rows begin, as powers of two: a graph of few entries wants all of them under way at once; of many
 /// entries rows have a warp as long as its lanes can count them.
-FusedOrder classes_of(const CsrPattern& a, const RowOrder& order, std::size_t words64) {
+FusedOrder classes_of(const CsrPattern& a, const RowsByLength& order, std::size_t words64) {
   constexpr EdgeOffset many_entries = EdgeOffset{1} << 22;
   const std::size_t countable = 14 - static_cast<std::size_t>(std::countr_zero(lanes_of(words64)));
   const bool many = a.nvals() >= many_entries;
@@ -53,13 +53,13 @@ FusedOrder classes_of(const CsrPattern& a, const RowOrder& order, std::size_t wo
 }
 
 /// Of sums: a row's terms are few instructions, and what counts is how long its columns take one after the other.
-FusedOrder classes_for_sums(const CsrPattern& a, const RowOrder& order) {
+FusedOrder classes_for_sums(const CsrPattern& a, const RowsByLength& order) {
   FusedOrder classes = classes_of(a, order, 1);
   classes.groups = order.at_least[4];
   return classes;
 }
 
-void check_graph(const CsrPattern& a, const RowOrder& order, std::size_t rows_of_x, std::size_t ncols,
+void check_graph(const CsrPattern& a, const RowsByLength& order, std::size_t rows_of_x, std::size_t ncols,
                  const Device& device) {
   if (device.is_host())
     fail(ErrorCode::not_possible, device.name() + ": a fused vote or sum has no kernel for this device");
@@ -89,7 +89,7 @@ void launch(const Device& device, const Args& args) {
 RowScores::RowScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device)
     : values(rows * row_size(weights), device), nrows(rows), count(weights), ncols(bits) {}
 
-RowOrder::RowOrder(const CsrPattern& a, EdgeOffset more, const Device& device) {
+RowsByLength::RowsByLength(const CsrPattern& a, EdgeOffset more, const Device& device) {
   const NodeId n = a.nrows();
   std::vector<NodeId> starts;  // of rows by their length; the longest come first
   const auto length = [&](NodeId i) { return static_cast<std::size_t>(a.row(i).size() + more); };
@@ -115,7 +115,8 @@ bool can_fuse_counts(std::size_t ncols, EdgeOffset longest_row, std::size_t weig
   return can_fuse(ncols, longest_row) && weights <= most_outputs && 4 * longest_row * ncols < EdgeOffset{1} << 31;
 }
 
-void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const Bits& x, const Device& device) {
+void vote_into(const VoteUse& use, const CsrPattern& a, const RowsByLength& order, const Bits& x,
+               const Device& device) {
   check_graph(a, order, x.nrows(), x.ncols(), device);
   FusedVote args{.a = a.view(),
                  .order = classes_of(a, order, x.words_per_row()),
@@ -159,7 +160,7 @@ void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, c
   launch(device, args);
 }
 
-void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
+void add_scores_into(Floats& out, const CsrPattern& a, const RowsByLength& order, const RowScores& scores,
                      const AggregateScales& scales, const Device& device) {
   check_graph(a, order, scores.nrows, 64, device);
   check_shape(out, scores.nrows, scores.count, "the output");
@@ -178,7 +179,7 @@ void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, co
                                .add = scales.add});
 }
 
-void multiply_counts_into(Floats& out, const CsrPattern& a, const RowOrder& order, const Bits& x, const Bits& w,
+void multiply_counts_into(Floats& out, const CsrPattern& a, const RowsByLength& order, const Bits& x, const Bits& w,
                           const AggregateScales& scales, const OwnProduct& own, const Device& device) {
   check_graph(a, order, x.nrows(), x.ncols(), device);
   check_count(w.nrows(), most_outputs);
