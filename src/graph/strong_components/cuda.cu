@@ -8,6 +8,7 @@
 #include "graph/strong_components/cuda.cuh"
 
 #include "core/cuda_cooperative.cuh"
+#include "graph/bfs/cuda.cuh"
 #include "graph/cuda_labels.cuh"
 #include "graph/packed_graph/pattern.hpp"
 #include "graph/strong_components/cuda_walks.cuh"
@@ -15,6 +16,7 @@
 #include <cooperative_groups.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace bitgraph {
 
@@ -72,9 +74,10 @@ class StrongSearch {
   }
 
   /// Calls queued = step(turn, queued) until nothing is queued; one block alone while it is little, as on long paths:
-  /// its threads wait for one another in a fraction of the time.
-  template <class Step>
-  __device__ void repeat(unsigned queued, Step&& step) {
+  /// its threads wait for one another in a fraction of the time. It calls queued = alone(turn, queued), which counts
+  /// its turns, for as long as that is so.
+  template <class Step, class Solo>
+  __device__ void repeat(unsigned queued, Step&& step, Solo&& alone) {
     for (unsigned turn = 0; queued != 0;) {
       if (queued > a_.few_rows) {
         queued = step(turn++, queued);
@@ -83,8 +86,8 @@ class StrongSearch {
       if (blockIdx.x == 0) {
         const unsigned grid_step = step_;
         begin_alone();
-        while (queued != 0 && queued <= a_.few_rows) queued = step(turn++, queued);
-        is_alone_ = queue_is_near_ = false;
+        queued = alone(turn, queued);
+        is_alone_ = false;
         num_threads_ = gridDim.x * block_threads;
         // The entries that the blocks share are as they were.
         while (step_ % 3 != grid_step % 3) ++step_;
@@ -101,6 +104,14 @@ class StrongSearch {
       // What was left off is read by all before a block is alone again.
       cg::this_grid().sync();
     }
+  }
+
+  template <class Step>
+  __device__ void repeat(unsigned queued, Step&& step) {
+    repeat(queued, step, [&](unsigned& turn, unsigned few) {
+      while (few != 0 && few <= a_.few_rows) few = step(turn++, few);
+      return few;
+    });
   }
 
   __device__ void begin_alone() {
@@ -130,7 +141,6 @@ class StrongSearch {
     ++step_;
     // Nobody reads the entries of the step before the last any more.
     if (is_alone_) {
-      queue_is_near_ = true;
       if (threadIdx.x == 0) alone_.queued[(step_ + 1) % 3] = 0;
     } else if (thread_ == 0) {
       a_.control->queued[(step_ + 1) % 3] = 0;
@@ -141,16 +151,6 @@ class StrongSearch {
 
   __device__ unsigned num_long(int which) const { return __ldcg(&a_.control->num_long[which][step_ % 3]); }
 
-  /// Where a block is alone, what it queued last lies in shared memory too.
-  __device__ NodeId row_at(const NodeId* list, NodeId i) const {
-    return queue_is_near_ ? alone_.queue[list == a_.queue[1]][i] : __ldcg(list + i);
-  }
-
-  __device__ void put(NodeId* list, unsigned at, NodeId v) const {
-    list[at] = v;
-    if (is_alone_ && at < most_alone) alone_.queue[list == a_.queue[1]][at] = v;
-  }
-
   /// Of the threads that are here together; not where a block is alone.
   __device__ void push(NodeId* list, NodeId v) const {
     const auto group = cg::coalesced_threads();
@@ -159,9 +159,9 @@ class StrongSearch {
     list[group.shfl(at, 0) + group.thread_rank()] = v;
   }
 
-  /// The rows of a whole warp that are to be queued.
-  template <unsigned Count>
-  __device__ void push_all(NodeId* list, const NodeId (&w)[Count], const bool (&queues)[Count]) const {
+  /// Calls put(at, k) for the lanes' rows that are to be queued, of a whole warp.
+  template <unsigned Count, class Put>
+  __device__ void push_all(const bool (&queues)[Count], Put&& put) const {
     unsigned lanes[Count];
     unsigned total = 0;
     for (unsigned k = 0; k < Count; ++k) {
@@ -173,7 +173,7 @@ class StrongSearch {
     if (lane_ == 0) at = atomicAdd(is_alone_ ? &alone_.queued[step_ % 3] : &a_.control->queued[step_ % 3], total);
     at = __shfl_sync(full_warp, at, 0);
     for (unsigned k = 0; k < Count; ++k) {
-      if (queues[k]) put(list, at + __popc(lanes[k] & ((1U << lane_) - 1)), w[k]);
+      if (queues[k]) put(at + __popc(lanes[k] & ((1U << lane_) - 1)), k);
       at += __popc(lanes[k]);
     }
   }
@@ -189,12 +189,20 @@ class StrongSearch {
   __device__ void take_edges(const CsrPatternView& a, const typename Walk::Known& row, EdgeOffset first,
                              EdgeOffset stride, EdgeOffset end, NodeId* to, const Walk& walk) const {
     NodeId w[Count];
-    typename Walk::Known known[Count];
     bool queues[Count];
     for (unsigned k = 0; k < Count; ++k) {
       queues[k] = first + k * stride < end;
       w[k] = queues[k] ? __ldg(a.col_ind + first + k * stride) : 0;
     }
+    take_rows(row, w, queues, walk);
+    push_all(queues, [&](unsigned at, unsigned k) { to[at] = w[k]; });
+  }
+
+  /// Those of a lane's rows w that `queues` names; afterwards it names those that are to be queued.
+  template <unsigned Count, class Walk>
+  __device__ void take_rows(const typename Walk::Known& row, const NodeId (&w)[Count], bool (&queues)[Count],
+                            const Walk& walk) const {
+    typename Walk::Known known[Count];
     for (unsigned k = 0; k < Count; ++k) known[k] = walk.look(w[k]);
     unsigned before[Count];
     for (unsigned k = 0; k < Count; ++k) {
@@ -202,7 +210,6 @@ class StrongSearch {
       if (queues[k]) before[k] = walk.take(row, w[k]);
     }
     for (unsigned k = 0; k < Count; ++k) queues[k] = queues[k] && walk.is_first(w[k], before[k]);
-    push_all(to, w, queues);
   }
 
   /// The edges of the rows of a list: few by a lane, more by a warp; rows of very many are put off.
@@ -211,7 +218,7 @@ class StrongSearch {
                             const Walk& walk) const {
     for (NodeId first = thread_ - lane_; first < count; first += num_threads_) {
       const bool takes_part = first + lane_ < count;
-      const NodeId v = takes_part ? row_at(list, first + lane_) : 0;
+      const NodeId v = takes_part ? __ldcg(list + first + lane_) : 0;
       const EdgeOffset begin = takes_part ? a.row_ptr[v] : 0;
       const EdgeOffset end = takes_part ? a.row_ptr[v + 1] : 0;
       const auto known = walk.of_row(v);
@@ -250,12 +257,64 @@ class StrongSearch {
     }
   }
 
-  /// A step along the edges of a list's rows.
+  /// Goes along edges, from the rows of a list on, until a step queues none. `make` gives the walk of a step.
+  template <class Make>
+  __device__ void spread(const CsrPatternView& a, const uint4* near, const NodeId* list, NodeId count, Make&& make) {
+    const auto from = [&](unsigned turn) { return turn == 0 ? list : a_.queue[turn % 2]; };
+    const auto step = [&](unsigned turn, unsigned queued) {
+      NodeId* to = a_.queue[(turn + 1) % 2];
+      const auto walk = make(step_);
+      each_edge(a, 0, from(turn), queued, to, walk);
+      return finish_walk([&] { each_long_edge(a, 0, to, walk); });
+    };
+    if (near == nullptr) return repeat(count, step);
+    repeat(count, step, [&](unsigned& turn, unsigned few) { return spread_near(near, from(turn), few, turn, make); });
+  }
+
+  /// The same while a block is alone and rows have few columns, which it queues with them in shared memory: a step
+  /// waits twice for memory.
+  template <class Make>
+  __device__ unsigned spread_near(const uint4* near, const NodeId* list, unsigned queued, unsigned& turn, Make&& make) {
+    for (unsigned i = threadIdx.x; i < queued; i += block_threads) {
+      alone_.row[turn % 2][i] = __ldcg(list + i);
+      alone_.columns[turn % 2][i] = __ldg(near + alone_.row[turn % 2][i]);
+    }
+    __syncthreads();
+    while (queued != 0 && queued <= a_.few_rows) {
+      const auto walk = make(step_);
+      for (unsigned i = threadIdx.x; i - lane_ < queued; i += block_threads) take_near(near, i, queued, turn, walk);
+      queued = finish_step();
+      ++turn;
+    }
+    for (unsigned i = threadIdx.x; i < min(queued, most_near); i += block_threads) {
+      a_.queue[turn % 2][i] = alone_.row[turn % 2][i];
+    }
+    return queued;
+  }
+
   template <class Walk>
-  __device__ unsigned take_step(const CsrPatternView& a, const NodeId* list, NodeId count, NodeId* to,
-                                const Walk& walk) {
-    each_edge(a, 0, list, count, to, walk);
-    return finish_walk([&] { each_long_edge(a, 0, to, walk); });
+  __device__ void take_near(const uint4* near, unsigned i, unsigned queued, unsigned turn, const Walk& walk) const {
+    const bool takes_part = i < queued;
+    const uint4 four = takes_part ? alone_.columns[turn % 2][i] : uint4{n_, n_, n_, n_};
+    const auto row = walk.of_row(takes_part ? alone_.row[turn % 2][i] : 0);
+    NodeId w[near_width] = {four.x, four.y, four.z, four.w};
+    bool queues[near_width];
+    uint4 columns[near_width];
+    for (unsigned k = 0; k < near_width; ++k) {
+      queues[k] = w[k] != n_;
+      if (!queues[k]) w[k] = 0;
+      columns[k] = __ldg(near + w[k]);
+    }
+    take_rows(row, w, queues, walk);
+    const unsigned next = (turn + 1) % 2;
+    push_all(queues, [&](unsigned at, unsigned k) {
+      if (at < most_near) {
+        alone_.row[next][at] = w[k];
+        alone_.columns[next][at] = columns[k];
+      } else {
+        a_.queue[next][at] = w[k];
+      }
+    });
   }
 
   __device__ NodeId owner_of(NodeId v) const { return __ldcg(a_.owner + v); }
@@ -316,10 +375,7 @@ class StrongSearch {
   __device__ void send_colors(const NodeId* open, NodeId left) {
     each_row(open, left, [&](NodeId v) { a_.color[v] = own_color(v); });
     finish_step();
-    repeat(left, [&](unsigned turn, unsigned queued) {
-      const NodeId* from = turn == 0 ? open : a_.queue[turn % 2];
-      return take_step(a_.out, from, queued, a_.queue[(turn + 1) % 2], RaiseColors{a_, step_});
-    });
+    spread(a_.out, a_.near_out, open, left, [&](unsigned step) { return RaiseColors{a_, step}; });
   }
 
   __device__ void send_owners(const NodeId* open, NodeId left) {
@@ -328,9 +384,8 @@ class StrongSearch {
       a_.owner[v] = v;
       push(a_.queue[0], v);
     });
-    repeat(finish_step(), [&](unsigned turn, unsigned queued) {
-      return take_step(a_.in, a_.queue[turn % 2], queued, a_.queue[(turn + 1) % 2], SendOwners{a_});
-    });
+    const unsigned owners = finish_step();
+    spread(a_.in, a_.near_in, a_.queue[0], owners, [&](unsigned) { return SendOwners{a_}; });
   }
 
   __device__ NodeId keep_open(const NodeId* open, NodeId left, NodeId* to) {
@@ -357,7 +412,6 @@ class StrongSearch {
   unsigned lane_;
   unsigned step_ = 1;
   bool is_alone_ = false;
-  bool queue_is_near_ = false;
 };
 
 __global__ void __launch_bounds__(block_threads, 1) strong_components_kernel(const __grid_constant__ Args args) {
@@ -376,19 +430,29 @@ CudaStrongComponents::CudaStrongComponents(const PackedGraph& graph) : device_(g
   for (Buffer<unsigned>* counts : {&num_in_, &num_out_}) *counts = Buffer<unsigned>(n, device_);
   for (Buffer<NodeId>& rows : long_rows_) rows = Buffer<NodeId>(graph.num_edges() / long_row + 1, device_);
   control_ = Buffer<unsigned>(sizeof(Control) / sizeof(unsigned), device_);
+  const CsrPatternView in = in_rows();
+  if (n == 0 || std::max(rows_.out().longest_row, in.longest_row) > near_width) return;
+  for (auto& [rows, near] : {std::pair{&rows_.out(), &near_out_}, std::pair{&in, &near_in_}}) {
+    *near = Buffer<NodeId>(std::size_t{n} * near_width, device_);
+    pack_bfs_short_rows(device_, *rows, near_width, near->data());
+  }
 }
+
+CsrPatternView CudaStrongComponents::in_rows() const { return transposed_ ? transposed_->view() : rows_.in(); }
 
 NodeId CudaStrongComponents::run(NodeId* label) {
   const NodeId n = rows_.out().nrows;
   if (n == 0) return 0;
   control_.fill(0);
   auto* control = reinterpret_cast<Control*>(control_.data());
-  const CsrPatternView in = transposed_ ? transposed_->view() : rows_.in();
+  const CsrPatternView in = in_rows();
   const EdgeOffset longest = std::max(rows_.out().longest_row, in.longest_row);
   launch_cooperative<block_threads>(device_, strong_components_kernel, n,
                                     Args{.out = rows_.out(),
                                          .in = in,
-                                         .few_rows = longest <= short_row ? most_alone : 0,
+                                         .near_out = reinterpret_cast<const uint4*>(near_out_.data()),
+                                         .near_in = reinterpret_cast<const uint4*>(near_in_.data()),
+                                         .few_rows = longest <= short_row ? most_near : 0,
                                          .owner = owner_.data(),
                                          .color = color_.data(),
                                          .part = part_.data(),

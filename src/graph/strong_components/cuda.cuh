@@ -22,11 +22,14 @@ class CudaStrongComponents {
   NodeId run(NodeId* label);
 
  private:
+  [[nodiscard]] CsrPatternView in_rows() const;
+
   Device device_;
   CudaRows rows_;
   std::optional<CsrPattern> transposed_;
   Buffer<NodeId> owner_, smallest_;
   Buffer<NodeId> queue_[2], open_[2], long_rows_[2];
+  Buffer<NodeId> near_out_, near_in_;  ///< columns of short rows, where all are short
   Buffer<std::uint64_t> color_, part_;
   Buffer<unsigned> num_in_, num_out_, control_;
 };

@@ -11,7 +11,8 @@
 
 namespace bitgraph::strong_cuda {
 
-constexpr unsigned most_alone = 2048;  ///< rows that a block alone queues in shared memory
+constexpr unsigned near_width = 4;    ///< entries of a row in a table of columns
+constexpr unsigned most_near = 1024;  ///< rows that a block alone queues in shared memory
 constexpr NodeId none = ~NodeId{0};
 constexpr std::uint64_t done = ~std::uint64_t{0};  ///< the part of a row whose component is known
 
@@ -23,15 +24,18 @@ struct Control {
   unsigned queued_alone, turn_alone, step_alone;  ///< where a block alone left off
 };
 
-/// What the threads of a block that is alone tell each other.
+/// What the threads of a block that is alone tell each other. By turns, the rows that are queued and their columns.
 struct Alone {
   unsigned queued[3];
-  NodeId queue[2][most_alone];
+  NodeId row[2][most_near];
+  uint4 columns[2][most_near];
 };
 
 struct Args {
   CsrPatternView out;
   CsrPatternView in;
+  const uint4* near_out;  ///< columns of all rows, nrows where there is none; null where a row has more
+  const uint4* near_in;
   unsigned few_rows;     ///< no more than this in a queue are left to one block
   NodeId* owner;         ///< out: a row of every row's component, the same for all of them
   std::uint64_t* color;  ///< of rows
