@@ -55,13 +55,18 @@ struct Scales {
     }
     if (kind == 3) bias = std::vector<float>(s.c, -0.0F);
     if (kind == 2) keep = test::random_bits<ZeroOne>(s.n, s.d, 6);
+    bring();
+  }
+  /// What has changed on the host goes to the device.
+  void bring() {
     const Device& device = *test::cuda_device();
     row_there = Buffer<float>::copy_of(row, device);
     col_there = Buffer<float>::copy_of(col, device);
     bias_there = Buffer<float>::copy_of(bias, device);
     keep_there = keep.to(device);
-    host = {row, col, bias, kind == 2 ? &keep : nullptr};
-    there = {row_there.span(), col_there.span(), bias_there.span(), kind == 2 ? &keep_there : nullptr};
+    const bool kept = keep.nrows() != 0;
+    host = {row, col, bias, kept ? &keep : nullptr};
+    there = {row_there.span(), col_there.span(), bias_there.span(), kept ? &keep_there : nullptr};
   }
   std::vector<float> row, col, bias;
   BitMatrix<ZeroOne> keep, keep_there;
@@ -126,6 +131,40 @@ TEST(GemmCuda, ScalesThatAreNotPositiveAreThoseOfTheHost) {
     const GemmOptions there{.row_scale = scaled ? row_there.span() : std::span<const float>()};
     const Bits expected = gemm<Bits>(x, w, host);
     EXPECT_TRUE(expected == gemm<Bits>(x.to(device), w.to(device), there, device).to(Device{})) << scaled;
+  }
+}
+
+/// Biases that sums meet exactly or nearly; scales that turn signs around, are 0, infinite or NaN.
+TEST(GemmCuda, SignsTurnAtTheSumsWhereTheHostsDo) {
+  BITGRAPH_REQUIRE_CUDA();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool wild : {false, true}) {
+    std::vector<float> scales{1, -1, 0.1F, -0.1F, 3e-7F, -1.7F, 0, -0.0F, 1e-40F};
+    std::vector<float> offsets{0, -0.0F, 0.5F, 1e-7F};
+    if (wild) {
+      scales.insert(scales.end(), {infinity, -infinity, nan, 1e30F, -1e30F});
+      offsets.insert(offsets.end(), {infinity, -infinity, nan});
+    }
+    for (const Shape& s : {Shape{40, 100, 70}, Shape{600, 600, 256}, Shape{300, 1024, 140}}) {
+      const Bits x = test::random_bits(s.n, s.d, 1);
+      const Bits w = test::random_bits(s.c, s.d, 2);
+      for (const bool biased : {false, true}) {
+        for (const bool rows : {false, true}) {
+          SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c << " " << wild << biased << rows);
+          Scales options(rows ? 1 : 0, s);
+          options.col.resize(s.c);
+          options.bias.assign(biased ? s.c : 0, 0.0F);
+          for (std::size_t f = 0; f < s.c; ++f) {
+            options.col[f] = scales[f % scales.size()];
+            const auto sum = static_cast<float>(static_cast<int>(f % 41) - 20);
+            if (biased) options.bias[f] = options.col[f] * -sum + offsets[f / 7 % offsets.size()];
+          }
+          options.bring();
+          check<Bits>(x, w, options);
+        }
+      }
+    }
   }
 }
 
