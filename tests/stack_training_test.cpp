@@ -61,6 +61,20 @@ TEST(StackTraining, EveryArchitectureLearnsOnADevice) {
   expect_all_learn(*test::cuda_device());
 }
 
+/// Nodes have few features or many, of thousands: the first layer's input is which ones, whatever their number.
+TEST(StackTraining, SignsOfSparseFeaturesSayWhichANodeHas) {
+  Dataset dataset = generate_planted_partition(
+      {.num_nodes = 800, .num_classes = 4, .num_features = 3000, .mean_degree = 8, .features_a_node = 15, .seed = 3});
+  inductive_split(dataset, {}, 1);
+  TrainOptions options = quick(Architecture::sage, Precision::full);
+  options.epochs = 40;
+  const Model model = train(dataset, options, Device::host(1)).model;
+  for (const float shift : model.input_mean) EXPECT_EQ(shift, 0.5F);
+  for (const float scale : model.input_inverse_deviation) EXPECT_EQ(scale, 2.0F);
+  InferencePlan plan(model, dataset, Precision::full);
+  EXPECT_GT(score(plan.run(), dataset.labels, dataset.test).accuracy(), 0.8);
+}
+
 TEST(StackTraining, AnyDepth) {
   for (const Architecture architecture : architectures) {
     for (const std::size_t depth : {1, 3}) {

@@ -3,6 +3,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gradient.hpp>
 
 #include "nn/forward.hpp"
@@ -219,8 +220,19 @@ class StackTrainer final : public Trainer {
     teacher = std::move(taught);
   }
 
-  /// Batch norm of the features.
+  /// Whether binary inputs are dropped as a sparse matrix's are: of what a node has something is forgotten.
+  [[nodiscard]] bool forgets_features() const noexcept { return presence_ && *options_.dropout > 0; }
+
+  /// What features are before their signs: batch norm, or which of them a node has.
   void take_statistics(const Dataset& dataset) {
+    presence_ =
+        options_.architecture != Architecture::gcn && !dataset.has_dense_features() && rows_have_sums(dataset.features);
+    if (presence_) {
+      FeatureMap map = presence_map(dataset.features, dataset.num_features());
+      frame_.input_mean = std::move(map.shift);
+      frame_.input_inverse_deviation = std::move(map.scale);
+      return;
+    }
     ColumnStatistics statistics = dataset.has_dense_features()
                                       ? column_statistics(dataset.dense_features)
                                       : column_statistics(dataset.features.pattern, dataset.features.values.span());
@@ -228,19 +240,42 @@ class StackTrainer final : public Trainer {
     frame_.input_mean = std::move(statistics.mean);
   }
 
+  /// The first layer's input of a step, and its dropout.
+  LayerInput features_of(const TrainingBatch& batch, InputDropout& dropout) {
+    if (real()) return {.values = &batch.features};
+    if (!forgets_features()) return {.signs = &batch.signs, .center = center()};
+    // With factor k = 1 / (1 - rate), what is kept counts k times: b becomes k b, and the signs 2 b - 1 become k times
+    // what is left of them plus k - 1.
+    const float factor = 1 / (1 - dropout.rate);
+    const BitMatrix<PlusMinusOne>& bits = batch.signs.bits;
+    BitMatrix<ZeroOne> keep(bits.nrows(), bits.ncols(), device_);
+    dropout_mask_into(keep, dropout.rate, dropout.key, device_);
+    remembered_ = {bits.clone(), Buffer<float>(bits.nrows(), device_)};
+    drop_set_bits(remembered_.bits, keep, device_);
+    const DenseView<const float> alpha{bits.nrows(), 1, 1, batch.signs.alpha.data()};
+    accumulate({bits.nrows(), 1, 1, remembered_.alpha.data()}, alpha, factor, 0, device_);
+    if (remembered_center_.nrows() == 0) {
+      Floats shifted = source_->center().to(Device{});
+      for (float& value : shifted.values()) value += 1 - factor;
+      remembered_center_ = shifted.to(device_);
+    }
+    dropout.rate = 0;
+    return {.signs = &remembered_, .center = &remembered_center_};
+  }
+
   void forward(const TrainingBatch& batch, const std::vector<Precision>& forms, std::size_t step) {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      InputDropout dropout{
+          *options_.dropout,
+          {options_.seed, dropout_streams + static_cast<std::uint32_t>(l), static_cast<std::uint32_t>(step)}};
       LayerInput input;
       if (l == 0) {
-        input = real() ? LayerInput{.values = &batch.features} : LayerInput{.signs = &batch.signs, .center = center()};
+        input = features_of(batch, dropout);
       } else {
         const bool joined = is_last(l) && concatenates();
         if (joined) join_outputs();
         input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1] == Precision::bin};
       }
-      const InputDropout dropout{
-          *options_.dropout,
-          {options_.seed, dropout_streams + static_cast<std::uint32_t>(l), static_cast<std::uint32_t>(step)}};
       const LayerGraph* graph = shapes_[l].aggregation == Aggregation::none ? nullptr : batch.graphs[l].get();
       passes_[l].forward(input, graph, forms[l], dropout);
     }
@@ -303,6 +338,9 @@ class StackTrainer final : public Trainer {
   std::optional<Dataset> part_;
   Model frame_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
+  bool presence_ = false;     ///< the first layer's signs say which features a node has
+  Binarized remembered_;      ///< the batch's, less what was dropped
+  Floats remembered_center_;  ///< the center that goes with them
   Floats joined_, logits_gradient_;
   Buffer<std::int32_t> validation_labels_;
   std::optional<GraphOperands> operands_;

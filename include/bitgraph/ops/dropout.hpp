@@ -19,4 +19,9 @@ void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key, cons
 /// differ.
 void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float rate, const Device& device = {});
 
+/// x(i, j) becomes -1 where `keep` has no bit, in place: features that a node has are forgotten, as dropout does with
+/// the entries of a sparse matrix, and what it does not have stays so. O(nrows * ncols). Throws usage for shapes that
+/// differ.
+void drop_set_bits(BitMatrix<PlusMinusOne>& x, const BitMatrix<ZeroOne>& keep, const Device& device = {});
+
 }  // namespace bitgraph

@@ -189,5 +189,11 @@ void apply_dropout(const Cpu& backend, const ApplyDropoutArgs& args) {
   });
 }
 
+void drop_set_bits(const Cpu& backend, const DropSetBitsArgs& args) {
+  parallel_for(backend.device, args.x.nrows, 128, [&](std::size_t i) {
+    for (std::size_t word = 0; word < args.x.words_per_row; ++word) args.x.row(i)[word] &= args.keep.row(i)[word];
+  });
+}
+
 }  // namespace bitgraph
 #endif  // HWY_ONCE

@@ -55,6 +55,12 @@ __global__ void __launch_bounds__(block_threads) drop_values(ApplyDropoutArgs ar
   x = ((word >> (j % 64)) & 1U) != 0 ? x * args.scale : 0.0F;
 }
 
+__global__ void __launch_bounds__(block_threads) keep_words(DropSetBitsArgs args) {
+  const std::size_t n = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
+  if (n >= args.x.nrows * args.x.words_per_row) return;
+  args.x.words[n] &= __ldg(args.keep.words + n);
+}
+
 }  // namespace
 
 void dropout_mask(const Cuda& backend, const DropoutArgs& args) {
@@ -71,6 +77,14 @@ void apply_dropout(const Cuda& backend, const ApplyDropoutArgs& args) {
   const ScopedCudaDevice scope(backend.device.index());
   drop_values<<<blocks_for(values, block_threads), block_threads, 0, stream_of(backend.device)>>>(args);
   cuda_check_launch("drop_values");
+}
+
+void drop_set_bits(const Cuda& backend, const DropSetBitsArgs& args) {
+  const std::size_t words = args.x.nrows * args.x.words_per_row;
+  if (words == 0) return;
+  const ScopedCudaDevice scope(backend.device.index());
+  keep_words<<<blocks_for(words, block_threads), block_threads, 0, stream_of(backend.device)>>>(args);
+  cuda_check_launch("keep_words");
 }
 
 }  // namespace bitgraph

@@ -17,6 +17,16 @@ void check_rate(float rate) {
     fail(ErrorCode::usage, fmt::format("dropout: a rate of {}, expected 0 <= rate < 1", rate));
 }
 
+template <class X>
+void check_mask(const X& x, const BitMatrix<ZeroOne>& keep, const Device& device) {
+  if (keep.nrows() != x.nrows() || keep.ncols() != x.ncols()) {
+    fail(ErrorCode::usage,
+         fmt::format("dropout: X is {} x {}, the mask is {} x {}", x.nrows(), x.ncols(), keep.nrows(), keep.ncols()));
+  }
+  check_device("dropout", device, x.device(), "X");
+  check_device("dropout", device, keep.device(), "the mask");
+}
+
 }  // namespace
 
 void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key, const Device& device) {
@@ -29,14 +39,15 @@ void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key, cons
 
 void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float rate, const Device& device) {
   check_rate(rate);
-  if (keep.nrows() != x.nrows() || keep.ncols() != x.ncols()) {
-    fail(ErrorCode::usage,
-         fmt::format("dropout: X is {} x {}, the mask is {} x {}", x.nrows(), x.ncols(), keep.nrows(), keep.ncols()));
-  }
-  check_device("dropout", device, x.device(), "X");
-  check_device("dropout", device, keep.device(), "the mask");
+  check_mask(x, keep, device);
   const ApplyDropoutArgs args{x.view(), keep.view(), 1.0F / (1.0F - rate)};
   with_backend(device, "apply_dropout", [&](const auto& backend) { apply_dropout(backend, args); });
+}
+
+void drop_set_bits(BitMatrix<PlusMinusOne>& x, const BitMatrix<ZeroOne>& keep, const Device& device) {
+  check_mask(x, keep, device);
+  const DropSetBitsArgs args{x.view(), keep.view()};
+  with_backend(device, "drop_set_bits", [&](const auto& backend) { drop_set_bits(backend, args); });
 }
 
 }  // namespace bitgraph

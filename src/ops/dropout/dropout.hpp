@@ -24,11 +24,19 @@ struct ApplyDropoutArgs {
   float scale = 1;  ///< of what is kept; the rest becomes +0, whatever it was
 };
 
+struct DropSetBitsArgs {
+  BitMatrixView<PlusMinusOne, std::uint64_t> x;
+  BitMatrixView<ZeroOne> keep;
+};
+
 void dropout_mask(const Reference& backend, const DropoutArgs& args);
 void dropout_mask(const Cpu& backend, const DropoutArgs& args);
 void dropout_mask(const Cuda& backend, const DropoutArgs& args);
 void apply_dropout(const Reference& backend, const ApplyDropoutArgs& args);
 void apply_dropout(const Cpu& backend, const ApplyDropoutArgs& args);
 void apply_dropout(const Cuda& backend, const ApplyDropoutArgs& args);
+void drop_set_bits(const Reference& backend, const DropSetBitsArgs& args);
+void drop_set_bits(const Cpu& backend, const DropSetBitsArgs& args);
+void drop_set_bits(const Cuda& backend, const DropSetBitsArgs& args);
 
 }  // namespace bitgraph

@@ -51,5 +51,19 @@ TEST(DropoutCuda, ApplyingScalesWhatIsKeptAndClearsTheRest) {
   }
 }
 
+TEST(DropoutCuda, SetBitsAreDroppedAsOnTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const test::Shape& shape : test::odd_shapes()) {
+    SCOPED_TRACE(testing::Message() << shape);
+    const Mask keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 4);
+    auto expected = test::random_bits<PlusMinusOne>(shape.nrows, shape.ncols, 6);
+    auto there = expected.to(device);
+    drop_set_bits(expected, keep);
+    drop_set_bits(there, keep.to(device), device);
+    EXPECT_TRUE(there.to(Device{}) == expected);
+  }
+}
+
 }  // namespace
 }  // namespace bitgraph

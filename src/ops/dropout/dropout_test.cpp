@@ -139,6 +139,30 @@ TEST(Dropout, ApplyingScalesWhatIsKeptEverywhere) {
   }
 }
 
+TEST(Dropout, SetBitsAreDroppedAndNothingElseChanges) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    const auto keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 4);
+    const auto before = test::random_bits<PlusMinusOne>(shape.nrows, shape.ncols, 6);
+    test::everywhere([&](const Device& device) {
+      SCOPED_TRACE(testing::Message() << shape);
+      auto x = before.clone();
+      drop_set_bits(x, keep, device);
+      for (std::size_t i = 0; i < shape.nrows; ++i) {
+        for (std::size_t j = 0; j < shape.ncols; ++j)
+          ASSERT_EQ(x.value(i, j), before.value(i, j) == 1 && keep.bit(i, j) ? 1 : -1);
+      }
+      EXPECT_TRUE(test::padding_is_zero(x));
+    });
+    auto by_reference = before.clone();
+    drop_set_bits(Reference{}, DropSetBitsArgs{by_reference.view(), keep.view()});
+    auto by_cpu = before.clone();
+    drop_set_bits(by_cpu, keep);
+    EXPECT_TRUE(by_reference == by_cpu);
+  }
+  auto x = test::random_bits<PlusMinusOne>(3, 4, 1);
+  EXPECT_THROW(drop_set_bits(x, test::random_bits<ZeroOne>(3, 5, 1)), Error);
+}
+
 TEST(Dropout, WhatIsDroppedIsZeroWhateverItWas) {
   test::everywhere([](const Device& device) {
     DenseMatrix<float> x(2, 20);

@@ -23,4 +23,12 @@ void apply_dropout(const Reference&, const ApplyDropoutArgs& args) {
   }
 }
 
+void drop_set_bits(const Reference&, const DropSetBitsArgs& args) {
+  for (std::size_t i = 0; i < args.x.nrows; ++i) {
+    for (std::size_t j = 0; j < args.x.ncols; ++j) {
+      if (!args.keep.bit(i, j)) args.x.row(i)[j / 64] &= ~(std::uint64_t{1} << (j % 64));
+    }
+  }
+}
+
 }  // namespace bitgraph
