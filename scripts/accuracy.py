@@ -51,8 +51,9 @@ def train(arguments, dataset, model, precision, folder, seed):
         command += ["--split-seed", str(seed)]
     if arguments.inductive:
         command += ["--split-shares", "0.5,0.25,0.25"]
-    if arguments.epochs:
-        command += ["--epochs", str(arguments.epochs)]
+    for option in ("epochs", "hidden"):
+        if getattr(arguments, option):
+            command += [f"--{option}", str(getattr(arguments, option))]
     return json.loads(run(command))["accuracy"][precision]
 
 
@@ -76,6 +77,7 @@ def parse_arguments():
     parser.add_argument("--precisions", default="float,full,bin", help="of float, full, bin, with commas")
     parser.add_argument("--seeds", type=int, default=20, help="how many; they are 0, 1, ...")
     parser.add_argument("--epochs", type=int, help="default: the recipe's")
+    parser.add_argument("--hidden", type=int, help="width; default: the data set's")
     parser.add_argument("--split-seeds", action="store_true", help="draw a new split for each seed (20/30 a class)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="trainings at once")
     parser.add_argument("--threads", type=int, default=1, help="of each training; the result does not depend on it")

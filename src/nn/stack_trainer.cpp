@@ -144,8 +144,23 @@ class StackTrainer final : public Trainer {
       // A real layer adds up both biases: one is enough.
       root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
     }
+    if (!real() && options_.architecture != Architecture::gcn) even_out_scales();
     for (std::size_t l = 0; l < shapes_.size(); ++l)
       passes_.emplace_back(shapes_[l], is_last(l), places(neighbor_[l]), places(root_[l]), device_);
+  }
+
+  /// One unit of each hidden layer is always on and as large as the layer is wide, so that the mean magnitude of a row,
+  /// by which its signs are multiplied in the next layer, is a little above 1 for every node. Without it a node counts
+  /// the more the less its neighbours agree, or, of sums, the more of them there are. No gradient reaches such a unit.
+  void even_out_scales() {
+    constexpr std::size_t least_width = 16;
+    if (options_.hidden < least_width) return;
+    for (std::size_t l = 0; !is_last(l); ++l) {
+      Floats& bias = parameters_[static_cast<std::size_t>(shapes_[l].root ? root_[l].bias : neighbor_[l].bias)].value;
+      Floats values = bias.to(Device{});
+      values(0, 0) = static_cast<float>(shapes_[l].outputs);
+      bias = values.to(device_);
+    }
   }
 
   LinearParameters places(const LinearPlaces& at) {

@@ -99,7 +99,7 @@ std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) 
 
 }  // namespace
 
-TrainOptions preset(TrainOptions options, std::size_t training_nodes) {
+TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense_features) {
   const bool real = options.precision == Precision::real;
   const bool sampled = options.architecture != Architecture::gcn;
   const auto give = [](auto& option, auto value) {
@@ -112,7 +112,7 @@ TrainOptions preset(TrainOptions options, std::size_t training_nodes) {
     give(options.epochs, training_nodes == 0 ? 100U : epochs_for(options, training_nodes));
     give(options.learning_rate, real ? 1e-2F : 3e-3F);
     give(options.weight_decay, 0.0F);
-    give(options.dropout, real ? 0.5F : 0.3F);
+    give(options.dropout, real || dense_features ? 0.5F : 0.3F);
   } else {
     give(options.epochs, real ? 200U : 1000U);
     give(options.learning_rate, real ? 1e-2F : 1e-3F);
@@ -133,7 +133,7 @@ std::size_t preset_hidden(Architecture architecture, std::string_view dataset) n
 
 TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
-  const TrainOptions recipe = preset(options, dataset.train.size());
+  const TrainOptions recipe = preset(options, dataset.train.size(), dataset.has_dense_features());
   check(dataset, recipe);
   const auto trainer = make_trainer(dataset, recipe, device);
   TrainState state;

@@ -42,9 +42,10 @@ struct TrainOptions {
 ///     further on (Hamilton et al. 2017, section 4).
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
 ///     least.
-///   The rates, dropout and epochs of these three are what did best in short trials of one seed: docs/performance.md.
-///   Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes is told; else 100.
-[[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0);
+///   These three in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
+///   where features are dense. No decay. It is what did best in short trials: docs/performance.md. Epochs are as many
+///   as 2,000 steps take, 30 to 300, where the number of training nodes is told; else 100.
+[[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0, bool dense_features = false);
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
 /// 64); else 256 where the name has "flickr" in it and 128 for Reddit and all others (BitGNN, Tables 4 and 5).
