@@ -144,7 +144,9 @@ class StackTrainer final : public Trainer {
       // A real layer adds up both biases: one is enough.
       root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
     }
-    if (!real() && options_.architecture != Architecture::gcn) even_out_scales();
+    // Where features are dense votes are learned better without.
+    const bool evens = options_.precision == Precision::full || !dataset_.has_dense_features();
+    if (!real() && options_.architecture != Architecture::gcn && evens) even_out_scales();
     for (std::size_t l = 0; l < shapes_.size(); ++l)
       passes_.emplace_back(shapes_[l], is_last(l), places(neighbor_[l]), places(root_[l]), device_);
   }
