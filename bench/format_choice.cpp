@@ -2,7 +2,7 @@
 // The format that `auto` takes beside every fixed one, over graphs and kinds of work: how often is it within 15 % of
 // the best?
 //
-// Usage: format_choice [GRAPH...] [--threads N] [--device cuda] [--ms M] [--only WORK] [--csv]
+// Usage: format_choice [GRAPH...] [--threads N] [--device cuda] [--ms M] [--only WORK]... [--csv]
 // GRAPH is a file or rmat:S, uniform:S, grid:N, mesh:N, de-bruijn:S, mycielskian:K; none means all of $BITGRAPH_DATA
 // and a set of generated ones. M is how long a graph's work is measured, over all formats. Calls of the formats take
 // turns; times are the lowest decile in microseconds. Packing is not counted. --csv prints what the sample says too.
@@ -39,7 +39,7 @@ namespace {
 struct Settings {
   Device device = Device::host(2);
   double seconds = 0.25;
-  std::string only;
+  std::vector<std::string> only;
   bool csv = false;
   std::vector<std::string> graphs;
 };
@@ -94,10 +94,11 @@ Call prepare_matrix_product(Packed& p, const CsrPattern& a, const Fn& fn) {
   constexpr double most_products = 20e6, most_tile_products = 10;
   double products = 0;
   for (const NodeId k : a.col_ind()) products += static_cast<double>(a.row(k).size());
-  if (const auto* tiles = std::get_if<BitTileMatrix>(&p.graph.out())) {
+  if (p.graph.tile_dim() != csr_tile) {
+    const BitTileMatrix tiles = pack(a, {.tile_dim = p.graph.tile_dim()});
     double of_tiles = 0;
-    for (const NodeId k : tiles->tile_col_ind()) {
-      of_tiles += static_cast<double>(tiles->tile_row_ptr()[k + 1] - tiles->tile_row_ptr()[k]);
+    for (const NodeId k : tiles.tile_col_ind()) {
+      of_tiles += static_cast<double>(tiles.tile_row_ptr()[k + 1] - tiles.tile_row_ptr()[k]);
     }
     if (of_tiles * p.graph.tile_dim() > 8 * most_tile_products * products) products = 2 * most_products;
   }
@@ -287,7 +288,7 @@ void run_graph(const Settings& settings, const std::string& name, const CsrPatte
   packed.reserve(formats.size());
   for (const int format : formats) packed.push_back(pack_operands(a, format, settings.device));
   for (const Work& work : all_work()) {
-    if (!settings.only.empty() && settings.only != work.name) continue;
+    if (!settings.only.empty() && std::ranges::find(settings.only, work.name) == settings.only.end()) continue;
     std::vector<Call> calls;
     std::vector<int> taken;
     for (std::size_t f = 0; f < formats.size(); ++f) {
@@ -373,7 +374,7 @@ Settings settings_of(int argc, char** argv) {
     if (word == "--threads") threads = std::atoi(value.c_str());
     if (word == "--device") cuda = value == "cuda";
     if (word == "--ms") settings.seconds = std::atof(value.c_str()) / 1000;
-    if (word == "--only") settings.only = value;
+    if (word == "--only") settings.only.push_back(value);
     ++n;
   }
   settings.device = cuda ? Device::cuda() : Device::host(threads);
