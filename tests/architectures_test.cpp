@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace bitgraph::nn {
 namespace {
@@ -89,6 +91,75 @@ TEST(Architectures, PlansOnADeviceMatchPlainArithmetic) {
     EXPECT_EQ(device.memory().allocations, before);
     expect_near(actual, emulate(model, dataset, forms));
   });
+}
+
+TEST(Architectures, TheOrderDoesNotMatter) {
+  const Dataset dataset = planted();
+  const auto check = [&](const Device& device) {
+    for (const Architecture architecture : architectures) {
+      const Model model = random_model(architecture, Precision::bin, 70, 65, 3, 2, 11);
+      InferencePlan original(model, dataset, InferenceOptions{}, device);
+      const DenseMatrix<float> expected = original.run().to(Device());
+      for (const Order order : {Order::degree, Order::reverse_cuthill_mckee}) {
+        InferencePlan plan(model, dataset, {.order = order}, device);
+        expect_near(plan.run().to(Device()), expected);
+      }
+    }
+  };
+  check(Device::host(2));
+  if (test::cuda_device()) check(*test::cuda_device());
+}
+
+/// A graph with hubs, and perhaps more rows than a device has warps.
+Dataset with_hubs(std::size_t nodes) {
+  Dataset dataset = generate_planted_partition(
+      {.num_nodes = static_cast<NodeId>(nodes), .num_classes = 3, .num_features = 70, .mean_degree = 3, .seed = 5});
+  std::vector<NodeId> rows;
+  std::vector<NodeId> cols;
+  for (NodeId i = 0; i < dataset.graph.nrows(); ++i) {
+    for (const NodeId j : dataset.graph.row(i)) {
+      rows.push_back(i);
+      cols.push_back(j);
+    }
+    for (NodeId hub = 0; hub < 40; ++hub) {
+      if (hub == i || i % (hub + 1) != 0) continue;
+      rows.push_back(hub);
+      cols.push_back(i);
+    }
+  }
+  dataset.graph = csr_from_edges(dataset.graph.nrows(), dataset.graph.ncols(), rows, cols, {.symmetrize = true});
+  return dataset;
+}
+
+TEST(Architectures, OneLaunchMatchesSteps) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device device = *test::cuda_device();
+  for (const std::size_t nodes : {40, 300, 5000, 9000}) {
+    Dataset dataset = with_hubs(nodes);
+    for (const Architecture architecture : architectures) {
+      for (const std::size_t hidden : {7, 64, 130}) {
+        dataset.num_classes = hidden == 7 ? 11 : 3;
+        const auto classes = static_cast<std::size_t>(dataset.num_classes);
+        const Model model = random_model(architecture, Precision::bin, 70, hidden, classes, 2, 11);
+        for (const auto& forms : forms_of(model)) {
+          SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::to_string(nodes) + " " +
+                       std::to_string(hidden) + " " + std::string(to_string(forms.front())));
+          for (const Order order : {Order::original, Order::degree}) {
+            InferenceOptions options{.forms = forms, .order = order, .sequence = Sequence::update_first};
+            options.launching = Launching::steps;
+            InferencePlan steps(model, dataset, options, device);
+            options.launching = Launching::one;
+            InferencePlan one(model, dataset, options, device);
+            const DenseMatrix<float> actual = one.run().to(Device());
+            expect_near(actual, steps.run().to(Device()));
+            for (int repeat = 0; repeat < 3; ++repeat) one.run();
+            const DenseMatrix<float> again = one.run().to(Device());
+            EXPECT_TRUE(std::ranges::equal(again.values(), actual.values()));
+          }
+        }
+      }
+    }
+  }
 }
 
 /// Aggregation first where it can be, on a graph whose nodes all have a neighbour.

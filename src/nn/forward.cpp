@@ -6,6 +6,7 @@
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
+#include "nn/launch_parts.hpp"
 #include "nn/some_rows.hpp"
 #include "nn/sparse_product.hpp"
 
@@ -16,27 +17,35 @@ namespace bitgraph::nn {
 
 namespace {
 
-LaunchStep into(LaunchStep::Kind kind, DenseMatrix<float>& out) {
-  LaunchStep s{.kind = kind, .out_width = out.ncols()};
-  s.floats_out = out.view().data;
-  return s;
-}
-LaunchStep into(LaunchStep::Kind kind, BitMatrix<PlusMinusOne>& out) {
-  LaunchStep s{.kind = kind, .out_width = out.ncols()};
-  s.bits_out = out.view().words;
-  return s;
-}
-/// Over a pattern's rows.
-template <class Out>
-LaunchStep over(LaunchStep::Kind kind, const CsrPattern& pattern, Out& out) {
-  LaunchStep s = into(kind, out);
-  s.row_ptr = pattern.view().row_ptr;
-  s.col_ind = pattern.view().col_ind;
-  return s;
-}
-
 std::span<const float> span_of(const Buffer<float>* values) {
   return values == nullptr ? std::span<const float>() : values->span();
+}
+
+void copy_into(Buffer<float>& kept, const Buffer<float>& made) {
+  Device::copy(kept.data(), kept.device(), made.data(), made.device(), made.bytes());
+}
+void copy_into(BitMatrix<PlusMinusOne>& kept, const BitMatrix<PlusMinusOne>& made) {
+  Device::copy(kept.words().data(), kept.device(), made.words().data(), made.device(), made.words().size_bytes());
+}
+
+/// Other weights: moved in, or copied to where kernels know the old ones, which are of the same shapes.
+void renew(Linear& kept, Linear made, bool in_place) {
+  if (!in_place) {
+    kept = std::move(made);
+    return;
+  }
+  copy_into(kept.bits, made.bits);
+  copy_into(kept.scale, made.scale);
+  copy_into(kept.bias, made.bias);
+}
+void renew(SparseGemmWeights& kept, SparseGemmWeights made, bool in_place) {
+  if (!in_place) {
+    kept = std::move(made);
+    return;
+  }
+  copy_into(kept.u, made.u);
+  copy_into(kept.feature_scale, made.feature_scale);
+  copy_into(kept.feature_offset, made.feature_offset);
 }
 
 }  // namespace
@@ -81,23 +90,29 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
 }
 
 void Forward::make_one_launch() {
-  one_launch_.reset();
-  if (steps_.size() > most_launch_steps) return;
-  LaunchSteps all;
-  all.num_rows = num_nodes();
+  LaunchSteps all{.steps = {}, .num_rows = num_nodes(), .result = std::as_const(*logits_).view().data};
   for (const Step& s : steps_) {
-    if (!s.as_part) return;
-    all.add(s.as_part());
+    if (!s.as_parts) return;
+    const auto parts = s.as_parts();
+    all.steps.insert(all.steps.end(), parts.begin(), parts.end());
   }
-  one_launch_ = std::make_unique<OneLaunch>(all, device_);
+  // What stands between the steps is not in these matrices then. They stay where references to them are.
+  one_launch_ = OneLaunch::make(all, device_, [this] {
+    for (Floats& m : floats_) {
+      if (&m != logits_) m = Floats();
+    }
+    for (Bits& m : bits_) m = Bits();
+    for (Binarized& m : binarized_) m = Binarized();
+  });
 }
 
 void Forward::set_weights(const Model& model) {
   recording_.clear();
+  const bool in_place = one_launch_ != nullptr;
   for (std::size_t l = 0; l < weights_.size(); ++l) {
     Weights& w = weights_[l];
-    w.neighbor = model.layers[l].neighbor.to(device_);
-    w.root = model.layers[l].root.to(device_);
+    renew(w.neighbor, model.layers[l].neighbor.to(device_), in_place);
+    renew(w.root, model.layers[l].root.to(device_), in_place);
     if (options_.forms[l] == Precision::real) {
       Buffer<float> bias = model.layers[l].neighbor.bias.clone();
       if (shapes_[l].root) {
@@ -107,15 +122,14 @@ void Forward::set_weights(const Model& model) {
     }
     if (l != 0) continue;
     if (features_.packed && features_.packed->sparse) {
-      w.sparse_neighbor = sparse_weights(model.layers[l].neighbor);
-      if (shapes_[l].root) w.sparse_root = sparse_weights(model.layers[l].root);
+      renew(w.sparse_neighbor, sparse_weights(model.layers[l].neighbor), in_place);
+      if (shapes_[l].root) renew(w.sparse_root, sparse_weights(model.layers[l].root), in_place);
     }
     if (features_.real && !features_.real->is_dense()) {
       w.transposed_neighbor = transposed(w.neighbor.weight);
       if (shapes_[l].root) w.transposed_root = transposed(w.root.weight);
     }
   }
-  if (one_launch_) make_one_launch();
 }
 
 /// Made on the host, where models are.
@@ -147,7 +161,8 @@ Forward::Activation Forward::concatenated(const std::vector<Activation>& parts) 
       width += list.back()->ncols();
     }
     auto& out = make(width);
-    step("CONCAT", [this, &out, &list] { concat_into(out, std::span(std::as_const(list)), device_); });
+    steps_.push_back({"CONCAT", [this, &out, &list] { concat_into(out, std::span(std::as_const(list)), device_); },
+                      [&out, &list] { return side_by_side(out, list); }});
     return out;
   };
   if (parts.front().bits != nullptr) {

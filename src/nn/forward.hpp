@@ -28,7 +28,7 @@ namespace bitgraph::nn {
 struct Step {
   std::string name;  ///< as BitGNN writes it: "BMM.BBB", "BSpMM.FBF" ...
   std::function<void()> run;
-  std::function<LaunchStep()> as_part;  ///< the same as a part of one launch, for those that can be
+  std::function<std::vector<LaunchStep>()> as_parts;  ///< the same as parts of one launch, for those that can be
 };
 
 /// Graph and features must outlive it. run() allocates nothing and, on a CUDA device, waits for nothing.
@@ -118,8 +118,10 @@ class Forward {
   Floats& floats(std::size_t width) { return floats_.emplace_back(num_nodes(), width, device_); }
   Bits& bits(std::size_t width) { return bits_.emplace_back(num_nodes(), width, device_); }
   void run_steps();
-  void step(std::string name, std::function<void()> run, std::function<LaunchStep()> as_part = {}) {
-    steps_.push_back({std::move(name), std::move(run), std::move(as_part)});
+  void step(std::string name, std::function<void()> run) { steps_.push_back({std::move(name), std::move(run), {}}); }
+  template <class Part>
+  void step(std::string name, std::function<void()> run, Part as_part) {
+    steps_.push_back({std::move(name), std::move(run), [as_part] { return std::vector<LaunchStep>{as_part()}; }});
   }
   void make_one_launch();
 

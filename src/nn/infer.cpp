@@ -22,7 +22,7 @@ struct InferencePlan::State {
         const Device& device)
       : predicted(memory),
         places(new_places(dataset.graph, options.order)),
-        in_order(places.empty() ? Dataset() : part_of(dataset, inverse_permutation(places.span()).span())),
+        in_order(places.empty() ? Dataset() : renumbered(dataset, places.span())),
         graph(places.empty() ? dataset.graph : in_order.graph, device),
         features(model, places.empty() ? dataset : in_order, options.forms.front(), options.features, device),
         forward(model, options, graph, features, device, back(device), memory.parts) {

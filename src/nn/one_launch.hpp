@@ -1,76 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a small graph's model as one cooperative launch of a CUDA device (BitGNN, section 3.4).
+// The steps of a small graph's model as one launch of a CUDA device (BitGNN, section 3.4).
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/types.hpp>
 
-#include <array>
+#include "nn/row_program.hpp"
+
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
 
 namespace bitgraph::nn {
-
-/// One step, on every row of its output. What a kind does not use is null. Bits have `width` columns in rows of whole
-/// 64-bit words; the output's kind is told by which of bits_out and floats_out is set.
-struct LaunchStep {
-  enum class Kind : std::uint8_t {
-    product,         ///< bits_in times `weight`, rows of bits; y = row_scale (col_scale s) + bias
-    sparse_product,  ///< the sum of rows of `weight` over the pattern; y = row_scale (col_scale v + col_offset) + bias
-    vote,            ///< the majority of bits_in over the pattern, a tie being +1
-    sum,             ///< of floats_in times neighbor_scale over the pattern; y = row_scale v + bias
-    binarize,        ///< signs of floats_in, and their mean magnitude to scale_out
-    either,          ///< bits_out |= bits_in
-    add              ///< floats_out += floats_in
-  };
-  Kind kind = Kind::product;
-  std::size_t in_width = 0;
-  std::size_t out_width = 0;
-  const EdgeOffset* row_ptr = nullptr;
-  const NodeId* col_ind = nullptr;
-  const std::uint64_t* bits_in = nullptr;
-  const float* floats_in = nullptr;
-  const std::uint64_t* weight = nullptr;
-  const float* row_scale = nullptr;
-  const float* neighbor_scale = nullptr;
-  const float* col_scale = nullptr;
-  const float* col_offset = nullptr;
-  const float* bias = nullptr;
-  std::uint64_t* bits_out = nullptr;
-  float* floats_out = nullptr;
-  float* scale_out = nullptr;
-  bool waits = false;  ///< all blocks meet ahead of it; set by LaunchSteps::add
-};
-
-inline constexpr std::size_t most_launch_steps = 20;
-
-struct LaunchSteps {
-  std::array<LaunchStep, most_launch_steps> steps;
-  std::size_t count = 0;
-  std::size_t num_rows = 0;
-
-  /// Blocks wait where a step reads other rows of what was written since they last did, and where one writes what was
-  /// so read. Throws usage behind the most steps.
-  void add(LaunchStep step);
-};
 
 /// A graph of that size is quicker in one launch than in one for each step.
 [[nodiscard]] constexpr bool fits_one_launch(std::size_t num_rows, std::size_t entries) noexcept {
   return num_rows <= 16384 && entries <= 16 * 16384;
 }
 
-/// The steps on the device, ready to be put on its stream. A warp takes the same rows in every step.
+/// The steps on the device, ready to be put on its stream. A warp has the same rows in every step and keeps on chip
+/// what it makes of them; rows of others it finds in the exchange.
 class OneLaunch {
  public:
-  OneLaunch(const LaunchSteps& steps, const Device& device);
+  /// Null where the steps cannot be run so, or need more shared memory than there is. Of what the steps write only the
+  /// result is used: `before_allocating` may give the rest back.
+  [[nodiscard]] static std::unique_ptr<OneLaunch> make(const LaunchSteps& steps, const Device& device,
+                                                       const std::function<void()>& before_allocating);
+
+  /// `result` of the steps; waits for nothing. Runs of one object follow each other in the device's stream.
   void run() const;
 
  private:
-  Buffer<LaunchStep> steps_;
-  [[maybe_unused]] std::size_t num_rows_ = 0;  // of kernels that are not in every build
-  [[maybe_unused]] unsigned blocks_ = 0;
-  [[maybe_unused]] unsigned warps_ = 0;  ///< a block
+  OneLaunch(const RowProgram& program, const Placement& placement, const std::vector<RowRange>& ranges,
+            std::size_t shared_bytes, const Device& device);
+
+  Buffer<RowStep> steps_;
+  Buffer<Place> places_;
+  Buffer<RowRange> ranges_;
+  Buffer<std::uint64_t> exchange_;
+  Buffer<std::uint32_t> runs_;  ///< how many there were, as each block counts them
+  unsigned patterns_ = 0;
+  unsigned row_words_ = 0;
+  unsigned blocks_ = 0;
+  unsigned warps_ = 0;  ///< a block
+  unsigned slots_ = 0;  ///< a warp
+  std::size_t shared_bytes_ = 0;
 };
 
 }  // namespace bitgraph::nn

@@ -5,6 +5,7 @@
 #include <bitgraph/ops/fused.hpp>
 
 #include "nn/graph_operands.hpp"
+#include "nn/one_launch.hpp"
 #include "nn/sequence.hpp"
 
 #include <fmt/format.h>
@@ -186,7 +187,29 @@ class Counter {
       floats_in = form != Precision::bin;
       side_by_side += w;
     }
+    // The matrices between the steps are given back before what one launch needs is there.
+    if (is_one_launch(parts)) total = std::max(total, n_ * model_.num_classes() * sizeof(float) + told_bytes());
     if (options_.order != Order::original) total += n_ * model_.num_classes() * sizeof(float) + pattern_bytes(n_, n_);
+    return total;
+  }
+
+  [[nodiscard]] bool is_one_launch(std::size_t parts) const {
+    const bool asked = options_.launching == Launching::one ||
+                       (options_.launching == Launching::automatic && fits_one_launch(n_, dataset_.graph.nvals()));
+    const bool pattern_alone = options_.graph == GraphFormat::automatic || options_.graph == GraphFormat::csr;
+    const auto& counts = whole_.aggregate_first;
+    return asked && pattern_alone && !device_.is_host() && parts == 1 && options_.forms.front() != Precision::real &&
+           std::find(counts.begin(), counts.end(), true) == counts.end();
+  }
+
+  /// What rows tell others in one launch, and where they are.
+  [[nodiscard]] std::size_t told_bytes() const {
+    std::size_t total = n_ * (sizeof(Place) + 2 * sizeof(RowRange));
+    for (std::size_t l = 0; l < model_.layers.size(); ++l) {
+      if (model_.layers[l].aggregation != Aggregation::none)
+        total += n_ * published_words(model_.layers[l].outputs(), options_.forms[l] == Precision::bin) *
+                 sizeof(std::uint64_t);
+    }
     return total;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/training_source.hpp"
 
+#include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/ops/dense.hpp>
 
@@ -265,6 +266,22 @@ SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeI
           std::move(values)};
 }
 
+/// All of some nodes but their edges.
+Dataset nodes_of(const Dataset& dataset, std::span<const NodeId> nodes) {
+  Dataset part;
+  part.name = dataset.name;
+  part.num_classes = dataset.num_classes;
+  if (dataset.has_dense_features()) {
+    part.dense_features = Floats(nodes.size(), dataset.num_features());
+    gather_rows_into(part.dense_features, dataset.dense_features, nodes);
+  } else {
+    part.features = features_of(dataset.features, nodes);
+  }
+  part.labels.reserve(nodes.size());
+  for (const NodeId node : nodes) part.labels.push_back(dataset.labels[node]);
+  return part;
+}
+
 }  // namespace
 
 std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes) {
@@ -277,21 +294,17 @@ float sum_factor(const CsrPattern& graph) {
 }
 
 Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
-  Dataset part;
-  part.name = dataset.name;
-  part.num_classes = dataset.num_classes;
+  Dataset part = nodes_of(dataset, nodes);
   part.graph = induced_subgraph(dataset.graph, nodes);
-  if (dataset.has_dense_features()) {
-    part.dense_features = Floats(nodes.size(), dataset.num_features());
-    gather_rows_into(part.dense_features, dataset.dense_features, nodes);
-  } else {
-    part.features = features_of(dataset.features, nodes);
-  }
-  part.labels.reserve(nodes.size());
-  for (const NodeId node : nodes) part.labels.push_back(dataset.labels[node]);
   part.train.resize(nodes.size());
   std::iota(part.train.begin(), part.train.end(), NodeId{0});
   return part;
+}
+
+Dataset renumbered(const Dataset& dataset, std::span<const NodeId> new_id) {
+  Dataset moved = nodes_of(dataset, inverse_permutation(new_id).span());
+  moved.graph = permuted(dataset.graph, new_id);
+  return moved;
 }
 
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,

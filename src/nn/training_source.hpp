@@ -46,8 +46,11 @@ class TrainingSource {
 /// what a node gives itself, and steps of one size fit all weights; the trained model has the factor in its weights.
 [[nodiscard]] float sum_factor(const CsrPattern& graph);
 
-/// What is left of a data set where there are some nodes only: the edges between them, their features and labels. All
-/// are training nodes.
+/// What is left of a data set where there are some nodes only, in rising order: the edges between them, their features
+/// and labels. All are training nodes.
 [[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
+
+/// A data set whose node i is node new_id[i]; its split is left out.
+[[nodiscard]] Dataset renumbered(const Dataset& dataset, std::span<const NodeId> new_id);
 
 }  // namespace bitgraph::nn
