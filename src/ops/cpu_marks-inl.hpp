@@ -48,6 +48,19 @@ class MarkCounter {
     counts_ = hn::Add(counts_, hn::IfThenElseZero(mask, bits_of(hn::MaskedLoad(mask, d, row + e))));
   }
 
+  /// Whether a column of the row is marked; the first that is ends the search.
+  [[nodiscard]] HWY_INLINE bool has_any(const NodeId* row, std::size_t size) const {
+    const D d;
+    std::size_t e = 0;
+    for (; e + hn::Lanes(d) <= size; e += hn::Lanes(d)) {
+      if (!hn::AllFalse(d, hn::Ne(bits_of(hn::LoadU(d, row + e)), hn::Zero(d)))) return true;
+    }
+    if (e == size) return false;
+    const auto mask = hn::FirstN(d, size - e);
+    const auto last = hn::IfThenElseZero(mask, bits_of(hn::MaskedLoad(mask, d, row + e)));
+    return !hn::AllFalse(d, hn::Ne(last, hn::Zero(d)));
+  }
+
   [[nodiscard]] HWY_INLINE std::uint64_t total() const {
     HWY_ALIGN std::uint32_t lanes[HWY_MAX_BYTES / 4];
     hn::Store(counts_, D(), lanes);
@@ -71,6 +84,12 @@ class MarkCounter {
 #else
   HWY_INLINE void add(const NodeId* row, std::size_t size) {
     for (std::size_t e = 0; e < size; ++e) total_ += (marks_[row[e] / 64] >> (row[e] % 64)) & 1U;
+  }
+  [[nodiscard]] HWY_INLINE bool has_any(const NodeId* row, std::size_t size) const {
+    for (std::size_t e = 0; e < size; ++e) {
+      if (((marks_[row[e] / 64] >> (row[e] % 64)) & 1U) != 0) return true;
+    }
+    return false;
   }
   [[nodiscard]] HWY_INLINE std::uint64_t total() const { return total_; }
 

@@ -39,6 +39,15 @@ HWY_INLINE std::uint64_t count_both(const std::uint64_t* x, const std::uint64_t*
   return hn::GetLane(hn::SumOfLanes(d, counts));
 }
 
+/// Whether they share one.
+HWY_INLINE bool meet(const std::uint64_t* x, const std::uint64_t* y, std::size_t words) {
+  const hn::CappedTag<std::uint64_t, long_row_block> d;
+  for (std::size_t w = 0; w < words; w += hn::Lanes(d)) {
+    if (!hn::AllFalse(d, hn::Ne(hn::And(hn::LoadU(d, x + w), hn::LoadU(d, y + w)), hn::Zero(d)))) return true;
+  }
+  return false;
+}
+
 struct Row {
   const NodeId* columns;
   std::size_t size;
@@ -68,6 +77,21 @@ HWY_INLINE std::uint64_t count_pair(const MaskedSumArgs<CsrPatternView>& args, c
   return found;
 }
 
+/// Whether row j of b has a column of x, which are marked.
+HWY_INLINE bool meets(const MaskedSumArgs<CsrPatternView>& args, const Row& x, const std::uint64_t* marks, NodeId j) {
+  const Row row = row_of(args.b, j);
+  if (row.size > search_factor * x.size) {
+    for (std::size_t n = 0; n < x.size; ++n) {
+      if (contains(row.columns, row.size, x.columns[n])) return true;
+    }
+    return false;
+  }
+  if (args.b_long.place != nullptr && args.b_long.place[j] != 0) {
+    return meet(marks, args.b_long.bits + (args.b_long.place[j] - 1) * args.b_long.words, args.b_long.words);
+  }
+  return MarkCounter(marks).has_any(row.columns, row.size);
+}
+
 /// With `each`, the number of every entry is wanted.
 template <bool each>
 HWY_INLINE std::uint64_t sum_row(const MaskedSumArgs<CsrPatternView>& args, std::size_t i, std::uint64_t* marks) {
@@ -82,6 +106,10 @@ HWY_INLINE std::uint64_t sum_row(const MaskedSumArgs<CsrPatternView>& args, std:
     if (e + 2 * ahead < rows.size) hwy::Prefetch(args.b.row_ptr + rows.columns[e + 2 * ahead]);
     if (e + ahead < rows.size) hwy::Prefetch(args.b.col_ind + args.b.row_ptr[rows.columns[e + ahead]]);
     if constexpr (each) {
+      if (args.any) {
+        args.counts[args.mask.row_ptr[i] + e] = meets(args, x, marks, rows.columns[e]) ? 1 : 0;
+        continue;
+      }
       MarkCounter own(marks);
       std::uint64_t found = count_pair(args, x, marks, rows.columns[e], own);
       if (found == 0) found = own.total();

@@ -35,6 +35,7 @@ struct MaskedSumArgs {
   std::size_t marks_each = 0;       ///< a bit a column, in whole blocks; of tiles a word a tile column
   LongRows b_long;                  ///< of CSR on the host
   std::uint32_t* counts = nullptr;  ///< on the host, of CSR, where wanted: of each entry of the mask its number
+  bool any = false;                 ///< then 1 will do for every number but 0
 };
 
 /// Rows of the mask that a thread takes at a time; tile rows where the format is tiles.

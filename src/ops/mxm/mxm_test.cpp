@@ -165,6 +165,18 @@ TEST(Mxm, LooseTiles) {
   EXPECT_TRUE(mxm(or_and, tiles(a), one, tiles(a)) == tiles(mxm(or_and, a, b, a)));
 }
 
+/// Hubs, which are met early, short rows, which are gathered, and rows that meet nowhere.
+TEST(Mxm, BitsWithinAMaskAreWhereCountsAre) {
+  const CsrPattern skewed = test::rmat_pattern(12, 60000, 1);
+  const CsrPattern sparse = test::random_pattern(3000, 3000, 2.0 / 3000, 2);
+  for (const CsrPattern* a : {&skewed, &sparse}) {
+    for (const int threads : {1, 2, 5}) {
+      const CsrPattern here = a->to(Device::host(threads));
+      EXPECT_TRUE(mxm(or_and, here, here, here) == mxm(plus_pair, here, here, here).pattern());
+    }
+  }
+}
+
 TEST(Mxm, CountsTrianglesAsThePaperDoes) {
   // A clique of five has ten triangles.
   std::vector<NodeId> rows, cols;

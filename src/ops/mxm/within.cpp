@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two ways: the columns that a row of A and a column of B share are counted for each entry of the mask; or, for bits
+// alone, rows of B take away the marks of the mask's row.
 #include "ops/mxm/within.hpp"
 
 #include "core/thread_chunks.hpp"
@@ -37,23 +39,30 @@ std::uint64_t sum_over(const CsrPatternView& a, const Device& device, const Fn& 
   return total;
 }
 
+/// What the two ways cost: a column gathered, beside a column compared 1; what each pair costs beside its columns; and
+/// an entry of B to transpose.
+struct Costs {
+  std::uint64_t gathered, pair, transposed;
+};
+constexpr Costs of_bits{3, 16, 16};
+constexpr Costs of_counts{8, 8, 8};  // gathered twice, and noted
+
 std::uint64_t row_size(const CsrPatternView& a, std::size_t i) { return a.row_ptr[i + 1] - a.row_ptr[i]; }
 
-/// Columns that gathering rows of the product goes through, twice.
+/// Columns that gathering rows of the product goes through.
 std::uint64_t gathered_columns(const CsrPatternView& a, const CsrPatternView& b, const Device& device) {
   return sum_over(a, device, [&](std::size_t, NodeId k) { return row_size(b, k); });
 }
 
 /// Columns that comparing rows goes through, and what each pair costs beside them.
 std::uint64_t compared_columns(const CsrPatternView& a, const CsrPatternView& b_transposed, const CsrPatternView& mask,
-                               const LongRows& long_rows, const Device& device) {
-  constexpr std::uint64_t of_pair = 8;
+                               const LongRows& long_rows, const Costs& costs, const Device& device) {
   return sum_over(mask, device, [&](std::size_t i, NodeId j) -> std::uint64_t {
     const std::uint64_t own = row_size(a, i);
     if (own == 0) return 0;
     const std::uint64_t other = row_size(b_transposed, j);
     const std::uint64_t walked = long_rows.place != nullptr && long_rows.place[j] != 0 ? long_rows.words : other;
-    return of_pair + std::min(walked, 32 * own);
+    return costs.pair + std::min(walked, 32 * own);
   });
 }
 
@@ -79,27 +88,64 @@ CsrPattern met_entries(const CsrPatternView& mask, const Buffer<std::uint32_t>& 
   return {mask.nrows, mask.ncols, std::move(row_ptr), std::move(col_ind)};
 }
 
+/// met[e] = 1 where the product has the mask's entry e, else 0. A row is done where all of its entries are met.
+void gather_marked(const CsrPatternView& a, const CsrPatternView& b, const CsrPatternView& mask, std::uint32_t* met,
+                   const Device& device) {
+  const std::size_t words = (std::size_t{b.ncols} + 63) / 64;
+  Buffer<std::uint64_t> marks(num_workspaces(device, mask.nrows, product_chunk) * words, std::uint64_t{0}, device);
+  for_chunks_of_threads(device, mask.nrows, product_chunk, [&](std::size_t workspace, Range rows) {
+    std::uint64_t* marked = marks.data() + workspace * words;
+    for (auto i = static_cast<NodeId>(rows.begin); i < rows.end; ++i) {
+      const auto columns = mask.row(i);
+      std::size_t left = columns.size();
+      for (const NodeId j : columns) marked[j / 64] |= std::uint64_t{1} << (j % 64);
+      const auto row = a.row(i);
+      for (std::size_t n = 0; n < row.size() && left != 0; ++n) {
+        for (const NodeId j : b.row(row[n])) {
+          const std::uint64_t before = marked[j / 64];
+          marked[j / 64] = before & ~(std::uint64_t{1} << (j % 64));
+          left -= (before >> (j % 64)) & 1U;
+        }
+      }
+      std::uint32_t* to = met + mask.row_ptr[i];
+      for (const NodeId j : columns) *to++ = ((marked[j / 64] >> (j % 64)) & 1U) != 0 ? 0 : 1;
+      for (const NodeId j : columns) marked[j / 64] = 0;
+    }
+  });
+}
+
 }  // namespace
 
 std::optional<CsrPattern> product_within(const Cpu& backend, const CsrPatternView& a, const CsrPatternView& b,
                                          const CsrPatternView& mask, Buffer<std::uint32_t>* counts) {
   const Device& device = backend.device;
-  // A column gathered twice, with what it takes to note it, costs about as much as eight compared.
-  constexpr std::uint64_t gathered_cost = 8, transposed_cost = 8;
-  const std::uint64_t gathering = gathered_cost * gathered_columns(a, b, device);
-  const std::uint64_t transposing = transposed_cost * b.row_ptr[b.nrows];
-  if (gathering <= transposing) return std::nullopt;
+  const Costs costs = counts == nullptr ? of_bits : of_counts;
+  Buffer<std::uint32_t> met;
+  const auto gather = [&]() -> std::optional<CsrPattern> {
+    if (counts != nullptr) return std::nullopt;
+    met = Buffer<std::uint32_t>(mask.row_ptr[mask.nrows], 0U, device);
+    gather_marked(a, b, mask, met.data(), device);
+    return met_entries(mask, met, nullptr, device);
+  };
+  const std::uint64_t gathering = costs.gathered * gathered_columns(a, b, device);
+  // Comparing costs no less, where columns of B are about as long as on average.
+  const std::uint64_t entries = b.row_ptr[b.nrows];
+  const std::uint64_t pairs = mask.row_ptr[mask.nrows];
+  const std::uint64_t least =
+      costs.transposed * entries + pairs * (costs.pair + entries / std::max<NodeId>(b.ncols, 1));
+  if (gathering <= (counts == nullptr ? least : costs.transposed * entries)) return gather();
   const CsrPattern b_transposed = transposed(b, device);
   const LongRowBits long_rows(b_transposed.view(), device);
   MaskedSumArgs<CsrPatternView> args{a, b_transposed.view(), mask};
   args.b_long = long_rows.view();
-  if (compared_columns(a, args.b, mask, args.b_long, device) > gathering) return std::nullopt;
+  if (compared_columns(a, args.b, mask, args.b_long, costs, device) > gathering) return gather();
   args.marks_each = LongRowBits::words_of(a.ncols);
   Buffer<std::uint64_t> marks(num_workspaces(device, mask.nrows, masked_sum_chunk) * args.marks_each, std::uint64_t{0},
                               device);
   args.marks = marks.data();
-  Buffer<std::uint32_t> met(mask.row_ptr[mask.nrows], 0U, device);
+  met = Buffer<std::uint32_t>(mask.row_ptr[mask.nrows], 0U, device);
   args.counts = met.data();
+  args.any = counts == nullptr;
   static_cast<void>(masked_sum(backend, args));
   return met_entries(mask, met, counts, device);
 }
