@@ -17,6 +17,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/edge_weights.hpp>
 #include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
 #include <bitgraph/formats/weight_factors.hpp>

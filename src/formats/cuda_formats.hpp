@@ -20,6 +20,9 @@ namespace bitgraph::cuda_formats {
 /// CsrPatternView::longest_row. Waits for the device.
 [[nodiscard]] EdgeOffset csr_longest_row(const Device& device, NodeId nrows, const EdgeOffset* row_ptr);
 
+/// What a RowOrder holds: the rows, and how many have 2^p entries or more, for each p. Waits for the device.
+[[nodiscard]] Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least);
+
 // The functions of the public headers, of values on a CUDA device; results are there too.
 
 [[nodiscard]] BitTileMatrix pack(const CsrPattern& a, int tile_dim);

@@ -7,6 +7,7 @@
 #include <bitgraph/formats/advisor.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/formats/row_order.hpp>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -145,6 +146,39 @@ std::vector<NodeId> some_permutation(NodeId n, std::uint64_t seed) {
   for (NodeId i = 0; i < n; ++i) ids[i] = n - 1 - i;
   for (NodeId i = n; i > 1; --i) std::swap(ids[i - 1], ids[random_below({seed, 6, 0}, i, i)]);
   return ids;
+}
+
+/// Rows by falling length: exactly below 64 entries, above but for an eighth of their length.
+TEST(CudaFormats, RowsByLength) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<CsrPattern> patterns;
+  patterns.push_back(hub_pattern());
+  patterns.push_back(test::rmat_pattern(13, 300000, 7));
+  patterns.push_back(test::random_pattern(1, 900, 0.9, 1));
+  patterns.push_back(test::random_pattern(1025, 70000, 0.002, 2));
+  for (const CsrPattern& a : patterns) {
+    const RowOrder order(a.to(cuda()));
+    ASSERT_EQ(order.nrows(), a.nrows());
+    Buffer<NodeId> rows(a.nrows());
+    Device::copy(rows.data(), Device{}, order.view().row, cuda(), rows.bytes());
+    std::vector<bool> met(a.nrows(), false);
+    std::size_t before = ~std::size_t{0} / 2;
+    for (const NodeId row : rows) {
+      ASSERT_LT(row, a.nrows());
+      EXPECT_FALSE(met[row]) << row;
+      met[row] = true;
+      const std::size_t length = a.row(row).size();
+      EXPECT_LE(length, length < 64 ? before : before + before / 8) << "row " << row;
+      before = length;
+    }
+    for (std::size_t p = 0; p < order.view().at_least.size(); ++p) {
+      NodeId at_least = 0;
+      for (NodeId i = 0; i < a.nrows(); ++i) at_least += a.row(i).size() >= std::size_t{1} << p ? 1 : 0;
+      EXPECT_EQ(order.view().at_least[p], at_least) << p;
+    }
+  }
+  EXPECT_TRUE(RowOrder(test::grid_pattern(30, 40).to(cuda())).empty()) << "no row is long";
+  EXPECT_TRUE(RowOrder(patterns.front()).empty()) << "on the host";
 }
 
 TEST(CudaFormats, SymmetryAndOrders) {

@@ -337,12 +337,14 @@ void Forward::aggregate(Floats& out, const Floats& x, Aggregation aggregation, c
   add_sum(out, x, graph_.of(aggregation), bias);
 }
 
-void Forward::make_parts(Aggregation aggregation) {
+void Forward::make_parts(Aggregation aggregation, bool votes) {
   if (streamed_) return;
   if (sequences_.sell) {
     static_cast<void>(graph_.sell_blocks_of(aggregation, parts_));
-  } else {
-    static_cast<void>(graph_.blocks_of(aggregation, parts_));
+    return;
+  }
+  for (const CsrPattern& part : graph_.blocks_of(aggregation, parts_)) {
+    if (votes) static_cast<void>(graph_.row_order(part));
   }
 }
 
@@ -363,6 +365,8 @@ void Forward::for_each_part(Aggregation aggregation, Fn&& fn) {
   }
 }
 
+const RowOrder* Forward::order_of(const CsrPattern& part) { return streamed_ ? nullptr : &graph_.row_order(part); }
+
 /// Aggregation with a part of the pattern's rows at a time.
 template <class Out, class X>
 void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias) {
@@ -376,15 +380,20 @@ void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buff
     const std::size_t first = first_row(num_nodes(), part, parts_);
     to_rows.push_back(some_rows(out, first, first_row(num_nodes(), part + 1, parts_) - first));
   }
-  make_parts(aggregation);
+  make_parts(aggregation, vote);
   step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &to_rows, &x, a, aggregation, bias] {
     std::size_t part = 0;
     for_each_part(aggregation, [&](const auto& pattern, std::size_t first, std::size_t rows) {
       while (to_rows[part].nrows() == 0) ++part;
       Out& to = to_rows[part++];
       const auto row_scale = a.row_scale.empty() ? a.row_scale : a.row_scale.subspan(first, rows);
-      if constexpr (vote || !std::is_same_v<decltype(pattern), const SellPattern&>)
-        spmm_into(to, pattern, x, {.row_scale = row_scale, .col_scale = a.col_scale, .bias = span_of(bias)}, device_);
+      if constexpr (vote || !std::is_same_v<decltype(pattern), const SellPattern&>) {
+        const SpmmOptions how{.row_scale = row_scale,
+                              .col_scale = a.col_scale,
+                              .bias = span_of(bias),
+                              .row_order = vote ? order_of(pattern) : nullptr};
+        spmm_into(to, pattern, x, how, device_);
+      }
     });
   });
 }
@@ -405,15 +414,17 @@ void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
   };
   if (parts_ == 1) {
     const CsrPattern* pattern = graph_.of(aggregation).pattern;
-    step("BSpMM.BBF", [this, &counts, &x, pattern] { spmm_into(counts, *pattern, x, {}, device_); });
+    const RowOrder& order = graph_.row_order(*pattern);
+    step("BSpMM.BBF",
+         [this, &counts, &x, pattern, &order] { spmm_into(counts, *pattern, x, {.row_order = &order}, device_); });
     return step("BMM, counts", [this, &out, &counts, multiply] { multiply(out, counts, 0, num_nodes()); });
   }
-  make_parts(aggregation);
+  make_parts(aggregation, true);
   step("BSpMM.BBF + BMM by parts", [this, &out, &counts, &x, aggregation, multiply] {
     for_each_part(aggregation, [&](const auto& pattern, std::size_t first, std::size_t rows) {
       Floats counted = some_rows(counts, 0, rows);
       Floats to = some_rows(out, first, rows);
-      spmm_into(counted, pattern, x, {}, device_);
+      spmm_into(counted, pattern, x, {.row_order = order_of(pattern)}, device_);
       multiply(to, counted, first, rows);
     });
   });
@@ -421,7 +432,7 @@ void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
 
 void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
   if (parts_ > 1) return by_parts(votes, signs, aggregation, nullptr);
-  const SpmmOptions how{.strategy = options_.strategy};
+  SpmmOptions how{.strategy = options_.strategy};
   if (options_.graph == GraphFormat::sell) {
     const SellPattern& a = graph_.sell(aggregation);
     return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how, device_); });
@@ -431,6 +442,7 @@ void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
     return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how, device_); });
   }
   const AggregationOperand a = graph_.of(aggregation);
+  how.row_order = &graph_.row_order(*a.pattern);
   step(
       "BSpMM.BBB", [this, &votes, &signs, a, how] { spmm_into(votes, *a.pattern, signs, how, device_); },
       [&votes, &signs, a] {

@@ -123,6 +123,12 @@ const RowsByLength& GraphOperands::order(Aggregation aggregation) {
   return at->second;
 }
 
+const RowOrder& GraphOperands::row_order(const CsrPattern& pattern) {
+  const auto [at, is_new] = row_orders_.try_emplace(&pattern);
+  if (is_new) at->second = RowOrder(pattern);
+  return at->second;
+}
+
 const SellPattern& GraphOperands::sell(Aggregation aggregation) {
   const CsrPattern* pattern = of(aggregation).pattern;
   const auto [at, is_new] = sell_.try_emplace(pattern);
@@ -147,6 +153,7 @@ std::size_t GraphOperands::bytes() const noexcept {
     for (const SellPattern& pattern : patterns) total += pattern.bytes();
   }
   for (const auto& [loops, order] : orders_) total += order.rows.bytes();
+  for (const auto& [pattern, order] : row_orders_) total += order.bytes();
   for (const auto& [pattern, sell] : sell_) total += sell.bytes();
   for (const auto& [pattern, tiles] : tiles_) total += tiles.bytes();
   return total;

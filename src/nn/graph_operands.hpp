@@ -4,6 +4,7 @@
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/fused.hpp>
@@ -56,6 +57,9 @@ class GraphOperands {
   /// The rows of the pattern of `of(aggregation)` by their lengths.
   [[nodiscard]] const RowsByLength& order(Aggregation aggregation);
 
+  /// The order of the rows of one of the patterns that stay, for votes over it.
+  [[nodiscard]] const RowOrder& row_order(const CsrPattern& pattern);
+
   [[nodiscard]] std::size_t num_nodes() const noexcept { return num_nodes_; }
   [[nodiscard]] EdgeOffset entries() const noexcept { return entries_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -73,6 +77,7 @@ class GraphOperands {
   std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
   std::map<bool, std::vector<SellPattern>> sell_blocks_;
   std::map<bool, RowsByLength> orders_;  ///< with loops, and without
+  std::map<const CsrPattern*, RowOrder> row_orders_;
   std::map<const CsrPattern*, SellPattern> sell_;
   std::map<const CsrPattern*, BitTileMatrix> tiles_;  ///< of one side
 };

@@ -32,7 +32,7 @@ void spmm(const Cuda& backend, const SpmmArgs<Graph, In, Out>& args) {
   const ScopedCudaDevice scope(backend.device.index());
   const auto& graph = spmm_cuda::graph_for_kernels(args.a);
   using Kernels = SpmmArgs<std::remove_cvref_t<decltype(graph)>, In, Out>;
-  spmm_cuda::launch(backend.device, Kernels{graph, args.x, args.out, args.col_scale, args.epilogue});
+  spmm_cuda::launch(backend.device, Kernels{graph, args.x, args.out, args.col_scale, args.epilogue, args.row_order});
 }
 
 }  // namespace bitgraph

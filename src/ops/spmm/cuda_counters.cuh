@@ -29,35 +29,39 @@ template <int Planes>
 struct BitCounter {
   std::uint32_t plane[Planes] = {};
 
-  /// Eight words, each bit of weight one, by carry-save adders (Harley and Seal).
-  __device__ void add(const std::uint32_t (&word)[8]) {
+  /// Eight words, each bit of weight one, to the three lowest planes by carry-save adders (Harley and Seal); what they
+  /// carry is returned.
+  __device__ std::uint32_t add_low(const std::uint32_t (&word)[8]) {
     const std::uint32_t first_pair = add_bits(plane[0], word[0], word[1]);
     const std::uint32_t second_pair = add_bits(plane[0], word[2], word[3]);
     const std::uint32_t first_four = add_bits(plane[1], first_pair, second_pair);
     const std::uint32_t third_pair = add_bits(plane[0], word[4], word[5]);
     const std::uint32_t fourth_pair = add_bits(plane[0], word[6], word[7]);
     const std::uint32_t second_four = add_bits(plane[1], third_pair, fourth_pair);
-    std::uint32_t carry = add_bits(plane[2], first_four, second_four);
-#pragma unroll
-    for (int p = 3; p < Planes; ++p) {
-      const std::uint32_t next = plane[p] & carry;
-      plane[p] ^= carry;
-      carry = next;
-    }
+    return add_bits(plane[2], first_four, second_four);
   }
 
-  /// Four words.
-  __device__ void add(const std::uint32_t (&word)[4]) {
+  /// Four words, to the two lowest.
+  __device__ std::uint32_t add_low(const std::uint32_t (&word)[4]) {
     const std::uint32_t first_pair = add_bits(plane[0], word[0], word[1]);
     const std::uint32_t second_pair = add_bits(plane[0], word[2], word[3]);
-    std::uint32_t carry = add_bits(plane[1], first_pair, second_pair);
+    return add_bits(plane[1], first_pair, second_pair);
+  }
+
+  /// A carry to the planes First .. End - 1; theirs is returned.
+  template <int First, int End>
+  __device__ std::uint32_t add_carry(std::uint32_t carry) {
 #pragma unroll
-    for (int p = 2; p < Planes; ++p) {
+    for (int p = First; p < End; ++p) {
       const std::uint32_t next = plane[p] & carry;
       plane[p] ^= carry;
       carry = next;
     }
+    return carry;
   }
+
+  __device__ void add(const std::uint32_t (&word)[8]) { static_cast<void>(add_carry<3, Planes>(add_low(word))); }
+  __device__ void add(const std::uint32_t (&word)[4]) { static_cast<void>(add_carry<2, Planes>(add_low(word))); }
 
   /// Adds another counter plane by plane; `other(p)` is its plane p. Counts have `planes` bits at most.
   template <class Other>

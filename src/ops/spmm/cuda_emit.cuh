@@ -183,6 +183,50 @@ __device__ __noinline__ void emit_numbers(const Args& args, const std::uint32_t*
   }
 }
 
+constexpr unsigned room_words = 272;  ///< of a warp, for its counts on their way to numbers
+
+/// The same from counters in registers, where nothing stands around the counts and they are below 2^8. A lane makes
+/// bytes of its 32 counts: those of features f, f + 8, f + 16, f + 24 in word f; eight lanes share what a lane had.
+template <int Planes, class Args>
+__device__ void emit_plain_bytes(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
+                                 unsigned slots, std::uint32_t* room) {
+  static_assert(Planes <= 8);
+  constexpr unsigned second_half = 36;  // of the words, where its banks are others
+  const unsigned lane = threadIdx.x % 32;
+  auto* const words = reinterpret_cast<uint4*>(room);
+  std::uint32_t bytes[8] = {};
+#pragma unroll
+  for (int f = 0; f < 8; ++f) {
+#pragma unroll
+    for (int p = 0; p < Planes; ++p) {
+      const std::uint32_t shifted = p >= f ? counter.plane[p] << (p - f) : counter.plane[p] >> (f - p);
+      bytes[f] |= shifted & (0x01010101U << p);
+    }
+  }
+  __syncwarp();
+  words[lane] = {bytes[0], bytes[1], bytes[2], bytes[3]};
+  words[second_half + lane] = {bytes[4], bytes[5], bytes[6], bytes[7]};
+  __syncwarp();
+  const unsigned quarter = lane % 8;
+  const uint4* const own = words + quarter % 2 * second_half;
+  // A byte of each word into the mantissa of 2^15, where it counts as it is.
+  const unsigned selector = 0x7404U | quarter / 2 << 4;
+  constexpr std::uint32_t two_to_15 = 0x47000000U;
+#pragma unroll 2
+  for (unsigned begin = 0; begin < slots; begin += 4) {
+    const unsigned slot = begin + lane / 8;
+    const NodeId row = __shfl_sync(full_warp, counted.row, slot);
+    const unsigned word = __shfl_sync(full_warp, counted.word, slot);
+    const float rest = -65536.0F - static_cast<float>(__shfl_sync(full_warp, counted.n, slot));
+    const uint4 four = own[slot];
+    const auto number = [&](std::uint32_t four_bytes) {
+      return __fmaf_rn(2, __uint_as_float(__byte_perm(four_bytes, two_to_15, selector)), rest);
+    };
+    emit_sums<8>(args, slot < slots ? row : no_row, std::size_t{word} * 32 + quarter * own_features,
+                 {number(four.x), number(four.y), number(four.z), number(four.w)});
+  }
+}
+
 /// The same from counters in registers, where nothing stands around the counts.
 template <int Planes, class Args>
 __device__ void emit_plain_numbers(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
@@ -227,8 +271,8 @@ __device__ void emit_votes(const Args& args, const BitCounter<Planes>& counter, 
       counter.at_least(counted.n / 2 + counted.n % 2) & feature_mask(args.x.ncols, counted.word);
 }
 
-/// The lanes below `slots` have a counter each, of which `planes` planes matter; `room` has as many words as that
-/// takes.
+/// The lanes below `slots` have a counter each, of which `planes` planes matter; `room` has room_words words, or as
+/// many as that takes.
 template <int Planes, class Args>
 __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const Counted& counted, unsigned slots,
                      int planes, std::uint32_t* room) {
@@ -236,6 +280,10 @@ __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const 
   if constexpr (is_plain<Out> && is_bits<Out>) {
     emit_votes(args, counter, counted, slots);
   } else if constexpr (is_plain<Out>) {
+    constexpr unsigned few_slots = 8;  // bytes are made of all lanes' counts
+    if constexpr (Planes <= 8) {
+      if (slots > few_slots) return emit_plain_bytes(args, counter, counted, slots, room);
+    }
     emit_plain_numbers(args, counter, counted, slots, planes);
   } else {
     if constexpr (is_bits<Out>) {
@@ -262,7 +310,8 @@ void with_plain(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
             reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
   }
   if (plain) {
-    fn(SpmmArgs<Graph, In, Plain<Out>>{args.a, args.x, Plain<Out>(args.out), args.col_scale, args.epilogue});
+    fn(SpmmArgs<Graph, In, Plain<Out>>{args.a, args.x, Plain<Out>(args.out), args.col_scale, args.epilogue,
+                                       args.row_order});
   } else {
     fn(args);
   }

@@ -5,17 +5,16 @@
 // block. Eight neighbours a set are on their way at a time.
 #pragma once
 
+#include "ops/spmm/cuda_hub.cuh"
 #include "ops/spmm/cuda_rows.cuh"
-#include "ops/spmm/cuda_vote_short.cuh"
+#include "ops/spmm/cuda_vote_ordered.cuh"
 
 #include <algorithm>
 #include <type_traits>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned batch = 8;    ///< neighbours a set of lanes takes at a time
-constexpr int long_planes = 10;  ///< counts below csr_hub_row
-constexpr int any_planes = 32;
+constexpr unsigned batch = 8;  ///< neighbours a set of lanes takes at a time
 static_assert(hub_row == 1U << long_planes);
 
 /// Adds neighbours of a row to the lane's counter: Sets sets of Lanes lanes take turns. `n` columns from `cols` on,
@@ -93,51 +92,6 @@ __device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word,
   emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes, room);
 }
 
-/// The counters of a hub, one a warp, in shared memory: plane by plane.
-template <int Lanes>
-struct HubCounts {
-  std::uint32_t plane[block_warps][any_planes][Lanes];
-
-  /// Adds to a lane's count of `warp` another, whose plane p is other(p); counts have `planes` bits.
-  template <class Other>
-  __device__ void add(unsigned warp, unsigned lane, int planes, const Other& other) {
-    std::uint32_t carry = 0;
-    for (int p = 0; p < planes; ++p) carry = add_bits(plane[warp][p][lane], other(p), carry);
-  }
-};
-
-/// The warps' counts of a hub, half of them onto the other half, and so on; the first warp's are those of the row.
-template <int Lanes>
-__device__ void add_warps(HubCounts<Lanes>& counts, int planes) {
-  const unsigned warp = threadIdx.x / 32;
-  const unsigned lane = threadIdx.x % 32;
-  for (unsigned half = block_warps / 2; half != 0; half /= 2) {
-    __syncthreads();
-    if (warp < half && lane < Lanes) {
-      counts.add(warp, lane, planes, [&](int p) { return counts.plane[warp + half][p][lane]; });
-    }
-  }
-  __syncthreads();
-}
-
-template <int Lanes, class Args>
-__device__ void emit_hub(const Args& args, const HubCounts<Lanes>& counts, const Counted& counted, int planes) {
-  using Out = std::remove_cvref_t<decltype(args.out)>;
-  if constexpr (is_bits<Out>) {
-    if (is_plain<Out> || is_identity(args.epilogue)) {
-      if (threadIdx.x % 32 >= Lanes || counted.row == no_row) return;
-      const std::uint32_t threshold = counted.n / 2 + counted.n % 2;
-      std::uint32_t votes = ~0U;
-      for (int p = 0; p < planes; ++p) {
-        votes = compare_plane(votes, counts.plane[0][p][threadIdx.x % 32], (threshold >> p) & 1U);
-      }
-      *half_word(args.out, counted.row, counted.word) = votes & feature_mask(args.x.ncols, counted.word);
-      return;
-    }
-  }
-  emit_numbers(args, &counts.plane[0][0][0], counted, Lanes, planes);
-}
-
 /// The block's warps take portions of the row in turns, and add up as many as their counters hold.
 template <int Lanes, class Args>
 __device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubCounts<Lanes>& counts) {
@@ -174,7 +128,7 @@ __device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubC
 template <int Lanes>
 union VoteStorage {
   HubCounts<Lanes> hub_counts;
-  std::uint32_t rooms[block_warps][std::max(long_planes * Lanes, short_planes * 32)];
+  alignas(16) std::uint32_t rooms[block_warps][std::max<unsigned>(long_planes * Lanes, room_words)];
 };
 
 template <int Lanes, class Args>
@@ -276,11 +230,12 @@ void start_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out
 template <int Lanes, int Words, class Out>
 void start_short(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
   const unsigned warp_rows = is_bits<Out> ? 32 / Lanes : rows_of_warp<Lanes>(args.a);
-  const dim3 grid(blocks_for(args.a.nrows, block_warps * warp_rows), slices);
+  const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
   with_plain(args, [&](const auto& kernel_args) {
-    spmm_vote_short<Lanes, Words><<<grid, block_threads, 0, stream_of(device)>>>(kernel_args, warp_rows);
+    using Args = std::remove_cvref_t<decltype(kernel_args)>;
+    static OverlappingKernel kernel(spmm_vote_short<Lanes, Words, Args>, "spmm_vote_short");
+    kernel.launch(device, blocks * slices, block_threads, 0, kernel_args, warp_rows, blocks);
   });
-  cuda_check_launch("spmm_vote_short");
 }
 
 /// Whether rows of bits can be read and written four words at a time.
@@ -297,14 +252,18 @@ void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
   const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
   const unsigned slices = (words + most_words - 1) / most_words;
   const bool even = args.a.longest_row < long_row;
-  if constexpr (is_bits<Out>) {
-    if (even) {
-      if (words == 2) return start_short<1, 2>(device, args, slices);
-      if (!in_fours(args)) return start_short<8, 2>(device, args, slices);
-      if (words <= 4) return start_short<1, 4>(device, args, slices);
-      if (words <= 8) return start_short<2, 4>(device, args, slices);
-      return start_short<4, 4>(device, args, slices);
+  const auto start_wide = [&](auto lanes, auto words_of_lane) {
+    if constexpr (is_bits<Out>) {
+      if (even) return start_short<lanes(), words_of_lane()>(device, args, slices);
     }
+    start_ordered<lanes(), words_of_lane()>(device, args, slices);
+  };
+  if (args.row_order.row != nullptr || (is_bits<Out> && even)) {
+    if (words == 2) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 2>());
+    if (!in_fours(args)) return start_wide(std::integral_constant<int, 8>(), std::integral_constant<int, 2>());
+    if (words <= 4) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 4>());
+    if (words <= 8) return start_wide(std::integral_constant<int, 2>(), std::integral_constant<int, 4>());
+    return start_wide(std::integral_constant<int, 4>(), std::integral_constant<int, 4>());
   }
   const auto start = [&](auto lanes) {
     if constexpr (!is_bits<Out>) {

@@ -16,6 +16,15 @@ namespace bitgraph {
 
 namespace {
 
+/// An empty order is of any matrix.
+void check_row_order(const RowOrder* order, NodeId nrows, const Device& device) {
+  if (order == nullptr || order->empty()) return;
+  check_device("spmm", device, order->device(), "row_order");
+  if (order->nrows() != nrows) {
+    fail(ErrorCode::usage, fmt::format("spmm: row_order has {} rows, A {}", order->nrows(), nrows));
+  }
+}
+
 /// Whether words of the graph's bits are to meet columns of X.
 bool by_tile_words(SpmmStrategy strategy) {
   return strategy != SpmmStrategy::automatic && strategy != SpmmStrategy::carry_save;
@@ -47,6 +56,7 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
     check_device("spmm", device, a.device(), "A");  // always on the host
   check_device("spmm", device, x.device(), "X");
   check_device("spmm", device, out.device(), "the output");
+  check_row_order(options.row_order, a.nrows(), device);
   check_strategy<Graph, X>(options);
 }
 
@@ -81,7 +91,8 @@ auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& gi
       out.view(),
       or_null(options.col_scale),
       {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset),
-       or_null(options.bias)}};
+       or_null(options.bias)},
+      options.row_order == nullptr ? RowOrderView{} : options.row_order->view()};
 }
 
 template <class GraphView, class X, class Out>

@@ -7,6 +7,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 
 #include "core/backend.hpp"
@@ -46,6 +47,7 @@ struct SpmmArgs {
   Out out;
   const float* col_scale = nullptr;
   SpmmEpilogue epilogue;
+  RowOrderView row_order = {};
 };
 
 template <class Graph, class In, class Out>

@@ -101,20 +101,23 @@ Bits dirty(const Bits&, std::size_t nrows, std::size_t ncols) { return test::ran
 Floats dirty(const Floats&, std::size_t nrows, std::size_t ncols) { return test::random_dense(nrows, ncols, 99); }
 
 template <class Out, class Graph, class In>
-void check_format(const CsrPattern& a, const Graph& graph, const In& x) {
+void check_format(const CsrPattern& a, const Graph& graph, const In& x, bool ordered = false) {
   const Device& device = *test::cuda_device();
   const Graph graph_there = graph.to(device);
+  const RowOrder order = ordered ? RowOrder(a.to(device)) : RowOrder();
   const In x_there = x.to(device);
   for (int kind = 0; kind < 3; ++kind) {
     SCOPED_TRACE("scales " + std::to_string(kind));
     const Scales scales(kind, a, x.ncols(), Device{});
     const Scales scales_there(kind, a, x.ncols(), device);
+    SpmmOptions options = scales_there.options();
+    options.row_order = &order;
     const Floats expected = spmm<Floats>(a, x, scales.options());
     Out actual = dirty(Out{}, a.nrows(), x.ncols()).to(device);
-    spmm_into(actual, graph_there, x_there, scales_there.options(), device);
+    spmm_into(actual, graph_there, x_there, options, device);
     expect_within(tolerance(a, x, kind), expected, actual.to(Device{}));
     Out again = dirty(Out{}, a.nrows(), x.ncols()).to(device);
-    spmm_into(again, graph_there, x_there, scales_there.options(), device);
+    spmm_into(again, graph_there, x_there, options, device);
     expect_same(actual.to(Device{}), again.to(Device{}));
   }
 }
@@ -122,9 +125,19 @@ void check_format(const CsrPattern& a, const Graph& graph, const In& x) {
 template <class Out, class In>
 void check(const CsrPattern& a, const In& x) {
   check_format<Out>(a, a, x);
+  check_format<Out>(a, a, x, true);
   for (const int k : tile_dims) {
     SCOPED_TRACE("tiles of " + std::to_string(k));
     check_format<Out>(a, pack(a, {.tile_dim = k}), x);
+  }
+}
+
+/// Votes and counts, with the rows in order by length and without.
+void check_votes(const CsrPattern& a, const Bits& x) {
+  for (const bool ordered : {false, true}) {
+    SCOPED_TRACE(ordered ? "in order" : "as they are");
+    check_format<Bits>(a, a, x, ordered);
+    check_format<Floats>(a, a, x, ordered);
   }
 }
 
@@ -155,8 +168,7 @@ TEST(SpmmCuda, SkewedDegreesInEveryWidth) {
   for (const std::size_t width : {33U, 64U, 100U, 192U, 256U, 300U, 512U, 1100U}) {
     SCOPED_TRACE(width);
     const Bits bits = test::random_bits(a.ncols(), width, 1);
-    check_format<Bits>(a, a, bits);
-    check_format<Floats>(a, a, bits);
+    check_votes(a, bits);
     const Floats floats = test::random_dense(a.ncols(), width, 3);
     check_format<Bits>(a, a, floats);
     check_format<Floats>(a, a, floats);
@@ -180,11 +192,52 @@ TEST(SpmmCuda, ManyEntriesAndHubs) {
   for (const std::size_t width : {64U, 100U, 256U}) {
     SCOPED_TRACE(width);
     const Bits bits = test::random_bits(num_cols, width, 1);
-    check_format<Bits>(a, a, bits);
-    check_format<Floats>(a, a, bits);
+    check_votes(a, bits);
     const Floats floats = test::random_dense(num_cols, width, 3);
     check_format<Bits>(a, a, floats);
     check_format<Floats>(a, a, floats);
+  }
+}
+
+/// Rows of the given lengths, whose columns are spread over all.
+CsrPattern rows_of(const std::vector<NodeId>& lengths, NodeId ncols) {
+  std::vector<NodeId> rows;
+  std::vector<NodeId> cols;
+  for (NodeId i = 0; i < lengths.size(); ++i) {
+    for (NodeId k = 0; k < lengths[i]; ++k) {
+      rows.push_back(i);
+      cols.push_back(static_cast<NodeId>((i * 37 + std::uint64_t{k} * ncols / lengths[i]) % ncols));
+    }
+  }
+  return csr_from_edges(static_cast<NodeId>(lengths.size()), ncols, rows, cols);
+}
+
+/// Whatever takes a row of some length, at the borders between them: lanes, sets of lanes, warps, blocks; in an order
+/// that has nothing to do with the lengths.
+TEST(SpmmCuda, RowsOfEveryLengthInEveryWidth) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<NodeId> lengths;
+  for (NodeId n = 0; n < 70; ++n) lengths.push_back(n * 29 % 70);
+  for (NodeId border = 128; border <= 8192; border *= 2) {
+    for (const NodeId n : {border + 1, NodeId{0}, border - 1, NodeId{3}, border}) lengths.push_back(n);
+  }
+  for (NodeId n = 0; n < 700; ++n) lengths.push_back(n % 3 == 0 ? 0 : n % 11);
+  const CsrPattern a = rows_of(lengths, 9001);
+  for (const std::size_t width : {1U, 31U, 64U, 65U, 127U, 128U, 129U, 192U, 250U, 256U, 320U, 512U, 513U, 600U}) {
+    SCOPED_TRACE(width);
+    const Bits bits = test::random_bits(a.ncols(), width, 1);
+    check_votes(a, bits);
+  }
+}
+
+/// More neighbours than the counters of a block's lanes hold before they are added up.
+TEST(SpmmCuda, AHubBeyondTheCounters) {
+  BITGRAPH_REQUIRE_CUDA();
+  const CsrPattern a = rows_of({5, 290000, 0, 70000, 1}, 300007);
+  for (const std::size_t width : {64U, 256U, 512U}) {
+    SCOPED_TRACE(width);
+    const Bits bits = test::random_bits(a.ncols(), width, 1);
+    check_votes(a, bits);
   }
 }
 
@@ -207,9 +260,13 @@ TEST(SpmmCuda, ATieIsPlusOneInRowsOfEveryLength) {
   for (std::size_t j = 0; j < 8000; j += 2) {
     for (std::size_t f = 0; f < 128; f += 1 + j % 3) x.set_bit(j, f, true);
   }
-  const Bits actual = spmm<BitMatrix>(a.to(device), x.to(device), {}, device).to(Device{});
-  EXPECT_TRUE(spmm<BitMatrix>(a, x) == actual);
-  EXPECT_TRUE(actual.bit(2, 0)) << "one of two";
+  const CsrPattern there = a.to(device);
+  const RowOrder order(there);
+  for (const RowOrder* given : {static_cast<const RowOrder*>(nullptr), &order}) {
+    const Bits actual = spmm<BitMatrix>(there, x.to(device), {.row_order = given}, device).to(Device{});
+    EXPECT_TRUE(spmm<BitMatrix>(a, x) == actual);
+    EXPECT_TRUE(actual.bit(2, 0)) << "one of two";
+  }
 }
 
 TEST(SpmmCuda, ARepeatedCallAllocatesNothing) {
@@ -219,10 +276,14 @@ TEST(SpmmCuda, ARepeatedCallAllocatesNothing) {
   const Bits x = test::random_bits(a.ncols(), 128, 1).to(device);
   Bits out(a.nrows(), 128, device);
   Floats sums(a.nrows(), 128, device);
+  const RowOrder order(a);
+  ASSERT_FALSE(order.empty());
   const std::size_t before = device.memory().allocations;
   for (int n = 0; n < 3; ++n) {
     spmm_into(out, a, x, {}, device);
     spmm_into(sums, a, x, {}, device);
+    spmm_into(out, a, x, {.row_order = &order}, device);
+    spmm_into(sums, a, x, {.row_order = &order}, device);
   }
   EXPECT_EQ(device.memory().allocations, before);
 }
@@ -239,6 +300,14 @@ TEST(SpmmCuda, WhatIsElsewhereIsNamed) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_NE(std::string(error.what()).find("X is on cpu"), std::string::npos) << error.what();
+  }
+  try {
+    const RowOrder order(test::random_pattern(6, 700, 0.5, 1).to(device));
+    spmm_into(out, a.to(device), x.to(device), {.row_order = &order}, device);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find("row_order has 6 rows, A 5"), std::string::npos) << error.what();
   }
   try {
     spmm_into(out, to_sell(a), x.to(device), {}, device);

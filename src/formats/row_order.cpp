@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/formats/row_order.hpp>
+
+#include "formats/cuda_formats.hpp"
+
+namespace bitgraph {
+
+RowOrder::RowOrder(const CsrPattern& a) {
+  constexpr EdgeOffset long_row = 64;
+  if (a.device().is_host() || a.view().longest_row < long_row) return;
+  rows_ = cuda_formats::rows_by_length(a, at_least_);
+}
+
+}  // namespace bitgraph
