@@ -75,6 +75,17 @@ TEST(StackTraining, SignsOfSparseFeaturesSayWhichANodeHas) {
   EXPECT_GT(score(plan.run(), dataset.labels, dataset.test).accuracy(), 0.8);
 }
 
+/// No gradient reaches the unit that keeps the scales of hidden rows alike: it is in the model as it was made.
+TEST(StackTraining, AConstantUnitGoesWithEveryBinaryHiddenLayerThatIsSampled) {
+  TrainOptions options = quick(Architecture::saint, Precision::full);
+  options.epochs = 3;
+  EXPECT_EQ(train(planted(), options, Device::host(1)).model.layers[1].root.bias[0], 32.0F);
+  options.precision = Precision::bin;
+  EXPECT_EQ(train(planted(), options, Device::host(1)).model.layers[1].root.bias[0], 32.0F);
+  options.hidden = 8;
+  EXPECT_LT(train(planted(), options, Device::host(1)).model.layers[1].root.bias[0], 1.0F) << "too narrow to spare one";
+}
+
 TEST(StackTraining, AnyDepth) {
   for (const Architecture architecture : architectures) {
     for (const std::size_t depth : {1, 3}) {
