@@ -166,6 +166,19 @@ TEST(PlanMemory, JoinedRowsGiveWhatPlainArithmeticGives) {
   }
 }
 
+/// Rows that have to be divided by their sums on the way to bits.
+TEST(PlanMemory, OfNormalizedDenseFeaturesHasNoCopyOfThem) {
+  Dataset dataset = generate_planted_graph(
+      {.num_nodes = 6000, .num_entries = 20000, .num_classes = 5, .num_features = 600, .seed = 3});
+  for (float& value : dataset.dense_features.values()) value = std::fabs(value) + 0.01F;
+  Model model = test::random_model(Architecture::sage, Precision::bin, 600, 64, 5, 2, 3);
+  model.normalize_rows = true;
+  const Device device = Device::host(2);
+  InferencePlan plan(model, dataset, InferenceOptions{}, device);
+  EXPECT_LT(device.memory().peak, dataset.dense_features.bytes());
+  test::expect_near(plan.run(), emulate(model, dataset, model.layer_forms(Precision::bin)));
+}
+
 TEST(PlanMemory, TooLittleIsRefusedBeforeAnythingIsAllocated) {
   const Dataset dataset = planted(false);
   const Model model = test::random_model(Architecture::gcn, Precision::bin, 200, 64, 5, 2, 3);

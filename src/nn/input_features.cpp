@@ -2,10 +2,32 @@
 #include "nn/input_features.hpp"
 
 #include "nn/normalization.hpp"
+#include "nn/some_rows.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace bitgraph::nn {
+
+namespace {
+
+Binarized binarize_normalized(const DenseMatrix<float>& features, const ColumnMap& map, const Device& host) {
+  constexpr std::size_t most_rows = 256;
+  const std::size_t n = features.nrows();
+  const std::size_t d = features.ncols();
+  Binarized made{BitMatrix<PlusMinusOne>(n, d, host), Buffer<float>(n, host)};
+  for (std::size_t first = 0; first < n; first += most_rows) {
+    const std::size_t rows = std::min(most_rows, n - first);
+    DenseMatrix<float> some(rows, d, host);
+    std::copy_n(features.values().data() + first * d, rows * d, some.values().data());
+    normalize_dense_rows(some);
+    Binarized to{some_rows(made.bits, first, rows), lent(made.alpha.data() + first, rows, host)};
+    binarize_into(to, some, map, host);
+  }
+  return made;
+}
+
+}  // namespace
 
 PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                                const Device& device)
@@ -21,8 +43,10 @@ PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const f
   }
 }
 
-PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, const ColumnMap& map, const Device& device)
-    : dense(binarize(features, map, device.is_host() ? device : Device())) {
+PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, const ColumnMap& map,
+                               const Device& device) {
+  const Device host = device.is_host() ? device : Device();
+  dense = normalize_rows ? binarize_normalized(features, map, host) : binarize(features, map, host);
   if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
 }
 
@@ -80,10 +104,8 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
     if (form == Precision::real) {
       DenseMatrix<float> x = dense_features(dataset, model.normalize_rows, device.is_host() ? device : Device());
       real.emplace(device.is_host() ? std::move(x) : x.to(device));
-    } else if (model.normalize_rows) {
-      packed.emplace(dense_features(dataset, true, Device()), map, device);
     } else {
-      packed.emplace(dataset.dense_features, map, device);
+      packed.emplace(dataset.dense_features, model.normalize_rows, map, device);
     }
     return;
   }

@@ -22,7 +22,8 @@ struct PackedFeatures {
 
   PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                  const Device& device);
-  PackedFeatures(const DenseMatrix<float>& features, const ColumnMap& map, const Device& device);
+  /// Rows are divided by their sums first where `normalize_rows`, some at a time: no copy of all is made.
+  PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, const ColumnMap& map, const Device& device);
   void make_dense(const Device& device);  ///< whatever is smaller
   [[nodiscard]] std::span<const float> alpha() const { return sparse ? sparse->alpha.span() : dense->alpha.span(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
