@@ -21,27 +21,32 @@ for tests in "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph "$bin"/tes
   "$tests" --gtest_filter='*Cuda*:*Device*:Figure2*' --gtest_brief=1 || status=1
 done
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Small cases of a program: every access is looked at.
+sanitize() {
+  echo "== compute-sanitizer $1: $2"
+  compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/$2" --gtest_brief=1 --gtest_filter="$3" >"$work/log" 2>&1 || status=1
+  tail -n 3 "$work/log"
+}
+
 if command -v compute-sanitizer >/dev/null 2>&1; then
   for tool in memcheck racecheck; do
-    echo "== compute-sanitizer $tool"
-    # Small cases: every access is looked at.
-    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_formats" --gtest_brief=1 \
-      --gtest_filter='CudaFormats.SymmetryAndOrders:CudaFormats.PackFromTheHost' | tail -n 3 || status=1
-    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_ops" --gtest_brief=1 \
-      --gtest_filter='*MxvCuda*/square_65:*MxvCuda*/wide:*MxvCuda*/long_columns' | tail -n 3 || status=1
-    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_graph" --gtest_brief=1 \
-      --gtest_filter='BfsCuda.Small*:PageRankCuda.Odd*:*OnCudaAllocatesNothing' | tail -n 3 || status=1
-    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/tests_spanning" --gtest_brief=1 \
-      --gtest_filter='Tune.OnADevice' | tail -n 3 || status=1
+    sanitize "$tool" tests_formats 'CudaFormats.SymmetryAndOrders:CudaFormats.PackFromTheHost'
+    sanitize "$tool" tests_ops '*MxvCuda*/square_65:*MxvCuda*/wide:*MxvCuda*/long_columns:MxvCuda.ShortRows:MxmCuda.ShortRows'
+    sanitize "$tool" tests_ops '*SpmmCudaTest*/random_width_65:*SpmmCudaTest*/long_rows:*GiveTheSameOnCuda/random_width_7'
+    sanitize "$tool" tests_ops 'GemmCuda.BitsAre*:SelectOnCuda.*:ReduceOnCuda.Repeated*'
+    sanitize "$tool" tests_graph 'BfsCuda.Small*:PageRankCuda.Odd*:*OnCudaAllocatesNothing'
+    sanitize "$tool" tests_spanning 'Tune.OnADevice'
   done
 fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 "$bin/bitgraph" generate rmat "$work/graph.b2sr" --scale 20 --edge-factor 16 --quiet
-for command in bfs sssp pagerank cc tc; do
+for command in bfs sssp pagerank cc 'cc --strong' tc mis color diameter; do
   echo "== bitgraph $command on R-MAT 20"
-  "$bin/bitgraph" "$command" "$work/graph.b2sr" --device cuda --json || status=1
+  # shellcheck disable=SC2086 # a command and its option
+  "$bin/bitgraph" $command "$work/graph.b2sr" --device cuda --json || status=1
 done
 echo "== bitgraph bench graph, beside cuSPARSE"
 LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64" "$bin/bitgraph" bench graph rmat:16 grid:300 --device cuda --limit 3 || status=1

@@ -110,14 +110,10 @@ int format_at(std::size_t index) { return index == 0 ? csr_tile : tile_dims[inde
 }  // namespace
 
 FormatChoice choose_format(const CsrPattern& a, Workload workload, const Device& device) {
-  if (multiplies_matrices(workload) && !device.is_host()) {
-    const Advice advice = advise(profile(a));
-    return {.tile_dim = advice.use_tiles ? advice.tile_dim : csr_tile, .reason = advice.reason};
-  }
-  if (multiplies_matrices(workload)) return choose_for_matrices(a, workload);
-  // Measured on an H200, meshes and de Bruijn graphs among others: tiles are at most a twentieth faster.
+  // Measured on an H200, meshes and de Bruijn graphs among others: tiles are rarely as fast.
   if (!device.is_host())
     return {.tile_dim = csr_tile, .reason = "pattern CSR is the fastest on the device, or as fast"};
+  if (multiplies_matrices(workload)) return choose_for_matrices(a, workload);
   if (workload == Workload::search && a.nrows() >= small_graph && entries_a_wide_tile(a) >= full_tile) {
     return {.tile_dim = 32, .reason = "a search meets many neighbours in one word: B2SR-32"};
   }
