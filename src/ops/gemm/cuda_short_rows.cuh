@@ -8,6 +8,7 @@
 #include "ops/gemm/cuda_bits.cuh"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <type_traits>
 
@@ -157,8 +158,12 @@ __device__ inline int least_sum(const OutputScale& scale) {
   return low;
 }
 
-/// The least sum times scales that is not negative with the bias added: nothing is, where the bias is minus infinity.
-__device__ inline float least_scaled(float bias) { return bias == -INFINITY ? NAN : -bias; }
+/// The least sum times scales that is not negative with the bias added: nothing is, where the bias is minus infinity,
+/// and where it is infinity all is but minus infinity, for their sum is no number.
+__device__ inline float least_scaled(float bias) {
+  if (bias == INFINITY) return -FLT_MAX;
+  return bias == -INFINITY ? NAN : -bias;
+}
 
 /// Puts the words of a tile's outputs where they belong, and what the outputs add.
 template <unsigned Steps, bool WithScales, class Args>
