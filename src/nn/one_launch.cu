@@ -16,7 +16,8 @@ namespace {
 using row_cuda::Row;
 using row_cuda::Shared;
 
-constexpr unsigned usual_warps = 26;  ///< of a block
+constexpr unsigned few_warps = 22;  ///< of a block: one a row of 2,900 on 132 multiprocessors
+constexpr unsigned usual_warps = 26;
 
 struct Args {
   const RowStep* steps;
@@ -78,6 +79,7 @@ __global__ void __launch_bounds__(32 * most_warps) run_all(const __grid_constant
 
 auto kernel_for(unsigned slots, unsigned warps) {
   if (slots > 1) return run_all<true, most_block_warps>;
+  if (warps <= few_warps) return run_all<false, few_warps>;
   return warps > usual_warps ? run_all<false, most_block_warps> : run_all<false, usual_warps>;
 }
 
