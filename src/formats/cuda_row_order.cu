@@ -11,13 +11,14 @@ namespace {
 
 constexpr unsigned block_warps = 4;
 constexpr unsigned block_threads = 32 * block_warps;
-constexpr NodeId range_rows = 1024;
+constexpr NodeId range_rows = 4096;
 constexpr unsigned full_warp = 0xFFFFFFFFU;
 
-/// Lengths below 64 have a class each, longer ones eight an octave.
+/// Lengths below 64 have a class each, longer ones 32 an octave.
 constexpr unsigned exact_bits = 6;
 constexpr unsigned exact = 1U << exact_bits;
-constexpr unsigned num_classes = exact + 8 * (33 - exact_bits);
+constexpr unsigned octave_bits = 5;
+constexpr unsigned num_classes = exact + ((33 - exact_bits) << octave_bits);
 
 /// The longest rows' class is 0.
 __host__ __device__ constexpr unsigned class_of(EdgeOffset length) {
@@ -25,7 +26,8 @@ __host__ __device__ constexpr unsigned class_of(EdgeOffset length) {
   if (length < exact) return last - static_cast<unsigned>(length);
   unsigned octave = exact_bits;
   while (length >> (octave + 1) != 0) ++octave;
-  return last - (exact + 8 * (octave - exact_bits) + static_cast<unsigned>(length >> (octave - 3) & 7));
+  const auto part = static_cast<unsigned>(length >> (octave - octave_bits)) & ((1U << octave_bits) - 1);
+  return last - (exact + ((octave - exact_bits) << octave_bits) + part);
 }
 static_assert(class_of((EdgeOffset{1} << 33) - 1) == 0 && class_of(0) == num_classes - 1);
 static_assert(class_of(63) == class_of(64) + 1 && class_of(127) == class_of(128) + 1);
