@@ -6,7 +6,6 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace bitgraph::cuda_formats {
 
@@ -46,7 +45,7 @@ __global__ void find_longest_row(NodeId nrows, const EdgeOffset* row_ptr, unsign
 
 EdgeOffset csr_longest_row(const Device& device, NodeId nrows, const EdgeOffset* row_ptr) {
   const ScopedCudaDevice scope(device.index());
-  Buffer<unsigned long long> longest = Buffer<unsigned long long>::copy_of(std::array{0ULL}, device);
+  Buffer<unsigned long long> longest(1, 0ULL, device);
   const unsigned blocks = std::min(blocks_for(nrows, 1024), 1024U);
   find_longest_row<<<blocks, 256, 0, stream_of(device)>>>(nrows, row_ptr, longest.data());
   cuda_check_launch("find_longest_row");

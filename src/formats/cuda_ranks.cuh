@@ -2,6 +2,8 @@
 // Some of many things, in their order: bits say which, and the bits before a bit are its place among those kept.
 #pragma once
 
+#include "core/cuda.cuh"
+
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
@@ -43,6 +45,41 @@ class Ranks {
   Buffer<EdgeOffset> before_;
   EdgeOffset count_ = 0;
 };
+
+inline constexpr unsigned move_warps = 8;  ///< of a block
+
+/// A warp a block of bits.
+template <class Move>
+__global__ void __launch_bounds__(32 * move_warps) move_blocks(RankView kept, Move move) {
+  constexpr unsigned words = rank_block / 32;
+  const std::size_t block = std::size_t{blockIdx.x} * move_warps + threadIdx.x / 32;
+  const std::size_t first = block * rank_block + threadIdx.x % 32;
+  if (block * rank_block >= kept.size) return;
+  decltype(move.take(first)) values[words];
+  std::uint32_t word[words];
+#pragma unroll
+  for (unsigned w = 0; w < words; ++w) {
+    word[w] = block * rank_block + w * 32 < kept.size ? kept.words[block * words + w] : 0;
+    if (first + w * 32 < kept.size) values[w] = move.take(first + w * 32);
+  }
+  EdgeOffset place = kept.before[block];
+#pragma unroll
+  for (unsigned w = 0; w < words; ++w) {
+    const unsigned below = __popc(word[w] & ((1U << (threadIdx.x % 32)) - 1));
+    if ((word[w] >> (threadIdx.x % 32) & 1U) != 0) move.put(place + below, values[w]);
+    place += __popc(word[w]);
+  }
+}
+
+/// For every bit u that is set: move.put(its place among those, move.take(u)). Nothing is done where none is.
+template <class Move>
+void move_kept(const Ranks& ranks, const Move& move, const Device& device) {
+  if (ranks.count() == 0) return;
+  const ScopedCudaDevice scope(device.index());
+  move_blocks<<<blocks_for(ranks.view().size, rank_block * move_warps), 32 * move_warps, 0, stream_of(device)>>>(
+      ranks.view(), move);
+  cuda_check_launch("move_blocks");
+}
 
 /// Row pointers of what is kept of rows: row_ptr[i] becomes its rank. `nrows` + 1 of them.
 [[nodiscard]] Buffer<EdgeOffset> kept_row_ptr(const Ranks& ranks, const EdgeOffset* row_ptr, NodeId nrows,

@@ -31,6 +31,10 @@ namespace detail {
 void gather_values(const Device& device, void* out, const void* x, std::size_t size, std::size_t value_size,
                    const Buffer<NodeId>& indices);
 
+/// The same for the elements of a set, which are in range.
+void gather_elements(const Device& device, void* out, const void* x, std::size_t value_size,
+                     const Buffer<NodeId>& elements);
+
 }  // namespace detail
 
 /// out(n) = x(indices(n)), in any order and any number of times. Throws usage where an index is out of range.
@@ -70,7 +74,11 @@ template <class T>
     fail(ErrorCode::usage,
          "extract: a set out of " + std::to_string(set.size()) + " for " + std::to_string(x.size()) + " values");
   }
-  return extract(x, indices_of(set));
+  const Buffer<NodeId> elements = indices_of(set);
+  if (x.device().is_host() && elements.device().is_host()) return extract(x, elements.span());
+  Buffer<T> out(elements.size(), x.device());
+  detail::gather_elements(x.device(), out.data(), x.data(), sizeof(T), elements);
+  return out;
 }
 [[nodiscard]] BitVector extract(const BitVector& x, const BitVector& set);
 

@@ -10,11 +10,16 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/rows_of.cuh>
+#include <bitgraph/ops/semiring.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace bitgraph::detail {
+
+inline constexpr int list_blocks = 6;          ///< that a multiprocessor has registers for
+inline constexpr EdgeOffset units_a_lane = 8;  ///< more are the warp's
 
 /// Units of a piece. Lists of more than two have pieces of their own.
 inline constexpr EdgeOffset piece_units = 512;
@@ -23,12 +28,13 @@ inline constexpr EdgeOffset piece_units = 512;
 template <class View>
 struct UnitLanes {
   static constexpr unsigned side = 1;
-  static constexpr unsigned few_lanes = 4, many_lanes = 8;  ///< that take a list, where lists are short or not
+  /// That take a list: where none is long, where they are short, and otherwise.
+  static constexpr unsigned least_lanes = 1, few_lanes = 4, many_lanes = 8;
 };
 template <int K>
 struct UnitLanes<BitTileView<K>> {
   static constexpr unsigned side = K;
-  static constexpr unsigned few_lanes = K < 32 ? K : 32, many_lanes = 32;
+  static constexpr unsigned few_lanes = K < 32 ? K : 32, least_lanes = few_lanes, many_lanes = 32;
 };
 
 template <class View>
@@ -50,6 +56,8 @@ __host__ __device__ NodeId num_lists(const BitTileView<K>& a) {
 /// What a lane has of its rows.
 template <class S, class T, class View>
 struct LaneSums {
+  static constexpr unsigned at_once = sizeof(T) <= 8 ? 4 : 2;  // loads on their way
+
   T of[rows_a_lane<View>];
 
   __device__ LaneSums() {
@@ -58,7 +66,6 @@ struct LaneSums {
 
   /// Units first, first + step, ... below end.
   __device__ void add(const CsrPatternView& a, const T* x, EdgeOffset first, EdgeOffset end, unsigned step) {
-    constexpr unsigned at_once = sizeof(T) <= 8 ? 4 : 2;  // values on their way
     EdgeOffset e = first;
     for (; e + (at_once - 1) * step < end; e += at_once * step) {
       T values[at_once];
@@ -72,11 +79,23 @@ struct LaneSums {
   template <int K>
   __device__ void add(const BitTileView<K>& a, const T* x, EdgeOffset first, EdgeOffset end, unsigned step) {
     const unsigned row = threadIdx.x % lanes_a_unit<View>;
-    for (EdgeOffset t = first; t < end; t += step) {
-      const T* below = x + std::size_t{a.tile_col_ind[t]} * K;
-      for (unsigned n = 0; n < rows_a_lane<View>; ++n) {
-        for (std::uint64_t bits = a.tile_row(t, static_cast<int>(row + n * 32)); bits != 0; bits &= bits - 1) {
-          of[n] = S::add(of[n], S::multiply(below[__ffsll(static_cast<long long>(bits)) - 1]));
+    for (EdgeOffset t = first; t < end; t += at_once * step) {
+      NodeId column[at_once];
+      std::uint64_t bits[at_once][rows_a_lane<View>];
+#pragma unroll
+      for (unsigned k = 0; k < at_once; ++k) {
+        const bool there = t + k * step < end;
+        column[k] = there ? a.tile_col_ind[t + k * step] : 0;
+#pragma unroll
+        for (unsigned n = 0; n < rows_a_lane<View>; ++n) {
+          bits[k][n] = there ? a.tile_row(t + k * step, static_cast<int>(row + n * 32)) : 0;
+        }
+      }
+#pragma unroll
+      for (unsigned k = 0; k < at_once; ++k) {
+#pragma unroll
+        for (unsigned n = 0; n < rows_a_lane<View>; ++n) {
+          of[n] = sum_of_bits(of[n], bits[k][n], x + std::size_t{column[k]} * K);
         }
       }
     }
@@ -88,6 +107,17 @@ struct LaneSums {
       for (T& sum : of) {
         sum = S::add(sum, shuffled(sum, [&](std::uint32_t word) { return __shfl_xor_sync(whole_warp, word, apart); }));
       }
+    }
+  }
+
+ private:
+  /// The sum and what bits of a tile's row add to it; x begins below the tile.
+  __device__ static T sum_of_bits(T sum, std::uint64_t bits, const T* x) {
+    if constexpr (std::is_same_v<S, PlusPair> && std::is_integral_v<T>) {
+      return S::add(sum, static_cast<T>(__popcll(bits)));
+    } else {
+      for (; bits != 0; bits &= bits - 1) sum = S::add(sum, S::multiply(x[__ffsll(static_cast<long long>(bits)) - 1]));
+      return sum;
     }
   }
 };
@@ -104,7 +134,7 @@ __device__ bool any_selected(const MxvWithWork<S, T, View>& work, NodeId list) {
 
 /// A warp a piece, where it is all of one long list.
 template <class S, class T, class View>
-__global__ void __launch_bounds__(kernel_threads)
+__global__ void __launch_bounds__(kernel_threads, list_blocks)
     add_pieces(MxvWithWork<S, T, View> work, EdgeOffset num_pieces, T* pieces) {
   const EdgeOffset piece = (EdgeOffset{blockIdx.x} * kernel_threads + threadIdx.x) / 32;
   if (piece >= num_pieces) return;
@@ -148,9 +178,10 @@ __device__ LaneSums<S, T, View> sum_of_list(const MxvWithWork<S, T, View>& work,
 
 /// So many lanes a list.
 template <class S, class T, class View, unsigned lanes>
-__global__ void __launch_bounds__(kernel_threads) add_lists(MxvWithWork<S, T, View> work, const T* pieces) {
+__global__ void __launch_bounds__(kernel_threads, list_blocks)
+    add_lists(MxvWithWork<S, T, View> work, const T* pieces) {
   constexpr unsigned side_by_side = lanes / lanes_a_unit<View>;
-  constexpr EdgeOffset longest = 8 * side_by_side;  // of what the lanes take alone
+  constexpr EdgeOffset longest = units_a_lane * side_by_side;  // of what the lanes take alone
   const std::size_t list = (std::size_t{blockIdx.x} * kernel_threads + threadIdx.x) / lanes;
   const bool there = list < num_lists(work.a) && any_selected(work, static_cast<NodeId>(list));
   const EdgeOffset begin = there ? lists_of(work.a)[list] : 0;
@@ -160,10 +191,11 @@ __global__ void __launch_bounds__(kernel_threads) add_lists(MxvWithWork<S, T, Vi
     sums.add(work.a, work.x, begin + threadIdx.x % lanes / lanes_a_unit<View>, end, side_by_side);
   }
   sums.join(lanes);
-  for (unsigned n = 0; n < 32; n += lanes) {
+  unsigned left = __ballot_sync(whole_warp, end - begin > longest && threadIdx.x % lanes == 0);
+  for (; left != 0; left &= left - 1) {
+    const unsigned n = __ffs(static_cast<int>(left)) - 1;
     const EdgeOffset from = __shfl_sync(whole_warp, begin, n);
     const EdgeOffset to = __shfl_sync(whole_warp, end, n);
-    if (to - from <= longest) continue;
     const auto of_list = sum_of_list(work, from, to, pieces);
     if (threadIdx.x % 32 / lanes == n / lanes) sums = of_list;
   }
@@ -189,6 +221,13 @@ bool may_have_pieces(const BitTileView<K>&, EdgeOffset units) {
   return units > 2 * piece_units;
 }
 
+/// Whether a lane a list is enough.
+inline bool all_are_short(const CsrPatternView& a) { return a.longest_row <= units_a_lane; }
+template <int K>
+bool all_are_short(const BitTileView<K>&) {
+  return false;
+}
+
 template <class S, class T, class View>
 void mxv_with_on_device(const MxvWithWork<S, T, View>& work, const Device& device, EdgeOffset units) {
   if (work.a.nrows == 0) return;
@@ -202,7 +241,9 @@ void mxv_with_on_device(const MxvWithWork<S, T, View>& work, const Device& devic
                                                                                                       pieces);
     KernelScope::check();
   }
-  if (units <= std::size_t{8} * num_lists(work.a)) {
+  if (all_are_short(work.a)) {
+    launch_lists<Lanes::least_lanes>(work, scope.stream(), pieces);
+  } else if (units <= std::size_t{8} * num_lists(work.a)) {
     launch_lists<Lanes::few_lanes>(work, scope.stream(), pieces);
   } else {
     launch_lists<Lanes::many_lanes>(work, scope.stream(), pieces);

@@ -30,14 +30,9 @@ __device__ inline void store_flags(std::uint32_t* words, std::size_t first, std:
 template <class Keep>
 __global__ void __launch_bounds__(kernel_threads)
     flag_entries(CsrPatternView a, EdgeOffset nvals, Keep keep, std::uint32_t* words) {
-  __shared__ NodeId bound[2];
+  __shared__ RowTable<flags_a_block> rows;
   const EdgeOffset begin = EdgeOffset{blockIdx.x} * flags_a_block;
-  const EdgeOffset last = min(begin + flags_a_block, nvals) - 1;
-  if (threadIdx.x < 64) {
-    const NodeId row = row_of_by_warp(a.row_ptr, 0, a.nrows - 1, threadIdx.x < 32 ? begin : last);
-    if (threadIdx.x % 32 == 0) bound[threadIdx.x / 32] = row;
-  }
-  __syncthreads();
+  rows.find(a.row_ptr, a.nrows, begin, min(begin + flags_a_block, nvals));
   const EdgeOffset first = begin + threadIdx.x / 32 * 32 * flags_a_thread;
   NodeId column[flags_a_thread];
   bool kept[flags_a_thread];
@@ -48,7 +43,7 @@ __global__ void __launch_bounds__(kernel_threads)
 #pragma unroll
   for (unsigned k = 0; k < flags_a_thread; ++k) {
     const EdgeOffset e = first + k * 32 + threadIdx.x % 32;
-    kept[k] = e < nvals && keep(row_of(a.row_ptr, bound[0], bound[1], e), column[k]);
+    kept[k] = e < nvals && keep(rows.row[e - begin], column[k]);
   }
   store_flags(words, first, nvals, kept);
 }
@@ -66,31 +61,28 @@ __global__ void __launch_bounds__(kernel_threads)
   store_flags(words, first, size, kept);
 }
 
-/// A thread a storage word of a tile: its bits that are kept.
+inline constexpr unsigned kept_tiles_a_block = kernel_threads;
+
+/// The bits of tiles that are kept: a thread a storage word of a tile at a time.
 template <int K, class Keep>
 __global__ void __launch_bounds__(kernel_threads)
     keep_bits(BitTileView<K> a, EdgeOffset num_tiles, Keep keep, TileWord<K>* kept) {
   constexpr unsigned words = tile_words<K>;
-  __shared__ NodeId bound[2];
-  const EdgeOffset begin = EdgeOffset{blockIdx.x} * kernel_threads;
-  const EdgeOffset last = min(begin + kernel_threads, num_tiles * words) - 1;
-  if (threadIdx.x < 64) {
-    const NodeId row =
-        row_of_by_warp(a.tile_row_ptr, 0, a.num_tile_rows - 1, (threadIdx.x < 32 ? begin : last) / words);
-    if (threadIdx.x % 32 == 0) bound[threadIdx.x / 32] = row;
+  __shared__ RowTable<kept_tiles_a_block> rows;
+  const EdgeOffset begin = EdgeOffset{blockIdx.x} * kept_tiles_a_block;
+  const EdgeOffset end = min(begin + kept_tiles_a_block, num_tiles);
+  rows.find(a.tile_row_ptr, a.num_tile_rows, begin, end);
+  for (unsigned w = threadIdx.x; w < (end - begin) * words; w += kernel_threads) {
+    const NodeId row = rows.row[w / words] * K + (K == 4 ? 0 : w % words);
+    const NodeId column = a.tile_col_ind[begin + w / words] * K;
+    std::uint64_t left = 0;
+    for (std::uint64_t bits = a.bit_tiles[begin * words + w]; bits != 0; bits &= bits - 1) {
+      const unsigned at = __ffsll(static_cast<long long>(bits)) - 1;
+      const bool is_kept = keep(K == 4 ? row + at / 4 : row, K == 4 ? column + at % 4 : column + at);
+      left |= std::uint64_t{is_kept} << at;
+    }
+    kept[begin * words + w] = static_cast<TileWord<K>>(left);
   }
-  __syncthreads();
-  const EdgeOffset w = begin + threadIdx.x;
-  if (w > last) return;
-  const NodeId row = row_of(a.tile_row_ptr, bound[0], bound[1], w / words) * K + (K == 4 ? 0 : w % words);
-  const NodeId column = a.tile_col_ind[w / words] * K;
-  std::uint64_t left = 0;
-  for (std::uint64_t bits = a.bit_tiles[w]; bits != 0; bits &= bits - 1) {
-    const unsigned at = __ffsll(static_cast<long long>(bits)) - 1;
-    const bool is_kept = keep(K == 4 ? row + at / 4 : row, K == 4 ? column + at % 4 : column + at);
-    left |= std::uint64_t{is_kept} << at;
-  }
-  kept[w] = static_cast<TileWord<K>>(left);
 }
 
 template <class Keep>

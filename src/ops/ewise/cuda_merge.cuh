@@ -47,9 +47,9 @@ struct MergeMarks {
 
 /// The first of [low, high) whose column is `column` or more, or is more.
 template <bool more>
-__device__ EdgeOffset first_behind(const NodeId* columns, EdgeOffset low, EdgeOffset high, NodeId column) {
+__device__ unsigned first_behind(const NodeId* columns, unsigned low, unsigned high, NodeId column) {
   while (low < high) {
-    const EdgeOffset middle = (low + high) / 2;
+    const unsigned middle = (low + high) / 2;
     if (more ? columns[middle] <= column : columns[middle] < column) {
       low = middle + 1;
     } else {
@@ -116,33 +116,73 @@ struct Share {
   }
 };
 
+/// A share's columns and rows in shared memory.
+struct ShareTable {
+  NodeId columns[share];  ///< A's, then B's
+  detail::RowTable<share> a_rows, b_rows;
+
+  /// For all threads of a block.
+  __device__ void load(const MergeRows& m, const Share& own) {
+    const auto num_a = static_cast<unsigned>(own.a_end - own.a);
+    for (unsigned n = threadIdx.x; n < own.end - own.begin; n += kernel_threads) {
+      columns[n] = n < num_a ? m.a_col[own.a + n] : m.b_col[own.b + (n - num_a)];
+    }
+    a_rows.find(m.a_ptr, own.row, own.last_row, own.a, own.a_end);
+    b_rows.find(m.b_ptr, own.row, own.last_row, own.b, own.b_end);
+  }
+};
+
+/// Where an entry lies in the other matrix.
+struct Meeting {
+  unsigned before;  ///< of the other's part of the share
+  bool both;        ///< the other has it too
+};
+
+/// Entry n of A's part.
+__device__ inline Meeting meet_b(const MergeRows& m, const Share& own, const ShareTable& table, unsigned n) {
+  const EdgeOffset first = m.b_ptr[table.a_rows.row[n]];
+  const EdgeOffset end = m.b_ptr[table.a_rows.row[n] + 1];
+  const NodeId* columns = table.columns + (own.a_end - own.a);
+  const auto low = static_cast<unsigned>(first > own.b ? first - own.b : 0);
+  const auto high = static_cast<unsigned>(min(end, own.b_end) - own.b);
+  const unsigned before = first_behind<false>(columns, low, high, table.columns[n]);
+  if (before < high) return {before, columns[before] == table.columns[n]};
+  return {before, own.b + before < end && m.b_col[own.b + before] == table.columns[n]};
+}
+
+/// Entry n of B's part.
+__device__ inline Meeting meet_a(const MergeRows& m, const Share& own, const ShareTable& table, unsigned n) {
+  const EdgeOffset first = m.a_ptr[table.b_rows.row[n]];
+  const EdgeOffset end = m.a_ptr[table.b_rows.row[n] + 1];
+  const NodeId column = table.columns[own.a_end - own.a + n];
+  const auto low = static_cast<unsigned>(first > own.a ? first - own.a : 0);
+  const auto high = static_cast<unsigned>(min(end, own.a_end) - own.a);
+  const unsigned before = first_behind<true>(table.columns, low, high, column);
+  if (before > low) return {before, table.columns[before - 1] == column};
+  return {before, own.a + before > first && m.a_col[own.a + before - 1] == column};
+}
+
 /// Marks a share. Rule: kept_alone(from_b), and kept_in_both(A's place, B's place).
 template <class Rule>
 __global__ void __launch_bounds__(kernel_threads)
     mark_shares(MergeRows m, const MergePlace* places, Rule rule, MergeMarks marks) {
+  __shared__ ShareTable table;
   __shared__ std::uint32_t kept[share_words], from_b[share_words], in_both[share_words];
   for (unsigned w = threadIdx.x; w < share_words; w += kernel_threads) kept[w] = from_b[w] = in_both[w] = 0;
   const Share own(m, places);
-  __syncthreads();
-  for (EdgeOffset e = own.a + threadIdx.x; e < own.a_end; e += kernel_threads) {
-    const NodeId row = detail::row_of(m.a_ptr, own.row, own.last_row, e);
-    const NodeId column = m.a_col[e];
-    const EdgeOffset b_end = m.b_ptr[row + 1];
-    const EdgeOffset b = first_behind<false>(m.b_col, max(m.b_ptr[row], own.b), min(b_end, own.b_end), column);
-    const bool both = b < b_end && m.b_col[b] == column;
-    const auto at = static_cast<unsigned>(e - own.a + (b - own.b));
-    if (both ? rule.kept_in_both(e, b) : rule.kept_alone(false)) atomicOr(&kept[at / 32], 1U << (at % 32));
-    if (both) atomicOr(&in_both[at / 32], 1U << (at % 32));
+  table.load(m, own);
+  for (unsigned n = threadIdx.x; n < own.a_end - own.a; n += kernel_threads) {
+    const Meeting met = meet_b(m, own, table, n);
+    const unsigned at = n + met.before;
+    const bool is_kept = met.both ? rule.kept_in_both(own.a + n, own.b + met.before) : rule.kept_alone(false);
+    if (is_kept) atomicOr(&kept[at / 32], 1U << (at % 32));
+    if (met.both) atomicOr(&in_both[at / 32], 1U << (at % 32));
   }
-  for (EdgeOffset e = own.b + threadIdx.x; e < own.b_end; e += kernel_threads) {
-    const NodeId row = detail::row_of(m.b_ptr, own.row, own.last_row, e);
-    const NodeId column = m.b_col[e];
-    const EdgeOffset a_begin = m.a_ptr[row];
-    const EdgeOffset a = first_behind<true>(m.a_col, max(a_begin, own.a), min(m.a_ptr[row + 1], own.a_end), column);
-    const bool both = a > a_begin && m.a_col[a - 1] == column;
-    const auto at = static_cast<unsigned>(e - own.b + (a - own.a));
+  for (unsigned n = threadIdx.x; n < own.b_end - own.b; n += kernel_threads) {
+    const Meeting met = meet_a(m, own, table, n);
+    const unsigned at = n + met.before;
     atomicOr(&from_b[at / 32], 1U << (at % 32));
-    if (!both && rule.kept_alone(true)) atomicOr(&kept[at / 32], 1U << (at % 32));
+    if (!met.both && rule.kept_alone(true)) atomicOr(&kept[at / 32], 1U << (at % 32));
   }
   __syncthreads();
   for (unsigned w = threadIdx.x; w < share_words && own.begin + w * 32 < own.end; w += kernel_threads) {

@@ -25,23 +25,33 @@ using detail::whole_warp;
 constexpr NodeId not_wanted = ~NodeId{0};
 using Place = unsigned long long;
 
-/// A thread a bit.
-struct IndexLoop {
-  RankView set;
+struct IndexMove {
   NodeId* indices;
-  __device__ bool take(std::size_t i) const { return set.bit(i); }
-  __device__ void put(std::size_t i, bool is_set) const {
-    if (is_set) indices[set.rank(i)] = static_cast<NodeId>(i);
+  __device__ NodeId take(std::size_t i) const { return static_cast<NodeId>(i); }
+  __device__ void put(EdgeOffset place, NodeId i) const { indices[place] = i; }
+};
+
+constexpr unsigned elements_a_block = 8 * kernel_threads;
+
+/// A thread some neighbouring elements: where they rise, many are of one word.
+__global__ void __launch_bounds__(kernel_threads)
+    set_words(const NodeId* elements, std::size_t size, std::uint32_t* words) {
+  constexpr unsigned a_thread = elements_a_block / kernel_threads;
+  const std::size_t first = (std::size_t{blockIdx.x} * kernel_threads + threadIdx.x) * a_thread;
+  NodeId own[a_thread];
+#pragma unroll
+  for (unsigned k = 0; k < a_thread; ++k) own[k] = first + k < size ? elements[first + k] : not_wanted;
+  std::uint32_t bits = 0;
+#pragma unroll
+  for (unsigned k = 0; k < a_thread; ++k) {
+    if (own[k] == not_wanted) break;
+    bits |= 1U << (own[k] % 32);
+    if (k + 1 == a_thread || own[k + 1] / 32 != own[k] / 32) {
+      atomicOr(words + own[k] / 32, bits);
+      bits = 0;
+    }
   }
-};
-
-struct SetBitLoop {
-  const NodeId* elements;
-  std::uint32_t* words;
-  __device__ NodeId take(std::size_t n) const { return elements[n]; }
-  __device__ void put(std::size_t, NodeId i) const { atomicOr(words + i / 32, 1U << (i % 32)); }
-};
-
+}
 struct BeyondLoop {
   const NodeId* indices;
   std::size_t size;
@@ -65,14 +75,24 @@ struct GatherLoop {
   __device__ void put(std::size_t n, Word word) const { out[n] = word; }
 };
 
-/// A lane a bit of the output.
+constexpr unsigned gathered_a_thread = 4;
+
+/// A lane a bit of the output, four words at a time.
 __global__ void __launch_bounds__(kernel_threads)
     gather_words(std::uint32_t* words, const std::uint32_t* x, const NodeId* indices, std::size_t size) {
-  const std::size_t n = std::size_t{blockIdx.x} * kernel_threads + threadIdx.x;
-  const NodeId i = n < size ? indices[n] : 0;
-  const bool is_set = n < size && (x[i / 32] >> (i % 32) & 1U) != 0;
-  const std::uint32_t word = __ballot_sync(whole_warp, is_set);
-  if (threadIdx.x % 32 == 0 && n < size) words[n / 32] = word;
+  const std::size_t own = (std::size_t{blockIdx.x} * kernel_threads + threadIdx.x) / 32 * 32 * gathered_a_thread;
+  NodeId index[gathered_a_thread];
+#pragma unroll
+  for (unsigned k = 0; k < gathered_a_thread; ++k) {
+    const std::size_t n = own + k * 32 + threadIdx.x % 32;
+    index[k] = n < size ? indices[n] : not_wanted;
+  }
+#pragma unroll
+  for (unsigned k = 0; k < gathered_a_thread; ++k) {
+    const bool is_set = index[k] != not_wanted && (x[index[k] / 32] >> (index[k] % 32) & 1U) != 0;
+    const std::uint32_t word = __ballot_sync(whole_warp, is_set);
+    if (threadIdx.x % 32 == 0 && own + k * 32 < size) words[own / 32 + k] = word;
+  }
 }
 
 /// The first place that names a column has it.
@@ -118,22 +138,17 @@ struct PickedRows {
 
 constexpr unsigned picked_a_block = 4 * kernel_threads;
 
-/// A block an equal share of the entries: fn(entry, its row of the result, its place in A), by whole warps in step;
-/// beyond the last, `there` is false.
+/// A block an equal share of the entries: fn(entry, its row of the result, its place in A, there), by whole warps in
+/// step; beyond the last one `there` is false.
 template <class Fn>
 __device__ void for_each_picked(const PickedRows& picked, const Fn& fn) {
-  __shared__ NodeId bound[2];
+  __shared__ detail::RowTable<picked_a_block> rows;
   const EdgeOffset begin = EdgeOffset{blockIdx.x} * picked_a_block;
   const EdgeOffset end = min(begin + picked_a_block, picked.size);
-  if (threadIdx.x < 64) {
-    const EdgeOffset e = threadIdx.x < 32 ? begin : end - 1;
-    const NodeId row = detail::row_of_by_warp(picked.picked_ptr, 0, picked.num_rows - 1, e);
-    if (threadIdx.x % 32 == 0) bound[threadIdx.x / 32] = row;
-  }
-  __syncthreads();
+  rows.find(picked.picked_ptr, picked.num_rows, begin, end);
   for (unsigned n = threadIdx.x; n < picked_a_block; n += kernel_threads) {
     const EdgeOffset e = min(begin + n, end - 1);
-    const NodeId r = detail::row_of(picked.picked_ptr, bound[0], bound[1], e);
+    const NodeId r = rows.row[e - begin];
     fn(begin + n, r, picked.row_ptr[picked.rows[r]] + (e - picked.picked_ptr[r]), begin + n < end);
   }
 }
@@ -180,12 +195,16 @@ const std::uint32_t* words_of(const BitVector& bits) {
 Buffer<NodeId> indices_of(const Cuda& backend, const BitVector& set) {
   const Ranks ranks(set);
   Buffer<NodeId> indices(ranks.count(), backend.device);
-  if (ranks.count() != 0) detail::kernel_loop(backend.device, set.size(), IndexLoop{ranks.view(), indices.data()});
+  cuda_formats::move_kept(ranks, IndexMove{indices.data()}, backend.device);
   return indices;
 }
 
 void set_bits(const Cuda& backend, BitVector& set, const Buffer<NodeId>& elements) {
-  detail::kernel_loop(backend.device, elements.size(), SetBitLoop{elements.data(), words_of(set)});
+  if (elements.empty()) return;
+  const ScopedCudaDevice scope(backend.device.index());
+  set_words<<<blocks_for(elements.size(), elements_a_block), kernel_threads, 0, stream_of(backend.device)>>>(
+      elements.data(), elements.size(), words_of(set));
+  cuda_check_launch("set_words");
 }
 
 std::size_t first_beyond(const Cuda& backend, const Buffer<NodeId>& indices, std::size_t size) {
@@ -212,15 +231,20 @@ void gather_values(const Cuda& backend, void* out, const void* x, std::size_t va
 void gather_bits(const Cuda& backend, BitVector& out, const BitVector& x, const Buffer<NodeId>& indices) {
   if (out.size() == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  gather_words<<<blocks_for(out.size(), kernel_threads), kernel_threads, 0, stream_of(backend.device)>>>(
-      words_of(out), words_of(x), indices.data(), out.size());
+  gather_words<<<blocks_for(out.size(), kernel_threads * gathered_a_thread), kernel_threads, 0,
+                 stream_of(backend.device)>>>(words_of(out), words_of(x), indices.data(), out.size());
   cuda_check_launch("gather_words");
 }
 
-ColumnPlaces places_of(const Cuda& backend, const Buffer<NodeId>& cols, NodeId ncols) {
+ColumnPlaces places_of_elements(const Cuda& backend, const Buffer<NodeId>& cols, NodeId ncols) {
   ColumnPlaces places{Buffer<NodeId>(ncols, not_wanted, backend.device), true, cols.size()};
-  if (cols.empty()) return places;
   detail::kernel_loop(backend.device, cols.size(), NameLoop{cols.data(), places.place.data()});
+  return places;
+}
+
+ColumnPlaces places_of(const Cuda& backend, const Buffer<NodeId>& cols, NodeId ncols) {
+  ColumnPlaces places = places_of_elements(backend, cols, ncols);
+  if (cols.empty()) return places;
   Buffer<Place> facts = Buffer<Place>::copy_of(std::array{Place{cols.size()}, Place{0}}, backend.device);
   detail::kernel_loop(backend.device, cols.size(), NamedLoop{cols.data(), places.place.data(), facts.data()});
   const Buffer<Place> found = facts.to(Device{});

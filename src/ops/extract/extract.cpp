@@ -104,6 +104,24 @@ CsrPattern submatrix(const CsrPattern& a, const Buffer<NodeId>& rows, const Buff
   return submatrix(a, rows.span(), cols.span());
 }
 
+/// The elements of a set: in range, each once, in rising order.
+struct Elements {
+  Buffer<NodeId> indices;
+};
+
+CsrPattern submatrix(const CsrPattern& a, const Elements& rows, const Elements& cols) {
+  check_place(a.device(), rows.indices);
+  check_place(a.device(), cols.indices);
+#ifdef BITGRAPH_WITH_CUDA
+  if (!a.device().is_host()) {
+    const Cuda backend{a.device()};
+    return submatrix(backend, a, rows.indices, static_cast<NodeId>(cols.indices.size()),
+                     places_of_elements(backend, cols.indices, a.ncols()));
+  }
+#endif
+  return submatrix(a, rows.indices.span(), cols.indices.span());
+}
+
 template <class Indices>
 BitTileMatrix submatrix(const BitTileMatrix& a, const Indices& rows, const Indices& cols) {
   return pack(submatrix(unpack(a), rows, cols), {.tile_dim = a.tile_dim()}, a.device());
@@ -160,6 +178,16 @@ void detail::gather_values(const Device& device, [[maybe_unused]] void* out, [[m
 #endif
 }
 
+void detail::gather_elements(const Device& device, [[maybe_unused]] void* out, [[maybe_unused]] const void* x,
+                             [[maybe_unused]] std::size_t value_size, const Buffer<NodeId>& elements) {
+  check_place(device, elements);
+#ifdef BITGRAPH_WITH_CUDA
+  bitgraph::gather_values(Cuda{device}, out, x, value_size, elements);
+#else
+  fail(ErrorCode::not_possible, "extract: this bitgraph was built without CUDA");
+#endif
+}
+
 BitVector extract(const BitVector& x, std::span<const NodeId> indices) {
   if (!x.device().is_host()) return extract(x, Buffer<NodeId>::copy_of(indices, x.device()));
   check_indices(indices, x.size(), "bits");
@@ -209,7 +237,7 @@ template <class Graph>
 Graph extract(const Graph& a, const BitVector& rows, const BitVector& cols) {
   check_set(rows, a.nrows(), "rows");
   check_set(cols, a.ncols(), "columns");
-  return submatrix(a, indices_of(rows), indices_of(cols));
+  return submatrix(a, Elements{indices_of(rows)}, Elements{indices_of(cols)});
 }
 
 template CsrPattern extract(const CsrPattern&, std::span<const NodeId>, std::span<const NodeId>);

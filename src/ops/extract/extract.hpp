@@ -31,6 +31,9 @@ struct ColumnPlaces {
 };
 ColumnPlaces places_of(const Cuda& backend, const Buffer<NodeId>& cols, NodeId ncols);
 
+/// The same of columns in rising order, each once.
+ColumnPlaces places_of_elements(const Cuda& backend, const Buffer<NodeId>& cols, NodeId ncols);
+
 CsrPattern submatrix(const Cuda& backend, const CsrPattern& a, const Buffer<NodeId>& rows, NodeId ncols,
                      const ColumnPlaces& places);
 

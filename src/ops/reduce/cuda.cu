@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts on a CUDA device: of bits, and of the entries of rows and columns. Entries and tiles are shared out evenly,
-// whatever rows they are of, and counts added up in memory: integers, so that the order does not matter.
+// Counts on a CUDA device: of bits, and of the entries of rows and columns. Those of columns are added up in memory:
+// integers, so that the order does not matter. Rows of tiles are a product that counts.
 #include "ops/reduce/reduce.hpp"
 
 #include "core/cuda.cuh"
 
 #include <bitgraph/core/kernel_loop.hpp>
-#include <bitgraph/formats/rows_of.cuh>
+#include <bitgraph/ops/mxv_with.hpp>
 
 #include <algorithm>
 
@@ -51,36 +51,6 @@ struct ColumnLoop {
   __device__ void put(std::size_t, NodeId column) const { atomicAdd(sums + column, 1U); }
 };
 
-constexpr unsigned tile_turns = 4;
-template <int K>
-inline constexpr unsigned tiles_a_block = tile_turns* kernel_threads / K;
-
-/// A lane a row of a tile; a tile row that a warp's tiles are all of is added up among its lanes first.
-template <int K>
-__global__ void __launch_bounds__(kernel_threads)
-    count_tile_rows(BitTileView<K> a, EdgeOffset num_tiles, NodeId* sums) {
-  __shared__ NodeId bound[2];
-  const EdgeOffset begin = EdgeOffset{blockIdx.x} * tiles_a_block<K>;
-  const EdgeOffset last = min(begin + tiles_a_block<K>, num_tiles) - 1;
-  if (threadIdx.x < 64) {
-    const NodeId row = detail::row_of_by_warp(a.tile_row_ptr, 0, a.num_tile_rows - 1, threadIdx.x < 32 ? begin : last);
-    if (threadIdx.x % 32 == 0) bound[threadIdx.x / 32] = row;
-  }
-  __syncthreads();
-  const unsigned r = threadIdx.x % K;
-  for (unsigned turn = 0; turn < tile_turns; ++turn) {
-    const EdgeOffset t = begin + (turn * kernel_threads + threadIdx.x) / K;
-    const bool there = t <= last;
-    const NodeId tile_row = there ? detail::row_of(a.tile_row_ptr, bound[0], bound[1], t) : bound[1];
-    unsigned entries = there ? __popcll(a.tile_row(t, static_cast<int>(r))) : 0;
-    const bool together = K < 32 && __all_sync(whole_warp, tile_row == __shfl_sync(whole_warp, tile_row, 0)) != 0;
-    if (together) {
-      for (unsigned apart = 16; apart >= K; apart /= 2) entries += __shfl_xor_sync(whole_warp, entries, apart);
-    }
-    if (entries != 0 && (!together || threadIdx.x % 32 < K)) atomicAdd(sums + std::size_t{tile_row} * K + r, entries);
-  }
-}
-
 /// A lane a storage word of a tile.
 template <int K>
 struct TileColumnLoop {
@@ -121,15 +91,11 @@ void row_sums(const Cuda& backend, const CsrPattern& a, Buffer<NodeId>& sums) {
 }
 
 void row_sums(const Cuda& backend, const BitTileMatrix& a, Buffer<NodeId>& sums) {
-  sums.fill(0);
-  if (a.num_tiles() == 0) return;
-  const ScopedCudaDevice scope(backend.device.index());
   with_tile_dim(a.tile_dim(), [&](auto k) {
-    const unsigned blocks = blocks_for(a.num_tiles(), tiles_a_block<k()>);
-    count_tile_rows<k()>
-        <<<blocks, kernel_threads, 0, stream_of(backend.device)>>>(a.view<k()>(), a.num_tiles(), sums.data());
+    const detail::MxvWithWork<PlusPair, NodeId, BitTileView<k()>> work{a.view<k()>(), nullptr, sums.data(), nullptr,
+                                                                       false,         false,   false};
+    detail::mxv_with_on_device(work, backend.device, a.num_tiles());
   });
-  cuda_check_launch("count_tile_rows");
 }
 
 void column_sums(const Cuda& backend, const CsrPattern& a, Buffer<NodeId>& sums) {

@@ -16,22 +16,12 @@ using cuda_formats::Ranks;
 using cuda_formats::RankView;
 using detail::kernel_threads;
 
-constexpr unsigned entries_a_thread = 4;
-
-__global__ void __launch_bounds__(kernel_threads)
-    write_entries(RankView kept, const NodeId* col_ind, NodeId* kept_col_ind) {
-  const EdgeOffset first = EdgeOffset{blockIdx.x} * kernel_threads * entries_a_thread + threadIdx.x;
-  NodeId column[entries_a_thread];
-#pragma unroll
-  for (unsigned k = 0; k < entries_a_thread; ++k) {
-    column[k] = col_ind[min(first + k * kernel_threads, EdgeOffset{kept.size} - 1)];
-  }
-#pragma unroll
-  for (unsigned k = 0; k < entries_a_thread; ++k) {
-    const EdgeOffset e = first + k * kernel_threads;
-    if (e < kept.size && kept.bit(e)) kept_col_ind[kept.rank(e)] = column[k];
-  }
-}
+struct EntryMove {
+  const NodeId* from;
+  NodeId* to;
+  __device__ NodeId take(std::size_t e) const { return from[e]; }
+  __device__ void put(EdgeOffset place, NodeId column) const { to[place] = column; }
+};
 
 /// How much of a tile is kept.
 enum class Part { none, some, all };
@@ -93,17 +83,10 @@ struct TileStream {
   BitTileView<K> a;
   EdgeOffset num_tiles;
   const Piece<K>* pieces;
-
-  /// The tile row of each of the block's tiles: looked for among those of its first and its last.
-  __device__ void bound_rows(NodeId (&bound)[2], EdgeOffset begin, EdgeOffset end) const {
-    if (threadIdx.x >= 64) return;
-    const EdgeOffset t = threadIdx.x < 32 ? begin : end - 1;
-    const NodeId row = detail::row_of_by_warp(a.tile_row_ptr, 0, a.num_tile_rows - 1, t);
-    if (threadIdx.x % 32 == 0) bound[threadIdx.x / 32] = row;
-  }
 };
 
-constexpr unsigned tiles_a_block = 256;
+constexpr unsigned tiles_a_block = kernel_threads;
+using TileRows = detail::RowTable<tiles_a_block>;
 
 /// Lanes that look at a tile together, at most four pieces each.
 template <int K>
@@ -112,15 +95,15 @@ inline constexpr unsigned lanes_a_tile = pieces_a_tile<K> <= 4 ? 1 : pieces_a_ti
 template <int K, class Filter>
 __global__ void __launch_bounds__(kernel_threads) flag_tiles(TileStream<K> tiles, Filter filter, std::uint32_t* words) {
   constexpr unsigned lanes = lanes_a_tile<K>;
-  __shared__ NodeId bound[2];
+  __shared__ TileRows rows;
   __shared__ std::uint32_t flags[tiles_a_block / 32];
   const EdgeOffset begin = EdgeOffset{blockIdx.x} * tiles_a_block;
   const EdgeOffset end = min(begin + tiles_a_block, tiles.num_tiles);
-  if (Filter::needs_rows) tiles.bound_rows(bound, begin, end);
+  if (Filter::needs_rows) rows.find(tiles.a.tile_row_ptr, tiles.a.num_tile_rows, begin, end);
   if (threadIdx.x < tiles_a_block / 32) flags[threadIdx.x] = 0;
   __syncthreads();
   for (EdgeOffset t = begin + threadIdx.x / lanes; t < end; t += kernel_threads / lanes) {
-    const NodeId row = Filter::needs_rows ? detail::row_of(tiles.a.tile_row_ptr, bound[0], bound[1], t) : 0;
+    const NodeId row = Filter::needs_rows ? rows.row[t - begin] : 0;
     const NodeId column = tiles.a.tile_col_ind[t];
     const Part part = filter.template part<K>(row, column);
     std::uint64_t any = part == Part::all ? 1 : 0;
@@ -146,13 +129,13 @@ template <int K, class Filter>
 __global__ void __launch_bounds__(kernel_threads)
     write_tiles(TileStream<K> tiles, Filter filter, RankView kept, KeptTiles out) {
   constexpr unsigned pieces = pieces_a_tile<K>;
-  __shared__ NodeId bound[2];
+  __shared__ TileRows rows;
   __shared__ std::uint8_t list[tiles_a_block];  // the kept ones, counted from the first of the block
   const EdgeOffset begin = EdgeOffset{blockIdx.x} * tiles_a_block;
   const EdgeOffset end = min(begin + tiles_a_block, tiles.num_tiles);
   const EdgeOffset to = kept.rank(begin);
   const auto count = static_cast<unsigned>(kept.rank(end) - to);
-  if (Filter::needs_rows) tiles.bound_rows(bound, begin, end);
+  if (Filter::needs_rows) rows.find(tiles.a.tile_row_ptr, tiles.a.num_tile_rows, begin, end);
   const EdgeOffset own = begin + threadIdx.x;
   if (own < end && kept.bit(own)) {
     const EdgeOffset place = kept.rank(own);
@@ -165,7 +148,7 @@ __global__ void __launch_bounds__(kernel_threads)
     const EdgeOffset t = begin + list[n / pieces];
     std::uint64_t bits = tiles.pieces[t * pieces + n % pieces];
     if (Filter::needs_rows) {
-      const NodeId row = detail::row_of(tiles.a.tile_row_ptr, bound[0], bound[1], t);
+      const NodeId row = rows.row[t - begin];
       const NodeId column = tiles.a.tile_col_ind[t];
       if (filter.template part<K>(row, column) == Part::some) bits &= filter.template bits<K>(row, column, n % pieces);
     }
@@ -215,9 +198,7 @@ CsrPattern entries_in(const Cuda& backend, const CsrPattern& a, const BitVector&
   Buffer<EdgeOffset> row_ptr = cuda_formats::kept_row_ptr(ranks, a.row_ptr().data(), a.nrows(), backend.device);
   Buffer<NodeId> col_ind(ranks.count(), backend.device);
   if (ranks.count() != 0) {
-    write_entries<<<blocks_for(a.nvals(), kernel_threads * entries_a_thread), kernel_threads, 0,
-                    stream_of(backend.device)>>>(ranks.view(), a.col_ind().data(), col_ind.data());
-    cuda_check_launch("write_entries");
+    cuda_formats::move_kept(ranks, EntryMove{a.col_ind().data(), col_ind.data()}, backend.device);
   }
   return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind)};
 }
