@@ -61,16 +61,17 @@ __global__ void __launch_bounds__(kernel_threads)
   store_flags(words, first, size, kept);
 }
 
-inline constexpr unsigned kept_tiles_a_block = kernel_threads;
+template <int K>
+inline constexpr unsigned kept_tiles_a_block = (K <= 8 ? 4 : 1) * kernel_threads;
 
 /// The bits of tiles that are kept: a thread a storage word of a tile at a time.
 template <int K, class Keep>
 __global__ void __launch_bounds__(kernel_threads)
     keep_bits(BitTileView<K> a, EdgeOffset num_tiles, Keep keep, TileWord<K>* kept) {
   constexpr unsigned words = tile_words<K>;
-  __shared__ RowTable<kept_tiles_a_block> rows;
-  const EdgeOffset begin = EdgeOffset{blockIdx.x} * kept_tiles_a_block;
-  const EdgeOffset end = min(begin + kept_tiles_a_block, num_tiles);
+  __shared__ RowTable<kept_tiles_a_block<K>> rows;
+  const EdgeOffset begin = EdgeOffset{blockIdx.x} * kept_tiles_a_block<K>;
+  const EdgeOffset end = min(begin + kept_tiles_a_block<K>, num_tiles);
   rows.find(a.tile_row_ptr, a.num_tile_rows, begin, end);
   for (unsigned w = threadIdx.x; w < (end - begin) * words; w += kernel_threads) {
     const NodeId row = rows.row[w / words] * K + (K == 4 ? 0 : w % words);
@@ -104,9 +105,8 @@ BitTileMatrix select_on_device(const BitTileMatrix& a, const Keep& keep) {
     const KernelScope scope(a.device());
     with_tile_dim(a.tile_dim(), [&](auto k) {
       constexpr int side = decltype(k)::value;
-      keep_bits<side>
-          <<<kernel_blocks(a.num_tiles() * tile_words<side>, kernel_threads), kernel_threads, 0, scope.stream()>>>(
-              a.template view<side>(), a.num_tiles(), keep, reinterpret_cast<TileWord<side>*>(bits.data()));
+      keep_bits<side><<<kernel_blocks(a.num_tiles(), kept_tiles_a_block<side>), kernel_threads, 0, scope.stream()>>>(
+          a.template view<side>(), a.num_tiles(), keep, reinterpret_cast<TileWord<side>*>(bits.data()));
     });
     KernelScope::check();
   }

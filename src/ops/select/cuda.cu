@@ -85,8 +85,10 @@ struct TileStream {
   const Piece<K>* pieces;
 };
 
-constexpr unsigned tiles_a_block = kernel_threads;
-using TileRows = detail::RowTable<tiles_a_block>;
+template <int K>
+constexpr unsigned tiles_a_block = (K <= 8 ? 4 : 1) * kernel_threads;
+template <int K>
+using TileRows = detail::RowTable<tiles_a_block<K>>;
 
 /// Lanes that look at a tile together, at most four pieces each.
 template <int K>
@@ -95,12 +97,12 @@ inline constexpr unsigned lanes_a_tile = pieces_a_tile<K> <= 4 ? 1 : pieces_a_ti
 template <int K, class Filter>
 __global__ void __launch_bounds__(kernel_threads) flag_tiles(TileStream<K> tiles, Filter filter, std::uint32_t* words) {
   constexpr unsigned lanes = lanes_a_tile<K>;
-  __shared__ TileRows rows;
-  __shared__ std::uint32_t flags[tiles_a_block / 32];
-  const EdgeOffset begin = EdgeOffset{blockIdx.x} * tiles_a_block;
-  const EdgeOffset end = min(begin + tiles_a_block, tiles.num_tiles);
+  __shared__ TileRows<K> rows;
+  __shared__ std::uint32_t flags[tiles_a_block<K> / 32];
+  const EdgeOffset begin = EdgeOffset{blockIdx.x} * tiles_a_block<K>;
+  const EdgeOffset end = min(begin + tiles_a_block<K>, tiles.num_tiles);
   if (Filter::needs_rows) rows.find(tiles.a.tile_row_ptr, tiles.a.num_tile_rows, begin, end);
-  if (threadIdx.x < tiles_a_block / 32) flags[threadIdx.x] = 0;
+  if (threadIdx.x < tiles_a_block<K> / 32) flags[threadIdx.x] = 0;
   __syncthreads();
   for (EdgeOffset t = begin + threadIdx.x / lanes; t < end; t += kernel_threads / lanes) {
     const NodeId row = Filter::needs_rows ? rows.row[t - begin] : 0;
@@ -114,7 +116,7 @@ __global__ void __launch_bounds__(kernel_threads) flag_tiles(TileStream<K> tiles
     if (any != 0) atomicOr(&flags[at / 32], 1U << (at % 32));
   }
   __syncthreads();
-  if (threadIdx.x < tiles_a_block / 32 && begin + threadIdx.x * 32 < end) {
+  if (threadIdx.x < tiles_a_block<K> / 32 && begin + threadIdx.x * 32 < end) {
     words[begin / 32 + threadIdx.x] = flags[threadIdx.x];
   }
 }
@@ -129,17 +131,17 @@ template <int K, class Filter>
 __global__ void __launch_bounds__(kernel_threads)
     write_tiles(TileStream<K> tiles, Filter filter, RankView kept, KeptTiles out) {
   constexpr unsigned pieces = pieces_a_tile<K>;
-  __shared__ TileRows rows;
-  __shared__ std::uint8_t list[tiles_a_block];  // the kept ones, counted from the first of the block
-  const EdgeOffset begin = EdgeOffset{blockIdx.x} * tiles_a_block;
-  const EdgeOffset end = min(begin + tiles_a_block, tiles.num_tiles);
+  __shared__ TileRows<K> rows;
+  __shared__ std::uint16_t list[tiles_a_block<K>];  // the kept ones, counted from the first of the block
+  const EdgeOffset begin = EdgeOffset{blockIdx.x} * tiles_a_block<K>;
+  const EdgeOffset end = min(begin + tiles_a_block<K>, tiles.num_tiles);
   const EdgeOffset to = kept.rank(begin);
   const auto count = static_cast<unsigned>(kept.rank(end) - to);
   if (Filter::needs_rows) rows.find(tiles.a.tile_row_ptr, tiles.a.num_tile_rows, begin, end);
-  const EdgeOffset own = begin + threadIdx.x;
-  if (own < end && kept.bit(own)) {
+  for (EdgeOffset own = begin + threadIdx.x; own < end; own += kernel_threads) {
+    if (!kept.bit(own)) continue;
     const EdgeOffset place = kept.rank(own);
-    list[place - to] = static_cast<std::uint8_t>(threadIdx.x);
+    list[place - to] = static_cast<std::uint16_t>(own - begin);
     out.tile_col_ind[place] = tiles.a.tile_col_ind[own];
   }
   __syncthreads();
@@ -164,7 +166,7 @@ BitTileMatrix kept_tiles(const BitTileMatrix& a, const std::byte* bits, const Fi
   const Device& device = a.device();
   const cudaStream_t stream = stream_of(device);
   const TileStream<K> tiles{a.view<K>(), a.num_tiles(), reinterpret_cast<const Piece<K>*>(bits)};
-  const unsigned blocks = blocks_for(a.num_tiles(), tiles_a_block);
+  const unsigned blocks = blocks_for(a.num_tiles(), tiles_a_block<K>);
   BitVector kept(a.num_tiles(), device);
   if (a.num_tiles() != 0) {
     flag_tiles<K>
