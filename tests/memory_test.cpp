@@ -94,6 +94,20 @@ TEST(PlanMemory, OnADevice) {
   });
 }
 
+/// Kernels that do more than one operator need no workspace.
+TEST(PlanMemory, OfFusedLayersIsPredictedWithinATenth) {
+  BITGRAPH_REQUIRE_CUDA();
+  for_each_plan([](const Model& model, const Dataset& dataset) {
+    if (model.precision != Precision::bin || model.architecture == Architecture::gcn) return;
+    const Device device = Device::cuda();
+    const InferenceOptions options{.launching = Launching::graph};
+    InferencePlan plan(model, dataset, options, device);
+    plan.run();
+    const auto peak = static_cast<double>(device.memory().peak);
+    EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.1 * peak);
+  });
+}
+
 /// Counts of so many nodes and columns are made block by block, and the graph is held in blocks.
 void expect_blocks(const Device& device) {
   Dataset dataset = generate_planted_partition(

@@ -6,6 +6,7 @@
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
+#include "nn/fused_layers.hpp"
 #include "nn/launch_parts.hpp"
 #include "nn/some_rows.hpp"
 #include "nn/sparse_product.hpp"
@@ -113,6 +114,7 @@ void Forward::set_weights(const Model& model) {
     Weights& w = weights_[l];
     renew(w.neighbor, model.layers[l].neighbor.to(device_), in_place);
     renew(w.root, model.layers[l].root.to(device_), in_place);
+    if (joins_signs(l)) w.both = side_by_side(model.layers[l]).to(device_);
     if (options_.forms[l] == Precision::real) {
       Buffer<float> bias = model.layers[l].neighbor.bias.clone();
       if (shapes_[l].root) {

@@ -68,6 +68,7 @@ class Forward {
     SparseGemmWeights sparse_neighbor, sparse_root;  ///< where the input is a sparse bit matrix
     Floats transposed_neighbor, transposed_root;     ///< inputs x outputs, where the input is sparse floats
     Buffer<float> bias;                              ///< real layers: both biases
+    Linear both;                                     ///< the rows of both, where one product makes the signs of both
   };
 
   Activation layer(std::size_t l, Activation in);
@@ -80,8 +81,11 @@ class Forward {
   /// that stands before its own; counts with their product.
   struct Signs {
     Bits* neighbors;
-    Bits* own;  ///< null where the layer has no weight for the node itself
+    Bits* own;    ///< null where the layer has no weight for the node itself, or they stand
+    bool beside;  ///< in the second half of the rows
   };
+  [[nodiscard]] bool joins_signs(std::size_t l) const;
+  void product_of_both(Bits& out, const Activation& in, std::size_t l);
   Signs products_ahead_of_vote(std::size_t l, const Activation& in);
   Activation fused_vote(std::size_t l, const Activation& in);
   Activation fused_last_layers(std::size_t l, const Activation& in, const Bits* before);

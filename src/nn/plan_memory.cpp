@@ -84,7 +84,8 @@ class Counter {
     const std::size_t alpha = n_ * sizeof(float);
     if (dataset_.has_dense_features()) return dense + alpha;
     const std::size_t sparse = bits_bytes(1, d) + pattern_bytes(n_, flips(model_, dataset_));
-    if (sparse <= dense && options_.features == FeatureStorage::sparse) return alpha + sparse;
+    sparse_features_ = sparse <= dense && options_.features == FeatureStorage::sparse;
+    if (sparse_features_) return alpha + sparse;
     if (device_.is_host()) while_made_ = alpha + sparse + dense;  // one is made of the other, before all else
     return alpha + dense;
   }
@@ -138,11 +139,18 @@ class Counter {
     return most;
   }
 
-  /// Of a vote's kernel and what it does besides; signs of its width may be there.
-  [[nodiscard]] std::size_t fused_vote_bytes(const Layer& layer, Behind behind, bool has_signs) const {
+  /// Of a vote's kernel and what it does besides. `signs` is the width of those that are there.
+  [[nodiscard]] std::size_t fused_vote_bytes(std::size_t l, Behind behind, std::size_t& signs) const {
+    const Layer& layer = model_.layers[l];
     const std::size_t classes = model_.num_classes();
-    const bool kept = behind == Behind::nothing || !layer.root.empty();
-    std::size_t total = ((has_signs ? 0U : 1U) + (kept ? 1U : 0U)) * bits_bytes(n_, layer.outputs());
+    const std::size_t w = layer.outputs();
+    const bool root = !layer.root.empty();
+    const bool joined = root && w % 256 == 0 && !(l == 0 && sparse_features_);
+    const bool kept = behind == Behind::nothing || (root && !joined);
+    std::size_t total = kept ? bits_bytes(n_, w) : 0;
+    const std::size_t needed = joined ? 2 * w : w;
+    if (signs != needed) total += bits_bytes(n_, needed);
+    signs = needed;
     if (behind != Behind::nothing) total += n_ * classes * sizeof(float);
     if (behind == Behind::scores) total += n_ * RowScores::row_size(classes) * sizeof(std::uint16_t);
     return total;
@@ -166,9 +174,8 @@ class Counter {
       }
       if (floats_in && form != Precision::real) total += bits_bytes(n_, layer.inputs()) + n_ * sizeof(float);
       if (sequences.fused[l] && form == Precision::bin) {
-        total += fused_vote_bytes(layer, sequences.behind[l], signs == w);
+        total += fused_vote_bytes(l, sequences.behind[l], signs);
         if (sequences.behind[l] != Behind::nothing) break;
-        signs = w;
         side_by_side += w;
         floats_in = false;
         continue;
@@ -219,6 +226,7 @@ class Counter {
   const Device& device_;
   std::size_t n_;
   Sequences whole_, in_parts_;
+  bool sparse_features_ = false;  ///< bits, as differences
   std::size_t while_made_ = 0;
   std::size_t features_ = 0;
   std::size_t weights_ = 0;

@@ -55,7 +55,8 @@ struct RowsByLength {
 /// What becomes of a vote; null is nothing. Each product is signs as whole numbers times .col_scale, plus .bias.
 struct VoteUse {
   const BitMatrix<PlusMinusOne>* own = nullptr;  ///< v = the vote or this; may be `votes`
-  BitMatrix<PlusMinusOne>* votes = nullptr;      ///< = v
+  bool own_beside = false;  ///< own bits are the second half of the rows of X, from a whole word on; X's are the first
+  BitMatrix<PlusMinusOne>* votes = nullptr;  ///< = v
 
   const BitMatrix<PlusMinusOne>* scored = nullptr;  ///< weights, one a row
   RowScores* scores = nullptr;                      ///< of v with them

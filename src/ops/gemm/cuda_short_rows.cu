@@ -109,6 +109,7 @@ __global__ void __launch_bounds__(block_threads<How>, blocks_at_once<How>) gemm_
   const bool aligned = is_aligned(args.x);
   std::size_t tile = threadIdx.x / 32 * blocks + blockIdx.x / Outputs::groups(args.w.nrows);
   wait_for_previous();
+  let_next_begin();
   Rows<Steps> next;
   load_rows(next, args.x, 16 * tile + g, aligned);
   if (is_aligned(args.w)) {

@@ -255,7 +255,7 @@ void fused(const Cuda& backend, const FusedCounts& args) {
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  with_shape(args.words, args.a.num_entries >= many_entries, [&](auto shape) {
+  with_shape<128>(args.words, args.a.num_entries >= many_entries, [&](auto shape) {
     using S = decltype(shape);
     static OverlappingKernel kernel(counts_ordered<S>, "counts_ordered");
     const Blocks blocks(args.order, args.a.nrows, S::threads, S::lanes);

@@ -10,8 +10,6 @@ namespace spmm_cuda::ordered {
 
 namespace {
 
-constexpr unsigned threads = 128;
-constexpr unsigned warps = threads / 32;
 constexpr unsigned batch = 8;  ///< whose scores do not exceed 16 bits together
 
 /// Eight sums.
@@ -67,9 +65,11 @@ __device__ void emit(const FusedScoreSum& args, const Sums& sums, const Row& row
 }
 
 /// Blocks that follow one another have the parts of the scores by turns.
-__global__ void __launch_bounds__(threads, 8)
+template <unsigned threads>
+__global__ void __launch_bounds__(threads, 1024 / threads)
     sum_ordered(const __grid_constant__ FusedScoreSum args, const __grid_constant__ Blocks blocks, unsigned parts) {
   let_next_begin();
+  constexpr unsigned warps = threads / 32;
   __shared__ float rooms[warps][room_words];
   __shared__ std::uint32_t hub[warps][outputs];
   const unsigned lane = threadIdx.x % 32;
@@ -126,7 +126,8 @@ void fused(const Cuda& backend, const FusedScoreSum& args) {
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  static OverlappingKernel kernel(sum_ordered, "sum_ordered");
+  constexpr unsigned threads = 128;
+  static OverlappingKernel kernel(sum_ordered<threads>, "sum_ordered");
   const Blocks blocks(args.order, args.a.nrows, threads, 1);
   const unsigned parts = args.count <= outputs ? 1 : 2;
   kernel.launch(backend.device, blocks.all * parts, threads, 0, args, blocks, parts);

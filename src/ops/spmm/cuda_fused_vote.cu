@@ -104,7 +104,7 @@ struct VoteSink {
     const bool exists = votes.row != no_row;
     const std::size_t place = std::size_t{votes.row} * S::row_words + votes.first;
     std::uint32_t own_bits[N] = {};
-    if (exists && args.own != nullptr) load_words(own_bits, args.own + place);
+    if (exists && args.own != nullptr) load_words(own_bits, args.own + votes.row * args.own_stride + votes.first);
 #pragma unroll
     for (unsigned n = 0; n < N; ++n) {
       votes.mask[n] = word_mask(args.ncols, votes.first + n);
@@ -146,7 +146,7 @@ struct VoteSink {
 };
 
 template <class S>
-__global__ void __launch_bounds__(S::threads, S::threads == 128 ? 4 : 1)
+__global__ void __launch_bounds__(S::threads, S::threads <= 256 ? 512 / S::threads : 1)
     vote_ordered(const __grid_constant__ FusedVote args, const __grid_constant__ Blocks blocks) {
   let_next_begin();
   __shared__ SharedWeights<S::row_words> weights;
@@ -166,13 +166,17 @@ void fused(const Cuda& backend, const FusedVote& args) {
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  with_shape(args.words, args.a.num_entries >= many_entries, [&](auto shape) {
+  const auto launch = [&](auto shape) {
     using S = decltype(shape);
     static OverlappingKernel kernel(vote_ordered<S>, "vote_ordered");
     const Blocks blocks(args.order, args.a.nrows, S::threads, S::lanes);
     const std::size_t rooms = args.multiplied.count == 0 ? 0 : S::threads / 32 * room_words * sizeof(float);
     kernel.launch(backend.device, blocks.all, S::threads, rooms, args, blocks);
-  });
+  };
+  const bool many = args.a.num_entries >= many_entries;
+  // Products keep a warp busy behind its votes: smaller blocks make room sooner.
+  if (args.multiplied.count != 0) return with_shape<128>(args.words, many, launch);
+  with_shape<256>(args.words, many, launch);
 }
 
 }  // namespace bitgraph

@@ -269,13 +269,13 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
 
 /// How a graph of many entries is gone through, and one of few: neighbours' rows that stay in the first-level cache
 /// matter more than how many are under way.
-template <class Fn>
+template <unsigned Threads, class Fn>
 void with_shape(unsigned words, bool many_entries, const Fn& fn) {
   const auto of_width = [&](auto lanes, auto part) {
     if constexpr (lanes() < 4) {
       if (many_entries) return fn(Shape<lanes(), part(), 768, 4>());
     }
-    fn(Shape<lanes(), part(), 128, 8>());
+    fn(Shape<lanes(), part(), Threads, 8>());
   };
   const auto number = [](auto n) { return n; };
   using One = std::integral_constant<unsigned, 1>;

@@ -20,6 +20,7 @@ using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 
 constexpr std::size_t most_outputs = 63;
+constexpr EdgeOffset many_entries = EdgeOffset{1} << 22;
 
 const std::uint32_t* words_of(const Bits& bits) { return reinterpret_cast<const std::uint32_t*>(bits.view().words); }
 std::uint32_t* words_of(Bits& bits) { return reinterpret_cast<std::uint32_t*>(bits.view().words); }
@@ -46,15 +47,15 @@ constexpr std::size_t lanes_of(std::size_t words64) noexcept { return std::max<s
 /// Where classes of rows begin, as powers of two: a graph of few entries wants all of them under way at once; of many
 /// entries rows have a warp as long as its lanes can count them.
 FusedOrder classes_of(const CsrPattern& a, const RowsByLength& order, std::size_t words64) {
-  constexpr EdgeOffset many_entries = EdgeOffset{1} << 22;
   const std::size_t countable = 14 - static_cast<std::size_t>(std::countr_zero(lanes_of(words64)));
   const bool many = a.nvals() >= many_entries;
-  return {order.rows.data(), order.at_least[many ? countable : 10], order.at_least[many ? 8 : 7], order.at_least[5]};
+  return {order.rows.data(), order.at_least[many ? countable : 9], order.at_least[8], order.at_least[many ? 5 : 6]};
 }
 
 /// Of sums: a row's terms are few instructions, and what counts is how long its columns take one after the other.
 FusedOrder classes_for_sums(const CsrPattern& a, const RowsByLength& order) {
   FusedOrder classes = classes_of(a, order, 1);
+  if (a.nvals() < many_entries) classes.warps = order.at_least[6];
   classes.groups = order.at_least[4];
   return classes;
 }
@@ -117,25 +118,31 @@ bool can_fuse_counts(std::size_t ncols, EdgeOffset longest_row, std::size_t weig
 
 void vote_into(const VoteUse& use, const CsrPattern& a, const RowsByLength& order, const Bits& x,
                const Device& device) {
-  check_graph(a, order, x.nrows(), x.ncols(), device);
+  const std::size_t width = use.own_beside ? x.ncols() / 2 : x.ncols();
+  require(!use.own_beside || x.ncols() % 128 == 0, "fused: bits that stand beside others begin with a whole word");
+  check_graph(a, order, x.nrows(), width, device);
   FusedVote args{.a = a.view(),
-                 .order = classes_of(a, order, x.words_per_row()),
-                 .words = static_cast<unsigned>(2 * x.words_per_row()),
-                 .ncols = x.ncols(),
+                 .order = classes_of(a, order, words_for_bits(width)),
+                 .words = static_cast<unsigned>(2 * words_for_bits(width)),
+                 .ncols = width,
                  .stride = 2 * x.words_per_row(),
                  .x = words_of(x)};
-  if (use.own != nullptr) {
-    check_shape(*use.own, x.nrows(), x.ncols(), "own");
+  if (use.own_beside) {
+    args.own = args.x + args.words;
+    args.own_stride = args.stride;
+  } else if (use.own != nullptr) {
+    check_shape(*use.own, x.nrows(), width, "own");
     args.own = words_of(*use.own);
+    args.own_stride = args.words;
   }
   if (use.votes != nullptr) {
-    check_shape(*use.votes, x.nrows(), x.ncols(), "the votes");
+    check_shape(*use.votes, x.nrows(), width, "the votes");
     args.votes = words_of(*use.votes);
   }
   if (use.scored != nullptr) {
     check_count(use.scored->nrows(), RowScores::most);
-    check_shape(*use.scored, use.scores->count, x.ncols(), "a weight");
-    require(use.scores->nrows == x.nrows() && use.scores->ncols == x.ncols(), "fused: scores of another shape");
+    check_shape(*use.scored, use.scores->count, width, "a weight");
+    require(use.scores->nrows == x.nrows() && use.scores->ncols == width, "fused: scores of another shape");
     args.scored = weights_of(*use.scored);
     args.scores = use.scores->values.data();
   }
@@ -143,12 +150,12 @@ void vote_into(const VoteUse& use, const CsrPattern& a, const RowsByLength& orde
     const Bits& w = *use.multiplied;
     check_count(w.nrows(), RowScores::most);
     check_shape(*use.products, x.nrows(), w.nrows(), "the output");
-    check_shape(w, w.nrows(), (use.before != nullptr ? 2 : 1) * x.ncols(), "a weight");
+    check_shape(w, w.nrows(), (use.before != nullptr ? 2 : 1) * width, "a weight");
     check_length("fused", use.col_scale, w.nrows(), "col_scale");
     check_length("fused", use.bias, w.nrows(), "bias");
     if (use.before != nullptr) {
-      check_shape(*use.before, x.nrows(), x.ncols(), "what stands before");
-      require(x.ncols() % 64 == 0, "fused: what stands before has rows of whole words");
+      check_shape(*use.before, x.nrows(), width, "what stands before");
+      require(width % 64 == 0, "fused: what stands before has rows of whole words");
       args.before = words_of(*use.before);
       args.multiplied_before = weights_of(w);
     }

@@ -23,7 +23,7 @@ struct FusedOrder {
   const NodeId* rows = nullptr;
   NodeId hubs = 0, warps = 0, groups = 0;  ///< where each ends
 };
-inline constexpr unsigned fused_short = 32;   ///< short rows have fewer entries
+inline constexpr unsigned fused_short = 64;   ///< short rows have fewer entries
 inline constexpr unsigned fused_group = 256;  ///< and those that a few threads share
 
 /// Null pointers: there is none of it.
@@ -35,6 +35,7 @@ struct FusedVote {
   std::size_t stride = 0;  ///< words from one row of X to the next
   const std::uint32_t* x = nullptr;
   const std::uint32_t* own = nullptr;
+  std::size_t own_stride = 0;
   std::uint32_t* votes = nullptr;
 
   FusedWeights scored;

@@ -112,6 +112,10 @@ TEST(FusedCuda, VotesAndAdds) {
     EXPECT_EQ(votes.to(Device()), spmm<Bits>(o.a, o.x));
     vote_into({.own = &own, .votes = &own}, g.a, g.order, x, device);  // where they were
     EXPECT_EQ(own.to(Device()), o.votes());
+    if (x.ncols() % 64 != 0) return;
+    const Bits both = concat(x, o.own.to(device), device);
+    vote_into({.own_beside = true, .votes = &votes}, g.a, g.order, both, device);
+    EXPECT_EQ(votes.to(Device()), o.votes());
   });
 }
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/nn/model.hpp>
+
+namespace bitgraph::nn {
+
+/// The two maps of a binary layer as one, the node's own behind the neighbours'; on the host.
+[[nodiscard]] Linear side_by_side(const Layer& layer);
+
+}  // namespace bitgraph::nn
