@@ -6,6 +6,7 @@
 #include "formats/cuda_keys.cuh"
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/formats/rows_of.cuh>
 
 #include <algorithm>
 #include <utility>
@@ -71,19 +72,6 @@ __global__ void read_ranks(const std::uint64_t* keys, CsrPatternView in, CsrPatt
   if (degree[i] == 0 && length_of(in, row) == 0) atomicMin(num_tied, i);
 }
 
-/// The row of entry e, among the rows [low, high]: the last one that starts at or before it.
-__device__ NodeId row_of_entry(const EdgeOffset* row_ptr, NodeId low, NodeId high, EdgeOffset e) {
-  while (low < high) {
-    const NodeId middle = low + (high - low + 1) / 2;
-    if (row_ptr[middle] <= e) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
-}
-
 /// samples[i]: what there is before strip i.
 __global__ void sample(const EdgeOffset* before, Deal deal, EdgeOffset* samples, unsigned size) {
   const unsigned i = blockIdx.x * threads + threadIdx.x;
@@ -98,7 +86,7 @@ __global__ void __launch_bounds__(threads)
   const EdgeOffset end =
       min(EdgeOffset{blockIdx.x + 1} * csr_chunk_items - in.chunk_row[blockIdx.x + 1], in.num_entries);
   for (EdgeOffset e = EdgeOffset{blockIdx.x} * csr_chunk_items - low + threadIdx.x; e < end; e += threads) {
-    const NodeId row = row_of_entry(in.row_ptr, low, high, e);
+    const NodeId row = detail::row_of(in.row_ptr, low, high, e);
     const NodeId rank = ranking.rank_of[row];
     unsigned block = a.deal.block(rank);
     unsigned slot = a.deal.slot(rank);
