@@ -39,7 +39,8 @@ void mxv_into(Out& out, S semiring, const Graph& a, const X& x, const MxvOptions
 /// out = x^T A: out(j) = sum over the entries (i, j) of A of multiply(x(i)), without transposing A: rows of A whose
 /// element of x is not set, or is the semiring's identity and adds nothing, are skipped. Threads share the columns, so
 /// sums are taken in the order of the rows. The rest as for mxv_into. Where A^T is at hand, mxv_into with it is faster
-/// unless x is sparse.
+/// unless x is sparse. On a CUDA device, products of floating-point values are added up by way of A^T after all, which
+/// every call makes anew, in memory of its own and waiting for the device: who repeats them gives mxv_into a transpose.
 template <class S, class Out, class Graph, class X>
 void vxm_into(Out& out, S semiring, const X& x, const Graph& a, const MxvOptions& options = {});
 

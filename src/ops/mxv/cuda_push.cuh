@@ -119,9 +119,8 @@ void launch_push(const Device& device, const MxvArgs<S, Graph, In, Out>& args) {
   // Counts are sums of ones: exact in a float up to 2^24, whatever the order.
   constexpr bool counts = is_bits<In> || std::is_same_v<S, PlusPair>;
   if constexpr (!pushes_exactly<S, Out>() && !counts) {
-    fail(ErrorCode::not_possible, device.name() +
-                                      ": vxm over plus_times of floating point would depend on timing; use "
-                                      "mxv with the transposed matrix");
+    // vxm_into goes by way of the transpose.
+    fail(ErrorCode::not_possible, device.name() + ": vxm over plus_times of floating point would depend on timing");
   } else {
     if (args.out.size != 0) {
       const std::size_t items = is_bits<Out> ? (args.out.size + 31) / 32 : args.out.size;

@@ -34,6 +34,11 @@ ValuesView<T> output_view(Buffer<T>& x) {
   return {x.size(), x.data()};
 }
 
+template <class S, class Out, class X>
+inline constexpr bool sums_of_products = false;
+template <class T>
+inline constexpr bool sums_of_products<PlusTimes, Buffer<T>, Buffer<T>> = std::is_floating_point_v<T>;
+
 void check_device(const char* op, const Device& own, const Device& other, const char* name) {
   if (!(own == other)) {
     fail(ErrorCode::usage, fmt::format("{}: A is on {}, {} on {}", op, own.name(), name, other.name()));
@@ -99,6 +104,10 @@ void mxv_into(Out& out, S, const Graph& a, const X& x, const MxvOptions& options
 template <class S, class Out, class Graph, class X>
 void vxm_into(Out& out, S, const X& x, const Graph& a, const MxvOptions& options) {
   check("vxm", out, a, x, options, a.nrows(), a.ncols());
+  if constexpr (sums_of_products<S, Out, X>) {
+    // Pushed on a device they would depend on timing.
+    if (!a.device().is_host()) return mxv_into(out, S{}, transpose(a), x, options);
+  }
   with_args<S>(out, a, x, options, "vxm", [](const auto& backend, const auto& args) { vxm(backend, args); });
 }
 
