@@ -5,6 +5,7 @@
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "cli/bench/bench_operators.hpp"
 #include "cli/bench/gnn_rival.hpp"
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 struct Options {
   Common common;
-  std::vector<std::string> datasets{"cora", "citeseer"};
+  std::vector<std::string> datasets;
   std::string models = "gcn,inductive-gcn,sage,saint";
   std::size_t hidden = 0;
   int repeats = 200;
@@ -132,11 +133,11 @@ void print_rows(const std::string& head, const Json& rows) {
   const Json& rival = rows.back();
   for (const Json& row : rows) {
     if (row.contains("absent")) {
-      fmt::print("  {:<34}{:<24}{}\n", head, row["form"].get<std::string>(), row["absent"].get<std::string>());
+      fmt::print("  {:<38}{:<24}{}\n", head, row["form"].get<std::string>(), row["absent"].get<std::string>());
       continue;
     }
     const double stream = row["stream_us"].get<double>();
-    fmt::print("  {:<34}{:<24}{:>12.1f}{:>12.1f}{:>12}", head, row["form"].get<std::string>(),
+    fmt::print("  {:<38}{:<24}{:>12.1f}{:>12.1f}{:>12}", head, row["form"].get<std::string>(),
                row["latency_us"].get<double>(), stream, human_bytes(row["peak_bytes"].get<double>()));
     if (rival.contains("stream_us")) fmt::print("{:>10.2f}", rival["stream_us"].get<double>() / stream);
     fmt::print("\n");
@@ -154,17 +155,21 @@ void run(const Options& o) {
   if (!o.common.json) {
     fmt::print(
         "Graph networks on {}, random weights. latency: the host waits for each run; stream: it does not\n\n"
-        "  {:<34}{:<24}{:>12}{:>12}{:>12}{:>10}\n",
+        "  {:<38}{:<24}{:>12}{:>12}{:>12}{:>10}\n",
         device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(), "data set, model", "form",
         "latency us", "stream us", "peak", "ratio");
   }
   Progress progress("measuring", o.common.quiet);
   std::size_t done = 0;
-  for (const std::string& name : o.datasets) {
+  const std::vector<std::string> usual =
+      device.is_host() ? std::vector<std::string>{"cora", "citeseer"}
+                       : std::vector<std::string>{"cora", "citeseer", "planted:flickr", "planted:reddit"};
+  const auto& datasets = o.datasets.empty() ? usual : o.datasets;
+  for (const std::string& name : datasets) {
     const Dataset dataset = load_for_training(name, o.split, device);
     const std::size_t hidden = o.hidden != 0 ? o.hidden : usual_width(name, dataset.graph.nrows());
     for (const nn::Architecture architecture : architectures) {
-      progress.update(done++, o.datasets.size() * architectures.size(), name);
+      progress.update(done++, datasets.size() * architectures.size(), name);
       const Json rows = measure_model(o, architecture, dataset, hidden, device);
       const std::string model(nn::to_string(architecture));
       report["results"].push_back({{"dataset", dataset.name},
@@ -175,6 +180,13 @@ void run(const Options& o) {
                                    {"rows", rows}});
       if (!o.common.json) print_rows(fmt::format("{}, {} {}", name, model, hidden), rows);
     }
+  }
+  if (o.datasets.empty()) {
+    if (!o.common.json) fmt::print("\n");
+    const std::vector<std::string> graphs =
+        device.is_host() ? std::vector<std::string>{"planted:flickr/4"}
+                         : std::vector<std::string>{"planted:flickr", "planted:arxiv", "rmat:18", "planted:reddit"};
+    report["operators"] = operators_report(o.common, graphs)["results"];
   }
   if (o.common.json) fmt::print("{}\n", report.dump(2));
 }
@@ -188,8 +200,10 @@ void add_bench_gnn(CLI::App& bench) {
                                            "beside the same network by cuBLAS and\n"
                                            "cuSPARSE in a CUDA graph; on the host beside full precision with dense "
                                            "features. A ratio above 1: ours is faster");
-  command->add_option("dataset", options->datasets, "names, .npz files, folders, or planted:flickr, planted:reddit ...")
-      ->capture_default_str();
+  command->add_option(
+      "dataset", options->datasets,
+      "names, .npz files, folders, or planted:flickr, planted:reddit ...; none: cora and citeseer, on a "
+      "CUDA device those two too, and the operators behind them");
   command->add_option("--models", options->models, "which, with commas between")->capture_default_str();
   command
       ->add_option("--hidden", options->hidden,

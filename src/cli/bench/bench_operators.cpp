@@ -167,7 +167,7 @@ void measure_update(Table& table, const std::vector<std::size_t>& shape, const O
   all("FFB", nullptr, x, w);
 }
 
-void run(const Options& o) {
+Json report_of(const Options& o) {
   const Device device = o.common.make_device();
   const Device host = device.is_host() ? device : Device::host(o.common.threads);
   const auto widths = numbers_of(o.widths, ',');
@@ -197,10 +197,17 @@ void run(const Options& o) {
               float_gemm_kernels(device));
   measure_update(table, shape, o, device);
   table.end(report["results"]);
-  if (o.common.json) fmt::print("{}\n", report.dump(2));
+  return report;
 }
 
 }  // namespace
+
+Json operators_report(const Common& common, const std::vector<std::string>& graphs) {
+  Options options;
+  options.common = common;
+  options.graphs = graphs;
+  return report_of(options);
+}
 
 void add_bench_operators(CLI::App& bench) {
   auto options = std::make_shared<Options>();
@@ -223,7 +230,10 @@ void add_bench_operators(CLI::App& bench) {
   add_examples(*command,
                "  bitgraph bench operators planted:flickr --threads 2\n  bitgraph bench operators rmat:18 --device "
                "cuda --widths 64,256\n");
-  command->callback([options] { run(*options); });
+  command->callback([options] {
+    const Json report = report_of(*options);
+    if (options->common.json) fmt::print("{}\n", report.dump(2));
+  });
 }
 
 }  // namespace bitgraph::cli
