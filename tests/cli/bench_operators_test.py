@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bitgraph bench operators and bench gnn: keys, tables, bad input. No test asserts a time."""
 
+import json
 import unittest
 
 import program
@@ -51,6 +52,20 @@ class BenchGnn(unittest.TestCase):
         for result in report["results"]:
             self.assertEqual([row["form"] for row in result["rows"]], ["float", "full", "bin", "float, dense features"])
             self.assertTrue(all(row["latency_us"] > 0 and row["peak_bytes"] > 0 for row in result["rows"]), result)
+        self.assertNotIn("operators", report)
+
+    @unittest.skipIf(program.SANITIZED, "the operators' usual sizes take long")
+    def test_tables_where_nothing_is_named(self):
+        done = program.start("bench", "gnn", "--models", "gcn", "--repeats", 1, "--limit", 0, "--threads", 2,
+                             "--json", "--quiet")
+        if "not found" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        report = json.loads(done.stdout)
+        self.assertEqual([row["dataset"] for row in report["results"]], ["cora", "citeseer"])
+        self.assertEqual([row["operator"] for row in report["operators"]], ["BSpMM"] * 3 + ["BMM"])
+        for row in report["operators"]:
+            self.assertEqual(set(row["us"]), UPDATES if row["operator"] == "BMM" else AGGREGATIONS)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ struct RowOrderView {
 };
 
 /// The rows of a pattern on a CUDA device by falling length, made once where many products go over the pattern: see
-/// SpmmOptions. Rows of 64 entries or more are in order but for an eighth of their length; rows alike keep their order.
+/// SpmmOptions. Rows of 64 entries or more are in order but for a thirty-second of their length; rows alike keep their
+/// order.
 class RowOrder {
  public:
   RowOrder() = default;
