@@ -151,6 +151,54 @@ TEST(StackTraining, ACheckpointOfAnotherArchitectureOrSampleIsRefused) {
   EXPECT_NO_THROW((void)train(planted(), options, Device::host(1)));
 }
 
+TEST(StackTraining, ATeacherThatIsGivenTeachesWhatOneThatIsTrainedFirstDoes) {
+  const test::TemporaryFolder folder;
+  for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::saint}) {
+    TrainOptions real = quick(architecture, Precision::real);
+    real.epochs = 5;
+    real.learning_rate.reset();
+    const Model teacher = train(planted(), real, Device::host(1)).model;
+    TrainOptions options = quick(architecture, Precision::full);
+    options.epochs = 5;
+    train(planted(), options, Device::host(1)).model.save(folder / "own.safetensors");
+    options.teacher = &teacher;
+    train(planted(), options, Device::host(1)).model.save(folder / "given.safetensors");
+    EXPECT_EQ(test::contents(folder / "own.safetensors"), test::contents(folder / "given.safetensors"));
+  }
+  TrainOptions other = quick(Architecture::sage, Precision::real);
+  other.epochs = 1;
+  const Model teacher = train(planted(), other, Device::host(1)).model;
+  TrainOptions options = quick(Architecture::gcn, Precision::full);
+  options.epochs = 5;
+  train(planted(), options, Device::host(1)).model.save(folder / "alone.safetensors");
+  options.teacher = &teacher;
+  train(planted(), options, Device::host(1)).model.save(folder / "taught.safetensors");
+  EXPECT_NE(test::contents(folder / "alone.safetensors"), test::contents(folder / "taught.safetensors"));
+}
+
+TEST(StackTraining, ATeacherThatDoesNotFitOrIsBinaryOrAnotherThanTheCheckpointsIsRefused) {
+  const test::TemporaryFolder folder;
+  TrainOptions options = quick(Architecture::sage, Precision::real);
+  options.epochs = 1;
+  const Model real = train(planted(), options, Device::host(1)).model;
+  options.seed = 1;
+  const Model another = train(planted(), options, Device::host(1)).model;
+  options.precision = Precision::full;
+  options.teacher = &real;
+  options.checkpoint = folder / "state";
+  const Model binary = train(planted(), options, Device::host(1)).model;
+  EXPECT_NO_THROW((void)train(planted(), options, Device::host(1)));
+  options.teacher = &another;
+  EXPECT_THROW((void)train(planted(), options, Device::host(1)), Error);
+  options.checkpoint.clear();
+  options.teacher = &binary;
+  test::expect_usage_error([&] { (void)train(planted(), options, Device::host(1)); }, "in full precision");
+  options.teacher = &real;
+  const Dataset narrow =
+      generate_planted_partition({.num_nodes = 100, .num_classes = 4, .num_features = 60, .mean_degree = 8, .seed = 3});
+  EXPECT_THROW((void)train(narrow, options, Device::host(1)), Error);
+}
+
 TEST(StackTraining, SamplesThatCannotBeAreRefused) {
   const auto refuse = [](TrainOptions options, const char* message) {
     test::expect_usage_error([&] { (void)train(planted(), options, Device::host(1)); }, message);

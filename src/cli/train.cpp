@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 namespace bitgraph::cli {
 
@@ -17,7 +18,7 @@ namespace {
 
 struct Options {
   Common common;
-  std::string dataset, out, model = "gcn", precision = "full", checkpoint;
+  std::string dataset, out, model = "gcn", precision = "full", teacher, checkpoint;
   std::size_t hidden = 0, depth = 2, batch_size = 0, walk_roots = 0;
   int walk_length = -1;
   std::vector<std::size_t> fan_outs;
@@ -27,7 +28,7 @@ struct Options {
   SplitChoice split;
 };
 
-nn::TrainOptions train_options(const Options& o, const Dataset& dataset) {
+nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const std::optional<nn::Model>& teacher) {
   nn::TrainOptions t{.precision = nn::precision_from_string(o.precision),
                      .architecture = nn::architecture_from_string(o.model),
                      .depth = o.depth,
@@ -41,6 +42,7 @@ nn::TrainOptions train_options(const Options& o, const Dataset& dataset) {
   if (o.batch_size != 0) t.batch_size = o.batch_size;
   if (o.walk_roots != 0) t.walk_roots = o.walk_roots;
   if (o.walk_length >= 0) t.walk_length = static_cast<std::size_t>(o.walk_length);
+  if (teacher) t.teacher = &*teacher;
   t.checkpoint = o.checkpoint;
   t.checkpoint_every = o.checkpoint_every;
   return t;
@@ -49,11 +51,13 @@ nn::TrainOptions train_options(const Options& o, const Dataset& dataset) {
 void run(const Options& o) {
   const Device device = o.common.make_device();
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
+  const std::optional<nn::Model> teacher = o.teacher.empty() ? std::nullopt : std::optional(nn::Model::load(o.teacher));
   Progress progress("training", o.common.quiet);
-  const nn::TrainResult trained = nn::train(dataset, train_options(o, dataset), device, [&](const nn::EpochReport& r) {
+  const auto report = [&](const nn::EpochReport& r) {
     progress.update(r.epoch, r.epochs,
                     fmt::format("loss {:.3f}  validation {:.3f}", r.train_loss, r.validation_accuracy));
-  });
+  };
+  const nn::TrainResult trained = nn::train(dataset, train_options(o, dataset, teacher), device, report);
   trained.model.save(o.out);
   Json result{{"dataset", dataset.name},
               {"model", o.model},
@@ -108,6 +112,9 @@ void add_train(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command->add_option("--walk-length", options->walk_length, "saint: steps of a walk; default: 2")
       ->check(CLI::NonNegativeNumber);
+  command->add_option("--teacher", options->teacher,
+                      "a model in full precision (of train, or of PyTorch) that full and bin learn from; "
+                      "default: where they learn from one, it is trained first");
   command->add_option("--checkpoint", options->checkpoint,
                       "file to keep the state in, and to go on from where it exists");
   command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -21,12 +24,28 @@ Array array_of(const DenseMatrix<float>& m) {
   return {ElementType::f32, {m.nrows(), m.ncols()}, Buffer<std::byte>::copy_of(std::as_bytes(here.values()))};
 }
 
+/// What tells one teacher from another.
+std::string fingerprint(const Model* teacher) {
+  if (teacher == nullptr) return "none given";
+  std::uint64_t hash = 0;
+  const auto add = [&](std::span<const float> values) {
+    hash = XXH3_64bits_withSeed(values.data(), values.size_bytes(), hash);
+  };
+  for (const Layer& layer : teacher->layers) {
+    for (const Linear* linear : {&layer.neighbor, &layer.root}) {
+      add(linear->weight.values());
+      add(linear->bias);
+    }
+  }
+  return fmt::format("{} {} {:016x}", to_string(teacher->architecture), teacher->layers.size(), hash);
+}
+
 /// What must be equal for one run to go on from another's state.
 std::map<std::string, std::string> identity(const Dataset& dataset, const TrainOptions& options) {
   const std::size_t feature_entries =
       dataset.has_dense_features() ? dataset.dense_features.values().size() : dataset.features.pattern.nvals();
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "2"},
+          {"version", "3"},
           {"dataset",
            fmt::format("{} nodes {} entries {} features {} classes {} training {}", dataset.name, dataset.graph.nrows(),
                        dataset.graph.nvals(), feature_entries, dataset.num_classes, dataset.train.size())},
@@ -41,7 +60,8 @@ std::map<std::string, std::string> identity(const Dataset& dataset, const TrainO
           {"learning_rate", fmt::format("{}", *options.learning_rate)},
           {"weight_decay", fmt::format("{}", *options.weight_decay)},
           {"dropout", fmt::format("{}", *options.dropout)},
-          {"seed", std::to_string(options.seed)}};
+          {"seed", std::to_string(options.seed)},
+          {"teacher", fingerprint(options.teacher)}};
 }
 
 /// The arrays of a checkpoint by name: each parameter's value and moments, and its best value.

@@ -30,6 +30,9 @@ struct TrainOptions {
   std::optional<std::size_t> walk_roots;   ///< saint: random walks of a step
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
   std::uint64_t seed = 0;
+  /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
+  /// forms learn. Null: where the form learns from one it is trained first, by the same options. Not owned.
+  const Model* teacher = nullptr;
   std::filesystem::path checkpoint;    ///< empty: none is written
   std::size_t checkpoint_every = 100;  ///< epochs
 };
