@@ -205,6 +205,103 @@ TEST(Train, ACheckpointOfAnotherRunOrADamagedOneIsRefused) {
   EXPECT_THROW((void)train(planted(), resumable(folder / "state"), Device::host(1)), Error);
 }
 
+/// Where the checkpoint is of another run than `run`, or has come further.
+void expect_refused(const Dataset& dataset, const TrainOptions& options, const std::string& message) {
+  const std::string start = options.checkpoint.string() + ": " + message;
+  try {
+    (void)train(dataset, options, Device::host(1));
+    ADD_FAILURE() << "taken: " << message;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_TRUE(std::string_view(error.what()).starts_with(start)) << error.what();
+  }
+}
+
+TEST(Train, ACheckpointOfAnotherSplitOrOtherDataIsRefused) {
+  const TemporaryFolder folder;
+  TrainOptions options = resumable(folder / "state");
+  options.epochs = 3;
+  (void)train(planted(), options, Device::host(1));
+  // As many nodes in each part, but others: what is tested must not have been trained with.
+  Dataset other = planted();
+  std::swap(other.train.back(), other.test.back());
+  expect_refused(other, options, "a checkpoint of another run: dataset is ");
+  other = planted();
+  std::swap(other.validation.back(), other.test.back());
+  expect_refused(other, options, "a checkpoint of another run: dataset is ");
+  other = planted();
+  other.labels[0] = (other.labels[0] + 1) % other.num_classes;
+  expect_refused(other, options, "a checkpoint of another run: dataset is ");
+  other = planted();
+  other.features.values[0] += 1;
+  expect_refused(other, options, "a checkpoint of another run: dataset is ");
+  EXPECT_NO_THROW((void)train(planted(), options, Device::host(1)));
+}
+
+TEST(Train, ACheckpointGoesOnWithMoreEpochsButNotWithFewer) {
+  const TemporaryFolder folder;
+  TrainOptions options = resumable(folder / "state");
+  options.epochs = 6;
+  (void)train(planted(), options, Device::host(1));
+  options.epochs = 5;
+  expect_refused(planted(), options, "6 epochs are done, more than the 5 that are asked for");
+  options.epochs = 9;
+  train(planted(), options, Device::host(1)).model.save(folder / "more.safetensors");
+  options.checkpoint.clear();
+  train(planted(), options, Device::host(1)).model.save(folder / "whole.safetensors");
+  EXPECT_EQ(contents(folder / "more.safetensors"), contents(folder / "whole.safetensors"));
+}
+
+TEST(Train, VotesComeInBySharesOfTheEpochsSoThatOtherEpochsAreAnotherRun) {
+  const TemporaryFolder folder;
+  TrainOptions options = resumable(folder / "state");
+  options.precision = Precision::bin;
+  options.epochs = 4;
+  (void)train(planted(), options, Device::host(1));
+  options.epochs = 8;
+  expect_refused(planted(), options, "a checkpoint of another run: votes is 'after half of 4 epochs'");
+}
+
+TEST(Train, TheTeacherThatIsTrainedFirstHasACheckpointToo) {
+  const TemporaryFolder folder;
+  TrainOptions options{.precision = Precision::full, .architecture = Architecture::sage, .hidden = 8, .epochs = 4};
+  options.checkpoint = folder / "state";
+  options.checkpoint_every = 1;
+  const TrainResult once = train(planted(), options, Device::host(1));
+  fs::remove(folder / "state");
+  fs::remove(folder / "state.teacher");
+  struct Stop {};
+  EXPECT_THROW((void)train(planted(), options, Device::host(1), [](const EpochReport&) { throw Stop(); }), Stop);
+  EXPECT_FALSE(fs::exists(folder / "state"));
+  ASSERT_TRUE(fs::exists(folder / "state.teacher"));
+  const std::string kept = contents(folder / "state.teacher");
+  const TrainResult again = train(planted(), options, Device::host(1));
+  EXPECT_EQ(kept, contents(folder / "state.teacher"));
+  EXPECT_EQ(once.validation_loss, again.validation_loss);
+}
+
+TEST(Train, ALossThatIsNeverFiniteIsAnError) {
+  try {
+    (void)train(planted(), {.precision = Precision::real, .epochs = 3, .learning_rate = 1e38F}, Device::host(1));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_TRUE(std::string_view(error.what()).starts_with("train: the loss is not finite in epoch 1")) << error.what();
+  }
+}
+
+TEST(Train, FeaturesOfWhichNoneIsSetAreFeatures) {
+  Dataset dataset = planted();
+  const NodeId n = dataset.graph.nrows();
+  dataset.features = {CsrPattern(n, 120, Buffer<EdgeOffset>(std::size_t{n} + 1, 0), {}), {}};
+  for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+    SCOPED_TRACE(to_string(precision));
+    const TrainResult result = train(dataset, {.precision = precision, .hidden = 8, .epochs = 3}, Device::host(1));
+    InferencePlan plan(result.model, dataset, precision);
+    for (const float logit : plan.run().values()) EXPECT_TRUE(std::isfinite(logit));
+  }
+}
+
 TEST(Train, ReachesGoodAccuracyOnCora) {
   BITGRAPH_DATASETS_OR_SKIP(folder);
   const Dataset dataset = load_dataset(folder / "npz" / "cora.npz");

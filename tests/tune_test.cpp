@@ -108,6 +108,11 @@ TEST(Plan, ABadFileIsRefused) {
   refuse("{\"grpah\": \"csr\"}", "unknown option 'grpah'");
   refuse("{\"graph\": \"coo\"}", "'graph' cannot be \"coo\"");
   refuse("{\"tile_dim\": 5}", "'tile_dim' cannot be 5");
+  refuse("{\"tile_dim\": 1099511627784}", "'tile_dim' cannot be 1099511627784");
+  refuse("{\"forms\": \"bin\"}", "'forms' cannot be \"bin\"");
+  refuse("{\"forms\": null}", "'forms' cannot be null");
+  refuse("{\"graph\": \"csr\", \"strategy\": \"twice-ones\"}",
+         "'strategy' cannot be \"twice-ones\" where 'graph' is \"csr\": that is for tiles");
   refuse("{\"tile_dim\": 8.5}", "'tile_dim' cannot be 8.5");
   refuse("{\"forms\": [\"bits\"]}", "'forms' cannot be [\"bits\"]");
   refuse("{\"order\": 3}", "'order' cannot be 3");

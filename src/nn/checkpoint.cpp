@@ -14,6 +14,8 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <span>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -24,31 +26,59 @@ Array array_of(const DenseMatrix<float>& m) {
   return {ElementType::f32, {m.nrows(), m.ncols()}, Buffer<std::byte>::copy_of(std::as_bytes(here.values()))};
 }
 
+/// Tells one list of arrays from another.
+class Fingerprint {
+ public:
+  template <class T>
+  void add(std::span<const T> values) {
+    hash_ = XXH3_64bits_withSeed(values.data(), values.size_bytes(), hash_ + values.size());
+  }
+  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", hash_); }
+
+ private:
+  std::uint64_t hash_ = 0;
+};
+
 /// What tells one teacher from another.
 std::string fingerprint(const Model* teacher) {
   if (teacher == nullptr) return "none given";
-  std::uint64_t hash = 0;
-  const auto add = [&](std::span<const float> values) {
-    hash = XXH3_64bits_withSeed(values.data(), values.size_bytes(), hash);
-  };
+  Fingerprint print;
   for (const Layer& layer : teacher->layers) {
     for (const Linear* linear : {&layer.neighbor, &layer.root}) {
-      add(linear->weight.values());
-      add(linear->bias);
+      print.add(std::as_const(linear->weight).values());
+      print.add(linear->bias.span());
     }
   }
-  return fmt::format("{} {} {:016x}", to_string(teacher->architecture), teacher->layers.size(), hash);
+  return fmt::format("{} {} {}", to_string(teacher->architecture), teacher->layers.size(), print.text());
 }
 
-/// What must be equal for one run to go on from another's state.
-std::map<std::string, std::string> identity(const Dataset& dataset, const TrainOptions& options) {
-  const std::size_t feature_entries =
-      dataset.has_dense_features() ? dataset.dense_features.values().size() : dataset.features.pattern.nvals();
+/// All of a data set that training sees: another split has as many nodes as this one.
+std::string fingerprint(const Dataset& dataset) {
+  Fingerprint print;
+  for (const CsrPattern* pattern : {&dataset.graph, &dataset.features.pattern}) {
+    print.add(pattern->row_ptr());
+    print.add(pattern->col_ind());
+  }
+  print.add(dataset.features.values.span());
+  print.add(dataset.dense_features.values());
+  print.add(std::span<const std::int32_t>(dataset.labels));
+  print.add(std::span<const NodeId>(dataset.train));
+  print.add(std::span<const NodeId>(dataset.validation));
+  return fmt::format("{} {} nodes {} entries {} classes {} training {} validation {}", dataset.name,
+                     dataset.graph.nrows(), dataset.graph.nvals(), dataset.num_classes, dataset.train.size(),
+                     dataset.validation.size(), print.text());
+}
+
+/// Votes come in when half of the epochs are over: with another number of them it is another run.
+std::string votes(const TrainOptions& options) {
+  return options.precision == Precision::bin ? fmt::format("after half of {} epochs", *options.epochs) : "none";
+}
+
+std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "3"},
-          {"dataset",
-           fmt::format("{} nodes {} entries {} features {} classes {} training {}", dataset.name, dataset.graph.nrows(),
-                       dataset.graph.nvals(), feature_entries, dataset.num_classes, dataset.train.size())},
+          {"version", "4"},
+          {"dataset", fingerprint(dataset)},
+          {"votes", votes(options)},
           {"precision", std::string(to_string(options.precision))},
           {"architecture", std::string(to_string(options.architecture))},
           {"hidden", std::to_string(options.hidden)},
@@ -65,10 +95,10 @@ std::map<std::string, std::string> identity(const Dataset& dataset, const TrainO
 }
 
 /// The arrays of a checkpoint by name: each parameter's value and moments, and its best value.
-template <class Fn>
-void for_each_array(std::vector<Parameter>& parameters, std::vector<DenseMatrix<float>>& best, Fn&& fn) {
+template <class Parameters, class Best, class Fn>
+void for_each_array(Parameters& parameters, Best& best, Fn&& fn) {
   for (std::size_t p = 0; p < parameters.size(); ++p) {
-    Parameter& parameter = parameters[p];
+    auto& parameter = parameters[p];
     fn(parameter.name + ".value", parameter.value);
     fn(parameter.name + ".first_moment", parameter.first_moment);
     fn(parameter.name + ".second_moment", parameter.second_moment);
@@ -76,34 +106,36 @@ void for_each_array(std::vector<Parameter>& parameters, std::vector<DenseMatrix<
   }
 }
 
+bool all_finite(std::span<const float> values) {
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
 }  // namespace
 
-void save_checkpoint(const std::filesystem::path& path, const Dataset& dataset, const TrainOptions& options,
-                     const std::vector<Parameter>& parameters, const TrainState& state) {
+Checkpoint::Checkpoint(std::filesystem::path path, const Dataset& dataset, const TrainOptions& options)
+    : path_(std::move(path)), identity_(identity_of(dataset, options)) {}
+
+void Checkpoint::save(const std::vector<Parameter>& parameters, const TrainState& state) const {
   TensorFile file;
-  file.metadata = identity(dataset, options);
+  file.metadata = identity_;
   file.metadata["epoch"] = std::to_string(state.epoch);
   file.metadata["best_epoch"] = std::to_string(state.best_epoch);
   file.metadata["best_loss_bits"] = std::to_string(std::bit_cast<std::uint64_t>(state.best_loss));
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    file.tensors[parameters[p].name + ".value"] = array_of(parameters[p].value);
-    file.tensors[parameters[p].name + ".first_moment"] = array_of(parameters[p].first_moment);
-    file.tensors[parameters[p].name + ".second_moment"] = array_of(parameters[p].second_moment);
-    file.tensors[parameters[p].name + ".best"] = array_of(state.best[p]);
-  }
-  save_safetensors(path, file);
+  for_each_array(parameters, state.best, [&](const std::string& name, const DenseMatrix<float>& matrix) {
+    file.tensors[name] = array_of(matrix);
+  });
+  save_safetensors(path_, file);
 }
 
-TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dataset, const TrainOptions& options,
-                           std::vector<Parameter>& parameters) {
-  const TensorFile file = load_safetensors(path);
-  const auto refuse = [&](const std::string& what) { fail(ErrorCode::bad_input, path.string() + ": " + what); };
+TrainState Checkpoint::load(std::vector<Parameter>& parameters, std::size_t epochs) const {
+  const TensorFile file = load_safetensors(path_);
+  const auto refuse = [&](const std::string& what) { fail(ErrorCode::bad_input, path_.string() + ": " + what); };
   const auto text = [&](const std::string& key) {
     const auto found = file.metadata.find(key);
     if (found == file.metadata.end()) refuse("not a checkpoint: it lacks '" + key + "'");
     return found->second;
   };
-  for (const auto& [key, expected] : identity(dataset, options)) {
+  for (const auto& [key, expected] : identity_) {
     constexpr std::size_t longest = 160;
     if (text(key) != expected) {
       refuse(fmt::format("a checkpoint of another run: {} is '{}', expected '{}'", key, printable(text(key), longest),
@@ -121,8 +153,10 @@ TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dat
   state.epoch = number("epoch");
   state.best_epoch = number("best_epoch");
   state.best_loss = std::bit_cast<double>(number("best_loss_bits"));
-  if (state.best_epoch > state.epoch || std::isnan(state.best_loss))
+  if (state.best_epoch == 0 || state.best_epoch > state.epoch || !std::isfinite(state.best_loss))
     refuse("the best epoch or its loss makes no sense");
+  if (state.epoch > epochs)
+    refuse(fmt::format("{} epochs are done, more than the {} that are asked for", state.epoch, epochs));
   for (const Parameter& parameter : parameters) state.best.push_back(parameter.value.clone());
   for_each_array(parameters, state.best, [&](const std::string& name, DenseMatrix<float>& matrix) {
     const auto found = file.tensors.find(name);
@@ -131,6 +165,7 @@ TrainState load_checkpoint(const std::filesystem::path& path, const Dataset& dat
       refuse("the tensor '" + name + "' is missing or misshapen");
     }
     const DenseMatrix<float> read(matrix.nrows(), matrix.ncols(), found->second.as<float>());
+    if (!all_finite(read.values())) refuse("the tensor '" + name + "' holds a value that is not finite");
     matrix = read.to(matrix.device());
   });
   return state;

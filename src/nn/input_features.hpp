@@ -39,7 +39,7 @@ struct RealFeatures {
   RealFeatures(const SparseFeatures& features, Buffer<float> model_values, FeatureStorage storage,
                const Device& device);
   explicit RealFeatures(DenseMatrix<float> features) : dense(std::move(features)) {}
-  [[nodiscard]] bool is_dense() const noexcept { return values.empty(); }
+  [[nodiscard]] bool is_dense() const noexcept { return pattern.nrows() == 0; }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return dense.bytes() + (is_dense() ? 0 : pattern.bytes()) + values.bytes();
   }

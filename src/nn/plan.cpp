@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -123,14 +124,15 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
   InferenceOptions options;
   OptionReader reader(name, std::move(object));
   reader.take("forms", [&](const Json& list) {
+    require(list.is_array(), "no list");
     for (const Json& form : list) options.forms.push_back(precision_from_string(form.get<std::string>()));
   });
   reader.take("features", options.features, storages);
   reader.take("graph", options.graph, formats);
   reader.take("tile_dim", [&](const Json& side) {
-    const int k = side.get<int>();
+    const auto k = side.get<std::int64_t>();
     require(side.is_number_integer() && (k == 4 || k == 8 || k == 16 || k == 32 || k == 64), "no side of a tile");
-    options.tile_dim = k;
+    options.tile_dim = static_cast<int>(k);
   });
   reader.take("strategy", options.strategy, strategies);
   reader.take("order",
@@ -139,6 +141,11 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
   reader.take("fusion", options.fusion, fusions);
   reader.take("launching", options.launching, launchings);
   reader.finish();
+  const bool any_format = options.strategy == SpmmStrategy::automatic || options.strategy == SpmmStrategy::carry_save;
+  if (!any_format && options.graph != GraphFormat::tiles) {
+    refuse(name, fmt::format("'strategy' cannot be \"{}\" where 'graph' is \"{}\": that is for tiles",
+                             name_of(strategies, options.strategy), to_string(options.graph)));
+  }
   return options;
 }
 

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace bitgraph::nn {
 
@@ -53,7 +54,7 @@ constexpr std::size_t teacher_epochs = 1000;
 Model train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   TrainOptions recipe = options;
   recipe.precision = Precision::real;
-  recipe.checkpoint.clear();
+  if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
   for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
   if (options.architecture == Architecture::gcn) recipe.epochs = teacher_epochs;
   return train(dataset, recipe, device).model;
@@ -98,6 +99,12 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+[[noreturn]] void refuse_divergence(std::size_t epoch, float learning_rate) {
+  fail(ErrorCode::usage, fmt::format("train: the loss is not finite in epoch {}, at a learning rate of {}: a smaller "
+                                     "one, or features of common size, may help",
+                                     epoch, learning_rate));
 }
 
 /// Epochs of so many steps that a sampled model comes near its best, whatever the number of nodes.
@@ -151,15 +158,20 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   TrainState state;
   state.best_loss = std::numeric_limits<double>::infinity();
   copy_values(trainer->parameters(), state.best);
-  if (!recipe.checkpoint.empty() && std::filesystem::exists(recipe.checkpoint)) {
-    state = load_checkpoint(recipe.checkpoint, dataset, recipe, trainer->parameters());
-  }
+  std::optional<Checkpoint> checkpoint;
+  if (!recipe.checkpoint.empty()) checkpoint.emplace(recipe.checkpoint, dataset, recipe);
+  if (checkpoint && std::filesystem::exists(recipe.checkpoint))
+    state = checkpoint->load(trainer->parameters(), *recipe.epochs);
   std::vector<double> seconds;
   while (state.epoch < *recipe.epochs) {
     const auto start = std::chrono::steady_clock::now();
     const std::size_t epoch = ++state.epoch;
     const double loss = trainer->train_epoch(epoch, *recipe.learning_rate);
     const Score validation = trainer->evaluate(dataset.validation);
+    if (!std::isfinite(loss) || !std::isfinite(validation.loss)) {
+      if (state.best_epoch == 0) refuse_divergence(epoch, *recipe.learning_rate);
+      break;  // nothing comes back from there; what was best before is kept
+    }
     if (validation.loss < state.best_loss) {
       state.best_loss = validation.loss;
       state.best_epoch = epoch;
@@ -168,8 +180,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (progress) progress({epoch, *recipe.epochs, loss, validation.loss, validation.accuracy()});
     const bool due = epoch % recipe.checkpoint_every == 0 || epoch == *recipe.epochs;
-    if (!recipe.checkpoint.empty() && due)
-      save_checkpoint(recipe.checkpoint, dataset, recipe, trainer->parameters(), state);
+    if (checkpoint && due) checkpoint->save(trainer->parameters(), state);
   }
   for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].value = state.best[p].clone();
   return {trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds))};

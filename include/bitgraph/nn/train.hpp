@@ -33,7 +33,8 @@ struct TrainOptions {
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
   /// forms learn. Null: where the form learns from one it is trained first, by the same options. Not owned.
   const Model* teacher = nullptr;
-  std::filesystem::path checkpoint;    ///< empty: none is written
+  /// Empty: none is written. A teacher that is trained first has a file of its own, with .teacher behind the name.
+  std::filesystem::path checkpoint;
   std::size_t checkpoint_every = 100;  ///< epochs
 };
 
@@ -78,8 +79,9 @@ struct TrainResult {
 /// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at
 /// all, and a run that finds one goes on from it and ends with the same bits; a checkpoint of another run is an error
 /// (bad_input). The result depends on data set, options, the kind of device and, through the order of float sums, a
-/// host's number of threads. The data set is on the host; `device` says where training runs. Throws usage or bad_input:
-/// no training or validation nodes, impossible hyper-parameters.
+/// host's number of threads. The data set is on the host; `device` says where training runs. Where the loss is no
+/// longer finite, training ends. Throws usage or bad_input: no training or validation nodes, impossible
+/// hyper-parameters, a loss that never was finite.
 [[nodiscard]] TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device = {},
                                 const std::function<void(const EpochReport&)>& progress = {});
 
