@@ -2,6 +2,7 @@
 #include <bitgraph/graph/bfs.hpp>
 
 #include "cli/graph_command.hpp"
+#include "cli/ranges.hpp"
 
 namespace bitgraph::cli {
 
@@ -20,13 +21,14 @@ void add_bfs(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bfs", "Breadth-first search from one node, along the edges' direction");
   add_graph_options(*command, options->graph, "the level of every node, int32, -1 where unreached");
   command->add_option("--source", options->source, "the node to start from, counted from 0")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, most_nodes))
       ->capture_default_str();
   command->add_option("--parents", options->parents,
                       "write the smallest node before every node, int32, -1 where unreached, to this .npy");
   add_examples(*command,
                "  bitgraph bfs wave.graph.gz --source 5\n  bitgraph bfs wiki-Vote.txt.gz --out levels.npy --json\n");
   command->callback([options] {
+    require_writable({options->parents});
     GraphJob job("bfs", options->graph, {.workload = Workload::search});
     const bool parents = !options->parents.empty();
     const BfsResult found = job.run([&](const PackedGraph& graph) { return bfs(graph, {options->source, parents}); });

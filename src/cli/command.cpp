@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.hpp"
+#include "cli/ranges.hpp"
+#include "io/file.hpp"
 
 #include <bitgraph/core/error.hpp>
 
@@ -39,12 +41,21 @@ void add_common(CLI::App& app, Common& common) {
   app.add_flag("--quiet", common.quiet, "no progress");
   app.add_option("--device", common.device, "cpu or cuda")->capture_default_str();
   app.add_option("--threads", common.threads, "host threads; 0: all")
-      ->check(CLI::Range(0, 4096))
+      ->check(whole_number(0, 4096))
       ->capture_default_str();
-  app.add_option("--seed", common.seed, "seed of all random numbers")->capture_default_str();
+  app.add_option("--seed", common.seed, "seed of all random numbers")->check(whole_number(0))->capture_default_str();
 }
 
 void add_examples(CLI::App& app, const std::string& examples) { app.footer("\nExamples:\n" + examples); }
+
+void require_writable(std::initializer_list<std::string> files) {
+  for (const std::string& file : files) {
+    std::error_code none;
+    // A pipe would take what is opened and closed for the whole of it.
+    const bool special = std::filesystem::is_other(file, none);
+    if (!file.empty() && !special) AtomicFile probe{std::filesystem::path(file)};
+  }
+}
 
 Progress::Progress(std::string what, bool quiet)
     : what_(std::move(what)), shown_(!quiet && ::isatty(2) == 1), started_(now()) {}

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -59,6 +60,10 @@ void add_bench(CLI::App& app);
 
 /// The same, downloading it where it is one that can be had. Throws bad_input where it cannot.
 [[nodiscard]] std::filesystem::path require_dataset(const std::string& name);
+
+/// Throws internal where one of these files could not be written: better told before long work than behind it. Empty
+/// names are passed over.
+void require_writable(std::initializer_list<std::string> files);
 
 /// A line of progress on stderr, only on a terminal; with the time left.
 class Progress {

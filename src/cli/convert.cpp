@@ -43,6 +43,7 @@ void renumber(Graph& graph, Order order) {
 
 void run(const Options& options) {
   const Device device = options.common.make_device();
+  require_writable({options.out, options.permutation, options.id_map});
   Graph graph =
       load_graph(options.in, {.undirected = options.undirected, .ignore_weights = options.ignore_weights}, device);
   if (graph.weighted && !options.ignore_weights) {

@@ -2,6 +2,7 @@
 #include <bitgraph/graph/diameter.hpp>
 
 #include "cli/graph_command.hpp"
+#include "cli/ranges.hpp"
 
 namespace bitgraph::cli {
 
@@ -24,6 +25,7 @@ void add_diameter(CLI::App& app) {
   command
       ->add_option("--max-searches", options->search.max_searches,
                    "stop after so many searches with the bounds there are; 0: go on until they meet")
+      ->check(whole_number(0))
       ->capture_default_str();
   add_examples(*command, "  bitgraph diameter wave.graph.gz\n  bitgraph diameter delaunay_n14.mtx --max-searches 4\n");
   command->callback([options] {

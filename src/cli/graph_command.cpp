@@ -89,6 +89,7 @@ std::span<const std::int32_t> as_int32(std::span<const NodeId> ids) {
 
 GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const GraphNeeds& needs)
     : options_(options), device_(options.common.make_device()) {
+  require_writable({options.out, options.id_map});
   const Device host = device_.is_host() ? device_ : Device::host(options.common.threads);
   auto start = Clock::now();
   Graph loaded = load(options, needs, host);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/core/error.hpp>
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/infer.hpp>
 
 #include "cli/command.hpp"
 #include "cli/measure.hpp"
+#include "cli/ranges.hpp"
+#include "nn/plan_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -21,8 +24,20 @@ struct Options {
   SplitChoice split;
 };
 
+/// What the file says, for this model. Throws bad_input where it is no plan, or one for another model.
+nn::InferenceOptions plan_of(const std::string& file, const nn::Model& model) {
+  nn::InferenceOptions plan = nn::InferenceOptions::load(file);
+  try {
+    static_cast<void>(nn::checked_forms(model, plan.forms));
+  } catch (const Error& error) {
+    fail(ErrorCode::bad_input, fmt::format("{}: a plan for another model: {}", file, error.what()));
+  }
+  return plan;
+}
+
 void run(const Options& o) {
   const Device device = o.common.make_device();
+  require_writable({o.out, o.logits});
   const nn::Model model = nn::Model::load(o.model);
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
   model.require_fit(dataset);
@@ -35,7 +50,7 @@ void run(const Options& o) {
   if (!o.memory.empty()) plan.memory = bytes_from(o.memory);
   if (!o.plan.empty()) {
     const std::size_t memory = plan.memory;
-    plan = nn::InferenceOptions::load(o.plan);
+    plan = plan_of(o.plan, model);
     plan.memory = memory;
     result["plan"] = plan.describe();
   }
@@ -72,7 +87,7 @@ void add_infer(CLI::App& app) {
       ->check(CLI::IsMember({"sparse", "dense"}))
       ->capture_default_str();
   command->add_option("--repeats", options->repeats, "runs that are timed")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   add_split(*command, options->split);
   command->add_option("--out", options->out, "write the class of every node to this .npy (int32)");

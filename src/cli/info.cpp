@@ -5,6 +5,7 @@
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
+#include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -151,7 +152,7 @@ void add_info(CLI::App& app) {
   command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
   command->add_flag("--no-reorder", options->no_reorder, "leave the orders out");
   command->add_option("--sample", options->sample, "rows that the advice looks at")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   add_common(*command, options->common);
   add_examples(*command, "  bitgraph info wave.graph.gz\n  bitgraph info wiki-Vote.txt.gz --undirected --json\n");

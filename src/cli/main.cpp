@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 
 namespace {
 
@@ -17,11 +19,21 @@ int report(int code, const char* message) {
   return code;
 }
 
+/// What is missing; where it is the command, what stands in its place.
+std::string missing(const CLI::RequiredError& error, const CLI::App& app, int argc, char** argv) {
+  if (!app.get_subcommands().empty()) return error.what();
+  for (int n = 1; n < argc; ++n) {
+    if (argv[n][0] != '-') return fmt::format("there is no command '{}': see bitgraph --help", argv[n]);
+  }
+  return "a command is missing: see bitgraph --help";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace bitgraph;
   CLI::App app("Graphs whose edges are one bit: formats, analytics and binary graph neural networks.");
+  std::signal(SIGXFSZ, SIG_IGN);  // a write past the limit of a file's size is an error like others
   app.name("bitgraph");
   app.require_subcommand(1);
   app.set_version_flag("--version", "bitgraph 0.1.0");
@@ -51,6 +63,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);
+  } catch (const CLI::RequiredError& error) {
+    return report(static_cast<int>(ErrorCode::usage), missing(error, app, argc, argv).c_str());
   } catch (const CLI::ParseError& error) {
     return report(static_cast<int>(ErrorCode::usage), error.what());
   } catch (const Error& error) {

@@ -5,6 +5,7 @@
 #include <bitgraph/ops/log_softmax.hpp>
 
 #include "cli/planted_spec.hpp"
+#include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -47,12 +48,13 @@ double time_stream(nn::InferencePlan& plan, std::size_t repeats, const Device& d
 
 void add_split(CLI::App& app, SplitChoice& split) {
   app.add_option("--split-seed", split.seed,
-                 "draw a split with this seed: 20 training and 30 validation nodes a class, or as --split-shares says");
+                 "draw a split with this seed: 20 training and 30 validation nodes a class, or as --split-shares says")
+      ->check(whole_number(0, 0x7FFFFFFF));
   app.add_option("--split-shares", split.shares,
                  "draw a split by shares of the nodes: training, validation and test, such as 0.5,0.25,0.25")
       ->delimiter(',')
       ->expected(3)
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_between(0, 1));
 }
 
 Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device) {
@@ -60,6 +62,7 @@ Dataset load_for_training(const std::string& name, const SplitChoice& split, con
   const auto planted = planted_of_spec(name, 0);
   Dataset dataset = planted ? generate_planted_graph(*planted, host) : load_dataset(require_dataset(name), host);
   if (planted) dataset.name = name;
+  if (dataset.num_features() == 0) fail(ErrorCode::bad_input, name + ": the nodes have no features");
   const auto seed = static_cast<std::uint64_t>(std::max(0, split.seed));
   if (!split.shares.empty()) {
     inductive_split(dataset, {split.shares[0], split.shares[1], split.shares[2]}, seed);

@@ -2,6 +2,7 @@
 #include <bitgraph/graph/pagerank.hpp>
 
 #include "cli/graph_command.hpp"
+#include "cli/ranges.hpp"
 
 namespace bitgraph::cli {
 
@@ -34,13 +35,16 @@ void add_pagerank(CLI::App& app) {
   CLI::App* command = app.add_subcommand("pagerank", "PageRank along directed edges");
   add_graph_options(*command, options->graph, "the rank of every node, float64 adding up to 1");
   command->add_option("--damping", options->pagerank.damping, "share of the rank that follows edges, below 1")
+      ->check(number_between(0, 1))
       ->capture_default_str();
   command->add_option("--tolerance", options->pagerank.tolerance, "stop where the ranks change by no more, in sum")
+      ->check(not_negative())
       ->capture_default_str();
   command->add_option("--max-iterations", options->pagerank.max_iterations, "stop at the latest then")
+      ->check(whole_number(0, 0x7FFFFFFF))
       ->capture_default_str();
   command->add_option("--iterations", options->iterations, "exactly so many, whatever the tolerance")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, 0x7FFFFFFF));
   add_examples(*command,
                "  bitgraph pagerank wiki-Vote.txt.gz --out rank.npy\n  bitgraph pagerank wave.graph.gz --tile 4 "
                "--iterations 20 --json\n");

@@ -2,6 +2,7 @@
 #include <bitgraph/graph/sssp.hpp>
 
 #include "cli/graph_command.hpp"
+#include "cli/ranges.hpp"
 
 namespace bitgraph::cli {
 
@@ -30,10 +31,10 @@ void add_sssp(CLI::App& app) {
       "the distance of every node, int32 (2147483647 where unreached), or float32 (inf) where weights are "
       "not all whole and at most 255");
   command->add_option("--source", options->search.source, "the node to start from, counted from 0")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, most_nodes))
       ->capture_default_str();
   command->add_option("--delta", options->search.delta, "width of a bucket of distances; 0: chosen")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   add_examples(*command,
                "  bitgraph sssp bcspwr10.mtx --ignore-weights\n  bitgraph sssp roads.mtx --source 5 --json\n");

@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/measure.hpp"
+#include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -50,8 +51,14 @@ nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const s
 
 void run(const Options& o) {
   const Device device = o.common.make_device();
+  if (o.out.empty()) fail(ErrorCode::usage, "--out: a model file needs a name");
+  require_writable({o.out, o.checkpoint});
+  if (!o.teacher.empty() && o.precision == "float")
+    fail(ErrorCode::usage, "--teacher: a model in full precision learns from none");
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
   const std::optional<nn::Model> teacher = o.teacher.empty() ? std::nullopt : std::optional(nn::Model::load(o.teacher));
+  if (teacher && teacher->precision != nn::Precision::real)
+    fail(ErrorCode::bad_input, o.teacher + ": a model in bits, and a teacher is one in full precision");
   Progress progress("training", o.common.quiet);
   const auto report = [&](const nn::EpochReport& r) {
     progress.update(r.epoch, r.epochs,
@@ -93,32 +100,32 @@ void add_train(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--out", options->out, "model file (.safetensors)")->required();
   command->add_option("--hidden", options->hidden, "hidden width; default: the papers', 64 for gcn")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(whole_number(1, 1 << 20));
   command->add_option("--depth", options->depth, "layers that aggregate; saint has a linear one more")
-      ->check(CLI::Range(1, 64))
+      ->check(whole_number(1, 64))
       ->capture_default_str();
-  command->add_option("--epochs", options->epochs, "epochs; default: the recipe's")->check(CLI::PositiveNumber);
-  command->add_option("--learning-rate", options->learning_rate, "default: the recipe's")->check(CLI::PositiveNumber);
-  command->add_option("--weight-decay", options->weight_decay, "default: the recipe's")->check(CLI::NonNegativeNumber);
-  command->add_option("--dropout", options->dropout, "default: the recipe's")->check(CLI::Range(0.0, 0.99));
+  command->add_option("--epochs", options->epochs, "epochs; default: the recipe's")->check(whole_number(1, 1000000000));
+  command->add_option("--learning-rate", options->learning_rate, "default: the recipe's")->check(positive_number());
+  command->add_option("--weight-decay", options->weight_decay, "default: the recipe's")->check(not_negative());
+  command->add_option("--dropout", options->dropout, "default: the recipe's")->check(number_between(0, 0.99));
   command->add_option("--batch-size", options->batch_size, "inductive-gcn, sage: nodes of a step; default: 512")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, most_nodes));
   command
       ->add_option("--fanout", options->fan_outs,
                    "inductive-gcn, sage: neighbours drawn for a node, the last layer's first; default: 25,10")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, most_nodes));
   command->add_option("--walk-roots", options->walk_roots, "saint: walks of a step; default: 6000")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, most_nodes));
   command->add_option("--walk-length", options->walk_length, "saint: steps of a walk; default: 2")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, 10000));
   command->add_option("--teacher", options->teacher,
                       "a model in full precision (of train, or of PyTorch) that full and bin learn from; "
                       "default: where they learn from one, it is trained first");
   command->add_option("--checkpoint", options->checkpoint,
                       "file to keep the state in, and to go on from where it exists");
   command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   add_split(*command, options->split);
   add_common(*command, options->common);

@@ -4,6 +4,7 @@
 #include "cli/command.hpp"
 #include "cli/measure.hpp"
 #include "cli/plot.hpp"
+#include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -63,6 +64,7 @@ std::string plot_of(const nn::TuneReport& report, const std::string& title) {
 
 void run(Options& o) {
   const Device device = o.common.make_device();
+  require_writable({o.out, o.plot});
   const nn::Model model = nn::Model::load(o.model);
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
   o.tune.max_loss = o.max_loss / 100;
@@ -106,13 +108,13 @@ void add_tune(CLI::App& app) {
   command->add_option("--out", options->out, "write the chosen plan to this JSON file, for infer --plan");
   command->add_option("--plot", options->plot, "write accuracy over latency to this SVG file");
   command->add_option("--seconds", options->tune.seconds, "no further candidate is begun behind that")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   command->add_option("--repeats", options->tune.repeats, "runs of a candidate that are timed")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   command->add_option("--max-loss", options->max_loss, "points of validation accuracy that the choice may lose")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_between(0, 100))
       ->capture_default_str();
   add_split(*command, options->split);
   add_common(*command, options->common);

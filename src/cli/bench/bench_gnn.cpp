@@ -10,6 +10,7 @@
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
 #include "cli/measure.hpp"
+#include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -209,12 +210,13 @@ void add_bench_gnn(CLI::App& bench) {
       ->add_option("--hidden", options->hidden,
                    "hidden width; 0: 64 for small graphs, 256 for middle ones such as Flickr's, 128 for large ones "
                    "such as Reddit's")
+      ->check(whole_number(0, 1 << 20))
       ->capture_default_str();
   command->add_option("--repeats", options->repeats, "runs that are timed")
-      ->check(CLI::Range(1, 100000))
+      ->check(whole_number(1, 100000))
       ->capture_default_str();
   command->add_option("--limit", options->limit, "seconds for the runs of one form; slow ones take fewer")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   add_split(*command, options->split);
   add_common(*command, options->common);

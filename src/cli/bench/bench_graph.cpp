@@ -5,6 +5,7 @@
 #include "cli/bench/bench_operators.hpp"
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/report.hpp"
+#include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -138,10 +139,10 @@ void add_bench(CLI::App& app) {
   command->add_option("--tile", options->tiles, "formats of ours, with commas between: auto, csr, 4, 8, 16, 32, 64")
       ->capture_default_str();
   command->add_option("--repeats", options->repeats, "samples; the median is shown")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
   command->add_option("--limit", options->limit, "seconds for the samples of one cell; slow ones take fewer")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   add_common(*command, options->common);
   add_examples(*command,

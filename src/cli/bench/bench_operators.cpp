@@ -10,6 +10,7 @@
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
 #include "cli/peers/spmm_rival.hpp"
+#include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -221,10 +222,10 @@ void add_bench_operators(CLI::App& bench) {
       ->capture_default_str();
   command->add_option("--product", options->product, "the update's shape: ROWSxDEPTHxOUTPUTS")->capture_default_str();
   command->add_option("--repeats", options->repeats, "samples; the median is shown")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
   command->add_option("--limit", options->limit, "seconds that one figure may take; fewer samples are taken then")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   add_common(*command, options->common);
   add_examples(*command,

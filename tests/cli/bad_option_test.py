@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that make no sense, files that cannot be written, and plans and teachers that do not fit: an exit code and
+one line, before any work is done."""
+
+import json
+import os
+import resource
+import signal
+import struct
+import unittest
+
+from bad_binary_test import archive, csr, dataset, ints, npy
+from program import InFolder, run, start
+
+# Command, options, what the line says.
+OPTIONS = [
+    ("infer", ["--repeats", "99999999999999999999"],
+     "--repeats: '99999999999999999999' is not a whole number, 1 to 1000000"),
+    ("infer", ["--repeats", "0"], "--repeats: '0' is not a whole number, 1 to 1000000"),
+    ("infer", ["--memory", "nan"], "'nan' is no number of bytes: use 2G, 500M or the like"),
+    ("infer", ["--threads", "-1"], "--threads: '-1' is not a whole number, 0 to 4096"),
+    ("train", ["--seed", "-1"], "--seed: '-1' is not a whole number, from 0 on"),
+    ("train", ["--seed", "18446744073709551616"], "--seed: '18446744073709551616' is not a whole number, from 0 on"),
+    ("train", ["--seed", "1.5"], "--seed: '1.5' is not a whole number, from 0 on"),
+    ("train", ["--weight-decay", "nan"], "--weight-decay: 'nan' is not a number from 0 on"),
+    ("train", ["--dropout", "nan"], "--dropout: 'nan' is not a number, 0 to 0.99"),
+    ("train", ["--learning-rate", "inf"], "--learning-rate: 'inf' is not a positive number"),
+    ("train", ["--epochs", "0"], "--epochs: '0' is not a whole number, 1 to 1000000000"),
+    ("train", ["--split-seed", "-5"], "--split-seed: '-5' is not a whole number, 0 to 2147483647"),
+    ("train", ["--fanout", "25,0"], "--fanout: '0' is not a whole number, 1 to 4294967294"),
+    ("train", ["--precision", "float", "--teacher", "x"], "--teacher: a model in full precision learns from none"),
+    ("train", ["--learning-rate", "1e30", "--epochs", "2", "--precision", "float"],
+     "train: the loss is not finite in epoch 1, ..."),
+    ("bfs", ["--source", "-1"], "--source: '-1' is not a whole number, 0 to 4294967294"),
+    ("bfs", ["--source", "2"], "the source 2 is outside the graph: its nodes are 0 to 1"),
+    ("pagerank", ["--tolerance", "nan"], "--tolerance: 'nan' is not a number from 0 on"),
+    ("diameter", ["--max-searches", "-1"], "--max-searches: '-1' is not a whole number, from 0 on"),
+]
+
+
+def limited(size, caught):
+    """For preexec_fn: files may have `size` bytes. Past it the system ends programs that do not look to it."""
+    def set_limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN if caught else signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return set_limit
+
+
+class BadOption(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.data = str(self.write("good.npz", dataset()))
+        self.graph = str(self.write("graph.npz", csr()))
+        self.model = str(self.folder / "model.safetensors")
+        run("train", self.data, "--epochs", 2, "--hidden", 4, "--out", self.model)
+
+    def check_refused(self, code, message, *arguments, **options):
+        done = start(*arguments, **options)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        if message.endswith("..."):
+            self.assertTrue(done.stderr.startswith(f"bitgraph: {message[:-3]}"), done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        else:
+            self.assertEqual(done.stderr, f"bitgraph: {message}\n")
+
+    def test_options(self):
+        words = {"infer": [self.model, self.data], "train": [self.data, "--out", self.folder / "o"]}
+        for command, options, message in OPTIONS:
+            with self.subTest(options=options):
+                self.check_refused(2, message, command, *words.get(command, [self.graph]), *options)
+        self.assertFalse((self.folder / "o").exists())
+
+    def test_a_word_that_is_no_command(self):
+        self.check_refused(2, "there is no command 'bsf': see bitgraph --help", "bsf", self.graph)
+        self.check_refused(2, "a command is missing: see bitgraph --help")
+
+    def test_files_that_cannot_be_written_are_found_before_the_work(self):
+        absent = str(self.folder / "absent" / "file")
+        message = f"{absent}: cannot write: No such file or directory"
+        # The data set is looked at only afterwards, so nothing has been done yet.
+        self.check_refused(1, message, "train", "absent.npz", "--out", absent)
+        self.check_refused(1, message, "train", "absent.npz", "--out", self.model, "--checkpoint", absent)
+        for option in ["--out", "--plot"]:
+            self.check_refused(1, message, "tune", "absent", self.data, option, absent)
+        for option in ["--out", "--logits"]:
+            self.check_refused(1, message, "infer", "absent", self.data, option, absent)
+        self.check_refused(1, message, "cc", "absent.mtx", "--out", absent)
+        self.check_refused(1, message, "bfs", "absent.mtx", "--parents", absent)
+        self.check_refused(1, f"{self.folder}: cannot write: Is a directory", "train", "absent.npz", "--out", self.folder)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.endswith(".tmp")])
+
+    def test_a_full_disk_loses_nothing_that_was_there(self):
+        state = self.folder / "state"
+        words = ["train", self.data, "--hidden", 4, "--out", self.model, "--checkpoint", state, "--checkpoint-every", 1]
+        run(*words, "--epochs", 2)
+        before = state.read_bytes(), (self.folder / "model.safetensors").read_bytes()
+        for caught in [True, False]:
+            with self.subTest(caught=caught):
+                self.check_refused(1, f"{state}: cannot write: File too large", *words, "--epochs", 4,
+                                   preexec_fn=limited(1000, caught))
+                self.assertEqual((state.read_bytes(), (self.folder / "model.safetensors").read_bytes()), before)
+                self.assertFalse([name for name in os.listdir(self.folder) if name.endswith(".tmp")])
+
+    def test_plans_of_other_models(self):
+        plan = self.folder / "plan.json"
+        for content, message in [({"forms": ["bin"]}, "1 forms are given for a model of 2 layers"),
+                                 ({"forms": ["float", "float"]}, "a model of precision full has no layer of form float"),
+                                 ({"forms": ["bin", "bin"]}, "layer 1 cannot be bin: its output is the logits")]:
+            with self.subTest(content=content):
+                plan.write_text(json.dumps(content))
+                self.check_refused(3, f"{plan}: a plan for another model: {message}", "infer", self.model, self.data,
+                                   "--plan", plan)
+
+    def test_teachers(self):
+        self.check_refused(3, f"{self.model}: a model in bits, and a teacher is one in full precision", "train", self.data,
+                           "--teacher", self.model, "--out", self.folder / "o")
+
+    def test_features(self):
+        none = str(self.write("none.npz", dataset(attr_shape=ints(2, 0), attr_indptr=ints(0, 0, 0), attr_indices=ints())))
+        for words in [["train", none, "--out", self.folder / "o"], ["bench", "gnn", none, "--json"]]:
+            self.check_refused(3, f"{none}: the nodes have no features", *words)
+        unset = str(self.write("unset.npz", dataset(attr_indptr=ints(0, 0, 0), attr_indices=ints())))
+        for precision in ["float", "full", "bin"]:
+            run("train", unset, "--precision", precision, "--epochs", 2, "--out", self.folder / "o")
+        huge = npy("<f4", "(2, 2)", struct.pack("<4f", 1e38, 3e38, 3e38, 1e38))
+        members = {"adj_indptr": ints(0, 1, 1), "adj_indices": ints(1), "adj_shape": ints(2, 2), "labels": ints(0, 1),
+                   "attr_matrix": huge, "train_idx": ints(0), "val_idx": ints(1)}
+        path = str(self.write("huge.npz", archive(**members)))
+        self.check_refused(2, "train: the loss is not finite in epoch 1, ...", "train", path, "--precision", "float",
+                           "--epochs", 2, "--out", self.folder / "o")
+
+
+if __name__ == "__main__":
+    unittest.main()
