@@ -21,7 +21,8 @@ class SpmmRival {
   SpmmRival& operator=(const SpmmRival&) = delete;
   virtual ~SpmmRival() = default;
 
-  /// Makes out = A x ready; shapes and places stay as they are. Allocates.
+  /// Makes out = A x ready by the quickest way, which it finds by trying: `out` changes. Shapes and places stay as they
+  /// are. Allocates.
   virtual void prepare(DenseMatrix<float>& out, const DenseMatrix<float>& x) = 0;
 
   /// out = A x, both as they were prepared.

@@ -76,6 +76,8 @@ class Matrix {
   Matrix(const Matrix&) = delete;
   Matrix& operator=(const Matrix&) = delete;
   [[nodiscard]] cusparseSpMatDescr_t get() const { return matrix_; }
+  /// The same matrix once more: one of them can be prepared for one product. The caller destroys it.
+  [[nodiscard]] cusparseSpMatDescr_t describe();
   [[nodiscard]] NodeId nrows() const { return nrows_; }
   [[nodiscard]] NodeId ncols() const { return ncols_; }
 

@@ -97,9 +97,15 @@ Matrix::Matrix(std::shared_ptr<Session> session, const PeerMatrix& a, std::vecto
   row_ptr_ = Buffer<std::int32_t>::copy_of(row_ptr, session_->device());
   col_ind_ = Buffer<std::int32_t>::copy_of(col_ind, session_->device());
   values_ = Buffer<float>::copy_of(values, session_->device());
-  require_success(session_->call().create_csr(&matrix_, nrows_, ncols_, static_cast<std::int64_t>(col_ind.size()),
+  matrix_ = describe();
+}
+
+cusparseSpMatDescr_t Matrix::describe() {
+  cusparseSpMatDescr_t made = nullptr;
+  require_success(session_->call().create_csr(&made, nrows_, ncols_, static_cast<std::int64_t>(col_ind_.size()),
                                               row_ptr_.data(), col_ind_.data(), values_.data(), CUSPARSE_INDEX_32I,
                                               CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+  return made;
 }
 
 Matrix::~Matrix() { session_->call().destroy_matrix(matrix_); }
