@@ -44,13 +44,17 @@ def run(command):
 
 def train(arguments, dataset, model, precision, folder, seed):
     name = pathlib.Path(dataset).name.replace(".npz", "")
+    model_file = {p: pathlib.Path(folder) / f"{name}-{model}-{p}-{seed}.safetensors" for p in ("float", precision)}
     command = [arguments.program, "train", dataset, "--model", model, "--precision", precision, "--seed", str(seed),
                "--threads", str(arguments.threads), "--device", arguments.device, "--json", "--quiet",
-               "--out", str(pathlib.Path(folder) / f"{name}-{model}-{precision}-{seed}.safetensors")]
+               "--out", str(model_file[precision])]
     if arguments.split_seeds or arguments.inductive:
         command += ["--split-seed", str(seed)]
     if arguments.inductive:
         command += ["--split-shares", "0.5,0.25,0.25"]
+        # The model that full and bin would train first to learn from: it is there where float is measured before them.
+        if precision != "float" and model_file["float"].exists():
+            command += ["--teacher", str(model_file["float"])]
     for option in ("epochs", "hidden"):
         if getattr(arguments, option):
             command += [f"--{option}", str(getattr(arguments, option))]
