@@ -170,6 +170,7 @@ TEST(Checkpoint, EveryPartIsChecked) {
        "18446744073709551615 epochs are done, more than the 2 that are asked for"},
       {[&](TensorFile& f) { put_value(f.tensors[weight], 0, std::nanf("")); },
        "the tensor '" + weight + "' holds a value that is not finite"},
+      {metadata("best_accuracy_bits", "18446744073709551615"), "the best epoch or its loss makes no sense"},
       {[&](TensorFile& f) { f.tensors.erase(weight); }, "the tensor '" + weight + "' is missing or misshapen"},
       {[&](TensorFile& f) { f.tensors[weight].type = ElementType::i32; },
        "the tensor '" + weight + "' is missing or misshapen"},

@@ -12,9 +12,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace bitgraph::nn {
 namespace {
@@ -79,7 +81,7 @@ TEST(StackTraining, SignsOfSparseFeaturesSayWhichANodeHas) {
 TEST(StackTraining, AConstantUnitGoesWithEveryBinaryHiddenLayerThatIsSampled) {
   TrainOptions options = quick(Architecture::saint, Precision::full);
   options.epochs = 3;
-  EXPECT_EQ(train(planted(), options, Device::host(1)).model.layers[1].root.bias[0], 32.0F);
+  EXPECT_FLOAT_EQ(train(planted(), options, Device::host(1)).model.layers[1].root.bias[0], 32.0F);
   options.precision = Precision::bin;
   EXPECT_EQ(train(planted(), options, Device::host(1)).model.layers[1].root.bias[0], 32.0F);
   options.hidden = 8;
@@ -197,6 +199,40 @@ TEST(StackTraining, ATeacherThatDoesNotFitOrIsBinaryOrAnotherThanTheCheckpointsI
   const Dataset narrow =
       generate_planted_partition({.num_nodes = 100, .num_classes = 4, .num_features = 60, .mean_degree = 8, .seed = 3});
   EXPECT_THROW((void)train(narrow, options, Device::host(1)), Error);
+}
+
+/// The epochs that had the best accuracy and, among those, the least loss; and the least loss of all.
+TEST(StackTraining, AccuracySaysWhichEpochIsBestForBinaryFormsAndLossForTheOthers) {
+  const auto best_epochs = [](const TrainOptions& options) {
+    std::vector<EpochReport> reports;
+    const TrainResult result =
+        train(planted(), options, Device::host(1), [&](const EpochReport& report) { reports.push_back(report); });
+    const auto by_accuracy = std::min_element(reports.begin(), reports.end(), [](const auto& a, const auto& b) {
+      return a.validation_accuracy != b.validation_accuracy ? a.validation_accuracy > b.validation_accuracy
+                                                            : a.validation_loss < b.validation_loss;
+    });
+    const auto by_loss = std::min_element(reports.begin(), reports.end(), [](const auto& a, const auto& b) {
+      return a.validation_loss < b.validation_loss;
+    });
+    return std::array{result.best_epoch, by_accuracy->epoch, by_loss->epoch};
+  };
+  bool told_apart = false;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    TrainOptions options = quick(Architecture::inductive_gcn, Precision::full);
+    options.epochs = 40;
+    options.seed = seed;
+    const auto full = best_epochs(options);
+    EXPECT_EQ(full[0], full[1]);
+    told_apart |= full[1] != full[2];
+    options.precision = Precision::real;
+    const auto real = best_epochs(options);
+    EXPECT_EQ(real[0], real[2]);
+    options.architecture = Architecture::gcn;
+    options.precision = Precision::full;
+    const auto whole = best_epochs(options);
+    EXPECT_EQ(whole[0], whole[2]);
+  }
+  EXPECT_TRUE(told_apart);
 }
 
 TEST(StackTraining, SamplesThatCannotBeAreRefused) {

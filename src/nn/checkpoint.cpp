@@ -76,7 +76,7 @@ std::string votes(const TrainOptions& options) {
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "4"},
+          {"version", "5"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", std::string(to_string(options.precision))},
@@ -94,7 +94,8 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"teacher", fingerprint(options.teacher)}};
 }
 
-/// The arrays of a checkpoint by name: each parameter's value and moments, and its best value.
+/// The arrays of a checkpoint by name: each parameter's value and moments, its average where it is kept, and the best
+/// of what a model was given.
 template <class Parameters, class Best, class Fn>
 void for_each_array(Parameters& parameters, Best& best, Fn&& fn) {
   for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -103,6 +104,7 @@ void for_each_array(Parameters& parameters, Best& best, Fn&& fn) {
     fn(parameter.name + ".first_moment", parameter.first_moment);
     fn(parameter.name + ".second_moment", parameter.second_moment);
     fn(parameter.name + ".best", best[p]);
+    if (parameter.average.nrows() != 0) fn(parameter.name + ".average", parameter.average);
   }
 }
 
@@ -121,6 +123,7 @@ void Checkpoint::save(const std::vector<Parameter>& parameters, const TrainState
   file.metadata["epoch"] = std::to_string(state.epoch);
   file.metadata["best_epoch"] = std::to_string(state.best_epoch);
   file.metadata["best_loss_bits"] = std::to_string(std::bit_cast<std::uint64_t>(state.best_loss));
+  file.metadata["best_accuracy_bits"] = std::to_string(std::bit_cast<std::uint64_t>(state.best_accuracy));
   for_each_array(parameters, state.best, [&](const std::string& name, const DenseMatrix<float>& matrix) {
     file.tensors[name] = array_of(matrix);
   });
@@ -153,7 +156,9 @@ TrainState Checkpoint::load(std::vector<Parameter>& parameters, std::size_t epoc
   state.epoch = number("epoch");
   state.best_epoch = number("best_epoch");
   state.best_loss = std::bit_cast<double>(number("best_loss_bits"));
-  if (state.best_epoch == 0 || state.best_epoch > state.epoch || !std::isfinite(state.best_loss))
+  state.best_accuracy = std::bit_cast<double>(number("best_accuracy_bits"));
+  if (state.best_epoch == 0 || state.best_epoch > state.epoch || !std::isfinite(state.best_loss) ||
+      !std::isfinite(state.best_accuracy))
     refuse("the best epoch or its loss makes no sense");
   if (state.epoch > epochs)
     refuse(fmt::format("{} epochs are done, more than the {} that are asked for", state.epoch, epochs));

@@ -14,8 +14,8 @@ namespace bitgraph::nn {
 struct TrainState {
   std::size_t epoch = 0;  ///< finished epochs
   std::size_t best_epoch = 0;
-  double best_loss = 0;
-  std::vector<DenseMatrix<float>> best;  ///< values of the parameters at best_epoch
+  double best_loss = 0, best_accuracy = 0;
+  std::vector<DenseMatrix<float>> best;  ///< what a model was given of the parameters at best_epoch
 };
 
 /// The file that one run keeps its state in.

@@ -2,9 +2,12 @@
 #include "nn/trainer.hpp"
 
 #include <bitgraph/core/random.hpp>
+#include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/gradient.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -20,6 +23,11 @@ void Parameter::glorot(std::uint64_t seed, std::uint32_t tensor) {
 void Parameter::adam(float learning_rate, std::size_t step) {
   bitgraph::adam(value, gradient, first_moment, second_moment,
                  {.learning_rate = learning_rate, .decay = decay, .step = step}, value.device());
+  if (average.nrows() == 0) return;
+  constexpr float most = 0.99F;
+  const auto steps = static_cast<float>(step);
+  const float kept = std::min(most, steps / (steps + 10));  // of the first steps less: they lead away from chance
+  accumulate(average.view(), std::as_const(value).view(), 1 - kept, kept, value.device());
 }
 
 }  // namespace bitgraph::nn

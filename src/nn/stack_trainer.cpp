@@ -13,6 +13,7 @@
 #include "nn/training_source.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,12 @@ constexpr std::uint32_t weight_streams = 1;
 constexpr std::uint32_t dropout_streams = 0x1000;
 
 constexpr float teacher_weight = 1.0F;
+
+float mean_magnitude(const Floats& values) {
+  double sum = 0;
+  for (const float v : values.values()) sum += std::abs(v);
+  return static_cast<float>(sum / static_cast<double>(std::max<std::size_t>(1, values.values().size())));
+}
 
 /// The parameters of one linear map, by their places in the list; -1: not there.
 struct LinearPlaces {
@@ -43,6 +50,12 @@ class StackTrainer final : public Trainer {
         shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                              static_cast<std::size_t>(dataset.num_classes), options.depth)) {
     make_parameters();
+    if (!real() && options.architecture != Architecture::gcn && options.teacher != nullptr)
+      start_from(*options.teacher);
+    options_.teacher = nullptr;  // it need not stay
+    // Not of votes: signs of an average vote otherwise than the weights that were trained.
+    if (options.precision == Precision::full && options.architecture != Architecture::gcn)
+      for (Parameter& parameter : parameters_) parameter.keep_average();
     if (options.architecture != Architecture::gcn) see_training_nodes_only(teacher);
     frame_.architecture = options.architecture;
     frame_.precision = options.precision;
@@ -165,6 +178,29 @@ class StackTrainer final : public Trainer {
     }
   }
 
+  /// Latent weights start where a teacher of the same shape ended, each matrix made as large as a drawn one: what
+  /// counts of a weight is its sign, and how many steps it is away from the other.
+  void start_from(const Model& teacher) {
+    if (teacher.architecture != options_.architecture || teacher.layers.size() != shapes_.size()) return;
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      const Floats& weight = teacher.layers[l].neighbor.weight;
+      if (weight.nrows() != shapes_[l].outputs || weight.ncols() != shapes_[l].inputs) return;
+    }
+    const auto take = [&](Floats& value, const Floats& from) {
+      const float drawn = mean_magnitude(value.to(Device{}));
+      const float there = mean_magnitude(from);
+      if (there == 0) return;
+      Floats scaled = from.clone();
+      for (float& w : scaled.values()) w *= drawn / there;
+      value = scaled.to(device_);
+    };
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      take(parameters_[static_cast<std::size_t>(neighbor_[l].weight)].value, teacher.layers[l].neighbor.weight);
+      if (shapes_[l].root)
+        take(parameters_[static_cast<std::size_t>(root_[l].weight)].value, teacher.layers[l].root.weight);
+    }
+  }
+
   LinearParameters places(const LinearPlaces& at) {
     LinearParameters linear;
     if (at.weight >= 0) {
@@ -184,15 +220,15 @@ class StackTrainer final : public Trainer {
     Linear linear;
     const Parameter& weight = parameters_[static_cast<std::size_t>(at.weight)];
     if (real()) {
-      linear.weight = weight.value.to(Device{});
+      linear.weight = weight.outcome().to(Device{});
     } else {
-      const Binarized signs = binarize(weight.value, {}, device_);
+      const Binarized signs = binarize(weight.outcome(), {}, device_);
       linear.bits = signs.bits.to(Device{});
       linear.scale = signs.alpha.to(Device{});
     }
     linear.bias = Buffer<float>(weight.value.nrows(), 0.0F);
     if (at.bias >= 0) {
-      const Floats bias = parameters_[static_cast<std::size_t>(at.bias)].value.to(Device{});
+      const Floats bias = parameters_[static_cast<std::size_t>(at.bias)].outcome().to(Device{});
       std::copy_n(bias.values().begin(), linear.bias.size(), linear.bias.begin());
     }
     return linear;

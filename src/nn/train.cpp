@@ -76,22 +76,35 @@ bool has_own_trainer(const Dataset& dataset, const TrainOptions& options, const 
 }
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
-  DenseMatrix<float> teacher;
+  TrainOptions taught = options;
+  std::optional<Model> own;
   const bool learns_bits = options.precision != Precision::real && options.architecture != Architecture::gcn;
-  if (options.teacher != nullptr) {
-    if (options.precision != Precision::real) teacher = predictions(*options.teacher, dataset, device);
-  } else if (options.precision == Precision::bin || learns_bits) {
-    teacher = predictions(train_teacher(dataset, options, device), dataset, device);
+  if (options.teacher == nullptr && (options.precision == Precision::bin || learns_bits)) {
+    own = train_teacher(dataset, options, device);
+    taught.teacher = &*own;
   }
+  DenseMatrix<float> teacher;
+  if (taught.teacher != nullptr && options.precision != Precision::real)
+    teacher = predictions(*taught.teacher, dataset, device);
   if (!has_own_trainer(dataset, options, device))
-    return make_stack_trainer(dataset, options, device, std::move(teacher));
+    return make_stack_trainer(dataset, taught, device, std::move(teacher));
   if (options.precision == Precision::real) return make_gcn_trainer(dataset, options, device);
   return make_bi_gcn_trainer(dataset, options, device, std::move(teacher));
 }
 
-void copy_values(const std::vector<Parameter>& from, std::vector<DenseMatrix<float>>& to) {
+void copy_outcome(const std::vector<Parameter>& from, std::vector<DenseMatrix<float>>& to) {
   to.clear();
-  for (const Parameter& parameter : from) to.push_back(parameter.value.clone());
+  for (const Parameter& parameter : from) to.push_back(parameter.outcome().clone());
+}
+
+/// Of binary forms of a sampled model accuracy says which epoch is best: their logits are so coarse that the loss rises
+/// with a few nodes that they are sure of and wrong.
+bool better(const Score& score, const TrainState& state, const TrainOptions& options) {
+  const double accuracy = score.accuracy();
+  if (options.precision != Precision::real && options.architecture != Architecture::gcn &&
+      accuracy != state.best_accuracy)
+    return accuracy > state.best_accuracy;
+  return score.loss < state.best_loss;
 }
 
 double median(std::vector<double> values) {
@@ -157,7 +170,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   const auto trainer = make_trainer(dataset, recipe, device);
   TrainState state;
   state.best_loss = std::numeric_limits<double>::infinity();
-  copy_values(trainer->parameters(), state.best);
+  copy_outcome(trainer->parameters(), state.best);
   std::optional<Checkpoint> checkpoint;
   if (!recipe.checkpoint.empty()) checkpoint.emplace(recipe.checkpoint, dataset, recipe);
   if (checkpoint && std::filesystem::exists(recipe.checkpoint))
@@ -172,17 +185,18 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
       if (state.best_epoch == 0) refuse_divergence(epoch, *recipe.learning_rate);
       break;  // nothing comes back from there; what was best before is kept
     }
-    if (validation.loss < state.best_loss) {
+    if (better(validation, state, recipe)) {
+      state.best_accuracy = validation.accuracy();
       state.best_loss = validation.loss;
       state.best_epoch = epoch;
-      copy_values(trainer->parameters(), state.best);
+      copy_outcome(trainer->parameters(), state.best);
     }
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (progress) progress({epoch, *recipe.epochs, loss, validation.loss, validation.accuracy()});
     const bool due = epoch % recipe.checkpoint_every == 0 || epoch == *recipe.epochs;
     if (checkpoint && due) checkpoint->save(trainer->parameters(), state);
   }
-  for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].value = state.best[p].clone();
+  for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].outcome() = state.best[p].clone();
   return {trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds))};
 }
 

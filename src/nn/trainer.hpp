@@ -18,6 +18,7 @@ struct Parameter {
   std::string name;
   float decay = 0;  ///< added to the gradient, times the value
   DenseMatrix<float> value, gradient, first_moment, second_moment;
+  DenseMatrix<float> average;  ///< of the last hundred values or so; 0 x 0: not kept
 
   Parameter(std::string the_name, std::size_t nrows, std::size_t ncols, float the_decay, const Device& device = {})
       : name(std::move(the_name)),
@@ -30,7 +31,14 @@ struct Parameter {
   /// Uniform in +-sqrt(6 / (nrows + ncols)): Glorot and Bengio 2010. `tensor` names the stream.
   void glorot(std::uint64_t seed, std::uint32_t tensor);
 
-  /// One step of Adam (Kingma and Ba 2015; betas 0.9 and 0.999, epsilon 1e-8); `step` counts from 1.
+  void keep_average() { average = value.clone(); }
+
+  /// What a model is given: the average where it is kept.
+  [[nodiscard]] const DenseMatrix<float>& outcome() const noexcept { return average.nrows() == 0 ? value : average; }
+  [[nodiscard]] DenseMatrix<float>& outcome() noexcept { return average.nrows() == 0 ? value : average; }
+
+  /// One step of Adam (Kingma and Ba 2015; betas 0.9 and 0.999, epsilon 1e-8), and of the average; `step` counts
+  /// from 1.
   void adam(float learning_rate, std::size_t step);
 };
 

@@ -31,7 +31,8 @@ struct TrainOptions {
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
   std::uint64_t seed = 0;
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
-  /// forms learn. Null: where the form learns from one it is trained first, by the same options. Not owned.
+  /// forms learn; those of inductive_gcn, sage and saint start from its weights where they are of one architecture and
+  /// shape. Null: where the form learns from one it is trained first, by the same options. Not owned.
   const Model* teacher = nullptr;
   /// Empty: none is written. A teacher that is trained first has a file of its own, with .teacher behind the name.
   std::filesystem::path checkpoint;
@@ -47,7 +48,9 @@ struct TrainOptions {
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
 ///     least.
 ///   These three in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
-///   where features are dense. No decay. It is what did best in short trials: docs/performance.md. Epochs are as many
+///   where features are dense; latent weights that start from the teacher's, each matrix scaled to the magnitude of a
+///   drawn one; of full, not the weights themselves but their average over the last hundred steps or so is what is
+///   judged and returned. No decay. It is what did best in short trials: docs/performance.md. Epochs are as many
 ///   as 2,000 steps take, 30 to 300, where the number of training nodes is told; else 100.
 [[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0, bool dense_features = false);
 
@@ -71,9 +74,10 @@ struct TrainResult {
   double seconds_per_epoch = 0;  ///< median, validation included
 };
 
-/// Trains a model and returns the weights of the epoch with the least validation loss. A gcn is trained over the whole
-/// graph; the others see the training nodes and the edges between them only, a sample at a time, and the whole graph
-/// when they are judged on the validation nodes.
+/// Trains a model and returns the weights of the epoch with the least validation loss; for full and bin of the
+/// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss. A
+/// gcn is trained over the whole graph; the others see the training nodes and the edges between them only, a sample at
+/// a time, and the whole graph when they are judged on the validation nodes.
 ///
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see
 /// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at
