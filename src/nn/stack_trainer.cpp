@@ -50,8 +50,6 @@ class StackTrainer final : public Trainer {
         shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                              static_cast<std::size_t>(dataset.num_classes), options.depth)) {
     make_parameters();
-    if (!real() && options.architecture != Architecture::gcn && options.teacher != nullptr)
-      start_from(*options.teacher);
     options_.teacher = nullptr;  // it need not stay
     // Not of votes: signs of an average vote otherwise than the weights that were trained.
     if (options.precision == Precision::full && options.architecture != Architecture::gcn)
@@ -157,9 +155,12 @@ class StackTrainer final : public Trainer {
       // A real layer adds up both biases: one is enough.
       root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
     }
-    // Where features are dense votes are learned better without.
-    const bool evens = options_.precision == Precision::full || !dataset_.has_dense_features();
-    if (!real() && options_.architecture != Architecture::gcn && evens) even_out_scales();
+    // Where features are dense votes are learned better without the two.
+    const bool fits = options_.precision == Precision::full || !dataset_.has_dense_features();
+    if (!real() && options_.architecture != Architecture::gcn && fits) {
+      even_out_scales();
+      if (options_.teacher != nullptr) start_from(*options_.teacher);
+    }
     for (std::size_t l = 0; l < shapes_.size(); ++l)
       passes_.emplace_back(shapes_[l], is_last(l), places(neighbor_[l]), places(root_[l]), device_);
   }

@@ -31,8 +31,9 @@ struct TrainOptions {
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
   std::uint64_t seed = 0;
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
-  /// forms learn; those of inductive_gcn, sage and saint start from its weights where they are of one architecture and
-  /// shape. Null: where the form learns from one it is trained first, by the same options. Not owned.
+  /// forms learn; those of inductive_gcn, sage and saint start from its weights, too, where it has their architecture
+  /// and shape (see preset()). Null: where the form learns from one it is trained first, by the same options. Not
+  /// owned.
   const Model* teacher = nullptr;
   /// Empty: none is written. A teacher that is trained first has a file of its own, with .teacher behind the name.
   std::filesystem::path checkpoint;
@@ -49,9 +50,10 @@ struct TrainOptions {
 ///     least.
 ///   These three in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
 ///   where features are dense; latent weights that start from the teacher's, each matrix scaled to the magnitude of a
-///   drawn one; of full, not the weights themselves but their average over the last hundred steps or so is what is
-///   judged and returned. No decay. It is what did best in short trials: docs/performance.md. Epochs are as many
-///   as 2,000 steps take, 30 to 300, where the number of training nodes is told; else 100.
+///   drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but their
+///   average over the last hundred steps or so is what is judged and returned. No decay. It is what did best in short
+///   trials: docs/performance.md. Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes
+///   is told; else 100.
 [[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0, bool dense_features = false);
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
