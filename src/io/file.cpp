@@ -21,6 +21,8 @@ namespace bitgraph {
 
 namespace {
 
+constexpr const char* own_files = "/proc/self/fd";  ///< where a file without a name can be found to give it one
+
 /// A file descriptor that is closed when it goes.
 class Descriptor {
  public:
@@ -78,6 +80,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : name_(path), target_
   const bool exists = ::stat(target_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) refuse(EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
+    straight_ = true;
     fd_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd_ < 0) refuse(errno);
     return;
@@ -85,21 +88,36 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : name_(path), target_
   open_temporary();
   if (exists && ::fchmod(fd_, status.st_mode & 07777) != 0) {
     const int error = errno;
-    ::unlink(temporary_.c_str());
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
     ::close(fd_);
     refuse(error);
   }
 }
 
-/// A name that no other thread or process uses, whatever the length of the file's own.
-void AtomicFile::open_temporary() {
+std::filesystem::path AtomicFile::folder() const { return target_.has_parent_path() ? target_.parent_path() : "."; }
+
+/// Calls take(name) with names that no other thread or process uses, whatever the length of the file's own, until one
+/// is taken. False, and errno, where that cannot be.
+template <class Fn>
+bool AtomicFile::with_free_name(Fn&& take) {
   static std::atomic<unsigned> serial{0};
-  const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
+  bool taken = false;
   do {
-    temporary_ = (folder / fmt::format(".bitgraph-{}-{}.tmp", ::getpid(), serial++)).string();
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (fd_ < 0 && errno == EEXIST);
-  if (fd_ < 0) refuse(errno);
+    temporary_ = (folder() / fmt::format(".bitgraph-{}-{}.tmp", ::getpid(), serial++)).string();
+    taken = take(temporary_.c_str());
+  } while (!taken && errno == EEXIST);
+  if (!taken) temporary_.clear();
+  return taken;
+}
+
+void AtomicFile::open_temporary() {
+  if (::access(own_files, X_OK) == 0) fd_ = ::open(folder().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (fd_ >= 0) return;
+  const bool opened = with_free_name([this](const char* name) {
+    fd_ = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return fd_ >= 0;
+  });
+  if (!opened) refuse(errno);
 }
 
 AtomicFile::~AtomicFile() {
@@ -122,11 +140,17 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
-  if (!temporary_.empty()) {
-    if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
+  if (!straight_) {
+    if (::fsync(fd_) != 0) refuse(errno);
+    const std::string file = fmt::format("{}/{}", own_files, fd_);
+    // A link cannot take the place of a file that is there: a rename can.
+    const auto link = [&](const char* name) {
+      return ::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (temporary_.empty() && !with_free_name(link)) refuse(errno);
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
     temporary_.clear();
-    const auto folder = target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
-    const Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor entry(::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (entry.get() >= 0) ::fsync(entry.get());
   }
   if (::close(std::exchange(fd_, -1)) != 0) refuse(errno);

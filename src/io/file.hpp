@@ -33,9 +33,11 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// A file being written under a temporary name beside its own. commit() syncs and renames it: the path holds the old or
-/// the new contents, whenever the process dies. What is not committed is removed. A file that was there keeps its
-/// permissions, a symbolic link its place; what is no regular file (a pipe, a terminal) is written straight to.
+/// A file being written without a name, or, where the file system knows no such files, under a temporary one beside its
+/// own. commit() syncs and renames it: the path holds the old or the new contents, whenever the process dies. What is
+/// not committed goes, and a process that is killed leaves nothing behind but a temporary name. A file that was there
+/// keeps its permissions, a symbolic link its place; what is no regular file (a pipe, a terminal) is written straight
+/// to.
 ///
 /// All members but the destructor throw internal with the file and the reason: a full disk, no permission, no folder.
 class AtomicFile {
@@ -53,11 +55,15 @@ class AtomicFile {
 
  private:
   [[noreturn]] void refuse(int error) const;
+  [[nodiscard]] std::filesystem::path folder() const;
   void open_temporary();
+  template <class Fn>
+  bool with_free_name(Fn&& take);
 
   std::filesystem::path name_;    ///< as the caller gave it, for messages
   std::filesystem::path target_;  ///< without symbolic links
-  std::string temporary_;         ///< empty where the target is written straight to, and after commit()
+  bool straight_ = false;         ///< to the target
+  std::string temporary_;         ///< its name as long as it has one
   int fd_ = -1;
 };
 

@@ -7,12 +7,16 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <string>
 
 namespace bitgraph {
@@ -68,6 +72,25 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   { AtomicFile(folder / "b").write("new"); }
   EXPECT_EQ(contents(path), "old");
   EXPECT_EQ(folder.size(), 1U);
+}
+
+TEST(AtomicFile, AWriterThatIsKilledLeavesNothingBehind) {
+  const TemporaryFolder folder;
+  const auto path = folder.put("a", "old");
+  const int nameless = ::open(folder.path().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  if (nameless < 0) GTEST_SKIP() << "this file system has no files without a name";
+  ::close(nameless);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(path);
+    file.write("new");
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(contents(path), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
 }
 
 TEST(AtomicFile, KeepsPermissionsAndLinks) {
