@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
 namespace bitgraph::nn {
 namespace {
@@ -54,6 +55,21 @@ TEST(PlanMemory, IsPredictedWithinATenth) {
       EXPECT_EQ(predicted.parts, 1U);
       EXPECT_NEAR(static_cast<double>(predicted.bytes), static_cast<double>(device.memory().peak),
                   0.1 * static_cast<double>(device.memory().peak));
+    }
+  });
+}
+
+TEST(PlanMemory, OfTheFormatThatAPlanNamesIsPredictedToo) {
+  for_each_plan([](const Model& model, const Dataset& dataset) {
+    for (const GraphFormat graph : {GraphFormat::csr, GraphFormat::sell, GraphFormat::tiles}) {
+      for (const int side : {4, 32}) {
+        SCOPED_TRACE(std::string(to_string(graph)) + " " + std::to_string(side));
+        const Device device = Device::host(1);
+        InferencePlan plan(model, dataset, InferenceOptions{.graph = graph, .tile_dim = side}, device);
+        plan.run();
+        const auto peak = static_cast<double>(device.memory().peak);
+        EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.1 * peak);
+      }
     }
   });
 }

@@ -2,6 +2,7 @@
 // What a plan will hold, from shapes and counts alone: the same list as Forward makes.
 #include "nn/plan_memory.hpp"
 
+#include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/ops/fused.hpp>
 
 #include "nn/graph_operands.hpp"
@@ -30,6 +31,23 @@ std::size_t pattern_bytes(std::size_t nrows, std::size_t entries) {
 std::size_t sell_bytes(std::size_t nrows, std::size_t entries) {
   constexpr std::size_t row = 2 * sizeof(NodeId) + sizeof(EdgeOffset) / SellView::lanes;
   return nrows * row + entries * sizeof(NodeId);
+}
+
+/// Tiles on the diagonal without an entry: loops make them.
+EdgeOffset empty_diagonal_tiles(const CsrPattern& a, int tile_dim) {
+  const auto side = static_cast<std::uint64_t>(tile_dim);
+  EdgeOffset empty = 0;
+  for (std::uint64_t first = 0; first < a.nrows(); first += side) {
+    const std::uint64_t last = std::min<std::uint64_t>(first + side, a.nrows());
+    bool found = false;
+    for (std::uint64_t i = first; i < last && !found; ++i) {
+      const auto row = a.row(static_cast<NodeId>(i));
+      const auto at = std::lower_bound(row.begin(), row.end(), static_cast<NodeId>(first));
+      found = at != row.end() && *at < last;
+    }
+    empty += found ? 0 : 1;
+  }
+  return empty;
 }
 
 /// How many features have another sign than that of an absent one.
@@ -118,13 +136,27 @@ class Counter {
       if (parts == 1 && whole_.sell) {
         total += sell_bytes(n_, entries);
       } else if (parts == 1) {
-        total += pattern_bytes(n_, entries) * (options_.graph == GraphFormat::sell ? 2 : 1);
+        total += pattern_bytes(n_, entries) + vote_bytes(loops);
       } else {
         const std::size_t cut = std::max(parts, in_parts_.blocks);
         total = std::max(total, scales.size() * n_ * sizeof(float) + pattern_bytes(n_ / cut + 1, largest_part(cut)));
       }
     }
     return total;
+  }
+
+  /// Of the format that votes have beside the pattern, where the plan names one. In another order of the nodes there
+  /// may be other tiles than are counted here.
+  [[nodiscard]] std::size_t vote_bytes(bool loops) const {
+    bool votes = false;
+    for (std::size_t l = 0; l < model_.layers.size(); ++l)
+      votes |= options_.forms[l] == Precision::bin && has_loops(model_.layers[l].aggregation) == loops;
+    const CsrPattern& a = dataset_.graph;
+    const int k = options_.tile_dim;
+    if (!votes) return 0;
+    if (options_.graph == GraphFormat::sell) return sell_bytes(n_, a.nvals() + (loops ? n_ : 0));
+    if (options_.graph != GraphFormat::tiles) return 0;
+    return b2sr_bytes(a.nrows(), count_tiles(a, k) + (loops ? empty_diagonal_tiles(a, k) : 0), k);
   }
 
   /// The most entries, loops included, of one of the parts.
@@ -235,6 +267,7 @@ class Counter {
 }  // namespace
 
 std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted) {
+  require(model.layers.size() <= most_depth + 1, "a model has at most 64 layers that aggregate");
   if (wanted.empty()) return model.layer_forms(model.precision);
   if (wanted.size() != model.layers.size()) {
     fail(ErrorCode::usage,
@@ -248,6 +281,8 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
     const bool votes = wanted[l] == Precision::bin;
     if (votes && (l + 1 == wanted.size() || model.layers[l].aggregation == Aggregation::none))
       fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
+    if (model.concatenates() && l + 1 < wanted.size() && votes != (wanted.front() == Precision::bin))
+      fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");
   }
   return wanted;
 }
