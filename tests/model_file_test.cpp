@@ -83,6 +83,9 @@ TEST(ModelFile, EveryPartIsChecked) {
        "metadata 'num_features': '18446744073709551616' is not a whole number"},
       {metadata("hidden", "\n"), "metadata 'hidden': '?' is not a whole number"},
       {metadata("normalize_rows", "2"), "normalize_rows is 2, expected 0 or 1"},
+      {metadata("depth", "0"), "a depth of 0, expected 1 to 64"},
+      {metadata("depth", "65"), "a depth of 65, expected 1 to 64"},
+      {metadata("depth", "1"), "the tensor 'layer0.weight_bits' is u64 [5, 2], expected u64 [3, 2]"},
       {metadata("num_features", "0"), "a layer's width is out of range"},
       {metadata("hidden", "1000000000000"), "a layer's width is out of range"},
       {metadata("hidden", "1000000000"), "the tensor 'layer0.weight_bits' is u64 [5, 2], expected u64 [1000000000, 2]"},
@@ -91,6 +94,10 @@ TEST(ModelFile, EveryPartIsChecked) {
       {metadata("num_classes", "4"), "the tensor 'layer1.weight_bits' is u64 [3, 1], expected u64 [4, 1]"},
       {metadata("precision", "float"), "the tensor 'layer0.weight' is missing"},
       {[](TensorFile& f) { f.tensors.erase("layer1.weight_scale"); }, "the tensor 'layer1.weight_scale' is missing"},
+      {[](TensorFile& f) {
+         f.tensors["layer0.root_bias"] = {ElementType::f32, {1}, Buffer<std::byte>(4, std::byte{0})};
+       },
+       "the tensor 'layer0.root_bias' belongs to no layer that is known here"},
       {[](TensorFile& f) { f.tensors.erase("input.mean"); }, "the tensor 'input.mean' is missing"},
       {[](TensorFile& f) { f.tensors["layer0.bias"].type = ElementType::i32; },
        "the tensor 'layer0.bias' is i32 [5], expected f32 [5]"},
@@ -112,6 +119,26 @@ TEST(ModelFile, EveryPartIsChecked) {
        "the tensor 'layer0.weight_bits': bit matrix: row 4: a padding bit behind column 70 is set"},
   };
   expect_refused(path, cases, [&] { (void)Model::load(path); });
+}
+
+/// More layers stand side by side than the product of them has room for.
+TEST(ModelFile, AModelThatIsTooDeepIsRefused) {
+  const TemporaryFolder folder;
+  const auto path = folder / "m.safetensors";
+  TrainOptions options = quick(Precision::bin);
+  options.architecture = Architecture::saint;
+  options.depth = most_depth;
+  const Dataset dataset = planted();
+  const Model deepest = train(dataset, options, Device::host(1)).model;
+  EXPECT_NO_THROW(static_cast<void>(InferencePlan(deepest, dataset, Precision::bin, Device::host(1)).run()));
+  deepest.save(path);
+  TensorFile file = load_safetensors(path);
+  file.metadata["depth"] = "100";
+  save_safetensors(path, file);
+  expect_bad_input([&] { (void)Model::load(path); }, path.string() + ": a depth of 100, expected 1 to 64");
+  options.depth = most_depth + 1;
+  options.precision = Precision::real;
+  EXPECT_THROW((void)train(dataset, options, Device::host(1)), Error);
 }
 
 TEST(ModelFile, EveryPartOfAFloatModelIsChecked) {

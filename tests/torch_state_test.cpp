@@ -138,6 +138,12 @@ TEST(TorchState, WhatIsNotUnderstoodIsRefused) {
   };
   const std::vector<float> some(30, 1.0F);
   refuse(
+      Architecture::gcn,
+      [&](TensorFile& f) {
+        for (int n = 3; n < 70; ++n) f.tensors["conv" + std::to_string(n) + ".lin.weight"] = array_of({1, 30}, some);
+      },
+      "69 convolutions, at most 64 can be run");
+  refuse(
       Architecture::sage, [](TensorFile& f) { f.tensors.erase("conv2.lin_r.weight"); },
       "the tensor 'conv2.lin_r.weight' is missing");
   refuse(

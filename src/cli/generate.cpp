@@ -93,6 +93,63 @@ void run(Options& o, const CLI::App& command) {
   }
 }
 
+/// Options of the families of graphs.
+void add_sizes(CLI::App& command, Options& options) {
+  command.add_option("--scale", options.scale, "rmat, de-bruijn: 2^scale nodes")
+      ->check(whole_number(1, 31))
+      ->capture_default_str();
+  command.add_option("--edge-factor", options.edge_factor, "rmat: edges drawn a node")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  command.add_option("--nodes", options.nodes, "uniform, planted-partition, planted-graph: nodes")
+      ->check(whole_number(0, most_nodes))
+      ->capture_default_str();
+  command.add_option("--edges", options.edges, "uniform: edges drawn")->check(whole_number(0))->capture_default_str();
+  command.add_option("--width", options.width, "grid, mesh: columns")
+      ->check(whole_number(0, most_nodes))
+      ->capture_default_str();
+  command.add_option("--height", options.height, "grid, mesh: rows")
+      ->check(whole_number(0, most_nodes))
+      ->capture_default_str();
+  command.add_option("--order", options.order, "mycielskian: 3 2^(order - 2) - 1 nodes")
+      ->check(whole_number(2, 20))
+      ->capture_default_str();
+  command.add_flag("--shuffled", options.shuffled, "mesh: number the nodes at random, not row by row");
+}
+
+/// Options of data sets with planted classes.
+void add_planted(CLI::App& command, Options& options) {
+  command.add_option("--classes", options.planted.num_classes, "planted-partition, planted-graph: classes")
+      ->check(whole_number(1, 65536))
+      ->capture_default_str();
+  command.add_option("--features", options.planted.num_features, "planted-partition, planted-graph: features")
+      ->check(whole_number(1, most_nodes))
+      ->capture_default_str();
+  command.add_option("--mean-degree", options.planted.mean_degree, "planted-partition, planted-graph: mean degree")
+      ->check(not_negative())
+      ->capture_default_str();
+  command
+      .add_option("--homophily", options.planted.homophily,
+                  "planted-partition, planted-graph: share of edges within a class")
+      ->check(number_between(0, 1))
+      ->capture_default_str();
+  command.add_option("--preset", options.preset, "planted-graph: the size of a published data set")
+      ->check(CLI::IsMember({"flickr", "reddit", "arxiv"}));
+  command.add_option("--scale-down", options.scale_down, "planted-graph: divides the preset's nodes and entries")
+      ->check(number_between(1, 1e6))
+      ->capture_default_str();
+  command.add_option("--entries", options.entries, "planted-graph: entries of the matrix, twice the edges")
+      ->check(whole_number(0));
+  command.add_option("--exponent", options.exponent, "planted-graph: of the degrees' power law, above 2")
+      ->check(positive_number());
+  command
+      .add_option("--feature-signal", options.feature_signal,
+                  "planted-graph: how far a class's mean lies from 0 in each feature, noise being 1")
+      ->check(not_negative());
+  command.add_option("--label-noise", options.label_noise, "planted-graph: share of labels drawn at random")
+      ->check(number_between(0, 1));
+}
+
 }  // namespace
 
 void add_generate(CLI::App& app) {
@@ -105,55 +162,8 @@ void add_generate(CLI::App& app) {
           {"rmat", "uniform", "grid", "mesh", "mycielskian", "de-bruijn", "planted-partition", "planted-graph"}));
   command->add_option("out", options->out, "the file to write; .npz for planted-partition and planted-graph")
       ->required();
-  command->add_option("--scale", options->scale, "rmat, de-bruijn: 2^scale nodes")
-      ->check(whole_number(1, 31))
-      ->capture_default_str();
-  command->add_option("--edge-factor", options->edge_factor, "rmat: edges drawn a node")
-      ->check(whole_number(0))
-      ->capture_default_str();
-  command->add_option("--nodes", options->nodes, "uniform, planted-partition, planted-graph: nodes")
-      ->check(whole_number(0, most_nodes))
-      ->capture_default_str();
-  command->add_option("--edges", options->edges, "uniform: edges drawn")->check(whole_number(0))->capture_default_str();
-  command->add_option("--width", options->width, "grid, mesh: columns")
-      ->check(whole_number(0, most_nodes))
-      ->capture_default_str();
-  command->add_option("--height", options->height, "grid, mesh: rows")
-      ->check(whole_number(0, most_nodes))
-      ->capture_default_str();
-  command->add_option("--order", options->order, "mycielskian: 3 2^(order - 2) - 1 nodes")
-      ->check(whole_number(2, 20))
-      ->capture_default_str();
-  command->add_flag("--shuffled", options->shuffled, "mesh: number the nodes at random, not row by row");
-  command->add_option("--classes", options->planted.num_classes, "planted-partition, planted-graph: classes")
-      ->check(whole_number(1, 65536))
-      ->capture_default_str();
-  command->add_option("--features", options->planted.num_features, "planted-partition, planted-graph: features")
-      ->check(whole_number(1, most_nodes))
-      ->capture_default_str();
-  command->add_option("--mean-degree", options->planted.mean_degree, "planted-partition, planted-graph: mean degree")
-      ->check(not_negative())
-      ->capture_default_str();
-  command
-      ->add_option("--homophily", options->planted.homophily,
-                   "planted-partition, planted-graph: share of edges within a class")
-      ->check(number_between(0, 1))
-      ->capture_default_str();
-  command->add_option("--preset", options->preset, "planted-graph: the size of a published data set")
-      ->check(CLI::IsMember({"flickr", "reddit", "arxiv"}));
-  command->add_option("--scale-down", options->scale_down, "planted-graph: divides the preset's nodes and entries")
-      ->check(number_between(1, 1e6))
-      ->capture_default_str();
-  command->add_option("--entries", options->entries, "planted-graph: entries of the matrix, twice the edges")
-      ->check(whole_number(0));
-  command->add_option("--exponent", options->exponent, "planted-graph: of the degrees' power law, above 2")
-      ->check(positive_number());
-  command
-      ->add_option("--feature-signal", options->feature_signal,
-                   "planted-graph: how far a class's mean lies from 0 in each feature, noise being 1")
-      ->check(not_negative());
-  command->add_option("--label-noise", options->label_noise, "planted-graph: share of labels drawn at random")
-      ->check(number_between(0, 1));
+  add_sizes(*command, *options);
+  add_planted(*command, *options);
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph generate rmat rmat18.b2sr --scale 18 --seed 1\n  bitgraph generate grid grid.mtx --width "

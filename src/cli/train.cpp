@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -52,6 +53,9 @@ nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const s
 void run(const Options& o) {
   const Device device = o.common.make_device();
   if (o.out.empty()) fail(ErrorCode::usage, "--out: a model file needs a name");
+  const auto whole = [](const std::string& file) { return std::filesystem::absolute(file).lexically_normal(); };
+  if (!o.checkpoint.empty() && whole(o.out) == whole(o.checkpoint))
+    fail(ErrorCode::usage, "--out and --checkpoint name the same file");
   require_writable({o.out, o.checkpoint});
   if (!o.teacher.empty() && o.precision == "float")
     fail(ErrorCode::usage, "--teacher: a model in full precision learns from none");
@@ -102,7 +106,7 @@ void add_train(CLI::App& app) {
   command->add_option("--hidden", options->hidden, "hidden width; default: the papers', 64 for gcn")
       ->check(whole_number(1, 1 << 20));
   command->add_option("--depth", options->depth, "layers that aggregate; saint has a linear one more")
-      ->check(whole_number(1, 64))
+      ->check(whole_number(1, nn::most_depth))
       ->capture_default_str();
   command->add_option("--epochs", options->epochs, "epochs; default: the recipe's")->check(whole_number(1, 1000000000));
   command->add_option("--learning-rate", options->learning_rate, "default: the recipe's")->check(positive_number());

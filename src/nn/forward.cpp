@@ -157,8 +157,6 @@ Forward::Activation Forward::concatenated(const std::vector<Activation>& parts) 
     auto& list = kept.emplace_back();
     std::size_t width = 0;
     for (const Activation& p : parts) {
-      if (part(p) == nullptr)
-        fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");
       list.push_back(part(p));
       width += list.back()->ncols();
     }

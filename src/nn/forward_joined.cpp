@@ -13,6 +13,8 @@
 
 namespace bitgraph::nn {
 
+static_assert(most_depth <= most_concat_parts);
+
 Forward::Bits& Forward::signs_ahead_of_vote(std::size_t width) {
   if (!device_.is_host()) return bits(width);
   if (signs_ == nullptr || signs_->ncols() != width) signs_ = &bits(width);

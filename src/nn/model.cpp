@@ -109,6 +109,7 @@ std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_
                                      std::size_t num_classes, std::size_t depth) {
   require(num_features > 0 && hidden > 0 && num_classes > 0, "a model's widths must be at least 1");
   require(depth > 0, "a model needs at least one layer");
+  require(depth <= most_depth, "a model has at most 64 layers that aggregate");
   const bool saint = architecture == Architecture::saint;
   const bool root = saint || architecture == Architecture::sage;
   std::vector<LayerShape> shapes;

@@ -114,7 +114,8 @@ Model Model::load(const std::filesystem::path& path) {
   const std::size_t hidden = width(reader, "hidden");
   const std::size_t num_classes = width(reader, "num_classes");
   const std::uint64_t depth = reader.number("depth");
-  if (depth == 0 || depth > file.tensors.size()) reader.refuse(fmt::format("a depth of {} makes no sense", depth));
+  if (depth == 0 || depth > most_depth)
+    reader.refuse(fmt::format("a depth of {}, expected 1 to {}", depth, most_depth));
   const auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth);
   for (std::size_t n = 0; n < shapes.size(); ++n) {
     Layer layer{.aggregation = shapes[n].aggregation, .precision = model.precision};
@@ -128,6 +129,7 @@ Model Model::load(const std::filesystem::path& path) {
     model.input_mean = reader.floats("input.mean", {num_features});
     model.input_inverse_deviation = reader.scales("input.inverse_deviation", {num_features});
   }
+  reader.refuse_what_is_left();
   return model;
 }
 

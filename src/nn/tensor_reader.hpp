@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,7 @@ class TensorReader {
                                     const std::vector<std::uint64_t>& shape) const {
     const auto found = file_.tensors.find(key);
     if (found == file_.tensors.end()) refuse("the tensor '" + key + "' is missing");
+    taken_.insert(key);
     if (found->second.type != type || found->second.shape != shape) {
       refuse(fmt::format("the tensor '{}' is {} [{}], expected {} [{}]", key, to_string(found->second.type),
                          fmt::join(found->second.shape, ", "), to_string(type), fmt::join(shape, ", ")));
@@ -75,11 +78,21 @@ class TensorReader {
     }
   }
 
+  /// Throws where there is a tensor that nobody took: attention, a second batch norm, a layer of another kind would
+  /// change the logits. Names that end in `but_for` say nothing.
+  void refuse_what_is_left(std::string_view but_for = {}) const {
+    for (const auto& [name, array] : file_.tensors) {
+      if (!taken_.contains(name) && (but_for.empty() || !name.ends_with(but_for)))
+        refuse("the tensor '" + printable(name) + "' belongs to no layer that is known here");
+    }
+  }
+
   [[noreturn]] void refuse(const std::string& what) const { fail(ErrorCode::bad_input, name_ + ": " + what); }
 
  private:
   const TensorFile& file_;
   std::string name_;
+  mutable std::set<std::string> taken_;
 };
 
 /// A model out of the tensors of a PyTorch state dictionary. Throws bad_input naming what is missing or not understood.

@@ -4,7 +4,6 @@
 
 #include <cctype>
 #include <map>
-#include <set>
 
 namespace bitgraph::nn {
 
@@ -75,7 +74,7 @@ class StateReader {
     check_widths(model);
     if (model.precision == Precision::bin) model.layers.back().precision = Precision::full;
     if (model.precision != Precision::real) take_batch_norm(model);
-    refuse_what_is_left();
+    reader_.refuse_what_is_left(".num_batches_tracked");
     return model;
   }
 
@@ -100,6 +99,8 @@ class StateReader {
           "(NAME.lin_l.weight) "
           "or GraphConv (NAME.lin_rel.weight)");
     }
+    if (convolutions_.size() > most_depth)
+      reader_.refuse(fmt::format("{} convolutions, at most {} can be run", convolutions_.size(), most_depth));
   }
 
   Architecture architecture() const {
@@ -115,19 +116,6 @@ class StateReader {
     return wanted;
   }
 
-  Buffer<float> take(const std::string& name, const std::vector<std::uint64_t>& shape) {
-    taken_.insert(name);
-    return reader_.floats(name, shape);
-  }
-
-  /// A tensor that no layer took would change the logits: attention, a second batch norm, a layer of another kind.
-  void refuse_what_is_left() const {
-    for (const auto& [name, tensor] : file_.tensors) {
-      if (!taken_.contains(name) && !name.ends_with(".num_batches_tracked"))
-        reader_.refuse("the tensor '" + printable(name) + "' belongs to no layer that is known here");
-    }
-  }
-
   /// W and its bias; a bias that is not there is zeros.
   Linear linear(const std::string& name, Precision precision, const std::string& other_bias = {}) {
     const auto found = file_.tensors.find(name + ".weight");
@@ -136,10 +124,10 @@ class StateReader {
       reader_.refuse(fmt::format("the tensor '{}.weight' is no matrix", name));
     const std::size_t outputs = found->second.shape[0];
     const std::size_t inputs = found->second.shape[1];
-    DenseMatrix<float> weight(outputs, inputs, take(name + ".weight", {outputs, inputs}));
+    DenseMatrix<float> weight(outputs, inputs, reader_.floats(name + ".weight", {outputs, inputs}));
     Buffer<float> values(outputs, 0.0F);
     for (const std::string& bias : {name + ".bias", other_bias}) {
-      if (!bias.empty() && file_.tensors.contains(bias)) values = take(bias, {outputs});
+      if (!bias.empty() && file_.tensors.contains(bias)) values = reader_.floats(bias, {outputs});
     }
     return make_linear(std::move(weight), std::move(values), precision != Precision::real);
   }
@@ -192,9 +180,8 @@ class StateReader {
     if (file_.tensors.contains("bn1.weight"))
       reader_.refuse("'bn1.weight': the batch norm must be without affine weights");
     const std::size_t d = model.num_features();
-    model.input_mean = take("bn1.running_mean", {d});
+    model.input_mean = reader_.floats("bn1.running_mean", {d});
     const Buffer<float> variance = reader_.scales("bn1.running_var", {d});
-    taken_.insert("bn1.running_var");
     model.input_inverse_deviation = Buffer<float>(d);
     constexpr float epsilon = 1e-5F;  // PyTorch's
     for (std::size_t j = 0; j < d; ++j) model.input_inverse_deviation[j] = 1 / std::sqrt(variance[j] + epsilon);
@@ -204,7 +191,6 @@ class StateReader {
   const TensorReader& reader_;
   std::map<std::string, const Convolution*, ByNumber> convolutions_;
   std::vector<std::string> linears_;
-  std::set<std::string> taken_;
 };
 
 }  // namespace

@@ -70,6 +70,10 @@ class BadOption(InFolder):
                 self.check_refused(2, message, command, *words.get(command, [self.graph]), *options)
         self.assertFalse((self.folder / "o").exists())
 
+    def test_a_model_and_a_checkpoint_of_one_name(self):
+        self.check_refused(2, "--out and --checkpoint name the same file", "train", self.data, "--out", self.model,
+                           "--checkpoint", self.folder / "." / "model.safetensors")
+
     def test_a_word_that_is_no_command(self):
         self.check_refused(2, "there is no command 'bsf': see bitgraph --help", "bsf", self.graph)
         self.check_refused(2, "a command is missing: see bitgraph --help")
@@ -110,6 +114,18 @@ class BadOption(InFolder):
                 plan.write_text(json.dumps(content))
                 self.check_refused(3, f"{plan}: a plan for another model: {message}", "infer", self.model, self.data,
                                    "--plan", plan)
+
+    def test_models_that_are_too_deep(self):
+        plan = self.folder / "plan.json"
+        saint = str(self.folder / "saint.safetensors")
+        words = ["train", self.data, "--model", "saint", "--epochs", 1, "--hidden", 4, "--out", saint]
+        run(*words, "--precision", "bin", "--depth", 64)
+        self.assertEqual(run("infer", saint, self.data, "--repeats", 1)["precision"], "bin")
+        self.check_refused(2, "--depth: '65' is not a whole number, 1 to 64", *words, "--depth", 65)
+        run(*words, "--precision", "bin")
+        plan.write_text(json.dumps({"forms": ["bin", "full", "full"]}))
+        self.check_refused(3, f"{plan}: a plan for another model: layers whose outputs stand side by side must all be bin, "
+                           "or none of them", "infer", saint, self.data, "--plan", plan)
 
     def test_teachers(self):
         self.check_refused(3, f"{self.model}: a model in bits, and a teacher is one in full precision", "train", self.data,

@@ -118,8 +118,11 @@ struct LayerShape {
   std::size_t outputs = 0;
 };
 
+/// The most layers that aggregate in a model: as many as can stand side by side (most_concat_parts).
+inline constexpr std::size_t most_depth = 64;
+
 /// The layers of an architecture with `depth` aggregations, the hidden ones all of one width. Throws usage for a width
-/// or depth of 0.
+/// or depth of 0, or a depth above most_depth.
 [[nodiscard]] std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features,
                                                    std::size_t hidden, std::size_t num_classes, std::size_t depth = 2);
 
