@@ -181,6 +181,21 @@ TEST(PlanMemory, OfVotesAndCountsAloneIsSell) {
   }
 }
 
+/// More columns than 16 bits name: strips of them.
+TEST(PlanMemory, SellOfManyColumnsIsInStrips) {
+  const Dataset dataset = generate_planted_graph(
+      {.num_nodes = 70000, .num_entries = 2'600'000, .num_classes = 20, .num_features = 40, .seed = 3});
+  const Model model = test::random_model(Architecture::inductive_gcn, Precision::bin, 40, 64, 20, 2, 3);
+  InferencePlan csr(model, dataset, InferenceOptions{.graph = GraphFormat::csr}, Device::host(2));
+  const Device device = Device::host(2);
+  InferencePlan plan(model, dataset, InferenceOptions{}, device);
+  const DenseMatrix<float>& actual = plan.run();
+  EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), static_cast<double>(device.memory().peak),
+              0.1 * static_cast<double>(device.memory().peak));
+  EXPECT_LT(plan.bytes().graph, dataset.graph.bytes());
+  EXPECT_TRUE(std::ranges::equal(actual.values(), csr.run().values()));
+}
+
 /// Outputs that stand side by side are put together some thousand rows at a time, the last time fewer.
 TEST(PlanMemory, JoinedRowsGiveWhatPlainArithmeticGives) {
   const Dataset dataset = generate_planted_partition(

@@ -55,18 +55,38 @@ void for_each_row(const Graph& a, Fn&& fn) {
   for (NodeId i = 0; i < a.nrows; ++i) fn(i, [&](const auto& use) { for_each_entry(a, i, use); });
 }
 
+/// use(row, degree, column), with column(e) for e = 0 .. degree - 1 rising, for each row that has entries in a section.
+template <class Use>
+void for_each_piece(const SellView& sell, std::size_t section, Use&& use) {
+  constexpr std::size_t lanes = SellView::lanes;
+  const auto first_column = static_cast<NodeId>(section % sell.num_strips * sell.strip_columns);
+  const auto column = [&](const NodeId* indices, const std::uint16_t* short_indices, EdgeOffset at) -> NodeId {
+    return first_column + (short_indices != nullptr ? short_indices[at] : indices[at]);
+  };
+  for (std::size_t n = sell.section_chunks[section] * lanes; n < sell.section_chunks[section + 1] * lanes; ++n) {
+    if (sell.degrees[n] == 0) continue;
+    const EdgeOffset first = sell.chunk_ptr[n / lanes] + n % lanes;
+    use(sell.rows[n], sell.degrees[n],
+        [&](NodeId e) { return column(sell.col_ind, sell.short_col_ind, first + std::size_t{e} * lanes); });
+  }
+  for (std::size_t n = sell.section_long_rows[section]; n < sell.section_long_rows[section + 1]; ++n) {
+    use(sell.long_rows[n], static_cast<NodeId>(sell.long_ptr[n + 1] - sell.long_ptr[n]),
+        [&](NodeId e) { return column(sell.long_col_ind, sell.short_long_col_ind, sell.long_ptr[n] + e); });
+  }
+}
+
+/// Each row is looked for in its window.
 template <class Fn>
 void for_each_row(const SellView& a, Fn&& fn) {
-  for (std::size_t n = 0; n < a.num_chunks * SellView::lanes; ++n) {
-    if (a.rows[n] == a.nrows) continue;
-    const EdgeOffset first = a.chunk_ptr[n / SellView::lanes] + n % SellView::lanes;
-    fn(a.rows[n], [&](const auto& use) {
-      for (NodeId e = 0; e < a.degrees[n]; ++e) use(a.col_ind[first + e * SellView::lanes]);
-    });
-  }
-  for (std::size_t n = 0; n < a.num_long_rows; ++n) {
-    fn(a.long_rows[n], [&](const auto& use) {
-      for (EdgeOffset e = a.long_ptr[n]; e < a.long_ptr[n + 1]; ++e) use(a.long_col_ind[e]);
+  for (NodeId i = 0; i < a.nrows; ++i) {
+    const std::size_t first = i / a.window_rows * a.num_strips;
+    fn(i, [&](const auto& use) {
+      for (std::size_t section = first; section < first + a.num_strips; ++section) {
+        for_each_piece(a, section, [&](NodeId row, NodeId degree, const auto& column) {
+          if (row != i) return;
+          for (NodeId e = 0; e < degree; ++e) use(column(e));
+        });
+      }
     });
   }
 }

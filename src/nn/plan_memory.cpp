@@ -28,9 +28,11 @@ std::size_t pattern_bytes(std::size_t nrows, std::size_t entries) {
 }
 
 /// With chunks of rows that have equally many entries.
-std::size_t sell_bytes(std::size_t nrows, std::size_t entries) {
+std::size_t sell_bytes(std::size_t n, std::size_t entries) {
   constexpr std::size_t row = 2 * sizeof(NodeId) + sizeof(EdgeOffset) / SellView::lanes;
-  return nrows * row + entries * sizeof(NodeId);
+  const SellStrips strips = SellStrips::of(static_cast<NodeId>(n), static_cast<NodeId>(n), entries);
+  const std::size_t degrees = strips.count > 1 ? n * sizeof(NodeId) : 0;
+  return strips.count * n * row + entries * (strips.short_indices ? sizeof(std::uint16_t) : sizeof(NodeId)) + degrees;
 }
 
 /// Tiles on the diagonal without an entry: loops make them.

@@ -3,6 +3,8 @@
 // in small tiles, computed on whole rows).
 #include "ops/spmm/cpu.hpp"
 
+#include <bitgraph/core/buffer.hpp>
+
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
 #include "ops/spmm/instantiate.hpp"
@@ -183,10 +185,34 @@ void run(const Device& device, const SpmmArgs<Graph, In, Out>& args) {
   parallel_chunks(device, nrows, chunk_rows(nrows, device.threads()), [&](Range rows) { run_rows(args, rows); });
 }
 
+/// Words of a thread's own, kept for its next call.
+std::uint64_t* words_of_thread(std::size_t count) {
+  thread_local Buffer<std::uint64_t> words;
+  if (words.size() < count) words = Buffer<std::uint64_t>(count);
+  return words.data();
+}
+
+/// A thread takes so many windows at a time that the rows of X in a strip are not fetched for a few, while there are
+/// enough for all threads.
+template <class Out>
+void run_strips(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& args) {
+  constexpr std::size_t most_windows = 2048 / SellPattern::strip_window;
+  const SellView& a = args.a;
+  const std::size_t even = a.num_windows / static_cast<std::size_t>(device.threads());
+  parallel_chunks(device, a.num_windows, std::clamp<std::size_t>(even, 1, most_windows), [&](Range windows) {
+    std::uint64_t* counters = words_of_thread(spmm_cpu::strip_counters(a, most_windows, args.x.words_per_row));
+    for (std::size_t first = windows.begin; first < windows.end; first += most_windows) {
+      const std::size_t end = std::min(windows.end, first + most_windows);
+      spmm_cpu::vote_windows(a, {first, end, counters}, args.x, args.out, args.epilogue);
+    }
+  });
+}
+
 /// Long rows one by one, then the chunks.
 template <class Out>
 void run(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& args) {
   const SellView& a = args.a;
+  if (a.num_strips > 1) return run_strips(device, args);
   // Whole parts of a sorting window: two threads that write rows of one window would share cache lines. Few chunks are
   // shared out more finely.
   const std::size_t even = a.num_chunks / (static_cast<std::size_t>(device.threads()) * 16);

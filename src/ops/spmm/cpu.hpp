@@ -6,7 +6,9 @@
 
 #include <bitgraph/core/types.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 namespace bitgraph::spmm_cpu {
 
@@ -38,6 +40,24 @@ void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const
                  const SpmmEpilogue& epilogue);
 void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const FloatOut& out,
                  const SpmmEpilogue& epilogue);
+
+/// Where the columns are cut into strips: the windows begin .. end, strip by strip, so that the rows of X that a strip
+/// names stay in a cache meanwhile. `counters` are strip_counters(a, windows, words) words to work with.
+struct SellWindows {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::uint64_t* counters = nullptr;
+};
+
+[[nodiscard]] inline std::size_t strip_counters(const SellView& a, std::size_t windows, std::size_t words_per_row) {
+  constexpr std::size_t widest_vector = 8;
+  return (windows * a.window_rows + 1) * a.counter_bits * std::min(words_per_row, widest_vector);
+}
+
+void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const BitsOut& out,
+                  const SpmmEpilogue& epilogue);
+void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const FloatOut& out,
+                  const SpmmEpilogue& epilogue);
 
 /// Sums of +-col_scale.
 void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const BitsOut& out,

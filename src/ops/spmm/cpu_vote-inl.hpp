@@ -85,17 +85,17 @@ HWY_INLINE hn::Vec<Lanes<N, R>> load_rows(const RowWords& row_words) {
 
 /// The neighbours of R rows, or of R parts of one row, whose columns lie side by side: those of slot e from
 /// cols[e * Pitch] on. Stride is the number of words of a row of X where that is known, else 0.
-template <std::size_t N, std::size_t R, std::size_t Pitch, std::size_t Stride>
+template <std::size_t N, std::size_t R, std::size_t Pitch, std::size_t Stride, class Index = NodeId>
 struct SlotLoader {
-  const NodeId* HWY_RESTRICT cols;
+  const Index* HWY_RESTRICT cols;
   const std::uint64_t* HWY_RESTRICT words;
   std::size_t stride;
 
-  HWY_INLINE const std::uint64_t* words_of(NodeId column) const {
+  HWY_INLINE const std::uint64_t* words_of(Index column) const {
     return words + std::size_t{column} * (Stride == 0 ? stride : Stride);
   }
   HWY_INLINE auto operator()(std::size_t e) const {
-    if constexpr (N == 1 && R == 8) {
+    if constexpr (N == 1 && R == 8 && sizeof(Index) == 4) {
       // The load ports are what holds narrow rows up: column indices two at a time.
       std::uint64_t pairs[R / 2];
       hwy::CopyBytes<sizeof(pairs)>(cols + e * Pitch, pairs);
@@ -238,9 +238,9 @@ HWY_INLINE void add_parts(const V (&slices)[S], const Use& use) {
 }
 
 /// Counts the bits of up to (2^S - 2) * R neighbours of one row, R at a time; use(counters) gets N lanes.
-template <std::size_t N, std::size_t R, std::size_t S, class Use>
-HWY_INLINE void count_parts(const NodeId* cols, std::size_t size, const BitsIn& x, std::size_t word, const Use& use) {
-  const SlotLoader<N, R, R, 0> loader{cols, x.words + word, x.words_per_row};
+template <std::size_t N, std::size_t R, std::size_t S, class Index, class Use>
+HWY_INLINE void count_parts(const Index* cols, std::size_t size, const BitsIn& x, std::size_t word, const Use& use) {
+  const SlotLoader<N, R, R, 0, Index> loader{cols, x.words + word, x.words_per_row};
   hn::Vec<Lanes<N, R>> slices[S];
   count_bits(loader, size / R, slices);
   if (size % R != 0) add_bits<0>(slices, loader.first(size / R, size % R));
@@ -249,8 +249,8 @@ HWY_INLINE void count_parts(const NodeId* cols, std::size_t size, const BitsIn& 
 
 /// A row of many neighbours: parts of it stand side by side in a vector; what not even their counters hold is counted
 /// in pieces.
-template <std::size_t N, class Finish>
-HWY_NOINLINE void count_long_row(std::size_t row, const NodeId* cols, std::size_t degree, const BitsIn& x,
+template <std::size_t N, class Index, class Finish>
+HWY_NOINLINE void count_long_row(std::size_t row, const Index* cols, std::size_t degree, const BitsIn& x,
                                  std::size_t word, const Finish& finish) {
   constexpr std::size_t R = rows_in_vector<N>;
   const Place<N, 1> place{{row}, {degree}, word};

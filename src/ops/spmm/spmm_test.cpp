@@ -77,6 +77,9 @@ void check(const test::SpmmCase& c, const In& x) {
             const std::string what =
                 c.name + " SELL, scales " + std::to_string(kind) + " " + std::string(to_string(isa));
             expect_same(expected, spmm<Out>(to_sell(c.a), x, scales.options(), Device::host(threads)), what);
+            const SellStrips strips{3, c.a.ncols() / 3 + std::size_t{1}, true};
+            expect_same(expected, spmm<Out>(to_sell(c.a, strips), x, scales.options(), Device::host(threads)),
+                        what + ", strips");
           }
         }
       }
