@@ -116,6 +116,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/parallel.hpp"
+#include "ops/gemm/cpu_amx.hpp"
 
 namespace bitgraph {
 
@@ -123,12 +124,15 @@ namespace {
 HWY_EXPORT(multiply_floats);
 
 constexpr std::size_t grain = 256;
+
+void multiply(const GemmOfFloats& args, std::size_t begin, std::size_t end) {
+  HWY_DYNAMIC_DISPATCH(multiply_floats)(args, begin, end);
+}
 }  // namespace
 
 void gemm(const Cpu& backend, const GemmOfFloats& args) {
-  parallel_ranges(backend.device, args.x.nrows, grain, [&](Range rows) {
-    HWY_DYNAMIC_DISPATCH(multiply_floats)(args, rows.begin, rows.end);
-  });
+  if (gemm_of_whole_numbers(backend, args, multiply)) return;
+  parallel_ranges(backend.device, args.x.nrows, grain, [&](Range rows) { multiply(args, rows.begin, rows.end); });
 }
 
 }  // namespace bitgraph

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace bitgraph {
 namespace {
@@ -138,6 +139,40 @@ TEST(Gemm, FloatsTimesSignsMatchTheReferenceOnEveryInstructionSet) {
         const Floats y = gemm<Floats>(x, w, options, Device::host(2));
         for (std::size_t n = 0; n < y.values().size(); ++n) {
           ASSERT_EQ(y.values()[n], expected.values()[n]) << s.n << " " << s.d << " " << s.c << " " << to_string(isa);
+        }
+      }
+    }
+  }
+}
+
+/// Counts have kernels of their own; rows of other numbers may stand among them.
+TEST(Gemm, WholeNumbersTimesSignsMatchTheReferenceOnEveryInstructionSet) {
+  for (const Shape& s : {Shape{300, 128, 41}, Shape{257, 64, 16}, Shape{600, 200, 100}, Shape{290, 512, 9},
+                         Shape{270, 1, 33}, Shape{256, 513, 48}}) {
+    for (const bool all : {true, false}) {
+      Floats x = test::random_dense(s.n, s.d, 1);
+      for (std::size_t i = 0; i < s.n; ++i) {
+        for (float& v : x.row(i)) {
+          const bool extreme = i % 5 == 0;
+          v = extreme ? (v < 0 ? -32768.0F : 32767.0F) : std::round(v * 3000);
+        }
+        if (!all && i % 37 == 20) x(i, s.d / 2) = i % 2 == 0 ? 0.5F : 32768.0F;
+      }
+      const Bits w = test::random_bits(s.c, s.d, 2);
+      const auto row = test::random_floats(s.n, 3, 0.5F, 2);
+      const auto col = test::random_floats(s.c, 4, -2, 2);
+      const auto bias = test::random_floats(s.c, 5, -9, 9);
+      Floats expected(s.n, s.c);
+      gemm(Reference{},
+           GemmOfFloats{std::as_const(x).view(), w.view(), expected.view(), row.data(), col.data(), bias.data(), {}});
+      for (const Isa isa : available_isas()) {
+        const ScopedIsa scope(isa);
+        for (const int threads : {1, 2}) {
+          const GemmOptions options{.row_scale = row, .col_scale = col, .bias = bias, .binarize_input = false};
+          const Floats y = gemm<Floats>(x, w, options, Device::host(threads));
+          for (std::size_t n = 0; n < y.values().size(); ++n) {
+            ASSERT_EQ(y.values()[n], expected.values()[n]) << s.n << " " << s.d << " " << s.c << " " << to_string(isa);
+          }
         }
       }
     }
