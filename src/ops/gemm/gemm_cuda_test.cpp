@@ -95,6 +95,19 @@ TEST(GemmCuda, BitsAreThoseOfTheHost) {
   }
 }
 
+/// More rows than all warps have at a time, and what is left over comes in pieces.
+TEST(GemmCuda, BitsOfManyRowsAreThoseOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const Shape& s : {Shape{2708, 130, 256}, {9000, 70, 129}, {40000, 70, 200}, {36001, 30, 300}, {70000, 64, 128}}) {
+    const Bits x = test::random_bits(s.n, s.d, 1);
+    const Bits w = test::random_bits(s.c, s.d, 2);
+    for (const int kind : {0, 1, 3}) {
+      SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c << " options " << kind);
+      check<Bits>(x, w, Scales(kind, s));
+    }
+  }
+}
+
 /// A float operand is binarized on the way; nothing may differ from the host, which does it beforehand.
 TEST(GemmCuda, FloatsThatAreBinarizedGiveTheBitsOfTheHost) {
   BITGRAPH_REQUIRE_CUDA();
