@@ -9,7 +9,7 @@ namespace bitgraph::gemm_cuda {
 namespace {
 
 template <Finish How>
-inline constexpr unsigned block_threads = How == Finish::signs_of_many ? 512 : 256;
+inline constexpr unsigned block_threads = How == Finish::signs_of_many || How == Finish::scaled ? 512 : 256;
 template <Finish How>
 inline constexpr unsigned blocks_at_once = 512 / block_threads<How>;
 
