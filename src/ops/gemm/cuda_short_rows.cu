@@ -9,7 +9,7 @@ namespace bitgraph::gemm_cuda {
 namespace {
 
 template <Finish How>
-inline constexpr unsigned block_threads = How == Finish::signs_of_many || How == Finish::scaled ? 512 : 256;
+inline constexpr unsigned block_threads = of_many(How) ? 512 : 256;
 template <Finish How>
 inline constexpr unsigned blocks_at_once = 512 / block_threads<How>;
 
@@ -68,9 +68,10 @@ __device__ void load_rows(Rows<Steps>& rows, const View& x, std::size_t row, boo
   }
 }
 
-/// Each warp takes every so many tiles; all its loads are under way before the first word is looked at.
+/// Each warp takes every so many tiles; all its loads are under way before the first word is looked at. Whether what
+/// the thread has seen is tame is returned.
 template <unsigned Steps, Finish How, bool Aligned, class Args>
-__device__ void load_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs) {
+__device__ bool load_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs) {
   constexpr unsigned warps = block_threads<How> / 32;
   constexpr unsigned most = block_outputs / 8 / warps;
   const unsigned n = threadIdx.x % 32 / 4;
@@ -82,6 +83,7 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
     const unsigned output = outputs.template at<Args>(t, n);
     load_row<Steps, Aligned>(args.w, outputs.first + output, t < outputs.tiles && output < outputs.count, w[k]);
   }
+  bool tame = true;
 #pragma unroll
   for (unsigned k = 0; k < most; ++k) {
     const unsigned t = warp + k * warps;
@@ -92,8 +94,9 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
         turn_row(w[k], args.w.ncols);
       }
     }
-    put_weights<Steps, !signs_alone(How)>(shared, args, outputs, t, w[k]);
+    tame = put_weights<Steps, !signs_alone(How)>(shared, args, outputs, t, w[k]) && tame;
   }
+  return tame;
 }
 
 /// Warps of all blocks take tiles of rows by turns, neighbouring ones in different blocks.
@@ -112,12 +115,8 @@ __global__ void __launch_bounds__(block_threads<How>, blocks_at_once<How>) gemm_
   let_next_begin();
   Rows<Steps> next;
   load_rows(next, args.x, 16 * tile + g, aligned);
-  if (is_aligned(args.w)) {
-    load_weights<Steps, How, true>(shared, args, outputs);
-  } else {
-    load_weights<Steps, How, false>(shared, args, outputs);
-  }
-  __syncthreads();
+  const bool tame = __syncthreads_and(is_aligned(args.w) ? load_weights<Steps, How, true>(shared, args, outputs)
+                                                         : load_weights<Steps, How, false>(shared, args, outputs)) != 0;
   for (; tile < row_tiles; tile += step) {
     const std::size_t row = 16 * tile + g;
     const Rows<Steps> x = next;
@@ -131,7 +130,17 @@ __global__ void __launch_bounds__(block_threads<How>, blocks_at_once<How>) gemm_
         return args.row_scale != nullptr && i < args.x.nrows ? __ldg(args.row_scale + i) : 1.0F;
       };
       const float scale[2] = {row_scale(row), row_scale(row + 8)};
-      finish_rows<How>(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), x, row, shared.image(outputs));
+      const auto finish = [&](auto all_tame) {
+        const Scaled<Steps, all_tame()> epilogue(shared, args.x.ncols, ones, scale);
+        finish_rows<How>(args, outputs, epilogue, x, row, shared.image(outputs));
+      };
+      if (!to_bits<Args>) {
+        finish(std::false_type());
+      } else if (tame && __all_sync(full_warp, fabsf(scale[0]) <= FLT_MAX && fabsf(scale[1]) <= FLT_MAX)) {
+        finish(std::true_type());
+      } else {
+        finish(std::false_type());
+      }
     }
   }
 }
@@ -164,7 +173,10 @@ void launch_for_length(const Device& device, const Args& args) {
 }  // namespace
 
 void multiply_short_rows(const Device& device, const GemmToBits& args) {
-  if (args.row_scale != nullptr) return launch_for_length<Finish::scaled>(device, args);
+  if (args.row_scale != nullptr) {
+    if (args.w.nrows > block_outputs) return launch_for_length<Finish::scaled_of_many>(device, args);
+    return launch_for_length<Finish::scaled>(device, args);
+  }
   if (args.w.nrows > block_outputs / 2) return launch_for_length<Finish::signs_of_many>(device, args);
   launch_for_length<Finish::signs>(device, args);
 }

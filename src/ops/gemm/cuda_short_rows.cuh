@@ -20,10 +20,13 @@ inline constexpr bool to_bits = std::is_same_v<decltype(Args::out), BitMatrixVie
 /// How rows are finished.
 enum class Finish {
   scaled,
+  scaled_of_many,      ///< the same for bits, of more outputs than a block has: fewer, larger blocks load weights less
+                       ///< often
   signs,               ///< bits: signs of sums, or whether they are large enough
   signs_of_many,       ///< the same, of so many outputs that one block a multiprocessor loads their weights but once
   by_way_of_an_image,  ///< floats of short rows, which begin anywhere: 16 rows are put side by side in shared memory
 };
+constexpr bool of_many(Finish finish) { return finish == Finish::signs_of_many || finish == Finish::scaled_of_many; }
 constexpr bool signs_alone(Finish finish) { return finish == Finish::signs || finish == Finish::signs_of_many; }
 
 constexpr unsigned block_outputs = 256;
@@ -162,12 +165,17 @@ __device__ inline int least_sum(const OutputScale& scale) {
 /// and where it is infinity all is but minus infinity, for their sum is no number.
 __device__ inline float least_scaled(float bias) {
   if (bias == INFINITY) return -FLT_MAX;
-  return bias == -INFINITY ? NAN : -bias;
+  return bias == -INFINITY ? NAN : -(bias + 0.0F);  // never 0 with a plus: -0 less that is -0
 }
 
-/// Puts the words of a tile's outputs where they belong, and what the outputs add.
+/// Whether no product of 1,024 signs with this scale and that of any row that is finite, and the bias, is no number.
+__device__ inline bool is_tame(const OutputScale& scale) {
+  return fabsf(scale.scale) <= 0x1p60F && fabsf(scale.bias) <= FLT_MAX;
+}
+
+/// Puts the words of a tile's outputs where they belong, and what the outputs add. Whether that is tame is returned.
 template <unsigned Steps, bool WithScales, class Args>
-__device__ void put_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs, unsigned t,
+__device__ bool put_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs, unsigned t,
                             const std::uint64_t (&w)[Steps]) {
   const unsigned n = threadIdx.x % 32 / 4;
   shared.write(t, w);
@@ -175,9 +183,9 @@ __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const
 #pragma unroll
   for (unsigned step = 0; step < Steps; ++step) ones += __popcll(w[step]);
   ones = add_quad(ones);
-  if (threadIdx.x % 4 != 0) return;
   const unsigned output = outputs.template at<Args>(t, n);
   const OutputScale scale(args, outputs.first + min(output, outputs.count - 1));
+  if (threadIdx.x % 4 != 0) return is_tame(scale);
   if constexpr (!WithScales) {
     shared.terms[8 * t + n] = -2 * ones - least_sum({fabsf(scale.scale), scale.bias});
   } else {
@@ -186,6 +194,7 @@ __device__ void put_weights(const Shared<Steps>& shared, const Args& args, const
     shared.scale[8 * t + n] = to_bits<Args> ? scale.scale / sum_unit : scale.scale;
     shared.bias[8 * t + n] = to_bits<Args> ? least_scaled(scale.bias) : scale.bias;
   }
+  return is_tame(scale);
 }
 
 /// common += the products of all steps.
@@ -232,8 +241,8 @@ __device__ inline int below_or_no_number(float x, float y) {
   return mask;
 }
 
-/// Sums through the scales.
-template <unsigned Steps>
+/// Sums through the scales. Where all of them are tame no sum is NaN, and its sign bit says its sign.
+template <unsigned Steps, bool Tame = false>
 struct Scaled {
   const Shared<Steps>& shared;
   int row_terms[2];
@@ -284,7 +293,8 @@ struct Scaled {
     for (unsigned half = 0; half < 2; ++half) {
       const auto sign = [&](int count, float term, float of_output, float at_least) {
         const float sum = __fmaf_rn(__int_as_float(count), 0x1p127F, row_parts[half] + term);
-        return below_or_no_number(sum * of_output * row_scale[half], at_least);
+        const float scaled = sum * of_output * row_scale[half];
+        return Tame ? __float_as_int(scaled - at_least) : below_or_no_number(scaled, at_least);
       };
       put_in_front(bits[half], sign(common[2 * half + 1], terms.y, scale.y, least.y));
       put_in_front(bits[half], sign(common[2 * half], terms.x, scale.x, least.x));

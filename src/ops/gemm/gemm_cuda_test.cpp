@@ -98,7 +98,8 @@ TEST(GemmCuda, BitsAreThoseOfTheHost) {
 /// More rows than all warps have at a time, and what is left over comes in pieces.
 TEST(GemmCuda, BitsOfManyRowsAreThoseOfTheHost) {
   BITGRAPH_REQUIRE_CUDA();
-  for (const Shape& s : {Shape{2708, 130, 256}, {9000, 70, 129}, {40000, 70, 200}, {36001, 30, 300}, {70000, 64, 128}}) {
+  for (const Shape& s :
+       {Shape{2708, 130, 256}, {9000, 70, 129}, {40000, 70, 200}, {36001, 30, 300}, {70000, 64, 128}}) {
     const Bits x = test::random_bits(s.n, s.d, 1);
     const Bits w = test::random_bits(s.c, s.d, 2);
     for (const int kind : {0, 1, 3}) {
@@ -155,7 +156,9 @@ TEST(GemmCuda, SignsTurnAtTheSumsWhereTheHostsDo) {
   for (const bool wild : {false, true}) {
     std::vector<float> scales{1, -1, 0.1F, -0.1F, 3e-7F, -1.7F, 0, -0.0F, 1e-40F};
     std::vector<float> offsets{0, -0.0F, 0.5F, 1e-7F};
+    std::vector<float> row_scales{0, -0.0F, -1.3F, 1e-40F};
     if (wild) {
+      row_scales.insert(row_scales.end(), {infinity, -infinity, nan, 3e38F});
       scales.insert(scales.end(), {infinity, -infinity, nan, 1e30F, -1e30F});
       offsets.insert(offsets.end(), {infinity, -infinity, nan});
     }
@@ -166,6 +169,9 @@ TEST(GemmCuda, SignsTurnAtTheSumsWhereTheHostsDo) {
         for (const bool rows : {false, true}) {
           SCOPED_TRACE(testing::Message() << s.n << " " << s.d << " " << s.c << " " << wild << biased << rows);
           Scales options(rows ? 1 : 0, s);
+          for (std::size_t i = 0; i < options.row.size(); i += 3) {
+            options.row[i] = row_scales[i / 3 % row_scales.size()];
+          }
           options.col.resize(s.c);
           options.bias.assign(biased ? s.c : 0, 0.0F);
           for (std::size_t f = 0; f < s.c; ++f) {
