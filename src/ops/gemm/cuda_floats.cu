@@ -5,6 +5,7 @@
 // has.
 #include "ops/cuda_float_rows.cuh"
 #include "ops/gemm/cuda_bits.cuh"
+#include "ops/gemm/cuda_image.cuh"
 
 #include <algorithm>
 
@@ -121,19 +122,7 @@ __device__ void store(const GemmOfFloats& args, const Place& place, const Sums<T
       }
     }
   }
-  if (!place.contiguous) return;
-  __syncwarp();
-  const auto rows = static_cast<unsigned>(min(args.out.nrows - first_row, std::size_t{16}));
-  float* const out = args.out.data + first_row * place.count;
-  const unsigned size = rows * place.count;
-  for (unsigned n = 4 * (threadIdx.x % 32); n < size; n += 128) {
-    if (n + 4 <= size) {
-      __stcs(reinterpret_cast<float4*>(out + n), *reinterpret_cast<const float4*>(image + n));
-    } else {
-      for (unsigned k = n; k < size; ++k) out[k] = image[k];
-    }
-  }
-  __syncwarp();
+  if (place.contiguous) store_image(args.out, first_row, image);
 }
 
 /// Shared memory: the signs [chunk][tile][lane], images of the output.

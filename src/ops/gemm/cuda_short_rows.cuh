@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ops/gemm/cuda_bits.cuh"
+#include "ops/gemm/cuda_image.cuh"
 
 #include <algorithm>
 #include <cfloat>
@@ -338,23 +339,6 @@ __device__ void store_bits(const Args& args, const Outputs& outputs, const Epilo
   store_row(args, outputs, row + 8, ~negative[1] & mask);
 }
 
-/// A warp's 16 rows, side by side.
-template <class Args>
-__device__ void store_image(const Args& args, std::size_t first_row, const float* image) {
-  __syncwarp();
-  const auto rows = static_cast<unsigned>(min(args.out.nrows - first_row, std::size_t{16}));
-  const auto size = rows * static_cast<unsigned>(args.out.stride);
-  float* const out = args.out.data + first_row * args.out.stride;
-  for (unsigned n = 4 * (threadIdx.x % 32); n < size; n += 128) {
-    if (n + 4 <= size) {
-      __stcs(reinterpret_cast<float4*>(out + n), *reinterpret_cast<const float4*>(image + n));
-    } else {
-      for (unsigned k = n; k < size; ++k) out[k] = image[k];
-    }
-  }
-  __syncwarp();
-}
-
 /// Where rows of floats begin at multiples of 16 bytes a thread stores four at a time, else one, or into the image.
 template <Finish How, unsigned Steps, class Args, class Epilogue>
 __device__ void store_floats(const Args& args, const Outputs& outputs, const Epilogue& epilogue, const Rows<Steps>& x,
@@ -390,7 +374,7 @@ __device__ void store_floats(const Args& args, const Outputs& outputs, const Epi
       }
     }
   }
-  if constexpr (has_image) store_image(args, row - threadIdx.x % 32 / 4, image);
+  if constexpr (has_image) store_image(args.out, row - threadIdx.x % 32 / 4, image);
 }
 
 /// Goes through the outputs with rows `row` and `row` + 8 of the warp's 16.
