@@ -6,8 +6,7 @@
 namespace bitgraph {
 
 RowOrder::RowOrder(const CsrPattern& a) {
-  constexpr EdgeOffset long_row = 64;
-  if (a.device().is_host() || a.view().longest_row < long_row) return;
+  if (a.device().is_host() || a.nrows() == 0) return;
   rows_ = cuda_formats::rows_by_length(a, at_least_);
 }
 

@@ -71,7 +71,7 @@ Forward::Activation Forward::fused_vote(std::size_t l, const Activation& in) {
   const Signs signs = products_ahead_of_vote(l, in);
   Bits& votes = signs.own != nullptr ? *signs.own : bits(shapes_[l].outputs);
   const CsrPattern* pattern = graph_.of(shapes_[l].aggregation).pattern;
-  const RowsByLength& order = graph_.order(shapes_[l].aggregation);
+  const RowOrder& order = graph_.row_order(*pattern);
   step(shapes_[l].root ? "BSpMM.BBB + ADD.BBB" : "BSpMM.BBB", [this, signs, &votes, pattern, &order] {
     vote_into({.own = signs.own, .own_beside = signs.beside, .votes = &votes}, *pattern, order, *signs.neighbors,
               device_);
@@ -82,7 +82,7 @@ Forward::Activation Forward::fused_vote(std::size_t l, const Activation& in) {
 Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& in, const Bits* before) {
   const Signs signs = products_ahead_of_vote(l, in);
   const CsrPattern* pattern = graph_.of(shapes_[l].aggregation).pattern;
-  const RowsByLength& order = graph_.order(shapes_[l].aggregation);
+  const RowOrder& order = graph_.row_order(*pattern);
   const LayerShape& last = shapes_[l + 1];
   const Weights& w = weights_[l + 1];
   Floats& out = floats(last.outputs);
@@ -112,7 +112,7 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
     vote_into(use, *pattern, order, *signs.neighbors, device_);
   });
   const AggregationOperand a = graph_.of(last.aggregation);
-  const RowsByLength& order_of_last = graph_.order(last.aggregation);
+  const RowOrder& order_of_last = graph_.row_order(*a.pattern);
   step(last.root ? "BSpMM.FBF + ADD.FFF" : "BSpMM.FBF", [this, a, &order_of_last, &w, &out, &scores, root = last.root] {
     add_scores_into(
         out, *a.pattern, order_of_last, scores,
@@ -124,7 +124,7 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
 
 void Forward::fused_counts(Floats& out, const Bits& x, std::size_t l) {
   const AggregationOperand a = graph_.of(shapes_[l].aggregation);
-  const RowsByLength& order = graph_.order(shapes_[l].aggregation);
+  const RowOrder& order = graph_.row_order(*a.pattern);
   const bool root = shapes_[l].root;
   step(root ? "BSpMM.BBF + BMM + ADD.FFF" : "BSpMM.BBF + BMM", [this, &out, &x, a, &order, &w = weights_[l], root] {
     OwnProduct own;

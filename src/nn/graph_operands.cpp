@@ -116,13 +116,6 @@ const std::vector<SellPattern>& GraphOperands::sell_blocks_of(Aggregation aggreg
   return made;
 }
 
-const RowsByLength& GraphOperands::order(Aggregation aggregation) {
-  const bool loops = has_loops(aggregation);
-  const auto [at, is_new] = orders_.try_emplace(loops);
-  if (is_new) at->second = RowsByLength(a_, loops ? 1 : 0, device_);
-  return at->second;
-}
-
 const RowOrder& GraphOperands::row_order(const CsrPattern& pattern) {
   const auto [at, is_new] = row_orders_.try_emplace(&pattern);
   if (is_new) at->second = RowOrder(pattern);
@@ -152,7 +145,6 @@ std::size_t GraphOperands::bytes() const noexcept {
   for (const auto& [loops, patterns] : sell_blocks_) {
     for (const SellPattern& pattern : patterns) total += pattern.bytes();
   }
-  for (const auto& [loops, order] : orders_) total += order.rows.bytes();
   for (const auto& [pattern, order] : row_orders_) total += order.bytes();
   for (const auto& [pattern, sell] : sell_) total += sell.bytes();
   for (const auto& [pattern, tiles] : tiles_) total += tiles.bytes();

@@ -7,7 +7,6 @@
 #include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/nn/model.hpp>
-#include <bitgraph/ops/fused.hpp>
 
 #include <map>
 #include <memory>
@@ -54,10 +53,7 @@ class GraphOperands {
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
   [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
 
-  /// The rows of the pattern of `of(aggregation)` by their lengths.
-  [[nodiscard]] const RowsByLength& order(Aggregation aggregation);
-
-  /// The order of the rows of one of the patterns that stay, for votes over it.
+  /// The order of the rows of one of the patterns that stay, for votes and fused layers over it.
   [[nodiscard]] const RowOrder& row_order(const CsrPattern& pattern);
 
   [[nodiscard]] std::size_t num_nodes() const noexcept { return num_nodes_; }
@@ -76,7 +72,6 @@ class GraphOperands {
   Buffer<float> symmetric_, mean_with_self_, mean_;
   std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
   std::map<bool, std::vector<SellPattern>> sell_blocks_;
-  std::map<bool, RowsByLength> orders_;  ///< with loops, and without
   std::map<const CsrPattern*, RowOrder> row_orders_;
   std::map<const CsrPattern*, SellPattern> sell_;
   std::map<const CsrPattern*, BitTileMatrix> tiles_;  ///< of one side

@@ -17,14 +17,14 @@ struct RowOrderView {
 };
 
 /// The rows of a pattern on a CUDA device by falling length, made once where many products go over the pattern: see
-/// SpmmOptions. Rows of 64 entries or more are in order but for a thirty-second of their length; rows alike keep their
+/// SpmmOptions and ops/fused.hpp. Rows of 64 entries or more are in order but for a thirty-second of their length; rows alike keep their
 /// order.
 class RowOrder {
  public:
   RowOrder() = default;
 
-  /// Empty where it would be of no use: of a pattern on the host, or whose rows all have fewer than 64 entries. Waits
-  /// for the device. O(nrows), and 2 bytes a row of working memory.
+  /// Empty for a pattern on the host, where it would be of no use. Waits for the device. O(nrows), and 2 bytes a row of
+  /// working memory.
   explicit RowOrder(const CsrPattern& a);
 
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }

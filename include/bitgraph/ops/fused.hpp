@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An aggregation of bits and what is done with its result, in one kernel: the high-level pairs of BitGNN (section 3.3),
 // with the ADD and the product of the next layer behind them. What stands between the two never leaves the chip. On
-// CUDA devices, over pattern CSR; each gives the bits, and the whole numbers behind its floats, of the calls that it
-// replaces (ops/spmm.hpp, ops/gemm.hpp, ops/add.hpp).
+// CUDA devices, over pattern CSR and the order of its rows; each gives the bits, and the whole numbers behind its
+// floats, of the calls that it replaces (ops/spmm.hpp, ops/gemm.hpp, ops/add.hpp).
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
@@ -10,8 +10,8 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/row_order.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,17 +32,6 @@ struct RowScores {
   /// Numbers of a row.
   [[nodiscard]] static constexpr std::size_t row_size(std::size_t weights) noexcept { return weights <= 8 ? 8 : 16; }
   static constexpr std::size_t most = 16;
-};
-
-/// Rows of a graph by falling length, on a CUDA device: how these calls give them to threads.
-struct RowsByLength {
-  Buffer<NodeId> rows;
-  std::array<NodeId, 32> at_least{};  ///< [p]: rows of 2^p entries or more
-
-  RowsByLength() = default;
-
-  /// `a` is on the host; each row has `more` entries than it has in `a`. O(rows).
-  RowsByLength(const CsrPattern& a, EdgeOffset more, const Device& device);
 };
 
 /// Whether there are kernels for bits of this width over a graph whose longest row has so many entries: 64, 128, 256 or
@@ -71,7 +60,7 @@ struct VoteUse {
 
 /// BSpMM.BBB, then ADD.BBB, BMM.BBF. Nothing is allocated. Throws usage for shapes that do
 /// not fit; not_possible on the host and where can_fuse is false. O(entries * ncols / 64).
-void vote_into(const VoteUse& use, const CsrPattern& a, const RowsByLength& order, const BitMatrix<PlusMinusOne>& x,
+void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const BitMatrix<PlusMinusOne>& x,
                const Device& device);
 
 /// Null spans are ones and zeros.
@@ -84,7 +73,7 @@ struct AggregateScales {
 
 /// out = row_scale (sum over a row's entries of (col_scale (2 score - ncols) + bias)): BSpMM.FBF of the products that
 /// the scores stand for, as whole numbers until the last step. O(entries * weights).
-void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowsByLength& order, const RowScores& scores,
+void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
                      const AggregateScales& scales, const Device& device);
 
 /// A row's own bits in X times weights of their own.
@@ -96,7 +85,7 @@ struct OwnProduct {
 
 /// out = row_scale (col_scale A x w^T + bias, once for each entry) + own's product: BSpMM.BBF with the product of its
 /// counts, BMM.BBF and ADD.FFF. `scales.add` is not looked at. O(entries * ncols / 64 + rows * ncols * weights / 64).
-void multiply_counts_into(DenseMatrix<float>& out, const CsrPattern& a, const RowsByLength& order,
+void multiply_counts_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order,
                           const BitMatrix<PlusMinusOne>& x, const BitMatrix<PlusMinusOne>& w,
                           const AggregateScales& scales, const OwnProduct& own, const Device& device);
 

@@ -258,7 +258,7 @@ void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
     }
     start_ordered<lanes(), words_of_lane()>(device, args, slices);
   };
-  if (args.row_order.row != nullptr || (is_bits<Out> && even)) {
+  if (even ? is_bits<Out> : args.row_order.row != nullptr) {
     if (words == 2) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 2>());
     if (!in_fours(args)) return start_wide(std::integral_constant<int, 8>(), std::integral_constant<int, 2>());
     if (words <= 4) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 4>());

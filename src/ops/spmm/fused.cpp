@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
-#include <vector>
 
 namespace bitgraph {
 
@@ -46,29 +44,31 @@ constexpr std::size_t lanes_of(std::size_t words64) noexcept { return std::max<s
 
 /// Where classes of rows begin, as powers of two: a graph of few entries wants all of them under way at once; of many
 /// entries rows have a warp as long as its lanes can count them.
-FusedOrder classes_of(const CsrPattern& a, const RowsByLength& order, std::size_t words64) {
+FusedOrder classes_of(const CsrPattern& a, const RowOrder& row_order, std::size_t words64) {
+  const RowOrderView order = row_order.view();
   const std::size_t countable = 14 - static_cast<std::size_t>(std::countr_zero(lanes_of(words64)));
   const bool many = a.nvals() >= many_entries;
-  return {order.rows.data(), order.at_least[many ? countable : 9], order.at_least[8], order.at_least[many ? 5 : 6]};
+  return {order.row, order.at_least[many ? countable : 9], order.at_least[8], order.at_least[many ? 5 : 6]};
 }
 
 /// Of sums: a row's terms are few instructions, and what counts is how long its columns take one after the other.
-FusedOrder classes_for_sums(const CsrPattern& a, const RowsByLength& order) {
+FusedOrder classes_for_sums(const CsrPattern& a, const RowOrder& order) {
   FusedOrder classes = classes_of(a, order, 1);
-  if (a.nvals() < many_entries) classes.warps = order.at_least[6];
-  classes.groups = order.at_least[4];
+  if (a.nvals() < many_entries) classes.warps = order.view().at_least[6];
+  classes.groups = order.view().at_least[4];
   return classes;
 }
 
-void check_graph(const CsrPattern& a, const RowsByLength& order, std::size_t rows_of_x, std::size_t ncols,
+void check_graph(const CsrPattern& a, const RowOrder& order, std::size_t rows_of_x, std::size_t ncols,
                  const Device& device) {
   if (device.is_host())
     fail(ErrorCode::not_possible, device.name() + ": a fused vote or sum has no kernel for this device");
   if (a.ncols() != rows_of_x || a.nrows() != a.ncols()) {
     fail(ErrorCode::usage, fmt::format("fused: A is {} x {}, X has {} rows", a.nrows(), a.ncols(), rows_of_x));
   }
-  if (order.rows.size() != a.nrows()) fail(ErrorCode::usage, "fused: the order of the rows is another graph's");
+  if (order.nrows() != a.nrows()) fail(ErrorCode::usage, "fused: the order of the rows is another graph's");
   check_device("fused", device, a.device(), "A");
+  check_device("fused", device, order.device(), "the order of the rows");
   if (!can_fuse(ncols, a.view().longest_row)) {
     fail(ErrorCode::not_possible,
          fmt::format("fused: no kernel for {} bits and rows of {} entries", ncols, a.view().longest_row));
@@ -90,22 +90,6 @@ void launch(const Device& device, const Args& args) {
 RowScores::RowScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device)
     : values(rows * row_size(weights), device), nrows(rows), count(weights), ncols(bits) {}
 
-RowsByLength::RowsByLength(const CsrPattern& a, EdgeOffset more, const Device& device) {
-  const NodeId n = a.nrows();
-  std::vector<NodeId> starts;  // of rows by their length; the longest come first
-  const auto length = [&](NodeId i) { return static_cast<std::size_t>(a.row(i).size() + more); };
-  for (NodeId i = 0; i < n; ++i) {
-    if (length(i) >= starts.size()) starts.resize(length(i) + 1, 0);
-    ++starts[length(i)];
-    for (std::size_t p = 0; p < at_least.size() && length(i) >> p != 0; ++p) ++at_least[p];
-  }
-  NodeId before = 0;
-  for (std::size_t d = starts.size(); d-- != 0;) before += std::exchange(starts[d], before);
-  Buffer<NodeId> sorted(n);
-  for (NodeId i = 0; i < n; ++i) sorted[starts[length(i)]++] = i;
-  rows = device.is_host() ? std::move(sorted) : sorted.to(device);
-}
-
 bool can_fuse(std::size_t ncols, EdgeOffset longest_row) noexcept {
   const std::size_t words = words_for_bits(ncols);
   constexpr EdgeOffset most_entries = 130'000;  // that the lanes of four warps can count
@@ -116,8 +100,7 @@ bool can_fuse_counts(std::size_t ncols, EdgeOffset longest_row, std::size_t weig
   return can_fuse(ncols, longest_row) && weights <= most_outputs && 4 * longest_row * ncols < EdgeOffset{1} << 31;
 }
 
-void vote_into(const VoteUse& use, const CsrPattern& a, const RowsByLength& order, const Bits& x,
-               const Device& device) {
+void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const Bits& x, const Device& device) {
   const std::size_t width = use.own_beside ? x.ncols() / 2 : x.ncols();
   require(!use.own_beside || x.ncols() % 128 == 0, "fused: bits that stand beside others begin with a whole word");
   check_graph(a, order, x.nrows(), width, device);
@@ -167,7 +150,7 @@ void vote_into(const VoteUse& use, const CsrPattern& a, const RowsByLength& orde
   launch(device, args);
 }
 
-void add_scores_into(Floats& out, const CsrPattern& a, const RowsByLength& order, const RowScores& scores,
+void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
                      const AggregateScales& scales, const Device& device) {
   check_graph(a, order, scores.nrows, 64, device);
   check_shape(out, scores.nrows, scores.count, "the output");
@@ -186,7 +169,7 @@ void add_scores_into(Floats& out, const CsrPattern& a, const RowsByLength& order
                                .add = scales.add});
 }
 
-void multiply_counts_into(Floats& out, const CsrPattern& a, const RowsByLength& order, const Bits& x, const Bits& w,
+void multiply_counts_into(Floats& out, const CsrPattern& a, const RowOrder& order, const Bits& x, const Bits& w,
                           const AggregateScales& scales, const OwnProduct& own, const Device& device) {
   check_graph(a, order, x.nrows(), x.ncols(), device);
   check_count(w.nrows(), most_outputs);

@@ -57,7 +57,7 @@ std::vector<std::pair<std::string, CsrPattern>> graphs() {
 
 struct Graph {
   CsrPattern a;
-  RowsByLength order;
+  RowOrder order;
 };
 
 /// Operands on the host and on the device.
@@ -94,7 +94,9 @@ void for_each_case(const std::vector<std::pair<std::size_t, std::size_t>>& shape
     for (const auto& [ncols, weights] : shapes) {
       if (!can_fuse(ncols, graph.to(device).view().longest_row)) continue;
       SCOPED_TRACE(name + ", " + std::to_string(ncols) + " bits, " + std::to_string(weights) + " weights");
-      fn(Operands(graph, ncols, weights, device), Graph{graph.to(device), RowsByLength(graph, 0, device)}, device);
+      CsrPattern there = graph.to(device);
+      RowOrder order(there);
+      fn(Operands(graph, ncols, weights, device), Graph{std::move(there), std::move(order)}, device);
     }
   }
 }
@@ -215,7 +217,7 @@ TEST(Fused, WhatHasNoKernelIsRefused) {
   EXPECT_FALSE(can_fuse_counts(256, 5000, 64));
   const CsrPattern a = test::grid_pattern(2, 2);
   const Bits x(4, 64);
-  test::expect_error([&] { vote_into({}, a, RowsByLength(a, 0, Device()), x, Device()); }, ErrorCode::not_possible,
+  test::expect_error([&] { vote_into({}, a, RowOrder(a), x, Device()); }, ErrorCode::not_possible,
                      Device().name() + ": a fused vote or sum has no kernel for this device");
 }
 
