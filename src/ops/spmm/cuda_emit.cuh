@@ -23,6 +23,17 @@ inline constexpr bool is_plain = false;
 template <class Out>
 inline constexpr bool is_plain<Plain<Out>> = true;
 
+/// An output that is written four features at a time as well, with something around the sums: see Frame.
+template <class Out>
+struct Framed : Out {
+  explicit Framed(const Out& out) : Out(out) {}
+};
+
+template <class Out>
+inline constexpr bool is_framed = false;
+template <class Out>
+inline constexpr bool is_framed<Framed<Out>> = true;
+
 template <class Out>
 inline constexpr bool is_bits = std::is_base_of_v<BitsOut, Out>;
 
@@ -76,18 +87,85 @@ __device__ std::uint32_t group_lanes() {
   }
 }
 
-/// The sum of a row, four features a lane from `first` on, to the output; no_row for none. For a group of lanes.
+constexpr unsigned chunk_features = 32;  ///< of several chunks of a lane
+
+/// A lane's first feature: the groups of a warp have the same ones. With several chunks eight lanes have all features
+/// of theirs.
+template <unsigned Group, unsigned Chunks = 1>
+__device__ std::size_t first_feature() {
+  const std::size_t slice = std::size_t{blockIdx.y} * Group * own_features * Chunks;
+  const unsigned lane = threadIdx.x % Group;
+  if constexpr (Chunks == 1) return slice + lane * own_features;
+  return slice + lane / 8 * (Chunks * chunk_features) + lane % 8 * own_features;
+}
+
+/// What stands around the sums of a group's features, as a framed output has it, in shared memory. A lane has the four
+/// features of a chunk, and so it has in `Chunks` chunks.
+template <unsigned Group, unsigned Chunks>
+struct Frame {
+  float4 scale[Chunks][Group];
+  float4 offset[Chunks][Group];
+  float4 bias[Chunks][Group];
+  bool features;  ///< something there is not 1 or 0
+
+  /// For a whole block; a barrier must follow.
+  __device__ void fill(const SpmmEpilogue& epilogue, std::size_t ncols) {
+    if (threadIdx.x == 0) {
+      features = epilogue.feature_scale != nullptr || epilogue.feature_offset != nullptr || epilogue.bias != nullptr;
+    }
+    if (threadIdx.x >= Group) return;
+#pragma unroll
+    for (unsigned c = 0; c < Chunks; ++c) {
+      const std::size_t f = first_feature<Group, Chunks>() + c * chunk_features;
+      const auto four = [&](const float* values, float otherwise) {
+        if (values == nullptr || f >= ncols) return float4{otherwise, otherwise, otherwise, otherwise};
+        return float4{__ldg(values + f), __ldg(values + f + 1), __ldg(values + f + 2), __ldg(values + f + 3)};
+      };
+      scale[c][threadIdx.x] = four(epilogue.feature_scale, 1);
+      offset[c][threadIdx.x] = four(epilogue.feature_offset, 0);
+      bias[c][threadIdx.x] = four(epilogue.bias, 0);
+    }
+  }
+
+  /// SpmmEpilogue::apply to a lane's features of a row, of one chunk.
+  __device__ float4 apply(const float4& sum, float row_scale, unsigned c) const {
+    if (!features) return {row_scale * sum.x, row_scale * sum.y, row_scale * sum.z, row_scale * sum.w};
+    const float4 s = scale[c][threadIdx.x % Group];
+    const float4 o = offset[c][threadIdx.x % Group];
+    const float4 b = bias[c][threadIdx.x % Group];
+    return {row_scale * (s.x * sum.x + o.x) + b.x, row_scale * (s.y * sum.y + o.y) + b.y,
+            row_scale * (s.z * sum.z + o.z) + b.z, row_scale * (s.w * sum.w + o.w) + b.w};
+  }
+};
+
+/// Of outputs that need none.
+struct NoFrame {
+  __device__ void fill(const SpmmEpilogue&, std::size_t) {}
+};
+
+template <unsigned Group, unsigned Chunks, class Out>
+using FrameOf = std::conditional_t<is_framed<Out>, Frame<Group, Chunks>, NoFrame>;
+
+/// The scale of a row where there is a frame.
+template <class Args>
+__device__ float row_scale_of(const Args& args, std::size_t row) {
+  return args.epilogue.row_scale == nullptr ? 1.0F : __ldg(args.epilogue.row_scale + row);
+}
+
+/// The sum of a row, four features a lane from `first` on, to the output; no_row for none. For a group of lanes. A
+/// framed output takes what has gone through its frame.
 template <unsigned Group, class Args>
 __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const float4& sum) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
+  constexpr bool in_fours = is_plain<Out> || is_framed<Out>;
   const std::size_t ncols = args.out.ncols;
-  if constexpr (is_plain<Out> && !is_bits<Out>) {
+  if constexpr (in_fours && !is_bits<Out>) {
     if (row == no_row || first >= ncols) return;
     __stcs(reinterpret_cast<float4*>(args.out.data + std::size_t{row} * args.out.stride + first), sum);
     return;
   }
   float y[own_features] = {sum.x, sum.y, sum.z, sum.w};
-  if (!is_plain<Out> && row != no_row && !is_identity(args.epilogue)) {
+  if (!in_fours && row != no_row && !is_identity(args.epilogue)) {
 #pragma unroll
     for (unsigned n = 0; n < own_features; ++n) {
       if (first + n < ncols) y[n] = through(args.epilogue, row, first + n, y[n]);
@@ -95,7 +173,7 @@ __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const
   }
   if constexpr (is_bits<Out>) {
     std::uint32_t bits = 0;
-    if constexpr (is_plain<Out>) {
+    if constexpr (in_fours) {
 #pragma unroll
       for (unsigned n = 0; n < own_features; ++n) bits |= y[n] >= 0 ? 1U << n : 0;
       bits = first < ncols ? bits << first % 32 : 0;
@@ -132,7 +210,8 @@ __device__ __noinline__ void emit_sums_elsewhere(const Args& args, NodeId row, s
 }
 template <unsigned Group, class Args>
 __device__ void write_sums(const Args& args, NodeId row, std::size_t first, const float4& sum) {
-  if constexpr (is_plain<std::remove_cvref_t<decltype(args.out)>>) {
+  using Out = std::remove_cvref_t<decltype(args.out)>;
+  if constexpr (is_plain<Out> || is_framed<Out>) {
     emit_sums<Group>(args, row, first, sum);
   } else {
     emit_sums_elsewhere<Group>(args, row, first, sum);
@@ -301,20 +380,34 @@ __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const 
   }
 }
 
+/// Whether rows of the output begin and end so that they can be written four features at a time.
+template <class Out>
+bool writes_in_fours(const Out& out) {
+  if (out.ncols % own_features != 0) return false;
+  if constexpr (is_bits<Out>)
+    return true;
+  else
+    return out.stride % own_features == 0 && reinterpret_cast<std::uintptr_t>(out.data) % sizeof(float4) == 0;
+}
+
+template <class To, class Graph, class In, class Out>
+SpmmArgs<Graph, In, To> with_output(const SpmmArgs<Graph, In, Out>& args) {
+  return {args.a, args.x, To(args.out), args.col_scale, args.epilogue, args.row_order};
+}
+
 /// Calls fn with args as they are, or with a plain output.
 template <class Graph, class In, class Out, class Fn>
 void with_plain(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
-  bool plain = args.epilogue.is_identity() && args.out.ncols % own_features == 0;
-  if constexpr (!is_bits<Out>) {
-    plain = plain && args.out.stride % own_features == 0 &&
-            reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
-  }
-  if (plain) {
-    fn(SpmmArgs<Graph, In, Plain<Out>>{args.a, args.x, Plain<Out>(args.out), args.col_scale, args.epilogue,
-                                       args.row_order});
-  } else {
-    fn(args);
-  }
+  if (args.epilogue.is_identity() && writes_in_fours(args.out)) return fn(with_output<Plain<Out>>(args));
+  fn(args);
+}
+
+/// The same, or with a framed one.
+template <class Graph, class In, class Out, class Fn>
+void with_frame(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
+  if (!writes_in_fours(args.out)) return fn(args);
+  if (args.epilogue.is_identity()) return fn(with_output<Plain<Out>>(args));
+  fn(with_output<Framed<Out>>(args));
 }
 
 }  // namespace bitgraph::spmm_cuda

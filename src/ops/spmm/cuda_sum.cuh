@@ -16,11 +16,21 @@ struct AlignedFloats {
   std::size_t ncols;
 };
 
+/// Rows of bits over pattern CSR: a lane has four bits of each of the two words of 32 that it reads at a time.
+struct WordPairs {
+  const std::uint64_t* words;
+  std::size_t words_per_row;
+};
+
 /// What a lane reads of each neighbour: its four features. Those behind the last are read from where there are some.
 class AlignedReader {
  public:
   using Values = float4;
+  static constexpr unsigned chunks = 1;
   static constexpr bool always_weighted = false;
+  static constexpr unsigned batch = 4;
+  static constexpr unsigned blocks = 5;
+  static constexpr unsigned most_span_items = 2048;
 
   __device__ AlignedReader(const AlignedFloats& x, std::size_t first)
       : at_(x.data + min(first, x.ncols - own_features)), stride_(x.stride) {}
@@ -31,7 +41,7 @@ class AlignedReader {
                  : "l"(at_ + j * stride_));
     return values;
   }
-  __device__ static float4 terms(const Values& values, float scale) {
+  __device__ static float4 terms(const Values& values, float scale, unsigned = 0) {
     return {scale * values.x, scale * values.y, scale * values.z, scale * values.w};
   }
 
@@ -43,7 +53,11 @@ class AlignedReader {
 class FloatReader {
  public:
   using Values = float4;
+  static constexpr unsigned chunks = 1;
   static constexpr bool always_weighted = false;
+  static constexpr unsigned batch = 4;
+  static constexpr unsigned blocks = 4;
+  static constexpr unsigned most_span_items = 2048;
 
   __device__ FloatReader(const FloatIn& x, std::size_t first) : data_(x.data), stride_(x.stride) {
     for (unsigned n = 0; n < own_features; ++n) at_[n] = static_cast<unsigned>(min(first + n, x.ncols - 1));
@@ -57,7 +71,9 @@ class FloatReader {
     load(values.w, row + at_[3]);
     return values;
   }
-  __device__ static float4 terms(const Values& values, float scale) { return AlignedReader::terms(values, scale); }
+  __device__ static float4 terms(const Values& values, float scale, unsigned = 0) {
+    return AlignedReader::terms(values, scale);
+  }
 
  private:
   __device__ static void load(float& value, const float* place) {
@@ -69,33 +85,62 @@ class FloatReader {
   unsigned at_[own_features];
 };
 
+/// The signs of four bits, the first one's `shift` below the highest. A set bit is +scale.
+__device__ inline float4 signed_by(float scale, std::uint32_t word, unsigned shift) {
+  const std::uint32_t last = word << shift;
+  const auto term = [&](std::uint32_t sign) { return __uint_as_float(__float_as_uint(scale) ^ (~sign & 0x80000000U)); };
+  return {term(last << 3), term(last << 2), term(last << 1), term(last)};
+}
+
 /// Four bits of one word.
 class SignReader {
  public:
   using Values = std::uint32_t;
+  static constexpr unsigned chunks = 1;
   static constexpr bool always_weighted = true;
 
   __device__ SignReader(const BitsIn& x, std::size_t first)
       : at_(reinterpret_cast<const std::uint32_t*>(x.words) + min(first / 32, 2 * x.words_per_row - 1)),
         stride_(2 * x.words_per_row),
-        shift_(31 - static_cast<unsigned>(first % 32)) {}
+        shift_(28 - static_cast<unsigned>(first % 32)) {}
   __device__ Values fetch(NodeId j) const {
     std::uint32_t word;
     asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(at_ + j * stride_));
-    return ~word << (shift_ - 3);  // the lane's first bit three below the sign
+    return word;
   }
-  /// A set bit is +scale.
-  __device__ static float4 terms(const Values& values, float scale) {
-    return {signed_by(scale, values << 3), signed_by(scale, values << 2), signed_by(scale, values << 1),
-            signed_by(scale, values)};
+  __device__ float4 terms(Values values, float scale, unsigned = 0) const { return signed_by(scale, values, shift_); }
+
+ private:
+  const std::uint32_t* at_;
+  std::size_t stride_;
+  unsigned shift_;
+};
+
+/// Four bits of each of two words.
+class PairReader {
+ public:
+  using Values = uint2;
+  static constexpr unsigned chunks = 2;
+  static constexpr bool always_weighted = true;
+  static constexpr unsigned batch = 8;
+  static constexpr unsigned blocks = 3;
+  static constexpr unsigned most_span_items = 1024;
+
+  __device__ PairReader(const WordPairs& x, std::size_t first)
+      : at_(x.words + min(first / 64, x.words_per_row - 1)),
+        stride_(x.words_per_row),
+        shift_(28 - static_cast<unsigned>(first % 32)) {}
+  __device__ Values fetch(NodeId j) const {
+    uint2 words;
+    asm volatile("ld.global.nc.v2.u32 {%0,%1}, [%2];" : "=r"(words.x), "=r"(words.y) : "l"(at_ + j * stride_));
+    return words;
+  }
+  __device__ float4 terms(const Values& values, float scale, unsigned chunk) const {
+    return signed_by(scale, chunk == 0 ? values.x : values.y, shift_);
   }
 
  private:
-  __device__ static float signed_by(float scale, std::uint32_t sign) {
-    return __uint_as_float(__float_as_uint(scale) ^ (sign & 0x80000000U));
-  }
-
-  const std::uint32_t* at_;
+  const std::uint64_t* at_;
   std::size_t stride_;
   unsigned shift_;
 };
@@ -115,6 +160,26 @@ struct ReaderOf<BitsIn> {
   using type = SignReader;
 };
 
+template <>
+struct ReaderOf<WordPairs> {
+  using type = PairReader;
+};
+
+template <class Args>
+using ReaderOfArgs = typename ReaderOf<std::remove_cvref_t<decltype(Args::x)>>::type;
+
+/// A lane's sums: of four features in each chunk.
+template <unsigned Chunks>
+struct LaneSums {
+  float4 of[Chunks];
+
+  __device__ LaneSums() { clear(); }
+  __device__ void clear() {
+#pragma unroll
+    for (unsigned c = 0; c < Chunks; ++c) of[c] = {0, 0, 0, 0};
+  }
+};
+
 __device__ inline void add(float4& sum, const float4& terms) {
   sum.x += terms.x;
   sum.y += terms.y;
@@ -122,10 +187,16 @@ __device__ inline void add(float4& sum, const float4& terms) {
   sum.w += terms.w;
 }
 
+template <unsigned Chunks>
+__device__ void add(LaneSums<Chunks>& sum, const LaneSums<Chunks>& other) {
+#pragma unroll
+  for (unsigned c = 0; c < Chunks; ++c) add(sum.of[c], other.of[c]);
+}
+
 /// Adds Count neighbours of a row of `left` more, whose columns and weights the lanes from `source` on have.
 template <unsigned Count, class Reader>
-__device__ void add_from_lanes(float4& sum, const Reader& reader, NodeId column, float scale, bool weighted,
-                               unsigned source, std::uint32_t left) {
+__device__ void add_from_lanes(LaneSums<Reader::chunks>& sum, const Reader& reader, NodeId column, float scale,
+                               bool weighted, unsigned source, std::uint32_t left) {
   typename Reader::Values values[Count];
 #pragma unroll
   for (unsigned u = 0; u < Count; ++u) values[u] = reader.fetch(__shfl_sync(full_warp, column, source + u));
@@ -133,20 +204,22 @@ __device__ void add_from_lanes(float4& sum, const Reader& reader, NodeId column,
 #pragma unroll
     for (unsigned u = 0; u < Count; ++u) {
       const float weight = __shfl_sync(full_warp, scale, source + u);
-      if (u < left) add(sum, Reader::terms(values[u], weight));
+      if (u >= left) continue;
+#pragma unroll
+      for (unsigned c = 0; c < Reader::chunks; ++c) add(sum.of[c], reader.terms(values[u], weight, c));
     }
   } else if constexpr (!Reader::always_weighted) {
 #pragma unroll
     for (unsigned u = 0; u < Count; ++u) {
-      if (u < left) add(sum, values[u]);
+      if (u < left) add(sum.of[0], values[u]);
     }
   }
 }
 
 /// A row for each group of lanes, no_row for none; each lane has a column of its row ahead.
-template <unsigned Group, class Args>
-__device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first) {
-  using Reader = typename ReaderOf<std::remove_cvref_t<decltype(args.x)>>::type;
+template <unsigned Group, class Args, class Frame>
+__device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first, const Frame& frame) {
+  using Reader = ReaderOfArgs<Args>;
   const Reader reader(args.x, first);
   const unsigned own = threadIdx.x % Group;
   const unsigned first_lane = threadIdx.x % 32 - own;
@@ -159,7 +232,7 @@ __device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first) 
     cols += begin;
   }
   const std::uint32_t longest = Group == 32 ? n : __reduce_max_sync(full_warp, n);
-  float4 sum = {0, 0, 0, 0};
+  LaneSums<Reader::chunks> sum;
   for (std::uint32_t at = 0; at < longest; at += Group) {
     const NodeId column = at + own < n ? __ldg(cols + at + own) : 0;
     const float scale = weighted && at + own < n ? __ldg(args.col_scale + column) : 1.0F;
@@ -171,7 +244,13 @@ __device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first) 
     }
     if (k < most) add_from_lanes<4>(sum, reader, column, scale, weighted, first_lane + k, k < left ? left - k : 0);
   }
-  emit_sums<Group>(args, row, first, sum);
+#pragma unroll
+  for (unsigned c = 0; c < Reader::chunks; ++c) {
+    if constexpr (is_framed<std::remove_cvref_t<decltype(args.out)>>) {
+      if (row != no_row) sum.of[c] = frame.apply(sum.of[c], row_scale_of(args, row), c);
+    }
+    emit_sums<Group>(args, row, first + c * chunk_features, sum.of[c]);
+  }
 }
 
 /// Columns and their weights, for a warp.
@@ -187,7 +266,7 @@ __device__ void add_neighbors(float4& sum, const Reader& reader, const NodeId* c
 #pragma unroll
   for (unsigned u = 0; u < Count; ++u) values[u] = reader.fetch(columns[u]);
 #pragma unroll
-  for (unsigned u = 0; u < Count; ++u) add(sum, Reader::terms(values[u], scales[u]));
+  for (unsigned u = 0; u < Count; ++u) add(sum, reader.terms(values[u], scales[u]));
 }
 
 /// A warp's row; of the groups of a warp the first one writes it.
@@ -218,17 +297,19 @@ __device__ void sum_row(const Args& args, NodeId row, std::size_t first, Queue& 
   emit_sums<Group>(args, lane < Group ? row : no_row, first, sum);
 }
 
-/// A lane's first feature: the groups of a warp have the same ones.
-template <unsigned Group>
-__device__ std::size_t first_feature() {
-  return std::size_t{blockIdx.y} * Group * own_features + threadIdx.x % Group * own_features;
-}
-
 /// Rows of pattern CSR none of which is long.
 template <unsigned Group, class Args>
 __global__ void __launch_bounds__(block_threads) spmm_sum_short(const __grid_constant__ Args args) {
+  using Out = std::remove_cvref_t<decltype(args.out)>;
+  constexpr unsigned chunks = ReaderOfArgs<Args>::chunks;
+  __shared__ FrameOf<Group, chunks, Out> frame;
+  if constexpr (is_framed<Out>) {
+    frame.fill(args.epilogue, args.out.ncols);
+    __syncthreads();
+  }
   const std::size_t row = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Group;
-  sum_short_rows<Group>(args, row < args.a.nrows ? static_cast<NodeId>(row) : no_row, first_feature<Group>());
+  sum_short_rows<Group>(args, row < args.a.nrows ? static_cast<NodeId>(row) : no_row, first_feature<Group, chunks>(),
+                        frame);
 }
 
 /// Rows of tiles, a warp each.

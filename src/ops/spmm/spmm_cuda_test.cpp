@@ -18,14 +18,15 @@ namespace {
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 
-/// Random scales of the right lengths on a device; kind 0 none, 1 those of rows and features, 2 of columns as well.
+/// Random scales of the right lengths on a device; kind 0 none, 1 those of rows and features, 2 of columns as well, 3
+/// of rows and columns, 4 of columns.
 struct Scales {
   Scales(int kind, const CsrPattern& a, std::size_t width, const Device& device) {
     const auto random = [&](std::size_t size, std::uint64_t seed, float low, float high) {
       return Buffer<float>::copy_of(test::random_floats(size, seed, low, high), device);
     };
-    if (kind >= 1) {
-      row = random(a.nrows(), 11, 0.25F, 2);
+    if (kind >= 1 && kind != 4) row = random(a.nrows(), 11, 0.25F, 2);
+    if (kind == 1 || kind == 2) {
       feature = random(width, 12, -1, 1);
       offset = random(width, 13, -3, 3);
       bias = random(width, 14, -1, 1);
@@ -106,7 +107,7 @@ void check_format(const CsrPattern& a, const Graph& graph, const In& x, bool ord
   const Graph graph_there = graph.to(device);
   const RowOrder order = ordered ? RowOrder(a.to(device)) : RowOrder();
   const In x_there = x.to(device);
-  for (int kind = 0; kind < 3; ++kind) {
+  for (int kind = 0; kind < 5; ++kind) {
     SCOPED_TRACE("scales " + std::to_string(kind));
     const Scales scales(kind, a, x.ncols(), Device{});
     const Scales scales_there(kind, a, x.ncols(), device);
