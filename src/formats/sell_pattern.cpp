@@ -19,6 +19,14 @@ namespace {
 
 constexpr std::size_t lanes = SellView::lanes;
 
+/// The indices of a view: not null where they have this width, though there be none.
+template <class Index>
+const Index* indices_of(bool has_width, const Buffer<Index>& indices) {
+  static constexpr Index none = 0;
+  if (!has_width) return nullptr;
+  return indices.empty() ? &none : indices.data();
+}
+
 /// The part of each row in each strip.
 class Pieces {
  public:
@@ -234,13 +242,13 @@ SellView SellPattern::view() const noexcept {
           .rows = rows_.data(),
           .degrees = degrees_.data(),
           .chunk_ptr = chunk_ptr_.data(),
-          .col_ind = strips_.short_indices ? nullptr : col_ind_.data(),
-          .short_col_ind = strips_.short_indices ? short_col_ind_.data() : nullptr,
+          .col_ind = indices_of(!strips_.short_indices, col_ind_),
+          .short_col_ind = indices_of(strips_.short_indices, short_col_ind_),
           .num_long_rows = long_rows_.size(),
           .long_rows = long_rows_.data(),
           .long_ptr = long_ptr_.data(),
-          .long_col_ind = strips_.short_indices ? nullptr : long_col_ind_.data(),
-          .short_long_col_ind = strips_.short_indices ? short_long_col_ind_.data() : nullptr,
+          .long_col_ind = indices_of(!strips_.short_indices, long_col_ind_),
+          .short_long_col_ind = indices_of(strips_.short_indices, short_long_col_ind_),
           .section_chunks = section_chunks_.data(),
           .section_long_rows = section_long_rows_.data(),
           .row_degrees = several ? row_degrees_.data() : nullptr,
