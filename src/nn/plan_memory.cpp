@@ -128,7 +128,7 @@ class Counter {
     if (parts == 1) {
       std::set<bool> orders;
       for (std::size_t l = 0; l < model_.layers.size(); ++l) {
-        if (whole_.fused[l]) orders.insert(has_loops(model_.layers[l].aggregation));
+        if (goes_by_order(l)) orders.insert(has_loops(model_.layers[l].aggregation));
       }
       total += orders.size() * n_ * sizeof(NodeId);
     }
@@ -159,6 +159,14 @@ class Counter {
     if (options_.graph == GraphFormat::sell) return sell_bytes(n_, a.nvals() + (loops ? n_ : 0));
     if (options_.graph != GraphFormat::tiles) return 0;
     return b2sr_bytes(a.nrows(), count_tiles(a, k) + (loops ? empty_diagonal_tiles(a, k) : 0), k);
+  }
+
+  /// Whether a layer of a plan over the whole graph takes the rows of its pattern by a RowOrder.
+  [[nodiscard]] bool goes_by_order(std::size_t l) const {
+    if (device_.is_host() || model_.layers[l].aggregation == Aggregation::none) return false;
+    const bool rows = options_.graph != GraphFormat::sell && options_.graph != GraphFormat::tiles;
+    const bool votes = options_.forms[l] == Precision::bin && rows;
+    return votes || whole_.fused[l] || whole_.aggregate_first[l];
   }
 
   /// The most entries, loops included, of one of the parts.
