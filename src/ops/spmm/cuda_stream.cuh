@@ -7,6 +7,8 @@
 
 #include "ops/spmm/cuda_sum.cuh"
 
+#include <algorithm>
+
 namespace bitgraph::spmm_cuda {
 
 /// What blocks have of rows that end in later blocks, and whether it is there yet: for each slice of features.
@@ -379,7 +381,10 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
         args, [&](const auto& kernel_args) { spmm_sum_short<Group><<<grid, block_threads, 0, stream>>>(kernel_args); });
     return cuda_check_launch("spmm_sum_short");
   }
-  const unsigned items = span_items(args.a, Reader::most_span_items, Reader::blocks, slices);
+  // Rows of few entries are a mesh's, whose neighbours lie near them: what is under way at a time fits into the cache.
+  const bool near = Group == 32 && chunks == 1 && args.a.num_entries < EdgeOffset{8} * args.a.nrows;
+  const unsigned most = near ? std::min(512U, Reader::most_span_items) : Reader::most_span_items;
+  const unsigned items = span_items(args.a, most, Reader::blocks, slices);
   const unsigned blocks = blocks_for(std::size_t{args.a.nrows} + args.a.num_entries, items);
   const std::size_t places = std::size_t{blocks} * slices;
   const Tails tails{static_cast<float4*>(device.workspace(places * chunks * Group * sizeof(float4))),
