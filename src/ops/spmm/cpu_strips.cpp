@@ -134,7 +134,7 @@ void vote_strips(const SellView& a, const SellWindows& windows, const BitsIn& x,
   const ToCounters counted{windows.counters, first_row, end_row - first_row, a.counter_bits};
   for_each_word_block<false>(x.words_per_row, [&](auto n, auto, std::size_t word) {
     const std::size_t words = (counted.num_rows + 1) * counted.bits * n();
-    std::memset(windows.counters, 0, words * sizeof(std::uint64_t));
+    if (words != 0) std::memset(windows.counters, 0, words * sizeof(std::uint64_t));  // without entries there are none
     for (std::size_t strip = 0; strip < a.num_strips; ++strip) {
       BitsIn of_strip = x;
       of_strip.words += strip * a.strip_columns * x.words_per_row;
