@@ -132,9 +132,9 @@ void vote_strips(const SellView& a, const SellWindows& windows, const BitsIn& x,
   const std::size_t first_row = windows.begin * a.window_rows;
   const std::size_t end_row = HWY_MIN(std::size_t{a.nrows}, windows.end * a.window_rows);
   const ToCounters counted{windows.counters, first_row, end_row - first_row, a.counter_bits};
-  for_each_word_block<false>(x.words_per_row, [&](auto n, auto, std::size_t word) {
+  const auto vote_words = [&](auto n, auto, std::size_t word) {
     const std::size_t words = (counted.num_rows + 1) * counted.bits * n();
-    if (words != 0) std::memset(windows.counters, 0, words * sizeof(std::uint64_t));  // without entries there are none
+    std::memset(windows.counters, 0, words * sizeof(std::uint64_t));
     for (std::size_t strip = 0; strip < a.num_strips; ++strip) {
       BitsIn of_strip = x;
       of_strip.words += strip * a.strip_columns * x.words_per_row;
@@ -146,7 +146,9 @@ void vote_strips(const SellView& a, const SellWindows& windows, const BitsIn& x,
       }
     }
     finish_rows<n()>(a, counted, word, finish);
-  });
+  };
+  // Without entries there are no counters, and perhaps no rows of x.
+  if (counted.bits != 0) for_each_word_block<false>(x.words_per_row, vote_words);
   for (std::size_t row = first_row; row < end_row; ++row) {
     if (a.row_degrees[row] == 0) finish.finish_empty(row);
   }
