@@ -6,8 +6,11 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace bitgraph {
 
@@ -55,39 +58,58 @@ void for_each_row(const Graph& a, Fn&& fn) {
   for (NodeId i = 0; i < a.nrows; ++i) fn(i, [&](const auto& use) { for_each_entry(a, i, use); });
 }
 
-/// use(row, degree, column), with column(e) for e = 0 .. degree - 1 rising, for each row that has entries in a section.
+/// The columns of a row in one strip of a SellPattern, rising.
+struct SellPiece {
+  const NodeId* indices = nullptr;
+  const std::uint16_t* short_indices = nullptr;
+  std::size_t first = 0;
+  std::size_t step = 1;
+  NodeId first_column = 0;
+  NodeId degree = 0;
+
+  [[nodiscard]] NodeId column(NodeId e) const {
+    const std::size_t at = first + step * e;
+    return first_column + (short_indices != nullptr ? short_indices[at] : indices[at]);
+  }
+};
+
+/// use(row, piece) for each row that has entries in a section.
 template <class Use>
 void for_each_piece(const SellView& sell, std::size_t section, Use&& use) {
   constexpr std::size_t lanes = SellView::lanes;
   const auto first_column = static_cast<NodeId>(section % sell.num_strips * sell.strip_columns);
-  const auto column = [&](const NodeId* indices, const std::uint16_t* short_indices, EdgeOffset at) -> NodeId {
-    return first_column + (short_indices != nullptr ? short_indices[at] : indices[at]);
-  };
   for (std::size_t n = sell.section_chunks[section] * lanes; n < sell.section_chunks[section + 1] * lanes; ++n) {
     if (sell.degrees[n] == 0) continue;
     const EdgeOffset first = sell.chunk_ptr[n / lanes] + n % lanes;
-    use(sell.rows[n], sell.degrees[n],
-        [&](NodeId e) { return column(sell.col_ind, sell.short_col_ind, first + std::size_t{e} * lanes); });
+    use(sell.rows[n], SellPiece{sell.col_ind, sell.short_col_ind, first, lanes, first_column, sell.degrees[n]});
   }
   for (std::size_t n = sell.section_long_rows[section]; n < sell.section_long_rows[section + 1]; ++n) {
-    use(sell.long_rows[n], static_cast<NodeId>(sell.long_ptr[n + 1] - sell.long_ptr[n]),
-        [&](NodeId e) { return column(sell.long_col_ind, sell.short_long_col_ind, sell.long_ptr[n] + e); });
+    const auto degree = static_cast<NodeId>(sell.long_ptr[n + 1] - sell.long_ptr[n]);
+    use(sell.long_rows[n],
+        SellPiece{sell.long_col_ind, sell.short_long_col_ind, sell.long_ptr[n], 1, first_column, degree});
   }
 }
 
-/// Each row is looked for in its window.
+/// A window at a time, whose pieces are sorted by row beforehand.
 template <class Fn>
 void for_each_row(const SellView& a, Fn&& fn) {
-  for (NodeId i = 0; i < a.nrows; ++i) {
-    const std::size_t first = i / a.window_rows * a.num_strips;
-    fn(i, [&](const auto& use) {
-      for (std::size_t section = first; section < first + a.num_strips; ++section) {
-        for_each_piece(a, section, [&](NodeId row, NodeId degree, const auto& column) {
-          if (row != i) return;
-          for (NodeId e = 0; e < degree; ++e) use(column(e));
-        });
-      }
-    });
+  std::vector<SellPiece> pieces(std::min<std::size_t>(a.window_rows, a.nrows) * a.num_strips);
+  for (std::size_t window = 0; window < a.num_windows; ++window) {
+    const std::size_t begin = window * a.window_rows;
+    const std::size_t end = std::min<std::size_t>(a.nrows, begin + a.window_rows);
+    std::fill(pieces.begin(), pieces.end(), SellPiece());
+    for (std::size_t strip = 0; strip < a.num_strips; ++strip) {
+      for_each_piece(a, window * a.num_strips + strip,
+                     [&](NodeId row, const SellPiece& piece) { pieces[(row - begin) * a.num_strips + strip] = piece; });
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::span<const SellPiece> own(pieces.data() + (i - begin) * a.num_strips, a.num_strips);
+      fn(static_cast<NodeId>(i), [own](const auto& use) {
+        for (const SellPiece& piece : own) {
+          for (NodeId e = 0; e < piece.degree; ++e) use(piece.column(e));
+        }
+      });
+    }
   }
 }
 

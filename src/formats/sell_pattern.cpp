@@ -273,13 +273,13 @@ CsrPattern to_csr(const SellPattern& a, const Device& device) {
         for_each_piece(sell, n, use);
     });
   };
-  for_each_window([&](NodeId row, NodeId degree, auto&&) { row_ptr[row] += degree; });
+  for_each_window([&](NodeId row, const SellPiece& piece) { row_ptr[row] += piece.degree; });
   exclusive_scan(device, row_ptr.span());
 
   Buffer<NodeId> col_ind(a.nvals(), device);
   Buffer<EdgeOffset> next = row_ptr.clone();
-  for_each_window([&](NodeId row, NodeId degree, auto&& entry) {
-    for (NodeId e = 0; e < degree; ++e) col_ind[next[row]++] = entry(e);
+  for_each_window([&](NodeId row, const SellPiece& piece) {
+    for (NodeId e = 0; e < piece.degree; ++e) col_ind[next[row]++] = piece.column(e);
   });
   return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind)};
 }
