@@ -6,6 +6,7 @@
 #include <bitgraph/nn/train.hpp>
 
 #include "support/expect_error.hpp"
+#include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <utility>
 
 namespace bitgraph::nn {
 namespace {
@@ -152,6 +154,30 @@ TEST(ModelFile, EveryPartOfAFloatModelIsChecked) {
        "the tensor 'layer1.weight' holds a value that is not finite"},
   };
   expect_refused(path, cases, [&] { (void)Model::load(path); });
+}
+
+TEST(ModelFile, TheFingerprintTellsWeights) {
+  const TemporaryFolder folder;
+  for (const Precision precision : {Precision::real, Precision::full}) {
+    const Model model = test::random_model(Architecture::sage, precision, 70, 5, 3, 2, 7);
+    model.save(folder / "model");
+    const auto expect_new = [&](const std::function<void(Model&)>& change) {
+      Model other = Model::load(folder / "model");
+      ASSERT_EQ(other.fingerprint(), model.fingerprint());
+      change(other);
+      EXPECT_NE(other.fingerprint(), model.fingerprint());
+    };
+    expect_new([](Model& m) { m.layers[1].root.bias[2] += 1; });
+    expect_new([](Model& m) { std::swap(m.layers[0].neighbor, m.layers[0].root); });
+    if (precision == Precision::real) {
+      expect_new([](Model& m) { m.layers[0].root.weight.values()[0] += 1; });
+      continue;
+    }
+    expect_new([](Model& m) { m.layers[1].neighbor.bits.words()[0] ^= 1; });
+    expect_new([](Model& m) { m.layers[0].neighbor.scale[4] += 1; });
+    expect_new([](Model& m) { m.input_mean[69] += 1; });
+    expect_new([](Model& m) { m.input_inverse_deviation[0] += 1; });
+  }
 }
 
 TEST(ModelFile, EveryCutIsFound) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/train.hpp>
 #include <bitgraph/nn/tune.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
 
 #include "support/cuda_device.hpp"
 #include "support/expect_error.hpp"
@@ -12,6 +14,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace bitgraph::nn {
 namespace {
@@ -61,15 +67,81 @@ TEST(Tune, OnADevice) {
   expect_sound(tune(model, dataset, {.repeats = 2}, *test::cuda_device()), model, dataset, *test::cuda_device());
 }
 
+bool tried(const TuneReport& report, std::size_t model, const std::function<bool(const TuneCandidate&)>& what) {
+  return std::any_of(report.candidates.begin(), report.candidates.end(),
+                     [&](const TuneCandidate& c) { return c.model == model && what(c); });
+}
+
+/// One narrow in bits that knows nothing, one in floats that has learned and takes many times as long.
+std::vector<Model> quick_and_accurate(const Dataset& dataset) {
+  std::vector<Model> models;
+  models.push_back(test::random_model(Architecture::gcn, Precision::bin, 70, 8, 3, 2, 7));
+  models.push_back(train(dataset, {.precision = Precision::real, .hidden = 512, .epochs = 20}).model);
+  return models;
+}
+
 TEST(Tune, StopsWhenTheTimeIsUp) {
   const Model model = test::random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
   const TuneReport report = tune(model, planted(), {.seconds = 1e-9, .repeats = 1});
   EXPECT_EQ(report.candidates.size(), 1U);
   EXPECT_FALSE(report.complete);
   EXPECT_EQ(report.chosen, 0U);
+  const std::vector<Model> models = quick_and_accurate(planted());  // they share the time
+  EXPECT_EQ(tune(std::span(models), planted(), {.seconds = 1e-9, .repeats = 1}).candidates.size(), 1U);
+}
+
+TEST(Tune, JudgesModelsTogether) {
+  const Dataset dataset = planted();
+  const auto models = quick_and_accurate(dataset);
+  const auto judge = [&](double max_loss) {
+    return tune(std::span(models), dataset, {.repeats = 3, .max_loss = max_loss}, Device::host(1));
+  };
+  const TuneReport strict = judge(0.01);
+  EXPECT_TRUE(strict.complete);
+  const auto& all = strict.candidates;
+  ASSERT_GT(all.size(), 2U);
+  EXPECT_EQ(all[0].model, 0U);
+  EXPECT_EQ(all[0].options.forms, models[0].layer_forms(Precision::bin));
+  EXPECT_EQ(all[1].model, 1U);  // each as it was trained, ahead of all else
+  EXPECT_EQ(all[1].options.forms, models[1].layer_forms(Precision::real));
+  ASSERT_GT(all[1].validation_accuracy, all[0].validation_accuracy + 0.1);
+  EXPECT_EQ(all[strict.chosen].model, 1U);
+  for (const std::size_t model : {0U, 1U}) {
+    EXPECT_TRUE(tried(strict, model, [](auto& c) { return c.on_front; })) << model;
+    EXPECT_TRUE(tried(strict, model, [](auto& c) { return c.options.order == Order::degree; })) << model;
+  }
+  for (const TuneCandidate& c : all) {
+    InferencePlan plan(models[c.model], dataset, c.options, Device::host(1));
+    EXPECT_EQ(score(plan.run(), dataset.labels, dataset.validation).accuracy(), c.validation_accuracy);
+  }
+
+  const TuneReport lenient = judge(1);
+  EXPECT_EQ(lenient.candidates[lenient.chosen].model, 0U);
+}
+
+TEST(Tune, ImprovesWhatMayBeChosenFirst) {
+  const Dataset dataset = planted();
+  auto models = quick_and_accurate(dataset);
+  std::swap(models[0], models[1]);
+  const TuneReport report = tune(std::span(models), dataset, {.repeats = 1}, Device::host(1));
+  const auto improved = std::find_if(report.candidates.begin(), report.candidates.end(), [](const TuneCandidate& c) {
+    return c.options.features == FeatureStorage::dense;
+  });
+  ASSERT_NE(improved, report.candidates.end());
+  EXPECT_EQ(improved->model, 0U);
+  EXPECT_EQ(report.candidates[report.chosen].model, 0U);
+
+  const TuneReport lenient = tune(std::span(models), dataset, {.repeats = 3, .max_loss = 1}, Device::host(1));
+  EXPECT_EQ(lenient.candidates[lenient.chosen].model, 1U);  // it has won a second trial against the other's default
 }
 
 TEST(Tune, RefusesWhatItCannotJudge) {
+  test::expect_error([&] { static_cast<void>(tune(std::span<const Model>(), planted())); }, ErrorCode::usage,
+                     "tune: there is no model");
+  std::vector<Model> models = quick_and_accurate(planted());
+  models.push_back(test::random_model(Architecture::gcn, Precision::bin, 71, 40, 3, 2, 7));
+  test::expect_bad_input([&] { static_cast<void>(tune(std::span(models), planted())); },
+                         "the model takes 71 features, the data set planted_partition has 70");
   const Model model = test::random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
   Dataset dataset = planted();
   dataset.validation.clear();
@@ -87,13 +159,24 @@ TEST(Plan, GoesThroughAFile) {
                                  .order = Order::degree,
                                  .sequence = Sequence::update_first,
                                  .fusion = Fusion::none,
-                                 .launching = Launching::graph};
+                                 .launching = Launching::graph,
+                                 .model_file = "a \"model\"",
+                                 .model_fingerprint = "gcn 2 0123456789abcdef"};
   options.save(folder / "a.json");
   const InferenceOptions read = InferenceOptions::load(folder / "a.json");
   read.save(folder / "b.json");
   EXPECT_EQ(test::contents(folder / "a.json"), test::contents(folder / "b.json"));
   EXPECT_EQ(read.describe(), options.describe());
   EXPECT_EQ(read.forms, options.forms);
+  EXPECT_EQ(read.model_file, options.model_file);
+  EXPECT_EQ(read.model_fingerprint, options.model_fingerprint);
+}
+
+TEST(Plan, NeedNotNameAModel) {
+  const test::TemporaryFolder folder;
+  InferenceOptions().save(folder / "a.json");
+  EXPECT_EQ(test::contents(folder / "a.json").find("model"), std::string::npos);
+  EXPECT_TRUE(InferenceOptions::load(folder / "a.json").model_fingerprint.empty());
 }
 
 TEST(Plan, ABadFileIsRefused) {
@@ -116,6 +199,8 @@ TEST(Plan, ABadFileIsRefused) {
   refuse("{\"tile_dim\": 8.5}", "'tile_dim' cannot be 8.5");
   refuse("{\"forms\": [\"bits\"]}", "'forms' cannot be [\"bits\"]");
   refuse("{\"order\": 3}", "'order' cannot be 3");
+  refuse("{\"model\": 3}", "'model' cannot be 3");
+  refuse("{\"fingerprint\": [\"gcn\"]}", "'fingerprint' cannot be [\"gcn\"]");
 }
 
 }  // namespace

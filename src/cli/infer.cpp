@@ -6,6 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
+#include "io/file.hpp"
 #include "nn/plan_memory.hpp"
 
 #include <fmt/format.h>
@@ -24,13 +25,18 @@ struct Options {
   SplitChoice split;
 };
 
-/// What the file says, for this model. Throws bad_input where it is no plan, or one for another model.
-nn::InferenceOptions plan_of(const std::string& file, const nn::Model& model) {
-  nn::InferenceOptions plan = nn::InferenceOptions::load(file);
+/// What the file of --plan says, for this model. Throws bad_input where it is no plan, or one for another model.
+nn::InferenceOptions plan_of(const Options& o, const nn::Model& model) {
+  nn::InferenceOptions plan = nn::InferenceOptions::load(o.plan);
+  if (!plan.model_fingerprint.empty() && plan.model_fingerprint != model.fingerprint()) {
+    fail(ErrorCode::bad_input,
+         fmt::format("{}: a plan for another model: it was measured with {}, and {} has other weights", o.plan,
+                     printable(plan.model_file, 160), o.model));
+  }
   try {
     static_cast<void>(nn::checked_forms(model, plan.forms));
   } catch (const Error& error) {
-    fail(ErrorCode::bad_input, fmt::format("{}: a plan for another model: {}", file, error.what()));
+    fail(ErrorCode::bad_input, fmt::format("{}: a plan for another model: {}", o.plan, error.what()));
   }
   return plan;
 }
@@ -50,7 +56,7 @@ void run(const Options& o) {
   if (!o.memory.empty()) plan.memory = bytes_from(o.memory);
   if (!o.plan.empty()) {
     const std::size_t memory = plan.memory;
-    plan = plan_of(o.plan, model);
+    plan = plan_of(o, model);
     plan.memory = memory;
     result["plan"] = plan.describe();
   }

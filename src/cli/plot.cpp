@@ -82,7 +82,9 @@ std::string scatter_plot(const std::vector<PlotPoint>& points, const PlotText& t
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" stroke=\"#1f5fa8\" fill=\"{}\" fill-opacity=\"0.5\"/>\n",
         x_of(p.x), y_of(p.y), 3 + 9 * std::sqrt(p.area / most_area), p.filled ? "#1f5fa8" : "none");
-    if (!p.label.empty()) svg += words(x_of(p.x) + 10, y_of(p.y) - 10, p.label, "start", 11);
+    if (p.label.empty()) continue;
+    const bool room = x_of(p.x) < width / 2;  // to its right
+    svg += words(x_of(p.x) + (room ? 10 : -10), y_of(p.y) - 10, p.label, room ? "start" : "end", 11);
   }
   return svg + "</svg>\n";
 }

@@ -9,7 +9,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
 
 namespace bitgraph::cli {
 
@@ -18,37 +24,86 @@ namespace {
 struct Options {
   Common common;
   std::string model, dataset, out, plot;
+  std::vector<std::string> also;
   nn::TuneOptions tune;
   double max_loss = 1;
   SplitChoice split;
 };
 
-Json row_of(const nn::TuneCandidate& c) {
-  return {{"options", c.options.describe()},
-          {"val_accuracy", c.validation_accuracy},
-          {"latency_us", c.microseconds},
-          {"peak_bytes", c.peak_bytes},
-          {"front", c.on_front}};
+/// The models that are judged together.
+struct Models {
+  std::vector<std::string> files;
+  std::vector<std::string> names;  ///< short ones for tables
+  std::vector<nn::Model> loaded;
+
+  [[nodiscard]] bool several() const noexcept { return files.size() > 1; }
+
+  /// What a candidate runs as; of which model only where there are several.
+  [[nodiscard]] std::string label(const nn::TuneCandidate& c) const {
+    return (several() ? names[c.model] + ": " : "") + c.options.describe();
+  }
+};
+
+/// The files without their folders, where that tells them apart.
+std::vector<std::string> short_names(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  names.reserve(files.size());
+  for (const std::string& file : files) names.push_back(std::filesystem::path(file).filename().string());
+  return std::set(names.begin(), names.end()).size() == names.size() ? names : files;
 }
 
-void print_table(const nn::TuneReport& report) {
+/// Each file once.
+Models load_models(const Options& o) {
+  Models models;
+  const auto add = [&](const std::string& file) {
+    std::error_code ignored;  // of a file that is not there; load says so
+    const auto same = [&](const std::string& other) { return std::filesystem::equivalent(file, other, ignored); };
+    if (std::any_of(models.files.begin(), models.files.end(), same)) return;
+    models.loaded.push_back(nn::Model::load(file));
+    models.files.push_back(file);
+  };
+  add(o.model);
+  for (const std::string& file : o.also) add(file);
+  models.names = models.several() ? short_names(models.files) : models.files;
+  return models;
+}
+
+/// Throws bad_input naming the file of a model that the data set is not for.
+void require_fit(const Models& models, const Dataset& dataset) {
+  for (std::size_t m = 0; m < models.files.size(); ++m) {
+    try {
+      models.loaded[m].require_fit(dataset);
+    } catch (const Error& error) {
+      fail(error.code(), fmt::format("{}: {}", models.files[m], error.what()));
+    }
+  }
+}
+
+Json row_of(const Models& models, const nn::TuneCandidate& c) {
+  return {{"model", models.files[c.model]}, {"options", c.options.describe()}, {"val_accuracy", c.validation_accuracy},
+          {"latency_us", c.microseconds},   {"peak_bytes", c.peak_bytes},      {"front", c.on_front}};
+}
+
+void print_table(const Models& models, const nn::TuneReport& report) {
   std::vector<std::size_t> order(report.candidates.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return report.candidates[a].microseconds < report.candidates[b].microseconds;
   });
-  fmt::print("  {:<52}{:>12}{:>14}{:>12}\n", "candidate", "validation", "median us", "peak");
+  std::erase_if(order, [&](std::size_t n) { return !report.candidates[n].on_front && n != 0 && n != report.chosen; });
+  std::size_t width = 52;
+  for (const std::size_t n : order) width = std::max(width, models.label(report.candidates[n]).size());
+  fmt::print("  {:<{}}{:>12}{:>14}{:>12}\n", "candidate", width, "validation", "median us", "peak");
   for (const std::size_t n : order) {
     const nn::TuneCandidate& c = report.candidates[n];
-    if (!c.on_front && n != 0 && n != report.chosen) continue;
-    fmt::print("  {:<52}{:>11.2f}%{:>14.1f}{:>12}{}{}{}\n", c.options.describe(), c.validation_accuracy * 100,
+    fmt::print("  {:<{}}{:>11.2f}%{:>14.1f}{:>12}{}{}{}\n", models.label(c), width, c.validation_accuracy * 100,
                c.microseconds, human_bytes(static_cast<double>(c.peak_bytes)), c.on_front ? "  front" : "",
                n == 0 ? "  default" : "", n == report.chosen ? "  chosen" : "");
   }
 }
 
 /// Accuracy over latency, a circle's area the memory.
-std::string plot_of(const nn::TuneReport& report, const std::string& title) {
+std::string plot_of(const Models& models, const nn::TuneReport& report, const std::string& title) {
   std::vector<PlotPoint> points;
   for (std::size_t n = 0; n < report.candidates.size(); ++n) {
     const nn::TuneCandidate& c = report.candidates[n];
@@ -57,44 +112,58 @@ std::string plot_of(const nn::TuneReport& report, const std::string& title) {
                       .y = c.validation_accuracy * 100,
                       .area = static_cast<double>(c.peak_bytes),
                       .filled = c.on_front,
-                      .label = named ? c.options.describe() : std::string()});
+                      .label = named ? models.label(c) : std::string()});
   }
   return scatter_plot(points, {.title = title, .x = "latency, microseconds", .y = "validation accuracy, %"});
+}
+
+/// With the model that it is for.
+void save_plan(const std::string& file, const Models& models, const nn::TuneCandidate& chosen) {
+  nn::InferenceOptions plan = chosen.options;
+  plan.model_file = models.files[chosen.model];
+  plan.model_fingerprint = models.loaded[chosen.model].fingerprint();
+  plan.save(file);
 }
 
 void run(Options& o) {
   const Device device = o.common.make_device();
   require_writable({o.out, o.plot});
-  const nn::Model model = nn::Model::load(o.model);
+  const Models models = load_models(o);
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
+  require_fit(models, dataset);
   o.tune.max_loss = o.max_loss / 100;
   Progress progress("tuning", o.common.quiet);
   std::size_t tried = 0;
-  const nn::TuneReport report = nn::tune(model, dataset, o.tune, device, [&](const nn::TuneCandidate& c) {
+  const auto report = nn::tune(std::span(models.loaded), dataset, o.tune, device, [&](const nn::TuneCandidate& c) {
     ++tried;
     progress.update(tried, std::max<std::size_t>(tried, 40),
-                    fmt::format("{}: {:.0f} us", c.options.describe(), c.microseconds));
+                    fmt::format("{}: {:.0f} us", models.label(c), c.microseconds));
   });
   const nn::TuneCandidate& chosen = report.candidates[report.chosen];
-  if (!o.out.empty()) chosen.options.save(o.out);
-  if (!o.plot.empty()) write_text(o.plot, plot_of(report, o.model + " on " + dataset.name + ", " + device.name()));
+  if (!o.out.empty()) save_plan(o.out, models, chosen);
+  const std::string others = models.several() ? fmt::format(" and {} more", models.files.size() - 1) : "";
+  const std::string subject = fmt::format("{}{} on {}, {}", models.names[0], others, dataset.name, device.name());
+  if (!o.plot.empty()) write_text(o.plot, plot_of(models, report, subject));
   if (o.common.json) {
     Json result{{"model", o.model},
+                {"models", models.files},
                 {"dataset", dataset.name},
                 {"device", device.name()},
                 {"threads", device.threads()},
                 {"seconds", report.seconds},
                 {"complete", report.complete},
-                {"default", row_of(report.candidates[0])},
-                {"chosen", row_of(chosen)}};
-    for (const nn::TuneCandidate& c : report.candidates) result["candidates"].push_back(row_of(c));
+                {"default", row_of(models, report.candidates[0])},
+                {"chosen", row_of(models, chosen)}};
+    for (const nn::TuneCandidate& c : report.candidates) result["candidates"].push_back(row_of(models, c));
     fmt::print("{}\n", result.dump(2));
     return;
   }
-  fmt::print("{} on {}, {}: {} candidates in {:.1f} s{}\n", o.model, dataset.name, device.name(),
-             report.candidates.size(), report.seconds, report.complete ? "" : " (the time was up before the end)");
-  print_table(report);
-  if (!o.out.empty()) fmt::print("plan written to {}\n", o.out);
+  fmt::print("{}: {} candidates in {:.1f} s{}\n", subject, report.candidates.size(), report.seconds,
+             report.complete ? "" : " (the time was up before the end)");
+  print_table(models, report);
+  const std::string& file = models.files[chosen.model];
+  if (models.several()) fmt::print("chosen: {} of {}\n", chosen.options.describe(), file);
+  if (!o.out.empty()) fmt::print("plan written to {}, for {}\n", o.out, file);
 }
 
 }  // namespace
@@ -105,6 +174,12 @@ void add_tune(CLI::App& app) {
       "tune", "Try precisions, kernels, formats and orders of a model on a graph; the front of accuracy, time, memory");
   command->add_option("model", options->model, "model file")->required();
   command->add_option("dataset", options->dataset, "a name or a .npz file, with validation nodes")->required();
+  command
+      ->add_option("--also", options->also,
+                   "a further model for the data set, such as one of another precision, judged with the first; may be "
+                   "given many times")
+      ->type_size(1)
+      ->allow_extra_args(false);
   command->add_option("--out", options->out, "write the chosen plan to this JSON file, for infer --plan");
   command->add_option("--plot", options->plot, "write accuracy over latency to this SVG file");
   command->add_option("--seconds", options->tune.seconds, "no further candidate is begun behind that")
@@ -118,7 +193,10 @@ void add_tune(CLI::App& app) {
       ->capture_default_str();
   add_split(*command, options->split);
   add_common(*command, options->common);
-  add_examples(*command, "  bitgraph tune cora.safetensors cora --out cora.plan.json --plot cora.svg\n");
+  add_examples(*command,
+               "  bitgraph tune cora.safetensors cora --out cora.plan.json --plot cora.svg\n"
+               "  bitgraph tune bin.safetensors cora --also full.safetensors --also float.safetensors --max-loss 1.5 "
+               "--out cora.plan.json\n");
   command->callback([options] { run(*options); });
 }
 

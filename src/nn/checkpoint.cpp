@@ -4,11 +4,9 @@
 #include <bitgraph/io/array.hpp>
 
 #include "io/file.hpp"
+#include "nn/fingerprint.hpp"
 
 #include <fmt/format.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,32 +22,6 @@ namespace {
 Array array_of(const DenseMatrix<float>& m) {
   const DenseMatrix<float> here = m.to(Device{});
   return {ElementType::f32, {m.nrows(), m.ncols()}, Buffer<std::byte>::copy_of(std::as_bytes(here.values()))};
-}
-
-/// Tells one list of arrays from another.
-class Fingerprint {
- public:
-  template <class T>
-  void add(std::span<const T> values) {
-    hash_ = XXH3_64bits_withSeed(values.data(), values.size_bytes(), hash_ + values.size());
-  }
-  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", hash_); }
-
- private:
-  std::uint64_t hash_ = 0;
-};
-
-/// What tells one teacher from another.
-std::string fingerprint(const Model* teacher) {
-  if (teacher == nullptr) return "none given";
-  Fingerprint print;
-  for (const Layer& layer : teacher->layers) {
-    for (const Linear* linear : {&layer.neighbor, &layer.root}) {
-      print.add(std::as_const(linear->weight).values());
-      print.add(linear->bias.span());
-    }
-  }
-  return fmt::format("{} {} {}", to_string(teacher->architecture), teacher->layers.size(), print.text());
 }
 
 /// All of a data set that training sees: another split has as many nodes as this one.
@@ -91,7 +63,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"weight_decay", fmt::format("{}", *options.weight_decay)},
           {"dropout", fmt::format("{}", *options.dropout)},
           {"seed", std::to_string(options.seed)},
-          {"teacher", fingerprint(options.teacher)}};
+          {"teacher", options.teacher == nullptr ? "none given" : options.teacher->fingerprint()}};
 }
 
 /// The arrays of a checkpoint by name: each parameter's value and moments, its average where it is kept, and the best

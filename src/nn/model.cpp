@@ -2,6 +2,8 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
+#include "nn/fingerprint.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -103,6 +105,24 @@ void Model::require_fit(const Dataset& data) const {
     fail(ErrorCode::bad_input,
          fmt::format("the model knows {} classes, the data set {} has {}", num_classes(), data.name, data.num_classes));
   }
+}
+
+std::string Model::fingerprint() const {
+  Fingerprint print;
+  for (const Layer& layer : layers) {
+    for (const Linear* linear : {&layer.neighbor, &layer.root}) {
+      print.add(linear->weight.values());
+      print.add(linear->bias.span());
+      if (!linear->binary()) continue;
+      print.add(linear->bits.words());
+      print.add(linear->scale.span());
+    }
+  }
+  if (!input_mean.empty()) {
+    print.add(input_mean.span());
+    print.add(input_inverse_deviation.span());
+  }
+  return fmt::format("{} {} {}", to_string(architecture), layers.size(), print.text());
 }
 
 std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features, std::size_t hidden,

@@ -102,17 +102,19 @@ std::string_view to_string(Launching launching) noexcept { return name_of(launch
 void InferenceOptions::save(const std::filesystem::path& path) const {
   Json forms_by_name = Json::array();
   for (const Precision form : forms) forms_by_name.push_back(to_string(form));
-  const Json object{{"forms", forms_by_name},
-                    {"features", to_string(features)},
-                    {"graph", to_string(graph)},
-                    {"tile_dim", tile_dim},
-                    {"strategy", name_of(strategies, strategy)},
-                    {"order", to_string(order)},
-                    {"sequence", to_string(sequence)},
-                    {"fusion", to_string(fusion)},
-                    {"launching", to_string(launching)}};
+  Json object{{"forms", forms_by_name},
+              {"features", to_string(features)},
+              {"graph", to_string(graph)},
+              {"tile_dim", tile_dim},
+              {"strategy", name_of(strategies, strategy)},
+              {"order", to_string(order)},
+              {"sequence", to_string(sequence)},
+              {"fusion", to_string(fusion)},
+              {"launching", to_string(launching)}};
+  if (!model_file.empty()) object["model"] = model_file;
+  if (!model_fingerprint.empty()) object["fingerprint"] = model_fingerprint;
   AtomicFile file(path);
-  file.write(object.dump(2) + "\n");
+  file.write(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   file.commit();
 }
 
@@ -140,6 +142,8 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
   reader.take("sequence", options.sequence, sequences);
   reader.take("fusion", options.fusion, fusions);
   reader.take("launching", options.launching, launchings);
+  reader.take("model", [&](const Json& file) { options.model_file = file.get<std::string>(); });
+  reader.take("fingerprint", [&](const Json& text) { options.model_fingerprint = text.get<std::string>(); });
   reader.finish();
   const bool any_format = options.strategy == SpmmStrategy::automatic || options.strategy == SpmmStrategy::carry_save;
   if (!any_format && options.graph != GraphFormat::tiles) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,20 +22,17 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 class Tuner {
  public:
-  Tuner(const Model& model, const Dataset& dataset, const TuneOptions& options, const Device& device,
+  Tuner(std::span<const Model> models, const Dataset& dataset, const TuneOptions& options, const Device& device,
         const std::function<void(const TuneCandidate&)>& progress)
-      : model_(model), dataset_(dataset), options_(options), device_(device), progress_(progress) {}
+      : models_(models), dataset_(dataset), options_(options), device_(device), progress_(progress) {}
 
   TuneReport run() {
-    InferenceOptions own;
-    own.forms = model_.layer_forms(model_.precision);
-    measure(own);
     report_.complete = true;
-    for (const auto& forms : all_forms()) {
-      if (forms == own.forms) continue;
-      InferenceOptions other = own;
-      other.forms = forms;
-      measure(other);
+    for (std::size_t m = 0; m < models_.size(); ++m) measure(m, {.forms = own_forms(models_[m])});
+    for (std::size_t m = 0; m < models_.size(); ++m) {
+      for (const auto& forms : all_forms(models_[m])) {
+        if (forms != own_forms(models_[m])) measure(m, {.forms = forms});
+      }
     }
     for (const std::size_t n : quick_and_accurate()) improve(n);
     choose();
@@ -44,10 +42,12 @@ class Tuner {
   }
 
  private:
-  /// Every layer but the last full or bin; of deep models only the first few layers in bin.
-  [[nodiscard]] std::vector<std::vector<Precision>> all_forms() const {
-    if (model_.precision == Precision::real) return {};
-    const std::size_t hidden = model_.layers.size() - 1;
+  static std::vector<Precision> own_forms(const Model& model) { return model.layer_forms(model.precision); }
+
+  /// Of a model in bits: every layer but the last full or bin; of deep ones only the first few layers in bin.
+  static std::vector<std::vector<Precision>> all_forms(const Model& model) {
+    if (model.precision == Precision::real) return {};
+    const std::size_t hidden = model.layers.size() - 1;
     std::vector<std::vector<Precision>> all;
     constexpr std::size_t most = 5;  // 2^5 forms
     for (std::size_t mask = 0; mask < (std::size_t{1} << std::min(hidden, most)); ++mask) {
@@ -67,16 +67,16 @@ class Tuner {
 
   /// The place of the candidate in the report; none where it is not possible or the time is up. One whose first run
   /// takes more than `hopeless` microseconds is run no more.
-  std::optional<std::size_t> measure(const InferenceOptions& options,
+  std::optional<std::size_t> measure(std::size_t model, const InferenceOptions& options,
                                      double hopeless = std::numeric_limits<double>::infinity()) {
     if (!report_.candidates.empty() && seconds_since(start_) > options_.seconds) {
       report_.complete = false;
       return std::nullopt;
     }
-    TuneCandidate candidate{.options = options};
+    TuneCandidate candidate{.model = model, .options = options};
     try {
       const Device own = fresh_device();
-      InferencePlan plan(model_, dataset_, options, own);
+      InferencePlan plan(models_[model], dataset_, options, own);
       const DenseMatrix<float> logits = plan.run().to(Device());
       candidate.validation_accuracy = score(logits, dataset_.labels, dataset_.validation).accuracy();
       candidate.microseconds = median_time(plan, own, hopeless);
@@ -116,7 +116,8 @@ class Tuner {
     return median(times);
   }
 
-  /// Candidates so far that no other beats in accuracy and time, the quickest first; three at most.
+  /// Candidates so far that no other beats in accuracy and time, those that may be chosen before the others, the
+  /// quickest first; three at most.
   [[nodiscard]] std::vector<std::size_t> quick_and_accurate() const {
     const auto& all = report_.candidates;
     std::vector<std::size_t> front;
@@ -126,19 +127,21 @@ class Tuner {
       });
       if (!beaten || n == 0) front.push_back(n);
     }
-    std::sort(front.begin(), front.end(),
-              [&](std::size_t a, std::size_t b) { return all[a].microseconds < all[b].microseconds; });
+    const double least = least_accuracy();
+    const auto rank = [&](std::size_t n) { return std::pair(all[n].validation_accuracy < least, all[n].microseconds); };
+    std::sort(front.begin(), front.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
     if (front.size() > 3) front.resize(3);
     return front;
   }
 
   /// One option after the other; what is quicker stays. What takes longest to try comes last.
   void improve(std::size_t from) {
+    const std::size_t model = report_.candidates[from].model;
     std::size_t best = from;
     const auto attempt = [&](auto&& change) {
       InferenceOptions options = report_.candidates[best].options;
       change(options);
-      const auto n = measure(options, far_behind * report_.candidates[best].microseconds);
+      const auto n = measure(model, options, far_behind * report_.candidates[best].microseconds);
       if (n && report_.candidates[*n].microseconds < report_.candidates[best].microseconds) best = *n;
       return n;
     };
@@ -174,13 +177,17 @@ class Tuner {
     }
   }
 
+  /// The validation accuracy that the choice must have.
+  [[nodiscard]] double least_accuracy() const {
+    double best = 0;
+    for (const TuneCandidate& c : report_.candidates) best = std::max(best, c.validation_accuracy);
+    return best - options_.max_loss;
+  }
+
   void choose() {
     const auto& all = report_.candidates;
-    double best_accuracy = 0;
-    for (const TuneCandidate& c : all) best_accuracy = std::max(best_accuracy, c.validation_accuracy);
-    const auto good = [&](const TuneCandidate& c) {
-      return c.validation_accuracy >= best_accuracy - options_.max_loss;
-    };
+    const double least = least_accuracy();
+    const auto good = [&](const TuneCandidate& c) { return c.validation_accuracy >= least; };
     std::optional<std::size_t> quickest;
     for (std::size_t n = 0; n < all.size(); ++n) {
       if (good(all[n]) && (!quickest || all[n].microseconds < all[*quickest].microseconds)) quickest = n;
@@ -193,8 +200,11 @@ class Tuner {
     constexpr double enough = 3;  // seconds
     constexpr double by_chance = 0.97;
     const Device device = fresh_device();
-    InferencePlan first(model_, dataset_, report_.candidates[0].options, device);
-    InferencePlan second(model_, dataset_, report_.candidates[n].options, device);
+    const auto plan_of = [&](const TuneCandidate& c) {
+      return InferencePlan(models_[c.model], dataset_, c.options, device);
+    };
+    InferencePlan first = plan_of(report_.candidates[0]);
+    InferencePlan second = plan_of(report_.candidates[n]);
     first.run();
     second.run();
     device.synchronize();
@@ -223,7 +233,7 @@ class Tuner {
   /// A candidate that takes so many times as long as another is not looked at further.
   static constexpr double far_behind = 2;
 
-  const Model& model_;
+  std::span<const Model> models_;
   const Dataset& dataset_;
   TuneOptions options_;
   Device device_;
@@ -236,11 +246,17 @@ class Tuner {
 
 TuneReport tune(const Model& model, const Dataset& dataset, const TuneOptions& options, const Device& device,
                 const std::function<void(const TuneCandidate&)>& progress) {
-  model.require_fit(dataset);
+  return tune(std::span(&model, 1), dataset, options, device, progress);
+}
+
+TuneReport tune(std::span<const Model> models, const Dataset& dataset, const TuneOptions& options, const Device& device,
+                const std::function<void(const TuneCandidate&)>& progress) {
+  require(!models.empty(), "tune: there is no model");
+  for (const Model& model : models) model.require_fit(dataset);
   if (dataset.validation.empty())
     fail(ErrorCode::bad_input, "tune: the data set " + dataset.name + " has no validation nodes");
   require(options.repeats > 0 && options.seconds > 0, "tune: the time and the number of runs must be positive");
-  return Tuner(model, dataset, options, device, progress).run();
+  return Tuner(models, dataset, options, device, progress).run();
 }
 
 }  // namespace bitgraph::nn

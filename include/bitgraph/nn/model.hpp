@@ -102,6 +102,9 @@ struct Model {
   /// Throws bad_input naming what does not fit: the width of the features, the number of classes.
   void require_fit(const Dataset& dataset) const;
 
+  /// "gcn 2 9f86d081884c7d65": tells its weights, on the host, from another model's. Of a file it stays the same.
+  [[nodiscard]] std::string fingerprint() const;
+
   /// One safetensors file: packed weights, and metadata that says everything needed to run it. docs/formats.md lists
   /// both.
   void save(const std::filesystem::path& path) const;

@@ -70,7 +70,11 @@ struct InferenceOptions {
   /// Not saved.
   std::size_t memory = 0;
 
-  /// One JSON object, each option by its name.
+  /// The model that they were measured with: its file and Model::fingerprint(). Empty: not known. InferencePlan does
+  /// not look at them.
+  std::string model_file, model_fingerprint;
+
+  /// One JSON object, each option by its name, and the model where it is known.
   void save(const std::filesystem::path& path) const;
 
   /// Throws bad_input naming the file and the option that is unknown or has no such value.
