@@ -24,15 +24,15 @@ using spmm_cpu::RowBlock;
 template <class Graph, class Out>
 void run_block(const SpmmArgs<Graph, BitsIn, Out>& args, const RowBlock& rows) {
   if (args.col_scale == nullptr) {
-    spmm_cpu::vote_rows(rows, args.x, args.out, args.epilogue);
+    spmm_cpu::vote_rows(rows, args.x, {args.out, args.epilogue});
   } else {
-    spmm_cpu::weigh_rows(rows, args.x, args.col_scale, args.out, args.epilogue);
+    spmm_cpu::weigh_rows(rows, args.x, args.col_scale, {args.out, args.epilogue});
   }
 }
 
 template <class Graph, class Out>
 void run_block(const SpmmArgs<Graph, FloatIn, Out>& args, const RowBlock& rows) {
-  spmm_cpu::sum_rows(rows, args.x, args.col_scale, args.out, args.epilogue);
+  spmm_cpu::sum_rows(rows, args.x, args.col_scale, {args.out, args.epilogue});
 }
 
 /// A CSR's rows are there as they are wanted.
@@ -203,7 +203,7 @@ void run_strips(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& arg
     std::uint64_t* counters = words_of_thread(spmm_cpu::strip_counters(a, most_windows, args.x.words_per_row));
     for (std::size_t first = windows.begin; first < windows.end; first += most_windows) {
       const std::size_t end = std::min(windows.end, first + most_windows);
-      spmm_cpu::vote_windows(a, {first, end, counters}, args.x, args.out, args.epilogue);
+      spmm_cpu::vote_windows(a, {first, end, counters}, args.x, {args.out, args.epilogue});
     }
   });
 }
@@ -219,7 +219,7 @@ void run(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& args) {
   const std::size_t chunks = std::clamp<std::size_t>(even, 8, SellPattern::sort_window / SellView::lanes / 4);
   const std::size_t num_parts = a.num_long_rows + (a.num_chunks + chunks - 1) / chunks;
   const auto run_part = [&](const spmm_cpu::SellPart& part) {
-    spmm_cpu::vote_chunks(a, part, args.x, args.out, args.epilogue);
+    spmm_cpu::vote_chunks(a, part, args.x, {args.out, args.epilogue});
   };
   if (device.threads() == 1) return run_part({0, a.num_long_rows, 0, a.num_chunks});
   parallel_chunks(device, num_parts, 1, [&](Range parts) {

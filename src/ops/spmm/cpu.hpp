@@ -21,6 +21,16 @@ struct RowBlock {
   std::size_t count = 0;
 };
 
+/// Where sums go: through the epilogue, to signs or to floats. What it names has to stay.
+struct Sink {
+  Sink(const BitsOut& out, const SpmmEpilogue& behind) : bits(&out), epilogue(behind) {}
+  Sink(const FloatOut& out, const SpmmEpilogue& behind) : floats(&out), epilogue(behind) {}
+
+  const BitsOut* bits = nullptr;  ///< one of the two is there
+  const FloatOut* floats = nullptr;
+  const SpmmEpilogue& epilogue;
+};
+
 /// Long rows and chunks of a SellView: what a thread takes at a time.
 struct SellPart {
   std::size_t first_long_row = 0;
@@ -33,13 +43,8 @@ struct SellPart {
 inline constexpr std::size_t max_block_rows = 2048;
 
 /// Unscaled sums of bits: each row counts its neighbours' bits in bit-sliced counters with carry-save adders.
-void vote_rows(const RowBlock& rows, const BitsIn& x, const BitsOut& out, const SpmmEpilogue& epilogue);
-void vote_rows(const RowBlock& rows, const BitsIn& x, const FloatOut& out, const SpmmEpilogue& epilogue);
-
-void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const BitsOut& out,
-                 const SpmmEpilogue& epilogue);
-void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const FloatOut& out,
-                 const SpmmEpilogue& epilogue);
+void vote_rows(const RowBlock& rows, const BitsIn& x, const Sink& sink);
+void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const Sink& sink);
 
 /// Where the columns are cut into strips: the windows begin .. end, strip by strip, so that the rows of X that a strip
 /// names stay in a cache meanwhile. `counters` are strip_counters(a, windows, words) words to work with.
@@ -54,21 +59,12 @@ struct SellWindows {
   return (windows * a.window_rows + 1) * a.counter_bits * std::min(words_per_row, widest_vector);
 }
 
-void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const BitsOut& out,
-                  const SpmmEpilogue& epilogue);
-void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const FloatOut& out,
-                  const SpmmEpilogue& epilogue);
+void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const Sink& sink);
 
 /// Sums of +-col_scale.
-void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const BitsOut& out,
-                const SpmmEpilogue& epilogue);
-void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const FloatOut& out,
-                const SpmmEpilogue& epilogue);
+void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const Sink& sink);
 
 /// Sums of floats, col_scale null for ones.
-void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
-              const SpmmEpilogue& epilogue);
-void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
-              const SpmmEpilogue& epilogue);
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const Sink& sink);
 
 }  // namespace bitgraph::spmm_cpu

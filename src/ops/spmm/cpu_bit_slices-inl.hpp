@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 #include "ops/cpu_partial-inl.hpp"
-#include "ops/spmm/spmm.hpp"
+#include "ops/spmm/cpu.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {
@@ -205,6 +205,16 @@ HWY_INLINE void expand_word(const BitsOut& out, const SpmmEpilogue& epilogue, st
     word |= bits << bit;
   }
   out.row(row)[first / 64] = word;
+}
+
+/// use(output) with the one that the sink has.
+template <class Use>
+HWY_INLINE void with_output(const spmm_cpu::Sink& sink, const Use& use) {
+  if (sink.bits != nullptr) {
+    use(*sink.bits);
+  } else {
+    use(*sink.floats);
+  }
 }
 
 }  // namespace

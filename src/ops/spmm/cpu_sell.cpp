@@ -12,6 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {
 namespace {
 
+using spmm_cpu::Sink;
+
 template <class Finish>
 void vote(const SellView& a, const SellPart& part, const BitsIn& x, const Finish& finish) {
   for_each_word_block<Finish::wants_known_stride>(x.words_per_row, [&](auto n, auto stride, std::size_t word) {
@@ -26,43 +28,22 @@ void vote(const SellView& a, const SellPart& part, const BitsIn& x, const Finish
   }
 }
 
-void vote_to_bits(const SellView& a, const SellPart& part, const BitsIn& x, const BitsOut& out) {
-  vote(a, part, x, ToBits{out});
-}
-
-void vote_to_signs(const SellView& a, const SellPart& part, const BitsIn& x, const BitsOut& out,
-                   const SpmmEpilogue& epilogue) {
-  vote(a, part, x, ToEpilogue<BitsOut>{out, epilogue, x.ncols});
-}
-
-void vote_to_floats(const SellView& a, const SellPart& part, const BitsIn& x, const FloatOut& out,
-                    const SpmmEpilogue& epilogue) {
-  vote(a, part, x, ToEpilogue<FloatOut>{out, epilogue, x.ncols});
+void vote_to(const SellView& a, const SellPart& part, const BitsIn& x, const Sink& sink) {
+  with_finish(sink, x.ncols, [&](const auto& finish) { vote(a, part, x, finish); });
 }
 
 }  // namespace
 }  // namespace bitgraph::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
 #if HWY_ONCE
 namespace bitgraph::spmm_cpu {
 namespace {
-HWY_EXPORT(vote_to_bits);
-HWY_EXPORT(vote_to_signs);
-HWY_EXPORT(vote_to_floats);
+HWY_EXPORT(vote_to);
 }  // namespace
 
-void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const BitsOut& out,
-                 const SpmmEpilogue& epilogue) {
-  if (epilogue.is_identity()) {
-    HWY_DYNAMIC_DISPATCH(vote_to_bits)(a, part, x, out);
-  } else {
-    HWY_DYNAMIC_DISPATCH(vote_to_signs)(a, part, x, out, epilogue);
-  }
-}
-
-void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const FloatOut& out,
-                 const SpmmEpilogue& epilogue) {
-  HWY_DYNAMIC_DISPATCH(vote_to_floats)(a, part, x, out, epilogue);
+void vote_chunks(const SellView& a, const SellPart& part, const BitsIn& x, const Sink& sink) {
+  HWY_DYNAMIC_DISPATCH(vote_to)(a, part, x, sink);
 }
 
 }  // namespace bitgraph::spmm_cpu

@@ -16,6 +16,7 @@ namespace bitgraph::HWY_NAMESPACE {
 namespace {
 
 using spmm_cpu::SellWindows;
+using spmm_cpu::Sink;
 
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 template <unsigned Row>
@@ -128,7 +129,7 @@ HWY_NOINLINE void finish_rows(const SellView& a, const ToCounters& counted, std:
 }
 
 template <class Finish>
-void vote_strips(const SellView& a, const SellWindows& windows, const BitsIn& x, const Finish& finish) {
+void vote(const SellView& a, const SellWindows& windows, const BitsIn& x, const Finish& finish) {
   const std::size_t first_row = windows.begin * a.window_rows;
   const std::size_t end_row = HWY_MIN(std::size_t{a.nrows}, windows.end * a.window_rows);
   const ToCounters counted{windows.counters, first_row, end_row - first_row, a.counter_bits};
@@ -154,18 +155,8 @@ void vote_strips(const SellView& a, const SellWindows& windows, const BitsIn& x,
   }
 }
 
-void strips_to_bits(const SellView& a, const SellWindows& windows, const BitsIn& x, const BitsOut& out) {
-  vote_strips(a, windows, x, ToBits{out});
-}
-
-void strips_to_signs(const SellView& a, const SellWindows& windows, const BitsIn& x, const BitsOut& out,
-                     const SpmmEpilogue& epilogue) {
-  vote_strips(a, windows, x, ToEpilogue<BitsOut>{out, epilogue, x.ncols});
-}
-
-void strips_to_floats(const SellView& a, const SellWindows& windows, const BitsIn& x, const FloatOut& out,
-                      const SpmmEpilogue& epilogue) {
-  vote_strips(a, windows, x, ToEpilogue<FloatOut>{out, epilogue, x.ncols});
+void vote_to(const SellView& a, const SellWindows& windows, const BitsIn& x, const Sink& sink) {
+  with_finish(sink, x.ncols, [&](const auto& finish) { vote(a, windows, x, finish); });
 }
 
 }  // namespace
@@ -175,23 +166,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bitgraph::spmm_cpu {
 namespace {
-HWY_EXPORT(strips_to_bits);
-HWY_EXPORT(strips_to_signs);
-HWY_EXPORT(strips_to_floats);
+HWY_EXPORT(vote_to);
 }  // namespace
 
-void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const BitsOut& out,
-                  const SpmmEpilogue& epilogue) {
-  if (epilogue.is_identity()) {
-    HWY_DYNAMIC_DISPATCH(strips_to_bits)(a, windows, x, out);
-  } else {
-    HWY_DYNAMIC_DISPATCH(strips_to_signs)(a, windows, x, out, epilogue);
-  }
-}
-
-void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const FloatOut& out,
-                  const SpmmEpilogue& epilogue) {
-  HWY_DYNAMIC_DISPATCH(strips_to_floats)(a, windows, x, out, epilogue);
+void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x, const Sink& sink) {
+  HWY_DYNAMIC_DISPATCH(vote_to)(a, windows, x, sink);
 }
 
 }  // namespace bitgraph::spmm_cpu

@@ -16,6 +16,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using spmm_cpu::RowBlock;
+using spmm_cpu::Sink;
 
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
@@ -74,8 +75,8 @@ HWY_NOINLINE void sum_block_to_floats(const RowBlock& rows, const FloatIn& x, co
   }
 }
 
-void sum_to_floats(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
-                   const SpmmEpilogue& epilogue) {
+void sum(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
+         const SpmmEpilogue& epilogue) {
   std::size_t first = 0;
   for (; first + 8 * lanes <= x.ncols; first += 8 * lanes) {
     sum_block_to_floats<DF, 8, true>(rows, x, col_scale, out, epilogue, first);
@@ -92,8 +93,8 @@ void sum_to_floats(const RowBlock& rows, const FloatIn& x, const float* col_scal
 }
 
 /// One word of signs at a time: 64 features in registers.
-void sum_to_bits(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
-                 const SpmmEpilogue& epilogue) {
+void sum(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
+         const SpmmEpilogue& epilogue) {
   constexpr std::size_t M = 64 / lanes;
   HWY_ALIGN float sums_of_word[64];
   for (std::size_t first = 0; first < x.ncols; first += 64) {
@@ -145,14 +146,12 @@ HWY_INLINE void weigh(const RowBlock& rows, const BitsIn& x, const float* col_sc
   }
 }
 
-void weigh_to_bits(const RowBlock& rows, const BitsIn& x, const float* col_scale, const BitsOut& out,
-                   const SpmmEpilogue& epilogue) {
-  weigh(rows, x, col_scale, out, epilogue);
+void weigh_to(const RowBlock& rows, const BitsIn& x, const float* col_scale, const Sink& sink) {
+  with_output(sink, [&](const auto& out) HWY_ATTR { weigh(rows, x, col_scale, out, sink.epilogue); });
 }
 
-void weigh_to_floats(const RowBlock& rows, const BitsIn& x, const float* col_scale, const FloatOut& out,
-                     const SpmmEpilogue& epilogue) {
-  weigh(rows, x, col_scale, out, epilogue);
+void sum_to(const RowBlock& rows, const FloatIn& x, const float* col_scale, const Sink& sink) {
+  with_output(sink, [&](const auto& out) { sum(rows, x, col_scale, out, sink.epilogue); });
 }
 
 }  // namespace
@@ -162,30 +161,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bitgraph::spmm_cpu {
 namespace {
-HWY_EXPORT(sum_to_floats);
-HWY_EXPORT(sum_to_bits);
-HWY_EXPORT(weigh_to_bits);
-HWY_EXPORT(weigh_to_floats);
+HWY_EXPORT(weigh_to);
+HWY_EXPORT(sum_to);
 }  // namespace
 
-void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
-              const SpmmEpilogue& epilogue) {
-  HWY_DYNAMIC_DISPATCH(sum_to_bits)(rows, x, col_scale, out, epilogue);
+void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const Sink& sink) {
+  HWY_DYNAMIC_DISPATCH(weigh_to)(rows, x, col_scale, sink);
 }
 
-void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
-              const SpmmEpilogue& epilogue) {
-  HWY_DYNAMIC_DISPATCH(sum_to_floats)(rows, x, col_scale, out, epilogue);
-}
-
-void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const BitsOut& out,
-                const SpmmEpilogue& epilogue) {
-  HWY_DYNAMIC_DISPATCH(weigh_to_bits)(rows, x, col_scale, out, epilogue);
-}
-
-void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const FloatOut& out,
-                const SpmmEpilogue& epilogue) {
-  HWY_DYNAMIC_DISPATCH(weigh_to_floats)(rows, x, col_scale, out, epilogue);
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const Sink& sink) {
+  HWY_DYNAMIC_DISPATCH(sum_to)(rows, x, col_scale, sink);
 }
 
 }  // namespace bitgraph::spmm_cpu

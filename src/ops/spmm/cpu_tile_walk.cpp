@@ -76,7 +76,7 @@ class TileWalk {
     const std::size_t first = row_ * K;
     const std::size_t end = std::min<std::size_t>(a_.nrows, first + K);
     for (std::size_t i = first; i < end; ++i) {
-      spmm_cpu::finish_sums(sums_[i - first], args_.spmm.out, args_.spmm.epilogue, i, word_);
+      spmm_cpu::finish_sums(sums_[i - first], {args_.spmm.out, args_.spmm.epilogue}, i, word_);
     }
     clear();
     ++row_;

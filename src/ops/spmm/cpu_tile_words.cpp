@@ -17,6 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using spmm_cpu::BitBlock;
+using spmm_cpu::Sink;
 using spmm_cpu::Sums;
 
 using DU = hn::CappedTag<std::uint64_t, 8>;
@@ -103,22 +104,13 @@ void add(const std::uint64_t* graph, std::size_t count, const BitBlock& block, S
   });
 }
 
-template <class Out>
-HWY_INLINE void finish(const Sums& sums, const Out& out, const SpmmEpilogue& epilogue, std::size_t i,
-                       std::size_t word) {
+void finish(const Sums& sums, const Sink& sink, std::size_t i, std::size_t word) {
   HWY_ALIGN float values[64];
   for (std::size_t f = 0; f < 64; ++f) values[f] = static_cast<float>(static_cast<std::int32_t>(sums.of_feature[f]));
-  expand_word(out, epilogue, i, word * 64, out.ncols,
-              [&](auto df, std::size_t bit) HWY_ATTR { return hn::Load(df, values + bit); });
-}
-
-void finish_to_bits(const Sums& sums, const BitsOut& out, const SpmmEpilogue& epilogue, std::size_t i,
-                    std::size_t word) {
-  finish(sums, out, epilogue, i, word);
-}
-void finish_to_floats(const Sums& sums, const FloatOut& out, const SpmmEpilogue& epilogue, std::size_t i,
-                      std::size_t word) {
-  finish(sums, out, epilogue, i, word);
+  with_output(sink, [&](const auto& out) HWY_ATTR {
+    expand_word(out, sink.epilogue, i, word * 64, out.ncols,
+                [&](auto df, std::size_t bit) HWY_ATTR { return hn::Load(df, values + bit); });
+  });
 }
 
 }  // namespace
@@ -130,8 +122,7 @@ namespace bitgraph::spmm_cpu {
 namespace {
 HWY_EXPORT(transpose);
 HWY_EXPORT(add);
-HWY_EXPORT(finish_to_bits);
-HWY_EXPORT(finish_to_floats);
+HWY_EXPORT(finish);
 }  // namespace
 
 void transpose_block(const BitBlock& rows, BitBlock& columns) { HWY_DYNAMIC_DISPATCH(transpose)(rows, columns); }
@@ -141,12 +132,8 @@ void add_products(const std::uint64_t* graph, std::size_t count, const BitBlock&
   HWY_DYNAMIC_DISPATCH(add)(graph, count, block, strategy, sums);
 }
 
-void finish_sums(const Sums& sums, const BitsOut& out, const SpmmEpilogue& epilogue, std::size_t i, std::size_t word) {
-  HWY_DYNAMIC_DISPATCH(finish_to_bits)(sums, out, epilogue, i, word);
-}
-
-void finish_sums(const Sums& sums, const FloatOut& out, const SpmmEpilogue& epilogue, std::size_t i, std::size_t word) {
-  HWY_DYNAMIC_DISPATCH(finish_to_floats)(sums, out, epilogue, i, word);
+void finish_sums(const Sums& sums, const Sink& sink, std::size_t i, std::size_t word) {
+  HWY_DYNAMIC_DISPATCH(finish)(sums, sink, i, word);
 }
 
 }  // namespace bitgraph::spmm_cpu

@@ -2,6 +2,7 @@
 // The SIMD kernels of votes by words of tiles: one word of 64 features, 64 columns of the graph at a time.
 #pragma once
 
+#include "ops/spmm/cpu.hpp"
 #include "ops/spmm/tile_words.hpp"
 
 #include <cstddef>
@@ -25,8 +26,7 @@ void transpose_block(const BitBlock& rows, BitBlock& columns);
 void add_products(const std::uint64_t* graph, std::size_t count, const BitBlock& block, SpmmStrategy strategy,
                   Sums* sums);
 
-/// Sums through the epilogue to word `word` of row i.
-void finish_sums(const Sums& sums, const BitsOut& out, const SpmmEpilogue& epilogue, std::size_t i, std::size_t word);
-void finish_sums(const Sums& sums, const FloatOut& out, const SpmmEpilogue& epilogue, std::size_t i, std::size_t word);
+/// To word `word` of row i.
+void finish_sums(const Sums& sums, const Sink& sink, std::size_t i, std::size_t word);
 
 }  // namespace bitgraph::spmm_cpu

@@ -216,6 +216,13 @@ struct ToEpilogue {
   }
 };
 
+/// use(finish) with what becomes of counts on the way to the sink.
+template <class Use>
+HWY_INLINE void with_finish(const spmm_cpu::Sink& sink, std::size_t ncols, const Use& use) {
+  if (sink.bits != nullptr && sink.epilogue.is_identity()) return use(ToBits{*sink.bits});
+  with_output(sink, [&]<class Out>(const Out& out) HWY_ATTR { use(ToEpilogue<Out>{out, sink.epilogue, ncols}); });
+}
+
 /// Adds the counters of the R parts of one row that stand side by side; calls use(counters) with those of N lanes.
 template <std::size_t N, std::size_t R, std::size_t S, class V, class Use>
 HWY_INLINE void add_parts(const V (&slices)[S], const Use& use) {

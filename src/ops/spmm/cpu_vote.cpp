@@ -18,6 +18,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using spmm_cpu::max_block_rows;
 using spmm_cpu::RowBlock;
+using spmm_cpu::Sink;
 
 /// Degrees below this are sorted exactly, so that rows of one degree follow one another and no branch is mispredicted.
 constexpr std::size_t sorted_degrees = 64;
@@ -129,14 +130,8 @@ void vote(const RowBlock& rows, const BitsIn& x, const Finish& finish) {
   for (std::size_t n = 0; n < sorted.start[1]; ++n) finish.finish_empty(rows.first_row + sorted.order[n]);
 }
 
-void vote_to_bits(const RowBlock& rows, const BitsIn& x, const BitsOut& out) { vote(rows, x, ToBits{out}); }
-
-void vote_to_signs(const RowBlock& rows, const BitsIn& x, const BitsOut& out, const SpmmEpilogue& epilogue) {
-  vote(rows, x, ToEpilogue<BitsOut>{out, epilogue, x.ncols});
-}
-
-void vote_to_floats(const RowBlock& rows, const BitsIn& x, const FloatOut& out, const SpmmEpilogue& epilogue) {
-  vote(rows, x, ToEpilogue<FloatOut>{out, epilogue, x.ncols});
+void vote_to(const RowBlock& rows, const BitsIn& x, const Sink& sink) {
+  with_finish(sink, x.ncols, [&](const auto& finish) { vote(rows, x, finish); });
 }
 
 }  // namespace
@@ -146,21 +141,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bitgraph::spmm_cpu {
 namespace {
-HWY_EXPORT(vote_to_bits);
-HWY_EXPORT(vote_to_signs);
-HWY_EXPORT(vote_to_floats);
+HWY_EXPORT(vote_to);
 }  // namespace
 
-void vote_rows(const RowBlock& rows, const BitsIn& x, const BitsOut& out, const SpmmEpilogue& epilogue) {
-  if (epilogue.is_identity()) {
-    HWY_DYNAMIC_DISPATCH(vote_to_bits)(rows, x, out);
-  } else {
-    HWY_DYNAMIC_DISPATCH(vote_to_signs)(rows, x, out, epilogue);
-  }
-}
-
-void vote_rows(const RowBlock& rows, const BitsIn& x, const FloatOut& out, const SpmmEpilogue& epilogue) {
-  HWY_DYNAMIC_DISPATCH(vote_to_floats)(rows, x, out, epilogue);
+void vote_rows(const RowBlock& rows, const BitsIn& x, const Sink& sink) {
+  HWY_DYNAMIC_DISPATCH(vote_to)(rows, x, sink);
 }
 
 }  // namespace bitgraph::spmm_cpu
