@@ -9,33 +9,22 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 
-#include <immintrin.h>
+#include "ops/gemm/cpu_amx_tiles.hpp"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
-
-#define BITGRAPH_AMX gnu::target("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-int8")
 
 namespace bitgraph {
 
 namespace {
 
-constexpr std::size_t side = 16;           ///< rows of a tile, and 32-bit numbers in one of its rows
-constexpr std::size_t tile = side * 64;    ///< bytes
-constexpr std::size_t most_words = 16;     ///< of a row of x, so that what is unpacked fits the stack
-constexpr std::size_t weight_tiles = 128;  ///< unpacked at a time
-constexpr std::size_t pair = 2 * side;     ///< rows and outputs taken together: four tiles of sums
+using amx::side;
+using amx::tile;
+using amx::weight_tiles;
 
-/// What the hardware wants to know of eight tiles, all whole.
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {side, side, side, side, side, side, side, side};
-};
+constexpr std::size_t most_words = 16;  ///< of a row of x, so that what is unpacked fits the stack
+constexpr std::size_t pair = 2 * side;  ///< rows and outputs taken together: four tiles of sums
 
 /// Weights of as many outputs as there are tiles for, ready to be multiplied.
 struct Weights {
@@ -107,7 +96,7 @@ struct Outputs {
 [[BITGRAPH_AMX]] inline Outputs outputs_from(const GemmToBits& args, std::size_t first,
                                              const std::int32_t* of_weights) {
   const std::size_t count = args.w.nrows > first ? args.w.nrows - first : 0;
-  const auto exist = static_cast<__mmask16>(count >= side ? 0xFFFF : (1U << count) - 1);
+  const __mmask16 exist = amx::first_lanes(count);
   Outputs outputs{_mm512_set1_ps(1), _mm512_setzero_ps(), _mm512_load_si512(of_weights), exist};
   if (args.col_scale != nullptr) outputs.scale = _mm512_maskz_loadu_ps(exist, args.col_scale + first);
   if (args.bias != nullptr) outputs.bias = _mm512_maskz_loadu_ps(exist, args.bias + first);
@@ -144,7 +133,7 @@ struct Outputs {
   const std::size_t step = (before.count + words - 1) / words;
   const std::int8_t* lower = rows.tiles + words * tile;
   const std::uint32_t* right = weights + words * (tile / 4);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // compilers do not know that tiles are loaded from memory
+  amx::settle_memory();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -167,9 +156,7 @@ struct Outputs {
 }
 
 [[BITGRAPH_AMX]] void multiply_rows(const GemmToBits& args, std::size_t begin, std::size_t end) {
-  const TileShapes shapes;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  _tile_loadconfig(&shapes);
+  amx::begin_tiles();
   Weights weights;
   Rows rows;
   Sums sums[2];  // of this block and the one before
@@ -197,12 +184,11 @@ struct Outputs {
 }  // namespace
 
 bool gemm_by_tiles(const Cpu& backend, const GemmToBits& args) {
-  constexpr std::size_t least_rows = 256;
   const std::size_t words = args.x.words_per_row;
-  const bool large = args.x.nrows >= least_rows && args.w.nrows >= pair;  // else the other kernel is as quick
+  const bool large = args.x.nrows >= amx::least_rows && args.w.nrows >= pair;  // else the other kernel is as quick
   if (!large || words == 0 || words > most_words || args.keep.words != nullptr || active_isa() != Isa::amx)
     return false;
-  parallel_ranges(backend.device, args.x.nrows, least_rows,
+  parallel_ranges(backend.device, args.x.nrows, amx::least_rows,
                   [&](Range rows) { multiply_rows(args, rows.begin, rows.end); });
   return true;
 }

@@ -7,31 +7,20 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 
-#include <immintrin.h>
+#include "ops/gemm/cpu_amx_tiles.hpp"
 
 #include <algorithm>
-#include <atomic>
-
-#define BITGRAPH_AMX gnu::target("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-int8")
 
 namespace bitgraph {
 
 namespace {
 
-constexpr std::size_t side = 16;           ///< rows of a tile, and 32-bit numbers in one of its rows
-constexpr std::size_t tile = side * 64;    ///< bytes
-constexpr std::size_t most_words = 8;      ///< of a row of x: sums stay below 2^24
-constexpr std::size_t weight_tiles = 128;  ///< unpacked at a time
-constexpr std::size_t at_once = 3;         ///< groups of 16 outputs, with tiles for the sums of both bytes
+using amx::side;
+using amx::tile;
+using amx::weight_tiles;
 
-/// What the hardware wants to know of eight tiles, all whole.
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {side, side, side, side, side, side, side, side};
-};
+constexpr std::size_t most_words = 8;  ///< of a row of x: sums stay below 2^24
+constexpr std::size_t at_once = 3;     ///< groups of 16 outputs, with tiles for the sums of both bytes
 
 struct Weights {
   alignas(64) std::uint32_t tiles[weight_tiles * tile / 4];  ///< [group of 16 outputs][word][4 columns][output]
@@ -70,9 +59,7 @@ void unpack_weights(const GemmOfFloats& args, std::size_t first, std::size_t out
   const __m512i largest = _mm512_set1_epi32((1 << 15) - 1);
   unsigned wrong = 0;
   for (std::size_t f = 0; f < args.x.ncols; f += side) {
-    const std::size_t left = args.x.ncols - f;
-    const auto exist = static_cast<__mmask16>(left >= side ? 0xFFFF : (1U << left) - 1);
-    const __m512 x = _mm512_maskz_loadu_ps(exist, row + f);
+    const __m512 x = _mm512_maskz_loadu_ps(amx::first_lanes(args.x.ncols - f), row + f);
     const __m512i whole = _mm512_cvtps_epi32(x);
     wrong |= _mm512_cmp_ps_mask(_mm512_cvtepi32_ps(whole), x, _CMP_NEQ_UQ);
     wrong |= _mm512_cmplt_epi32_mask(whole, smallest) | _mm512_cmpgt_epi32_mask(whole, largest);
@@ -86,7 +73,7 @@ void unpack_weights(const GemmOfFloats& args, std::size_t first, std::size_t out
 /// Sums of 16 rows by 48 outputs; of fewer, the last ones are of weights that are there for others.
 [[BITGRAPH_AMX]] void multiply(const Rows& rows, std::size_t words, const std::uint32_t* const (&weights)[at_once],
                                Sums& sums) {
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // compilers do not know that tiles are loaded from memory
+  amx::settle_memory();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -115,14 +102,13 @@ void unpack_weights(const GemmOfFloats& args, std::size_t first, std::size_t out
   _tile_stored(3, sums.high[0], 64);
   _tile_stored(4, sums.high[1], 64);
   _tile_stored(5, sums.high[2], 64);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  amx::settle_memory();
 }
 
 /// 16 outputs from `first` on, of `count` rows from i on.
 [[BITGRAPH_AMX]] void store(const GemmOfFloats& args, std::size_t i, std::size_t count, std::size_t first,
                             const std::int32_t* low, const std::int32_t* high) {
-  const std::size_t outputs = args.w.nrows - first;
-  const auto exist = static_cast<__mmask16>(outputs >= side ? 0xFFFF : (1U << outputs) - 1);
+  const __mmask16 exist = amx::first_lanes(args.w.nrows - first);
   const __m512 scale =
       args.col_scale == nullptr ? _mm512_set1_ps(1) : _mm512_maskz_loadu_ps(exist, args.col_scale + first);
   for (std::size_t r = 0; r < count; ++r) {
@@ -137,9 +123,7 @@ void unpack_weights(const GemmOfFloats& args, std::size_t first, std::size_t out
 
 [[BITGRAPH_AMX]] void multiply_rows(const GemmOfFloats& args, std::size_t begin, std::size_t end,
                                     void (*rest)(const GemmOfFloats&, std::size_t, std::size_t)) {
-  const TileShapes shapes;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  _tile_loadconfig(&shapes);
+  amx::begin_tiles();
   const std::size_t words = args.w.words_per_row;
   const std::size_t groups = (args.w.nrows + side - 1) / side;
   Weights weights;
@@ -175,14 +159,14 @@ void unpack_weights(const GemmOfFloats& args, std::size_t first, std::size_t out
 
 bool gemm_of_whole_numbers(const Cpu& backend, const GemmOfFloats& args,
                            void (*rest)(const GemmOfFloats&, std::size_t, std::size_t)) {
-  constexpr std::size_t least_rows = 256;
   constexpr std::size_t least_outputs = 8;
   const std::size_t words = args.w.words_per_row;
   const std::size_t tiles = (args.w.nrows + side - 1) / side * words;
-  const bool large = args.x.nrows >= least_rows && args.w.nrows >= least_outputs;  // else the other kernel is as quick
+  const bool large =
+      args.x.nrows >= amx::least_rows && args.w.nrows >= least_outputs;  // else the other kernel is as quick
   if (!large || words == 0 || words > most_words || tiles > weight_tiles || active_isa() != Isa::amx) return false;
   if (!is_whole(args, 0)) return false;
-  parallel_ranges(backend.device, args.x.nrows, least_rows,
+  parallel_ranges(backend.device, args.x.nrows, amx::least_rows,
                   [&](Range rows) { multiply_rows(args, rows.begin, rows.end, rest); });
   return true;
 }
