@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bi-GCN (Wang et al. 2021), in the two forms of BitGNN (section 4.2). Only what the loss depends on is computed: the
 // training nodes, their neighbours (the second layer's inputs) and those nodes' neighbours (the first layer's).
-//
-// Gradients, with g arriving: through sign(x), g where |x| <= 1; to a linear layer's input, g sign(W); to W, with G =
-// g^T y, m G where |W| <= 1, plus sign(W) times the row mean of sign(W) G. The scales alpha and m are not multiplied in
-// elsewhere.
+// docs/architecture.md has the gradients.
 #include <bitgraph/ops/batch_norm.hpp>
+#include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
+#include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "core/parallel.hpp"
 #include "nn/forward.hpp"
 #include "nn/normalization.hpp"
 #include "nn/receptive_field.hpp"
+#include "nn/sums_in_order.hpp"
 #include "nn/trainer.hpp"
 
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -27,37 +26,6 @@ enum Tensor : std::uint32_t { first_weight = 1, second_weight = 2, feature_dropo
 
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
-
-float sign(float x) { return x >= 0 ? 1.0F : -1.0F; }
-
-/// The weight rule: from G = g^T y to the gradient of the latent weights.
-void weight_gradient(Floats& gradient, const Floats& weight, std::span<const float> m) {
-  for (std::size_t f = 0; f < weight.nrows(); ++f) {
-    double sum = 0;
-    for (std::size_t j = 0; j < weight.ncols(); ++j) sum += sign(weight(f, j)) * gradient(f, j);
-    const auto mean = static_cast<float>(sum / static_cast<double>(weight.ncols()));
-    for (std::size_t j = 0; j < weight.ncols(); ++j) {
-      const float through = std::fabs(weight(f, j)) <= 1 ? m[f] * gradient(f, j) : 0.0F;
-      gradient(f, j) = through + sign(weight(f, j)) * mean;
-    }
-  }
-}
-
-void column_sums(std::span<float> out, const Floats& x) {
-  std::fill(out.begin(), out.end(), 0.0F);
-  for (std::size_t i = 0; i < x.nrows(); ++i) {
-    for (std::size_t f = 0; f < x.ncols(); ++f) out[f] += x(i, f);
-  }
-}
-
-/// Eight bits as eight floats.
-std::array<std::array<float, 8>, 256> make_byte_table() {
-  std::array<std::array<float, 8>, 256> table{};
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    for (std::size_t bit = 0; bit < 8; ++bit) table[byte][bit] = static_cast<float>((byte >> bit) & 1U);
-  }
-  return table;
-}
 
 class BiGcnTrainer final : public Trainer {
  public:
@@ -98,6 +66,7 @@ class BiGcnTrainer final : public Trainer {
     scores_gradient_ = Floats(n2, classes(), device);
     logits_ = Floats(n3, classes(), device);
     logits_gradient_ = Floats(n3, classes(), device);
+    if (options.precision == Precision::bin) updated_signs_ = {Bits(n1, h, device), Buffer<float>(n1, device)};
     signs1_ = {Bits(h, width, device), Buffer<float>(h, device)};
     signs2_ = {Bits(classes(), h, device), Buffer<float>(classes(), device)};
     weights2_ = Floats(classes(), h, device);
@@ -112,7 +81,7 @@ class BiGcnTrainer final : public Trainer {
   double step(std::size_t epoch) override {
     // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
     // lose a class for good.
-    votes_now_ = options_.precision == Precision::bin && 2 * epoch > *options_.epochs;
+    votes_ = options_.precision == Precision::bin && 2 * epoch > *options_.epochs;
     forward_training(epoch);
     const double loss = loss_gradient();
     backward();
@@ -144,7 +113,6 @@ class BiGcnTrainer final : public Trainer {
 
  private:
   [[nodiscard]] std::size_t classes() const { return static_cast<std::size_t>(dataset_.num_classes); }
-  [[nodiscard]] bool votes() const { return votes_now_; }
 
   static std::vector<NodeId> all_nodes(const Dataset& dataset) {
     std::vector<NodeId> nodes(dataset.graph.nrows());
@@ -182,9 +150,9 @@ class BiGcnTrainer final : public Trainer {
                .bias = parameters_[1].value.row(0),
                .keep = &keep1_},
               device_);
-    if (votes()) {
-      sign_into(dropped_signs(), updated_);
-      spmm_into(hidden_, field_.first, signs_, {.row_scale = field_.first_mean.span()}, device_);
+    if (votes_) {
+      binarize_into(updated_signs_, updated_, {}, device_);
+      spmm_into(hidden_, field_.first, updated_signs_.bits, {.row_scale = field_.first_mean.span()}, device_);
     } else {
       spmm_into(hidden_, field_.first, updated_,
                 {.row_scale = field_.middle_scale.span(), .col_scale = field_.input_scale.span()}, device_);
@@ -194,15 +162,12 @@ class BiGcnTrainer final : public Trainer {
     parallel_for(device_, hidden_.nrows(), 128, [&](std::size_t i) {
       float alpha = 0;
       for (std::size_t f = 0; f < hidden_.ncols(); ++f) alpha += std::fabs(hidden_(i, f));
-      alpha = votes() ? scale : scale * alpha / static_cast<float>(hidden_.ncols());
+      alpha = votes_ ? scale : scale * alpha / static_cast<float>(hidden_.ncols());
       for (std::size_t f = 0; f < hidden_.ncols(); ++f) {
-        dropped_hidden_(i, f) = keep2_.bit(i, f) ? alpha * sign(hidden_(i, f)) : 0.0F;
+        dropped_hidden_(i, f) = !keep2_.bit(i, f) ? 0.0F : hidden_(i, f) >= 0 ? alpha : -alpha;
       }
     });
-    for (std::size_t c = 0; c < classes(); ++c) {
-      for (std::size_t f = 0; f < hidden_.ncols(); ++f)
-        weights2_(c, f) = signs2_.alpha[c] * sign(parameters_[2].value(c, f));
-    }
+    expand_into(weights2_, signs2_.bits, signs2_.alpha.span(), nullptr, device_);
     float_gemm(scores_.view(), std::as_const(dropped_hidden_).view(), false, std::as_const(weights2_).view(), true, 1,
                0, device_);
     for (std::size_t i = 0; i < scores_.nrows(); ++i) {
@@ -212,84 +177,42 @@ class BiGcnTrainer final : public Trainer {
               {.row_scale = field_.output_scale.span(), .col_scale = field_.middle_scale.span()}, device_);
   }
 
-  Floats& dropped_signs() {
-    if (signs_.nrows() != updated_.nrows()) signs_ = Floats(updated_.nrows(), updated_.ncols(), device_);
-    return signs_;
-  }
-
-  void sign_into(Floats& out, const Floats& x) {
-    parallel_for(device_, x.values().size(), 1 << 14, [&](std::size_t n) { out.values()[n] = sign(x.values()[n]); });
-  }
-
   /// Cross entropy on the training nodes; with a teacher, plus the divergence from its predictions on all nodes.
   double loss_gradient() {
     const Score score = cross_entropy_backward_into(logits_gradient_, logits_, labels_, train_rows_);
     if (teacher_.nrows() == 0) return score.loss;
     log_softmax_into(logits_, logits_, device_);
-    const float weight = teacher_weight / static_cast<float>(logits_.nrows());
-    for (std::size_t i = 0; i < logits_.nrows(); ++i) {
-      for (std::size_t c = 0; c < classes(); ++c)
-        logits_gradient_(i, c) += weight * (std::exp(logits_(i, c)) - teacher_(i, c));
-    }
+    add_divergence_gradient(logits_gradient_, logits_, teacher_, teacher_weight / static_cast<float>(logits_.nrows()),
+                            device_);
     return score.loss;
   }
 
   void backward() {
     spmm_into(scores_gradient_, field_.second_transposed, logits_gradient_,
               {.row_scale = field_.middle_scale.span(), .col_scale = field_.output_scale.span()}, device_);
-    column_sums(parameters_[3].gradient.row(0), scores_gradient_);
+    column_sums_in_order(parameters_[3].gradient.row(0), scores_gradient_);
     float_gemm(parameters_[2].gradient.view(), std::as_const(scores_gradient_).view(), true,
                std::as_const(dropped_hidden_).view(), false, 1, 0, device_);
-    weight_gradient(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span());
-    for (std::size_t c = 0; c < classes(); ++c) {
-      for (std::size_t f = 0; f < hidden_.ncols(); ++f) weights2_(c, f) = sign(parameters_[2].value(c, f));
-    }
+    binary_weight_backward_in_order(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span());
+    expand_into(weights2_, signs2_.bits, {}, nullptr, device_);
     float_gemm(hidden_gradient_.view(), std::as_const(scores_gradient_).view(), false, std::as_const(weights2_).view(),
                false, 1, 0, device_);
-    const float scale = 1 / (1 - *options_.dropout);
-    parallel_for(device_, hidden_.nrows(), 128, [&](std::size_t i) {
-      for (std::size_t f = 0; f < hidden_.ncols(); ++f) {
-        const bool passes = keep2_.bit(i, f) && std::fabs(hidden_(i, f)) <= 1;
-        hidden_gradient_(i, f) = passes ? scale * hidden_gradient_(i, f) : 0.0F;
-      }
-    });
-    if (votes()) {
+    apply_dropout(hidden_gradient_, keep2_, *options_.dropout, device_);
+    sign_backward(hidden_gradient_, hidden_, 1, device_);
+    if (votes_) {
       spmm_into(updated_gradient_, field_.first_transposed, hidden_gradient_, {.col_scale = field_.first_mean.span()},
                 device_);
-      parallel_for(device_, updated_.values().size(), 1 << 14, [&](std::size_t n) {
-        if (std::fabs(updated_.values()[n]) > 1) updated_gradient_.values()[n] = 0;
-      });
+      sign_backward(updated_gradient_, updated_, 1, device_);
     } else {
       spmm_into(updated_gradient_, field_.first_transposed, hidden_gradient_,
                 {.row_scale = field_.input_scale.span(), .col_scale = field_.middle_scale.span()}, device_);
     }
-    column_sums(parameters_[1].gradient.row(0), updated_gradient_);
-    expand_kept_features();
-    parallel_for(device_, updated_gradient_.nrows(), 128, [&](std::size_t i) {
-      for (float& g : updated_gradient_.row(i)) g *= alpha_[i];
-    });
+    column_sums_in_order(parameters_[1].gradient.row(0), updated_gradient_);
+    expand_into(kept_features_, bits_, {}, &keep1_, device_);  // without its scale, which is another factor of each row
+    scale_rows(updated_gradient_, alpha_.span(), device_);
     float_gemm(parameters_[0].gradient.view(), std::as_const(updated_gradient_).view(), true,
                std::as_const(kept_features_).view(), false, 1, 0, device_);
-    weight_gradient(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span());
-  }
-
-  /// The first layer's input without its scale: +1, -1, or 0 where dropped.
-  void expand_kept_features() {
-    static const auto table = make_byte_table();
-    const auto bits = std::as_const(bits_).view();
-    const auto keep = std::as_const(keep1_).view();
-    parallel_for(device_, bits.nrows, 64, [&](std::size_t i) {
-      float* to = kept_features_.row(i).data();
-      for (std::size_t j = 0; j < bits.ncols; j += 8) {
-        const std::size_t shift = j % 64;
-        const std::uint64_t kept = keep.row(i)[j / 64] >> shift;
-        const std::uint64_t ones = bits.row(i)[j / 64] >> shift;
-        const auto& plus = table[kept & ones & 0xFFU];
-        const auto& minus = table[kept & ~ones & 0xFFU];
-        const std::size_t count = std::min<std::size_t>(8, bits.ncols - j);
-        for (std::size_t n = 0; n < count; ++n) to[j + n] = plus[n] - minus[n];
-      }
-    });
+    binary_weight_backward_in_order(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span());
   }
 
   static constexpr float teacher_weight = 1.0F;
@@ -308,12 +231,12 @@ class BiGcnTrainer final : public Trainer {
   Bits bits_;
   Buffer<float> alpha_;
   BitMatrix<ZeroOne> keep1_, keep2_;
-  Binarized signs1_, signs2_;
-  Floats kept_features_, updated_, updated_gradient_, signs_, hidden_, dropped_hidden_, hidden_gradient_, weights2_,
-      scores_, scores_gradient_, logits_, logits_gradient_;
+  Binarized signs1_, signs2_, updated_signs_;
+  Floats kept_features_, updated_, updated_gradient_, hidden_, dropped_hidden_, hidden_gradient_, weights2_, scores_,
+      scores_gradient_, logits_, logits_gradient_;
   std::vector<std::int32_t> labels_;
   std::vector<NodeId> train_rows_;
-  bool votes_now_ = false;  ///< this epoch's first aggregation is a vote
+  bool votes_ = false;  ///< this epoch's first aggregation is a vote
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "nn/normalization.hpp"
 #include "nn/sparse_product.hpp"
+#include "nn/sums_in_order.hpp"
 #include "nn/trainer.hpp"
 
 #include <algorithm>
@@ -19,13 +20,6 @@ enum Tensor : std::uint32_t { first_weight = 1, second_weight = 2, feature_dropo
 void add_bias_relu(DenseMatrix<float>& x, std::span<const float> bias) {
   for (std::size_t i = 0; i < x.nrows(); ++i) {
     for (std::size_t f = 0; f < x.ncols(); ++f) x(i, f) = std::max(0.0F, x(i, f) + bias[f]);
-  }
-}
-
-void column_sums(std::span<float> out, const DenseMatrix<float>& x) {
-  std::fill(out.begin(), out.end(), 0.0F);
-  for (std::size_t i = 0; i < x.nrows(); ++i) {
-    for (std::size_t f = 0; f < x.ncols(); ++f) out[f] += x(i, f);
   }
 }
 
@@ -122,7 +116,7 @@ class GcnTrainer final : public Trainer {
   }
 
   void backward() {
-    column_sums(bias1().gradient.row(0), logits_gradient_);
+    column_sums_in_order(bias1().gradient.row(0), logits_gradient_);
     spmm_into(scores_, graph_.pattern, logits_gradient_, normalization(), device_);  // A~ is symmetric
     float_gemm(weight1().gradient.view(), std::as_const(hidden_).view(), true, std::as_const(scores_).view(), false, 1,
                0, device_);
@@ -134,7 +128,7 @@ class GcnTrainer final : public Trainer {
       float& g = hidden_gradient_.values()[e];
       g = hidden_.values()[e] > 0 ? g * scale : 0.0F;
     }
-    column_sums(bias0().gradient.row(0), hidden_gradient_);
+    column_sums_in_order(bias0().gradient.row(0), hidden_gradient_);
     spmm_into(product_, graph_.pattern, hidden_gradient_, normalization(), device_);
     for (std::size_t e = 0; e < dropped_.size(); ++e) transposed_values_[e] = dropped_[transposed_.source[e]];
     sparse_product(weight0().gradient, transposed_.pattern, transposed_values_.span(), product_, device_);
