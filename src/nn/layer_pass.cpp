@@ -7,6 +7,8 @@
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
+#include "nn/reshape.hpp"
+
 #include <utility>
 
 namespace bitgraph::nn {
@@ -36,8 +38,10 @@ const BitMatrix<Domain>& first_rows(const BitMatrix<Domain>& x, std::size_t nrow
   return storage;
 }
 
-Binarized signs_like(const Floats& x, const Device& device) {
-  return {Bits(x.nrows(), x.ncols(), device), Buffer<float>(x.nrows(), device)};
+/// Signs and scales of x, in memory that is kept.
+void binarize_anew(Binarized& out, const Floats& x, const Device& device) {
+  reshape(out, x.nrows(), x.ncols(), device);
+  binarize_into(out, x, {}, device);
 }
 
 }  // namespace
@@ -57,7 +61,7 @@ const Floats& LayerPass::forward(const LayerInput& input, const LayerGraph* grap
   form_ = form;
   dropout_ = dropout;
   if (dropped()) {
-    keep_ = BitMatrix<ZeroOne>(num_inputs(), shape_.inputs, device_);
+    reshape(keep_, num_inputs(), shape_.inputs, device_);
     dropout_mask_into(keep_, dropout.rate, dropout.key, device_);
   }
   if (form == Precision::real) {
@@ -74,7 +78,7 @@ void LayerPass::forward_real() {
     apply_dropout(dropped_input_, keep_, dropout_.rate, device_);
   }
   const Floats& x = real_input();
-  output_ = Floats(num_targets(), shape_.outputs, device_);
+  reshape(output_, num_targets(), shape_.outputs, device_);
   if (graph_ == nullptr) {
     gemm_into(output_, x, *neighbor_.weight, {.bias = values_of(neighbor_.bias)}, device_);
   } else {
@@ -94,17 +98,14 @@ void LayerPass::forward_real() {
 
 /// The input's signs, and the scale of each of its rows: its mean magnitude and dropout's.
 void LayerPass::take_signs() {
-  if (input_.signs == nullptr) {
-    own_signs_ = signs_like(*input_.values, device_);
-    binarize_into(own_signs_, *input_.values, {}, device_);
-  }
+  if (input_.signs == nullptr) binarize_anew(own_signs_, *input_.values, device_);
   const float factor = 1 / (1 - dropout_.rate);
   const std::size_t nrows = num_inputs();
   if (input_.votes) {
     scale_ = Buffer<float>(nrows, factor, device_);
     return;
   }
-  scale_ = Buffer<float>(nrows, device_);
+  reshape(scale_, nrows, device_);
   accumulate({nrows, 1, 1, scale_.data()}, {nrows, 1, 1, signs().alpha.data()}, factor, 0, device_);
 }
 
@@ -134,25 +135,22 @@ Floats LayerPass::binary_update(const LinearParameters& linear, const Binarized&
 
 void LayerPass::forward_binary() {
   take_signs();
-  neighbor_signs_ = signs_like(*neighbor_.weight, device_);
-  binarize_into(neighbor_signs_, *neighbor_.weight, {}, device_);
+  binarize_anew(neighbor_signs_, *neighbor_.weight, device_);
   updated_ = binary_update(neighbor_, neighbor_signs_, num_inputs());
   if (graph_ == nullptr) {
     output_ = std::move(updated_);
     return;
   }
-  output_ = Floats(num_targets(), shape_.outputs, device_);
+  reshape(output_, num_targets(), shape_.outputs, device_);
   if (form_ == Precision::bin) {
-    Binarized updated_signs = signs_like(updated_, device_);
-    binarize_into(updated_signs, updated_, {}, device_);
-    spmm_into(output_, graph_->pattern, updated_signs.bits, {.row_scale = graph_->vote_scale.span()}, device_);
+    binarize_anew(updated_signs_, updated_, device_);
+    spmm_into(output_, graph_->pattern, updated_signs_.bits, {.row_scale = graph_->vote_scale.span()}, device_);
   } else {
     spmm_into(output_, graph_->pattern, updated_,
               {.row_scale = graph_->row_scale.span(), .col_scale = graph_->col_scale.span()}, device_);
   }
   if (!has_root()) return;
-  root_signs_ = signs_like(*root_.weight, device_);
-  binarize_into(root_signs_, *root_.weight, {}, device_);
+  binarize_anew(root_signs_, *root_.weight, device_);
   rooted_ = binary_update(root_, root_signs_, num_targets());
   if (form_ == Precision::bin) {
     maximum_into(output_, rooted_, device_);

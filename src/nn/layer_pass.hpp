@@ -11,7 +11,6 @@
 
 #include "nn/training_batch.hpp"
 
-#include <array>
 #include <optional>
 
 namespace bitgraph::nn {
@@ -85,6 +84,7 @@ class LayerPass {
   Buffer<float> scale_;  ///< binary: one a row of the input, with dropout's
   Binarized neighbor_signs_, root_signs_;
   DenseMatrix<float> updated_, rooted_;  ///< bin: before their signs
+  Binarized updated_signs_;
   DenseMatrix<float> output_;
 };
 

@@ -9,6 +9,7 @@
 #include "nn/forward.hpp"
 #include "nn/layer_pass.hpp"
 #include "nn/normalization.hpp"
+#include "nn/reshape.hpp"
 #include "nn/trainer.hpp"
 #include "nn/training_source.hpp"
 
@@ -302,10 +303,11 @@ class StackTrainer final : public Trainer {
     // what is left of them plus k - 1.
     const float factor = 1 / (1 - dropout.rate);
     const BitMatrix<PlusMinusOne>& bits = batch.signs.bits;
-    BitMatrix<ZeroOne> keep(bits.nrows(), bits.ncols(), device_);
-    dropout_mask_into(keep, dropout.rate, dropout.key, device_);
-    remembered_ = {bits.clone(), Buffer<float>(bits.nrows(), device_)};
-    drop_set_bits(remembered_.bits, keep, device_);
+    reshape(keep_, bits.nrows(), bits.ncols(), device_);
+    dropout_mask_into(keep_, dropout.rate, dropout.key, device_);
+    reshape(remembered_, bits.nrows(), bits.ncols(), device_);
+    Device::copy(remembered_.bits.words().data(), device_, bits.words().data(), device_, bits.bytes());
+    drop_set_bits(remembered_.bits, keep_, device_);
     const DenseView<const float> alpha{bits.nrows(), 1, 1, batch.signs.alpha.data()};
     accumulate({bits.nrows(), 1, 1, remembered_.alpha.data()}, alpha, factor, 0, device_);
     if (remembered_center_.nrows() == 0) {
@@ -342,7 +344,7 @@ class StackTrainer final : public Trainer {
   }
 
   void join_outputs() {
-    joined_ = Floats(passes_[0].output().nrows(), shapes_.back().inputs, device_);
+    reshape(joined_, passes_[0].output().nrows(), shapes_.back().inputs, device_);
     for (std::size_t l = 0; !is_last(l); ++l)
       accumulate(columns_of(joined_.view(), l), passes_[l].output().view(), 1, 0, device_);
   }
@@ -393,7 +395,8 @@ class StackTrainer final : public Trainer {
   Model frame_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
   bool presence_ = false;     ///< the first layer's signs say which features a node has
-  Binarized remembered_;      ///< the batch's, less what was dropped
+  BitMatrix<ZeroOne> keep_;   ///< those that are not dropped in this step
+  Binarized remembered_;      ///< the batch's signs, less what was dropped
   Floats remembered_center_;  ///< the center that goes with them
   Floats joined_, logits_gradient_;
   Buffer<std::int32_t> validation_labels_;

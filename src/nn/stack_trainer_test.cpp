@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a binary form of a sampled model starts from, and which weights it ends with.
+// What a binary form of a sampled model starts from, which weights it ends with, and what a step depends on.
 #include "nn/trainer.hpp"
+
+#include "support/everywhere.hpp"
 
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/train.hpp>
@@ -143,6 +145,30 @@ TEST(StackTrainer, AFullFormEndsWithItsAverageWeights) {
   }
   const auto whole = trainer_of(dataset, quick(Architecture::gcn, Precision::full));
   EXPECT_EQ(&whole->parameters()[0].outcome(), &whole->parameters()[0].value);
+}
+
+/// Memory stays from step to step; what is in it must not.
+TEST(StackTrainer, AStepDependsOnTheParametersAndItsNumberAlone) {
+  const Dataset dataset = planted();
+  for (const Architecture architecture :
+       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+    for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+      const auto trainer = trainer_of(dataset, quick(architecture, precision));
+      const auto fresh = trainer_of(dataset, quick(architecture, precision));
+      trainer->train_epoch(1, 0.05F);
+      for (std::size_t p = 0; p < fresh->parameters().size(); ++p) {
+        const Parameter& from = trainer->parameters()[p];
+        Parameter& to = fresh->parameters()[p];
+        to.value = from.value.clone();
+        to.first_moment = from.first_moment.clone();
+        to.second_moment = from.second_moment.clone();
+      }
+      EXPECT_EQ(trainer->train_epoch(2, 0.05F), fresh->train_epoch(2, 0.05F));  // of bin, the first with votes
+      for (std::size_t p = 0; p < fresh->parameters().size(); ++p) {
+        test::expect_identical(fresh->parameters()[p].gradient.values(), trainer->parameters()[p].gradient.values());
+      }
+    }
+  }
 }
 
 TEST(Parameter, TheAverageIsOfAHundredValuesOrSo) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices that are filled anew in every step of training: their memory stays while their shape does.
+#pragma once
+
+#include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/ops/binarize.hpp>
+
+#include <cstddef>
+
+namespace bitgraph::nn {
+
+/// What is in it does not count, before or behind.
+template <class Matrix>
+void reshape(Matrix& matrix, std::size_t nrows, std::size_t ncols, const Device& device) {
+  if (matrix.nrows() != nrows || matrix.ncols() != ncols) matrix = Matrix(nrows, ncols, device);
+}
+
+inline void reshape(Buffer<float>& values, std::size_t size, const Device& device) {
+  if (values.size() != size) values = Buffer<float>(size, device);
+}
+
+inline void reshape(Binarized& x, std::size_t nrows, std::size_t ncols, const Device& device) {
+  reshape(x.bits, nrows, ncols, device);
+  reshape(x.alpha, nrows, device);
+}
+
+}  // namespace bitgraph::nn
