@@ -204,6 +204,7 @@ TEST(Checkpoint, EveryPartIsChecked) {
   const auto resume = [&] { (void)train(dataset, quick(Precision::full, path), Device::host(1)); };
   resume();
   const std::string another = "a checkpoint of another run: ";
+  const std::string advice = ": remove it, or give this run another";
   std::string weight;
   for (const auto& [name, array] : load_safetensors(path).tensors) {
     if (weight.empty() && name.ends_with(".value")) weight = name;
@@ -211,9 +212,9 @@ TEST(Checkpoint, EveryPartIsChecked) {
   const std::vector<Case> cases{
       {[](TensorFile& f) { f.metadata.erase("precision"); }, "not a checkpoint: it lacks 'precision'"},
       {[](TensorFile& f) { f.metadata.erase("epoch"); }, "not a checkpoint: it lacks 'epoch'"},
-      {metadata("seed", "10\n"), another + "seed is '10?', expected '9'"},
-      {metadata("hidden", "6"), another + "hidden is '6', expected '5'"},
-      {metadata("format", "\x01"), another + "format is '?', expected 'bitgraph-checkpoint'"},
+      {metadata("seed", "10\n"), another + "seed is '10?', expected '9'" + advice},
+      {metadata("hidden", "6"), another + "hidden is '6', expected '5'" + advice},
+      {metadata("format", "\x01"), another + "format is '?', expected 'bitgraph-checkpoint'" + advice},
       {metadata("epoch", "1e3"), "'epoch' is not a whole number"},
       {metadata("best_epoch", "3"), "the best epoch or its loss makes no sense"},
       {metadata("best_loss_bits", "18446744073709551615"), "the best epoch or its loss makes no sense"},

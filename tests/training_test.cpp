@@ -280,6 +280,30 @@ TEST(Train, TheTeacherThatIsTrainedFirstHasACheckpointToo) {
   EXPECT_EQ(once.validation_loss, again.validation_loss);
 }
 
+TEST(Train, ACheckpointOfAnotherRunIsRefusedBeforeATeacherIsTrained) {
+  const TemporaryFolder folder;
+  TrainOptions options{.precision = Precision::full, .architecture = Architecture::sage, .hidden = 8, .epochs = 2};
+  options.checkpoint = folder / "state";
+  (void)train(planted(), options, Device::host(1));
+  fs::rename(folder / "state.teacher", folder / "kept");
+  options.hidden = 9;
+  expect_refused(planted(), options, "a checkpoint of another run: hidden is '8', expected '9': remove it");
+  EXPECT_FALSE(fs::exists(folder / "state.teacher"));
+
+  fs::remove(folder / "state");
+  fs::rename(folder / "kept", folder / "state.teacher");
+  const std::string kept = contents(folder / "state.teacher");
+  try {
+    (void)train(planted(), options, Device::host(1));
+    ADD_FAILURE() << "another teacher's checkpoint was taken";
+  } catch (const Error& error) {
+    const std::string start = (folder / "state.teacher").string() + ": a checkpoint of another run: ";
+    EXPECT_TRUE(std::string_view(error.what()).starts_with(start)) << error.what();
+    EXPECT_TRUE(std::string_view(error.what()).ends_with(": remove it, or give this run another")) << error.what();
+  }
+  EXPECT_EQ(kept, contents(folder / "state.teacher"));
+}
+
 TEST(Train, ALossThatIsNeverFiniteIsAnError) {
   try {
     (void)train(planted(), {.precision = Precision::real, .epochs = 3, .learning_rate = 1e38F}, Device::host(1));

@@ -56,6 +56,8 @@ void run(const Options& o) {
   const auto whole = [](const std::string& file) { return std::filesystem::absolute(file).lexically_normal(); };
   if (!o.checkpoint.empty() && whole(o.out) == whole(o.checkpoint))
     fail(ErrorCode::usage, "--out and --checkpoint name the same file");
+  if (!o.checkpoint.empty() && whole(o.out) == whole(o.checkpoint + ".teacher"))
+    fail(ErrorCode::usage, "--out names the checkpoint of the teacher that is trained first");
   require_writable({o.out, o.checkpoint});
   if (!o.teacher.empty() && o.precision == "float")
     fail(ErrorCode::usage, "--teacher: a model in full precision learns from none");

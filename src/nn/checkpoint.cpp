@@ -87,7 +87,32 @@ bool all_finite(std::span<const float> values) {
 }  // namespace
 
 Checkpoint::Checkpoint(std::filesystem::path path, const Dataset& dataset, const TrainOptions& options)
-    : path_(std::move(path)), identity_(identity_of(dataset, options)) {}
+    : path_(std::move(path)), identity_(identity_of(dataset, options)) {
+  if (!std::filesystem::exists(path_)) return;
+  found_ = load_safetensors(path_);
+  for (const auto& [key, expected] : identity_) {
+    constexpr std::size_t longest = 160;
+    if (text(key) == expected) continue;
+    refuse(fmt::format("a checkpoint of another run: {} is '{}', expected '{}': remove it, or give this run another",
+                       key, printable(text(key), longest), printable(expected, longest)));
+  }
+}
+
+void Checkpoint::refuse(const std::string& what) const { fail(ErrorCode::bad_input, path_.string() + ": " + what); }
+
+const std::string& Checkpoint::text(const std::string& key) const {
+  const auto found = found_->metadata.find(key);
+  if (found == found_->metadata.end()) refuse("not a checkpoint: it lacks '" + key + "'");
+  return found->second;
+}
+
+std::uint64_t Checkpoint::number(const std::string& key) const {
+  const std::string& value = text(key);
+  std::uint64_t parsed = 0;
+  const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
+  if (error != std::errc() || stop != value.data() + value.size()) refuse("'" + key + "' is not a whole number");
+  return parsed;
+}
 
 void Checkpoint::save(const std::vector<Parameter>& parameters, const TrainState& state) const {
   TensorFile file;
@@ -102,28 +127,8 @@ void Checkpoint::save(const std::vector<Parameter>& parameters, const TrainState
   save_safetensors(path_, file);
 }
 
-TrainState Checkpoint::load(std::vector<Parameter>& parameters, std::size_t epochs) const {
-  const TensorFile file = load_safetensors(path_);
-  const auto refuse = [&](const std::string& what) { fail(ErrorCode::bad_input, path_.string() + ": " + what); };
-  const auto text = [&](const std::string& key) {
-    const auto found = file.metadata.find(key);
-    if (found == file.metadata.end()) refuse("not a checkpoint: it lacks '" + key + "'");
-    return found->second;
-  };
-  for (const auto& [key, expected] : identity_) {
-    constexpr std::size_t longest = 160;
-    if (text(key) != expected) {
-      refuse(fmt::format("a checkpoint of another run: {} is '{}', expected '{}'", key, printable(text(key), longest),
-                         printable(expected, longest)));
-    }
-  }
-  const auto number = [&](const std::string& key) {
-    const std::string value = text(key);
-    std::uint64_t parsed = 0;
-    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-    if (error != std::errc() || stop != value.data() + value.size()) refuse("'" + key + "' is not a whole number");
-    return parsed;
-  };
+std::optional<TrainState> Checkpoint::load(std::vector<Parameter>& parameters, std::size_t epochs) {
+  if (!found_) return std::nullopt;
   TrainState state;
   state.epoch = number("epoch");
   state.best_epoch = number("best_epoch");
@@ -136,15 +141,16 @@ TrainState Checkpoint::load(std::vector<Parameter>& parameters, std::size_t epoc
     refuse(fmt::format("{} epochs are done, more than the {} that are asked for", state.epoch, epochs));
   for (const Parameter& parameter : parameters) state.best.push_back(parameter.value.clone());
   for_each_array(parameters, state.best, [&](const std::string& name, DenseMatrix<float>& matrix) {
-    const auto found = file.tensors.find(name);
+    const auto found = found_->tensors.find(name);
     const std::vector<std::uint64_t> shape{matrix.nrows(), matrix.ncols()};
-    if (found == file.tensors.end() || found->second.type != ElementType::f32 || found->second.shape != shape) {
+    if (found == found_->tensors.end() || found->second.type != ElementType::f32 || found->second.shape != shape) {
       refuse("the tensor '" + name + "' is missing or misshapen");
     }
     const DenseMatrix<float> read(matrix.nrows(), matrix.ncols(), found->second.as<float>());
     if (!all_finite(read.values())) refuse("the tensor '" + name + "' holds a value that is not finite");
     matrix = read.to(matrix.device());
   });
+  found_.reset();
   return state;
 }
 

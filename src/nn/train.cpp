@@ -97,6 +97,14 @@ void copy_outcome(const std::vector<Parameter>& from, std::vector<DenseMatrix<fl
   for (const Parameter& parameter : from) to.push_back(parameter.outcome().clone());
 }
 
+/// Before the first epoch.
+TrainState first_state(const std::vector<Parameter>& parameters) {
+  TrainState state;
+  state.best_loss = std::numeric_limits<double>::infinity();
+  copy_outcome(parameters, state.best);
+  return state;
+}
+
 /// Of binary forms of a sampled model accuracy says which epoch is best: their logits are so coarse that the loss rises
 /// with a few nodes that they are sure of and wrong.
 bool better(const Score& score, const TrainState& state, const TrainOptions& options) {
@@ -167,14 +175,13 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
                   const std::function<void(const EpochReport&)>& progress) {
   const TrainOptions recipe = preset(options, dataset.train.size(), dataset.has_dense_features());
   check(dataset, recipe);
-  const auto trainer = make_trainer(dataset, recipe, device);
-  TrainState state;
-  state.best_loss = std::numeric_limits<double>::infinity();
-  copy_outcome(trainer->parameters(), state.best);
-  std::optional<Checkpoint> checkpoint;
+  std::optional<Checkpoint> checkpoint;  // before a teacher is trained: that may take long, and leaves a file
   if (!recipe.checkpoint.empty()) checkpoint.emplace(recipe.checkpoint, dataset, recipe);
-  if (checkpoint && std::filesystem::exists(recipe.checkpoint))
-    state = checkpoint->load(trainer->parameters(), *recipe.epochs);
+  const auto trainer = make_trainer(dataset, recipe, device);
+  TrainState state = first_state(trainer->parameters());
+  if (checkpoint) {
+    if (auto kept = checkpoint->load(trainer->parameters(), *recipe.epochs)) state = std::move(*kept);
+  }
   std::vector<double> seconds;
   while (state.epoch < *recipe.epochs) {
     const auto start = std::chrono::steady_clock::now();

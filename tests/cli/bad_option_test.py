@@ -73,6 +73,8 @@ class BadOption(InFolder):
     def test_a_model_and_a_checkpoint_of_one_name(self):
         self.check_refused(2, "--out and --checkpoint name the same file", "train", self.data, "--out", self.model,
                            "--checkpoint", self.folder / "." / "model.safetensors")
+        self.check_refused(2, "--out names the checkpoint of the teacher that is trained first", "train", self.data, "--out",
+                           self.folder / "state.teacher", "--checkpoint", self.folder / "state")
 
     def test_a_word_that_is_no_command(self):
         self.check_refused(2, "there is no command 'bsf': see bitgraph --help", "bsf", self.graph)

@@ -84,10 +84,10 @@ struct TrainResult {
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see
 /// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at
 /// all, and a run that finds one goes on from it and ends with the same bits; a checkpoint of another run is an error
-/// (bad_input). The result depends on data set, options, the kind of device and, through the order of float sums, a
-/// host's number of threads. The data set is on the host; `device` says where training runs. Where the loss is no
-/// longer finite, training ends. Throws usage or bad_input: no training or validation nodes, impossible
-/// hyper-parameters, a loss that never was finite.
+/// (bad_input) before anything is trained. The result depends on data set, options, the kind of device and, through the
+/// order of float sums, a host's number of threads. The data set is on the host; `device` says where training runs.
+/// Where the loss is no longer finite, training ends. Throws usage or bad_input: no training or validation nodes,
+/// impossible hyper-parameters, a loss that never was finite.
 [[nodiscard]] TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device = {},
                                 const std::function<void(const EpochReport&)>& progress = {});
 
