@@ -5,6 +5,7 @@
 
 #include "io/array.hpp"
 #include "io/file.hpp"
+#include "io/nesting.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -42,25 +43,6 @@ constexpr std::array<DtypeName, 11> dtypes{{{"U8", ElementType::u8},
                                             {"F32", ElementType::f32},
                                             {"F64", ElementType::f64},
                                             {"BOOL", ElementType::u8}}};
-
-/// Nesting deeper than any header needs is refused before the parser's stack grows with it.
-void check_nesting(std::string_view text, const std::string& name) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t n = 0; n < text.size(); ++n) {
-    const char c = text[n];
-    if (quoted) {
-      n += c == '\\' ? 1U : 0U;
-      quoted = c != '"';
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > 8) fail_at_byte(name, 8 + n, "the header is nested too deep");
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-}
 
 std::uint64_t whole(const Json& value, const std::string& name, const std::string& key) {
   if (!value.is_number_unsigned())
@@ -109,7 +91,8 @@ std::string_view dtype_of(ElementType type) {
 
 /// The header as JSON. A key that stands twice in one object is refused: which of the two is meant?
 Json parse_header(std::string_view text, const std::string& name) {
-  check_nesting(text, name);
+  constexpr int deepest = 8;  // more than any header needs
+  if (const auto at = nested_deeper(text, deepest)) fail_at_byte(name, 8 + *at, "the header is nested too deep");
   std::vector<std::set<std::string>> keys;
   std::string twice;
   const auto watch = [&](int, Json::parse_event_t event, Json& value) {

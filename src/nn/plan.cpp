@@ -2,6 +2,7 @@
 #include <bitgraph/nn/plan.hpp>
 
 #include "io/file.hpp"
+#include "io/nesting.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -121,6 +122,8 @@ void InferenceOptions::save(const std::filesystem::path& path) const {
 InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
   const std::string name = path.string();
   const auto mapped = MappedFile::open(path);
+  constexpr int deepest = 8;  // more than any plan needs
+  if (nested_deeper(mapped->text(), deepest)) refuse(name, "not a plan: it is nested too deep");
   Json object = Json::parse(mapped->text(), nullptr, false);
   if (!object.is_object()) refuse(name, "not a plan: no JSON object");
   InferenceOptions options;

@@ -118,6 +118,8 @@ class BadOption(InFolder):
                 plan.write_text(json.dumps(content))
                 self.check_refused(3, f"{plan}: a plan for another model: {message}", "infer", self.model, self.data,
                                    "--plan", plan)
+        plan.write_text('{"forms": ' + "[" * 1000000 + "]" * 1000000 + "}")
+        self.check_refused(3, f"{plan}: not a plan: it is nested too deep", "infer", self.model, self.data, "--plan", plan)
 
     def test_models_that_are_too_deep(self):
         plan = self.folder / "plan.json"
