@@ -7,8 +7,10 @@
 // and a set of generated ones. M is how long a graph's work is measured, over all formats. Calls of the formats take
 // turns; times are the lowest decile in microseconds. Packing is not counted. --csv prints what the sample says too.
 // A format that would take more than 64 MiB and 8 times the bytes of pattern CSR is left out.
+#include "cli/ranges.hpp"
 #include "graph/packed_graph/choice.hpp"
 #include "ops/mxv/mxv_cases.hpp"
+#include "program.hpp"
 #include "support/datasets.hpp"
 
 #include <bitgraph/core/random.hpp>
@@ -24,6 +26,7 @@
 #include <bitgraph/ops/mxv.hpp>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -37,7 +40,7 @@ namespace bitgraph::bench {
 namespace {
 
 struct Settings {
-  Device device = Device::host(2);
+  Device device;
   double seconds = 0.25;
   std::vector<std::string> only;
   bool csv = false;
@@ -147,6 +150,12 @@ std::vector<Work> all_work() {
          return prepare_matrix_product(p, a, [](const auto& m) { (void)mxm(plus_pair, m, m); });
        }},
   };
+}
+
+std::vector<std::string> work_names() {
+  std::vector<std::string> names;
+  for (const Work& work : all_work()) names.emplace_back(work.name);
+  return names;
 }
 
 /// Low deciles of calls that take turns, in microseconds.
@@ -309,8 +318,8 @@ void run_graph(const Settings& settings, const std::string& name, const CsrPatte
 CsrPattern graph_of(const std::string& name) {
   const auto colon = name.find(':');
   const std::string kind = name.substr(0, colon);
-  const int size = colon == std::string::npos ? 0 : std::atoi(name.c_str() + colon + 1);
-  if (size == 0) return load_graph(name, {.ignore_weights = true}).pattern;
+  const int size = colon == std::string::npos ? 0 : cli::number_of<int>(name.substr(colon + 1)).value_or(0);
+  if (size <= 0) return load_graph(name, {.ignore_weights = true}).pattern;
   if (kind == "rmat") return generate_rmat(size, 16, 1);
   if (kind == "uniform") return generate_uniform(1U << size, std::size_t{8} << size, 1);
   if (kind == "grid") return generate_grid(static_cast<NodeId>(size), static_cast<NodeId>(size));
@@ -356,39 +365,33 @@ void run_all(const Settings& settings) {
   report.finish();
 }
 
-Settings settings_of(int argc, char** argv) {
-  Settings settings;
-  int threads = 2;
-  bool cuda = false;
-  for (int n = 1; n < argc; ++n) {
-    const std::string word = argv[n];
-    const std::string value = n + 1 < argc ? argv[n + 1] : "";
-    if (word == "--csv") {
-      settings.csv = true;
-      continue;
-    }
-    if (!word.starts_with("--")) {
-      settings.graphs.push_back(word);
-      continue;
-    }
-    if (word == "--threads") threads = std::atoi(value.c_str());
-    if (word == "--device") cuda = value == "cuda";
-    if (word == "--ms") settings.seconds = std::atof(value.c_str()) / 1000;
-    if (word == "--only") settings.only.push_back(value);
-    ++n;
-  }
-  settings.device = cuda ? Device::cuda() : Device::host(threads);
-  return settings;
-}
-
 }  // namespace
 }  // namespace bitgraph::bench
 
 int main(int argc, char** argv) {
-  try {
-    bitgraph::bench::run_all(bitgraph::bench::settings_of(argc, argv));
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  using namespace bitgraph;
+  bench::Settings settings;
+  std::string device = "cpu";
+  int threads = 2;
+  double milliseconds = 250;
+  CLI::App app{"The format that `auto` takes beside every fixed one", "format_choice"};
+  app.add_option(
+      "graph", settings.graphs,
+      "files, or rmat:S, uniform:S, grid:N, mesh:N, de-bruijn:S, mycielskian:K; none: all of $BITGRAPH_DATA and "
+      "generated ones");
+  app.add_option("--threads", threads, "host threads")->check(cli::whole_number(1, 4096))->capture_default_str();
+  app.add_option("--device", device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--ms", milliseconds, "how long a graph's work is measured, over all formats")
+      ->check(cli::not_negative())
+      ->capture_default_str();
+  app.add_option("--only", settings.only, "kinds of work, one an option")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(bench::work_names()));
+  app.add_flag("--csv", settings.csv, "print what the sample says too");
+  return bench::run_program(app, argc, argv, [&] {
+    settings.seconds = milliseconds / 1000;
+    settings.device = device == "cuda" ? Device::cuda() : Device::host(threads);
+    bench::run_all(settings);
+  });
 }

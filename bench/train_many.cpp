@@ -13,6 +13,9 @@
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
+#include "cli/ranges.hpp"
+#include "program.hpp"
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -26,7 +29,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +39,7 @@
 namespace bitgraph::bench {
 namespace {
 
+using cli::number_of;
 using nn::Architecture;
 using nn::Precision;
 
@@ -69,10 +75,26 @@ std::vector<std::string> fields(const std::string& text, char separator) {
   return all;
 }
 
+/// Of "10-19", or "7".
+std::vector<std::uint64_t> seeds_of(const std::string& text) {
+  const std::vector<std::string> ends = fields(text, '-');
+  const auto first = number_of<std::uint64_t>(ends.front());
+  const auto last = number_of<std::uint64_t>(ends.back());
+  constexpr std::uint64_t most = 1000000;
+  if (ends.size() > 2 || !first || !last || *first > *last || *last - *first >= most)
+    fail(ErrorCode::usage, fmt::format("--seeds: '{}' is no range of seeds: use 10-19, or 7", text));
+  std::vector<std::uint64_t> seeds(*last - *first + 1);
+  std::iota(seeds.begin(), seeds.end(), *first);
+  return seeds;
+}
+
 Dataset load(const std::string& name) {
   const std::vector<std::string> parts = fields(name, ':');
   if (parts[0] != "planted") return load_dataset(name);
-  return generate_planted_graph(planted_graph_preset(parts.at(1), parts.size() > 2 ? std::stod(parts[2]) : 1));
+  const auto scale = parts.size() == 2 ? 1.0 : number_of<double>(parts.back());
+  if (parts.size() < 2 || parts.size() > 3 || !scale)
+    fail(ErrorCode::usage, fmt::format("--datasets: '{}' is no planted graph: use planted:flickr:8", name));
+  return generate_planted_graph(planted_graph_preset(parts[1], *scale));
 }
 
 /// A data set of its own for each training: the split is the seed's.
@@ -93,14 +115,13 @@ Dataset copy(const Dataset& from) {
 /// The tasks that are left and what is known of those that are done.
 class Board {
  public:
-  explicit Board(const Settings& settings) : settings_(settings) {
+  Board(const Settings& settings, std::span<const std::uint64_t> seeds) : settings_(settings) {
     std::ifstream before(settings.out);
     for (std::string line; std::getline(before, line);) {
       const nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
       if (!row.is_discarded()) keep(row);
     }
-    const std::vector<std::string> ends = fields(settings.seeds, '-');
-    for (std::uint64_t seed = std::stoull(ends.front()); seed <= std::stoull(ends.back()); ++seed) {
+    for (const std::uint64_t seed : seeds) {
       for (const std::string& dataset : settings.datasets) {
         for (const std::string& model : settings.models) {
           const Task task{dataset, nn::architecture_from_string(model), seed, Precision::real, nullptr};
@@ -109,6 +130,7 @@ class Board {
       }
     }
     out_.open(settings.out, std::ios::app);
+    if (!out_) fail(ErrorCode::internal, settings.out + ": cannot write");
   }
 
   /// The next task, or null: none is left, none will come, or time is over.
@@ -174,11 +196,11 @@ class Board {
   }
 
   void keep(const nlohmann::json& row) {
-    const std::string name = fmt::format("{} {} {}", row["dataset"].get<std::string>(), row["model"].get<std::string>(),
-                                         row["precision"].get<std::string>());
-    const std::uint64_t seed = row["seed"];
+    const std::string name = fmt::format("{} {} {}", row.at("dataset").get<std::string>(),
+                                         row.at("model").get<std::string>(), row.at("precision").get<std::string>());
+    const std::uint64_t seed = row.at("seed");
     done_.insert(fmt::format("{} {}", name, seed));
-    accuracies_[name][seed] = row["test"];
+    accuracies_[name][seed] = row.at("test");
   }
 
   const Settings& settings_;
@@ -221,9 +243,10 @@ void train_one(const Settings& settings, const Task& task, const Dataset& loaded
 }
 
 void run(const Settings& settings) {
+  const std::vector<std::uint64_t> seeds = seeds_of(settings.seeds);
   std::map<std::string, Dataset> sets;
   for (const std::string& name : settings.datasets) sets[name] = load(name);
-  Board board(settings);
+  Board board(settings, seeds);
   const auto work = [&] {
     try {
       const Device device = settings.device == "cuda" ? Device::cuda() : Device::host(1);
@@ -244,23 +267,19 @@ void run(const Settings& settings) {
 }  // namespace bitgraph::bench
 
 int main(int argc, char** argv) {
-  bitgraph::bench::Settings settings;
-  CLI::App app{"Test accuracy over many seeds"};
+  using namespace bitgraph;
+  bench::Settings settings;
+  CLI::App app{"Test accuracy over many seeds", "train_many"};
   app.add_option("--datasets", settings.datasets, "files, or planted:PRESET:SCALE")->delimiter(',')->required();
-  app.add_option("--models", settings.models, "architectures")->delimiter(',');
+  app.add_option("--models", settings.models, "architectures")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}));
   app.add_option("--seeds", settings.seeds, "first-last");
-  app.add_option("--device", settings.device, "cpu or cuda");
-  app.add_option("--hidden", settings.hidden, "width; default: the papers'");
-  app.add_option("--epochs", settings.epochs, "default: the recipe's");
-  app.add_option("--workers", settings.workers, "trainings at once");
-  app.add_option("--limit", settings.limit, "seconds after which none is begun");
+  app.add_option("--device", settings.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--hidden", settings.hidden, "width; default: the papers'")->check(cli::whole_number(1, 1 << 20));
+  app.add_option("--epochs", settings.epochs, "default: the recipe's")->check(cli::whole_number(1, 1000000000));
+  app.add_option("--workers", settings.workers, "trainings at once")->check(cli::whole_number(1, 4096));
+  app.add_option("--limit", settings.limit, "seconds after which none is begun")->check(cli::not_negative());
   app.add_option("--out", settings.out, "what is done, a line of JSON a model");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    bitgraph::bench::run(settings);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "train_many: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return bench::run_program(app, argc, argv, [&] { bench::run(settings); });
 }

@@ -20,9 +20,12 @@ import sys
 import tempfile
 import time
 
-import numpy
-import scipy
-import scipy.io
+try:
+    import numpy
+    import scipy
+    import scipy.io
+except ImportError as error:
+    sys.exit(f"bench_mmread: {error}: install python3-numpy and python3-scipy")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

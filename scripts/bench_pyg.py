@@ -19,13 +19,16 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 
-try:
-    import torch
-    from torch_geometric.nn import GCNConv, GraphConv, SAGEConv
-except ImportError as error:
-    sys.exit(f"bench_pyg.py: {error}; pip install torch torch_geometric")
+def import_libraries():
+    """What measures: --help does without."""
+    global np, torch, GCNConv, GraphConv, SAGEConv  # pylint: disable=global-variable-undefined
+    try:
+        import numpy as np
+        import torch
+        from torch_geometric.nn import GCNConv, GraphConv, SAGEConv
+    except ImportError as error:
+        sys.exit(f"bench_pyg.py: {error}; pip install torch torch_geometric")
 
 
 def program(*arguments):
@@ -36,9 +39,10 @@ def program(*arguments):
 def npz_of(bitgraph, name, folder):
     """The .npz of a data set; planted ones are generated."""
     if name.startswith("planted:"):
-        path = Path(folder) / (name.split(":")[1].split("/")[0] + ".npz")
+        preset, _, scale = name.removeprefix("planted:").partition("/")
+        path = Path(folder) / f"{preset}_{scale or 1}.npz"
         if not path.exists():
-            program(bitgraph, "generate", "planted-graph", path, "--preset", name.split(":")[1], "--quiet")
+            program(bitgraph, "generate", "planted-graph", path, "--preset", preset, "--scale-down", scale or 1, "--quiet")
         return path
     return Path(name) if Path(name).exists() else Path(program(bitgraph, "datasets", "path", name).strip())
 
@@ -64,23 +68,25 @@ def load(path):
     return x, edges, len(set(labels[labels >= 0].tolist()))
 
 
-class Net(torch.nn.Module):
+def network(kind, inputs, hidden, classes):
     """Two layers; saint has a linear layer over both."""
+    make = {"gcn": GCNConv, "inductive-gcn": GCNConv, "sage": SAGEConv, "saint": GraphConv}[kind]
+    extra = {"cached": True} if make is GCNConv else {}
 
-    def __init__(self, kind, inputs, hidden, classes):
-        super().__init__()
-        make = {"gcn": GCNConv, "inductive-gcn": GCNConv, "sage": SAGEConv, "saint": GraphConv}[kind]
-        extra = {"cached": True} if make is GCNConv else {}
-        self.kind = kind
-        self.conv1 = make(inputs, hidden, **extra)
-        self.conv2 = make(hidden, hidden if kind == "saint" else classes, **extra)
-        if kind == "saint":
-            self.lin = torch.nn.Linear(2 * hidden, classes)
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = make(inputs, hidden, **extra)
+            self.conv2 = make(hidden, hidden if kind == "saint" else classes, **extra)
+            if kind == "saint":
+                self.lin = torch.nn.Linear(2 * hidden, classes)
 
-    def forward(self, x, edges):
-        first = self.conv1(x, edges).relu()
-        second = self.conv2(first, edges)
-        return self.lin(torch.cat([first, second.relu()], 1)) if self.kind == "saint" else second
+        def forward(self, x, edges):
+            first = self.conv1(x, edges).relu()
+            second = self.conv2(first, edges)
+            return self.lin(torch.cat([first, second.relu()], 1)) if kind == "saint" else second
+
+    return Net()
 
 
 def measure(run, cuda, repeats, limit=10.0):
@@ -128,7 +134,7 @@ def rivals(kind, hidden, path, options):
     forms.append(("PyG, CSR", csr))
     for name, adjacency in forms:
         try:
-            net = Net(kind, x.shape[1], hidden, classes).to(options.device).eval()
+            net = network(kind, x.shape[1], hidden, classes).to(options.device).eval()
             if cuda:
                 torch.cuda.reset_peak_memory_stats()
             with torch.no_grad():
@@ -158,7 +164,7 @@ def check(options, kind, hidden, path, folder):
     """The largest difference of logits, relative to the largest logit."""
     x, edges, classes = load(path)
     torch.manual_seed(options.seed)
-    net = Net(kind, x.shape[1], hidden, classes).eval()
+    net = network(kind, x.shape[1], hidden, classes).eval()
     save_state(net, kind, Path(folder) / "state.safetensors")
     with torch.no_grad():
         expected = net(x, edges).numpy()
@@ -172,13 +178,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bitgraph", help="the program")
     parser.add_argument("datasets", nargs="*", default=["cora", "citeseer"])
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", help="cpu or cuda; default: cuda where there is one")
     parser.add_argument("--models", default="gcn,inductive-gcn,sage,saint")
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--check", action="store_true", help="compare the logits of a state dictionary too")
     parser.add_argument("--json", help="write all of it to this file")
     options = parser.parse_args()
+    import_libraries()
+    options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     result = []
     with tempfile.TemporaryDirectory() as folder:
         print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if options.device.startswith('cuda') else 'CPU'}")

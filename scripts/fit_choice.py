@@ -13,8 +13,11 @@ import collections
 import csv
 import sys
 
-import numpy as np
-from scipy.optimize import nnls
+try:
+    import numpy as np
+    from scipy.optimize import nnls
+except ImportError as error:
+    sys.exit(f"fit_choice: {error}: install python3-numpy and python3-scipy")
 
 FORMATS = ("csr", "4", "8", "16", "32", "64")
 TILE_BYTES = {"4": 2, "8": 8, "16": 32, "32": 128, "64": 512}

@@ -57,6 +57,10 @@ void add_split(CLI::App& app, SplitChoice& split) {
       ->check(number_between(0, 1));
 }
 
+void require_data(const std::string& name) {
+  if (!planted_of_spec(name, 0)) static_cast<void>(require_dataset(name));
+}
+
 Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device) {
   const Device host = device.is_host() ? device : Device::host(device.threads());
   const auto planted = planted_of_spec(name, 0);

@@ -26,6 +26,9 @@ struct SplitChoice {
 /// Adds --split-seed and --split-shares.
 void add_split(CLI::App& app, SplitChoice& split);
 
+/// Throws where load_for_training will find nothing to load: better told before long work than in the middle.
+void require_data(const std::string& name);
+
 /// Loads a data set, or makes one (planted:NAME, with seed 0); draws a split where one is asked for, or with seed 0
 /// where the file has none.
 [[nodiscard]] Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device);

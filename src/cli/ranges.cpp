@@ -5,23 +5,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
-#include <optional>
 #include <string>
 
 namespace bitgraph::cli {
 
 namespace {
-
-/// The number that the whole text is.
-template <class T>
-std::optional<T> number_of(const std::string& text) {
-  T value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-}
 
 std::string refusal(const std::string& text, const std::string& expected) {
   return fmt::format("'{}' is not {}", printable(text), expected);

@@ -33,6 +33,7 @@ OPTIONS = [
      "train: the loss is not finite in epoch 1, ..."),
     ("bfs", ["--source", "-1"], "--source: '-1' is not a whole number, 0 to 4294967294"),
     ("bfs", ["--source", "2"], "the source 2 is outside the graph: its nodes are 0 to 1"),
+    ("sssp", ["--delta", "nan"], "--delta: 'nan' is not a number from 0 on"),
     ("pagerank", ["--tolerance", "nan"], "--tolerance: 'nan' is not a number from 0 on"),
     ("diameter", ["--max-searches", "-1"], "--max-searches: '-1' is not a whole number, from 0 on"),
 ]
@@ -75,6 +76,14 @@ class BadOption(InFolder):
                            "--checkpoint", self.folder / "." / "model.safetensors")
         self.check_refused(2, "--out names the checkpoint of the teacher that is trained first", "train", self.data, "--out",
                            self.folder / "state.teacher", "--checkpoint", self.folder / "state")
+
+    def test_benchmarks_check_what_they_measure_before_they_print(self):
+        absent = "no such file, and no data set of this name (see bitgraph datasets list)"
+        self.check_refused(3, f"absent.npz: {absent}", "bench", "gnn", self.data, "absent.npz")
+        self.check_refused(2, "unknown model 'x': use gcn, inductive-gcn, sage or saint", "bench", "gnn", self.data,
+                           "--models", "x")
+        for words in [["graph"], ["operators", "--widths", 64, "--product", "8x8x8"]]:
+            self.check_refused(2, "no graph is called 'rmat:x': ...", "bench", *words, "rmat:x")
 
     def test_a_word_that_is_no_command(self):
         self.check_refused(2, "there is no command 'bsf': see bitgraph --help", "bsf", self.graph)

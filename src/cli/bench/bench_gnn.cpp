@@ -130,6 +130,14 @@ Json measure_model(const Options& o, nn::Architecture architecture, const Datase
   return rows;
 }
 
+void print_head(const Device& device) {
+  fmt::print(
+      "Graph networks on {}, random weights. latency: the host waits for each run; stream: it does not\n\n"
+      "  {:<38}{:<24}{:>12}{:>12}{:>12}{:>10}\n",
+      device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(), "data set, model", "form",
+      "latency us", "stream us", "peak", "ratio");
+}
+
 void print_rows(const std::string& head, const Json& rows) {
   const Json& rival = rows.back();
   for (const Json& row : rows) {
@@ -153,21 +161,16 @@ void run(const Options& o) {
   if (architectures.empty()) fail(ErrorCode::usage, "--models names none");
   Json report{
       {"benchmark", "gnn"}, {"device", device.name()}, {"threads", device.threads()}, {"results", Json::array()}};
-  if (!o.common.json) {
-    fmt::print(
-        "Graph networks on {}, random weights. latency: the host waits for each run; stream: it does not\n\n"
-        "  {:<38}{:<24}{:>12}{:>12}{:>12}{:>10}\n",
-        device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(), "data set, model", "form",
-        "latency us", "stream us", "peak", "ratio");
-  }
   Progress progress("measuring", o.common.quiet);
   std::size_t done = 0;
   const std::vector<std::string> usual =
       device.is_host() ? std::vector<std::string>{"cora", "citeseer"}
                        : std::vector<std::string>{"cora", "citeseer", "planted:flickr", "planted:reddit"};
   const auto& datasets = o.datasets.empty() ? usual : o.datasets;
+  for (const std::string& name : datasets) require_data(name);
   for (const std::string& name : datasets) {
     const Dataset dataset = load_for_training(name, o.split, device);
+    if (!o.common.json && done == 0) print_head(device);
     const std::size_t hidden = o.hidden != 0 ? o.hidden : usual_width(name, dataset.graph.nrows());
     for (const nn::Architecture architecture : architectures) {
       progress.update(done++, datasets.size() * architectures.size(), name);

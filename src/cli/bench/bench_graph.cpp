@@ -99,12 +99,12 @@ void run(const Options& options) {
   setting.peer = on_host ? find_graphblas(setting.host.threads()) : find_cusparse(setting.device);
 
   Json report = head_of(options, setting);
-  if (!options.common.json) print_head(report);
   const std::vector<std::string>& graphs = options.graphs.empty() ? usual_graphs : options.graphs;
   Progress progress("measuring", options.common.quiet);
   std::size_t done = 0;
   for (const std::string& name : graphs) {
     Arena arena(setting, name, graph_of_spec(name, options.common.seed, setting.host));
+    if (!options.common.json && done == 0) print_head(report);
     for (const Algorithm& algorithm : algorithms) {
       progress.update(done++, graphs.size() * algorithms.size(), name + " " + algorithm.name);
       algorithm.run(arena);

@@ -170,6 +170,14 @@ void measure_update(Table& table, const std::vector<std::size_t>& shape, const O
   all("FFB", nullptr, x, w);
 }
 
+void print_head(const Device& device) {
+  fmt::print("Operators on {}; input, graph or weight, and output: binary or full{}\n\n",
+             device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(),
+             device.is_host()
+                 ? ""
+                 : "\nVotes go by an order of the rows that is made before; cuSPARSE by the fastest of its algorithms");
+}
+
 Json report_of(const Options& o) {
   const Device device = o.common.make_device();
   const Device host = device.is_host() ? device : Device::host(o.common.threads);
@@ -178,20 +186,13 @@ Json report_of(const Options& o) {
   if (shape.size() != 3) fail(ErrorCode::usage, fmt::format("'{}' is no shape: ROWSxDEPTHxOUTPUTS", o.product));
   Json report{
       {"benchmark", "operators"}, {"device", device.name()}, {"threads", host.threads()}, {"results", Json::array()}};
-  if (!o.common.json) {
-    fmt::print(
-        "Operators on {}; input, graph or weight, and output: binary or full{}\n\n",
-        device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(),
-        device.is_host()
-            ? ""
-            : "\nVotes go by an order of the rows that is made before; cuSPARSE by the fastest of its algorithms");
-  }
   Table table(o, device);
   Progress progress("measuring", o.common.quiet);
   std::size_t done = 0;
   for (const std::string& name : o.graphs) {
     const CsrPattern graph = graph_of_spec(name, o.common.seed, host).to(device);
     if (graph.nrows() != graph.ncols()) fail(ErrorCode::bad_input, name + ": the matrix is not square");
+    if (!o.common.json && done == 0) print_head(device);
     for (const std::size_t width : widths) {
       progress.update(done++, o.graphs.size() * widths.size() + 1, name);
       table.begin("BSpMM", fmt::format("{}, {} features", name, width),
