@@ -126,7 +126,7 @@ void add_planted(CLI::App& command, Options& options) {
       ->check(whole_number(1, most_nodes))
       ->capture_default_str();
   command.add_option("--mean-degree", options.planted.mean_degree, "planted-partition, planted-graph: mean degree")
-      ->check(not_negative())
+      ->check(number_between(0, most_nodes))
       ->capture_default_str();
   command
       .add_option("--homophily", options.planted.homophily,

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -70,6 +71,8 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     return report(static_cast<int>(error.code()), error.what());
   } catch (const std::bad_alloc&) {
+    return report(static_cast<int>(ErrorCode::not_possible), "not enough memory");
+  } catch (const std::length_error&) {  // more elements than any memory has
     return report(static_cast<int>(ErrorCode::not_possible), "not enough memory");
   } catch (const std::exception& error) {
     return report(1, error.what());

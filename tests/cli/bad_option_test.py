@@ -35,6 +35,8 @@ OPTIONS = [
     ("bfs", ["--source", "2"], "the source 2 is outside the graph: its nodes are 0 to 1"),
     ("sssp", ["--delta", "nan"], "--delta: 'nan' is not a number from 0 on"),
     ("pagerank", ["--tolerance", "nan"], "--tolerance: 'nan' is not a number from 0 on"),
+    ("generate", ["--mean-degree", "1e300"], "--mean-degree: '1e300' is not a number, 0 to 4294967294"),
+    ("generate", ["--edge-factor", str(1 << 50)], "R-MAT: too many edges to be counted"),
     ("diameter", ["--max-searches", "-1"], "--max-searches: '-1' is not a whole number, from 0 on"),
 ]
 
@@ -65,11 +67,13 @@ class BadOption(InFolder):
             self.assertEqual(done.stderr, f"bitgraph: {message}\n")
 
     def test_options(self):
-        words = {"infer": [self.model, self.data], "train": [self.data, "--out", self.folder / "o"]}
+        words = {"infer": [self.model, self.data], "train": [self.data, "--out", self.folder / "o"],
+                 "generate": ["rmat", self.folder / "o.mtx"]}
         for command, options, message in OPTIONS:
             with self.subTest(options=options):
                 self.check_refused(2, message, command, *words.get(command, [self.graph]), *options)
         self.assertFalse((self.folder / "o").exists())
+        self.check_refused(4, "not enough memory", "generate", "uniform", self.folder / "o.mtx", "--edges", 1 << 63)
 
     def test_a_model_and_a_checkpoint_of_one_name(self):
         self.check_refused(2, "--out and --checkpoint name the same file", "train", self.data, "--out", self.model,

@@ -23,6 +23,7 @@ double draw(std::uint64_t seed, std::uint32_t purpose, std::uint64_t e) {
 CsrPattern generate_rmat(int scale, std::size_t edge_factor, std::uint64_t seed, const Device& device) {
   require(scale >= 1 && scale <= 31, "R-MAT: the scale must be between 1 and 31");
   const std::size_t n = std::size_t{1} << scale;
+  require(edge_factor <= std::numeric_limits<std::size_t>::max() / n, "R-MAT: too many edges to be counted");
   GeneratedEdges edges(edge_factor * n);
   parallel_for(device, edges.rows.size(), generator_grain, [&](std::size_t e) {
     NodeId i = 0;
