@@ -62,8 +62,10 @@ void run(const Options& o) {
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
   const auto logits = measure_forms(result, model, dataset, forms, {.repeats = o.repeats, .plan = plan}, device);
-  if (!o.out.empty())
-    save_npy(o.out, std::as_const(*std::make_unique<Buffer<std::int32_t>>(nn::predict(logits))).span());
+  if (!o.out.empty()) {
+    const Buffer<std::int32_t> classes = nn::predict(logits);
+    save_npy(o.out, classes.span());
+  }
   if (!o.logits.empty()) {
     const std::array<std::uint64_t, 2> shape{logits.nrows(), logits.ncols()};
     save_npy(o.logits, ElementType::f32, shape, std::as_bytes(logits.values()));

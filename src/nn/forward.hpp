@@ -77,8 +77,7 @@ class Forward {
   Activation bin_layer(std::size_t l, const Activation& in);
   Activation as_signs(const Activation& in);
 
-  /// Layers whose kernels do more than one operator: a vote; a vote with the last layer behind it, `before` the output
-  /// that stands before its own; counts with their product.
+  /// What a vote is taken of, and what decides with it.
   struct Signs {
     Bits* neighbors;
     Bits* own;    ///< null where the layer has no weight for the node itself, or they stand
@@ -87,9 +86,13 @@ class Forward {
   [[nodiscard]] bool joins_signs(std::size_t l) const;
   void product_of_both(Bits& out, const Activation& in, std::size_t l);
   Signs products_ahead_of_vote(std::size_t l, const Activation& in);
+
+  /// Layers whose kernels do more than one operator: a vote; a vote with the last layer behind it, `before` the output
+  /// that stands before its own; counts with their product.
   Activation fused_vote(std::size_t l, const Activation& in);
   Activation fused_last_layers(std::size_t l, const Activation& in, const Bits* before);
   void fused_counts(Floats& out, const Bits& x, std::size_t l);
+
   void add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias = nullptr);
   template <class Out>
   auto& rows_of() {
@@ -99,9 +102,9 @@ class Forward {
       return float_rows_;
     }
   }
-  /// Calls fn(pattern, first row, rows) for the parts of the graph, one after the other.
   const RowOrder* order_of(const CsrPattern& part);
   static const RowOrder* order_of(const SellPattern&) { return nullptr; }
+  /// Calls fn(pattern, first row, rows) for the parts of the graph, one after the other.
   template <class Fn>
   void for_each_part(Aggregation aggregation, Fn&& fn);
   void make_parts(Aggregation aggregation, bool votes);

@@ -37,11 +37,6 @@ inline Buffer<float> row_normalized(const SparseFeatures& features) {
   return values;
 }
 
-/// Whether a full-precision model divides rows by their sums: counts, yes; a sum of values of both signs means nothing.
-inline bool rows_have_sums(const SparseFeatures& features) {
-  return std::none_of(features.values.begin(), features.values.end(), [](float v) { return v < 0; });
-}
-
 /// The same for a dense matrix, in place.
 inline void normalize_dense_rows(DenseMatrix<float>& x) {
   for (std::size_t i = 0; i < x.nrows(); ++i) {
@@ -50,6 +45,11 @@ inline void normalize_dense_rows(DenseMatrix<float>& x) {
     if (sum == 0) continue;
     for (float& value : x.row(i)) value = static_cast<float>(value / sum);
   }
+}
+
+/// Whether a full-precision model divides rows by their sums: counts, yes; a sum of values of both signs means nothing.
+inline bool rows_have_sums(const SparseFeatures& features) {
+  return std::none_of(features.values.begin(), features.values.end(), [](float v) { return v < 0; });
 }
 
 /// The values that a model sees.

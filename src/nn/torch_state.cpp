@@ -49,15 +49,6 @@ struct ByNumber {
 };
 
 class StateReader {
-  template <class Fn>
-  [[nodiscard]] auto parsed(const std::string& key, const std::string& text, Fn&& parse) const {
-    try {
-      return parse(text);
-    } catch (const Error&) {
-      reader_.refuse("metadata '" + key + "' is '" + printable(text) + "'");
-    }
-  }
-
  public:
   StateReader(const TensorFile& file, const TensorReader& reader) : file_(file), reader_(reader) {}
 
@@ -79,6 +70,16 @@ class StateReader {
   }
 
  private:
+  template <class Fn>
+  [[nodiscard]] auto parsed(const std::string& key, const std::string& text, Fn&& parse) const
+      -> decltype(parse(text)) {
+    try {
+      return parse(text);
+    } catch (const Error&) {
+      reader_.refuse("metadata '" + key + "' is '" + printable(text) + "'");
+    }
+  }
+
   /// Convolutions by their prefix, and the linear layers.
   void find_layers() {
     for (const auto& [name, tensor] : file_.tensors) {
@@ -96,8 +97,7 @@ class StateReader {
     if (convolutions_.empty()) {
       reader_.refuse(
           "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv "
-          "(NAME.lin_l.weight) "
-          "or GraphConv (NAME.lin_rel.weight)");
+          "(NAME.lin_l.weight) or GraphConv (NAME.lin_rel.weight)");
     }
     if (convolutions_.size() > most_depth)
       reader_.refuse(fmt::format("{} convolutions, at most {} can be run", convolutions_.size(), most_depth));
