@@ -36,17 +36,19 @@ const CsrPattern& Arena::undirected() {
   return graph;
 }
 
-PeerGraph* Arena::peer_of_pattern() {
+PeerGraph& Arena::peer_of_pattern() {
   if (is_undirected_) return peer();
   PeerLibrary* library = setting_.peer.library.get();
-  if (library != nullptr && peer_of_pattern_ == nullptr) peer_of_pattern_ = library->open(peer_matrix(pattern_));
-  return peer_of_pattern_.get();
+  if (library == nullptr) return nobody_;
+  if (peer_of_pattern_ == nullptr) peer_of_pattern_ = library->open(peer_matrix(pattern_));
+  return *peer_of_pattern_;
 }
 
-PeerGraph* Arena::peer() {
+PeerGraph& Arena::peer() {
   PeerLibrary* library = setting_.peer.library.get();
-  if (library != nullptr && peer_ == nullptr) peer_ = library->open(peer_matrix(undirected()));
-  return peer_.get();
+  if (library == nullptr) return nobody_;
+  if (peer_ == nullptr) peer_ = library->open(peer_matrix(undirected()));
+  return *peer_;
 }
 
 std::vector<NodeId> Arena::sources(std::size_t count, std::uint32_t stream) {

@@ -73,9 +73,9 @@ class Arena {
   /// Both directions of every edge, without loops. Throws bad_input unless it is square and has an edge.
   [[nodiscard]] const CsrPattern& undirected();
 
-  /// The rival's, of pattern() and of undirected(); null where there is no rival.
-  [[nodiscard]] PeerGraph* peer_of_pattern();
-  [[nodiscard]] PeerGraph* peer();
+  /// The rival's, of pattern() and of undirected(); where there is no rival, one without ways.
+  [[nodiscard]] PeerGraph& peer_of_pattern();
+  [[nodiscard]] PeerGraph& peer();
 
   /// Random nodes with edges, of undirected().
   [[nodiscard]] std::vector<NodeId> sources(std::size_t count, std::uint32_t stream = 0);
@@ -100,6 +100,7 @@ class Arena {
   CsrPattern pattern_;
   std::optional<CsrPattern> undirected_;
   bool is_undirected_ = false;  ///< pattern_ is both
+  PeerGraph nobody_;
   std::unique_ptr<PeerGraph> peer_of_pattern_, peer_;
   std::vector<NodeId> sources_;  ///< of the samples
   // The job that is under way.

@@ -11,15 +11,12 @@ namespace {
 
 constexpr int iterations = 20;
 
-std::vector<PeerWay> none() { return {}; }
-
 }  // namespace
 
 void bench_pagerank(Arena& arena) {
-  PeerGraph* peer = arena.peer();
   Job job{.algorithm = "pagerank",
           .variant = std::to_string(iterations) + " iterations",
-          .ways = peer == nullptr ? none() : peer->pagerank(iterations)};
+          .ways = arena.peer().pagerank(iterations)};
   // The rival adds up a hub's neighbours one by one in single precision.
   job.tolerance = 1e-3;
   job.floor = 1.0 / arena.undirected().nrows();
@@ -36,9 +33,8 @@ void bench_pagerank(Arena& arena) {
 }
 
 void bench_components(Arena& arena) {
-  PeerGraph* peer = arena.peer();
-  arena.compete({.algorithm = "cc", .variant = "", .ways = peer == nullptr ? none() : peer->components()},
-                Workload::traversal, [](const PackedGraph& graph) -> OurWay {
+  arena.compete({.algorithm = "cc", .variant = "", .ways = arena.peer().components()}, Workload::traversal,
+                [](const PackedGraph& graph) -> OurWay {
                   auto search = std::make_shared<ComponentSearch>(graph);
                   auto last = std::make_shared<const Components*>();
                   return {.run = [=](NodeId) { *last = &search->run(); },
@@ -51,10 +47,9 @@ void bench_components(Arena& arena) {
 }
 
 void bench_triangles(Arena& arena) {
-  PeerGraph* peer = arena.peer();
   // From the packed graph: what either side prepares for counting is part of the time, but the rival's sorting.
-  arena.compete({.algorithm = "tc", .variant = "", .ways = peer == nullptr ? none() : peer->triangles()},
-                Workload::counting, [](const PackedGraph& graph) -> OurWay {
+  arena.compete({.algorithm = "tc", .variant = "", .ways = arena.peer().triangles()}, Workload::counting,
+                [](const PackedGraph& graph) -> OurWay {
                   auto count = std::make_shared<std::uint64_t>(0);
                   return {.run = [count, &graph](NodeId) { *count = count_triangles(graph); },
                           .result = [count] { return std::vector{static_cast<double>(*count)}; }};

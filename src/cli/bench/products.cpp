@@ -194,14 +194,12 @@ OurWay mxm_way(MxmKind kind, const Graph& a) {
 
 void bench_mxv(Arena& arena) {
   const CsrPattern& pattern = arena.pattern();
-  PeerGraph* peer = arena.peer_of_pattern();
+  PeerGraph& peer = arena.peer_of_pattern();
   for (const Scheme& scheme : schemes) {
     const Operands operands(scheme, pattern, arena.setting().seed, arena.setting().device);
     arena.measure_rival({.algorithm = "mxv",
                          .variant = scheme.name,
-                         .ways = peer == nullptr
-                                     ? std::vector<PeerWay>{}
-                                     : peer->mxv({.kind = scheme.kind, .x = operands.x, .hidden = operands.hidden}),
+                         .ways = peer.mxv({.kind = scheme.kind, .x = operands.x, .hidden = operands.hidden}),
                          .tolerance = 1e-4});
     for (const int tile : arena.setting().tiles) {
       arena.measure_ours(tile, [&] {
@@ -216,7 +214,7 @@ void bench_mxm(Arena& arena) {
   const CsrPattern& pattern = arena.undirected();
   const CsrPattern lower = tril(pattern, -1);
   const std::uint64_t products = products_of(pattern);
-  PeerGraph* peer = arena.peer();
+  PeerGraph& peer = arena.peer();
   for (const MxmScheme& scheme : matrix_schemes) {
     const bool triangular = scheme.kind == MxmKind::masked_sum;
     const bool stored = stores_all(scheme.kind);
@@ -225,8 +223,8 @@ void bench_mxm(Arena& arena) {
     Job job{.algorithm = "mxm", .variant = scheme.name, .ways = {}};
     if (too_large) {
       job.note = fmt::format("left out: A A takes {} multiplications, and it is stored", products);
-    } else if (peer != nullptr) {
-      job.ways = peer->mxm(scheme.kind);
+    } else {
+      job.ways = peer.mxm(scheme.kind);
     }
     const std::string left_out = job.note;
     arena.measure_rival(std::move(job));

@@ -58,10 +58,7 @@ void bench_weighted(Arena& arena) {
   const CsrPattern& graph = arena.undirected();
   const std::vector<std::int32_t> weights = weights_of(graph, arena.setting().seed);
   const std::vector<float> lengths(weights.begin(), weights.end());
-  PeerGraph* peer = arena.peer();
-  arena.measure_rival({.algorithm = "sssp",
-                       .variant = "weights 1 to 255",
-                       .ways = peer == nullptr ? std::vector<PeerWay>{} : peer->sssp(weights)});
+  arena.measure_rival({.algorithm = "sssp", .variant = "weights 1 to 255", .ways = arena.peer().sssp(weights)});
   const Device& device = arena.setting().device;
   for (const int tile : arena.setting().tiles) {
     arena.measure_ours(tile, [&]() -> Prepared {
@@ -111,17 +108,14 @@ PeerWay one_by_one(const PackedGraph& graph, const std::vector<NodeId>& sources)
 }  // namespace
 
 void bench_bfs(Arena& arena) {
-  PeerGraph* peer = arena.peer();
-  arena.compete({.algorithm = "bfs", .variant = "", .ways = peer == nullptr ? std::vector<PeerWay>{} : peer->bfs()},
-                Workload::search, [](const PackedGraph& graph) { return bfs_way(graph, -1); });
+  arena.compete({.algorithm = "bfs", .variant = "", .ways = arena.peer().bfs()}, Workload::search,
+                [](const PackedGraph& graph) { return bfs_way(graph, -1); });
 }
 
 void bench_sssp(Arena& arena) {
-  PeerGraph* peer = arena.peer();
   // Shortest paths over unit edges are levels: sssp() is that search.
-  arena.compete(
-      {.algorithm = "sssp", .variant = "unit edges", .ways = peer == nullptr ? std::vector<PeerWay>{} : peer->sssp({})},
-      Workload::search, [](const PackedGraph& graph) { return bfs_way(graph, unreached<std::int32_t>()); });
+  arena.compete({.algorithm = "sssp", .variant = "unit edges", .ways = arena.peer().sssp({})}, Workload::search,
+                [](const PackedGraph& graph) { return bfs_way(graph, unreached<std::int32_t>()); });
   bench_weighted(arena);
 }
 
