@@ -7,6 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
+#include "ops/spmm/elements.hpp"
 #include "ops/spmm/instantiate.hpp"
 
 #include <algorithm>
@@ -117,15 +118,6 @@ class RowBuffer {
   std::size_t count_ = 0;
   std::size_t size_ = 0;
 };
-
-float element(const BitsIn& x, std::size_t j, std::size_t f) { return PlusMinusOne::value(x.bit(j, f)); }
-float element(const FloatIn& x, std::size_t j, std::size_t f) { return x(j, f); }
-
-void store(const FloatOut& out, std::size_t i, std::size_t f, float y) { out(i, f) = y; }
-void store(const BitsOut& out, std::size_t i, std::size_t f, float y) {
-  if (f % 64 == 0) out.row(i)[f / 64] = 0;
-  out.row(i)[f / 64] |= static_cast<std::uint64_t>(y >= 0) << (f % 64);
-}
 
 /// A row longer than the buffer, feature block by feature block, in plain code: hubs belong in pattern CSR.
 template <int K, class In, class Out>

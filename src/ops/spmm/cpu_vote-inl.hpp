@@ -176,6 +176,16 @@ struct ToBits {
   }
 };
 
+/// run() of what has nothing to make ready for rows of one degree.
+template <class Finish>
+struct AsItIs {
+  const Finish* to;
+  template <std::size_t N, std::size_t R, std::size_t S, class V>
+  HWY_INLINE void operator()(const Place<N, R>& place, const V (&slices)[S]) const {
+    to->finish(place, slices);
+  }
+};
+
 /// Counts to floats, 2 count - degree, through the epilogue, to floats or signs.
 template <class Out>
 struct ToEpilogue {
@@ -199,13 +209,7 @@ struct ToEpilogue {
   }
 
   template <std::size_t N, std::size_t R, std::size_t S, class V>
-  struct Run {
-    const ToEpilogue* to;
-    HWY_INLINE void operator()(const Place<N, R>& place, const V (&slices)[S]) const { to->finish(place, slices); }
-  };
-
-  template <std::size_t N, std::size_t R, std::size_t S, class V>
-  HWY_INLINE Run<N, R, S, V> run(std::size_t) const {
+  HWY_INLINE AsItIs<ToEpilogue> run(std::size_t) const {
     return {this};
   }
 
