@@ -193,7 +193,7 @@ class BiGcnTrainer final : public Trainer {
     column_sums_in_order(parameters_[3].gradient.row(0), scores_gradient_);
     float_gemm(parameters_[2].gradient.view(), std::as_const(scores_gradient_).view(), true,
                std::as_const(dropped_hidden_).view(), false, 1, 0, device_);
-    binary_weight_backward_in_order(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span());
+    binary_weight_backward(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span(), device_);
     expand_into(weights2_, signs2_.bits, {}, nullptr, device_);
     float_gemm(hidden_gradient_.view(), std::as_const(scores_gradient_).view(), false, std::as_const(weights2_).view(),
                false, 1, 0, device_);
@@ -212,7 +212,7 @@ class BiGcnTrainer final : public Trainer {
     scale_rows(updated_gradient_, alpha_.span(), device_);
     float_gemm(parameters_[0].gradient.view(), std::as_const(updated_gradient_).view(), true,
                std::as_const(kept_features_).view(), false, 1, 0, device_);
-    binary_weight_backward_in_order(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span());
+    binary_weight_backward(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span(), device_);
   }
 
   static constexpr float teacher_weight = 1.0F;
