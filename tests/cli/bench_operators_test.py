@@ -2,6 +2,7 @@
 """bitgraph bench operators and bench gnn: keys, tables, bad input. No test asserts a time."""
 
 import json
+import math
 import unittest
 
 import program
@@ -27,11 +28,17 @@ class BenchOperators(program.InFolder):
             self.assertEqual(set(row["us"]), UPDATES if row["operator"] == "BMM" else AGGREGATIONS)
             self.assertGreater(row["rival_us"], 0)
             self.assertTrue(all(us > 0 for us in row["us"].values()), row)
+        aggregations = [row for row in report["results"] if row["operator"] == "BSpMM"]
+        self.assertEqual(set(report["ratios"]), AGGREGATIONS)
+        for name, found in report["ratios"].items():
+            ratios = [row["rival_us"] / row["us"][name] for row in aggregations]
+            self.assertAlmostEqual(found["geometric_mean"], math.prod(ratios) ** (1 / len(ratios)), msg=name)
+            self.assertAlmostEqual(found["least"], min(ratios), msg=name)
 
     def test_table(self):
         done = start("grid:8", "--widths", 64, "--product", "64x64x64")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for word in ("2 threads", "BSpMM of grid:8, 64 features", "float32 CSR product", "BMM of 64 x 64 by 64 x 64", "FBB"):
+        for word in ("2 threads", "BSpMM of grid:8, 64 features", "float32 CSR product", "BMM of 64 x 64 by 64 x 64", "FBB", "geometric mean"):
             self.assertIn(word, done.stdout)
 
     def test_bad_input(self):

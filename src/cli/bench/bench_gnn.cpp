@@ -84,7 +84,7 @@ RunTimes times_of(const Options& o, const Device& device, Run&& run) {
   const auto finish = [&] { device.synchronize(); };
   RunTimes times;
   times.waited = measure(
-      {.repeats = o.repeats, .limit = o.limit, .batch = 0}, [&](int) { run(); }, finish);
+      {.repeats = o.repeats, .limit = o.limit, .batch = 0, .warm = usual_warm_up(device)}, [&](int) { run(); }, finish);
   const int many = times.waited.repeats;
   times.streamed = seconds_of([&] {
                      for (int n = 0; n < many; ++n) run();

@@ -94,6 +94,7 @@ void run(const Options& options) {
   setting.host = setting.device.is_host() ? setting.device : Device::host(options.common.threads);
   setting.timing.repeats = options.repeats;
   setting.timing.limit = options.limit;
+  setting.timing.warm = usual_warm_up(setting.device);
   setting.seed = options.common.seed;
   const bool on_host = setting.device.is_host();
   setting.peer = on_host ? find_graphblas(setting.host.threads()) : find_cusparse(setting.device);

@@ -15,7 +15,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -87,8 +89,8 @@ class Table {
   template <class Call>
   double microseconds(const Call& call) const {
     return 1e6 * measure(
-                     {.repeats = options_.repeats, .limit = options_.limit}, [&](int) { call(); },
-                     [&] { device_.synchronize(); })
+                     {.repeats = options_.repeats, .limit = options_.limit, .warm = usual_warm_up(device_)},
+                     [&](int) { call(); }, [&] { device_.synchronize(); })
                      .median;
   }
   void print() const {
@@ -108,6 +110,34 @@ class Table {
   Device device_;
   Json row_;
 };
+
+/// How many times as fast as the rival each variant of an operator is, over all shapes: geometric mean and least.
+Json ratios_of(const Json& results, const std::string& operation) {
+  std::map<std::string, std::pair<double, double>> sums;  // of logarithms, and the least
+  int shapes = 0;
+  for (const Json& row : results) {
+    if (row["operator"] != operation || !row.contains("rival_us")) continue;
+    ++shapes;
+    for (const auto& [name, us] : row["us"].items()) {
+      const double ratio = std::log(row["rival_us"].get<double>() / us.get<double>());
+      auto& [sum, least] = sums.try_emplace(name, 0, ratio).first->second;
+      sum += ratio;
+      least = std::min(least, ratio);
+    }
+  }
+  Json ratios = Json::object();
+  for (const auto& [name, found] : sums)
+    ratios[name] = {{"geometric_mean", std::exp(found.first / shapes)}, {"least", std::exp(found.second)}};
+  return ratios;
+}
+
+void print_ratios(const Json& ratios, const std::string& operation) {
+  fmt::print("{} of all shapes, times as fast: geometric mean (least)\n", operation);
+  for (const auto& [name, found] : ratios.items()) {
+    fmt::print("    {:<6}{:>9.2f} x ({:.2f})\n", name, found["geometric_mean"].get<double>(),
+               found["least"].get<double>());
+  }
+}
 
 /// The float32 product over the same graph: cuSPARSE's on a CUDA device, this library's vectorised one on the host.
 void measure_rival(Table& table, const CsrPattern& graph, const Floats& x, Floats& out, const Device& device) {
@@ -201,6 +231,8 @@ Json report_of(const Options& o) {
       table.end(report["results"]);
     }
   }
+  report["ratios"] = ratios_of(report["results"], "BSpMM");
+  if (!o.common.json && !report["ratios"].empty()) print_ratios(report["ratios"], "BSpMM");
   table.begin("BMM", fmt::format("{} x {} by {} x {}", shape[0], shape[1], shape[1], shape[2]),
               float_gemm_kernels(device));
   measure_update(table, shape, o, device);

@@ -14,6 +14,8 @@ double seconds_of(const std::function<void()>& body) {
   return seconds_since(start);
 }
 
+double usual_warm_up(const Device& device) { return device.is_host() ? 0 : 0.1; }
+
 Spread measure(const Timing& timing, const std::function<void(int)>& call, const std::function<void()>& finish) {
   const auto time = [&](int sample, int calls) {
     const auto start = std::chrono::steady_clock::now();
@@ -21,8 +23,11 @@ Spread measure(const Timing& timing, const std::function<void(int)>& call, const
     finish();
     return seconds_since(start) / calls;
   };
-  const double first = time(0, 1);
+  double first = time(0, 1);
+  if (timing.warm > 0 && timing.limit > 0) first = std::min(first, time(0, 1));  // kernels are loaded when first called
   if (first >= timing.limit) return {first, first, first, 1};
+  const auto warm_from = std::chrono::steady_clock::now();
+  while (seconds_since(warm_from) < timing.warm) time(0, std::clamp(static_cast<int>(1e-3 / first), 1, 100));
   double spent = first;
   int batch = 1;
   if (first < timing.batch) {
