@@ -35,7 +35,7 @@ class OverlappingKernel {
   OverlappingKernel(Function function, const char* name) : function_(function), name_(name) {}
 
   /// Puts the kernel on the device's stream. The device is the current one.
-  void launch(const Device& device, unsigned blocks, unsigned threads, std::size_t shared_bytes,
+  void launch(const Device& device, dim3 blocks, unsigned threads, std::size_t shared_bytes,
               const std::type_identity_t<P>&... args) {
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;

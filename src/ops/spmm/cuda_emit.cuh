@@ -172,23 +172,18 @@ __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const
     }
   }
   if constexpr (is_bits<Out>) {
+    // Two lanes make a byte, which goes out by itself: a word would take two more steps.
     std::uint32_t bits = 0;
-    if constexpr (in_fours) {
 #pragma unroll
-      for (unsigned n = 0; n < own_features; ++n) bits |= y[n] >= 0 ? 1U << n : 0;
-      bits = first < ncols ? bits << first % 32 : 0;
-    } else {
-#pragma unroll
-      for (unsigned n = 0; n < own_features; ++n) {
-        bits |= (first + n < ncols && y[n] >= 0 ? 1U : 0U) << (first % 32 + n);
-      }
+    for (unsigned n = 0; n < own_features; ++n) {
+      bits |= ((in_fours ? first : first + n) < ncols && y[n] >= 0 ? 1U : 0U) << n;
     }
-#pragma unroll
-    for (unsigned step = 1; step < 32 / own_features; step *= 2) {
-      bits |= __shfl_xor_sync(group_lanes<Group>(), bits, step);
+    bits |= __shfl_xor_sync(group_lanes<Group>(), bits, 1) << own_features;
+    const std::size_t byte = first / 8;
+    if (first % 8 == 0 && row != no_row && byte < args.out.words_per_row * sizeof(std::uint64_t)) {
+      reinterpret_cast<std::uint8_t*>(args.out.words + std::size_t{row} * args.out.words_per_row)[byte] =
+          static_cast<std::uint8_t>(bits);
     }
-    const auto word = static_cast<unsigned>(first / 32);
-    if (first % 32 == 0 && row != no_row && word < half_words(args.out)) *half_word(args.out, row, word) = bits;
   } else {
     if (row == no_row || first >= ncols) return;
     float* const out = args.out.data + std::size_t{row} * args.out.stride + first;

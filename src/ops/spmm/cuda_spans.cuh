@@ -12,6 +12,7 @@ namespace bitgraph::spmm_cuda {
 constexpr EdgeOffset long_row = 64;
 constexpr EdgeOffset even_row = 255;  ///< most entries of a row where all have about as many
 constexpr NodeId no_row = ~NodeId{0};
+constexpr unsigned multiprocessors = 132;  ///< that launches are sized for
 
 /// The rows that end in a span, and its entries.
 struct Span {
@@ -59,7 +60,7 @@ __device__ inline Span find_span(const CsrPatternView& a, unsigned items, std::s
 /// Items of a span, `most` at most, such that `slices` slices of blocks end soonest: in rounds of as many as run at
 /// once, `blocks` a multiprocessor, each of which takes so much longer than its items as it takes to bring them.
 inline unsigned span_items(const CsrPatternView& a, unsigned most, unsigned blocks, unsigned slices) {
-  const std::size_t at_once = std::size_t{blocks} * 132;
+  const std::size_t at_once = std::size_t{blocks} * multiprocessors;
   constexpr std::size_t bringing = 150;
   const std::size_t total = std::size_t{a.nrows} + a.num_entries;
   unsigned best = most;

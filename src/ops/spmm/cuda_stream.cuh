@@ -5,7 +5,7 @@
 // is joined in the order of the runs, and of the blocks: sums do not depend on timing.
 #pragma once
 
-#include "ops/spmm/cuda_sum.cuh"
+#include "ops/spmm/cuda_sum_mesh.cuh"
 
 #include <algorithm>
 
@@ -81,7 +81,8 @@ template <unsigned Group, class Args>
 using StorageOf = StreamStorage<Group, ReaderOfArgs<Args>, std::remove_cvref_t<decltype(Args::out)>>;
 
 /// Brings the span's columns, with their weights, and marks where rows end. True where some row is empty. For a whole
-/// block. What does not depend on one another is asked for at once.
+/// block. What does not depend on one another is asked for at once. Behind it all kernels before this one have ended;
+/// what is not of the graph is read only then.
 template <unsigned Group, class Args>
 __device__ bool bring_entries(StorageOf<Group, Args>& storage, const EntriesOf<Args>& entries, const Args& args,
                               const Span& span) {
@@ -106,6 +107,8 @@ __device__ bool bring_entries(StorageOf<Group, Args>& storage, const EntriesOf<A
     end = __ldg(args.a.row_ptr + row + 1);
     if constexpr (framed) row_scale = row_scale_of(args, row);
   };
+  const bool waits_early = framed || args.col_scale != nullptr;
+  if (waits_early) wait_for_previous();
   look_up();
   if (threadIdx.x < Reader::most_span_items / 32) storage.ends[threadIdx.x] = 0;
   storage.frame.fill(args.epilogue, args.out.ncols);
@@ -143,6 +146,7 @@ __device__ bool bring_entries(StorageOf<Group, Args>& storage, const EntriesOf<A
       if (i < padded) entries.scales[i] = scale[k];
     }
   }
+  if (!waits_early) wait_for_previous();
   return __syncthreads_or(empty ? 1 : 0) != 0;
 }
 
@@ -344,16 +348,24 @@ __device__ void join_runs(const StorageOf<Group, Args>& storage, const Args& arg
 
 template <unsigned Group, class Args>
 __global__ void __launch_bounds__(block_threads, ReaderOfArgs<Args>::blocks)
-    spmm_stream(const __grid_constant__ Args args, unsigned items, Tails tails) {
+    spmm_stream(const __grid_constant__ Args args, unsigned items, Tails tails, bool next_early) {
   extern __shared__ __align__(16) std::uint32_t room[];
   __shared__ StorageOf<Group, Args> storage;
   const std::size_t first = first_feature<Group, ReaderOfArgs<Args>::chunks>();
   const Span span = find_span(args.a, items, blockIdx.x);
   const EntriesOf<Args> entries(room, items, args.col_scale != nullptr);
   const bool some_empty = bring_entries<Group>(storage, entries, args, span);
+  if (next_early) let_next_begin();
   sum_run<Group>(storage, entries, args, span, first);
   __syncthreads();
   join_runs<Group>(storage, args, span, some_empty, tails, first);
+}
+
+/// Whether the next kernel may be brought up while blocks of `items` run: not where they take long and half fill the
+/// device, for its blocks then go where there is room, more to some multiprocessors than to others.
+inline bool lets_next_begin(unsigned items, std::size_t blocks, unsigned at_once) {
+  constexpr unsigned long_span = 1024;
+  return items < long_span || 5 * blocks >= 4 * std::size_t{at_once};
 }
 
 /// Slices of as many features as a group has; a binary output has all the words of its rows written.
@@ -371,30 +383,40 @@ inline bool sum_by_rows(const CsrPatternView& a) {
 
 template <unsigned Group, class In, class Out>
 void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
-  const cudaStream_t stream = stream_of(device);
   using Reader = typename ReaderOf<In>::type;
   constexpr unsigned chunks = Reader::chunks;
   const unsigned slices = num_slices<Group, chunks>(args.out);
+  if (is_mesh(args.a)) {
+    const cudaStream_t stream = stream_of(device);
+    const dim3 grid(blocks_for(args.a.nrows, mesh_rows), slices);
+    with_frame(args, [&](const auto& kernel_args) {
+      if (Reader::always_weighted || args.col_scale != nullptr) {
+        spmm_sum_mesh<Group, true><<<grid, block_threads, 0, stream>>>(kernel_args);
+      } else if constexpr (!Reader::always_weighted) {
+        spmm_sum_mesh<Group, false><<<grid, block_threads, 0, stream>>>(kernel_args);
+      }
+    });
+    return cuda_check_launch("spmm_sum_mesh");
+  }
   if (sum_by_rows(args.a)) {
     const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
-    with_frame(
-        args, [&](const auto& kernel_args) { spmm_sum_short<Group><<<grid, block_threads, 0, stream>>>(kernel_args); });
-    return cuda_check_launch("spmm_sum_short");
+    constexpr unsigned few_blocks = 8 * multiprocessors;  // the way to the device is much of their time
+    return with_frame(args, [&]<class Args>(const Args& kernel_args) {
+      static OverlappingKernel kernel(spmm_sum_short<Group, Args>, "spmm_sum_short");
+      kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
+    });
   }
-  // Rows of few entries are a mesh's, whose neighbours lie near them: what is under way at a time fits into the cache.
-  const bool near = Group == 32 && chunks == 1 && args.a.num_entries < EdgeOffset{8} * args.a.nrows;
-  const unsigned most = near ? std::min(512U, Reader::most_span_items) : Reader::most_span_items;
-  const unsigned items = span_items(args.a, most, Reader::blocks, slices);
+  const unsigned items = span_items(args.a, Reader::most_span_items, Reader::blocks, slices);
   const unsigned blocks = blocks_for(std::size_t{args.a.nrows} + args.a.num_entries, items);
   const std::size_t places = std::size_t{blocks} * slices;
   const Tails tails{static_cast<float4*>(device.workspace(places * chunks * Group * sizeof(float4))),
                     {static_cast<std::uint32_t*>(device.zeroed_workspace(places * sizeof(std::uint32_t)))}};
-  with_frame(args, [&](const auto& kernel_args) {
-    using Entries = EntriesOf<std::remove_cvref_t<decltype(kernel_args)>>;
-    const std::size_t room = Entries::bytes(items, args.col_scale != nullptr);
-    spmm_stream<Group><<<dim3(blocks, slices), block_threads, room, stream>>>(kernel_args, items, tails);
+  const bool next_early = lets_next_begin(items, places, Reader::blocks * multiprocessors);
+  with_frame(args, [&]<class Args>(const Args& kernel_args) {
+    static OverlappingKernel kernel(spmm_stream<Group, Args>, "spmm_stream");
+    const std::size_t room = EntriesOf<Args>::bytes(items, args.col_scale != nullptr);
+    kernel.launch(device, dim3(blocks, slices), block_threads, room, kernel_args, items, tails, next_early);
   });
-  cuda_check_launch("spmm_stream");
 }
 
 template <unsigned Group, class In, class Out>
@@ -438,7 +460,7 @@ template <class Graph, class Out>
 void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
   const auto address = reinterpret_cast<std::uintptr_t>(args.x.data);
   if (args.x.stride % own_features != 0 || args.x.ncols % own_features != 0 || address % sizeof(float4) != 0) {
-    return start_sum<32>(device, args);
+    return choose_group(device, args);
   }
   const AlignedFloats x{args.x.data, args.x.stride, args.x.ncols};
   choose_group(device, SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue});

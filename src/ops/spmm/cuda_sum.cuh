@@ -7,6 +7,8 @@
 
 #include "ops/spmm/cuda_emit.cuh"
 
+#include "core/cuda_launch.cuh"
+
 namespace bitgraph::spmm_cuda {
 
 /// Rows of X that can be read four floats at a time.
@@ -216,7 +218,8 @@ __device__ void add_from_lanes(LaneSums<Reader::chunks>& sum, const Reader& read
   }
 }
 
-/// A row for each group of lanes, no_row for none; each lane has a column of its row ahead.
+/// A row for each group of lanes, no_row for none; each lane has a column of its row ahead. Before the kernels before
+/// this one have ended only the graph is read.
 template <unsigned Group, class Args, class Frame>
 __device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first, const Frame& frame) {
   using Reader = ReaderOfArgs<Args>;
@@ -232,10 +235,13 @@ __device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first, 
     cols += begin;
   }
   const std::uint32_t longest = Group == 32 ? n : __reduce_max_sync(full_warp, n);
+  NodeId next = own < n ? __ldg(cols + own) : 0;
+  wait_for_previous();
   LaneSums<Reader::chunks> sum;
   for (std::uint32_t at = 0; at < longest; at += Group) {
-    const NodeId column = at + own < n ? __ldg(cols + at + own) : 0;
+    const NodeId column = next;
     const float scale = weighted && at + own < n ? __ldg(args.col_scale + column) : 1.0F;
+    if (at + Group + own < n) next = __ldg(cols + at + Group + own);
     const std::uint32_t left = at < n ? n - at : 0;
     const std::uint32_t most = min(longest - at, Group);
     std::uint32_t k = 0;
@@ -299,11 +305,13 @@ __device__ void sum_row(const Args& args, NodeId row, std::size_t first, Queue& 
 
 /// Rows of pattern CSR none of which is long.
 template <unsigned Group, class Args>
-__global__ void __launch_bounds__(block_threads) spmm_sum_short(const __grid_constant__ Args args) {
+__global__ void __launch_bounds__(block_threads) spmm_sum_short(const __grid_constant__ Args args, bool next_early) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   constexpr unsigned chunks = ReaderOfArgs<Args>::chunks;
   __shared__ FrameOf<Group, chunks, Out> frame;
+  if (next_early) let_next_begin();
   if constexpr (is_framed<Out>) {
+    wait_for_previous();
     frame.fill(args.epilogue, args.out.ncols);
     __syncthreads();
   }

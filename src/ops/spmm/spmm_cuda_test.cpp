@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, SpmmCudaTest, ::testing::Range(std::size_t{0}, t
 TEST(SpmmCuda, SkewedDegreesInEveryWidth) {
   BITGRAPH_REQUIRE_CUDA();
   const CsrPattern a = test::rmat_pattern(12, 150000, 3);
-  for (const std::size_t width : {33U, 64U, 100U, 192U, 256U, 300U, 512U, 1100U}) {
+  for (const std::size_t width : {7U, 16U, 33U, 64U, 100U, 192U, 256U, 300U, 512U, 1100U}) {
     SCOPED_TRACE(width);
     const Bits bits = test::random_bits(a.ncols(), width, 1);
     check_votes(a, bits);
@@ -228,6 +228,23 @@ TEST(SpmmCuda, RowsOfEveryLengthInEveryWidth) {
     SCOPED_TRACE(width);
     const Bits bits = test::random_bits(a.ncols(), width, 1);
     check_votes(a, bits);
+  }
+}
+
+/// A great many rows of few entries each, none in some; whole blocks of rows without any.
+TEST(SpmmCuda, SumsOverAMesh) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<NodeId> lengths((NodeId{1} << 18) + 61);
+  for (NodeId i = 0; i < lengths.size(); ++i) lengths[i] = i / 300 % 40 == 3 ? 0 : i % 5 == 0 ? i % 17 : i % 6;
+  const CsrPattern a = rows_of(lengths, 70001);
+  for (const std::size_t width : {7U, 12U, 64U, 65U, 132U}) {
+    SCOPED_TRACE(width);
+    const Floats floats = test::random_dense(a.ncols(), width, 3);
+    check_format<Bits>(a, a, floats);
+    check_format<Floats>(a, a, floats);
+    const Bits bits = test::random_bits(a.ncols(), width, 1);
+    check_format<Bits>(a, a, bits);
+    check_format<Floats>(a, a, bits);
   }
 }
 
