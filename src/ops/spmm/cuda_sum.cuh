@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of floats, or of weights with signs, on a CUDA device. A lane has four features of a row and adds them up over
-// the row's columns in their order, as every backend does: results are those of the host to the last bit. So a row
-// cannot be split, and speed comes from many neighbours on their way at a time. Of a hub's neighbours a block's warps
-// fetch a portion each, and the sums go from warp to warp.
+// Sums of floats, or of weights with signs, on a CUDA device: what a lane reads of a neighbour, and rows that a group of
+// lanes takes by itself. A lane has four features and adds them up in the order of the columns, as the host does.
+// Long rows, and rows of uneven length, are cuda_stream.cuh's.
 #pragma once
 
 #include "ops/spmm/cuda_emit.cuh"
