@@ -27,7 +27,8 @@ Spread measure(const Timing& timing, const std::function<void(int)>& call, const
   if (timing.warm > 0 && timing.limit > 0) first = std::min(first, time(0, 1));  // kernels are loaded when first called
   if (first >= timing.limit) return {first, first, first, 1};
   const auto warm_from = std::chrono::steady_clock::now();
-  while (seconds_since(warm_from) < timing.warm) time(0, std::clamp(static_cast<int>(1e-3 / first), 1, 100));
+  while (seconds_since(warm_from) < timing.warm)
+    time(0, std::clamp(static_cast<int>(1e-3 / std::max(first, 1e-9)), 1, 100));
   double spent = first;
   int batch = 1;
   if (first < timing.batch) {
