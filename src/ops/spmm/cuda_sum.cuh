@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of floats, or of weights with signs, on a CUDA device: what a lane reads of a neighbour, and rows that a group of
-// lanes takes by itself. A lane has four features and adds them up in the order of the columns, as the host does.
+// Sums of floats, or of weights with signs, on a CUDA device: what a lane reads of a neighbour, and rows that a group
+// of lanes takes by itself. A lane has four features and adds them up in the order of the columns, as the host does.
 // Long rows, and rows of uneven length, are cuda_stream.cuh's.
 #pragma once
 
