@@ -92,6 +92,38 @@ TEST(PlanMemory, IsKeptWithinALimitWithTheSameBits) {
   });
 }
 
+/// Hubs first: the first part has most of the entries. Tiles differ with the order, too.
+TEST(PlanMemory, OfAnotherOrderIsPredictedToo) {
+  for_each_plan([](const Model& model, const Dataset& dataset) {
+    for (const Order order : {Order::degree, Order::community}) {
+      for (const GraphFormat graph : {GraphFormat::csr, GraphFormat::tiles}) {
+        SCOPED_TRACE(std::string(to_string(order)) + " " + std::string(to_string(graph)));
+        const InferenceOptions options{.graph = graph, .tile_dim = 16, .order = order};
+        const Device device = Device::host(1);
+        InferencePlan whole(model, dataset, options, device);
+        const DenseMatrix<float>& expected = whole.run();
+        const auto peak = static_cast<double>(device.memory().peak);
+        EXPECT_NEAR(static_cast<double>(whole.predicted().bytes), peak, 0.1 * peak);
+        EXPECT_EQ(predict_memory(model, dataset, options, device).bytes, whole.predicted().bytes);
+
+        InferenceOptions limited{.order = order};
+        const Device own = Device::host(1);
+        limited.memory = predict_memory(model, dataset, limited, own).bytes - dataset.graph.bytes() / 4;
+        InferencePlan parts(model, dataset, limited, own);
+        EXPECT_GT(parts.predicted().parts, 1U);
+        const DenseMatrix<float>& actual = parts.run();
+        const auto peak_of_parts = static_cast<double>(own.memory().peak);
+        EXPECT_NEAR(static_cast<double>(parts.predicted().bytes), peak_of_parts, 0.05 * peak_of_parts);
+        if (model.precision == Precision::real) {
+          test::expect_near(actual, expected);  // the library's sgemm
+        } else {
+          EXPECT_TRUE(std::ranges::equal(actual.values(), expected.values()));
+        }
+      }
+    }
+  });
+}
+
 TEST(PlanMemory, OnADevice) {
   BITGRAPH_REQUIRE_CUDA();
   for_each_plan([](const Model& model, const Dataset& dataset) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/infer.hpp>
 
+#include <bitgraph/formats/reorder.hpp>
+
 #include "nn/forward.hpp"
 #include "nn/plan_memory.hpp"
-#include "nn/training_source.hpp"
 
 #include <algorithm>
 
@@ -11,37 +12,46 @@ namespace bitgraph::nn {
 
 namespace {
 
-Buffer<NodeId> new_places(const CsrPattern& graph, Order order) {
-  return order == Order::original ? Buffer<NodeId>() : reorder(graph, order);
-}
+/// The nodes in the order that a plan uses. All are empty where that is the caller's.
+struct NodeOrder {
+  Buffer<NodeId> new_id;  ///< of the caller's nodes
+  Buffer<NodeId> old_id;
+  CsrPattern graph;
+
+  NodeOrder(const CsrPattern& a, Order order) {
+    if (order == Order::original) return;
+    new_id = reorder(a, order);
+    old_id = inverse_permutation(new_id.span());
+    graph = permuted(a, new_id.span());
+  }
+  [[nodiscard]] const CsrPattern& graph_or(const CsrPattern& a) const { return new_id.empty() ? a : graph; }
+};
 
 }  // namespace
 
 struct InferencePlan::State {
-  State(const Model& model, const Dataset& dataset, const InferenceOptions& options, const PredictedMemory& memory,
-        const Device& device)
-      : predicted(memory),
-        places(new_places(dataset.graph, options.order)),
-        in_order(places.empty() ? Dataset() : renumbered(dataset, places.span())),
-        graph(places.empty() ? dataset.graph : in_order.graph, device),
-        features(model, places.empty() ? dataset : in_order, options.forms.front(), options.features, device),
-        forward(model, options, graph, features, device, back(device), memory.parts) {
+  State(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device)
+      : order(dataset.graph, options.order),
+        predicted(predict_memory_over(order.graph_or(dataset.graph), model, dataset, options, device)),
+        graph(order.graph_or(dataset.graph), device),
+        features(model, dataset, options.forms.front(), options.features, device, order.old_id.span()),
+        forward(model, options, graph, features, device, back(device), predicted.parts) {
     bytes = {.model = model.bytes(), .graph = graph.bytes(), .features = features.bytes()};
-    if (memory.parts == 1) in_order = Dataset{};  // all that is used of it is in the operands now
+    if (predicted.parts == 1) order.graph = {};  // all that is used of it is in the operands now
   }
 
-  /// The pattern that brings rows back into the caller's order: row i takes row places[i].
+  /// The pattern that brings rows back into the caller's order: row i takes row new_id[i].
   [[nodiscard]] CsrPattern back(const Device& device) const {
-    if (places.empty()) return {};
-    const std::size_t n = places.size();
+    if (order.new_id.empty()) return {};
+    const std::size_t n = order.new_id.size();
     Buffer<EdgeOffset> row_ptr(n + 1);
     for (std::size_t i = 0; i <= n; ++i) row_ptr[i] = i;
-    return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), places.clone()).to(device);
+    return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), order.new_id.clone())
+        .to(device);
   }
 
+  NodeOrder order;
   PredictedMemory predicted;
-  Buffer<NodeId> places;  ///< of the caller's nodes in the order that is used; empty: the caller's
-  Dataset in_order;       ///< while the plan is made
   GraphOperands graph;
   InputFeatures features;
   Forward forward;
@@ -53,8 +63,7 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   model.require_fit(dataset);
   InferenceOptions checked = options;
   checked.forms = checked_forms(model, options.forms);
-  const PredictedMemory memory = predict_memory(model, dataset, checked, device);
-  state_ = std::make_unique<State>(model, dataset, checked, memory, device);
+  state_ = std::make_unique<State>(model, dataset, checked, device);
 }
 
 InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, Precision form, const Device& device,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/input_features.hpp"
 
+#include <bitgraph/ops/dense.hpp>
+
 #include "nn/normalization.hpp"
 #include "nn/some_rows.hpp"
 
@@ -11,16 +13,17 @@ namespace bitgraph::nn {
 
 namespace {
 
-Binarized binarize_normalized(const DenseMatrix<float>& features, const ColumnMap& map, const Device& host) {
+/// Some rows at a time, as `prepare(rows, first)` makes them.
+template <class Prepare>
+Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap& map, const Device& host,
+                            const Prepare& prepare) {
   constexpr std::size_t most_rows = 256;
   const std::size_t n = features.nrows();
-  const std::size_t d = features.ncols();
-  Binarized made{BitMatrix<PlusMinusOne>(n, d, host), Buffer<float>(n, host)};
+  Binarized made{BitMatrix<PlusMinusOne>(n, features.ncols(), host), Buffer<float>(n, host)};
   for (std::size_t first = 0; first < n; first += most_rows) {
     const std::size_t rows = std::min(most_rows, n - first);
-    DenseMatrix<float> some(rows, d, host);
-    std::copy_n(features.values().data() + first * d, rows * d, some.values().data());
-    normalize_dense_rows(some);
+    DenseMatrix<float> some(rows, features.ncols(), host);
+    prepare(some, first);
     Binarized to{some_rows(made.bits, first, rows), lent(made.alpha.data() + first, rows, host)};
     binarize_into(to, some, map, host);
   }
@@ -43,10 +46,21 @@ PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const f
   }
 }
 
-PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, const ColumnMap& map,
-                               const Device& device) {
+PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
+                               const ColumnMap& map, const Device& device) {
   const Device host = device.is_host() ? device : Device();
-  dense = normalize_rows ? binarize_normalized(features, map, host) : binarize(features, map, host);
+  if (normalize_rows || !nodes.empty()) {
+    dense = binarize_by_parts(features, map, host, [&](DenseMatrix<float>& rows, std::size_t first) {
+      if (nodes.empty()) {
+        std::copy_n(features.row(first).data(), rows.values().size(), rows.values().data());
+      } else {
+        gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()));
+      }
+      if (normalize_rows) normalize_dense_rows(rows);
+    });
+  } else {
+    dense = binarize(features, map, host);
+  }
   if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
 }
 
@@ -62,6 +76,21 @@ void PackedFeatures::make_dense(const Device& device) {
 
 std::size_t PackedFeatures::bytes() const noexcept {
   return sparse ? sparse->bits.bytes() + sparse->alpha.bytes() : dense->bits.bytes() + dense->alpha.bytes();
+}
+
+SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeId> nodes) {
+  const CsrPattern& from = features.pattern;
+  Buffer<EdgeOffset> row_ptr(nodes.size() + 1, EdgeOffset{0});
+  for (std::size_t n = 0; n < nodes.size(); ++n) row_ptr[n + 1] = row_ptr[n] + from.row(nodes[n]).size();
+  Buffer<NodeId> col_ind(row_ptr[nodes.size()]);
+  Buffer<float> values(row_ptr[nodes.size()]);
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const auto row = from.row(nodes[n]);
+    std::copy(row.begin(), row.end(), col_ind.data() + row_ptr[n]);
+    std::copy_n(features.values.data() + from.row_ptr()[nodes[n]], row.size(), values.data() + row_ptr[n]);
+  }
+  return {CsrPattern(static_cast<NodeId>(nodes.size()), from.ncols(), std::move(row_ptr), std::move(col_ind)),
+          std::move(values)};
 }
 
 DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<const float> values, const Device& device) {
@@ -97,23 +126,29 @@ RealFeatures::RealFeatures(const SparseFeatures& features, Buffer<float> model_v
 }
 
 InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
-                             const Device& device) {
+                             const Device& device, std::span<const NodeId> nodes) {
   const ColumnMap map{model.input_mean.span(), model.input_inverse_deviation.span()};
   if (dataset.has_dense_features()) {
-    // Nothing is copied on the way to bits but rows that have to be divided by their sums first.
+    // On the way to bits no more than some rows are copied.
     if (form == Precision::real) {
-      DenseMatrix<float> x = dense_features(dataset, model.normalize_rows, device.is_host() ? device : Device());
+      const Device host = device.is_host() ? device : Device();
+      DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(host)
+                                           : DenseMatrix<float>(nodes.size(), dataset.num_features(), host);
+      if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes);
+      if (model.normalize_rows) normalize_dense_rows(x);
       real.emplace(device.is_host() ? std::move(x) : x.to(device));
     } else {
-      packed.emplace(dataset.dense_features, model.normalize_rows, map, device);
+      packed.emplace(dataset.dense_features, model.normalize_rows, nodes, map, device);
     }
     return;
   }
-  Buffer<float> values = model_features(dataset.features, model.normalize_rows);
+  const SparseFeatures in_order = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
+  const SparseFeatures& features = nodes.empty() ? dataset.features : in_order;
+  Buffer<float> values = model_features(features, model.normalize_rows);
   if (form == Precision::real) {
-    real.emplace(dataset.features, std::move(values), storage, device);
+    real.emplace(features, std::move(values), storage, device);
   } else {
-    packed.emplace(dataset.features, values.span(), map, device);
+    packed.emplace(features, values.span(), map, device);
     if (storage == FeatureStorage::dense) packed->make_dense(device);
   }
 }

@@ -22,8 +22,10 @@ struct PackedFeatures {
 
   PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                  const Device& device);
-  /// Rows are divided by their sums first where `normalize_rows`, some at a time: no copy of all is made.
-  PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, const ColumnMap& map, const Device& device);
+  /// Rows are taken in the order of `nodes`, where there are some, and divided by their sums first where
+  /// `normalize_rows`, some at a time: no copy of all is made.
+  PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
+                 const ColumnMap& map, const Device& device);
   void make_dense(const Device& device);  ///< whatever is smaller
   [[nodiscard]] std::span<const float> alpha() const { return sparse ? sparse->alpha.span() : dense->alpha.span(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -45,17 +47,20 @@ struct RealFeatures {
   }
 };
 
-/// The features as the first layer, of form `form`, takes them.
+/// The features as the first layer, of form `form`, takes them: row i is node nodes[i]'s, where nodes are given.
 struct InputFeatures {
   std::optional<PackedFeatures> packed;
   std::optional<RealFeatures> real;
 
   InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
-                const Device& device);
+                const Device& device, std::span<const NodeId> nodes = {});
   explicit InputFeatures(PackedFeatures features) : packed(std::move(features)) {}
   [[nodiscard]] std::size_t bytes() const noexcept { return packed ? packed->bytes() : real->bytes(); }
   [[nodiscard]] std::string format() const;  ///< "bits", "sparse bits", "float", "sparse float"
 };
+
+/// The features of some nodes.
+[[nodiscard]] SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeId> nodes);
 
 [[nodiscard]] DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<const float> values,
                                                 const Device& device);

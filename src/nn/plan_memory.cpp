@@ -3,6 +3,7 @@
 #include "nn/plan_memory.hpp"
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/ops/fused.hpp>
 
 #include "nn/graph_operands.hpp"
@@ -68,14 +69,16 @@ std::size_t flips(const Model& model, const Dataset& dataset) {
 
 class Counter {
  public:
-  Counter(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device)
-      : model_(model),
+  Counter(const CsrPattern& graph, const Model& model, const Dataset& dataset, const InferenceOptions& options,
+          const Device& device)
+      : graph_(graph),
+        model_(model),
         dataset_(dataset),
         options_(options),
         device_(device),
-        n_(dataset.graph.nrows()),
-        whole_(decide_sequences(model, options, dataset.graph, device, true)),
-        in_parts_(decide_sequences(model, options, dataset.graph, device, false)) {
+        n_(graph.nrows()),
+        whole_(decide_sequences(model, options, graph, device, true)),
+        in_parts_(decide_sequences(model, options, graph, device, false)) {
     features_ = feature_bytes();
     for (const Layer& layer : model.layers) weights_ += weight_bytes(layer);
   }
@@ -132,7 +135,7 @@ class Counter {
       }
       total += orders.size() * n_ * sizeof(NodeId);
     }
-    const std::size_t m = dataset_.graph.nvals();
+    const std::size_t m = graph_.nvals();
     for (const bool loops : patterns) {
       const std::size_t entries = m + (loops ? n_ : 0);
       if (parts == 1 && whole_.sell) {
@@ -147,18 +150,16 @@ class Counter {
     return total;
   }
 
-  /// Of the format that votes have beside the pattern, where the plan names one. In another order of the nodes there
-  /// may be other tiles than are counted here.
+  /// Of the format that votes have beside the pattern, where the plan names one.
   [[nodiscard]] std::size_t vote_bytes(bool loops) const {
     bool votes = false;
     for (std::size_t l = 0; l < model_.layers.size(); ++l)
       votes |= options_.forms[l] == Precision::bin && has_loops(model_.layers[l].aggregation) == loops;
-    const CsrPattern& a = dataset_.graph;
     const int k = options_.tile_dim;
     if (!votes) return 0;
-    if (options_.graph == GraphFormat::sell) return sell_bytes(n_, a.nvals() + (loops ? n_ : 0));
+    if (options_.graph == GraphFormat::sell) return sell_bytes(n_, graph_.nvals() + (loops ? n_ : 0));
     if (options_.graph != GraphFormat::tiles) return 0;
-    return b2sr_bytes(a.nrows(), count_tiles(a, k) + (loops ? empty_diagonal_tiles(a, k) : 0), k);
+    return b2sr_bytes(graph_.nrows(), count_tiles(graph_, k) + (loops ? empty_diagonal_tiles(graph_, k) : 0), k);
   }
 
   /// Whether a layer of a plan over the whole graph takes the rows of its pattern by a RowOrder.
@@ -172,7 +173,7 @@ class Counter {
   /// The most entries, loops included, of one of the parts.
   [[nodiscard]] std::size_t largest_part(std::size_t parts) const {
     std::size_t most = 0;
-    const auto row_ptr = dataset_.graph.row_ptr();
+    const auto row_ptr = graph_.row_ptr();
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t first = n_ * part / parts;
       const std::size_t last = n_ * (part + 1) / parts;
@@ -244,7 +245,7 @@ class Counter {
 
   [[nodiscard]] bool is_one_launch(std::size_t parts) const {
     const bool asked = options_.launching == Launching::one ||
-                       (options_.launching == Launching::automatic && fits_one_launch(n_, dataset_.graph.nvals()));
+                       (options_.launching == Launching::automatic && fits_one_launch(n_, graph_.nvals()));
     const bool pattern_alone = options_.graph == GraphFormat::automatic || options_.graph == GraphFormat::csr;
     const auto& counts = whole_.aggregate_first;
     return asked && pattern_alone && !device_.is_host() && parts == 1 && options_.forms.front() != Precision::real &&
@@ -262,6 +263,7 @@ class Counter {
     return total;
   }
 
+  const CsrPattern& graph_;
   const Model& model_;
   const Dataset& dataset_;
   const InferenceOptions& options_;
@@ -297,15 +299,12 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
   return wanted;
 }
 
-PredictedMemory predict_memory(const Model& model, const Dataset& dataset, const InferenceOptions& options,
-                               const Device& device) {
-  model.require_fit(dataset);
-  InferenceOptions checked = options;
-  checked.forms = checked_forms(model, options.forms);
-  const Counter counter(model, dataset, checked, device);
+PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model, const Dataset& dataset,
+                                    const InferenceOptions& options, const Device& device) {
+  const Counter counter(graph, model, dataset, options, device);
   PredictedMemory predicted;
   predicted.whole_bytes = predicted.bytes = counter.bytes(1);
-  const std::size_t most_parts = std::min<std::size_t>(4096, std::max<std::size_t>(1, dataset.graph.nrows()));
+  const std::size_t most_parts = std::min<std::size_t>(4096, std::max<std::size_t>(1, graph.nrows()));
   while (options.memory != 0 && predicted.bytes > options.memory) {
     if (predicted.parts >= most_parts) {
       fail(ErrorCode::not_possible,
@@ -316,6 +315,16 @@ PredictedMemory predict_memory(const Model& model, const Dataset& dataset, const
     predicted.bytes = counter.bytes(predicted.parts);
   }
   return predicted;
+}
+
+PredictedMemory predict_memory(const Model& model, const Dataset& dataset, const InferenceOptions& options,
+                               const Device& device) {
+  model.require_fit(dataset);
+  InferenceOptions checked = options;
+  checked.forms = checked_forms(model, options.forms);
+  if (options.order == Order::original) return predict_memory_over(dataset.graph, model, dataset, checked, device);
+  const CsrPattern graph = permuted(dataset.graph, reorder(dataset.graph, options.order).span());
+  return predict_memory_over(graph, model, dataset, checked, device);
 }
 
 }  // namespace bitgraph::nn

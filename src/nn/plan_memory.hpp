@@ -8,4 +8,8 @@ namespace bitgraph::nn {
 /// The forms asked for, or the model's own. Throws usage where the model has none such.
 [[nodiscard]] std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted);
 
+/// Of a plan over `graph`: the data set's in the order that the plan uses. The forms are checked.
+[[nodiscard]] PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model, const Dataset& dataset,
+                                                  const InferenceOptions& options, const Device& device);
+
 }  // namespace bitgraph::nn

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/training_source.hpp"
 
-#include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/ops/dense.hpp>
 
@@ -251,37 +250,6 @@ class WalkBatches final : public SampledSource {
   std::size_t batches_ = 1;
 };
 
-SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeId> nodes) {
-  const CsrPattern& from = features.pattern;
-  Buffer<EdgeOffset> row_ptr(nodes.size() + 1, EdgeOffset{0});
-  for (std::size_t n = 0; n < nodes.size(); ++n) row_ptr[n + 1] = row_ptr[n] + from.row(nodes[n]).size();
-  Buffer<NodeId> col_ind(row_ptr[nodes.size()]);
-  Buffer<float> values(row_ptr[nodes.size()]);
-  for (std::size_t n = 0; n < nodes.size(); ++n) {
-    const auto row = from.row(nodes[n]);
-    std::copy(row.begin(), row.end(), col_ind.data() + row_ptr[n]);
-    std::copy_n(features.values.data() + from.row_ptr()[nodes[n]], row.size(), values.data() + row_ptr[n]);
-  }
-  return {CsrPattern(static_cast<NodeId>(nodes.size()), from.ncols(), std::move(row_ptr), std::move(col_ind)),
-          std::move(values)};
-}
-
-/// All of some nodes but their edges.
-Dataset nodes_of(const Dataset& dataset, std::span<const NodeId> nodes) {
-  Dataset part;
-  part.name = dataset.name;
-  part.num_classes = dataset.num_classes;
-  if (dataset.has_dense_features()) {
-    part.dense_features = Floats(nodes.size(), dataset.num_features());
-    gather_rows_into(part.dense_features, dataset.dense_features, nodes);
-  } else {
-    part.features = features_of(dataset.features, nodes);
-  }
-  part.labels.reserve(nodes.size());
-  for (const NodeId node : nodes) part.labels.push_back(dataset.labels[node]);
-  return part;
-}
-
 }  // namespace
 
 std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes) {
@@ -294,17 +262,21 @@ float sum_factor(const CsrPattern& graph) {
 }
 
 Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
-  Dataset part = nodes_of(dataset, nodes);
+  Dataset part;
+  part.name = dataset.name;
+  part.num_classes = dataset.num_classes;
+  if (dataset.has_dense_features()) {
+    part.dense_features = Floats(nodes.size(), dataset.num_features());
+    gather_rows_into(part.dense_features, dataset.dense_features, nodes);
+  } else {
+    part.features = features_of(dataset.features, nodes);
+  }
+  part.labels.reserve(nodes.size());
+  for (const NodeId node : nodes) part.labels.push_back(dataset.labels[node]);
   part.graph = induced_subgraph(dataset.graph, nodes);
   part.train.resize(nodes.size());
   std::iota(part.train.begin(), part.train.end(), NodeId{0});
   return part;
-}
-
-Dataset renumbered(const Dataset& dataset, std::span<const NodeId> new_id) {
-  Dataset moved = nodes_of(dataset, inverse_permutation(new_id).span());
-  moved.graph = permuted(dataset.graph, new_id);
-  return moved;
 }
 
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,

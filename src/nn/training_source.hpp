@@ -50,7 +50,4 @@ class TrainingSource {
 /// and labels. All are training nodes.
 [[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
 
-/// A data set whose node i is node new_id[i]; its split is left out.
-[[nodiscard]] Dataset renumbered(const Dataset& dataset, std::span<const NodeId> new_id);
-
 }  // namespace bitgraph::nn
