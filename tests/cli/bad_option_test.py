@@ -87,7 +87,8 @@ class BadOption(InFolder):
         self.check_refused(2, "unknown model 'x': use gcn, inductive-gcn, sage or saint", "bench", "gnn", self.data,
                            "--models", "x")
         for words in [["graph"], ["operators", "--widths", 64, "--product", "8x8x8"]]:
-            self.check_refused(2, "no graph is called 'rmat:x': ...", "bench", *words, "rmat:x")
+            self.check_refused(2, "no graph is called 'rmat:x': ...", "bench", *words, "rmat:8", "rmat:x")
+            self.check_refused(3, "absent.mtx: cannot open: No such file or directory", "bench", *words, "rmat:8", "absent.mtx")
 
     def test_a_word_that_is_no_command(self):
         self.check_refused(2, "there is no command 'bsf': see bitgraph --help", "bsf", self.graph)

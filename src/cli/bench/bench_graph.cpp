@@ -99,8 +99,9 @@ void run(const Options& options) {
   const bool on_host = setting.device.is_host();
   setting.peer = on_host ? find_graphblas(setting.host.threads()) : find_cusparse(setting.device);
 
-  Json report = head_of(options, setting);
   const std::vector<std::string>& graphs = options.graphs.empty() ? usual_graphs : options.graphs;
+  require_graphs(graphs);
+  Json report = head_of(options, setting);
   Progress progress("measuring", options.common.quiet);
   std::size_t done = 0;
   for (const std::string& name : graphs) {

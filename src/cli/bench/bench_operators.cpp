@@ -214,6 +214,7 @@ Json report_of(const Options& o) {
   const auto widths = numbers_of(o.widths, ',');
   const auto shape = numbers_of(o.product, 'x');
   if (shape.size() != 3) fail(ErrorCode::usage, fmt::format("'{}' is no shape: ROWSxDEPTHxOUTPUTS", o.product));
+  require_graphs(o.graphs);
   Json report{
       {"benchmark", "operators"}, {"device", device.name()}, {"threads", host.threads()}, {"results", Json::array()}};
   Table table(o, device);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace bitgraph::cli {
 
@@ -16,5 +17,8 @@ inline constexpr const char* graph_kinds =
 /// The pattern that a word stands for: a file, a generated graph (KIND:SIZE, planted:NAME), or a data set's name.
 /// Throws usage for an unknown kind or size, bad_input where there is no such file or data set.
 [[nodiscard]] CsrPattern graph_of_spec(const std::string& spec, std::uint64_t seed, const Device& host);
+
+/// Throws what graph_of_spec would of a word that names nothing: nothing is measured then before the fault is told.
+void require_graphs(const std::vector<std::string>& specs);
 
 }  // namespace bitgraph::cli
