@@ -85,7 +85,9 @@ void force(Isa isa) {
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (isa_of_target(target) == isa) {
       amx_allowed = false;
-      hwy::SetSupportedTargetsForTest(target);
+      // And those below it: a better target has a lower bit, and not every kernel is made for each.
+      hwy::SetSupportedTargetsForTest(0);
+      hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & ~(target - 1));
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());
       return;
     }

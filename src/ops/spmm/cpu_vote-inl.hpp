@@ -10,6 +10,7 @@
 
 #include <hwy/highway.h>
 
+#include <bit>
 #include <utility>
 
 #include "ops/spmm/cpu_bit_slices-inl.hpp"
@@ -248,14 +249,23 @@ HWY_INLINE void add_parts(const V (&slices)[S], const Use& use) {
   }
 }
 
-/// Counts the bits of up to (2^S - 2) * R neighbours of one row, R at a time; use(counters) gets N lanes.
-template <std::size_t N, std::size_t R, std::size_t S, class Index, class Use>
-HWY_INLINE void count_parts(const Index* cols, std::size_t size, const BitsIn& x, std::size_t word, const Use& use) {
+/// Slices of the counts of a row whose R parts have S each.
+template <std::size_t N, std::size_t S>
+constexpr std::size_t slices_of_row = S + std::bit_width(rows_in_vector<N>) - 1;
+
+/// Counts the bits of up to (2^S - 2) * R neighbours of one row, R at a time. Not part of what becomes of them: one for
+/// all of that.
+template <std::size_t N, std::size_t S, class Index>
+HWY_NOINLINE void count_parts(const Index* cols, std::size_t size, const BitsIn& x, std::size_t word,
+                              hn::Vec<Lanes<N, 1>> (&counts)[slices_of_row<N, S>]) {
+  constexpr std::size_t R = rows_in_vector<N>;
   const SlotLoader<N, R, R, 0, Index> loader{cols, x.words + word, x.words_per_row};
   hn::Vec<Lanes<N, R>> slices[S];
   count_bits(loader, size / R, slices);
   if (size % R != 0) add_bits<0>(slices, loader.first(size / R, size % R));
-  add_parts<N, R>(slices, use);
+  add_parts<N, R>(slices, [&](const auto& sums) HWY_ATTR {
+    for (std::size_t k = 0; k < slices_of_row<N, S>; ++k) counts[k] = sums[k];
+  });
 }
 
 /// A row of many neighbours: parts of it stand side by side in a vector; what not even their counters hold is counted
@@ -263,19 +273,27 @@ HWY_INLINE void count_parts(const Index* cols, std::size_t size, const BitsIn& x
 template <std::size_t N, class Index, class Finish>
 HWY_NOINLINE void count_long_row(std::size_t row, const Index* cols, std::size_t degree, const BitsIn& x,
                                  std::size_t word, const Finish& finish) {
+  using V = hn::Vec<Lanes<N, 1>>;
   constexpr std::size_t R = rows_in_vector<N>;
-  const Place<N, 1> place{{row}, {degree}, word};
-  const auto done = [&](const auto& counters) HWY_ATTR { finish.finish(place, counters); };
-  if (degree / R < 255) return count_parts<N, R, 8>(cols, degree, x, word, done);
   constexpr std::size_t piece = ((std::size_t{1} << 12) - 2) * R;  // what counters of 12 slices hold
-  if (degree <= piece) return count_parts<N, R, 12>(cols, degree, x, word, done);
-  hn::Vec<Lanes<N, 1>> total[32];
-  for (auto& slice : total) slice = hn::Zero(Lanes<N, 1>());
-  for (std::size_t begin = 0; begin < degree; begin += piece) {
-    count_parts<N, R, 12>(cols + begin, HWY_MIN(piece, degree - begin), x, word,
-                          [&](const auto& counters) HWY_ATTR { add_slices(total, counters); });
+  const Place<N, 1> place{{row}, {degree}, word};
+  if (degree / R < 255) {
+    V counts[slices_of_row<N, 8>];
+    count_parts<N, 8>(cols, degree, x, word, counts);
+    finish.finish(place, counts);
+    return;
   }
-  done(total);
+  V counts[slices_of_row<N, 12>];
+  count_parts<N, 12>(cols, HWY_MIN(piece, degree), x, word, counts);
+  if (degree <= piece) return finish.finish(place, counts);
+  V total[32];
+  for (auto& slice : total) slice = hn::Zero(Lanes<N, 1>());
+  add_slices(total, counts);
+  for (std::size_t begin = piece; begin < degree; begin += piece) {
+    count_parts<N, 12>(cols + begin, HWY_MIN(piece, degree - begin), x, word, counts);
+    add_slices(total, counts);
+  }
+  finish.finish(place, total);
 }
 
 /// A row's words in as wide vectors as there are, then narrower ones for the rest: run(words in a vector, stride or 0,
