@@ -54,7 +54,7 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normaliz
       if (nodes.empty()) {
         std::copy_n(features.row(first).data(), rows.values().size(), rows.values().data());
       } else {
-        gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()));
+        gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()), host);
       }
       if (normalize_rows) normalize_dense_rows(rows);
     });
@@ -134,7 +134,7 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
       const Device host = device.is_host() ? device : Device();
       DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(host)
                                            : DenseMatrix<float>(nodes.size(), dataset.num_features(), host);
-      if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes);
+      if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes, host);
       if (model.normalize_rows) normalize_dense_rows(x);
       real.emplace(device.is_host() ? std::move(x) : x.to(device));
     } else {
