@@ -49,13 +49,6 @@ if(BITGRAPH_SANITIZE)
   endif()
 endif()
 
-# For the program and the tests. Sanitized builds optimise the library alone: the work is done there, and what stands around
-# it compiles in half the time.
-set(bitgraph_outside_options "")
-if(BITGRAPH_SANITIZE)
-  set(bitgraph_outside_options -O0)
-endif()
-
 if(BITGRAPH_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)  # the library tells the fuzzer which branches were taken
 endif()

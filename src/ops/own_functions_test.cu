@@ -108,7 +108,7 @@ TEST(OwnFunctionsOnCuda, Select) {
   BITGRAPH_REQUIRE_CUDA();
   for (const test::MxvCase& c : test::mxv_cases()) {
     SCOPED_TRACE(c.name);
-    expect_same_selection(c.a);
+    expect_same_selection(*c.a);
     for (const int k : tile_dims) expect_same_selection(pack(c.a, {.tile_dim = k}));
   }
   for (const std::size_t size : sizes) {
@@ -180,7 +180,7 @@ TEST(OwnFunctionsOnCuda, MxvWith) {
   cases.push_back({"long_beside_short", test::rmat_pattern(13, 200000, 5)});
   const auto check = [](const test::MxvCase& c) {
     SCOPED_TRACE(c.name);
-    expect_top_two(c.a);
+    expect_top_two(*c.a);
     for (const int k : tile_dims) expect_top_two(pack(c.a, {.tile_dim = k}));
   };
   for (const test::MxvCase& c : test::mxv_cases()) check(c);

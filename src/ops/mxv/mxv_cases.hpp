@@ -2,6 +2,7 @@
 // The cases of mxv, for its test.
 #pragma once
 
+#include "support/late_pattern.hpp"
 #include "support/random_matrices.hpp"
 
 #include <bitgraph/core/buffer.hpp>
@@ -17,27 +18,27 @@ namespace bitgraph::test {
 
 struct MxvCase {
   std::string name;
-  CsrPattern a;
+  LatePattern a;
 };
 
 inline std::vector<MxvCase> make_mxv_cases() {
   std::vector<MxvCase> cases;
-  const auto add = [&](std::string name, CsrPattern a) { cases.push_back({std::move(name), std::move(a)}); };
+  const auto add = [&](std::string name, LatePattern a) { cases.push_back({std::move(name), std::move(a)}); };
   for (const NodeId side : {1U, 3U, 15U, 16U, 17U, 63U, 64U, 65U, 130U}) {
-    add("square_" + std::to_string(side), random_pattern(side, side, 0.1, side));
+    add("square_" + std::to_string(side), [=] { return random_pattern(side, side, 0.1, side); });
   }
-  add("wide", random_pattern(61, 277, 0.12, 1));
-  add("tall", random_pattern(277, 61, 0.12, 2));
-  add("no_entries", random_pattern(70, 90, 0, 1));
-  add("no_rows", random_pattern(0, 5, 0, 1));
-  add("no_columns", random_pattern(5, 0, 0, 1));
-  add("one_column", random_pattern(130, 1, 0.5, 2));
-  add("one_row", random_pattern(1, 3000, 0.6, 3));
-  add("full_rows", random_pattern(80, 300, 3, 4));
-  add("skewed", rmat_pattern(10, 12000, 5));  // shared among threads
-  add("grid", grid_pattern(73, 71));
-  add("long_rows", random_pattern(3, 9000, 1.2, 6));
-  add("long_columns", random_pattern(9000, 3, 1.2, 7));
+  add("wide", [] { return random_pattern(61, 277, 0.12, 1); });
+  add("tall", [] { return random_pattern(277, 61, 0.12, 2); });
+  add("no_entries", [] { return random_pattern(70, 90, 0, 1); });
+  add("no_rows", [] { return random_pattern(0, 5, 0, 1); });
+  add("no_columns", [] { return random_pattern(5, 0, 0, 1); });
+  add("one_column", [] { return random_pattern(130, 1, 0.5, 2); });
+  add("one_row", [] { return random_pattern(1, 3000, 0.6, 3); });
+  add("full_rows", [] { return random_pattern(80, 300, 3, 4); });
+  add("skewed", [] { return rmat_pattern(10, 12000, 5); });  // shared among threads
+  add("grid", [] { return grid_pattern(73, 71); });
+  add("long_rows", [] { return random_pattern(3, 9000, 1.2, 6); });
+  add("long_columns", [] { return random_pattern(9000, 3, 1.2, 7); });
   return cases;
 }
 

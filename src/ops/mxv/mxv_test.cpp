@@ -180,16 +180,16 @@ TEST(Mxv, IntegersWrapAround) {
 /// The order of a sum is the rows' own, not the threads'.
 TEST(Mxv, FloatSumsDoNotDependOnThreads) {
   for (const test::MxvCase& c : test::mxv_cases()) {
-    const auto x = test::random_values<float>(c.a.ncols(), 0, 1);
-    const auto y = test::random_values<float>(c.a.nrows(), 0, 2);
+    const auto x = test::random_values<float>(c.a->ncols(), 0, 1);
+    const auto y = test::random_values<float>(c.a->nrows(), 0, 2);
     for (const int k : {0, 4, 8, 16, 32, 64}) {
       const auto pulled_and_pushed = [&](const Device& device) {
-        std::pair<Buffer<float>, Buffer<float>> sums{Buffer<float>(c.a.nrows()), Buffer<float>(c.a.ncols())};
+        std::pair<Buffer<float>, Buffer<float>> sums{Buffer<float>(c.a->nrows()), Buffer<float>(c.a->ncols())};
         const auto both = [&](const auto& a) {
           mxv_into(sums.first, plus_times, a, x);
           vxm_into(sums.second, plus_times, y, a);
         };
-        const CsrPattern a = c.a.to(device);
+        const CsrPattern a = c.a->to(device);
         if (k == 0) {
           both(a);
         } else {

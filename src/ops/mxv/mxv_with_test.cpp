@@ -54,12 +54,12 @@ void expect_top_two(const Graph& a, const CsrPattern& pattern, const Buffer<TopT
 TEST(MxvWith, ASemiringOfOnesOwn) {
   for (const test::MxvCase& c : test::mxv_cases()) {
     SCOPED_TRACE(c.name);
-    Buffer<TopTwo> x(c.a.ncols());
+    Buffer<TopTwo> x(c.a->ncols());
     for (std::size_t j = 0; j < x.size(); ++j)
       x[j].first = static_cast<std::uint16_t>(random_below({1, 0, 0}, j, 60000));
-    const BitVector mask = test::random_vector_bits(c.a.nrows(), 0.3, 2);
+    const BitVector mask = test::random_vector_bits(c.a->nrows(), 0.3, 2);
     test::with_thread_counts([&](const Device& device) {
-      const CsrPattern a = c.a.to(device);
+      const CsrPattern a = c.a->to(device);
       for (const MxvOptions& options :
            {MxvOptions{}, MxvOptions{.mask = mask, .accumulate = true}, MxvOptions{.mask = ~mask, .replace = true}}) {
         expect_top_two(a, c.a, x, options);

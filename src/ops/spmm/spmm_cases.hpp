@@ -2,6 +2,7 @@
 // The cases of spmm, for its test and its benchmark.
 #pragma once
 
+#include "support/late_pattern.hpp"
 #include "support/random_matrices.hpp"
 
 #include <string>
@@ -11,29 +12,41 @@ namespace bitgraph::test {
 
 struct SpmmCase {
   std::string name;
-  CsrPattern a;
+  LatePattern a;
   std::size_t width;
 };
 
 inline std::vector<SpmmCase> make_spmm_cases() {
   std::vector<SpmmCase> cases;
-  const auto add = [&](std::string name, CsrPattern a, std::size_t width) {
+  const auto add = [&](std::string name, LatePattern a, std::size_t width) {
     cases.push_back({std::move(name), std::move(a), width});
   };
   for (const std::size_t width : {1U, 7U, 63U, 64U, 65U, 128U, 200U, 256U, 600U}) {
-    add("random_width_" + std::to_string(width), random_pattern(61, 77, 0.12, width), width);
+    add(
+        "random_width_" + std::to_string(width), [=] { return random_pattern(61, 77, 0.12, width); }, width);
   }
-  add("no_entries", random_pattern(10, 9, 0, 1), 70);
-  add("no_rows", random_pattern(0, 5, 0, 1), 64);
-  add("no_columns", random_pattern(5, 0, 0, 1), 64);
-  add("no_features", random_pattern(5, 5, 0.3, 1), 0);
-  add("one_column", random_pattern(130, 1, 0.5, 2), 64);
-  add("one_row", random_pattern(1, 3000, 0.6, 3), 130);
-  add("dense_rows", random_pattern(40, 300, 1.5, 4), 96);
-  add("skewed", rmat_pattern(9, 6000, 5), 64);
-  add("grid", grid_pattern(33, 31), 128);
-  add("long_rows", random_pattern(3, 9000, 1.2, 6), 65);
-  add("longer_than_any_buffer", random_pattern(2, 40000, 1.5, 7), 66);
+  add(
+      "no_entries", [] { return random_pattern(10, 9, 0, 1); }, 70);
+  add(
+      "no_rows", [] { return random_pattern(0, 5, 0, 1); }, 64);
+  add(
+      "no_columns", [] { return random_pattern(5, 0, 0, 1); }, 64);
+  add(
+      "no_features", [] { return random_pattern(5, 5, 0.3, 1); }, 0);
+  add(
+      "one_column", [] { return random_pattern(130, 1, 0.5, 2); }, 64);
+  add(
+      "one_row", [] { return random_pattern(1, 3000, 0.6, 3); }, 130);
+  add(
+      "dense_rows", [] { return random_pattern(40, 300, 1.5, 4); }, 96);
+  add(
+      "skewed", [] { return rmat_pattern(9, 6000, 5); }, 64);
+  add(
+      "grid", [] { return grid_pattern(33, 31); }, 128);
+  add(
+      "long_rows", [] { return random_pattern(3, 9000, 1.2, 6); }, 65);
+  add(
+      "longer_than_any_buffer", [] { return random_pattern(2, 40000, 1.5, 7); }, 66);
   return cases;
 }
 

@@ -61,31 +61,32 @@ void expect_same(const Floats& expected, const Floats& actual, const std::string
 
 template <class Out, class In>
 void check(const test::SpmmCase& c, const In& x) {
+  const CsrPattern& a = c.a;
   for (int kind = 0; kind < 3; ++kind) {
-    const Scales scales(kind, c.a, c.width);
-    const Out expected = reference<In, Out>(c.a, x, scales.options());
+    const Scales scales(kind, a, c.width);
+    const Out expected = reference<In, Out>(a, x, scales.options());
     for (const Isa isa : available_isas()) {
       const ScopedIsa scope(isa);
       ASSERT_EQ(active_isa(), isa);
       for (const int threads : {1, 3}) {
         const std::string what = c.name + " scales " + std::to_string(kind) + " " + std::string(to_string(isa));
-        expect_same(expected, spmm<Out>(c.a, x, scales.options(), Device::host(threads)), what);
+        expect_same(expected, spmm<Out>(a, x, scales.options(), Device::host(threads)), what);
       }
       if constexpr (std::is_same_v<In, Bits>) {
         if (kind < 2) {
           for (const int threads : {1, 3}) {
             const std::string what =
                 c.name + " SELL, scales " + std::to_string(kind) + " " + std::string(to_string(isa));
-            expect_same(expected, spmm<Out>(to_sell(c.a), x, scales.options(), Device::host(threads)), what);
-            const SellStrips strips{3, c.a.ncols() / 3 + std::size_t{1}, true};
-            expect_same(expected, spmm<Out>(to_sell(c.a, strips), x, scales.options(), Device::host(threads)),
+            expect_same(expected, spmm<Out>(to_sell(a), x, scales.options(), Device::host(threads)), what);
+            const SellStrips strips{3, a.ncols() / 3 + std::size_t{1}, true};
+            expect_same(expected, spmm<Out>(to_sell(a, strips), x, scales.options(), Device::host(threads)),
                         what + ", strips");
           }
         }
       }
       for (const int k : tile_dims) {
         const std::string what = c.name + " tiles " + std::to_string(k) + " " + std::string(to_string(isa));
-        expect_same(expected, spmm<Out>(pack(c.a, {.tile_dim = k}), x, scales.options()), what);
+        expect_same(expected, spmm<Out>(pack(a, {.tile_dim = k}), x, scales.options()), what);
       }
     }
   }
@@ -96,15 +97,15 @@ class SpmmTest : public ::testing::TestWithParam<std::size_t> {
   static const test::SpmmCase& the_case() { return test::spmm_cases()[GetParam()]; }
 };
 
-TEST_P(SpmmTest, BitsToBits) { check<Bits>(the_case(), test::random_bits(the_case().a.ncols(), the_case().width, 1)); }
+TEST_P(SpmmTest, BitsToBits) { check<Bits>(the_case(), test::random_bits(the_case().a->ncols(), the_case().width, 1)); }
 TEST_P(SpmmTest, BitsToFloats) {
-  check<Floats>(the_case(), test::random_bits(the_case().a.ncols(), the_case().width, 2));
+  check<Floats>(the_case(), test::random_bits(the_case().a->ncols(), the_case().width, 2));
 }
 TEST_P(SpmmTest, FloatsToBits) {
-  check<Bits>(the_case(), test::random_dense(the_case().a.ncols(), the_case().width, 3));
+  check<Bits>(the_case(), test::random_dense(the_case().a->ncols(), the_case().width, 3));
 }
 TEST_P(SpmmTest, FloatsToFloats) {
-  check<Floats>(the_case(), test::random_dense(the_case().a.ncols(), the_case().width, 4));
+  check<Floats>(the_case(), test::random_dense(the_case().a->ncols(), the_case().width, 4));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, SpmmTest, ::testing::Range(std::size_t{0}, test::spmm_cases().size()),
@@ -131,8 +132,8 @@ TEST(Spmm, AVoteByHand) {
 
 TEST(Spmm, TheReferenceReadsSell) {
   for (const test::SpmmCase& c : test::spmm_cases()) {
-    const Bits x = test::random_bits(c.a.ncols(), c.width, 1);
-    Bits out(c.a.nrows(), c.width);
+    const Bits x = test::random_bits(c.a->ncols(), c.width, 1);
+    Bits out(c.a->nrows(), c.width);
     const SellPattern sell = to_sell(c.a);
     spmm(Reference{}, SpmmArgs<SellView, BitsIn, BitsOut>{sell.view(), x.view(), out.view(), nullptr, {}});
     EXPECT_TRUE((reference<Bits, Bits>(c.a, x, {}) == out)) << c.name;

@@ -77,7 +77,7 @@ void check(const CsrPattern& a, const Bits& x, const Device& device) {
 class SpmmStrategiesTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   static const test::SpmmCase& the_case() { return test::spmm_cases()[GetParam()]; }
-  static Bits operand() { return test::random_bits(the_case().a.ncols(), the_case().width, 1); }
+  static Bits operand() { return test::random_bits(the_case().a->ncols(), the_case().width, 1); }
 };
 
 TEST_P(SpmmStrategiesTest, GiveTheSame) {
