@@ -30,7 +30,8 @@ enum class Isa {
 /// Throws usage or not_possible where BITGRAPH_ISA names what does not exist or what this machine lacks.
 void check_isa_environment();
 
-/// Makes every kernel use `isa` from now on. Throws not_possible where the machine lacks it. Not while kernels run.
+/// Makes every kernel use `isa` from now on, or the best below it that the kernel is made for. Throws not_possible
+/// where the machine lacks it. Not while kernels run.
 void force_isa(Isa isa);
 
 /// Forces for the length of a scope.
