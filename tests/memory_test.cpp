@@ -156,6 +156,23 @@ TEST(PlanMemory, OfFusedLayersIsPredictedWithinATenth) {
   });
 }
 
+/// Sums of few features with weights, or in rows of five, are of a copy.
+TEST(PlanMemory, OfSumsOnADeviceIsPredictedWithinATenth) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Dataset dataset = generate_planted_graph(
+      {.num_nodes = 50000, .num_entries = 500000, .num_classes = 5, .num_features = 64, .seed = 3});
+  for (const Architecture architecture : architectures) {
+    SCOPED_TRACE(to_string(architecture));
+    const Model model = test::random_model(architecture, Precision::full, 64, 32, 5, 2, 3);
+    const Device device = Device::cuda();
+    InferencePlan plan(model, dataset, InferenceOptions{.launching = Launching::graph}, device);
+    const auto predicted = static_cast<double>(plan.predicted().bytes);
+    plan.run();
+    EXPECT_NEAR(predicted, static_cast<double>(device.memory().peak), 0.1 * predicted);
+    test::expect_near(plan.run().to(Device()), emulate(model, dataset, model.layer_forms(Precision::full)));
+  }
+}
+
 /// Counts of so many nodes and columns are made block by block, and the graph is held in blocks.
 void expect_blocks(const Device& device) {
   Dataset dataset = generate_planted_partition(

@@ -5,6 +5,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/ops/fused.hpp>
+#include <bitgraph/ops/spmm.hpp>
 
 #include "nn/graph_operands.hpp"
 #include "nn/one_launch.hpp"
@@ -85,7 +86,7 @@ class Counter {
 
   [[nodiscard]] std::size_t bytes(std::size_t parts) const {
     const std::size_t values = values_bytes(parts);
-    const std::size_t total = features_ + weights_ + graph_bytes(parts) + values;
+    const std::size_t total = features_ + weights_ + graph_bytes(parts) + values + copy_bytes(parts);
     if (parts != 1 || !whole_.sell) return std::max(while_made_, total);
     // While SELL is made, ahead of the first vote, one block is there as rows, and later layers are not.
     const std::size_t rows = pattern_bytes(n_ / whole_.blocks + 1, largest_part(whole_.blocks));
@@ -241,6 +242,23 @@ class Counter {
     if (is_one_launch(parts)) total = std::max(total, n_ * model_.num_classes() * sizeof(float) + told_bytes());
     if (options_.order != Order::original) total += n_ * model_.num_classes() * sizeof(float) + pattern_bytes(n_, n_);
     return total;
+  }
+
+  /// Of the largest copy that a device's sums of few features make.
+  [[nodiscard]] std::size_t copy_bytes(std::size_t parts) const {
+    if (device_.is_host() || is_one_launch(parts)) return 0;
+    const Sequences& sequences = parts == 1 ? whole_ : in_parts_;
+    std::size_t most = 0;
+    for (std::size_t l = 0; l < model_.layers.size(); ++l) {
+      const Layer& layer = model_.layers[l];
+      const bool sums = layer.aggregation != Aggregation::none && options_.forms[l] != Precision::bin;
+      if (sequences.behind[l] != Behind::nothing) break;
+      if (!sums || sequences.aggregate_first[l] || sequences.fused[l]) continue;
+      const std::size_t entries = (graph_.nvals() + (has_loops(layer.aggregation) ? n_ : 0)) / parts;
+      const bool weighted = layer.aggregation == Aggregation::symmetric;
+      most = std::max(most, spmm_copy_bytes(n_, layer.outputs(), entries, weighted));
+    }
+    return most;
   }
 
   [[nodiscard]] bool is_one_launch(std::size_t parts) const {

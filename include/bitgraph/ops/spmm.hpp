@@ -66,6 +66,11 @@ template <class X, class Out>
 void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {},
                const Device& device = {});
 
+/// Bytes of a CUDA device's workspace that a product of so many entries with float X, nrows x ncols, takes for a copy
+/// of it, whose rows are whole fours of floats and have their col_scale: of up to 64 features, 0 where none is made.
+[[nodiscard]] std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries,
+                                          bool has_col_scale) noexcept;
+
 /// The vote over a graph that was made ready for many of them, the fastest on a CPU: BSpMM.BBB and BBF, without
 /// col_scale (usage). Not for a CUDA device (not_possible), where CsrPattern is the fastest.
 template <class Out>

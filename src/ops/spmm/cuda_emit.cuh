@@ -29,8 +29,19 @@ struct Framed : Out {
   explicit Framed(const Out& out) : Out(out) {}
 };
 
+/// The same of rows that need not begin, or end, with four features.
 template <class Out>
-inline constexpr bool is_framed = false;
+struct Ragged : Out {
+  explicit Ragged(const Out& out) : Out(out) {}
+};
+
+template <class Out>
+inline constexpr bool is_ragged = false;
+template <class Out>
+inline constexpr bool is_ragged<Ragged<Out>> = true;
+
+template <class Out>
+inline constexpr bool is_framed = is_ragged<Out>;
 template <class Out>
 inline constexpr bool is_framed<Framed<Out>> = true;
 
@@ -118,8 +129,10 @@ struct Frame {
     for (unsigned c = 0; c < Chunks; ++c) {
       const std::size_t f = first_feature<Group, Chunks>() + c * chunk_features;
       const auto four = [&](const float* values, float otherwise) {
-        if (values == nullptr || f >= ncols) return float4{otherwise, otherwise, otherwise, otherwise};
-        return float4{__ldg(values + f), __ldg(values + f + 1), __ldg(values + f + 2), __ldg(values + f + 3)};
+        const auto one = [&](std::size_t at) {
+          return values == nullptr || at >= ncols ? otherwise : __ldg(values + at);
+        };
+        return float4{one(f), one(f + 1), one(f + 2), one(f + 3)};
       };
       scale[c][threadIdx.x] = four(epilogue.feature_scale, 1);
       offset[c][threadIdx.x] = four(epilogue.feature_offset, 0);
@@ -157,7 +170,7 @@ __device__ float row_scale_of(const Args& args, std::size_t row) {
 template <unsigned Group, class Args>
 __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const float4& sum) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
-  constexpr bool in_fours = is_plain<Out> || is_framed<Out>;
+  constexpr bool in_fours = is_plain<Out> || (is_framed<Out> && !is_ragged<Out>);
   const std::size_t ncols = args.out.ncols;
   if constexpr (in_fours && !is_bits<Out>) {
     if (row == no_row || first >= ncols) return;
@@ -165,7 +178,7 @@ __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const
     return;
   }
   float y[own_features] = {sum.x, sum.y, sum.z, sum.w};
-  if (!in_fours && row != no_row && !is_identity(args.epilogue)) {
+  if (!is_plain<Out> && !is_framed<Out> && row != no_row && !is_identity(args.epilogue)) {
 #pragma unroll
     for (unsigned n = 0; n < own_features; ++n) {
       if (first + n < ncols) y[n] = through(args.epilogue, row, first + n, y[n]);
@@ -195,21 +208,6 @@ __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const
     for (unsigned n = 0; n < own_features; ++n) {
       if (first + n < ncols) __stcs(out + n, y[n]);
     }
-  }
-}
-
-/// emit_sums where it stands in many places.
-template <unsigned Group, class Args>
-__device__ __noinline__ void emit_sums_elsewhere(const Args& args, NodeId row, std::size_t first, float4 sum) {
-  emit_sums<Group>(args, row, first, sum);
-}
-template <unsigned Group, class Args>
-__device__ void write_sums(const Args& args, NodeId row, std::size_t first, const float4& sum) {
-  using Out = std::remove_cvref_t<decltype(args.out)>;
-  if constexpr (is_plain<Out> || is_framed<Out>) {
-    emit_sums<Group>(args, row, first, sum);
-  } else {
-    emit_sums_elsewhere<Group>(args, row, first, sum);
   }
 }
 
@@ -397,10 +395,10 @@ void with_plain(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
   fn(args);
 }
 
-/// The same, or with a framed one.
+/// Calls fn with a ragged, a plain or a framed output.
 template <class Graph, class In, class Out, class Fn>
 void with_frame(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
-  if (!writes_in_fours(args.out)) return fn(args);
+  if (!writes_in_fours(args.out)) return fn(with_output<Ragged<Out>>(args));
   if (args.epilogue.is_identity()) return fn(with_output<Plain<Out>>(args));
   fn(with_output<Framed<Out>>(args));
 }

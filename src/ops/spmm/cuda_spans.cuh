@@ -58,10 +58,10 @@ __device__ inline Span find_span(const CsrPatternView& a, unsigned items, std::s
 }
 
 /// Items of a span, `most` at most, such that `slices` slices of blocks end soonest: in rounds of as many as run at
-/// once, `blocks` a multiprocessor, each of which takes so much longer than its items as it takes to bring them.
-inline unsigned span_items(const CsrPatternView& a, unsigned most, unsigned blocks, unsigned slices) {
+/// once, `blocks` a multiprocessor, each of which takes so much longer than its items as `bringing` of them take.
+inline unsigned span_items(const CsrPatternView& a, unsigned most, unsigned blocks, unsigned slices,
+                           std::size_t bringing) {
   const std::size_t at_once = std::size_t{blocks} * multiprocessors;
-  constexpr std::size_t bringing = 150;
   const std::size_t total = std::size_t{a.nrows} + a.num_entries;
   unsigned best = most;
   std::size_t least = ~std::size_t{0};

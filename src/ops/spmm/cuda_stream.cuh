@@ -223,7 +223,7 @@ __device__ void write_row(const Storage& storage, const Args& args, NodeId row, 
   for (unsigned c = 0; c < Chunks; ++c) {
     float4 y = sum.of[c];
     if constexpr (is_framed<std::remove_cvref_t<decltype(args.out)>>) y = storage.frame.apply(y, row_scale, c);
-    write_sums<Group>(args, row, first + c * chunk_features, y);
+    emit_sums<Group>(args, row, first + c * chunk_features, y);
   }
 }
 
@@ -381,6 +381,30 @@ inline bool sum_by_rows(const CsrPatternView& a) {
   return is_even(a) && (a.num_entries >= EdgeOffset{8} * a.nrows || a.nrows <= NodeId{1} << 18);
 }
 
+/// The blocks of a stream over spans of rows and entries, and the bytes of what they leave for later ones.
+struct StreamShape {
+  unsigned items, blocks, slices;
+  std::size_t tail_bytes;
+
+  template <unsigned Group, class Reader>
+  static StreamShape of(const CsrPatternView& a, unsigned slices) {
+    const unsigned items = span_items(a, Reader::most_span_items, Reader::blocks, slices, Reader::bringing);
+    const unsigned blocks = blocks_for(std::size_t{a.nrows} + a.num_entries, items);
+    return {items, blocks, slices, std::size_t{blocks} * slices * Reader::chunks * Group * sizeof(float4)};
+  }
+
+  /// In the device's workspace, from the beginning on.
+  [[nodiscard]] Tails tails(const Device& device) const {
+    const std::size_t places = std::size_t{blocks} * slices;
+    return {static_cast<float4*>(device.workspace(tail_bytes)),
+            {static_cast<std::uint32_t*>(device.zeroed_workspace(places * sizeof(std::uint32_t)))}};
+  }
+
+  [[nodiscard]] bool lets_next_begin(unsigned blocks_at_once) const {
+    return spmm_cuda::lets_next_begin(items, std::size_t{blocks} * slices, blocks_at_once * multiprocessors);
+  }
+};
+
 template <unsigned Group, class In, class Out>
 void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
   using Reader = typename ReaderOf<In>::type;
@@ -406,16 +430,13 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
       kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
     });
   }
-  const unsigned items = span_items(args.a, Reader::most_span_items, Reader::blocks, slices);
-  const unsigned blocks = blocks_for(std::size_t{args.a.nrows} + args.a.num_entries, items);
-  const std::size_t places = std::size_t{blocks} * slices;
-  const Tails tails{static_cast<float4*>(device.workspace(places * chunks * Group * sizeof(float4))),
-                    {static_cast<std::uint32_t*>(device.zeroed_workspace(places * sizeof(std::uint32_t)))}};
-  const bool next_early = lets_next_begin(items, places, Reader::blocks * multiprocessors);
+  const auto shape = StreamShape::of<Group, Reader>(args.a, slices);
+  const Tails tails = shape.tails(device);
   with_frame(args, [&]<class Args>(const Args& kernel_args) {
     static OverlappingKernel kernel(spmm_stream<Group, Args>, "spmm_stream");
-    const std::size_t room = EntriesOf<Args>::bytes(items, args.col_scale != nullptr);
-    kernel.launch(device, dim3(blocks, slices), block_threads, room, kernel_args, items, tails, next_early);
+    const std::size_t room = EntriesOf<Args>::bytes(shape.items, args.col_scale != nullptr);
+    kernel.launch(device, dim3(shape.blocks, slices), block_threads, room, kernel_args, shape.items, tails,
+                  shape.lets_next_begin(Reader::blocks));
   });
 }
 
@@ -456,13 +477,20 @@ void launch_sum(const Device& device, const SpmmArgs<AnyTiles, BitsIn, Out>& arg
   start_sum<32>(device, args);
 }
 
+/// X as rows of whole fours.
+inline AlignedFloats in_fours(const float* data, std::size_t stride, std::size_t ncols) {
+  return {data, stride, (ncols + own_features - 1) / own_features * own_features};
+}
+
+/// Whether X can be read four floats at a time, the last four of a row perhaps beyond its last feature.
+inline bool is_in_fours(const FloatIn& x) {
+  return x.stride % own_features == 0 && reinterpret_cast<std::uintptr_t>(x.data) % sizeof(float4) == 0;
+}
+
 template <class Graph, class Out>
-void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
-  const auto address = reinterpret_cast<std::uintptr_t>(args.x.data);
-  if (args.x.stride % own_features != 0 || args.x.ncols % own_features != 0 || address % sizeof(float4) != 0) {
-    return choose_group(device, args);
-  }
-  const AlignedFloats x{args.x.data, args.x.stride, args.x.ncols};
+void launch_wide_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
+  if (!is_in_fours(args.x) || args.x.ncols % own_features != 0) return choose_group(device, args);
+  const AlignedFloats x = in_fours(args.x.data, args.x.stride, args.x.ncols);
   choose_group(device, SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue});
 }
 

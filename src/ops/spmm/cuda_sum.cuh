@@ -32,6 +32,7 @@ class AlignedReader {
   static constexpr unsigned batch = 4;
   static constexpr unsigned blocks = 5;
   static constexpr unsigned most_span_items = 2048;
+  static constexpr std::size_t bringing = 150;  ///< a span, in items
 
   __device__ AlignedReader(const AlignedFloats& x, std::size_t first)
       : at_(x.data + min(first, x.ncols - own_features)), stride_(x.stride) {}
@@ -59,6 +60,7 @@ class FloatReader {
   static constexpr unsigned batch = 4;
   static constexpr unsigned blocks = 4;
   static constexpr unsigned most_span_items = 2048;
+  static constexpr std::size_t bringing = 150;
 
   __device__ FloatReader(const FloatIn& x, std::size_t first) : data_(x.data), stride_(x.stride) {
     for (unsigned n = 0; n < own_features; ++n) at_[n] = static_cast<unsigned>(min(first + n, x.ncols - 1));
@@ -126,6 +128,7 @@ class PairReader {
   static constexpr unsigned batch = 8;
   static constexpr unsigned blocks = 3;
   static constexpr unsigned most_span_items = 1024;
+  static constexpr std::size_t bringing = 150;
 
   __device__ PairReader(const WordPairs& x, std::size_t first)
       : at_(x.words + min(first / 64, x.words_per_row - 1)),

@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(block_threads, 4) spmm_sum_mesh(const __grid_c
         if constexpr (is_framed<Out>) {
           if (row != no_row) sum.of[c] = frame.apply(sum.of[c], row_scale_of(args, row), c);
         }
-        write_sums<Group>(args, row, first + c * chunk_features, sum.of[c]);
+        emit_sums<Group>(args, row, first + c * chunk_features, sum.of[c]);
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
 #include "ops/spmm/cuda.hpp"
+#include "ops/spmm/few_features.hpp"
 #include "ops/spmm/tile_words.hpp"
 
 #include <fmt/format.h>
@@ -128,6 +129,13 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
     }
     run(out, a.view<k()>(), x, options, device);
   });
+}
+
+std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool has_col_scale) noexcept {
+  constexpr std::size_t four = 4;
+  const std::size_t width = (ncols + four - 1) / four * four;
+  const bool copied = spmm_cuda::copies_features(nrows, ncols, entries, width == ncols, has_col_scale);
+  return copied ? nrows * width * sizeof(float) : 0;
 }
 
 template <class Out>

@@ -176,6 +176,23 @@ TEST(SpmmCuda, SkewedDegreesInEveryWidth) {
   }
 }
 
+/// Fewer features than a warp has lanes for: rows of whole fours and others, rows that go on for many blocks, rows so
+/// short that a block has more than it writes at a time, most of them empty, and X of more rows than there are entries.
+TEST(SpmmCuda, FewFeatures) {
+  BITGRAPH_REQUIRE_CUDA();
+  const CsrPattern patterns[] = {test::grid_pattern(140, 150), test::random_pattern(30000, 700, 0.0001, 3),
+                                 test::random_pattern(400, 30000, 0.001, 4), test::random_pattern(3, 9000, 1.2, 6),
+                                 test::rmat_pattern(13, 200000, 5)};
+  for (const CsrPattern& a : patterns) {
+    for (const std::size_t width : {1U, 4U, 7U, 8U, 13U, 16U, 30U, 32U, 41U, 64U}) {
+      SCOPED_TRACE(std::to_string(a.nrows()) + " rows, " + std::to_string(width) + " features");
+      const Floats floats = test::random_dense(a.ncols(), width, 3);
+      check_format<Bits>(a, a, floats);
+      check_format<Floats>(a, a, floats);
+    }
+  }
+}
+
 /// More entries than go without even shares where rows have more than a word, and hubs among them.
 TEST(SpmmCuda, ManyEntriesAndHubs) {
   BITGRAPH_REQUIRE_CUDA();

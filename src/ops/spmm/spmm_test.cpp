@@ -164,5 +164,16 @@ TEST(Spmm, ARepeatedCallAllocatesNothing) {
   EXPECT_EQ(device.memory().allocations, before);
 }
 
+/// What plans count on a device.
+TEST(Spmm, CopiesAreOfFewFeaturesInRaggedRowsOrWithScales) {
+  EXPECT_EQ(spmm_copy_bytes(100, 7, 1000, false), 100 * 8 * sizeof(float));
+  EXPECT_EQ(spmm_copy_bytes(100, 7, 99, false), 0U);
+  EXPECT_EQ(spmm_copy_bytes(100, 8, 1000, false), 0U);
+  EXPECT_EQ(spmm_copy_bytes(100, 8, 1000, true), 100 * 8 * sizeof(float));
+  EXPECT_EQ(spmm_copy_bytes(100, 64, 1000, true), 0U);
+  EXPECT_EQ(spmm_copy_bytes(100, 64, 6400, true), 100 * 64 * sizeof(float));
+  EXPECT_EQ(spmm_copy_bytes(100, 65, 6400, true), 0U);
+}
+
 }  // namespace
 }  // namespace bitgraph
