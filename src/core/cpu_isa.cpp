@@ -77,6 +77,7 @@ bool amx_is_there() {
 std::atomic<bool> amx_allowed{true};
 
 void force(Isa isa) {
+  hwy::SetSupportedTargetsForTest(0);
   if (isa == Isa::amx && amx_is_there()) {
     force(Isa::avx512_popcnt);
     amx_allowed = true;
@@ -86,7 +87,6 @@ void force(Isa isa) {
     if (isa_of_target(target) == isa) {
       amx_allowed = false;
       // And those below it: a better target has a lower bit, and not every kernel is made for each.
-      hwy::SetSupportedTargetsForTest(0);
       hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & ~(target - 1));
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());
       return;
@@ -149,10 +149,7 @@ Isa active_isa() {
   return isa == Isa::avx512_popcnt && amx_allowed && amx_is_there() ? Isa::amx : isa;
 }
 
-void force_isa(Isa isa) {
-  hwy::SetSupportedTargetsForTest(0);
-  force(isa);
-}
+void force_isa(Isa isa) { force(isa); }
 
 }  // namespace bitgraph
 #endif  // HWY_ONCE

@@ -103,12 +103,15 @@ DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<cons
   return x;
 }
 
-DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device) {
+DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device,
+                                  std::span<const NodeId> nodes) {
   if (!dataset.has_dense_features()) {
     const Buffer<float> values = model_features(dataset.features, normalize_rows);
     return dense_features(dataset.features, values.span(), device);
   }
-  DenseMatrix<float> x = dataset.dense_features.to(device);
+  DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(device)
+                                       : DenseMatrix<float>(nodes.size(), dataset.num_features(), device);
+  if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes, device);
   if (normalize_rows) normalize_dense_rows(x);
   return x;
 }
@@ -132,10 +135,7 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
     // On the way to bits no more than some rows are copied.
     if (form == Precision::real) {
       const Device host = device.is_host() ? device : Device();
-      DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(host)
-                                           : DenseMatrix<float>(nodes.size(), dataset.num_features(), host);
-      if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes, host);
-      if (model.normalize_rows) normalize_dense_rows(x);
+      DenseMatrix<float> x = dense_features(dataset, model.normalize_rows, host, nodes);
       real.emplace(device.is_host() ? std::move(x) : x.to(device));
     } else {
       packed.emplace(dataset.dense_features, model.normalize_rows, nodes, map, device);

@@ -61,14 +61,12 @@ struct NeighborSampler::State {
   NodeSet fresh;              ///< what a hop adds; empty between hops
 
   void take_targets(std::vector<NodeId>& nodes, std::span<const NodeId> targets) {
-    nodes.clear();
     for (const NodeId i : targets) {
       if (i < graph.nrows() && place[i] == none) {
-        place[i] = static_cast<NodeId>(nodes.size());
         nodes.push_back(i);
+        place[i] = static_cast<NodeId>(nodes.size() - 1);
         continue;
       }
-      forget(nodes);
       fail(ErrorCode::usage,
            i < graph.nrows()
                ? fmt::format("neighbour sampling: target {} stands twice", i)
@@ -76,8 +74,29 @@ struct NeighborSampler::State {
     }
   }
 
-  void forget(const std::vector<NodeId>& nodes) {
-    for (const NodeId i : nodes) place[i] = none;
+  /// Forgets a sample's nodes, also where it came to no end.
+  struct Sample {
+    State& state;
+    std::vector<NodeId>& nodes;
+
+    Sample(State& the_state, std::vector<NodeId>& the_nodes) : state(the_state), nodes(the_nodes) { nodes.clear(); }
+    ~Sample() {
+      for (const NodeId i : nodes) state.place[i] = none;
+    }
+    Sample(const Sample&) = delete;
+    Sample& operator=(const Sample&) = delete;
+  };
+
+  void append_fresh(std::vector<NodeId>& nodes) {
+    const std::size_t before = nodes.size();
+    try {
+      nodes.resize(before + fresh.number(device));
+    } catch (...) {
+      fresh.clear(device);
+      throw;
+    }
+    fresh.list(nodes.data() + before, device);
+    fresh.clear(device);
   }
 
   /// The layer whose targets are `nodes`; appends its other inputs to them.
@@ -103,9 +122,7 @@ struct NeighborSampler::State {
         }
       }
     });
-    nodes.resize(num_targets + fresh.number(device));
-    fresh.list(nodes.data() + num_targets, device);
-    fresh.clear(device);
+    append_fresh(nodes);
     parallel_for(device, nodes.size() - num_targets, 1024,
                  [&](std::size_t n) { place[nodes[num_targets + n]] = static_cast<NodeId>(num_targets + n); });
     parallel_chunks(device, num_targets, row_grain, [&](Range range) {
@@ -135,11 +152,11 @@ void NeighborSampler::sample_into(NeighborSample& out, std::span<const NodeId> t
                                   std::uint32_t batch) {
   State& s = *state_;
   out.layers.resize(s.fan_outs.size());
+  const State::Sample sample(s, out.nodes);
   s.take_targets(out.nodes, targets);
   const std::uint64_t batch_seed = seed_of_batch(s.seed, Draw::neighbors, epoch, batch);
   for (std::size_t hop = 0; hop < s.fan_outs.size(); ++hop)
     s.sample_layer(out.layers[s.fan_outs.size() - 1 - hop], out.nodes, hop, batch_seed);
-  s.forget(out.nodes);
 }
 
 }  // namespace bitgraph::nn

@@ -374,10 +374,11 @@ void launch_few_features(const Device& device, const SpmmArgs<CsrPatternView, Fl
   const std::size_t lanes = (args.x.ncols + own_features - 1) / own_features;
   if (lanes <= 2) return narrow(std::integral_constant<unsigned, 2>());
   if (!is_mesh(args.a) && !sum_by_rows(args.a)) {
-    constexpr EdgeOffset few_entries = EdgeOffset{1} << 20;  // of more, rows that go out side by side gain nothing
     if (lanes <= 4) return narrow(std::integral_constant<unsigned, 4>());
     if (lanes <= 8) return narrow(std::integral_constant<unsigned, 8>());
-    if (args.a.num_entries <= few_entries) return narrow(std::integral_constant<unsigned, 16>());
+    // Of long rows, or a great many entries, rows that go out side by side gain nothing.
+    const bool many_rows = args.a.num_entries < EdgeOffset{24} * args.a.nrows || args.x.ncols % own_features != 0;
+    if (many_rows && args.a.num_entries <= EdgeOffset{1} << 20) return narrow(std::integral_constant<unsigned, 16>());
   }
   const std::size_t tail_bytes = StreamShape::of<16, AlignedReader>(args.a, 1).tail_bytes;
   start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });
