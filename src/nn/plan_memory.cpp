@@ -248,13 +248,13 @@ class Counter {
   [[nodiscard]] std::size_t copy_bytes(std::size_t parts) const {
     if (device_.is_host() || is_one_launch(parts)) return 0;
     const Sequences& sequences = parts == 1 ? whole_ : in_parts_;
+    const std::size_t of_part = parts == 1 ? 0 : largest_part(std::max(parts, in_parts_.blocks));
     std::size_t most = 0;
-    for (std::size_t l = 0; l < model_.layers.size(); ++l) {
+    for (std::size_t l = 0; l < model_.layers.size() && sequences.behind[l] == Behind::nothing; ++l) {
       const Layer& layer = model_.layers[l];
       const bool sums = layer.aggregation != Aggregation::none && options_.forms[l] != Precision::bin;
-      if (sequences.behind[l] != Behind::nothing) break;
       if (!sums || sequences.aggregate_first[l] || sequences.fused[l]) continue;
-      const std::size_t entries = (graph_.nvals() + (has_loops(layer.aggregation) ? n_ : 0)) / parts;
+      const std::size_t entries = parts == 1 ? graph_.nvals() + (has_loops(layer.aggregation) ? n_ : 0) : of_part;
       const bool weighted = layer.aggregation == Aggregation::symmetric;
       most = std::max(most, spmm_copy_bytes(n_, layer.outputs(), entries, weighted));
     }

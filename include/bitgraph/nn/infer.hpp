@@ -14,7 +14,7 @@
 namespace bitgraph::nn {
 
 /// The bytes that a plan will hold at its peak, told before anything is allocated: within 10 % of what Device::memory()
-/// shows after a run. Of the workspaces of a CUDA device those are counted that grow with the features.
+/// shows after a run. Of the workspaces of a CUDA device the copies of features are counted.
 struct PredictedMemory {
   std::size_t bytes = 0;
   std::size_t parts = 1;        ///< into how many parts the graph's rows are split to stay within the limit

@@ -14,7 +14,7 @@ namespace bitgraph::spmm_cuda {
 struct AlignedFloats {
   const float* data;
   std::size_t stride;
-  std::size_t ncols;
+  std::size_t ncols;  ///< a multiple of four: there may be floats behind a row's last feature
 };
 
 /// Rows of bits over pattern CSR: a lane has four bits of each of the two words of 32 that it reads at a time.
