@@ -45,18 +45,29 @@ __global__ void __launch_bounds__(32 * most_warps) run_all(const __grid_constant
       dynamic + std::size_t{rows} * args.num_patterns + std::size_t{warp} * args.num_slots * args.row_words;
   const auto place_of = [&](unsigned slot) { return (slot * warps + warp) * gridDim.x + blockIdx.x; };
 
-  const auto packed = __ldg(reinterpret_cast<const unsigned long long*>(args.places) + place_of(0));
-  for (unsigned k = lane; k < args.num_slots * args.num_patterns; k += 32) {
-    const unsigned p = k % args.num_patterns;
-    const std::size_t at = std::size_t{p} * rows * gridDim.x + place_of(k / args.num_patterns);
-    const auto range = __ldg(reinterpret_cast<const uint2*>(args.ranges) + at);
-    ranges[k] = {range.x, range.y};
-  }
+  // What the first loads bring is asked for before any of it is looked at; more than that there seldom is.
   static_assert(sizeof(RowStep) % sizeof(std::uint64_t) == 0 && sizeof(Place) == 8);
-  const auto* const from = reinterpret_cast<const std::uint64_t*>(args.steps);
-  for (unsigned n = threadIdx.x; n < args.num_steps * row_cuda::step_words; n += blockDim.x)
-    shared.steps[n] = __ldg(from + n);
-  if (threadIdx.x == 0) shared.run = __ldcg(args.runs + blockIdx.x) + 1;
+  const auto* const steps = reinterpret_cast<const std::uint64_t*>(args.steps);
+  const unsigned step_words = args.num_steps * row_cuda::step_words;
+  const unsigned num_ranges = args.num_slots * args.num_patterns;
+  const auto range_at = [&](unsigned k) {
+    const std::size_t at = std::size_t{k % args.num_patterns} * rows * gridDim.x + place_of(k / args.num_patterns);
+    return __ldg(reinterpret_cast<const uint2*>(args.ranges) + at);
+  };
+  const unsigned runs = __ldcg(args.runs + blockIdx.x);
+  const auto packed = __ldg(reinterpret_cast<const unsigned long long*>(args.places) + place_of(0));
+  const std::uint64_t word = __ldg(steps + min(threadIdx.x, step_words - 1));
+  const uint2 range = range_at(min(lane, num_ranges - 1));
+  if (threadIdx.x < step_words) shared.steps[threadIdx.x] = word;
+#pragma unroll 1
+  for (unsigned n = threadIdx.x + blockDim.x; n < step_words; n += blockDim.x) shared.steps[n] = __ldg(steps + n);
+  if (lane < num_ranges) ranges[lane] = {range.x, range.y};
+#pragma unroll 1
+  for (unsigned k = lane + 32; k < num_ranges; k += 32) {
+    const uint2 more = range_at(k);
+    ranges[k] = {more.x, more.y};
+  }
+  if (threadIdx.x == 0) shared.run = runs + 1;
   __syncthreads();
   if (threadIdx.x == 0) args.runs[blockIdx.x] = shared.run;
 
@@ -64,7 +75,7 @@ __global__ void __launch_bounds__(32 * most_warps) run_all(const __grid_constant
     return Place{static_cast<NodeId>(at), static_cast<std::uint8_t>(at >> 32), static_cast<std::uint8_t>(at >> 40),
                  static_cast<std::uint8_t>(at >> 48), 0};
   };
-  Row row{shared, args.exchange, kept, ranges, unpacked(packed), lane, warp, shared.run, 0};
+  Row row{shared, args.exchange, kept, ranges, unpacked(packed), lane, warp, shared.run, 0, 1};
   for (unsigned n = 0; n < args.num_steps; ++n) {
     for (unsigned slot = 0; slot < (several ? args.num_slots : 1); ++slot) {
       if (several) {

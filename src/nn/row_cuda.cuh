@@ -38,7 +38,8 @@ struct Row {
   unsigned lane;
   unsigned warp;
   unsigned run;
-  unsigned half;  ///< of `partial`
+  unsigned half;     ///< of `partial`
+  float told_scale;  ///< of the step that it is at, times floats that are told; asked for before they are there
 };
 
 struct Columns {
@@ -74,12 +75,26 @@ __device__ inline bool ask(const std::uint64_t* at, unsigned run, unsigned& low,
   return static_cast<unsigned>(x >> 32) == run && static_cast<unsigned>(y >> 32) == run;
 }
 
-__device__ inline bool ask(const std::uint64_t* at, unsigned run, float& value) {
-  std::uint64_t x = 0;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(at) : "memory");
-  value = __uint_as_float(static_cast<unsigned>(x));
-  return static_cast<unsigned>(x >> 32) == run;
+/// A word as it is now, where it is wanted. No branch: of several that are asked for one after another all are under
+/// way until the first is looked at.
+__device__ inline void ask_if(bool wanted, const std::uint64_t* at, std::uint64_t& word) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.relaxed.gpu.global.u64 %0, [%1];}"
+               : "+l"(word)
+               : "l"(at), "r"(wanted ? 1U : 0U)
+               : "memory");
 }
+
+__device__ inline void ask_if(bool wanted, const std::uint64_t* at, std::uint64_t& low, std::uint64_t& high) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %3, 0; @p ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];}"
+               : "+l"(low), "+l"(high)
+               : "l"(at), "r"(wanted ? 1U : 0U)
+               : "memory");
+}
+
+/// What stands where nothing is asked for: 0, told in this run.
+__device__ inline std::uint64_t nothing_in(unsigned run) { return std::uint64_t{run} << 32; }
+
+__device__ inline bool is_of(std::uint64_t word, unsigned run) { return static_cast<unsigned>(word >> 32) == run; }
 
 __device__ inline unsigned words_of(unsigned width) { return (width + 63) / 64; }
 
@@ -113,7 +128,7 @@ __device__ inline void put(const RowStep& s, const Row& row, unsigned first, Col
     if (c + 8 < s.out_width) to[c + 8] = y.high;
   }
   if (s.published == not_kept) return;
-  const float scale = s.published_scale == nullptr ? 1.0F : __ldg(s.published_scale + row.place.row);
+  const float scale = row.told_scale;
   std::uint64_t* const to = row.exchange + s.published;
   if (s.out_width <= narrow_columns) {
     if (c < s.out_width) tell(to + std::size_t{row.place.row} * narrow_columns + c, scale * y.low, row.run);
@@ -167,18 +182,39 @@ __device__ inline void product(const RowStep& s, const Row& row) {
   }
 }
 
-/// 64 columns of what entry `entry` of a row stands for.
-__device__ inline uint2 bits_of(const RowStep& s, const Row& row, unsigned entry, unsigned block) {
-  const std::size_t at = std::size_t{__ldg(s.col_ind + entry)} * words_of(s.out_width) + block;
-  uint2 word;
-  if (s.kind == Kind::sparse_product) {
-    const std::uint64_t whole = __ldg(s.weight + at);
-    word = {static_cast<unsigned>(whole), static_cast<unsigned>(whole >> 32)};
-  } else {
-    while (!ask(row.exchange + s.gathered + 2 * at, row.run, word.x, word.y)) {
-    }
-  }
-  return word;
+/// Two words of bits that a lane has of a row's entries, 0 for those that are not wanted.
+struct TwoWords {
+  uint2 of[2];
+};
+
+/// 64 columns of what two entries stand for: rows of the weights, or what others tell.
+__device__ inline TwoWords weights_of(const RowStep& s, unsigned block, const NodeId (&column)[2],
+                                      const bool (&wanted)[2]) {
+  const unsigned words = words_of(s.out_width);
+  const std::uint64_t* const from = s.weight + block;
+  const std::uint64_t first = __ldg(from + std::size_t{column[0]} * words);
+  const std::uint64_t second = __ldg(from + std::size_t{column[1]} * words);
+  const auto halves = [](std::uint64_t word) {
+    return uint2{static_cast<unsigned>(word), static_cast<unsigned>(word >> 32)};
+  };
+  return {{halves(wanted[0] ? first : 0), halves(wanted[1] ? second : 0)}};
+}
+
+__device__ inline TwoWords told_of(const RowStep& s, const Row& row, unsigned block, const NodeId (&column)[2],
+                                   const bool (&wanted)[2]) {
+  const unsigned words = words_of(s.out_width);
+  const std::uint64_t* const from = row.exchange + s.gathered + 2 * block;
+  const std::uint64_t* const first = from + std::size_t{column[0]} * words * 2;
+  const std::uint64_t* const second = from + std::size_t{column[1]} * words * 2;
+  std::uint64_t low[2];
+  std::uint64_t high[2];
+  do {
+    low[0] = high[0] = low[1] = high[1] = nothing_in(row.run);
+    ask_if(wanted[0], first, low[0], high[0]);
+    ask_if(wanted[1], second, low[1], high[1]);
+  } while (!is_of(low[0], row.run) || !is_of(high[0], row.run) || !is_of(low[1], row.run) || !is_of(high[1], row.run));
+  return {{{static_cast<unsigned>(low[0]), static_cast<unsigned>(high[0])},
+           {static_cast<unsigned>(low[1]), static_cast<unsigned>(high[1])}}};
 }
 
 /// How many of a range's rows have each column set. Entries are taken in two halves of the warp, eight lanes to 32
@@ -192,16 +228,18 @@ __device__ inline Columns count_bits(const RowStep& s, const Row& row, unsigned 
   unsigned high = 0;
   for (unsigned begin = range.begin; begin < range.end; begin += batch) {
     const unsigned count = min(batch, range.end - begin);
-    uint2 first{};
-    uint2 second{};
-    if (row.lane < count) first = bits_of(s, row, begin + row.lane, block);
-    if (row.lane + 32 < count) second = bits_of(s, row, begin + row.lane + 32, block);
+    const bool wanted[2] = {row.lane < count, row.lane + 32 < count};
+    const NodeId* const columns = s.col_ind + begin;
+    const NodeId first = __ldg(columns + min(row.lane, count - 1));
+    const NodeId column[2] = {first, count > 32 ? __ldg(columns + min(row.lane + 32, count - 1)) : first};
+    const TwoWords word =
+        s.kind == Kind::sparse_product ? weights_of(s, block, column, wanted) : told_of(s, row, block, column, wanted);
     __syncwarp();
-    staged[0][row.lane] = first.x;
-    staged[1][row.lane] = first.y;
+    staged[0][row.lane] = word.of[0].x;
+    staged[1][row.lane] = word.of[0].y;
     if (count > 32) {
-      staged[0][row.lane + 32] = second.x;
-      staged[1][row.lane + 32] = second.y;
+      staged[0][row.lane + 32] = word.of[1].x;
+      staged[1][row.lane + 32] = word.of[1].y;
     }
     __syncwarp();
     unsigned sums = 0;
@@ -261,24 +299,26 @@ __device__ inline Columns add_narrow(const RowStep& s, const Row& row, RowRange 
   float total = 0;
   for (unsigned begin = range.begin; begin < range.end; begin += 32) {
     const unsigned count = min(32U, range.end - begin);
+    const unsigned mine = column < s.out_width ? count : 0;
     const NodeId own = row.lane < count ? __ldg(s.col_ind + begin + row.lane) : 0;
     NodeId neighbor[under_way];
-    float x[under_way];
+    std::uint64_t told[under_way];
 #pragma unroll
     for (unsigned u = 0; u < under_way; ++u) neighbor[u] = __shfl_sync(full_warp, own, 4 * u + row.lane / 8);
     bool there = false;
     while (!there) {
-      there = true;
 #pragma unroll
       for (unsigned u = 0; u < under_way; ++u) {
-        x[u] = 0;
-        if (4 * u + row.lane / 8 < count && column < s.out_width)
-          there = ask(from + std::size_t{neighbor[u]} * narrow_columns, row.run, x[u]) && there;
+        told[u] = nothing_in(row.run);
+        ask_if(4 * u + row.lane / 8 < mine, from + std::size_t{neighbor[u]} * narrow_columns, told[u]);
       }
+      there = true;
+#pragma unroll
+      for (unsigned u = 0; u < under_way; ++u) there = is_of(told[u], row.run) && there;
     }
     __syncwarp();
 #pragma unroll
-    for (unsigned u = 0; u < under_way; ++u) total += x[u];
+    for (unsigned u = 0; u < under_way; ++u) total += __uint_as_float(static_cast<unsigned>(told[u]));
   }
   total += __shfl_xor_sync(full_warp, total, 8);
   total += __shfl_xor_sync(full_warp, total, 16);
@@ -384,6 +424,7 @@ __device__ inline void place(const RowStep& s, const Row& row) {
 
 __device__ inline void run_step(const RowStep& s, Row& row) {
   if (row.place.row == no_row) return;
+  row.told_scale = s.published_scale == nullptr ? 1.0F : __ldg(s.published_scale + row.place.row);
   const bool aggregates = s.kind == Kind::vote || s.kind == Kind::sum || s.kind == Kind::sparse_product;
   if (aggregates) {
     aggregate(s, row);
