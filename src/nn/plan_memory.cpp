@@ -244,7 +244,7 @@ class Counter {
     return total;
   }
 
-  /// Of the largest copy that a device's sums of few features make.
+  /// Of the largest copy of features that a device's sums make.
   [[nodiscard]] std::size_t copy_bytes(std::size_t parts) const {
     if (device_.is_host() || is_one_launch(parts)) return 0;
     const Sequences& sequences = parts == 1 ? whole_ : in_parts_;

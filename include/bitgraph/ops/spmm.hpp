@@ -67,7 +67,8 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
                const Device& device = {});
 
 /// Bytes of a CUDA device's workspace that a product of so many entries with float X, nrows x ncols, takes for a copy
-/// of it, whose rows are whole fours of floats and have their col_scale: of up to 64 features, 0 where none is made.
+/// of it, whose rows are whole fours of floats and have their col_scale: of up to 64 features, or of any number with
+/// col_scale where there are a great many entries; 0 where none is made.
 [[nodiscard]] std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries,
                                           bool has_col_scale) noexcept;
 

@@ -5,7 +5,8 @@
 // rows go out side by side.
 //
 // Rows of X are read four floats at a time. Where they do not begin and end with four, or have weights, a copy of X
-// that does and that has its weights is made first: it is small beside what is gathered.
+// that does and that has its weights is made first: it is small beside what is gathered. So it is of more features
+// where a great many entries would ask for weights.
 #pragma once
 
 #include "ops/spmm/cuda_stream.cuh"
@@ -15,22 +16,24 @@
 
 namespace bitgraph::spmm_cuda {
 
-/// Rows of X, each filled up to whole fours, times their weights; 2^log2_lanes lanes have a row, one four each.
+/// Rows of X, each filled up to whole fours, times their weights, by 2^log2_lanes lanes a row.
 template <class In>
 __global__ void __launch_bounds__(block_threads)
     spmm_fill_fours(const __grid_constant__ In x, const float* weights, float4* fours, unsigned log2_lanes) {
   let_next_begin();
   const auto ncols = static_cast<unsigned>(x.ncols);
   const unsigned fours_per_row = (ncols + own_features - 1) / own_features;
-  const unsigned lane = threadIdx.x & ((1U << log2_lanes) - 1);
+  const unsigned lanes = 1U << log2_lanes;
   const std::size_t row = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) >> log2_lanes;
   wait_for_previous();
-  if (row >= x.nrows || lane >= fours_per_row) return;
+  if (row >= x.nrows) return;
   const float weight = weights == nullptr ? 1.0F : __ldg(weights + row);
   const float* const from = x.data + row * x.stride;
   const auto value = [&](unsigned f) { return f < ncols ? weight * __ldg(from + f) : 0.0F; };
-  const unsigned f = lane * own_features;
-  fours[row * fours_per_row + lane] = {value(f), value(f + 1), value(f + 2), value(f + 3)};
+  for (unsigned lane = threadIdx.x & (lanes - 1); lane < fours_per_row; lane += lanes) {
+    const unsigned f = lane * own_features;
+    fours[row * fours_per_row + lane] = {value(f), value(f + 1), value(f + 2), value(f + 3)};
+  }
 }
 
 /// What runs of entries, up to some place, have of the row that goes on there.
@@ -351,16 +354,16 @@ inline AlignedFloats copy_in_fours(const Device& device, const FloatIn& x, const
   const AlignedFloats none = in_fours(nullptr, 0, x.ncols);
   const std::size_t bytes = x.nrows * none.ncols * sizeof(float);
   auto* const to = reinterpret_cast<float*>(static_cast<std::byte*>(device.workspace(from + bytes)) + from);
-  const auto log2_lanes = static_cast<unsigned>(std::bit_width(none.ncols / own_features - 1));
+  const auto log2_lanes = std::min(static_cast<unsigned>(std::bit_width(none.ncols / own_features - 1)), 5U);
   static OverlappingKernel kernel(spmm_fill_fours<FloatIn>, "spmm_fill_fours");
   kernel.launch(device, dim3(blocks_for(x.nrows << log2_lanes, block_threads)), block_threads, 0, x, weights,
                 reinterpret_cast<float4*>(to), log2_lanes);
   return in_fours(to, none.ncols, x.ncols);
 }
 
-/// X of few features: as it is where it can be read in fours and has no weights, else from a copy.
+/// X that is read in fours: as it is where it can be and has no weights, else from a copy.
 template <class Out>
-void launch_few_features(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Out>& args, bool as_it_is) {
+void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Out>& args, bool as_it_is) {
   // `tail_bytes` of the workspace are not the copy's.
   const auto start = [&](std::size_t tail_bytes, const auto& sum) {
     const AlignedFloats x = as_it_is ? in_fours(args.x.data, args.x.stride, args.x.ncols)
@@ -373,14 +376,16 @@ void launch_few_features(const Device& device, const SpmmArgs<CsrPatternView, Fl
   };
   const std::size_t lanes = (args.x.ncols + own_features - 1) / own_features;
   if (lanes <= 2) return narrow(std::integral_constant<unsigned, 2>());
-  if (!is_mesh(args.a) && !sum_by_rows(args.a)) {
+  if (lanes <= 16 && !is_mesh(args.a) && !sum_by_rows(args.a)) {
     if (lanes <= 4) return narrow(std::integral_constant<unsigned, 4>());
     if (lanes <= 8) return narrow(std::integral_constant<unsigned, 8>());
-    // Of long rows, or a great many entries, rows that go out side by side gain nothing.
-    const bool many_rows = args.a.num_entries < EdgeOffset{24} * args.a.nrows || args.x.ncols % own_features != 0;
-    if (many_rows && args.a.num_entries <= EdgeOffset{1} << 20) return narrow(std::integral_constant<unsigned, 16>());
+    // In whole fours rows that go out side by side gain nothing where they are long, or entries many.
+    const bool ragged = args.x.ncols % own_features != 0;
+    const EdgeOffset most = ragged ? great_many_entries : great_many_entries / 2;
+    const bool short_rows = args.a.num_entries < EdgeOffset{24} * args.a.nrows;
+    if ((ragged || short_rows) && args.a.num_entries <= most) return narrow(std::integral_constant<unsigned, 16>());
   }
-  const std::size_t tail_bytes = StreamShape::of<16, AlignedReader>(args.a, 1).tail_bytes;
+  const std::size_t tail_bytes = StreamShape::of<16, AlignedReader>(args.a, num_slices<16>(args.out)).tail_bytes;
   start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });
 }
 
@@ -392,7 +397,7 @@ void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args)
     const bool weighted = args.col_scale != nullptr;
     const bool as_it_is = in_fours && !weighted && x.ncols <= few_features;
     if (as_it_is || copies_features(x.nrows, x.ncols, args.a.num_entries, in_fours, weighted)) {
-      return launch_few_features(device, args, as_it_is);
+      return launch_in_fours(device, args, as_it_is);
     }
   }
   launch_wide_sum(device, args);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ops/spmm/cuda_sum_mesh.cuh"
+#include "ops/spmm/few_features.hpp"
 
 #include <algorithm>
 
@@ -447,10 +448,13 @@ void start_sum(const Device& device, const SpmmArgs<AnyTiles, In, Out>& args) {
   cuda_check_launch("spmm_sum_tiles");
 }
 
-/// Rows of up to 64 features have half a warp each, and so have those that are summed up row by row.
+/// Rows of up to 64 features have half a warp each, and so have those that are summed up row by row. Of a great many
+/// entries 64 features are summed up, then the next 64: the caches keep more of X. Weights would be asked for each
+/// time.
 template <class In, class Out>
 void choose_group(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
-  const bool half = args.x.ncols <= 16 * own_features || sum_by_rows(args.a);
+  const bool in_slices = args.a.num_entries > great_many_entries && !is_mesh(args.a) && args.col_scale == nullptr;
+  const bool half = args.x.ncols <= few_features || sum_by_rows(args.a) || in_slices;
   if (half) {
     start_sum<16>(device, args);
   } else {

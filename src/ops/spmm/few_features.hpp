@@ -8,14 +8,17 @@
 namespace bitgraph::spmm_cuda {
 
 constexpr std::size_t few_features = 64;
+constexpr std::uint64_t great_many_entries = std::uint64_t{1} << 20;
 
-/// Whether a sum over so many entries is of a copy of X: where X has weights, or rows that do not begin with whole
-/// fours of floats, and is small beside what is gathered.
+/// Whether a sum over so many entries is of a copy of X, which is small beside what is gathered: where X has few
+/// features and has weights, or rows that do not begin with whole fours of floats; and where it has weights that a
+/// great many entries would ask for.
 constexpr bool copies_features(std::size_t nrows, std::size_t ncols, std::uint64_t entries, bool in_fours,
                                bool weighted) noexcept {
-  if (ncols > few_features || (in_fours && !weighted)) return false;
-  const std::uint64_t least = in_fours && ncols > few_features / 2 ? 64 : 1;  // entries for each row of X
-  return entries >= least * nrows;
+  const bool long_rows = entries >= std::uint64_t{64} * nrows;
+  if (ncols > few_features) return in_fours && weighted && long_rows && entries > great_many_entries;
+  if (in_fours && !weighted) return false;
+  return in_fours && ncols > few_features / 2 ? long_rows : entries >= nrows;
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -165,14 +165,18 @@ TEST(Spmm, ARepeatedCallAllocatesNothing) {
 }
 
 /// What plans count on a device.
-TEST(Spmm, CopiesAreOfFewFeaturesInRaggedRowsOrWithScales) {
+TEST(Spmm, CopiesAreOfRaggedRowsOrWithScales) {
   EXPECT_EQ(spmm_copy_bytes(100, 7, 1000, false), 100 * 8 * sizeof(float));
   EXPECT_EQ(spmm_copy_bytes(100, 7, 99, false), 0U);
   EXPECT_EQ(spmm_copy_bytes(100, 8, 1000, false), 0U);
   EXPECT_EQ(spmm_copy_bytes(100, 8, 1000, true), 100 * 8 * sizeof(float));
   EXPECT_EQ(spmm_copy_bytes(100, 64, 1000, true), 0U);
   EXPECT_EQ(spmm_copy_bytes(100, 64, 6400, true), 100 * 64 * sizeof(float));
-  EXPECT_EQ(spmm_copy_bytes(100, 65, 6400, true), 0U);
+  EXPECT_EQ(spmm_copy_bytes(100, 128, 6400, true), 0U);
+  EXPECT_EQ(spmm_copy_bytes(100, 128, 2'000'000, true), 100 * 128 * sizeof(float));
+  EXPECT_EQ(spmm_copy_bytes(100, 128, 2'000'000, false), 0U);
+  EXPECT_EQ(spmm_copy_bytes(100, 65, 2'000'000, true), 0U);
+  EXPECT_EQ(spmm_copy_bytes(100'000, 128, 2'000'000, true), 0U);
 }
 
 }  // namespace
