@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <type_traits>
 
 namespace bitgraph {
@@ -23,6 +24,14 @@ __device__ inline void let_next_begin() {
 __device__ inline void wait_for_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// The same when what has been asked for of a graph is there: `loaded` is made of it, and never has all bits set.
+/// Without that the assembler puts loads of what does not change behind the wait.
+__device__ inline void wait_for_previous(std::uint32_t loaded) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("{.reg .pred p; setp.eq.u32 p, %0, 0xFFFFFFFF; @p trap; griddepcontrol.wait;}" ::"r"(loaded) : "memory");
 #endif
 }
 

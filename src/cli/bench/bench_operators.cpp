@@ -161,8 +161,10 @@ void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t widt
   Buffer<float> scale(graph.nrows());
   for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = 0.25F + static_cast<float>(i % 3);
   const Buffer<float> weights = scale.to(device);
-  const SpmmOptions weighted{.row_scale = weights.span(), .col_scale = weights.span(), .positive_scales = true};
   const RowOrder order(graph);  // as a plan has it
+  const SpmmOptions plain{.row_order = &order};
+  const SpmmOptions weighted{
+      .row_scale = weights.span(), .col_scale = weights.span(), .positive_scales = true, .row_order = &order};
   Bits signs(graph.nrows(), width, device);
   Floats sums(graph.nrows(), width, device);
   measure_rival(table, graph, floats, sums, device);
@@ -170,8 +172,8 @@ void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t widt
     table.variant(to_signs, [&] { spmm_into(signs, graph, x, how, device); });
     table.variant(to_sums, [&] { spmm_into(sums, graph, x, how, device); });
   };
-  all("BBB", "BBF", bits, {.row_order = &order});
-  all("FBB", "FBF", floats, {});
+  all("BBB", "BBF", bits, plain);
+  all("FBB", "FBF", floats, plain);
   all("BFB", "BFF", bits, weighted);
   all("FFB", "FFF", floats, weighted);
 }
@@ -205,7 +207,7 @@ void print_head(const Device& device) {
              device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(),
              device.is_host()
                  ? ""
-                 : "\nVotes go by an order of the rows that is made before; cuSPARSE by the fastest of its algorithms");
+                 : "\nRows have an order that is made before; cuSPARSE goes by the fastest of its algorithms");
 }
 
 Json report_of(const Options& o) {

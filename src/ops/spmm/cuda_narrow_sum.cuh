@@ -368,7 +368,7 @@ void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatI
   const auto start = [&](std::size_t tail_bytes, const auto& sum) {
     const AlignedFloats x = as_it_is ? in_fours(args.x.data, args.x.stride, args.x.ncols)
                                      : copy_in_fours(device, args.x, args.col_scale, tail_bytes);
-    sum(SpmmArgs<CsrPatternView, AlignedFloats, Out>{args.a, x, args.out, nullptr, args.epilogue});
+    sum(SpmmArgs<CsrPatternView, AlignedFloats, Out>{args.a, x, args.out, nullptr, args.epilogue, args.row_order});
   };
   const auto narrow = [&]<unsigned Group>(std::integral_constant<unsigned, Group>) {
     const auto shape = StreamShape::of<Group, NarrowSpan<Group>>(args.a, 1);
@@ -383,7 +383,9 @@ void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatI
     const bool ragged = args.x.ncols % own_features != 0;
     const EdgeOffset most = ragged ? great_many_entries : great_many_entries / 2;
     const bool short_rows = args.a.num_entries < EdgeOffset{24} * args.a.nrows;
-    if ((ragged || short_rows) && args.a.num_entries <= most) return narrow(std::integral_constant<unsigned, 16>());
+    const bool in_order = !ragged && sum_in_order(args.a, args.row_order, args.x.ncols);
+    if ((ragged || short_rows) && args.a.num_entries <= most && !in_order)
+      return narrow(std::integral_constant<unsigned, 16>());
   }
   const std::size_t tail_bytes = StreamShape::of<16, AlignedReader>(args.a, num_slices<16>(args.out)).tail_bytes;
   start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });

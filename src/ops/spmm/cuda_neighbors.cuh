@@ -87,7 +87,10 @@ __device__ void count_in_turns(Counters<Words, Planes>& counters, const Neighbor
     }
   };
   load_columns(first);
-  wait_for_previous();
+  NodeId all = column[0];
+#pragma unroll
+  for (unsigned k = 1; k < Batch; ++k) all &= column[k];
+  wait_for_previous(all);
 #pragma unroll 1
   for (std::uint32_t at = begin; at < longest; at += step) {
     const std::uint32_t own = at + first % Sets;

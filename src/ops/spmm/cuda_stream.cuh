@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ops/spmm/cuda_sum_mesh.cuh"
+#include "ops/spmm/cuda_sum_ordered.cuh"
 #include "ops/spmm/few_features.hpp"
 
 #include <algorithm>
@@ -431,6 +432,13 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
       kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
     });
   }
+  if (sum_in_order(args.a, args.row_order, args.out.ncols)) {
+    const SumClasses classes = sum_classes(args.a, args.row_order, Group);
+    return with_frame(args, [&]<class Args>(const Args& kernel_args) {
+      static OverlappingKernel kernel(spmm_sum_ordered<Group, Args>, "spmm_sum_ordered");
+      kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, kernel_args, classes, true);
+    });
+  }
   const auto shape = StreamShape::of<Group, Reader>(args.a, slices);
   const Tails tails = shape.tails(device);
   with_frame(args, [&]<class Args>(const Args& kernel_args) {
@@ -470,7 +478,8 @@ void choose_group(const Device& device, const SpmmArgs<AnyTiles, In, Out>& args)
 template <class Out>
 void launch_sum(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
   const WordPairs x{args.x.words, args.x.words_per_row};
-  const SpmmArgs<CsrPatternView, WordPairs, Out> pairs{args.a, x, args.out, args.col_scale, args.epilogue};
+  const SpmmArgs<CsrPatternView, WordPairs, Out> pairs{args.a,        x, args.out, args.col_scale, args.epilogue,
+                                                       args.row_order};
   if (args.x.words_per_row <= 1) return start_sum<8>(device, pairs);
   if (args.x.words_per_row <= 2) return start_sum<16>(device, pairs);
   start_sum<32>(device, pairs);
@@ -495,7 +504,8 @@ template <class Graph, class Out>
 void launch_wide_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
   if (!is_in_fours(args.x) || args.x.ncols % own_features != 0) return choose_group(device, args);
   const AlignedFloats x = in_fours(args.x.data, args.x.stride, args.x.ncols);
-  choose_group(device, SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue});
+  choose_group(device,
+               SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue, args.row_order});
 }
 
 }  // namespace bitgraph::spmm_cuda

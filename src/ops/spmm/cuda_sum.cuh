@@ -220,22 +220,16 @@ __device__ void add_from_lanes(LaneSums<Reader::chunks>& sum, const Reader& read
   }
 }
 
-/// A row for each group of lanes, no_row for none; each lane has a column of its row ahead. Before the kernels before
-/// this one have ended only the graph is read.
-template <unsigned Group, class Args, class Frame>
-__device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first, const Frame& frame) {
+/// Sums of `n` neighbours of a row for each group of lanes; each lane has a column of its row ahead. For a whole warp.
+/// Before the kernels before this one have ended only the graph is read.
+template <unsigned Group, class Args>
+__device__ LaneSums<ReaderOfArgs<Args>::chunks> sum_of_columns(const Args& args, const NodeId* cols, std::uint32_t n,
+                                                               std::size_t first) {
   using Reader = ReaderOfArgs<Args>;
   const Reader reader(args.x, first);
   const unsigned own = threadIdx.x % Group;
   const unsigned first_lane = threadIdx.x % 32 - own;
   const bool weighted = args.col_scale != nullptr;
-  const NodeId* cols = args.a.col_ind;
-  std::uint32_t n = 0;
-  if (row != no_row) {
-    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
-    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
-    cols += begin;
-  }
   const std::uint32_t longest = Group == 32 ? n : __reduce_max_sync(full_warp, n);
   NodeId next = own < n ? __ldg(cols + own) : 0;
   wait_for_previous();
@@ -252,13 +246,32 @@ __device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first, 
     }
     if (k < most) add_from_lanes<4>(sum, reader, column, scale, weighted, first_lane + k, k < left ? left - k : 0);
   }
+  return sum;
+}
+
+/// A row's sums to the output; no_row for none. For a group of lanes.
+template <unsigned Group, class Args, class Frame, unsigned Chunks>
+__device__ void emit_row(const Args& args, NodeId row, std::size_t first, LaneSums<Chunks> sum, const Frame& frame) {
 #pragma unroll
-  for (unsigned c = 0; c < Reader::chunks; ++c) {
+  for (unsigned c = 0; c < Chunks; ++c) {
     if constexpr (is_framed<std::remove_cvref_t<decltype(args.out)>>) {
       if (row != no_row) sum.of[c] = frame.apply(sum.of[c], row_scale_of(args, row), c);
     }
     emit_sums<Group>(args, row, first + c * chunk_features, sum.of[c]);
   }
+}
+
+/// A row for each group of lanes, no_row for none.
+template <unsigned Group, class Args, class Frame>
+__device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first, const Frame& frame) {
+  const NodeId* cols = args.a.col_ind;
+  std::uint32_t n = 0;
+  if (row != no_row) {
+    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
+    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
+    cols += begin;
+  }
+  emit_row<Group>(args, row, first, sum_of_columns<Group>(args, cols, n, first), frame);
 }
 
 /// Columns and their weights, for a warp.
