@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over pattern CSR on a CUDA device, as a stream of entries. A block takes a span of rows and entries, counted
+// Sums over pattern CSR on a CUDA device, where rows are not taken one by one (cuda_sum.cuh, cuda_sum_mesh.cuh and
+// cuda_sum_ordered.cuh have that): as a stream of entries. A block takes a span of rows and entries, counted
 // together, whatever the degrees; each of its groups of lanes adds up an equal run of the span's entries, some of them
 // on their way at a time across the ends of rows. What a run has of a row that began before it, or goes on behind it,
 // is joined in the order of the runs, and of the blocks: sums do not depend on timing.
@@ -436,7 +437,7 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
     const SumClasses classes = sum_classes(args.a, args.row_order, Group);
     return with_frame(args, [&]<class Args>(const Args& kernel_args) {
       static OverlappingKernel kernel(spmm_sum_ordered<Group, Args>, "spmm_sum_ordered");
-      kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, kernel_args, classes, true);
+      kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, kernel_args, classes);
     });
   }
   const auto shape = StreamShape::of<Group, Reader>(args.a, slices);

@@ -40,14 +40,14 @@ struct Run {
 
 template <unsigned Group, class Args>
 __global__ void __launch_bounds__(block_threads)
-    spmm_sum_ordered(const __grid_constant__ Args args, const __grid_constant__ SumClasses classes, bool next_early) {
+    spmm_sum_ordered(const __grid_constant__ Args args, const __grid_constant__ SumClasses classes) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   constexpr unsigned chunks = ReaderOfArgs<Args>::chunks;
   constexpr unsigned groups = block_threads / Group;
   constexpr unsigned groups_of_warp = 32 / Group;
   __shared__ FrameOf<Group, chunks, Out> frame;
   __shared__ float4 partial[chunks][block_threads];
-  if (next_early) let_next_begin();
+  let_next_begin();
   if constexpr (is_framed<Out>) {
     wait_for_previous();
     frame.fill(args.epilogue, args.out.ncols);
