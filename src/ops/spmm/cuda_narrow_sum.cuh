@@ -379,13 +379,14 @@ void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatI
   if (lanes <= 16 && !is_mesh(args.a) && !sum_by_rows(args.a)) {
     if (lanes <= 4) return narrow(std::integral_constant<unsigned, 4>());
     if (lanes <= 8) return narrow(std::integral_constant<unsigned, 8>());
-    // In whole fours rows that go out side by side gain nothing where they are long, or entries many.
+    // In whole fours rows that go out side by side gain nothing where they are long, one of them holds a large share of
+    // the entries, or entries are many.
     const bool ragged = args.x.ncols % own_features != 0;
     const EdgeOffset most = ragged ? great_many_entries : great_many_entries / 2;
     const bool short_rows = args.a.num_entries < EdgeOffset{24} * args.a.nrows;
-    const bool in_order = !ragged && sum_in_order(args.a, args.row_order, args.x.ncols);
-    if ((ragged || short_rows) && args.a.num_entries <= most && !in_order)
-      return narrow(std::integral_constant<unsigned, 16>());
+    const bool has_hub = args.a.longest_row > args.a.num_entries / 64;
+    const bool gains = ragged || (short_rows && !has_hub && !sum_in_order(args.a, args.row_order, args.x.ncols));
+    if (gains && args.a.num_entries <= most) return narrow(std::integral_constant<unsigned, 16>());
   }
   const std::size_t tail_bytes = StreamShape::of<16, AlignedReader>(args.a, num_slices<16>(args.out)).tail_bytes;
   start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });
