@@ -76,29 +76,9 @@ bool amx_is_there() {
 
 std::atomic<bool> amx_allowed{true};
 
-void force(Isa isa) {
-  hwy::SetSupportedTargetsForTest(0);
-  if (isa == Isa::amx && amx_is_there()) {
-    force(Isa::avx512_popcnt);
-    amx_allowed = true;
-    return;
-  }
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    if (isa_of_target(target) == isa) {
-      amx_allowed = false;
-      // And those below it: a better target has a lower bit, and not every kernel is made for each.
-      hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & ~(target - 1));
-      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-      return;
-    }
-  }
-  fail(ErrorCode::not_possible,
-       "this machine or build lacks the instruction set '" + std::string(to_string(isa)) + "'");
-}
-
 void apply_environment() {
   const char* name = std::getenv("BITGRAPH_ISA");
-  if (name != nullptr && *name != '\0') force(isa_from_string(name));
+  if (name != nullptr && *name != '\0') force_isa(isa_from_string(name));
 }
 
 /// Before main, so that the first kernel already obeys. A wrong value is reported by check_isa_environment().
@@ -140,7 +120,7 @@ std::vector<Isa> available_isas() {
     isas.insert(isas.begin(), isa_of_target(target));
   }
   if (isas.back() == Isa::avx512_popcnt && amx_is_there()) isas.push_back(Isa::amx);
-  force(now);
+  force_isa(now);
   return isas;
 }
 
@@ -149,7 +129,25 @@ Isa active_isa() {
   return isa == Isa::avx512_popcnt && amx_allowed && amx_is_there() ? Isa::amx : isa;
 }
 
-void force_isa(Isa isa) { force(isa); }
+void force_isa(Isa isa) {
+  hwy::SetSupportedTargetsForTest(0);
+  if (isa == Isa::amx && amx_is_there()) {
+    force_isa(Isa::avx512_popcnt);
+    amx_allowed = true;
+    return;
+  }
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    if (isa_of_target(target) == isa) {
+      amx_allowed = false;
+      // And those below it: a better target has a lower bit, and not every kernel is made for each.
+      hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & ~(target - 1));
+      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+      return;
+    }
+  }
+  fail(ErrorCode::not_possible,
+       "this machine or build lacks the instruction set '" + std::string(to_string(isa)) + "'");
+}
 
 }  // namespace bitgraph
 #endif  // HWY_ONCE
