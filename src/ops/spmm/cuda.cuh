@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/spmm/cuda.hpp"
-#include "ops/spmm/cuda_narrow_sum.cuh"
+#include "ops/spmm/cuda_sum_choice.cuh"
 #include "ops/spmm/cuda_vote_tiles.cuh"
 
 namespace bitgraph {

@@ -10,7 +10,6 @@
 #pragma once
 
 #include "ops/spmm/cuda_stream.cuh"
-#include "ops/spmm/few_features.hpp"
 
 #include <bit>
 
@@ -359,51 +358,6 @@ inline AlignedFloats copy_in_fours(const Device& device, const FloatIn& x, const
   kernel.launch(device, dim3(blocks_for(x.nrows << log2_lanes, block_threads)), block_threads, 0, x, weights,
                 reinterpret_cast<float4*>(to), log2_lanes);
   return in_fours(to, none.ncols, x.ncols);
-}
-
-/// X that is read in fours: as it is where it can be and has no weights, else from a copy.
-template <class Out>
-void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Out>& args, bool as_it_is) {
-  // `tail_bytes` of the workspace are not the copy's.
-  const auto start = [&](std::size_t tail_bytes, const auto& sum) {
-    const AlignedFloats x = as_it_is ? in_fours(args.x.data, args.x.stride, args.x.ncols)
-                                     : copy_in_fours(device, args.x, args.col_scale, tail_bytes);
-    sum(SpmmArgs<CsrPatternView, AlignedFloats, Out>{args.a, x, args.out, nullptr, args.epilogue, args.row_order});
-  };
-  const auto narrow = [&]<unsigned Group>(std::integral_constant<unsigned, Group>) {
-    const auto shape = StreamShape::of<Group, NarrowSpan<Group>>(args.a, 1);
-    start(shape.tail_bytes, [&](const auto& sum) { start_narrow_sum<Group>(device, sum, shape); });
-  };
-  const std::size_t lanes = (args.x.ncols + own_features - 1) / own_features;
-  if (lanes <= 2) return narrow(std::integral_constant<unsigned, 2>());
-  if (lanes <= 16 && !is_mesh(args.a) && !sum_by_rows(args.a)) {
-    if (lanes <= 4) return narrow(std::integral_constant<unsigned, 4>());
-    if (lanes <= 8) return narrow(std::integral_constant<unsigned, 8>());
-    // In whole fours rows that go out side by side gain nothing where they are long, one of them holds a large share of
-    // the entries, or entries are many.
-    const bool ragged = args.x.ncols % own_features != 0;
-    const EdgeOffset most = ragged ? great_many_entries : great_many_entries / 2;
-    const bool short_rows = args.a.num_entries < EdgeOffset{24} * args.a.nrows;
-    const bool has_hub = args.a.longest_row > args.a.num_entries / 64;
-    const bool gains = ragged || (short_rows && !has_hub && !sum_in_order(args.a, args.row_order, args.x.ncols));
-    if (gains && args.a.num_entries <= most) return narrow(std::integral_constant<unsigned, 16>());
-  }
-  const std::size_t tail_bytes = StreamShape::of<16, AlignedReader>(args.a, num_slices<16>(args.out)).tail_bytes;
-  start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });
-}
-
-template <class Graph, class Out>
-void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
-  if constexpr (std::is_same_v<Graph, CsrPatternView>) {
-    const FloatIn& x = args.x;
-    const bool in_fours = is_in_fours(x);
-    const bool weighted = args.col_scale != nullptr;
-    const bool as_it_is = in_fours && !weighted && x.ncols <= few_features;
-    if (as_it_is || copies_features(x.nrows, x.ncols, args.a.num_entries, in_fours, weighted)) {
-      return launch_in_fours(device, args, as_it_is);
-    }
-  }
-  launch_wide_sum(device, args);
 }
 
 }  // namespace bitgraph::spmm_cuda

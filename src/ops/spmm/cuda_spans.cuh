@@ -14,6 +14,31 @@ constexpr EdgeOffset even_row = 255;  ///< most entries of a row where all have 
 constexpr NodeId no_row = ~NodeId{0};
 constexpr unsigned multiprocessors = 132;  ///< that launches are sized for
 
+/// A row that a lane takes part in; of no entries where there is none.
+struct TakenRow {
+  NodeId row = no_row;
+  std::uint32_t n = 0;
+  const NodeId* columns = nullptr;
+
+  /// The row at a place of the order, below `end`.
+  template <class Args>
+  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end) {
+    if (place >= end) return;
+    row = __ldg(args.row_order.row + place);
+    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
+    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
+    columns = args.a.col_ind + begin;
+  }
+
+  /// Leaves one of `runs` equal runs of its entries.
+  __device__ void keep_run(unsigned run, unsigned runs) {
+    const std::uint32_t length = (n + runs - 1) / runs;
+    const std::uint32_t begin = min(run * length, n);
+    n = min(length, n - begin);
+    columns += begin;
+  }
+};
+
 /// The rows that end in a span, and its entries.
 struct Span {
   unsigned items;  ///< rows and entries of a span

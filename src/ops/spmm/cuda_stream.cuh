@@ -6,9 +6,7 @@
 // is joined in the order of the runs, and of the blocks: sums do not depend on timing.
 #pragma once
 
-#include "ops/spmm/cuda_sum_mesh.cuh"
-#include "ops/spmm/cuda_sum_ordered.cuh"
-#include "ops/spmm/few_features.hpp"
+#include "ops/spmm/cuda_sum.cuh"
 
 #include <algorithm>
 
@@ -378,12 +376,6 @@ unsigned num_slices(const Out& out) {
   return static_cast<unsigned>(((out.ncols + 63) / 64 * 64 + features - 1) / features);
 }
 
-/// Whether each row has a group of lanes: rows of about one length, but not a great many of few entries each, which
-/// would not keep enough of X on its way.
-inline bool sum_by_rows(const CsrPatternView& a) {
-  return is_even(a) && (a.num_entries >= EdgeOffset{8} * a.nrows || a.nrows <= NodeId{1} << 18);
-}
-
 /// The blocks of a stream over spans of rows and entries, and the bytes of what they leave for later ones.
 struct StreamShape {
   unsigned items, blocks, slices;
@@ -407,106 +399,5 @@ struct StreamShape {
     return spmm_cuda::lets_next_begin(items, std::size_t{blocks} * slices, blocks_at_once * multiprocessors);
   }
 };
-
-template <unsigned Group, class In, class Out>
-void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
-  using Reader = typename ReaderOf<In>::type;
-  constexpr unsigned chunks = Reader::chunks;
-  const unsigned slices = num_slices<Group, chunks>(args.out);
-  if (is_mesh(args.a)) {
-    const cudaStream_t stream = stream_of(device);
-    const dim3 grid(blocks_for(args.a.nrows, mesh_rows), slices);
-    with_frame(args, [&](const auto& kernel_args) {
-      if (Reader::always_weighted || args.col_scale != nullptr) {
-        spmm_sum_mesh<Group, true><<<grid, block_threads, 0, stream>>>(kernel_args);
-      } else if constexpr (!Reader::always_weighted) {
-        spmm_sum_mesh<Group, false><<<grid, block_threads, 0, stream>>>(kernel_args);
-      }
-    });
-    return cuda_check_launch("spmm_sum_mesh");
-  }
-  if (sum_by_rows(args.a)) {
-    const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
-    constexpr unsigned few_blocks = 8 * multiprocessors;  // the way to the device is much of their time
-    return with_frame(args, [&]<class Args>(const Args& kernel_args) {
-      static OverlappingKernel kernel(spmm_sum_short<Group, Args>, "spmm_sum_short");
-      kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
-    });
-  }
-  if (sum_in_order(args.a, args.row_order, args.out.ncols)) {
-    const SumClasses classes = sum_classes(args.a, args.row_order, Group);
-    return with_frame(args, [&]<class Args>(const Args& kernel_args) {
-      static OverlappingKernel kernel(spmm_sum_ordered<Group, Args>, "spmm_sum_ordered");
-      kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, kernel_args, classes);
-    });
-  }
-  const auto shape = StreamShape::of<Group, Reader>(args.a, slices);
-  const Tails tails = shape.tails(device);
-  with_frame(args, [&]<class Args>(const Args& kernel_args) {
-    static OverlappingKernel kernel(spmm_stream<Group, Args>, "spmm_stream");
-    const std::size_t room = EntriesOf<Args>::bytes(shape.items, args.col_scale != nullptr);
-    kernel.launch(device, dim3(shape.blocks, slices), block_threads, room, kernel_args, shape.items, tails,
-                  shape.lets_next_begin(Reader::blocks));
-  });
-}
-
-template <unsigned Group, class In, class Out>
-void start_sum(const Device& device, const SpmmArgs<AnyTiles, In, Out>& args) {
-  const dim3 grid(blocks_for(args.a.nrows, block_warps), num_slices<32>(args.out));
-  spmm_sum_tiles<<<grid, block_threads, 0, stream_of(device)>>>(args);
-  cuda_check_launch("spmm_sum_tiles");
-}
-
-/// Rows of up to 64 features have half a warp each, and so have those that are summed up row by row. Of a great many
-/// entries 64 features are summed up, then the next 64: the caches keep more of X. Weights would be asked for each
-/// time.
-template <class In, class Out>
-void choose_group(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
-  const bool in_slices = args.a.num_entries > great_many_entries && !is_mesh(args.a) && args.col_scale == nullptr;
-  const bool half = args.x.ncols <= few_features || sum_by_rows(args.a) || in_slices;
-  if (half) {
-    start_sum<16>(device, args);
-  } else {
-    start_sum<32>(device, args);
-  }
-}
-
-template <class In, class Out>
-void choose_group(const Device& device, const SpmmArgs<AnyTiles, In, Out>& args) {
-  start_sum<32>(device, args);
-}
-
-template <class Out>
-void launch_sum(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
-  const WordPairs x{args.x.words, args.x.words_per_row};
-  const SpmmArgs<CsrPatternView, WordPairs, Out> pairs{args.a,        x, args.out, args.col_scale, args.epilogue,
-                                                       args.row_order};
-  if (args.x.words_per_row <= 1) return start_sum<8>(device, pairs);
-  if (args.x.words_per_row <= 2) return start_sum<16>(device, pairs);
-  start_sum<32>(device, pairs);
-}
-
-template <class Out>
-void launch_sum(const Device& device, const SpmmArgs<AnyTiles, BitsIn, Out>& args) {
-  start_sum<32>(device, args);
-}
-
-/// X as rows of whole fours.
-inline AlignedFloats in_fours(const float* data, std::size_t stride, std::size_t ncols) {
-  return {data, stride, (ncols + own_features - 1) / own_features * own_features};
-}
-
-/// Whether X can be read four floats at a time, the last four of a row perhaps beyond its last feature.
-inline bool is_in_fours(const FloatIn& x) {
-  return x.stride % own_features == 0 && reinterpret_cast<std::uintptr_t>(x.data) % sizeof(float4) == 0;
-}
-
-template <class Graph, class Out>
-void launch_wide_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args) {
-  if (!is_in_fours(args.x) || args.x.ncols % own_features != 0) return choose_group(device, args);
-  const AlignedFloats x = in_fours(args.x.data, args.x.stride, args.x.ncols);
-  choose_group(device,
-               SpmmArgs<Graph, AlignedFloats, Out>{args.a, x, args.out, args.col_scale, args.epilogue, args.row_order});
-}
 
 }  // namespace bitgraph::spmm_cuda

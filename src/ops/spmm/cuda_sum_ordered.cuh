@@ -18,26 +18,6 @@ struct SumClasses {
   unsigned warp_blocks, blocks;
 };
 
-/// A group's run of a row's entries, of which there are `runs`.
-struct Run {
-  NodeId row;
-  std::uint32_t begin, n;
-  const NodeId* columns;
-
-  template <class Args>
-  __device__ Run(const Args& args, std::size_t place, std::size_t end, unsigned run, unsigned runs)
-      : row(no_row), begin(0), n(0), columns(args.a.col_ind) {
-    if (place >= end) return;
-    row = __ldg(args.row_order.row + place);
-    const EdgeOffset from = __ldg(args.a.row_ptr + row);
-    const auto entries = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - from);
-    const std::uint32_t length = (entries + runs - 1) / runs;
-    begin = min(run * length, entries);
-    n = min(length, entries - begin);
-    columns += from + begin;
-  }
-};
-
 template <unsigned Group, class Args>
 __global__ void __launch_bounds__(block_threads)
     spmm_sum_ordered(const __grid_constant__ Args args, const __grid_constant__ SumClasses classes) {
@@ -57,12 +37,13 @@ __global__ void __launch_bounds__(block_threads)
   const unsigned group = threadIdx.x / Group;
   if (blockIdx.x >= classes.warp_blocks) {
     const std::size_t place = classes.warp_rows + std::size_t{blockIdx.x - classes.warp_blocks} * groups + group;
-    const Run run(args, place, args.a.nrows, 0, 1);
-    emit_row<Group>(args, run.row, first, sum_of_columns<Group>(args, run.columns, run.n, first), frame);
+    const TakenRow taken(args, place, args.a.nrows);
+    emit_row<Group>(args, taken.row, first, sum_of_columns<Group>(args, taken.columns, taken.n, first), frame);
   } else if (blockIdx.x >= classes.hubs) {
     const std::size_t place = classes.hubs + std::size_t{blockIdx.x - classes.hubs} * block_warps + threadIdx.x / 32;
-    const Run run(args, place, classes.warp_rows, group % groups_of_warp, groups_of_warp);
-    LaneSums<chunks> sum = sum_of_columns<Group>(args, run.columns, run.n, first);
+    TakenRow taken(args, place, classes.warp_rows);
+    taken.keep_run(group % groups_of_warp, groups_of_warp);
+    LaneSums<chunks> sum = sum_of_columns<Group>(args, taken.columns, taken.n, first);
 #pragma unroll
     for (unsigned step = Group; step < 32; step *= 2) {
 #pragma unroll
@@ -71,10 +52,11 @@ __global__ void __launch_bounds__(block_threads)
         add(sum.of[c], {other(sum.of[c].x), other(sum.of[c].y), other(sum.of[c].z), other(sum.of[c].w)});
       }
     }
-    emit_row<Group>(args, group % groups_of_warp == 0 ? run.row : no_row, first, sum, frame);
+    emit_row<Group>(args, group % groups_of_warp == 0 ? taken.row : no_row, first, sum, frame);
   } else {
-    const Run run(args, blockIdx.x, classes.hubs, group, groups);
-    const LaneSums<chunks> part = sum_of_columns<Group>(args, run.columns, run.n, first);
+    TakenRow taken(args, blockIdx.x, classes.hubs);
+    taken.keep_run(group, groups);
+    const LaneSums<chunks> part = sum_of_columns<Group>(args, taken.columns, taken.n, first);
 #pragma unroll
     for (unsigned c = 0; c < chunks; ++c) partial[c][threadIdx.x] = part.of[c];
     __syncthreads();
@@ -84,7 +66,7 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
       for (unsigned c = 0; c < chunks; ++c) add(sum.of[c], partial[c][g * Group + threadIdx.x]);
     }
-    emit_row<Group>(args, run.row, first, sum, frame);
+    emit_row<Group>(args, taken.row, first, sum, frame);
   }
 }
 
@@ -101,17 +83,14 @@ inline SumClasses sum_classes(const CsrPatternView& a, const RowOrderView& order
   return classes;
 }
 
-/// Whether rows in order are quicker than equal spans of rows and entries: where there is an order, and neither are
-/// most rows very long nor has a hub's block more to do than the others have time for; of more than 64 features where
-/// there are not too many entries.
+/// Whether rows in order are quicker than equal spans of rows and entries: of up to 64 features, where there is an
+/// order, and neither are most rows very long nor has a hub's block more to do than the others have time for.
 inline bool sum_in_order(const CsrPatternView& a, const RowOrderView& order, std::size_t features) {
   constexpr EdgeOffset most_entries_a_row = 128;
-  constexpr EdgeOffset most_of_many_features = EdgeOffset{1} << 19;
   constexpr EdgeOffset short_hub = 1024;
   constexpr EdgeOffset entries_a_hub_entry = 85;
-  if (order.row == nullptr || a.num_entries >= most_entries_a_row * a.nrows) return false;
-  if (a.longest_row > std::max(short_hub, a.num_entries / entries_a_hub_entry)) return false;
-  return features <= few_features || a.num_entries <= most_of_many_features;
+  return order.row != nullptr && features <= few_features && a.num_entries < most_entries_a_row * a.nrows &&
+         a.longest_row <= std::max(short_hub, a.num_entries / entries_a_hub_entry);
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -44,22 +44,6 @@ struct RowClasses {
   unsigned blocks;  ///< of a slice
 };
 
-/// A row that a lane takes part in; of no entries where there is none.
-struct TakenRow {
-  NodeId row = no_row;
-  std::uint32_t n = 0;
-  const NodeId* columns = nullptr;
-
-  template <class Args>
-  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end) {
-    if (place >= end) return;
-    row = __ldg(args.row_order.row + place);
-    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
-    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
-    columns = args.a.col_ind + begin;
-  }
-};
-
 /// Adds the counters of two lanes, which are left with half of the words each: `upper` with the upper ones. Counts have
 /// `planes` bits at most, and Most at the very most.
 template <int Most, int Words, int Planes>

@@ -193,6 +193,24 @@ TEST(SpmmCuda, FewFeatures) {
   }
 }
 
+/// Rows of uneven length with an order: short ones, some of a warp each and hubs, and rows without entries.
+TEST(SpmmCuda, RowsInOrder) {
+  BITGRAPH_REQUIRE_CUDA();
+  const CsrPattern patterns[] = {test::rmat_pattern(9, 6000, 5), test::rmat_pattern(13, 200000, 5),
+                                 test::random_pattern(900, 700, 0.08, 3)};
+  for (const CsrPattern& a : patterns) {
+    for (const std::size_t width : {36U, 41U, 64U, 65U, 128U, 200U}) {
+      SCOPED_TRACE(std::to_string(a.nrows()) + " rows, " + std::to_string(width) + " features");
+      const Bits bits = test::random_bits(a.ncols(), width, 1);
+      check_format<Bits>(a, a, bits, true);
+      check_format<Floats>(a, a, bits, true);
+      const Floats floats = test::random_dense(a.ncols(), width, 3);
+      check_format<Bits>(a, a, floats, true);
+      check_format<Floats>(a, a, floats, true);
+    }
+  }
+}
+
 /// More entries than go without even shares where rows have more than a word, and hubs among them.
 TEST(SpmmCuda, ManyEntriesAndHubs) {
   BITGRAPH_REQUIRE_CUDA();
