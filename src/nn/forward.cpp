@@ -316,11 +316,14 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
 }
 
 void Forward::add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias) {
+  const bool by_order = a.pattern != &back_ && sums_by_order(out.ncols());
+  const RowOrder* const order = by_order ? &graph_.row_order(*a.pattern) : nullptr;
   step(
       "BSpMM.FBF",
-      [this, &out, &x, a, bias] {
-        spmm_into(out, *a.pattern, x, {.row_scale = a.row_scale, .col_scale = a.col_scale, .bias = span_of(bias)},
-                  device_);
+      [this, &out, &x, a, bias, order] {
+        const SpmmOptions how{
+            .row_scale = a.row_scale, .col_scale = a.col_scale, .bias = span_of(bias), .row_order = order};
+        spmm_into(out, *a.pattern, x, how, device_);
       },
       [&out, &x, a, bias] {
         LaunchStep s = over(LaunchStep::Kind::sum, *a.pattern, out);
@@ -337,14 +340,14 @@ void Forward::aggregate(Floats& out, const Floats& x, Aggregation aggregation, c
   add_sum(out, x, graph_.of(aggregation), bias);
 }
 
-void Forward::make_parts(Aggregation aggregation, bool votes) {
+void Forward::make_parts(Aggregation aggregation, bool by_order) {
   if (streamed_) return;
   if (sequences_.sell) {
     static_cast<void>(graph_.sell_blocks_of(aggregation, parts_));
     return;
   }
   for (const CsrPattern& part : graph_.blocks_of(aggregation, parts_)) {
-    if (votes) static_cast<void>(graph_.row_order(part));
+    if (by_order) static_cast<void>(graph_.row_order(part));
   }
 }
 
@@ -380,8 +383,9 @@ void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buff
     const std::size_t first = first_row(num_nodes(), part, parts_);
     to_rows.push_back(some_rows(out, first, first_row(num_nodes(), part + 1, parts_) - first));
   }
-  make_parts(aggregation, vote);
-  step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &to_rows, &x, a, aggregation, bias] {
+  const bool by_order = vote || sums_by_order(out.ncols());
+  make_parts(aggregation, by_order);
+  step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &to_rows, &x, a, aggregation, bias, by_order] {
     std::size_t part = 0;
     for_each_part(aggregation, [&](const auto& pattern, std::size_t first, std::size_t rows) {
       while (to_rows[part].nrows() == 0) ++part;
@@ -391,7 +395,7 @@ void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buff
         const SpmmOptions how{.row_scale = row_scale,
                               .col_scale = a.col_scale,
                               .bias = span_of(bias),
-                              .row_order = vote ? order_of(pattern) : nullptr};
+                              .row_order = by_order ? order_of(pattern) : nullptr};
         spmm_into(to, pattern, x, how, device_);
       }
     });

@@ -107,7 +107,7 @@ class Forward {
   /// Calls fn(pattern, first row, rows) for the parts of the graph, one after the other.
   template <class Fn>
   void for_each_part(Aggregation aggregation, Fn&& fn);
-  void make_parts(Aggregation aggregation, bool votes);
+  void make_parts(Aggregation aggregation, bool by_order);
   void count_and_multiply(Floats& out, const Bits& x, std::size_t l);
   template <class Out, class X>
   void by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias);

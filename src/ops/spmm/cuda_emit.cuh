@@ -57,11 +57,6 @@ __device__ inline float through(const SpmmEpilogue& epilogue, std::size_t i, std
   return v;
 }
 
-__device__ inline bool is_identity(const SpmmEpilogue& epilogue) {
-  return epilogue.row_scale == nullptr && epilogue.feature_scale == nullptr && epilogue.feature_offset == nullptr &&
-         epilogue.bias == nullptr;
-}
-
 /// What a lane has counted: 32 features from 32 word on, over the n neighbours of a row; no_row for nothing.
 struct Counted {
   NodeId row;
@@ -117,14 +112,10 @@ struct Frame {
   float4 scale[Chunks][Group];
   float4 offset[Chunks][Group];
   float4 bias[Chunks][Group];
-  bool features;  ///< something there is not 1 or 0
 
-  /// For a whole block; a barrier must follow.
+  /// For a whole block; a barrier must follow where there are features.
   __device__ void fill(const SpmmEpilogue& epilogue, std::size_t ncols) {
-    if (threadIdx.x == 0) {
-      features = epilogue.feature_scale != nullptr || epilogue.feature_offset != nullptr || epilogue.bias != nullptr;
-    }
-    if (threadIdx.x >= Group) return;
+    if (threadIdx.x >= Group || !epilogue.has_features()) return;
 #pragma unroll
     for (unsigned c = 0; c < Chunks; ++c) {
       const std::size_t f = first_feature<Group, Chunks>() + c * chunk_features;
@@ -141,8 +132,8 @@ struct Frame {
   }
 
   /// SpmmEpilogue::apply to a lane's features of a row, of one chunk.
-  __device__ float4 apply(const float4& sum, float row_scale, unsigned c) const {
-    if (!features) return {row_scale * sum.x, row_scale * sum.y, row_scale * sum.z, row_scale * sum.w};
+  __device__ float4 apply(const SpmmEpilogue& epilogue, const float4& sum, float row_scale, unsigned c) const {
+    if (!epilogue.has_features()) return {row_scale * sum.x, row_scale * sum.y, row_scale * sum.z, row_scale * sum.w};
     const float4 s = scale[c][threadIdx.x % Group];
     const float4 o = offset[c][threadIdx.x % Group];
     const float4 b = bias[c][threadIdx.x % Group];
@@ -178,7 +169,7 @@ __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const
     return;
   }
   float y[own_features] = {sum.x, sum.y, sum.z, sum.w};
-  if (!is_plain<Out> && !is_framed<Out> && row != no_row && !is_identity(args.epilogue)) {
+  if (!is_plain<Out> && !is_framed<Out> && row != no_row && !args.epilogue.is_identity()) {
 #pragma unroll
     for (unsigned n = 0; n < own_features; ++n) {
       if (first + n < ncols) y[n] = through(args.epilogue, row, first + n, y[n]);
@@ -359,7 +350,7 @@ __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const 
     emit_plain_numbers(args, counter, counted, slots, planes);
   } else {
     if constexpr (is_bits<Out>) {
-      if (is_identity(args.epilogue)) return emit_votes(args, counter, counted, slots);
+      if (args.epilogue.is_identity()) return emit_votes(args, counter, counted, slots);
     }
     const unsigned lane = threadIdx.x % 32;
     __syncwarp();

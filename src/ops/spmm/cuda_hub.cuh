@@ -39,7 +39,7 @@ template <int Words, class Args>
 __device__ void emit_hub(const Args& args, const HubCounts<Words>& counts, const Counted& counted, int planes) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   if constexpr (is_bits<Out>) {
-    if (is_plain<Out> || is_identity(args.epilogue)) {
+    if (is_plain<Out> || args.epilogue.is_identity()) {
       if (threadIdx.x % 32 >= Words || counted.row == no_row) return;
       const std::uint32_t threshold = counted.n / 2 + counted.n % 2;
       std::uint32_t votes = ~0U;

@@ -68,12 +68,20 @@ struct RowOutputs {
     }
     __syncwarp();
     const unsigned k = lane % outputs;
+    constexpr unsigned turns = (32 / Span + 3) / 4;
+    float* to[turns];
+    float before[turns] = {};
 #pragma unroll
-    for (unsigned r = lane / outputs; r < (32 / Span + 3) / 4 * 4; r += 4) {
+    for (unsigned t = 0; t < turns; ++t) {
+      const unsigned r = lane / outputs + 4 * t;
       const NodeId its_row = __shfl_sync(full_warp, row, r * Span % 32);
-      if (r >= 32 / Span || its_row == no_row || first + k >= count) continue;
-      float& to = out[std::size_t{its_row} * count + first + k];
-      to = make(read ? to : 0.0F, room[r * (outputs + 1) + k]);
+      const bool writes = r < 32 / Span && its_row != no_row && first + k < count;
+      to[t] = writes ? out + std::size_t{its_row} * count + first + k : nullptr;
+      if (read && writes) before[t] = *to[t];
+    }
+#pragma unroll
+    for (unsigned t = 0; t < turns; ++t) {
+      if (to[t] != nullptr) *to[t] = make(before[t], room[(lane / outputs + 4 * t) * (outputs + 1) + k]);
     }
   }
 };

@@ -20,15 +20,18 @@ struct TakenRow {
   std::uint32_t n = 0;
   const NodeId* columns = nullptr;
 
-  /// The row at a place of the order, below `end`.
+  /// A row, no_row for none.
   template <class Args>
-  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end) {
-    if (place >= end) return;
-    row = __ldg(args.row_order.row + place);
+  __device__ TakenRow(const Args& args, NodeId taken) : row(taken) {
+    if (row == no_row) return;
     const EdgeOffset begin = __ldg(args.a.row_ptr + row);
     n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
     columns = args.a.col_ind + begin;
   }
+  /// The row at a place of the order, below `end`.
+  template <class Args>
+  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end)
+      : TakenRow(args, place < end ? __ldg(args.row_order.row + place) : no_row) {}
 
   /// Leaves one of `runs` equal runs of its entries.
   __device__ void keep_run(unsigned run, unsigned runs) {

@@ -6,43 +6,11 @@
 // is joined in the order of the runs, and of the blocks: sums do not depend on timing.
 #pragma once
 
-#include "ops/spmm/cuda_sum.cuh"
+#include "ops/spmm/cuda_tails.cuh"
 
 #include <algorithm>
 
 namespace bitgraph::spmm_cuda {
-
-/// What blocks have of rows that end in later blocks, and whether it is there yet: for each slice of features.
-struct Tails {
-  float4* value = nullptr;
-  Flags flags;
-
-  template <unsigned Group, unsigned Chunks>
-  __device__ void leave(const LaneSums<Chunks>& sum) const {
-    const std::size_t place = std::size_t{blockIdx.y} * gridDim.x + blockIdx.x;
-#pragma unroll
-    for (unsigned c = 0; c < Chunks; ++c) __stcg(value + (place * Chunks + c) * Group + threadIdx.x % Group, sum.of[c]);
-    __threadfence();
-    __syncwarp(group_lanes<Group>());
-    if (threadIdx.x % Group == 0) flags.set(place);
-  }
-
-  /// Those of the blocks from `first` up to this one, in their order; for a group of lanes.
-  template <unsigned Group, unsigned Chunks>
-  __device__ __noinline__ LaneSums<Chunks> take(std::size_t first) const {
-    const std::size_t slice = std::size_t{blockIdx.y} * gridDim.x;
-    const unsigned own = threadIdx.x % Group;
-    flags.await(slice + first, slice + blockIdx.x, own, Group);
-    __syncwarp(group_lanes<Group>());
-    LaneSums<Chunks> sum;
-#pragma unroll 4
-    for (std::size_t place = slice + first; place < slice + blockIdx.x; ++place) {
-#pragma unroll
-      for (unsigned c = 0; c < Chunks; ++c) add(sum.of[c], __ldcg(value + (place * Chunks + c) * Group + own));
-    }
-    return sum;
-  }
-};
 
 /// What a block knows of the entries of its span: arrays in shared memory, as long as a span and as many as are asked
 /// for.
@@ -223,7 +191,8 @@ __device__ void write_row(const Storage& storage, const Args& args, NodeId row, 
 #pragma unroll
   for (unsigned c = 0; c < Chunks; ++c) {
     float4 y = sum.of[c];
-    if constexpr (is_framed<std::remove_cvref_t<decltype(args.out)>>) y = storage.frame.apply(y, row_scale, c);
+    if constexpr (is_framed<std::remove_cvref_t<decltype(args.out)>>)
+      y = storage.frame.apply(args.epilogue, y, row_scale, c);
     emit_sums<Group>(args, row, first + c * chunk_features, y);
   }
 }
@@ -385,14 +354,11 @@ struct StreamShape {
   static StreamShape of(const CsrPatternView& a, unsigned slices) {
     const unsigned items = span_items(a, Reader::most_span_items, Reader::blocks, slices, Reader::bringing);
     const unsigned blocks = blocks_for(std::size_t{a.nrows} + a.num_entries, items);
-    return {items, blocks, slices, std::size_t{blocks} * slices * Reader::chunks * Group * sizeof(float4)};
+    return {items, blocks, slices, Tails::bytes<Group, Reader::chunks>(blocks, slices)};
   }
 
-  /// In the device's workspace, from the beginning on.
   [[nodiscard]] Tails tails(const Device& device) const {
-    const std::size_t places = std::size_t{blocks} * slices;
-    return {static_cast<float4*>(device.workspace(tail_bytes)),
-            {static_cast<std::uint32_t*>(device.zeroed_workspace(places * sizeof(std::uint32_t)))}};
+    return Tails::in_workspace(device, tail_bytes, blocks, slices);
   }
 
   [[nodiscard]] bool lets_next_begin(unsigned blocks_at_once) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ops/spmm/cuda_emit.cuh"
+#include "ops/spmm/cuda_spans.cuh"
 
 #include "core/cuda_launch.cuh"
 
@@ -230,23 +231,19 @@ __device__ void add_from_lanes(LaneSums<Reader::chunks>& sum, const Reader& read
   }
 }
 
-/// Sums of `n` neighbours of a row for each group of lanes; each lane has a column of its row ahead. For a whole warp.
-/// Before the kernels before this one have ended only the graph is read.
-template <unsigned Group, class Args>
-__device__ LaneSums<ReaderOfArgs<Args>::chunks> sum_of_columns(const Args& args, const NodeId* cols, std::uint32_t n,
-                                                               std::size_t first) {
-  using Reader = ReaderOfArgs<Args>;
-  const Reader reader(args.x, first);
+/// Sums of `n` neighbours of a row for each group of lanes, which have their first columns; each lane has a column of
+/// its row ahead. For a whole warp.
+template <unsigned Group, class Reader>
+__device__ LaneSums<Reader::chunks> sum_of_columns(const Reader& reader, const float* col_scale, const NodeId* cols,
+                                                   std::uint32_t n, NodeId next) {
   const unsigned own = threadIdx.x % Group;
   const unsigned first_lane = threadIdx.x % 32 - own;
-  const bool weighted = args.col_scale != nullptr;
+  const bool weighted = col_scale != nullptr;
   const std::uint32_t longest = Group == 32 ? n : __reduce_max_sync(full_warp, n);
-  NodeId next = own < n ? __ldg(cols + own) : 0;
-  wait_for_previous();
   LaneSums<Reader::chunks> sum;
   for (std::uint32_t at = 0; at < longest; at += Group) {
     const NodeId column = next;
-    const float scale = weighted && at + own < n ? __ldg(args.col_scale + column) : 1.0F;
+    const float scale = weighted && at + own < n ? __ldg(col_scale + column) : 1.0F;
     if (at + Group + own < n) next = __ldg(cols + at + Group + own);
     const std::uint32_t left = at < n ? n - at : 0;
     const std::uint32_t most = min(longest - at, Group);
@@ -259,30 +256,47 @@ __device__ LaneSums<ReaderOfArgs<Args>::chunks> sum_of_columns(const Args& args,
   return sum;
 }
 
-/// A row's sums to the output; no_row for none. For a group of lanes.
-template <unsigned Group, class Args, class Frame, unsigned Chunks>
-__device__ void emit_row(const Args& args, NodeId row, std::size_t first, LaneSums<Chunks> sum, const Frame& frame) {
-#pragma unroll
-  for (unsigned c = 0; c < Chunks; ++c) {
-    if constexpr (is_framed<std::remove_cvref_t<decltype(args.out)>>) {
-      if (row != no_row) sum.of[c] = frame.apply(sum.of[c], row_scale_of(args, row), c);
-    }
-    emit_sums<Group>(args, row, first + c * chunk_features, sum.of[c]);
-  }
-}
+/// Blocks of a multiprocessor at least, of kernels whose groups of lanes have a row each.
+template <class Reader>
+constexpr unsigned row_blocks = std::is_same_v<Reader, FloatReader> ? 3 : 4;
 
-/// A row for each group of lanes, no_row for none.
-template <unsigned Group, class Args, class Frame>
-__device__ void sum_short_rows(const Args& args, NodeId row, std::size_t first, const Frame& frame) {
-  const NodeId* cols = args.a.col_ind;
-  std::uint32_t n = 0;
-  if (row != no_row) {
-    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
-    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
-    cols += begin;
+/// A row, or a run of its entries, that a group of lanes has added up, and what the row is scaled by.
+template <unsigned Group, class Args>
+struct SummedRow {
+  using Reader = ReaderOfArgs<Args>;
+  using Out = std::remove_cvref_t<decltype(Args::out)>;
+
+  std::size_t first;  ///< the lane's first feature
+  LaneSums<Reader::chunks> sum;
+  float row_scale = 1;
+
+  /// For a whole block, whose frame is filled. Before the kernels before this one have ended only the graph is read.
+  template <class Frame>
+  __device__ SummedRow(const Args& args, const TakenRow& taken, Frame& frame)
+      : first(first_feature<Group, Reader::chunks>()) {
+    const unsigned own = threadIdx.x % Group;
+    const NodeId columns = own < taken.n ? __ldg(taken.columns + own) : 0;
+    wait_for_previous();
+    if constexpr (is_framed<Out>) {
+      if (taken.row != no_row) row_scale = row_scale_of(args, taken.row);
+      frame.fill(args.epilogue, args.out.ncols);
+    }
+    sum = sum_of_columns<Group>(Reader(args.x, first), args.col_scale, taken.columns, taken.n, columns);
+    if constexpr (is_framed<Out>) {
+      if (args.epilogue.has_features()) __syncthreads();
+    }
   }
-  emit_row<Group>(args, row, first, sum_of_columns<Group>(args, cols, n, first), frame);
-}
+
+  /// To the output; no_row for none.
+  template <class Frame>
+  __device__ void emit(const Args& args, NodeId row, const Frame& frame) {
+#pragma unroll
+    for (unsigned c = 0; c < Reader::chunks; ++c) {
+      if constexpr (is_framed<Out>) sum.of[c] = frame.apply(args.epilogue, sum.of[c], row_scale, c);
+      emit_sums<Group>(args, row, first + c * chunk_features, sum.of[c]);
+    }
+  }
+};
 
 /// Columns and their weights, for a warp.
 struct Queue {
@@ -330,19 +344,15 @@ __device__ void sum_row(const Args& args, NodeId row, std::size_t first, Queue& 
 
 /// Rows of pattern CSR none of which is long.
 template <unsigned Group, class Args>
-__global__ void __launch_bounds__(block_threads) spmm_sum_short(const __grid_constant__ Args args, bool next_early) {
+__global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
+    spmm_sum_short(const __grid_constant__ Args args, bool next_early) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   constexpr unsigned chunks = ReaderOfArgs<Args>::chunks;
   __shared__ FrameOf<Group, chunks, Out> frame;
   if (next_early) let_next_begin();
-  if constexpr (is_framed<Out>) {
-    wait_for_previous();
-    frame.fill(args.epilogue, args.out.ncols);
-    __syncthreads();
-  }
   const std::size_t row = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Group;
-  sum_short_rows<Group>(args, row < args.a.nrows ? static_cast<NodeId>(row) : no_row, first_feature<Group, chunks>(),
-                        frame);
+  const TakenRow taken(args, row < args.a.nrows ? static_cast<NodeId>(row) : no_row);
+  SummedRow<Group, Args>(args, taken, frame).emit(args, taken.row, frame);
 }
 
 /// Rows of tiles, a warp each.

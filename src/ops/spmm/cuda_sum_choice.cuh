@@ -23,7 +23,8 @@ template <class In, class Out>
 SumWay sum_way(const SpmmArgs<CsrPatternView, In, Out>& args) {
   if (is_mesh(args.a)) return SumWay::mesh;
   if (sum_by_rows(args.a)) return SumWay::by_rows;
-  return sum_in_order(args.a, args.row_order, args.out.ncols) ? SumWay::in_order : SumWay::stream;
+  constexpr bool of_bits = ReaderOf<In>::type::always_weighted;
+  return sum_in_order<of_bits>(args.a, args.row_order, args.out.ncols) ? SumWay::in_order : SumWay::stream;
 }
 
 template <unsigned Group, class In, class Out>
@@ -44,20 +45,23 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
     });
     return cuda_check_launch("spmm_sum_mesh");
   }
-  if (way == SumWay::by_rows) {
-    const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
-    constexpr unsigned few_blocks = 8 * multiprocessors;  // the way to the device is much of their time
-    return with_frame(args, [&]<class Args>(const Args& kernel_args) {
-      static OverlappingKernel kernel(spmm_sum_short<Group, Args>, "spmm_sum_short");
-      kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
-    });
-  }
-  if constexpr (Group * own_features * chunks <= few_features) {
+  // Floats that go by rows do so 64 at a time: see choose_group.
+  if constexpr (Reader::always_weighted || Group * own_features == few_features) {
+    if (way == SumWay::by_rows) {
+      const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
+      constexpr unsigned few_blocks = 8 * multiprocessors;  // the way to the device is much of their time
+      return with_frame(args, [&]<class Args>(const Args& kernel_args) {
+        static OverlappingKernel kernel(spmm_sum_short<Group, Args>, "spmm_sum_short");
+        kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
+      });
+    }
     if (way == SumWay::in_order) {
       const SumClasses classes = sum_classes(args.a, args.row_order, Group);
+      const std::size_t tail_bytes = Tails::bytes<Group, chunks>(classes.hub_blocks, slices);
+      const Tails tails = Tails::in_workspace(device, tail_bytes, classes.hub_blocks, slices);
       return with_frame(args, [&]<class Args>(const Args& kernel_args) {
         static OverlappingKernel kernel(spmm_sum_ordered<Group, Args>, "spmm_sum_ordered");
-        kernel.launch(device, dim3(classes.blocks), block_threads, 0, kernel_args, classes);
+        kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, kernel_args, classes, tails);
       });
     }
   }
@@ -78,14 +82,14 @@ void start_sum(const Device& device, const SpmmArgs<AnyTiles, In, Out>& args) {
   cuda_check_launch("spmm_sum_tiles");
 }
 
-/// Rows of up to 64 features have half a warp each, and so have those that are summed up row by row. Of a great many
-/// entries 64 features are summed up, then the next 64: the caches keep more of X. Weights would be asked for each
-/// time.
+/// Rows of up to 64 features have half a warp each, and so have slices of 64 of those that are summed up row by row. Of
+/// a great many entries 64 features are summed up, then the next 64: the caches keep more of X. Weights would be asked
+/// for each time.
 template <class In, class Out>
 void choose_group(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& args) {
   const SumWay way = sum_way(args);
   const bool in_slices = way == SumWay::stream && args.a.num_entries > great_many_entries && args.col_scale == nullptr;
-  const bool half = args.x.ncols <= few_features || way == SumWay::by_rows || in_slices;
+  const bool half = args.x.ncols <= few_features || way == SumWay::by_rows || way == SumWay::in_order || in_slices;
   if (half) {
     start_sum<16>(device, args);
   } else {
@@ -149,8 +153,12 @@ void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatI
     const bool gains = ragged || (short_rows && !has_hub && way == SumWay::stream);
     if (gains && args.a.num_entries <= most) return narrow(std::integral_constant<unsigned, 16>());
   }
-  const auto shape = StreamShape::of<16, AlignedReader>(args.a, num_slices<16>(args.out));
-  start(way == SumWay::stream ? shape.tail_bytes : 0, [&](const auto& sum) { start_sum<16>(device, sum); });
+  const unsigned slices = num_slices<16>(args.out);
+  const std::size_t tail_bytes = way == SumWay::stream ? StreamShape::of<16, AlignedReader>(args.a, slices).tail_bytes
+                                 : way == SumWay::in_order
+                                     ? Tails::bytes<16, 1>(sum_classes(args.a, args.row_order, 16).hub_blocks, slices)
+                                     : 0;
+  start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });
 }
 
 template <class Graph, class Out>

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(block_threads, 4) spmm_sum_mesh(const __grid_c
 #pragma unroll
       for (unsigned c = 0; c < chunks; ++c) {
         if constexpr (is_framed<Out>) {
-          if (row != no_row) sum.of[c] = frame.apply(sum.of[c], row_scale_of(args, row), c);
+          if (row != no_row) sum.of[c] = frame.apply(args.epilogue, sum.of[c], row_scale_of(args, row), c);
         }
         emit_sums<Group>(args, row, first + c * chunk_features, sum.of[c]);
       }

@@ -195,7 +195,7 @@ class TileWalk {
   /// The sums through the epilogue to rows of the output.
   __device__ void write(NodeId tile_row) const {
     const unsigned lane = threadIdx.x % 32;
-    const bool plain = is_identity(args_.epilogue);
+    const bool plain = args_.epilogue.is_identity();
     const std::size_t first_row = std::size_t{tile_row} * K + place_.first_row;
     std::uint32_t kept[(rows * W + 31) / 32] = {};
 #pragma unroll

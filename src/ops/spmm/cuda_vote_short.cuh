@@ -27,7 +27,7 @@ __device__ void emit_counters(const Args& args, const Counters<Words, Planes>& c
     store_votes(args, counters, counted);
   } else {
     if constexpr (is_bits<Out>) {
-      if (is_identity(args.epilogue)) return store_votes(args, counters, counted);
+      if (args.epilogue.is_identity()) return store_votes(args, counters, counted);
     }
 #pragma unroll
     for (int w = 0; w < Words; ++w) {

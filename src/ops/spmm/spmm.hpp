@@ -27,9 +27,11 @@ struct SpmmEpilogue {
   const float* feature_offset = nullptr;
   const float* bias = nullptr;
 
-  [[nodiscard]] bool is_identity() const noexcept {
-    return row_scale == nullptr && feature_scale == nullptr && feature_offset == nullptr && bias == nullptr;
+  /// Whether some feature has something of its own.
+  [[nodiscard]] constexpr bool has_features() const noexcept {
+    return feature_scale != nullptr || feature_offset != nullptr || bias != nullptr;
   }
+  [[nodiscard]] constexpr bool is_identity() const noexcept { return row_scale == nullptr && !has_features(); }
 
   [[nodiscard]] float apply(std::size_t i, std::size_t f, float v) const noexcept {
     if (feature_scale != nullptr) v *= feature_scale[f];

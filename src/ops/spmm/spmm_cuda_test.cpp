@@ -193,24 +193,6 @@ TEST(SpmmCuda, FewFeatures) {
   }
 }
 
-/// Rows of uneven length with an order: short ones, some of a warp each and hubs, and rows without entries.
-TEST(SpmmCuda, RowsInOrder) {
-  BITGRAPH_REQUIRE_CUDA();
-  const CsrPattern patterns[] = {test::rmat_pattern(9, 6000, 5), test::rmat_pattern(13, 200000, 5),
-                                 test::random_pattern(900, 700, 0.08, 3)};
-  for (const CsrPattern& a : patterns) {
-    for (const std::size_t width : {36U, 41U, 64U, 65U, 128U, 200U}) {
-      SCOPED_TRACE(std::to_string(a.nrows()) + " rows, " + std::to_string(width) + " features");
-      const Bits bits = test::random_bits(a.ncols(), width, 1);
-      check_format<Bits>(a, a, bits, true);
-      check_format<Floats>(a, a, bits, true);
-      const Floats floats = test::random_dense(a.ncols(), width, 3);
-      check_format<Bits>(a, a, floats, true);
-      check_format<Floats>(a, a, floats, true);
-    }
-  }
-}
-
 /// More entries than go without even shares where rows have more than a word, and hubs among them.
 TEST(SpmmCuda, ManyEntriesAndHubs) {
   BITGRAPH_REQUIRE_CUDA();
@@ -263,6 +245,27 @@ TEST(SpmmCuda, RowsOfEveryLengthInEveryWidth) {
     SCOPED_TRACE(width);
     const Bits bits = test::random_bits(a.ncols(), width, 1);
     check_votes(a, bits);
+  }
+}
+
+/// Sums of rows of uneven length with an order: short ones, some of a warp each, hubs that a block or several have, and
+/// rows without entries.
+TEST(SpmmCuda, RowsInOrder) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<NodeId> lengths = {40000, 3, 17000, 0, 9000, 130, 700, 2000, 1025, 20000};
+  for (NodeId n = 0; n < 500; ++n) lengths.push_back(n % 7 == 0 ? 0 : n % 90);
+  const CsrPattern patterns[] = {test::rmat_pattern(9, 6000, 5), test::rmat_pattern(13, 200000, 5),
+                                 test::random_pattern(900, 700, 0.08, 3), rows_of(lengths, 50021)};
+  for (const CsrPattern& a : patterns) {
+    for (const std::size_t width : {36U, 41U, 64U, 65U, 128U, 200U}) {
+      SCOPED_TRACE(std::to_string(a.nrows()) + " rows, " + std::to_string(width) + " features");
+      const Bits bits = test::random_bits(a.ncols(), width, 1);
+      check_format<Bits>(a, a, bits, true);
+      check_format<Floats>(a, a, bits, true);
+      const Floats floats = test::random_dense(a.ncols(), width, 3);
+      check_format<Bits>(a, a, floats, true);
+      check_format<Floats>(a, a, floats, true);
+    }
   }
 }
 
