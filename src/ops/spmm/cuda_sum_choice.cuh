@@ -16,14 +16,25 @@ inline bool sum_by_rows(const CsrPatternView& a) {
   return is_even(a) && (a.num_entries >= EdgeOffset{8} * a.nrows || a.nrows <= NodeId{1} << 18);
 }
 
+/// Whether such groups, of so many lanes for a row, leave much of the device without work, and rows are long enough for
+/// more.
+inline bool are_few(const CsrPatternView& a, std::size_t lanes) {
+  constexpr std::size_t quarter_full = std::size_t{512} * multiprocessors;
+  return std::size_t{a.nrows} * lanes < quarter_full && a.num_entries >= EdgeOffset{16} * a.nrows;
+}
+
 /// How a block comes to its rows: cuda_sum_mesh.cuh, cuda_sum.cuh, cuda_sum_ordered.cuh or cuda_stream.cuh.
 enum class SumWay { mesh, by_rows, in_order, stream };
 
 template <class In, class Out>
 SumWay sum_way(const SpmmArgs<CsrPatternView, In, Out>& args) {
   if (is_mesh(args.a)) return SumWay::mesh;
-  if (sum_by_rows(args.a)) return SumWay::by_rows;
   constexpr bool of_bits = ReaderOf<In>::type::always_weighted;
+  if (sum_by_rows(args.a)) {
+    const bool more_lanes =
+        args.row_order.row != nullptr && are_few(args.a, args.out.ncols / (of_bits ? 2 * own_features : own_features));
+    return more_lanes ? SumWay::in_order : SumWay::by_rows;
+  }
   return sum_in_order<of_bits>(args.a, args.row_order, args.out.ncols) ? SumWay::in_order : SumWay::stream;
 }
 
