@@ -83,4 +83,10 @@ struct BitCounter {
   }
 };
 
+/// Of words that lie side by side.
+template <int Words, int Planes>
+struct Counters {
+  BitCounter<Planes> of[Words];
+};
+
 }  // namespace bitgraph::spmm_cuda

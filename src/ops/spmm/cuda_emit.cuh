@@ -248,39 +248,47 @@ __device__ __noinline__ void emit_numbers(const Args& args, const std::uint32_t*
 
 constexpr unsigned room_words = 272;  ///< of a warp, for its counts on their way to numbers
 
-/// The same from counters in registers, where nothing stands around the counts and they are below 2^8. A lane makes
-/// bytes of its 32 counts: those of features f, f + 8, f + 16, f + 24 in word f; eight lanes share what a lane had.
-template <int Planes, class Args>
-__device__ void emit_plain_bytes(const Args& args, const BitCounter<Planes>& counter, const Counted& counted,
+/// The same from counters in registers, of `Words` words that lie side by side, where nothing stands around the counts
+/// and they are below 2^8. A lane makes bytes of its 32 counts of a word: those of features f, f + 8, f + 16, f + 24 in
+/// word f; eight lanes share what a lane had, and all words of a lane go out at once. `room` has `Words` times
+/// room_words words.
+template <int Words, int Planes, class Args>
+__device__ void emit_plain_bytes(const Args& args, const Counters<Words, Planes>& counters, const Counted& counted,
                                  unsigned slots, std::uint32_t* room) {
   static_assert(Planes <= 8);
   constexpr unsigned second_half = 36;  // of the words, where its banks are others
+  constexpr unsigned lanes = 8 * Words;
   const unsigned lane = threadIdx.x % 32;
   auto* const words = reinterpret_cast<uint4*>(room);
-  std::uint32_t bytes[8] = {};
+  __syncwarp();
 #pragma unroll
-  for (int f = 0; f < 8; ++f) {
+  for (unsigned w = 0; w < Words; ++w) {
+    std::uint32_t bytes[8] = {};
 #pragma unroll
-    for (int p = 0; p < Planes; ++p) {
-      const std::uint32_t shifted = p >= f ? counter.plane[p] << (p - f) : counter.plane[p] >> (f - p);
-      bytes[f] |= shifted & (0x01010101U << p);
+    for (int f = 0; f < 8; ++f) {
+#pragma unroll
+      for (int p = 0; p < Planes; ++p) {
+        const std::uint32_t plane = counters.of[w].plane[p];
+        bytes[f] |= (p >= f ? plane << (p - f) : plane >> (f - p)) & (0x01010101U << p);
+      }
     }
+    words[w * room_words / 4 + lane] = {bytes[0], bytes[1], bytes[2], bytes[3]};
+    words[w * room_words / 4 + second_half + lane] = {bytes[4], bytes[5], bytes[6], bytes[7]};
   }
   __syncwarp();
-  words[lane] = {bytes[0], bytes[1], bytes[2], bytes[3]};
-  words[second_half + lane] = {bytes[4], bytes[5], bytes[6], bytes[7]};
-  __syncwarp();
   const unsigned quarter = lane % 8;
-  const uint4* const own = words + quarter % 2 * second_half;
+  const unsigned word_of_slot = lane / 8 % Words;
+  const uint4* const own = words + word_of_slot * room_words / 4 + quarter % 2 * second_half;
   // A byte of each word into the mantissa of 2^15, where it counts as it is.
   const unsigned selector = 0x7404U | quarter / 2 << 4;
   constexpr std::uint32_t two_to_15 = 0x47000000U;
+  const float own_rest = -65536.0F - static_cast<float>(counted.n);
 #pragma unroll 2
-  for (unsigned begin = 0; begin < slots; begin += 4) {
-    const unsigned slot = begin + lane / 8;
+  for (unsigned begin = 0; begin < slots; begin += 32 / lanes) {
+    const unsigned slot = begin + lane / lanes;
     const NodeId row = __shfl_sync(full_warp, counted.row, slot);
-    const unsigned word = __shfl_sync(full_warp, counted.word, slot);
-    const float rest = -65536.0F - static_cast<float>(__shfl_sync(full_warp, counted.n, slot));
+    const unsigned word = __shfl_sync(full_warp, counted.word, slot) + word_of_slot;
+    const float rest = __shfl_sync(full_warp, own_rest, slot);
     const uint4 four = own[slot];
     const auto number = [&](std::uint32_t four_bytes) {
       return __fmaf_rn(2, __uint_as_float(__byte_perm(four_bytes, two_to_15, selector)), rest);
@@ -345,7 +353,7 @@ __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const 
   } else if constexpr (is_plain<Out>) {
     constexpr unsigned few_slots = 8;  // bytes are made of all lanes' counts
     if constexpr (Planes <= 8) {
-      if (slots > few_slots) return emit_plain_bytes(args, counter, counted, slots, room);
+      if (slots > few_slots) return emit_plain_bytes(args, Counters<1, Planes>{{counter}}, counted, slots, room);
     }
     emit_plain_numbers(args, counter, counted, slots, planes);
   } else {

@@ -45,11 +45,6 @@ struct Vote<4> {
   }
 };
 
-template <int Words, int Planes>
-struct Counters {
-  BitCounter<Planes> of[Words];
-};
-
 /// Where a lane's words of neighbours lie.
 template <int Words>
 struct Neighbors {

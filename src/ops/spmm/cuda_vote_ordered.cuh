@@ -18,8 +18,10 @@ constexpr int most_planes = 7;       ///< the ones that most of those need
 constexpr int warp_planes = 14;      ///< counts of a warp's rows, none of which has 2^14 entries
 
 /// The threads of a block, blocks of a multiprocessor at least, and neighbours of a set on their way at a time; some
-/// sets have rows of fewer entries than 2^sets_power, at most.
+/// sets have rows of fewer entries than 2^sets_power, at most. Whether counts of all words of a lane are written at
+/// once: that takes so much more shared memory.
 struct FewEntries {
+  static constexpr bool words_at_once = true;
   static constexpr unsigned threads = 256;
   static constexpr unsigned blocks = 2;
   static constexpr unsigned batch = 8;
@@ -29,12 +31,17 @@ struct FewEntries {
 /// Rows that lie side by side in the order are gone through together: at one time all are at about the same columns,
 /// and what one has brought to the first-level cache others find there. The more rows a multiprocessor has the better.
 struct ManyEntries {
+  static constexpr bool words_at_once = false;
   static constexpr unsigned threads = 768;
   static constexpr unsigned blocks = 1;
   static constexpr unsigned batch = 4;
   template <class Out>
   static constexpr int sets_power = 12;
 };
+
+/// Bits of counts of rows that have a set of lanes. Counts take longer to write than votes.
+template <class Out>
+constexpr int set_planes = is_bits<Out> ? 5 : 4;
 
 /// Which rows, in order by length, have a block, a warp or some sets of lanes, and which blocks those are: the ends of
 /// each. What comes behind has a set.
@@ -121,12 +128,13 @@ __device__ BitCounter<Most> summed_sets(const Counters<Words, Planes>& counters,
 }
 
 /// Where counters become numbers, of each warp: those of all lanes, plane by plane, or as bytes; and those of a hub.
-template <class Shape, int Words, class Args>
+template <class Shape, int Lanes, int Words, class Args>
 union OrderedStorage {
   using Out = std::remove_cvref_t<decltype(Args::out)>;
   static constexpr unsigned all_planes = 32U * static_cast<unsigned>(Shape::template sets_power<Out>);
-  static constexpr unsigned room = !is_plain<Out> ? std::max(room_words, all_planes) : is_bits<Out> ? 4 : room_words;
-  HubCounts<Words> hub_counts;
+  static constexpr unsigned bytes = Shape::words_at_once ? Words * room_words : room_words;
+  static constexpr unsigned room = !is_plain<Out> ? std::max(room_words, all_planes) : is_bits<Out> ? 4 : bytes;
+  HubCounts<Lanes * Words> hub_counts;
   alignas(16) std::uint32_t rooms[Shape::threads / 32][room];
 };
 
@@ -136,11 +144,12 @@ __device__ void vote_set_rows(const Args& args, std::size_t first, unsigned firs
   const TakenRow taken(args, first + threadIdx.x / Lanes, args.a.nrows);
   const unsigned word = first_word + threadIdx.x % Lanes * Words;
   const std::uint32_t longest = __reduce_max_sync(full_warp, taken.n);
-  Counters<Words, short_planes> counters;
-  count_in_turns<1, short_planes, Shape::batch>(counters, Neighbors<Words>(args.x, word), taken.columns, 0, taken.n,
-                                                longest, Shape::batch);
+  constexpr int planes = set_planes<std::remove_cvref_t<decltype(args.out)>>;
+  Counters<Words, planes> counters;
+  count_in_turns<1, planes, Shape::batch>(counters, Neighbors<Words>(args.x, word), taken.columns, 0, taken.n, longest,
+                                          Shape::batch);
   const Counted counted{word < half_words(args.x) ? taken.row : no_row, word, taken.n};
-  emit_counters(args, counters, counted, 32, static_cast<int>(bits_of(longest)), room);
+  emit_counters<Shape::words_at_once>(args, counters, counted, 32, static_cast<int>(bits_of(longest)), room);
 }
 
 /// A row for some sets, `end` is behind the last.
@@ -239,7 +248,7 @@ __device__ void vote_hub_row(const Args& args, std::size_t place, unsigned first
 template <class Shape, int Lanes, int Words, class Args>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     spmm_vote_ordered(const __grid_constant__ Args args, const __grid_constant__ RowClasses classes) {
-  __shared__ OrderedStorage<Shape, Lanes * Words, Args> storage;
+  __shared__ OrderedStorage<Shape, Lanes, Words, Args> storage;
   let_next_begin();
   const unsigned slice = blockIdx.x / classes.blocks;
   const unsigned block = blockIdx.x - slice * classes.blocks;
@@ -271,7 +280,7 @@ RowClasses classes_of(const CsrPatternView& a, const RowOrderView& order) {
   const auto log2 = [](EdgeOffset n) { return static_cast<std::size_t>(std::bit_width(n | 1) - 1); };
   const std::size_t half_root = log2(a.num_entries) / 2 - 1;
   const bool few = half_root < 9;
-  const std::size_t set_row = (is_bits<Out> ? 4U : 3U) + (few || (is_bits<Out> && Lanes == 1) ? 0U : 1U);
+  const std::size_t set_row = set_planes<Out> - (few || (is_bits<Out> && Lanes == 1) ? 1U : 0U);
   const std::size_t longer_sets = !is_bits<Out> || Lanes > 1 || half_root >= 12 ? 0 : 1;
   const std::size_t warp_row = std::clamp<std::size_t>(half_root - longer_sets, 7, Shape::template sets_power<Out>);
   const std::size_t hub = std::clamp<std::size_t>(log2(a.num_entries / warps_at_once) + 1, 8, most);

@@ -18,13 +18,16 @@ __device__ void store_votes(const Args& args, const Counters<Words, Planes>& cou
   Vote<Words>::store(half_word(args.out, counted.row, counted.word), votes);
 }
 
-/// Writes what the lanes have counted: lanes with no_row have nothing. `room` is of the warp.
-template <int Words, int Planes, class Args>
+/// Writes what the lanes have counted: lanes with no_row have nothing. `room` is of the warp, for one word of each or,
+/// `AtOnce`, for all.
+template <bool AtOnce, int Words, int Planes, class Args>
 __device__ void emit_counters(const Args& args, const Counters<Words, Planes>& counters, Counted counted,
                               unsigned slots, int planes, std::uint32_t* room) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   if constexpr (is_bits<Out> && is_plain<Out>) {
     store_votes(args, counters, counted);
+  } else if constexpr (is_plain<Out> && AtOnce) {
+    emit_plain_bytes(args, counters, counted, slots, room);
   } else {
     if constexpr (is_bits<Out>) {
       if (args.epilogue.is_identity()) return store_votes(args, counters, counted);
@@ -55,8 +58,8 @@ __global__ void __launch_bounds__(block_threads)
   count_in_turns<1, short_planes, Vote<Words>::batch>(counters, Neighbors<Words>(args.x, word), args.a.col_ind + begin,
                                                       0, n, longest, Vote<Words>::batch);
   const Counted counted{exists && word < half_words(args.x) ? static_cast<NodeId>(place) : no_row, word, n};
-  emit_counters(args, counters, counted, warp_rows * Lanes, static_cast<int>(bits_of(longest)),
-                rooms[threadIdx.x / 32]);
+  emit_counters<false>(args, counters, counted, warp_rows * Lanes, static_cast<int>(bits_of(longest)),
+                       rooms[threadIdx.x / 32]);
 }
 
 }  // namespace bitgraph::spmm_cuda
