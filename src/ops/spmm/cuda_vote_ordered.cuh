@@ -166,20 +166,9 @@ __device__ void vote_sets_rows(const Args& args, std::size_t first, std::size_t 
   Counters<Words, power - 1> counters;
   count_in_turns<sets, std::min(most_planes, power - 1), Shape::batch>(counters, neighbors, taken.columns, set, taken.n,
                                                                        longest, Shape::batch * sets);
-  auto sum = summed_sets<power, Lanes, sets>(counters, power);
-  unsigned word = summed_word<Lanes, Words>(lane);
-  bool writes = set < Words;
-  if constexpr (!is_bits<std::remove_cvref_t<decltype(args.out)>>) {
-    // Words that follow one another go to lanes that do, to be written side by side.
-    constexpr unsigned words = Lanes * Words;
-    word = lane % (Lanes * sets);
-    writes = word < words;
-    const unsigned source = lane - word + lane_of_word<Lanes, Words>(word % words);
-#pragma unroll
-    for (int p = 0; p < power; ++p) sum.plane[p] = __shfl_sync(full_warp, sum.plane[p], source);
-  }
-  word += first_word;
-  writes = writes && word < half_words(args.x);
+  const auto sum = summed_sets<power, Lanes, sets>(counters, power);
+  const unsigned word = first_word + summed_word<Lanes, Words>(lane);
+  const bool writes = set < Words && neighbors.exist;
   emit(args, sum, Counted{writes ? taken.row : no_row, word, taken.n}, 32, static_cast<int>(bits_of(longest)), room);
 }
 
