@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over rows in order by length (RowOrder) on a CUDA device: short rows have a group of lanes each, and
-// neighbouring groups rows of one length; longer ones a warp, hubs a block. The longest rows come first. Who shares a
-// row adds up a run of its entries, and the runs are added in their order.
+// neighbouring groups rows of one length; longer ones a warp, hubs a block or several. The longest rows come first. Who
+// shares a row adds up a run of its entries, and the runs are added in their order.
 #pragma once
 
 #include "ops/spmm/cuda_tails.cuh"
