@@ -41,7 +41,7 @@ struct SpmmOptions {
   /// Of a vote, or its counts: a BitMatrix X without col_scale. Others are automatic (else usage).
   SpmmStrategy strategy = SpmmStrategy::automatic;
   bool positive_scales = false;  ///< a promise: row_scale and feature_scale are positive (see above)
-  /// Of A, kept by who repeats products over a CsrPattern with rows of uneven length: without it they take up to twice
+  /// Of A, kept by who repeats products over a CsrPattern with rows of uneven length: without it they take up to thrice
   /// as long on a CUDA device. Votes are the same; float sums may be taken in another order. The host does not look at
   /// it.
   const RowOrder* row_order = nullptr;
