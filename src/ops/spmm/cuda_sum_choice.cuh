@@ -139,15 +139,15 @@ void launch_wide_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& 
 /// X that is read in fours: as it is where it can be and has no weights, else from a copy.
 template <class Out>
 void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Out>& args, bool as_it_is) {
-  // `tail_bytes` of the workspace are not the copy's.
-  const auto start = [&](std::size_t tail_bytes, const auto& sum) {
+  // tail_bytes() of the workspace are not the copy's.
+  const auto start = [&](const auto& tail_bytes, const auto& sum) {
     const AlignedFloats x = as_it_is ? in_fours(args.x.data, args.x.stride, args.x.ncols)
-                                     : copy_in_fours(device, args.x, args.col_scale, tail_bytes);
+                                     : copy_in_fours(device, args.x, args.col_scale, tail_bytes());
     sum(SpmmArgs<CsrPatternView, AlignedFloats, Out>{args.a, x, args.out, nullptr, args.epilogue, args.row_order});
   };
   const auto narrow = [&]<unsigned Group>(std::integral_constant<unsigned, Group>) {
     const auto shape = StreamShape::of<Group, NarrowSpan<Group>>(args.a, 1);
-    start(shape.tail_bytes, [&](const auto& sum) { start_narrow_sum<Group>(device, sum, shape); });
+    start([&] { return shape.tail_bytes; }, [&](const auto& sum) { start_narrow_sum<Group>(device, sum, shape); });
   };
   const std::size_t lanes = (args.x.ncols + own_features - 1) / own_features;
   if (lanes <= 2) return narrow(std::integral_constant<unsigned, 2>());
@@ -164,11 +164,12 @@ void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatI
     const bool gains = ragged || (short_rows && !has_hub && way == SumWay::stream);
     if (gains && args.a.num_entries <= most) return narrow(std::integral_constant<unsigned, 16>());
   }
-  const unsigned slices = num_slices<16>(args.out);
-  const std::size_t tail_bytes = way == SumWay::stream ? StreamShape::of<16, AlignedReader>(args.a, slices).tail_bytes
-                                 : way == SumWay::in_order
-                                     ? Tails::bytes<16, 1>(sum_classes(args.a, args.row_order, 16).hub_blocks, slices)
-                                     : 0;
+  const auto tail_bytes = [&]() -> std::size_t {
+    const unsigned slices = num_slices<16>(args.out);
+    if (way == SumWay::stream) return StreamShape::of<16, AlignedReader>(args.a, slices).tail_bytes;
+    if (way != SumWay::in_order) return 0;
+    return Tails::bytes<16, 1>(sum_classes(args.a, args.row_order, 16).hub_blocks, slices);
+  };
   start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });
 }
 
