@@ -68,10 +68,11 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
                const Device& device = {});
 
 /// Bytes of a CUDA device's workspace that a product of so many entries with float X, nrows x ncols, takes for a copy
-/// of it, whose rows are whole fours of floats and have their col_scale: of up to 64 features, or of any number with
-/// col_scale where there are a great many entries; 0 where none is made.
-[[nodiscard]] std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries,
-                                          bool has_col_scale) noexcept;
+/// of it; 0 where none is made. Of up to 64 features, or of any number with col_scale where there are a great many
+/// entries, its rows are whole fours of floats and have their col_scale. With to_bits, for signs that are taken with a
+/// row_order: of 64 features and more where there are a great many entries, its numbers have 16 bits.
+[[nodiscard]] std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool has_col_scale,
+                                          bool to_bits = false) noexcept;
 
 /// The vote over a graph that was made ready for many of them, the fastest on a CPU: BSpMM.BBB and BBF, without
 /// col_scale (usage). Not for a CUDA device (not_possible), where CsrPattern is the fastest.

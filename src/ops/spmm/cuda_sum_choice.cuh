@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/spmm/cuda_narrow_sum.cuh"
+#include "ops/spmm/cuda_sum_halves.cuh"
 #include "ops/spmm/cuda_sum_mesh.cuh"
 #include "ops/spmm/cuda_sum_ordered.cuh"
 #include "ops/spmm/few_features.hpp"
@@ -178,6 +179,12 @@ void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args)
   if constexpr (std::is_same_v<Graph, CsrPatternView>) {
     const FloatIn& x = args.x;
     const bool in_fours = is_in_fours(x);
+    if constexpr (is_bits<Out>) {
+      const bool in_order = args.row_order.row != nullptr && !is_mesh(args.a) && !sum_by_rows(args.a);
+      if (in_order && in_fours && args.epilogue.is_identity() && gathers_halves(x.nrows, x.ncols, args.a.num_entries)) {
+        return start_signs_of_halves(device, args);
+      }
+    }
     const bool weighted = args.col_scale != nullptr;
     const bool as_it_is = in_fours && !weighted && x.ncols <= few_features;
     if (as_it_is || copies_features(x.nrows, x.ncols, args.a.num_entries, in_fours, weighted)) {

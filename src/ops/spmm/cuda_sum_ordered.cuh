@@ -109,14 +109,13 @@ __device__ bool join_hub(LaneSums<Chunks>& sum, float4 (&partial)[Chunks][block_
   return true;
 }
 
+/// A block's rows, or its part of one.
 template <unsigned Group, class Args>
-__global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
-    spmm_sum_ordered(const __grid_constant__ Args args, const __grid_constant__ SumClasses classes, Tails tails) {
+__device__ void sum_ordered(const Args& args, const SumClasses& classes, const Tails& tails) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   using Reader = ReaderOfArgs<Args>;
   __shared__ FrameOf<Group, Reader::chunks, Out> frame;
   __shared__ float4 partial[Reader::chunks][block_threads];
-  let_next_begin();
   const TakenRow taken = take_row<Group>(args, classes);
   SummedRow<Group, Args> summed(args, taken, frame);
   bool writes = true;
@@ -127,6 +126,13 @@ __global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
     writes = threadIdx.x % 32 < Group;
   }
   summed.emit(args, writes ? taken.row : no_row, frame);
+}
+
+template <unsigned Group, class Args>
+__global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
+    spmm_sum_ordered(const __grid_constant__ Args args, const __grid_constant__ SumClasses classes, Tails tails) {
+  let_next_begin();
+  sum_ordered<Group>(args, classes, tails);
 }
 
 /// Rows may be the longer for one group the more entries there are, up to half the square root of their number; half of

@@ -131,9 +131,14 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
   });
 }
 
-std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool has_col_scale) noexcept {
+std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool has_col_scale,
+                            bool to_bits) noexcept {
   constexpr std::size_t four = 4;
   const std::size_t width = (ncols + four - 1) / four * four;
+  if (to_bits && spmm_cuda::gathers_halves(nrows, ncols, entries)) {
+    constexpr std::size_t eight = 8;
+    return (nrows + 1) * ((ncols + eight - 1) / eight * eight) * sizeof(std::uint16_t) + sizeof(std::uint32_t);
+  }
   const bool copied = spmm_cuda::copies_features(nrows, ncols, entries, width == ncols, has_col_scale);
   return copied ? nrows * width * sizeof(float) : 0;
 }

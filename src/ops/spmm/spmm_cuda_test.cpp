@@ -10,6 +10,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 #include <type_traits>
 
 namespace bitgraph {
@@ -102,12 +104,13 @@ Bits dirty(const Bits&, std::size_t nrows, std::size_t ncols) { return test::ran
 Floats dirty(const Floats&, std::size_t nrows, std::size_t ncols) { return test::random_dense(nrows, ncols, 99); }
 
 template <class Out, class Graph, class In>
-void check_format(const CsrPattern& a, const Graph& graph, const In& x, bool ordered = false) {
+void check_format(const CsrPattern& a, const Graph& graph, const In& x, bool ordered = false,
+                  std::initializer_list<int> kinds = {0, 1, 2, 3, 4}) {
   const Device& device = *test::cuda_device();
   const Graph graph_there = graph.to(device);
   const RowOrder order = ordered ? RowOrder(a.to(device)) : RowOrder();
   const In x_there = x.to(device);
-  for (int kind = 0; kind < 5; ++kind) {
+  for (const int kind : kinds) {
     SCOPED_TRACE("scales " + std::to_string(kind));
     const Scales scales(kind, a, x.ncols(), Device{});
     const Scales scales_there(kind, a, x.ncols(), device);
@@ -266,6 +269,46 @@ TEST(SpmmCuda, RowsInOrder) {
       check_format<Bits>(a, a, floats, true);
       check_format<Floats>(a, a, floats, true);
     }
+  }
+}
+
+/// Signs that come from a copy of X in 16 bits, and from X where those do not decide: features that 16 bits are exact
+/// for, or too small or too large for them; rows whose terms cancel out but for what rounding takes; rows of zeros but
+/// for one tiny feature; features that are no numbers. Hubs of several blocks and of one, long rows and short ones.
+TEST(SpmmCuda, SignsThatHalvesDoNotDecide) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::vector<NodeId> lengths = {40000, 3, 17000, 0, 9000, 130, 700, 2000, 1025, 20000, 300, 3000};
+  for (NodeId n = 0; n < 170000; ++n) lengths.push_back(n % 7 == 0 ? 0 : n % 30);
+  const CsrPattern a = rows_of(lengths, 50021);
+  for (const std::size_t width : {64U, 100U}) {
+    ASSERT_NE(spmm_copy_bytes(a.ncols(), width, a.nvals(), false, true), 0U) << "the graph is too small";
+    const auto check_signs = [&](const char* what, const auto& change) {
+      SCOPED_TRACE(std::to_string(width) + " features, " + what);
+      Floats x = test::random_dense(a.ncols(), width, 3);
+      for (std::size_t j = 0; j < x.nrows(); ++j) {
+        for (std::size_t f = 0; f < width; ++f) x(j, f) = change(x(j, f), j, f);
+      }
+      check_format<Bits>(a, a, x, true, {0, 4});
+    };
+    check_signs("as they are", [](float v, std::size_t, std::size_t) { return v; });
+    check_signs("whole numbers", [](float v, std::size_t, std::size_t) { return std::round(3 * v); });
+    check_signs("whole numbers and one that is none",
+                [](float v, std::size_t j, std::size_t f) { return j == 5 && f == 7 ? 0.1F : std::round(3 * v); });
+    check_signs("of every size", [](float v, std::size_t j, std::size_t f) {
+      return std::ldexp(v, static_cast<int>((7 * j + f) % 90) - 45);
+    });
+    check_signs("nearly equal magnitudes", [](float v, std::size_t j, std::size_t f) {
+      const float size = 1 + std::ldexp(v, -14) + static_cast<float>(f) / 64;
+      return j % 2 == 0 ? size : -size;
+    });
+    check_signs("few and tiny", [](float v, std::size_t j, std::size_t f) {
+      return j == 0 ? 1e20F : (j + f) % 61 == 0 ? std::ldexp(v, -120) : 0.0F;
+    });
+    check_signs("some no numbers", [](float v, std::size_t j, std::size_t f) {
+      constexpr float infinity = std::numeric_limits<float>::infinity();
+      if ((j + 3 * f) % 1009 == 0) return j % 2 == 0 ? infinity : -infinity;
+      return (j + f) % 2003 == 0 ? std::nanf("") : v;
+    });
   }
 }
 
