@@ -180,8 +180,8 @@ void launch_sum(const Device& device, const SpmmArgs<Graph, FloatIn, Out>& args)
     const FloatIn& x = args.x;
     const bool in_fours = is_in_fours(x);
     if constexpr (is_bits<Out>) {
-      const bool in_order = args.row_order.row != nullptr && !is_mesh(args.a) && !sum_by_rows(args.a);
-      if (in_order && in_fours && args.epilogue.is_identity() && gathers_halves(x.nrows, x.ncols, args.a.num_entries)) {
+      if (args.row_order.row != nullptr && in_fours && args.epilogue.is_identity() &&
+          gathers_halves(x.nrows, x.ncols, args.a.num_entries)) {
         return start_signs_of_halves(device, args);
       }
     }

@@ -136,13 +136,14 @@ __global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
 }
 
 /// Rows may be the longer for one group the more entries there are, up to half the square root of their number; half of
-/// that where most rows are long. Even rows come here where they are few, and so that each has a warp. A warp has rows
-/// up to four times as long, where it has more than one group, and a block four times as long as those; of longer ones
-/// each block has a part. All parts have room for twice the entries at most.
+/// that where most rows are long. Of even rows that are few each has a warp. A warp has rows up to four times as long,
+/// where it has more than one group, and a block four times as long as those; of longer ones each block has a part. All
+/// parts have room for twice the entries at most.
 inline SumClasses sum_classes(const CsrPatternView& a, const RowOrderView& order, unsigned group) {
   const auto half_root = std::clamp(static_cast<unsigned>(std::bit_width(a.num_entries | 1) - 1) / 2, 7U, 12U);
   const bool long_rows = a.num_entries >= EdgeOffset{48} * a.nrows;
-  const unsigned row = is_even(a) ? 4 : half_root - (half_root < 10 ? 3 : 2);
+  const bool few_even = is_even(a) && a.num_entries <= great_many_entries;
+  const unsigned row = few_even ? 4 : half_root - (half_root < 10 ? 3 : 2);
   const unsigned warp_row = row - (long_rows ? 1 : 0);
   const unsigned hub = group == 32 ? row + 1 : warp_row + 2;
   const unsigned part = hub + 2;

@@ -21,10 +21,11 @@ constexpr bool copies_features(std::size_t nrows, std::size_t ncols, std::uint64
   return in_fours && ncols > few_features / 2 ? long_rows : entries >= nrows;
 }
 
-/// Whether signs of sums come from a copy of X in halves (cuda_sum_halves.cuh): where a great many entries gather so
-/// much that half the bytes pay for the copy.
+/// Whether signs of sums come from a copy of X in halves (cuda_sum_halves.cuh): where so many entries are gathered that
+/// half the bytes pay for the copy.
 constexpr bool gathers_halves(std::size_t nrows, std::size_t ncols, std::uint64_t entries) noexcept {
-  return ncols >= few_features && entries > 2 * great_many_entries && entries >= std::uint64_t{12} * nrows;
+  constexpr std::uint64_t enough = 1'900'000;
+  return ncols >= few_features && entries >= enough && entries >= std::uint64_t{12} * nrows;
 }
 
 }  // namespace bitgraph::spmm_cuda
