@@ -25,7 +25,7 @@ constexpr bool copies_features(std::size_t nrows, std::size_t ncols, std::uint64
 /// half the bytes pay for the copy.
 constexpr bool gathers_halves(std::size_t nrows, std::size_t ncols, std::uint64_t entries) noexcept {
   constexpr std::uint64_t enough = 1'900'000;
-  return ncols >= few_features && entries >= enough && entries >= std::uint64_t{12} * nrows;
+  return ncols >= few_features && entries >= enough && entries >= std::uint64_t{14} * nrows;
 }
 
 }  // namespace bitgraph::spmm_cuda
