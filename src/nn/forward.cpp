@@ -316,7 +316,7 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
 }
 
 void Forward::add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias) {
-  const bool by_order = a.pattern != &back_ && sums_by_order(out.ncols());
+  const bool by_order = a.pattern != &back_ && spmm_sums_by_order(out.ncols());
   const RowOrder* const order = by_order ? &graph_.row_order(*a.pattern) : nullptr;
   step(
       "BSpMM.FBF",
@@ -383,7 +383,7 @@ void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buff
     const std::size_t first = first_row(num_nodes(), part, parts_);
     to_rows.push_back(some_rows(out, first, first_row(num_nodes(), part + 1, parts_) - first));
   }
-  const bool by_order = vote || sums_by_order(out.ncols());
+  const bool by_order = vote || spmm_sums_by_order(out.ncols());
   make_parts(aggregation, by_order);
   step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &to_rows, &x, a, aggregation, bias, by_order] {
     std::size_t part = 0;

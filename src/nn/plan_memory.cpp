@@ -168,7 +168,7 @@ class Counter {
     if (device_.is_host() || model_.layers[l].aggregation == Aggregation::none) return false;
     const bool rows = options_.graph != GraphFormat::sell && options_.graph != GraphFormat::tiles;
     const bool votes = options_.forms[l] == Precision::bin && rows;
-    const bool sums = options_.forms[l] != Precision::bin && sums_by_order(model_.layers[l].outputs());
+    const bool sums = options_.forms[l] != Precision::bin && spmm_sums_by_order(model_.layers[l].outputs());
     return votes || sums || whole_.fused[l] || whole_.aggregate_first[l];
   }
 

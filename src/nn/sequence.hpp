@@ -40,9 +40,6 @@ struct Sequences {
 [[nodiscard]] bool joins_rows(const Model& model, const InferenceOptions& options, const Device& device);
 inline constexpr std::size_t joined_rows = 8192;
 
-/// Whether a sum of so many features on a CUDA device gains by an order of the rows: fewer have kernels that need none.
-[[nodiscard]] constexpr bool sums_by_order(std::size_t features) noexcept { return features > 32; }
-
 /// The first row of a block of so many.
 [[nodiscard]] constexpr std::size_t first_row(std::size_t num_rows, std::size_t block, std::size_t blocks) noexcept {
   return num_rows * block / blocks;

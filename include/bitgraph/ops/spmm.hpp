@@ -67,6 +67,9 @@ template <class X, class Out>
 void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {},
                const Device& device = {});
 
+/// Whether a product of so many float features on a CUDA device gains by SpmmOptions::row_order: fewer need none.
+[[nodiscard]] bool spmm_sums_by_order(std::size_t ncols) noexcept;
+
 /// Bytes of a CUDA device's workspace that a product of so many entries with float X, nrows x ncols, takes for a copy
 /// of it; 0 where none is made. Of up to 64 features, or of any number with col_scale where there are a great many
 /// entries, its rows are whole fours of floats and have their col_scale. With to_bits, for signs that are taken with a

@@ -69,8 +69,8 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
     }
     if (way == SumWay::in_order) {
       const SumClasses classes = sum_classes(args.a, args.row_order, Group);
-      const std::size_t tail_bytes = Tails::bytes<Group, chunks>(classes.hub_blocks, slices);
-      const Tails tails = Tails::in_workspace(device, tail_bytes, classes.hub_blocks, slices);
+      const std::size_t tail_bytes = Tails::bytes<Group, chunks>(classes.part_blocks, slices);
+      const Tails tails = Tails::in_workspace(device, tail_bytes, classes.part_blocks, slices);
       return with_frame(args, [&]<class Args>(const Args& kernel_args) {
         static OverlappingKernel kernel(spmm_sum_ordered<Group, Args>, "spmm_sum_ordered");
         kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, kernel_args, classes, tails);
@@ -155,7 +155,7 @@ void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatI
   const SumWay way = sum_way(args);
   if (lanes <= 16 && (way == SumWay::stream || way == SumWay::in_order)) {
     if (lanes <= 4) return narrow(std::integral_constant<unsigned, 4>());
-    if (lanes <= 8) return narrow(std::integral_constant<unsigned, 8>());
+    if (!sums_by_order(args.x.ncols)) return narrow(std::integral_constant<unsigned, 8>());
     // In whole fours rows that go out side by side gain nothing where they are long, one of them holds a large share of
     // the entries, or entries are many.
     const bool ragged = args.x.ncols % own_features != 0;
@@ -169,7 +169,7 @@ void launch_in_fours(const Device& device, const SpmmArgs<CsrPatternView, FloatI
     const unsigned slices = num_slices<16>(args.out);
     if (way == SumWay::stream) return StreamShape::of<16, AlignedReader>(args.a, slices).tail_bytes;
     if (way != SumWay::in_order) return 0;
-    return Tails::bytes<16, 1>(sum_classes(args.a, args.row_order, 16).hub_blocks, slices);
+    return Tails::bytes<16, 1>(sum_classes(args.a, args.row_order, 16).part_blocks, slices);
   };
   start(tail_bytes, [&](const auto& sum) { start_sum<16>(device, sum); });
 }

@@ -283,11 +283,11 @@ void start_signs_of_halves(const Device& device, const SpmmArgs<CsrPatternView, 
       args.row_order};
   const unsigned slices = num_slices<group>(args.out);
   const SumClasses classes = sum_classes(args.a, args.row_order, half_group);
-  const std::size_t tail_bytes = Tails::bytes<group, 1>(classes.hub_blocks, slices);
+  const std::size_t tail_bytes = Tails::bytes<group, 1>(classes.part_blocks, slices);
   const Halves halves = copy_as_halves(device, args.x, args.col_scale, tail_bytes);
   static OverlappingKernel kernel(spmm_signs_of_halves<std::remove_cvref_t<decltype(plain)>>, "spmm_signs_of_halves");
   kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, plain, halves, classes,
-                Tails::in_workspace(device, tail_bytes, classes.hub_blocks, slices));
+                Tails::in_workspace(device, tail_bytes, classes.part_blocks, slices));
 }
 
 }  // namespace bitgraph::spmm_cuda

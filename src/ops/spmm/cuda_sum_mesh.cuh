@@ -36,7 +36,7 @@ struct MeshRows {
     for (unsigned i = threadIdx.x; i < entries; i += block_threads) {
       const NodeId column = stream_in(args.a.col_ind + entry + i);
       columns[i] = column;
-      if constexpr (Weighted) scales[i] = args.col_scale == nullptr ? 1.0F : __ldg(args.col_scale + column);
+      if constexpr (Weighted) scales[i] = __ldg(args.col_scale + column);
     }
     __syncthreads();
   }

@@ -19,6 +19,7 @@ struct SumClasses {
 
   NodeId hubs, warp_rows;
   unsigned hub_blocks, warp_blocks, blocks;
+  unsigned part_blocks;                 ///< of hubs that have several, the first ones
   NodeId first_hub[hub_classes];        ///< of a class, the longest rows first
   unsigned end_block[hub_classes];      ///< behind the last of a class
   std::uint32_t parts_of[hub_classes];  ///< blocks of a hub
@@ -149,7 +150,7 @@ inline SumClasses sum_classes(const CsrPatternView& a, const RowOrderView& order
   const unsigned part = hub + 2;
   constexpr auto longest_power = static_cast<unsigned>(std::tuple_size_v<decltype(order.at_least)> - 1);
   static_assert(longest_power < 5 + SumClasses::hub_classes, "the shortest hubs have a class");
-  SumClasses classes{order.at_least[hub], order.at_least[warp_row], 0, 0, 0, {}, {}, {}};
+  SumClasses classes{order.at_least[hub], order.at_least[warp_row], 0, 0, 0, 0, {}, {}, {}};
   NodeId begin = 0;
   for (unsigned c = 0; c < SumClasses::hub_classes; ++c) {
     const unsigned power = std::max(longest_power - c, hub);
@@ -162,6 +163,7 @@ inline SumClasses sum_classes(const CsrPatternView& a, const RowOrderView& order
     classes.parts_of[c] = static_cast<std::uint32_t>(parts);
     classes.hub_blocks += (end - begin) * classes.parts_of[c];
     classes.end_block[c] = classes.hub_blocks;
+    if (parts > 1) classes.part_blocks = classes.hub_blocks;
     begin = end;
   }
   classes.warp_blocks = classes.hub_blocks + blocks_for(classes.warp_rows - classes.hubs, block_warps);

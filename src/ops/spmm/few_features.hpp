@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a sum on a CUDA device makes a copy of X first: see cuda_narrow_sum.cuh.
+// What a sum on a CUDA device asks for beforehand: a copy of X (cuda_narrow_sum.cuh, cuda_halves.cuh), an order of the
+// rows (cuda_sum_ordered.cuh).
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,9 @@ namespace bitgraph::spmm_cuda {
 constexpr std::size_t few_features = 64;
 constexpr std::uint64_t great_many_entries = std::uint64_t{1} << 20;
 
+/// Whether a sum of so many features gains by an order of the rows: fewer have kernels that need none.
+constexpr bool sums_by_order(std::size_t features) noexcept { return features > few_features / 2; }
+
 /// Whether a sum over so many entries is of a copy of X, which is small beside what is gathered: where X has few
 /// features and has weights, or rows that do not begin with whole fours of floats; and where it has weights that a
 /// great many entries would ask for.
@@ -18,7 +22,7 @@ constexpr bool copies_features(std::size_t nrows, std::size_t ncols, std::uint64
   const bool long_rows = entries >= std::uint64_t{64} * nrows;
   if (ncols > few_features) return in_fours && weighted && long_rows && entries > great_many_entries;
   if (in_fours && !weighted) return false;
-  return in_fours && ncols > few_features / 2 ? long_rows : entries >= nrows;
+  return in_fours && sums_by_order(ncols) ? long_rows : entries >= nrows;
 }
 
 /// Whether signs of sums come from a copy of X in halves (cuda_sum_halves.cuh): where so many entries are gathered that

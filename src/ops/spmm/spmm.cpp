@@ -131,6 +131,8 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
   });
 }
 
+bool spmm_sums_by_order(std::size_t ncols) noexcept { return spmm_cuda::sums_by_order(ncols); }
+
 std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool has_col_scale,
                             bool to_bits) noexcept {
   constexpr std::size_t four = 4;

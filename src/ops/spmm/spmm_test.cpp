@@ -164,6 +164,11 @@ TEST(Spmm, ARepeatedCallAllocatesNothing) {
   EXPECT_EQ(device.memory().allocations, before);
 }
 
+TEST(Spmm, AnOrderIsForMoreThanAFewFeatures) {
+  EXPECT_FALSE(spmm_sums_by_order(32));
+  EXPECT_TRUE(spmm_sums_by_order(33));
+}
+
 /// What plans count on a device.
 TEST(Spmm, CopiesAreOfRaggedRowsOrWithScales) {
   EXPECT_EQ(spmm_copy_bytes(100, 7, 1000, false), 100 * 8 * sizeof(float));
@@ -177,6 +182,9 @@ TEST(Spmm, CopiesAreOfRaggedRowsOrWithScales) {
   EXPECT_EQ(spmm_copy_bytes(100, 128, 2'000'000, false), 0U);
   EXPECT_EQ(spmm_copy_bytes(100, 65, 2'000'000, true), 0U);
   EXPECT_EQ(spmm_copy_bytes(100'000, 128, 2'000'000, true), 0U);
+}
+
+TEST(Spmm, CopiesForSignsOfManyEntriesHaveSixteenBits) {
   EXPECT_EQ(spmm_copy_bytes(1000, 100, 3'000'000, false, true), 1001 * 104 * 2 + 4U);
   EXPECT_EQ(spmm_copy_bytes(1000, 63, 3'000'000, false, true), 1000 * 64 * sizeof(float));
   EXPECT_EQ(spmm_copy_bytes(1000, 100, 1'800'000, false, true), 0U);
