@@ -20,6 +20,11 @@ namespace {
 
 constexpr std::size_t row_grain = 1024;
 
+std::uint64_t next_id() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 /// Keeps the lowest failing row of a parallel check.
 class FirstFailure {
  public:
@@ -59,10 +64,10 @@ void require_square(const CsrPattern& a, const char* what) {
 
 }  // namespace
 
-CsrPattern::CsrPattern() : row_ptr_(1, EdgeOffset{0}) {}
+CsrPattern::CsrPattern() : row_ptr_(1, EdgeOffset{0}), id_(next_id()) {}
 
 CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind)
-    : nrows_(nrows), ncols_(ncols), row_ptr_(std::move(row_ptr)), col_ind_(std::move(col_ind)) {
+    : nrows_(nrows), ncols_(ncols), row_ptr_(std::move(row_ptr)), col_ind_(std::move(col_ind)), id_(next_id()) {
   const bool on_host = col_ind_.device().is_host();  // elsewhere the last pointer would cost a copy
   if (row_ptr_.size() != std::size_t{nrows} + 1 || (on_host && row_ptr_[nrows] != col_ind_.size())) {
     fail(ErrorCode::usage, fmt::format("pattern CSR: {} rows with {} row pointers and {} column indices do not fit",

@@ -6,6 +6,7 @@
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/row_order.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,9 @@ namespace bitgraph::cuda_formats {
 
 /// What a RowOrder holds: the rows, and how many have 2^p entries or more, for each p. Waits for the device.
 [[nodiscard]] Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least);
+
+/// Where those rows begin, and their entries.
+[[nodiscard]] Buffer<RowPlace> places_of_rows(const CsrPattern& a, std::span<const NodeId> rows);
 
 // The functions of the public headers, of values on a CUDA device; results are there too.
 

@@ -17,6 +17,7 @@ namespace {
 Buffer<NodeId> csr_chunk_rows(const Device& device, NodeId, EdgeOffset, const EdgeOffset*) { refuse(device); }
 EdgeOffset csr_longest_row(const Device& device, NodeId, const EdgeOffset*) { refuse(device); }
 Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId>) { refuse(a.device()); }
+Buffer<RowPlace> places_of_rows(const CsrPattern& a, std::span<const NodeId>) { refuse(a.device()); }
 
 BitTileMatrix pack(const CsrPattern& a, int) { refuse(a.device()); }
 EdgeOffset count_tiles(const CsrPattern& a, int) { refuse(a.device()); }

@@ -95,6 +95,14 @@ __global__ void read_borders(Rows rows, const EdgeOffset* places, NodeId* at_lea
   at_least[power] = static_cast<NodeId>(places[behind * rows.num_ranges]);
 }
 
+__global__ void look_up_places(std::span<const NodeId> rows, const EdgeOffset* row_ptr, RowPlace* places) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= rows.size()) return;
+  const NodeId row = rows[i];
+  const EdgeOffset begin = row_ptr[row];
+  places[i] = {begin, row, static_cast<NodeId>(row_ptr[row + 1] - begin)};
+}
+
 }  // namespace
 
 Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least) {
@@ -114,6 +122,16 @@ Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least) {
   cuda_check_launch("read_borders");
   Device::copy(at_least.data(), Device{}, borders.data(), device, borders.bytes());
   return order;
+}
+
+Buffer<RowPlace> places_of_rows(const CsrPattern& a, std::span<const NodeId> rows) {
+  const Device& device = a.device();
+  const ScopedCudaDevice scope(device.index());
+  Buffer<RowPlace> places(rows.size(), device);
+  const unsigned blocks = blocks_for(rows.size(), block_threads);
+  look_up_places<<<blocks, block_threads, 0, stream_of(device)>>>(rows, a.view().row_ptr, places.data());
+  cuda_check_launch("look_up_places");
+  return places;
 }
 
 }  // namespace bitgraph::cuda_formats

@@ -5,9 +5,16 @@
 
 namespace bitgraph {
 
-RowOrder::RowOrder(const CsrPattern& a) {
-  if (a.device().is_host() || a.nrows() == 0) return;
-  rows_ = cuda_formats::rows_by_length(a, at_least_);
+RowOrder::RowOrder(const CsrPattern& a) : RowOrder(compact(a)) {
+  if (empty()) return;
+  places_ = cuda_formats::places_of_rows(a, rows_.span());
+  pattern_id_ = a.id();
+}
+
+RowOrder RowOrder::compact(const CsrPattern& a) {
+  RowOrder order;
+  if (!a.device().is_host() && a.nrows() != 0) order.rows_ = cuda_formats::rows_by_length(a, order.at_least_);
+  return order;
 }
 
 }  // namespace bitgraph

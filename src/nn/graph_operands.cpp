@@ -118,7 +118,7 @@ const std::vector<SellPattern>& GraphOperands::sell_blocks_of(Aggregation aggreg
 
 const RowOrder& GraphOperands::row_order(const CsrPattern& pattern) {
   const auto [at, is_new] = row_orders_.try_emplace(&pattern);
-  if (is_new) at->second = RowOrder(pattern);
+  if (is_new) at->second = RowOrder::compact(pattern);
   return at->second;
 }
 

@@ -5,6 +5,7 @@
 #include <bitgraph/core/types.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace bitgraph {
@@ -54,6 +55,9 @@ class CsrPattern {
   [[nodiscard]] std::span<const NodeId> row(NodeId i) const noexcept { return view().row(i); }
   [[nodiscard]] const Device& device() const noexcept { return col_ind_.device(); }
 
+  /// A number that no other pattern of the process has, copies neither; it goes along when a pattern is moved.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+
   /// Exact size of the arrays: 8 (nrows + 1) + 4 nvals; on a CUDA device 4 for each 512 rows and entries more.
   [[nodiscard]] std::size_t bytes() const noexcept { return row_ptr_.bytes() + col_ind_.bytes() + chunk_row_.bytes(); }
 
@@ -79,6 +83,7 @@ class CsrPattern {
   Buffer<NodeId> col_ind_;
   Buffer<NodeId> chunk_row_;  ///< on a CUDA device only, as the next
   EdgeOffset longest_row_ = 0;
+  std::uint64_t id_;
 };
 
 /// Size in bytes of the usual float32 CSR of the same matrix, with 4-byte indices (8-byte row pointers only from 2^31

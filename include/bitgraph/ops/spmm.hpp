@@ -42,8 +42,8 @@ struct SpmmOptions {
   SpmmStrategy strategy = SpmmStrategy::automatic;
   bool positive_scales = false;  ///< a promise: row_scale and feature_scale are positive (see above)
   /// Of A, kept by who repeats products over a CsrPattern with rows of uneven length: without it they take up to thrice
-  /// as long on a CUDA device. Votes are the same; float sums may be taken in another order. The host does not look at
-  /// it.
+  /// as long on a CUDA device. Votes are the same; float sums may be taken in another order. That of a copy of A will
+  /// do, and is as quick as a compact one. The host does not look at it.
   const RowOrder* row_order = nullptr;
 };
 

@@ -161,7 +161,7 @@ void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t widt
   Buffer<float> scale(graph.nrows());
   for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = 0.25F + static_cast<float>(i % 3);
   const Buffer<float> weights = scale.to(device);
-  const RowOrder order(graph);  // as a plan has it
+  const RowOrder order(graph);
   const SpmmOptions plain{.row_order = &order};
   const SpmmOptions weighted{
       .row_scale = weights.span(), .col_scale = weights.span(), .positive_scales = true, .row_order = &order};

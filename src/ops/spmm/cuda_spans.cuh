@@ -30,8 +30,17 @@ struct TakenRow {
   }
   /// The row at a place of the order, below `end`.
   template <class Args>
-  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end)
-      : TakenRow(args, place < end ? __ldg(args.row_order.row + place) : no_row) {}
+  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end) {
+    if (place >= end) return;
+    if (args.row_order.place == nullptr) {
+      *this = TakenRow(args, __ldg(args.row_order.row + place));
+      return;
+    }
+    const uint4 found = __ldg(reinterpret_cast<const uint4*>(args.row_order.place + place));
+    row = found.z;
+    n = found.w;
+    columns = args.a.col_ind + (EdgeOffset{found.y} << 32 | found.x);
+  }
 
   /// Leaves one of `runs` equal runs of its entries.
   __device__ void keep_run(unsigned run, unsigned runs) {

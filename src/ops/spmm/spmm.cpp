@@ -84,7 +84,8 @@ SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
 }
 
 template <class GraphView, class X, class Out>
-auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given, const Device& device) {
+auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given, const Device& device,
+                 const RowOrderView& order = {}) {
   const SpmmOptions options = without_idle_scales<Out>(given, device);
   return SpmmArgs<GraphView, decltype(x.view()), decltype(out.view())>{
       a,
@@ -93,12 +94,13 @@ auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& gi
       or_null(options.col_scale),
       {or_null(options.row_scale), or_null(options.feature_scale), or_null(options.feature_offset),
        or_null(options.bias)},
-      options.row_order == nullptr ? RowOrderView{} : options.row_order->view()};
+      order};
 }
 
 template <class GraphView, class X, class Out>
-void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const Device& device) {
-  const auto args = kernel_args(out, a, x, options, device);
+void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const Device& device,
+         const RowOrderView& order = {}) {
+  const auto args = kernel_args(out, a, x, options, device, order);
   const auto kernel = [&](const auto& backend) { spmm(backend, args); };
   if constexpr (std::is_same_v<GraphView, SellView>) {
     with_host_backend(device, "spmm over SellPattern", kernel);
@@ -112,7 +114,8 @@ void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, c
 template <class X, class Out>
 void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options, const Device& device) {
   check(out, a, x, options, device);
-  run(out, a.view(), x, options, device);
+  const RowOrder* const order = options.row_order;
+  run(out, a.view(), x, options, device, order == nullptr ? RowOrderView{} : order->view_over(a));
 }
 
 template <class X, class Out>
