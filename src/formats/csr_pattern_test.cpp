@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bitgraph {
@@ -55,6 +57,16 @@ TEST(CsrPattern, BytesAreThoseOfTheArrays) {
   EXPECT_EQ(csr_float32_bytes(3, large - 1), 4 * 4U + (large - 1) * 8);
   EXPECT_EQ(csr_float32_bytes(3, large), 4 * 8U + large * 8);
   EXPECT_EQ(csr_float32_bytes(4294967295U, 0), 4 * 4294967296U);
+}
+
+TEST(CsrPattern, AnIdIsOneOfItsOwnAndGoesAlong) {
+  CsrPattern a = raw(2, 3, {0, 2, 3}, {0, 2, 1});
+  const std::uint64_t id = a.id();
+  EXPECT_NE(CsrPattern().id(), id);
+  EXPECT_NE(a.clone().id(), id);
+  EXPECT_TRUE(a.clone() == a);
+  const CsrPattern moved = std::move(a);
+  EXPECT_EQ(moved.id(), id);
 }
 
 TEST(CsrPattern, ConstructorChecksSizes) {
