@@ -24,7 +24,7 @@ namespace bitgraph::cuda_formats {
 /// What a RowOrder holds: the rows, and how many have 2^p entries or more, for each p. Waits for the device.
 [[nodiscard]] Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least);
 
-/// Where those rows begin, and their entries.
+/// Where those rows begin, and their entries. Waits for the device.
 [[nodiscard]] Buffer<RowPlace> places_of_rows(const CsrPattern& a, std::span<const NodeId> rows);
 
 // The functions of the public headers, of values on a CUDA device; results are there too.

@@ -131,6 +131,7 @@ Buffer<RowPlace> places_of_rows(const CsrPattern& a, std::span<const NodeId> row
   const unsigned blocks = blocks_for(rows.size(), block_threads);
   look_up_places<<<blocks, block_threads, 0, stream_of(device)>>>(rows, a.view().row_ptr, places.data());
   cuda_check_launch("look_up_places");
+  device.synchronize();  // kernels read an order before the one ahead of them has ended: see core/cuda_launch.cuh
   return places;
 }
 
