@@ -161,8 +161,7 @@ struct HalfSigns {
 
   /// Those that there are.
   [[nodiscard]] __device__ std::uint32_t exist(std::size_t ncols) const {
-    if (first + lane_halves <= ncols) return 0xFFU;
-    return first < ncols ? (1U << (ncols - first)) - 1 : 0;
+    return feature_mask(ncols, static_cast<unsigned>(first / 32)) >> first % 32 & 0xFFU;
   }
 
   [[nodiscard]] __device__ unsigned first_open() const {
