@@ -23,12 +23,11 @@ void add_bfs(CLI::App& app) {
   command->add_option("--source", options->source, "the node to start from, counted from 0")
       ->check(whole_number(0, most_nodes))
       ->capture_default_str();
-  command->add_option("--parents", options->parents,
-                      "write the smallest node before every node, int32, -1 where unreached, to this .npy");
+  add_output(*command, options->graph.common, "--parents", options->parents,
+             "write the smallest node before every node, int32, -1 where unreached, to this .npy");
   add_examples(*command,
                "  bitgraph bfs wave.graph.gz --source 5\n  bitgraph bfs wiki-Vote.txt.gz --out levels.npy --json\n");
   command->callback([options] {
-    require_writable({options->parents});
     GraphJob job("bfs", options->graph, {.workload = Workload::search});
     const bool parents = !options->parents.empty();
     const BfsResult found = job.run([&](const PackedGraph& graph) { return bfs(graph, {options->source, parents}); });

@@ -37,6 +37,7 @@ Device Common::make_device() const {
 }
 
 void add_common(CLI::App& app, Common& common) {
+  app.parse_complete_callback([&common] { common.files.check(); });
   app.add_flag("--json", common.json, "print one JSON object");
   app.add_flag("--quiet", common.quiet, "no progress");
   app.add_option("--device", common.device, "cpu or cuda")->capture_default_str();
@@ -48,12 +49,57 @@ void add_common(CLI::App& app, Common& common) {
 
 void add_examples(CLI::App& app, const std::string& examples) { app.footer("\nExamples:\n" + examples); }
 
-void require_writable(std::initializer_list<std::string> files) {
-  for (const std::string& file : files) {
+CLI::Option* add_input(CLI::App& app, Common& common, const std::string& name, std::string& path,
+                       const std::string& help) {
+  CLI::Option* option = app.add_option(name, path, help);
+  common.files.reads(option->get_name(), [&path] { return std::vector{path}; });
+  return option;
+}
+
+CLI::Option* add_dataset(CLI::App& app, Common& common, const std::string& name, std::string& dataset,
+                         const std::string& help) {
+  CLI::Option* option = app.add_option(name, dataset, help);
+  common.files.reads(option->get_name(), [&dataset] { return files_of_dataset(dataset); });
+  return option;
+}
+
+CLI::Option* add_output(CLI::App& app, Common& common, const std::string& name, std::string& path,
+                        const std::string& help) {
+  CLI::Option* option = app.add_option(name, path, help);
+  common.files.writes(option->get_name(), [&path] { return std::vector{path}; });
+  return option;
+}
+
+void Files::check() const {
+  struct Named {
+    const std::string* option;
+    std::string file;
+  };
+  const auto named = [](const std::vector<Use>& uses) {
+    std::vector<Named> all;
+    for (const Use& use : uses) {
+      for (std::string& file : use.names()) {
+        if (!file.empty() && file != "-") all.push_back({&use.option, std::move(file)});
+      }
+    }
+    return all;
+  };
+  const std::vector<Named> outputs = named(outputs_);
+  if (outputs.empty()) return;
+  const std::vector<Named> inputs = named(inputs_);
+  for (std::size_t n = 0; n < outputs.size(); ++n) {
+    const auto refuse_if_same = [&](const Named& other, const char* what) {
+      if (!same_file(outputs[n].file, other.file)) return;
+      fail(ErrorCode::usage, fmt::format("{} '{}' is the same file as the {} {} '{}': nothing was written",
+                                         *outputs[n].option, outputs[n].file, what, *other.option, other.file));
+    };
+    for (const Named& input : inputs) refuse_if_same(input, "input");
+    for (std::size_t m = 0; m < n; ++m) refuse_if_same(outputs[m], "output");
+  }
+  for (const Named& output : outputs) {
     std::error_code none;
     // A pipe would take what is opened and closed for the whole of it.
-    const bool special = std::filesystem::is_other(file, none);
-    if (!file.empty() && !special) AtomicFile probe{std::filesystem::path(file)};
+    if (!std::filesystem::is_other(output.file, none)) AtomicFile probe{std::filesystem::path(output.file)};
   }
 }
 

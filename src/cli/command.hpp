@@ -9,17 +9,39 @@
 
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bitgraph::cli {
 
 /// Keys keep the order in which they are written.
 using Json = nlohmann::ordered_json;
 
+/// The files that a command reads and writes, as its options name them. They are checked when its options are parsed,
+/// before any work begins.
+class Files {
+ public:
+  using Names = std::function<std::vector<std::string>()>;
+
+  void reads(const std::string& option, Names names) { inputs_.push_back({option, std::move(names)}); }
+  void writes(const std::string& option, Names names) { outputs_.push_back({option, std::move(names)}); }
+
+  /// Throws usage where an output is an input or another output; internal where an output cannot be written. Empty
+  /// names and "-" (standard input, standard output) are passed over.
+  void check() const;
+
+ private:
+  struct Use {
+    std::string option;
+    Names names;
+  };
+  std::vector<Use> inputs_, outputs_;
+};
+
 /// Options of every command.
 struct Common {
+  Files files;
   bool json = false;
   bool quiet = false;
   std::string device = "cpu";
@@ -30,8 +52,18 @@ struct Common {
   [[nodiscard]] Device make_device() const;
 };
 
-/// Adds --json, --device, --threads, --seed, --quiet.
+/// Adds --json, --device, --threads, --seed, --quiet, and has common.files checked.
 void add_common(CLI::App& app, Common& common);
+
+/// An option, or a place where no dash leads the name, for a file that is read; `path` outlives the parser.
+CLI::Option* add_input(CLI::App& app, Common& common, const std::string& name, std::string& path,
+                       const std::string& help);
+/// The same for a data set: a name or a path.
+CLI::Option* add_dataset(CLI::App& app, Common& common, const std::string& name, std::string& dataset,
+                         const std::string& help);
+/// The same for a file that is written.
+CLI::Option* add_output(CLI::App& app, Common& common, const std::string& name, std::string& path,
+                        const std::string& help);
 
 /// Adds the text under a command's options.
 void add_examples(CLI::App& app, const std::string& examples);
@@ -61,9 +93,9 @@ void add_bench(CLI::App& app);
 /// The same, downloading it where it is one that can be had. Throws bad_input where it cannot.
 [[nodiscard]] std::filesystem::path require_dataset(const std::string& name);
 
-/// Throws internal where one of these files could not be written: better told before long work than behind it. Empty
-/// names are passed over.
-void require_writable(std::initializer_list<std::string> files);
+/// The files that a data set is read from: find_dataset()'s file, or all files of its folder. Empty where there is
+/// none.
+[[nodiscard]] std::vector<std::string> files_of_dataset(const std::string& name);
 
 /// A line of progress on stderr, only on a terminal; with the time left.
 class Progress {

@@ -43,7 +43,6 @@ void renumber(Graph& graph, Order order) {
 
 void run(const Options& options) {
   const Device device = options.common.make_device();
-  require_writable({options.out, options.permutation, options.id_map});
   Graph graph =
       load_graph(options.in, {.undirected = options.undirected, .ignore_weights = options.ignore_weights}, device);
   if (graph.weighted && !options.ignore_weights) {
@@ -90,17 +89,19 @@ void run(const Options& options) {
 void add_convert(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("convert", "Any graph format to any other; packed into tiles; reordered");
-  command->add_option("in", options->in, "a graph file")->required();
-  command->add_option("out", options->out, "the file to write; its ending names the format")->required();
+  add_input(*command, options->common, "in", options->in, "a graph file")->required();
+  add_output(*command, options->common, "out", options->out, "the file to write; its ending names the format")
+      ->required();
   command->add_option("--tile", options->tile, "tile side of a .b2sr file")
       ->check(CLI::IsMember({"auto", "4", "8", "16", "32", "64", "csr"}))
       ->capture_default_str();
   command->add_option("--reorder", options->order, "number the nodes anew")
       ->check(CLI::IsMember({"original", "degree", "rcm", "community"}))
       ->capture_default_str();
-  command->add_option("--permutation", options->permutation, "write the new id of every node to this .npy");
-  command->add_option("--id-map", options->id_map,
-                      "write the id that every node of OUT has in an edge list with gaps to this .npy");
+  add_output(*command, options->common, "--permutation", options->permutation,
+             "write the new id of every node to this .npy");
+  add_output(*command, options->common, "--id-map", options->id_map,
+             "write the id that every node of OUT has in an edge list with gaps to this .npy");
   command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
   command->add_flag("--ignore-weights", options->ignore_weights, "keep the pattern of a weighted file");
   add_common(*command, options->common);

@@ -129,6 +129,24 @@ fs::path require_dataset(const std::string& name) {
   return download(*set);
 }
 
+std::vector<std::string> files_of_dataset(const std::string& name) {
+  const auto found = find_dataset(name);
+  if (!found) return {};
+  std::error_code error;
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(*found, error)) files.push_back(entry.path().string());
+  // One file of a folder in MUSAE's layout stands for all three.
+  const bool of_a_folder = found->string().find("_edges.csv") != std::string::npos ||
+                           found->string().find("_target.csv") != std::string::npos ||
+                           found->string().find(".json") != std::string::npos;
+  if (files.empty() && of_a_folder) {
+    const fs::path folder = found->has_parent_path() ? found->parent_path() : fs::path(".");
+    for (const auto& entry : fs::directory_iterator(folder, error)) files.push_back(entry.path().string());
+  }
+  files.push_back(found->string());
+  return files;
+}
+
 void add_datasets(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("datasets", "Named data sets: in $BITGRAPH_DATA, then the cache, then downloaded");

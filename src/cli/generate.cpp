@@ -73,7 +73,6 @@ CsrPattern graph_of(const Options& o, const Device& device) {
 
 void run(Options& o, const CLI::App& command) {
   const Device device = o.common.make_device();
-  require_writable({o.out});
   Json result{{"kind", o.kind}, {"out", o.out}, {"seed", o.common.seed}};
   if (is_dataset(o.kind)) {
     const Dataset dataset = dataset_of(o, command, device);
@@ -160,7 +159,8 @@ void add_generate(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember(
           {"rmat", "uniform", "grid", "mesh", "mycielskian", "de-bruijn", "planted-partition", "planted-graph"}));
-  command->add_option("out", options->out, "the file to write; .npz for planted-partition and planted-graph")
+  add_output(*command, options->common, "out", options->out,
+             "the file to write; .npz for planted-partition and planted-graph")
       ->required();
   add_sizes(*command, *options);
   add_planted(*command, *options);

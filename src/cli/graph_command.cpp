@@ -63,7 +63,7 @@ std::string text_of(const Json& value) {
 }  // namespace
 
 void add_graph_options(CLI::App& command, GraphOptions& options, const std::string& values) {
-  command.add_option("graph", options.graph, "a graph file")->required();
+  add_input(command, options.common, "graph", options.graph, "a graph file")->required();
   command.add_option("--tile", options.tile, "the format: B2SR of this tile side, or pattern CSR")
       ->check(CLI::IsMember({"auto", "4", "8", "16", "32", "64", "csr"}))
       ->capture_default_str();
@@ -74,9 +74,9 @@ void add_graph_options(CLI::App& command, GraphOptions& options, const std::stri
       ->capture_default_str();
   command.add_flag("--undirected", options.undirected, "add the other direction of every entry");
   command.add_flag("--ignore-weights", options.ignore_weights, "take the pattern of a weighted file");
-  if (!values.empty()) command.add_option("--out", options.out, "write " + values + ", to this .npy");
-  command.add_option("--id-map", options.id_map,
-                     "write the id that every node has in an edge list with gaps to this .npy");
+  if (!values.empty()) add_output(command, options.common, "--out", options.out, "write " + values + ", to this .npy");
+  add_output(command, options.common, "--id-map", options.id_map,
+             "write the id that every node has in an edge list with gaps to this .npy");
   add_common(command, options.common);
 }
 
@@ -89,7 +89,6 @@ std::span<const std::int32_t> as_int32(std::span<const NodeId> ids) {
 
 GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const GraphNeeds& needs)
     : options_(options), device_(options.common.make_device()) {
-  require_writable({options.out, options.id_map});
   const Device host = device_.is_host() ? device_ : Device::host(options.common.threads);
   auto start = Clock::now();
   Graph loaded = load(options, needs, host);

@@ -43,7 +43,6 @@ nn::InferenceOptions plan_of(const Options& o, const nn::Model& model) {
 
 void run(const Options& o) {
   const Device device = o.common.make_device();
-  require_writable({o.out, o.logits});
   const nn::Model model = nn::Model::load(o.model);
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
   model.require_fit(dataset);
@@ -85,12 +84,13 @@ void add_infer(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("infer", "Run a trained model on a data set, packed; accuracy, latency, memory");
-  command->add_option("model", options->model, "model file")->required();
-  command->add_option("dataset", options->dataset, "a name, a .npz file or a folder")->required();
+  add_input(*command, options->common, "model", options->model, "model file")->required();
+  add_dataset(*command, options->common, "dataset", options->dataset, "a name, a .npz file or a folder")->required();
   command->add_option("--form", options->form, "the model's own form, or another: full and bin run the same weights")
       ->check(CLI::IsMember({"own", "float", "full", "bin", "all"}))
       ->capture_default_str();
-  command->add_option("--plan", options->plan, "run as this file of `bitgraph tune` says")->excludes("--form");
+  add_input(*command, options->common, "--plan", options->plan, "run as this file of `bitgraph tune` says")
+      ->excludes("--form");
   command->add_option("--features", options->features, "float models: how the features are held")
       ->check(CLI::IsMember({"sparse", "dense"}))
       ->capture_default_str();
@@ -98,8 +98,9 @@ void add_infer(CLI::App& app) {
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
   add_split(*command, options->split);
-  command->add_option("--out", options->out, "write the class of every node to this .npy (int32)");
-  command->add_option("--logits", options->logits, "write the logits to this .npy (float32, nodes x classes)");
+  add_output(*command, options->common, "--out", options->out, "write the class of every node to this .npy (int32)");
+  add_output(*command, options->common, "--logits", options->logits,
+             "write the logits to this .npy (float32, nodes x classes)");
   command->add_option(
       "--memory", options->memory,
       "bytes that the plan may hold, as 2G or 500M; the graph's rows are taken in parts where they must");

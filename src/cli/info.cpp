@@ -148,7 +148,7 @@ void add_info(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "info", "Size, degrees and components of a graph; its bytes in every format and order; advice");
-  command->add_option("graph", options->graph, "a graph file")->required();
+  add_input(*command, options->common, "graph", options->graph, "a graph file")->required();
   command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
   command->add_flag("--no-reorder", options->no_reorder, "leave the orders out");
   command->add_option("--sample", options->sample, "rows that the advice looks at")

@@ -53,12 +53,6 @@ nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const s
 void run(const Options& o) {
   const Device device = o.common.make_device();
   if (o.out.empty()) fail(ErrorCode::usage, "--out: a model file needs a name");
-  const auto whole = [](const std::string& file) { return std::filesystem::absolute(file).lexically_normal(); };
-  if (!o.checkpoint.empty() && whole(o.out) == whole(o.checkpoint))
-    fail(ErrorCode::usage, "--out and --checkpoint name the same file");
-  if (!o.checkpoint.empty() && whole(o.out) == whole(o.checkpoint + ".teacher"))
-    fail(ErrorCode::usage, "--out names the checkpoint of the teacher that is trained first");
-  require_writable({o.out, o.checkpoint});
   if (!o.teacher.empty() && o.precision == "float")
     fail(ErrorCode::usage, "--teacher: a model in full precision learns from none");
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
@@ -96,7 +90,8 @@ void run(const Options& o) {
 void add_train(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("train", "Train a graph neural network in full precision or in bits");
-  command->add_option("dataset", options->dataset, "a name (see bitgraph datasets list), a .npz file or a folder")
+  add_dataset(*command, options->common, "dataset", options->dataset,
+              "a name (see bitgraph datasets list), a .npz file or a folder")
       ->required();
   command->add_option("--model", options->model, "architecture")
       ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}))
@@ -104,7 +99,7 @@ void add_train(CLI::App& app) {
   command->add_option("--precision", options->precision, "float; full: binary products; bin: binary products and votes")
       ->check(CLI::IsMember({"float", "full", "bin"}))
       ->capture_default_str();
-  command->add_option("--out", options->out, "model file (.safetensors)")->required();
+  add_output(*command, options->common, "--out", options->out, "model file (.safetensors)")->required();
   command->add_option("--hidden", options->hidden, "hidden width; default: the papers', 64 for gcn")
       ->check(whole_number(1, 1 << 20));
   command->add_option("--depth", options->depth, "layers that aggregate; saint has a linear one more")
@@ -125,11 +120,16 @@ void add_train(CLI::App& app) {
       ->check(whole_number(1, most_nodes));
   command->add_option("--walk-length", options->walk_length, "saint: steps of a walk; default: 2")
       ->check(whole_number(0, 10000));
-  command->add_option("--teacher", options->teacher,
-                      "a model in full precision (of train, or of PyTorch) that full and bin learn from; "
-                      "default: where they learn from one, it is trained first");
-  command->add_option("--checkpoint", options->checkpoint,
-                      "file to keep the state in, and to go on from where it exists");
+  add_input(*command, options->common, "--teacher", options->teacher,
+            "a model in full precision (of train, or of PyTorch) that full and bin learn from; "
+            "default: where they learn from one, it is trained first");
+  add_output(*command, options->common, "--checkpoint", options->checkpoint,
+             "file to keep the state in, and to go on from where it exists");
+  // The teacher that is trained first has a checkpoint of its own.
+  options->common.files.writes("--checkpoint (of the teacher)", [options = options.get()] {
+    const bool none = options->checkpoint.empty() || !options->teacher.empty();
+    return std::vector{none ? std::string() : options->checkpoint + ".teacher"};
+  });
   command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")
       ->check(whole_number(1))
       ->capture_default_str();

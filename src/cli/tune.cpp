@@ -127,7 +127,6 @@ void save_plan(const std::string& file, const Models& models, const nn::TuneCand
 
 void run(Options& o) {
   const Device device = o.common.make_device();
-  require_writable({o.out, o.plot});
   const Models models = load_models(o);
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
   require_fit(models, dataset);
@@ -172,16 +171,19 @@ void add_tune(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "tune", "Try precisions, kernels, formats and orders of a model on a graph; the front of accuracy, time, memory");
-  command->add_option("model", options->model, "model file")->required();
-  command->add_option("dataset", options->dataset, "a name or a .npz file, with validation nodes")->required();
+  add_input(*command, options->common, "model", options->model, "model file")->required();
+  add_dataset(*command, options->common, "dataset", options->dataset, "a name or a .npz file, with validation nodes")
+      ->required();
   command
       ->add_option("--also", options->also,
                    "a further model for the data set, such as one of another precision, judged with the first; may be "
                    "given many times")
       ->type_size(1)
       ->allow_extra_args(false);
-  command->add_option("--out", options->out, "write the chosen plan to this JSON file, for infer --plan");
-  command->add_option("--plot", options->plot, "write accuracy over latency to this SVG file");
+  options->common.files.reads("--also", [options = options.get()] { return options->also; });
+  add_output(*command, options->common, "--out", options->out,
+             "write the chosen plan to this JSON file, for infer --plan");
+  add_output(*command, options->common, "--plot", options->plot, "write accuracy over latency to this SVG file");
   command->add_option("--seconds", options->tune.seconds, "no further candidate is begun behind that")
       ->check(positive_number())
       ->capture_default_str();

@@ -73,9 +73,33 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
 
-AtomicFile::AtomicFile(const std::filesystem::path& path) : name_(path), target_(path) {
+std::filesystem::path written_file(const std::filesystem::path& path) {
+  constexpr int most_links = 40;  // as the system has it
   std::error_code none;
-  if (std::filesystem::is_symlink(path, none)) target_ = std::filesystem::weakly_canonical(path, none);
+  std::filesystem::path file = path;
+  for (int n = 0; n < most_links && std::filesystem::is_symlink(file, none); ++n) {
+    const std::filesystem::path next = std::filesystem::read_symlink(file, none);
+    file = next.is_absolute() ? next : file.parent_path() / next;
+  }
+  return file;
+}
+
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  struct stat first {};
+  struct stat second {};
+  const bool a_exists = ::stat(a.c_str(), &first) == 0;
+  const bool b_exists = ::stat(b.c_str(), &second) == 0;
+  if (a_exists != b_exists) return false;
+  if (a_exists) {
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino &&
+           (S_ISREG(first.st_mode) || S_ISDIR(first.st_mode));
+  }
+  std::error_code none;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(written_file(a)), none) ==
+         std::filesystem::weakly_canonical(std::filesystem::absolute(written_file(b)), none);
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& path) : name_(path), target_(written_file(path)) {
   struct stat status {};
   const bool exists = ::stat(target_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) refuse(EISDIR);
@@ -85,6 +109,9 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : name_(path), target_
     if (fd_ < 0) refuse(errno);
     return;
   }
+  // A rename asks for rights on the folder alone, and root has all rights: the file's own mode is asked here.
+  constexpr mode_t any_may_write = S_IWUSR | S_IWGRP | S_IWOTH;
+  if (exists && ((status.st_mode & any_may_write) == 0 || ::access(target_.c_str(), W_OK) != 0)) refuse(EACCES);
   open_temporary();
   if (exists && ::fchmod(fd_, status.st_mode & 07777) != 0) {
     const int error = errno;

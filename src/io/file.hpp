@@ -33,11 +33,18 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// The file that writing to `path` would replace: links are followed, also those that lead to nothing yet.
+[[nodiscard]] std::filesystem::path written_file(const std::filesystem::path& path);
+
+/// True where both names are of one file, whatever they look like: `./`, `..`, symbolic and hard links, linked folders.
+/// The files need not be there. False for what is no file: pipes, terminals, /dev/null.
+[[nodiscard]] bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
 /// A file being written without a name, or, where the file system knows no such files, under a temporary one beside its
 /// own. commit() syncs and renames it: the path holds the old or the new contents, whenever the process dies. What is
 /// not committed goes, and a process that is killed leaves nothing behind but a temporary name. A file that was there
 /// keeps its permissions, a symbolic link its place; what is no regular file (a pipe, a terminal) is written straight
-/// to.
+/// to. A file that its owner made read-only (no write bit at all) is not replaced, whoever asks.
 ///
 /// All members but the destructor throw internal with the file and the reason: a full disk, no permission, no folder.
 class AtomicFile {

@@ -51,6 +51,39 @@ TEST(MappedFile, SaysWhyItCannotOpen) {
   EXPECT_EQ(why("/dev/null"), "/dev/null: cannot open: not a regular file");
 }
 
+TEST(AtomicFile, LeavesAReadOnlyFileAsItIs) {
+  const TemporaryFolder folder;
+  const auto path = folder.put("a", "kept");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  for (const fs::path& name : {path, folder / "link"}) {
+    if (name != path) fs::create_symlink("a", name);
+    EXPECT_EQ(message_of(ErrorCode::internal, [&] { write_file(name, "new"); }),
+              name.string() + ": cannot write: Permission denied");
+  }
+  EXPECT_EQ(contents(path), "kept");
+}
+
+TEST(SameFile, SeesThroughNames) {
+  const TemporaryFolder folder;
+  const auto path = folder.put("a", "x");
+  folder.put("b", "x");
+  fs::create_directory(folder / "deep");
+  fs::create_symlink(folder.path(), folder / "deep" / "up");
+  fs::create_symlink("a", folder / "link");
+  fs::create_hard_link(path, folder / "hard");
+  fs::create_symlink("nothing", folder / "dangling");
+  for (const char* name : {"a", "./a", "deep/../a", "deep/up/a", "link", "hard"}) {
+    EXPECT_TRUE(same_file(path, folder / name)) << name;
+  }
+  EXPECT_FALSE(same_file(path, folder / "b"));
+  EXPECT_FALSE(same_file(path, folder / "nothing"));
+  for (const char* name : {"nothing", "./nothing", "deep/up/nothing", "dangling"}) {
+    EXPECT_TRUE(same_file(folder / "nothing", folder / name)) << name;
+  }
+  EXPECT_FALSE(same_file(folder / "nothing", folder / "nothing else"));
+  EXPECT_FALSE(same_file("/dev/null", "/dev/null"));
+}
+
 TEST(AtomicFile, ReplacesWhatWasThere) {
   const TemporaryFolder folder;
   const auto path = folder.put("a", "old");

@@ -75,12 +75,6 @@ class BadOption(InFolder):
         self.assertFalse((self.folder / "o").exists())
         self.check_refused(4, "not enough memory", "generate", "uniform", self.folder / "o.mtx", "--edges", 1 << 63)
 
-    def test_a_model_and_a_checkpoint_of_one_name(self):
-        self.check_refused(2, "--out and --checkpoint name the same file", "train", self.data, "--out", self.model,
-                           "--checkpoint", self.folder / "." / "model.safetensors")
-        self.check_refused(2, "--out names the checkpoint of the teacher that is trained first", "train", self.data, "--out",
-                           self.folder / "state.teacher", "--checkpoint", self.folder / "state")
-
     def test_benchmarks_check_what_they_measure_before_they_print(self):
         absent = "no such file, and no data set of this name (see bitgraph datasets list)"
         self.check_refused(3, f"absent.npz: {absent}", "bench", "gnn", self.data, "absent.npz")
