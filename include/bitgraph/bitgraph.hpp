@@ -23,6 +23,7 @@
 #include <bitgraph/formats/weight_factors.hpp>
 #include <bitgraph/graph/betweenness.hpp>
 #include <bitgraph/graph/bfs.hpp>
+#include <bitgraph/graph/closeness.hpp>
 #include <bitgraph/graph/coloring.hpp>
 #include <bitgraph/graph/components.hpp>
 #include <bitgraph/graph/diameter.hpp>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/betweenness.hpp>
 
-#include <bitgraph/core/random.hpp>
-
 #include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
+#include "graph/samples.hpp"
 #include "graph/source.hpp"
 #ifdef BITGRAPH_WITH_CUDA
 #include "graph/betweenness/cuda.cuh"
@@ -15,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 namespace bitgraph {
@@ -76,14 +74,7 @@ std::vector<NodeId> sources_of(const PackedGraph& graph, const BetweennessOption
   const NodeId n = graph.num_nodes();
   for (const NodeId source : options.sources) check_source(source, n);
   if (!options.sources.empty()) return {options.sources.begin(), options.sources.end()};
-  std::vector<NodeId> nodes(n);
-  std::iota(nodes.begin(), nodes.end(), NodeId{0});
-  if (options.samples == 0 || options.samples >= n) return nodes;
-  // The first steps of a shuffle.
-  for (std::size_t k = 0; k < options.samples; ++k)
-    std::swap(nodes[k], nodes[k + random_below({options.seed, 0xBE, 0}, k, n - k)]);
-  nodes.resize(options.samples);
-  return nodes;
+  return sampled_nodes(n, options.samples, {options.seed, 0xBE, 0});
 }
 
 [[noreturn]] void fail_for(NodeId source) {

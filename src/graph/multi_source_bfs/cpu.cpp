@@ -180,6 +180,11 @@ class Pass {
       seen[w] |= found.word[w];
       any.word[w] |= found.word[w];
     }
+    if (a_.sums != nullptr) {
+      int count = 0;
+      for (const std::uint64_t bits : found.word) count += std::popcount(bits);
+      a_.sums[row].add(static_cast<std::uint64_t>(count), depth_);
+    }
     if (a_.level == nullptr) return;
     std::int32_t* level = a_.level + std::size_t{a_.old_id == nullptr ? row : a_.old_id[row]} * a_.level_stride;
     for (std::size_t w = 0; w < W; ++w) {

@@ -13,6 +13,20 @@
 
 namespace bitgraph {
 
+/// What the searches of several passes say of one row; the row itself is left out where it is a source.
+struct DistanceSums {
+  std::uint64_t sources = 0;   ///< that reach the row
+  std::uint64_t distance = 0;  ///< the sum of their distances
+  double inverse = 0;          ///< the sum of 1 / distance
+
+  /// `count` sources are `depth` >= 1 away.
+  void add(std::uint64_t count, std::int32_t depth) {
+    sources += count;
+    distance += count * static_cast<std::uint64_t>(depth);
+    inverse += static_cast<double>(count) / depth;
+  }
+};
+
 template <class Graph>
 struct MultiSourceBfsArgs {
   Graph out;
@@ -35,6 +49,8 @@ struct MultiSourceBfsArgs {
   std::uint64_t* next = nullptr;
   std::uint64_t* active = nullptr;  ///< one bit a row
   std::uint64_t* active_next = nullptr;
+
+  DistanceSums* sums = nullptr;  ///< null, or one a row: what this pass finds is added to them
 };
 
 template <class Graph>

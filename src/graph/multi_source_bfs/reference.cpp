@@ -31,6 +31,7 @@ void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<Graph>& args) {
         if (!has(front, i)) continue;
         ++args.reached[s];
         args.eccentricity[s] = depth;
+        if (args.sums != nullptr && depth != 0) args.sums[i].add(1, depth);
         if (args.level != nullptr) {
           args.level[std::size_t{args.old_id == nullptr ? i : args.old_id[i]} * args.level_stride + s] = depth;
         }
