@@ -226,7 +226,7 @@ void train_one(const Settings& settings, const Task& task, const Dataset& loaded
       .teacher = task.teacher.get()};
   if (settings.epochs != 0) options.epochs = settings.epochs;
   nn::TrainResult trained = nn::train(dataset, options, device);
-  nn::InferencePlan plan(trained.model, dataset, task.precision, device);
+  nn::InferencePlan plan(trained.model, dataset, {.forms = trained.model.layer_forms(task.precision)}, device);
   const DenseMatrix<float> logits = plan.run().to(Device{});
   const double test = score(logits, dataset.labels, dataset.test).accuracy();
   const nlohmann::json row{

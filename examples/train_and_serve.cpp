@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     std::filesystem::remove(file);
 
     // Everything is allocated here; run() allocates nothing and may be called for every request.
-    nn::InferencePlan plan(model, dataset, nn::Precision::bin);
+    nn::InferencePlan plan(model, dataset, {.forms = model.layer_forms(nn::Precision::bin)});
     const Buffer<std::int32_t> classes = nn::predict(plan.run());
     std::size_t right = 0;
     for (const NodeId node : dataset.test) right += classes[node] == dataset.labels[node] ? 1U : 0U;

@@ -57,7 +57,7 @@ TEST(DenseFeatures, GiveTheLogitsOfTheSameFeaturesAsCsr) {
       const DenseMatrix<float> expected = emulate(model, dense, forms);
       expect_near(emulate(model, sparse, forms), expected);
       for (const Dataset* dataset : {&dense, &sparse}) {
-        InferencePlan plan(model, *dataset, precision, Device::host(2));
+        InferencePlan plan(model, *dataset, {.forms = model.layer_forms(precision)}, Device::host(2));
         expect_near(plan.run(), expected);
       }
     }
@@ -82,7 +82,7 @@ TEST(DenseFeatures, EveryArchitectureLearnsFromThem) {
       options.epochs = test::sanitized ? 2 : precision == Precision::real ? 10 : 30;
       options.learning_rate = 1e-2F;
       const TrainResult result = train(dataset, options, Device::host(2));
-      InferencePlan plan(result.model, dataset, precision, Device::host(2));
+      InferencePlan plan(result.model, dataset, {.forms = result.model.layer_forms(precision)}, Device::host(2));
       EXPECT_GT(score(plan.run(), dataset.labels, dataset.test).accuracy(), test::sanitized ? 0 : 0.8)
           << to_string(architecture) << " " << to_string(precision);
     }
@@ -115,7 +115,7 @@ TEST(RealDatasets, TrainWithEveryArchitectureAndPrecision) {
       options.fan_outs = {5, 5};
       options.walk_roots = 300;
       const TrainResult result = train(dataset, options, Device::host(2));
-      InferencePlan plan(result.model, dataset, precision, Device::host(2));
+      InferencePlan plan(result.model, dataset, {.forms = result.model.layer_forms(precision)}, Device::host(2));
       const Score reached = score(plan.run(), dataset.labels, dataset.test);
       EXPECT_TRUE(std::isfinite(reached.loss)) << to_string(architecture) << " " << to_string(precision);
     }
@@ -129,7 +129,7 @@ TEST(RealDatasets, FacebookIsLearned) {
   const std::size_t epochs = test::sanitized ? 1 : 20;
   const TrainResult result =
       train(dataset, {.precision = Precision::real, .hidden = 32, .epochs = epochs}, Device::host(2));
-  InferencePlan plan(result.model, dataset, Precision::real, Device::host(2));
+  InferencePlan plan(result.model, dataset, {.forms = result.model.layer_forms(Precision::real)}, Device::host(2));
   EXPECT_GT(score(plan.run(), dataset.labels, dataset.test).accuracy(), test::sanitized ? 0 : 0.7);
 }
 

@@ -132,7 +132,8 @@ TEST(ModelFile, AModelThatIsTooDeepIsRefused) {
   options.depth = most_depth;
   const Dataset dataset = planted();
   const Model deepest = train(dataset, options, Device::host(1)).model;
-  EXPECT_NO_THROW(static_cast<void>(InferencePlan(deepest, dataset, Precision::bin, Device::host(1)).run()));
+  EXPECT_NO_THROW(static_cast<void>(
+      InferencePlan(deepest, dataset, {.forms = deepest.layer_forms(Precision::bin)}, Device::host(1)).run()));
   deepest.save(path);
   TensorFile file = load_safetensors(path);
   file.metadata["depth"] = "100";

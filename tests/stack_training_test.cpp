@@ -31,7 +31,7 @@ const Dataset& planted() {
 }
 
 double test_accuracy(const Model& model, Precision form) {
-  InferencePlan plan(model, planted(), form);
+  InferencePlan plan(model, planted(), {.forms = model.layer_forms(form)});
   return score(plan.run(), planted().labels, planted().test).accuracy();
 }
 
@@ -73,7 +73,7 @@ TEST(StackTraining, SignsOfSparseFeaturesSayWhichANodeHas) {
   const Model model = train(dataset, options, Device::host(1)).model;
   for (const float shift : model.input_mean) EXPECT_EQ(shift, 0.5F);
   for (const float scale : model.input_inverse_deviation) EXPECT_EQ(scale, 2.0F);
-  InferencePlan plan(model, dataset, Precision::full);
+  InferencePlan plan(model, dataset, {.forms = model.layer_forms(Precision::full)});
   EXPECT_GT(score(plan.run(), dataset.labels, dataset.test).accuracy(), 0.8);
 }
 

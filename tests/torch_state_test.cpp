@@ -66,8 +66,8 @@ Dataset planted() {
 
 void expect_same_logits(const Model& a, const Model& b) {
   const Dataset dataset = planted();
-  InferencePlan first(a, dataset, a.precision);
-  InferencePlan second(b, dataset, b.precision);
+  InferencePlan first(a, dataset, {.forms = a.layer_forms(a.precision)});
+  InferencePlan second(b, dataset, {.forms = b.layer_forms(b.precision)});
   const auto x = first.run().values();
   const auto y = second.run().values();
   ASSERT_EQ(x.size(), y.size());

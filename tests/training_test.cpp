@@ -34,7 +34,7 @@ Dataset planted() {
 }
 
 double test_accuracy(const Model& model, const Dataset& dataset, Precision form) {
-  InferencePlan plan(model, dataset, form);
+  InferencePlan plan(model, dataset, {.forms = model.layer_forms(form)});
   return score(plan.run(), dataset.labels, dataset.test).accuracy();
 }
 
@@ -61,7 +61,7 @@ TEST(Train, EveryPrecisionLearnsAPlantedPartition) {
 void expect_packed_matches_emulated(const Model& model, const Dataset& dataset, Precision form) {
   const DenseMatrix<float> expected = emulate(model, dataset, model.layer_forms(form));
   for (const int threads : {1, 2}) {
-    InferencePlan plan(model, dataset, form, Device::host(threads));
+    InferencePlan plan(model, dataset, {.forms = model.layer_forms(form)}, Device::host(threads));
     const DenseMatrix<float>& actual = plan.run();
     float largest = 0;
     for (const float v : expected.values()) largest = std::max(largest, std::fabs(v));
@@ -96,7 +96,7 @@ TEST(Infer, ARepeatedRunAllocatesNothing) {
   const TrainResult binary = train(dataset, {.precision = Precision::full, .epochs = 2});
   const auto check = [&](const Model& model, Precision form) {
     const Device device = Device::host(2);
-    InferencePlan plan(model, dataset, form, device);
+    InferencePlan plan(model, dataset, {.forms = model.layer_forms(form)}, device);
     plan.run();
     const std::size_t before = device.memory().allocations;
     EXPECT_GT(before, 0U);
@@ -111,8 +111,10 @@ TEST(Infer, ARepeatedRunAllocatesNothing) {
 TEST(Infer, DenseAndSparseFeaturesOfARealModelAgree) {
   const Dataset dataset = planted();
   const TrainResult result = train(dataset, {.precision = Precision::real, .epochs = 20});
-  InferencePlan dense(result.model, dataset, Precision::real, {}, FeatureStorage::dense);
-  InferencePlan sparse(result.model, dataset, Precision::real, {}, FeatureStorage::sparse);
+  InferencePlan dense(result.model, dataset,
+                      {.forms = result.model.layer_forms(Precision::real), .features = FeatureStorage::dense});
+  InferencePlan sparse(result.model, dataset,
+                       {.forms = result.model.layer_forms(Precision::real), .features = FeatureStorage::sparse});
   const auto& a = dense.run();
   const auto& b = sparse.run();
   for (std::size_t n = 0; n < a.values().size(); ++n) EXPECT_NEAR(a.values()[n], b.values()[n], 1e-4F);
@@ -137,9 +139,9 @@ TEST(Model, WhatDoesNotFitIsRefused) {
   const TrainResult result = train(dataset, {.precision = Precision::full, .epochs = 1});
   const Dataset wider = generate_planted_partition({.num_nodes = 100, .num_classes = 4, .num_features = 121});
   const Dataset more = generate_planted_partition({.num_nodes = 100, .num_classes = 5, .num_features = 120});
-  EXPECT_THROW(InferencePlan(result.model, wider, Precision::full), Error);
-  EXPECT_THROW(InferencePlan(result.model, more, Precision::full), Error);
-  EXPECT_THROW(InferencePlan(result.model, dataset, Precision::real), Error);
+  EXPECT_THROW(InferencePlan(result.model, wider, {.forms = result.model.layer_forms(Precision::full)}), Error);
+  EXPECT_THROW(InferencePlan(result.model, more, {.forms = result.model.layer_forms(Precision::full)}), Error);
+  EXPECT_THROW(InferencePlan(result.model, dataset, {.forms = result.model.layer_forms(Precision::real)}), Error);
   result.model.save(folder / "m.safetensors");
   std::string bytes = contents(folder / "m.safetensors");
   const std::size_t at = bytes.find("layer1.weight_scale");
@@ -321,7 +323,7 @@ TEST(Train, FeaturesOfWhichNoneIsSetAreFeatures) {
   for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
     SCOPED_TRACE(to_string(precision));
     const TrainResult result = train(dataset, {.precision = precision, .hidden = 8, .epochs = 3}, Device::host(1));
-    InferencePlan plan(result.model, dataset, precision);
+    InferencePlan plan(result.model, dataset, {.forms = result.model.layer_forms(precision)});
     for (const float logit : plan.run().values()) EXPECT_TRUE(std::isfinite(logit));
   }
 }

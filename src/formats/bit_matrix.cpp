@@ -110,7 +110,8 @@ CsrPattern to_csr(const BitMatrix<ZeroOne>& a) {
       }
     }
   });
-  return {static_cast<NodeId>(a.nrows()), static_cast<NodeId>(a.ncols()), std::move(row_ptr), std::move(col_ind)};
+  return {static_cast<NodeId>(a.nrows()), static_cast<NodeId>(a.ncols()), std::move(row_ptr), std::move(col_ind),
+          trusted};
 }
 
 template <BitDomain Domain>

@@ -79,7 +79,7 @@ BitTileMatrix pack_tiles(const CsrPattern& csr, const Device& device) {
           [&](std::size_t number, NodeId r, NodeId c) { set_tile_bit<K>(tiles + number * tile_words<K>, r, c); });
     }
   });
-  return {a.nrows, a.ncols, K, std::move(row_ptr), std::move(col_ind), std::move(bits), csr.nvals()};
+  return {a.nrows, a.ncols, K, std::move(row_ptr), std::move(col_ind), std::move(bits), csr.nvals(), trusted};
 }
 
 template <int K>
@@ -112,7 +112,7 @@ CsrPattern unpack_tiles(const BitTileMatrix& tiles) {
       }
     }
   });
-  return {a.nrows, a.ncols, std::move(row_ptr), std::move(col_ind)};
+  return {a.nrows, a.ncols, std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 template <int K>
@@ -129,7 +129,7 @@ BitTileMatrix transpose_tiles(const BitTileMatrix& tiles) {
     transpose_bits<K>(rows);
     store_tile<K>(words + to * tile_words<K>, rows);
   });
-  return {a.ncols, a.nrows, K, std::move(row_ptr), std::move(col_ind), std::move(bits), tiles.nvals()};
+  return {a.ncols, a.nrows, K, std::move(row_ptr), std::move(col_ind), std::move(bits), tiles.nvals(), trusted};
 }
 
 /// What is wrong with a tile row, or null. Adds the row's bits to `nvals`.
@@ -162,6 +162,13 @@ BitTileMatrix::BitTileMatrix() : tile_row_ptr_(1, EdgeOffset{0}) {}
 
 BitTileMatrix::BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<EdgeOffset> tile_row_ptr,
                              Buffer<NodeId> tile_col_ind, Buffer<std::byte> bit_tiles, EdgeOffset nvals)
+    : BitTileMatrix(nrows, ncols, tile_dim, std::move(tile_row_ptr), std::move(tile_col_ind), std::move(bit_tiles),
+                    nvals, trusted) {
+  if (device().is_host()) validate();
+}
+
+BitTileMatrix::BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<EdgeOffset> tile_row_ptr,
+                             Buffer<NodeId> tile_col_ind, Buffer<std::byte> bit_tiles, EdgeOffset nvals, Trusted)
     : nrows_(nrows),
       ncols_(ncols),
       tile_dim_(tile_dim),
@@ -171,7 +178,8 @@ BitTileMatrix::BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<Ed
       bit_tiles_(std::move(bit_tiles)) {
   require(is_tile_dim(tile_dim), "the tile side must be 4, 8, 16, 32 or 64");
   if (tile_row_ptr_.size() != std::size_t{tile_count(nrows, tile_dim)} + 1 ||
-      bit_tiles_.size() != tile_col_ind_.size() * tile_bytes(tile_dim)) {
+      bit_tiles_.size() != tile_col_ind_.size() * tile_bytes(tile_dim) ||
+      tile_row_ptr_.device() != tile_col_ind_.device() || bit_tiles_.device() != tile_col_ind_.device()) {
     fail(ErrorCode::usage, fmt::format("B2SR-{}: {} row pointers, {} tiles and {} bytes of bits do not fit {} rows",
                                        tile_dim, tile_row_ptr_.size(), tile_col_ind_.size(), bit_tiles_.size(), nrows));
   }
@@ -207,7 +215,8 @@ void BitTileMatrix::validate() const {
 BitTileMatrix BitTileMatrix::clone() const { return to(device()); }
 
 BitTileMatrix BitTileMatrix::to(const Device& device) const {
-  return {nrows_, ncols_, tile_dim_, tile_row_ptr_.to(device), tile_col_ind_.to(device), bit_tiles_.to(device), nvals_};
+  return {nrows_, ncols_, tile_dim_, tile_row_ptr_.to(device), tile_col_ind_.to(device), bit_tiles_.to(device),
+          nvals_, trusted};
 }
 
 bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept {

@@ -52,7 +52,7 @@ CsrPattern rewritten(NodeId nrows, NodeId ncols, const Device& device, Count&& c
   parallel_chunks(device, nrows, row_grain, [&](Range rows) {
     for (std::size_t i = rows.begin; i < rows.end; ++i) fill(static_cast<NodeId>(i), col_ind.data() + row_ptr[i]);
   });
-  return {nrows, ncols, std::move(row_ptr), std::move(col_ind)};
+  return {nrows, ncols, std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 void require_square(const CsrPattern& a, const char* what) {
@@ -67,11 +67,21 @@ void require_square(const CsrPattern& a, const char* what) {
 CsrPattern::CsrPattern() : row_ptr_(1, EdgeOffset{0}), id_(next_id()) {}
 
 CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind)
+    : CsrPattern(nrows, ncols, std::move(row_ptr), std::move(col_ind), trusted) {
+  if (device().is_host()) validate();
+}
+
+CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind, Trusted)
     : nrows_(nrows), ncols_(ncols), row_ptr_(std::move(row_ptr)), col_ind_(std::move(col_ind)), id_(next_id()) {
-  const bool on_host = col_ind_.device().is_host();  // elsewhere the last pointer would cost a copy
+  // Elsewhere the last pointer would cost a copy.
+  const bool on_host = col_ind_.device().is_host() && row_ptr_.device().is_host();
   if (row_ptr_.size() != std::size_t{nrows} + 1 || (on_host && row_ptr_[nrows] != col_ind_.size())) {
     fail(ErrorCode::usage, fmt::format("pattern CSR: {} rows with {} row pointers and {} column indices do not fit",
                                        nrows, row_ptr_.size(), col_ind_.size()));
+  }
+  if (row_ptr_.device() != col_ind_.device()) {
+    fail(ErrorCode::usage, fmt::format("pattern CSR: the row pointers are on {}, the column indices on {}",
+                                       row_ptr_.device().name(), col_ind_.device().name()));
   }
   if (on_host) return;
   chunk_row_ = cuda_formats::csr_chunk_rows(device(), nrows, col_ind_.size(), row_ptr_.data());
@@ -103,7 +113,7 @@ void CsrPattern::validate() const {
 CsrPattern CsrPattern::clone() const { return to(device()); }
 
 CsrPattern CsrPattern::to(const Device& device) const {
-  return {nrows_, ncols_, row_ptr_.to(device), col_ind_.to(device)};
+  return {nrows_, ncols_, row_ptr_.to(device), col_ind_.to(device), trusted};
 }
 
 bool operator==(const CsrPattern& a, const CsrPattern& b) noexcept {
@@ -122,7 +132,7 @@ CsrPattern transpose(const CsrPattern& a) {
   const CompressedRows rows{a.nrows(), a.ncols(), a.row_ptr(), a.col_ind()};
   Buffer<EdgeOffset> row_ptr =
       transpose_index(a.device(), rows, [&](EdgeOffset, EdgeOffset to, NodeId i) { col_ind[to] = i; });
-  return {a.ncols(), a.nrows(), std::move(row_ptr), std::move(col_ind)};
+  return {a.ncols(), a.nrows(), std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 CsrPattern symmetrized(const CsrPattern& a) {

@@ -290,7 +290,7 @@ CsrPattern csr_from_edges(NodeId nrows, NodeId ncols, std::span<const NodeId> ro
   const Edges edges{nrows, ncols, rows, cols, options};
   Sorted sorted = sort_entries(edges, device);
   const EdgeOffset kept = exclusive_scan(device, sorted.row_sizes.span());
-  return {nrows, ncols, std::move(sorted.row_sizes), shortened(std::move(sorted.slots), kept, device)};
+  return {nrows, ncols, std::move(sorted.row_sizes), shortened(std::move(sorted.slots), kept, device), trusted};
 }
 
 }  // namespace bitgraph

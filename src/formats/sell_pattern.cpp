@@ -281,7 +281,7 @@ CsrPattern to_csr(const SellPattern& a, const Device& device) {
   for_each_window([&](NodeId row, const SellPiece& piece) {
     for (NodeId e = 0; e < piece.degree; ++e) col_ind[next[row]++] = piece.column(e);
   });
-  return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind)};
+  return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 }  // namespace bitgraph

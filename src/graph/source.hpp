@@ -8,10 +8,9 @@
 
 namespace bitgraph {
 
-/// Throws usage, naming the range, unless the graph has the node. A graph without nodes has node 0 in so far as a
-/// search from there reaches nothing.
+/// Throws usage, naming the range, unless the graph has the node.
 inline void check_source(NodeId source, NodeId num_nodes) {
-  if (source < num_nodes || (num_nodes == 0 && source == 0)) return;
+  if (source < num_nodes) return;
   fail(ErrorCode::usage, num_nodes == 0 ? fmt::format("the source {} is outside the graph, which has no nodes", source)
                                         : fmt::format("the source {} is outside the graph: its nodes are 0 to {}",
                                                       source, num_nodes - 1));

@@ -235,10 +235,11 @@ B2srFile open_b2sr(std::span<std::byte> bytes, std::shared_ptr<const void> owner
   const auto ncols = static_cast<NodeId>(header.ncols);
   B2srFile file;
   if (header.tile_dim == 0) {
-    file.pattern = CsrPattern(nrows, ncols, std::move(pointers), std::move(indices));
+    file.pattern = CsrPattern(nrows, ncols, std::move(pointers), std::move(indices), trusted);
   } else {
-    file.tiles = BitTileMatrix(nrows, ncols, static_cast<int>(header.tile_dim), std::move(pointers), std::move(indices),
-                               section(std::byte{}, bits, header.num_indices * bytes_of_bits(header)), header.nvals);
+    file.tiles =
+        BitTileMatrix(nrows, ncols, static_cast<int>(header.tile_dim), std::move(pointers), std::move(indices),
+                      section(std::byte{}, bits, header.num_indices * bytes_of_bits(header)), header.nvals, trusted);
   }
   if (header.sections[new_id] != 0) file.new_id = section(NodeId{}, new_id, header.nrows);
   if (header.sections[ids] != 0) file.ids = section(std::uint64_t{}, ids, header.nrows);

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -194,7 +195,7 @@ SparseFeatures sparse_features(const DenseMatrix<float>& dense) {
     }
   });
   return {CsrPattern(static_cast<NodeId>(dense.nrows()), static_cast<NodeId>(dense.ncols()), std::move(row_ptr),
-                     std::move(cols)),
+                     std::move(cols), trusted),
           std::move(values)};
 }
 
@@ -269,6 +270,7 @@ void save_stored(const Dataset& dataset, const std::filesystem::path& path) {
 }  // namespace
 
 void save_dataset(const Dataset& dataset, const std::filesystem::path& path) {
+  dataset.validate();
   if (dataset.has_dense_features()) return save_stored(dataset, path);
   std::map<std::string, Array> members;
   const Buffer<float> ones(dataset.graph.nvals(), 1.0F);
@@ -282,16 +284,16 @@ void save_dataset(const Dataset& dataset, const std::filesystem::path& path) {
 }
 
 void draw_split(Dataset& dataset, const SplitOptions& options) {
-  std::vector<std::vector<NodeId>> of_class(static_cast<std::size_t>(dataset.num_classes));
+  dataset.validate();
+  std::map<std::int32_t, std::vector<NodeId>> of_class;
   for (NodeId i = 0; i < dataset.labels.size(); ++i) {
-    if (dataset.labels[i] != unlabelled) of_class[static_cast<std::size_t>(dataset.labels[i])].push_back(i);
+    if (dataset.labels[i] != unlabelled) of_class[dataset.labels[i]].push_back(i);
   }
   dataset.train.clear();
   dataset.validation.clear();
   dataset.test.clear();
-  for (std::uint32_t c = 0; c < of_class.size(); ++c) {
-    auto& nodes = of_class[c];
-    const RandomKey key{options.seed, c, 0x5911};
+  for (auto& [label, nodes] : of_class) {
+    const RandomKey key{options.seed, static_cast<std::uint32_t>(label), 0x5911};
     for (std::size_t n = nodes.size(); n > 1; --n) std::swap(nodes[n - 1], nodes[random_below(key, n, n)]);
     const std::size_t train = std::min(options.train_per_class, nodes.size() / 2);
     const std::size_t validation = std::min(options.validation_per_class, (nodes.size() - train) / 2);
@@ -303,6 +305,7 @@ void draw_split(Dataset& dataset, const SplitOptions& options) {
 }
 
 void inductive_split(Dataset& dataset, const SplitShares& shares, std::uint64_t seed) {
+  dataset.validate();
   constexpr double rounding = 1e-9;
   for (const double share : {shares.train, shares.validation, shares.test})
     require(share >= 0 && share <= 1, "split: a share lies between 0 and 1");

@@ -158,7 +158,7 @@ NpzSparse read_compressed(const NpzReader& reader, const std::string& prefix, Co
   });
   if (std::accumulate(kept.begin(), kept.end(), EdgeOffset{0}) != rows.indices.size())
     rows = closed(rows, kept.span(), device);
-  sparse.pattern = CsrPattern(sides.nrows, sides.ncols, std::move(rows.pointers), std::move(rows.indices));
+  sparse.pattern = CsrPattern(sides.nrows, sides.ncols, std::move(rows.pointers), std::move(rows.indices), trusted);
   sparse.values = std::move(rows.values);
   return sparse;
 }

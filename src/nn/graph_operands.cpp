@@ -89,7 +89,7 @@ CsrPattern GraphOperands::rows_of(Aggregation aggregation, NodeId first, NodeId 
     if (loops) *to++ = node;
     std::copy(middle, row.end(), to);
   });
-  CsrPattern part(rows, a_.ncols(), std::move(row_ptr), std::move(col_ind));
+  CsrPattern part(rows, a_.ncols(), std::move(row_ptr), std::move(col_ind), trusted);
   return device_.is_host() ? std::move(part) : part.to(device_);
 }
 

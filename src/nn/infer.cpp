@@ -46,7 +46,7 @@ struct InferencePlan::State {
     const std::size_t n = order.new_id.size();
     Buffer<EdgeOffset> row_ptr(n + 1);
     for (std::size_t i = 0; i <= n; ++i) row_ptr[i] = i;
-    return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), order.new_id.clone())
+    return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), order.new_id.clone(), trusted)
         .to(device);
   }
 
@@ -65,10 +65,6 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   checked.forms = checked_forms(model, options.forms);
   state_ = std::make_unique<State>(model, dataset, checked, device);
 }
-
-InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, Precision form, const Device& device,
-                             FeatureStorage storage)
-    : InferencePlan(model, dataset, {.forms = model.layer_forms(form), .features = storage}, device) {}
 
 InferencePlan::~InferencePlan() = default;
 InferencePlan::InferencePlan(InferencePlan&&) noexcept = default;

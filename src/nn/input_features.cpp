@@ -89,7 +89,7 @@ SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeI
     std::copy(row.begin(), row.end(), col_ind.data() + row_ptr[n]);
     std::copy_n(features.values.data() + from.row_ptr()[nodes[n]], row.size(), values.data() + row_ptr[n]);
   }
-  return {CsrPattern(static_cast<NodeId>(nodes.size()), from.ncols(), std::move(row_ptr), std::move(col_ind)),
+  return {CsrPattern(static_cast<NodeId>(nodes.size()), from.ncols(), std::move(row_ptr), std::move(col_ind), trusted),
           std::move(values)};
 }
 

@@ -97,11 +97,13 @@ std::vector<Precision> Model::layer_forms(Precision form) const {
 }
 
 void Model::require_fit(const Dataset& data) const {
+  validate();
+  data.validate();
   if (data.num_features() != num_features()) {
     fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(),
                                            data.name, data.num_features()));
   }
-  if (static_cast<std::size_t>(data.num_classes) != num_classes()) {
+  if (data.num_classes != 0 && static_cast<std::size_t>(data.num_classes) != num_classes()) {
     fail(ErrorCode::bad_input,
          fmt::format("the model knows {} classes, the data set {} has {}", num_classes(), data.name, data.num_classes));
   }

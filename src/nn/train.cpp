@@ -22,6 +22,11 @@ namespace {
 
 void check(const Dataset& dataset, const TrainOptions& options) {
   const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
+  dataset.validate();
+  if (dataset.num_classes == 0 || dataset.num_features() == 0)
+    fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no labels or no features");
+  if (!is_symmetric(dataset.graph))
+    fail(ErrorCode::bad_input, "train: the graph of " + dataset.name + " is directed, expected both directions");
   if (dataset.train.empty())
     fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no training nodes");
   if (dataset.validation.empty())
@@ -62,7 +67,7 @@ Model train_teacher(const Dataset& dataset, const TrainOptions& options, const D
 
 /// What a model in full precision makes of all nodes.
 DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, const Device& device) {
-  InferencePlan plan(teacher, dataset, Precision::real, device);
+  InferencePlan plan(teacher, dataset, {.forms = teacher.layer_forms(Precision::real)}, device);
   DenseMatrix<float> probabilities = plan.run().to(Device{});
   log_softmax_into(probabilities, probabilities);
   for (float& p : probabilities.values()) p = std::exp(p);

@@ -15,6 +15,12 @@
 
 namespace bitgraph {
 
+/// a * b elements. Throws not_possible where that is more than any memory has.
+[[nodiscard]] inline std::size_t checked_product(std::size_t a, std::size_t b) {
+  if (b != 0 && a > std::numeric_limits<std::size_t>::max() / b) fail(ErrorCode::not_possible, "an array is too large");
+  return a * b;
+}
+
 /// An array of plain values on a device, aligned to 64 bytes. It moves; copies are asked for by name: clone().
 /// Values on a CUDA device are not for the host to touch: to(Device{}) brings them.
 /// The storage is owned, or borrowed from something kept alive with it (a mapped file, another library's array).

@@ -11,4 +11,11 @@ using NodeId = std::uint32_t;
 /// Position in an array of entries or tiles: a graph may hold more than 2^32 of them.
 using EdgeOffset = std::uint64_t;
 
+/// Tells a format's constructor that the arrays keep its invariants, because the code that made them does: only their
+/// sizes are checked then. Wrong arrays that are trusted make operators read and write outside their memory.
+struct Trusted {
+  explicit Trusted() = default;
+};
+inline constexpr Trusted trusted{};
+
 }  // namespace bitgraph

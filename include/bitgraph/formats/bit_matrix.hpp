@@ -25,7 +25,9 @@ template <class D>
 concept BitDomain = std::same_as<D, ZeroOne> || std::same_as<D, PlusMinusOne>;
 
 /// Number of 64-bit words that hold `ncols` bits.
-[[nodiscard]] constexpr std::size_t words_for_bits(std::size_t ncols) noexcept { return (ncols + 63) / 64; }
+[[nodiscard]] constexpr std::size_t words_for_bits(std::size_t ncols) noexcept {
+  return ncols / 64 + (ncols % 64 == 0 ? 0 : 1);
+}
 
 /// What a kernel sees of a BitMatrix: row i starts at words + i * words_per_row.
 template <BitDomain Domain, class Word = const std::uint64_t>
@@ -50,9 +52,11 @@ class BitMatrix {
 
   BitMatrix() = default;
 
-  /// nrows x ncols, all stored bits zero. O(nrows * ncols / 64).
+  /// nrows x ncols, all stored bits zero. Throws not_possible when memory runs out. O(nrows * ncols / 64).
   BitMatrix(std::size_t nrows, std::size_t ncols, Device device = {})
-      : nrows_(nrows), ncols_(ncols), words_(nrows * words_for_bits(ncols), 0, std::move(device)) {}
+      : nrows_(nrows),
+        ncols_(ncols),
+        words_(checked_product(nrows, words_for_bits(ncols)), std::uint64_t{0}, std::move(device)) {}
 
   /// Takes packed words. Throws usage where their number does not fit, bad_input where a padding bit is set.
   BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words);

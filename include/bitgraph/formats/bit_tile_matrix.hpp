@@ -62,9 +62,14 @@ class BitTileMatrix {
   /// 0 x 0, side 8.
   BitTileMatrix();
 
-  /// Takes the arrays. Checks tile_dim and sizes only; see validate(). Throws usage.
+  /// Takes the arrays. Throws usage where tile_dim, their sizes or their devices do not fit; on the host bad_input
+  /// where they break an invariant: see validate(). O(bytes). Arrays on a CUDA device are trusted.
   BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<EdgeOffset> tile_row_ptr, Buffer<NodeId> tile_col_ind,
                 Buffer<std::byte> bit_tiles, EdgeOffset nvals);
+
+  /// The same without looking at the arrays. O(1).
+  BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<EdgeOffset> tile_row_ptr, Buffer<NodeId> tile_col_ind,
+                Buffer<std::byte> bit_tiles, EdgeOffset nvals, Trusted);
 
   /// Checks every invariant, in parallel, O(bytes). Throws bad_input naming the tile row.
   void validate() const;

@@ -41,8 +41,12 @@ class CsrPattern {
   /// 0 x 0, no entries.
   CsrPattern();
 
-  /// Takes the arrays as they are. Only the sizes are checked here; see validate() for arrays of unknown origin.
+  /// Takes the arrays. Throws usage where their sizes or devices do not fit; on the host bad_input where they break an
+  /// invariant: see validate(). O(nrows + nvals). Arrays on a CUDA device are trusted.
   CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind);
+
+  /// The same without looking at the arrays. O(1) on the host.
+  CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind, Trusted);
 
   /// Checks every invariant, in parallel: O(nrows + nvals). Throws bad_input naming the row.
   void validate() const;

@@ -25,14 +25,14 @@ class DenseMatrix {
  public:
   DenseMatrix() = default;
 
-  /// nrows x ncols zeros.
+  /// nrows x ncols zeros. Throws not_possible when memory runs out.
   DenseMatrix(std::size_t nrows, std::size_t ncols, Device device = {})
-      : nrows_(nrows), ncols_(ncols), values_(nrows * ncols, T{}, std::move(device)) {}
+      : nrows_(nrows), ncols_(ncols), values_(checked_product(nrows, ncols), T{}, std::move(device)) {}
 
   /// Takes the values, row after row. Throws usage unless there are nrows * ncols of them.
   DenseMatrix(std::size_t nrows, std::size_t ncols, Buffer<T> values)
       : nrows_(nrows), ncols_(ncols), values_(std::move(values)) {
-    require(values_.size() == nrows * ncols, "a dense matrix needs nrows * ncols values");
+    require(values_.size() == checked_product(nrows, ncols), "a dense matrix needs nrows * ncols values");
   }
 
   [[nodiscard]] std::size_t nrows() const noexcept { return nrows_; }

@@ -32,6 +32,12 @@ struct Dataset {
   [[nodiscard]] std::size_t num_features() const noexcept {
     return has_dense_features() ? dense_features.ncols() : features.pattern.ncols();
   }
+
+  /// Throws bad_input, naming the field, unless the fields agree: a square graph without loops; a row of features for
+  /// each node and a value for each entry, all finite; a label for each node (or no labels and no classes), below
+  /// num_classes; parts of the split that hold nodes of the graph. All of it is on the host. Everything that takes a
+  /// data set calls it. O(nodes + entries + features), parallel.
+  void validate() const;
 };
 
 /// A dense matrix as CSR, zeros left out. O(values), parallel.

@@ -46,9 +46,6 @@ class InferencePlan {
   InferencePlan(const Model& model, const Dataset& dataset, const InferenceOptions& options = {},
                 const Device& device = {});
 
-  /// The whole model in one form.
-  InferencePlan(const Model& model, const Dataset& dataset, Precision form, const Device& device = {},
-                FeatureStorage storage = FeatureStorage::sparse);
   ~InferencePlan();
   InferencePlan(InferencePlan&&) noexcept;
 

@@ -99,7 +99,13 @@ struct Model {
   /// form of a binary one.
   [[nodiscard]] std::vector<Precision> layer_forms(Precision form) const;
 
-  /// Throws bad_input naming what does not fit: the width of the features, the number of classes.
+  /// Throws bad_input, naming the layer and what is wrong, unless the layers fit one another: weights, scales and
+  /// biases of one shape, finite, and scales not negative; each layer as wide as the one before it; precisions that the
+  /// weights have; a mean and a deviation for each feature, or none. All of it is on the host. O(weights).
+  void validate() const;
+
+  /// Calls validate() of both, and throws bad_input naming what does not fit: the width of the features, the number of
+  /// classes. A data set without classes fits.
   void require_fit(const Dataset& dataset) const;
 
   /// "gcn 2 9f86d081884c7d65": tells its weights, on the host, from another model's. Of a file it stays the same.

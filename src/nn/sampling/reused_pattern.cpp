@@ -28,8 +28,8 @@ std::span<NodeId> ReusedPattern::make_room(const Device& device) {
 }
 
 void ReusedPattern::finish(NodeId ncols, const Device& device) {
-  pattern_ =
-      CsrPattern(static_cast<NodeId>(row_ptr_.size() - 1), ncols, lent(row_ptr_, device), lent(col_ind_, device));
+  pattern_ = CsrPattern(static_cast<NodeId>(row_ptr_.size() - 1), ncols, lent(row_ptr_, device), lent(col_ind_, device),
+                        trusted);
 }
 
 }  // namespace bitgraph::nn

@@ -85,7 +85,7 @@ SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> value
       if (flips(e)) *to++ = pattern.col_ind()[e];
     }
   });
-  out.bits.flips = CsrPattern(pattern.nrows(), pattern.ncols(), std::move(row_ptr), std::move(col_ind));
+  out.bits.flips = CsrPattern(pattern.nrows(), pattern.ncols(), std::move(row_ptr), std::move(col_ind), trusted);
   return out;
 }
 

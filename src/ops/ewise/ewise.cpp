@@ -82,7 +82,7 @@ CsrPattern merged(const Host&, SetOp op, const CsrPattern& a, const CsrPattern& 
         for_each_result(static_cast<NodeId>(i), [&](NodeId column) { col_ind[to++] = column; });
       }
     });
-    return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind)};
+    return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind), trusted};
   });
 }
 
@@ -139,7 +139,7 @@ BitTileMatrix merged_tiles(SetOp op, const BitTileMatrix& a, const BitTileMatrix
       }
       nvals += entries;
     });
-    return {a.nrows(), a.ncols(), K, std::move(tile_row_ptr), std::move(tile_col_ind), std::move(bits), nvals};
+    return {a.nrows(), a.ncols(), K, std::move(tile_row_ptr), std::move(tile_col_ind), std::move(bits), nvals, trusted};
   });
 }
 

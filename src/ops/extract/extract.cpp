@@ -61,7 +61,8 @@ CsrPattern submatrix(const CsrPattern& a, std::span<const NodeId> rows, std::spa
       if (!in_order) std::sort(col_ind.data() + row_ptr[r], to);
     }
   });
-  return {static_cast<NodeId>(rows.size()), static_cast<NodeId>(cols.size()), std::move(row_ptr), std::move(col_ind)};
+  return {static_cast<NodeId>(rows.size()), static_cast<NodeId>(cols.size()), std::move(row_ptr), std::move(col_ind),
+          trusted};
 }
 
 #ifdef BITGRAPH_WITH_CUDA

@@ -187,7 +187,7 @@ CsrPattern product_on_host(const Backend& backend, const View& a, const View& b,
   Buffer<NodeId> col_ind(exclusive_scan(device, row_ptr.span()), device);
   if (counts != nullptr) *counts = Buffer<std::uint32_t>(col_ind.size(), device);
   product_fill(backend, args, {row_ptr.data(), col_ind.data(), counts == nullptr ? nullptr : counts->data()});
-  return {nrows, b.ncols, std::move(row_ptr), std::move(col_ind)};
+  return {nrows, b.ncols, std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 /// The product as pattern CSR, and its counts where `counts` is not null.
@@ -235,7 +235,7 @@ BitTileMatrix tile_product(const Cpu& backend, const BitTileView<K>& a, const Bi
     auto* words = reinterpret_cast<TileWord<K>*>(bits.data());
     nvals = tile_product_fill(backend, args, TileProductOut<K>{tile_row_ptr.data(), tile_col_ind.data(), words});
   }
-  return {a.nrows, b.ncols, K, std::move(tile_row_ptr), std::move(tile_col_ind), std::move(bits), nvals};
+  return {a.nrows, b.ncols, K, std::move(tile_row_ptr), std::move(tile_col_ind), std::move(bits), nvals, trusted};
 }
 
 CsrPattern boolean_product(const CsrPatternView& a, const CsrPatternView& b, const CsrPatternView& mask,

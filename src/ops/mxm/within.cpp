@@ -22,7 +22,7 @@ CsrPattern transposed(const CsrPatternView& b, const Device& device) {
   const CompressedRows rows{b.nrows, b.ncols, {b.row_ptr, std::size_t{b.nrows} + 1}, {b.col_ind, nvals}};
   Buffer<EdgeOffset> row_ptr =
       transpose_index(device, rows, [&](EdgeOffset, EdgeOffset to, NodeId i) { col_ind[to] = i; });
-  return {b.ncols, b.nrows, std::move(row_ptr), std::move(col_ind)};
+  return {b.ncols, b.nrows, std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 /// The sum of fn(row, entry) over all entries.
@@ -85,7 +85,7 @@ CsrPattern met_entries(const CsrPatternView& mask, const Buffer<std::uint32_t>& 
       ++to;
     }
   });
-  return {mask.nrows, mask.ncols, std::move(row_ptr), std::move(col_ind)};
+  return {mask.nrows, mask.ncols, std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 /// met[e] = 1 where the product has the mask's entry e, else 0. A row is done where all of its entries are met.

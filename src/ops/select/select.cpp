@@ -34,7 +34,7 @@ CsrPattern kept_entries(const CsrPattern& a, const Keep& keep) {
       }
     }
   });
-  return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind)};
+  return {a.nrows(), a.ncols(), std::move(row_ptr), std::move(col_ind), trusted};
 }
 
 template <class Keep>

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/nn/model.hpp>
+
+#include "core/finite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+class ModelCheck {
+ public:
+  explicit ModelCheck(const Model& model) : m_(model) {}
+
+  void run() const {
+    require(!m_.layers.empty(), "it has no layers");
+    std::size_t before = m_.layers.front().inputs();
+    std::size_t side_by_side = 0;
+    for (std::size_t l = 0; l < m_.layers.size(); ++l) {
+      const bool last = l + 1 == m_.layers.size();
+      const std::size_t inputs = last && m_.concatenates() ? side_by_side : before;
+      layer(l, inputs);
+      before = m_.layers[l].outputs();
+      side_by_side += before;
+    }
+    input();
+  }
+
+ private:
+  template <class... Args>
+  void require(bool holds, fmt::format_string<Args...> what, Args&&... args) const {
+    if (!holds) fail(ErrorCode::bad_input, "the model: " + fmt::format(what, std::forward<Args>(args)...));
+  }
+
+  void layer(std::size_t l, std::size_t inputs) const {
+    const Layer& layer = m_.layers[l];
+    const bool last = l + 1 == m_.layers.size();
+    const bool real = layer.precision == Precision::real;
+    require(real == (m_.precision == Precision::real), "layer {} is of precision {} in a model of precision {}", l,
+            to_string(layer.precision), to_string(m_.precision));
+    require(!last || layer.precision != Precision::bin, "its last layer votes, and logits are numbers");
+    require(layer.inputs() == inputs && inputs > 0, "layer {} takes {} inputs, {} come to it", l, layer.inputs(),
+            inputs);
+    const bool linear = layer.aggregation == Aggregation::none;
+    require(linear == (last && m_.concatenates()), "layer {} {}", l,
+            linear ? "aggregates nothing" : "aggregates, expected a linear layer");
+    weights(l, layer.neighbor, real);
+    if (layer.root.empty()) {
+      require(layer.root.bytes() == 0, "layer {} has scales or biases of a weight that is not there", l);
+      return;
+    }
+    require(!linear, "layer {} is linear and has a second weight", l);
+    require(layer.root.inputs() == layer.inputs() && layer.root.outputs() == layer.outputs(),
+            "layer {} has weights of {} x {} and {} x {}", l, layer.outputs(), layer.inputs(), layer.root.outputs(),
+            layer.root.inputs());
+    weights(l, layer.root, real);
+  }
+
+  void weights(std::size_t l, const Linear& w, bool real) const {
+    require(!w.empty() && w.outputs() > 0, "layer {} has no weights", l);
+    require(w.binary() != real && (w.weight.ncols() == 0) != real, "layer {} has weights of another precision", l);
+    const std::size_t scales = real ? 0 : w.outputs();
+    require(w.scale.size() == scales && w.bias.size() == w.outputs(), "layer {} has {} outputs, {} scales, {} biases",
+            l, w.outputs(), w.scale.size(), w.bias.size());
+    for (const Device* device : {&w.weight.device(), &w.bits.device(), &w.scale.device(), &w.bias.device()}) {
+      require(device->is_host(), "layer {} has weights on {}, expected the host", l, device->name());
+    }
+    require(all_finite(w.weight.values()) && all_finite(w.scale.span()) && all_finite(w.bias.span()),
+            "layer {} has a weight that is infinite or not a number", l);
+    require(std::none_of(w.scale.begin(), w.scale.end(), [](float scale) { return scale < 0; }),
+            "layer {} has a negative scale", l);
+  }
+
+  void input() const {
+    const Buffer<float>& mean = m_.input_mean;
+    const Buffer<float>& deviation = m_.input_inverse_deviation;
+    require(mean.size() == deviation.size() && (mean.empty() || mean.size() == m_.num_features()),
+            "{} means and {} deviations for {} features", mean.size(), deviation.size(), m_.num_features());
+    require(mean.device().is_host() && deviation.device().is_host(), "its means are not on the host");
+    require(all_finite(mean.span()) && all_finite(deviation.span()), "a mean or deviation is infinite or not a number");
+  }
+
+  const Model& m_;
+};
+
+}  // namespace
+
+void Model::validate() const { ModelCheck(*this).run(); }
+
+}  // namespace bitgraph::nn
