@@ -2,6 +2,8 @@
 // Data sets with dense features, and inductive splits.
 #include "io/dataset.hpp"
 
+#include <bitgraph/io/array.hpp>
+
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
 #include "support/fixtures.hpp"
