@@ -287,5 +287,23 @@ TEST(PlanMemory, TooLittleIsRefusedBeforeAnythingIsAllocated) {
   EXPECT_EQ(device.memory().allocations, 0U);
 }
 
+/// Each node is tied to one far away alone: of the tiles of A + I half hold nothing but loops.
+TEST(PlanMemory, TilesThatHoldLoopsAloneAreCounted) {
+  const NodeId n = 4096;
+  std::vector<NodeId> rows, cols;
+  for (NodeId i = 0; i < n / 2; ++i) rows.push_back(i), cols.push_back(i + n / 2);
+  Dataset dataset;
+  dataset.graph = csr_from_edges(n, n, rows, cols, {.symmetrize = true});
+  Buffer<EdgeOffset> row_ptr(n + 1);
+  for (NodeId i = 0; i <= n; ++i) row_ptr[i] = i;
+  dataset.features = {CsrPattern(n, 1, std::move(row_ptr), Buffer<NodeId>(n, NodeId{0})), Buffer<float>(n, 1.0F)};
+  const Model model = test::random_model(Architecture::gcn, Precision::bin, 1, 1, 1, 2, 3);
+  const Device device = Device::host(1);
+  InferencePlan plan(model, dataset, {.graph = GraphFormat::tiles, .tile_dim = 64}, device);
+  plan.run();
+  const auto peak = static_cast<double>(device.memory().peak);
+  EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.02 * peak);
+}
+
 }  // namespace
 }  // namespace bitgraph::nn

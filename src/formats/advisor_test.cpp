@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/advisor.hpp>
+#include <bitgraph/formats/bit_tile_matrix.hpp>
 
 #include "support/random_matrices.hpp"
 
@@ -55,9 +56,42 @@ TEST(Advisor, ChoosesTheSmallestFormat) {
 }
 
 TEST(Advisor, TakesEmptyGraphsAndRefusesAnEmptySample) {
-  EXPECT_NO_THROW(static_cast<void>(advise(profile(CsrPattern()))));
-  EXPECT_NO_THROW(static_cast<void>(advise(profile(test::random_pattern(5000, 5000, 0, 1)))));
+  const Advice of_nothing = advise(profile(CsrPattern()));
+  EXPECT_FALSE(of_nothing.use_tiles);
+  EXPECT_EQ(of_nothing.predicted_bytes, sizeof(EdgeOffset));
+  // Without entries there are row pointers alone, and a tile row has one for many rows.
+  const Advice of_no_entries = advise(profile(test::random_pattern(5000, 5000, 0, 1)));
+  EXPECT_EQ(of_no_entries.tile_dim, 64);
+  EXPECT_EQ(of_no_entries.predicted_bytes, static_cast<double>(b2sr_bytes(5000, 0, 64)));
   EXPECT_THROW(static_cast<void>(profile(CsrPattern(), {.sampled_rows = 0})), Error);
+}
+
+TEST(Advisor, KeepsTheSimplerFormatWhereBytesAreEqual) {
+  Profile profile;
+  profile.csr_pattern_bytes = 1000;
+  for (std::size_t n = 0; n < tile_dims.size(); ++n) {
+    profile.tiles[n] = {.tile_dim = tile_dims[n], .predicted_bytes = 1000};
+  }
+  EXPECT_FALSE(advise(profile).use_tiles);
+  profile.tiles[1].predicted_bytes = profile.tiles[3].predicted_bytes = 999;
+  EXPECT_EQ(advise(profile).tile_dim, tile_dims[1]);
+}
+
+/// Tile rows of more entries than the sample looks at one by one: what is predicted comes from a few of them.
+TEST(Advisor, PredictsLongTileRows) {
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
+    EXPECT_LE(largest_error(test::random_pattern(4000, 30000, 0.02, 8), seed), 0.1);
+    // Half of the columns densely filled, half sparsely: an entry of a full tile stands for few tiles.
+    std::vector<NodeId> rows, cols;
+    for (NodeId i = 0; i < 3000; ++i) {
+      for (NodeId j = 0; j < 640; ++j) rows.push_back(i), cols.push_back(j);
+      for (NodeId j = 0; j < 320; ++j) {
+        rows.push_back(i);
+        cols.push_back(640 + static_cast<NodeId>(random_below({9, 1, 0}, i * 320 + j, 60000)));
+      }
+    }
+    EXPECT_LE(largest_error(csr_from_edges(3000, 60640, rows, cols), seed), 0.1);
+  }
 }
 
 }  // namespace

@@ -240,5 +240,15 @@ TEST(LoadGraph, KeepsTheIdsOfListsWithGaps) {
   EXPECT_TRUE(load_graph(folder / "snap/git_edges.csv.gz").ids.empty());
 }
 
+/// Of a symmetric matrix the file has the entries below the diagonal and the loops, and says how many those are.
+TEST(GraphFiles, ASymmetricMatrixWithLoopsIsReadBack) {
+  const TemporaryFolder folder;
+  const std::vector<NodeId> rows{0, 1, 1, 2, 3}, cols{0, 1, 2, 3, 3};
+  const CsrPattern a = csr_from_edges(5, 5, rows, cols, {.symmetrize = true});
+  save_graph(a, folder / "a.mtx");
+  EXPECT_NE(test::contents(folder / "a.mtx").find("symmetric\n5 5 5\n"), std::string::npos);
+  EXPECT_EQ(load_graph(folder / "a.mtx").pattern, a);
+}
+
 }  // namespace
 }  // namespace bitgraph

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/tune.hpp>
 
+#include "nn/within_loss.hpp"
+
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
@@ -127,8 +129,7 @@ class Tuner {
       });
       if (!beaten || n == 0) front.push_back(n);
     }
-    const double least = least_accuracy();
-    const auto rank = [&](std::size_t n) { return std::pair(all[n].validation_accuracy < least, all[n].microseconds); };
+    const auto rank = [&](std::size_t n) { return std::pair(!good(all[n]), all[n].microseconds); };
     std::sort(front.begin(), front.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
     if (front.size() > 3) front.resize(3);
     return front;
@@ -177,17 +178,15 @@ class Tuner {
     }
   }
 
-  /// The validation accuracy that the choice must have.
-  [[nodiscard]] double least_accuracy() const {
+  /// Whether a candidate is accurate enough to be chosen.
+  [[nodiscard]] bool good(const TuneCandidate& candidate) const {
     double best = 0;
     for (const TuneCandidate& c : report_.candidates) best = std::max(best, c.validation_accuracy);
-    return best - options_.max_loss;
+    return within_loss(candidate.validation_accuracy, best, options_.max_loss);
   }
 
   void choose() {
     const auto& all = report_.candidates;
-    const double least = least_accuracy();
-    const auto good = [&](const TuneCandidate& c) { return c.validation_accuracy >= least; };
     std::optional<std::size_t> quickest;
     for (std::size_t n = 0; n < all.size(); ++n) {
       if (good(all[n]) && (!quickest || all[n].microseconds < all[*quickest].microseconds)) quickest = n;

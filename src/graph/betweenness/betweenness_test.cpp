@@ -158,5 +158,30 @@ TEST(Betweenness, Refusals) {
       std::string::npos);
 }
 
+/// A path of 4 nodes by hand: between ends 0 and 3 lie 1 and 2. Sources 0 alone: node 1 is on the paths to 2 and 3.
+TEST(Betweenness, IsScaledByTheShareOfNodesThatAreSources) {
+  const PackedGraph path = pack_graph(
+      csr_from_edges(4, 4, std::vector<NodeId>{0, 1, 2}, std::vector<NodeId>{1, 2, 3}, {.symmetrize = true}));
+  const std::vector<NodeId> sources{0};
+  const Buffer<double> plain = betweenness(path, {.sources = sources});
+  EXPECT_EQ(plain[1], 2);
+  EXPECT_EQ(plain[2], 1);
+  const Buffer<double> scaled = betweenness(path, {.sources = sources, .normalized = true});
+  EXPECT_DOUBLE_EQ(scaled[1], 2.0 * 4 / 1 / 6);
+  EXPECT_DOUBLE_EQ(scaled[2], 1.0 * 4 / 1 / 6);
+  const Buffer<double> whole = betweenness(path, {.normalized = true});
+  EXPECT_DOUBLE_EQ(whole[1], 4.0 / 6);
+}
+
+/// As many samples as nodes are all nodes, each once: the scores are the exact ones.
+TEST(Betweenness, NoSourceIsDrawnTwice) {
+  const PackedGraph graph = pack_graph(test::rmat_pattern(6, 300, 3));
+  const Buffer<double> exact = betweenness(graph);
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
+    const Buffer<double> drawn = betweenness(graph, {.samples = graph.num_nodes(), .seed = seed});
+    for (NodeId v = 0; v < graph.num_nodes(); ++v) EXPECT_NEAR(drawn[v], exact[v], 1e-9 * (1 + exact[v]));
+  }
+}
+
 }  // namespace
 }  // namespace bitgraph

@@ -187,5 +187,23 @@ TEST(LocalClustering, WhatItRefuses) {
                            "epsilon");
 }
 
+/// Three cliques in a row, the outer ones of one size: cut off behind the first or behind the second, one edge is cut
+/// and the smaller side has the same volume. The smaller cluster is the answer.
+TEST(LocalClustering, OfEqualConductancesTheFirstIsTaken) {
+  constexpr NodeId side = 6;
+  std::vector<NodeId> rows{side - 1, 2 * side - 1}, cols{side, 2 * side};
+  for (NodeId clique = 0; clique < 3; ++clique) {
+    for (NodeId i = 0; i < side; ++i) {
+      for (NodeId j = 0; j < i; ++j) rows.push_back(clique * side + i), cols.push_back(clique * side + j);
+    }
+  }
+  const CsrPattern a = csr_from_edges(3 * side, 3 * side, rows, cols, {.symmetrize = true});
+  const std::array<NodeId, 1> seed{0};
+  LocalCluster found = local_cluster(pack_graph(a), seed, {.teleport = 0.05, .epsilon = 1e-7});
+  std::sort(found.members.begin(), found.members.end());
+  EXPECT_EQ(found.members, (std::vector<NodeId>{0, 1, 2, 3, 4, 5}));
+  EXPECT_DOUBLE_EQ(found.conductance, 1.0 / (side * (side - 1) + 1));
+}
+
 }  // namespace
 }  // namespace bitgraph

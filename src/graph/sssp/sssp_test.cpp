@@ -2,6 +2,8 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/graph/sssp.hpp>
 
+#include "graph/sssp/cpu_relax.hpp"
+
 #include <bitgraph/ops/semiring.hpp>
 
 #include "graph/sssp/sssp.hpp"
@@ -249,6 +251,36 @@ TEST(Sssp, WrongWeightsAreRefused) {
   test::expect_usage_error([&] { return sssp<std::int32_t>(real); }, "ask for float");
   test::expect_usage_error([&] { return sssp<float>(real, {.source = 3}); }, "0 to 2");
   test::expect_usage_error([&] { return sssp<float>(real, {.delta = -1}); }, "delta");
+}
+
+/// No distance is above 2^31 - 1, that of an unreached node: what lies farther stays unreached.
+TEST(Sssp, DistancesNearTheLargestIntegerDoNotWrapAround) {
+  constexpr std::int32_t unreached = 0x7FFFFFFF;
+  constexpr std::size_t size = 40;
+  std::vector<NodeId> columns(size);
+  std::vector<std::uint8_t> weights(size);
+  std::vector<std::int32_t> distance(size, unreached);
+  for (std::size_t k = 0; k < size; ++k) {
+    columns[k] = static_cast<NodeId>(k);
+    weights[k] = static_cast<std::uint8_t>(1 + 6 * k);
+  }
+  for (const Isa isa : available_isas()) {
+    const ScopedIsa scope(isa);
+    const auto relax = sssp_cpu::relax_columns<std::uint8_t, std::int32_t>();
+    for (const std::int32_t from : {unreached - 1, unreached - 100, unreached - 300}) {
+      sssp_cpu::Nearer<std::int32_t> found{};
+      const std::size_t count = relax(columns.data(), weights.data(), size, from, distance.data(), found);
+      std::size_t expected = 0;
+      for (std::size_t k = 0; k < size; ++k) {
+        const std::int64_t through = std::int64_t{from} + weights[k];
+        if (through >= unreached) continue;
+        ASSERT_LT(expected, count);
+        EXPECT_EQ(found.column[expected], columns[k]);
+        EXPECT_EQ(found.distance[expected++], through);
+      }
+      EXPECT_EQ(count, expected) << to_string(isa) << " from " << from;
+    }
+  }
 }
 
 }  // namespace

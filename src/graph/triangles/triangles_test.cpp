@@ -283,5 +283,24 @@ TEST(Triangles, OfRealGraphsAsTheirReadmeSays) {
   }
 }
 
+/// Cliques of 15 to 19 nodes: rows of 16 entries are the longest that fit a vector.
+TEST(Triangles, OfCliquesAroundTheLongestShortRow) {
+  for (const NodeId side : {15U, 16U, 17U, 18U, 19U}) {
+    for (const NodeId copies : {1U, 3U}) {
+      std::vector<NodeId> rows, cols;
+      for (NodeId c = 0; c < copies; ++c) {
+        for (NodeId i = 0; i < side; ++i) {
+          for (NodeId j = 0; j < i; ++j) rows.push_back(c * side + i), cols.push_back(c * side + j);
+        }
+      }
+      const CsrPattern a = csr_from_edges(copies * side, copies * side, rows, cols, {.symmetrize = true});
+      const std::uint64_t expected = std::uint64_t{copies} * side * (side - 1) * (side - 2) / 6;
+      test::everywhere([&](const Device& device) {
+        EXPECT_EQ(count_triangles(pack_graph(a, {.tile_dim = csr_tile}, device)), expected) << side;
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bitgraph
