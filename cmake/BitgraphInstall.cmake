@@ -33,15 +33,20 @@ install(FILES ${PROJECT_BINARY_DIR}/packaging/bitgraph-config.cmake
               ${PROJECT_BINARY_DIR}/packaging/bitgraph-config-version.cmake
         DESTINATION ${BITGRAPH_CMAKE_DIR})
 
-# The static library's own libraries are wanted with pkg-config --static only; a shared one carries them itself.
+if(BITGRAPH_WITH_CUDA AND BITGRAPH_IS_STATIC)
+  install(FILES ${CUDA_cudart_static_LIBRARY} DESTINATION ${BITGRAPH_MODULE_DIR} RENAME libcudart_static.a)
+endif()
+
+# A program that links the static library links what that is made of too: pkg-config says so without --static. A shared
+# library brings its own.
 file(RELATIVE_PATH BITGRAPH_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(BITGRAPH_PC_REQUIRES "")
 set(BITGRAPH_PC_LIBS "")
 if(BITGRAPH_IS_STATIC)
   set(BITGRAPH_PC_REQUIRES "fmt libhwy libzip libdeflate zlib")
-  set(BITGRAPH_PC_LIBS "-lopenblas ${OpenMP_CXX_FLAGS}")
+  set(BITGRAPH_PC_LIBS " -lopenblas ${OpenMP_CXX_FLAGS}")
   if(BITGRAPH_WITH_CUDA)
-    string(APPEND BITGRAPH_PC_LIBS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt -lpthread")
+    string(APPEND BITGRAPH_PC_LIBS " \${prefix}/${BITGRAPH_MODULE_DIR}/libcudart_static.a -ldl -lrt -lpthread")
   endif()
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/bitgraph.pc.in ${PROJECT_BINARY_DIR}/packaging/bitgraph.pc @ONLY)

@@ -16,7 +16,7 @@ mkdir -p "$work"
 if [ "$mode" = shared ]; then
   # As deep as any build folder, so that a compiler cache finds the same objects.
   build=$root/build/consumer-shared
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DBITGRAPH_BUILD_TESTS=OFF \
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITGRAPH_CUDA="${BITGRAPH_CUDA:-AUTO}" -DBUILD_SHARED_LIBS=ON -DBITGRAPH_BUILD_TESTS=OFF \
     -DBITGRAPH_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" >"$work/configure.log"
   cmake --build "$build"
 fi
@@ -27,11 +27,35 @@ if grep -rIl -e "$root/" -e "$work/first" "$work/prefix"; then
   exit 1
 fi
 pc=$(find "$work/prefix" -name bitgraph.pc)
+if grep -rIl -e /usr/local/cuda "$work/prefix"; then
+  echo "the files above name the folder of a CUDA toolkit" >&2
+  exit 1
+fi
+if [ "$mode" = shared ]; then
+  library=$(find "$work/prefix" -name 'libbitgraph.so')
+  shown=$(nm -D --defined-only "$library" | awk '{ print $3 }')
+  printf '%s\n' "$shown" | grep -q _ZN8bitgraph || { echo "$library shows nothing" >&2; exit 1; }
+  if printf '%s\n' "$shown" | grep -vE '^_Z(NK?|T[ISV]N)8bitgraph'; then
+    echo "the symbols above are not the library's own" >&2
+    exit 1
+  fi
+fi
 
 if [ "$mode" != pkgconf ]; then
-  cmake -S "$here" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix"
+  # No toolkit is looked for, also where the library was built with CUDA: the consumer compiles none.
+  cmake -S "$here" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
+    -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON -DCMAKE_CUDA_COMPILER=NOTFOUND
   cmake --build "$work/consumer"
   "$work/consumer/consumer"
+  # A program that uses a little of everything carries the kernels for all instruction sets, and stays small.
+  strip -o "$work/consumer/stripped" "$work/consumer/consumer"
+  bytes=$(wc -c <"$work/consumer/stripped")
+  echo "a consumer takes $bytes bytes stripped"
+  if [ "$mode" = cmake ] && ! ls "$work"/prefix/lib*/bitgraph/libcudart_static.a "$work"/prefix/lib*/*/bitgraph/libcudart_static.a >/dev/null 2>&1 &&
+    [ "$bytes" -gt 15000000 ]; then
+    echo "a consumer without CUDA takes more than 15 MB" >&2
+    exit 1
+  fi
   if BITGRAPH_ISA=nonsense "$work/consumer/consumer" >"$work/isa.log" 2>&1; then
     echo "a program that links the library does not look at BITGRAPH_ISA" >&2
     exit 1
@@ -39,10 +63,8 @@ if [ "$mode" != pkgconf ]; then
 fi
 if [ "$mode" != cmake ]; then
   export PKG_CONFIG_PATH="${pc%/*}"
-  static=--static
-  [ "$mode" = shared ] && static=
-  # shellcheck disable=SC2046,SC2086 # flags are meant to be split
-  "$cxx" -std=c++20 $(pkg-config --cflags bitgraph) "$here/main.cpp" $(pkg-config --libs $static bitgraph) \
+  # shellcheck disable=SC2046 # flags are meant to be split
+  "$cxx" -std=c++20 $(pkg-config --cflags bitgraph) "$here/main.cpp" $(pkg-config --libs bitgraph) \
     -o "$work/by_pkg_config"
   LD_LIBRARY_PATH="$(pkg-config --variable=libdir bitgraph)" "$work/by_pkg_config"
 fi
