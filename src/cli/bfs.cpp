@@ -23,8 +23,8 @@ void add_bfs(CLI::App& app) {
   command->add_option("--source", options->source, "the node to start from, counted from 0")
       ->check(whole_number(0, most_nodes))
       ->capture_default_str();
-  add_output(*command, options->graph.common, "--parents", options->parents,
-             "write the smallest node before every node, int32, -1 where unreached, to this .npy");
+  add_result(*command, options->graph.common, "--parents", options->parents,
+             "the smallest node before every node, int32, -1 where unreached");
   add_examples(*command,
                "  bitgraph bfs wave.graph.gz --source 5\n  bitgraph bfs wiki-Vote.txt.gz --out levels.npy --json\n");
   command->callback([options] {
@@ -36,11 +36,10 @@ void add_bfs(CLI::App& app) {
     job.result()["reached"] = found.reached;
     if (parents) {
       const Buffer<NodeId> parent = found.parent.to(Device{});
-      // Read as int32, "no parent" is -1.
-      save_npy(options->parents, std::span(reinterpret_cast<const std::int32_t*>(parent.data()), parent.size()));
+      save_result(options->parents, job.names(), {{"parent"}, NodeValues{parent.span()}});
     }
     const Buffer<std::int32_t> level = found.level.to(Device{});
-    job.finish(level.span());
+    job.finish("level", level.span());
   });
 }
 

@@ -19,7 +19,7 @@ void run(const Options& options) {
   });
   job.result()["num_components"] = found.count;
   const Buffer<NodeId> label = found.label.to(Device{});
-  job.finish(as_int32(label.span()));
+  job.finish("component", NodeValues{label.span()});
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void run(const Options& options) {
 void add_cc(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("cc", "Connected components; directions are ignored, unless --strong");
-  add_graph_options(*command, options->graph, "the smallest node id of every node's component, int32");
+  add_graph_options(*command, options->graph, "the smallest node of every node's component, int32");
   command->add_flag("--strong", options->strong, "strongly connected components, along directed edges");
   add_examples(*command, "  bitgraph cc wave.graph.gz\n  bitgraph cc wiki-Vote.txt.gz --strong --out component.npy\n");
   command->callback([options] { run(*options); });

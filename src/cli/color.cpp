@@ -16,7 +16,7 @@ void add_color(CLI::App& app) {
         job.run([&](const PackedGraph& graph) { return greedy_coloring(graph, options->common.seed); });
     job.result()["colors"] = found.count;
     const Buffer<std::int32_t> color = found.color.to(Device{});
-    job.finish(color.span());
+    job.finish("color", color.span());
   });
 }
 

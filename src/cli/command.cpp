@@ -85,7 +85,6 @@ void Files::check() const {
     return all;
   };
   const std::vector<Named> outputs = named(outputs_);
-  if (outputs.empty()) return;
   const std::vector<Named> inputs = named(inputs_);
   for (std::size_t n = 0; n < outputs.size(); ++n) {
     const auto refuse_if_same = [&](const Named& other, const char* what) {
@@ -96,6 +95,7 @@ void Files::check() const {
     for (const Named& input : inputs) refuse_if_same(input, "input");
     for (std::size_t m = 0; m < n; ++m) refuse_if_same(outputs[m], "output");
   }
+  for (const auto& check : checks_) check();
   for (const Named& output : outputs) {
     std::error_code none;
     // A pipe would take what is opened and closed for the whole of it.

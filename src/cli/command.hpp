@@ -27,6 +27,9 @@ class Files {
   void reads(const std::string& option, Names names) { inputs_.push_back({option, std::move(names)}); }
   void writes(const std::string& option, Names names) { outputs_.push_back({option, std::move(names)}); }
 
+  /// `check` runs before it is seen whether outputs can be written; it throws usage for a name that cannot be.
+  void checks(std::function<void()> check) { checks_.push_back(std::move(check)); }
+
   /// Throws usage where an output is an input or another output; internal where an output cannot be written. Empty
   /// names and "-" (standard input, standard output) are passed over.
   void check() const;
@@ -37,6 +40,7 @@ class Files {
     Names names;
   };
   std::vector<Use> inputs_, outputs_;
+  std::vector<std::function<void()>> checks_;
 };
 
 /// Options of every command.
@@ -47,6 +51,7 @@ struct Common {
   std::string device = "cpu";
   int threads = 0;
   std::uint64_t seed = 0;
+  std::string data_on_stdout;  ///< the option whose file is "-": nothing else is printed there
 
   /// Throws usage or not_possible.
   [[nodiscard]] Device make_device() const;
@@ -84,6 +89,9 @@ void add_tc(CLI::App& app);
 void add_mis(CLI::App& app);
 void add_color(CLI::App& app);
 void add_diameter(CLI::App& app);
+void add_betweenness(CLI::App& app);
+void add_closeness(CLI::App& app);
+void add_msbfs(CLI::App& app);
 void add_bench(CLI::App& app);
 
 /// The file or folder of a data set given by name or path: what a path names; else name.npz, or a folder with

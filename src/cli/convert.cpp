@@ -6,6 +6,7 @@
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
+#include "cli/edge_count.hpp"
 
 #include <fmt/format.h>
 
@@ -55,12 +56,9 @@ void run(const Options& options) {
     save_npy(options.permutation, std::as_const(graph.new_id).span());
   if (!options.id_map.empty() && !graph.ids.empty()) save_npy(options.id_map, std::as_const(graph.ids).span());
   const NodeId num_nodes = graph.pattern.nrows();
-  const EdgeOffset num_entries = graph.pattern.nvals();
-  Json result{{"in", options.in},
-              {"out", options.out},
-              {"num_nodes", num_nodes},
-              {"num_entries", num_entries},
-              {"order", options.order}};
+  const EdgeCount edges = count_edges(graph.pattern);
+  Json result{{"in", options.in}, {"out", options.out}, {"num_nodes", num_nodes}, {"order", options.order}};
+  edges.put(result);
   int tile = 0;
   if (graph_format_of(options.out) == GraphFormat::b2sr) {
     tile = chosen_tile(options, graph.pattern);
@@ -79,7 +77,7 @@ void run(const Options& options) {
   if (options.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
-    fmt::print("{}: {} nodes, {} entries{}, {}\n", options.out, num_nodes, num_entries,
+    fmt::print("{}: nodes {}, {}{}, {}\n", options.out, num_nodes, edges.text(),
                tile == 0 ? "" : fmt::format(", tile side {}", tile), human_bytes(result["bytes"].get<double>()));
   }
 }

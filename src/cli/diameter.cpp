@@ -38,7 +38,7 @@ void add_diameter(CLI::App& app) {
     job.result()["to"] = found.to;
     job.result()["searches"] = found.searches;
     const Buffer<std::int32_t> eccentricity = found.eccentricity_lower.to(Device{});
-    job.finish(eccentricity.span());
+    job.finish("eccentricity", eccentricity.span());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
+#include "cli/edge_count.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
@@ -74,21 +75,23 @@ CsrPattern graph_of(const Options& o, const Device& device) {
 void run(Options& o, const CLI::App& command) {
   const Device device = o.common.make_device();
   Json result{{"kind", o.kind}, {"out", o.out}, {"seed", o.common.seed}};
+  EdgeCount edges;
   if (is_dataset(o.kind)) {
     const Dataset dataset = dataset_of(o, command, device);
     save_dataset(dataset, o.out);
     result["num_nodes"] = dataset.graph.nrows();
-    result["num_entries"] = dataset.graph.nvals();
+    edges = count_edges(dataset.graph);
   } else {
     const CsrPattern a = graph_of(o, device);
     save_graph(a, o.out, device);
     result["num_nodes"] = a.nrows();
-    result["num_entries"] = a.nvals();
+    edges = count_edges(a);
   }
+  edges.put(result);
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
-    fmt::print("{}: {} nodes, {} entries\n", o.out, result["num_nodes"].dump(), result["num_entries"].dump());
+    fmt::print("{}: nodes {}, {}\n", o.out, result["num_nodes"].dump(), edges.text());
   }
 }
 

@@ -2,9 +2,15 @@
 #include "cli/graph_command.hpp"
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/io/array.hpp>
 #include <bitgraph/io/graph.hpp>
 
+#include "cli/ranges.hpp"
+#include "io/file.hpp"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace bitgraph::cli {
 
@@ -47,17 +53,47 @@ std::size_t bytes_as_it_was(const CsrPattern& a, int tile_dim) {
 }
 
 bool is_common_key(const std::string& key) {
-  for (const char* common : {"algorithm", "file", "num_nodes", "num_edges", "device", "format", "tile_dim", "reason",
-                             "reorder", "reorder_reason", "bytes", "seconds"}) {
+  for (const char* common : {"algorithm", "file", "num_nodes", "num_edges", "num_entries", "undirected", "device",
+                             "format", "tile_dim", "reason", "reorder", "reorder_reason", "bytes", "seconds"}) {
     if (key == common) return true;
   }
   return false;
 }
 
+bool is_table(const Json& value) { return value.is_array() && !value.empty() && value[0].is_object(); }
+
 std::string text_of(const Json& value) {
   return value.is_string()         ? value.get<std::string>()
          : value.is_number_float() ? fmt::format("{:.6g}", value.get<double>())
                                    : value.dump();
+}
+
+/// A list of objects as a table; indexes are left out, ids stand for the nodes.
+void print_table(const Json& rows) {
+  std::vector<std::vector<std::string>> columns;
+  for (const auto& [key, value] : rows[0].items()) {
+    if (key == "index") continue;
+    std::vector<std::string> column{key};
+    for (const Json& row : rows) column.push_back(text_of(row[key]));
+    columns.push_back(std::move(column));
+  }
+  std::vector<std::size_t> widths;
+  for (const auto& column : columns) {
+    std::size_t width = 0;
+    for (const std::string& cell : column) width = std::max(width, cell.size());
+    widths.push_back(width);
+  }
+  for (std::size_t row = 0; row <= rows.size(); ++row) {
+    std::string line = fmt::format("  {:<{}}", columns[0][row], widths[0]);
+    for (std::size_t c = 1; c < columns.size(); ++c) line += fmt::format("  {:>{}}", columns[c][row], widths[c]);
+    fmt::print("{}\n", line);
+  }
+}
+
+/// The number of the first node in a file without ids of its own.
+std::uint64_t first_number(const std::string& path) {
+  const GraphFormat format = graph_format_of(path);
+  return format == GraphFormat::matrix_market || format == GraphFormat::metis ? 1 : 0;
 }
 
 }  // namespace
@@ -74,17 +110,33 @@ void add_graph_options(CLI::App& command, GraphOptions& options, const std::stri
       ->capture_default_str();
   command.add_flag("--undirected", options.undirected, "add the other direction of every entry");
   command.add_flag("--ignore-weights", options.ignore_weights, "take the pattern of a weighted file");
-  if (!values.empty()) add_output(command, options.common, "--out", options.out, "write " + values + ", to this .npy");
+  if (!values.empty()) add_result(command, options.common, "--out", options.out, values);
   add_output(command, options.common, "--id-map", options.id_map,
              "write the id that every node has in an edge list with gaps to this .npy");
   add_common(command, options.common);
 }
 
-std::span<const std::int32_t> as_int32(std::span<const NodeId> ids) {
-  for (const NodeId id : ids) {
-    if (id > 0x7FFFFFFFU) fail(ErrorCode::not_possible, fmt::format("node id {} does not fit an int32 file", id));
-  }
-  return {reinterpret_cast<const std::int32_t*>(ids.data()), ids.size()};
+void add_top(CLI::App& command, GraphOptions& options) {
+  command
+      .add_option("--top", options.top, "print the K nodes of the highest values, best first; equal ones in file order")
+      ->type_name("K")
+      ->check(whole_number(1));
+  options.common.files.checks([&options] {
+    if (options.top != 0 && !options.common.data_on_stdout.empty()) {
+      fail(ErrorCode::usage,
+           fmt::format("{} - and --top both print on standard output: use one of them", options.common.data_on_stdout));
+    }
+  });
+}
+
+void add_sources(CLI::App& command, SourceOptions& options) {
+  CLI::Option* ids = command.add_option("--sources", options.ids, "start from the nodes with these ids: ID,ID,...")
+                         ->type_name("ID")
+                         ->delimiter(',');
+  command.add_option("--samples", options.samples, "start from N different nodes, drawn at random by --seed")
+      ->type_name("N")
+      ->check(whole_number(1))
+      ->excludes(ids);
 }
 
 GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const GraphNeeds& needs)
@@ -94,6 +146,8 @@ GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const Gra
   Graph loaded = load(options, needs, host);
   CsrPattern& pattern = loaded.pattern;
   seconds_["load"] = seconds_since(start);
+  ids_ = std::move(loaded.ids);
+  names_ = ids_.empty() ? NodeNames(first_number(options.graph)) : NodeNames(std::as_const(ids_).span());
 
   start = Clock::now();
   if (needs.undirected) {
@@ -106,10 +160,12 @@ GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const Gra
   seconds_["pack"] = seconds_since(start) - reordering;
   seconds_["reorder"] = reordering;
 
-  result_ = {{"algorithm", std::move(algorithm)}, {"file", options.graph},
-             {"num_nodes", graph().num_nodes()},  {"num_edges", graph().num_edges()},
-             {"device", device_.name()},          {"format", graph().tile_dim() == csr_tile ? "csr" : "b2sr"},
-             {"tile_dim", graph().tile_dim()}};
+  edges_ = {pattern.nvals(), num_self_loops(pattern), graph().symmetric()};
+  result_ = {{"algorithm", std::move(algorithm)}, {"file", options.graph}, {"num_nodes", graph().num_nodes()}};
+  edges_.put(result_);
+  result_["device"] = device_.name();
+  result_["format"] = graph().tile_dim() == csr_tile ? "csr" : "b2sr";
+  result_["tile_dim"] = graph().tile_dim();
   if (!graph().reason().empty()) result_["reason"] = graph().reason();
   const bool ordered = graph().order() != Order::original;
   result_["reorder"] = ordered ? to_string(graph().order()) : "none";
@@ -136,7 +192,34 @@ void GraphJob::pack(const CsrPattern& pattern, std::span<const float> weights, c
   device_.synchronize();
 }
 
+std::vector<NodeId> GraphJob::nodes(std::span<const std::string> ids) const {
+  std::vector<NodeId> found;
+  for (const std::string& id : ids) {
+    const auto node = names_.find(id, graph().num_nodes());
+    if (!node) fail(ErrorCode::usage, fmt::format("{} has no node '{}'", options_.graph, printable(id)));
+    found.push_back(*node);
+  }
+  return found;
+}
+
+std::size_t GraphJob::num_sources(const SourceOptions& options) const {
+  if (!options.ids.empty()) return options.ids.size();
+  const std::size_t nodes = graph().num_nodes();
+  return options.samples == 0 ? nodes : std::min(options.samples, nodes);
+}
+
+void GraphJob::finish(const std::string& column, const ResultValues& values) {
+  if (!options_.out.empty()) save_result(options_.out, names_, {{column}, values});
+  if (options_.top != 0) {
+    result_["top"] = Json::array();
+    for (const NodeId node : highest(values, options_.top))
+      result_["top"].push_back({{"node", names_.json(node)}, {"index", node}, {"value", value_of(values, node)}});
+  }
+  print();
+}
+
 void GraphJob::print() const {
+  if (!options_.common.data_on_stdout.empty()) return;
   if (options_.common.json) {
     fmt::print("{}\n", result_.dump(2));
     return;
@@ -144,17 +227,20 @@ void GraphJob::print() const {
   const int tile = graph().tile_dim();
   const auto bytes = [&](const char* key) { return human_bytes(result_["bytes"][key].get<double>()); };
   const bool ordered = graph().order() != Order::original;
-  fmt::print("{}\n  nodes {}   edges {}   {}   {}   order {}   {}{}\n", options_.graph, graph().num_nodes(),
-             graph().num_edges(), tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile),
-             device_.name(), result_["reorder"].get<std::string>(), bytes("matrix"),
+  fmt::print("{}\n  nodes {}   {}   {}   {}   order {}   {}{}\n", options_.graph, graph().num_nodes(), edges_.text(),
+             tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile), device_.name(),
+             result_["reorder"].get<std::string>(), bytes("matrix"),
              ordered ? fmt::format(", before {}", bytes("original")) : "");
   if (!graph().order_reason().empty()) fmt::print("  {}\n", graph().order_reason());
   for (const auto& [key, value] : result_.items()) {
-    if (!is_common_key(key)) fmt::print("  {:<16}{}\n", key, text_of(value));
+    if (!is_common_key(key) && !value.is_array()) fmt::print("  {:<16}{}\n", key, text_of(value));
   }
   fmt::print("  seconds        ");
   for (const auto& [name, value] : result_["seconds"].items()) fmt::print(" {} {:.4f} ", name, value.get<double>());
   fmt::print("\n");
+  for (const auto& [key, value] : result_.items()) {
+    if (is_table(value)) print_table(value);
+  }
 }
 
 }  // namespace bitgraph::cli

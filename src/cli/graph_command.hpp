@@ -5,13 +5,15 @@
 //     GraphJob job("cc", *options, {.undirected = true});
 //     const Components found = job.run([](const PackedGraph& graph) { return connected_components(graph); });
 //     job.result()["num_components"] = found.count;
-//     job.finish(found.label.span());
+//     job.finish("component", NodeValues{found.label.span()});
 #pragma once
 
 #include <bitgraph/graph/weighted_graph.hpp>
-#include <bitgraph/io/array.hpp>
 
 #include "cli/command.hpp"
+#include "cli/edge_count.hpp"
+#include "cli/node_names.hpp"
+#include "cli/result_file.hpp"
 
 #include <chrono>
 #include <memory>
@@ -19,6 +21,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bitgraph::cli {
 
@@ -28,11 +31,24 @@ struct GraphOptions {
   std::string graph, tile = "auto", order = "none", out, id_map;
   bool undirected = false;
   bool ignore_weights = false;
+  std::size_t top = 0;  ///< so many nodes of the highest values are printed
 };
 
 /// Adds GRAPH, --tile, --reorder, --undirected, --ignore-weights, --out, --id-map and the common options. `values` says
 /// what --out holds, as in "the component of every node, int32".
 void add_graph_options(CLI::App& command, GraphOptions& options, const std::string& values);
+
+/// Adds --top, for an algorithm whose values rank the nodes.
+void add_top(CLI::App& command, GraphOptions& options);
+
+/// Nodes that paths start from: named by their ids, or drawn at random.
+struct SourceOptions {
+  std::vector<std::string> ids;
+  std::size_t samples = 0;
+};
+
+/// Adds --sources and --samples, of which a call has one at most.
+void add_sources(CLI::App& command, SourceOptions& options);
 
 /// What an algorithm asks of its graph.
 struct GraphNeeds {
@@ -47,9 +63,6 @@ struct GraphNeeds {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Node ids as files hold them: int32. Throws not_possible where one does not fit.
-[[nodiscard]] std::span<const std::int32_t> as_int32(std::span<const NodeId> ids);
-
 /// One run of an algorithm on the graph of a file.
 class GraphJob {
  public:
@@ -63,8 +76,17 @@ class GraphJob {
   [[nodiscard]] const WeightedGraph* weighted() const noexcept { return weighted_ ? &*weighted_ : nullptr; }
   [[nodiscard]] const Device& device() const noexcept { return device_; }
 
-  /// The JSON object: algorithm, file, num_nodes, num_edges, device, format, tile_dim, reorder, and after run()
-  /// seconds. A command adds its own keys.
+  /// The ids of the nodes in their file.
+  [[nodiscard]] const NodeNames& names() const noexcept { return names_; }
+
+  /// The nodes with these ids. Throws usage for an id that no node has.
+  [[nodiscard]] std::vector<NodeId> nodes(std::span<const std::string> ids) const;
+
+  /// How many sources an algorithm takes for these options: those named, or drawn, or all nodes.
+  [[nodiscard]] std::size_t num_sources(const SourceOptions& options) const;
+
+  /// The JSON object: algorithm, file, num_nodes, num_edges, num_entries, undirected, device, format, tile_dim,
+  /// reorder, and after run() seconds. A command adds its own keys.
   [[nodiscard]] Json& result() noexcept { return result_; }
 
   /// fn(graph), timed until the device is done: seconds.run.
@@ -78,12 +100,8 @@ class GraphJob {
     return value;
   }
 
-  /// Writes --out, one value a node, and prints the result.
-  template <class T>
-  void finish(std::span<const T> values) {
-    if (!options_.out.empty()) save_npy(options_.out, values);
-    print();
-  }
+  /// Writes --out, one value a node, in a column of this name; ranks for --top; prints the result.
+  void finish(const std::string& column, const ResultValues& values);
 
   /// The same for an algorithm without a value for each node.
   void print() const;
@@ -92,6 +110,9 @@ class GraphJob {
   void pack(const CsrPattern& pattern, std::span<const float> weights, const GraphNeeds& needs);
   const GraphOptions& options_;
   Device device_;
+  EdgeCount edges_;
+  Buffer<std::uint64_t> ids_;
+  NodeNames names_;
   Json result_, seconds_;
   std::optional<PackedGraph> graph_;  ///< one of the two
   std::optional<WeightedGraph> weighted_;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/error.hpp>
-#include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/infer.hpp>
 
 #include "cli/command.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
+#include "cli/result_file.hpp"
 #include "io/file.hpp"
 #include "nn/plan_memory.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace bitgraph::cli {
 
@@ -63,12 +65,14 @@ void run(const Options& o) {
   const auto logits = measure_forms(result, model, dataset, forms, {.repeats = o.repeats, .plan = plan}, device);
   if (!o.out.empty()) {
     const Buffer<std::int32_t> classes = nn::predict(logits);
-    save_npy(o.out, classes.span());
+    save_result(o.out, NodeNames(), {{"class"}, std::as_const(classes).span()});
   }
   if (!o.logits.empty()) {
-    const std::array<std::uint64_t, 2> shape{logits.nrows(), logits.ncols()};
-    save_npy(o.logits, ElementType::f32, shape, std::as_bytes(logits.values()));
+    std::vector<std::string> columns;
+    for (std::size_t c = 0; c < logits.ncols(); ++c) columns.push_back(fmt::format("class_{}", c));
+    save_result(o.logits, NodeNames(), {std::move(columns), logits.values(), true});
   }
+  if (!o.common.data_on_stdout.empty()) return;
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
@@ -98,9 +102,8 @@ void add_infer(CLI::App& app) {
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
   add_split(*command, options->split);
-  add_output(*command, options->common, "--out", options->out, "write the class of every node to this .npy (int32)");
-  add_output(*command, options->common, "--logits", options->logits,
-             "write the logits to this .npy (float32, nodes x classes)");
+  add_result(*command, options->common, "--out", options->out, "the class of every node, int32");
+  add_result(*command, options->common, "--logits", options->logits, "the logits, float32, nodes x classes");
   command->add_option(
       "--memory", options->memory,
       "bytes that the plan may hold, as 2G or 500M; the graph's rows are taken in parts where they must");

@@ -5,6 +5,7 @@
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
+#include "cli/edge_count.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
@@ -71,9 +72,10 @@ Json describe(const Options& options) {
   result["file"] = options.graph;
   result["num_nodes"] = a.nrows();
   if (!square) result["num_columns"] = a.ncols();
-  result["num_entries"] = a.nvals();
-  result["num_self_loops"] = num_self_loops(a);
-  result["symmetric"] = is_symmetric(a);
+  const EdgeCount edges = count_edges(a);
+  edges.put(result);
+  result["num_self_loops"] = edges.loops;
+  result["symmetric"] = edges.undirected;
   result["weighted"] = graph.weighted;
   if (square) result["num_components"] = connected_components(a).count;
   std::size_t max_degree = 0;
@@ -114,10 +116,11 @@ Json describe(const Options& options) {
 
 void print_table(const Json& r) {
   fmt::print("{}\n", r["file"].get<std::string>());
-  fmt::print("  nodes {}   entries {}   self loops {}   components {}   largest degree {}{}{}\n",
-             r["num_nodes"].get<std::uint64_t>(), r["num_entries"].get<std::uint64_t>(),
-             r["num_self_loops"].get<std::uint64_t>(), r.contains("num_components") ? r["num_components"].dump() : "-",
-             r["max_degree"].get<std::uint64_t>(), r["symmetric"].get<bool>() ? "   symmetric" : "   directed",
+  fmt::print("  nodes {}   {} {}   self loops {}   components {}   largest degree {}{}{}\n",
+             r["num_nodes"].get<std::uint64_t>(), r["undirected"].get<bool>() ? "edges" : "entries",
+             r["num_edges"].get<std::uint64_t>(), r["num_self_loops"].get<std::uint64_t>(),
+             r.contains("num_components") ? r["num_components"].dump() : "-", r["max_degree"].get<std::uint64_t>(),
+             r["symmetric"].get<bool>() ? "   symmetric" : "   directed",
              r["weighted"].get<bool>() ? "   weighted" : "");
   const auto csr = static_cast<double>(r["bytes"]["csr_float32"].get<std::uint64_t>());
   fmt::print("\n  {:<14}{:>12}{:>8}\n", "format", "bytes", "of csr");

@@ -60,6 +60,9 @@ int main(int argc, char** argv) {
     cli::add_mis(app);
     cli::add_color(app);
     cli::add_diameter(app);
+    cli::add_betweenness(app);
+    cli::add_closeness(app);
+    cli::add_msbfs(app);
     cli::add_bench(app);
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

@@ -16,7 +16,7 @@ void add_mis(CLI::App& app) {
         job.run([&](const PackedGraph& graph) { return maximal_independent_set(graph, options->common.seed); });
     job.result()["size"] = found.size;
     const Buffer<std::uint8_t> member = found.member.to(Device{});
-    job.finish(member.span());
+    job.finish("member", member.span());
   });
 }
 

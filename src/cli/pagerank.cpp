@@ -25,7 +25,7 @@ void run(Options& options) {
   job.result()["residual"] = found.residual;
   job.result()["converged"] = found.converged;
   const Buffer<double> rank = found.rank.to(Device{});
-  job.finish(rank.span());
+  job.finish("rank", rank.span());
 }
 
 }  // namespace
@@ -45,6 +45,7 @@ void add_pagerank(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--iterations", options->iterations, "exactly so many, whatever the tolerance")
       ->check(whole_number(0, 0x7FFFFFFF));
+  add_top(*command, options->graph);
   add_examples(*command,
                "  bitgraph pagerank wiki-Vote.txt.gz --out rank.npy\n  bitgraph pagerank wave.graph.gz --tile 4 "
                "--iterations 20 --json\n");

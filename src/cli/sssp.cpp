@@ -17,7 +17,11 @@ template <class Distance>
 void finish(GraphJob& job, const SsspResult<Distance>& found) {
   job.result()["reached"] = found.reached;
   const Buffer<Distance> distance = found.distance.to(Device{});
-  job.finish(distance.span());
+  if constexpr (std::is_same_v<Distance, std::int32_t>) {
+    job.finish("distance", DistanceValues{distance.span()});
+  } else {
+    job.finish("distance", distance.span());
+  }
 }
 
 }  // namespace

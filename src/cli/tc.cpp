@@ -20,14 +20,14 @@ void run(const Options& options) {
     job.result()["average_clustering"] = found.average;
     job.result()["transitivity"] = found.transitivity;
     const Buffer<double> local = found.local.to(Device{});
-    job.finish(local.span());
-  } else if (!options.graph.out.empty()) {
+    job.finish("clustering", local.span());
+  } else if (!options.graph.out.empty() || options.graph.top != 0) {
     const Buffer<std::uint64_t> there = job.run([](const PackedGraph& graph) { return triangles_of_nodes(graph); });
     const Buffer<std::uint64_t> counts = there.to(Device{});
     std::uint64_t sum = 0;
     for (const std::uint64_t count : counts) sum += count;
     job.result()["triangles"] = sum / 3;
-    job.finish(counts.span());
+    job.finish("triangles", counts.span());
   } else {
     job.result()["triangles"] = job.run([](const PackedGraph& graph) { return count_triangles(graph); });
     job.print();
@@ -42,6 +42,7 @@ void add_tc(CLI::App& app) {
   add_graph_options(*command, options->graph,
                     "the triangles of every node, uint64; with --clustering its coefficient, float64");
   command->add_flag("--clustering", options->clustering, "clustering coefficients: their average, and transitivity");
+  add_top(*command, options->graph);
   add_examples(*command,
                "  bitgraph tc wiki-Vote.txt.gz\n  bitgraph tc jazz.graph --clustering --out local.npy --json\n");
   command->callback([options] { run(*options); });

@@ -7,7 +7,8 @@ import unittest
 
 from program import start
 
-COMMANDS = ["info", "convert", "generate", "bfs", "sssp", "pagerank", "cc", "tc", "mis", "color", "diameter", "train",
+COMMANDS = ["info", "convert", "generate", "bfs", "sssp", "pagerank", "cc", "tc", "mis", "color", "diameter", "betweenness",
+            "closeness", "msbfs", "train",
             "infer", "tune", "datasets list", "datasets path", "datasets fetch", "doctor", "bench graph", "bench gnn",
             "bench operators"]
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()

@@ -18,6 +18,9 @@ COMMANDS = {
     "mis": "mis {graph} --out {out} --id-map {ids}",
     "color": "color {graph} --out {out} --id-map {ids}",
     "diameter": "diameter {graph} --out {out} --id-map {ids}",
+    "betweenness": "betweenness {graph} --out {out} --id-map {ids}",
+    "closeness": "closeness {graph} --out {out} --id-map {ids}",
+    "msbfs": "msbfs {graph} --samples 2 --out {out} --id-map {ids}",
     "convert": "convert {graph} {written} --permutation {permutation} --id-map {ids} --reorder degree",
     "generate": "generate grid {written} --width 3 --height 3",
     "train": "train {dataset} --epochs 1 --hidden 4 --precision full --out {model_out} --teacher {teacher} "
