@@ -96,6 +96,8 @@ class BadOption(InFolder):
         self.check_refused(1, message, "train", "absent.npz", "--out", self.model, "--checkpoint", absent)
         for option in ["--out", "--plot"]:
             self.check_refused(1, message, "tune", "absent", self.data, option, absent)
+        absent += ".csv"
+        message = f"{absent}: cannot write: No such file or directory"
         for option in ["--out", "--logits"]:
             self.check_refused(1, message, "infer", "absent", self.data, option, absent)
         self.check_refused(1, message, "cc", "absent.mtx", "--out", absent)
