@@ -295,6 +295,34 @@ def check_ranks(program, a):
         expect(np.abs(out - rank).sum() < 1e-9, f"pagerank: {np.abs(out - rank).sum():.1e} off the power iteration's")
 
 
+def check_centralities(program, a):
+    """From a few sources: the levels, what they reach, and the closeness scores that these distances make."""
+    n = a.shape[0]
+    sources, named = [], ""
+    for result, levels in program.runs("msbfs", "--ignore-weights", "--samples", 5):
+        sources = [row["index"] for row in result["sources"]]
+        expect(len(set(sources)) == min(5, n), f"msbfs: drew {sources}")
+        hops = np.atleast_2d(csgraph.dijkstra(a, directed=True, indices=sources, unweighted=True)).T
+        reached = np.isfinite(hops)
+        expect(np.array_equal(np.where(levels < 0, np.inf, levels), hops), "msbfs: other levels than SciPy's")
+        expect([row["reached"] for row in result["sources"]] == list(reached.sum(axis=0)), "msbfs: other counts")
+        expect([row["eccentricity"] for row in result["sources"]] == list(hops.max(axis=0, where=reached, initial=0)),
+               "msbfs: other eccentricities")
+        named = ",".join(str(row["source"]) for row in result["sources"])
+    if not sources:
+        return
+    distance = np.where(reached, hops, 0)
+    count = (distance > 0).sum(axis=1)
+    others = len(sources) - np.isin(np.arange(n), sources)
+    mean = np.divide(count, distance.sum(axis=1), out=np.zeros(n), where=count > 0)
+    share = np.divide(count, others, out=np.zeros(n), where=others > 0)
+    inverse = np.divide(1, distance, out=np.zeros(distance.shape), where=distance > 0).sum(axis=1)
+    harmonic = np.divide(inverse * (n - 1), others, out=np.zeros(n), where=others > 0)
+    for score, expected in (("improved", mean * share), ("unimproved", mean), ("harmonic", harmonic)):
+        for result, out in program.runs("closeness", "--ignore-weights", "--score", score, "--sources", named):
+            expect(np.allclose(out, expected, rtol=1e-12, atol=0), f"closeness --score {score}: other scores")
+
+
 def weights_for(a, folder):
     """The graph with weights on its edges, whole and real, as files and as matrices."""
     random = np.random.default_rng(1)
@@ -328,6 +356,8 @@ def check_graph(arguments, path, a, facts, folder, turn=0):
     check_triangles(program, und, facts)
     check_searches(program, a, weights_for(a, folder))
     check_ranks(program, a)
+    if a.shape[0] != 0:
+        check_centralities(program, a)
     return program
 
 
