@@ -49,6 +49,17 @@ void renew(SparseGemmWeights& kept, SparseGemmWeights made, bool in_place) {
   copy_into(kept.feature_offset, made.feature_offset);
 }
 
+/// The layers' shapes and aggregations; weights come with set_weights.
+Model without_weights(const Model& model) {
+  Model shape;
+  shape.architecture = model.architecture;
+  shape.precision = model.precision;
+  for (const Layer& layer : model.layers) {
+    shape.layers.push_back({.aggregation = layer.aggregation, .precision = layer.precision});
+  }
+  return shape;
+}
+
 }  // namespace
 
 Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
@@ -61,13 +72,77 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
       sequences_(decide_sequences(model, options_, graph.graph(), device, parts == 1)),
       parts_(std::max(parts, sequences_.blocks)),
       streamed_(parts > 1),
-      weights_(model.layers.size()) {
+      model_(without_weights(model)) {
+  for (Layer& l : model_.layers) weights_.push_back({.neighbor = l.neighbor, .root = l.root});
   for (const Layer& l : model.layers) shapes_.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
   set_weights(model);
+  make_steps();
+}
+
+void Forward::remake(CsrPattern back, bool other_graph) {
+  recording_.clear();
+  one_launch_.reset();
+  steps_.clear();
+  float_parts_.clear();
+  bit_parts_.clear();
+  joined_rows_.clear();
+  float_rows_.clear();
+  bit_rows_.clear();
+  scores_.clear();
+  binarized_.clear();
+  floats_.clear();
+  bits_.clear();
+  signs_ = nullptr;
+  logits_ = nullptr;
+  next_room_ = 0;
+  back_ = std::move(back);
+  if (other_graph) {
+    sequences_ = decide_sequences(model_, options_, graph_.graph(), device_, !streamed_);
+    parts_ = std::max(streamed_ ? parts_ : 1, sequences_.blocks);
+  }
+  for (std::size_t l = 0; l < weights_.size(); ++l) {
+    const bool joined = joins_signs(l) && weights_[l].both.empty();
+    const bool sparse =
+        l == 0 && features_.packed && features_.packed->sparse && weights_[l].sparse_neighbor.u.nrows() == 0;
+    if (!joined && !sparse) continue;
+    const Layer& there = model_.layers[l];
+    const Layer here{there.aggregation, there.precision, there.neighbor.to(Device()), there.root.to(Device())};
+    if (joined) weights_[l].both = side_by_side(here).to(device_);
+    if (sparse) prepare_features(l, here, false);
+  }
+  make_steps();
+}
+
+/// The next intermediate's storage on the host, rows * per_row values.
+template <class T>
+Buffer<T> Forward::room(std::size_t columns, std::size_t per_row) {
+  const std::size_t row_bytes = per_row * sizeof(T);
+  if (next_room_ == rooms_.size()) rooms_.push_back({columns, row_bytes, Buffer<std::uint64_t>()});
+  Room& kept = rooms_[next_room_++];
+  // Of another shape it might leave bits where padding is.
+  if (kept.columns != columns || kept.row_bytes != row_bytes || kept.storage.bytes() < num_nodes() * row_bytes) {
+    const std::size_t bytes = std::max(num_nodes(), options_.capacity.nodes) * row_bytes;
+    kept = {columns, row_bytes, Buffer<std::uint64_t>()};
+    kept.storage = Buffer<std::uint64_t>((bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t), 0, device_);
+  }
+  return lent(reinterpret_cast<T*>(kept.storage.data()), num_nodes() * per_row, device_);
+}
+
+Forward::Floats Forward::floats_in_room(std::size_t width) {
+  if (!device_.is_host()) return {num_nodes(), width, device_};
+  return {num_nodes(), width, room<float>(width, width)};
+}
+
+Forward::Bits Forward::bits_in_room(std::size_t width) {
+  if (!device_.is_host()) return {num_nodes(), width, device_};
+  return {num_nodes(), width, room<std::uint64_t>(width, words_for_bits(width))};
+}
+
+void Forward::make_steps() {
   Activation x{.features = &features_};
   std::vector<Activation> outputs;
   for (std::size_t l = 0; l < weights_.size(); ++l) {
-    if (is_last(l) && joins_rows(model, options_, device_)) {
+    if (is_last(l) && joins_rows(model_, options_, device_)) {
       x = product_of_joined(l, outputs);
       break;
     }
@@ -75,7 +150,7 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
       x = fused_last_layers(l, x, outputs.empty() ? nullptr : outputs.front().bits);
       break;
     }
-    if (is_last(l) && model.concatenates()) x = concatenated(outputs);
+    if (is_last(l) && model_.concatenates()) x = concatenated(outputs);
     x = layer(l, x);
     outputs.push_back(x);
   }
@@ -122,15 +197,20 @@ void Forward::set_weights(const Model& model) {
       }
       w.bias = bias.to(device_);
     }
-    if (l != 0) continue;
-    if (features_.packed && features_.packed->sparse) {
-      renew(w.sparse_neighbor, sparse_weights(model.layers[l].neighbor), in_place);
-      if (shapes_[l].root) renew(w.sparse_root, sparse_weights(model.layers[l].root), in_place);
-    }
-    if (features_.real && !features_.real->is_dense()) {
-      w.transposed_neighbor = transposed(w.neighbor.weight);
-      if (shapes_[l].root) w.transposed_root = transposed(w.root.weight);
-    }
+    if (l == 0) prepare_features(l, model.layers[l], in_place);
+  }
+}
+
+/// What the first layer's weights are for sparse features. `layer` is on the host.
+void Forward::prepare_features(std::size_t l, const Layer& layer, bool in_place) {
+  Weights& w = weights_[l];
+  if (features_.packed && features_.packed->sparse) {
+    renew(w.sparse_neighbor, sparse_weights(layer.neighbor), in_place);
+    if (shapes_[l].root) renew(w.sparse_root, sparse_weights(layer.root), in_place);
+  }
+  if (features_.real && !features_.real->is_dense()) {
+    w.transposed_neighbor = transposed(w.neighbor.weight);
+    if (shapes_[l].root) w.transposed_root = transposed(w.root.weight);
   }
 }
 
@@ -219,8 +299,8 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
 /// The input as signs: binarized where it is floats.
 Forward::Activation Forward::as_signs(const Activation& in) {
   if (in.floats == nullptr) return in;
-  Binarized& signs = binarized_.emplace_back(
-      Binarized{Bits(num_nodes(), in.floats->ncols(), device_), Buffer<float>(num_nodes(), device_)});
+  Binarized& signs = binarized_.emplace_back(Binarized{
+      bits_in_room(in.floats->ncols()), device_.is_host() ? room<float>(1, 1) : Buffer<float>(num_nodes(), device_)});
   step(
       "BIN", [this, &signs, x = in.floats] { binarize_into(signs, *x, {}, device_); },
       [&signs, x = in.floats] {

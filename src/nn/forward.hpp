@@ -45,6 +45,11 @@ class Forward {
   /// Other weights of the same shapes.
   void set_weights(const Model& model);
 
+  /// The steps anew, after graph or features have changed: other sizes, other places. Weights stay. On the host the
+  /// intermediates stay where they are as long as options.capacity has room for the nodes. Where `other_graph`, the
+  /// graph of the operands must be there still; else nothing is read of it.
+  void remake(CsrPattern back, bool other_graph);
+
   /// The logits, num_nodes x num_classes. A CUDA device has the steps as one CUDA graph from the second run on.
   const DenseMatrix<float>& run();
 
@@ -64,13 +69,23 @@ class Forward {
 
   /// The weights of a layer, and what is made of them.
   struct Weights {
-    Linear neighbor, root;
+    Linear& neighbor;
+    Linear& root;
     SparseGemmWeights sparse_neighbor, sparse_root;  ///< where the input is a sparse bit matrix
     Floats transposed_neighbor, transposed_root;     ///< inputs x outputs, where the input is sparse floats
     Buffer<float> bias;                              ///< real layers: both biases
     Linear both;                                     ///< the rows of both, where one product makes the signs of both
   };
 
+  /// Storage of an intermediate on the host, kept when the steps are made anew.
+  struct Room {
+    std::size_t columns;
+    std::size_t row_bytes;
+    Buffer<std::uint64_t> storage;
+  };
+
+  void make_steps();
+  void prepare_features(std::size_t l, const Layer& layer, bool in_place);
   Activation layer(std::size_t l, Activation in);
   Activation real_layer(std::size_t l, const Activation& in);
   Activation full_layer(std::size_t l, const Activation& in);
@@ -124,8 +139,12 @@ class Forward {
   [[nodiscard]] SparseGemmWeights sparse_weights(const Linear& linear) const;
   [[nodiscard]] std::size_t num_nodes() const noexcept { return graph_.num_nodes(); }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == weights_.size(); }
-  Floats& floats(std::size_t width) { return floats_.emplace_back(num_nodes(), width, device_); }
-  Bits& bits(std::size_t width) { return bits_.emplace_back(num_nodes(), width, device_); }
+  template <class T>
+  Buffer<T> room(std::size_t columns, std::size_t per_row);
+  Floats floats_in_room(std::size_t width);
+  Bits bits_in_room(std::size_t width);
+  Floats& floats(std::size_t width) { return floats_.emplace_back(floats_in_room(width)); }
+  Bits& bits(std::size_t width) { return bits_.emplace_back(bits_in_room(width)); }
   void run_steps();
   void step(std::string name, std::function<void()> run) { steps_.push_back({std::move(name), std::move(run), {}}); }
   template <class Part>
@@ -142,12 +161,15 @@ class Forward {
   Sequences sequences_;
   std::size_t parts_;  ///< of the graph
   bool streamed_;      ///< parts come from the host when they are needed, and do not stay
+  Model model_;        ///< its layers, on the device
   std::vector<LayerShape> shapes_;
   std::deque<Weights> weights_;
   std::deque<std::vector<const Floats*>> float_parts_;
   std::deque<std::vector<const Bits*>> bit_parts_;
   std::deque<std::vector<std::vector<Bits>>> joined_rows_;  ///< of each block of rows, those of each part
   Bits* signs_ = nullptr;                                   ///< that nobody reads behind their vote
+  std::deque<Room> rooms_;
+  std::size_t next_room_ = 0;
   std::deque<Floats> floats_;
   std::deque<Bits> bits_;
   std::deque<Binarized> binarized_;

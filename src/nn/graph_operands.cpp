@@ -33,17 +33,64 @@ bool has_loops(Aggregation aggregation) noexcept {
   return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self;
 }
 
-GraphOperands::GraphOperands(const CsrPattern& a, Device device)
-    : a_(a), num_nodes_(a.nrows()), entries_(a.nvals()), device_(std::move(device)) {}
+GraphOperands::GraphOperands(const CsrPattern& a, Device device, PlanCapacity room)
+    : a_(&a), num_nodes_(a.nrows()), entries_(a.nvals()), device_(std::move(device)), room_(room) {}
+
+void GraphOperands::reset(const CsrPattern& a) {
+  changing_.reset();
+  with_loops_.reset();
+  replace(a, {});
+}
+
+void GraphOperands::replace(const CsrPattern& a, std::span<const ChangingRows::Row> rows) {
+  a_ = &a;
+  num_nodes_ = a.nrows();
+  entries_ = a.nvals();
+  plain_.reset();
+  for (Buffer<float>* scale : {&symmetric_, &mean_with_self_, &mean_}) *scale = Buffer<float>();
+  blocks_.clear();
+  sell_blocks_.clear();
+  row_orders_.clear();
+  sell_.clear();
+  tiles_.clear();
+  with_loops_.reset();
+  if (!changing_) return;
+  const NodeId before = changing_->pattern().nrows();
+  std::vector<std::vector<NodeId>> columns;
+  std::vector<ChangingRows::Row> changed;
+  const auto add = [&](NodeId row, std::span<const NodeId> neighbors) {
+    std::vector<NodeId>& with_loop = columns.emplace_back(neighbors.begin(), neighbors.end());
+    const auto at = std::lower_bound(with_loop.begin(), with_loop.end(), row);
+    if (at == with_loop.end() || *at != row) with_loop.insert(at, row);
+    changed.push_back({row, {}, {}});
+  };
+  NodeId next = before;  // the first new row that is not in the list
+  for (const auto& row : rows) {
+    for (; next < row.row; ++next) add(next, {});
+    add(row.row, row.columns);
+    if (row.row == next) ++next;
+  }
+  for (; next < a.nrows(); ++next) add(next, {});
+  for (std::size_t i = 0; i < changed.size(); ++i) changed[i].columns = columns[i];
+  changing_->replace(changed, a.nrows(), a.ncols());
+}
 
 const CsrPattern& GraphOperands::plain() {
-  if (!plain_) plain_ = std::make_unique<CsrPattern>(a_.to(device_));
+  if (stays()) return *a_;
+  if (!plain_) plain_ = std::make_unique<CsrPattern>(a_->to(device_));
   return *plain_;
 }
 
 const CsrPattern& GraphOperands::with_loops() {
+  if (stays()) {
+    if (!changing_) {
+      changing_ =
+          std::make_unique<ChangingRows>(with_self_loops(*a_), room_.nodes, room_.entries + room_.nodes, device_);
+    }
+    return changing_->pattern();
+  }
   if (!with_loops_) {
-    with_loops_ = std::make_unique<CsrPattern>(with_self_loops(a_).to(device_));
+    with_loops_ = std::make_unique<CsrPattern>(with_self_loops(*a_).to(device_));
   }
   return *with_loops_;
 }
@@ -51,7 +98,7 @@ const CsrPattern& GraphOperands::with_loops() {
 AggregationOperand GraphOperands::scales_of(Aggregation aggregation) {
   const auto made = [&](Buffer<float>& scale, auto&& fn) -> std::span<const float> {
     // The degrees of A + I are those of A and one, as A has no loops.
-    if (scale.empty()) scale = of_degrees(a_, has_loops(aggregation) ? 1 : 0, device_, fn);
+    if (scale.empty()) scale = of_degrees(*a_, has_loops(aggregation) ? 1 : 0, device_, fn);
     return std::as_const(scale).span();
   };
   switch (aggregation) {
@@ -78,18 +125,18 @@ CsrPattern GraphOperands::rows_of(Aggregation aggregation, NodeId first, NodeId 
   const Device host = device_.is_host() ? device_ : Device();
   const NodeId rows = last - first;
   Buffer<EdgeOffset> row_ptr(rows + std::size_t{1}, EdgeOffset{0}, host);
-  for (NodeId i = 0; i < rows; ++i) row_ptr[i + 1] = row_ptr[i] + a_.row(first + i).size() + (loops ? 1 : 0);
+  for (NodeId i = 0; i < rows; ++i) row_ptr[i + 1] = row_ptr[i] + a_->row(first + i).size() + (loops ? 1 : 0);
   Buffer<NodeId> col_ind(row_ptr[rows], host);
   parallel_for(host, rows, 256, [&](std::size_t i) {
     const auto node = first + static_cast<NodeId>(i);
-    const auto row = a_.row(node);
+    const auto row = a_->row(node);
     NodeId* to = col_ind.data() + row_ptr[i];
     const auto middle = loops ? std::lower_bound(row.begin(), row.end(), node) : row.end();
     to = std::copy(row.begin(), middle, to);
     if (loops) *to++ = node;
     std::copy(middle, row.end(), to);
   });
-  CsrPattern part(rows, a_.ncols(), std::move(row_ptr), std::move(col_ind), trusted);
+  CsrPattern part(rows, a_->ncols(), std::move(row_ptr), std::move(col_ind), trusted);
   return device_.is_host() ? std::move(part) : part.to(device_);
 }
 
@@ -138,7 +185,7 @@ const BitTileMatrix& GraphOperands::tiles(Aggregation aggregation, int tile_dim)
 
 std::size_t GraphOperands::bytes() const noexcept {
   std::size_t total = (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
-                      mean_with_self_.bytes() + mean_.bytes();
+                      mean_with_self_.bytes() + mean_.bytes() + (changing_ ? changing_->bytes() : 0);
   for (const auto& [loops, patterns] : blocks_) {
     for (const CsrPattern& pattern : patterns) total += pattern.bytes();
   }

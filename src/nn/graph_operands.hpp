@@ -7,6 +7,9 @@
 #include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/plan.hpp>
+
+#include "nn/changing_rows.hpp"
 
 #include <map>
 #include <memory>
@@ -30,7 +33,15 @@ struct AggregationOperand {
 /// one is made.
 class GraphOperands {
  public:
-  GraphOperands(const CsrPattern& a, Device device);
+  /// With room for some nodes `a` stays as long as this object, and changes with replace(): on the host nothing is
+  /// copied of it.
+  GraphOperands(const CsrPattern& a, Device device, PlanCapacity room = {});
+
+  /// Another graph in the place of the one before.
+  void reset(const CsrPattern& a);
+
+  /// The rows `rows` of the kept graph `a` have become these. On the host only they change.
+  void replace(const CsrPattern& a, std::span<const ChangingRows::Row> rows);
 
   /// The aggregation must not be `none`.
   [[nodiscard]] AggregationOperand of(Aggregation aggregation);
@@ -47,7 +58,7 @@ class GraphOperands {
   /// The same as SELL, of the host.
   [[nodiscard]] const std::vector<SellPattern>& sell_blocks_of(Aggregation aggregation, std::size_t blocks);
 
-  [[nodiscard]] const CsrPattern& graph() const noexcept { return a_; }
+  [[nodiscard]] const CsrPattern& graph() const noexcept { return *a_; }
 
   /// The pattern of `of(aggregation)` in other formats, for votes. SELL is of the host.
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
@@ -61,14 +72,17 @@ class GraphOperands {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
+  [[nodiscard]] bool stays() const noexcept { return room_.nodes != 0 && device_.is_host(); }
   const CsrPattern& plain();
   const CsrPattern& with_loops();
 
-  const CsrPattern& a_;
+  const CsrPattern* a_;
   std::size_t num_nodes_;
   EdgeOffset entries_;
   Device device_;
+  PlanCapacity room_;
   std::unique_ptr<CsrPattern> plain_, with_loops_;
+  std::unique_ptr<ChangingRows> changing_;  ///< A + I of a graph that is kept on the host
   Buffer<float> symmetric_, mean_with_self_, mean_;
   std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
   std::map<bool, std::vector<SellPattern>> sell_blocks_;

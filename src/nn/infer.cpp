@@ -1,62 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/infer.hpp>
 
-#include <bitgraph/formats/reorder.hpp>
-
-#include "nn/forward.hpp"
+#include "core/parallel.hpp"
 #include "nn/plan_memory.hpp"
+#include "nn/plan_state.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bitgraph::nn {
-
-namespace {
-
-/// The nodes in the order that a plan uses. All are empty where that is the caller's.
-struct NodeOrder {
-  Buffer<NodeId> new_id;  ///< of the caller's nodes
-  Buffer<NodeId> old_id;
-  CsrPattern graph;
-
-  NodeOrder(const CsrPattern& a, Order order) {
-    if (order == Order::original) return;
-    new_id = reorder(a, order);
-    old_id = inverse_permutation(new_id.span());
-    graph = permuted(a, new_id.span());
-  }
-  [[nodiscard]] const CsrPattern& graph_or(const CsrPattern& a) const { return new_id.empty() ? a : graph; }
-};
-
-}  // namespace
-
-struct InferencePlan::State {
-  State(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device)
-      : order(dataset.graph, options.order),
-        predicted(predict_memory_over(order.graph_or(dataset.graph), model, dataset, options, device)),
-        graph(order.graph_or(dataset.graph), device),
-        features(model, dataset, options.forms.front(), options.features, device, order.old_id.span()),
-        forward(model, options, graph, features, device, back(device), predicted.parts) {
-    bytes = {.model = model.bytes(), .graph = graph.bytes(), .features = features.bytes()};
-    if (predicted.parts == 1) order.graph = {};  // all that is used of it is in the operands now
-  }
-
-  /// The pattern that brings rows back into the caller's order: row i takes row new_id[i].
-  [[nodiscard]] CsrPattern back(const Device& device) const {
-    if (order.new_id.empty()) return {};
-    const std::size_t n = order.new_id.size();
-    Buffer<EdgeOffset> row_ptr(n + 1);
-    for (std::size_t i = 0; i <= n; ++i) row_ptr[i] = i;
-    return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), order.new_id.clone(), trusted)
-        .to(device);
-  }
-
-  NodeOrder order;
-  PredictedMemory predicted;
-  GraphOperands graph;
-  InputFeatures features;
-  Forward forward;
-  InferenceBytes bytes;
-};
 
 InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const InferenceOptions& options,
                              const Device& device) {
@@ -69,7 +21,10 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
 InferencePlan::~InferencePlan() = default;
 InferencePlan::InferencePlan(InferencePlan&&) noexcept = default;
 
-const DenseMatrix<float>& InferencePlan::run() { return state_->forward.run(); }
+const DenseMatrix<float>& InferencePlan::run() {
+  state_->refresh();
+  return state_->forward.run();
+}
 
 InferenceBytes InferencePlan::bytes() const noexcept { return state_->bytes; }
 
@@ -90,6 +45,20 @@ Buffer<std::int32_t> predict(const DenseMatrix<float>& logits) {
     classes[i] = static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
   }
   return classes;
+}
+
+DenseMatrix<float> softmax(const DenseMatrix<float>& logits, const Device& device) {
+  DenseMatrix<float> probabilities(logits.nrows(), logits.ncols(), device);
+  parallel_for(device, logits.nrows(), 256, [&](std::size_t i) {
+    const auto from = logits.row(i);
+    const auto to = probabilities.row(i);
+    if (from.empty()) return;
+    const float largest = *std::max_element(from.begin(), from.end());
+    double sum = 0;
+    for (std::size_t c = 0; c < from.size(); ++c) sum += to[c] = std::exp(from[c] - largest);
+    for (float& value : to) value = static_cast<float>(value / sum);
+  });
+  return probabilities;
 }
 
 }  // namespace bitgraph::nn

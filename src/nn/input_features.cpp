@@ -3,6 +3,7 @@
 
 #include <bitgraph/ops/dense.hpp>
 
+#include "core/parallel.hpp"
 #include "nn/normalization.hpp"
 #include "nn/some_rows.hpp"
 
@@ -13,20 +14,20 @@ namespace bitgraph::nn {
 
 namespace {
 
-/// Some rows at a time, as `prepare(rows, first)` makes them.
+/// Some rows at a time, as `prepare(rows, first)` makes them; several threads call it.
 template <class Prepare>
 Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap& map, const Device& host,
                             const Prepare& prepare) {
-  constexpr std::size_t most_rows = 256;
+  constexpr std::size_t most_rows = 32;
   const std::size_t n = features.nrows();
   Binarized made{BitMatrix<PlusMinusOne>(n, features.ncols(), host), Buffer<float>(n, host)};
-  for (std::size_t first = 0; first < n; first += most_rows) {
-    const std::size_t rows = std::min(most_rows, n - first);
-    DenseMatrix<float> some(rows, features.ncols(), host);
-    prepare(some, first);
-    Binarized to{some_rows(made.bits, first, rows), lent(made.alpha.data() + first, rows, host)};
+  parallel_chunks(host, n, most_rows, [&](Range range) {
+    DenseMatrix<float> some(range.size(), features.ncols(), host);
+    prepare(some, range.begin);
+    Binarized to{some_rows(made.bits, range.begin, range.size()),
+                 lent(made.alpha.data() + range.begin, range.size(), host)};
     binarize_into(to, some, map, host);
-  }
+  });
   return made;
 }
 

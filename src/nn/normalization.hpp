@@ -3,9 +3,11 @@
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/io/dataset.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -37,15 +39,31 @@ inline Buffer<float> row_normalized(const SparseFeatures& features) {
   return values;
 }
 
-/// The same for a dense matrix, in place.
-inline void normalize_dense_rows(DenseMatrix<float>& x) {
-  for (std::size_t i = 0; i < x.nrows(); ++i) {
-    double sum = 0;
-    for (const float value : std::as_const(x).row(i)) sum += value;
-    if (sum == 0) continue;
-    for (float& value : x.row(i)) value = static_cast<float>(value / sum);
+/// The same for rows first .. last - 1 of a dense matrix, in place. Several rows are summed side by side: one sum would
+/// wait for each of its additions. Each row's sum is taken in order.
+inline void normalize_dense_rows(DenseView<float> x, std::size_t first, std::size_t last) {
+  constexpr std::size_t together = 8;
+  for (std::size_t i = first; i < last; i += together) {
+    const std::size_t rows = std::min(together, last - i);
+    std::array<double, together> sums{};
+    if (rows == together) {
+      const float* const data = x.row(i);
+      for (std::size_t j = 0; j < x.ncols; ++j) {
+        for (std::size_t r = 0; r < together; ++r) sums[r] += data[r * x.stride + j];
+      }
+    } else {
+      for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t j = 0; j < x.ncols; ++j) sums[r] += x(i + r, j);
+      }
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (sums[r] == 0) continue;
+      float* const row = x.row(i + r);
+      for (std::size_t j = 0; j < x.ncols; ++j) row[j] = static_cast<float>(row[j] / sums[r]);
+    }
   }
 }
+inline void normalize_dense_rows(DenseMatrix<float>& x) { normalize_dense_rows(x.view(), 0, x.nrows()); }
 
 /// Whether a full-precision model divides rows by their sums: counts, yes; a sum of values of both signs means nothing.
 inline bool rows_have_sums(const SparseFeatures& features) {

@@ -77,7 +77,8 @@ class Counter {
         dataset_(dataset),
         options_(options),
         device_(device),
-        n_(graph.nrows()),
+        n_(std::max<std::size_t>(graph.nrows(), options.capacity.nodes)),
+        m_(std::max<std::size_t>(graph.nvals(), options.capacity.entries)),
         whole_(decide_sequences(model, options, graph, device, true)),
         in_parts_(decide_sequences(model, options, graph, device, false)) {
     features_ = feature_bytes();
@@ -102,16 +103,22 @@ class Counter {
           dataset_.has_dense_features() || !device_.is_host() || options_.features == FeatureStorage::dense;
       if (dataset_.has_dense_features() && device_.is_host()) return n_ * d * sizeof(float);
       if (dense) return n_ * d * sizeof(float);
-      return pattern_bytes(n_, dataset_.features.pattern.nvals());
+      return pattern_bytes(n_, for_all_nodes(dataset_.features.pattern.nvals()));
     }
     const std::size_t dense = bits_bytes(n_, d);
     const std::size_t alpha = n_ * sizeof(float);
     if (dataset_.has_dense_features()) return dense + alpha;
-    const std::size_t sparse = bits_bytes(1, d) + pattern_bytes(n_, flips(model_, dataset_));
+    const std::size_t sparse = bits_bytes(1, d) + pattern_bytes(n_, for_all_nodes(flips(model_, dataset_)));
     sparse_features_ = sparse <= dense && options_.features == FeatureStorage::sparse;
     if (sparse_features_) return alpha + sparse;
     if (device_.is_host()) while_made_ = alpha + sparse + dense;  // one is made of the other, before all else
     return alpha + dense;
+  }
+
+  /// Of what the nodes have that are there, for as many as there is room for.
+  [[nodiscard]] std::size_t for_all_nodes(std::size_t count) const {
+    const std::size_t nodes = std::max<std::size_t>(1, graph_.nrows());
+    return n_ <= nodes ? count : count / nodes * n_ + count % nodes * n_ / nodes;
   }
 
   [[nodiscard]] std::size_t weight_bytes(const Layer& layer) const {
@@ -136,16 +143,22 @@ class Counter {
       }
       total += orders.size() * n_ * sizeof(NodeId);
     }
-    const std::size_t m = graph_.nvals();
+    const bool reserved = options_.capacity.nodes != 0 || options_.capacity.entries != 0;
+    if (reserved) total += pattern_bytes(n_, m_);
     for (const bool loops : patterns) {
-      const std::size_t entries = m + (loops ? n_ : 0);
+      const std::size_t entries = m_ + (loops ? n_ : 0);
+      if (reserved && !loops && parts == 1 && device_.is_host() && options_.order == Order::original) {
+        total += vote_bytes(loops);
+        continue;  // the graph that the plan keeps
+      }
       if (parts == 1 && whole_.sell) {
         total += sell_bytes(n_, entries);
       } else if (parts == 1) {
         total += pattern_bytes(n_, entries) + vote_bytes(loops);
       } else {
         const std::size_t cut = std::max(parts, in_parts_.blocks);
-        total = std::max(total, scales.size() * n_ * sizeof(float) + pattern_bytes(n_ / cut + 1, largest_part(cut)));
+        const std::size_t kept = scales.size() * n_ * sizeof(float) + (reserved ? pattern_bytes(n_, m_) : 0);
+        total = std::max(total, kept + pattern_bytes(n_ / cut + 1, largest_part(cut)));
       }
     }
     return total;
@@ -158,7 +171,7 @@ class Counter {
       votes |= options_.forms[l] == Precision::bin && has_loops(model_.layers[l].aggregation) == loops;
     const int k = options_.tile_dim;
     if (!votes) return 0;
-    if (options_.graph == GraphFormat::sell) return sell_bytes(n_, graph_.nvals() + (loops ? n_ : 0));
+    if (options_.graph == GraphFormat::sell) return sell_bytes(n_, m_ + (loops ? n_ : 0));
     if (options_.graph != GraphFormat::tiles) return 0;
     return b2sr_bytes(graph_.nrows(), count_tiles(graph_, k) + (loops ? empty_diagonal_tiles(graph_, k) : 0), k);
   }
@@ -177,11 +190,11 @@ class Counter {
     std::size_t most = 0;
     const auto row_ptr = graph_.row_ptr();
     for (std::size_t part = 0; part < parts; ++part) {
-      const std::size_t first = n_ * part / parts;
-      const std::size_t last = n_ * (part + 1) / parts;
+      const std::size_t first = graph_.nrows() * part / parts;
+      const std::size_t last = graph_.nrows() * (part + 1) / parts;
       most = std::max<std::size_t>(most, row_ptr[last] - row_ptr[first] + (last - first));
     }
-    return most;
+    return most + (m_ - graph_.nvals() + n_ - graph_.nrows()) / parts;
   }
 
   /// Of a vote's kernel and what it does besides. `signs` is the width of those that are there.
@@ -255,7 +268,7 @@ class Counter {
       const Layer& layer = model_.layers[l];
       const bool sums = layer.aggregation != Aggregation::none && options_.forms[l] != Precision::bin;
       if (!sums || sequences.aggregate_first[l] || sequences.fused[l]) continue;
-      const std::size_t entries = parts == 1 ? graph_.nvals() + (has_loops(layer.aggregation) ? n_ : 0) : of_part;
+      const std::size_t entries = parts == 1 ? m_ + (has_loops(layer.aggregation) ? n_ : 0) : of_part;
       const bool weighted = layer.aggregation == Aggregation::symmetric;
       most = std::max(most, spmm_copy_bytes(n_, layer.outputs(), entries, weighted));
     }
@@ -287,7 +300,8 @@ class Counter {
   const Dataset& dataset_;
   const InferenceOptions& options_;
   const Device& device_;
-  std::size_t n_;
+  std::size_t n_;  ///< nodes, with those that there is room for
+  std::size_t m_;  ///< entries, with those that there is room for
   Sequences whole_, in_parts_;
   bool sparse_features_ = false;  ///< bits, as differences
   std::size_t while_made_ = 0;

@@ -40,6 +40,8 @@ bool keeps_sell(const Model& model, const InferenceOptions& options, const Seque
   constexpr std::size_t least_bytes = 1 << 22;
   constexpr std::size_t least_degree = 16;
   if (options.graph != GraphFormat::automatic || options.strategy != SpmmStrategy::automatic) return false;
+  if (options.capacity.nodes != 0 || options.capacity.entries != 0)
+    return false;  // rows of a pattern are changed in place
   if (graph.bytes() < least_bytes || graph.nvals() < least_degree * graph.nrows()) return false;
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const bool counts = options.forms[l] == Precision::bin || decided.aggregate_first[l];

@@ -8,6 +8,7 @@
 #include <bitgraph/nn/plan.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,36 @@ class InferencePlan {
   /// Device::synchronize.
   const DenseMatrix<float>& run();
 
+  /// Updates for a plan that serves. The next run() computes the logits of the changed graph and features: the same
+  /// bits as those of a new plan with the same options over the changed data set. The first run() after an update
+  /// renews what depends on it: steps, captured CUDA graphs, launches. Nodes have the numbers that the caller gave
+  /// them. An update that throws usage or bad_input leaves the plan as it was. One thread at a time may use a plan.
+  ///
+  /// All features, one row a node, on the host. Of dense features the plan takes the matrix over. Throws usage naming
+  /// the shapes, bad_input naming a row with a value that is not finite. Dense features that a plan of sparse ones gets
+  /// are made sparse first, and the other way round. O(values).
+  void set_features(DenseMatrix<float> features);
+  void set_features(const SparseFeatures& features);
+
+  /// The features of some nodes: row i is node nodes[i]'s. Throws as above, and usage where a node is not there or
+  /// named twice. O(values); of sparse features, the entries behind the rows move.
+  void set_features(std::span<const NodeId> nodes, const DenseMatrix<float>& features);
+  void set_features(std::span<const NodeId> nodes, const SparseFeatures& features);
+
+  /// Another graph, symmetric and without loops, on the host. Nodes that it has more than before have no features yet;
+  /// of nodes that it has fewer the last ones are gone. Throws usage where it is not square, bad_input where its arrays
+  /// break an invariant of CsrPattern, not_possible where it has more nodes or entries than the plan had at first and
+  /// options.capacity reserves. O(nodes + entries), and the order of the nodes where options.order asks for one.
+  void set_graph(CsrPattern graph);
+
+  /// `count` more nodes, without edges and features; returns the number of the first one. And undirected edges
+  /// from[i] - to[i]; those that are there already stay. Both need options.capacity: throw not_possible where it is
+  /// used up. usage: a node that is not there, a loop. O(nodes), and the entries behind the changed rows move.
+  NodeId add_nodes(NodeId count);
+  void add_edges(std::span<const NodeId> from, std::span<const NodeId> to);
+
+  [[nodiscard]] NodeId num_nodes() const noexcept;
+
   [[nodiscard]] InferenceBytes bytes() const noexcept;
 
   /// How the features are held: "bits", "sparse bits", "float", "sparse float".
@@ -71,6 +102,10 @@ class InferencePlan {
 
 /// Class with the largest logit of each node; logits on the host.
 [[nodiscard]] Buffer<std::int32_t> predict(const DenseMatrix<float>& logits);
+
+/// Probabilities of the classes: exp(logit) of each node, divided by the sum over its row. Rows that sum to 1 but for
+/// rounding, also for logits of any finite size. Logits on the host. O(nodes * classes), parallel.
+[[nodiscard]] DenseMatrix<float> softmax(const DenseMatrix<float>& logits, const Device& device = {});
 
 /// The same network in plain float arithmetic, signs as +-1.0f and products by the float gemm: what the packed forms
 /// are tested against. `forms` has one a layer, as for the plan. On the host.

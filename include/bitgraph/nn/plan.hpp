@@ -53,6 +53,13 @@ enum class Launching {
 [[nodiscard]] std::string_view to_string(Fusion fusion) noexcept;
 [[nodiscard]] std::string_view to_string(Launching launching) noexcept;
 
+/// Room that a plan reserves for a graph that grows. See InferencePlan::set_graph. Values below what the data set has
+/// mean what the data set has.
+struct PlanCapacity {
+  std::size_t nodes = 0;
+  std::size_t entries = 0;  ///< of the adjacency matrix: an undirected edge is two
+};
+
 /// Everything about a run that its result does not depend on, but for `forms` and rounding.
 struct InferenceOptions {
   std::vector<Precision> forms;  ///< one a layer; empty: those that the model was trained in
@@ -69,6 +76,9 @@ struct InferenceOptions {
   /// set, which must outlive the plan then, and its rows are taken part by part; a run allocates what a part needs.
   /// Not saved.
   std::size_t memory = 0;
+
+  /// Room for nodes and edges to come. Not saved.
+  PlanCapacity capacity = {};
 
   /// The model that they were measured with: its file and Model::fingerprint(). Empty: not known. InferencePlan does
   /// not look at them.
