@@ -93,8 +93,8 @@ void ChangingRows::replace(std::span<const Row> rows, NodeId nrows, NodeId ncols
     if (!values_.empty()) std::copy(row.values.begin(), row.values.end(), values_.data() + row_ptr_[row.row]);
   }
   const Device& host = row_ptr_.device();
-  view_ =
-      CsrPattern(nrows, ncols, lent(row_ptr_.data(), nrows + std::size_t{1}, host), lent(col_ind_.data(), total, host), trusted);
+  view_ = CsrPattern(nrows, ncols, lent(row_ptr_.data(), nrows + std::size_t{1}, host),
+                     lent(col_ind_.data(), total, host), trusted);
 }
 
 }  // namespace bitgraph::nn

@@ -3,6 +3,7 @@
 
 #include <bitgraph/ops/dense.hpp>
 
+#include "core/finite.hpp"
 #include "core/parallel.hpp"
 #include "nn/normalization.hpp"
 #include "nn/some_rows.hpp"
@@ -10,8 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -26,36 +25,11 @@ namespace {
   fail(ErrorCode::bad_input, fmt::format("features: row {} has a value that is not finite", row));
 }
 
-/// NaN where one of the values is not finite: 0 times it.
-float times_zero(std::span<const float> values) {
-  constexpr std::size_t lanes = 16;
-  std::array<float, lanes> sums{};
-  std::size_t j = 0;
-  for (; j + lanes <= values.size(); j += lanes) {
-    for (std::size_t k = 0; k < lanes; ++k) sums[k] += values[j + k] * 0.0F;
-  }
-  for (; j < values.size(); ++j) sums[0] += values[j] * 0.0F;
-  return std::accumulate(sums.begin(), sums.end(), 0.0F);
-}
-
-/// The lowest row for which bad(row) is true, or `rows`.
-template <class Bad>
-std::size_t first_bad_row(std::size_t rows, const Device& host, const Bad& bad) {
-  std::atomic<std::size_t> first{rows};
-  parallel_for(host, rows, 256, [&](std::size_t i) {
-    if (!bad(i)) return;
-    std::size_t lowest = first.load();
-    while (i < lowest && !first.compare_exchange_weak(lowest, i)) {
-    }
-  });
-  return first.load();
-}
-
 /// Signs have the mean magnitude of their row beside them: where that is finite, so is the row.
 void require_finite(const DenseMatrix<float>& x, std::span<const float> alpha, std::span<const NodeId> nodes) {
   for (std::size_t i = 0; i < alpha.size(); ++i) {
     const std::size_t row = nodes.empty() ? i : nodes[i];
-    if (!std::isfinite(alpha[i]) && !std::isfinite(times_zero(x.row(row)))) refuse_row(row);
+    if (!std::isfinite(alpha[i]) && !all_finite(x.row(row))) refuse_row(row);
   }
 }
 
@@ -79,17 +53,18 @@ SparseFeatures no_features(std::size_t rows, std::size_t width) {
 }  // namespace
 
 void require_finite(const DenseMatrix<float>& x, const Device& host) {
-  const std::size_t bad =
-      first_bad_row(x.nrows(), host, [&](std::size_t i) { return !std::isfinite(times_zero(x.row(i))); });
-  if (bad != x.nrows()) refuse_row(bad);
+  if (all_finite(x.values(), host)) return;
+  for (std::size_t i = 0; i < x.nrows(); ++i) {
+    if (!all_finite(x.row(i))) refuse_row(i);
+  }
 }
 
 void require_finite(const SparseFeatures& x, const Device& host) {
+  if (all_finite(x.values.span(), host)) return;
   const auto row_ptr = x.pattern.row_ptr();
-  const std::size_t bad = first_bad_row(x.pattern.nrows(), host, [&](std::size_t i) {
-    return !std::isfinite(times_zero(x.values.span().subspan(row_ptr[i], row_ptr[i + 1] - row_ptr[i])));
-  });
-  if (bad != x.pattern.nrows()) refuse_row(bad);
+  for (std::size_t i = 0; i < x.pattern.nrows(); ++i) {
+    if (!all_finite(x.values.span().subspan(row_ptr[i], row_ptr[i + 1] - row_ptr[i]))) refuse_row(i);
+  }
 }
 
 template <class T>

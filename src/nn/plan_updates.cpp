@@ -55,7 +55,8 @@ CsrPattern NodeOrder::back(const Device& device) const {
   const std::size_t n = new_id.size();
   Buffer<EdgeOffset> row_ptr(n + 1);
   std::iota(row_ptr.begin(), row_ptr.end(), EdgeOffset{0});
-  return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), new_id.clone(), trusted).to(device);
+  return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), new_id.clone(), trusted)
+      .to(device);
 }
 
 InferencePlan::State::State(const Model& model, const Dataset& dataset, const InferenceOptions& wanted,
