@@ -101,6 +101,9 @@ class Results(InFolder):
     def test_files_that_count_from_one(self):
         graph = self.write("one.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 1\n3 2\n")
         self.assertEqual(self.column("cc", graph), {1: "1", 2: "2", 3: "2"})
+        self.assertEqual(run("msbfs", graph, "--sources", "3,1")["sources"][0]["index"], 2)
+        for outside in (0, 4):
+            self.assertIn(f"'{outside}'", self.refused("msbfs", graph, "--sources", outside))
 
     def test_other_endings_are_refused_before_any_work(self):
         for command in VALUES:
@@ -186,6 +189,8 @@ class Results(InFolder):
         drawn = run("msbfs", self.graph, "--samples", 4, "--seed", 3)["sources"]
         self.assertEqual(len({row["source"] for row in drawn}), 4)
         self.assertEqual(drawn, run("msbfs", self.graph, "--samples", 4, "--seed", 3)["sources"])
+        others = [run("msbfs", self.graph, "--samples", 4, "--seed", seed)["sources"] for seed in (4, 5, 6)]
+        self.assertNotEqual(others, [drawn] * 3)
         length = distances(ARCS, NODES)
         for row in drawn:
             self.assertEqual(row["reached"], sum((row["source"], node) in length for node in NODES))

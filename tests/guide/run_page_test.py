@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner of docs/guide/ finds what is wrong with a page."""
+
+import pathlib
+import unittest
+
+import run_page
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class RunPage(unittest.TestCase):
+    def refused(self, page):
+        with self.assertRaises(run_page.Failure) as caught:
+            run_page.run(page, HERE, None)
+        return str(caught.exception)
+
+    def test_blocks_share_a_folder_and_outputs_are_compared(self):
+        run_page.run("```sh\necho one > file\n```\nText.\n```sh\ncat file\n```\n\n```text\none\n```\n", HERE, None)
+        self.assertIn("expected\ntwo\nprinted\none", self.refused("```sh\necho one\n```\n```text\ntwo\n```\n"))
+        self.assertIn("line 4", self.refused("```sh\ntrue\n```\n```sh\nfalse\n```\n"))
+        self.assertIn("exit", self.refused("```sh\necho $absent\n```\n"))
+        self.assertIn("nothing to run", self.refused("Words only.\n"))
+        self.assertIn("does not end", self.refused("```sh\ntrue\n"))
+
+    def test_a_text_block_further_down_is_no_output(self):
+        run_page.run("```sh\necho one\n```\nA file looks so:\n```text\ntwo\n```\n", HERE, None)
+
+    def test_dots_stand_for_anything(self):
+        self.assertTrue(run_page.matches("a ... z\n...\nend\n", "a b z\n1\n2\nend\n"))
+        self.assertTrue(run_page.matches("...\n", ""))
+        self.assertFalse(run_page.matches("a ... z\n", "a b\nz\n"))
+        self.assertFalse(run_page.matches("a.b\n", "axb\n"))
+        self.assertFalse(run_page.matches("a\n", "a\nb\n"))
+
+    def test_lines_are_counted(self):
+        data = "cat > f <<'END'\n" + "data\n" * 30 + "END\nbitgraph a \\\n  --b\n# comment\n\nls\n"
+        self.assertEqual(run_page.counted_lines("sh", data), 3)
+        self.assertEqual(run_page.counted_lines("cpp", "#include <x>\n// comment\nint main() {\n}\n\n"), 3)
+        run_page.run("```sh\n" + "true\n" * 20 + "```\n", HERE, None)
+        self.assertIn("21 lines", self.refused("```sh\n" + "true\n" * 21 + "```\n"))
+
+    def test_python_that_is_only_shown(self):
+        run_page.run("```python not-run\nraise SystemExit(1)\n```\n```python\nprint(1)\n```\n```text\n1\n```\n", HERE, None)
+        self.assertIn("exit 1", self.refused("```python\nraise SystemExit(1)\n```\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
