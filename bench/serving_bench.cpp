@@ -12,8 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -36,102 +41,120 @@ nn::Model model_of(Precision precision) {
   return test::random_model(Architecture::gcn, precision, flickr().num_features(), 256, 7, 2, 1);
 }
 
+constexpr NodeId most_new_nodes = 10000;
+
 nn::InferencePlan plan_of(Precision precision) {
-  const nn::PlanCapacity capacity{flickr().graph.nrows() + 10000, flickr().graph.nvals() + 100000};
+  const nn::PlanCapacity capacity{flickr().graph.nrows() + most_new_nodes,
+                                  flickr().graph.nvals() + 20 * most_new_nodes};
   return {model_of(precision), flickr(), {.capacity = capacity}};
 }
 
-void read_features(benchmark::State& state) {
+/// Reads all features with all threads.
+void read_features() {
   const auto values = flickr().dense_features.values();
-  for (auto _ : state) {
-    std::atomic<float> total{0};
-    parallel_ranges(Device(), values.size(), 1024, [&](Range range) {
-      std::array<float, 64> sums{};
-      std::size_t i = range.begin;
-      for (; i + sums.size() <= range.end; i += sums.size()) {
-        for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += values[i + k];
-      }
-      float sum = 0;
-      for (const float s : sums) sum += s;
-      total = total + sum;
-    });
-    benchmark::DoNotOptimize(total.load());
-  }
+  std::atomic<float> total{0};
+  parallel_ranges(Device(), values.size(), 1024, [&](Range range) {
+    std::array<float, 64> sums{};
+    std::size_t i = range.begin;
+    for (; i + sums.size() <= range.end; i += sums.size()) {
+      for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += values[i + k];
+    }
+    float sum = 0;
+    for (const float s : sums) sum += s;
+    total = total + sum;
+  });
+  benchmark::DoNotOptimize(total.load());
 }
 
-void run_plan(benchmark::State& state, Precision precision) {
-  nn::InferencePlan plan = plan_of(precision);
-  plan.run();
-  for (auto _ : state) plan.run();
+double seconds_of(const std::function<void()>& call) {
+  const auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Times `update` and, in turn with it, `bound`. The counter is the ratio of the medians: other work on the machine
+/// meets both.
+template <class Prepare, class Update, class Bound>
+void beside(benchmark::State& state, const char* ratio, const Prepare& prepare, const Update& update,
+            const Bound& bound) {
+  std::vector<double> updates, bounds;
+  for (auto _ : state) {
+    prepare();
+    updates.push_back(seconds_of(update));
+    state.SetIterationTime(updates.back());
+    bounds.push_back(seconds_of(bound));
+  }
+  const auto median = [](std::vector<double>& times) {
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    return times[times.size() / 2];
+  };
+  state.counters[ratio] = median(updates) / median(bounds);
 }
 
 void set_all(benchmark::State& state, Precision precision) {
   nn::InferencePlan plan = plan_of(precision);
-  plan.run();
-  for (auto _ : state) {
-    state.PauseTiming();
-    DenseMatrix<float> x = flickr().dense_features.clone();
-    state.ResumeTiming();
-    plan.set_features(std::move(x));
-    state.PauseTiming();
-    plan.run();
-    state.ResumeTiming();
-  }
+  DenseMatrix<float> x;
+  beside(
+      state, "of_reading", [&] { x = flickr().dense_features.clone(); }, [&] { plan.set_features(std::move(x)); },
+      read_features);
 }
 
 void set_one(benchmark::State& state, Precision precision) {
   nn::InferencePlan plan = plan_of(precision);
   const DenseMatrix<float> row(1, flickr().num_features());
   NodeId next = 0;
-  for (auto _ : state) {
-    const std::array node{next++ % flickr().graph.nrows()};
-    plan.set_features(node, row);
-  }
+  beside(
+      state, "of_a_run", [&] { plan.run(); },
+      [&] { plan.set_features(std::array{next++ % flickr().graph.nrows()}, row); }, [&] { plan.run(); });
 }
 
-/// A node with ten edges and its features, and the steps made anew, which the next run does: that run without its own
-/// time is the difference to run_plan.
+/// A node with ten edges and its features, and the run that makes the steps anew.
 void add_node_and_run(benchmark::State& state, Precision precision) {
   nn::InferencePlan plan = plan_of(precision);
-  plan.run();
   const DenseMatrix<float> row(1, flickr().num_features());
   const NodeId before = plan.num_nodes();
-  for (auto _ : state) {
-    if (plan.num_nodes() == before + 10000) {
-      state.PauseTiming();
-      plan.set_graph(flickr().graph.clone());
-      state.ResumeTiming();
-    }
+  const auto add = [&] {
     const NodeId node = plan.add_nodes(1);
     std::array<NodeId, 10> from{}, to{};
     from.fill(node);
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<NodeId>((node * 7919 + i * 104729) % before);
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = static_cast<NodeId>((std::size_t{node} * 7919 + i * 104729) % before);
     plan.add_edges(from, to);
     plan.set_features(std::array{node}, row);
     plan.run();
-  }
+  };
+  add();
+  beside(
+      state, "of_a_run",
+      [&] {
+        if (plan.num_nodes() == before + most_new_nodes) plan.set_graph(flickr().graph.clone());
+      },
+      add, [&] { plan.run(); });
 }
 
 void make_plan(benchmark::State& state, Precision precision) {
   const nn::Model model = model_of(precision);
-  for (auto _ : state) benchmark::DoNotOptimize(nn::InferencePlan(model, flickr()).num_nodes());
+  nn::InferencePlan plan = plan_of(precision);
+  plan.run();
+  beside(
+      state, "of_a_run", [] {}, [&] { benchmark::DoNotOptimize(nn::InferencePlan(model, flickr()).num_nodes()); },
+      [&] { plan.run(); });
 }
 
 [[maybe_unused]] const bool registered = [] {
-  const auto add = [](const char* name, auto&& run) {
-    benchmark::RegisterBenchmark(name, run)->Unit(benchmark::kMillisecond)->UseRealTime();
-  };
-  add("serving/read_features", read_features);
+  const bool small = std::getenv("BITGRAPH_BENCH_SMOKE") != nullptr;
   for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
-    const std::string form = "/" + std::string(to_string(precision));
-    const auto with = [&](const char* name, auto fn) {
-      add(("serving/" + (name + form)).c_str(), [=](benchmark::State& state) { fn(state, precision); });
+    const auto add = [&](const std::string& name, auto fn) {
+      benchmark::RegisterBenchmark(("serving/" + name + "/" + std::string(to_string(precision))).c_str(),
+                                   [=](benchmark::State& state) { fn(state, precision); })
+          ->Unit(benchmark::kMillisecond)
+          ->UseManualTime()
+          ->Iterations(small ? 2 : 21);
     };
-    with("make_plan", make_plan);
-    with("run", run_plan);
-    with("set_all_features", set_all);
-    with("set_one_node", set_one);
-    with("add_node_and_run", add_node_and_run);
+    add("make_plan", make_plan);
+    add("set_all_features", set_all);
+    add("set_one_node", set_one);
+    add("add_node_and_run", add_node_and_run);
   }
   return true;
 }();
