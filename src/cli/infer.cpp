@@ -77,7 +77,8 @@ void run(const Options& o) {
     fmt::print("{}\n", result.dump(2));
   } else {
     fmt::print("{} on {}, {}\n", o.model, dataset.name,
-               device.is_host() ? fmt::format("{} threads", device.threads()) : device.name());
+               device.is_host() ? fmt::format("{} thread{}", device.threads(), device.threads() == 1 ? "" : "s")
+                                : device.name());
     print_forms(result);
   }
 }

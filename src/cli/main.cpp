@@ -2,6 +2,7 @@
 #include <bitgraph/core/error.hpp>
 
 #include "cli/command.hpp"
+#include "cli/help.hpp"
 #include "core/isa.hpp"
 
 #include <fmt/format.h>
@@ -9,9 +10,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stdexcept>
-#include <string>
 
 namespace {
 
@@ -20,28 +21,19 @@ int report(int code, const char* message) {
   return code;
 }
 
-/// What is missing; where it is the command, what stands in its place.
-std::string missing(const CLI::RequiredError& error, const CLI::App& app, int argc, char** argv) {
-  if (!app.get_subcommands().empty()) return error.what();
-  for (int n = 1; n < argc; ++n) {
-    if (argv[n][0] != '-') return fmt::format("there is no command '{}': see bitgraph --help", argv[n]);
-  }
-  return "a command is missing: see bitgraph --help";
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace bitgraph;
   CLI::App app("Graphs whose edges are one bit: formats, analytics and binary graph neural networks.");
   std::signal(SIGXFSZ, SIG_IGN);  // a write past the limit of a file's size is an error like others
+  app.formatter(std::make_shared<cli::HelpFormatter>());
   app.name("bitgraph");
   app.require_subcommand(1);
   app.set_version_flag("--version", "bitgraph 0.1.0");
   app.footer(
-      "\nEvery command explains itself: bitgraph <command> --help\nExit codes: 0 success, 2 wrong usage, 3 bad input "
-      "file, 4 not "
-      "possible here, 1 anything else.");
+      "\nHelp on a command: bitgraph help COMMAND, or bitgraph COMMAND --help\n"
+      "Exit codes: 0 success, 2 wrong usage, 3 bad input file, 4 not possible here,\n1 anything else.");
   try {
     check_isa_environment();
     cli::add_info(app);
@@ -64,11 +56,15 @@ int main(int argc, char** argv) {
     cli::add_closeness(app);
     cli::add_msbfs(app);
     cli::add_bench(app);
-    app.parse(argc, argv);
+    app.parse(cli::arguments_of(argc, argv));
   } catch (const CLI::Success& success) {
+    if (cli::names_no_command(app))
+      return report(static_cast<int>(ErrorCode::usage), cli::say_what_is_unknown(app, success).c_str());
     return app.exit(success);
   } catch (const CLI::RequiredError& error) {
-    return report(static_cast<int>(ErrorCode::usage), missing(error, app, argc, argv).c_str());
+    return report(static_cast<int>(ErrorCode::usage), cli::say_what_is_unknown(app, error).c_str());
+  } catch (const CLI::ExtrasError& error) {
+    return report(static_cast<int>(ErrorCode::usage), cli::say_what_is_unknown(app, error).c_str());
   } catch (const CLI::ParseError& error) {
     return report(static_cast<int>(ErrorCode::usage), error.what());
   } catch (const Error& error) {

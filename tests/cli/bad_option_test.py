@@ -85,7 +85,7 @@ class BadOption(InFolder):
             self.check_refused(3, "absent.mtx: cannot open: No such file or directory", "bench", *words, "rmat:8", "absent.mtx")
 
     def test_a_word_that_is_no_command(self):
-        self.check_refused(2, "there is no command 'bsf': see bitgraph --help", "bsf", self.graph)
+        self.check_refused(2, "there is no command 'bsf': did you mean 'bfs'?", "bsf", self.graph)
         self.check_refused(2, "a command is missing: see bitgraph --help")
 
     def test_files_that_cannot_be_written_are_found_before_the_work(self):

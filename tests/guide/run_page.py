@@ -111,7 +111,7 @@ def run(page, path, program):
                 raise Failure(f"line {line}: no program was compiled")
             call = {"sh": ["sh", "-eu", "-c", text], "python": [sys.executable, "-c", text], "cpp": [program]}[language]
             done = subprocess.run(call, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, check=False, timeout=500)
+                                  encoding="utf-8", check=False, timeout=500)
             if done.returncode != 0:
                 raise Failure(f"line {line}: exit {done.returncode}\n{done.stdout}{done.stderr}")
             if expected is not None and not matches(expected, done.stdout):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help fits 80 columns, and a word that is unknown gets a suggestion."""
+
+import re
+
+from program import InFolder, start
+
+
+def commands_in(text):
+    """The commands that a help text lists."""
+    listed = text.split("Subcommands:")
+    return re.findall(r"^  ([a-z]+) ", listed[1].split("\n\n")[0], re.MULTILINE) if len(listed) > 1 else []
+
+
+def every_command(*command):
+    """All commands and those below them, as lists of words."""
+    yield [*command]
+    for name in commands_in(start(*command, "--help").stdout):
+        yield from every_command(*command, name)
+
+
+class Help(InFolder):
+    def said(self, *arguments):
+        done = start(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+        self.assertRegex(done.stderr, r"\Abitgraph: [^\n]+\n\Z")
+        return done.stderr[len("bitgraph: "):-1]
+
+    def test_lines_have_80_columns(self):
+        commands = list(every_command())
+        self.assertGreater(len(commands), 20)
+        for command in commands:
+            with self.subTest(command=command):
+                done = start(*command, "--help")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual([line for line in done.stdout.splitlines() if len(line) > 80], [])
+                # A command that is cut goes on in the next line, as a shell takes it.
+                for example in re.findall(r"^  bitgraph (?:.*\\\n)*.*$", done.stdout, re.MULTILINE):
+                    self.assertEqual(len(example.splitlines()), example.count(" \\\n") + 1)
+                self.assertEqual(start("help", *command).stdout, done.stdout)
+
+    def test_help_is_no_command_of_its_own_behind_others(self):
+        self.assertEqual(self.said("help", "bsf"), "there is no command 'bsf': did you mean 'bfs'?")
+
+    def test_options(self):
+        graph = self.write("graph.txt", "0 1\n")
+        for option, meant in (("--sorce", "--source"), ("--uot=x.npy", "--out"), ("--ignore-weight", "--ignore-weights"),
+                              ("--jason", "--json"), ("--source-node", None), ("--zzzzzz", None)):
+            expected = f"did you mean {meant}?" if meant else "see bitgraph bfs --help"
+            self.assertEqual(self.said("bfs", graph, option), f"unknown option {option.split('=')[0]}: {expected}")
+        self.assertEqual(self.said("--versoin"), "unknown option --versoin: did you mean --version?")
+        self.assertIn("not expected: more", self.said("bfs", graph, "more"))
+
+    def test_commands(self):
+        self.assertEqual(self.said("pagerak", "x"), "there is no command 'pagerak': did you mean 'pagerank'?")
+        self.assertEqual(self.said("xyzzy"), "there is no command 'xyzzy': see bitgraph --help")
+        self.assertEqual(self.said("bench", "grahp"), "there is no command 'bench grahp': did you mean 'graph'?")
+        self.assertEqual(self.said("bench"), "a command is missing: see bitgraph bench --help")
+        self.assertEqual(self.said(), "a command is missing: see bitgraph --help")
