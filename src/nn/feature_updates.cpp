@@ -105,27 +105,35 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
   header_.input_inverse_deviation = model.input_inverse_deviation.clone();
 }
 
-void FeatureUpdates::set_all(DenseMatrix<float> x, std::span<const NodeId> nodes) {
+void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {
   if (!dense_) return set_all(sparse_features(x), nodes);
+  if (form_ == Precision::real) {
+    DenseMatrix<float> copy = x.to(host_);
+    return swap_all(copy, nodes);
+  }
+  PackedFeatures made(x, header_.normalize_rows, nodes, map(), device_);
+  const Buffer<float> alpha = device_.is_host() ? Buffer<float>() : made.dense->alpha.to(Device());
+  require_finite(x, alpha.empty() ? made.alpha() : alpha.span(), nodes);
   moved_ = true;
-  if (form_ != Precision::real) {
-    PackedFeatures made(x, header_.normalize_rows, nodes, map(), device_);
-    const Buffer<float> alpha = made.dense->alpha.to(Device());
-    require_finite(x, alpha.span(), nodes);
-    features_.packed->dense = std::move(made.dense);
-    words_.forget();
-    alpha_.forget();
-    return;
-  }
+  features_.packed->dense = std::move(made.dense);
+  words_.forget();
+  alpha_.forget();
+}
+
+void FeatureUpdates::swap_all(DenseMatrix<float>& x, std::span<const NodeId> nodes) {
+  if (!dense_ || form_ != Precision::real) return set_all(x, nodes);
   require_finite(x, host_);
-  if (!nodes.empty()) {
-    DenseMatrix<float> in_order(nodes.size(), width_, host_);
-    gather_rows_into(in_order, x, nodes, host_);
-    x = std::move(in_order);
-  }
+  moved_ = true;
+  DenseMatrix<float> in_order(nodes.empty() ? 0 : x.nrows(), width_, host_);
+  if (!nodes.empty()) gather_rows_into(in_order, x, nodes, host_);
+  DenseMatrix<float>& made = nodes.empty() ? x : in_order;
   if (header_.normalize_rows)
-    parallel_chunks(host_, x.nrows(), 32, [&](Range r) { normalize_dense_rows(x.view(), r.begin, r.end); });
-  features_.real->dense = device_.is_host() ? std::move(x) : x.to(device_);
+    parallel_chunks(host_, made.nrows(), 32, [&](Range r) { normalize_dense_rows(made.view(), r.begin, r.end); });
+  if (device_.is_host()) {
+    std::swap(features_.real->dense, made);
+  } else {
+    features_.real->dense = made.to(device_);
+  }
   floats_.forget();
 }
 

@@ -36,8 +36,11 @@ class FeatureUpdates {
                  std::size_t num_features, std::size_t reserved_rows, const Device& device);
 
   /// All rows: row i is that of nodes[i] (empty: of node i). Throws bad_input for values that are not finite.
-  void set_all(DenseMatrix<float> x, std::span<const NodeId> nodes);
+  void set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes);
   void set_all(const SparseFeatures& x, std::span<const NodeId> nodes);
+
+  /// The same; x may be put in the place of the features, and get what was there before.
+  void swap_all(DenseMatrix<float>& x, std::span<const NodeId> nodes);
 
   /// Row x[i] becomes that of the plan's row rows[i]. The rows ascend.
   void set_rows(std::span<const NodeId> rows, const DenseMatrix<float>& x);

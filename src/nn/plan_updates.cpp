@@ -200,9 +200,15 @@ void InferencePlan::State::add_edges(std::span<const NodeId> from, std::span<con
   graph.replace(kept->pattern(), changed);
 }
 
-void InferencePlan::set_features(DenseMatrix<float> features) {
+void InferencePlan::set_features(DenseMatrix<float>&& features) {
   require_shape(features.nrows(), features.ncols(), num_nodes(), state_->num_features);
-  state_->updates.set_all(std::move(features), state_->order.old_id.span());
+  state_->updates.swap_all(features, state_->order.old_id.span());
+  state_->stale |= state_->updates.take_moved();
+}
+
+void InferencePlan::set_features(const DenseMatrix<float>& features) {
+  require_shape(features.nrows(), features.ncols(), num_nodes(), state_->num_features);
+  state_->updates.set_all(features, state_->order.old_id.span());
   state_->stale |= state_->updates.take_moved();
 }
 

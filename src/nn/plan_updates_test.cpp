@@ -97,7 +97,16 @@ void update_features(InferencePlan& plan, State& state, float density) {
   const bool sparse = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) {
     state.x = random_rows(state.graph.nrows(), seed, density);
-    sparse ? plan.set_features(sparse_features(state.x)) : plan.set_features(state.x.clone());
+    if (sparse) {
+      plan.set_features(sparse_features(state.x));
+    } else if (*rc::gen::arbitrary<bool>()) {
+      plan.set_features(state.x);
+    } else {
+      DenseMatrix<float> given = state.x.clone();
+      plan.set_features(std::move(given));
+      // NOLINTNEXTLINE(bugprone-use-after-move): it stays the caller's to fill again
+      given.values()[0] = 99;
+    }
     return;
   }
   const std::vector<NodeId> nodes = some_nodes(state.graph.nrows());

@@ -59,10 +59,12 @@ class InferencePlan {
   /// renews what depends on it: steps, captured CUDA graphs, launches. Nodes have the numbers that the caller gave
   /// them. An update that throws usage or bad_input leaves the plan as it was. One thread at a time may use a plan.
   ///
-  /// All features, one row a node, on the host. Of dense features the plan takes the matrix over. Throws usage naming
+  /// All features, one row a node, on the host. A matrix that is moved here need not be copied: afterwards it has the
+  /// same shape and any values, often those that the plan had before, for the caller to fill again. Throws usage naming
   /// the shapes, bad_input naming a row with a value that is not finite. Dense features that a plan of sparse ones gets
   /// are made sparse first, and the other way round. O(values).
-  void set_features(DenseMatrix<float> features);
+  void set_features(DenseMatrix<float>&& features);
+  void set_features(const DenseMatrix<float>& features);
   void set_features(const SparseFeatures& features);
 
   /// The features of some nodes: row i is node nodes[i]'s. Throws as above, and usage where a node is not there or
