@@ -22,7 +22,7 @@ namespace {
 
 struct Options {
   Common common;
-  std::string model, dataset, out, logits, plan, memory, form = "own", features = "sparse";
+  std::string model, dataset, out, logits, probabilities, plan, memory, form = "own", features = "sparse";
   std::size_t repeats = 200;
   SplitChoice split;
 };
@@ -67,10 +67,14 @@ void run(const Options& o) {
     const Buffer<std::int32_t> classes = nn::predict(logits);
     save_result(o.out, NodeNames(), {{"class"}, std::as_const(classes).span()});
   }
-  if (!o.logits.empty()) {
+  if (!o.logits.empty() || !o.probabilities.empty()) {
     std::vector<std::string> columns;
     for (std::size_t c = 0; c < logits.ncols(); ++c) columns.push_back(fmt::format("class_{}", c));
-    save_result(o.logits, NodeNames(), {std::move(columns), logits.values(), true});
+    if (!o.logits.empty()) save_result(o.logits, NodeNames(), {columns, logits.values(), true});
+    if (!o.probabilities.empty()) {
+      const DenseMatrix<float> probabilities = nn::softmax(logits, device.is_host() ? device : Device());
+      save_result(o.probabilities, NodeNames(), {std::move(columns), probabilities.values(), true});
+    }
   }
   if (!o.common.data_on_stdout.empty()) return;
   if (o.common.json) {
@@ -105,6 +109,8 @@ void add_infer(CLI::App& app) {
   add_split(*command, options->split);
   add_result(*command, options->common, "--out", options->out, "the class of every node, int32");
   add_result(*command, options->common, "--logits", options->logits, "the logits, float32, nodes x classes");
+  add_result(*command, options->common, "--probabilities", options->probabilities,
+             "softmax of the logits, float32, nodes x classes");
   command->add_option(
       "--memory", options->memory,
       "bytes that the plan may hold, as 2G or 500M; the graph's rows are taken in parts where they must");

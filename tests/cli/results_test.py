@@ -4,6 +4,7 @@
 import collections
 import csv
 import io
+import math
 import struct
 import subprocess
 
@@ -112,7 +113,7 @@ class Results(InFolder):
                                     self.folder / name)
                 self.assertIn(".npy, .csv or .tsv", said)
         self.assertIn(".csv", self.refused("bfs", self.graph, "--parents", self.folder / "parent.txt"))
-        for option in ("--out", "--logits"):
+        for option in ("--out", "--logits", "--probabilities"):
             self.assertIn(".csv", self.refused("infer", "absent.safetensors", "absent", option, "out.txt"))
 
     def test_standard_output_takes_one_result(self):
@@ -202,7 +203,7 @@ class Results(InFolder):
         self.done("train", dataset, "--epochs", 1, "--hidden", 4, "--precision", "float", "--out", model)
         for ending in ("npy", "csv"):
             self.done("infer", model, dataset, "--repeats", 1, "--out", self.folder / f"class.{ending}", "--logits",
-                      self.folder / f"logits.{ending}")
+                      self.folder / f"logits.{ending}", "--probabilities", self.folder / f"p.{ending}")
         rows = list(csv.reader(io.StringIO((self.folder / "class.csv").read_text())))
         classes = read_npy(self.folder / "class.npy")[2]
         self.assertEqual(rows, [["node", "class"]] + [[str(i), str(value)] for i, value in enumerate(classes)])
@@ -213,6 +214,13 @@ class Results(InFolder):
         # The text reads back as the very float32.
         exactly = [struct.unpack("<f", struct.pack("<f", float(field)))[0] for row in rows[1:] for field in row[1:]]
         self.assertEqual(exactly, logits)
+        kind, shape, probabilities = read_npy(self.folder / "p.npy")
+        self.assertEqual((kind, shape), ("<f4", (60, 3)))
+        self.assertEqual((self.folder / "p.csv").read_text().split("\n")[0], "node,class_0,class_1,class_2")
+        for first in range(0, 180, 3):
+            powers = [math.exp(value) for value in logits[first : first + 3]]
+            for power, probability in zip(powers, probabilities[first : first + 3]):
+                self.assertAlmostEqual(probability, power / sum(powers), places=6)
         alone = self.done("infer", model, dataset, "--repeats", 1, "--out", "-")
         self.assertEqual(alone, (self.folder / "class.csv").read_text())
 
