@@ -162,7 +162,9 @@ void add_datasets(CLI::App& app) {
     for (const Named& set : known) {
       const auto path = find_dataset(set.name);
       result.push_back({{"name", set.name}, {"description", set.what}, {"path", path ? Json(path->string()) : Json()}});
-      if (!common->json) fmt::print("{:<14}{:<60}{}\n", set.name, set.what, path ? path->string() : "-");
+      if (!common->json) {
+        fmt::print("{:<14}{}\n{:<14}{}\n", set.name, set.what, "", path ? path->string() : "not here");
+      }
     }
     if (common->json) fmt::print("{}\n", Json{{"datasets", result}}.dump(2));
   });

@@ -11,14 +11,14 @@ namespace bitgraph::cli {
 
 namespace {
 
-/// Where to break a line so that its first part has at most `most` characters: behind the last blank, else comma, after
-/// `least`; `most` where there is none.
+/// Where to break a line so that its first part has at most `most` characters: at the last blank, else behind the last
+/// comma, after `least`. Words that are longer stay whole, paths too.
 std::size_t break_in(std::string_view line, std::size_t least, std::size_t most) {
-  for (const char mark : {' ', ','}) {
-    const std::size_t at = line.rfind(mark, mark == ' ' ? most : most - 1);
-    if (at != std::string_view::npos && at > least) return at + (mark == ' ' ? 0 : 1);
-  }
-  return most;
+  const std::size_t blank = line.rfind(' ', most);
+  if (blank != std::string_view::npos && blank > least) return blank;
+  const std::size_t comma = line.rfind(',', most - 1);
+  if (comma != std::string_view::npos && comma > least) return comma + 1;
+  return std::min(line.find(' ', most), line.size());
 }
 
 /// How far continuation lines are indented: to the column of descriptions, or as far as the line itself; commands and
@@ -29,17 +29,19 @@ std::size_t indent_of(const std::string& line, std::size_t column) {
   return own == 2 ? 6 : own;
 }
 
-void append_wrapped(std::string& to, std::string line, std::size_t column) {
-  const bool is_command = line.starts_with("  bitgraph ");
-  const std::size_t indent = is_command ? 6 : indent_of(line, column);
-  const std::size_t most = is_command ? help_width - 2 : help_width;
+/// `stop` ends each line that is cut.
+std::string cut(std::string line, std::size_t indent, std::string_view stop) {
+  const std::size_t most = help_width - stop.size();
+  std::string text;
   while (line.size() > help_width) {
-    const std::size_t at = break_in(line, std::min(line.find_first_not_of(' ') + 1, most - 1), most);
-    to += line.substr(0, at) + (is_command ? " \\\n" : "\n");
-    const std::size_t next = std::min(line.find_first_not_of(' ', at), line.size());
-    line = std::string(indent, ' ') + line.substr(next);
+    const std::size_t at = break_in(line, std::max(line.find_first_not_of(' '), indent), most);
+    if (at == line.size()) break;
+    text += line.substr(0, at);
+    text += stop;
+    text += '\n';
+    line = std::string(indent, ' ') + line.substr(std::min(line.find_first_not_of(' ', at), line.size()));
   }
-  to += line + '\n';
+  return text + line;
 }
 
 /// The nearest of `names`, if it is near: a third of the letters may differ.
@@ -92,9 +94,15 @@ std::string called_as(const CLI::App& app) {
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   std::istringstream lines(CLI::Formatter::make_help(app, std::move(name), mode));
   std::string help;
-  for (std::string line; std::getline(lines, line);) append_wrapped(help, std::move(line), column_width_);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_command = line.starts_with("  bitgraph ");
+    help += is_command ? cut(line, 6, " \\") : cut(line, indent_of(line, column_width_), "");
+    help += '\n';
+  }
   return help;
 }
+
+std::string wrapped(std::string line, std::size_t indent) { return cut(std::move(line), indent, ""); }
 
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

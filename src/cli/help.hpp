@@ -18,6 +18,9 @@ class HelpFormatter : public CLI::Formatter {
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 
+/// A line cut into lines of at most 80 columns, each but the first indented; the last has no end of line.
+[[nodiscard]] std::string wrapped(std::string line, std::size_t indent);
+
 /// The arguments of the program, without its name, last first as CLI11 takes them: `help bench graph` is `bench graph
 /// --help`.
 [[nodiscard]] std::vector<std::string> arguments_of(int argc, char** argv);

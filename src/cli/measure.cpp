@@ -141,18 +141,21 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
 }
 
 void print_forms(const Json& result) {
-  fmt::print("  {:<6}{:>10}{:>12}{:>14}{:>10}{:>12}{:>12}{:>12}{:>12}\n", "form", "test", "validation", "median us",
-             "p95 us", "model", "graph", "features", "peak");
+  fmt::print("  {:<6}{:>10}{:>12}{:>14}{:>10}\n", "form", "test", "validation", "median us", "p95 us");
   for (const auto& [form, accuracy] : result["accuracy"].items()) {
-    const auto& of_form = result["forms"][form];
-    const auto& bytes = of_form["bytes"];
-    fmt::print("  {:<6}{:>10}{:>12}{:>14.1f}{:>10.1f}{:>12}{:>12}{:>12}{:>12}\n", form, percent(accuracy),
-               percent(of_form["val_accuracy"]), result["latency_us"][form]["median"].get<double>(),
-               result["latency_us"][form]["p95"].get<double>(), human_bytes(bytes["model"].get<double>()),
-               human_bytes(bytes["graph"].get<double>()), human_bytes(bytes["features"].get<double>()),
-               human_bytes(bytes["peak"].get<double>()));
+    fmt::print("  {:<6}{:>10}{:>12}{:>14.1f}{:>10.1f}\n", form, percent(accuracy),
+               percent(result["forms"][form]["val_accuracy"]), result["latency_us"][form]["median"].get<double>(),
+               result["latency_us"][form]["p95"].get<double>());
     if (result["latency_us"][form].contains("stream"))
       fmt::print("  {:<6}{:.1f} us a run of many\n", "", result["latency_us"][form]["stream"].get<double>());
+  }
+  fmt::print("  {:<6}{:>12}{:>12}{:>12}{:>12}\n", "bytes", "model", "graph", "features", "peak");
+  for (const auto& [form, accuracy] : result["accuracy"].items()) {
+    const auto& bytes = result["forms"][form]["bytes"];
+    fmt::print("  {:<6}", form);
+    for (const char* what : {"model", "graph", "features", "peak"})
+      fmt::print("{:>12}", human_bytes(bytes[what].get<double>()));
+    fmt::print("\n");
   }
 }
 

@@ -2,6 +2,7 @@
 #include <bitgraph/nn/tune.hpp>
 
 #include "cli/command.hpp"
+#include "cli/help.hpp"
 #include "cli/measure.hpp"
 #include "cli/plot.hpp"
 #include "cli/ranges.hpp"
@@ -91,14 +92,14 @@ void print_table(const Models& models, const nn::TuneReport& report) {
     return report.candidates[a].microseconds < report.candidates[b].microseconds;
   });
   std::erase_if(order, [&](std::size_t n) { return !report.candidates[n].on_front && n != 0 && n != report.chosen; });
-  std::size_t width = 52;
-  for (const std::size_t n : order) width = std::max(width, models.label(report.candidates[n]).size());
-  fmt::print("  {:<{}}{:>12}{:>14}{:>12}\n", "candidate", width, "validation", "median us", "peak");
+  fmt::print("  {:>10}{:>12}{:>12}  {}\n", "validation", "median us", "peak", "candidate");
   for (const std::size_t n : order) {
     const nn::TuneCandidate& c = report.candidates[n];
-    fmt::print("  {:<{}}{:>11.2f}%{:>14.1f}{:>12}{}{}{}\n", models.label(c), width, c.validation_accuracy * 100,
-               c.microseconds, human_bytes(static_cast<double>(c.peak_bytes)), c.on_front ? "  front" : "",
-               n == 0 ? "  default" : "", n == report.chosen ? "  chosen" : "");
+    const std::string line =
+        fmt::format("  {:>9.2f}%{:>12.1f}{:>12}  {}{}{}{}", c.validation_accuracy * 100, c.microseconds,
+                    human_bytes(static_cast<double>(c.peak_bytes)), models.label(c), c.on_front ? " [front]" : "",
+                    n == 0 ? " [default]" : "", n == report.chosen ? " [chosen]" : "");
+    fmt::print("{}\n", wrapped(line, 40));
   }
 }
 

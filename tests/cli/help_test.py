@@ -57,3 +57,16 @@ class Help(InFolder):
         self.assertEqual(self.said("bench", "grahp"), "there is no command 'bench grahp': did you mean 'graph'?")
         self.assertEqual(self.said("bench"), "a command is missing: see bitgraph bench --help")
         self.assertEqual(self.said(), "a command is missing: see bitgraph --help")
+
+    def test_tables_have_80_columns(self):
+        dataset, model = self.folder / "p.npz", self.folder / "m.st"
+        calls = [("generate", "planted-partition", dataset, "--nodes", 200), ("doctor",), ("datasets", "list"),
+                 ("train", dataset, "--epochs", 2, "--hidden", 16, "--precision", "bin", "--out", model),
+                 ("infer", model, dataset, "--form", "all", "--repeats", 3),
+                 ("tune", model, dataset, "--repeats", 3, "--seconds", 0.5)]
+        for call in calls:
+            done = start(*call)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), call)
+            # Paths are as long as they are.
+            long = [line for line in done.stdout.splitlines() if len(line) > 80 and "/" not in line]
+            self.assertEqual(long, [], call)

@@ -85,7 +85,7 @@ class Tune(program.InFolder):
         (self.folder / "more").mkdir()
         namesake = self.path("more/bin.safetensors")
         shutil.copy(self.float, namesake)
-        self.assertIn(f"\n  {namesake}: float+float", start(*words, "--also", namesake).stdout)
+        self.assertRegex(start(*words, "--also", namesake).stdout, rf"  {namesake}:\s+float\+float")
 
     def test_models_that_are_refused(self):
         absent, narrow = self.path("absent.safetensors"), self.path("narrow.safetensors")
