@@ -5,6 +5,7 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/io/graph.hpp>
 
+#include "cli/help.hpp"
 #include "cli/ranges.hpp"
 #include "io/file.hpp"
 
@@ -62,10 +63,23 @@ bool is_common_key(const std::string& key) {
 
 bool is_table(const Json& value) { return value.is_array() && !value.empty() && value[0].is_object(); }
 
+/// An id as a terminal may print it: without control characters.
+std::string shown(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  return text;
+}
+
 std::string text_of(const Json& value) {
-  return value.is_string()         ? value.get<std::string>()
+  return value.is_string()         ? shown(value.get<std::string>())
          : value.is_number_float() ? fmt::format("{:.6g}", value.get<double>())
                                    : value.dump();
+}
+
+/// Characters of UTF-8: all bytes but those that continue one.
+std::size_t num_characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0U) != 0x80U; }));
 }
 
 /// A list of objects as a table; indexes are left out, ids stand for the nodes.
@@ -80,7 +94,7 @@ void print_table(const Json& rows) {
   std::vector<std::size_t> widths;
   for (const auto& column : columns) {
     std::size_t width = 0;
-    for (const std::string& cell : column) width = std::max(width, cell.size());
+    for (const std::string& cell : column) width = std::max(width, num_characters(cell));
     widths.push_back(width);
   }
   for (std::size_t row = 0; row <= rows.size(); ++row) {
@@ -221,17 +235,18 @@ void GraphJob::finish(const std::string& column, const ResultValues& values) {
 void GraphJob::print() const {
   if (!options_.common.data_on_stdout.empty()) return;
   if (options_.common.json) {
-    fmt::print("{}\n", result_.dump(2));
+    // An id may hold bytes that are no UTF-8: they are replaced.
+    fmt::print("{}\n", result_.dump(2, ' ', false, Json::error_handler_t::replace));
     return;
   }
   const int tile = graph().tile_dim();
   const auto bytes = [&](const char* key) { return human_bytes(result_["bytes"][key].get<double>()); };
   const bool ordered = graph().order() != Order::original;
-  fmt::print("{}\n  nodes {}   {}   {}   {}   order {}   {}{}\n", options_.graph, graph().num_nodes(), edges_.text(),
+  fmt::print("{}\n  nodes {}   {}\n  {}   {}   order {}   {}{}\n", options_.graph, graph().num_nodes(), edges_.text(),
              tile == csr_tile ? "csr" : fmt::format("b2sr with tile side {}", tile), device_.name(),
              result_["reorder"].get<std::string>(), bytes("matrix"),
              ordered ? fmt::format(", before {}", bytes("original")) : "");
-  if (!graph().order_reason().empty()) fmt::print("  {}\n", graph().order_reason());
+  if (!graph().order_reason().empty()) fmt::print("{}\n", wrapped("  " + graph().order_reason(), 2));
   for (const auto& [key, value] : result_.items()) {
     if (!is_common_key(key) && !value.is_array()) fmt::print("  {:<16}{}\n", key, text_of(value));
   }

@@ -60,7 +60,10 @@ class Help(InFolder):
 
     def test_tables_have_80_columns(self):
         dataset, model = self.folder / "p.npz", self.folder / "m.st"
-        calls = [("generate", "planted-partition", dataset, "--nodes", 200), ("doctor",), ("datasets", "list"),
+        graph = self.folder / "g.mtx"
+        calls = [("generate", "grid", graph, "--width", 40), ("pagerank", graph, "--reorder", "auto", "--top", 5),
+                 ("msbfs", graph, "--samples", 3), ("bfs", graph, "--reorder", "rcm"),
+                 ("generate", "planted-partition", dataset, "--nodes", 200), ("doctor",), ("datasets", "list"),
                  ("train", dataset, "--epochs", 2, "--hidden", 16, "--precision", "bin", "--out", model),
                  ("infer", model, dataset, "--form", "all", "--repeats", 3),
                  ("tune", model, dataset, "--repeats", 3, "--seconds", 0.5)]
