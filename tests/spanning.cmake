@@ -73,7 +73,8 @@ add_test(NAME configure.library_alone
           -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON -DCMAKE_DISABLE_FIND_PACKAGE_rapidcheck=ON
           -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
 
-# The pages of docs/guide/: tests/guide/run_page.py runs their commands and code, and compares what they print.
+# The pages of docs/guide/, and the example of the README: tests/guide/run_page.py runs their commands and code, and
+# compares what they print.
 add_test(NAME guide.runner COMMAND ${BITGRAPH_PYTHON} -m unittest run_page_test
          WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/guide)
 set_tests_properties(guide.runner PROPERTIES ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
@@ -81,11 +82,15 @@ if(TARGET bitgraph_cli)
   set(guide_runner ${CMAKE_CURRENT_SOURCE_DIR}/guide/run_page.py)
   file(GLOB guide_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
   list(FILTER guide_pages EXCLUDE REGEX "/README\\.md$")
-  foreach(page IN LISTS guide_pages)
+  foreach(page IN LISTS guide_pages ITEMS ${PROJECT_SOURCE_DIR}/README.md)
     get_filename_component(name ${page} NAME_WE)
+    set(section "")
+    if(name STREQUAL "README")
+      set(section --section "The library")
+    endif()
     set(code ${CMAKE_CURRENT_BINARY_DIR}/guide/${name}.cpp)
     set(program "")
-    execute_process(COMMAND ${BITGRAPH_PYTHON} ${guide_runner} ${page} --extract ${code} COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${BITGRAPH_PYTHON} ${guide_runner} ${page} ${section} --extract ${code} COMMAND_ERROR_IS_FATAL ANY)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
     if(EXISTS ${code})
       add_executable(guide_${name} ${code})
@@ -93,7 +98,8 @@ if(TARGET bitgraph_cli)
       set(program --program $<TARGET_FILE:guide_${name}>)
     endif()
     add_test(NAME guide.${name}
-             COMMAND ${BITGRAPH_PYTHON} ${guide_runner} ${page} --path $<TARGET_FILE_DIR:bitgraph_cli> ${program})
+             COMMAND ${BITGRAPH_PYTHON} ${guide_runner} ${page} ${section}
+                     --path $<TARGET_FILE_DIR:bitgraph_cli> ${program})
     set_tests_properties(guide.${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
       ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;OMP_WAIT_POLICY=passive")
   endforeach()

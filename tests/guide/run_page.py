@@ -14,8 +14,10 @@ Blocks run in the order of the page, in one empty folder, with the program's fol
 A page has at most 20 lines of commands and code. Blank lines, comments, continuation lines after a backslash, and the
 data of a here-document do not count.
 
-Usage: run_page.py PAGE --path FOLDER [--program FILE]
-       run_page.py PAGE --extract FILE.cpp
+--section HEADING takes the part under that heading of second order only.
+
+Usage: run_page.py PAGE [--section HEADING] --path FOLDER [--program FILE]
+       run_page.py PAGE [--section HEADING] --extract FILE.cpp
 """
 
 import argparse
@@ -89,6 +91,16 @@ def matches(expected, printed):
     return re.fullmatch(pattern, printed) is not None
 
 
+def section_of(page, heading):
+    """The lines under `## heading`, with those before it left empty so that line numbers stay."""
+    lines = page.splitlines()
+    if f"## {heading}" not in lines:
+        raise Failure(f"there is no heading '{heading}'")
+    start = lines.index(f"## {heading}")
+    end = next((n for n in range(start + 1, len(lines)) if lines[n].startswith("## ")), len(lines))
+    return "\n" * start + "\n".join(lines[start:end]) + "\n"
+
+
 def needs_of(page):
     return re.findall(r"<!-- needs: (\S+) -->", page)
 
@@ -123,9 +135,12 @@ def main():
     parser.add_argument("page", type=pathlib.Path)
     parser.add_argument("--path", type=pathlib.Path, help="the folder of the program bitgraph")
     parser.add_argument("--program", help="the page's C++ code, compiled")
+    parser.add_argument("--section", help="only what stands under this heading")
     parser.add_argument("--extract", type=pathlib.Path, help="write the page's C++ code to this file, and run nothing")
     arguments = parser.parse_args()
     page = arguments.page.read_text(encoding="utf-8")
+    if arguments.section:
+        page = section_of(page, arguments.section)
     if arguments.extract:
         code = "".join(text for language, text, _, _ in blocks_of(page) if language == "cpp")
         arguments.extract.unlink(missing_ok=True)

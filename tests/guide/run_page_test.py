@@ -40,6 +40,12 @@ class RunPage(unittest.TestCase):
         run_page.run("```sh\n" + "true\n" * 20 + "```\n", HERE, None)
         self.assertIn("21 lines", self.refused("```sh\n" + "true\n" * 21 + "```\n"))
 
+    def test_a_section_is_the_part_under_its_heading(self):
+        page = "## A\n```sh\nfalse\n```\n## B\n```sh\ntrue\n```\n## C\n```sh\nfalse\n```\n"
+        self.assertEqual([(text, line) for _, text, _, line in run_page.blocks_of(run_page.section_of(page, "B"))],
+                         [("true\n", 6)])
+        self.assertRaises(run_page.Failure, run_page.section_of, page, "D")
+
     def test_python_that_is_only_shown(self):
         run_page.run("```python not-run\nraise SystemExit(1)\n```\n```python\nprint(1)\n```\n```text\n1\n```\n", HERE, None)
         self.assertIn("exit 1", self.refused("```python\nraise SystemExit(1)\n```\n"))
