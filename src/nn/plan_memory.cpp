@@ -82,6 +82,8 @@ class Counter {
         whole_(decide_sequences(model, options, graph, device, true)),
         in_parts_(decide_sequences(model, options, graph, device, false)) {
     features_ = feature_bytes();
+    // The first new node moves the features to a place that has room: both are there for a while.
+    if (n_ > graph.nrows()) features_ += features_ / n_ * graph.nrows();
     for (const Layer& layer : model.layers) weights_ += weight_bytes(layer);
   }
 

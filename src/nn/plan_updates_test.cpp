@@ -22,7 +22,7 @@
 namespace bitgraph::nn {
 namespace {
 
-constexpr std::size_t width = 40;
+constexpr std::size_t width = 400;  // sparse bits are smaller than dense ones where a row has few
 constexpr NodeId most_nodes = 60;
 constexpr std::size_t most_entries = 2000;
 
