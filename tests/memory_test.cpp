@@ -282,7 +282,7 @@ TEST(PlanMemory, TooLittleIsRefusedBeforeAnythingIsAllocated) {
     ADD_FAILURE() << "it was made";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::not_possible);
-    EXPECT_NE(std::string(error.what()).find("1000 are allowed"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("limit of 1000 bytes"), std::string::npos) << error.what();
   }
   EXPECT_EQ(device.memory().allocations, 0U);
 }

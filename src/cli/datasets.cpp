@@ -116,6 +116,7 @@ std::optional<fs::path> find_dataset(const std::string& name) {
 
 fs::path require_dataset(const std::string& name) {
   if (auto found = find_dataset(name)) return *found;
+  if (name.empty()) fail(ErrorCode::usage, "the name of the data set is empty");
   const Named* set = find_known(name);
   if (set == nullptr)
     fail(ErrorCode::bad_input, name + ": no such file, and no data set of this name (see bitgraph datasets list)");
@@ -147,6 +148,22 @@ std::vector<std::string> files_of_dataset(const std::string& name) {
   return files;
 }
 
+namespace {
+
+/// Why `datasets path` has no path.
+[[noreturn]] void say_where_it_may_be(const std::string& name) {
+  if (name.empty()) fail(ErrorCode::usage, "the name of the data set is empty");
+  const Named* set = find_known(name);
+  if (set == nullptr) {
+    fail(ErrorCode::bad_input, fmt::format("there is no data set '{}': see bitgraph datasets list", printable(name)));
+  }
+  const std::string way =
+      set->url == nullptr ? fmt::format("put {}.npz there", name) : fmt::format("bitgraph datasets fetch {}", name);
+  fail(ErrorCode::bad_input, fmt::format("{} is not under $BITGRAPH_DATA or in the cache: {}", name, way));
+}
+
+}  // namespace
+
 void add_datasets(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("datasets", "Named data sets: in $BITGRAPH_DATA, then the cache, then downloaded");
@@ -176,7 +193,7 @@ void add_datasets(CLI::App& app) {
     add_common(*sub, *common);
     sub->callback([common, name, fetch] {
       const auto path = fetch ? std::optional(require_dataset(*name)) : find_dataset(*name);
-      if (!path) fail(ErrorCode::bad_input, *name + ": not found under $BITGRAPH_DATA or the cache");
+      if (!path) say_where_it_may_be(*name);
       fmt::print("{}\n", common->json ? Json{{"name", *name}, {"path", path->string()}}.dump(2) : path->string());
     });
   }

@@ -343,8 +343,9 @@ PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model,
   while (options.memory != 0 && predicted.bytes > options.memory) {
     if (predicted.parts >= most_parts) {
       fail(ErrorCode::not_possible,
-           fmt::format("the plan needs {} bytes whole and at least {} with its graph in parts, {} are allowed",
-                       predicted.whole_bytes, predicted.bytes, options.memory));
+           fmt::format(
+               "the limit of {} bytes is too small: the plan needs {} bytes, or at least {} with its graph in parts",
+               options.memory, predicted.whole_bytes, predicted.bytes));
     }
     predicted.parts = std::min(2 * predicted.parts, most_parts);
     predicted.bytes = counter.bytes(predicted.parts);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help fits 80 columns, and a word that is unknown gets a suggestion."""
 
+import os
 import re
 
 from program import InFolder, start
@@ -73,3 +74,12 @@ class Help(InFolder):
             # Paths are as long as they are.
             long = [line for line in done.stdout.splitlines() if len(line) > 80 and "/" not in line]
             self.assertEqual(long, [], call)
+
+    def test_data_sets_that_are_not_here(self):
+        for call in (("datasets", "path", ""), ("train", "", "--out", self.folder / "m.st")):
+            self.assertEqual(self.said(*call), "the name of the data set is empty")
+        environment = {**os.environ, "BITGRAPH_DATA": str(self.folder), "XDG_CACHE_HOME": str(self.folder)}
+        for name, said in (("nosuch", "there is no data set 'nosuch': see bitgraph datasets list"),
+                           ("cora", "cora is not under $BITGRAPH_DATA or in the cache: put cora.npz there")):
+            done = start("datasets", "path", name, env=environment)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"bitgraph: {said}\n"))
