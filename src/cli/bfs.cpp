@@ -2,7 +2,6 @@
 #include <bitgraph/graph/bfs.hpp>
 
 #include "cli/graph_command.hpp"
-#include "cli/ranges.hpp"
 
 namespace bitgraph::cli {
 
@@ -10,7 +9,7 @@ namespace {
 
 struct BfsCommand {
   GraphOptions graph;
-  NodeId source = 0;
+  std::optional<std::string> source;
   std::string parents;
 };
 
@@ -20,9 +19,7 @@ void add_bfs(CLI::App& app) {
   auto options = std::make_shared<BfsCommand>();
   CLI::App* command = app.add_subcommand("bfs", "Breadth-first search from one node, along the edges' direction");
   add_graph_options(*command, options->graph, "the level of every node, int32, -1 where unreached");
-  command->add_option("--source", options->source, "the node to start from, counted from 0")
-      ->check(whole_number(0, most_nodes))
-      ->capture_default_str();
+  add_source(*command, options->source);
   add_result(*command, options->graph.common, "--parents", options->parents,
              "the smallest node before every node, int32, -1 where unreached");
   add_examples(*command,
@@ -30,8 +27,8 @@ void add_bfs(CLI::App& app) {
   command->callback([options] {
     GraphJob job("bfs", options->graph, {.workload = Workload::search});
     const bool parents = !options->parents.empty();
-    const BfsResult found = job.run([&](const PackedGraph& graph) { return bfs(graph, {options->source, parents}); });
-    job.result()["source"] = options->source;
+    const NodeId source = job.source(options->source);
+    const BfsResult found = job.run([&](const PackedGraph& graph) { return bfs(graph, {source, parents}); });
     job.result()["levels"] = found.num_levels;
     job.result()["reached"] = found.reached;
     if (parents) {

@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/edge_count.hpp"
+#include "cli/graph_input.hpp"
 
 #include <fmt/format.h>
 
@@ -18,9 +19,8 @@ namespace {
 
 struct Options {
   Common common;
-  std::string in, out, tile = "auto", order = "original", id_map, permutation;
-  bool undirected = false;
-  bool ignore_weights = false;
+  GraphInput input;
+  std::string out, tile = "auto", order = "original", id_map, permutation;
 };
 
 /// 0 for pattern CSR.
@@ -34,9 +34,7 @@ int chosen_tile(const Options& options, const CsrPattern& a) {
 void renumber(Graph& graph, Order order) {
   const Buffer<NodeId> new_id = reorder(graph.pattern, order);
   graph.pattern = permuted(graph.pattern, new_id.span());
-  Buffer<std::uint64_t> ids(graph.ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[new_id[i]] = graph.ids[i];
-  graph.ids = std::move(ids);
+  graph.ids = graph.ids.permuted(std::as_const(new_id).span());
   Buffer<NodeId> total = new_id.clone();
   for (std::size_t i = 0; i < graph.new_id.size(); ++i) total[i] = new_id[graph.new_id[i]];
   graph.new_id = std::move(total);
@@ -44,21 +42,27 @@ void renumber(Graph& graph, Order order) {
 
 void run(const Options& options) {
   const Device device = options.common.make_device();
-  Graph graph =
-      load_graph(options.in, {.undirected = options.undirected, .ignore_weights = options.ignore_weights}, device);
-  if (graph.weighted && !options.ignore_weights) {
+  Graph graph = load_graph(options.input.graph, load_options(options.input), device);
+  note_header(options.input, graph);
+  if (graph.weighted && !options.input.ignore_weights) {
     fail(ErrorCode::bad_input,
-         options.in + ": the file has weights, only the pattern can be kept: use --ignore-weights");
+         options.input.graph + ": the file has weights, only the pattern can be kept: use --ignore-weights");
   }
   const Order order = order_from_string(options.order);
   if (order != Order::original) renumber(graph, order);
   if (!options.permutation.empty() && !graph.new_id.empty())
     save_npy(options.permutation, std::as_const(graph.new_id).span());
-  if (!options.id_map.empty() && !graph.ids.empty()) save_npy(options.id_map, std::as_const(graph.ids).span());
   const NodeId num_nodes = graph.pattern.nrows();
+  if (!options.id_map.empty()) save_id_map(options.id_map, graph.ids, num_nodes);
+  const bool keeps_ids = holds_ids(options.out) || graph.ids.are_counted();
+  if (!keeps_ids) {
+    fmt::print(stderr, "bitgraph: note: {} numbers its nodes itself; --id-map FILE keeps the ids of {}\n", options.out,
+               options.input.graph);
+  }
   const EdgeCount edges = count_edges(graph.pattern);
-  Json result{{"in", options.in}, {"out", options.out}, {"num_nodes", num_nodes}, {"order", options.order}};
+  Json result{{"in", options.input.graph}, {"out", options.out}, {"num_nodes", num_nodes}, {"order", options.order}};
   edges.put(result);
+  result["keeps_ids"] = keeps_ids;
   int tile = 0;
   if (graph_format_of(options.out) == GraphFormat::b2sr) {
     tile = chosen_tile(options, graph.pattern);
@@ -71,7 +75,7 @@ void run(const Options& options) {
     }
     save_b2sr(file, options.out);
   } else {
-    save_graph(graph.pattern, options.out, device);
+    save_graph(graph.pattern, graph.ids, options.out, device);
   }
   result["bytes"] = std::filesystem::file_size(options.out);
   if (options.common.json) {
@@ -87,7 +91,7 @@ void run(const Options& options) {
 void add_convert(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("convert", "Any graph format to any other; packed into tiles; reordered");
-  add_input(*command, options->common, "in", options->in, "a graph file")->required();
+  add_graph_input(*command, options->common, "in", options->input);
   add_output(*command, options->common, "out", options->out, "the file to write; its ending names the format")
       ->required();
   command->add_option("--tile", options->tile, "tile side of a .b2sr file")
@@ -99,9 +103,7 @@ void add_convert(CLI::App& app) {
   add_output(*command, options->common, "--permutation", options->permutation,
              "write the new id of every node to this .npy");
   add_output(*command, options->common, "--id-map", options->id_map,
-             "write the id that every node of OUT has in an edge list with gaps to this .npy");
-  command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
-  command->add_flag("--ignore-weights", options->ignore_weights, "keep the pattern of a weighted file");
+             "write the id that every node of OUT has in the file: .npy (uint64), or .csv, for words too");
   add_common(*command, options->common);
   add_examples(
       *command,

@@ -34,8 +34,12 @@ void add_diameter(CLI::App& app) {
     const Diameter found = job.run([&](const PackedGraph& graph) { return diameter(graph, options->search); });
     job.result()["lower"] = found.lower;
     job.result()["upper"] = found.upper;
-    job.result()["from"] = found.from;
-    job.result()["to"] = found.to;
+    if (job.graph().num_nodes() != 0) {
+      job.result()["from"] = job.names().json(found.from);
+      job.result()["to"] = job.names().json(found.to);
+      job.result()["from_index"] = found.from;
+      job.result()["to_index"] = found.to;
+    }
     job.result()["searches"] = found.searches;
     const Buffer<std::int32_t> eccentricity = found.eccentricity_lower.to(Device{});
     job.finish("eccentricity", eccentricity.span());

@@ -26,11 +26,9 @@ int tile_of(const std::string& name) {
 
 /// The graph of the file, or why no algorithm can run on it.
 Graph load(const GraphOptions& options, const GraphNeeds& needs, const Device& host) {
-  Graph graph = load_graph(options.graph,
-                           {.undirected = options.undirected,
-                            .ignore_weights = options.ignore_weights,
-                            .keep_weights = needs.weights_allowed && !options.ignore_weights},
-                           host);
+  LoadOptions how = load_options(options);
+  how.keep_weights = needs.weights_allowed && !options.ignore_weights;
+  Graph graph = load_graph(options.graph, how, host);
   const CsrPattern& a = graph.pattern;
   if (a.nrows() != a.ncols()) {
     fail(ErrorCode::bad_input,
@@ -40,7 +38,8 @@ Graph load(const GraphOptions& options, const GraphNeeds& needs, const Device& h
     fail(ErrorCode::bad_input,
          options.graph + ": the file has weights, and only connectivity makes sense here: use --ignore-weights");
   }
-  if (!options.id_map.empty() && !graph.ids.empty()) save_npy(options.id_map, std::as_const(graph.ids).span());
+  if (!options.id_map.empty()) save_id_map(options.id_map, graph.ids, a.nrows());
+  note_header(options, graph);
   return graph;
 }
 
@@ -104,16 +103,10 @@ void print_table(const Json& rows) {
   }
 }
 
-/// The number of the first node in a file without ids of its own.
-std::uint64_t first_number(const std::string& path) {
-  const GraphFormat format = graph_format_of(path);
-  return format == GraphFormat::matrix_market || format == GraphFormat::metis ? 1 : 0;
-}
-
 }  // namespace
 
 void add_graph_options(CLI::App& command, GraphOptions& options, const std::string& values) {
-  add_input(command, options.common, "graph", options.graph, "a graph file")->required();
+  add_graph_input(command, options.common, "graph", options);
   command.add_option("--tile", options.tile, "the format: B2SR of this tile side, or pattern CSR")
       ->check(CLI::IsMember({"auto", "4", "8", "16", "32", "64", "csr"}))
       ->capture_default_str();
@@ -122,11 +115,9 @@ void add_graph_options(CLI::App& command, GraphOptions& options, const std::stri
                   "number the nodes anew in memory; results keep the file's numbers; auto: where it pays")
       ->check(CLI::IsMember({"none", "auto", "degree", "rcm", "community"}))
       ->capture_default_str();
-  command.add_flag("--undirected", options.undirected, "add the other direction of every entry");
-  command.add_flag("--ignore-weights", options.ignore_weights, "take the pattern of a weighted file");
   if (!values.empty()) add_result(command, options.common, "--out", options.out, values);
   add_output(command, options.common, "--id-map", options.id_map,
-             "write the id that every node has in an edge list with gaps to this .npy");
+             "write the id that every node has in the file: .npy (uint64), or .csv, for words too");
   add_common(command, options.common);
 }
 
@@ -141,6 +132,12 @@ void add_top(CLI::App& command, GraphOptions& options) {
            fmt::format("{} - and --top both print on standard output: use one of them", options.common.data_on_stdout));
     }
   });
+}
+
+void add_source(CLI::App& command, std::optional<std::string>& source) {
+  command
+      .add_option("--source", source, "the id of the node to start from, as the file has it; default: the first node")
+      ->type_name("ID");
 }
 
 void add_sources(CLI::App& command, SourceOptions& options) {
@@ -161,7 +158,7 @@ GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const Gra
   CsrPattern& pattern = loaded.pattern;
   seconds_["load"] = seconds_since(start);
   ids_ = std::move(loaded.ids);
-  names_ = ids_.empty() ? NodeNames(first_number(options.graph)) : NodeNames(std::as_const(ids_).span());
+  names_ = NodeNames(ids_);
 
   start = Clock::now();
   if (needs.undirected) {
@@ -208,12 +205,16 @@ void GraphJob::pack(const CsrPattern& pattern, std::span<const float> weights, c
 
 std::vector<NodeId> GraphJob::nodes(std::span<const std::string> ids) const {
   std::vector<NodeId> found;
-  for (const std::string& id : ids) {
-    const auto node = names_.find(id, graph().num_nodes());
-    if (!node) fail(ErrorCode::usage, fmt::format("{} has no node '{}'", options_.graph, printable(id)));
-    found.push_back(*node);
-  }
+  for (const std::string& id : ids) found.push_back(require_node(options_.graph, ids_, graph().num_nodes(), id));
   return found;
+}
+
+NodeId GraphJob::source(const std::optional<std::string>& id) {
+  const NodeId nodes = graph().num_nodes();
+  const NodeId node = id || nodes == 0 ? require_node(options_.graph, ids_, nodes, id.value_or("")) : 0;
+  result_["source"] = names_.json(node);
+  result_["source_index"] = node;
+  return node;
 }
 
 std::size_t GraphJob::num_sources(const SourceOptions& options) const {

@@ -12,6 +12,7 @@
 
 #include "cli/command.hpp"
 #include "cli/edge_count.hpp"
+#include "cli/graph_input.hpp"
 #include "cli/node_names.hpp"
 #include "cli/result_file.hpp"
 
@@ -26,16 +27,14 @@
 namespace bitgraph::cli {
 
 /// Options of every graph algorithm.
-struct GraphOptions {
+struct GraphOptions : GraphInput {
   Common common;
-  std::string graph, tile = "auto", order = "none", out, id_map;
-  bool undirected = false;
-  bool ignore_weights = false;
+  std::string tile = "auto", order = "none", out, id_map;
   std::size_t top = 0;  ///< so many nodes of the highest values are printed
 };
 
-/// Adds GRAPH, --tile, --reorder, --undirected, --ignore-weights, --out, --id-map and the common options. `values` says
-/// what --out holds, as in "the component of every node, int32".
+/// Adds the options of a GRAPH, --tile, --reorder, --out, --id-map and the common options. `values` says what --out
+/// holds, as in "the component of every node, int32".
 void add_graph_options(CLI::App& command, GraphOptions& options, const std::string& values);
 
 /// Adds --top, for an algorithm whose values rank the nodes.
@@ -46,6 +45,9 @@ struct SourceOptions {
   std::vector<std::string> ids;
   std::size_t samples = 0;
 };
+
+/// Adds --source, the id of one node; none: the first node.
+void add_source(CLI::App& command, std::optional<std::string>& source);
 
 /// Adds --sources and --samples, of which a call has one at most.
 void add_sources(CLI::App& command, SourceOptions& options);
@@ -82,6 +84,10 @@ class GraphJob {
   /// The nodes with these ids. Throws usage for an id that no node has.
   [[nodiscard]] std::vector<NodeId> nodes(std::span<const std::string> ids) const;
 
+  /// The node that a search starts from: the one with this id, or the first where there is none. Puts source, as the
+  /// id, and source_index into the result. Throws usage where there is no such node, and for a graph without nodes.
+  NodeId source(const std::optional<std::string>& id);
+
   /// How many sources an algorithm takes for these options: those named, or drawn, or all nodes.
   [[nodiscard]] std::size_t num_sources(const SourceOptions& options) const;
 
@@ -111,7 +117,7 @@ class GraphJob {
   const GraphOptions& options_;
   Device device_;
   EdgeCount edges_;
-  Buffer<std::uint64_t> ids_;
+  NodeIds ids_;
   NodeNames names_;
   Json result_, seconds_;
   std::optional<PackedGraph> graph_;  ///< one of the two

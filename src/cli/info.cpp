@@ -6,6 +6,8 @@
 
 #include "cli/command.hpp"
 #include "cli/edge_count.hpp"
+#include "cli/graph_input.hpp"
+#include "cli/node_names.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
@@ -21,8 +23,7 @@ namespace {
 
 struct Options {
   Common common;
-  std::string graph;
-  bool undirected = false;
+  GraphInput input;
   bool no_reorder = false;
   std::size_t sample = 1000;
 };
@@ -63,13 +64,26 @@ Json advice_of(const CsrPattern& a, const Advice& sampled, const Json& bytes_by_
   return advice;
 }
 
+/// How the file calls its nodes, and whether they have other numbers here.
+Json ids_of(const Graph& graph, NodeId num_nodes) {
+  const NodeNames names(graph.ids);
+  Json ids{{"kind", graph.ids.are_words() ? "words" : "numbers"}, {"renumbered", graph.renumbered}};
+  if (num_nodes != 0) {
+    ids["first"] = names.json(0);
+    ids["last"] = names.json(num_nodes - 1);
+  }
+  if (!graph.header.empty()) ids["header"] = graph.header;
+  return ids;
+}
+
 Json describe(const Options& options) {
   const Device device = options.common.make_device();
-  const Graph graph = load_graph(options.graph, {.undirected = options.undirected}, device);
+  const Graph graph = load_graph(options.input.graph, load_options(options.input), device);
+  note_header(options.input, graph);
   const CsrPattern& a = graph.pattern;
   const bool square = a.nrows() == a.ncols();
   Json result;
-  result["file"] = options.graph;
+  result["file"] = options.input.graph;
   result["num_nodes"] = a.nrows();
   if (!square) result["num_columns"] = a.ncols();
   const EdgeCount edges = count_edges(a);
@@ -77,6 +91,7 @@ Json describe(const Options& options) {
   result["num_self_loops"] = edges.loops;
   result["symmetric"] = edges.undirected;
   result["weighted"] = graph.weighted;
+  result["ids"] = ids_of(graph, a.nrows());
   if (square) result["num_components"] = connected_components(a).count;
   std::size_t max_degree = 0;
   for (NodeId i = 0; i < a.nrows(); ++i) max_degree = std::max(max_degree, a.row(i).size());
@@ -122,6 +137,12 @@ void print_table(const Json& r) {
              r.contains("num_components") ? r["num_components"].dump() : "-", r["max_degree"].get<std::uint64_t>(),
              r["symmetric"].get<bool>() ? "   symmetric" : "   directed",
              r["weighted"].get<bool>() ? "   weighted" : "");
+  const Json& ids = r["ids"];
+  if (ids.contains("first") && (ids["renumbered"].get<bool>() || ids["kind"] == "words")) {
+    const auto text = [](const Json& id) { return id.is_string() ? id.get<std::string>() : id.dump(); };
+    fmt::print("  ids {} ... {}, renumbered 0 ... {}\n", text(ids["first"]), text(ids["last"]),
+               r["num_nodes"].get<std::uint64_t>() - 1);
+  }
   const auto csr = static_cast<double>(r["bytes"]["csr_float32"].get<std::uint64_t>());
   fmt::print("\n  {:<14}{:>12}{:>8}\n", "format", "bytes", "of csr");
   for (const auto& [name, value] : r["bytes"].items()) {
@@ -151,8 +172,7 @@ void add_info(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "info", "Size, degrees and components of a graph; its bytes in every format and order; advice");
-  add_input(*command, options->common, "graph", options->graph, "a graph file")->required();
-  command->add_flag("--undirected", options->undirected, "add the other direction of every entry");
+  add_graph_input(*command, options->common, "graph", options->input);
   command->add_flag("--no-reorder", options->no_reorder, "leave the orders out");
   command->add_option("--sample", options->sample, "rows that the advice looks at")
       ->check(whole_number(1))

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/node_names.hpp"
-#include "cli/ranges.hpp"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <iterator>
 
 namespace bitgraph::cli {
 
 void NodeNames::append(std::string& to, NodeId node) const {
-  fmt::format_to(std::back_inserter(to), FMT_STRING("{}"), id_of(node));
+  if (ids_ == nullptr) {
+    to += std::to_string(node);
+  } else {
+    ids_->append_to(to, node);
+  }
 }
 
 std::string NodeNames::text(NodeId node) const {
@@ -19,18 +17,10 @@ std::string NodeNames::text(NodeId node) const {
   return name;
 }
 
-Json NodeNames::json(NodeId node) const { return id_of(node); }
-
-std::optional<NodeId> NodeNames::find(std::string_view id, NodeId num_nodes) const {
-  const auto number = number_of<std::uint64_t>(std::string(id));
-  if (!number) return std::nullopt;
-  if (ids_.empty()) {
-    if (*number < first_ || *number - first_ >= num_nodes) return std::nullopt;
-    return static_cast<NodeId>(*number - first_);
-  }
-  const auto at = std::find(ids_.begin(), ids_.end(), *number);
-  if (at == ids_.end()) return std::nullopt;
-  return static_cast<NodeId>(at - ids_.begin());
+Json NodeNames::json(NodeId node) const {
+  if (ids_ == nullptr) return node;
+  if (ids_->are_words()) return std::string(ids_->word(node));
+  return ids_->number(node);
 }
 
 }  // namespace bitgraph::cli

@@ -10,6 +10,7 @@ namespace {
 
 struct SsspCommand {
   GraphOptions graph;
+  std::optional<std::string> source;
   SsspOptions search;
 };
 
@@ -34,9 +35,7 @@ void add_sssp(CLI::App& app) {
       *command, options->graph,
       "the distance of every node, int32 (2147483647 where unreached), or float32 (inf) where weights are "
       "not all whole and at most 255");
-  command->add_option("--source", options->search.source, "the node to start from, counted from 0")
-      ->check(whole_number(0, most_nodes))
-      ->capture_default_str();
+  add_source(*command, options->source);
   command->add_option("--delta", options->search.delta, "width of a bucket of distances; 0: chosen")
       ->check(not_negative())
       ->capture_default_str();
@@ -44,7 +43,7 @@ void add_sssp(CLI::App& app) {
                "  bitgraph sssp bcspwr10.mtx --ignore-weights\n  bitgraph sssp roads.mtx --source 5 --json\n");
   command->callback([options] {
     GraphJob job("sssp", options->graph, {.weights_allowed = true, .with_transpose = true});
-    job.result()["source"] = options->search.source;
+    options->search.source = job.source(options->source);
     const WeightedGraph* weighted = job.weighted();
     job.result()["weights"] = weighted == nullptr ? "none" : weighted->has_integers() ? "integer" : "real";
     if (weighted == nullptr) {

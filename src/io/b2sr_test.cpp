@@ -75,7 +75,8 @@ TEST(B2sr, WritesPatternsAndNumberingsByteForByte) {
   const TemporaryFolder folder;
   const std::vector<NodeId> rows{0, 2};
   const std::vector<NodeId> cols{2, 1};
-  B2srFile file{.pattern = csr_from_edges(3, 3, rows, cols), .new_id = {2, 0, 1}, .ids = {7, 1ULL << 40, 9}};
+  B2srFile file{
+      .pattern = csr_from_edges(3, 3, rows, cols), .new_id = {2, 0, 1}, .ids = NodeIds::of_numbers({7, 1ULL << 40, 9})};
   save_b2sr(file, folder / "a.b2sr");
   const std::string payload = section<std::uint64_t>({0, 1, 1, 2}) + section<std::uint32_t>({2, 1}) +
                               section<std::uint32_t>({2, 0, 1}) + section<std::uint64_t>({7, 1ULL << 40, 9});
@@ -86,9 +87,10 @@ TEST(B2sr, WritesPatternsAndNumberingsByteForByte) {
 TEST(B2sr, ReadsTheFilesOfVersionOne) {
   EXPECT_EQ(unpack(map_b2sr(test::fixture("tiles4.b2sr"))), small_pattern());
   const B2srFile file = open_b2sr(test::fixture("pattern_numbered.b2sr"));
+  EXPECT_FALSE(file.ids.are_words());
   EXPECT_EQ(file.pattern->col_ind()[0], 2U);
   EXPECT_EQ(file.new_id[0], 2U);
-  EXPECT_EQ(file.ids[1], std::uint64_t{1} << 40);
+  EXPECT_EQ(file.ids.number(1), std::uint64_t{1} << 40);
 }
 
 /// A pattern, tiles of any side, each perhaps with numberings: what a file can hold.
@@ -111,8 +113,19 @@ B2srFile arbitrary_file() {
     std::reverse(file.new_id.begin(), file.new_id.end());
   }
   if (square && *rc::gen::arbitrary<bool>()) {
-    file.ids = Buffer<std::uint64_t>(nrows);
-    std::iota(file.ids.begin(), file.ids.end(), *rc::gen::arbitrary<std::uint64_t>());
+    Buffer<std::uint64_t> ids(nrows);
+    std::iota(ids.begin(), ids.end(), *rc::gen::arbitrary<std::uint64_t>());
+    file.ids = NodeIds::of_numbers(std::move(ids));
+  } else if (square && nrows != 0 && *rc::gen::arbitrary<bool>()) {
+    std::string text;
+    Buffer<std::uint64_t> starts(nrows + std::size_t{1}, std::uint64_t{0});
+    for (NodeId i = 0; i < nrows; ++i) {
+      text += "node " + std::to_string(i) + *rc::gen::element<std::string>("", "!", ", jr");
+      starts[i + 1] = text.size();
+    }
+    file.ids = NodeIds::of_words(std::move(starts), Buffer<char>::copy_of(std::span<const char>(text)));
+  } else if (*rc::gen::arbitrary<bool>()) {
+    file.ids = NodeIds::counted_from(1);
   }
   return file;
 }
@@ -128,12 +141,17 @@ TEST(B2sr, RoundTrips) {
     if (file.tiles) RC_ASSERT(*again.tiles == *file.tiles);
     if (file.pattern) RC_ASSERT(*again.pattern == *file.pattern);
     RC_ASSERT(std::ranges::equal(again.new_id.span(), file.new_id.span()));
-    RC_ASSERT(std::ranges::equal(again.ids.span(), file.ids.span()));
+    for (NodeId i = 0; i < file.ids.size(); ++i) RC_ASSERT(again.ids.text(i) == file.ids.text(i));
+    RC_ASSERT(again.ids.first() == file.ids.first());
     verify_b2sr(path);
     const Graph graph = load_graph(path);
     RC_ASSERT(graph.pattern == (file.tiles ? unpack(*file.tiles) : file.pattern->clone()));
     RC_ASSERT(graph.tiles.has_value() == file.tiles.has_value());
-    RC_ASSERT(std::ranges::equal(graph.ids.span(), file.ids.span()));
+    for (NodeId i = 0; i < graph.pattern.nrows(); ++i) {
+      // Counted ids go with their nodes to their new places.
+      const bool moved = file.ids.are_counted() && !file.new_id.empty();
+      RC_ASSERT(graph.ids.text(moved ? file.new_id[i] : i) == file.ids.text(i));
+    }
     const std::string bytes = contents(path);
     save_b2sr(again, path);  // from its own mapping
     RC_ASSERT(contents(path) == bytes);
@@ -202,8 +220,8 @@ TEST(B2sr, EveryFieldOfTheHeaderIsChecked) {
   const std::vector<Case> cases{
       {0, 1, 'b', "byte 0: not a .b2sr file: expected the magic B2SR"},
       {4, 1, '\n', "byte 0: not a .b2sr file: expected the magic B2SR"},
-      {at::version, 4, 0, "byte 8: version 0 of the format, this program reads version 1"},
-      {at::version, 4, 2, "byte 8: version 2 of the format, this program reads version 1: a newer one wrote it"},
+      {at::version, 4, 0, "byte 8: version 0 of the format, this program reads versions 1 and 2"},
+      {at::version, 4, 3, "byte 8: version 3 of the format, this program reads versions 1 and 2: a newer one wrote it"},
       {at::version, 4, 0x01000000, "byte 8: the bytes of its numbers are in reverse: written on a big-endian machine"},
       {at::tile_dim, 4, 5, "byte 12: tile side 5, expected 4, 8, 16, 32, 64, or 0 for a pattern"},
       {at::tile_dim, 4, 128, "byte 12: tile side 128, expected 4, 8, 16, 32, 64, or 0 for a pattern"},
@@ -252,10 +270,31 @@ TEST(B2sr, NumberingsNeedASquareMatrix) {
   expect_refused(folder, bytes, "byte 48: a numbering of the nodes of a matrix that is not square");
 }
 
+TEST(B2sr, WordsWhosePlacesDoNotFitAreRefused) {
+  const TemporaryFolder folder;
+  B2srFile file{.pattern = CsrPattern(2, 2, Buffer<EdgeOffset>{0, 0, 0}, {}),
+                .ids = NodeIds::of_words({0, 3, 6}, {'a', 'n', 'n', 'b', 'o', 'b'})};
+  save_b2sr(file, folder / "good.b2sr");
+  const std::string good = contents(folder / "good.b2sr");
+  const auto places = good.find(std::string("\3\0\0\0\0\0\0\0\6", 9));
+  ASSERT_NE(places, std::string::npos);
+  const auto refused = [&](std::size_t where, char value, const std::string& message) {
+    std::string bytes = good;
+    bytes[where] = value;
+    test::seal_b2sr(bytes);
+    const auto path = folder.put("bad.b2sr", bytes);
+    EXPECT_EQ(test::message_of(ErrorCode::bad_input, [&] { verify_b2sr(path); }), path.string() + ": " + message);
+  };
+  refused(places, 7, "node ids: the places of the words do not fit their characters");
+  refused(places + 8, 5, "byte 192: the places of the words do not fit their characters");
+  refused(112, 7, "byte 192: the places of the words do not fit their characters");
+  refused(112, 0, "byte 48: the sections do not lie where their sizes put them");
+}
+
 TEST(B2sr, EveryCutAndEveryFlippedBitIsFound) {
   const TemporaryFolder folder;
   B2srFile file{.tiles = pack(test::random_pattern(20, 20, 0.1, 5), {.tile_dim = 8}),
-                .ids = Buffer<std::uint64_t>(20, 9)};
+                .ids = NodeIds::of_numbers(Buffer<std::uint64_t>(20, 9))};
   file.new_id = Buffer<NodeId>(20);
   std::iota(file.new_id.begin(), file.new_id.end(), NodeId{0});
   save_b2sr(file, folder / "good.b2sr");
@@ -369,7 +408,8 @@ TEST(B2sr, WritesOnlyWhatFits) {
   };
   refused({}, "save_b2sr: expected tiles or a pattern, not both");
   refused({.tiles = BitTileMatrix(), .pattern = CsrPattern()}, "save_b2sr: expected tiles or a pattern, not both");
-  refused({.pattern = small_pattern(), .ids = {1, 2, 3, 4, 5, 6}}, "save_b2sr: 6 ids for a matrix of 6 x 5");
+  refused({.pattern = small_pattern(), .ids = NodeIds::of_numbers({1, 2, 3, 4, 5, 6})},
+          "save_b2sr: 6 ids for a matrix of 6 x 5");
   refused({.pattern = CsrPattern(), .new_id = {0}}, "save_b2sr: 1 new ids for a matrix of 0 x 0");
   refused({.pattern = CsrPattern(), .new_id = {1}}, "save_b2sr: new_id: 1 of node 0 is out of range or taken");
   EXPECT_EQ(folder.size(), 0U);

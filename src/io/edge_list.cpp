@@ -16,6 +16,7 @@ namespace bitgraph {
 
 namespace {
 
+constexpr const char* expected_numbers = "two ids, whole numbers from 0 to 2^64 - 1";
 constexpr const char* too_large_for_32_bits = "an id below 2^32";
 
 bool find_line(TextCursor& cursor) { return cursor.find_line('#', '%'); }
@@ -30,7 +31,7 @@ void parse_edges(std::string_view piece, PairSink<Id>& out) {
     const bool pair =
         cursor.take_short_pair(i, j) || (cursor.take_integer(i) && cursor.skip_separator() && cursor.take_integer(j));
     if (!pair) {
-      out.error = {line, "two ids, whole numbers from 0 to 2^64 - 1"};
+      out.error = {line, expected_numbers};
       return;
     }
     float weight = 1;
@@ -77,6 +78,13 @@ PairList<Id> parse_list(std::string_view body, const LoadOptions& options, const
       body, device, most_lines_of_pairs, parse_edges<Id>, [](auto&&) {}, options.keep_weights);
 }
 
+/// Throws the error, with what reads other ids where the caller did not ask for numbers.
+[[noreturn]] void refuse(const std::string& name, std::string_view text, TextError error, const ListOptions& list) {
+  if (error.expected == expected_numbers && list.ids == ListIds::automatic)
+    error.expected = "two ids, whole numbers from 0 to 2^64 - 1 (--ids words takes others)";
+  fail_in_text(name, text, error);
+}
+
 /// `rows` and `cols` may be the list's own arrays.
 template <class Id>
 Graph assemble(PairList<Id>& edges, NodeId* rows, NodeId* cols, const std::string& name, const LoadOptions& options,
@@ -90,7 +98,8 @@ Graph assemble(PairList<Id>& edges, NodeId* rows, NodeId* cols, const std::strin
   const auto n = static_cast<NodeId>(nodes.num_nodes);
   Graph graph;
   graph.weighted = edges.weighted;
-  graph.ids = std::move(nodes.ids);
+  graph.renumbered = !nodes.ids.empty();
+  if (graph.renumbered) graph.ids = NodeIds::of_numbers(std::move(nodes.ids));
   graph.pattern =
       csr_from_edges(n, n, {rows, edges.size}, {cols, edges.size}, {.symmetrize = options.undirected}, device);
   if (options.keep_weights && graph.weighted) {
@@ -100,26 +109,74 @@ Graph assemble(PairList<Id>& edges, NodeId* rows, NodeId* cols, const std::strin
   return graph;
 }
 
+/// A table whose first edge, behind the header, has a word where an id should be.
+bool has_words(std::string_view body) {
+  TextCursor cursor(body);
+  if (!find_line(cursor) || (*cursor.at >= '0' && *cursor.at <= '9') || *cursor.at == '-' || *cursor.at == '+')
+    return false;
+  TextCursor behind = cursor;
+  behind.skip_line();
+  return std::any_of(cursor.at, behind.at, [](char mark) { return mark == ',' || mark == ';' || mark == '\t'; });
+}
+
+/// The graph with the line that was passed as a header.
+Graph with_header(Graph graph, std::string_view text, std::string_view body) {
+  TextCursor cursor(text.substr(0, text.size() - body.size()));
+  if (find_line(cursor)) {
+    const std::string_view line = cursor.rest();
+    graph.header = printable(line.substr(0, line.find_first_of("\r\n")), 160);
+  }
+  return graph;
+}
+
 }  // namespace
 
 Graph read_edge_list(std::string_view text, const std::string& name, const LoadOptions& options, const Device& device) {
   text = without_byte_order_mark(text);
+  const ListOptions& list = options.list;
+  const bool plain =
+      list.columns.empty() && list.delimiter == 0 && list.header == ListHeader::automatic && list.ids != ListIds::words;
   const std::string_view body = without_header(text);
+  if (!plain || (list.ids == ListIds::automatic && has_words(body))) {
+    return read_edge_table(text, name, options, device);
+  }
   {
     auto edges = parse_list<std::uint32_t>(body, options, device);
     if (edges.error.at == nullptr) {
-      return assemble(edges, edges.first.data(), edges.second.data(), name, options, device);
+      return with_header(assemble(edges, edges.first.data(), edges.second.data(), name, options, device), text, body);
     }
-    if (edges.error.expected != too_large_for_32_bits) fail_in_text(name, text, edges.error);
+    if (edges.error.expected != too_large_for_32_bits) refuse(name, text, edges.error, list);
   }
   auto edges = parse_list<std::uint64_t>(body, options, device);
-  if (edges.error.at != nullptr) fail_in_text(name, text, edges.error);
+  if (edges.error.at != nullptr) refuse(name, text, edges.error, list);
   Buffer<NodeId> rows(edges.size, device);
   Buffer<NodeId> cols(edges.size, device);
-  return assemble(edges, rows.data(), cols.data(), name, options, device);
+  return with_header(assemble(edges, rows.data(), cols.data(), name, options, device), text, body);
 }
 
-void write_edge_list(const CsrPattern& a, char separator, TextOutput& out) {
+namespace {
+
+void append_id(std::string& text, const NodeIds& ids, NodeId node, char separator) {
+  if (!ids.are_words()) return append_number(text, ids.number(node));
+  const std::string_view word = ids.word(node);
+  const bool plain = word.find_first_of(",;\t\" #%") == std::string_view::npos;
+  if (plain) {
+    text += word;
+  } else if (separator == ' ') {
+    fail(ErrorCode::usage, "the id '" + printable(word) + "' cannot stand in a list with blanks: write a .csv");
+  } else {
+    text += '"';
+    for (const char c : word) {
+      if (c == '"') text += c;
+      text += c;
+    }
+    text += '"';
+  }
+}
+
+}  // namespace
+
+void write_edge_list(const CsrPattern& a, const NodeIds& ids, char separator, TextOutput& out) {
   if (a.nrows() != a.ncols()) {
     fail(ErrorCode::usage, fmt::format("edge lists hold square matrices: this one is {} x {}", a.nrows(), a.ncols()));
   }
@@ -127,9 +184,9 @@ void write_edge_list(const CsrPattern& a, char separator, TextOutput& out) {
                            : fmt::format("source{}target\n", separator));
   put_rows(out, a, [&](NodeId i, std::string& text) {
     for (const NodeId j : a.row(i)) {
-      append_number(text, i);
+      append_id(text, ids, i, separator);
       text += separator;
-      append_number(text, j);
+      append_id(text, ids, j, separator);
       text += '\n';
     }
   });

@@ -6,7 +6,15 @@
 #include "io/gzip.hpp"
 #include "io/text_output.hpp"
 
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -22,6 +30,12 @@ constexpr std::array<std::pair<std::string_view, GraphFormat>, 8> endings{{{".mt
                                                                            {".graph", GraphFormat::metis},
                                                                            {".npz", GraphFormat::npz},
                                                                            {".b2sr", GraphFormat::b2sr}}};
+
+constexpr std::array<std::pair<std::string_view, GraphFormat>, 5> formats{{{"mtx", GraphFormat::matrix_market},
+                                                                           {"list", GraphFormat::edge_list},
+                                                                           {"metis", GraphFormat::metis},
+                                                                           {"npz", GraphFormat::npz},
+                                                                           {"b2sr", GraphFormat::b2sr}}};
 
 bool has_gz(const std::filesystem::path& path) { return path.extension() == ".gz"; }
 
@@ -41,11 +55,44 @@ Graph read_text(GraphFormat format, std::string_view text, const std::string& na
   }
 }
 
-void write_text(GraphFormat format, const CsrPattern& a, const std::filesystem::path& ending, TextOutput& out) {
+/// Everything that comes from standard input.
+Buffer<std::byte> read_to_end() {
+  constexpr std::size_t least = std::size_t{1} << 20;
+  Buffer<std::byte> bytes(least);
+  std::size_t size = 0;
+  for (;;) {
+    if (size == bytes.size()) {
+      Buffer<std::byte> larger(2 * size);
+      std::copy_n(bytes.data(), size, larger.data());
+      bytes = std::move(larger);
+    }
+    const ssize_t got = ::read(STDIN_FILENO, bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_in("standard input", std::string("cannot read: ") + std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  auto whole = std::make_shared<Buffer<std::byte>>(std::move(bytes));
+  std::byte* const data = whole->data();
+  return Buffer<std::byte>::borrow(data, size, std::move(whole));
+}
+
+Graph read_standard_input(const LoadOptions& options, const Device& device) {
+  const std::string name = "standard input";
+  if (!options.format) fail(ErrorCode::usage, name + " has no ending that says its format: use --format");
+  Buffer<std::byte> bytes = read_to_end();
+  if (*options.format == GraphFormat::b2sr) return read_b2sr_graph(std::move(bytes), name, options, device);
+  if (*options.format == GraphFormat::npz) return read_npz_graph(bytes.span(), name, options, device);
+  if (is_gzip(bytes.span())) bytes = gunzip(bytes.span(), name, device);
+  return read_text(*options.format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name, options, device);
+}
+
+void write_text(GraphFormat format, const CsrPattern& a, const NodeIds& ids, const std::filesystem::path& ending,
+                TextOutput& out) {
   switch (format) {
     case GraphFormat::matrix_market: return write_matrix_market(a, out);
     case GraphFormat::metis: return write_metis(a, out);
-    default: return write_edge_list(a, ending == ".csv" ? ',' : ending == ".tsv" ? '\t' : ' ', out);
+    default: return write_edge_list(a, ids, ending == ".csv" ? ',' : ending == ".tsv" ? '\t' : ' ', out);
   }
 }
 
@@ -61,8 +108,21 @@ GraphFormat graph_format_of(const std::filesystem::path& path) {
                              ".gz), .npz or .b2sr");
 }
 
-Graph load_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device) {
+GraphFormat graph_format_from_string(std::string_view name) {
+  for (const auto& [known, format] : formats) {
+    if (known == name) return format;
+  }
+  fail(ErrorCode::usage, "unknown graph format '" + std::string(name) + "': use mtx, list, metis, npz or b2sr");
+}
+
+bool holds_ids(const std::filesystem::path& path) {
   const GraphFormat format = graph_format_of(path);
+  return format == GraphFormat::edge_list || format == GraphFormat::b2sr;
+}
+
+Graph load_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device) {
+  if (path == "-") return read_standard_input(options, device);
+  const GraphFormat format = options.format ? *options.format : graph_format_of(path);
   const std::string name = path.string();
   if (format == GraphFormat::b2sr) return read_b2sr_graph(path, options, device);
   const auto file = MappedFile::open(path);
@@ -74,12 +134,19 @@ Graph load_graph(const std::filesystem::path& path, const LoadOptions& options, 
 }
 
 void save_graph(const CsrPattern& a, const std::filesystem::path& path, const Device& device) {
+  save_graph(a, NodeIds(), path, device);
+}
+
+void save_graph(const CsrPattern& a, const NodeIds& ids, const std::filesystem::path& path, const Device& device) {
+  if (ids.size() != 0 && (ids.size() != a.nrows() || a.nrows() != a.ncols())) {
+    fail(ErrorCode::usage, fmt::format("save_graph: {} ids for a matrix of {} x {}", ids.size(), a.nrows(), a.ncols()));
+  }
   const GraphFormat format = graph_format_of(path);
-  if (format == GraphFormat::b2sr) return write_b2sr_graph(a, path);
+  if (format == GraphFormat::b2sr) return write_b2sr_graph(a, ids, path);
   if (format == GraphFormat::npz) return write_npz_graph(a, path);
   AtomicFile file(path);
   TextOutput out([&](std::span<const std::byte> bytes) { file.write(bytes); }, has_gz(path), device);
-  write_text(format, a, inner_name(path).extension(), out);
+  write_text(format, a, ids, inner_name(path).extension(), out);
   file.commit();
 }
 

@@ -80,7 +80,7 @@ TEST(RoundTrip, EdgeList) {
       save_graph(a, folder / name);
       const Graph graph = load_graph(folder / name);
       RC_ASSERT(graph.pattern.nvals() == a.nvals());
-      const auto id = [&](NodeId i) { return graph.ids.empty() ? i : static_cast<NodeId>(graph.ids[i]); };
+      const auto id = [&](NodeId i) { return static_cast<NodeId>(graph.ids.number(i)); };
       for (NodeId i = 0; i < graph.pattern.nrows(); ++i) {
         const auto row = graph.pattern.row(i);
         const auto expected = a.row(id(i));
@@ -155,8 +155,9 @@ TEST(LoadGraph, UnpacksWhatIsPackedWhateverItsName) {
 TEST(LoadGraph, NamesFileAndLine) {
   const TemporaryFolder folder;
   const auto path = folder.put("a.txt", "0 1\nx\n");
-  EXPECT_EQ(message_of(ErrorCode::bad_input, [&] { (void)load_graph(path); }),
-            path.string() + ":2: found 'x', expected two ids, whole numbers from 0 to 2^64 - 1");
+  EXPECT_EQ(
+      message_of(ErrorCode::bad_input, [&] { (void)load_graph(path); }),
+      path.string() + ":2: found 'x', expected two ids, whole numbers from 0 to 2^64 - 1 (--ids words takes others)");
 }
 
 struct DataSet {
@@ -235,9 +236,9 @@ TEST(LoadGraph, KeepsTheIdsOfListsWithGaps) {
   BITGRAPH_DATASETS_OR_SKIP(folder);
   const Graph votes = load_graph(folder / "snap/wiki-Vote.txt.gz");
   ASSERT_EQ(votes.ids.size(), 7115U);
-  EXPECT_EQ(votes.ids[0], 3U);
-  EXPECT_EQ(votes.ids[7114], 8297U);
-  EXPECT_TRUE(load_graph(folder / "snap/git_edges.csv.gz").ids.empty());
+  EXPECT_EQ(votes.ids.number(0), 3U);
+  EXPECT_EQ(votes.ids.number(7114), 8297U);
+  EXPECT_TRUE(load_graph(folder / "snap/git_edges.csv.gz").ids.are_counted());
 }
 
 /// Of a symmetric matrix the file has the entries below the diagonal and the loops, and says how many those are.

@@ -166,6 +166,7 @@ Graph read_matrix_market(std::string_view text, const std::string& name, const L
   if (options.undirected && header.nrows != header.ncols)
     fail_in(name, "found a rectangular matrix, expected a square one for an undirected graph");
   Graph graph;
+  graph.ids = NodeIds::counted_from(1);
   graph.weighted = entries.weighted;
   graph.pattern = csr_from_edges(header.nrows, header.ncols, entries.firsts(), entries.seconds(),
                                  {.symmetrize = header.mirrored || options.undirected}, device);

@@ -163,6 +163,7 @@ Graph read_metis(std::string_view text, const std::string& name, const LoadOptio
                              static_cast<double>(pairs.size) / 2, pairs.size));
   }
   Graph graph;
+  graph.ids = NodeIds::counted_from(1);
   graph.weighted = pairs.weighted;
   graph.pattern = csr_from_edges(header.nodes, header.nodes, pairs.firsts(), pairs.seconds(), {}, device);
   if (!is_symmetric(graph.pattern)) refuse_one_way(name, text, body, graph.pattern);

@@ -154,10 +154,11 @@ void read_classes(Dataset& dataset, const Targets& targets, const std::string& n
 }
 
 CsrPattern read_edges(const NamedText& file, const Targets& targets, const std::string& target, const Device& device) {
-  const Graph graph = read_edge_list(file.text, file.name, {.ignore_weights = true}, device);
+  const Graph graph =
+      read_edge_list(file.text, file.name, {.ignore_weights = true, .list = {.ids = ListIds::numbers}}, device);
   std::vector<NodeId> node(graph.pattern.nrows());
   for (NodeId i = 0; i < node.size(); ++i) {
-    const std::uint64_t id = graph.ids.empty() ? i : graph.ids[i];
+    const std::uint64_t id = graph.ids.number(i);
     const auto found = targets.node_of(id);
     if (!found) refuse_unknown_node(file, id, target);
     node[i] = *found;

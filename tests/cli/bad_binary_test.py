@@ -87,7 +87,7 @@ GRAPHS = [
     ("text.b2sr", MAGIC.replace(b"\r\n", b"\n") + bytes(200), ": byte 0: not a .b2sr file: expected the magic B2SR"),
     ("cut.b2sr", MAGIC + bytes(100), ": byte 108: the header is cut"),
     ("version.b2sr", MAGIC + struct.pack("<I", 9) + bytes(200),
-     ": byte 8: version 9 of the format, this program reads version 1: a newer one wrote it"),
+     ": byte 8: version 9 of the format, this program reads versions 1 and 2: a newer one wrote it"),
     ("sum.b2sr", MAGIC + struct.pack("<IIQQQQ", 1, 4, 10**12, 10**12, 10**12, 10**12) + bytes(200),
      ": byte 120: the header's checksum is wrong: the file is damaged"),
 ]

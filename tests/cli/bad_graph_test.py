@@ -31,11 +31,14 @@ CASES = [
      ":3: found '2 1 x', expected row, column, a number, and nothing more"),
     ("binary.mtx", bytes(range(256)), ":1: found '??????????', expected a %%MatrixMarket matrix header"),
     ("word.txt", b"# comment\n0 1\r\nzero one\r\n",
-     ":3: found 'zero one', expected two ids, whole numbers from 0 to 2^64 - 1"),
+     ":3: found 'zero one', expected two ids, whole numbers from 0 to 2^64 - 1 "
+                                                       "(--ids words takes others)"),
     ("huge.csv", b"a,b\n0,18446744073709551616",
-     ":2: found '0,18446744073709551616', expected two ids, whole numbers from 0 to 2^64 - 1"),
+     ":2: found '0,18446744073709551616', expected two ids, whole numbers from 0 to 2^64 - 1 "
+                                                       "(--ids words takes others)"),
     ("line.txt.gz", gzip.compress(b"0 1\n1\n", mtime=0),
-     ":2: found '1', expected two ids, whole numbers from 0 to 2^64 - 1"),
+     ":2: found '1', expected two ids, whole numbers from 0 to 2^64 - 1 "
+                                                       "(--ids words takes others)"),
     ("empty.graph", b"", ":1: found the end of the file, expected nodes edges [format [weights]]"),
     ("promise.graph", b"1000000000000 1000000000000\n",
      ":1: found '1000000000000 1000000000000', expected fewer than 2^32 - 1 nodes"),
@@ -85,7 +88,8 @@ class BadGraph(InFolder):
         out = self.folder / "out.mtx"
         before = sorted(os.listdir(self.folder))
         self.check_refused(["convert", path, str(out)],
-                           path + ":2: found 'x', expected two ids, whole numbers from 0 to 2^64 - 1")
+                           path + ":2: found 'x', expected two ids, whole numbers from 0 to 2^64 - 1 "
+                                                       "(--ids words takes others)")
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_a_weighted_file_where_only_the_pattern_is_kept(self):

@@ -12,7 +12,8 @@ COMMANDS = ["info", "convert", "generate", "bfs", "sssp", "pagerank", "cc", "tc"
             "infer", "tune", "datasets list", "datasets path", "datasets fetch", "doctor", "bench graph", "bench gnn",
             "bench operators"]
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
-ALGORITHMS = {"--tile", "--reorder", "--undirected", "--ignore-weights", "--id-map", "--out"}
+ALGORITHMS = {"--tile", "--reorder", "--id-map", "--out"}
+GRAPH = {"--format", "--columns", "--delimiter", "--ids", "--header", "--undirected", "--ignore-weights"}
 EVERYWHERE = {"--help", "--json", "--quiet", "--device", "--threads", "--seed"}
 
 
@@ -37,8 +38,11 @@ class DocumentedOptions(unittest.TestCase):
                 done = start(*command.split(), "--help")
                 self.assertEqual(done.returncode, 0)
                 options = set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", done.stdout, re.MULTILINE)) - EVERYWHERE
-                if "--ignore-weights" in options and command != "convert":
-                    options -= ALGORITHMS
+                if "--columns" in options:
+                    self.assertEqual(GRAPH - options, set())
+                    options -= GRAPH
+                    if command not in ("convert", "info"):
+                        options -= ALGORITHMS
                 self.assertEqual(options, documented(command))
 
 

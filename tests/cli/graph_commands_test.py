@@ -110,17 +110,17 @@ class GraphCommands(InFolder):
         empty = self.write("empty.mtx", "%%MatrixMarket matrix coordinate pattern general\n0 0 0\n")
         weighted = self.write("weighted.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 2 4\n")
         for command in ("bfs", "sssp"):
-            for source in ("7", "4294967295", "4294967296", "-1", "x", "1.5", ""):
+            for source in ("8", "0", "4294967295", "4294967296", "-1", "x", "1.5", ""):
                 for options in ([], ["--tile", "16"], ["--reorder", "degree"]):
                     done = start(command, graph, "--source", source, *options)
                     self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), source)
-            self.assertIn("source 7 is outside", start(command, graph, "--source", 7).stderr)
+            self.assertIn("has no node '8': its ids are 1, 2 ... 7", start(command, graph, "--source", 8).stderr)
             self.assertEqual(start(command, empty, "--source", 1).returncode, 2)
-        done = start("sssp", weighted, "--source", 3)
+        done = start("sssp", weighted, "--source", 4)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("nodes are 0 to 2", done.stderr)
+        self.assertIn("ids are 1, 2, 3", done.stderr)
         for options in (["--parents", self.folder / "parent.npy"], ["--out", self.folder / "level.npy"]):
-            self.assertEqual(start("bfs", graph, "--source", 7, *options).returncode, 2)
+            self.assertEqual(start("bfs", graph, "--source", 8, *options).returncode, 2)
             self.assertFalse(options[1].exists())
 
     def test_a_device_that_is_not_there(self):
@@ -188,15 +188,15 @@ class GraphCommands(InFolder):
         graph = self.write("arcs.mtx", ARCS)
         out, parents = self.folder / "level.npy", self.folder / "parent.npy"
         for options in ([], ["--tile", "8"], ["--reorder", "rcm"]):
-            result = run("bfs", graph, "--source", 1, "--out", out, "--parents", parents, *options)
-            self.assertEqual((result["levels"], result["reached"], result["source"]), (3, 3, 1))
+            result = run("bfs", graph, "--source", 2, "--out", out, "--parents", parents, *options)
+            self.assertEqual((result["levels"], result["reached"], result["source_index"]), (3, 3, 1))
             self.assertEqual(read_npy(out), ("<i4", [1, 0, 2, -1, -1, -1, -1]))
             self.assertEqual(read_npy(parents), ("<i4", [1, 1, 0, -1, -1, -1, -1]))
-        self.assertEqual(run("bfs", graph, "--source", 5, "--undirected")["reached"], 2)
+        self.assertEqual(run("bfs", graph, "--source", 6, "--undirected")["reached"], 2)
         for command in ("bfs", "sssp"):
-            done = start(command, graph, "--source", 7)
+            done = start(command, graph, "--source", 8)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("nodes are 0 to 6", done.stderr)
+            self.assertIn("ids are 1, 2 ... 7", done.stderr)
 
     def test_sssp(self):
         out = self.folder / "distance.npy"
