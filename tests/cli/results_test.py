@@ -235,3 +235,19 @@ class Results(InFolder):
         self.assertEqual((result["num_edges"], result["num_entries"], result["undirected"]), (7, 7, False))
         self.assertIn("entries 7 (directed)", self.done("pagerank", self.graph))
         self.assertEqual(run("tc", self.graph)["num_edges"], 7)
+
+    def test_ids_that_are_words(self):
+        names = self.write("names.csv", b'from,to\n"a, b","say ""hi"""\n"say ""hi""",caf\xe9\x1b[1m\n')
+        call = ("cc", names, "--columns", "from,to")
+        out = self.folder / "out.csv"
+        self.done(*call, "--out", out)
+        rows = list(csv.reader(io.StringIO(out.read_bytes().decode("latin-1"))))
+        ids = ["a, b", "caf\xe9\x1b[1m", 'say "hi"']
+        self.assertEqual(rows, [["node", "component"]] + [[name, ids[0]] for name in ids])
+        # Bytes that are no UTF-8 leave the object whole, and a terminal gets no control characters.
+        top = run("pagerank", names, "--columns", "from,to", "--top", 1)["top"]
+        self.assertEqual((top[0]["node"], top[0]["index"]), ("caf\ufffd\x1b[1m", 1))
+        table = subprocess.run([PROGRAM, "pagerank", names, "--columns", "from,to", "--top", "3"], capture_output=True,
+                               check=True).stdout
+        self.assertIn(b"caf\xe9?[1m", table)
+        self.assertNotIn(b"\x1b", table)

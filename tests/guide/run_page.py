@@ -133,7 +133,7 @@ def run(page, path, program):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("page", type=pathlib.Path)
-    parser.add_argument("--path", type=pathlib.Path, help="the folder of the program bitgraph")
+    parser.add_argument("--path", type=lambda path: pathlib.Path(path).resolve(), help="the folder of the program bitgraph")
     parser.add_argument("--program", help="the page's C++ code, compiled")
     parser.add_argument("--section", help="only what stands under this heading")
     parser.add_argument("--extract", type=pathlib.Path, help="write the page's C++ code to this file, and run nothing")
