@@ -253,11 +253,17 @@ class PieceParser {
       : table_(table), keep_weights_(keep_weights), out_(out) {}
 
   void parse(std::string_view text) {
+    // As many edges as lines of the first one's length would be.
+    const std::size_t usual = line_at(text, 0).size() + 1;
+    out_.first.reserve(text.size() / usual);
+    out_.second.reserve(text.size() / usual);
     while (!text.empty()) {
       const std::string_view line = line_at(text, 0);
       if (!is_empty(line) && !parse_line(line)) return;
       text.remove_prefix(std::min(text.size(), line.size() + 1));
+      if (pending_.size() >= batch) number_pending();
     }
+    number_pending();
   }
 
  private:
@@ -272,8 +278,26 @@ class PieceParser {
     return false;
   }
 
+  /// A line of two plain fields, which most are: without quotes, a third column or blanks around.
+  bool take_plain_pair(std::string_view line, Field& source, Field& target) const {
+    if (table_.columns.chosen || table_.delimiter == ' ') return false;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::size_t middle = line.find(table_.delimiter);
+    if (middle == std::string_view::npos) return false;
+    source.text = line.substr(0, middle);
+    target.text = line.substr(middle + 1);
+    const auto plain = [](std::string_view text) {
+      return !text.empty() && text.front() > ' ' && text.front() != '"' && text.back() > ' ';
+    };
+    return plain(source.text) && plain(target.text) && target.text.find(table_.delimiter) == std::string_view::npos;
+  }
+
   bool parse_line(std::string_view line) {
     const Columns& columns = table_.columns;
+    if (Field source, target; take_plain_pair(line, source, target)) {
+      if (keep_weights_) out_.weight.push_back(1);
+      return take_id(source, line, out_.first) && take_id(target, line, out_.second);
+    }
     Field source, target, weight, field;
     Fields fields(line, table_.delimiter);
     std::size_t count = 0;
@@ -286,28 +310,43 @@ class PieceParser {
     if (fields.broken()) return refuse(line, "a closing quote, and a delimiter behind it");
     if (count <= (columns.chosen ? columns.last() : 1)) return refuse(line, "all columns of an edge");
     if (!columns.chosen && count > 3) return refuse(line, "two ids and perhaps a weight; --columns chooses among more");
-    std::uint64_t i = 0, j = 0;
-    if (!id_of(source, line, i) || !id_of(target, line, j)) return false;
+    if (!take_id(source, line, out_.first) || !take_id(target, line, out_.second)) return false;
     float value = 1;
     const bool has_weight = columns.chosen ? columns.weight != Columns::none : count == 3 && !weight.text.empty();
     if (has_weight && !weight_of(weight, value)) return refuse(line, "a number as weight");
     out_.weighted |= value != 1;
-    out_.first.push_back(i);
-    out_.second.push_back(j);
     if (keep_weights_) out_.weight.push_back(value);
     return true;
   }
 
-  bool id_of(const Field& field, std::string_view line, std::uint64_t& id) {
+  /// Words are numbered some at a time, when their places in the table have been fetched.
+  bool take_id(const Field& field, std::string_view line, std::vector<std::uint64_t>& ids) {
     if (field.text.empty()) return refuse(line, "an id that is not empty");
-    if (table_.words) {
-      id = out_.words.number(field.doubled_quotes ? out_.words.keep(unquoted(field.text)) : field.text);
+    if (table_.words && field.doubled_quotes) {
+      ids.push_back(out_.words.number(unquoted(field.text)));
       return true;
     }
+    if (table_.words) {
+      const std::uint64_t hash = WordTable::hash_of(field.text);
+      out_.words.prefetch(hash);
+      pending_.push_back({field.text, hash, &ids, ids.size()});
+      ids.push_back(0);
+      return true;
+    }
+    std::uint64_t id = 0;
     const char* const end = field.text.data() + field.text.size();
     const auto [stop, error] = std::from_chars(field.text.data(), end, id);
-    return (error == std::errc() && stop == end) ||
-           refuse(line, "two ids, whole numbers from 0 to 2^64 - 1 (--ids words takes others)");
+    if (error != std::errc() || stop != end)
+      return refuse(line, "two ids, whole numbers from 0 to 2^64 - 1 (--ids words takes others)");
+    ids.push_back(id);
+    return true;
+  }
+
+  void number_pending() {
+    for (const Pending& word : pending_) out_.words.prefetch_word(word.hash);
+    for (const Pending& word : pending_) out_.words.prefetch_characters(word.hash);
+    for (const Pending& word : pending_) (*word.ids)[word.place] = out_.words.number(word.text, word.hash);
+    pending_.clear();
   }
 
   static std::string unquoted(std::string_view text) {
@@ -327,9 +366,18 @@ class PieceParser {
     return true;
   }
 
+  static constexpr std::size_t batch = 64;
+  struct Pending {
+    std::string_view text;
+    std::uint64_t hash;
+    std::vector<std::uint64_t>* ids;
+    std::size_t place;
+  };
+
   const Table& table_;
   bool keep_weights_;
   Piece& out_;
+  std::vector<Pending> pending_;
 };
 
 /// The edges of all pieces, as numbers of nodes.
@@ -393,7 +441,7 @@ NodeId num_nodes(const TableEdges& edges, const NodeIds& ids) {
 Graph read_edge_table(std::string_view text, const std::string& name, const LoadOptions& options,
                       const Device& device) {
   const Table table = TableReader(text, name, options.list).look();
-  const auto cut = cut_at_lines(table.body, static_cast<std::size_t>(device.threads()) * 2);
+  const auto cut = cut_at_lines(table.body, static_cast<std::size_t>(device.threads()));
   std::vector<Piece> pieces(cut.size());
   parallel_chunks(device, cut.size(), cut.size() > 1 ? 1 : 2, [&](Range range) {
     for (std::size_t p = range.begin; p < range.end; ++p)

@@ -19,8 +19,9 @@ namespace bitgraph {
 
 namespace {
 
-/// The first eight bytes as a number that is less where the word is; shorter words have zeros behind them.
-std::uint64_t prefix_of(std::string_view word) {
+/// The next eight bytes behind `skipped` as a number that is less where the word is; shorter words have zeros behind.
+std::uint64_t prefix_of(std::string_view word, std::size_t skipped) {
+  word.remove_prefix(skipped);
   std::array<unsigned char, 8> bytes{};
   std::memcpy(bytes.data(), word.data(), std::min(word.size(), bytes.size()));
   std::uint64_t prefix = 0;
@@ -58,6 +59,18 @@ void sort_words(std::vector<SortedWord>& words, const Device& device) {
   }
 }
 
+/// How many bytes all words begin with alike.
+std::size_t common_prefix(std::span<const SortedWord> words) {
+  if (words.empty()) return 0;
+  const std::string_view first = words.front().word;
+  std::size_t common = first.size();
+  for (const SortedWord& sorted : words) {
+    common = std::min(common, sorted.word.size());
+    while (first.substr(0, common) != sorted.word.substr(0, common)) --common;
+  }
+  return common;
+}
+
 /// Words by the leading bits of their hashes, so that threads unite different words.
 constexpr std::size_t shard_bits = 6;
 constexpr std::size_t shards = std::size_t{1} << shard_bits;
@@ -79,33 +92,47 @@ struct ByShard {
 
 }  // namespace
 
-NodeId WordTable::number(std::string_view word) {
+std::uint64_t WordTable::hash_of(std::string_view word) noexcept { return XXH3_64bits(word.data(), word.size()); }
+
+NodeId WordTable::number(std::string_view word, std::uint64_t hash) {
   if (2 * (words_.size() + 1) > slots_.size()) grow();
-  const std::uint64_t hash = XXH3_64bits(word.data(), word.size());
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t slot = hash & mask;; slot = (slot + 1) & mask) {
-    const NodeId there = slots_[slot];
-    if (there == 0) {
+  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    Slot& slot = slots_[at];
+    if (slot.next_number == 0) {
       if (words_.size() + 1 >= std::numeric_limits<NodeId>::max())
         fail(ErrorCode::not_possible, "2^32 - 1 or more different ids");
-      words_.push_back(word);
+      words_.push_back(keep(word));
       hashes_.push_back(hash);
-      slots_[slot] = static_cast<NodeId>(words_.size());
-      return static_cast<NodeId>(words_.size() - 1);
+      slot = {tag_of(hash), static_cast<NodeId>(words_.size())};
+      return slot.next_number - 1;
     }
-    if (hashes_[there - 1] == hash && words_[there - 1] == word) return there - 1;
+    if (slot.tag == tag_of(hash) && words_[slot.next_number - 1] == word) return slot.next_number - 1;
   }
 }
 
 void WordTable::grow() {
   constexpr std::size_t least = 1024;
-  slots_.assign(std::max(least, slots_.size() * 2), 0);
+  slots_.assign(std::max(least, slots_.size() * 2), {});
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t n = 0; n < words_.size(); ++n) {
-    std::size_t slot = hashes_[n] & mask;
-    while (slots_[slot] != 0) slot = (slot + 1) & mask;
-    slots_[slot] = static_cast<NodeId>(n + 1);
+    std::size_t at = hashes_[n] & mask;
+    while (slots_[at].next_number != 0) at = (at + 1) & mask;
+    slots_[at] = {tag_of(hashes_[n]), static_cast<NodeId>(n + 1)};
   }
+}
+
+std::string_view WordTable::keep(std::string_view word) {
+  constexpr std::size_t block = std::size_t{1} << 16;
+  if (room_ - used_ < word.size()) {
+    room_ = std::max(block, word.size());
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(room_));
+    used_ = 0;
+  }
+  char* const kept = blocks_.empty() ? nullptr : blocks_.back().get() + used_;
+  std::copy(word.begin(), word.end(), kept);
+  used_ += word.size();
+  return {kept, word.size()};
 }
 
 WordIds unite_words(std::span<const WordTable> pieces, const Device& device) {
@@ -120,7 +147,7 @@ WordIds unite_words(std::span<const WordTable> pieces, const Device& device) {
       for (std::size_t p = 0; p < pieces.size(); ++p) {
         for (std::size_t at = order[p].first[s]; at < order[p].first[s + 1]; ++at) {
           const NodeId n = order[p].order[at];
-          result.of_piece[p][n] = united[s].number(pieces[p].word(n));
+          result.of_piece[p][n] = united[s].number(pieces[p].word(n), pieces[p].hash(n));
         }
       }
     }
@@ -134,10 +161,13 @@ WordIds unite_words(std::span<const WordTable> pieces, const Device& device) {
     for (std::size_t s = range.begin; s < range.end; ++s) {
       for (std::size_t w = 0; w < united[s].size(); ++w) {
         const std::string_view word = united[s].word(w);
-        words[first[s] + w] = {prefix_of(word), word, static_cast<NodeId>(first[s] + w)};
+        words[first[s] + w] = {0, word, static_cast<NodeId>(first[s] + w)};
       }
     }
   });
+  const std::size_t skipped = common_prefix(words);
+  parallel_for(device, n, std::size_t{1} << 14,
+               [&](std::size_t w) { words[w].prefix = prefix_of(words[w].word, skipped); });
   sort_words(words, device);
   std::vector<NodeId> node(n);
   Buffer<std::uint64_t> starts(n + 1, device);

@@ -6,7 +6,7 @@
 #include <bitgraph/io/node_ids.hpp>
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,27 +14,53 @@
 
 namespace bitgraph {
 
-/// The different words of one piece, in the order in which they were met. Words are views of the text, or of
-/// `unquoted`.
+/// The different words of one piece, in the order in which they were met. It has copies of them side by side: a text is
+/// many times as large as its different words, and looking into it would miss the caches.
 class WordTable {
  public:
-  /// The number of a word of this piece.
-  NodeId number(std::string_view word);
+  [[nodiscard]] static std::uint64_t hash_of(std::string_view word) noexcept;
 
-  /// Keeps characters that stand nowhere in the text: of a quoted word with quotes in it.
-  std::string_view keep(std::string word) { return unquoted_.emplace_back(std::move(word)); }
+  /// Has the place of a word with this hash fetched: some time before number() is called.
+  void prefetch(std::uint64_t hash) const noexcept {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+  }
+
+  /// The next steps on the way there, for several words each before the next step: the word that is there, its
+  /// characters.
+  void prefetch_word(std::uint64_t hash) const noexcept {
+    if (const NodeId n = first_there(hash); n != 0) __builtin_prefetch(&words_[n - 1]);
+  }
+  void prefetch_characters(std::uint64_t hash) const noexcept {
+    if (const NodeId n = first_there(hash); n != 0) __builtin_prefetch(words_[n - 1].data());
+  }
+
+  /// The number of a word of this piece.
+  NodeId number(std::string_view word, std::uint64_t hash);
+  NodeId number(std::string_view word) { return number(word, hash_of(word)); }
 
   [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }
   [[nodiscard]] std::string_view word(std::size_t n) const noexcept { return words_[n]; }
   [[nodiscard]] std::uint64_t hash(std::size_t n) const noexcept { return hashes_[n]; }
 
  private:
+  /// A place of the table: which word is there, and bits of its hash that did not lead there.
+  struct Slot {
+    std::uint32_t tag = 0;
+    NodeId next_number = 0;  ///< 1 + its number; 0: no word
+  };
+  /// 1 + the number of the word where this hash leads first; 0: none.
+  [[nodiscard]] NodeId first_there(std::uint64_t hash) const noexcept {
+    return slots_.empty() ? 0 : slots_[hash & (slots_.size() - 1)].next_number;
+  }
+  static std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 32); }
   void grow();
+  std::string_view keep(std::string_view word);
 
-  std::vector<NodeId> slots_;  ///< 1 + number of the word that is there; 0: none. A power of two of them
+  std::vector<Slot> slots_;  ///< a power of two of them
   std::vector<std::string_view> words_;
   std::vector<std::uint64_t> hashes_;
-  std::deque<std::string> unquoted_;
+  std::vector<std::unique_ptr<char[]>> blocks_;  ///< the characters; a block never moves
+  std::size_t used_ = 0, room_ = 0;              ///< of the last block
 };
 
 struct WordIds {
