@@ -26,7 +26,7 @@ void run(const Options& options) {
 
 void add_cc(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("cc", "Connected components; directions are ignored, unless --strong");
+  CLI::App* command = app.add_subcommand("cc", "Find connected components; ignores directions unless --strong");
   add_graph_options(*command, options->graph, "the smallest node of every node's component, int32");
   command->add_flag("--strong", options->strong, "strongly connected components, along directed edges");
   add_examples(*command, "  bitgraph cc wave.graph.gz\n  bitgraph cc wiki-Vote.txt.gz --strong --out component.npy\n");

@@ -7,7 +7,7 @@ namespace bitgraph::cli {
 
 void add_color(CLI::App& app) {
   auto options = std::make_shared<GraphOptions>();
-  CLI::App* command = app.add_subcommand("color", "A greedy colouring; directions are ignored");
+  CLI::App* command = app.add_subcommand("color", "Colour the nodes greedily; ignores directions");
   add_graph_options(*command, *options, "the colour of every node from 0, int32");
   add_examples(*command, "  bitgraph color wave.graph.gz --out color.npy\n");
   command->callback([options] {

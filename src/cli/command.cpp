@@ -133,8 +133,12 @@ std::string human_bytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
 }
 
+std::string counted(std::size_t n, const std::string& noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
 std::size_t bytes_from(const std::string& text) {
-  const auto refuse = [&] { fail(ErrorCode::usage, "'" + text + "' is no number of bytes: use 2G, 500M or the like"); };
+  const auto refuse = [&] { fail(ErrorCode::usage, "'" + text + "' is not a number of bytes: write 2G, 500M or 64K"); };
   double number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));

@@ -122,6 +122,9 @@ class Progress {
   bool dirty_ = false;
 };
 
+/// "1 thread", "2 threads".
+[[nodiscard]] std::string counted(std::size_t n, const std::string& noun);
+
 /// "1.2 MB".
 [[nodiscard]] std::string human_bytes(double bytes);
 

@@ -90,18 +90,19 @@ void run(const Options& options) {
 
 void add_convert(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("convert", "Any graph format to any other; packed into tiles; reordered");
+  CLI::App* command =
+      app.add_subcommand("convert", "Convert a graph file to another format; pack it into tiles; reorder it");
   add_graph_input(*command, options->common, "in", options->input);
   add_output(*command, options->common, "out", options->out, "the file to write; its ending names the format")
       ->required();
   command->add_option("--tile", options->tile, "tile side of a .b2sr file")
       ->check(CLI::IsMember({"auto", "4", "8", "16", "32", "64", "csr"}))
       ->capture_default_str();
-  command->add_option("--reorder", options->order, "number the nodes anew")
+  command->add_option("--reorder", options->order, "renumber the nodes in this order")
       ->check(CLI::IsMember({"original", "degree", "rcm", "community"}))
       ->capture_default_str();
   add_output(*command, options->common, "--permutation", options->permutation,
-             "write the new id of every node to this .npy");
+             "write the new index of every node to this .npy");
   add_output(*command, options->common, "--id-map", options->id_map,
              "write the id that every node of OUT has in the file: .npy (uint64), or .csv, for words too");
   add_common(*command, options->common);

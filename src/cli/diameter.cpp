@@ -18,7 +18,7 @@ struct DiameterCommand {
 void add_diameter(CLI::App& app) {
   auto options = std::make_shared<DiameterCommand>();
   CLI::App* command =
-      app.add_subcommand("diameter", "Longest shortest path; directions and pairs without a path are ignored");
+      app.add_subcommand("diameter", "Find the longest shortest path; ignores directions and pairs without a path");
   add_graph_options(*command, options->graph,
                     "the eccentricity of every node within its component, int32 (its lower "
                     "bound, if --max-searches came first)");

@@ -36,7 +36,7 @@ Json examine() {
 
 void add_doctor(CLI::App& app) {
   auto common = std::make_shared<Common>();
-  CLI::App* command = app.add_subcommand("doctor", "What this machine has, and which kernels will be used");
+  CLI::App* command = app.add_subcommand("doctor", "Show what this machine has and which kernels bitgraph will use");
   add_common(*command, *common);
   add_examples(*command, "  bitgraph doctor\n  BITGRAPH_ISA=avx2 bitgraph doctor --json\n");
   command->callback([common] {

@@ -100,13 +100,13 @@ void add_sizes(CLI::App& command, Options& options) {
   command.add_option("--scale", options.scale, "rmat, de-bruijn: 2^scale nodes")
       ->check(whole_number(1, 31))
       ->capture_default_str();
-  command.add_option("--edge-factor", options.edge_factor, "rmat: edges drawn a node")
+  command.add_option("--edge-factor", options.edge_factor, "rmat: edges to draw for each node")
       ->check(whole_number(0))
       ->capture_default_str();
   command.add_option("--nodes", options.nodes, "uniform, planted-partition, planted-graph: nodes")
       ->check(whole_number(0, most_nodes))
       ->capture_default_str();
-  command.add_option("--edges", options.edges, "uniform: edges drawn")->check(whole_number(0))->capture_default_str();
+  command.add_option("--edges", options.edges, "uniform: edges to draw")->check(whole_number(0))->capture_default_str();
   command.add_option("--width", options.width, "grid, mesh: columns")
       ->check(whole_number(0, most_nodes))
       ->capture_default_str();
@@ -137,16 +137,17 @@ void add_planted(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_option("--preset", options.preset, "planted-graph: the size of a published data set")
       ->check(CLI::IsMember({"flickr", "reddit", "arxiv"}));
-  command.add_option("--scale-down", options.scale_down, "planted-graph: divides the preset's nodes and entries")
+  command
+      .add_option("--scale-down", options.scale_down, "planted-graph: divide nodes and entries of the preset by this")
       ->check(number_between(1, 1e6))
       ->capture_default_str();
   command.add_option("--entries", options.entries, "planted-graph: entries of the matrix, twice the edges")
       ->check(whole_number(0));
-  command.add_option("--exponent", options.exponent, "planted-graph: of the degrees' power law, above 2")
+  command.add_option("--exponent", options.exponent, "planted-graph: exponent of the power law of degrees, above 2")
       ->check(positive_number());
   command
       .add_option("--feature-signal", options.feature_signal,
-                  "planted-graph: how far a class's mean lies from 0 in each feature, noise being 1")
+                  "planted-graph: distance of a class's mean from 0 in each feature; the noise has deviation 1")
       ->check(not_negative());
   command.add_option("--label-noise", options.label_noise, "planted-graph: share of labels drawn at random")
       ->check(number_between(0, 1));
@@ -157,8 +158,8 @@ void add_planted(CLI::App& command, Options& options) {
 void add_generate(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("generate", "A seeded random graph, one of a family, or a data set with planted classes");
-  command->add_option("kind", options->kind, "which one")
+      app.add_subcommand("generate", "Write a generated graph, or a generated data set with known classes");
+  command->add_option("kind", options->kind, "the kind of graph")
       ->required()
       ->check(CLI::IsMember(
           {"rmat", "uniform", "grid", "mesh", "mycielskian", "de-bruijn", "planted-partition", "planted-graph"}));

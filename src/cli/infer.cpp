@@ -81,8 +81,7 @@ void run(const Options& o) {
     fmt::print("{}\n", result.dump(2));
   } else {
     fmt::print("{} on {}, {}\n", o.model, dataset.name,
-               device.is_host() ? fmt::format("{} thread{}", device.threads(), device.threads() == 1 ? "" : "s")
-                                : device.name());
+               device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name());
     print_forms(result);
   }
 }
@@ -92,28 +91,32 @@ void run(const Options& o) {
 void add_infer(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("infer", "Run a trained model on a data set, packed; accuracy, latency, memory");
-  add_input(*command, options->common, "model", options->model, "model file")->required();
-  add_dataset(*command, options->common, "dataset", options->dataset, "a name, a .npz file or a folder")->required();
-  command->add_option("--form", options->form, "the model's own form, or another: full and bin run the same weights")
+      app.add_subcommand("infer", "Run a trained model on a data set; print accuracy, latency and memory");
+  add_input(*command, options->common, "model", options->model, "a model file")->required();
+  add_dataset(*command, options->common, "dataset", options->dataset, "the name of a data set, a .npz file or a folder")
+      ->required();
+  command
+      ->add_option(
+          "--form", options->form,
+          "how to run the model; own: as it was trained. full and bin are two ways to run the same binary weights")
       ->check(CLI::IsMember({"own", "float", "full", "bin", "all"}))
       ->capture_default_str();
-  add_input(*command, options->common, "--plan", options->plan, "run as this file of `bitgraph tune` says")
+  add_input(*command, options->common, "--plan", options->plan,
+            "use the plan in this file, which bitgraph tune --out wrote")
       ->excludes("--form");
-  command->add_option("--features", options->features, "float models: how the features are held")
+  command->add_option("--features", options->features, "float models: how to store the features")
       ->check(CLI::IsMember({"sparse", "dense"}))
       ->capture_default_str();
-  command->add_option("--repeats", options->repeats, "runs that are timed")
+  command->add_option("--repeats", options->repeats, "number of timed runs")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
   add_split(*command, options->split);
-  add_result(*command, options->common, "--out", options->out, "the class of every node, int32");
+  add_result(*command, options->common, "--out", options->out, "the predicted class of every node, int32");
   add_result(*command, options->common, "--logits", options->logits, "the logits, float32, nodes x classes");
   add_result(*command, options->common, "--probabilities", options->probabilities,
              "softmax of the logits, float32, nodes x classes");
-  command->add_option(
-      "--memory", options->memory,
-      "bytes that the plan may hold, as 2G or 500M; the graph's rows are taken in parts where they must");
+  command->add_option("--memory", options->memory,
+                      "most bytes that the plan may use, such as 2G or 500M; splits the graph into parts if it has to");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph infer cora.safetensors cora --form all --threads 1\n  bitgraph infer cora.safetensors cora "

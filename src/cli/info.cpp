@@ -170,11 +170,11 @@ void print_table(const Json& r) {
 
 void add_info(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "info", "Size, degrees and components of a graph; its bytes in every format and order; advice");
+  CLI::App* command =
+      app.add_subcommand("info", "Show a graph's size, degrees and components, its bytes in every format, and advice");
   add_graph_input(*command, options->common, "graph", options->input);
-  command->add_flag("--no-reorder", options->no_reorder, "leave the orders out");
-  command->add_option("--sample", options->sample, "rows that the advice looks at")
+  command->add_flag("--no-reorder", options->no_reorder, "do not try node orders");
+  command->add_option("--sample", options->sample, "number of rows that the advice samples")
       ->check(whole_number(1))
       ->capture_default_str();
   add_common(*command, options->common);

@@ -47,11 +47,12 @@ double time_stream(nn::InferencePlan& plan, std::size_t repeats, const Device& d
 }  // namespace
 
 void add_split(CLI::App& app, SplitChoice& split) {
-  app.add_option("--split-seed", split.seed,
-                 "draw a split with this seed: 20 training and 30 validation nodes a class, or as --split-shares says")
+  app.add_option(
+         "--split-seed", split.seed,
+         "draw a new split with this seed: 20 training and 30 validation nodes of each class, or by --split-shares")
       ->check(whole_number(0, 0x7FFFFFFF));
   app.add_option("--split-shares", split.shares,
-                 "draw a split by shares of the nodes: training, validation and test, such as 0.5,0.25,0.25")
+                 "draw a new split with these shares of training, validation and test nodes, such as 0.5,0.25,0.25")
       ->delimiter(',')
       ->expected(3)
       ->check(number_between(0, 1));

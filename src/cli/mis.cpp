@@ -7,7 +7,7 @@ namespace bitgraph::cli {
 
 void add_mis(CLI::App& app) {
   auto options = std::make_shared<GraphOptions>();
-  CLI::App* command = app.add_subcommand("mis", "A maximal independent set; directions are ignored");
+  CLI::App* command = app.add_subcommand("mis", "Find a maximal independent set; ignores directions");
   add_graph_options(*command, *options, "1 for every node of the set and 0 for the others, uint8");
   add_examples(*command, "  bitgraph mis wave.graph.gz --seed 1 --out member.npy\n");
   command->callback([options] {

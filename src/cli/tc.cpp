@@ -38,7 +38,7 @@ void run(const Options& options) {
 
 void add_tc(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("tc", "Triangles; directions and loops are ignored");
+  CLI::App* command = app.add_subcommand("tc", "Count triangles; ignores directions and loops");
   add_graph_options(*command, options->graph,
                     "the triangles of every node, uint64; with --clustering its coefficient, float64");
   command->add_flag("--clustering", options->clustering, "clustering coefficients: their average, and transitivity");

@@ -54,11 +54,11 @@ void run(const Options& o) {
   const Device device = o.common.make_device();
   if (o.out.empty()) fail(ErrorCode::usage, "--out: a model file needs a name");
   if (!o.teacher.empty() && o.precision == "float")
-    fail(ErrorCode::usage, "--teacher: a model in full precision learns from none");
+    fail(ErrorCode::usage, "--teacher: a float model does not learn from a teacher");
   const Dataset dataset = load_for_training(o.dataset, o.split, device);
   const std::optional<nn::Model> teacher = o.teacher.empty() ? std::nullopt : std::optional(nn::Model::load(o.teacher));
   if (teacher && teacher->precision != nn::Precision::real)
-    fail(ErrorCode::bad_input, o.teacher + ": a model in bits, and a teacher is one in full precision");
+    fail(ErrorCode::bad_input, o.teacher + ": this model is binary; a teacher must be a float model");
   Progress progress("training", o.common.quiet);
   const auto report = [&](const nn::EpochReport& r) {
     progress.update(r.epoch, r.epochs,
@@ -96,35 +96,49 @@ void add_train(CLI::App& app) {
   command->add_option("--model", options->model, "architecture")
       ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}))
       ->capture_default_str();
-  command->add_option("--precision", options->precision, "float; full: binary products; bin: binary products and votes")
+  command
+      ->add_option(
+          "--precision", options->precision,
+          "float: 32-bit; full: products in bits, aggregation in floats; bin: products and aggregation in bits")
       ->check(CLI::IsMember({"float", "full", "bin"}))
       ->capture_default_str();
-  add_output(*command, options->common, "--out", options->out, "model file (.safetensors)")->required();
-  command->add_option("--hidden", options->hidden, "hidden width; default: the papers', 64 for gcn")
+  add_output(*command, options->common, "--out", options->out, "write the model to this file (.safetensors)")
+      ->required();
+  command->add_option("--hidden", options->hidden, "hidden width; default: that of the paper, 64 for gcn")
       ->check(whole_number(1, 1 << 20));
-  command->add_option("--depth", options->depth, "layers that aggregate; saint has a linear one more")
+  command->add_option("--depth", options->depth, "number of layers that aggregate; saint has a linear layer more")
       ->check(whole_number(1, nn::most_depth))
       ->capture_default_str();
-  command->add_option("--epochs", options->epochs, "epochs; default: the recipe's")->check(whole_number(1, 1000000000));
-  command->add_option("--learning-rate", options->learning_rate, "default: the recipe's")->check(positive_number());
-  command->add_option("--weight-decay", options->weight_decay, "default: the recipe's")->check(not_negative());
-  command->add_option("--dropout", options->dropout, "default: the recipe's")->check(number_between(0, 0.99));
-  command->add_option("--batch-size", options->batch_size, "inductive-gcn, sage: nodes of a step; default: 512")
+  command->add_option("--epochs", options->epochs, "number of epochs; default: depends on the model and the precision")
+      ->check(whole_number(1, 1000000000));
+  command
+      ->add_option("--learning-rate", options->learning_rate,
+                   "step size; default: depends on the model and the precision")
+      ->check(positive_number());
+  command
+      ->add_option("--weight-decay", options->weight_decay,
+                   "L2 penalty; default: depends on the model and the precision")
+      ->check(not_negative());
+  command
+      ->add_option("--dropout", options->dropout,
+                   "dropped share of inputs; default: depends on the model and the precision")
+      ->check(number_between(0, 0.99));
+  command->add_option("--batch-size", options->batch_size, "inductive-gcn, sage: nodes in a batch; default: 512")
       ->check(whole_number(1, most_nodes));
   command
       ->add_option("--fanout", options->fan_outs,
-                   "inductive-gcn, sage: neighbours drawn for a node, the last layer's first; default: 25,10")
+                   "inductive-gcn, sage: sampled neighbours of a node in each layer, last layer first; default: 25,10")
       ->delimiter(',')
       ->check(whole_number(1, most_nodes));
-  command->add_option("--walk-roots", options->walk_roots, "saint: walks of a step; default: 6000")
+  command->add_option("--walk-roots", options->walk_roots, "saint: random walks in a batch; default: 6000")
       ->check(whole_number(1, most_nodes));
-  command->add_option("--walk-length", options->walk_length, "saint: steps of a walk; default: 2")
+  command->add_option("--walk-length", options->walk_length, "saint: length of a walk; default: 2")
       ->check(whole_number(0, 10000));
   add_input(*command, options->common, "--teacher", options->teacher,
-            "a model in full precision (of train, or of PyTorch) that full and bin learn from; "
-            "default: where they learn from one, it is trained first");
+            "full and bin learn from this float model (of train or PyTorch); default: train a "
+            "teacher first if the recipe uses one");
   add_output(*command, options->common, "--checkpoint", options->checkpoint,
-             "file to keep the state in, and to go on from where it exists");
+             "save the training state to this file; resume from it if it exists");
   // The teacher that is trained first has a checkpoint of its own.
   options->common.files.writes("--checkpoint (of the teacher)", [options = options.get()] {
     const bool none = options->checkpoint.empty() || !options->teacher.empty();

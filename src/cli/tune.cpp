@@ -159,7 +159,7 @@ void run(Options& o) {
     return;
   }
   fmt::print("{}: {} candidates in {:.1f} s{}\n", subject, report.candidates.size(), report.seconds,
-             report.complete ? "" : " (the time was up before the end)");
+             report.complete ? "" : " (stopped early: --seconds was reached)");
   print_table(models, report);
   const std::string& file = models.files[chosen.model];
   if (models.several()) fmt::print("chosen: {} of {}\n", chosen.options.describe(), file);
@@ -171,27 +171,29 @@ void run(Options& o) {
 void add_tune(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "tune", "Try precisions, kernels, formats and orders of a model on a graph; the front of accuracy, time, memory");
-  add_input(*command, options->common, "model", options->model, "model file")->required();
-  add_dataset(*command, options->common, "dataset", options->dataset, "a name or a .npz file, with validation nodes")
+      "tune", "Find the fastest way to run a model on a graph: precision, kernels, format, node order");
+  add_input(*command, options->common, "model", options->model, "a model file")->required();
+  add_dataset(*command, options->common, "dataset", options->dataset,
+              "the name of a data set, or a .npz file; it needs validation nodes")
       ->required();
   command
       ->add_option("--also", options->also,
-                   "a further model for the data set, such as one of another precision, judged with the first; may be "
-                   "given many times")
+                   "compare with this model too, such as one of another precision; repeat the option for "
+                   "more models")
       ->type_size(1)
       ->allow_extra_args(false);
   options->common.files.reads("--also", [options = options.get()] { return options->also; });
   add_output(*command, options->common, "--out", options->out,
              "write the chosen plan to this JSON file, for infer --plan");
   add_output(*command, options->common, "--plot", options->plot, "write accuracy over latency to this SVG file");
-  command->add_option("--seconds", options->tune.seconds, "no further candidate is begun behind that")
+  command->add_option("--seconds", options->tune.seconds, "start no new candidate after this many seconds")
       ->check(positive_number())
       ->capture_default_str();
-  command->add_option("--repeats", options->tune.repeats, "runs of a candidate that are timed")
+  command->add_option("--repeats", options->tune.repeats, "number of timed runs of each candidate")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
-  command->add_option("--max-loss", options->max_loss, "points of validation accuracy that the choice may lose")
+  command
+      ->add_option("--max-loss", options->max_loss, "percentage points of validation accuracy that the choice may lose")
       ->check(number_between(0, 100))
       ->capture_default_str();
   add_split(*command, options->split);

@@ -17,7 +17,7 @@ OPTIONS = [
     ("infer", ["--repeats", "99999999999999999999"],
      "--repeats: '99999999999999999999' is not a whole number, 1 to 1000000"),
     ("infer", ["--repeats", "0"], "--repeats: '0' is not a whole number, 1 to 1000000"),
-    ("infer", ["--memory", "nan"], "'nan' is no number of bytes: use 2G, 500M or the like"),
+    ("infer", ["--memory", "nan"], "'nan' is not a number of bytes: write 2G, 500M or 64K"),
     ("infer", ["--threads", "-1"], "--threads: '-1' is not a whole number, 0 to 4096"),
     ("train", ["--seed", "-1"], "--seed: '-1' is not a whole number, from 0 on"),
     ("train", ["--seed", "18446744073709551616"], "--seed: '18446744073709551616' is not a whole number, from 0 on"),
@@ -28,7 +28,7 @@ OPTIONS = [
     ("train", ["--epochs", "0"], "--epochs: '0' is not a whole number, 1 to 1000000000"),
     ("train", ["--split-seed", "-5"], "--split-seed: '-5' is not a whole number, 0 to 2147483647"),
     ("train", ["--fanout", "25,0"], "--fanout: '0' is not a whole number, 1 to 4294967294"),
-    ("train", ["--precision", "float", "--teacher", "x"], "--teacher: a model in full precision learns from none"),
+    ("train", ["--precision", "float", "--teacher", "x"], "--teacher: a float model does not learn from a teacher"),
     ("train", ["--learning-rate", "1e30", "--epochs", "2", "--precision", "float"],
      "train: the loss is not finite in epoch 1, ..."),
     ("sssp", ["--delta", "nan"], "--delta: 'nan' is not a number from 0 on"),
@@ -142,7 +142,7 @@ class BadOption(InFolder):
                            "or none of them", "infer", saint, self.data, "--plan", plan)
 
     def test_teachers(self):
-        self.check_refused(3, f"{self.model}: a model in bits, and a teacher is one in full precision", "train", self.data,
+        self.check_refused(3, f"{self.model}: this model is binary; a teacher must be a float model", "train", self.data,
                            "--teacher", self.model, "--out", self.folder / "o")
 
     def test_features(self):

@@ -59,6 +59,16 @@ class Help(InFolder):
         self.assertEqual(self.said("bench"), "a command is missing: see bitgraph bench --help")
         self.assertEqual(self.said(), "a command is missing: see bitgraph --help")
 
+    def test_one_thread_is_no_plural(self):
+        dataset, model = self.folder / "p.npz", self.folder / "m.st"
+        for call in (("generate", "planted-partition", dataset, "--nodes", 200),
+                     ("train", dataset, "--epochs", 1, "--hidden", 8, "--out", model)):
+            self.assertEqual(start(*call).returncode, 0)
+        for threads, said in ((1, "1 thread"), (2, "2 threads")):
+            for call in (("infer", model, dataset, "--repeats", 1),
+                         ("bench", "graph", "rmat:5", "--algorithms", "bfs", "--repeats", 1)):
+                self.assertRegex(start(*call, "--threads", threads).stdout, rf", {said}\b", call)
+
     def test_tables_have_80_columns(self):
         dataset, model = self.folder / "p.npz", self.folder / "m.st"
         graph = self.folder / "g.mtx"

@@ -134,8 +134,8 @@ void print_head(const Device& device) {
   fmt::print(
       "Graph networks on {}, random weights. latency: the host waits for each run; stream: it does not\n\n"
       "  {:<38}{:<24}{:>12}{:>12}{:>12}{:>10}\n",
-      device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(), "data set, model", "form",
-      "latency us", "stream us", "peak", "ratio");
+      device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name(),
+      "data set, model", "form", "latency us", "stream us", "peak", "ratio");
 }
 
 void print_rows(const std::string& head, const Json& rows) {

@@ -204,7 +204,7 @@ void measure_update(Table& table, const std::vector<std::size_t>& shape, const O
 
 void print_head(const Device& device) {
   fmt::print("Operators on {}; input, graph or weight, and output: binary or full{}\n\n",
-             device.is_host() ? fmt::format("{} threads", device.threads()) : device.name(),
+             device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name(),
              device.is_host()
                  ? ""
                  : "\nRows have an order that is made before; cuSPARSE goes by the fastest of its algorithms");

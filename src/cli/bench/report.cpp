@@ -59,8 +59,9 @@ Json mean_ratios(const Json& results) {
 void print_head(const Json& report) {
   const Json& peer = report["peer"];
   fmt::print(
-      "{}, {} threads; beside {}{}\nmilliseconds, medians of {}; the graph is packed, and packing shown apart\n",
-      report["device"].get<std::string>(), report["threads"].dump(), peer["name"].get<std::string>(),
+      "{}, {}; beside {}{}\nmilliseconds, medians of {}; packing the graph is a column of its own\n",
+      report["device"].get<std::string>(), counted(report["threads"].get<std::size_t>(), "thread"),
+      peer["name"].get<std::string>(),
       peer["version"].is_null() ? ": " + peer["absent"].get<std::string>() : " " + peer["version"].get<std::string>(),
       report["repeats"].dump());
   std::fflush(stdout);
