@@ -50,11 +50,12 @@ void run(const Options& options) {
   }
   const Order order = order_from_string(options.order);
   if (order != Order::original) renumber(graph, order);
-  if (!options.permutation.empty() && !graph.new_id.empty())
-    save_npy(options.permutation, std::as_const(graph.new_id).span());
   const NodeId num_nodes = graph.pattern.nrows();
   if (!options.id_map.empty()) save_id_map(options.id_map, graph.ids, num_nodes);
-  const bool keeps_ids = holds_ids(options.out) || graph.ids.are_counted();
+  if (!options.permutation.empty() && !graph.new_id.empty())
+    save_npy(options.permutation, std::as_const(graph.new_id).span());
+  const bool keeps_ids =
+      holds_ids(options.out) || (graph.ids.are_counted() && graph.ids.first() == first_id_of(options.out));
   if (!keeps_ids) {
     fmt::print(stderr, "bitgraph: note: {} numbers its nodes itself; --id-map FILE keeps the ids of {}\n", options.out,
                options.input.graph);
@@ -103,8 +104,7 @@ void add_convert(CLI::App& app) {
       ->capture_default_str();
   add_output(*command, options->common, "--permutation", options->permutation,
              "write the new index of every node to this .npy");
-  add_output(*command, options->common, "--id-map", options->id_map,
-             "write the id that every node of OUT has in the file: .npy (uint64), or .csv, for words too");
+  add_id_map(*command, options->common, options->id_map);
   add_common(*command, options->common);
   add_examples(
       *command,

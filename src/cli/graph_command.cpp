@@ -116,8 +116,7 @@ void add_graph_options(CLI::App& command, GraphOptions& options, const std::stri
       ->check(CLI::IsMember({"none", "auto", "degree", "rcm", "community"}))
       ->capture_default_str();
   if (!values.empty()) add_result(command, options.common, "--out", options.out, values);
-  add_output(command, options.common, "--id-map", options.id_map,
-             "write the id that every node has in the file: .npy (uint64), or .csv, for words too");
+  add_id_map(command, options.common, options.id_map);
   add_common(command, options.common);
 }
 

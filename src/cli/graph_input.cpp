@@ -88,6 +88,21 @@ void note_header(const GraphInput& input, const Graph& graph) {
              input.graph, graph.header);
 }
 
+void add_id_map(CLI::App& app, Common& common, std::string& path) {
+  add_output(app, common, "--id-map", path,
+             "write the id that every node has in the file: .npy (uint64), or .csv, for words too");
+  common.files.checks([&path] {
+    const auto ending = std::filesystem::path(path).extension();
+    if (!path.empty() && ending != ".npy" && ending != ".csv")
+      fail(ErrorCode::usage, "--id-map '" + path + "': use a name that ends in .npy or .csv");
+  });
+}
+
+std::uint64_t first_id_of(const std::string& path) {
+  const GraphFormat format = graph_format_of(path);
+  return format == GraphFormat::matrix_market || format == GraphFormat::metis ? 1 : 0;
+}
+
 void save_id_map(const std::string& path, const NodeIds& ids, NodeId num_nodes) {
   if (std::filesystem::path(path).extension() == ".csv") {
     std::string text = "index,id\n";

@@ -30,6 +30,12 @@ void add_graph_input(CLI::App& app, Common& common, const std::string& name, Gra
 /// the names in it is a node.
 void note_header(const GraphInput& input, const Graph& graph);
 
+/// Adds --id-map. A name that ends in neither .npy nor .csv is refused before any work.
+void add_id_map(CLI::App& app, Common& common, std::string& path);
+
+/// The id of node 0 in a file of this name that holds no ids of its own: 1 for Matrix Market and METIS.
+[[nodiscard]] std::uint64_t first_id_of(const std::string& path);
+
 /// Writes the id of every node: .npy of uint64 for numbers, .csv with a header line for any ids. Throws usage for words
 /// and another ending than .csv.
 void save_id_map(const std::string& path, const NodeIds& ids, NodeId num_nodes);

@@ -109,14 +109,27 @@ Graph assemble(PairList<Id>& edges, NodeId* rows, NodeId* cols, const std::strin
   return graph;
 }
 
+/// Whether a field is a word: in quotes, or no number.
+bool is_word(std::string_view field) {
+  TextCursor cursor(field);
+  cursor.skip_blanks();
+  if (cursor.at_line_end()) return false;
+  if (*cursor.at == '"') return true;
+  double value = 0;
+  if (!cursor.take_number(value)) return true;
+  cursor.skip_blanks();
+  return !cursor.done();
+}
+
 /// A table whose first edge, behind the header, has a word where an id should be.
 bool has_words(std::string_view body) {
   TextCursor cursor(body);
-  if (!find_line(cursor) || (*cursor.at >= '0' && *cursor.at <= '9') || *cursor.at == '-' || *cursor.at == '+')
-    return false;
-  TextCursor behind = cursor;
-  behind.skip_line();
-  return std::any_of(cursor.at, behind.at, [](char mark) { return mark == ',' || mark == ';' || mark == '\t'; });
+  if (!find_line(cursor)) return false;
+  const std::string_view line = cursor.rest().substr(0, cursor.rest().find_first_of("\r\n"));
+  const std::size_t first = line.find_first_of(",;\t");
+  if (first == std::string_view::npos) return false;
+  const std::size_t second = line.find(line[first], first + 1);
+  return is_word(line.substr(0, first)) || is_word(line.substr(first + 1, second - first - 1));
 }
 
 /// The graph with the line that was passed as a header.
@@ -159,7 +172,9 @@ namespace {
 void append_id(std::string& text, const NodeIds& ids, NodeId node, char separator) {
   if (!ids.are_words()) return append_number(text, ids.number(node));
   const std::string_view word = ids.word(node);
-  const bool plain = word.find_first_of(",;\t\" #%") == std::string_view::npos;
+  // What looks like a number is quoted too, so that it is read as a word again.
+  const bool like_a_number = word.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+  const bool plain = !like_a_number && word.find_first_of(",;\t\" #%") == std::string_view::npos;
   if (plain) {
     text += word;
   } else if (separator == ' ') {

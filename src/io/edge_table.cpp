@@ -27,6 +27,7 @@ namespace {
 /// A field as it stands in the text; of a quoted one what is between the quotes.
 struct Field {
   std::string_view text;
+  bool quoted = false;
   bool doubled_quotes = false;  ///< it has "" in it, which means "
 };
 
@@ -84,7 +85,9 @@ class Fields {
       ++at;
     }
     field.text = text.substr(0, at);
+    field.quoted = true;
     rest_ = text.substr(at + 1);
+    if (!rest_.empty() && !is_blank(rest_.front()) && rest_.front() != delimiter_) return fail_here();
     trim_front(rest_);
     if (rest_.empty()) {
       done_ = true;
@@ -226,11 +229,13 @@ class TableReader {
 
   [[nodiscard]] bool are_words() const {
     if (options_.ids != ListIds::automatic) return options_.ids == ListIds::words;
-    const std::vector<std::string> first = all_fields(line_at(table_.body, first_line(table_.body)), table_.delimiter);
-    const auto is_word = [&](std::size_t column) {
-      return column < first.size() && !is_number(first[column]) && !first[column].starts_with('-');
-    };
-    return is_word(table_.columns.source) || is_word(table_.columns.target);
+    Fields fields(line_at(table_.body, first_line(table_.body)), table_.delimiter);
+    Field field;
+    for (std::size_t column = 0; fields.next(field); ++column) {
+      const bool of_an_id = column == table_.columns.source || column == table_.columns.target;
+      if (of_an_id && (field.quoted || (!is_number(field.text) && !field.text.starts_with('-')))) return true;
+    }
+    return false;
   }
 
   const std::string& name_;

@@ -65,6 +65,26 @@ class Ids(InFolder):
         self.assertIn("--id-map", done.stderr)
         self.assertIn('"keeps_ids": false', done.stdout)
 
+    def test_ids_that_change_are_told(self):
+        counted = self.write("list.txt", "0 1\n1 2\n")
+        for out, kept in (("g.mtx", False), ("g.npz", True), ("g.csv", True), ("g.b2sr", True)):
+            done = start("convert", counted, self.folder / out, "--json")
+            self.assertEqual((done.returncode, f'"keeps_ids": {str(kept).lower()}' in done.stdout), (0, True), out)
+            self.assertEqual(done.stderr == "", kept)
+
+    def test_words_that_look_like_numbers_stay_words(self):
+        words = self.write("z.csv", "a,b\n007,7\n7,+5\n10a,bob\n")
+        packed, back = self.folder / "z.b2sr", self.folder / "z2.csv"
+        self.text("convert", words, packed, "--ids", "words")
+        self.text("convert", packed, back)
+        for graph in (packed, back):
+            found = self.text("bfs", graph, "--undirected", "--source", "007", "--out", "-")
+            self.assertEqual(sorted(found.split("\n")[1:-1]), ["+5,2", "007,0", "10a,-1", "7,1", "bob,-1"])
+        for content in ("a,b\n1,bob\n", "a,b\n10a,bob\n", 'a,b\n"1","2"\n'):
+            self.assertEqual(run("info", self.write("w.csv", content))["ids"]["kind"], "words")
+        for content in ("a,b\n-1,2\n", "a,b\n1.5,2\n", "a,b\n1,\n"):
+            self.text("info", self.write("w.csv", content), code=3)
+
     def test_the_id_map_is_always_written(self):
         for name, content, ids in (("gaps.txt", "7 100\n", [7, 100]), ("none.txt", "0 1\n1 2\n", [0, 1, 2]),
                                    ("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", [1, 2])):
@@ -74,6 +94,9 @@ class Ids(InFolder):
             self.assertEqual((np.load(out).dtype, np.load(out).tolist()), (np.uint64, ids))
             self.text("convert", graph, self.folder / "c.b2sr", "--id-map", out)
             self.assertEqual(np.load(out).tolist(), ids)
+        for name in ("map.txt", "map", "-"):
+            message = self.text("cc", graph, "--id-map", name, code=2)
+            self.assertIn("use a name that ends in .npy or .csv", message)
         words, out = self.write("words.csv", NAMES), self.folder / "map.csv"
         self.text("cc", words, "--ignore-weights", "--id-map", out)
         self.assertEqual(out.read_text(), 'index,id\n0,ann\n1,bob\n2,dan\n3,"lee, cy"\n')
