@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/betweenness.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 
 namespace bitgraph::cli {
@@ -42,7 +43,12 @@ void add_betweenness(CLI::App& app) {
   add_examples(*command,
                "  bitgraph betweenness jazz.graph --normalized --top 10\n  bitgraph betweenness wiki-Vote.txt.gz "
                "--samples 500 --out score.csv\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->graph.common, [options] { run(*options); },
+      [options] {
+        const Passes passes = passes_of(options->sources, options->graph, 1);
+        return estimate_algorithm("betweenness", options->graph, {.with_transpose = false}, passes);
+      });
 }
 
 }  // namespace bitgraph::cli

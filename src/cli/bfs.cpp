@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/bfs.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 
 namespace bitgraph::cli {
@@ -24,7 +25,7 @@ void add_bfs(CLI::App& app) {
              "the smallest node before every node, int32, -1 where unreached");
   add_examples(*command,
                "  bitgraph bfs wave.graph.gz --source 5\n  bitgraph bfs wiki-Vote.txt.gz --out levels.npy --json\n");
-  command->callback([options] {
+  const auto run = [options] {
     GraphJob job("bfs", options->graph, {.workload = Workload::search});
     const bool parents = !options->parents.empty();
     const NodeId source = job.source(options->source);
@@ -37,7 +38,9 @@ void add_bfs(CLI::App& app) {
     }
     const Buffer<std::int32_t> level = found.level.to(Device{});
     job.finish("level", level.span());
-  });
+  };
+  add_actions(*command, options->graph.common, run,
+              [options] { return estimate_algorithm("bfs", options->graph, {.workload = Workload::search}); });
 }
 
 }  // namespace bitgraph::cli

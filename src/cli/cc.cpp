@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/components.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 
 namespace bitgraph::cli {
@@ -30,7 +31,12 @@ void add_cc(CLI::App& app) {
   add_graph_options(*command, options->graph, "the smallest node of every node's component, int32");
   command->add_flag("--strong", options->strong, "strongly connected components, along directed edges");
   add_examples(*command, "  bitgraph cc wave.graph.gz\n  bitgraph cc wiki-Vote.txt.gz --strong --out component.npy\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->graph.common, [options] { run(*options); },
+      [options] {
+        return estimate_algorithm(options->strong ? "cc --strong" : "cc", options->graph,
+                                  {.undirected = !options->strong, .with_transpose = false});
+      });
 }
 
 }  // namespace bitgraph::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/closeness.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 
 namespace bitgraph::cli {
@@ -51,7 +52,12 @@ void add_closeness(CLI::App& app) {
   add_examples(*command,
                "  bitgraph closeness jazz.graph --top 10\n  bitgraph closeness wiki-Vote.txt.gz --score harmonic "
                "--samples 512 --out score.csv\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->graph.common, [options] { run(*options); },
+      [options] {
+        const Passes passes = passes_of(options->sources, options->graph, 512);
+        return estimate_algorithm("closeness", options->graph, {.workload = Workload::search}, passes);
+      });
 }
 
 }  // namespace bitgraph::cli

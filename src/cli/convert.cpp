@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/edge_count.hpp"
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_input.hpp"
 
 #include <fmt/format.h>
@@ -87,6 +88,26 @@ void run(const Options& options) {
   }
 }
 
+Estimate estimate(const Options& options) {
+  const GraphSize size = graph_size_of(options.input);
+  const Machine machine(options.common);
+  Estimate estimate;
+  double held = add_load(estimate, machine, size, false);
+  if (options.order != "original") {
+    const double seconds = machine.serial(order_rate(options.order) * size.entries * 1e-9);
+    estimate.steps.push_back({"reorder", seconds, held + pattern_bytes(size) + order_bytes(options.order, size)});
+    held += 8 * size.nodes;
+  }
+  const bool automatic = options.tile == "auto";
+  // Rows of few entries are mostly those of meshes, whose tiles hold several.
+  const bool csr = options.tile == "csr" || (automatic && size.degree() > 7);
+  const int tile = csr ? 0 : automatic ? 4 : std::stoi(options.tile);
+  if (automatic && graph_format_of(options.out) == GraphFormat::b2sr)
+    estimate.assumptions.push_back(std::string("that --tile auto takes ") + (csr ? "pattern CSR" : "tile side 4"));
+  add_write(estimate, machine, size, options.out, tile, held);
+  return estimate;
+}
+
 }  // namespace
 
 void add_convert(CLI::App& app) {
@@ -110,7 +131,8 @@ void add_convert(CLI::App& app) {
       *command,
       "  bitgraph convert wave.graph.gz wave.b2sr --tile 8 --reorder rcm\n  bitgraph convert wiki-Vote.txt.gz wiki.mtx "
       "--undirected --id-map ids.npy\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->common, [options] { run(*options); }, [options] { return estimate(*options); });
 }
 
 }  // namespace bitgraph::cli

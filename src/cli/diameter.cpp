@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/diameter.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 #include "cli/ranges.hpp"
+
+#include <algorithm>
 
 namespace bitgraph::cli {
 
@@ -28,7 +31,7 @@ void add_diameter(CLI::App& app) {
       ->check(whole_number(0))
       ->capture_default_str();
   add_examples(*command, "  bitgraph diameter wave.graph.gz\n  bitgraph diameter delaunay_n14.mtx --max-searches 4\n");
-  command->callback([options] {
+  const auto run = [options] {
     GraphJob job("diameter", options->graph, {.undirected = true});
     options->search.eccentricities = !options->graph.out.empty();
     const Diameter found = job.run([&](const PackedGraph& graph) { return diameter(graph, options->search); });
@@ -43,6 +46,11 @@ void add_diameter(CLI::App& app) {
     job.result()["searches"] = found.searches;
     const Buffer<std::int32_t> eccentricity = found.eccentricity_lower.to(Device{});
     job.finish("eccentricity", eccentricity.span());
+  };
+  add_actions(*command, options->graph.common, run, [options] {
+    const auto most = static_cast<double>(options->search.max_searches);
+    const Passes passes{most > 0 ? std::min(most, 6.0) : 6, "6 searches at most; some graphs take hundreds"};
+    return estimate_algorithm("diameter", options->graph, {.undirected = true}, passes);
   });
 }
 

@@ -4,10 +4,13 @@
 
 #include "cli/command.hpp"
 #include "cli/edge_count.hpp"
+#include "cli/estimate_graph.hpp"
+#include "cli/estimate_rates.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 namespace bitgraph::cli {
@@ -95,6 +98,68 @@ void run(Options& o, const CLI::App& command) {
   }
 }
 
+/// The size of what will be generated, but for duplicates; `draws` and `nanoseconds` are those of one edge.
+GraphSize size_of(const Options& o, double& draws, double& nanoseconds) {
+  GraphSize size;
+  size.symmetric = true;
+  nanoseconds = rates::mesh_entry;
+  if (o.kind == "rmat") {
+    size.nodes = std::exp2(o.scale);
+    draws = size.nodes * static_cast<double>(o.edge_factor);
+    size.entries = 1.85 * draws;
+    nanoseconds = rates::rmat_draw_level * o.scale;
+  } else if (o.kind == "uniform") {
+    size.nodes = o.nodes;
+    draws = static_cast<double>(o.edges);
+    size.entries = 2 * draws;
+    nanoseconds = rates::uniform_draw;
+  } else if (o.kind == "mycielskian") {
+    size.nodes = 3 * std::exp2(o.order - 2) - 1;
+    size.entries = 2 * std::pow(3, o.order - 2) * 2.9;
+    draws = size.entries;
+  } else if (o.kind == "de-bruijn") {
+    size.nodes = std::exp2(o.scale);
+    size.entries = 4 * size.nodes;
+    draws = size.entries / 2;
+  } else {
+    size.nodes = static_cast<double>(o.width) * o.height;
+    size.entries = (o.kind == "mesh" ? 6 : 4) * size.nodes;
+    draws = size.entries / 2;
+  }
+  return size;
+}
+
+Estimate estimate(const Options& o, const CLI::App& command) {
+  const Machine machine(o.common);
+  Estimate estimate;
+  estimate.steps.push_back({"start", machine.serial(rates::start_seconds), rates::program_bytes});
+  if (is_dataset(o.kind)) {
+    double nodes = o.nodes;
+    double entries = nodes * o.planted.mean_degree;
+    double held = nodes * o.planted.features_a_node;
+    if (o.kind == "planted-graph") {
+      const PlantedGraphOptions planted = planted_graph_options(o, command);
+      nodes = planted.num_nodes;
+      entries = static_cast<double>(planted.num_entries);
+      held = nodes * static_cast<double>(planted.num_features);
+    }
+    const double bytes = rates::program_bytes + 4 * held + 8 * nodes + 4 * entries;
+    const double seconds = (entries * rates::planted_entry + held * rates::planted_feature) * 1e-9;
+    estimate.steps.push_back({"generate", machine.parallel(seconds), bytes});
+    estimate.steps.push_back({"write", machine.serial(4 * held * rates::write_b2sr_byte * 1e-9), bytes});
+    return estimate;
+  }
+  double draws = 0;
+  double nanoseconds = 0;
+  const GraphSize size = size_of(o, draws, nanoseconds);
+  const double held = rates::program_bytes + pattern_bytes(size);
+  estimate.steps.push_back(
+      {"generate", machine.parallel(draws * nanoseconds * 1e-9), held + 1.3 * rates::pair_bytes * draws});
+  add_write(estimate, machine, size, o.out, 0, held);
+  if (o.kind == "rmat") estimate.assumptions.emplace_back("that 7 % of the edges drawn are there already");
+  return estimate;
+}
+
 /// Options of the families of graphs.
 void add_sizes(CLI::App& command, Options& options) {
   command.add_option("--scale", options.scale, "rmat, de-bruijn: 2^scale nodes")
@@ -174,7 +239,9 @@ void add_generate(CLI::App& app) {
                "1000 --height 1000\n"
                "  bitgraph generate planted-partition planted.npz --nodes 5000 --classes 5\n"
                "  bitgraph generate planted-graph flickr.npz --preset flickr --seed 1\n");
-  command->callback([options, command] { run(*options, *command); });
+  add_actions(
+      *command, options->common, [options, command] { run(*options, *command); },
+      [options, command] { return estimate(*options, *command); });
 }
 
 }  // namespace bitgraph::cli

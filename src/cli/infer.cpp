@@ -3,6 +3,7 @@
 #include <bitgraph/nn/infer.hpp>
 
 #include "cli/command.hpp"
+#include "cli/estimate_network.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 #include "cli/result_file.hpp"
@@ -121,7 +122,13 @@ void add_infer(CLI::App& app) {
   add_examples(*command,
                "  bitgraph infer cora.safetensors cora --form all --threads 1\n  bitgraph infer cora.safetensors cora "
                "--json --out classes.npy\n  bitgraph infer cora.safetensors cora --plan cora.plan.json\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->common, [options] { run(*options); },
+      [options] {
+        const nn::Model model = nn::Model::load(options->model);
+        const auto forms = options->plan.empty() ? forms_of(model, options->form) : std::vector{model.precision};
+        return estimate_runs(model, options->dataset, forms, options->repeats + 3, options->common);
+      });
 }
 
 }  // namespace bitgraph::cli

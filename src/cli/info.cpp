@@ -6,6 +6,8 @@
 
 #include "cli/command.hpp"
 #include "cli/edge_count.hpp"
+#include "cli/estimate_graph.hpp"
+#include "cli/estimate_rates.hpp"
 #include "cli/graph_input.hpp"
 #include "cli/node_names.hpp"
 #include "cli/ranges.hpp"
@@ -129,6 +131,23 @@ Json describe(const Options& options) {
   return result;
 }
 
+Estimate estimate(const Options& options) {
+  const GraphSize size = graph_size_of(options.input);
+  const Machine machine(options.common);
+  Estimate estimate;
+  const double held = add_load(estimate, machine, size, false);
+  const double looks = rates::count_entry * size.entries * 1e-9;
+  estimate.steps.push_back({"count degrees, components and tiles", machine.parallel(looks), held + 8 * size.nodes});
+  if (options.no_reorder) return estimate;
+  for (const Order order : {Order::degree, Order::reverse_cuthill_mckee, Order::community}) {
+    const std::string name(to_string(order));
+    const double seconds = machine.serial((order_rate(name) + rates::count_tiles_entry) * size.entries * 1e-9);
+    const double found = order == Order::community ? 24 * size.nodes + 4 * size.entries : order_bytes(name, size);
+    estimate.steps.push_back({"reorder: " + name, seconds, held + pattern_bytes(size) + found});
+  }
+  return estimate;
+}
+
 void print_table(const Json& r) {
   fmt::print("{}\n", r["file"].get<std::string>());
   fmt::print("  nodes {}   {} {}   self loops {}   components {}   largest degree {}{}{}\n",
@@ -179,14 +198,15 @@ void add_info(CLI::App& app) {
       ->capture_default_str();
   add_common(*command, options->common);
   add_examples(*command, "  bitgraph info wave.graph.gz\n  bitgraph info wiki-Vote.txt.gz --undirected --json\n");
-  command->callback([options] {
+  const auto run = [options] {
     const Json result = describe(*options);
     if (options->common.json) {
       fmt::print("{}\n", result.dump(2));
     } else {
       print_table(result);
     }
-  });
+  };
+  add_actions(*command, options->common, run, [options] { return estimate(*options); });
 }
 
 }  // namespace bitgraph::cli

@@ -2,6 +2,7 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/graph/multi_source_bfs.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 #include "graph/samples.hpp"
 
@@ -58,11 +59,17 @@ void add_msbfs(CLI::App& app) {
   add_sources(*command, options->sources);
   add_examples(*command,
                "  bitgraph msbfs jazz.graph --sources 1,5,17\n  bitgraph msbfs wave.graph.gz --samples 512 --json\n");
-  command->callback([options] {
+  // Asked for before any work, and before an estimate of it.
+  options->graph.common.files.checks([options = options.get()] {
     if (options->sources.ids.empty() && options->sources.samples == 0)
       fail(ErrorCode::usage, "msbfs: name the sources with --sources, or draw them with --samples");
-    run(*options);
   });
+  add_actions(
+      *command, options->graph.common, [options] { run(*options); },
+      [options] {
+        const Passes passes = passes_of(options->sources, options->graph, 512);
+        return estimate_algorithm("msbfs", options->graph, {.workload = Workload::search}, passes);
+      });
 }
 
 }  // namespace bitgraph::cli

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/pagerank.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 #include "cli/ranges.hpp"
+
+#include <algorithm>
 
 namespace bitgraph::cli {
 
@@ -49,7 +52,14 @@ void add_pagerank(CLI::App& app) {
   add_examples(*command,
                "  bitgraph pagerank wiki-Vote.txt.gz --out rank.npy\n  bitgraph pagerank wave.graph.gz --tile 4 "
                "--iterations 20 --json\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->graph.common, [options] { run(*options); },
+      [options] {
+        const double most = options->pagerank.max_iterations;
+        const Passes passes = options->iterations >= 0 ? Passes{static_cast<double>(options->iterations), ""}
+                                                       : Passes{std::min(most, 16.0), "16 iterations to converge"};
+        return estimate_algorithm("pagerank", options->graph, {.workload = Workload::ranks}, passes);
+      });
 }
 
 }  // namespace bitgraph::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/sssp.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 #include "cli/ranges.hpp"
 
@@ -41,7 +42,7 @@ void add_sssp(CLI::App& app) {
       ->capture_default_str();
   add_examples(*command,
                "  bitgraph sssp bcspwr10.mtx --ignore-weights\n  bitgraph sssp roads.mtx --source 5 --json\n");
-  command->callback([options] {
+  const auto run = [options] {
     GraphJob job("sssp", options->graph, {.weights_allowed = true, .with_transpose = true});
     options->search.source = job.source(options->source);
     const WeightedGraph* weighted = job.weighted();
@@ -53,7 +54,9 @@ void add_sssp(CLI::App& app) {
     } else {
       finish(job, job.run([&](const PackedGraph&) { return sssp<float>(*weighted, options->search); }));
     }
-  });
+  };
+  add_actions(*command, options->graph.common, run,
+              [options] { return estimate_algorithm("sssp", options->graph, {.weights_allowed = true}); });
 }
 
 }  // namespace bitgraph::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/triangles.hpp>
 
+#include "cli/estimate_graph.hpp"
 #include "cli/graph_command.hpp"
 
 namespace bitgraph::cli {
@@ -45,7 +46,13 @@ void add_tc(CLI::App& app) {
   add_top(*command, options->graph);
   add_examples(*command,
                "  bitgraph tc wiki-Vote.txt.gz\n  bitgraph tc jazz.graph --clustering --out local.npy --json\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->graph.common, [options] { run(*options); },
+      [options] {
+        const bool of_nodes = options->clustering || !options->graph.out.empty() || options->graph.top != 0;
+        return estimate_algorithm(of_nodes ? "tc of nodes" : "tc", options->graph,
+                                  {.undirected = true, .workload = Workload::counting});
+      });
 }
 
 }  // namespace bitgraph::cli

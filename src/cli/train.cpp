@@ -5,6 +5,7 @@
 #include <bitgraph/ops/log_softmax.hpp>
 
 #include "cli/command.hpp"
+#include "cli/estimate_network.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 
@@ -155,7 +156,12 @@ void add_train(CLI::App& app) {
                "--out photo.safetensors --checkpoint photo.ckpt\n"
                "  bitgraph train facebook --model sage --precision bin --split-shares 0.5,0.25,0.25 --device cuda "
                "--out facebook.safetensors\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->common, [options] { run(*options); },
+      [options] {
+        return estimate_training(train_options(*options, Dataset{.name = options->dataset}, std::nullopt),
+                                 options->dataset, !options->teacher.empty(), options->common);
+      });
 }
 
 }  // namespace bitgraph::cli

@@ -2,6 +2,7 @@
 #include <bitgraph/nn/tune.hpp>
 
 #include "cli/command.hpp"
+#include "cli/estimate_network.hpp"
 #include "cli/help.hpp"
 #include "cli/measure.hpp"
 #include "cli/plot.hpp"
@@ -202,7 +203,24 @@ void add_tune(CLI::App& app) {
                "  bitgraph tune cora.safetensors cora --out cora.plan.json --plot cora.svg\n"
                "  bitgraph tune bin.safetensors cora --also full.safetensors --also float.safetensors --max-loss 1.5 "
                "--out cora.plan.json\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->common, [options] { run(*options); },
+      [options] {
+        Estimate estimate;
+        const Models models = load_models(*options);
+        for (const nn::Model& model : models.loaded) {
+          const Estimate one =
+              estimate_runs(model, options->dataset, {model.precision}, 40 * options->tune.repeats, options->common);
+          if (estimate.steps.empty()) estimate.steps = {one.steps[0], one.steps[1]};
+          estimate.steps.push_back(one.steps.back());
+          estimate.steps.back().step = "40 candidates";
+          estimate.steps.back().seconds = std::min(estimate.steps.back().seconds, options->tune.seconds);
+          estimate.device_bytes = std::max(estimate.device_bytes, one.device_bytes);
+          estimate.assumptions = one.assumptions;
+        }
+        estimate.assumptions.emplace_back("40 candidates of each model, and no more than --seconds");
+        return estimate;
+      });
 }
 
 }  // namespace bitgraph::cli

@@ -5,6 +5,7 @@
 #include "io/room.hpp"
 
 #include <libdeflate.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
@@ -74,6 +75,35 @@ Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& n
   Buffer<std::byte> exact(filled, device);
   std::copy_n(out.data(), filled, exact.data());
   return exact;
+}
+
+GzipFront gunzip_front(std::span<const std::byte> packed, std::size_t most, const std::string& name) {
+  if (!is_gzip(packed)) fail_at_byte(name, 0, "not gzip data");
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) fail(ErrorCode::not_possible, "not enough memory to unpack " + name);
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> ends(&stream, inflateEnd);
+  Buffer<std::byte> out(std::min(most, packed.size() * most_expansion));
+  std::size_t used = 0;
+  std::size_t filled = 0;
+  while (filled < out.size() && used < packed.size()) {
+    constexpr std::size_t step = std::size_t{1} << 30;
+    const std::size_t given = std::min(step, packed.size() - used);
+    const std::size_t room = std::min(step, out.size() - filled);
+    // zlib does not write to its input; its interface is older than const.
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + used));
+    stream.avail_in = static_cast<uInt>(given);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + filled);
+    stream.avail_out = static_cast<uInt>(room);
+    const int result = inflate(&stream, Z_NO_FLUSH);
+    used += given - stream.avail_in;
+    filled += room - stream.avail_out;
+    if (result == Z_OK && (given != stream.avail_in || room != stream.avail_out)) continue;
+    const bool member_behind = result == Z_STREAM_END && is_gzip(packed.subspan(used));
+    if (result == Z_STREAM_END && !member_behind) break;
+    if (!member_behind || inflateReset(&stream) != Z_OK) fail_at_byte(name, used, "damaged or cut gzip data");
+  }
+  const bool whole = filled < out.size() || used == packed.size();
+  return {Buffer<std::byte>::copy_of(out.span().first(filled)), used, whole};
 }
 
 Buffer<std::byte> gzip(std::span<const std::byte> plain) {

@@ -15,6 +15,15 @@ namespace bitgraph {
 [[nodiscard]] Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& name,
                                        const Device& device = {});
 
+/// The first bytes of what gunzip() would give, at most `most`, and how many packed bytes they took: enough to see a
+/// header and the ratio without unpacking the rest. Throws bad_input as gunzip(), for what it reads.
+struct GzipFront {
+  Buffer<std::byte> bytes;
+  std::size_t packed = 0;
+  bool whole = false;  ///< nothing follows
+};
+[[nodiscard]] GzipFront gunzip_front(std::span<const std::byte> packed, std::size_t most, const std::string& name);
+
 /// Packs as one gzip member (level 6). Members behind one another are a gzip file too.
 [[nodiscard]] Buffer<std::byte> gzip(std::span<const std::byte> plain);
 

@@ -163,6 +163,11 @@ Array NpzReader::numbers(const std::string& key) const {
   return std::move(*found);
 }
 
+std::vector<std::uint64_t> NpzReader::shape(const std::string& key) const {
+  if (!contains(key)) fail_in(name_, "lacks the member '" + printable(key) + "'");
+  return Member(archive_.get(), members_.at(key), name_ + ": " + printable(key)).read_header().shape;
+}
+
 std::optional<std::span<const std::byte>> NpzReader::stored(const std::string& key) const {
   return stored_member(bytes_, key + ".npy");
 }

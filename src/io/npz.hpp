@@ -39,6 +39,9 @@ class NpzReader {
   /// The member's values; throws where it is missing or holds no numbers.
   [[nodiscard]] Array numbers(const std::string& key) const;
 
+  /// The member's shape, as its header says; its data is not read. Throws where it is missing.
+  [[nodiscard]] std::vector<std::uint64_t> shape(const std::string& key) const;
+
   /// The member's .npy file where the archive holds it as it is, and whole; empty otherwise.
   [[nodiscard]] std::optional<std::span<const std::byte>> stored(const std::string& key) const;
 

@@ -14,7 +14,7 @@ COMMANDS = ["info", "convert", "generate", "bfs", "sssp", "pagerank", "cc", "tc"
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
 ALGORITHMS = {"--tile", "--reorder", "--id-map", "--out"}
 GRAPH = {"--format", "--columns", "--delimiter", "--ids", "--header", "--undirected", "--ignore-weights"}
-EVERYWHERE = {"--help", "--json", "--quiet", "--device", "--threads", "--seed"}
+EVERYWHERE = {"--help", "--json", "--quiet", "--device", "--threads", "--seed", "--estimate"}
 
 
 def options_of(text):

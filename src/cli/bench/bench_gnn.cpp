@@ -9,6 +9,7 @@
 #include "cli/bench/gnn_rival.hpp"
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
+#include "cli/estimate_network.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 
@@ -226,7 +227,14 @@ void add_bench_gnn(CLI::App& bench) {
   add_examples(
       *command,
       "  bitgraph bench gnn cora --threads 2\n  bitgraph bench gnn cora citeseer planted:flickr --device cuda\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->common, [options] { run(*options); },
+      [options] {
+        const auto models = static_cast<double>(1 + std::count(options->models.begin(), options->models.end(), ','));
+        const std::vector<std::string> usual{"cora", "citeseer"};
+        return estimate_bench(options->datasets.empty() ? usual : options->datasets, models * 4, options->limit,
+                              options->common);
+      });
 }
 
 }  // namespace bitgraph::cli

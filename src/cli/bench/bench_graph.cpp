@@ -5,6 +5,7 @@
 #include "cli/bench/bench_operators.hpp"
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/report.hpp"
+#include "cli/estimate_network.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
@@ -151,7 +152,14 @@ void add_bench(CLI::App& app) {
                "  bitgraph bench graph\n  bitgraph bench graph rmat:18 wave.graph.gz --algorithms bfs,cc --threads 2\n"
                "  bitgraph bench graph delaunay_n14.mtx --algorithms mxv --tile csr,4,8,16,32,64 --json\n"
                "  bitgraph bench graph rmat:20 grid:1000 --device cuda\n");
-  command->callback([options] { run(*options); });
+  add_actions(
+      *command, options->common, [options] { run(*options); },
+      [options] {
+        const auto algorithms = static_cast<double>(algorithms_of(options->algorithms).size());
+        const auto tiles = static_cast<double>(tiles_of(options->tiles).size());
+        return estimate_bench(options->graphs.empty() ? usual_graphs : options->graphs, algorithms * (tiles + 1),
+                              options->limit, options->common);
+      });
 }
 
 }  // namespace bitgraph::cli

@@ -10,6 +10,7 @@
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
+#include "cli/estimate_network.hpp"
 #include "cli/peers/spmm_rival.hpp"
 #include "cli/ranges.hpp"
 
@@ -273,9 +274,13 @@ void add_bench_operators(CLI::App& bench) {
   add_examples(*command,
                "  bitgraph bench operators planted:flickr --threads 2\n  bitgraph bench operators rmat:18 --device "
                "cuda --widths 64,256\n");
-  command->callback([options] {
+  const auto run = [options] {
     const Json report = report_of(*options);
     if (options->common.json) fmt::print("{}\n", report.dump(2));
+  };
+  add_actions(*command, options->common, run, [options] {
+    const auto widths = static_cast<double>(numbers_of(options->widths, ',').size());
+    return estimate_bench(options->graphs, 10 * widths, options->limit, options->common);
   });
 }
 

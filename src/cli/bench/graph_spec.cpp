@@ -7,6 +7,7 @@
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
+#include "cli/estimate_graph.hpp"
 #include "cli/planted_spec.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -97,6 +99,21 @@ void require_graphs(const std::vector<std::string>& specs) {
     // A file that is not there: reading it says so.
     if (!source.path.empty() && !std::filesystem::exists(source.path, error)) (void)load_graph(source.path);
   }
+}
+
+double spec_bytes(const std::string& spec) {
+  if (spec.find_first_of("./:") == std::string::npos) return pattern_bytes(dataset_size_of(spec).graph);
+  const Source source = source_of(spec, 0);
+  if (source.planted) return pattern_bytes(dataset_size_of(spec).graph);
+  if (source.generate == nullptr) {
+    if (source.path.extension() == ".mat" || std::filesystem::is_directory(source.path))
+      return pattern_bytes(dataset_size_of(spec).graph);
+    return pattern_bytes(graph_size_of(source.path, false));
+  }
+  const bool side = spec.starts_with("grid") || spec.starts_with("mesh");
+  if (side) return 32.0 * source.size * source.size;
+  if (spec.starts_with("mycielskian")) return 2.9 * 8 * std::pow(3, source.size - 2);
+  return (spec.starts_with("bruijn") ? 24 : 140) * std::exp2(source.size);
 }
 
 }  // namespace bitgraph::cli

@@ -21,4 +21,8 @@ inline constexpr const char* graph_kinds =
 /// Throws what graph_of_spec would of a word that names nothing: nothing is measured then before the fault is told.
 void require_graphs(const std::vector<std::string>& specs);
 
+/// About how many bytes the pattern of a word takes, as far as its name or the front of its file tell. Throws as
+/// require_graphs().
+[[nodiscard]] double spec_bytes(const std::string& spec);
+
 }  // namespace bitgraph::cli

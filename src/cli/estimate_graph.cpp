@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/estimate_graph.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include "cli/estimate_rates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bitgraph::cli {
+
+namespace {
+
+constexpr double ns = 1e-9;
+
+/// The side that `--tile` names, or the one that "auto" takes more often; 0: pattern CSR.
+int tile_of(const std::string& tile, Estimate& estimate, const GraphSize& size) {
+  if (tile == "csr") return 0;
+  if (tile != "auto") return std::stoi(tile);
+  const int chosen = size.tile_dim;
+  estimate.assumptions.push_back(chosen == 0 ? std::string("that --tile auto takes pattern CSR")
+                                             : fmt::format("that --tile auto takes the file's tile side {}", chosen));
+  return chosen;
+}
+
+void add_packing(Estimate& estimate, const Machine& machine, const GraphSize& size, const GraphOptions& options,
+                 const GraphNeeds& needs, double& held) {
+  const int tile = tile_of(options.tile, estimate, size);
+  double step = size.entries * rates::pack_entry;
+  const double pattern = pattern_bytes(size);
+  double packed = tile == 0 ? pattern : guessed_tile_bytes(size, tile);
+  if (tile != 0) step += size.entries * rates::tile_entry;
+  if (tile != 0 && size.tile_dim != tile) {
+    estimate.assumptions.push_back(
+        fmt::format("{:.1f} entries a tile of side {}",
+                    size.entries * static_cast<double>(tile_bytes(tile)) / std::max(packed, 1.0), tile));
+  }
+  if (options.tile == "auto" && needs.workload != Workload::traversal) step += size.entries * rates::advise_entry;
+  if (needs.undirected) step += size.entries * rates::undirected_entry;
+  if (!size.symmetric && needs.undirected) {
+    step += size.entries * rates::assemble_entry;
+    packed *= 2;
+    held += pattern;
+  } else if (!size.symmetric && needs.with_transpose) {
+    step += size.entries * rates::transpose_entry;
+    packed *= 2;
+  }
+  if (size.weighted && needs.weights_allowed && !options.ignore_weights)
+    packed += size.entries * rates::weight_bytes * (size.symmetric ? 1 : 2);
+  const double ordering = order_rate(options.order);
+  if (ordering > 0) {
+    estimate.steps.push_back(
+        {"reorder", machine.serial(size.entries * ordering * ns), held + pattern + order_bytes(options.order, size)});
+    held += 8 * size.nodes;
+  }
+  if (machine.cuda()) {
+    estimate.device_bytes += packed;
+    estimate.steps.push_back({"pack on the device", machine.serial(0.3 + step / 60 * ns), held});
+  } else {
+    held += packed;
+    estimate.steps.push_back({"pack", machine.parallel(step * ns), held});
+  }
+}
+
+/// Few neighbours, alike in number: a mesh or a road network, whose searches have many levels.
+bool like_a_mesh(const GraphSize& size) { return size.degree() < 7 && size.skew < 1.5; }
+
+/// Levels of a search.
+double levels_of(const GraphSize& size) {
+  if (like_a_mesh(size)) return 2 * std::sqrt(size.nodes);
+  return 3 + std::log(std::max(size.nodes, 2.0)) / std::log(std::max(size.degree(), 3.0));
+}
+
+double run_nanoseconds(const rates::Algorithm& a, const GraphSize& size, double passes) {
+  const double degree = size.degree();
+  const double an_entry = a.entry + a.squared * degree * degree + a.skewed * degree * std::pow(size.skew, a.power);
+  return passes * (an_entry * size.entries + (a.node + a.level_node * levels_of(size)) * size.nodes);
+}
+
+}  // namespace
+
+double pattern_bytes(const GraphSize& size) { return 8 * size.nodes + 4 * size.entries; }
+
+double guessed_tile_bytes(const GraphSize& size, int tile_dim) {
+  const double k = tile_dim;
+  const double rows = std::ceil(size.nodes / k);
+  if (tile_dim == size.tile_dim && size.tiles > 0)
+    return 8 * rows + size.tiles * (4 + static_cast<double>(tile_bytes(tile_dim)));
+  // Between entries at random, alone in their tiles, and entries in runs of half a tile's side.
+  const double places = rows * rows;
+  const double random = places * (1 - std::exp(-size.entries / std::max(places, 1.0)));
+  const double clustered = std::min(random, 2 * size.entries / k);
+  return 8 * rows + std::sqrt(random * clustered) * (4 + static_cast<double>(tile_bytes(tile_dim)));
+}
+
+double order_rate(const std::string& order) {
+  if (order == "degree") return rates::order_degree;
+  if (order == "rcm") return rates::order_rcm;
+  if (order == "community") return rates::order_community;
+  return order == "auto" ? rates::order_rcm : 0;
+}
+
+double order_bytes(const std::string& order, const GraphSize& size) {
+  return (order == "community" ? 12 : 8) * size.nodes;
+}
+
+double add_load(Estimate& estimate, const Machine& machine, const GraphSize& size, bool weights) {
+  using namespace rates;
+  const double kept = program_bytes + pattern_bytes(size) + (weights ? weight_bytes * size.entries : 0) +
+                      (size.gaps ? 8 * size.nodes : 0);
+  estimate.steps.push_back({"start", machine.serial(start_seconds + (machine.cuda() ? 0.5 : 0)), program_bytes});
+  double peak = kept + size.file_bytes;
+  double work = 0;
+  if (size.format == GraphFormat::b2sr) {
+    work = size.file_bytes * b2sr_byte + (size.tile_dim == 0 ? 0 : size.entries * unpack_entry);
+    // A pattern stays in the mapped file and is not copied.
+    const double in_memory = program_bytes + (size.tile_dim == 0 ? size.file_bytes : kept + size.file_bytes);
+    estimate.steps.push_back({"read", machine.parallel(work * ns), in_memory});
+    estimate.assumptions.insert(estimate.assumptions.end(), size.assumptions.begin(), size.assumptions.end());
+    return in_memory;
+  }
+  if (size.gzipped) {
+    estimate.steps.push_back({"unpack", machine.serial(size.text_bytes * gzip_byte * ns),
+                              program_bytes + size.file_bytes + size.text_bytes});
+    peak += size.text_bytes;
+  }
+  if (size.format == GraphFormat::npz) {
+    work = size.entries * npz_entry;
+    peak += 8 * size.entries;
+  } else {
+    work = size.text_bytes * text_byte + size.entries * assemble_entry + size.nodes * assemble_node;
+    peak += size.listed * (pair_bytes + (weights ? weight_bytes : 0)) + size.entries * assemble_entry_bytes;
+  }
+  estimate.steps.push_back({"read", machine.parallel(work * ns), peak});
+  estimate.assumptions.insert(estimate.assumptions.end(), size.assumptions.begin(), size.assumptions.end());
+  return kept;
+}
+
+void add_write(Estimate& estimate, const Machine& machine, const GraphSize& size, const std::string& path, int tile,
+               double held) {
+  using namespace rates;
+  const GraphFormat format = graph_format_of(path);
+  if (format == GraphFormat::b2sr) {
+    const double bytes = tile == 0 ? pattern_bytes(size) : guessed_tile_bytes(size, tile);
+    if (tile != 0)
+      estimate.steps.push_back({"pack", machine.parallel(size.entries * (pack_entry + tile_entry) * ns), held + bytes});
+    estimate.steps.push_back({"write", machine.serial(bytes * write_b2sr_byte * ns), held + (tile == 0 ? 0 : bytes)});
+    return;
+  }
+  if (format == GraphFormat::npz) {
+    estimate.steps.push_back({"write", machine.serial(size.entries * write_npz_entry * ns), held + 17 * size.entries});
+    return;
+  }
+  const double digits = std::max(1.0, std::log10(std::max(size.nodes, 1.0)));
+  const bool half = format == GraphFormat::matrix_market && size.symmetric;
+  const bool one_id = format == GraphFormat::metis;
+  const double bytes = size.entries * (half ? 0.5 : 1) * (digits + 0.9) * (one_id ? 1 : 2);
+  const bool gzipped = path.ends_with(".gz");
+  estimate.steps.push_back(
+      {"write", machine.parallel(bytes * (write_text_byte + (gzipped ? write_gzip_byte : 0)) * ns), held + 6e6});
+}
+
+Passes passes_of(const SourceOptions& sources, const GraphOptions& options, double at_once) {
+  double count = static_cast<double>(sources.ids.empty() ? sources.samples : sources.ids.size());
+  if (count == 0) count = graph_size_of(options).nodes;
+  // Sources that go together have a bit each: reached, active, and active next.
+  const double bits = at_once > 1 ? 3 * std::min(count, at_once) : 0;
+  return {std::ceil(count / at_once), "", bits / 8};
+}
+
+Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& options, const GraphNeeds& needs,
+                            const Passes& passes) {
+  const GraphSize size = graph_size_of(options);
+  const Machine machine(options.common);
+  Estimate estimate;
+  const bool weights = size.weighted && needs.weights_allowed && !options.ignore_weights;
+  if (weights && algorithm == "sssp") algorithm = "sssp, weighted";
+  double held = add_load(estimate, machine, size, weights);
+  add_packing(estimate, machine, size, options, needs, held);
+  const auto* const a = std::find_if(rates::algorithms.begin(), rates::algorithms.end(),
+                                     [&](const rates::Algorithm& known) { return known.name == algorithm; });
+  require(a != rates::algorithms.end(), "estimate_algorithm: no rates for this algorithm");
+  const double work = run_nanoseconds(*a, size, passes.count) * ns;
+  const double state = (a->node_bytes + passes.node_bytes) * size.nodes;
+  if (machine.cuda()) {
+    estimate.device_bytes += state;
+    estimate.steps.push_back(
+        {"run on the device", machine.serial(work / a->device_factor + 1e-4 * passes.count), held});
+    estimate.assumptions.emplace_back("a device like an H100, 60 times as fast as one thread of the host");
+  } else {
+    held += state;
+    estimate.steps.push_back({"run", machine.parallel(work), held});
+  }
+  if (a->level_node > 0)
+    estimate.assumptions.push_back(
+        fmt::format("searches of {:.0f} levels, for the average degree {:.1f}", levels_of(size), size.degree()));
+  if (!passes.assumption.empty()) estimate.assumptions.push_back(passes.assumption);
+  if (!options.out.empty()) {
+    const bool text = !options.out.ends_with(".npy");
+    estimate.steps.push_back({"write", machine.serial(size.nodes * (text ? 80 : 4) * ns), held + 8 * size.nodes});
+  }
+  return estimate;
+}
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/estimate_network.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include "cli/bench/graph_spec.hpp"
+#include "cli/estimate_graph.hpp"
+#include "cli/estimate_rates.hpp"
+#include "cli/graph_size.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace bitgraph::cli {
+
+namespace {
+
+constexpr double ns = 1e-9;
+
+/// What a layer is asked for: its sizes.
+struct Shape {
+  double inputs = 0, outputs = 0;
+  bool aggregates = true, root = false;
+};
+
+/// Adds the program's start, and loading; returns the bytes held after it.
+double add_dataset_load(Estimate& estimate, const Machine& machine, const DatasetSize& size) {
+  using namespace rates;
+  estimate.steps.push_back({"start", machine.serial(start_seconds + (machine.cuda() ? 0.5 : 0)), program_bytes});
+  const double features = size.dense ? 4 * size.feature_values : 8 * size.feature_values + 8 * size.graph.nodes;
+  const double held = program_bytes + pattern_bytes(size.graph) + features + 8 * size.graph.nodes;
+  const double entries = size.graph.entries;
+  if (size.planted) {
+    const double work = entries * planted_entry + size.feature_values * planted_feature;
+    estimate.steps.push_back({"generate", machine.parallel(work * ns), held + 9 * entries});
+  } else {
+    const double work = entries * assemble_entry + size.feature_values * npz_entry;
+    estimate.steps.push_back({"read", machine.parallel(work * ns), held + size.graph.file_bytes});
+  }
+  estimate.assumptions.insert(estimate.assumptions.end(), size.graph.assumptions.begin(), size.graph.assumptions.end());
+  return held;
+}
+
+/// Nanoseconds of one run on one thread.
+double run_nanoseconds(const std::vector<Shape>& shapes, nn::Precision form, const DatasetSize& size) {
+  using namespace rates;
+  const bool real = form == nn::Precision::real;
+  const double aggregate = real ? float_aggregate : form == nn::Precision::full ? full_aggregate : vote;
+  double sum = 0;
+  for (std::size_t n = 0; n < shapes.size(); ++n) {
+    const Shape& s = shapes[n];
+    const bool sparse = n == 0 && !size.dense;
+    const double each = sparse ? (real ? sparse_product : bit_product) : real ? float_product : float_product / 16;
+    const double multiplied = sparse ? size.feature_values : size.graph.nodes * s.inputs;
+    sum += (s.root ? 2 : 1) * multiplied * s.outputs * each;
+    if (s.aggregates) sum += (size.graph.entries + size.graph.nodes) * s.outputs * aggregate;
+  }
+  return sum + 2e4;
+}
+
+/// Bytes of the values between layers, in floats.
+double activation_bytes(const std::vector<Shape>& shapes, const DatasetSize& size) {
+  double widest = 0;
+  double classes = 0;
+  for (const Shape& s : shapes) {
+    widest = std::max(widest, s.outputs * (s.root ? 2 : 1));
+    classes = s.outputs;
+  }
+  return 4 * size.graph.nodes * (2 * widest + 2 * classes);
+}
+
+double weight_bytes(const std::vector<Shape>& shapes) {
+  double sum = 0;
+  for (const Shape& s : shapes) sum += 4 * s.inputs * s.outputs * (s.root ? 2 : 1);
+  return sum;
+}
+
+}  // namespace
+
+Estimate estimate_runs(const nn::Model& model, const std::string& dataset, const std::vector<nn::Precision>& forms,
+                       std::size_t runs, const Common& common) {
+  const DatasetSize size = dataset_size_of(dataset);
+  const bool known = size.planted || size.graph.format == GraphFormat::npz;
+  if (known && size.features != static_cast<double>(model.num_features())) {
+    fail(ErrorCode::bad_input, fmt::format("{}: the data set has {:.0f} features, the model takes {}", dataset,
+                                           size.features, model.num_features()));
+  }
+  const Machine machine(common);
+  Estimate estimate;
+  const double held = add_dataset_load(estimate, machine, size);
+  std::vector<Shape> shapes;
+  for (const nn::Layer& layer : model.layers) {
+    shapes.push_back({static_cast<double>(layer.inputs()), static_cast<double>(layer.outputs()),
+                      layer.aggregation != nn::Aggregation::none, !layer.root.empty()});
+  }
+  const double copies = 8 * size.feature_values;
+  const double plan =
+      activation_bytes(shapes, size) + static_cast<double>(model.bytes()) + copies + pattern_bytes(size.graph);
+  for (const nn::Precision form : forms) {
+    const double once = run_nanoseconds(shapes, form, size) * ns;
+    const double count = static_cast<double>(runs);
+    const std::string step = fmt::format("{} runs in the form {}", runs, to_string(form));
+    if (machine.cuda()) {
+      estimate.device_bytes = std::max(estimate.device_bytes, plan);
+      estimate.steps.push_back({step, machine.serial(once * count / 60 + 2e-5 * count), held});
+    } else {
+      estimate.steps.push_back({step, machine.parallel(once * count), held + plan});
+    }
+  }
+  return estimate;
+}
+
+Estimate estimate_training(const nn::TrainOptions& options, const std::string& dataset, bool teacher_given,
+                           const Common& common) {
+  const DatasetSize size = dataset_size_of(dataset);
+  if (size.features == 0) fail(ErrorCode::bad_input, dataset + ": the nodes have no features");
+  const Machine machine(common);
+  Estimate estimate;
+  const double held = add_dataset_load(estimate, machine, size);
+  std::vector<Shape> shapes;
+  for (const nn::LayerShape& s :
+       nn::layer_shapes(options.architecture, static_cast<std::size_t>(size.features), options.hidden,
+                        static_cast<std::size_t>(std::max(1.0, size.classes)), options.depth)) {
+    shapes.push_back({static_cast<double>(s.inputs), static_cast<double>(s.outputs),
+                      s.aggregation != nn::Aggregation::none, s.root});
+  }
+  const bool binary = options.precision != nn::Precision::real;
+  const bool gcn = options.architecture == nn::Architecture::gcn;
+  const auto training_nodes = static_cast<std::size_t>(std::max(1.0, size.graph.nodes / 2));
+  // Bi-GCN draws dropout of, and differentiates by, every feature of every node.
+  const double dense = binary && gcn ? 2 * size.graph.nodes * size.features : 0;
+  const double state = 2.5 * activation_bytes(shapes, size) + 6 * weight_bytes(shapes) + dense;
+  const double once = run_nanoseconds(shapes, nn::Precision::real, size) * ns;
+  const auto add = [&](const std::string& what, nn::Precision precision) {
+    nn::TrainOptions recipe = options;
+    recipe.precision = precision;
+    const double epochs = static_cast<double>(nn::preset(recipe, training_nodes, size.dense).epochs.value_or(200));
+    const double epoch = once * rates::training_factor * (gcn ? 1 : 2) + rates::epoch_seconds + dense * 2 * ns;
+    const double host = machine.parallel(epochs * epoch);
+    estimate.steps.push_back({fmt::format("{}, {:.0f} epochs", what, epochs), machine.cuda() ? host / 30 : host,
+                              held + (machine.cuda() ? 0 : state)});
+  };
+  if (machine.cuda()) estimate.device_bytes = held + state;
+  if (binary && !teacher_given && !(gcn && options.precision == nn::Precision::full))
+    add("train the teacher", nn::Precision::real);
+  add("train", options.precision);
+  estimate.assumptions.emplace_back("epochs over the whole graph, and 10 classes; time within some times what it says");
+  return estimate;
+}
+
+Estimate estimate_bench(const std::vector<std::string>& graphs, double figures, double limit, const Common& common) {
+  const Machine machine(common);
+  Estimate estimate;
+  estimate.steps.push_back({"start", machine.serial(rates::start_seconds), rates::program_bytes});
+  for (const std::string& name : graphs) {
+    const double bytes = spec_bytes(name);
+    const double seconds = figures * std::min(limit, 1e-8 * bytes * 20);
+    estimate.steps.push_back({name, machine.parallel(seconds), rates::program_bytes + 6 * bytes});
+    if (machine.cuda()) estimate.device_bytes = std::max(estimate.device_bytes, 4 * bytes);
+  }
+  estimate.assumptions.push_back(fmt::format("at most {:g} s a figure, and no account of the peer's own time", limit));
+  return estimate;
+}
+
+}  // namespace bitgraph::cli
