@@ -76,14 +76,12 @@ class Fields {
     if (delimiter_ == ' ') skip_blanks();
   }
   bool quoted(std::string_view text, Field& field) {
-    std::size_t at = 0;
-    for (;; ++at) {
-      at = text.find('"', at);
-      if (at == std::string_view::npos) return fail_here();
-      if (at + 1 == text.size() || text[at + 1] != '"') break;
+    std::size_t at = text.find('"');
+    while (at != std::string_view::npos && at + 1 < text.size() && text[at + 1] == '"') {
       field.doubled_quotes = true;
-      ++at;
+      at = text.find('"', at + 2);
     }
+    if (at == std::string_view::npos) return fail_here();
     field.text = text.substr(0, at);
     field.quoted = true;
     rest_ = text.substr(at + 1);
