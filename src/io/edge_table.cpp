@@ -406,6 +406,7 @@ NodeIds number_nodes(std::vector<Piece>& pieces, const Table& table, TableEdges&
                      const Device& device) {
   if (table.words) {
     std::vector<WordTable> tables;
+    tables.reserve(pieces.size());
     for (Piece& piece : pieces) tables.push_back(std::move(piece.words));
     WordIds words = unite_words(tables, device);
     for_each_edge(pieces, device, [&](std::size_t p, std::size_t e, std::size_t place) {

@@ -31,7 +31,7 @@ struct NodeOrder {
 };
 
 struct InferencePlan::State {
-  State(const Model& model, const Dataset& dataset, const InferenceOptions& options, const Device& device);
+  State(const Model& model, const Dataset& dataset, const InferenceOptions& wanted, const Device& on);
 
   /// After updates: makes the steps again. Does nothing where nothing has changed.
   void refresh();
