@@ -16,6 +16,9 @@ endif()
 add_test(NAME floors.tree COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_floors.py ${PROJECT_SOURCE_DIR})
 add_test(NAME floors.checker COMMAND ${BITGRAPH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/floors/check_floors_test.py)
 
+# Changes made on purpose: the script that makes them, over a file of its own.
+add_test(NAME mutate.script COMMAND ${BITGRAPH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/mutate/mutate_test.py)
+
 # What clang-tidy need not look at again.
 add_test(NAME tidy.cache COMMAND ${BITGRAPH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tidy/tidy_test.py)
 
