@@ -78,8 +78,9 @@ void ChangingRows::replace(std::span<const Row> rows, NodeId nrows, NodeId ncols
   for (const Segment& s : segments) {
     if (s.to < s.first) move(s.first, s.last, s.to);
   }
-  for (auto s = segments.rbegin(); s != segments.rend(); ++s) {
-    if (s->to > s->first) move(s->first, s->last, s->to);
+  for (std::size_t k = segments.size(); k > 0; --k) {
+    const Segment& s = segments[k - 1];
+    if (s.to > s.first) move(s.first, s.last, s.to);
   }
   std::fill(row_ptr_.data() + kept, row_ptr_.data() + nrows + 1, EdgeOffset{row_ptr_[kept]});
   std::size_t begin = 0;  // rows from here on begin where the segment begins that stands before them
