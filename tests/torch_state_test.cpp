@@ -93,6 +93,24 @@ TEST(TorchState, EveryArchitectureAndDepth) {
   }
 }
 
+TEST(TorchState, NormalizeRowsInTheMetadataIsHonoured) {
+  const test::TemporaryFolder folder;
+  Model model = real_model(Architecture::sage, 2);
+  TensorFile file = state_of(model, "conv");
+  const std::string name = (folder / "state.safetensors").string();
+  const auto load_with = [&](const std::string& value) {
+    file.metadata["normalize_rows"] = value;
+    save_safetensors(name, file);
+    return Model::load(name);
+  };
+  EXPECT_FALSE(load_with("0").normalize_rows);
+  const Model read = load_with("1");
+  EXPECT_TRUE(read.normalize_rows);
+  model.normalize_rows = true;
+  expect_same_logits(read, model);
+  test::expect_bad_input([&] { static_cast<void>(load_with("2")); }, name + ": normalize_rows is 2, expected 0 or 1");
+}
+
 TEST(TorchState, BinaryLayersAndTheBatchNormOfBiGcn) {
   const test::TemporaryFolder folder;
   const Model real = real_model(Architecture::gcn, 2);

@@ -273,7 +273,10 @@ TEST(Train, TheTeacherThatIsTrainedFirstHasACheckpointToo) {
   fs::remove(folder / "state");
   fs::remove(folder / "state.teacher");
   struct Stop {};
-  EXPECT_THROW((void)train(planted(), options, Device::host(1), [](const EpochReport&) { throw Stop(); }), Stop);
+  const auto stop_behind_the_teacher = [](const EpochReport& report) {
+    if (!report.of_teacher) throw Stop();
+  };
+  EXPECT_THROW((void)train(planted(), options, Device::host(1), stop_behind_the_teacher), Stop);
   EXPECT_FALSE(fs::exists(folder / "state"));
   ASSERT_TRUE(fs::exists(folder / "state.teacher"));
   const std::string kept = contents(folder / "state.teacher");

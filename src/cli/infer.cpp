@@ -25,6 +25,7 @@ struct Options {
   Common common;
   std::string model, dataset, out, logits, probabilities, plan, memory, form = "own", features = "sparse";
   std::size_t repeats = 200;
+  bool normalize_rows = false;
   SplitChoice split;
 };
 
@@ -44,15 +45,32 @@ nn::InferenceOptions plan_of(const Options& o, const nn::Model& model) {
   return plan;
 }
 
+/// Threads of OpenMP that spin while they wait take the processor from one another, and from other programs.
+void warn_of_late_runs(const Json& result, std::size_t repeats, const Device& device) {
+  constexpr double far = 3;
+  constexpr std::size_t least_runs = 20;
+  if (!device.is_host() || repeats < least_runs) return;
+  for (const auto& [form, latency] : result["latency_us"].items()) {
+    const double median = latency["median"];
+    const double p95 = latency["p95"];
+    if (p95 <= far * median) continue;
+    warn(
+        fmt::format("{}: one run in 20 takes over {:.0f} us, {:.1f} times the median: other programs use this "
+                    "processor. OMP_WAIT_POLICY=passive or fewer --threads may help",
+                    form, p95, p95 / median));
+    return;
+  }
+}
+
 void run(const Options& o) {
   const Device device = o.common.make_device();
-  const nn::Model model = nn::Model::load(o.model);
-  const Dataset dataset = load_for_training(o.dataset, o.split, device);
+  const nn::Model model = load_model(o.model, o.normalize_rows);
+  Json result{{"model", o.model}, {"dataset", o.dataset}, {"precision", to_string(model.precision)}};
+  const nn::Model* const models[] = {&model};
+  const Dataset dataset = load_for_training(o.dataset, o.split, device, models, result);
   model.require_fit(dataset);
-  Json result{{"model", o.model},
-              {"dataset", dataset.name},
-              {"precision", to_string(model.precision)},
-              {"num_nodes", dataset.graph.nrows()}};
+  result["dataset"] = dataset.name;
+  result["num_nodes"] = dataset.graph.nrows();
   nn::InferenceOptions plan;
   if (o.features == "dense") plan.features = nn::FeatureStorage::dense;
   if (!o.memory.empty()) plan.memory = bytes_from(o.memory);
@@ -63,7 +81,9 @@ void run(const Options& o) {
     result["plan"] = plan.describe();
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
+  warn_of_training_data(result, dataset);
   const auto logits = measure_forms(result, model, dataset, forms, {.repeats = o.repeats, .plan = plan}, device);
+  warn_of_late_runs(result, o.repeats, device);
   if (!o.out.empty()) {
     const Buffer<std::int32_t> classes = nn::predict(logits);
     save_result(o.out, NodeNames(), {{"class"}, std::as_const(classes).span()});
@@ -83,6 +103,7 @@ void run(const Options& o) {
   } else {
     fmt::print("{} on {}, {}\n", o.model, dataset.name,
                device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name());
+    fmt::print("  {}\n", split_line(result));
     print_forms(result);
   }
 }
@@ -111,7 +132,8 @@ void add_infer(CLI::App& app) {
   command->add_option("--repeats", options->repeats, "number of timed runs")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
-  add_split(*command, options->split);
+  add_split(*command, options->split, "the one that the model was trained with");
+  add_normalize_rows(*command, options->normalize_rows);
   add_result(*command, options->common, "--out", options->out, "the predicted class of every node, int32");
   add_result(*command, options->common, "--logits", options->logits, "the logits, float32, nodes x classes");
   add_result(*command, options->common, "--probabilities", options->probabilities,

@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 namespace bitgraph::cli {
 
@@ -46,10 +49,11 @@ double time_stream(nn::InferencePlan& plan, std::size_t repeats, const Device& d
 
 }  // namespace
 
-void add_split(CLI::App& app, SplitChoice& split) {
-  app.add_option(
-         "--split-seed", split.seed,
-         "draw a new split with this seed: 20 training and 30 validation nodes of each class, or by --split-shares")
+void add_split(CLI::App& app, SplitChoice& split, const std::string& otherwise) {
+  app.add_option("--split-seed", split.seed,
+                 "draw a new split with this seed: 20 training and 30 validation nodes of each class, or by "
+                 "--split-shares; default: " +
+                     otherwise)
       ->check(whole_number(0, 0x7FFFFFFF));
   app.add_option("--split-shares", split.shares,
                  "draw a new split with these shares of training, validation and test nodes, such as 0.5,0.25,0.25")
@@ -62,20 +66,144 @@ void require_data(const std::string& name) {
   if (!planted_of_spec(name, 0)) static_cast<void>(require_dataset(name));
 }
 
-Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device) {
+namespace {
+
+/// Draws the split that was asked for.
+void draw(Dataset& dataset, const SplitChoice& split) {
+  const auto seed = static_cast<std::uint64_t>(std::max(0, split.seed));
+  if (split.shares.empty()) return draw_split(dataset, {.seed = seed});
+  inductive_split(dataset, {split.shares[0], split.shares[1], split.shares[2]}, seed);
+}
+
+bool has_split(const Dataset& dataset) {
+  return !dataset.train.empty() || !dataset.validation.empty() || !dataset.test.empty();
+}
+
+Json json_of(const Split& split, const char* from) {
+  Json json;
+  switch (split.kind) {
+    case SplitKind::file: json["kind"] = "file"; break;
+    case SplitKind::per_class:
+      json = {{"kind", "per-class"},
+              {"seed", split.seed},
+              {"per_class", {split.train_per_class, split.validation_per_class}}};
+      break;
+    case SplitKind::shares:
+      json = {{"kind", "shares"},
+              {"seed", split.seed},
+              {"shares", {split.shares.train, split.shares.validation, split.shares.test}}};
+  }
+  json["from"] = from;
+  json["text"] = split.describe();
+  return json;
+}
+
+/// How many of the nodes that are judged are among `trained`.
+std::size_t count_judged(const Dataset& dataset, std::span<const NodeId> trained) {
+  std::vector<bool> learned(dataset.graph.nrows(), false);
+  for (const NodeId node : trained) learned[node] = true;
+  std::size_t count = 0;
+  for (const auto* part : {&dataset.validation, &dataset.test})
+    count += static_cast<std::size_t>(std::count_if(part->begin(), part->end(), [&](NodeId n) { return learned[n]; }));
+  return count;
+}
+
+/// The nodes that trained a model, by its record; none where the data set has no such split.
+std::optional<std::vector<NodeId>> trained_nodes(Dataset& dataset, const nn::Model& model) {
+  const Split split = dataset.split;
+  const auto parts = std::tuple(dataset.train, dataset.validation, dataset.test);
+  std::optional<std::vector<NodeId>> nodes;
+  if (model.trained && model.trained->restore(dataset)) nodes = std::move(dataset.train);
+  std::tie(dataset.train, dataset.validation, dataset.test) = parts;
+  dataset.split = split;
+  return nodes;
+}
+
+Dataset load_or_make(const std::string& name, const Device& device) {
   const Device host = device.is_host() ? device : Device::host(device.threads());
   const auto planted = planted_of_spec(name, 0);
-  Dataset dataset = planted ? generate_planted_graph(*planted, host) : load_dataset(require_dataset(name), host);
-  if (planted) dataset.name = name;
-  if (dataset.num_features() == 0) fail(ErrorCode::bad_input, name + ": the nodes have no features");
-  const auto seed = static_cast<std::uint64_t>(std::max(0, split.seed));
-  if (!split.shares.empty()) {
-    inductive_split(dataset, {split.shares[0], split.shares[1], split.shares[2]}, seed);
-  } else if (split.seed >= 0 || (dataset.train.empty() && dataset.validation.empty() && dataset.test.empty())) {
-    draw_split(dataset, {.seed = seed});
-  }
+  if (!planted) return load_dataset(require_dataset(name), host);
+  Dataset dataset = generate_planted_graph(*planted, host);
+  dataset.name = name;
   return dataset;
 }
+
+}  // namespace
+
+Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device,
+                          std::span<const nn::Model* const> models, Json& result) {
+  Dataset dataset = load_or_make(name, device);
+  if (dataset.num_features() == 0) fail(ErrorCode::bad_input, name + ": the nodes have no features");
+  // Before another split is drawn: a model may have been trained with the file's.
+  std::vector<std::optional<std::vector<NodeId>>> trained;
+  for (const nn::Model* model : models) trained.push_back(trained_nodes(dataset, *model));
+  const bool labelled = dataset.num_classes != 0;
+  const char* from = "file";
+  if (split.seed >= 0 || !split.shares.empty()) {
+    if (!labelled) fail(ErrorCode::bad_input, name + ": the nodes have no labels: no split can be drawn");
+    draw(dataset, split);
+    from = "option";
+  } else if (!models.empty() && trained.front() && models.front()->trained->restore(dataset)) {
+    from = "model";
+  } else if (!has_split(dataset) && labelled) {
+    draw(dataset, split);
+    from = "default";
+  }
+  result["split"] = has_split(dataset) ? json_of(dataset.split, from) : Json();
+  if (models.empty()) return dataset;
+  std::size_t most = 0;
+  bool known = true;
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    known = known && trained[m].has_value();
+    if (trained[m]) most = std::max(most, count_judged(dataset, *trained[m]));
+  }
+  result["trained_nodes_tested"] = known ? Json(most) : Json();
+  const bool recorded =
+      std::all_of(models.begin(), models.end(), [](auto* model) { return model->trained.has_value(); });
+  const std::string fingerprint = recorded ? dataset.fingerprint() : std::string();
+  result["same_data"] = !recorded ? Json() : Json(std::all_of(models.begin(), models.end(), [&](auto* model) {
+    return model->trained->data == fingerprint;
+  }));
+  return dataset;
+}
+
+void warn_of_training_data(const Json& result, const Dataset& dataset) {
+  if (result["same_data"] == Json(false)) {
+    warn(dataset.name + " is not the data that the model was trained on: its graph, features or labels differ");
+  }
+  const Json& tested = result["trained_nodes_tested"];
+  if (tested.is_null() || tested == 0) return;
+  warn(
+      fmt::format("{} of the {} validation and test nodes trained the model: accuracy on them is too good. Leave out "
+                  "--split-seed and --split-shares to use the split that the model remembers",
+                  tested.get<std::size_t>(), dataset.validation.size() + dataset.test.size()));
+}
+
+std::string split_line(const Json& result) {
+  const Json& split = result["split"];
+  if (split.is_null()) return "split: none";
+  const std::string from = split["from"];
+  std::string line = "split: " + split["text"].get<std::string>();
+  if (from == "model") line += " (remembered by the model)";
+  if (from == "default") line += " (the data set has none)";
+  if (result.contains("trained_nodes_tested") && result["trained_nodes_tested"].is_null())
+    line += "; the given model does not say which nodes trained it";
+  return line;
+}
+
+void add_normalize_rows(CLI::App& app, bool& normalize_rows) {
+  app.add_flag("--normalize-rows", normalize_rows,
+               "divide the features of each node by their sum, for a PyTorch model that was trained so and whose file "
+               "does not say it");
+}
+
+nn::Model load_model(const std::string& file, bool normalize_rows) {
+  nn::Model model = nn::Model::load(file);
+  model.normalize_rows = model.normalize_rows || normalize_rows;
+  return model;
+}
+
+void warn(const std::string& what) { fmt::print(stderr, "warning: {}\n", what); }
 
 std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& wanted) {
   const bool real = model.precision == nn::Precision::real;
@@ -150,6 +278,8 @@ void print_forms(const Json& result) {
     if (result["latency_us"][form].contains("stream"))
       fmt::print("  {:<6}{:.1f} us a run of many\n", "", result["latency_us"][form]["stream"].get<double>());
   }
+  if (result["accuracy"].contains("full") || result["accuracy"].contains("bin"))
+    fmt::print("  full: products in bits, sums of neighbours in floats; bin: both in bits\n");
   fmt::print("  {:<6}{:>12}{:>12}{:>12}{:>12}\n", "bytes", "model", "graph", "features", "peak");
   for (const auto& [form, accuracy] : result["accuracy"].items()) {
     const auto& bytes = result["forms"][form]["bytes"];

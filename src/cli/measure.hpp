@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,36 @@ struct SplitChoice {
   std::vector<double> shares;  ///< training, validation, test; empty: so many nodes of each class
 };
 
-/// Adds --split-seed and --split-shares.
-void add_split(CLI::App& app, SplitChoice& split);
+/// Adds --split-seed and --split-shares; `otherwise` says which split is taken without them.
+void add_split(CLI::App& app, SplitChoice& split, const std::string& otherwise);
 
 /// Throws where load_for_training will find nothing to load: better told before long work than in the middle.
 void require_data(const std::string& name);
 
-/// Loads a data set, or makes one (planted:NAME, with seed 0); draws a split where one is asked for, or with seed 0
-/// where the file has none.
-[[nodiscard]] Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device);
+/// Loads a data set, or makes one (planted:NAME, with seed 0). Its split is the one that is asked for; else the one
+/// that the first of `models` was trained with, where the data set still has it; else the file's, or, where the file
+/// has none, one that is drawn with seed 0. Adds to `result`
+///   split                 {"kind", "seed", "per_class" or "shares", "from": "option", "model", "file" or "default"}
+/// and, where there are models,
+///   trained_nodes_tested  how many validation and test nodes one of them was trained with; null: not known
+///   same_data             whether all of them were trained on this graph, features and labels; null: not known
+[[nodiscard]] Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device,
+                                        std::span<const nn::Model* const> models, Json& result);
+
+/// Warns on stderr where a model is tested on nodes that it was trained with, or on other data.
+void warn_of_training_data(const Json& result, const Dataset& dataset);
+
+/// "split: shares 0.8, 0.1, 0.1, seed 3 (the model's)".
+[[nodiscard]] std::string split_line(const Json& result);
+
+/// Adds --normalize-rows.
+void add_normalize_rows(CLI::App& app, bool& normalize_rows);
+
+/// Loads a model; with `normalize_rows`, one that divides the features of a node by their sum, whatever its file says.
+[[nodiscard]] nn::Model load_model(const std::string& file, bool normalize_rows);
+
+/// Prints "warning: ..." on stderr.
+void warn(const std::string& what);
 
 /// The forms that a model can run in: its own one, or those asked for ("float", "full", "bin", "all"). Throws usage.
 [[nodiscard]] std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& wanted);

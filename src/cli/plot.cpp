@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace bitgraph::cli {
 
@@ -38,6 +40,53 @@ std::string words(double x, double y, const std::string& text, const char* ancho
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\">{}</text>\n", x, y, anchor,
                      size, escaped(text));
 }
+
+/// What a text covers.
+struct Box {
+  double x0, y0, x1, y1;
+
+  [[nodiscard]] bool meets(const Box& b) const { return x0 < b.x1 && b.x0 < x1 && y0 < b.y1 && b.y0 < y1; }
+};
+
+/// Puts labels beside their points: where no other label lies, and within the picture.
+class Labels {
+ public:
+  std::string put(double x, double y, const std::string& text) {
+    constexpr double step = 15;
+    constexpr int rows = 12;
+    for (int n = 0; n < 2 * rows; ++n) {
+      // Above, below, and further on in turns.
+      const double at = y + (n % 2 == 0 ? -10 - step * (n / 2) : 18 + step * (n / 2));
+      for (const bool to_right : {x < width / 2, x >= width / 2}) {
+        const Box box = box_of(x, at, text, to_right);
+        if (free(box)) return place(box, text, to_right);
+      }
+    }
+    return place(box_of(x, y - 10, text, true), text, true);
+  }
+
+ private:
+  static constexpr int size = 11;
+  static constexpr double character = 6.6;  ///< wide enough for sans-serif at this size
+
+  static Box box_of(double x, double baseline, const std::string& text, bool to_right) {
+    const double length = character * static_cast<double>(text.size());
+    const double from = to_right ? std::min(x + 10, width - 4 - length) : std::max(x - 10 - length, 4.0);
+    return {from, baseline - size, from + length, baseline + 3};
+  }
+
+  [[nodiscard]] bool free(const Box& box) const {
+    const bool inside = box.x0 >= 0 && box.x1 <= width && box.y0 >= top - 10 && box.y1 <= height - bottom;
+    return inside && std::none_of(placed_.begin(), placed_.end(), [&](const Box& b) { return b.meets(box); });
+  }
+
+  std::string place(const Box& box, const std::string& text, bool to_right) {
+    placed_.push_back(box);
+    return words(to_right ? box.x0 : box.x1, box.y1 - 3, text, to_right ? "start" : "end", size);
+  }
+
+  std::vector<Box> placed_;
+};
 
 Range padded(double low, double high, double least) {
   const double pad = std::max((high - low) * 0.08, least);
@@ -78,13 +127,12 @@ std::string scatter_plot(const std::vector<PlotPoint>& points, const PlotText& t
     svg += words(left - 8, y_of(y) + 4, fmt::format("{:.1f}", y), "end", 11);
     svg += words(x_of(x), height - bottom + 20, fmt::format("{:.4g}", x), "middle", 11);
   }
+  Labels labels;
   for (const PlotPoint& p : points) {
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" stroke=\"#1f5fa8\" fill=\"{}\" fill-opacity=\"0.5\"/>\n",
         x_of(p.x), y_of(p.y), 3 + 9 * std::sqrt(p.area / most_area), p.filled ? "#1f5fa8" : "none");
-    if (p.label.empty()) continue;
-    const bool room = x_of(p.x) < width / 2;  // to its right
-    svg += words(x_of(p.x) + (room ? 10 : -10), y_of(p.y) - 10, p.label, room ? "start" : "end", 11);
+    if (!p.label.empty()) svg += labels.put(x_of(p.x), y_of(p.y), p.label);
   }
   return svg + "</svg>\n";
 }

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace bitgraph::cli {
 
@@ -21,22 +23,43 @@ namespace {
 
 struct Options {
   Common common;
-  std::string dataset, out, model = "gcn", precision = "full", teacher, checkpoint;
-  std::size_t hidden = 0, depth = 2, batch_size = 0, walk_roots = 0;
+  std::string dataset, out, model, precision = "full", teacher, start, checkpoint;
+  std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0;
   int walk_length = -1;
   std::vector<std::size_t> fan_outs;
   std::size_t epochs = 0;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
+  bool normalize_rows = false;
   SplitChoice split;
 };
 
-nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const std::optional<nn::Model>& teacher) {
-  nn::TrainOptions t{.precision = nn::precision_from_string(o.precision),
-                     .architecture = nn::architecture_from_string(o.model),
-                     .depth = o.depth,
-                     .fan_outs = o.fan_outs};
-  t.hidden = o.hidden != 0 ? o.hidden : nn::preset_hidden(t.architecture, dataset.name);
+/// Models that training reads.
+struct Given {
+  std::optional<nn::Model> start, teacher;
+
+  [[nodiscard]] std::vector<const nn::Model*> pointers() const {
+    std::vector<const nn::Model*> all;
+    if (start) all.push_back(&*start);
+    if (teacher) all.push_back(&*teacher);
+    return all;
+  }
+};
+
+nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const Given& given) {
+  nn::TrainOptions t{.precision = nn::precision_from_string(o.precision), .fan_outs = o.fan_outs};
+  // What is not said is as in the model that training starts from.
+  if (given.start) {
+    const std::size_t last = given.start->concatenates() ? 1 : 0;
+    t.architecture = given.start->architecture;
+    t.depth = given.start->layers.size() - last;
+    t.hidden = given.start->hidden();
+    t.start = &*given.start;
+  }
+  if (!o.model.empty()) t.architecture = nn::architecture_from_string(o.model);
+  if (o.depth != 0) t.depth = o.depth;
+  if (!given.start) t.hidden = nn::preset_hidden(t.architecture, dataset.name);
+  if (o.hidden != 0) t.hidden = o.hidden;
   t.seed = o.common.seed;
   if (o.epochs != 0) t.epochs = o.epochs;
   if (o.learning_rate != 0) t.learning_rate = o.learning_rate;
@@ -45,10 +68,18 @@ nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const s
   if (o.batch_size != 0) t.batch_size = o.batch_size;
   if (o.walk_roots != 0) t.walk_roots = o.walk_roots;
   if (o.walk_length >= 0) t.walk_length = static_cast<std::size_t>(o.walk_length);
-  if (teacher) t.teacher = &*teacher;
+  if (given.teacher) t.teacher = &*given.teacher;
   t.checkpoint = o.checkpoint;
   t.checkpoint_every = o.checkpoint_every;
   return t;
+}
+
+std::optional<nn::Model> float_model(const std::string& file, const char* what, bool normalize_rows) {
+  if (file.empty()) return std::nullopt;
+  nn::Model model = load_model(file, normalize_rows);
+  if (model.precision != nn::Precision::real)
+    fail(ErrorCode::bad_input, fmt::format("{}: this model is binary; {} must be a float model", file, what));
+  return model;
 }
 
 void run(const Options& o) {
@@ -56,31 +87,42 @@ void run(const Options& o) {
   if (o.out.empty()) fail(ErrorCode::usage, "--out: a model file needs a name");
   if (!o.teacher.empty() && o.precision == "float")
     fail(ErrorCode::usage, "--teacher: a float model does not learn from a teacher");
-  const Dataset dataset = load_for_training(o.dataset, o.split, device);
-  const std::optional<nn::Model> teacher = o.teacher.empty() ? std::nullopt : std::optional(nn::Model::load(o.teacher));
-  if (teacher && teacher->precision != nn::Precision::real)
-    fail(ErrorCode::bad_input, o.teacher + ": this model is binary; a teacher must be a float model");
+  const Given given{float_model(o.start, "a model to start from", o.normalize_rows),
+                    float_model(o.teacher, "a teacher", o.normalize_rows)};
+  Json result;
+  const Dataset dataset = load_for_training(o.dataset, o.split, device, given.pointers(), result);
+  if (given.start || given.teacher) warn_of_training_data(result, dataset);
+  const nn::TrainOptions recipe = train_options(o, dataset, given);
+  const bool chatty = !o.common.quiet;
+  bool of_teacher = false;
   Progress progress("training", o.common.quiet);
   const auto report = [&](const nn::EpochReport& r) {
+    if (chatty && r.of_teacher && !of_teacher) fmt::print(stderr, "training a float teacher first\n");
+    of_teacher = r.of_teacher;
     progress.update(r.epoch, r.epochs,
-                    fmt::format("loss {:.3f}  validation {:.3f}", r.train_loss, r.validation_accuracy));
+                    fmt::format("{}loss {:.3f}  validation {:.3f}", of_teacher ? "teacher: " : "", r.train_loss,
+                                r.validation_accuracy));
   };
-  const nn::TrainResult trained = nn::train(dataset, train_options(o, dataset, teacher), device, report);
+  const nn::TrainResult trained = nn::train(dataset, recipe, device, report);
   trained.model.save(o.out);
-  Json result{{"dataset", dataset.name},
-              {"model", o.model},
-              {"precision", o.precision},
-              {"out", o.out},
-              {"seed", o.common.seed},
-              {"best_epoch", trained.best_epoch},
-              {"validation_loss", trained.validation_loss},
-              {"epoch_ms", trained.seconds_per_epoch * 1e3}};
+  result["dataset"] = dataset.name;
+  result["model"] = to_string(recipe.architecture);
+  result["precision"] = o.precision;
+  result["out"] = o.out;
+  result["seed"] = o.common.seed;
+  result["best_epoch"] = trained.best_epoch;
+  result["validation_loss"] = trained.validation_loss;
+  result["epoch_ms"] = trained.seconds_per_epoch * 1e3;
+  result["teacher_seconds"] = trained.teacher_seconds;
   measure_forms(result, trained.model, dataset, forms_of(trained.model, "all"), {.repeats = 20}, device);
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
     fmt::print("{} on {}: best epoch {} of validation, {:.2f} ms an epoch\n", o.precision, dataset.name,
                trained.best_epoch, trained.seconds_per_epoch * 1e3);
+    if (trained.teacher_seconds != 0)
+      fmt::print("  a float teacher was trained first, in {:.1f} s\n", trained.teacher_seconds);
+    fmt::print("  {}\n", split_line(result));
     print_forms(result);
     fmt::print("model written to {}\n", o.out);
   }
@@ -94,9 +136,8 @@ void add_train(CLI::App& app) {
   add_dataset(*command, options->common, "dataset", options->dataset,
               "a name (see bitgraph datasets list), a .npz file or a folder")
       ->required();
-  command->add_option("--model", options->model, "architecture")
-      ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}))
-      ->capture_default_str();
+  command->add_option("--model", options->model, "architecture; default: gcn, or that of --from")
+      ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}));
   command
       ->add_option(
           "--precision", options->precision,
@@ -105,11 +146,12 @@ void add_train(CLI::App& app) {
       ->capture_default_str();
   add_output(*command, options->common, "--out", options->out, "write the model to this file (.safetensors)")
       ->required();
-  command->add_option("--hidden", options->hidden, "hidden width; default: that of the paper, 64 for gcn")
+  command->add_option("--hidden", options->hidden, "hidden width; default: that of --from, or of the paper: 64 for gcn")
       ->check(whole_number(1, 1 << 20));
-  command->add_option("--depth", options->depth, "number of layers that aggregate; saint has a linear layer more")
-      ->check(whole_number(1, nn::most_depth))
-      ->capture_default_str();
+  command
+      ->add_option("--depth", options->depth,
+                   "number of layers that aggregate; saint has a linear layer more; default: 2, or that of --from")
+      ->check(whole_number(1, nn::most_depth));
   command->add_option("--epochs", options->epochs, "number of epochs; default: depends on the model and the precision")
       ->check(whole_number(1, 1000000000));
   command
@@ -138,6 +180,9 @@ void add_train(CLI::App& app) {
   add_input(*command, options->common, "--teacher", options->teacher,
             "full and bin learn from this float model (of train or PyTorch); default: train a "
             "teacher first if the recipe uses one");
+  add_input(*command, options->common, "--from", options->start,
+            "start from the weights of this float model (of train or PyTorch) instead of random ones");
+  add_normalize_rows(*command, options->normalize_rows);
   add_output(*command, options->common, "--checkpoint", options->checkpoint,
              "save the training state to this file; resume from it if it exists");
   // The teacher that is trained first has a checkpoint of its own.
@@ -148,7 +193,7 @@ void add_train(CLI::App& app) {
   command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")
       ->check(whole_number(1))
       ->capture_default_str();
-  add_split(*command, options->split);
+  add_split(*command, options->split, "that of --from or --teacher, else the file's, else seed 0");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph train cora --precision full --out cora.safetensors\n  bitgraph train amazon_photo "
@@ -159,8 +204,10 @@ void add_train(CLI::App& app) {
   add_actions(
       *command, options->common, [options] { run(*options); },
       [options] {
-        return estimate_training(train_options(*options, Dataset{.name = options->dataset}, std::nullopt),
-                                 options->dataset, !options->teacher.empty(), options->common);
+        Given given;
+        given.start = float_model(options->start, "a model to start from", options->normalize_rows);
+        return estimate_training(train_options(*options, Dataset{.name = options->dataset}, given), options->dataset,
+                                 !options->teacher.empty(), options->common);
       });
 }
 

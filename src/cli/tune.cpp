@@ -29,6 +29,7 @@ struct Options {
   std::vector<std::string> also;
   nn::TuneOptions tune;
   double max_loss = 1;
+  bool normalize_rows = false;
   SplitChoice split;
 };
 
@@ -37,6 +38,12 @@ struct Models {
   std::vector<std::string> files;
   std::vector<std::string> names;  ///< short ones for tables
   std::vector<nn::Model> loaded;
+
+  [[nodiscard]] std::vector<const nn::Model*> pointers() const {
+    std::vector<const nn::Model*> all;
+    for (const nn::Model& model : loaded) all.push_back(&model);
+    return all;
+  }
 
   [[nodiscard]] bool several() const noexcept { return files.size() > 1; }
 
@@ -61,7 +68,7 @@ Models load_models(const Options& o) {
     std::error_code ignored;  // of a file that is not there; load says so
     const auto same = [&](const std::string& other) { return std::filesystem::equivalent(file, other, ignored); };
     if (std::any_of(models.files.begin(), models.files.end(), same)) return;
-    models.loaded.push_back(nn::Model::load(file));
+    models.loaded.push_back(load_model(file, o.normalize_rows));
     models.files.push_back(file);
   };
   add(o.model);
@@ -127,11 +134,23 @@ void save_plan(const std::string& file, const Models& models, const nn::TuneCand
   plan.save(file);
 }
 
+/// The command that makes a model in bits of a float one; empty where there is one already.
+std::string way_to_bits(const Models& models, const std::string& dataset) {
+  for (const nn::Model& model : models.loaded) {
+    if (model.precision != nn::Precision::real) return {};
+  }
+  const std::string& file = models.files.front();
+  return fmt::format("bitgraph train {} --precision bin --teacher {} --from {} --out bits.safetensors", dataset, file,
+                     file);
+}
+
 void run(Options& o) {
   const Device device = o.common.make_device();
   const Models models = load_models(o);
-  const Dataset dataset = load_for_training(o.dataset, o.split, device);
+  Json split;
+  const Dataset dataset = load_for_training(o.dataset, o.split, device, models.pointers(), split);
   require_fit(models, dataset);
+  warn_of_training_data(split, dataset);
   o.tune.max_loss = o.max_loss / 100;
   Progress progress("tuning", o.common.quiet);
   std::size_t tried = 0;
@@ -145,10 +164,14 @@ void run(Options& o) {
   const std::string others = models.several() ? fmt::format(" and {} more", models.files.size() - 1) : "";
   const std::string subject = fmt::format("{}{} on {}, {}", models.names[0], others, dataset.name, device.name());
   if (!o.plot.empty()) write_text(o.plot, plot_of(models, report, subject));
+  const std::string next = way_to_bits(models, o.dataset);
   if (o.common.json) {
     Json result{{"model", o.model},
                 {"models", models.files},
                 {"dataset", dataset.name},
+                {"split", split["split"]},
+                {"trained_nodes_tested", split["trained_nodes_tested"]},
+                {"same_data", split["same_data"]},
                 {"device", device.name()},
                 {"threads", device.threads()},
                 {"seconds", report.seconds},
@@ -156,15 +179,18 @@ void run(Options& o) {
                 {"default", row_of(models, report.candidates[0])},
                 {"chosen", row_of(models, chosen)}};
     for (const nn::TuneCandidate& c : report.candidates) result["candidates"].push_back(row_of(models, c));
+    if (!next.empty()) result["next"] = next;
     fmt::print("{}\n", result.dump(2));
     return;
   }
   fmt::print("{}: {} candidates in {:.1f} s{}\n", subject, report.candidates.size(), report.seconds,
              report.complete ? "" : " (stopped early: --seconds was reached)");
+  fmt::print("  {}\n", split_line(split));
   print_table(models, report);
   const std::string& file = models.files[chosen.model];
   if (models.several()) fmt::print("chosen: {} of {}\n", chosen.options.describe(), file);
   if (!o.out.empty()) fmt::print("plan written to {}, for {}\n", o.out, file);
+  if (!next.empty()) fmt::print("this model runs in floats alone; to have it in bits:\n  {}\n", next);
 }
 
 }  // namespace
@@ -197,7 +223,8 @@ void add_tune(CLI::App& app) {
       ->add_option("--max-loss", options->max_loss, "percentage points of validation accuracy that the choice may lose")
       ->check(number_between(0, 100))
       ->capture_default_str();
-  add_split(*command, options->split);
+  add_split(*command, options->split, "the one that the first model was trained with");
+  add_normalize_rows(*command, options->normalize_rows);
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph tune cora.safetensors cora --out cora.plan.json --plot cora.svg\n"

@@ -3,8 +3,6 @@
 // labels.
 #include "io/dataset.hpp"
 
-#include <bitgraph/core/random.hpp>
-
 #include "core/parallel.hpp"
 #include "io/file.hpp"
 #include "io/musae.hpp"
@@ -127,7 +125,9 @@ void read_features(Dataset& dataset, const NpzReader& reader, const Device& devi
   }
 }
 
+/// Empty, and no classes, where the file has none.
 std::vector<std::int32_t> read_labels(const NpzReader& reader, NodeId num_nodes, std::int32_t& num_classes) {
+  if (!reader.contains("labels")) return {};
   const auto raw = reader.vector<std::int64_t>("labels");
   if (raw.size() != num_nodes) reader.refuse("labels", fmt::format("{} of them for {} nodes", raw.size(), num_nodes));
   constexpr std::int64_t most_classes = 65536;
@@ -154,6 +154,7 @@ std::vector<std::int32_t> read_labels(const NpzReader& reader, NodeId num_nodes,
 /// what it was trained with.
 std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, std::span<const std::int32_t> labels,
                                std::vector<bool>& taken) {
+  const auto num_nodes = static_cast<std::int64_t>(taken.size());
   if (!reader.contains(key)) return {};
   const auto raw = reader.vector<std::int64_t>(key);
   if (raw.empty()) reader.refuse(key, "no nodes; a data set without a split leaves the member out");
@@ -163,10 +164,9 @@ std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, 
     const auto refuse = [&](const std::string& what) {
       reader.refuse(key, fmt::format("element {}: node {} {}", n, raw[n], what));
     };
-    if (raw[n] < 0 || raw[n] >= static_cast<std::int64_t>(labels.size()))
-      refuse(fmt::format("is outside 0 .. {}", static_cast<std::int64_t>(labels.size()) - 1));
+    if (raw[n] < 0 || raw[n] >= num_nodes) refuse(fmt::format("is outside 0 .. {}", num_nodes - 1));
     const auto node = static_cast<std::size_t>(raw[n]);
-    if (labels[node] == unlabelled) refuse("has no label");
+    if (labels.empty() || labels[node] == unlabelled) refuse("has no label");
     if (taken[node]) refuse("stands in the split before");
     taken[node] = true;
     nodes.push_back(static_cast<NodeId>(node));
@@ -260,7 +260,7 @@ void save_stored(const Dataset& dataset, const std::filesystem::path& path) {
   writer.add("adj_indptr", ElementType::i64, graph.row_ptr());
   const std::array<std::uint64_t, 2> shape{dataset.dense_features.nrows(), dataset.dense_features.ncols()};
   writer.add("attr_matrix", ElementType::f32, shape, std::as_bytes(dataset.dense_features.values()));
-  writer.add<std::int32_t>("labels", ElementType::i32, dataset.labels);
+  if (!dataset.labels.empty()) writer.add<std::int32_t>("labels", ElementType::i32, dataset.labels);
   for_each_part(dataset, [&](const char* key, const std::vector<std::int64_t>& nodes) {
     writer.add<std::int64_t>(key, ElementType::i64, nodes);
   });
@@ -276,63 +276,11 @@ void save_dataset(const Dataset& dataset, const std::filesystem::path& path) {
   const Buffer<float> ones(dataset.graph.nvals(), 1.0F);
   put_csr(members, "adj_", dataset.graph, ones.span());
   put_csr(members, "attr_", dataset.features.pattern, dataset.features.values.span());
-  members["labels"] = vector_array<std::int32_t>(dataset.labels);
+  if (!dataset.labels.empty()) members["labels"] = vector_array<std::int32_t>(dataset.labels);
   for_each_part(dataset, [&](const char* key, const std::vector<std::int64_t>& nodes) {
     members[key] = vector_array<std::int64_t>(nodes);
   });
   save_npz(path, members);
-}
-
-void draw_split(Dataset& dataset, const SplitOptions& options) {
-  dataset.validate();
-  std::map<std::int32_t, std::vector<NodeId>> of_class;
-  for (NodeId i = 0; i < dataset.labels.size(); ++i) {
-    if (dataset.labels[i] != unlabelled) of_class[dataset.labels[i]].push_back(i);
-  }
-  dataset.train.clear();
-  dataset.validation.clear();
-  dataset.test.clear();
-  for (auto& [label, nodes] : of_class) {
-    const RandomKey key{options.seed, static_cast<std::uint32_t>(label), 0x5911};
-    for (std::size_t n = nodes.size(); n > 1; --n) std::swap(nodes[n - 1], nodes[random_below(key, n, n)]);
-    const std::size_t train = std::min(options.train_per_class, nodes.size() / 2);
-    const std::size_t validation = std::min(options.validation_per_class, (nodes.size() - train) / 2);
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-      (n < train ? dataset.train : n < train + validation ? dataset.validation : dataset.test).push_back(nodes[n]);
-    }
-  }
-  for (auto* part : {&dataset.train, &dataset.validation, &dataset.test}) std::sort(part->begin(), part->end());
-}
-
-void inductive_split(Dataset& dataset, const SplitShares& shares, std::uint64_t seed) {
-  dataset.validate();
-  constexpr double rounding = 1e-9;
-  for (const double share : {shares.train, shares.validation, shares.test})
-    require(share >= 0 && share <= 1, "split: a share lies between 0 and 1");
-  require(shares.train + shares.validation + shares.test <= 1 + rounding, "split: the shares add up to more than 1");
-  std::vector<NodeId> nodes;
-  for (NodeId i = 0; i < dataset.labels.size(); ++i) {
-    if (dataset.labels[i] != unlabelled) nodes.push_back(i);
-  }
-  const RandomKey key{seed, 0, 0x1D0C};
-  for (std::size_t n = nodes.size(); n > 1; --n) std::swap(nodes[n - 1], nodes[random_below(key, n, n)]);
-  double end_share = 0;
-  std::size_t begin = 0;
-  const auto take = [&](std::vector<NodeId>& part, double share, const char* what) {
-    end_share += share;
-    const auto end =
-        std::min(nodes.size(), static_cast<std::size_t>(std::llround(end_share * static_cast<double>(nodes.size()))));
-    part.assign(nodes.begin() + static_cast<std::ptrdiff_t>(begin), nodes.begin() + static_cast<std::ptrdiff_t>(end));
-    std::sort(part.begin(), part.end());
-    if (share > 0 && part.empty()) {
-      fail(ErrorCode::bad_input, fmt::format("split: {} of the {} nodes with a label in {} is none for {}", share,
-                                             nodes.size(), dataset.name, what));
-    }
-    begin = end;
-  };
-  take(dataset.train, shares.train, "training");
-  take(dataset.validation, shares.validation, "validation");
-  take(dataset.test, shares.test, "the test");
 }
 
 }  // namespace bitgraph

@@ -2,11 +2,14 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/io/dataset.hpp>
 
+#include "core/fingerprint.hpp"
 #include "core/finite.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
 
 namespace bitgraph {
 
@@ -82,5 +85,17 @@ class DatasetCheck {
 }  // namespace
 
 void Dataset::validate() const { DatasetCheck(*this).run(); }
+
+std::string Dataset::fingerprint() const {
+  Fingerprint print;
+  for (const CsrPattern* pattern : {&graph, &features.pattern}) {
+    print.add(pattern->row_ptr());
+    print.add(pattern->col_ind());
+  }
+  print.add(features.values.span());
+  print.add(dense_features.values());
+  print.add(std::span<const std::int32_t>(labels));
+  return print.text();
+}
 
 }  // namespace bitgraph

@@ -129,7 +129,7 @@ TEST(Dataset, SaysWhatIsWrong) {
        "attr_data: feature 0 of node 2 is nan, expected a finite number"},
       {with(vector_member("attr_data", std::vector<double>{1e300, 1})),
        "attr_data: element 0: found 1e+300, expected a number that a float32 can hold"},
-      {without({"labels"}), "lacks the member 'labels'"},
+      {without({"labels"}), "train_idx: element 0: node 0 has no label"},
       {with(vector_member("labels", I64{0, 1})), "labels: 2 of them for 3 nodes"},
       {with(vector_member("labels", I64{-1, -1, -1})), "labels: no node has one"},
       {with(vector_member("labels", I64{0, 1, -2})), "labels: node 2: found -2, expected -1 .. 65535"},

@@ -50,6 +50,9 @@ class BiGcnTrainer final : public Trainer {
     parameters_.emplace_back("layer1.bias", 1, classes(), decay);
     parameters_[0].glorot(options.seed, first_weight);
     parameters_[2].glorot(options.seed, second_weight);
+    if (options.start != nullptr) {
+      for (std::size_t l = 0; l < 2; ++l) parameters_[2 * l].start_from(options.start->layers[l].neighbor.weight);
+    }
     take_features();
     const std::size_t n1 = field_.inputs.size();
     const std::size_t n2 = field_.middle.size();

@@ -3,8 +3,8 @@
 
 #include <bitgraph/io/array.hpp>
 
+#include "core/fingerprint.hpp"
 #include "io/file.hpp"
-#include "nn/fingerprint.hpp"
 
 #include <fmt/format.h>
 
@@ -26,19 +26,12 @@ Array array_of(const DenseMatrix<float>& m) {
 
 /// All of a data set that training sees: another split has as many nodes as this one.
 std::string fingerprint(const Dataset& dataset) {
-  Fingerprint print;
-  for (const CsrPattern* pattern : {&dataset.graph, &dataset.features.pattern}) {
-    print.add(pattern->row_ptr());
-    print.add(pattern->col_ind());
-  }
-  print.add(dataset.features.values.span());
-  print.add(dataset.dense_features.values());
-  print.add(std::span<const std::int32_t>(dataset.labels));
-  print.add(std::span<const NodeId>(dataset.train));
-  print.add(std::span<const NodeId>(dataset.validation));
-  return fmt::format("{} {} nodes {} entries {} classes {} training {} validation {}", dataset.name,
-                     dataset.graph.nrows(), dataset.graph.nvals(), dataset.num_classes, dataset.train.size(),
-                     dataset.validation.size(), print.text());
+  Fingerprint split;
+  split.add(std::span<const NodeId>(dataset.train));
+  split.add(std::span<const NodeId>(dataset.validation));
+  return fmt::format("{} {} nodes {} entries {} classes {} {} training {} validation {}", dataset.name,
+                     dataset.graph.nrows(), dataset.graph.nvals(), dataset.num_classes, dataset.fingerprint(),
+                     dataset.train.size(), dataset.validation.size(), split.text());
 }
 
 /// Votes come in when half of the epochs are over: with another number of them it is another run.
@@ -48,7 +41,7 @@ std::string votes(const TrainOptions& options) {
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "5"},
+          {"version", "6"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", std::string(to_string(options.precision))},
@@ -63,7 +56,8 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"weight_decay", fmt::format("{}", *options.weight_decay)},
           {"dropout", fmt::format("{}", *options.dropout)},
           {"seed", std::to_string(options.seed)},
-          {"teacher", options.teacher == nullptr ? "none given" : options.teacher->fingerprint()}};
+          {"teacher", options.teacher == nullptr ? "none given" : options.teacher->fingerprint()},
+          {"start", options.start == nullptr ? "drawn" : options.start->fingerprint()}};
 }
 
 /// The arrays of a checkpoint by name: each parameter's value and moments, its average where it is kept, and the best
@@ -85,6 +79,12 @@ bool all_finite(std::span<const float> values) {
 }
 
 }  // namespace
+
+bool TrainState::improves(const Score& validation, const TrainOptions& options) const {
+  const bool by_accuracy = options.precision != Precision::real && options.architecture != Architecture::gcn;
+  if (by_accuracy && validation.accuracy() != best_accuracy) return validation.accuracy() > best_accuracy;
+  return validation.loss < best_loss;
+}
 
 Checkpoint::Checkpoint(std::filesystem::path path, const Dataset& dataset, const TrainOptions& options)
     : path_(std::move(path)), identity_(identity_of(dataset, options)) {

@@ -30,7 +30,7 @@ class GcnTrainer final : public Trainer {
         options_(options),
         device_(device),
         graph_(dataset.graph, device),
-        normalize_rows_(rows_have_sums(dataset.features)),
+        normalize_rows_(options.start != nullptr ? options.start->normalize_rows : rows_have_sums(dataset.features)),
         values_(model_features(dataset.features, normalize_rows_)),
         dropped_(values_.clone()),
         transposed_(dataset.features.pattern),
@@ -50,6 +50,7 @@ class GcnTrainer final : public Trainer {
     parameters_.emplace_back("layer1.bias", 1, classes(), 0.0F);
     weight0().glorot(options.seed, first_weight);
     weight1().glorot(options.seed, second_weight);
+    if (options.start != nullptr) start_from(*options.start);
   }
 
   double step(std::size_t epoch) override {
@@ -89,6 +90,14 @@ class GcnTrainer final : public Trainer {
   Parameter& bias1() { return parameters_[3]; }
   [[nodiscard]] SpmmOptions normalization() const {
     return {.row_scale = graph_.scale.span(), .col_scale = graph_.scale.span()};
+  }
+
+  void start_from(const Model& model) {
+    for (std::size_t l = 0; l < model.layers.size(); ++l) {
+      const Linear& linear = model.layers[l].neighbor;
+      parameters_[2 * l].value = transposed(linear.weight);
+      std::copy(linear.bias.begin(), linear.bias.end(), parameters_[2 * l + 1].value.row(0).begin());
+    }
   }
 
   void drop_features(std::size_t epoch) {

@@ -2,7 +2,7 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
-#include "nn/fingerprint.hpp"
+#include "core/fingerprint.hpp"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -67,6 +71,74 @@ auto known(const TensorReader& reader, const std::string& key, const std::string
   }
 }
 
+void put(std::map<std::string, std::string>& metadata, const TrainingRecord& record) {
+  const Split& split = record.split;
+  metadata["data_fingerprint"] = record.data;
+  metadata["training_nodes"] = record.training_nodes;
+  switch (split.kind) {
+    case SplitKind::file: metadata["split"] = "file"; return;
+    case SplitKind::per_class:
+      metadata["split"] = "per-class";
+      metadata["split_counts"] = fmt::format("{},{}", split.train_per_class, split.validation_per_class);
+      break;
+    case SplitKind::shares:
+      metadata["split"] = "shares";
+      metadata["split_shares"] =
+          fmt::format("{},{},{}", split.shares.train, split.shares.validation, split.shares.test);
+  }
+  metadata["split_seed"] = std::to_string(split.seed);
+}
+
+/// So many numbers with commas between them.
+template <class T, std::size_t N>
+std::array<T, N> numbers(const TensorReader& reader, const std::string& key) {
+  const std::string text = reader.text(key);
+  std::array<T, N> values{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t n = 0; n < N; ++n) {
+    const auto [stop, error] = std::from_chars(at, end, values[n]);
+    const bool last = n + 1 == N;
+    if (error != std::errc() || (last ? stop != end : stop == end || *stop != ',')) {
+      reader.refuse(
+          fmt::format("metadata '{}': '{}', expected {} numbers with commas between them", key, printable(text), N));
+    }
+    at = last ? stop : stop + 1;
+  }
+  return values;
+}
+
+std::string digits(const TensorReader& reader, const std::string& key) {
+  std::string text = reader.text(key);
+  constexpr std::size_t length = 16;
+  if (text.size() != length || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    reader.refuse(fmt::format("metadata '{}': '{}', expected 16 hexadecimal digits", key, printable(text)));
+  return text;
+}
+
+/// Files of before such records have none.
+std::optional<TrainingRecord> record_of(const TensorFile& file, const TensorReader& reader) {
+  if (!file.metadata.contains("split")) return std::nullopt;
+  TrainingRecord record{.data = digits(reader, "data_fingerprint"), .training_nodes = digits(reader, "training_nodes")};
+  Split& split = record.split;
+  const std::string kind = reader.text("split");
+  if (kind == "file") return record;
+  split.seed = reader.number("split_seed");
+  if (kind == "per-class") {
+    split.kind = SplitKind::per_class;
+    const auto counts = numbers<std::size_t, 2>(reader, "split_counts");
+    split.train_per_class = counts[0];
+    split.validation_per_class = counts[1];
+  } else if (kind == "shares") {
+    split.kind = SplitKind::shares;
+    const auto shares = numbers<double, 3>(reader, "split_shares");
+    split.shares = {shares[0], shares[1], shares[2]};
+  } else {
+    reader.refuse("metadata 'split': unknown kind '" + printable(kind) + "'");
+  }
+  return record;
+}
+
 }  // namespace
 
 void Model::save(const std::filesystem::path& path) const {
@@ -82,6 +154,7 @@ void Model::save(const std::filesystem::path& path) const {
                    {"hidden", std::to_string(hidden())},
                    {"num_classes", std::to_string(num_classes())},
                    {"depth", std::to_string(layers.size() - (concatenates() ? 1 : 0))}};
+  if (trained) put(file.metadata, *trained);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     put(file, fmt::format("layer{}.", n), layers[n].neighbor);
     if (!layers[n].root.empty()) put(file, fmt::format("layer{}.root_", n), layers[n].root);
@@ -107,9 +180,8 @@ Model Model::load(const std::filesystem::path& path) {
   model.precision = known(reader, "precision", "precision", precision_from_string);
   model.dataset = reader.text("dataset");
   model.seed = reader.number("seed");
-  const std::uint64_t normalize_rows = reader.number("normalize_rows");
-  if (normalize_rows > 1) reader.refuse(fmt::format("normalize_rows is {}, expected 0 or 1", normalize_rows));
-  model.normalize_rows = normalize_rows == 1;
+  model.trained = record_of(file, reader);
+  model.normalize_rows = reader.flag("normalize_rows");
   const std::size_t num_features = width(reader, "num_features");
   const std::size_t hidden = width(reader, "hidden");
   const std::size_t num_classes = width(reader, "num_classes");

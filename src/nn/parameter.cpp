@@ -20,6 +20,25 @@ void Parameter::glorot(std::uint64_t seed, std::uint32_t tensor) {
   value = drawn.to(value.device());
 }
 
+namespace {
+
+float mean_magnitude(const DenseMatrix<float>& values) {
+  double sum = 0;
+  for (const float v : values.values()) sum += std::abs(v);
+  return static_cast<float>(sum / static_cast<double>(std::max<std::size_t>(1, values.values().size())));
+}
+
+}  // namespace
+
+void Parameter::start_from(const DenseMatrix<float>& weight) {
+  const float drawn = mean_magnitude(value.to(Device{}));
+  const float there = mean_magnitude(weight);
+  if (there == 0) return;
+  DenseMatrix<float> scaled = weight.clone();
+  for (float& w : scaled.values()) w *= drawn / there;
+  value = scaled.to(value.device());
+}
+
 void Parameter::adam(float learning_rate, std::size_t step) {
   bitgraph::adam(value, gradient, first_moment, second_moment,
                  {.learning_rate = learning_rate, .decay = decay, .step = step}, value.device());

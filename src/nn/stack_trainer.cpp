@@ -30,12 +30,6 @@ constexpr std::uint32_t dropout_streams = 0x1000;
 
 constexpr float teacher_weight = 1.0F;
 
-float mean_magnitude(const Floats& values) {
-  double sum = 0;
-  for (const float v : values.values()) sum += std::abs(v);
-  return static_cast<float>(sum / static_cast<double>(std::max<std::size_t>(1, values.values().size())));
-}
-
 /// The parameters of one linear map, by their places in the list; -1: not there.
 struct LinearPlaces {
   int weight = -1;
@@ -52,6 +46,7 @@ class StackTrainer final : public Trainer {
                              static_cast<std::size_t>(dataset.num_classes), options.depth)) {
     make_parameters();
     options_.teacher = nullptr;  // it need not stay
+    options_.start = nullptr;
     // Not of votes: signs of an average vote otherwise than the weights that were trained.
     if (options.precision == Precision::full && options.architecture != Architecture::gcn)
       for (Parameter& parameter : parameters_) parameter.keep_average();
@@ -62,6 +57,7 @@ class StackTrainer final : public Trainer {
     frame_.seed = options.seed;
     if (real()) {
       frame_.normalize_rows = !dataset.has_dense_features() && rows_have_sums(dataset.features);
+      if (options.start != nullptr) continue_from(*options.start);
     } else {
       take_statistics(seen());
     }
@@ -158,9 +154,12 @@ class StackTrainer final : public Trainer {
     }
     // Where features are dense votes are learned better without the two.
     const bool fits = options_.precision == Precision::full || !dataset_.has_dense_features();
-    if (!real() && options_.architecture != Architecture::gcn && fits) {
-      even_out_scales();
-      if (options_.teacher != nullptr) start_from(*options_.teacher);
+    const bool sampled = options_.architecture != Architecture::gcn;
+    if (!real() && sampled && fits) even_out_scales();
+    if (!real() && options_.start != nullptr) {
+      start_from(*options_.start);
+    } else if (!real() && sampled && fits && options_.teacher != nullptr && has_shapes(*options_.teacher)) {
+      start_from(*options_.teacher);
     }
     for (std::size_t l = 0; l < shapes_.size(); ++l)
       passes_.emplace_back(shapes_[l], is_last(l), places(neighbor_[l]), places(root_[l]), device_);
@@ -173,45 +172,61 @@ class StackTrainer final : public Trainer {
     constexpr std::size_t least_width = 16;
     if (options_.hidden < least_width) return;
     for (std::size_t l = 0; !is_last(l); ++l) {
-      Floats& bias = parameters_[static_cast<std::size_t>(shapes_[l].root ? root_[l].bias : neighbor_[l].bias)].value;
+      Floats& bias = parameter(shapes_[l].root ? root_[l].bias : neighbor_[l].bias).value;
       Floats values = bias.to(Device{});
       values(0, 0) = static_cast<float>(shapes_[l].outputs);
       bias = values.to(device_);
     }
   }
 
-  /// Latent weights start where a teacher of the same shape ended, each matrix made as large as a drawn one: what
-  /// counts of a weight is its sign, and how many steps it is away from the other.
-  void start_from(const Model& teacher) {
-    if (teacher.architecture != options_.architecture || teacher.layers.size() != shapes_.size()) return;
+  [[nodiscard]] bool has_shapes(const Model& model) const {
+    if (model.architecture != options_.architecture || model.layers.size() != shapes_.size()) return false;
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      const Floats& weight = teacher.layers[l].neighbor.weight;
-      if (weight.nrows() != shapes_[l].outputs || weight.ncols() != shapes_[l].inputs) return;
+      if (model.layers[l].inputs() != shapes_[l].inputs || model.layers[l].outputs() != shapes_[l].outputs)
+        return false;
     }
-    const auto take = [&](Floats& value, const Floats& from) {
-      const float drawn = mean_magnitude(value.to(Device{}));
-      const float there = mean_magnitude(from);
-      if (there == 0) return;
-      Floats scaled = from.clone();
-      for (float& w : scaled.values()) w *= drawn / there;
-      value = scaled.to(device_);
-    };
+    return true;
+  }
+
+  /// Latent weights start where a float model of the same shape ended.
+  void start_from(const Model& model) {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      take(parameters_[static_cast<std::size_t>(neighbor_[l].weight)].value, teacher.layers[l].neighbor.weight);
-      if (shapes_[l].root)
-        take(parameters_[static_cast<std::size_t>(root_[l].weight)].value, teacher.layers[l].root.weight);
+      parameter(neighbor_[l].weight).start_from(model.layers[l].neighbor.weight);
+      if (shapes_[l].root) parameter(root_[l].weight).start_from(model.layers[l].root.weight);
     }
   }
+
+  /// A float model goes on from another: linear() and fold_sum_factor() the other way round.
+  void continue_from(const Model& model) {
+    frame_.normalize_rows = model.normalize_rows;
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      const Layer& layer = model.layers[l];
+      Floats weight = layer.neighbor.weight.clone();
+      if (shapes_[l].aggregation == Aggregation::sum) {
+        const float factor = sum_factor(seen().graph);
+        for (float& w : weight.values()) w /= factor;
+      }
+      Floats bias(1, layer.outputs(), layer.neighbor.bias.clone());
+      if (shapes_[l].root) {
+        for (std::size_t f = 0; f < layer.outputs(); ++f) bias(0, f) += layer.root.bias[f];
+        parameter(root_[l].weight).value = layer.root.weight.to(device_);
+      }
+      parameter(neighbor_[l].weight).value = weight.to(device_);
+      parameter(neighbor_[l].bias).value = bias.to(device_);
+    }
+  }
+
+  [[nodiscard]] Parameter& parameter(int place) { return parameters_[static_cast<std::size_t>(place)]; }
 
   LinearParameters places(const LinearPlaces& at) {
     LinearParameters linear;
     if (at.weight >= 0) {
-      Parameter& weight = parameters_[static_cast<std::size_t>(at.weight)];
+      Parameter& weight = parameter(at.weight);
       linear.weight = &weight.value;
       linear.weight_gradient = &weight.gradient;
     }
     if (at.bias >= 0) {
-      Parameter& bias = parameters_[static_cast<std::size_t>(at.bias)];
+      Parameter& bias = parameter(at.bias);
       linear.bias = &bias.value;
       linear.bias_gradient = &bias.gradient;
     }

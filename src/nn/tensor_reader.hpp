@@ -41,6 +41,13 @@ class TensorReader {
     return parsed;
   }
 
+  /// 0 or 1.
+  [[nodiscard]] bool flag(const std::string& key) const {
+    const std::uint64_t value = number(key);
+    if (value > 1) refuse(fmt::format("{} is {}, expected 0 or 1", key, value));
+    return value == 1;
+  }
+
   [[nodiscard]] const Array& tensor(const std::string& key, ElementType type,
                                     const std::vector<std::uint64_t>& shape) const {
     const auto found = file_.tensors.find(key);

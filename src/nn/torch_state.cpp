@@ -60,6 +60,7 @@ class StateReader {
       model.precision = parsed("precision", named->second, precision_from_string);
     model.architecture = architecture();
     model.dataset = "PyTorch";
+    if (file_.metadata.contains("normalize_rows")) model.normalize_rows = reader_.flag("normalize_rows");
     for (const auto& [prefix, kind] : convolutions_) add_convolution(model, prefix, *kind);
     if (model.architecture == Architecture::saint) add_linear(model);
     check_widths(model);

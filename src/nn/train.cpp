@@ -20,6 +20,31 @@ namespace bitgraph::nn {
 
 namespace {
 
+/// Its weights must be those that are trained.
+void check_start(const Model& start, const Dataset& dataset, const TrainOptions& options) {
+  const auto refuse = [](const std::string& what) {
+    fail(ErrorCode::bad_input, "train: the starting weights " + what);
+  };
+  if (start.precision != Precision::real)
+    refuse(fmt::format("are of a {} model, expected a float model", to_string(start.precision)));
+  if (start.architecture != options.architecture)
+    refuse(fmt::format("are of {}, expected {}", to_string(start.architecture), to_string(options.architecture)));
+  start.require_fit(dataset);
+  const auto shapes = layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                                   static_cast<std::size_t>(dataset.num_classes), options.depth);
+  if (start.layers.size() != shapes.size())
+    refuse(fmt::format("have {} layers, expected {}", start.layers.size(), shapes.size()));
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const Layer& layer = start.layers[l];
+    if (layer.inputs() != shapes[l].inputs || layer.outputs() != shapes[l].outputs) {
+      refuse(fmt::format("of layer {} are {} x {}, expected {} x {}", l, layer.outputs(), layer.inputs(),
+                         shapes[l].outputs, shapes[l].inputs));
+    }
+    if (layer.aggregation != shapes[l].aggregation || layer.root.empty() == shapes[l].root)
+      refuse(fmt::format("of layer {} are those of another architecture", l));
+  }
+}
+
 void check(const Dataset& dataset, const TrainOptions& options) {
   const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
   dataset.validate();
@@ -49,6 +74,7 @@ void check(const Dataset& dataset, const TrainOptions& options) {
     if (options.teacher->precision != Precision::real) refuse("a teacher is a model in full precision");
     options.teacher->require_fit(dataset);
   }
+  if (options.start != nullptr) check_start(*options.start, dataset, options);
   if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
 }
 
@@ -56,13 +82,19 @@ void check(const Dataset& dataset, const TrainOptions& options) {
 constexpr std::size_t teacher_epochs = 1000;
 
 /// The full-precision model that a binary form learns from where none is given: the same shape, the same samples.
-Model train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+Model train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                    const std::function<void(const EpochReport&)>& progress) {
   TrainOptions recipe = options;
   recipe.precision = Precision::real;
   if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
   for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
   if (options.architecture == Architecture::gcn) recipe.epochs = teacher_epochs;
-  return train(dataset, recipe, device).model;
+  return train(dataset, recipe, device,
+               [&](EpochReport report) {
+                 report.of_teacher = true;
+                 if (progress) progress(report);
+               })
+      .model;
 }
 
 /// What a model in full precision makes of all nodes.
@@ -80,19 +112,18 @@ bool has_own_trainer(const Dataset& dataset, const TrainOptions& options, const 
          !dataset.has_dense_features();
 }
 
-std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
-  TrainOptions taught = options;
-  std::optional<Model> own;
+/// Whether a form learns from a teacher that has to be trained first.
+bool needs_teacher(const TrainOptions& options) {
   const bool learns_bits = options.precision != Precision::real && options.architecture != Architecture::gcn;
-  if (options.teacher == nullptr && (options.precision == Precision::bin || learns_bits)) {
-    own = train_teacher(dataset, options, device);
-    taught.teacher = &*own;
-  }
+  return options.teacher == nullptr && (options.precision == Precision::bin || learns_bits);
+}
+
+std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   DenseMatrix<float> teacher;
-  if (taught.teacher != nullptr && options.precision != Precision::real)
-    teacher = predictions(*taught.teacher, dataset, device);
+  if (options.teacher != nullptr && options.precision != Precision::real)
+    teacher = predictions(*options.teacher, dataset, device);
   if (!has_own_trainer(dataset, options, device))
-    return make_stack_trainer(dataset, taught, device, std::move(teacher));
+    return make_stack_trainer(dataset, options, device, std::move(teacher));
   if (options.precision == Precision::real) return make_gcn_trainer(dataset, options, device);
   return make_bi_gcn_trainer(dataset, options, device, std::move(teacher));
 }
@@ -110,21 +141,15 @@ TrainState first_state(const std::vector<Parameter>& parameters) {
   return state;
 }
 
-/// Of binary forms of a sampled model accuracy says which epoch is best: their logits are so coarse that the loss rises
-/// with a few nodes that they are sure of and wrong.
-bool better(const Score& score, const TrainState& state, const TrainOptions& options) {
-  const double accuracy = score.accuracy();
-  if (options.precision != Precision::real && options.architecture != Architecture::gcn &&
-      accuracy != state.best_accuracy)
-    return accuracy > state.best_accuracy;
-  return score.loss < state.best_loss;
-}
-
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 [[noreturn]] void refuse_divergence(std::size_t epoch, float learning_rate) {
@@ -182,7 +207,15 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   check(dataset, recipe);
   std::optional<Checkpoint> checkpoint;  // before a teacher is trained: that may take long, and leaves a file
   if (!recipe.checkpoint.empty()) checkpoint.emplace(recipe.checkpoint, dataset, recipe);
-  const auto trainer = make_trainer(dataset, recipe, device);
+  std::optional<Model> teacher;
+  TrainOptions taught = recipe;
+  const auto began = std::chrono::steady_clock::now();
+  if (needs_teacher(recipe)) {
+    teacher = train_teacher(dataset, recipe, device, progress);
+    taught.teacher = &*teacher;
+  }
+  const double teacher_seconds = teacher ? seconds_since(began) : 0;
+  const auto trainer = make_trainer(dataset, taught, device);
   TrainState state = first_state(trainer->parameters());
   if (checkpoint) {
     if (auto kept = checkpoint->load(trainer->parameters(), *recipe.epochs)) state = std::move(*kept);
@@ -197,19 +230,21 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
       if (state.best_epoch == 0) refuse_divergence(epoch, *recipe.learning_rate);
       break;  // nothing comes back from there; what was best before is kept
     }
-    if (better(validation, state, recipe)) {
+    if (state.improves(validation, recipe)) {
       state.best_accuracy = validation.accuracy();
       state.best_loss = validation.loss;
       state.best_epoch = epoch;
       copy_outcome(trainer->parameters(), state.best);
     }
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    seconds.push_back(seconds_since(start));
     if (progress) progress({epoch, *recipe.epochs, loss, validation.loss, validation.accuracy()});
     const bool due = epoch % recipe.checkpoint_every == 0 || epoch == *recipe.epochs;
     if (checkpoint && due) checkpoint->save(trainer->parameters(), state);
   }
   for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].outcome() = state.best[p].clone();
-  return {trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds))};
+  TrainResult result{trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds)), teacher_seconds};
+  result.model.trained = TrainingRecord::of(dataset);
+  return result;
 }
 
 }  // namespace bitgraph::nn

@@ -31,6 +31,10 @@ struct Parameter {
   /// Uniform in +-sqrt(6 / (nrows + ncols)): Glorot and Bengio 2010. `tensor` names the stream.
   void glorot(std::uint64_t seed, std::uint32_t tensor);
 
+  /// Takes latent weights of a binary layer from those of a float layer, made as large as the drawn ones: what counts
+  /// of a weight is its sign, and how many steps it is away from the other. Zeros are not taken.
+  void start_from(const DenseMatrix<float>& weight);
+
   void keep_average() { average = value.clone(); }
 
   /// What a model is given: the average where it is kept.

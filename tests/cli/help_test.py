@@ -75,7 +75,7 @@ class Help(InFolder):
         calls = [("generate", "grid", graph, "--width", 40), ("pagerank", graph, "--reorder", "auto", "--top", 5),
                  ("msbfs", graph, "--samples", 3), ("bfs", graph, "--reorder", "rcm"),
                  ("generate", "planted-partition", dataset, "--nodes", 200), ("doctor",), ("datasets", "list"),
-                 ("train", dataset, "--epochs", 2, "--hidden", 16, "--precision", "bin", "--out", model),
+                 ("train", dataset, "--epochs", 2, "--hidden", 16, "--precision", "bin", "--quiet", "--out", model),
                  ("infer", model, dataset, "--form", "all", "--repeats", 3),
                  ("tune", model, dataset, "--repeats", 3, "--seconds", 0.5)]
         for call in calls:

@@ -17,6 +17,31 @@ struct SparseFeatures {
   Buffer<float> values;  ///< one for each entry of the pattern
 };
 
+/// Shares of the nodes with a label; what is left over is in no part.
+struct SplitShares {
+  double train = 0.5;
+  double validation = 0.25;
+  double test = 0.25;
+};
+
+/// Where a split comes from.
+enum class SplitKind {
+  file,       ///< from the data set's file, or set by hand
+  per_class,  ///< draw_split()
+  shares      ///< inductive_split()
+};
+
+/// How a split came about: enough to draw it again. Fields of other kinds count for nothing.
+struct Split {
+  SplitKind kind = SplitKind::file;
+  std::uint64_t seed = 0;
+  std::size_t train_per_class = 20;
+  std::size_t validation_per_class = 30;
+  SplitShares shares;
+
+  [[nodiscard]] std::string describe() const;  ///< "shares 0.8, 0.1, 0.1, seed 3"
+};
+
 /// A node classification data set. Its features are sparse or dense: `features` has no columns where `dense_features`
 /// has some.
 struct Dataset {
@@ -27,6 +52,7 @@ struct Dataset {
   std::vector<std::int32_t> labels;   ///< 0 .. num_classes-1; -1: no label
   std::int32_t num_classes = 0;
   std::vector<NodeId> train, validation, test;  ///< empty where the file has no split
+  Split split;                                  ///< how these three came about
 
   [[nodiscard]] bool has_dense_features() const noexcept { return dense_features.ncols() != 0; }
   [[nodiscard]] std::size_t num_features() const noexcept {
@@ -38,13 +64,17 @@ struct Dataset {
   /// num_classes; parts of the split that hold nodes of the graph. All of it is on the host. Everything that takes a
   /// data set calls it. O(nodes + entries + features), parallel.
   void validate() const;
+
+  /// 16 hexadecimal digits that tell its graph, features and labels from another set's; the name and the split count
+  /// for nothing. O(nodes + entries + features).
+  [[nodiscard]] std::string fingerprint() const;
 };
 
 /// A dense matrix as CSR, zeros left out. O(values), parallel.
 [[nodiscard]] SparseFeatures sparse_features(const DenseMatrix<float>& dense);
 
 /// Reads a .npz in gnn-benchmark layout: adj_{data,indices,indptr,shape}, attr_{data,indices,indptr,shape} or a matrix
-/// attr_matrix, labels, optional train_idx, val_idx, test_idx. The graph is symmetrised, loops dropped; labels are
+/// attr_matrix, and optional labels, train_idx, val_idx, test_idx. The graph is symmetrised, loops dropped; labels are
 /// moved to start at 0. An attr_matrix stays dense where more than half of it is not zero, for that is smaller than
 /// CSR; where the file holds it as float32, row after row and not deflated, it is not copied but stays in the mapped
 /// file.
@@ -68,16 +98,12 @@ struct SplitOptions {
 /// A class with fewer nodes gives at most half of them to each. Replaces the split of `dataset`.
 void draw_split(Dataset& dataset, const SplitOptions& options);
 
-/// Shares of the nodes with a label; what is left over is in no part.
-struct SplitShares {
-  double train = 0.5;
-  double validation = 0.25;
-  double test = 0.25;
-};
-
 /// Draws a split by shares, as inductive learning has it (Hamilton et al. 2017): a training run may see the training
 /// nodes and the edges between them only. Replaces the split of `dataset`; parts are sorted. Throws usage unless the
 /// shares lie between 0 and 1 and add up to at most 1, bad_input where a share above 0 comes to no node. O(nodes).
 void inductive_split(Dataset& dataset, const SplitShares& shares, std::uint64_t seed);
+
+/// Draws a split again. SplitKind::file leaves the one that is there. Throws as the two above do.
+void redraw_split(Dataset& dataset, const Split& split);
 
 }  // namespace bitgraph

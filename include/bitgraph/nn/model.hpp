@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,12 +75,27 @@ struct Layer {
   [[nodiscard]] std::size_t outputs() const noexcept { return neighbor.outputs(); }
 };
 
+/// What a model remembers of its training, so that nobody tests it on nodes that it has learned.
+struct TrainingRecord {
+  Split split;
+  std::string data;            ///< Dataset::fingerprint()
+  std::string training_nodes;  ///< 16 hexadecimal digits, whatever the order of the nodes
+
+  /// Of a data set with the split that a model is trained with. O(size of the data set).
+  [[nodiscard]] static TrainingRecord of(const Dataset& dataset);
+
+  /// Draws the split again. Where that does not give the same training nodes (a data set of other labels), or the data
+  /// set is one that no such split can be drawn of, the split stays as it is, and false is returned. O(nodes).
+  [[nodiscard]] bool restore(Dataset& dataset) const;
+};
+
 /// A trained network, packed: all that inference needs.
 struct Model {
   Architecture architecture = Architecture::gcn;
   Precision precision = Precision::real;
   std::string dataset;  ///< name of the data set it was trained on
   std::uint64_t seed = 0;
+  std::optional<TrainingRecord> trained;  ///< none: not known, as of a PyTorch model
   bool normalize_rows = false;            ///< features of a node are divided by their sum
   Buffer<float> input_mean;               ///< binary models: batch norm of the features
   Buffer<float> input_inverse_deviation;  ///< empty: none
@@ -115,7 +131,9 @@ struct Model {
   /// both.
   void save(const std::filesystem::path& path) const;
 
-  /// Throws bad_input naming the tensor that is missing or misshapen.
+  /// Reads such a file, or a state dictionary of PyTorch in safetensors; of the latter `precision`, `kind` and
+  /// `normalize_rows` may stand in its metadata (docs/formats.md). Throws bad_input naming the tensor that is missing
+  /// or misshapen.
   [[nodiscard]] static Model load(const std::filesystem::path& path);
 };
 

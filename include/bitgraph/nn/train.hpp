@@ -35,6 +35,11 @@ struct TrainOptions {
   /// and shape (see preset()). Null: where the form learns from one it is trained first, by the same options. Not
   /// owned.
   const Model* teacher = nullptr;
+  /// A model in full precision, of this architecture and of these widths, whose weights training starts from: of float
+  /// models as they are, its biases and its preprocessing too; of binary forms latent weights, each matrix scaled to
+  /// the magnitude of a drawn one. A teacher that is trained first starts from it as well. Null: weights are drawn, or
+  /// taken from the teacher. Not owned.
+  const Model* start = nullptr;
   /// Empty: none is written. A teacher that is trained first has a file of its own, with .teacher behind the name.
   std::filesystem::path checkpoint;
   std::size_t checkpoint_every = 100;  ///< epochs
@@ -67,6 +72,7 @@ struct EpochReport {
   double train_loss = 0;
   double validation_loss = 0;
   double validation_accuracy = 0;
+  bool of_teacher = false;  ///< an epoch of the teacher that is trained first
 };
 
 struct TrainResult {
@@ -74,6 +80,7 @@ struct TrainResult {
   std::size_t best_epoch = 0;
   double validation_loss = 0;
   double seconds_per_epoch = 0;  ///< median, validation included
+  double teacher_seconds = 0;    ///< that a teacher took to be trained first; 0: none was
 };
 
 /// Trains a model and returns the weights of the epoch with the least validation loss; for full and bin of the
@@ -84,10 +91,11 @@ struct TrainResult {
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see
 /// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at
 /// all, and a run that finds one goes on from it and ends with the same bits; a checkpoint of another run is an error
-/// (bad_input) before anything is trained. The result depends on data set, options, the kind of device and, through the
-/// order of float sums, a host's number of threads. The data set is on the host; `device` says where training runs.
-/// Where the loss is no longer finite, training ends. Throws usage or bad_input: no training or validation nodes,
-/// impossible hyper-parameters, a loss that never was finite.
+/// (bad_input) before anything is trained. The model remembers its split (Model::trained). `progress` is called after
+/// each epoch, of a teacher that is trained first too. The result depends on data set, options, the kind of device and,
+/// through the order of float sums, a host's number of threads. The data set is on the host; `device` says where
+/// training runs. Where the loss is no longer finite, training ends. Throws usage or bad_input: no training or
+/// validation nodes, impossible hyper-parameters, a teacher or a start that does not fit, a loss that never was finite.
 [[nodiscard]] TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device = {},
                                 const std::function<void(const EpochReport&)>& progress = {});
 

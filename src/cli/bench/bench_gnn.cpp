@@ -170,7 +170,8 @@ void run(const Options& o) {
   const auto& datasets = o.datasets.empty() ? usual : o.datasets;
   for (const std::string& name : datasets) require_data(name);
   for (const std::string& name : datasets) {
-    const Dataset dataset = load_for_training(name, o.split, device);
+    Json split;
+    const Dataset dataset = load_for_training(name, o.split, device, {}, split);
     if (!o.common.json && done == 0) print_head(device);
     const std::size_t hidden = o.hidden != 0 ? o.hidden : usual_width(name, dataset.graph.nrows());
     for (const nn::Architecture architecture : architectures) {
@@ -222,7 +223,7 @@ void add_bench_gnn(CLI::App& bench) {
   command->add_option("--limit", options->limit, "seconds for the runs of one form; slow ones take fewer")
       ->check(not_negative())
       ->capture_default_str();
-  add_split(*command, options->split);
+  add_split(*command, options->split, "the file's; else seed 0");
   add_common(*command, options->common);
   add_examples(
       *command,

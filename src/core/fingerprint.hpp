@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-namespace bitgraph::nn {
+namespace bitgraph {
 
 /// Tells one list of arrays from another.
 class Fingerprint {
@@ -25,4 +25,4 @@ class Fingerprint {
   std::uint64_t hash_ = 0;
 };
 
-}  // namespace bitgraph::nn
+}  // namespace bitgraph
