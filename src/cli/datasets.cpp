@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "io/file.hpp"
+#include "io/musae.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -194,6 +195,7 @@ void add_datasets(CLI::App& app) {
     sub->callback([common, name, fetch] {
       const auto path = fetch ? std::optional(require_dataset(*name)) : find_dataset(*name);
       if (!path) say_where_it_may_be(*name);
+      if (fs::is_directory(*path)) static_cast<void>(find_musae(*path));  // throws where it is none
       fmt::print("{}\n", common->json ? Json{{"name", *name}, {"path", path->string()}}.dump(2) : path->string());
     });
   }

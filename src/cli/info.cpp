@@ -9,6 +9,7 @@
 #include "cli/estimate_graph.hpp"
 #include "cli/estimate_rates.hpp"
 #include "cli/graph_input.hpp"
+#include "cli/help.hpp"
 #include "cli/node_names.hpp"
 #include "cli/ranges.hpp"
 
@@ -150,12 +151,11 @@ Estimate estimate(const Options& options) {
 
 void print_table(const Json& r) {
   fmt::print("{}\n", r["file"].get<std::string>());
-  fmt::print("  nodes {}   {} {}   self loops {}   components {}   largest degree {}{}{}\n",
-             r["num_nodes"].get<std::uint64_t>(), r["undirected"].get<bool>() ? "edges" : "entries",
-             r["num_edges"].get<std::uint64_t>(), r["num_self_loops"].get<std::uint64_t>(),
-             r.contains("num_components") ? r["num_components"].dump() : "-", r["max_degree"].get<std::uint64_t>(),
-             r["symmetric"].get<bool>() ? "   symmetric" : "   directed",
-             r["weighted"].get<bool>() ? "   weighted" : "");
+  fmt::print("  nodes {}   {} {}   {}{}\n", r["num_nodes"].get<std::uint64_t>(),
+             r["undirected"].get<bool>() ? "edges" : "entries", r["num_edges"].get<std::uint64_t>(),
+             r["symmetric"].get<bool>() ? "symmetric" : "directed", r["weighted"].get<bool>() ? "   weighted" : "");
+  fmt::print("  self loops {}   components {}   largest degree {}\n", r["num_self_loops"].get<std::uint64_t>(),
+             r.contains("num_components") ? r["num_components"].dump() : "-", r["max_degree"].get<std::uint64_t>());
   const Json& ids = r["ids"];
   if (ids.contains("first") && (ids["renumbered"].get<bool>() || ids["kind"] == "words")) {
     const auto text = [](const Json& id) { return id.is_string() ? id.get<std::string>() : id.dump(); };
@@ -169,20 +169,22 @@ void print_table(const Json& r) {
     fmt::print("  {:<14}{:>12}{:>8.2f}\n", name, human_bytes(bytes), bytes / csr);
   }
   if (r.contains("bytes_by_order")) {
-    fmt::print("\n  after reordering");
-    for (const int k : tile_dims) fmt::print("{:>12}", fmt::format("b2sr_{}", k));
-    fmt::print("\n");
+    fmt::print("\n  {:<11}", "reordered");
+    for (const int k : tile_dims) fmt::print("{:>11}", fmt::format("b2sr_{}", k));
+    fmt::print("{:>10}\n", "seconds");
     for (const auto& [order, bytes] : r["bytes_by_order"].items()) {
-      fmt::print("  {:<16}", order);
-      for (const auto& value : bytes) fmt::print("{:>12}", human_bytes(value.get<double>()));
+      fmt::print("  {:<11}", order);
+      for (const auto& value : bytes) fmt::print("{:>11}", human_bytes(value.get<double>()));
       const auto& seconds = r["seconds_by_order"];
-      fmt::print("{}\n", seconds.contains(order) ? fmt::format("   took {:.4f} s", seconds[order].get<double>()) : "");
+      fmt::print("{:>10}\n", seconds.contains(order) ? fmt::format("{:.4f}", seconds[order].get<double>()) : "");
     }
   }
   const auto& advice = r["advice"];
-  fmt::print("\n  advice: {}{}, order {}: {}\n", advice["format"].get<std::string>(),
-             advice["tile_dim"] == 0 ? "" : fmt::format(" with tile side {}", advice["tile_dim"].get<int>()),
-             advice["reorder"].get<std::string>(), advice["reason"].get<std::string>());
+  const std::string line =
+      fmt::format("  advice: {}{}, order {}: {}", advice["format"].get<std::string>(),
+                  advice["tile_dim"] == 0 ? "" : fmt::format(" with tile side {}", advice["tile_dim"].get<int>()),
+                  advice["reorder"].get<std::string>(), advice["reason"].get<std::string>());
+  fmt::print("\n{}\n", wrapped(line, 10));
 }
 
 }  // namespace

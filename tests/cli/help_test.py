@@ -73,8 +73,10 @@ class Help(InFolder):
         dataset, model = self.folder / "p.npz", self.folder / "m.st"
         graph = self.folder / "g.mtx"
         calls = [("generate", "grid", graph, "--width", 40), ("pagerank", graph, "--reorder", "auto", "--top", 5),
-                 ("msbfs", graph, "--samples", 3), ("bfs", graph, "--reorder", "rcm"),
+                 ("msbfs", graph, "--samples", 3), ("bfs", graph, "--reorder", "rcm"), ("info", graph),
+                 ("bench", "graph", "grid:20", "--repeats", 1, "--limit", 0.1),
                  ("generate", "planted-partition", dataset, "--nodes", 200), ("doctor",), ("datasets", "list"),
+                 ("bench", "gnn", dataset, "--models", "gcn", "--repeats", 1, "--limit", 0.1),
                  ("train", dataset, "--epochs", 2, "--hidden", 16, "--precision", "bin", "--quiet", "--out", model),
                  ("infer", model, dataset, "--form", "all", "--repeats", 3),
                  ("tune", model, dataset, "--repeats", 3, "--seconds", 0.5)]
@@ -89,7 +91,9 @@ class Help(InFolder):
         for call in (("datasets", "path", ""), ("train", "", "--out", self.folder / "m.st")):
             self.assertEqual(self.said(*call), "the name of the data set is empty")
         environment = {**os.environ, "BITGRAPH_DATA": str(self.folder), "XDG_CACHE_HOME": str(self.folder)}
-        for name, said in (("nosuch", "there is no data set 'nosuch': see bitgraph datasets list"),
+        for name, said in ((str(self.folder), f"{self.folder}: a folder without a data set: NAME_edges.csv, "
+                            "NAME.json, NAME_target.csv"),
+                           ("nosuch", "there is no data set 'nosuch': see bitgraph datasets list"),
                            ("cora", "cora is not under $BITGRAPH_DATA or in the cache: put cora.npz there")):
             done = start("datasets", "path", name, env=environment)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"bitgraph: {said}\n"))

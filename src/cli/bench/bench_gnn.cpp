@@ -10,6 +10,7 @@
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
 #include "cli/estimate_network.hpp"
+#include "cli/help.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 
@@ -133,22 +134,26 @@ Json measure_model(const Options& o, nn::Architecture architecture, const Datase
 
 void print_head(const Device& device) {
   fmt::print(
-      "Graph networks on {}, random weights. latency: the host waits for each run; stream: it does not\n\n"
-      "  {:<38}{:<24}{:>12}{:>12}{:>12}{:>10}\n",
-      device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name(),
-      "data set, model", "form", "latency us", "stream us", "peak", "ratio");
+      "Graph networks on {}, random weights\n"
+      "latency: the host waits for each run; stream: it does not\n\n"
+      "  {:<30}{:>12}{:>12}{:>12}{:>10}\n",
+      device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name(), "form",
+      "latency us", "stream us", "peak", "ratio");
 }
 
 void print_rows(const std::string& head, const Json& rows) {
   const Json& rival = rows.back();
+  fmt::print("{}\n", head);
   for (const Json& row : rows) {
     if (row.contains("absent")) {
-      fmt::print("  {:<38}{:<24}{}\n", head, row["form"].get<std::string>(), row["absent"].get<std::string>());
+      fmt::print(
+          "{}\n",
+          wrapped(fmt::format("  {:<30}{}", row["form"].get<std::string>(), row["absent"].get<std::string>()), 32));
       continue;
     }
     const double stream = row["stream_us"].get<double>();
-    fmt::print("  {:<38}{:<24}{:>12.1f}{:>12.1f}{:>12}", head, row["form"].get<std::string>(),
-               row["latency_us"].get<double>(), stream, human_bytes(row["peak_bytes"].get<double>()));
+    fmt::print("  {:<30}{:>12.1f}{:>12.1f}{:>12}", row["form"].get<std::string>(), row["latency_us"].get<double>(),
+               stream, human_bytes(row["peak_bytes"].get<double>()));
     if (rival.contains("stream_us")) fmt::print("{:>10.2f}", rival["stream_us"].get<double>() / stream);
     fmt::print("\n");
   }

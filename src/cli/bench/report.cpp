@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench/report.hpp"
 
+#include "cli/help.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -68,23 +70,27 @@ void print_head(const Json& report) {
 }
 
 void print_rows(const Arena& arena) {
-  fmt::print("\n{}   {} nodes   {} entries\n", arena.name(), arena.pattern().nrows(), arena.pattern().nvals());
-  fmt::print("  {:<10}{:<44}{:<8}{:>10}{:>10}{:>10}{:>8}\n", "", "", "format", "packing", "ours", "peer", "ratio");
+  fmt::print("\n{}   {}   {} entries\n", arena.name(), counted(arena.pattern().nrows(), "node"),
+             arena.pattern().nvals());
+  fmt::print("  {:<12}{:<8}{:>12}{:>12}{:>12}{:>9}\n", "", "format", "packing", "ours", "peer", "ratio");
   for (const BenchRow& row : arena.rows()) {
     const bool both = row.ours && row.theirs;
-    fmt::print("  {:<10}{:<44}{:<8}{:>10.4g}{:>10}{:>10}{:>8}  {}\n", row.algorithm, row.variant,
-               format_of(row.tile_dim), 1e3 * row.pack_seconds, milliseconds(row.ours), milliseconds(row.theirs),
-               both ? fmt::format("{:.2f}", row.theirs->median / row.ours->median) : "-",
-               row.note.empty() ? row.calls : row.note);
+    fmt::print("  {:<12}{:<8}{:>12.4g}{:>12}{:>12}{:>9}\n", row.algorithm, format_of(row.tile_dim),
+               1e3 * row.pack_seconds, milliseconds(row.ours), milliseconds(row.theirs),
+               both ? fmt::format("{:.2f}", row.theirs->median / row.ours->median) : "-");
+    const std::string& calls = row.note.empty() ? row.calls : row.note;
+    const std::string what = row.variant + (row.variant.empty() || calls.empty() ? "" : "; ") +
+                             (row.note.empty() && !calls.empty() ? "peer: " : "") + calls;
+    if (!what.empty()) fmt::print("{}\n", wrapped("      " + what, 6));
   }
   std::fflush(stdout);
 }
 
 void print_means(const Json& means) {
   if (means.empty()) return;
-  fmt::print("\ngeometric means of the ratios:");
-  for (const auto& [algorithm, mean] : means.items()) fmt::print("  {} {:.2f}", algorithm, mean.get<double>());
-  fmt::print("\n");
+  std::string line = "geometric means of the ratios:";
+  for (const auto& [algorithm, mean] : means.items()) line += fmt::format("  {} {:.2f}", algorithm, mean.get<double>());
+  fmt::print("\n{}\n", wrapped(line, 2));
 }
 
 }  // namespace bitgraph::cli
