@@ -16,6 +16,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -241,13 +242,16 @@ class TableReader {
   Table table_;
 };
 
-/// The edges of one piece of the body: numbers as they stand, or numbers of the piece's words.
+/// The edges of one piece of the body.
 struct Piece {
-  std::vector<std::uint64_t> first, second;
+  std::vector<std::uint64_t> first, second;     ///< ids that are numbers, as they stand
+  std::vector<NodeId> first_word, second_word;  ///< else numbers of the piece's words
   std::vector<float> weight;
   WordTable words;
   bool weighted = false;
   TextError error;
+
+  [[nodiscard]] std::size_t size() const noexcept { return first.size() + first_word.size(); }
 };
 
 class PieceParser {
@@ -258,15 +262,16 @@ class PieceParser {
   void parse(std::string_view text) {
     // As many edges as lines of the first one's length would be.
     const std::size_t usual = line_at(text, 0).size() + 1;
-    out_.first.reserve(text.size() / usual);
-    out_.second.reserve(text.size() / usual);
+    for (auto* ids : {&out_.first, &out_.second}) ids->reserve(table_.words ? 0 : text.size() / usual);
+    for (auto* ids : {&out_.first_word, &out_.second_word}) ids->reserve(table_.words ? text.size() / usual : 0);
     while (!text.empty()) {
       const std::string_view line = line_at(text, 0);
       if (!is_empty(line) && !parse_line(line)) return;
       text.remove_prefix(std::min(text.size(), line.size() + 1));
-      if (pending_.size() >= batch) number_pending();
+      if (coming_.size() >= batch) number_some();
     }
-    number_pending();
+    number_some();
+    number_some();
   }
 
  private:
@@ -299,7 +304,7 @@ class PieceParser {
     const Columns& columns = table_.columns;
     if (Field source, target; take_plain_pair(line, source, target)) {
       if (keep_weights_) out_.weight.push_back(1);
-      return take_id(source, line, out_.first) && take_id(target, line, out_.second);
+      return take_ids(source, target, line);
     }
     Field source, target, weight, field;
     Fields fields(line, table_.delimiter);
@@ -313,7 +318,7 @@ class PieceParser {
     if (fields.broken()) return refuse(line, "a closing quote, and a delimiter behind it");
     if (count <= (columns.chosen ? columns.last() : 1)) return refuse(line, "all columns of an edge");
     if (!columns.chosen && count > 3) return refuse(line, "two ids and perhaps a weight; --columns chooses among more");
-    if (!take_id(source, line, out_.first) || !take_id(target, line, out_.second)) return false;
+    if (!take_ids(source, target, line)) return false;
     float value = 1;
     const bool has_weight = columns.chosen ? columns.weight != Columns::none : count == 3 && !weight.text.empty();
     if (has_weight && !weight_of(weight, value)) return refuse(line, "a number as weight");
@@ -322,20 +327,26 @@ class PieceParser {
     return true;
   }
 
-  /// Words are numbered some at a time, when their places in the table have been fetched.
-  bool take_id(const Field& field, std::string_view line, std::vector<std::uint64_t>& ids) {
-    if (field.text.empty()) return refuse(line, "an id that is not empty");
-    if (table_.words && field.doubled_quotes) {
+  bool take_ids(const Field& source, const Field& target, std::string_view line) {
+    if (source.text.empty() || target.text.empty()) return refuse(line, "an id that is not empty");
+    if (!table_.words) return take_number(source, line, out_.first) && take_number(target, line, out_.second);
+    take_word(source, out_.first_word);
+    take_word(target, out_.second_word);
+    return true;
+  }
+
+  /// Words are numbered some at a time: while their places in the table are fetched, others are read.
+  void take_word(const Field& field, std::vector<NodeId>& ids) {
+    if (field.doubled_quotes) {
       ids.push_back(out_.words.number(unquoted(field.text)));
-      return true;
+      return;
     }
-    if (table_.words) {
-      const std::uint64_t hash = WordTable::hash_of(field.text);
-      out_.words.prefetch(hash);
-      pending_.push_back({field.text, hash, &ids, ids.size()});
-      ids.push_back(0);
-      return true;
-    }
+    coming_.push_back({{field.text, WordTable::hash_of(field.text)}, &ids, ids.size()});
+    out_.words.fetch_slot(coming_.back().query);
+    ids.push_back(0);
+  }
+
+  bool take_number(const Field& field, std::string_view line, std::vector<std::uint64_t>& ids) {
     std::uint64_t id = 0;
     const char* const end = field.text.data() + field.text.size();
     const auto [stop, error] = std::from_chars(field.text.data(), end, id);
@@ -345,11 +356,11 @@ class PieceParser {
     return true;
   }
 
-  void number_pending() {
-    for (const Pending& word : pending_) out_.words.prefetch_word(word.hash);
-    for (const Pending& word : pending_) out_.words.prefetch_characters(word.hash);
-    for (const Pending& word : pending_) (*word.ids)[word.place] = out_.words.number(word.text, word.hash);
-    pending_.clear();
+  void number_some() {
+    for (const Pending& word : coming_) out_.words.fetch_record(word.query);
+    for (const Pending& word : due_) (*word.ids)[word.place] = out_.words.number(word.query.text, word.query.hash);
+    due_.clear();
+    std::swap(due_, coming_);
   }
 
   static std::string unquoted(std::string_view text) {
@@ -369,18 +380,17 @@ class PieceParser {
     return true;
   }
 
-  static constexpr std::size_t batch = 64;
+  static constexpr std::size_t batch = 32;
   struct Pending {
-    std::string_view text;
-    std::uint64_t hash;
-    std::vector<std::uint64_t>* ids;
+    WordQuery query;
+    std::vector<NodeId>* ids;  ///< where its number goes
     std::size_t place;
   };
 
   const Table& table_;
   bool keep_weights_;
   Piece& out_;
-  std::vector<Pending> pending_;
+  std::vector<Pending> coming_, due_;  ///< words whose slot, and whose record, are being fetched
 };
 
 /// The edges of all pieces, as numbers of nodes.
@@ -394,10 +404,10 @@ struct TableEdges {
 template <class Fn>
 void for_each_edge(const std::vector<Piece>& pieces, const Device& device, const Fn& fn) {
   std::vector<std::size_t> start(pieces.size() + 1, 0);
-  for (std::size_t p = 0; p < pieces.size(); ++p) start[p + 1] = start[p] + pieces[p].first.size();
+  for (std::size_t p = 0; p < pieces.size(); ++p) start[p + 1] = start[p] + pieces[p].size();
   parallel_chunks(device, pieces.size(), pieces.size() > 1 ? 1 : 2, [&](Range range) {
     for (std::size_t p = range.begin; p < range.end; ++p) {
-      for (std::size_t e = 0; e < pieces[p].first.size(); ++e) fn(p, e, start[p] + e);
+      for (std::size_t e = 0; e < pieces[p].size(); ++e) fn(p, e, start[p] + e);
     }
   });
 }
@@ -410,8 +420,8 @@ NodeIds number_nodes(std::vector<Piece>& pieces, const Table& table, TableEdges&
     for (Piece& piece : pieces) tables.push_back(std::move(piece.words));
     WordIds words = unite_words(tables, device);
     for_each_edge(pieces, device, [&](std::size_t p, std::size_t e, std::size_t place) {
-      edges.rows[place] = words.of_piece[p][pieces[p].first[e]];
-      edges.cols[place] = words.of_piece[p][pieces[p].second[e]];
+      edges.rows[place] = words.of_piece[p][pieces[p].first_word[e]];
+      edges.cols[place] = words.of_piece[p][pieces[p].second_word[e]];
     });
     return std::move(words.ids);
   }
@@ -455,7 +465,7 @@ Graph read_edge_table(std::string_view text, const std::string& name, const Load
   TableEdges edges;
   for (const Piece& piece : pieces) {
     if (piece.error.at != nullptr) fail_in_text(name, text, piece.error);
-    total += piece.first.size();
+    total += piece.size();
     edges.weighted |= piece.weighted;
   }
   edges.rows = Buffer<NodeId>(total, device);

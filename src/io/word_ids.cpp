@@ -76,11 +76,30 @@ constexpr std::size_t shard_bits = 6;
 constexpr std::size_t shards = std::size_t{1} << shard_bits;
 std::size_t shard_of(std::uint64_t hash) { return hash >> (64 - shard_bits); }
 
+/// The numbers in `table` of some words of a piece.
+void number_words(WordTable& table, const WordTable& piece, std::span<const NodeId> words,
+                  std::vector<NodeId>& numbers) {
+  constexpr std::size_t together = 64;
+  std::array<WordQuery, together> queries;
+  for (std::size_t begin = 0; begin < words.size(); begin += together) {
+    const std::size_t count = std::min(together, words.size() - begin);
+    for (std::size_t n = 0; n < count; ++n) {
+      const NodeId word = words[begin + n];
+      queries[n] = {piece.word(word), piece.hash(word)};
+    }
+    const auto some = std::span(queries).first(count);
+    for (const WordQuery& query : some) table.fetch_slot(query);
+    for (const WordQuery& query : some) table.fetch_record(query);
+    for (std::size_t n = 0; n < count; ++n) numbers[words[begin + n]] = table.number(some[n].text, some[n].hash);
+  }
+}
+
 /// The words of a piece, shard by shard: those of shard s are order[first[s]] .. order[first[s + 1]].
 struct ByShard {
   std::array<std::size_t, shards + 1> first{};
   std::vector<NodeId> order;
 
+  ByShard() = default;
   explicit ByShard(const WordTable& words) : order(words.size()) {
     for (std::size_t n = 0; n < words.size(); ++n) ++first[shard_of(words.hash(n)) + 1];
     for (std::size_t s = 0; s < shards; ++s) first[s + 1] += first[s];
@@ -95,49 +114,75 @@ struct ByShard {
 std::uint64_t WordTable::hash_of(std::string_view word) noexcept { return XXH3_64bits(word.data(), word.size()); }
 
 NodeId WordTable::number(std::string_view word, std::uint64_t hash) {
-  if (2 * (words_.size() + 1) > slots_.size()) grow();
+  if (2 * (places_.size() + 1) > slots_.size()) grow();
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+  for (std::size_t at = first_slot(hash);; at = (at + 1) & mask) {
     Slot& slot = slots_[at];
-    if (slot.next_number == 0) {
-      if (words_.size() + 1 >= std::numeric_limits<NodeId>::max())
-        fail(ErrorCode::not_possible, "2^32 - 1 or more different ids");
-      words_.push_back(keep(word));
-      hashes_.push_back(hash);
-      slot = {tag_of(hash), static_cast<NodeId>(words_.size())};
-      return slot.next_number - 1;
+    if (slot.next_place == 0) {
+      slot = {tag_of(hash), keep(word, hash) + 1};
+      return static_cast<NodeId>(places_.size() - 1);
     }
-    if (slot.tag == tag_of(hash) && words_[slot.next_number - 1] == word) return slot.next_number - 1;
+    if (slot.tag != tag_of(hash)) continue;
+    const Record& there = *record(slot.next_place - 1);
+    if (there.hash == hash && characters(there) == word) return there.number;
   }
+}
+
+void WordTable::fetch_record(const WordQuery& query) const noexcept {
+  if (slots_.empty()) return;
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = first_slot(query.hash);
+  while (slots_[at].next_place != 0 && slots_[at].tag != tag_of(query.hash)) at = (at + 1) & mask;
+  if (slots_[at].next_place == 0) return;
+  const auto* const there = reinterpret_cast<const std::byte*>(record(slots_[at].next_place - 1));
+  __builtin_prefetch(there);
+  __builtin_prefetch(there + sizeof(Record) + query.text.size() - 1);  // it may begin at the end of a cache line
 }
 
 void WordTable::grow() {
   constexpr std::size_t least = 1024;
-  slots_.assign(std::max(least, slots_.size() * 2), {});
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t n = 0; n < words_.size(); ++n) {
-    std::size_t at = hashes_[n] & mask;
-    while (slots_[at].next_number != 0) at = (at + 1) & mask;
-    slots_[at] = {tag_of(hashes_[n]), static_cast<NodeId>(n + 1)};
+  const std::size_t wanted = std::max(least, 2 * slots_.size());
+  slots_ = Buffer<Slot>(wanted, Slot{});
+  const std::size_t mask = wanted - 1;
+  for (const std::uint32_t place : places_) {
+    const std::uint64_t hash = record(place)->hash;
+    std::size_t at = first_slot(hash);
+    while (slots_[at].next_place != 0) at = (at + 1) & mask;
+    slots_[at] = {tag_of(hash), place + 1};
   }
 }
 
-std::string_view WordTable::keep(std::string_view word) {
-  constexpr std::size_t block = std::size_t{1} << 16;
-  if (room_ - used_ < word.size()) {
-    room_ = std::max(block, word.size());
-    blocks_.push_back(std::make_unique_for_overwrite<char[]>(room_));
+/// The place of a copy of the word.
+std::uint32_t WordTable::keep(std::string_view word, std::uint64_t hash) {
+  if (places_.size() + 1 >= std::numeric_limits<NodeId>::max() ||
+      word.size() > std::numeric_limits<std::uint32_t>::max())
+    fail(ErrorCode::not_possible, "2^32 - 1 or more different ids");
+  const std::size_t needed = (sizeof(Record) + word.size() + unit - 1) / unit;
+  // A block that is larger than usual holds one long word alone: places count to the usual size.
+  if (room_ - used_ < needed || used_ >= block_places) {
+    constexpr std::size_t first_block = std::size_t{1} << 13;
+    const std::size_t usual = blocks_.empty() ? first_block : std::min(block_places, 2 * room_);
+    room_ = std::max(usual, needed);
+    blocks_.emplace_back(room_ * unit);
     used_ = 0;
   }
-  char* const kept = blocks_.empty() ? nullptr : blocks_.back().get() + used_;
-  std::copy(word.begin(), word.end(), kept);
-  used_ += word.size();
-  return {kept, word.size()};
+  const std::size_t place = (blocks_.size() - 1) * block_places + used_;
+  if (place + 1 >= std::numeric_limits<std::uint32_t>::max())
+    fail(ErrorCode::not_possible, "the different ids take 32 GB or more");
+  std::byte* const at = blocks_.back().data() + used_ * unit;
+  const Record header{hash, static_cast<std::uint32_t>(places_.size()), static_cast<std::uint32_t>(word.size())};
+  std::memcpy(at, &header, sizeof(header));
+  std::copy(word.begin(), word.end(), reinterpret_cast<char*>(at + sizeof(header)));
+  used_ += needed;
+  places_.push_back(static_cast<std::uint32_t>(place));
+  return static_cast<std::uint32_t>(place);
 }
 
 WordIds unite_words(std::span<const WordTable> pieces, const Device& device) {
-  std::vector<ByShard> order;
-  for (const WordTable& piece : pieces) order.emplace_back(piece);
+  std::vector<ByShard> order(pieces.size());
+  parallel_chunks(device, pieces.size(), pieces.size() > 1 ? 1 : 2, [&](Range range) {
+    for (std::size_t p = range.begin; p < range.end; ++p) order[p] = ByShard(pieces[p]);
+  });
   // What each piece's words are in their shard's table, before the shards stand one behind another.
   std::vector<WordTable> united(shards);
   WordIds result;
@@ -145,10 +190,9 @@ WordIds unite_words(std::span<const WordTable> pieces, const Device& device) {
   parallel_chunks(device, shards, 1, [&](Range range) {
     for (std::size_t s = range.begin; s < range.end; ++s) {
       for (std::size_t p = 0; p < pieces.size(); ++p) {
-        for (std::size_t at = order[p].first[s]; at < order[p].first[s + 1]; ++at) {
-          const NodeId n = order[p].order[at];
-          result.of_piece[p][n] = united[s].number(pieces[p].word(n), pieces[p].hash(n));
-        }
+        const std::span<const NodeId> words =
+            std::span(order[p].order).subspan(order[p].first[s], order[p].first[s + 1] - order[p].first[s]);
+        number_words(united[s], pieces[p], words, result.of_piece[p]);
       }
     }
   });
