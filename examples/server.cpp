@@ -54,7 +54,7 @@ class Classifier {
       : num_features_(static_cast<NodeId>(dataset.num_features())),
         plan_(model, dataset,
               {.capacity = {.nodes = dataset.graph.nrows() + most_new_nodes,
-                            .entries = dataset.graph.nvals() + std::size_t{16} * most_new_nodes}}) {
+                            .entries = dataset.graph.nvals() + entries_left_}}) {
     refresh();
   }
 
@@ -95,8 +95,11 @@ class Classifier {
     for (const NodeId node : nodes) {
       if (node >= plan_.num_nodes()) fail(ErrorCode::usage, "no such node");
     }
+    // Both or none: a node without its edges would stay.
+    if (adds && 2 * nodes.size() > entries_left_) fail(ErrorCode::not_possible, "no room for more edges");
     const NodeId node = adds ? plan_.add_nodes(1) : nodes.front();
     if (adds) plan_.add_edges(std::vector(nodes.size(), node), nodes);
+    if (adds) entries_left_ -= 2 * nodes.size();
     plan_.set_features(std::vector{node}, features);
     refresh();
     return adds ? std::to_string(node) : "ok";
@@ -128,6 +131,7 @@ class Classifier {
   }
 
   NodeId num_features_;
+  std::size_t entries_left_ = std::size_t{16} * most_new_nodes;
   std::mutex plan_mutex_, finished_mutex_;
   nn::InferencePlan plan_;
   std::shared_ptr<const DenseMatrix<float>> finished_;  ///< probabilities

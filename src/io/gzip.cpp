@@ -85,7 +85,8 @@ GzipFront gunzip_front(std::span<const std::byte> packed, std::size_t most, cons
   Buffer<std::byte> out(std::min(most, packed.size() * most_expansion));
   std::size_t used = 0;
   std::size_t filled = 0;
-  while (filled < out.size() && used < packed.size()) {
+  bool ended = false;
+  while (filled < out.size() && !ended) {
     constexpr std::size_t step = std::size_t{1} << 30;
     const std::size_t given = std::min(step, packed.size() - used);
     const std::size_t room = std::min(step, out.size() - filled);
@@ -98,12 +99,11 @@ GzipFront gunzip_front(std::span<const std::byte> packed, std::size_t most, cons
     used += given - stream.avail_in;
     filled += room - stream.avail_out;
     if (result == Z_OK && (given != stream.avail_in || room != stream.avail_out)) continue;
-    const bool member_behind = result == Z_STREAM_END && is_gzip(packed.subspan(used));
-    if (result == Z_STREAM_END && !member_behind) break;
-    if (!member_behind || inflateReset(&stream) != Z_OK) fail_at_byte(name, used, "damaged or cut gzip data");
+    if (result != Z_STREAM_END) fail_at_byte(name, used, "damaged or cut gzip data");
+    ended = !is_gzip(packed.subspan(used));
+    if (!ended && inflateReset(&stream) != Z_OK) fail_at_byte(name, used, "damaged or cut gzip data");
   }
-  const bool whole = filled < out.size() || used == packed.size();
-  return {Buffer<std::byte>::copy_of(out.span().first(filled)), used, whole};
+  return {Buffer<std::byte>::copy_of(out.span().first(filled)), used, ended};
 }
 
 Buffer<std::byte> gzip(std::span<const std::byte> plain) {

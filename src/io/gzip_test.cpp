@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +37,42 @@ TEST(Gzip, PacksAndUnpacks) {
   for (const std::string& plain : {std::string(), std::string("a"), noise(100000), std::string(1000000, 'x')}) {
     EXPECT_EQ(unpacked(packed(plain)), plain);
   }
+}
+
+TEST(Gzip, TheFrontIsUnpackedAlone) {
+  const std::string plain = noise(300000);
+  const std::string one = packed(plain);
+  const std::string two = packed(plain.substr(0, 1000)) + packed(plain.substr(1000));
+  for (const std::string& file : {one, two}) {
+    for (const std::size_t most : {std::size_t{1}, std::size_t{999}, std::size_t{1000}, std::size_t{1001},
+                                   plain.size() - 1, plain.size(), plain.size() + 1}) {
+      const GzipFront front = gunzip_front(std::as_bytes(std::span(file)), most, "file");
+      const std::size_t expected = std::min(most, plain.size());
+      ASSERT_EQ(std::string(reinterpret_cast<const char*>(front.bytes.data()), front.bytes.size()),
+                plain.substr(0, expected));
+      EXPECT_LE(front.packed, file.size());
+      // Noise takes as many bytes packed as it has.
+      EXPECT_NEAR(static_cast<double>(front.packed), static_cast<double>(expected), 2000);
+      if (most != plain.size()) {
+        EXPECT_EQ(front.whole, most > plain.size());
+      }
+    }
+  }
+}
+
+TEST(Gzip, ABadFrontIsRefused) {
+  const auto front_of = [](const std::string& bytes) {
+    return gunzip_front(std::as_bytes(std::span(bytes)), 1 << 20, "file");
+  };
+  const std::string file = packed(noise(100000));
+  EXPECT_EQ(message_of(ErrorCode::bad_input, [&] { static_cast<void>(front_of("text")); }),
+            "file: byte 0: not gzip data");
+  EXPECT_NE(
+      message_of(ErrorCode::bad_input, [&] { static_cast<void>(front_of(file.substr(0, 20000) + file.substr(20001))); })
+          .find("damaged"),
+      std::string::npos);
+  EXPECT_NE(message_of(ErrorCode::bad_input, [&] { static_cast<void>(front_of(file.substr(0, 5))); }).find("damaged"),
+            std::string::npos);
 }
 
 TEST(Gzip, MembersFollowOneAnother) {

@@ -82,6 +82,16 @@ TEST(Npz, GivesTheMembersThatAreWanted) {
   EXPECT_EQ(some.at("labels").as<std::int32_t>()[1], 3);
 }
 
+TEST(Npz, TellsTheShapeOfAMemberWithoutItsData) {
+  const std::string bytes = zip_of({test::array_member("a", {2, 3}, std::vector<float>(6)),
+                                    vector_member<std::int32_t>("n", {1, 2, 3, 4}),
+                                    {"cut.npy", test::contents(fixture("object.npy")).substr(0, 130)}});
+  const NpzReader reader(test::as_bytes(bytes), "x.npz");
+  EXPECT_EQ(reader.shape("a"), (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(reader.shape("n"), (std::vector<std::uint64_t>{4}));
+  expect_bad_input([&] { static_cast<void>(reader.shape("missing")); }, "x.npz: lacks the member 'missing'");
+}
+
 TEST(Npz, ReadsTextsOfOneString) {
   const std::string bytes = zip_of(
       {text_member("s", "csr"), vector_member<std::int32_t>("n", {1}), {"u.npy", test::contents(fixture("text.npy"))}});
