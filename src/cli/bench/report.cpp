@@ -60,12 +60,13 @@ Json mean_ratios(const Json& results) {
 
 void print_head(const Json& report) {
   const Json& peer = report["peer"];
-  fmt::print(
-      "{}, {}; beside {}{}\nmilliseconds, medians of {}; packing the graph is a column of its own\n",
-      report["device"].get<std::string>(), counted(report["threads"].get<std::size_t>(), "thread"),
-      peer["name"].get<std::string>(),
-      peer["version"].is_null() ? ": " + peer["absent"].get<std::string>() : " " + peer["version"].get<std::string>(),
-      report["repeats"].dump());
+  const std::string beside =
+      peer["version"].is_null() ? ": " + peer["absent"].get<std::string>() : " " + peer["version"].get<std::string>();
+  const std::string line =
+      fmt::format("{}, {}; beside {}{}", report["device"].get<std::string>(),
+                  counted(report["threads"].get<std::size_t>(), "thread"), peer["name"].get<std::string>(), beside);
+  fmt::print("{}\nmilliseconds, medians of {}; packing the graph is a column of its own\n", wrapped(line, 2),
+             report["repeats"].dump());
   std::fflush(stdout);
 }
 
