@@ -73,6 +73,17 @@ bool same_bits(const DenseMatrix<float>& there, const DenseMatrix<float>& expect
          std::equal(a.values().begin(), a.values().end(), b.values().begin());
 }
 
+/// Parts of a graph are summed in another order on a device.
+bool nearly_same(const DenseMatrix<float>& there, const DenseMatrix<float>& expected_there) {
+  const DenseMatrix<float> a = there.to(Device());
+  const DenseMatrix<float> b = expected_there.to(Device());
+  float largest = 0;
+  for (const float v : b.values()) largest = std::max(largest, std::fabs(v));
+  return a.nrows() == b.nrows() && a.ncols() == b.ncols() &&
+         std::equal(a.values().begin(), a.values().end(), b.values().begin(),
+                    [&](float x, float y) { return std::fabs(x - y) <= 1e-5F * largest; });
+}
+
 /// Rows of the state become rows of `from`.
 void assign_rows(State& state, const std::vector<NodeId>& nodes, const DenseMatrix<float>& from) {
   for (std::size_t i = 0; i < nodes.size(); ++i) std::copy_n(from.row(i).data(), width, state.x.row(nodes[i]).data());
@@ -190,6 +201,7 @@ void check_updates(const Device& device) {
            << options.describe() << ", " << plan.feature_format() << (state.dense ? " of dense ones" : "")
            << (reserved ? ", reserved" : "") << (model.normalize_rows ? ", normalized" : "") << ", "
            << plan.predicted().parts << " parts\n";
+  const bool rounds = !device.is_host() && plan.predicted().parts > 1;
   for (int update = 0; update < 5; ++update) {
     if (*rc::gen::arbitrary<bool>()) update_features(plan, state, *rc::gen::element(density, 0.02F, 0.6F));
     if (*rc::gen::arbitrary<bool>()) update_graph(plan, state, reserved);
@@ -201,9 +213,9 @@ void check_updates(const Device& device) {
     const DenseMatrix<float>& expected = fresh.run();
     RC_LOG() << "update " << update << ": " << changed.graph.nrows() << " nodes, " << changed.graph.nvals()
              << " entries, " << plan.feature_format() << "; a new plan: " << fresh.feature_format() << "\n";
-    RC_ASSERT(same_bits(plan.run(), expected));
+    for (int repeat = 0; repeat < 2; ++repeat)
+      RC_ASSERT(rounds ? nearly_same(plan.run(), expected) : same_bits(plan.run(), expected));
     RC_ASSERT(plan.feature_format() == fresh.feature_format());
-    RC_ASSERT(same_bits(plan.run(), expected));
   }
 }
 

@@ -62,7 +62,8 @@ TEST(PackedGraphCuda, WhatDoesNotFitIsRefusedAtOnce) {
   BITGRAPH_REQUIRE_CUDA();
   const auto owner = std::make_shared<NodeId>(0);
   const EdgeOffset entries = EdgeOffset{1} << 45;
-  const CsrPattern huge(1, 1, Buffer<EdgeOffset>{0, entries}, Buffer<NodeId>::borrow(owner.get(), entries, owner));
+  const CsrPattern huge(1, 1, Buffer<EdgeOffset>{0, entries}, Buffer<NodeId>::borrow(owner.get(), entries, owner),
+                        trusted);
   const std::size_t before = cuda().memory().allocations;
   for (const int tile_dim : {csr_tile, 4, 64}) {
     try {
