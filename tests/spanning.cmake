@@ -12,6 +12,13 @@ if(spanning_tests)
   bitgraph_test_program(tests_spanning ${spanning_tests})
 endif()
 
+# The graph algorithms by the reference kernels, but for tests that take long there.
+if(TARGET tests_graph AND NOT BITGRAPH_SANITIZE)
+  add_test(NAME reference.graph COMMAND tests_graph --gtest_brief=1
+    "--gtest_filter=-*Cuda*:*CUDA*:PlantedGraph.*:StrongComponents.ALong*:Triangles.OfEvery*:MultiSourceBfs.Many*")
+  set_tests_properties(reference.graph PROPERTIES TIMEOUT 600 ENVIRONMENT "BITGRAPH_BACKEND=reference;OMP_WAIT_POLICY=passive")
+endif()
+
 # The floors: no include runs upward; and the checker finds what it should.
 add_test(NAME floors.tree COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_floors.py ${PROJECT_SOURCE_DIR})
 add_test(NAME floors.checker COMMAND ${BITGRAPH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/floors/check_floors_test.py)

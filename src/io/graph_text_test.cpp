@@ -201,6 +201,7 @@ TEST(Metis, Reads) {
                      {"2 1 1\n2 1\n1 1\n", 2, 2, {{0, 1}, {1, 0}}},
                      {"2 1 001\n2 7\n1 7\n", 2, 2, {{0, 1}, {1, 0}}, true},
                      {"2 1 010\n9 2\n9 1\n", 2, 2, {{0, 1}, {1, 0}}},
+                     {"2 1 100\n5 2\n5 1\n", 2, 2, {{0, 1}, {1, 0}}},
                      {"2 1 10 3\n9 9 9 2\n8 8 8 1\n", 2, 2, {{0, 1}, {1, 0}}},
                      {"3 1 111 2\n5 9 9 2 1\n5 8 8 1 1\n5 7 7\n", 3, 3, {{0, 1}, {1, 0}}},
                      {"2 1\n2\n1\n\n\n  \n%c\n", 2, 2, {{0, 1}, {1, 0}}},
@@ -232,6 +233,8 @@ TEST(Metis, SaysWhatIsWrong) {
          {"2 1\n2\n1\n%\n\n1\n", "6: found '1', expected no more lines than nodes"},
          {"2 2\n2\n1\n", "1: found 2 edges in the header, expected 1: half of the 2 neighbours"},
          {"% c\n3 2\n2 3\n1\n\n", "2: found 2 edges in the header, expected 1.5: half of the 3 neighbours"},
+         {"3 2\n%\n2\n1 3\n\n% c\n", "1: found 2 edges in the header, expected 1.5: half of the 3 neighbours"},
+         {"4 2\n2\n%\n1\n2\n3\n", "5: found node 3 with the neighbour 2, expected node 2 to have the neighbour 3"},
          {"4 2\n2 3\n%\n1\n\n3\n", "2: found node 1 with the neighbour 3, expected node 3 to have the neighbour 1"}});
 }
 

@@ -50,10 +50,7 @@ Sums sums_on_host(const PackedGraph& graph, std::span<const NodeId> sources) {
       args.has_in = graph.has_in();
       args.sources = sources.data() + first;
       args.num_sources = std::min(sources_a_pass, sources.size() - first);
-      if (!graph.new_id().empty()) {
-        args.new_id = graph.new_id().data();
-        args.old_id = graph.old_id().data();
-      }
+      if (!graph.new_id().empty()) args.new_id = graph.new_id().data();
       args.reached = reached.data();
       args.eccentricity = eccentricity.data();
       args.sums = sums.of_node.data();
