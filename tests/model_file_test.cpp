@@ -15,7 +15,10 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bitgraph::nn {
 namespace {
@@ -135,6 +138,7 @@ TEST(ModelFile, AModelThatIsTooDeepIsRefused) {
   EXPECT_NO_THROW(static_cast<void>(
       InferencePlan(deepest, dataset, {.forms = deepest.layer_forms(Precision::bin)}, Device::host(1)).run()));
   deepest.save(path);
+  EXPECT_EQ(Model::load(path).layers.size(), deepest.layers.size());
   TensorFile file = load_safetensors(path);
   file.metadata["depth"] = "100";
   save_safetensors(path, file);
@@ -178,6 +182,45 @@ TEST(ModelFile, TheFingerprintTellsWeights) {
     expect_new([](Model& m) { m.layers[0].neighbor.scale[4] += 1; });
     expect_new([](Model& m) { m.input_mean[69] += 1; });
     expect_new([](Model& m) { m.input_inverse_deviation[0] += 1; });
+  }
+}
+
+TEST(Model, ValidateChecksBothWeightsOfALayer) {
+  struct Wrong {
+    std::function<void(Linear&)> change;
+    std::string message;
+  };
+  const float infinite = std::numeric_limits<float>::infinity();
+  for (const Precision precision : {Precision::real, Precision::full}) {
+    std::vector<Wrong> cases{
+        {[&](Linear& w) { w.bias[1] = infinite; }, "layer 0 has a weight that is infinite or not a number"},
+        {[](Linear& w) { w.bias = Buffer<float>(4, 0.0F); }, "layer 0 has 5 outputs, "},
+        {[](Linear& w) {
+           w.weight = DenseMatrix<float>();
+           w.bits = BitMatrix<PlusMinusOne>();
+         },
+         "layer 0 "}};
+    if (precision == Precision::real) {
+      cases.push_back({[&](Linear& w) { w.weight(4, 69) = -infinite; }, "layer 0 has a weight that is infinite"});
+      cases.push_back({[](Linear& w) { w.scale = Buffer<float>(5, 1.0F); }, "layer 0 has 5 outputs, 5 scales"});
+    } else {
+      cases.push_back({[](Linear& w) { w.scale[3] = -1; }, "layer 0 has a negative scale"});
+      cases.push_back({[&](Linear& w) { w.scale[3] = infinite; }, "layer 0 has a weight that is infinite"});
+      cases.push_back({[](Linear& w) { w.weight = DenseMatrix<float>(5, 70); }, "layer 0 has weights of another"});
+    }
+    for (const auto linear : {&Layer::neighbor, &Layer::root}) {
+      for (const Wrong& wrong : cases) {
+        Model model = test::random_model(Architecture::sage, precision, 70, 5, 3, 2, 7);
+        ASSERT_NO_THROW(model.validate());
+        wrong.change(model.layers[0].*linear);
+        try {
+          model.validate();
+          ADD_FAILURE() << "taken: " << wrong.message;
+        } catch (const Error& error) {
+          EXPECT_TRUE(std::string_view(error.what()).starts_with("the model: " + wrong.message)) << error.what();
+        }
+      }
+    }
   }
 }
 

@@ -16,7 +16,9 @@ double largest_error(const CsrPattern& a, std::uint64_t seed) {
   double largest = 0;
   for (const TileProfile& side : profile(a, {.seed = seed}).tiles) {
     const auto truth = static_cast<double>(b2sr_bytes(a.nrows(), count_tiles(a, side.tile_dim), side.tile_dim));
-    largest = std::max(largest, std::abs(side.predicted_bytes / truth - 1));
+    const double error = std::abs(side.predicted_bytes / truth - 1);
+    EXPECT_TRUE(std::isfinite(error)) << "tile side " << side.tile_dim;  // std::max passes over what is no number
+    largest = std::max(largest, error);
   }
   return largest;
 }
