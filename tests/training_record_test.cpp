@@ -118,6 +118,8 @@ TEST(TrainingRecord, BadMetadataAreRefused) {
       {"split_shares", "0.5,0.5", "metadata 'split_shares': '0.5,0.5', expected 3 numbers with commas between them"},
       {"split_shares", "0.5,0.5,x",
        "metadata 'split_shares': '0.5,0.5,x', expected 3 numbers with commas between them"},
+      {"split_shares", "0.5,0.2,0.2,0.1",
+       "metadata 'split_shares': '0.5,0.2,0.2,0.1', expected 3 numbers with commas between them"},
       {"training_nodes", "12", "metadata 'training_nodes': '12', expected 16 hexadecimal digits"},
       {"data_fingerprint", "000000000000000X",
        "metadata 'data_fingerprint': '000000000000000X', expected 16 hexadecimal digits"}};
