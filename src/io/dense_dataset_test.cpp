@@ -152,6 +152,10 @@ TEST(InductiveSplit, SharesOfOneTakeEveryNode) {
 TEST(InductiveSplit, SaysWhatIsWrong) {
   Dataset dataset = dense_dataset(10, 1, 1);
   dataset.name = "ten";
+  Dataset wrong = dense_dataset(10, 1, 1);
+  wrong.labels.pop_back();
+  EXPECT_THROW(inductive_split(wrong, {}, 0), Error);
+  EXPECT_THROW(draw_split(wrong, {}), Error);
   test::expect_usage_error([&] { inductive_split(dataset, {.train = -0.1}, 0); }, "between 0 and 1");
   test::expect_usage_error([&] { inductive_split(dataset, {.train = std::nan("")}, 0); }, "between 0 and 1");
   test::expect_usage_error([&] { inductive_split(dataset, {.train = 0.8}, 0); }, "more than 1");

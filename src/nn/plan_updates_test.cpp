@@ -235,6 +235,30 @@ TEST(PlanUpdates, GiveTheBitsOfANewPlanOnADevice) {
   EXPECT_TRUE(rc::check([] { check_updates(*test::cuda_device()); }));
 }
 
+/// Signs that came sparse are kept dense while that is smaller: they are counted once, and then row by row.
+TEST(PlanUpdates, TheFormatFollowsManyRowsAtOnce) {
+  const Model model = test::random_model(Architecture::gcn, Precision::full, width, 16, 5, 2, 1);
+  State state{random_graph(20, 40, 1), random_rows(20, 1, 0.5F), false};
+  const Dataset first = state.dataset();
+  InferencePlan plan(model, first);
+  EXPECT_EQ(plan.feature_format(), "bits");
+  const auto set = [&](const std::vector<NodeId>& nodes, const DenseMatrix<float>& rows) {
+    plan.set_features(nodes, sparse_features(rows));
+    assign_rows(state, nodes, rows);
+    const Dataset changed = state.dataset();
+    InferencePlan fresh(model, changed);
+    EXPECT_EQ(plan.feature_format(), fresh.feature_format());
+    EXPECT_TRUE(same_bits(plan.run(), fresh.run()));
+  };
+  set({3}, random_rows(1, 2, 0.5F));
+  std::vector<NodeId> most(19);
+  std::iota(most.begin(), most.end(), NodeId{1});
+  set(most, DenseMatrix<float>(19, width));
+  EXPECT_EQ(plan.feature_format(), "sparse bits");
+  set(most, random_rows(19, 3, 0.5F));
+  EXPECT_EQ(plan.feature_format(), "bits");
+}
+
 /// A plan over 6 nodes and 10 entries, with room for 7 and 12.
 struct Small {
   State state{csr_from_edges(6, 6, std::vector<NodeId>{0, 1, 2, 3, 4}, std::vector<NodeId>{1, 2, 3, 4, 5},
