@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: trains a GCN in full precision and one in bits, shows them side by side, and measures other networks
-and every operator beside full precision.
+"""The demonstration: trains a GCN in full precision and one in bits, and shows them side by side.
 
 Usage: demo.py PROGRAM DATASET [--work FOLDER]. DATASET is what `bitgraph train` takes. The caller says which it is.
 """
@@ -11,7 +10,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
 
@@ -49,68 +47,43 @@ def row(title, result, form, baseline):
     held = sum(result["forms"][form]["bytes"][part] for part in ("model", "graph", "features"))
     accuracy = f"{100 * result['accuracy'][form]:.1f} %"
     slow, large = baseline or (latency, held)
-    print(f"  {title:<36}{accuracy:>8}{latency:>13,.0f}{slow / latency:>8.1f} x{size(held):>12}{large / held:>8.1f} x")
+    print(f"  {title:<26}{accuracy:>8}{latency:>13,.0f}{slow / latency:>7.1f} x{size(held):>11}{large / held:>8.1f} x")
     return slow, large
-
-
-def networks(demo):
-    """`bench gnn`: the forms of four networks, on the data set, another one if it can be had, and a planted graph."""
-    citeseer = subprocess.run([demo.program, "datasets", "fetch", "citeseer"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, check=False).returncode == 0
-    sets = [demo.dataset, *(["citeseer"] if citeseer else []), "planted:flickr/4"]
-    report = demo.call("bench", "gnn", *sets, "--repeats", 50, "--limit", 0.3)
-    print(f"\nGraph networks of two layers, random weights, {report['threads']} threads: microseconds of a run over all nodes, peak "
-          "memory,\nand how many times as fast as float32 with dense features (OpenBLAS, and a vectorised CSR product)\n")
-    print(f"  {'':<44}{'float32':>12}{'full':>10}{'bin':>10}{'faster':>10}{'memory, float32':>18}{'bin':>10}")
-    for result in report["results"]:
-        forms = {row["form"]: row for row in result["rows"]}
-        dense, full, binary = forms["float, dense features"], forms["full"], forms["bin"]
-        title = f"{result['dataset']}, {result['num_nodes']:,} nodes, {result['model']} {result['hidden']}"
-        print(f"  {title:<44}{dense['latency_us']:>12,.0f}{full['latency_us']:>10,.0f}{binary['latency_us']:>10,.0f}"
-              f"{dense['latency_us'] / binary['latency_us']:>8.1f} x{size(dense['peak_bytes']):>18}{size(binary['peak_bytes']):>10}")
-
-
-def operators(demo):
-    """`bench operators`: every variant."""
-    report = demo.call("bench", "operators", "planted:flickr/4", "--product", "22312x512x256", "--limit", 0.2)
-    print("\nOperators: input, graph or weight, and output binary (B) or full (F); microseconds, and how many times as fast as float32\n")
-    for result in report["results"]:
-        rival = result["rival_us"]
-        print(f"  {result['operator']} of {result['shape']}; {result['rival']}: {rival:,.0f}")
-        cells = [f"{name} {us:,.0f} ({rival / us:.1f})" for name, us in result["us"].items()]
-        for first in range(0, len(cells), 4):
-            print("    " + "".join(f"{cell:<22}" for cell in cells[first:first + 4]).rstrip())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("dataset")
-    parser.add_argument("--work", help="folder for the models; a temporary one unless told")
+    parser.add_argument("--work", default="build/demo", help="folder for the models (build/demo)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        work = pathlib.Path(arguments.work or temporary)
-        demo = Demo(arguments.program, arguments.dataset)
-        print("\nTraining")
-        demo.train("GCN, float32", "float", work / "float.safetensors")
-        demo.train("Bi-GCN, 1-bit weights and activations", "full", work / "full.safetensors")
-        demo.train("the same with votes as first aggregation", "bin", work / "bin.safetensors")
+    work = pathlib.Path(arguments.work)
+    work.mkdir(parents=True, exist_ok=True)
+    models = {form: work / f"{form}.safetensors" for form in ("float", "full", "bin")}
+    demo = Demo(arguments.program, arguments.dataset)
+    print("\nTraining a GCN of two layers")
+    demo.train("float: 32-bit weights and activations", "float", models["float"])
+    demo.train("full: products in bits, sums of neighbours in floats", "full", models["full"])
+    demo.train("bin: products and sums in bits", "bin", models["bin"])
 
-        dense = demo.infer(work / "float.safetensors", "--features", "dense")
-        sparse = demo.infer(work / "float.safetensors", "--features", "sparse")
-        full = demo.infer(work / "full.safetensors", "--form", "full")
-        binary = demo.infer(work / "bin.safetensors", "--form", "bin")
-        print(f"\nInference: classes of all {full['num_nodes']:,} nodes, {full['threads']} threads, median of many runs\n")
-        print(f"  {'':<36}{'accuracy':>8}{'latency, us':>13}{'faster':>10}{'memory':>12}{'smaller':>10}")
-        baseline = row("float32", dense, "float", None)
-        row("float32, features as sparse floats", sparse, "float", baseline)
-        row("full: binary products", full, "full", baseline)
-        row("bin: binary products and votes", binary, "bin", baseline)
-        print("\n  accuracy: of the test nodes; memory: model, graph and features. The peak of everything that a form needs: "
-              f"{size(binary['forms']['bin']['bytes']['peak'])} (bin), {size(full['forms']['full']['bytes']['peak'])} (full), "
-              f"{size(dense['bytes']['peak'])} (float32)")
-        networks(demo)
-        operators(demo)
+    dense = demo.infer(models["float"], "--features", "dense")
+    sparse = demo.infer(models["float"], "--features", "sparse")
+    full = demo.infer(models["full"], "--form", "full")
+    binary = demo.infer(models["bin"], "--form", "bin")
+    print(f"\nInference: classes of all {full['num_nodes']:,} nodes, {full['threads']} threads, median of many runs\n")
+    print(f"  {'':<26}{'accuracy':>8}{'latency, us':>13}{'faster':>9}{'memory':>11}{'smaller':>10}")
+    baseline = row("float", dense, "float", None)
+    row("float, sparse features", sparse, "float", baseline)
+    row("full", full, "full", baseline)
+    row("bin", binary, "bin", baseline)
+    peaks = (binary["forms"]["bin"]["bytes"]["peak"], full["forms"]["full"]["bytes"]["peak"], dense["bytes"]["peak"])
+    print("\n  accuracy: of the test nodes; memory: model, graph and features.")
+    print("  Peak memory of a run: bin {}, full {}, float {}.".format(*map(size, peaks)))
+    print("\nTry next\n")
+    for command in (f"tune {models['bin']} {demo.dataset} --also {models['float']}",
+                    f"bench gnn {demo.dataset}",
+                    f"pagerank {demo.dataset} --top 5"):
+        print(f"  {demo.program} {command}")
 
 
 if __name__ == "__main__":
