@@ -54,12 +54,12 @@ class Labels {
   std::string put(double x, double y, const std::string& text) {
     constexpr double step = 15;
     constexpr int rows = 12;
-    for (int n = 0; n < 2 * rows; ++n) {
-      // Above, below, and further on in turns.
-      const double at = y + (n % 2 == 0 ? -10 - step * (n / 2) : 18 + step * (n / 2));
-      for (const bool to_right : {x < width / 2, x >= width / 2}) {
-        const Box box = box_of(x, at, text, to_right);
-        if (free(box)) return place(box, text, to_right);
+    for (int row = 0; row < rows; ++row) {
+      for (const double at : {y - 10 - step * row, y + 18 + step * row}) {  // above, and below
+        for (const bool to_right : {x < width / 2, x >= width / 2}) {
+          const Box box = box_of(x, at, text, to_right);
+          if (free(box)) return place(box, text, to_right);
+        }
       }
     }
     return place(box_of(x, y - 10, text, true), text, true);
