@@ -16,7 +16,7 @@ fi
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || { echo "gpu-check: no NVIDIA driver here" >&2; exit 4; }
 
 status=0
-for tests in "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph "$bin"/tests_nn "$bin"/tests_spanning; do
+for tests in "$bin"/tests_core "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph "$bin"/tests_nn "$bin"/tests_spanning; do
   echo "== ${tests##*/}"
   "$tests" --gtest_filter='*Cuda*:*CUDA*:*Device*:Figure2*:*OneLaunch*:*Fused*' --gtest_brief=1 || status=1
 done

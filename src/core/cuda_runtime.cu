@@ -135,10 +135,45 @@ void fill(int index, void* stream, void* data, std::size_t bytes, const void* pa
   }
 }
 
-void copy(int index, void* stream, void* to, bool to_device, const void* from, bool from_device, std::size_t bytes) {
+void copy(int index, void* stream, void* to, const void* from, std::size_t bytes) {
   const ScopedCudaDevice scope(index);
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)), "cudaMemcpyAsync");
-  if (!to_device || !from_device) synchronize(index, stream);
+  synchronize(index, stream);
+}
+
+namespace {
+
+/// What `later` is asked for from now on begins when all that `earlier` was asked for is done.
+void order(Place earlier, Place later) {
+  cudaEvent_t done = nullptr;
+  {
+    const ScopedCudaDevice scope(earlier.index);
+    cuda_check(cudaEventCreateWithFlags(&done, cudaEventDisableTiming), "cudaEventCreate");
+    const cudaError_t error = cudaEventRecord(done, static_cast<cudaStream_t>(earlier.stream));
+    if (error != cudaSuccess) static_cast<void>(cudaEventDestroy(done));
+    cuda_check(error, "cudaEventRecord");
+  }
+  const ScopedCudaDevice scope(later.index);
+  const cudaError_t error = cudaStreamWaitEvent(static_cast<cudaStream_t>(later.stream), done, 0);
+  static_cast<void>(cudaEventDestroy(done));  // it goes when the streams are done with it
+  cuda_check(error, "cudaStreamWaitEvent");
+}
+
+}  // namespace
+
+void copy_between(Place target, void* to, Place source, const void* from, std::size_t bytes) {
+  const bool two_streams = target.stream != source.stream || target.index != source.index;
+  if (two_streams) order(source, target);
+  {
+    const ScopedCudaDevice scope(target.index);
+    auto* const stream = static_cast<cudaStream_t>(target.stream);
+    if (target.index == source.index) {
+      cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+    } else {
+      cuda_check(cudaMemcpyPeerAsync(to, target.index, from, source.index, bytes, stream), "cudaMemcpyPeerAsync");
+    }
+  }
+  if (two_streams) order(target, source);  // it may write there, or free it
 }
 
 void synchronize(int index, void* stream) {

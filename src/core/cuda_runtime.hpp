@@ -27,7 +27,19 @@ void destroy_stream(int index, void* stream) noexcept;
 void deallocate(int index, void* stream, void* data) noexcept;
 
 void fill(int index, void* stream, void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size);
-void copy(int index, void* stream, void* to, bool to_device, const void* from, bool from_device, std::size_t bytes);
+/// Between the host and a device. Returns when the host may read `to` or write `from`.
+void copy(int index, void* stream, void* to, const void* from, std::size_t bytes);
+
+/// A stream of a device.
+struct Place {
+  int index = 0;
+  void* stream = nullptr;
+};
+
+/// Within a device or from one to another: behind what `source` was asked for before, and ahead of what it and `target`
+/// are asked for later. Returns at once.
+void copy_between(Place target, void* to, Place source, const void* from, std::size_t bytes);
+
 void synchronize(int index, void* stream);
 
 /// What is asked of the stream between these two is not done but kept, as a CUDA graph; nothing may wait for the

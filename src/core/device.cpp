@@ -183,8 +183,12 @@ void Device::copy(void* to, const Device& target, const void* from, const Device
     std::memcpy(to, from, bytes);
     return;
   }
+  if (!target.is_host() && !source.is_host()) {
+    return cuda_runtime::copy_between({target.index(), target.stream()}, to, {source.index(), source.stream()}, from,
+                                      bytes);
+  }
   const Device& device = target.is_host() ? source : target;
-  cuda_runtime::copy(device.index(), device.stream(), to, !target.is_host(), from, !source.is_host(), bytes);
+  cuda_runtime::copy(device.index(), device.stream(), to, from, bytes);
 }
 
 }  // namespace bitgraph
