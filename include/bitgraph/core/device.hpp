@@ -77,8 +77,8 @@ class Device {
   /// Repeats the `pattern_size` bytes at `pattern` (1, 2, 4 or 8 of them) over `bytes` bytes of this device's storage.
   void fill(void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size) const;
 
-  /// Copies storage of `source` to storage of `target`. With the host it returns when that may go on. Between handles of
-  /// CUDA devices at once: behind what the source's was asked for before, ahead of what either is asked for later.
+  /// Copies storage of `source` to storage of `target`. With the host it returns when that may go on. Between handles
+  /// of CUDA devices at once: behind what the source was asked for before, ahead of what either is asked for later.
   static void copy(void* to, const Device& target, const void* from, const Device& source, std::size_t bytes);
 
  private:
