@@ -17,12 +17,13 @@ class Demo:
     def __init__(self, program, dataset):
         self.program, self.dataset = program, dataset
 
-    def call(self, *arguments):
-        """The JSON object that the program prints; its progress goes to the terminal."""
-        done = subprocess.run([self.program, *map(str, arguments), "--json"], stdout=subprocess.PIPE, text=True,
-                              check=False)
+    def call(self, *arguments, shown=False):
+        """The JSON object that the program prints; what it says besides goes to the terminal where that is `shown`."""
+        done = subprocess.run([self.program, *map(str, arguments), "--json"], stdout=subprocess.PIPE,
+                              stderr=None if shown else subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"demo: bitgraph {' '.join(map(str, arguments[:2]))} failed with exit code {done.returncode}")
+            sys.exit(f"demo: bitgraph {' '.join(map(str, arguments[:2]))} failed with exit code {done.returncode}"
+                     + ("" if shown else ": " + done.stderr.strip()))
         return json.loads(done.stdout)
 
     def train(self, what, precision, model):
@@ -30,7 +31,8 @@ class Demo:
         if sys.stdout.isatty():
             print(flush=True)  # the progress bar has a line of its own
         start = time.monotonic()
-        result = self.call("train", self.dataset, "--model", "gcn", "--precision", precision, "--out", model)
+        result = self.call("train", self.dataset, "--model", "gcn", "--precision", precision, "--out", model,
+                           shown=sys.stdout.isatty())
         print(f"{time.monotonic() - start:5.1f} s, {result['epoch_ms']:.1f} ms an epoch", flush=True)
 
     def infer(self, model, *options):
