@@ -125,7 +125,8 @@ bool is_word(std::string_view field) {
 bool has_words(std::string_view body) {
   TextCursor cursor(body);
   if (!find_line(cursor)) return false;
-  const std::string_view line = cursor.rest().substr(0, cursor.rest().find_first_of("\r\n"));
+  std::string_view line = cursor.rest().substr(0, cursor.rest().find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
   const std::size_t first = line.find_first_of(",;\t");
   if (first == std::string_view::npos) return false;
   const std::size_t second = line.find(line[first], first + 1);
@@ -174,7 +175,7 @@ void append_id(std::string& text, const NodeIds& ids, NodeId node, char separato
   const std::string_view word = ids.word(node);
   // What looks like a number is quoted too, so that it is read as a word again.
   const bool like_a_number = word.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
-  const bool plain = !like_a_number && word.find_first_of(",;\t\" #%") == std::string_view::npos;
+  const bool plain = !like_a_number && word.find_first_of(",;\t\r\" #%") == std::string_view::npos;
   if (plain) {
     text += word;
   } else if (separator == ' ') {

@@ -12,6 +12,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <string>
@@ -170,6 +171,21 @@ TEST(EdgeTable, IdsComeBackFromEveryFormatThatHoldsThem) {
   EXPECT_NE(
       message_of(ErrorCode::usage, [&] { save_graph(words.pattern, words.ids, folder / "g.txt"); }).find("ann, lee"),
       std::string::npos);
+}
+
+TEST(NodeIds, WordsOfAllCharactersComeBack) {
+  const TemporaryFolder folder;
+  // Of a quoted word all that stands between the quotes belongs to it; of a plain one no blank at its ends.
+  const std::string text = "source,target\n\"a\r\",\" b \"\nc\r ,\"12\"\n\"#d\",\"%e\"\n\"f,;\t\",\"\"\"g\"\"\"\n";
+  std::ofstream(folder / "a.csv", std::ios::binary) << text;
+  const Graph graph = load_graph(folder / "a.csv");
+  EXPECT_EQ(words_of(graph), (Words{" b ", "\"g\"", "#d", "%e", "12", "a\r", "c\r", "f,;\t"}));
+  for (const char* name : {"b.csv", "b.tsv"}) {
+    save_graph(graph.pattern, graph.ids, folder / name);
+    const Graph again = load_graph(folder / name);
+    EXPECT_EQ(words_of(again), words_of(graph)) << name;
+    EXPECT_EQ(again.pattern, graph.pattern) << name;
+  }
 }
 
 TEST(NodeIds, MatricesCountFromOne) {
