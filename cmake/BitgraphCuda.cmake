@@ -10,9 +10,10 @@ if(BITGRAPH_CUDA)
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # Real code for Ampere and Hopper, PTX for what comes later. CI builds one, to be quick.
+    # Real code for Ampere and Hopper, PTX for what comes later. CI builds one, to be quick. A build folder keeps what it
+    # was told, or a build that configures again by itself would compile for others.
     if(DEFINED ENV{BITGRAPH_CUDA_ARCHITECTURES})
-      set(CMAKE_CUDA_ARCHITECTURES $ENV{BITGRAPH_CUDA_ARCHITECTURES})
+      set(CMAKE_CUDA_ARCHITECTURES $ENV{BITGRAPH_CUDA_ARCHITECTURES} CACHE STRING "CUDA architectures" FORCE)
     elseif(NOT CMAKE_CUDA_ARCHITECTURES)
       set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
     endif()
