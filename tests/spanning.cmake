@@ -121,7 +121,7 @@ if(NOT BITGRAPH_SANITIZE)
     foreach(way IN ITEMS cmake pkgconf shared)
       add_test(NAME consumer.${way} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/consumer/consumer_test.sh ${way}
                ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/consumer/${way})
-      set_tests_properties(consumer.${way} PROPERTIES LABELS slow TIMEOUT 1200 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
+      set_tests_properties(consumer.${way} PROPERTIES LABELS slow TIMEOUT 2400 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
     endforeach()
   endif()
 
