@@ -44,7 +44,7 @@ void vote(benchmark::State& state, const std::string& name, std::size_t width, i
   const Device device = Device::host(threads);
   const auto x = test::random_bits(a.ncols(), width, 1);
   BitMatrix<PlusMinusOne> out(a.nrows(), width);
-  for (auto _ : state) spmm_into(out, a, x, {}, device);
+  for (auto _ : state) spmm_into(out, a, x);
   count_entries(state, a.nvals());
 }
 
@@ -53,7 +53,7 @@ void sell_vote(benchmark::State& state, const std::string& name, std::size_t wid
   const Device device = Device::host(threads);
   const auto x = test::random_bits(a.ncols(), width, 1);
   BitMatrix<PlusMinusOne> out(a.nrows(), width);
-  for (auto _ : state) spmm_into(out, a, x, {}, device);
+  for (auto _ : state) spmm_into(out, a, x);
   count_entries(state, a.nvals());
 }
 
@@ -70,7 +70,7 @@ void float_sum(benchmark::State& state, const std::string& name, std::size_t wid
   const Device device = Device::host(threads);
   const auto x = test::random_dense(a.ncols(), width, 1);
   DenseMatrix<float> out(a.nrows(), width);
-  for (auto _ : state) spmm_into(out, a, x, {}, device);
+  for (auto _ : state) spmm_into(out, a, x);
   count_entries(state, a.nvals());
 }
 

@@ -27,10 +27,10 @@ class TwoStepLayer {
   }
 
   const DenseMatrix<float>& run(const Bits& x) {
-    spmm_into(one_step_, graph_, x, {}, device_);           // BSpMM.BBB: a vote of the neighbours
-    spmm_into(two_steps_, graph_, one_step_, {}, device_);  // of their votes
-    concat_into(both_, one_step_, two_steps_, device_);
-    gemm_into(y_, both_, weight_.bits, {.col_scale = weight_.alpha.span()}, device_);  // BMM.BBF
+    spmm_into(one_step_, graph_, x);           // BSpMM.BBB: a vote of the neighbours
+    spmm_into(two_steps_, graph_, one_step_);  // of their votes
+    concat_into(both_, one_step_, two_steps_);
+    gemm_into(y_, both_, weight_.bits, {.col_scale = weight_.alpha.span()});  // BMM.BBF
     return y_;
   }
 

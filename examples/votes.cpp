@@ -14,16 +14,16 @@ int main() {
   for (std::size_t i = 0; i < x.nrows(); ++i) {
     for (std::size_t f = 0; f < x.ncols(); ++f) x(i, f) = (i * 31 + f * 17) % 7 < 3 ? -1.0F : 1.0F;
   }
-  const BitMatrix<PlusMinusOne> bits = binarize(x, {}, device).bits;
+  const BitMatrix<PlusMinusOne> bits = binarize(x).bits;
 
   // Pattern CSR needs no preparation. SELL is made once and is the fastest for many products. Tiles are small where the
   // graph has local structure: ask the advisor.
-  const BitMatrix<PlusMinusOne> votes = spmm<BitMatrix>(graph, bits, {}, device);
+  const BitMatrix<PlusMinusOne> votes = spmm<BitMatrix>(graph, bits);
   const SellPattern sell = to_sell(graph, device);
-  const BitMatrix<PlusMinusOne> same = spmm<BitMatrix>(sell, bits, {}, device);
+  const BitMatrix<PlusMinusOne> same = spmm<BitMatrix>(sell, bits);
   const Advice advice = advise(profile(graph));
   const BitTileMatrix tiles = pack(graph, {.tile_dim = 4}, device);
-  const BitMatrix<PlusMinusOne> again = spmm<BitMatrix>(tiles, bits, {}, device);
+  const BitMatrix<PlusMinusOne> again = spmm<BitMatrix>(tiles, bits);
 
   std::printf("pattern CSR %zu bytes, SELL %zu, tiles of 4 x 4 %zu; %s\n", graph.bytes(), sell.bytes(), tiles.bytes(),
               advice.reason.c_str());

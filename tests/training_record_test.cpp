@@ -230,6 +230,27 @@ TEST(Train, ACheckpointOfAnotherStartIsRefused) {
                              start.fingerprint() + "', expected 'drawn': remove it, or give this run another");
 }
 
+TEST(Train, ACheckpointKnowsWhetherGivenModelsDivideFeaturesByTheirSum) {
+  const Dataset dataset = planted();
+  for (const bool teacher : {false, true}) {
+    const char* const role = teacher ? "teacher" : "start";
+    SCOPED_TRACE(role);
+    const test::TemporaryFolder folder;
+    Model given = start_of(Architecture::gcn, 2, false);
+    TrainOptions options = standing_still(given, teacher ? Precision::full : Precision::real, 2);
+    options.start = teacher ? nullptr : &given;
+    options.teacher = teacher ? &given : nullptr;
+    options.checkpoint = folder / "run.ckpt";
+    static_cast<void>(train(dataset, options));
+    static_cast<void>(train(dataset, options));
+    given.normalize_rows = true;
+    test::expect_bad_input([&] { static_cast<void>(train(dataset, options)); },
+                           options.checkpoint.string() + ": a checkpoint of another run: " + role + " is '" +
+                               given.fingerprint() + "', expected '" + given.fingerprint() +
+                               ", rows normalized': remove it, or give this run another");
+  }
+}
+
 TEST(Train, ATeacherThatIsTrainedFirstIsReported) {
   const Dataset dataset = planted();
   for (const bool given : {false, true}) {

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 namespace bitgraph::cli {
@@ -108,15 +107,28 @@ std::size_t count_judged(const Dataset& dataset, std::span<const NodeId> trained
   return count;
 }
 
-/// The nodes that trained a model, by its record; none where the data set has no such split.
-std::optional<std::vector<NodeId>> trained_nodes(Dataset& dataset, const nn::Model& model) {
-  const Split split = dataset.split;
-  const auto parts = std::tuple(dataset.train, dataset.validation, dataset.test);
-  std::optional<std::vector<NodeId>> nodes;
-  if (model.trained && model.trained->restore(dataset)) nodes = std::move(dataset.train);
-  std::tie(dataset.train, dataset.validation, dataset.test) = parts;
-  dataset.split = split;
-  return nodes;
+/// A data set's split: the three parts, and how they came about.
+struct Parts {
+  std::vector<NodeId> train, validation, test;
+  Split split;
+
+  static Parts of(const Dataset& dataset) { return {dataset.train, dataset.validation, dataset.test, dataset.split}; }
+  void put_on(Dataset& dataset) const {
+    dataset.train = train;
+    dataset.validation = validation;
+    dataset.test = test;
+    dataset.split = split;
+  }
+};
+
+/// The split that a model was trained with, by its record; none where the data set has no such split.
+std::optional<Parts> trained_split(Dataset& dataset, const nn::Model& model) {
+  if (!model.trained) return std::nullopt;
+  const Parts own = Parts::of(dataset);
+  if (!model.trained->restore(dataset)) return std::nullopt;
+  Parts found = Parts::of(dataset);
+  own.put_on(dataset);
+  return found;
 }
 
 Dataset load_or_make(const std::string& name, const Device& device) {
@@ -135,15 +147,16 @@ Dataset load_for_training(const std::string& name, const SplitChoice& split, con
   Dataset dataset = load_or_make(name, device);
   if (dataset.num_features() == 0) fail(ErrorCode::bad_input, name + ": the nodes have no features");
   // Before another split is drawn: a model may have been trained with the file's.
-  std::vector<std::optional<std::vector<NodeId>>> trained;
-  for (const nn::Model* model : models) trained.push_back(trained_nodes(dataset, *model));
+  std::vector<std::optional<Parts>> trained;
+  for (const nn::Model* model : models) trained.push_back(trained_split(dataset, *model));
   const bool labelled = dataset.num_classes != 0;
   const char* from = "file";
   if (split.seed >= 0 || !split.shares.empty()) {
     if (!labelled) fail(ErrorCode::bad_input, name + ": the nodes have no labels: no split can be drawn");
     draw(dataset, split);
     from = "option";
-  } else if (!models.empty() && trained.front() && models.front()->trained->restore(dataset)) {
+  } else if (!models.empty() && trained.front()) {
+    trained.front()->put_on(dataset);
     from = "model";
   } else if (!has_split(dataset) && labelled) {
     draw(dataset, split);
@@ -155,7 +168,7 @@ Dataset load_for_training(const std::string& name, const SplitChoice& split, con
   bool known = true;
   for (std::size_t m = 0; m < models.size(); ++m) {
     known = known && trained[m].has_value();
-    if (trained[m]) most = std::max(most, count_judged(dataset, *trained[m]));
+    if (trained[m]) most = std::max(most, count_judged(dataset, trained[m]->train));
   }
   result["trained_nodes_tested"] = known ? Json(most) : Json();
   const bool recorded =

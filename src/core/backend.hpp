@@ -42,17 +42,32 @@ decltype(auto) with_host_backend(const Device& device, const char* op, Fn&& fn) 
   return fn(Cpu{device});
 }
 
-/// Calls fn(backend) for the device: with with_host_backend, the one place where a backend is chosen. In a build
-/// without CUDA no CUDA device exists, and the overloads for it are not asked for.
+/// Whether the library has CUDA kernels. A build without them has no overloads for Cuda, and nothing below asks for one.
+#ifdef BITGRAPH_WITH_CUDA
+inline constexpr bool has_cuda_kernels = true;
+#else
+inline constexpr bool has_cuda_kernels = false;
+#endif
+
+/// Calls fn(backend) for the device: with with_host_backend and with_cuda, the one place where a backend is chosen.
 template <class Fn>
 decltype(auto) with_backend(const Device& device, const char* op, Fn&& fn) {
-#ifdef BITGRAPH_WITH_CUDA
-  if (!device.is_host()) {
-    static_cast<void>(backend_for(device));
-    return fn(Cuda{device});
+  if constexpr (has_cuda_kernels) {
+    if (!device.is_host()) {
+      static_cast<void>(backend_for(device));
+      return fn(Cuda{device});
+    }
   }
-#endif
   return with_host_backend(device, op, fn);
+}
+
+/// Calls fn(Cuda), a generic lambda, for a CUDA device. Throws not_possible for the host: `op` has no kernel there.
+template <class Result = void, class Fn>
+Result with_cuda(const Device& device, const char* op, [[maybe_unused]] Fn&& fn) {
+  if constexpr (has_cuda_kernels) {
+    if (!device.is_host()) return fn(Cuda{device});
+  }
+  fail(ErrorCode::not_possible, device.name() + ": " + op + " has no kernel for this device");
 }
 
 }  // namespace bitgraph

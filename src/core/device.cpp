@@ -3,7 +3,7 @@
 
 #include <bitgraph/core/error.hpp>
 
-#include "core/cuda_runtime.hpp"
+#include "core/cuda/runtime.hpp"
 #include "core/host_memory.hpp"
 
 #include <omp.h>

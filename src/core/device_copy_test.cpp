@@ -27,57 +27,64 @@ std::size_t others(const Buffer<std::uint32_t>& buffer, std::uint32_t expected) 
   return here.size() - static_cast<std::size_t>(std::count(here.begin(), here.end(), expected));
 }
 
-/// Two handles of device 0, and of devices 0 and 1 where there are two.
-std::vector<std::pair<Device, Device>> pairs_of_handles() {
+/// Buffers of two handles, with nothing under way, and a copy from one to the other.
+struct Ends {
+  Device a, b;
+  Buffer<std::uint32_t> from{size, 7U, a};
+  Buffer<std::uint32_t> to{size, 0U, b};
+
+  void copy() { Device::copy(to.data(), b, from.data(), a, from.bytes()); }
+};
+
+/// check(ends) for two handles of device 0, and for devices 0 and 1 where there are two.
+template <class Check>
+void for_each_pair_of_handles(Check&& check) {
   std::vector<std::pair<Device, Device>> pairs{{Device::cuda(), Device::cuda()}};
   try {
     pairs.emplace_back(Device::cuda(0), Device::cuda(1));
   } catch (const Error&) {
     // one device
   }
-  return pairs;
+  for (const auto& [a, b] : pairs) {
+    SCOPED_TRACE(a.name() + " to " + b.name());
+    Ends ends{a, b};
+    a.synchronize();
+    b.synchronize();
+    check(ends);
+  }
 }
 
 TEST(DeviceCopy, WaitsForWhatTheSourceWasAskedFor) {
   BITGRAPH_REQUIRE_CUDA();
-  for (const auto& [a, b] : pairs_of_handles()) {
-    Buffer<std::uint32_t> from(size, 0U, a);
-    Buffer<std::uint32_t> to(size, 0U, b);
-    b.synchronize();
-    keep_busy(from);
-    from.fill(7);
-    Device::copy(to.data(), b, from.data(), a, from.bytes());
-    EXPECT_EQ(others(to, 7), 0U) << a.name() << " to " << b.name();
-  }
+  for_each_pair_of_handles([](Ends& ends) {
+    keep_busy(ends.from);
+    ends.from.fill(8);
+    ends.copy();
+    EXPECT_EQ(others(ends.to, 8), 0U);
+  });
 }
 
 TEST(DeviceCopy, ComesAheadOfWhatTheSourceIsAskedForLater) {
   BITGRAPH_REQUIRE_CUDA();
-  for (const auto& [a, b] : pairs_of_handles()) {
-    Buffer<std::uint32_t> from(size, 7U, a);
-    Buffer<std::uint32_t> to(size, 0U, b);
-    a.synchronize();
-    keep_busy(to);  // the copy has to wait
-    Device::copy(to.data(), b, from.data(), a, from.bytes());
-    from.fill(9);
-    EXPECT_EQ(others(to, 7), 0U) << a.name() << " to " << b.name();
-    EXPECT_EQ(others(from, 9), 0U);
-  }
+  for_each_pair_of_handles([](Ends& ends) {
+    keep_busy(ends.to);  // the copy has to wait
+    ends.copy();
+    ends.from.fill(9);
+    EXPECT_EQ(others(ends.to, 7), 0U);
+    EXPECT_EQ(others(ends.from, 9), 0U);
+  });
 }
 
 TEST(DeviceCopy, TheSourceMayBeFreedAtOnce) {
   BITGRAPH_REQUIRE_CUDA();
-  for (const auto& [a, b] : pairs_of_handles()) {
-    Buffer<std::uint32_t> to(size, 0U, b);
-    Buffer<std::uint32_t> from(size, 7U, a);
-    a.synchronize();
-    keep_busy(to);
-    Device::copy(to.data(), b, from.data(), a, from.bytes());
-    from = Buffer<std::uint32_t>();
-    Buffer<std::uint32_t> next(size, 9U, a);  // the memory that was freed
-    EXPECT_EQ(others(to, 7), 0U) << a.name() << " to " << b.name();
+  for_each_pair_of_handles([](Ends& ends) {
+    keep_busy(ends.to);
+    ends.copy();
+    ends.from = Buffer<std::uint32_t>();
+    const Buffer<std::uint32_t> next(size, 9U, ends.a);  // the memory that was freed
+    EXPECT_EQ(others(ends.to, 7), 0U);
     EXPECT_EQ(others(next, 9), 0U);
-  }
+  });
 }
 
 }  // namespace

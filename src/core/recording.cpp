@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/recording.hpp"
 
-#include "core/cuda_runtime.hpp"
+#include "core/cuda/runtime.hpp"
 
 namespace bitgraph {
 

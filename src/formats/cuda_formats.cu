@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/cuda_formats.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <bitgraph/formats/csr_pattern.hpp>
 
@@ -43,7 +43,8 @@ __global__ void find_longest_row(NodeId nrows, const EdgeOffset* row_ptr, unsign
 
 }  // namespace
 
-EdgeOffset csr_longest_row(const Device& device, NodeId nrows, const EdgeOffset* row_ptr) {
+EdgeOffset csr_longest_row(const Cuda& backend, NodeId nrows, const EdgeOffset* row_ptr) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   Buffer<unsigned long long> longest(1, 0ULL, device);
   const unsigned blocks = std::min(blocks_for(nrows, 1024), 1024U);
@@ -52,7 +53,8 @@ EdgeOffset csr_longest_row(const Device& device, NodeId nrows, const EdgeOffset*
   return longest.to(Device{})[0];
 }
 
-Buffer<NodeId> csr_chunk_rows(const Device& device, NodeId nrows, EdgeOffset nvals, const EdgeOffset* row_ptr) {
+Buffer<NodeId> csr_chunk_rows(const Cuda& backend, NodeId nrows, EdgeOffset nvals, const EdgeOffset* row_ptr) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   const EdgeOffset items = nrows + nvals;
   const auto num_chunks = static_cast<NodeId>((items + csr_chunk_items - 1) / csr_chunk_items);

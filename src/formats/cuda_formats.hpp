@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the formats need done on a CUDA device: cuda_formats.cu, or cuda_formats_absent.cpp in a build without CUDA.
+// What the formats need done on a CUDA device.
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
@@ -8,6 +8,8 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/row_order.hpp>
 
+#include "core/backend.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,27 +17,27 @@
 namespace bitgraph::cuda_formats {
 
 /// CsrPatternView::chunk_row of a pattern on `device`.
-[[nodiscard]] Buffer<NodeId> csr_chunk_rows(const Device& device, NodeId nrows, EdgeOffset nvals,
+[[nodiscard]] Buffer<NodeId> csr_chunk_rows(const Cuda& backend, NodeId nrows, EdgeOffset nvals,
                                             const EdgeOffset* row_ptr);
 
 /// CsrPatternView::longest_row. Waits for the device.
-[[nodiscard]] EdgeOffset csr_longest_row(const Device& device, NodeId nrows, const EdgeOffset* row_ptr);
+[[nodiscard]] EdgeOffset csr_longest_row(const Cuda& backend, NodeId nrows, const EdgeOffset* row_ptr);
 
 /// What a RowOrder holds: the rows, and how many have 2^p entries or more, for each p. Waits for the device.
-[[nodiscard]] Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least);
+[[nodiscard]] Buffer<NodeId> rows_by_length(const Cuda& backend, const CsrPattern& a, std::span<NodeId> at_least);
 
 /// Where those rows begin, and their entries. Waits for the device.
-[[nodiscard]] Buffer<RowPlace> places_of_rows(const CsrPattern& a, std::span<const NodeId> rows);
+[[nodiscard]] Buffer<RowPlace> places_of_rows(const Cuda& backend, const CsrPattern& a, std::span<const NodeId> rows);
 
 // The functions of the public headers, of values on a CUDA device; results are there too.
 
-[[nodiscard]] BitTileMatrix pack(const CsrPattern& a, int tile_dim);
-[[nodiscard]] EdgeOffset count_tiles(const CsrPattern& a, int tile_dim);
-[[nodiscard]] CsrPattern unpack(const BitTileMatrix& a);
-[[nodiscard]] BitTileMatrix transpose(const BitTileMatrix& a);
-[[nodiscard]] CsrPattern transpose(const CsrPattern& a);
-[[nodiscard]] CsrPattern symmetrized(const CsrPattern& a);
-[[nodiscard]] bool equal(const CsrPattern& a, const CsrPattern& b);
+[[nodiscard]] BitTileMatrix pack(const Cuda& backend, const CsrPattern& a, int tile_dim);
+[[nodiscard]] EdgeOffset count_tiles(const Cuda& backend, const CsrPattern& a, int tile_dim);
+[[nodiscard]] CsrPattern unpack(const Cuda& backend, const BitTileMatrix& a);
+[[nodiscard]] BitTileMatrix transpose(const Cuda& backend, const BitTileMatrix& a);
+[[nodiscard]] CsrPattern transpose(const Cuda& backend, const CsrPattern& a);
+[[nodiscard]] CsrPattern symmetrized(const Cuda& backend, const CsrPattern& a);
+[[nodiscard]] bool equal(const Cuda& backend, const CsrPattern& a, const CsrPattern& b);
 
 /// What the advisor draws at random for one sample: see advisor.cpp.
 struct ProfileDraw {
@@ -54,13 +56,13 @@ inline constexpr std::size_t entries_a_row = 16;
 inline constexpr std::size_t short_tile_row = 4096;
 
 /// The answers, on the host: the same numbers as the host would find.
-[[nodiscard]] Buffer<ProfileAnswer> profile_answers(const CsrPattern& a, int tile_dim,
+[[nodiscard]] Buffer<ProfileAnswer> profile_answers(const Cuda& backend, const CsrPattern& a, int tile_dim,
                                                     std::span<const ProfileDraw> draws);
 
 /// new_id is on the host, and a permutation.
-[[nodiscard]] CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id);
+[[nodiscard]] CsrPattern permuted(const Cuda& backend, const CsrPattern& a, std::span<const NodeId> new_id);
 
 /// new_id of Order::degree, brought to the host.
-[[nodiscard]] Buffer<NodeId> degree_order(const CsrPattern& a);
+[[nodiscard]] Buffer<NodeId> degree_order(const Cuda& backend, const CsrPattern& a);
 
 }  // namespace bitgraph::cuda_formats

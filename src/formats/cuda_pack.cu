@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/cuda_pack.cuh"
 
-#include "core/cuda_beside.cuh"
+#include "core/cuda/cooperative.cuh"
+#include "core/cuda/launch.cuh"
 #include "core/room.hpp"
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
@@ -20,13 +21,9 @@ NodeId tile_count(NodeId n, int k) {
 /// tiles four a multiprocessor, which leaves room for the kernel beside.
 template <int K, class Kernel>
 unsigned blocks_that_fit(const Device& device, Kernel* kernel, std::size_t most) {
-  int processors = 0;
-  int of_one = 0;
-  cuda_check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.index()),
-             "cudaDeviceGetAttribute");
-  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, marks_threads<K>, 0), "occupancy");
-  if (K < 32) of_one = std::min(of_one, 4);
-  return static_cast<unsigned>(std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(processors * of_one)));
+  unsigned blocks = resident_blocks(device, kernel, marks_threads<K>, 0, "packing");
+  if (K < 32) blocks = std::min(blocks, 4 * cuda_limits(device).multiprocessors);
+  return static_cast<unsigned>(std::clamp<std::size_t>(most, 1, blocks));
 }
 
 /// The first pass, and what the second needs of it.
@@ -57,8 +54,8 @@ class Packing {
         a_, tile_row_ptr_.data(), tasks());
     cuda_check_launch("count_long");
     const auto count_rows = merges_ ? &count_short<K, K == 4> : &count_short<K, false>;
-    launch_beside(device_, short_blocks(), 32 * sort_warps, count_rows, "count_short", a_, tile_rows, rule_,
-                  tile_row_ptr_.data());
+    ProgrammaticKernel(count_rows, "count_short")
+        .launch(device_, short_blocks(), 32 * sort_warps, 0, a_, tile_rows, rule_, tile_row_ptr_.data());
     num_tiles_ = exclusive_scan(tile_row_ptr_);
   }
 
@@ -98,7 +95,8 @@ class Packing {
     const auto fill_rows = rule_.together == 0 ? &fill_short<K, std::uint64_t, false>
                            : merges_           ? &fill_short<K, std::uint32_t, K == 4>
                                                : &fill_short<K, std::uint32_t, false>;
-    launch_beside(device_, short_blocks(), 32 * sort_warps, fill_rows, "fill_short", a_, tile_rows, rule_, out);
+    ProgrammaticKernel(fill_rows, "fill_short")
+        .launch(device_, short_blocks(), 32 * sort_warps, 0, a_, tile_rows, rule_, out);
   }
 
   CsrPatternView a_;
@@ -115,13 +113,13 @@ class Packing {
 
 }  // namespace
 
-BitTileMatrix pack(const CsrPattern& a, int tile_dim) {
-  const ScopedCudaDevice scope(a.device().index());
+BitTileMatrix pack(const Cuda& backend, const CsrPattern& a, int tile_dim) {
+  const ScopedCudaDevice scope(backend.device.index());
   return with_tile_dim(tile_dim, [&](auto k) { return Packing<k()>(a).fill(); });
 }
 
-EdgeOffset count_tiles(const CsrPattern& a, int tile_dim) {
-  const ScopedCudaDevice scope(a.device().index());
+EdgeOffset count_tiles(const Cuda& backend, const CsrPattern& a, int tile_dim) {
+  const ScopedCudaDevice scope(backend.device.index());
   return with_tile_dim(tile_dim, [&](auto k) { return Packing<k()>(a).num_tiles(); });
 }
 

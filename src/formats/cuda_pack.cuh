@@ -3,7 +3,7 @@
 // that writes them; a warp sorts the entries of a short tile row, a block marks those of a strip of a long one.
 #pragma once
 
-#include "core/cuda_beside.cuh"
+#include "core/cuda/launch.cuh"
 #include "formats/cuda_tile_marks.cuh"
 #include "formats/cuda_tile_merge.cuh"
 #include "formats/cuda_tile_sort.cuh"
@@ -92,7 +92,7 @@ __global__ void list_long(CsrPatternView a, NodeId num_tile_rows, ShortRule rule
 template <int K, bool Merge>
 __global__ void __launch_bounds__(32 * sort_warps)
     count_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, EdgeOffset* tile_count) {
-  outlast_the_kernel_beside();
+  outlast_previous_kernel();
   const std::size_t tile_row = first_tile_row_of_warp<K>();
   const unsigned lane = threadIdx.x % 32;
   if (tile_row >= num_tile_rows) return;
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(marks_threads<K>)
   __shared__ TileMarks<K> marks;
   __shared__ typename TaskWindows<K>::Shared rows;
   __shared__ unsigned shared_number;
-  let_the_next_kernel_start();
+  trigger_dependent_launch();
   TaskQueue queue(tasks.counted, tasks.count, shared_number);
   marks.clear(TileMarks<K>::cells);
   unsigned number = 0;
@@ -182,7 +182,7 @@ template <int K, class Key, bool Merge>
 __global__ void __launch_bounds__(32 * sort_warps)
     fill_short(CsrPatternView a, NodeId num_tile_rows, ShortRule rule, PackedTiles<K> out) {
   __shared__ SortedTileRow all_notes[sort_warps];
-  outlast_the_kernel_beside();
+  outlast_previous_kernel();
   const std::size_t tile_row = first_tile_row_of_warp<K>();
   if (tile_row >= num_tile_rows) return;
   SortedTileRow& notes = all_notes[threadIdx.x / 32];
@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(marks_threads<K>) fill_long(CsrPatternView a, 
   __shared__ typename TaskWindows<K>::Shared rows;
   __shared__ unsigned shared_number;
   __shared__ unsigned long long sum;
-  let_the_next_kernel_start();
+  trigger_dependent_launch();
   TaskQueue queue(tasks.filled, tasks.count, shared_number);
   marks.clear(TileMarks<K>::cells);
   unsigned number = 0;

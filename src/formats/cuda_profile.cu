@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The advisor's draws on a CUDA device, a block each.
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
 
@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-Buffer<ProfileAnswer> profile_answers(const CsrPattern& a, int tile_dim, std::span<const ProfileDraw> draws) {
-  const Device& device = a.device();
+Buffer<ProfileAnswer> profile_answers(const Cuda& backend, const CsrPattern& a, int tile_dim, std::span<const ProfileDraw> draws) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   if (draws.empty() || a.nvals() == 0) return Buffer<ProfileAnswer>(draws.size(), ProfileAnswer{});
   const Buffer<ProfileDraw> there = Buffer<ProfileDraw>::copy_of(draws, device);

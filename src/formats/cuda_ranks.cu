@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/cuda_ranks.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "formats/cuda_keys.cuh"
 
 namespace bitgraph::cuda_formats {

@@ -2,7 +2,7 @@
 // Some of many things, in their order: bits say which, and the bits before a bit are its place among those kept.
 #pragma once
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns turned into others on a CUDA device: every entry becomes a key of 64 bits, its row above its column, and
 // the keys are sorted.
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "core/room.hpp"
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
@@ -90,8 +90,8 @@ void put_comparison(const Device& device, std::span<const T> a, std::span<const 
 
 }  // namespace
 
-CsrPattern transpose(const CsrPattern& a) {
-  const Device& device = a.device();
+CsrPattern transpose(const Cuda& backend, const CsrPattern& a) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   require_room(device, "a transpose", a.nvals() * 2 * sizeof(std::uint64_t));
   // Rows come in order, and the sort keeps it: only the columns are sorted by.
@@ -101,8 +101,8 @@ CsrPattern transpose(const CsrPattern& a) {
   return from_keys(a.ncols(), a.nrows(), row_bits, sorted(std::move(keys), row_bits, row_bits + bits_for(a.ncols())));
 }
 
-CsrPattern symmetrized(const CsrPattern& a) {
-  const Device& device = a.device();
+CsrPattern symmetrized(const Cuda& backend, const CsrPattern& a) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   require_room(device, "a pattern made symmetric", a.nvals() * 4 * sizeof(std::uint64_t));
   const int bits = bits_for(a.nrows());
@@ -112,8 +112,8 @@ CsrPattern symmetrized(const CsrPattern& a) {
   return from_keys(a.nrows(), a.ncols(), bits, without_repetitions(sorted(std::move(keys), 0, 2 * bits)));
 }
 
-CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id) {
-  const Device& device = a.device();
+CsrPattern permuted(const Cuda& backend, const CsrPattern& a, std::span<const NodeId> new_id) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   require_room(device, "a permutation", a.nvals() * 2 * sizeof(std::uint64_t));
   const int bits = bits_for(a.nrows());
@@ -125,9 +125,9 @@ CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id) {
   return from_keys(a.nrows(), a.ncols(), bits, sorted(std::move(keys), 0, 2 * bits));
 }
 
-bool equal(const CsrPattern& a, const CsrPattern& b) {
+bool equal(const Cuda& backend, const CsrPattern& a, const CsrPattern& b) {
   if (a.nrows() != b.nrows() || a.ncols() != b.ncols() || a.nvals() != b.nvals()) return false;
-  const Device& device = a.device();
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   Buffer<unsigned> differ(1, 0U, device);
   put_comparison(device, a.row_ptr(), b.row_ptr(), differ.data());
@@ -135,8 +135,8 @@ bool equal(const CsrPattern& a, const CsrPattern& b) {
   return differ.to(Device{})[0] == 0;
 }
 
-Buffer<NodeId> degree_order(const CsrPattern& a) {
-  const Device& device = a.device();
+Buffer<NodeId> degree_order(const Cuda& backend, const CsrPattern& a) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   Buffer<std::uint64_t> keys(a.nrows(), device);
   const unsigned blocks = blocks_for(a.nrows(), block_threads);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a pattern on a CUDA device by falling length: a counting sort over classes of lengths, by warps that have
 // a range of rows each.
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
 
@@ -12,7 +12,6 @@ namespace {
 constexpr unsigned block_warps = 4;
 constexpr unsigned block_threads = 32 * block_warps;
 constexpr NodeId range_rows = 4096;
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 
 /// Lengths below 64 have a class each, longer ones 32 an octave.
 constexpr unsigned exact_bits = 6;
@@ -51,8 +50,6 @@ struct Rows {
   }
 };
 
-__device__ inline unsigned before_this_lane() { return (1U << threadIdx.x % 32) - 1; }
-
 /// counts[c * num_ranges + r]: rows of class c in range r.
 __global__ void __launch_bounds__(block_threads) count_classes(Rows rows, EdgeOffset* counts) {
   __shared__ unsigned count[block_warps][num_classes + 1];
@@ -62,7 +59,7 @@ __global__ void __launch_bounds__(block_threads) count_classes(Rows rows, EdgeOf
   for (unsigned c = threadIdx.x % 32; c < num_classes; c += 32) count[warp][c] = 0;
   __syncwarp();
   rows.for_each(range, [&](NodeId, unsigned its_class, unsigned alike) {
-    if ((alike & before_this_lane()) == 0) count[warp][its_class] += __popc(alike);
+    if ((alike & lanes_below()) == 0) count[warp][its_class] += __popc(alike);
   });
   for (unsigned c = threadIdx.x % 32; c < num_classes; c += 32) {
     counts[std::size_t{c} * rows.num_ranges + range] = count[warp][c];
@@ -80,7 +77,7 @@ __global__ void __launch_bounds__(block_threads) write_order(Rows rows, const Ed
   }
   __syncwarp();
   rows.for_each(range, [&](NodeId row, unsigned its_class, unsigned alike) {
-    const unsigned rank = __popc(alike & before_this_lane());
+    const unsigned rank = __popc(alike & lanes_below());
     const NodeId first = next[warp][its_class];
     __syncwarp();
     if (its_class < num_classes) order[first + rank] = row;
@@ -105,8 +102,8 @@ __global__ void look_up_places(std::span<const NodeId> rows, const EdgeOffset* r
 
 }  // namespace
 
-Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least) {
-  const Device& device = a.device();
+Buffer<NodeId> rows_by_length(const Cuda& backend, const CsrPattern& a, std::span<NodeId> at_least) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   const Rows rows{a.nrows(), a.view().row_ptr, (a.nrows() + range_rows - 1) / range_rows};
   Buffer<NodeId> order(a.nrows(), device);
@@ -124,8 +121,8 @@ Buffer<NodeId> rows_by_length(const CsrPattern& a, std::span<NodeId> at_least) {
   return order;
 }
 
-Buffer<RowPlace> places_of_rows(const CsrPattern& a, std::span<const NodeId> rows) {
-  const Device& device = a.device();
+Buffer<RowPlace> places_of_rows(const Cuda& backend, const CsrPattern& a, std::span<const NodeId> rows) {
+  const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   Buffer<RowPlace> places(rows.size(), device);
   const unsigned blocks = blocks_for(rows.size(), block_threads);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transpose of tiles on a CUDA device: the tiles are sorted by column, then each is turned by a few lanes.
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "core/room.hpp"
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
@@ -134,8 +134,8 @@ BitTileMatrix transpose_tiles(const BitTileMatrix& tiles) {
 
 }  // namespace
 
-BitTileMatrix transpose(const BitTileMatrix& a) {
-  const ScopedCudaDevice scope(a.device().index());
+BitTileMatrix transpose(const Cuda& backend, const BitTileMatrix& a) {
+  const ScopedCudaDevice scope(backend.device.index());
   return with_tile_dim(a.tile_dim(), [&](auto k) { return transpose_tiles<k()>(a); });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles to pattern CSR on a CUDA device: a warp a tile row, or a part of a long one. Two passes over the bits, one that
 // counts the entries of rows and one that writes them.
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "core/room.hpp"
 #include "formats/cuda_formats.hpp"
 #include "formats/cuda_keys.cuh"
@@ -225,8 +225,8 @@ CsrPattern unpack_tiles(const BitTileMatrix& tiles) {
 
 }  // namespace
 
-CsrPattern unpack(const BitTileMatrix& a) {
-  const ScopedCudaDevice scope(a.device().index());
+CsrPattern unpack(const Cuda& backend, const BitTileMatrix& a) {
+  const ScopedCudaDevice scope(backend.device.index());
   return with_tile_dim(a.tile_dim(), [&](auto k) { return unpack_tiles<k()>(a); });
 }
 

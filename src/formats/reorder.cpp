@@ -2,6 +2,7 @@
 #include <bitgraph/formats/reorder.hpp>
 
 #include "core/parallel.hpp"
+#include "core/backend.hpp"
 #include "formats/cuda_formats.hpp"
 
 #include <fmt/format.h>
@@ -179,7 +180,9 @@ std::vector<NodeId> by_community(const CsrPattern& a, const std::vector<NodeId>&
 /// the other.
 Buffer<NodeId> reorder_there(const CsrPattern& a, Order order) {
   if (order != Order::degree || a.nrows() == 0) return reorder(a.to(Device{}), order);
-  return is_symmetric(a) ? cuda_formats::degree_order(a) : cuda_formats::degree_order(symmetrized(a));
+  return with_cuda<Buffer<NodeId>>(a.device(), "reorder", [&](const auto& cuda) {
+    return is_symmetric(a) ? cuda_formats::degree_order(cuda, a) : cuda_formats::degree_order(cuda, symmetrized(a));
+  });
 }
 
 }  // namespace

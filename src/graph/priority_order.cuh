@@ -5,11 +5,10 @@
 
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 namespace bitgraph {
 
-inline constexpr unsigned full_warp = 0xFFFFFFFFU;
 
 /// Edges of a row that a lane takes on itself, before the warp does.
 inline constexpr EdgeOffset lane_edges = 8;

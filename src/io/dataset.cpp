@@ -24,8 +24,6 @@ namespace bitgraph {
 
 namespace {
 
-constexpr std::int32_t unlabelled = -1;
-
 constexpr std::size_t row_grain = 256;
 
 [[noreturn]] void refuse_value(const NpzReader& reader, const std::string& key, std::size_t node, std::size_t feature,
@@ -130,12 +128,12 @@ std::vector<std::int32_t> read_labels(const NpzReader& reader, NodeId num_nodes,
   if (!reader.contains("labels")) return {};
   const auto raw = reader.vector<std::int64_t>("labels");
   if (raw.size() != num_nodes) reader.refuse("labels", fmt::format("{} of them for {} nodes", raw.size(), num_nodes));
-  constexpr std::int64_t most_classes = 65536;
-  std::int64_t least = most_classes;
+  constexpr auto most = static_cast<std::int64_t>(most_classes);
+  std::int64_t least = most;
   std::int64_t largest = unlabelled;
   for (std::size_t i = 0; i < raw.size(); ++i) {
-    if (raw[i] < unlabelled || raw[i] >= most_classes) {
-      reader.refuse("labels", fmt::format("node {}: found {}, expected -1 .. {}", i, raw[i], most_classes - 1));
+    if (raw[i] < unlabelled || raw[i] >= most) {
+      reader.refuse("labels", fmt::format("node {}: found {}, expected -1 .. {}", i, raw[i], most - 1));
     }
     if (raw[i] == unlabelled) continue;
     least = std::min(least, raw[i]);

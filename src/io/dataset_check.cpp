@@ -4,6 +4,7 @@
 
 #include "core/fingerprint.hpp"
 #include "core/finite.hpp"
+#include "io/dataset.hpp"
 
 #include <fmt/format.h>
 
@@ -67,7 +68,7 @@ class DatasetCheck {
     if (d_.labels.empty() && d_.num_classes == 0) return;
     require(d_.labels.size() == nodes, "labels of {} nodes for a graph of {}", d_.labels.size(), nodes);
     const auto wrong = std::find_if(d_.labels.begin(), d_.labels.end(),
-                                    [&](std::int32_t label) { return label < -1 || label >= d_.num_classes; });
+                                    [&](std::int32_t label) { return label < unlabelled || label >= d_.num_classes; });
     require(wrong == d_.labels.end(), "node {} has the label {}, and there are {} classes", wrong - d_.labels.begin(),
             wrong == d_.labels.end() ? 0 : *wrong, d_.num_classes);
   }

@@ -2,6 +2,7 @@
 #include "io/musae.hpp"
 
 #include "io/csv.hpp"
+#include "io/dataset.hpp"
 #include "io/file.hpp"
 #include "io/graph_readers.hpp"
 #include "io/gzip.hpp"
@@ -20,9 +21,6 @@ namespace bitgraph {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int32_t unlabelled = -1;
-constexpr std::size_t most_classes = 65536;  ///< as in .npz
 
 /// A whole number and nothing else.
 std::optional<std::uint64_t> whole_number(std::string_view text) {

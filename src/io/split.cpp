@@ -4,6 +4,8 @@
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/io/dataset.hpp>
 
+#include "io/dataset.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +14,6 @@
 #include <utility>
 
 namespace bitgraph {
-
-namespace {
-
-constexpr std::int32_t unlabelled = -1;
-
-}  // namespace
 
 void draw_split(Dataset& dataset, const SplitOptions& options) {
   dataset.validate();

@@ -34,7 +34,7 @@ class BiGcnTrainer final : public Trainer {
         options_(options),
         device_(device),
         teacher_(std::move(teacher)),
-        statistics_(column_statistics(dataset.features.pattern, dataset.features.values.span(), device)),
+        statistics_(column_statistics(dataset.features.pattern, dataset.features.values.span())),
         inverse_deviation_(inverse_deviation(statistics_.variance.span())),
         graph_(dataset.graph, device),
         features_(PackedFeatures(dataset.features, dataset.features.values.span(),
@@ -144,23 +144,22 @@ class BiGcnTrainer final : public Trainer {
 
   void forward_training(std::size_t epoch) {
     const auto step = static_cast<std::uint32_t>(epoch);
-    binarize_into(signs1_, parameters_[0].value, {}, device_);
-    binarize_into(signs2_, parameters_[2].value, {}, device_);
-    dropout_mask_into(keep1_, *options_.dropout, {options_.seed, feature_dropout, step}, device_);
+    binarize_into(signs1_, parameters_[0].value);
+    binarize_into(signs2_, parameters_[2].value);
+    dropout_mask_into(keep1_, *options_.dropout, {options_.seed, feature_dropout, step});
     gemm_into(updated_, bits_, signs1_.bits,
               {.row_scale = alpha_.span(),
                .col_scale = signs1_.alpha.span(),
                .bias = parameters_[1].value.row(0),
-               .keep = &keep1_},
-              device_);
+               .keep = &keep1_});
     if (votes_) {
-      binarize_into(updated_signs_, updated_, {}, device_);
-      spmm_into(hidden_, field_.first, updated_signs_.bits, {.row_scale = field_.first_mean.span()}, device_);
+      binarize_into(updated_signs_, updated_);
+      spmm_into(hidden_, field_.first, updated_signs_.bits, {.row_scale = field_.first_mean.span()});
     } else {
       spmm_into(hidden_, field_.first, updated_,
-                {.row_scale = field_.middle_scale.span(), .col_scale = field_.input_scale.span()}, device_);
+                {.row_scale = field_.middle_scale.span(), .col_scale = field_.input_scale.span()});
     }
-    dropout_mask_into(keep2_, *options_.dropout, {options_.seed, hidden_dropout, step}, device_);
+    dropout_mask_into(keep2_, *options_.dropout, {options_.seed, hidden_dropout, step});
     const float scale = 1 / (1 - *options_.dropout);
     parallel_for(device_, hidden_.nrows(), 128, [&](std::size_t i) {
       float alpha = 0;
@@ -170,52 +169,50 @@ class BiGcnTrainer final : public Trainer {
         dropped_hidden_(i, f) = !keep2_.bit(i, f) ? 0.0F : hidden_(i, f) >= 0 ? alpha : -alpha;
       }
     });
-    expand_into(weights2_, signs2_.bits, signs2_.alpha.span(), nullptr, device_);
-    float_gemm(scores_.view(), std::as_const(dropped_hidden_).view(), false, std::as_const(weights2_).view(), true, 1,
-               0, device_);
+    expand_into(weights2_, signs2_.bits, signs2_.alpha.span(), nullptr);
+    float_gemm(scores_, dropped_hidden_, false, weights2_, true, 1,
+               0);
     for (std::size_t i = 0; i < scores_.nrows(); ++i) {
       for (std::size_t c = 0; c < classes(); ++c) scores_(i, c) += parameters_[3].value(0, c);
     }
     spmm_into(logits_, field_.second, scores_,
-              {.row_scale = field_.output_scale.span(), .col_scale = field_.middle_scale.span()}, device_);
+              {.row_scale = field_.output_scale.span(), .col_scale = field_.middle_scale.span()});
   }
 
   /// Cross entropy on the training nodes; with a teacher, plus the divergence from its predictions on all nodes.
   double loss_gradient() {
     const Score score = cross_entropy_backward_into(logits_gradient_, logits_, labels_, train_rows_);
     if (teacher_.nrows() == 0) return score.loss;
-    log_softmax_into(logits_, logits_, device_);
-    add_divergence_gradient(logits_gradient_, logits_, teacher_, teacher_weight / static_cast<float>(logits_.nrows()),
-                            device_);
+    log_softmax_into(logits_, logits_);
+    add_divergence_gradient(logits_gradient_, logits_, teacher_, teacher_weight / static_cast<float>(logits_.nrows()));
     return score.loss;
   }
 
   void backward() {
     spmm_into(scores_gradient_, field_.second_transposed, logits_gradient_,
-              {.row_scale = field_.middle_scale.span(), .col_scale = field_.output_scale.span()}, device_);
+              {.row_scale = field_.middle_scale.span(), .col_scale = field_.output_scale.span()});
     column_sums_in_order(parameters_[3].gradient.row(0), scores_gradient_);
-    float_gemm(parameters_[2].gradient.view(), std::as_const(scores_gradient_).view(), true,
-               std::as_const(dropped_hidden_).view(), false, 1, 0, device_);
-    binary_weight_backward(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span(), device_);
-    expand_into(weights2_, signs2_.bits, {}, nullptr, device_);
-    float_gemm(hidden_gradient_.view(), std::as_const(scores_gradient_).view(), false, std::as_const(weights2_).view(),
-               false, 1, 0, device_);
-    apply_dropout(hidden_gradient_, keep2_, *options_.dropout, device_);
-    sign_backward(hidden_gradient_, hidden_, 1, device_);
+    float_gemm(parameters_[2].gradient, scores_gradient_, true,
+               dropped_hidden_, false);
+    binary_weight_backward(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span());
+    expand_into(weights2_, signs2_.bits, {}, nullptr);
+    float_gemm(hidden_gradient_, scores_gradient_, false, weights2_,
+               false);
+    apply_dropout(hidden_gradient_, keep2_, *options_.dropout);
+    sign_backward(hidden_gradient_, hidden_, 1);
     if (votes_) {
-      spmm_into(updated_gradient_, field_.first_transposed, hidden_gradient_, {.col_scale = field_.first_mean.span()},
-                device_);
-      sign_backward(updated_gradient_, updated_, 1, device_);
+      spmm_into(updated_gradient_, field_.first_transposed, hidden_gradient_, {.col_scale = field_.first_mean.span()});
+      sign_backward(updated_gradient_, updated_, 1);
     } else {
       spmm_into(updated_gradient_, field_.first_transposed, hidden_gradient_,
-                {.row_scale = field_.input_scale.span(), .col_scale = field_.middle_scale.span()}, device_);
+                {.row_scale = field_.input_scale.span(), .col_scale = field_.middle_scale.span()});
     }
     column_sums_in_order(parameters_[1].gradient.row(0), updated_gradient_);
-    expand_into(kept_features_, bits_, {}, &keep1_, device_);  // without its scale, which is another factor of each row
-    scale_rows(updated_gradient_, alpha_.span(), device_);
-    float_gemm(parameters_[0].gradient.view(), std::as_const(updated_gradient_).view(), true,
-               std::as_const(kept_features_).view(), false, 1, 0, device_);
-    binary_weight_backward(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span(), device_);
+    expand_into(kept_features_, bits_, {}, &keep1_);  // without its scale, which is another factor of each row
+    scale_rows(updated_gradient_, alpha_.span());
+    float_gemm(parameters_[0].gradient, updated_gradient_, true,
+               kept_features_, false);
+    binary_weight_backward(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span());
   }
 
   static constexpr float teacher_weight = 1.0F;

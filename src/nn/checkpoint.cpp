@@ -34,6 +34,13 @@ std::string fingerprint(const Dataset& dataset) {
                      dataset.train.size(), dataset.validation.size(), split.text());
 }
 
+/// What training takes of a model that it is given: its weights, and how it reads the features. `otherwise`: none
+/// given.
+std::string fingerprint(const Model* given, const char* otherwise) {
+  if (given == nullptr) return otherwise;
+  return given->fingerprint() + (given->normalize_rows ? ", rows normalized" : "");
+}
+
 /// Votes come in when half of the epochs are over: with another number of them it is another run.
 std::string votes(const TrainOptions& options) {
   return options.precision == Precision::bin ? fmt::format("after half of {} epochs", *options.epochs) : "none";
@@ -41,7 +48,7 @@ std::string votes(const TrainOptions& options) {
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "6"},
+          {"version", "7"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", std::string(to_string(options.precision))},
@@ -56,8 +63,8 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"weight_decay", fmt::format("{}", *options.weight_decay)},
           {"dropout", fmt::format("{}", *options.dropout)},
           {"seed", std::to_string(options.seed)},
-          {"teacher", options.teacher == nullptr ? "none given" : options.teacher->fingerprint()},
-          {"start", options.start == nullptr ? "drawn" : options.start->fingerprint()}};
+          {"teacher", fingerprint(options.teacher, "none given")},
+          {"start", fingerprint(options.start, "drawn")}};
 }
 
 /// The arrays of a checkpoint by name: each parameter's value and moments, its average where it is kept, and the best

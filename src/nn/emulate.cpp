@@ -27,7 +27,7 @@ Floats product(const Floats& x, const Linear& linear, bool biased) {
     }
   }
   Floats out(x.nrows(), weight.nrows());
-  float_gemm(out.view(), x.view(), false, std::as_const(weight).view(), true);
+  float_gemm(out, x, false, weight, true);
   for (std::size_t i = 0; biased && i < out.nrows(); ++i) {
     for (std::size_t f = 0; f < out.ncols(); ++f) out(i, f) += linear.bias[f];
   }

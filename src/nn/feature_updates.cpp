@@ -125,7 +125,7 @@ void FeatureUpdates::swap_all(DenseMatrix<float>& x, std::span<const NodeId> nod
   require_finite(x, host_);
   moved_ = true;
   DenseMatrix<float> in_order(nodes.empty() ? 0 : x.nrows(), width_, host_);
-  if (!nodes.empty()) gather_rows_into(in_order, x, nodes, host_);
+  if (!nodes.empty()) gather_rows_into(in_order, x, nodes);
   DenseMatrix<float>& made = nodes.empty() ? x : in_order;
   if (header_.normalize_rows)
     parallel_chunks(host_, made.nrows(), 32, [&](Range r) { normalize_dense_rows(made.view(), r.begin, r.end); });
@@ -186,7 +186,7 @@ void FeatureUpdates::set_sparse_rows(std::span<const NodeId> rows, const SparseF
       copy_row(features_.real->dense.values().data() + rows[i] * width_, device_, dense.row(i).data(), width_);
     return;
   }
-  set_flips(rows, binarize(x.pattern, values.span(), map(), host_));
+  set_flips(rows, binarize(x.pattern, values.span(), map()));
   choose_format();
 }
 
@@ -308,7 +308,7 @@ void FeatureUpdates::resize(std::size_t rows) {
 }
 
 const BitMatrix<PlusMinusOne>& FeatureUpdates::base() {
-  if (base_.nrows() == 0) base_ = binarize(no_features(0, width_).pattern, {}, map(), host_).bits.base;
+  if (base_.nrows() == 0) base_ = binarize(no_features(0, width_).pattern, {}, map()).bits.base;
   return base_;
 }
 
@@ -374,7 +374,7 @@ void FeatureUpdates::permute(std::span<const NodeId> from) {
     RealFeatures& real = *features_.real;
     if (real.is_dense()) {
       DenseMatrix<float> moved(from.size(), width_, host_);
-      gather_rows_into(moved, real.dense.to(host_), from, host_);
+      gather_rows_into(moved, real.dense.to(host_), from);
       real.dense = device_.is_host() ? std::move(moved) : moved.to(device_);
       return floats_.forget();
     }
@@ -387,7 +387,7 @@ void FeatureUpdates::permute(std::span<const NodeId> from) {
   if (features_.packed->dense) {
     Binarized& dense = *features_.packed->dense;
     BitMatrix<PlusMinusOne> moved(from.size(), width_, host_);
-    gather_rows_into(moved, dense.bits.to(host_), from, host_);
+    gather_rows_into(moved, dense.bits.to(host_), from);
     dense.bits = device_.is_host() ? std::move(moved) : moved.to(device_);
     dense.alpha = gathered(dense.alpha);
     return words_.forget();

@@ -18,10 +18,6 @@ namespace bitgraph::nn {
 
 namespace {
 
-std::span<const float> span_of(const Buffer<float>* values) {
-  return values == nullptr ? std::span<const float>() : values->span();
-}
-
 void copy_into(Buffer<float>& kept, const Buffer<float>& made) {
   Device::copy(kept.data(), kept.device(), made.data(), made.device(), made.bytes());
 }
@@ -173,13 +169,15 @@ void Forward::make_one_launch() {
     all.steps.insert(all.steps.end(), parts.begin(), parts.end());
   }
   // What stands between the steps is not in these matrices then. They stay where references to them are.
-  one_launch_ = OneLaunch::make(all, device_, [this] {
+  const auto give_back = [this] {
     for (Floats& m : floats_) {
       if (&m != logits_) m = Floats();
     }
     for (Bits& m : bits_) m = Bits();
     for (Binarized& m : binarized_) m = Binarized();
-  });
+  };
+  one_launch_ = with_cuda<std::unique_ptr<OneLaunch>>(
+      device_, "one launch", [&](const auto& cuda) { return nn::make_one_launch(cuda, all, give_back); });
 }
 
 void Forward::set_weights(const Model& model) {
@@ -218,7 +216,7 @@ void Forward::prepare_features(std::size_t l, const Layer& layer, bool in_place)
 SparseGemmWeights Forward::sparse_weights(const Linear& linear) const {
   const Device host = device_.is_host() ? device_ : Device();
   SparseGemmWeights made =
-      prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.bits, linear.scale.span(), host);
+      prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.bits, linear.scale.span());
   if (device_.is_host()) return made;
   return {made.u.to(device_), made.feature_scale.to(device_), made.feature_offset.to(device_)};
 }
@@ -241,7 +239,7 @@ Forward::Activation Forward::concatenated(const std::vector<Activation>& parts) 
       width += list.back()->ncols();
     }
     auto& out = make(width);
-    steps_.push_back({"CONCAT", [this, &out, &list] { concat_into(out, std::span(std::as_const(list)), device_); },
+    steps_.push_back({"CONCAT", [this, &out, &list] { concat_into(out, std::span(std::as_const(list))); },
                       [&out, &list] { return side_by_side(out, list); }});
     return out;
   };
@@ -267,7 +265,7 @@ void Forward::real_product(Floats& out, const Activation& in, std::size_t l, boo
   const Floats& x = in.features != nullptr ? in.features->real->dense : *in.floats;
   const Linear& linear = root ? w.root : w.neighbor;
   step("MM", [this, &out, &x, &linear] {
-    float_gemm(out.view(), x.view(), false, linear.weight.view(), true, 1, 0, device_);
+    float_gemm(out, x, false, linear.weight, true);
   });
 }
 
@@ -278,7 +276,7 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
   Floats& product = floats(shapes_[l].outputs);
   if (shapes_[l].aggregation == Aggregation::none) {  // it follows other layers
     step("MM", [this, &product, &w, x = in.floats] {
-      gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()}, device_);
+      gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()});
     });
     return {.floats = &product};
   }
@@ -288,10 +286,10 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
   if (root) {
     real_product(product, in, l, true);
     step("ADD.FFF", [this, &sums, &product, &w, rectified] {
-      add_into(sums, sums, product, {.bias = w.bias.span(), .relu = rectified}, device_);
+      add_into(sums, sums, product, {.bias = w.bias.span(), .relu = rectified});
     });
   } else if (rectified) {
-    step("RELU", [this, &sums] { relu(sums, device_); });
+    step("RELU", [this, &sums] { relu(sums); });
   }
   return {.floats = &sums};
 }
@@ -302,7 +300,7 @@ Forward::Activation Forward::as_signs(const Activation& in) {
   Binarized& signs = binarized_.emplace_back(Binarized{
       bits_in_room(in.floats->ncols()), device_.is_host() ? room<float>(1, 1) : Buffer<float>(num_nodes(), device_)});
   step(
-      "BIN", [this, &signs, x = in.floats] { binarize_into(signs, *x, {}, device_); },
+      "BIN", [this, &signs, x = in.floats] { binarize_into(signs, *x); },
       [&signs, x = in.floats] {
         LaunchStep s{.kind = LaunchStep::Kind::binarize, .in_width = x->ncols(), .out_width = x->ncols()};
         s.floats_in = x->view().data;
@@ -328,8 +326,7 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
                     {.row_scale = x.alpha(),
                      .feature_scale = sparse.feature_scale.span(),
                      .feature_offset = sparse.feature_offset.span(),
-                     .bias = linear.bias.span()},
-                    device_);
+                     .bias = linear.bias.span()});
         },
         [&out, &x, &sparse, &linear] {
           LaunchStep s = over(LaunchStep::Kind::sparse_product, x.sparse->bits.flips, out);
@@ -348,7 +345,7 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
       name,
       [this, &out, &x, alpha, &linear] {
         gemm_into(out, x, linear.bits,
-                  {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()}, device_);
+                  {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()});
       },
       [&out, &x, alpha, &linear] {
         LaunchStep s = into(LaunchStep::Kind::product, out);
@@ -385,7 +382,7 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
     Floats& own = product != nullptr ? *product : floats(shapes_[l].outputs);
     binary_product(own, x, l, true);
     step(
-        "ADD.FFF", [this, y, &own] { add_into(*y, *y, own, {}, device_); },
+        "ADD.FFF", [this, y, &own] { add_into(*y, *y, own); },
         [y, &own] {
           LaunchStep s = into(LaunchStep::Kind::add, *y);
           s.floats_in = std::as_const(own).view().data;
@@ -393,147 +390,6 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
         });
   }
   return {.floats = y};
-}
-
-void Forward::add_sum(Floats& out, const Floats& x, const AggregationOperand& a, const Buffer<float>* bias) {
-  const bool by_order = a.pattern != &back_ && spmm_sums_by_order(out.ncols());
-  const RowOrder* const order = by_order ? &graph_.row_order(*a.pattern) : nullptr;
-  step(
-      "BSpMM.FBF",
-      [this, &out, &x, a, bias, order] {
-        const SpmmOptions how{
-            .row_scale = a.row_scale, .col_scale = a.col_scale, .bias = span_of(bias), .row_order = order};
-        spmm_into(out, *a.pattern, x, how, device_);
-      },
-      [&out, &x, a, bias] {
-        LaunchStep s = over(LaunchStep::Kind::sum, *a.pattern, out);
-        s.floats_in = x.view().data;
-        s.row_scale = a.row_scale.data();
-        s.neighbor_scale = a.col_scale.data();
-        s.bias = span_of(bias).data();
-        return s;
-      });
-}
-
-void Forward::aggregate(Floats& out, const Floats& x, Aggregation aggregation, const Buffer<float>* bias) {
-  if (parts_ > 1) return by_parts(out, x, aggregation, bias);
-  add_sum(out, x, graph_.of(aggregation), bias);
-}
-
-void Forward::make_parts(Aggregation aggregation, bool by_order) {
-  if (streamed_) return;
-  if (sequences_.sell) {
-    static_cast<void>(graph_.sell_blocks_of(aggregation, parts_));
-    return;
-  }
-  for (const CsrPattern& part : graph_.blocks_of(aggregation, parts_)) {
-    if (by_order) static_cast<void>(graph_.row_order(part));
-  }
-}
-
-template <class Fn>
-void Forward::for_each_part(Aggregation aggregation, Fn&& fn) {
-  const std::size_t n = num_nodes();
-  for (std::size_t part = 0; part < parts_; ++part) {
-    const std::size_t first = first_row(n, part, parts_);
-    const std::size_t rows = first_row(n, part + 1, parts_) - first;
-    if (rows == 0) continue;
-    if (streamed_) {
-      fn(graph_.rows_of(aggregation, static_cast<NodeId>(first), static_cast<NodeId>(first + rows)), first, rows);
-    } else if (sequences_.sell) {
-      fn(graph_.sell_blocks_of(aggregation, parts_)[part], first, rows);
-    } else {
-      fn(graph_.blocks_of(aggregation, parts_)[part], first, rows);
-    }
-  }
-}
-
-const RowOrder* Forward::order_of(const CsrPattern& part) { return streamed_ ? nullptr : &graph_.row_order(part); }
-
-/// Aggregation with a part of the pattern's rows at a time.
-template <class Out, class X>
-void Forward::by_parts(Out& out, const X& x, Aggregation aggregation, const Buffer<float>* bias) {
-  constexpr bool vote = std::is_same_v<Out, Bits>;
-  const AggregationOperand a = vote ? AggregationOperand{} : graph_.scales_of(aggregation);
-  // The rows of the output are found once: a bit matrix over words of a device is checked, which waits for it.
-  auto& targets = rows_of<Out>();
-  targets.emplace_back();
-  std::vector<Out>& to_rows = targets.back();
-  for (std::size_t part = 0; part < parts_; ++part) {
-    const std::size_t first = first_row(num_nodes(), part, parts_);
-    to_rows.push_back(some_rows(out, first, first_row(num_nodes(), part + 1, parts_) - first));
-  }
-  const bool by_order = vote || spmm_sums_by_order(out.ncols());
-  make_parts(aggregation, by_order);
-  step(vote ? "BSpMM.BBB by parts" : "BSpMM.FBF by parts", [this, &to_rows, &x, a, aggregation, bias, by_order] {
-    std::size_t part = 0;
-    for_each_part(aggregation, [&](const auto& pattern, std::size_t first, std::size_t rows) {
-      while (to_rows[part].nrows() == 0) ++part;
-      Out& to = to_rows[part++];
-      const auto row_scale = a.row_scale.empty() ? a.row_scale : a.row_scale.subspan(first, rows);
-      if constexpr (vote || !std::is_same_v<decltype(pattern), const SellPattern&>) {
-        const SpmmOptions how{.row_scale = row_scale,
-                              .col_scale = a.col_scale,
-                              .bias = span_of(bias),
-                              .row_order = by_order ? order_of(pattern) : nullptr};
-        spmm_into(to, pattern, x, how, device_);
-      }
-    });
-  });
-}
-
-/// A mean of products as the product of counts: whole numbers until the last step.
-void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
-  const Aggregation aggregation = shapes_[l].aggregation;
-  const Linear& linear = weights_[l].neighbor;
-  const AggregationOperand a = graph_.scales_of(aggregation);
-  Floats& counts = floats_.emplace_back(most_rows(num_nodes(), parts_), x.ncols(), device_);
-  const auto multiply = [this, &linear, a](Floats& to, const Floats& counted, std::size_t first, std::size_t rows) {
-    gemm_into(to, counted, linear.bits,
-              {.row_scale = a.row_scale.subspan(first, rows),
-               .col_scale = linear.scale.span(),
-               .bias = linear.bias.span(),
-               .binarize_input = false},
-              device_);
-  };
-  if (parts_ == 1) {
-    const CsrPattern* pattern = graph_.of(aggregation).pattern;
-    const RowOrder& order = graph_.row_order(*pattern);
-    step("BSpMM.BBF",
-         [this, &counts, &x, pattern, &order] { spmm_into(counts, *pattern, x, {.row_order = &order}, device_); });
-    return step("BMM, counts", [this, &out, &counts, multiply] { multiply(out, counts, 0, num_nodes()); });
-  }
-  make_parts(aggregation, true);
-  step("BSpMM.BBF + BMM by parts", [this, &out, &counts, &x, aggregation, multiply] {
-    for_each_part(aggregation, [&](const auto& pattern, std::size_t first, std::size_t rows) {
-      Floats counted = some_rows(counts, 0, rows);
-      Floats to = some_rows(out, first, rows);
-      spmm_into(counted, pattern, x, {.row_order = order_of(pattern)}, device_);
-      multiply(to, counted, first, rows);
-    });
-  });
-}
-
-void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
-  if (parts_ > 1) return by_parts(votes, signs, aggregation, nullptr);
-  SpmmOptions how{.strategy = options_.strategy};
-  if (options_.graph == GraphFormat::sell) {
-    const SellPattern& a = graph_.sell(aggregation);
-    return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how, device_); });
-  }
-  if (options_.graph == GraphFormat::tiles) {
-    const BitTileMatrix& a = graph_.tiles(aggregation, options_.tile_dim);
-    return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how, device_); });
-  }
-  const AggregationOperand a = graph_.of(aggregation);
-  how.row_order = &graph_.row_order(*a.pattern);
-  step(
-      "BSpMM.BBB", [this, &votes, &signs, a, how] { spmm_into(votes, *a.pattern, signs, how, device_); },
-      [&votes, &signs, a] {
-        LaunchStep s = over(LaunchStep::Kind::vote, *a.pattern, votes);
-        s.bits_in = std::as_const(signs).view().words;
-        return s;
-      });
 }
 
 Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
@@ -546,7 +402,7 @@ Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
   if (shapes_[l].root) {
     binary_product(signs, x, l, true);
     step(
-        "ADD.BBB", [this, &votes, &signs] { add_into(votes, votes, signs, {}, device_); },
+        "ADD.BBB", [this, &votes, &signs] { add_into(votes, votes, signs); },
         [&votes, &signs] {
           LaunchStep s = into(LaunchStep::Kind::either, votes);
           s.bits_in = std::as_const(signs).view().words;

@@ -43,8 +43,7 @@ void Forward::product_of_both(Bits& out, const Activation& in, std::size_t l) {
   const Bits& x = in.features != nullptr ? in.features->packed->dense->bits : *in.bits;
   const auto alpha = in.features != nullptr ? in.features->packed->alpha() : in.alpha;
   step("BMM.BBB", [this, &out, &x, alpha, &both = weights_[l].both] {
-    gemm_into(out, x, both.bits, {.row_scale = alpha, .col_scale = both.scale.span(), .bias = both.bias.span()},
-              device_);
+    gemm_into(out, x, both.bits, {.row_scale = alpha, .col_scale = both.scale.span(), .bias = both.bias.span()});
   });
 }
 
@@ -73,8 +72,7 @@ Forward::Activation Forward::fused_vote(std::size_t l, const Activation& in) {
   const CsrPattern* pattern = graph_.of(shapes_[l].aggregation).pattern;
   const RowOrder& order = graph_.row_order(*pattern);
   step(shapes_[l].root ? "BSpMM.BBB + ADD.BBB" : "BSpMM.BBB", [this, signs, &votes, pattern, &order] {
-    vote_into({.own = signs.own, .own_beside = signs.beside, .votes = &votes}, *pattern, order, *signs.neighbors,
-              device_);
+    vote_into({.own = signs.own, .own_beside = signs.beside, .votes = &votes}, *pattern, order, *signs.neighbors);
   });
   return {.bits = &votes};
 }
@@ -96,7 +94,7 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
                  .col_scale = w.neighbor.scale.span(),
                  .bias = w.neighbor.bias.span(),
                  .products = &out},
-                *pattern, order, *signs.neighbors, device_);
+                *pattern, order, *signs.neighbors);
     });
     return {.floats = &out};
   }
@@ -109,15 +107,14 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
       use.bias = w.root.bias.span();
       use.products = &out;
     }
-    vote_into(use, *pattern, order, *signs.neighbors, device_);
+    vote_into(use, *pattern, order, *signs.neighbors);
   });
   const AggregationOperand a = graph_.of(last.aggregation);
   const RowOrder& order_of_last = graph_.row_order(*a.pattern);
   step(last.root ? "BSpMM.FBF + ADD.FFF" : "BSpMM.FBF", [this, a, &order_of_last, &w, &out, &scores, root = last.root] {
     add_scores_into(
         out, *a.pattern, order_of_last, scores,
-        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span(), .add = root},
-        device_);
+        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span(), .add = root});
   });
   return {.floats = &out};
 }
@@ -131,7 +128,7 @@ void Forward::fused_counts(Floats& out, const Bits& x, std::size_t l) {
     if (root) own = {&w.root.bits, w.root.scale.span(), w.root.bias.span()};
     multiply_counts_into(
         out, *a.pattern, order, x, w.neighbor.bits,
-        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span()}, own, device_);
+        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span()}, own);
   });
 }
 

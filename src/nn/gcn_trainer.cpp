@@ -50,7 +50,7 @@ class GcnTrainer final : public Trainer {
     parameters_.emplace_back("layer1.bias", 1, classes(), 0.0F);
     weight0().glorot(options.seed, first_weight);
     weight1().glorot(options.seed, second_weight);
-    if (options.start != nullptr) start_from(*options.start);
+    if (options.start != nullptr) continue_from(*options.start);
   }
 
   double step(std::size_t epoch) override {
@@ -92,7 +92,8 @@ class GcnTrainer final : public Trainer {
     return {.row_scale = graph_.scale.span(), .col_scale = graph_.scale.span()};
   }
 
-  void start_from(const Model& model) {
+  /// A float model goes on from another: model() the other way round.
+  void continue_from(const Model& model) {
     for (std::size_t l = 0; l < model.layers.size(); ++l) {
       const Linear& linear = model.layers[l].neighbor;
       parameters_[2 * l].value = transposed(linear.weight);
@@ -110,27 +111,25 @@ class GcnTrainer final : public Trainer {
 
   void forward(std::span<const float> values, std::size_t epoch, bool training) {
     sparse_product(product_, dataset_.features.pattern, values, weight0().value, device_);
-    spmm_into(hidden_, graph_.pattern, product_, normalization(), device_);
+    spmm_into(hidden_, graph_.pattern, product_, normalization());
     add_bias_relu(hidden_, bias0().value.row(0));
     if (training) {
-      dropout_mask_into(keep_, *options_.dropout, {options_.seed, hidden_dropout, static_cast<std::uint32_t>(epoch)},
-                        device_);
-      apply_dropout(hidden_, keep_, *options_.dropout, device_);
+      dropout_mask_into(keep_, *options_.dropout, {options_.seed, hidden_dropout, static_cast<std::uint32_t>(epoch)});
+      apply_dropout(hidden_, keep_, *options_.dropout);
     }
-    float_gemm(scores_.view(), std::as_const(hidden_).view(), false, std::as_const(weight1().value).view(), false, 1, 0,
-               device_);
+    float_gemm(scores_, hidden_, false, weight1().value, false);
     SpmmOptions options = normalization();
     options.bias = bias1().value.row(0);
-    spmm_into(logits_, graph_.pattern, scores_, options, device_);
+    spmm_into(logits_, graph_.pattern, scores_, options);
   }
 
   void backward() {
     column_sums_in_order(bias1().gradient.row(0), logits_gradient_);
-    spmm_into(scores_, graph_.pattern, logits_gradient_, normalization(), device_);  // A~ is symmetric
-    float_gemm(weight1().gradient.view(), std::as_const(hidden_).view(), true, std::as_const(scores_).view(), false, 1,
-               0, device_);
-    float_gemm(hidden_gradient_.view(), std::as_const(scores_).view(), false, std::as_const(weight1().value).view(),
-               true, 1, 0, device_);
+    spmm_into(scores_, graph_.pattern, logits_gradient_, normalization());  // A~ is symmetric
+    float_gemm(weight1().gradient, hidden_, true, scores_, false, 1,
+               0);
+    float_gemm(hidden_gradient_, scores_, false, weight1().value,
+               true);
     const float scale = 1 / (1 - *options_.dropout);
     // A unit that relu or dropout made zero passes nothing back.
     for (std::size_t e = 0; e < hidden_.values().size(); ++e) {
@@ -138,7 +137,7 @@ class GcnTrainer final : public Trainer {
       g = hidden_.values()[e] > 0 ? g * scale : 0.0F;
     }
     column_sums_in_order(bias0().gradient.row(0), hidden_gradient_);
-    spmm_into(product_, graph_.pattern, hidden_gradient_, normalization(), device_);
+    spmm_into(product_, graph_.pattern, hidden_gradient_, normalization());
     for (std::size_t e = 0; e < dropped_.size(); ++e) transposed_values_[e] = dropped_[transposed_.source[e]];
     sparse_product(weight0().gradient, transposed_.pattern, transposed_values_.span(), product_, device_);
   }

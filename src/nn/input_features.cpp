@@ -26,7 +26,7 @@ Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap&
     prepare(some, range.begin);
     Binarized to{some_rows(made.bits, range.begin, range.size()),
                  lent(made.alpha.data() + range.begin, range.size(), host)};
-    binarize_into(to, some, map, host);
+    binarize_into(to, some, map);
   });
   return made;
 }
@@ -55,12 +55,12 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normaliz
       if (nodes.empty()) {
         std::copy_n(features.row(first).data(), rows.values().size(), rows.values().data());
       } else {
-        gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()), host);
+        gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()));
       }
       if (normalize_rows) normalize_dense_rows(rows);
     });
   } else {
-    dense = binarize(features, map, host);
+    dense = binarize(features, map);
   }
   if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
 }
@@ -112,7 +112,7 @@ DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, c
   }
   DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(device)
                                        : DenseMatrix<float>(nodes.size(), dataset.num_features(), device);
-  if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes, device);
+  if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes);
   if (normalize_rows) normalize_dense_rows(x);
   return x;
 }

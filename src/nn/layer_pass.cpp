@@ -22,11 +22,9 @@ std::span<const float> values_of(const Floats* row) {
   return row == nullptr ? std::span<const float>{} : row->values();
 }
 
-/// The first rows of a matrix, as a view.
-DenseView<const float> first_rows(const Floats& x, std::size_t nrows) {
-  DenseView<const float> view = x.view();
-  view.nrows = nrows;
-  return view;
+/// The first rows of a matrix, as a slice.
+DenseSlice<const float> first_rows(const Floats& x, std::size_t nrows) {
+  return DenseSlice<const float>(x).rows(0, nrows);
 }
 
 /// The first rows of a matrix of bits: itself where they are all, else a copy kept in `storage`.
@@ -41,7 +39,7 @@ const BitMatrix<Domain>& first_rows(const BitMatrix<Domain>& x, std::size_t nrow
 /// Signs and scales of x, in memory that is kept.
 void binarize_anew(Binarized& out, const Floats& x, const Device& device) {
   reshape(out, x.nrows(), x.ncols(), device);
-  binarize_into(out, x, {}, device);
+  binarize_into(out, x);
 }
 
 }  // namespace
@@ -62,7 +60,7 @@ const Floats& LayerPass::forward(const LayerInput& input, const LayerGraph* grap
   dropout_ = dropout;
   if (dropped()) {
     reshape(keep_, num_inputs(), shape_.inputs, device_);
-    dropout_mask_into(keep_, dropout.rate, dropout.key, device_);
+    dropout_mask_into(keep_, dropout.rate, dropout.key);
   }
   if (form == Precision::real) {
     forward_real();
@@ -75,25 +73,24 @@ const Floats& LayerPass::forward(const LayerInput& input, const LayerGraph* grap
 void LayerPass::forward_real() {
   if (dropped()) {
     dropped_input_ = input_.values->clone();
-    apply_dropout(dropped_input_, keep_, dropout_.rate, device_);
+    apply_dropout(dropped_input_, keep_, dropout_.rate);
   }
   const Floats& x = real_input();
   reshape(output_, num_targets(), shape_.outputs, device_);
   if (graph_ == nullptr) {
-    gemm_into(output_, x, *neighbor_.weight, {.bias = values_of(neighbor_.bias)}, device_);
+    gemm_into(output_, x, *neighbor_.weight, {.bias = values_of(neighbor_.bias)});
   } else {
     Floats update(x.nrows(), shape_.outputs, device_);
-    gemm_into(update, x, *neighbor_.weight, {}, device_);
+    gemm_into(update, x, *neighbor_.weight);
     spmm_into(output_, graph_->pattern, update,
               {.row_scale = graph_->row_scale.span(),
                .col_scale = graph_->col_scale.span(),
-               .bias = values_of(neighbor_.bias)},
-              device_);
+               .bias = values_of(neighbor_.bias)});
   }
   if (has_root()) {
-    float_gemm(output_.view(), first_rows(x, num_targets()), false, root_.weight->view(), true, 1, 1, device_);
+    float_gemm(output_, first_rows(x, num_targets()), false, *root_.weight, true, 1, 1);
   }
-  if (!last_) relu(output_, device_);
+  if (!last_) relu(output_);
 }
 
 /// The input's signs, and the scale of each of its rows: its mean magnitude and dropout's.
@@ -106,7 +103,7 @@ void LayerPass::take_signs() {
     return;
   }
   reshape(scale_, nrows, device_);
-  accumulate({nrows, 1, 1, scale_.data()}, {nrows, 1, 1, signs().alpha.data()}, factor, 0, device_);
+  accumulate({{nrows, 1, 1, scale_.data()}, device_}, {{nrows, 1, 1, signs().alpha.data()}, device_}, factor, 0);
 }
 
 /// What is taken off each input row, taken off the bias instead.
@@ -114,8 +111,8 @@ Floats LayerPass::bias_without_center(const LinearParameters& linear, const Bina
   Floats bias = linear.bias->clone();
   if (input_.center == nullptr) return bias;
   Floats signs(weight.bits.nrows(), weight.bits.ncols(), device_);
-  expand_into(signs, weight.bits, weight.alpha.span(), nullptr, device_);
-  float_gemm(bias.view(), input_.center->view(), false, std::as_const(signs).view(), true, -1, 1, device_);
+  expand_into(signs, weight.bits, weight.alpha.span(), nullptr);
+  float_gemm(bias, *input_.center, false, signs, true, -1, 1);
   return bias;
 }
 
@@ -128,8 +125,7 @@ Floats LayerPass::binary_update(const LinearParameters& linear, const Binarized&
             {.row_scale = std::as_const(scale_).span().first(nrows),
              .col_scale = weight.alpha.span(),
              .bias = bias.values(),
-             .keep = dropped() ? &first_rows(std::as_const(keep_), nrows, some_kept) : nullptr},
-            device_);
+             .keep = dropped() ? &first_rows(std::as_const(keep_), nrows, some_kept) : nullptr});
   return out;
 }
 
@@ -144,18 +140,18 @@ void LayerPass::forward_binary() {
   reshape(output_, num_targets(), shape_.outputs, device_);
   if (form_ == Precision::bin) {
     binarize_anew(updated_signs_, updated_, device_);
-    spmm_into(output_, graph_->pattern, updated_signs_.bits, {.row_scale = graph_->vote_scale.span()}, device_);
+    spmm_into(output_, graph_->pattern, updated_signs_.bits, {.row_scale = graph_->vote_scale.span()});
   } else {
     spmm_into(output_, graph_->pattern, updated_,
-              {.row_scale = graph_->row_scale.span(), .col_scale = graph_->col_scale.span()}, device_);
+              {.row_scale = graph_->row_scale.span(), .col_scale = graph_->col_scale.span()});
   }
   if (!has_root()) return;
   binarize_anew(root_signs_, *root_.weight, device_);
   rooted_ = binary_update(root_, root_signs_, num_targets());
   if (form_ == Precision::bin) {
-    maximum_into(output_, rooted_, device_);
+    maximum_into(output_, rooted_);
   } else {
-    accumulate(output_.view(), std::as_const(rooted_).view(), 1, 1, device_);
+    accumulate(output_, rooted_, 1, 1);
   }
 }
 
@@ -163,11 +159,11 @@ Floats LayerPass::aggregate_backward(const Floats& gradient) {
   if (graph_ == nullptr) return gradient.clone();
   Floats out(num_inputs(), shape_.outputs, device_);
   if (form_ == Precision::bin) {
-    spmm_into(out, graph_->transposed, gradient, {.col_scale = graph_->vote_scale.span()}, device_);
-    sign_backward(out, updated_, 1, device_);
+    spmm_into(out, graph_->transposed, gradient, {.col_scale = graph_->vote_scale.span()});
+    sign_backward(out, updated_, 1);
   } else {
     spmm_into(out, graph_->transposed, gradient,
-              {.row_scale = graph_->col_scale.span(), .col_scale = graph_->row_scale.span()}, device_);
+              {.row_scale = graph_->col_scale.span(), .col_scale = graph_->row_scale.span()});
   }
   return out;
 }
@@ -175,15 +171,14 @@ Floats LayerPass::aggregate_backward(const Floats& gradient) {
 /// The gradients of a map's weights and bias, x being what it was given.
 void LayerPass::linear_backward(const LinearParameters& linear, const Binarized& weight, const Floats& gradient,
                                 const Floats& x) {
-  if (linear.bias_gradient != nullptr) column_sums_into(linear.bias_gradient->values(), gradient, device_);
-  float_gemm(linear.weight_gradient->view(), gradient.view(), true, first_rows(x, gradient.nrows()), false, 1, 0,
-             device_);
+  if (linear.bias_gradient != nullptr) column_sums_into(linear.bias_gradient->values(), gradient);
+  float_gemm(*linear.weight_gradient, gradient, true, first_rows(x, gradient.nrows()), false);
   if (form_ == Precision::real) return;
   if (input_.center != nullptr) {
-    float_gemm(linear.weight_gradient->view(), std::as_const(*linear.bias_gradient).view(), true, input_.center->view(),
-               false, -1, 1, device_);
+    float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *input_.center,
+               false, -1, 1);
   }
-  binary_weight_backward(*linear.weight_gradient, *linear.weight, weight.alpha.span(), device_);
+  binary_weight_backward(*linear.weight_gradient, *linear.weight, weight.alpha.span());
 }
 
 /// out(first rows) = beta out + gradient W, or sign(W).
@@ -192,42 +187,42 @@ void LayerPass::input_backward(Floats& out, const LinearParameters& linear, cons
   DenseView<float> rows = out.view();
   rows.nrows = gradient.nrows();
   if (form_ == Precision::real) {
-    float_gemm(rows, gradient.view(), false, linear.weight->view(), false, 1, beta, device_);
+    float_gemm(rows, gradient, false, *linear.weight, false, 1, beta);
     return;
   }
   Floats signs(weight.bits.nrows(), weight.bits.ncols(), device_);
-  expand_into(signs, weight.bits, {}, nullptr, device_);
-  float_gemm(rows, gradient.view(), false, std::as_const(signs).view(), false, 1, beta, device_);
+  expand_into(signs, weight.bits, {}, nullptr);
+  float_gemm(rows, gradient, false, signs, false, 1, beta);
 }
 
 std::optional<Floats> LayerPass::backward(Floats gradient, bool of_input) {
   const bool real = form_ == Precision::real;
-  if (real && !last_) relu_backward(gradient, output_, device_);
+  if (real && !last_) relu_backward(gradient, output_);
   const Floats updated_gradient = aggregate_backward(gradient);
   Floats expanded;
   if (!real) {
     expanded = Floats(num_inputs(), shape_.inputs, device_);
-    expand_into(expanded, signs().bits, scale_.span(), dropped() ? &keep_ : nullptr, device_);
+    expand_into(expanded, signs().bits, scale_.span(), dropped() ? &keep_ : nullptr);
   }
   const Floats& x = real ? real_input() : expanded;
   if (real && neighbor_.bias_gradient != nullptr) {  // outside of the aggregation
     LinearParameters without_bias = neighbor_;
     without_bias.bias_gradient = nullptr;
-    column_sums_into(neighbor_.bias_gradient->values(), gradient, device_);
+    column_sums_into(neighbor_.bias_gradient->values(), gradient);
     linear_backward(without_bias, neighbor_signs_, updated_gradient, x);
   } else {
     linear_backward(neighbor_, neighbor_signs_, updated_gradient, x);
   }
   if (has_root()) {
-    if (form_ == Precision::bin) sign_backward(gradient, rooted_, 1, device_);
+    if (form_ == Precision::bin) sign_backward(gradient, rooted_, 1);
     linear_backward(root_, root_signs_, gradient, x);
   }
   if (!of_input) return std::nullopt;
   Floats out(num_inputs(), shape_.inputs, device_);
   input_backward(out, neighbor_, neighbor_signs_, updated_gradient, 0);
   if (has_root()) input_backward(out, root_, root_signs_, gradient, 1);
-  if (dropped()) apply_dropout(out, keep_, dropout_.rate, device_);
-  if (!real && !input_.votes) sign_backward(out, *input_.values, 1, device_);
+  if (dropped()) apply_dropout(out, keep_, dropout_.rate);
+  if (!real && !input_.votes) sign_backward(out, *input_.values, 1);
   return out;
 }
 

@@ -2,8 +2,9 @@
 // All steps of a small model in one kernel, without a barrier: a warp has the same rows in every step, and what others
 // read of a row goes through memory in words that say themselves which run they are of (row_program.hpp). Who needs a
 // row reads until it is there. All blocks must be on the device at a time, hence the cooperative launch.
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "nn/one_launch.hpp"
+#include "core/cuda/cooperative.cuh"
 #include "nn/row_cuda.cuh"
 
 #include <span>
@@ -105,25 +106,71 @@ void append_ranges(std::vector<RowRange>& ranges, const Placement& placement, st
   }
 }
 
+/// What a launch reads, on the device.
+class RowLaunch final : public OneLaunch {
+ public:
+  RowLaunch(const RowProgram& program, const Placement& placement, const std::vector<RowRange>& ranges,
+            std::size_t shared_bytes, const Device& device)
+      : steps_(Buffer<RowStep>::copy_of(program.steps, device)),
+        places_(Buffer<Place>::copy_of(placement.places, device)),
+        ranges_(Buffer<RowRange>::copy_of(ranges, device)),
+        exchange_(program.exchange_words, std::uint64_t{0}, device),
+        runs_(placement.blocks, std::uint32_t{0}, device),
+        patterns_(static_cast<unsigned>(program.row_ptrs.size())),
+        row_words_(static_cast<unsigned>(program.row_words)),
+        blocks_(placement.blocks),
+        warps_(placement.warps),
+        slots_(placement.slots),
+        shared_bytes_(shared_bytes) {}
+
+  void run() const override {
+    const Device& device = steps_.device();
+    const ScopedCudaDevice scope(device.index());
+    Args args{steps_.data(),
+              places_.data(),
+              ranges_.data(),
+              const_cast<std::uint64_t*>(exchange_.data()),
+              const_cast<std::uint32_t*>(runs_.data()),
+              static_cast<unsigned>(steps_.size()),
+              patterns_,
+              slots_,
+              row_words_};
+    void* parameters[] = {&args};
+    cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel_for(slots_, warps_)), dim3(blocks_),
+                                           dim3(32 * warps_), parameters, shared_bytes_, stream_of(device)),
+               "one launch");
+  }
+
+ private:
+  Buffer<RowStep> steps_;
+  Buffer<Place> places_;
+  Buffer<RowRange> ranges_;
+  Buffer<std::uint64_t> exchange_;
+  Buffer<std::uint32_t> runs_;  ///< how many there were, as each block counts them
+  unsigned patterns_ = 0;
+  unsigned row_words_ = 0;
+  unsigned blocks_ = 0;
+  unsigned warps_ = 0;  ///< a block
+  unsigned slots_ = 0;  ///< a warp
+  std::size_t shared_bytes_ = 0;
+};
+
 }  // namespace
 
-std::unique_ptr<OneLaunch> OneLaunch::make(const LaunchSteps& steps, const Device& device,
+std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps,
                                            const std::function<void()>& before_allocating) {
+  const Device& device = backend.device;
   const auto program = row_program(steps);
   if (!program || program->row_ptrs.empty() || steps.num_rows == 0) return nullptr;
   const ScopedCudaDevice scope(device.index());
-  int multiprocessors = 0;
-  int most_shared = 0;
-  cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "one launch");
-  cuda_check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index()),
-             "one launch");
+  const CudaLimits& limits = cuda_limits(device);
   std::vector<std::vector<EdgeOffset>> row_ptrs;
   for (const EdgeOffset* const row_ptr : program->row_ptrs) {
     auto& copy = row_ptrs.emplace_back(steps.num_rows + 1);
     Device::copy(copy.data(), Device{}, row_ptr, device, copy.size() * sizeof(EdgeOffset));
     if (copy.back() >= not_kept) return nullptr;
   }
-  const Placement placement = place_rows(row_ptrs[program->aggregation], static_cast<unsigned>(multiprocessors));
+  const Placement placement = place_rows(row_ptrs[program->aggregation], limits.multiprocessors);
   std::vector<RowRange> ranges;
   for (const auto& row_ptr : row_ptrs) append_ranges(ranges, placement, row_ptr);
 
@@ -132,44 +179,11 @@ std::unique_ptr<OneLaunch> OneLaunch::make(const LaunchSteps& steps, const Devic
   const auto run = kernel_for(placement.slots, placement.warps);
   cudaFuncAttributes kernel{};
   cuda_check(cudaFuncGetAttributes(&kernel, run), "one launch");
-  const std::size_t most_dynamic = static_cast<std::size_t>(most_shared) - kernel.sharedSizeBytes;
+  const std::size_t most_dynamic = limits.shared_bytes_a_block - kernel.sharedSizeBytes;
   if (shared_bytes > most_dynamic) return nullptr;
-  cuda_check(cudaFuncSetAttribute(run, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_dynamic)),
-             "one launch");
+  allow_shared_bytes(run, most_dynamic, "one launch");
   before_allocating();
-  return std::unique_ptr<OneLaunch>(new OneLaunch(*program, placement, ranges, shared_bytes, device));
-}
-
-OneLaunch::OneLaunch(const RowProgram& program, const Placement& placement, const std::vector<RowRange>& ranges,
-                     std::size_t shared_bytes, const Device& device)
-    : steps_(Buffer<RowStep>::copy_of(program.steps, device)),
-      places_(Buffer<Place>::copy_of(placement.places, device)),
-      ranges_(Buffer<RowRange>::copy_of(ranges, device)),
-      exchange_(program.exchange_words, std::uint64_t{0}, device),
-      runs_(placement.blocks, std::uint32_t{0}, device),
-      patterns_(static_cast<unsigned>(program.row_ptrs.size())),
-      row_words_(static_cast<unsigned>(program.row_words)),
-      blocks_(placement.blocks),
-      warps_(placement.warps),
-      slots_(placement.slots),
-      shared_bytes_(shared_bytes) {}
-
-void OneLaunch::run() const {
-  const Device& device = steps_.device();
-  const ScopedCudaDevice scope(device.index());
-  Args args{steps_.data(),
-            places_.data(),
-            ranges_.data(),
-            const_cast<std::uint64_t*>(exchange_.data()),
-            const_cast<std::uint32_t*>(runs_.data()),
-            static_cast<unsigned>(steps_.size()),
-            patterns_,
-            slots_,
-            row_words_};
-  void* parameters[] = {&args};
-  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel_for(slots_, warps_)), dim3(blocks_),
-                                         dim3(32 * warps_), parameters, shared_bytes_, stream_of(device)),
-             "one launch");
+  return std::make_unique<RowLaunch>(*program, placement, ranges, shared_bytes, device);
 }
 
 }  // namespace bitgraph::nn

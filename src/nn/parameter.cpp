@@ -41,12 +41,12 @@ void Parameter::start_from(const DenseMatrix<float>& weight) {
 
 void Parameter::adam(float learning_rate, std::size_t step) {
   bitgraph::adam(value, gradient, first_moment, second_moment,
-                 {.learning_rate = learning_rate, .decay = decay, .step = step}, value.device());
+                 {.learning_rate = learning_rate, .decay = decay, .step = step});
   if (average.nrows() == 0) return;
   constexpr float most = 0.99F;
   const auto steps = static_cast<float>(step);
   const float kept = std::min(most, steps / (steps + 10));  // of the first steps less: they lead away from chance
-  accumulate(average.view(), std::as_const(value).view(), 1 - kept, kept, value.device());
+  accumulate(average, value, 1 - kept, kept);
 }
 
 }  // namespace bitgraph::nn

@@ -14,7 +14,6 @@ namespace bitgraph::nn::row_cuda {
 
 using Kind = LaunchStep::Kind;
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr std::size_t step_words = sizeof(RowStep) / sizeof(std::uint64_t);
 constexpr unsigned batch = 64;  ///< entries of bits that a warp has on chip
 

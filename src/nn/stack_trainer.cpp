@@ -239,7 +239,7 @@ class StackTrainer final : public Trainer {
     if (real()) {
       linear.weight = weight.outcome().to(Device{});
     } else {
-      const Binarized signs = binarize(weight.outcome(), {}, device_);
+      const Binarized signs = binarize(weight.outcome());
       linear.bits = signs.bits.to(Device{});
       linear.scale = signs.alpha.to(Device{});
     }
@@ -319,12 +319,12 @@ class StackTrainer final : public Trainer {
     const float factor = 1 / (1 - dropout.rate);
     const BitMatrix<PlusMinusOne>& bits = batch.signs.bits;
     reshape(keep_, bits.nrows(), bits.ncols(), device_);
-    dropout_mask_into(keep_, dropout.rate, dropout.key, device_);
+    dropout_mask_into(keep_, dropout.rate, dropout.key);
     reshape(remembered_, bits.nrows(), bits.ncols(), device_);
     Device::copy(remembered_.bits.words().data(), device_, bits.words().data(), device_, bits.bytes());
-    drop_set_bits(remembered_.bits, keep_, device_);
+    drop_set_bits(remembered_.bits, keep_);
     const DenseView<const float> alpha{bits.nrows(), 1, 1, batch.signs.alpha.data()};
-    accumulate({bits.nrows(), 1, 1, remembered_.alpha.data()}, alpha, factor, 0, device_);
+    accumulate({{bits.nrows(), 1, 1, remembered_.alpha.data()}, device_}, {alpha, device_}, factor, 0);
     if (remembered_center_.nrows() == 0) {
       Floats shifted = source_->center().to(Device{});
       for (float& value : shifted.values()) value += 1 - factor;
@@ -354,14 +354,14 @@ class StackTrainer final : public Trainer {
 
   /// Columns of the joined outputs that layer l has.
   template <class T>
-  [[nodiscard]] DenseView<T> columns_of(const DenseView<T>& joined, std::size_t l) const {
-    return {joined.nrows, shapes_[l].outputs, joined.stride, joined.data + l * options_.hidden};
+  [[nodiscard]] DenseSlice<T> columns_of(const DenseSlice<T>& joined, std::size_t l) const {
+    return joined.cols(l * options_.hidden, shapes_[l].outputs);
   }
 
   void join_outputs() {
     reshape(joined_, passes_[0].output().nrows(), shapes_.back().inputs, device_);
     for (std::size_t l = 0; !is_last(l); ++l)
-      accumulate(columns_of(joined_.view(), l), passes_[l].output().view(), 1, 0, device_);
+      accumulate(columns_of(DenseSlice<float>(joined_), l), passes_[l].output(), 1, 0);
   }
 
   /// Cross entropy of the counted rows; with a teacher, plus the divergence from its predictions on all rows.
@@ -370,12 +370,11 @@ class StackTrainer final : public Trainer {
     logits_gradient_ = Floats(logits.nrows(), logits.ncols(), device_);
     const Score score =
         cross_entropy_backward_into(logits_gradient_, logits, batch.labels.span(), batch.counted.span());
-    if (!batch.loss_weight.empty()) scale_rows(logits_gradient_, batch.loss_weight.span(), device_);
+    if (!batch.loss_weight.empty()) scale_rows(logits_gradient_, batch.loss_weight.span());
     if (batch.taught.nrows() == 0) return score.loss;
     Floats log_p(logits.nrows(), logits.ncols(), device_);
-    log_softmax_into(log_p, logits, device_);
-    add_divergence_gradient(logits_gradient_, log_p, batch.taught, teacher_weight / static_cast<float>(logits.nrows()),
-                            device_);
+    log_softmax_into(log_p, logits);
+    add_divergence_gradient(logits_gradient_, log_p, batch.taught, teacher_weight / static_cast<float>(logits.nrows()));
     return score.loss;
   }
 
@@ -386,18 +385,18 @@ class StackTrainer final : public Trainer {
       const std::optional<Floats> below = passes_[l].backward(std::move(*gradients[l]), l != 0);
       if (!below) continue;
       if (is_last(l) && concatenates()) {
-        for (std::size_t part = 0; part < l; ++part) take_gradient(gradients[part], columns_of(below->view(), part));
+        for (std::size_t part = 0; part < l; ++part) take_gradient(gradients[part], columns_of(DenseSlice<const float>(*below), part));
       } else {
-        take_gradient(gradients[l - 1], below->view());
+        take_gradient(gradients[l - 1], *below);
       }
     }
   }
 
   /// Adds what comes to a layer's output from one of the layers that take it in.
-  void take_gradient(std::optional<Floats>& sum, DenseView<const float> part) {
+  void take_gradient(std::optional<Floats>& sum, const DenseSlice<const float>& part) {
     const bool first = !sum;
-    if (first) sum.emplace(part.nrows, part.ncols, device_);
-    accumulate(sum->view(), part, 1, first ? 0.0F : 1.0F, device_);
+    if (first) sum.emplace(part.view.nrows, part.view.ncols, device_);
+    accumulate(*sum, part, 1, first ? 0.0F : 1.0F);
   }
 
   const Dataset& dataset_;

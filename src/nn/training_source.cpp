@@ -125,10 +125,10 @@ class SampledSource : public TrainingSource {
     const std::size_t width = dataset_.num_features();
     if (features_.real.nrows() != 0) {
       batch_.features = Floats(nodes.size(), width, device_);
-      gather_rows_into(batch_.features, features_.real, nodes, device_);
+      gather_rows_into(batch_.features, features_.real, nodes);
     } else {
       batch_.signs = {BitMatrix<PlusMinusOne>(nodes.size(), width, device_), Buffer<float>(nodes.size(), device_)};
-      gather_rows_into(batch_.signs.bits, features_.signs.bits, nodes, device_);
+      gather_rows_into(batch_.signs.bits, features_.signs.bits, nodes);
       gather_into(batch_.signs.alpha, features_.signs.alpha, nodes);
     }
     const auto targets = nodes.first(num_targets);
@@ -142,7 +142,7 @@ class SampledSource : public TrainingSource {
     }
     if (teacher_.nrows() == 0) return;
     batch_.taught = Floats(num_targets, teacher_.ncols(), device_);
-    gather_rows_into(batch_.taught, teacher_, targets, device_);
+    gather_rows_into(batch_.taught, teacher_, targets);
   }
 
  private:
@@ -151,7 +151,7 @@ class SampledSource : public TrainingSource {
     Floats column(nodes.size(), 1, device_);
     const auto lent = std::shared_ptr<const void>(&x, [](const void*) {});
     const Floats whole(x.size(), 1, Buffer<float>::borrow(const_cast<float*>(x.data()), x.size(), lent, x.device()));
-    gather_rows_into(column, whole, nodes, device_);
+    gather_rows_into(column, whole, nodes);
     Device::copy(out.data(), device_, column.values().data(), device_, column.bytes());
   }
 

@@ -21,10 +21,16 @@ inline void check_length(const char* op, std::span<const float> values, std::siz
   }
 }
 
-inline void check_device(const char* op, const Device& device, const Device& other, const char* name = "a matrix") {
-  if (!(device == other)) {
-    fail(ErrorCode::usage, fmt::format("{}: the device is {}, {} is on {}", op, device.name(), name, other.name()));
-  }
+/// An operator runs on the device of its output (or of `what` else it works in place on).
+inline void check_device(const char* op, const Device& device, const Device& other, const char* name = "a matrix",
+                         const char* what = "the output") {
+  require_same_stream(op, what, device, name, other);
+}
+
+/// The same for an operand that no kernel changes once it is made (a graph, an order of its rows): whoever made it has
+/// waited for it, so kernels of any stream of the device may read it.
+inline void check_place(const char* op, const Device& device, const Device& other, const char* name) {
+  require_same_place(op, "the output", device, name, other);
 }
 
 /// How kernels are told of what was left out.

@@ -113,7 +113,7 @@ void check_bmm() {
       const auto col = scale(hidden, 4, device);
       const auto bias = scale(hidden, 5, device);
       const Out out =
-          gemm<Out>(x.to(device), w.to(device), {row.span(), col.span(), bias.span(), nullptr}, device).to(Device{});
+          gemm<Out>(x.to(device), w.to(device), {row.span(), col.span(), bias.span(), nullptr}).to(Device{});
       expect_same(out, expected);
     });
   }
@@ -156,10 +156,10 @@ void check_bspmm() {
     const auto col = random_scale(weighted, nodes, 4, device);
     const SpmmOptions options{.row_scale = row.span(), .col_scale = col.span()};
     const In there = x.to(device);
-    expect_same(spmm<Out>(a.to(device), there, options, device).to(Device{}), expected);
+    expect_same(spmm<Out>(a.to(device), there, options).to(Device{}), expected);
     for (const int k : tile_dims) {
       SCOPED_TRACE("tiles of " + std::to_string(k));
-      expect_same(spmm<Out>(pack(a, {.tile_dim = k}).to(device), there, options, device).to(Device{}), expected);
+      expect_same(spmm<Out>(pack(a, {.tile_dim = k}).to(device), there, options).to(Device{}), expected);
     }
   });
 }
@@ -182,7 +182,7 @@ void check_add() {
     for (std::size_t f = 0; f < hidden; ++f) set(expected, i, f, value(a, i, f) + value(b, i, f));
   }
   on_every_backend([&](const Device& device) {
-    expect_same(add<Out>(a.to(device), b.to(device), {}, device).to(Device{}), expected);
+    expect_same(add<Out>(a.to(device), b.to(device)).to(Device{}), expected);
   });
 }
 
@@ -201,7 +201,7 @@ void check_concat() {
     for (std::size_t f = 0; f < inputs; ++f) set(expected, i, hidden + f, value(b, i, f));
   }
   on_every_backend(
-      [&](const Device& device) { expect_same(concat(a.to(device), b.to(device), device).to(Device{}), expected); });
+      [&](const Device& device) { expect_same(concat(a.to(device), b.to(device)).to(Device{}), expected); });
 }
 
 TEST(Figure2, ConcatB) { check_concat<Bits>(); }
@@ -217,8 +217,8 @@ void check_pair() {
   const auto between = expected_product<Between>(Operand(x), Operand(w), none, none, none);
   const auto expected = expected_aggregation<Out>(a, between, none, none);
   on_every_backend([&](const Device& device) {
-    const auto products = gemm<Between>(x.to(device), w.to(device), {}, device);
-    expect_same(spmm<Out>(a.to(device), products, {}, device).to(Device{}), expected);
+    const auto products = gemm<Between>(x.to(device), w.to(device));
+    expect_same(spmm<Out>(a.to(device), products).to(Device{}), expected);
   });
 }
 
@@ -246,9 +246,9 @@ void check_sum_of_products() {
   on_every_backend([&](const Device& device) {
     const auto scale = mean.to(device);
     const auto bits = x.to(device);
-    const auto aggregated = spmm<Between>(a.to(device), gemm<Between>(bits, others.to(device), {}, device),
-                                          {.row_scale = scale.span()}, device);
-    const auto sum = add<Out>(gemm<Between>(bits, own.to(device), {}, device), aggregated, {}, device);
+    const auto aggregated = spmm<Between>(a.to(device), gemm<Between>(bits, others.to(device)),
+                                          {.row_scale = scale.span()});
+    const auto sum = add<Out>(gemm<Between>(bits, own.to(device)), aggregated);
     expect_same(sum.to(Device{}), expected);
   });
 }
@@ -273,10 +273,10 @@ TEST(ScalesAheadOfASign, AreDroppedWherePositive) {
     const CsrPattern graph = a.to(device);
     for (const bool promised : {false, true}) {
       const Bits scaled = gemm<Bits>(
-          bits, w.to(device), {.row_scale = row.span(), .col_scale = col.span(), .positive_scales = promised}, device);
+          bits, w.to(device), {.row_scale = row.span(), .col_scale = col.span(), .positive_scales = promised});
       expect_same(scaled.to(Device{}), product);
       const Bits votes = spmm<Bits>(
-          graph, scaled, {.row_scale = row.span(), .feature_scale = col.span(), .positive_scales = promised}, device);
+          graph, scaled, {.row_scale = row.span(), .feature_scale = col.span(), .positive_scales = promised});
       expect_same(votes.to(Device{}), vote);
     }
   });
@@ -296,13 +296,13 @@ TEST(ScalesAheadOfASign, CountWhereTheyAreNotPositiveOrSomethingIsAdded) {
   on_every_backend([&](const Device& device) {
     const auto row = Buffer<float>::copy_of(scale, device);
     const auto added = Buffer<float>::copy_of(bias, device);
-    const Bits out = spmm<Bits>(a.to(device), x.to(device), {.row_scale = row.span()}, device).to(Device{});
+    const Bits out = spmm<Bits>(a.to(device), x.to(device), {.row_scale = row.span()}).to(Device{});
     expect_same(out, signs);
     const SpmmOptions options{.row_scale = row.span(), .feature_offset = added.span(), .bias = added.span()};
-    const Floats sums = spmm<Floats>(a.to(device), x.to(device), options, device).to(Device{});
-    const Bits votes = spmm<Bits>(a.to(device), x.to(device), options, device).to(Device{});
+    const Floats sums = spmm<Floats>(a.to(device), x.to(device), options).to(Device{});
+    const Bits votes = spmm<Bits>(a.to(device), x.to(device), options).to(Device{});
     expect_same(votes, binarize(sums).bits);
-    const Bits of_zeros = gemm<Bits>(zeros.to(device), w.to(device), {}, device).to(Device{});
+    const Bits of_zeros = gemm<Bits>(zeros.to(device), w.to(device)).to(Device{});
     for (std::size_t f = 0; f < hidden; ++f) EXPECT_TRUE(of_zeros.bit(7, f)) << "a row of zeros has the scale 0";
   });
 }
@@ -327,7 +327,7 @@ TEST(WeightedAdjacency, IsItsPatternBetweenItsFactors) {
     const auto row = factors.row.to(device);
     const auto col = factors.col.to(device);
     const Floats y =
-        spmm<Floats>(a.to(device), x.to(device), {.row_scale = row.span(), .col_scale = col.span()}, device)
+        spmm<Floats>(a.to(device), x.to(device), {.row_scale = row.span(), .col_scale = col.span()})
             .to(Device{});
     for (std::size_t n = 0; n < y.values().size(); ++n) ASSERT_NEAR(y.values()[n], expected.values()[n], 1e-5F);
   });

@@ -93,6 +93,23 @@ class Remember(program.InFolder):
             self.assertNotIn("warning", start(*words).stderr)
             self.assertIn("nodes trained the model", start(*words, "--split-seed", 5).stderr)
 
+    def test_of_several_models_the_first_decides_on_the_split_and_all_count(self):
+        other, unknown = self.path("other.safetensors"), self.folder / "state.safetensors"
+        self.train("--precision", "float", "--split-shares", "0.8,0.1,0.1", "--split-seed", 3)
+        self.train("--precision", "float", "--split-shares", "0.4,0.1,0.5", "--split-seed", 4, out=other)
+        write_state(unknown, sage_state(self.FEATURES, 8, self.CLASSES), {"format": "pt"})
+
+        def tune(model, also):
+            return run("tune", model, self.data, "--also", also, "--repeats", 1, "--seconds", 1)
+
+        tuned = tune(self.model, other)
+        self.assertEqual((tuned["split"]["from"], tuned["split"]["seed"]), ("model", 3))
+        self.assertGreater(tuned["trained_nodes_tested"], 0)
+        self.assertLess(tuned["trained_nodes_tested"], 60)
+        tuned = tune(unknown, other)
+        self.assertEqual((tuned["split"]["from"], tuned["split"]["kind"]), ("file", "file"))
+        self.assertIsNone(tuned["trained_nodes_tested"])
+
     def test_another_data_set_is_named(self):
         self.train("--precision", "float", "--split-shares", "0.8,0.1,0.1", "--split-seed", 3)
         other = self.path("other.npz")

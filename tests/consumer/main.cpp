@@ -28,12 +28,12 @@ int main() {
   bitgraph::BitMatrix<> x(3, 70, device);
   x.set_bit(0, 69, true);
   x.set_bit(1, 69, true);
-  const auto vote = bitgraph::spmm<bitgraph::BitMatrix>(tiles, x, {}, device);  // a tie is +1
+  const auto vote = bitgraph::spmm<bitgraph::BitMatrix>(tiles, x);  // a tie is +1
   const bool right = tiles.nvals() == 6 && vote.bit(2, 69) && !vote.bit(2, 0) && vote.bit(0, 69);
 
   const bitgraph::DenseMatrix<float> ones(1, 2, bitgraph::Buffer<float>{1.0F, 1.0F});
   bitgraph::DenseMatrix<float> product(1, 1);
-  bitgraph::float_gemm(product.view(), ones.view(), false, ones.view(), true);
+  bitgraph::float_gemm(product, ones, false, ones, true);
   if (product(0, 0) != 2.0F) return 1;
   try {
     (void)bitgraph::load_graph("no-such-file.mtx");

@@ -2,47 +2,15 @@
 // What kernels in public headers share. Included by kernel_loop.hpp where nvcc compiles it.
 #pragma once
 
-#include <bitgraph/core/device.hpp>
-#include <bitgraph/core/error.hpp>
+#include <bitgraph/core/kernel.cuh>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 
 namespace bitgraph::detail {
 
 inline constexpr unsigned kernel_threads = 256;  ///< of a block
-inline constexpr unsigned whole_warp = 0xFFFFFFFFU;
-
-/// Where kernels of a scope run: the device is the current one, and its stream at hand.
-class KernelScope {
- public:
-  explicit KernelScope(const Device& device) : stream_(static_cast<cudaStream_t>(device.stream())) {
-    check(cudaGetDevice(&before_));
-    if (device.index() != before_) check(cudaSetDevice(device.index()));
-    changed_ = device.index() != before_;
-  }
-  ~KernelScope() {
-    if (changed_) static_cast<void>(cudaSetDevice(before_));
-  }
-  KernelScope(const KernelScope&) = delete;
-  KernelScope& operator=(const KernelScope&) = delete;
-
-  [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
-
-  /// After a launch.
-  static void check(cudaError_t error = cudaGetLastError()) {
-    if (error == cudaSuccess) return;
-    static_cast<void>(cudaGetLastError());
-    fail(ErrorCode::internal, std::string("CUDA: ") + cudaGetErrorString(error));
-  }
-
- private:
-  cudaStream_t stream_;
-  int before_ = 0;
-  bool changed_ = false;
-};
 
 /// Blocks for `items`, so many of them a block.
 [[nodiscard]] inline unsigned kernel_blocks(std::size_t items, std::size_t a_block) noexcept {
@@ -86,10 +54,10 @@ template <class Body>
 void kernel_loop(const Device& device, std::size_t n, const Body& body) {
   using Value = decltype(body.take(n));
   if (n == 0) return;
-  const KernelScope scope(device);
-  run_loop<<<kernel_blocks(n, std::size_t{taken_at_once<Value>} * kernel_threads), kernel_threads, 0, scope.stream()>>>(
-      body, n);
-  KernelScope::check();
+  const ScopedCudaDevice scope(device.index());
+  run_loop<<<kernel_blocks(n, std::size_t{taken_at_once<Value>} * kernel_threads), kernel_threads, 0,
+             stream_of(device)>>>(body, n);
+  cuda_check_launch("run_loop");
 }
 
 }  // namespace bitgraph::detail

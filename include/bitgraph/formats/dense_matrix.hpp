@@ -4,6 +4,8 @@
 #include <bitgraph/core/buffer.hpp>
 
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 
 namespace bitgraph {
 
@@ -58,6 +60,26 @@ class DenseMatrix {
   std::size_t nrows_ = 0;
   std::size_t ncols_ = 0;
   Buffer<T> values_;
+};
+
+/// Some rows and columns of a DenseMatrix as an operand, and the device that they are on. Made from a whole matrix
+/// where one is given. The matrix must outlive it.
+template <class T>
+struct DenseSlice {
+  DenseView<T> view;
+  Device device;
+
+  DenseSlice(DenseView<T> view, Device device) : view(view), device(std::move(device)) {}
+  DenseSlice(DenseMatrix<std::remove_const_t<T>>& matrix) : view{matrix.nrows(), matrix.ncols(), matrix.ncols(), matrix.values().data()}, device(matrix.device()) {}  // NOLINT(google-explicit-constructor)
+  DenseSlice(const DenseMatrix<std::remove_const_t<T>>& matrix) requires std::is_const_v<T> : view(matrix.view()), device(matrix.device()) {}  // NOLINT(google-explicit-constructor)
+
+  /// Some rows, or some columns, of it. They must be there.
+  [[nodiscard]] DenseSlice rows(std::size_t first, std::size_t count) const {
+    return {{count, view.ncols, view.stride, view.row(first)}, device};
+  }
+  [[nodiscard]] DenseSlice cols(std::size_t first, std::size_t count) const {
+    return {{view.nrows, count, view.stride, view.data + first}, device};
+  }
 };
 
 }  // namespace bitgraph

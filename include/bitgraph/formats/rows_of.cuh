@@ -26,7 +26,7 @@ __device__ inline NodeId row_of_by_warp(const EdgeOffset* row_ptr, NodeId low, N
     const NodeId stride = (high - low) / 32 + 1;
     const NodeId row = low + (threadIdx.x % 32 + 1) * stride;
     const bool starts_before = row <= high && row_ptr[row] <= e;
-    const NodeId passed = __popc(__ballot_sync(whole_warp, starts_before));
+    const NodeId passed = __popc(__ballot_sync(full_warp, starts_before));
     low += passed * stride;
     high = min(high, low + stride - 1);
   }
@@ -79,11 +79,11 @@ struct RowTable {
     for (unsigned k = 0; k < a_thread; ++k) most = max(most, row[own + k]);
 #pragma unroll
     for (unsigned lanes = 1; lanes < 32; lanes *= 2) {
-      const NodeId before = __shfl_up_sync(whole_warp, most, lanes);
+      const NodeId before = __shfl_up_sync(full_warp, most, lanes);
       if (threadIdx.x % 32 >= lanes) most = max(most, before);
     }
     if (threadIdx.x % 32 == 31) of_warps_[threadIdx.x / 32] = most;
-    most = __shfl_up_sync(whole_warp, most, 1);
+    most = __shfl_up_sync(full_warp, most, 1);
     if (threadIdx.x % 32 == 0) most = 0;
     __syncthreads();
     for (unsigned w = 0; w < threadIdx.x / 32; ++w) most = max(most, of_warps_[w]);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bitgraph/core/device.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
@@ -38,13 +37,13 @@ struct AddOptions {
 /// lengths or devices that do not fit. Each product and sum is rounded: the same result on every device. O(nrows
 /// ncols), or O(nrows ncols / 64) for bits without col scales and bias; allocates nothing.
 template <class In, class Out>
-void add_into(Out& out, const In& a, const In& b, const AddOptions& options = {}, const Device& device = {});
+void add_into(Out& out, const In& a, const In& b, const AddOptions& options = {});
 
 /// The same with a new output.
 template <class Out, class In>
-[[nodiscard]] Out add(const In& a, const In& b, const AddOptions& options = {}, const Device& device = {}) {
-  Out out(a.nrows(), a.ncols(), device);
-  add_into(out, a, b, options, device);
+[[nodiscard]] Out add(const In& a, const In& b, const AddOptions& options = {}) {
+  Out out(a.nrows(), a.ncols(), a.device());
+  add_into(out, a, b, options);
   return out;
 }
 

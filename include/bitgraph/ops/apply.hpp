@@ -41,7 +41,7 @@ void apply_into(Buffer<Out>& out, Fn&& fn, const Buffer<In>& x) {
     fail(ErrorCode::usage,
          "apply: " + std::to_string(x.size()) + " values into " + std::to_string(out.size()) + " places");
   }
-  require(out.device() == x.device(), "apply: x and the output are on different devices");
+  require_same_stream("apply", "the output", out.device(), "x", x.device());
   if constexpr (with_kernels) {
     if (!x.device().is_host()) {
       const detail::ApplyLoop<Out, In, std::decay_t<Fn>> loop{out.data(), x.data(), fn};

@@ -30,13 +30,13 @@ struct ColumnMap {
 };
 
 /// Signs (z >= 0 is +1: BitGNN, section 2.2) and the mean of |z| of each row. O(nrows * ncols).
-[[nodiscard]] Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map = {}, const Device& device = {});
+[[nodiscard]] Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map = {});
 
 /// Into matrices of the right shape: allocates nothing. Throws usage naming the shapes.
-void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map = {}, const Device& device = {});
+void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map = {});
 
 /// The same for sparse x (`pattern` with a value for each entry; absent ones are 0), on the host. O(entries + ncols).
 [[nodiscard]] SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values,
-                                       const ColumnMap& map = {}, const Device& device = {});
+                                       const ColumnMap& map = {});
 
 }  // namespace bitgraph

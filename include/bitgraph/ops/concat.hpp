@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bitgraph/core/device.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
@@ -20,28 +19,28 @@ inline constexpr std::size_t most_concat_parts = 64;
 /// parts, and for no parts or more than most_concat_parts. O(nrows ncols), or O(nrows ncols / 64) for bits; allocates
 /// nothing.
 template <class X>
-void concat_into(X& out, std::span<const X* const> parts, const Device& device = {});
+void concat_into(X& out, std::span<const X* const> parts);
 
 /// The same of two.
 template <class X>
-void concat_into(X& out, const X& a, const X& b, const Device& device = {}) {
+void concat_into(X& out, const X& a, const X& b) {
   const std::array<const X*, 2> parts{&a, &b};
-  concat_into(out, std::span<const X* const>(parts), device);
+  concat_into(out, std::span<const X* const>(parts));
 }
 
 /// The same with a new output.
 template <class X>
-[[nodiscard]] X concat(std::span<const X* const> parts, const Device& device = {}) {
+[[nodiscard]] X concat(std::span<const X* const> parts) {
   std::size_t ncols = 0;
   for (const X* part : parts) ncols += part->ncols();
-  X out(parts.empty() ? 0 : parts.front()->nrows(), ncols, device);
-  concat_into(out, parts, device);
+  X out = parts.empty() ? X() : X(parts.front()->nrows(), ncols, parts.front()->device());
+  concat_into(out, parts);
   return out;
 }
 template <class X>
-[[nodiscard]] X concat(const X& a, const X& b, const Device& device = {}) {
+[[nodiscard]] X concat(const X& a, const X& b) {
   const std::array<const X*, 2> parts{&a, &b};
-  return concat(std::span<const X* const>(parts), device);
+  return concat(std::span<const X* const>(parts));
 }
 
 }  // namespace bitgraph

@@ -94,10 +94,8 @@ void check_ewise(const Buffer<T>& out, const Buffer<T>& a, const Buffer<T>& b) {
     fail(ErrorCode::usage, "ewise: " + std::to_string(a.size()) + " and " + std::to_string(b.size()) + " values into " +
                                std::to_string(out.size()) + " places");
   }
-  if (!(a.device() == b.device()) || !(a.device() == out.device())) {
-    fail(ErrorCode::usage,
-         "ewise: " + a.device().name() + " and " + b.device().name() + " into " + out.device().name());
-  }
+  require_same_stream("ewise", "the output", out.device(), "a", a.device());
+  require_same_stream("ewise", "the output", out.device(), "b", b.device());
 }
 
 }  // namespace detail

@@ -20,9 +20,9 @@ namespace bitgraph {
 /// The elements of a set, in increasing order. O(n / 64 + elements).
 [[nodiscard]] Buffer<NodeId> indices_of(const BitVector& set);
 
-/// The set of those elements out of `size`, where they are or on `device`. Throws usage where one is out of range.
+/// The set of those elements out of `size`, where the elements are. Throws usage where one is out of range.
 /// O(n / 64 + elements).
-[[nodiscard]] BitVector set_of(std::size_t size, std::span<const NodeId> elements, const Device& device = {});
+[[nodiscard]] BitVector set_of(std::size_t size, std::span<const NodeId> elements);
 [[nodiscard]] BitVector set_of(std::size_t size, const Buffer<NodeId>& elements);
 
 namespace detail {

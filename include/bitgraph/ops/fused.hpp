@@ -60,8 +60,7 @@ struct VoteUse {
 
 /// BSpMM.BBB, then ADD.BBB, BMM.BBF. Nothing is allocated. Throws usage for shapes that do
 /// not fit; not_possible on the host and where can_fuse is false. O(entries * ncols / 64).
-void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const BitMatrix<PlusMinusOne>& x,
-               const Device& device);
+void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const BitMatrix<PlusMinusOne>& x);
 
 /// Null spans are ones and zeros.
 struct AggregateScales {
@@ -74,7 +73,7 @@ struct AggregateScales {
 /// out = row_scale (sum over a row's entries of (col_scale (2 score - ncols) + bias)): BSpMM.FBF of the products that
 /// the scores stand for, as whole numbers until the last step. O(entries * weights).
 void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
-                     const AggregateScales& scales, const Device& device);
+                     const AggregateScales& scales);
 
 /// A row's own bits in X times weights of their own.
 struct OwnProduct {
@@ -87,6 +86,6 @@ struct OwnProduct {
 /// counts, BMM.BBF and ADD.FFF. `scales.add` is not looked at. O(entries * ncols / 64 + rows * ncols * weights / 64).
 void multiply_counts_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order,
                           const BitMatrix<PlusMinusOne>& x, const BitMatrix<PlusMinusOne>& w,
-                          const AggregateScales& scales, const OwnProduct& own, const Device& device);
+                          const AggregateScales& scales, const OwnProduct& own);
 
 }  // namespace bitgraph

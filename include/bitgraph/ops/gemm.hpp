@@ -22,9 +22,6 @@ struct GemmOptions {
   /// Elements of X that count, others being 0 (dropout on the input); null: all. X must be a BitMatrix.
   const BitMatrix<ZeroOne>* keep = nullptr;
   bool positive_scales = false;  ///< a promise: row_scale and col_scale are positive
-  /// False: a DenseMatrix X goes in as it is, its elements added and subtracted by the signs of W (aggregate
-  /// first, then update); W is a BitMatrix, the output a DenseMatrix.
-  bool binarize_input = true;
 };
 
 /// out = X W^T with X n x d, W c x d (one row an output), out n x c: the update of a graph neural network.
@@ -35,19 +32,30 @@ struct GemmOptions {
 ///     X either, W DenseMatrix       BMM.BFB, BFF, FFB: W goes through binarize first; its row scales multiply
 ///                                   col_scale
 ///     X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row
-///     X DenseMatrix, W BitMatrix, .binarize_input = false: s = sum over j of +-x(i, j). On the host in the order of j,
-///         on a CUDA device within d 2^-23 times the sum of magnitudes; of whole numbers whose magnitudes add up to
-///         less than 2^24 in a row exact, of infinities and NaN unspecified
 ///     X DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
 /// Throws usage naming the shapes or devices; a CUDA device has no SparseBitMatrix. O(n c d / 64) word operations, of
 /// floats O(n c d).
 template <class X, class W, class Out>
-void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options = {}, const Device& device = {});
+void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options = {});
 
 template <class Out, class X, class W>
-[[nodiscard]] Out gemm(const X& x, const W& w, const GemmOptions& options = {}, const Device& device = {}) {
-  Out out(x.nrows(), w.nrows(), device);
-  gemm_into(out, x, w, options, device);
+[[nodiscard]] Out gemm(const X& x, const W& w, const GemmOptions& options = {}) {
+  Out out(x.nrows(), w.nrows(), w.device());
+  gemm_into(out, x, w, options);
+  return out;
+}
+
+/// out = X W^T with floats X as they are, added and subtracted by the signs of W: s = sum over j of +-x(i, j). For
+/// aggregating first, then updating. On the host the sum is in the order of j. On a CUDA device it is within d 2^-23
+/// times the sum of magnitudes; exact for whole numbers whose magnitudes add up to less than 2^24 in a row; unspecified
+/// for infinities and NaN. Throws usage naming the shapes or devices, and for options.keep. O(n c d).
+void binary_weight_gemm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const BitMatrix<PlusMinusOne>& w,
+                             const GemmOptions& options = {});
+[[nodiscard]] inline DenseMatrix<float> binary_weight_gemm(const DenseMatrix<float>& x,
+                                                           const BitMatrix<PlusMinusOne>& w,
+                                                           const GemmOptions& options = {}) {
+  DenseMatrix<float> out(x.nrows(), w.nrows(), x.device());
+  binary_weight_gemm_into(out, x, w, options);
   return out;
 }
 
@@ -62,17 +70,16 @@ struct SparseGemmWeights {
 
 /// On the host. Throws usage where base and w differ in width or col_scale does not have w's rows. O(c d / 64 * log).
 [[nodiscard]] SparseGemmWeights prepare_sparse_gemm(const BitMatrix<PlusMinusOne>& base,
-                                                    const BitMatrix<PlusMinusOne>& w, std::span<const float> col_scale,
-                                                    const Device& device = {});
+                                                    const BitMatrix<PlusMinusOne>& w, std::span<const float> col_scale);
 
 /// Plain float product: out = alpha op(A) op(B) + beta out, op(M) = M or M^T; shapes after op: A m x k, B k x n.
 /// The library's sgemm: OpenBLAS; on CUDA cuBLAS where it is found at run time, in float32 (not TF32), the same bits in
 /// every call, or a kernel with sums in the order of k. Throws usage naming the shapes.
-void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b,
-                bool transpose_b, float alpha = 1.0F, float beta = 0.0F, const Device& device = {});
+void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, bool transpose_a,
+                const DenseSlice<const float>& b, bool transpose_b, float alpha = 1.0F, float beta = 0.0F);
 
 /// Which library's kernels float_gemm runs, and for which processors they were made or of which version they are:
 /// "OpenBLAS SkylakeX", "cuBLAS 13.0.2".
-[[nodiscard]] std::string float_gemm_kernels(const Device& device = {});
+[[nodiscard]] std::string float_gemm_kernels(const Device& device);
 
 }  // namespace bitgraph

@@ -13,20 +13,19 @@ namespace bitgraph {
 // O(elements).
 
 /// x = max(x, 0).
-void relu(DenseMatrix<float>& x, const Device& device = {});
+void relu(DenseMatrix<float>& x);
 
 /// The gradient of relu: g = 0 where its output y is not positive.
-void relu_backward(DenseMatrix<float>& g, const DenseMatrix<float>& y, const Device& device = {});
+void relu_backward(DenseMatrix<float>& g, const DenseMatrix<float>& y);
 
 /// The gradient let straight through a sign (Hubara et al. 2016): g = 0 where |x| > limit.
-void sign_backward(DenseMatrix<float>& g, const DenseMatrix<float>& x, float limit = 1, const Device& device = {});
+void sign_backward(DenseMatrix<float>& g, const DenseMatrix<float>& x, float limit = 1);
 
 /// The gradient of binarized weights, W about m sign(W) with m the mean magnitude of each row (Bi-GCN, Wang et al.
 /// 2021): from G, the gradient with respect to m sign(W), to that of W, in place: m G where |W| <= 1, plus sign(W)
 /// times the row mean of sign(W) G. The mean is taken in double, by 32 sums of every 32nd column: the same bits on
 /// every device.
-void binary_weight_backward(DenseMatrix<float>& gradient, const DenseMatrix<float>& weight, std::span<const float> m,
-                            const Device& device = {});
+void binary_weight_backward(DenseMatrix<float>& gradient, const DenseMatrix<float>& weight, std::span<const float> m);
 
 /// One step of Adam (Kingma and Ba 2015; betas 0.9 and 0.999, epsilon 1e-8) with `decay` times the value added to the
 /// gradient. Steps count from 1. The same bits on every device.
@@ -36,11 +35,11 @@ struct AdamOptions {
   std::size_t step = 1;
 };
 void adam(DenseMatrix<float>& value, const DenseMatrix<float>& gradient, DenseMatrix<float>& first_moment,
-          DenseMatrix<float>& second_moment, const AdamOptions& options, const Device& device = {});
+          DenseMatrix<float>& second_moment, const AdamOptions& options);
 
 /// g += weight (exp(log_p) - q): the gradient of the divergence of softmax's p from the probabilities q of a teacher
 /// (Hinton et al. 2015, temperature 1), log_p from log_softmax.
 void add_divergence_gradient(DenseMatrix<float>& g, const DenseMatrix<float>& log_p, const DenseMatrix<float>& q,
-                             float weight, const Device& device = {});
+                             float weight);
 
 }  // namespace bitgraph

@@ -11,7 +11,7 @@
 namespace bitgraph {
 
 /// out(i, c) = x(i, c) - log(sum over c of exp(x(i, c))), without overflow. out may be x.
-void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const Device& device = {});
+void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x);
 
 /// Mean negative log likelihood over some nodes, and how many of them have their label as the first largest logit.
 struct Score {

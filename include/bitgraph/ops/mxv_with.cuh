@@ -105,7 +105,7 @@ struct LaneSums {
   __device__ void join(unsigned lanes) {
     for (unsigned apart = lanes / 2; apart >= lanes_a_unit<View>; apart /= 2) {
       for (T& sum : of) {
-        sum = S::add(sum, shuffled(sum, [&](std::uint32_t word) { return __shfl_xor_sync(whole_warp, word, apart); }));
+        sum = S::add(sum, shuffled(sum, [&](std::uint32_t word) { return __shfl_xor_sync(full_warp, word, apart); }));
       }
     }
   }
@@ -191,11 +191,11 @@ __global__ void __launch_bounds__(kernel_threads, list_blocks)
     sums.add(work.a, work.x, begin + threadIdx.x % lanes / lanes_a_unit<View>, end, side_by_side);
   }
   sums.join(lanes);
-  unsigned left = __ballot_sync(whole_warp, end - begin > longest && threadIdx.x % lanes == 0);
+  unsigned left = __ballot_sync(full_warp, end - begin > longest && threadIdx.x % lanes == 0);
   for (; left != 0; left &= left - 1) {
     const unsigned n = __ffs(static_cast<int>(left)) - 1;
-    const EdgeOffset from = __shfl_sync(whole_warp, begin, n);
-    const EdgeOffset to = __shfl_sync(whole_warp, end, n);
+    const EdgeOffset from = __shfl_sync(full_warp, begin, n);
+    const EdgeOffset to = __shfl_sync(full_warp, end, n);
     const auto of_list = sum_of_list(work, from, to, pieces);
     if (threadIdx.x % 32 / lanes == n / lanes) sums = of_list;
   }
@@ -211,7 +211,7 @@ void launch_lists(const MxvWithWork<S, T, View>& work, cudaStream_t stream, cons
   add_lists<S, T, View, lanes>
       <<<kernel_blocks(std::size_t{num_lists(work.a)} * lanes, kernel_threads), kernel_threads, 0, stream>>>(work,
                                                                                                              pieces);
-  KernelScope::check();
+  cuda_check_launch("mxv");
 }
 
 /// Whether a list can have pieces of its own.
@@ -232,21 +232,21 @@ template <class S, class T, class View>
 void mxv_with_on_device(const MxvWithWork<S, T, View>& work, const Device& device, EdgeOffset units) {
   if (work.a.nrows == 0) return;
   using Lanes = UnitLanes<View>;
-  const KernelScope scope(device);
+  const ScopedCudaDevice scope(device.index());
   const EdgeOffset num_pieces = units / piece_units;
   T* pieces = nullptr;
   if (may_have_pieces(work.a, units)) {
     pieces = static_cast<T*>(device.workspace(num_pieces * Lanes::side * sizeof(T)));
-    add_pieces<<<kernel_blocks(num_pieces * 32, kernel_threads), kernel_threads, 0, scope.stream()>>>(work, num_pieces,
+    add_pieces<<<kernel_blocks(num_pieces * 32, kernel_threads), kernel_threads, 0, stream_of(device)>>>(work, num_pieces,
                                                                                                       pieces);
-    KernelScope::check();
+    cuda_check_launch("mxv");
   }
   if (all_are_short(work.a)) {
-    launch_lists<Lanes::least_lanes>(work, scope.stream(), pieces);
+    launch_lists<Lanes::least_lanes>(work, stream_of(device), pieces);
   } else if (units <= std::size_t{8} * num_lists(work.a)) {
-    launch_lists<Lanes::few_lanes>(work, scope.stream(), pieces);
+    launch_lists<Lanes::few_lanes>(work, stream_of(device), pieces);
   } else {
-    launch_lists<Lanes::many_lanes>(work, scope.stream(), pieces);
+    launch_lists<Lanes::many_lanes>(work, stream_of(device), pieces);
   }
 }
 

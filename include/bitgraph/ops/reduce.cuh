@@ -29,7 +29,7 @@ template <class Monoid, class T>
 __device__ T sum_of_lanes(T sum) {
 #pragma unroll
   for (unsigned lanes = 1; lanes < 32; lanes *= 2) {
-    const T behind = shuffled(sum, [&](std::uint32_t word) { return __shfl_down_sync(whole_warp, word, lanes); });
+    const T behind = shuffled(sum, [&](std::uint32_t word) { return __shfl_down_sync(full_warp, word, lanes); });
     if (threadIdx.x % (2 * lanes) == 0) sum = Monoid::add(sum, behind);
   }
   return sum;
@@ -103,17 +103,17 @@ __global__ void __launch_bounds__(kernel_threads) reduce_parts(const T* parts, s
 template <class Monoid, class T>
 T reduce_on_device(const Device& device, const T* x, std::size_t n) {
   if (n == 0) return Monoid::template identity<T>();
-  const KernelScope scope(device);
+  const ScopedCudaDevice scope(device.index());
   const std::size_t turns = (n + reduced_a_turn<T> - 1) / reduced_a_turn<T>;
   const std::size_t span = (turns + most_reduced_parts - 1) / most_reduced_parts * reduced_a_turn<T>;
   const std::size_t num_parts = (n + span - 1) / span;
   T* parts = static_cast<T*>(device.workspace((num_parts + 1) * sizeof(T)));
   const bool aligned = reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
   const auto kernel = aligned ? reduce_spans<Monoid, T, true> : reduce_spans<Monoid, T, false>;
-  kernel<<<kernel_blocks(num_parts, kernel_threads / 32), kernel_threads, 0, scope.stream()>>>(x, n, span, parts);
-  KernelScope::check();
-  reduce_parts<Monoid><<<1, kernel_threads, 0, scope.stream()>>>(parts, num_parts, parts + num_parts);
-  KernelScope::check();
+  kernel<<<kernel_blocks(num_parts, kernel_threads / 32), kernel_threads, 0, stream_of(device)>>>(x, n, span, parts);
+  cuda_check_launch("reduce");
+  reduce_parts<Monoid><<<1, kernel_threads, 0, stream_of(device)>>>(parts, num_parts, parts + num_parts);
+  cuda_check_launch("reduce");
   T total;
   Device::copy(&total, Device{}, parts + num_parts, device, sizeof(T));
   return total;

@@ -21,7 +21,7 @@ __device__ inline void store_flags(std::uint32_t* words, std::size_t first, std:
                                    const bool (&kept)[flags_a_thread]) {
 #pragma unroll
   for (unsigned k = 0; k < flags_a_thread; ++k) {
-    const std::uint32_t word = __ballot_sync(whole_warp, kept[k]);
+    const std::uint32_t word = __ballot_sync(full_warp, kept[k]);
     if (threadIdx.x % 32 == 0 && first + k * 32 < size) words[first / 32 + k] = word;
   }
 }
@@ -90,10 +90,10 @@ template <class Keep>
 CsrPattern select_on_device(const CsrPattern& a, const Keep& keep) {
   BitVector kept(a.nvals(), a.device());
   if (a.nvals() != 0) {
-    const KernelScope scope(a.device());
-    flag_entries<<<kernel_blocks(a.nvals(), flags_a_block), kernel_threads, 0, scope.stream()>>>(
+    const ScopedCudaDevice scope(a.device().index());
+    flag_entries<<<kernel_blocks(a.nvals(), flags_a_block), kernel_threads, 0, stream_of(a.device())>>>(
         a.view(), a.nvals(), keep, reinterpret_cast<std::uint32_t*>(kept.words().data()));
-    KernelScope::check();
+    cuda_check_launch("select");
   }
   return entries_in(a, kept);
 }
@@ -102,13 +102,13 @@ template <class Keep>
 BitTileMatrix select_on_device(const BitTileMatrix& a, const Keep& keep) {
   Buffer<std::byte> bits(a.bit_tiles().size(), a.device());
   if (a.num_tiles() != 0) {
-    const KernelScope scope(a.device());
+    const ScopedCudaDevice scope(a.device().index());
     with_tile_dim(a.tile_dim(), [&](auto k) {
       constexpr int side = decltype(k)::value;
-      keep_bits<side><<<kernel_blocks(a.num_tiles(), kept_tiles_a_block<side>), kernel_threads, 0, scope.stream()>>>(
+      keep_bits<side><<<kernel_blocks(a.num_tiles(), kept_tiles_a_block<side>), kernel_threads, 0, stream_of(a.device())>>>(
           a.template view<side>(), a.num_tiles(), keep, reinterpret_cast<TileWord<side>*>(bits.data()));
     });
-    KernelScope::check();
+    cuda_check_launch("select");
   }
   return tiles_with(a, bits);
 }
@@ -116,10 +116,10 @@ BitTileMatrix select_on_device(const BitTileMatrix& a, const Keep& keep) {
 template <class T, class Keep>
 void select_on_device(BitVector& kept, const Buffer<T>& x, const Keep& keep) {
   if (x.empty()) return;
-  const KernelScope scope(x.device());
-  flag_elements<<<kernel_blocks(x.size(), flags_a_block), kernel_threads, 0, scope.stream()>>>(
+  const ScopedCudaDevice scope(x.device().index());
+  flag_elements<<<kernel_blocks(x.size(), flags_a_block), kernel_threads, 0, stream_of(x.device())>>>(
       x.data(), x.size(), keep, reinterpret_cast<std::uint32_t*>(kept.words().data()));
-  KernelScope::check();
+  cuda_check_launch("select");
 }
 
 }  // namespace bitgraph::detail

@@ -55,17 +55,16 @@ struct SpmmOptions {
 ///     X BitMatrix,   out DenseMatrix  BSpMM.BBF, BFF
 ///     X DenseMatrix, out BitMatrix    BSpMM.FBB, FFB
 ///     X DenseMatrix, out DenseMatrix  BSpMM.FBF, FFF
-/// `out` must have its final shape, and all must be on `device`: a repeated call allocates nothing. Throws usage naming
+/// `out` must have its final shape and be where A and X are: a repeated call allocates nothing. Throws usage naming
 /// what does not fit. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote. On CUDA CSR is fastest.
 ///
 /// Votes are exact, the same on every device. Float sums are taken in the order of each row's columns on the host; on a
 /// CUDA device in an order that is always the same but another one: v(i, f) of n terms is within n 2^-23 S of the
 /// host's, S(i, f) the sum of the terms' magnitudes, and y is worked out from that. A sign is that of such a sum.
 template <class X, class Out>
-void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options = {}, const Device& device = {});
+void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options = {});
 template <class X, class Out>
-void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {},
-               const Device& device = {});
+void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {});
 
 /// Whether a product of so many float features on a CUDA device gains by SpmmOptions::row_order: fewer need none.
 [[nodiscard]] bool spmm_sums_by_order(std::size_t ncols) noexcept;
@@ -80,24 +79,23 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
 /// The vote over a graph that was made ready for many of them, the fastest on a CPU: BSpMM.BBB and BBF, without
 /// col_scale (usage). Not for a CUDA device (not_possible), where CsrPattern is the fastest.
 template <class Out>
-void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options = {},
-               const Device& device = {});
+void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options = {});
 
-/// The same with a new output.
+/// The same with a new output, where X is.
 template <class Out, class Graph, class X>
-[[nodiscard]] Out spmm(const Graph& a, const X& x, const SpmmOptions& options = {}, const Device& device = {}) {
-  Out out(a.nrows(), x.ncols(), device);
-  spmm_into(out, a, x, options, device);
+[[nodiscard]] Out spmm(const Graph& a, const X& x, const SpmmOptions& options = {}) {
+  Out out(a.nrows(), x.ncols(), x.device());
+  spmm_into(out, a, x, options);
   return out;
 }
 
 /// spmm<BitMatrix>(a, x): a vote; spmm<DenseMatrix>(a, x): a sum.
 template <template <class> class Out, class Graph, class X>
-[[nodiscard]] auto spmm(const Graph& a, const X& x, const SpmmOptions& options = {}, const Device& device = {}) {
+[[nodiscard]] auto spmm(const Graph& a, const X& x, const SpmmOptions& options = {}) {
   if constexpr (requires { typename Out<PlusMinusOne>::domain; }) {
-    return spmm<Out<PlusMinusOne>>(a, x, options, device);
+    return spmm<Out<PlusMinusOne>>(a, x, options);
   } else {
-    return spmm<Out<float>>(a, x, options, device);
+    return spmm<Out<float>>(a, x, options);
   }
 }
 

@@ -142,7 +142,7 @@ void print_ratios(const Json& ratios, const std::string& operation) {
 
 /// The float32 product over the same graph: cuSPARSE's on a CUDA device, this library's vectorised one on the host.
 void measure_rival(Table& table, const CsrPattern& graph, const Floats& x, Floats& out, const Device& device) {
-  if (device.is_host()) return table.rival([&] { spmm_into(out, graph, x, {}, device); });
+  if (device.is_host()) return table.rival([&] { spmm_into(out, graph, x); });
   const CsrPattern host = graph.to(Device());
   const std::vector<float> ones(host.nvals(), 1.0F);
   std::string absent;
@@ -170,8 +170,8 @@ void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t widt
   Floats sums(graph.nrows(), width, device);
   measure_rival(table, graph, floats, sums, device);
   const auto all = [&](const char* to_signs, const char* to_sums, const auto& x, const SpmmOptions& how) {
-    table.variant(to_signs, [&] { spmm_into(signs, graph, x, how, device); });
-    table.variant(to_sums, [&] { spmm_into(sums, graph, x, how, device); });
+    table.variant(to_signs, [&] { spmm_into(signs, graph, x, how); });
+    table.variant(to_sums, [&] { spmm_into(sums, graph, x, how); });
   };
   all("BBB", "BBF", bits, plain);
   all("FBB", "FBF", floats, plain);
@@ -192,10 +192,10 @@ void measure_update(Table& table, const std::vector<std::size_t>& shape, const O
   Bits signs(shape[0], shape[2], device);
   Floats sums(shape[0], shape[2], device);
   table.rival(
-      [&] { float_gemm(sums.view(), std::as_const(x).view(), false, std::as_const(w).view(), true, 1, 0, device); });
+      [&] { float_gemm(sums, x, false, w, true); });
   const auto all = [&](const char* to_signs, const char* to_sums, const auto& in, const auto& by) {
-    table.variant(to_signs, [&] { gemm_into(signs, in, by, how, device); });
-    if (to_sums != nullptr) table.variant(to_sums, [&] { gemm_into(sums, in, by, how, device); });
+    table.variant(to_signs, [&] { gemm_into(signs, in, by, how); });
+    if (to_sums != nullptr) table.variant(to_sums, [&] { gemm_into(sums, in, by, how); });
   };
   all("BBB", "BBF", x_bits, w_bits);
   all("FBB", "FBF", x, w_bits);

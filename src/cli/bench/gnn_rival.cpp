@@ -69,12 +69,12 @@ DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
   Floats& product = floats(layer.outputs());
   if (layer.aggregation == nn::Aggregation::none) {
     steps_.emplace_back([this, &product, &x, &layer] {
-      gemm_into(product, x, layer.neighbor.weight, {.bias = layer.neighbor.bias.span()}, device_);
+      gemm_into(product, x, layer.neighbor.weight, {.bias = layer.neighbor.bias.span()});
     });
     return product;
   }
   steps_.emplace_back([this, &product, &x, &layer] {
-    float_gemm(product.view(), x.view(), false, layer.neighbor.weight.view(), true, 1, 0, device_);
+    float_gemm(product, x, false, layer.neighbor.weight, true);
   });
   Floats& sums = floats(layer.outputs());
   graph_->prepare(sums, product);
@@ -82,13 +82,13 @@ DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
   if (!layer.root.empty()) {
     Floats& own = floats(layer.outputs());
     steps_.emplace_back([this, &own, &x, &layer] {
-      float_gemm(own.view(), x.view(), false, layer.root.weight.view(), true, 1, 0, device_);
+      float_gemm(own, x, false, layer.root.weight, true);
     });
     steps_.emplace_back([this, &sums, &own, &layer, last] {
-      add_into(sums, sums, own, {.bias = layer.neighbor.bias.span(), .relu = !last}, device_);
+      add_into(sums, sums, own, {.bias = layer.neighbor.bias.span(), .relu = !last});
     });
   } else if (!last) {
-    steps_.emplace_back([this, &sums] { relu(sums, device_); });
+    steps_.emplace_back([this, &sums] { relu(sums); });
   }
   return sums;
 }
@@ -102,7 +102,7 @@ void GnnRival::build(bool concatenates) {
       for (const Floats* part : outputs) width += part->ncols();
       Floats& joined = floats(width);
       steps_.emplace_back(
-          [this, &joined, &outputs] { concat_into(joined, std::span<const Floats* const>(outputs), device_); });
+          [this, &joined, &outputs] { concat_into(joined, std::span<const Floats* const>(outputs)); });
       x = &joined;
     }
     x = &layer(l, *x);

@@ -6,7 +6,7 @@
 // rows of very many edges, which a block adds up in parts.
 #include "graph/betweenness/cuda.cuh"
 
-#include "core/cuda_cooperative.cuh"
+#include "core/cuda/cooperative.cuh"
 #include "graph/packed_graph/pattern.hpp"
 
 #include <cooperative_groups.h>
@@ -21,7 +21,6 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 512;
 constexpr unsigned warps_of_block = block_threads / 32;
 constexpr unsigned small_threads = 256;

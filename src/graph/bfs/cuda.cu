@@ -10,6 +10,7 @@
 // Pull reads the visited bits of the last level and writes those of the next, so nothing found in a level is taken for
 // older.
 #include "graph/bfs/cuda_solo.cuh"
+#include "core/cuda/cooperative.cuh"
 
 #include <cooperative_groups.h>
 
@@ -217,10 +218,7 @@ class Search : SoloSearch {
     const unsigned lanes = __ballot_sync(full_warp, edges != 0);
     if (lanes == 0) return;
     unsigned sum = edges;
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned other = __shfl_up_sync(full_warp, sum, step);
-      if (lane_ >= step) sum += other;
-    }
+    sum = warp_inclusive_sum(sum);
     unsigned long long base = 0;
     if (lane_ == 31) {
       const auto count = static_cast<unsigned long long>(__popc(lanes));
@@ -238,7 +236,7 @@ class Search : SoloSearch {
   __device__ void report(unsigned found, unsigned long long edges) {
     const unsigned next = (level_ + 1) % 3;
     found = __reduce_add_sync(full_warp, found);
-    for (unsigned step = 16; step != 0; step /= 2) edges += __shfl_xor_sync(full_warp, edges, step);
+    edges = warp_sum(edges);
     __syncthreads();
     if (threadIdx.x == 0) {
       solo_.found = 0;
@@ -406,20 +404,14 @@ void find_alone(const Device& device, const CsrPatternView& in, std::uint32_t* a
 
 void launch_bfs(const Device& device, const BfsCudaArgs& args) {
   const ScopedCudaDevice scope(device.index());
-  int multiprocessors = 0;
-  int most_shared = 0;
-  cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "attribute");
-  cuda_check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index()),
-             "attribute");
+  const CudaLimits& limits = cuda_limits(device);
   const std::size_t visited_bytes = (std::size_t{args.out.nrows} + 31) / 32 * 4;
-  bool shares = visited_bytes + sizeof(SoloState) <= static_cast<std::size_t>(most_shared);
+  bool shares = visited_bytes + sizeof(SoloState) <= limits.shared_bytes_a_block;
   const std::size_t dynamic = sizeof(SoloState) + (shares ? visited_bytes : 0);
-  cuda_check(
-      cudaFuncSetAttribute(search_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic)),
-      "cudaFuncSetAttribute");
+  allow_shared_bytes(search_kernel, dynamic, "search_kernel");
   BfsCudaArgs copy = args;
   void* parameters[] = {&copy, &shares};
-  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(search_kernel), dim3(multiprocessors),
+  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(search_kernel), dim3(limits.multiprocessors),
                                          dim3(block_threads), parameters, dynamic, stream_of(device)),
              "search_kernel");
 }

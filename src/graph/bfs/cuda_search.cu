@@ -2,7 +2,7 @@
 // The memory of searches on a CUDA device, and what follows a search: parents, the caller's numbering.
 #include "graph/bfs/device_search.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "graph/bfs/cuda.cuh"
 #include "graph/packed_graph/cuda_rows.cuh"
 

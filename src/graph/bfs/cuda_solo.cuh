@@ -5,11 +5,10 @@
 
 #include "graph/bfs/cuda.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 namespace bitgraph::bfs_cuda {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr int count_shift = 44;
 constexpr unsigned long long edge_mask = (1ULL << count_shift) - 1;
 
@@ -298,10 +297,7 @@ class SoloSearch {
   /// Exclusive prefix sum over the block.
   __device__ unsigned block_scan(unsigned value, unsigned& total) {
     unsigned sum = value;
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned other = __shfl_up_sync(full_warp, sum, step);
-      if (lane_ >= step) sum += other;
-    }
+    sum = warp_inclusive_sum(sum);
     __syncthreads();
     if (lane_ == 31) solo_.warp_sums[threadIdx.x / 32] = sum;
     __syncthreads();

@@ -4,7 +4,7 @@
 // and goes on there in the next round; when there is none, it takes the smallest colour that they leave.
 #include "graph/coloring/cuda.cuh"
 
-#include "core/cuda_cooperative.cuh"
+#include "core/cuda/cooperative.cuh"
 #include "graph/coloring/scramble.hpp"
 #include "graph/priority_order.cuh"
 

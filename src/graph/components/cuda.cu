@@ -4,7 +4,8 @@
 // neighbours are linked; then the rows outside the largest component give all their edges.
 #include "graph/components/cuda.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
+#include "core/cuda/cooperative.cuh"
 #include "graph/cuda_labels.cuh"
 
 #include <cooperative_groups.h>
@@ -15,7 +16,6 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 1024;
 constexpr unsigned sample_size = block_threads;
 constexpr unsigned nearly_all = sample_size * 9 / 10;
@@ -207,18 +207,7 @@ __global__ void __launch_bounds__(block_threads, 2) components_kernel(CudaCompon
 }  // namespace
 
 void launch_components(const Device& device, const CudaComponentsArgs& args) {
-  const ScopedCudaDevice scope(device.index());
-  int multiprocessors = 0;
-  int blocks = 0;
-  cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "attribute");
-  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, components_kernel, block_threads, 0), "occupancy");
-  const auto most = static_cast<unsigned>(multiprocessors * blocks);
-  CudaComponentsArgs copy = args;
-  void* parameters[] = {&copy};
-  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(components_kernel),
-                                         dim3(min(most, blocks_for(args.out.nrows, block_threads))),
-                                         dim3(block_threads), parameters, 0, stream_of(device)),
-             "components_kernel");
+  launch_cooperative<block_threads>(device, &components_kernel, args.out.nrows, args, "components_kernel");
 }
 
 CudaComponents::CudaComponents(const PackedGraph& graph)

@@ -3,7 +3,7 @@
 // and finds the nodes that the host may search from next.
 #include "graph/diameter/cuda.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <bitgraph/graph/components.hpp>
 
@@ -13,7 +13,6 @@ namespace bitgraph {
 
 namespace {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 256;
 constexpr unsigned bound_blocks = 512;
 

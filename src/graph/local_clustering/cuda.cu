@@ -5,7 +5,7 @@
 // those before.
 #include "graph/local_clustering/cuda.cuh"
 
-#include "core/cuda_cooperative.cuh"
+#include "core/cuda/cooperative.cuh"
 #include "graph/priority_order.cuh"
 
 #include <cooperative_groups.h>
@@ -103,7 +103,7 @@ __global__ void find_degrees(CudaUndirectedView graph, std::uint32_t* degree, Co
   const std::uint32_t own = v < graph.nrows() ? graph.degree(v) : 0;
   if (v < graph.nrows()) degree[v] = own;
   unsigned long long sum = own;
-  for (unsigned lanes = 16; lanes != 0; lanes /= 2) sum += __shfl_xor_sync(full_warp, sum, lanes);
+  sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0 && sum != 0) atomicAdd(&control->volume, sum);
 }
 

@@ -4,8 +4,9 @@
 // cache, fetched by four lanes: eight neighbours of a row are under way at a time, and rows of like length stand side
 // by side in a warp. Which rows are active is asked of bits in shared memory where they fit.
 #include "graph/multi_source_bfs/cuda.cuh"
+#include "core/cuda/cooperative.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cooperative_groups.h>
 
@@ -18,7 +19,6 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 768;
 constexpr unsigned block_warps = block_threads / 32;
 constexpr unsigned batch = 8;                ///< neighbours that a group of lanes looks at together
@@ -387,20 +387,14 @@ __global__ void sort_by_class(CsrPatternView in, unsigned* position, NodeId* sor
 
 template <unsigned W>
 void launch(const Device& device, const CudaMultiSourceArgs& args) {
-  int multiprocessors = 0;
-  int most_shared = 0;
-  cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "attribute");
-  cuda_check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index()),
-             "attribute");
+  const CudaLimits& limits = cuda_limits(device);
   const std::size_t active_bytes = (std::size_t{args.in.nrows} + 31) / 32 * 4;
-  bool shares = active_bytes + sizeof(BlockState) <= static_cast<std::size_t>(most_shared);
+  bool shares = active_bytes + sizeof(BlockState) <= limits.shared_bytes_a_block;
   const std::size_t dynamic = shares ? active_bytes : 0;
-  cuda_check(
-      cudaFuncSetAttribute(searches_kernel<W>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic)),
-      "cudaFuncSetAttribute");
+  allow_shared_bytes(searches_kernel<W>, dynamic, "searches_kernel");
   CudaMultiSourceArgs copy = args;
   void* parameters[] = {&copy, &shares};
-  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(searches_kernel<W>), dim3(multiprocessors),
+  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(searches_kernel<W>), dim3(limits.multiprocessors),
                                          dim3(block_threads), parameters, dynamic, stream_of(device)),
              "searches_kernel");
 }

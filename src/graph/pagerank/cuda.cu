@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(threads)
       if (row < nodes.n) {
         sum = lane_sum_of_row<PlusTimes, T, row_lanes>(in, row, [&](NodeId j) { return __ldg(nodes.share + j); });
       }
-      for (unsigned lanes = row_lanes / 2; lanes != 0; lanes /= 2) sum += __shfl_xor_sync(full_warp, sum, lanes);
+      sum = warp_sum(sum, row_lanes);
       sum = __shfl_sync(full_warp, sum, static_cast<int>(lane % groups * row_lanes));
       if (lane / groups == round) sum_of_mine = sum;
     }

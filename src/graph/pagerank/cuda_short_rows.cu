@@ -4,7 +4,7 @@
 // together. Each of them adds up the sums of all, in one order.
 #include "graph/pagerank/cuda_short_rows.cuh"
 
-#include "core/cuda_cooperative.cuh"
+#include "core/cuda/cooperative.cuh"
 
 #include <cooperative_groups.h>
 

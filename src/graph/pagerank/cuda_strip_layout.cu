@@ -3,6 +3,7 @@
 // its strip, its slot and its column, and a second radix sort brings the lists of all blocks into order.
 #include "graph/pagerank/cuda_strips.cuh"
 
+#include "core/cuda/limits.hpp"
 #include "formats/cuda_keys.cuh"
 
 #include <bitgraph/core/error.hpp>
@@ -192,7 +193,7 @@ __global__ void write_rows(Deal deal, const NodeId* row_of, const float* of_plac
 class StripLayoutMaker {
  public:
   StripLayoutMaker(const Device& device, const CsrPatternView& in, const CsrPatternView& out)
-      : in_(in), out_(out), stream_(stream_of(device)), longest_piece_(0) {
+      : in_(in), out_(out), stream_(stream_of(device)), limits_(cuda_limits(device)), longest_piece_(0) {
     layout_.device_ = device;
   }
 
@@ -200,13 +201,13 @@ class StripLayoutMaker {
   [[nodiscard]] bool rank_nodes() {
     const Device& device = layout_.device_;
     const NodeId n = in_.nrows;
-    if (attribute(cudaDevAttrComputeCapabilityMajor) < 9 || in_.num_entries < least_entries ||
+    if (limits_.major < 9 || in_.num_entries < least_entries ||
         in_.num_entries >= EdgeOffset{1} << 32 || n >= NodeId{1} << (column_bits - 1)) {
       return false;
     }
     Deal& deal = view().deal;
     deal.n = n;
-    deal.blocks = attribute(cudaDevAttrMultiProcessorCount);
+    deal.blocks = limits_.multiprocessors;
     if (deal.blocks >= 1U << block_bits) return false;
     longest_piece_ = in_.num_entries / deal.blocks / pieces_a_block;
     Buffer<std::uint64_t> keys(n, device);
@@ -227,7 +228,7 @@ class StripLayoutMaker {
     view().num_long = (view().num_pieces + 1) / 2;
     view().num_slots = (num_tied.to(Device{})[0] + deal.blocks - 1) / deal.blocks;
     view().all_slots = view().num_slots + (view().num_pieces + deal.blocks - 1) / deal.blocks;
-    const std::size_t shared = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    const std::size_t shared = limits_.shared_bytes_a_multiprocessor;
     return choose_strips(std::min(shared, most_shared) - other_shared);
   }
 
@@ -247,12 +248,6 @@ class StripLayoutMaker {
 
  private:
   [[nodiscard]] StripView& view() { return layout_.view_; }
-
-  [[nodiscard]] unsigned attribute(cudaDeviceAttr which) const {
-    int value = 0;
-    cuda_check(cudaDeviceGetAttribute(&value, which, layout_.device_.index()), "cudaDeviceGetAttribute");
-    return static_cast<unsigned>(value);
-  }
 
   /// Strips are as wide as there is room beside the sums, and near as long as there is enough in them.
   [[nodiscard]] bool choose_strips(std::size_t room) {
@@ -342,6 +337,7 @@ class StripLayoutMaker {
 
   CsrPatternView in_, out_;
   cudaStream_t stream_;
+  CudaLimits limits_;
   EdgeOffset longest_piece_;
   StripLayout layout_;
   Buffer<NodeId> rank_of_;

@@ -6,6 +6,7 @@
 // order.
 #include "graph/pagerank/cuda_strips.cuh"
 
+#include "core/cuda/cooperative.cuh"
 #include "graph/pagerank/cuda_bulk_copy.cuh"
 
 #include <utility>
@@ -231,8 +232,7 @@ std::size_t StripView::shared_bytes() const {
 
 void launch_strips(const Device& device, const StripArgs& args) {
   const std::size_t bytes = args.pattern.shared_bytes();
-  cuda_check(cudaFuncSetAttribute(iterate_strips, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-             "iterate_strips");
+  allow_shared_bytes(iterate_strips, bytes, "iterate_strips");
   iterate_strips<<<args.pattern.deal.blocks, threads, bytes, stream_of(device)>>>(args);
   cuda_check_launch("iterate_strips");
 }

@@ -5,11 +5,10 @@
 
 #include <bitgraph/core/types.hpp>
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 namespace bitgraph::pagerank_cuda {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 
 /// Sums over all nodes after an iteration.
 struct Totals {

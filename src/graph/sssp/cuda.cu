@@ -8,8 +8,9 @@
 //
 // Distances are compared as the bits of them: those of floats that are not negative are in the same order.
 #include "graph/sssp/cuda.cuh"
+#include "core/cuda/cooperative.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cooperative_groups.h>
 
@@ -24,7 +25,6 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 512;
 constexpr unsigned blocks_at_once = 2;  ///< on a multiprocessor: more would leave too few registers
 constexpr unsigned batch = 4;           ///< edges that a lane has under way at a time
@@ -202,19 +202,13 @@ class Search {
   /// Rows and edges that come before a thread's own: one atomic operation a block.
   __device__ unsigned long long place_in_queue(unsigned at, unsigned long long mine) {
     unsigned long long sum = mine;
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned long long other = __shfl_up_sync(full_warp, sum, step);
-      if (lane_ >= step) sum += other;
-    }
+    sum = warp_inclusive_sum(sum);
     if (lane_ == 31) shared_.warp_sums[threadIdx.x / 32] = sum;
     __syncthreads();
     if (threadIdx.x < 32) {
       const unsigned long long of_warp = lane_ < block_threads / 32 ? shared_.warp_sums[lane_] : 0;
       unsigned long long before = of_warp;
-      for (unsigned step = 1; step < 32; step *= 2) {
-        const unsigned long long other = __shfl_up_sync(full_warp, before, step);
-        if (lane_ >= step) before += other;
-      }
+      before = warp_inclusive_sum(before);
       if (lane_ == 31) shared_.base = before == 0 ? 0 : atomicAdd(&a_.control->queued[at], before);
       if (lane_ < block_threads / 32) shared_.warp_sums[lane_] = before - of_warp;
     }
@@ -341,15 +335,11 @@ void launch_sssp(const Device& device, const CudaSsspArgs<Weight, Distance>& arg
   const ScopedCudaDevice scope(device.index());
   const auto kernel = search_kernel<Weight, Distance>;
   constexpr std::size_t shared = sizeof(BlockState);
-  int multiprocessors = 0;
-  int blocks = 0;
-  cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index()), "attribute");
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-             "cudaFuncSetAttribute");
-  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, block_threads, shared), "occupancy");
+  allow_shared_bytes(kernel, shared, "search_kernel");
+  const unsigned blocks = resident_blocks(device, kernel, block_threads, shared, "search_kernel");
   CudaSsspArgs<Weight, Distance> copy = args;
   void* parameters[] = {&copy};
-  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel), dim3(multiprocessors * blocks),
+  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel), dim3(blocks),
                                          dim3(block_threads), parameters, shared, stream_of(device)),
              "search_kernel");
 }

@@ -7,7 +7,7 @@
 // a chain of components falls into pieces of which the longest has a fraction of it.
 #include "graph/strong_components/cuda.cuh"
 
-#include "core/cuda_cooperative.cuh"
+#include "core/cuda/cooperative.cuh"
 #include "graph/bfs/cuda.cuh"
 #include "graph/cuda_labels.cuh"
 #include "graph/packed_graph/pattern.hpp"
@@ -25,7 +25,6 @@ namespace {
 namespace cg = cooperative_groups;
 using namespace strong_cuda;
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 1024;
 constexpr EdgeOffset lane_edges = 8;   ///< edges of a row that a lane takes on itself
 constexpr EdgeOffset long_row = 2048;  ///< a row with more is shared out among all blocks

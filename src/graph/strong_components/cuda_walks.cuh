@@ -5,7 +5,7 @@
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cstdint>
 

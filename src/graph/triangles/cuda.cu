@@ -6,7 +6,7 @@
 //   v is not            v's list is short, as all lists beyond the hubs are: it streams past a filter of u's list.
 #include "graph/triangles/cuda.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "graph/triangles/cuda_lookup.cuh"
 
 namespace bitgraph {

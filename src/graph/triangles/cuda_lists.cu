@@ -2,7 +2,7 @@
 // What counting triangles on a CUDA device needs, made there: the order by degree, the lists, the hubs' bit rows.
 #include "graph/triangles/cuda.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -14,7 +14,6 @@ namespace bitgraph {
 
 namespace {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 256;
 constexpr unsigned hub_degree = 128;              ///< fewer neighbours do not make a hub
 constexpr NodeId always_hubs = NodeId{1} << 13U;  ///< bit rows of 8 MiB

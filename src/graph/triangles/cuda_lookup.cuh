@@ -6,13 +6,7 @@
 
 namespace bitgraph {
 
-inline constexpr unsigned full_warp = 0xFFFFFFFFU;
 inline constexpr unsigned rows_at_once = 8;  ///< bit rows that a warp looks at in one step
-
-__device__ inline unsigned long long warp_sum(unsigned long long value) {
-  for (unsigned step = 16; step != 0; step /= 2) value += __shfl_xor_sync(full_warp, value, step);
-  return value;
-}
 
 /// True if an ascending list has a node.
 __device__ inline bool contains(const NodeId* list, unsigned length, NodeId node) {

@@ -3,7 +3,7 @@
 // added up for all its v before they are counted, in bit slices: 32 of them take seven words.
 #include "graph/triangles/cuda.cuh"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "graph/triangles/cuda_lookup.cuh"
 
 namespace bitgraph {
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(block_threads) nodes_of_far(TriangleLists a, C
       atomicAdd(counts + w, Count{1});
     }
     of_node += of_other;
-    for (unsigned step = group / 2; step != 0; step /= 2) of_other += __shfl_xor_sync(full_warp, of_other, step);
+    of_other = warp_sum(of_other, group);
     if (lane % group == 0 && i < mine.size()) add_to(counts + mine.neighbour(i), of_other);
   }
   of_node = warp_sum(of_node);

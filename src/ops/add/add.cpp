@@ -17,7 +17,7 @@ using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 
 template <class In, class Out>
-void check(const Out& out, const In& a, const In& b, const AddOptions& options, const Device& device) {
+void check(const Out& out, const In& a, const In& b, const AddOptions& options) {
   if (a.nrows() != b.nrows() || a.ncols() != b.ncols() || out.nrows() != a.nrows() || out.ncols() != a.ncols()) {
     fail(ErrorCode::usage, fmt::format("add: A is {} x {}, B is {} x {}, the output is {} x {}", a.nrows(), a.ncols(),
                                        b.nrows(), b.ncols(), out.nrows(), out.ncols()));
@@ -30,16 +30,15 @@ void check(const Out& out, const In& a, const In& b, const AddOptions& options, 
   if (options.relu && std::is_same_v<Out, Bits>) {
     fail(ErrorCode::usage, "add: the signs behind a relu are all +1; leave relu out");
   }
-  check_device("add", device, a.device(), "A");
-  check_device("add", device, b.device(), "B");
-  check_device("add", device, out.device(), "the output");
+  check_device("add", out.device(), a.device(), "A");
+  check_device("add", out.device(), b.device(), "B");
 }
 
 }  // namespace
 
 template <class In, class Out>
-void add_into(Out& out, const In& a, const In& b, const AddOptions& options, const Device& device) {
-  check(out, a, b, options, device);
+void add_into(Out& out, const In& a, const In& b, const AddOptions& options) {
+  check(out, a, b, options);
   const AddArgs<decltype(a.view()), decltype(out.view())> args{a.view(),
                                                                b.view(),
                                                                out.view(),
@@ -49,12 +48,12 @@ void add_into(Out& out, const In& a, const In& b, const AddOptions& options, con
                                                                or_null(options.b_scales.col),
                                                                or_null(options.bias),
                                                                options.relu};
-  with_backend(device, "add", [&](const auto& backend) { add(backend, args); });
+  with_backend(out.device(), "add", [&](const auto& backend) { add(backend, args); });
 }
 
-template void add_into(Bits&, const Bits&, const Bits&, const AddOptions&, const Device&);
-template void add_into(Floats&, const Bits&, const Bits&, const AddOptions&, const Device&);
-template void add_into(Bits&, const Floats&, const Floats&, const AddOptions&, const Device&);
-template void add_into(Floats&, const Floats&, const Floats&, const AddOptions&, const Device&);
+template void add_into(Bits&, const Bits&, const Bits&, const AddOptions&);
+template void add_into(Floats&, const Bits&, const Bits&, const AddOptions&);
+template void add_into(Bits&, const Floats&, const Floats&, const AddOptions&);
+template void add_into(Floats&, const Floats&, const Floats&, const AddOptions&);
 
 }  // namespace bitgraph

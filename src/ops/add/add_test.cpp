@@ -91,14 +91,14 @@ void check_host() {
     const Out expected = reference<In, Out>(a, b, scales.options(relu));
     test::everywhere([&](const Device& device) {
       Out out = random_operand(Out(), shape, 3);
-      add_into(out, a, b, scales.options(relu), device);
+      add_into(out, a, b, scales.options(relu));
       expect_same(out, expected);
       if constexpr (std::is_same_v<In, Out>) {
         Out onto = a.clone();
-        add_into(onto, onto, b, scales.options(relu), device);
+        add_into(onto, onto, b, scales.options(relu));
         expect_same(onto, expected);
         onto = b.clone();
-        add_into(onto, a, onto, scales.options(relu), device);
+        add_into(onto, a, onto, scales.options(relu));
         expect_same(onto, expected);
       }
     });
@@ -120,11 +120,11 @@ void check_cuda() {
     const Scales scales(kind, shape, device);
     const In a_there = a.to(device);
     Out out = random_operand(Out(), shape, 3).to(device);
-    add_into(out, a_there, b.to(device), scales.options(relu), device);
+    add_into(out, a_there, b.to(device), scales.options(relu));
     expect_same(out.to(Device{}), expected);
     if constexpr (std::is_same_v<In, Out>) {
       Out onto = b.to(device);
-      add_into(onto, a_there, onto, scales.options(relu), device);
+      add_into(onto, a_there, onto, scales.options(relu));
       expect_same(onto.to(Device{}), expected);
     }
   });
@@ -183,10 +183,10 @@ TEST(Add, NanStaysNanAndIsMinusOne) {
   Floats a(1, 5);
   a(0, 1) = nan;
   test::everywhere([&](const Device& device) {
-    const Floats sum = add<Floats>(a, a, {.relu = true}, device);
+    const Floats sum = add<Floats>(a, a, {.relu = true});
     EXPECT_TRUE(std::isnan(sum(0, 1)));
     EXPECT_EQ(sum(0, 0), 0);
-    EXPECT_FALSE((add<Bits>(a, a, {}, device)).bit(0, 1));
+    EXPECT_FALSE((add<Bits>(a, a)).bit(0, 1));
   });
 }
 

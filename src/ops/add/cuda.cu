@@ -3,7 +3,7 @@
 // eight lanes make a word of 32 signs.
 #include "ops/add/add.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <type_traits>
 
@@ -11,7 +11,6 @@ namespace bitgraph {
 
 namespace {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 256;
 constexpr unsigned own = 4;  ///< columns of a lane
 

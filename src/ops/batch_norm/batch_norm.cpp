@@ -49,9 +49,9 @@ void for_column_blocks(std::size_t ncols, const Device& device, Body&& body) {
 
 }  // namespace
 
-ColumnStatistics column_statistics(const DenseMatrix<float>& x, const Device& device) {
+ColumnStatistics column_statistics(const DenseMatrix<float>& x) {
+  const Device& device = x.device();
   ColumnStatistics result{Buffer<float>(x.ncols(), 0.0F, device), Buffer<float>(x.ncols(), 0.0F, device)};
-  check_device("batch norm", device, x.device());
   if (x.nrows() == 0) return result;
   if (on_cuda("batch norm", device, [&](const auto& cuda) {
         column_statistics(cuda, x.view(), result.mean.data(), result.variance.data());
@@ -79,12 +79,12 @@ ColumnStatistics column_statistics(const DenseMatrix<float>& x, const Device& de
   return result;
 }
 
-ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const float> values, const Device& device) {
+ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const float> values) {
+  const Device& device = pattern.device();
   if (values.size() != pattern.nvals()) {
     fail(ErrorCode::usage, fmt::format("batch norm: {} values for {} entries", values.size(), pattern.nvals()));
   }
   if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no statistics of sparse X for this device");
-  check_device("batch norm", device, pattern.device());
   const std::size_t ncols = pattern.ncols();
   ColumnStatistics result{Buffer<float>(ncols, 0.0F, device), Buffer<float>(ncols, 0.0F, device)};
   if (pattern.nrows() == 0) return result;
@@ -116,12 +116,12 @@ Buffer<float> inverse_deviation(std::span<const float> variance, float epsilon) 
 }
 
 void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const float> mean,
-                     std::span<const float> inverse_deviation, const Device& device) {
+                     std::span<const float> inverse_deviation) {
+  const Device& device = out.device();
   require_shape(out, x);
   require_width(mean, x.ncols());
   require_width(inverse_deviation, x.ncols());
-  check_device("batch norm", device, x.device());
-  check_device("batch norm", device, out.device());
+  check_device("batch norm", device, x.device(), "x");
   if (on_cuda("batch norm", device, [&](const auto& cuda) {
         batch_norm(cuda, out.view(), x.view(), mean.data(), inverse_deviation.data());
       })) {
@@ -133,7 +133,8 @@ void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::
 }
 
 void batch_norm_backward_into(DenseMatrix<float>& out, const DenseMatrix<float>& y, const DenseMatrix<float>& g,
-                              std::span<const float> inverse_deviation, const Device& device) {
+                              std::span<const float> inverse_deviation) {
+  const Device& device = out.device();
   require_shape(out, y);
   require_shape(y, g);
   require_width(inverse_deviation, y.ncols());

@@ -23,19 +23,19 @@ void run(benchmark::State& state, const test::Shape& shape, Body body) {
 
 void statistics(benchmark::State& state, const test::Shape& shape, const Device* device) {
   run(state, shape, [&](auto&, const auto& x, const auto&, const auto&) {
-    benchmark::DoNotOptimize(column_statistics(x, *device).mean.data());
+    benchmark::DoNotOptimize(column_statistics(x).mean.data());
   });
 }
 
 void forward(benchmark::State& state, const test::Shape& shape, const Device* device) {
   run(state, shape, [&](auto& out, const auto& x, const auto& s, const auto& inverse) {
-    batch_norm_into(out, x, s.mean.span(), inverse.span(), *device);
+    batch_norm_into(out, x, s.mean.span(), inverse.span());
   });
 }
 
 void backward(benchmark::State& state, const test::Shape& shape, const Device* device) {
   run(state, shape, [&](auto& out, const auto& x, const auto&, const auto& inverse) {
-    batch_norm_backward_into(out, x, x, inverse.span(), *device);
+    batch_norm_backward_into(out, x, x, inverse.span());
   });
 }
 

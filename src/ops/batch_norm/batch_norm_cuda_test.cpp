@@ -42,12 +42,12 @@ TEST(BatchNormCuda, StatisticsAreThoseOfTheColumnsAndDoNotDependOnTiming) {
     const Floats x = values_of(shape);
     const Floats there = x.to(device);
     const ColumnStatistics expected = column_statistics(x);
-    const ColumnStatistics actual = column_statistics(there, device);
+    const ColumnStatistics actual = column_statistics(there);
     const Buffer<float> mean = actual.mean.to(Device{});
     const Buffer<float> variance = actual.variance.to(Device{});
     expect_near(expected.mean.span(), mean.span());
     expect_near(expected.variance.span(), variance.span());
-    const Buffer<float> again = column_statistics(there, device).variance.to(Device{});
+    const Buffer<float> again = column_statistics(there).variance.to(Device{});
     EXPECT_TRUE(std::equal(variance.begin(), variance.end(), again.begin()));
   }
 }
@@ -66,13 +66,13 @@ TEST(BatchNormCuda, ForwardIsTheSameAndBackwardIsNear) {
     Floats y(shape.nrows, shape.ncols);
     Floats y_there = x.to(device);
     batch_norm_into(y, x, statistics.mean.span(), inverse.span());
-    batch_norm_into(y_there, y_there, mean_there.span(), inverse_there.span(), device);
+    batch_norm_into(y_there, y_there, mean_there.span(), inverse_there.span());
     const Floats forward = y_there.to(Device{});
     for (std::size_t n = 0; n < y.values().size(); ++n) ASSERT_EQ(y.values()[n], forward.values()[n]);
     Floats back(shape.nrows, shape.ncols);
     Floats back_there = g.to(device);
     batch_norm_backward_into(back, y, g, inverse.span());
-    batch_norm_backward_into(back_there, y_there, back_there, inverse_there.span(), device);
+    batch_norm_backward_into(back_there, y_there, back_there, inverse_there.span());
     const Floats backward = back_there.to(Device{});
     expect_near(back.values(), backward.values());
   }

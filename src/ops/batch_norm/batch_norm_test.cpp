@@ -43,7 +43,7 @@ TEST(BatchNorm, StatisticsAreThoseOfTheColumns) {
   for (const test::Shape& shape : test::odd_shapes()) {
     SCOPED_TRACE(testing::Message() << shape);
     const Floats x = columns_of_all_kinds(shape);
-    const ColumnStatistics serial = column_statistics(x, Device::host(1));
+    const ColumnStatistics serial = column_statistics(x.to(Device::host(1)));
     ASSERT_EQ(serial.mean.size(), shape.ncols);
     ASSERT_EQ(serial.variance.size(), shape.ncols);
     for (std::size_t j = 0; j < shape.ncols; ++j) {
@@ -52,7 +52,7 @@ TEST(BatchNorm, StatisticsAreThoseOfTheColumns) {
       EXPECT_NEAR(serial.variance[j], expected.variance, 1e-6 * (1 + expected.variance));
     }
     test::with_thread_counts([&](const Device& device) {
-      const ColumnStatistics parallel = column_statistics(x, device);
+      const ColumnStatistics parallel = column_statistics(x.to(device));
       test::expect_identical(parallel.mean.span(), serial.mean.span());
       test::expect_identical(parallel.variance.span(), serial.variance.span());
     });
@@ -101,11 +101,11 @@ TEST(BatchNorm, NormalizesEveryColumn) {
       for (std::size_t j = 0; j < shape.ncols; ++j) expected(i, j) = (x(i, j) - s.mean[j]) * inverse[j];
     }
     test::with_thread_counts([&](const Device& device) {
-      Floats y(shape.nrows, shape.ncols);
-      batch_norm_into(y, x, s.mean.span(), inverse.span(), device);
+      Floats y(shape.nrows, shape.ncols, device);
+      batch_norm_into(y, x, s.mean.span(), inverse.span());
       test::expect_identical(y.values(), expected.values());
-      Floats in_place = x.clone();
-      batch_norm_into(in_place, in_place, s.mean.span(), inverse.span(), device);
+      Floats in_place = x.to(device);
+      batch_norm_into(in_place, in_place, s.mean.span(), inverse.span());
       test::expect_identical(in_place.values(), expected.values());
     });
     if (shape.nrows < 100) continue;
@@ -155,8 +155,8 @@ TEST(BatchNorm, BackwardIsItsFormulaInPlaceAndForAnyNumberOfThreads) {
     const Floats y = test::random_dense(shape.nrows, shape.ncols, 1);
     const Floats g = test::random_dense(shape.nrows, shape.ncols, 2);
     const auto inverse = test::random_floats(shape.ncols, 3, 0.5F, 2);
-    Floats serial(shape.nrows, shape.ncols);
-    batch_norm_backward_into(serial, y, g, inverse, Device::host(1));
+    Floats serial(shape.nrows, shape.ncols, Device::host(1));
+    batch_norm_backward_into(serial, y, g, inverse);
     for (std::size_t j = 0; j < shape.ncols; ++j) {
       const auto n = static_cast<double>(shape.nrows);
       double mean = 0;
@@ -168,8 +168,8 @@ TEST(BatchNorm, BackwardIsItsFormulaInPlaceAndForAnyNumberOfThreads) {
       }
     }
     test::with_thread_counts([&](const Device& device) {
-      Floats out = g.clone();
-      batch_norm_backward_into(out, y, out, inverse, device);
+      Floats out = g.to(device);
+      batch_norm_backward_into(out, y, out, inverse);
       test::expect_identical(out.values(), serial.values());
     });
   }

@@ -3,7 +3,7 @@
 // and a thread for each column adds those in order.
 #include "ops/batch_norm/cuda.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <algorithm>
 #include <cstdint>

@@ -24,34 +24,34 @@ void check(std::size_t ncols, const ColumnMap& map) {
 
 }  // namespace
 
-void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map, const Device& device) {
+void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map) {
+  const Device& device = out.bits.device();
   check(x.ncols(), map);
   if (out.bits.nrows() != x.nrows() || out.bits.ncols() != x.ncols() || out.alpha.size() != x.nrows()) {
     fail(ErrorCode::usage, fmt::format("binarize: X is {} x {}, the output is {} x {} with {} scales", x.nrows(),
                                        x.ncols(), out.bits.nrows(), out.bits.ncols(), out.alpha.size()));
   }
   check_device("binarize", device, x.device(), "X");
-  check_device("binarize", device, out.bits.device(), "the output");
   check_device("binarize", device, out.alpha.device(), "the output");
   const BinarizeArgs args{x.view(), or_null(map.shift), or_null(map.scale), out.bits.view(), out.alpha.data()};
   with_backend(device, "binarize", [&](const auto& backend) { binarize(backend, args); });
 }
 
-Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map, const Device& device) {
+Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map) {
+  const Device& device = x.device();
   Binarized out{BitMatrix<PlusMinusOne>(x.nrows(), x.ncols(), device), Buffer<float>(x.nrows(), device)};
-  binarize_into(out, x, map, device);
+  binarize_into(out, x, map);
   return out;
 }
 
-SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values, const ColumnMap& map,
-                         const Device& device) {
+SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values, const ColumnMap& map) {
+  const Device& device = pattern.device();
   const std::size_t ncols = pattern.ncols();
   check(ncols, map);
   if (values.size() != pattern.nvals()) {
     fail(ErrorCode::usage, fmt::format("binarize: {} values for {} entries", values.size(), pattern.nvals()));
   }
   if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no binarize of sparse X for this device");
-  check_device("binarize", device, pattern.device(), "X");
   const auto z = [&](float x, std::size_t j) {
     if (!map.shift.empty()) x -= map.shift[j];
     return map.scale.empty() ? x : x * map.scale[j];

@@ -19,7 +19,7 @@ void dense(benchmark::State& state, const test::Shape& shape, const Device* devi
     if (device == nullptr) {
       binarize(Reference{}, BinarizeArgs{x.view(), shift.data(), scale.data(), out.bits.view(), out.alpha.data()});
     } else {
-      binarize_into(out, x, {shift, scale}, *device);
+      binarize_into(out, x, {shift, scale});
     }
     benchmark::ClobberMemory();
   }

@@ -32,7 +32,7 @@ void check(const Floats& x, std::span<const float> shift, std::span<const float>
   const auto shift_there = Buffer<float>::copy_of(shift, device);
   const auto scale_there = Buffer<float>::copy_of(scale, device);
   Binarized actual{test::random_bits(x.nrows(), x.ncols(), 99).to(device), Buffer<float>(x.nrows(), -1.0F, device)};
-  binarize_into(actual, x.to(device), {shift_there.span(), scale_there.span()}, device);
+  binarize_into(actual, x.to(device), {shift_there.span(), scale_there.span()});
   const Bits bits = actual.bits.to(Device{});
   EXPECT_TRUE(expected.bits == bits);
   EXPECT_TRUE(test::padding_is_zero(bits));
@@ -84,10 +84,10 @@ TEST(BinarizeCuda, GemmOfFloatsGoesThroughIt) {
     return std::equal(a.values().begin(), a.values().end(), b.values().begin());
   };
   EXPECT_TRUE(same(gemm<Floats>(x, weights, scales),
-                   gemm<Floats>(x.to(device), weights.to(device), scales_there, device).to(Device{})));
+                   gemm<Floats>(x.to(device), weights.to(device), scales_there).to(Device{})));
   EXPECT_TRUE(same(gemm<Floats>(signs, w, scales),
-                   gemm<Floats>(signs.to(device), w.to(device), scales_there, device).to(Device{})));
-  EXPECT_TRUE(gemm<Bits>(x, w) == gemm<Bits>(x.to(device), w.to(device), {}, device).to(Device{}));
+                   gemm<Floats>(signs.to(device), w.to(device), scales_there).to(Device{})));
+  EXPECT_TRUE(gemm<Bits>(x, w) == gemm<Bits>(x.to(device), w.to(device)).to(Device{}));
 }
 
 TEST(BinarizeCuda, WhatHasNoKernelSaysSo) {
@@ -95,7 +95,7 @@ TEST(BinarizeCuda, WhatHasNoKernelSaysSo) {
   const Device& device = *test::cuda_device();
   const CsrPattern pattern = test::random_pattern(4, 4, 0.3, 1);
   try {
-    (void)binarize(pattern, std::vector<float>(pattern.nvals()), {}, device);
+    (void)binarize(pattern, std::vector<float>(pattern.nvals()));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::not_possible);

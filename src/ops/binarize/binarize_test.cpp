@@ -35,7 +35,7 @@ void expect_same_everywhere(const Floats& x, const ColumnMap& map) {
   const Binarized expected = reference(x, map);
   test::everywhere([&](const Device& device) {
     Binarized actual = dirty(x.nrows(), x.ncols());
-    binarize_into(actual, x, map, device);
+    binarize_into(actual, x, map);
     EXPECT_TRUE(actual.bits == expected.bits);
     EXPECT_TRUE(test::padding_is_zero(actual.bits));
     test::expect_identical(actual.alpha.span(), expected.alpha.span());
@@ -109,11 +109,11 @@ TEST(Binarize, WhatDoesNotFitIsNamed) {
 
 TEST(Binarize, ARepeatedCallAllocatesNothingAndNewOnesAreCounted) {
   const Device device = Device::host(2);
-  const Floats x = test::random_dense(500, 70, 1);
-  Binarized out = binarize(x, {}, device);
-  EXPECT_EQ(device.memory().live, out.bits.bytes() + out.alpha.bytes());
+  const Floats x = test::random_dense(500, 70, 1).to(device);
+  Binarized out = binarize(x);
+  EXPECT_EQ(device.memory().live, x.bytes() + out.bits.bytes() + out.alpha.bytes());
   const std::size_t before = device.memory().allocations;
-  for (int n = 0; n < 3; ++n) binarize_into(out, x, {}, device);
+  for (int n = 0; n < 3; ++n) binarize_into(out, x);
   EXPECT_EQ(device.memory().allocations, before);
 }
 
@@ -121,7 +121,7 @@ TEST(Binarize, ARepeatedCallAllocatesNothingAndNewOnesAreCounted) {
 void expect_sparse_agrees(const CsrPattern& pattern, std::span<const float> values, const ColumnMap& map) {
   const Floats dense = test::dense_of(pattern, values);
   const Binarized expected = binarize(dense, map);
-  const SparseBinarized serial = binarize(pattern, values, map, Device::host(1));
+  const SparseBinarized serial = binarize(pattern.to(Device::host(1)), values, map);
   serial.bits.flips.validate();
   RC_ASSERT(to_bit_matrix(serial.bits) == expected.bits);
   RC_ASSERT(serial.bits.flips.nvals() <= pattern.nvals());
@@ -138,7 +138,7 @@ void expect_sparse_agrees(const CsrPattern& pattern, std::span<const float> valu
     RC_ASSERT(std::fabs(serial.alpha[i] - expected.alpha[i]) <= 2e-6F * expected.alpha[i]);
   }
   test::with_thread_counts([&](const Device& device) {
-    const SparseBinarized parallel = binarize(pattern, values, map, device);
+    const SparseBinarized parallel = binarize(pattern.to(device), values, map);
     RC_ASSERT(parallel.bits.base == serial.bits.base);
     RC_ASSERT(parallel.bits.flips == serial.bits.flips);
     test::expect_identical(parallel.alpha.span(), serial.alpha.span());

@@ -3,7 +3,7 @@
 // binarize.hpp prescribes, and a vote of the warp makes bits of their signs.
 #include "ops/binarize/binarize.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cmath>
 
@@ -11,7 +11,6 @@ namespace bitgraph {
 
 namespace {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 256;
 constexpr unsigned lanes = binarize_sums;
 static_assert(lanes == 16, "two rows a warp");

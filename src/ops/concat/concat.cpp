@@ -22,7 +22,7 @@ std::string shapes(std::span<const X* const> parts) {
 }
 
 template <class X>
-void check(const X& out, std::span<const X* const> parts, const Device& device) {
+void check(const X& out, std::span<const X* const> parts) {
   if (parts.empty() || parts.size() > most_concat_parts) {
     fail(ErrorCode::usage, fmt::format("concat: {} parts, expected 1 to {}", parts.size(), most_concat_parts));
   }
@@ -32,31 +32,30 @@ void check(const X& out, std::span<const X* const> parts, const Device& device) 
     require(part != &out, "concat: the output is one of the parts");
     ncols += part->ncols();
     same_rows = same_rows && part->nrows() == out.nrows();
-    check_device("concat", device, part->device(), "a part");
+    check_device("concat", out.device(), part->device(), "a part");
   }
   if (!same_rows || ncols != out.ncols()) {
     fail(ErrorCode::usage,
          fmt::format("concat: the parts are {}, the output is {} x {}", shapes(parts), out.nrows(), out.ncols()));
   }
-  check_device("concat", device, out.device(), "the output");
 }
 
 }  // namespace
 
 template <class X>
-void concat_into(X& out, std::span<const X* const> parts, const Device& device) {
-  check(out, parts, device);
+void concat_into(X& out, std::span<const X* const> parts) {
+  check(out, parts);
   ConcatArgs<decltype(parts[0]->view()), decltype(out.view())> args{out.view(), parts.size(), {}, {}};
   for (std::size_t p = 0; p < parts.size(); ++p) {
     args.parts[p] = parts[p]->view();
     args.first_column[p + 1] = args.first_column[p] + parts[p]->ncols();
   }
-  with_backend(device, "concat", [&](const auto& backend) { concat(backend, args); });
+  with_backend(out.device(), "concat", [&](const auto& backend) { concat(backend, args); });
 }
 
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
-template void concat_into(Bits&, std::span<const Bits* const>, const Device&);
-template void concat_into(Floats&, std::span<const Floats* const>, const Device&);
+template void concat_into(Bits&, std::span<const Bits* const>);
+template void concat_into(Floats&, std::span<const Floats* const>);
 
 }  // namespace bitgraph

@@ -68,7 +68,7 @@ void check(const Device& device, std::size_t nrows) {
       ncols += width;
     }
     X out = part(X(), nrows, ncols, 99).to(device);
-    concat_into(out, std::span<const X* const>(pointers), device);
+    concat_into(out, std::span<const X* const>(pointers));
     expect_parts(out.to(Device{}), parts);
   }
 }

@@ -2,7 +2,7 @@
 // Concatenation on a CUDA device: a thread makes one word, or one float, of the output.
 #include "ops/concat/concat.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 namespace bitgraph {
 

@@ -2,7 +2,7 @@
 // A thread an element; sums of columns a thread a column of a part, then a thread a column.
 #include "ops/dense/dense.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 namespace bitgraph {
 

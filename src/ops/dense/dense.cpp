@@ -76,10 +76,13 @@ void expand_row(const ExpandArgs& args, std::size_t i) {
 
 }  // namespace
 
-void accumulate(DenseView<float> out, DenseView<const float> x, float alpha, float beta, const Device& device) {
+void accumulate(const DenseSlice<float>& target, const DenseSlice<const float>& source, float alpha, float beta) {
+  const DenseView<float>& out = target.view;
+  const DenseView<const float>& x = source.view;
   require_shape("accumulate", out.nrows, out.ncols, x.nrows, x.ncols);
-  if (on_cuda("accumulate", device, [&](const auto& cuda) { accumulate(cuda, out, x, alpha, beta); })) return;
-  parallel_for(device, x.nrows, row_grain, [&](std::size_t i) {
+  check_device("accumulate", target.device, source.device, "x");
+  if (on_cuda("accumulate", target.device, [&](const auto& cuda) { accumulate(cuda, out, x, alpha, beta); })) return;
+  parallel_for(target.device, x.nrows, row_grain, [&](std::size_t i) {
     float* const to = out.row(i);
     const float* const from = x.row(i);
     if (beta == 0) {
@@ -90,48 +93,46 @@ void accumulate(DenseView<float> out, DenseView<const float> x, float alpha, flo
   });
 }
 
-void maximum_into(DenseMatrix<float>& y, const DenseMatrix<float>& x, const Device& device) {
+void maximum_into(DenseMatrix<float>& y, const DenseMatrix<float>& x) {
+  const Device& device = y.device();
   require_shape("maximum", y.nrows(), y.ncols(), x.nrows(), x.ncols());
-  check_device("maximum", device, x.device());
-  check_device("maximum", device, y.device());
+  check_device("maximum", device, x.device(), "x");
   if (on_cuda("maximum", device, [&](const auto& cuda) { maximum(cuda, y.view(), x.view()); })) return;
   parallel_for(device, x.values().size(), 1 << 14, [&](std::size_t n) {
     if (x.values()[n] > y.values()[n]) y.values()[n] = x.values()[n];
   });
 }
 
-void scale_rows(DenseMatrix<float>& x, std::span<const float> scale, const Device& device) {
+void scale_rows(DenseMatrix<float>& x, std::span<const float> scale) {
+  const Device& device = x.device();
   if (scale.size() != x.nrows())
     fail(ErrorCode::usage, fmt::format("scale rows: {} scales for {} rows", scale.size(), x.nrows()));
-  check_device("scale rows", device, x.device());
   if (on_cuda("scale rows", device, [&](const auto& cuda) { scale_rows(cuda, x.view(), scale.data()); })) return;
   parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) {
     for (float& value : x.row(i)) value *= scale[i];
   });
 }
 
-void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const NodeId> rows,
-                      const Device& device) {
+void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const NodeId> rows) {
+  const Device& device = out.device();
   require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
-  check_device("gather", device, x.device());
-  check_device("gather", device, out.device());
+  check_device("gather", device, x.device(), "x");
   gather(as_words(out), as_words(x), rows, device);
 }
 
-void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, std::span<const NodeId> rows,
-                      const Device& device) {
+void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, std::span<const NodeId> rows) {
+  const Device& device = out.device();
   require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
-  check_device("gather", device, x.device());
-  check_device("gather", device, out.device());
+  check_device("gather", device, x.device(), "x");
   const std::size_t words = x.words_per_row();
   gather(DenseView<std::uint64_t>{out.nrows(), words, words, out.words().data()},
          DenseView<const std::uint64_t>{x.nrows(), words, words, x.words().data()}, rows, device);
 }
 
-void column_sums_into(std::span<float> out, const DenseMatrix<float>& x, const Device& device) {
+void column_sums_into(std::span<float> out, const DenseMatrix<float>& x) {
+  const Device& device = x.device();
   if (out.size() != x.ncols())
     fail(ErrorCode::usage, fmt::format("column sums: {} places for {} columns", out.size(), x.ncols()));
-  check_device("column sums", device, x.device());
   if (on_cuda("column sums", device, [&](const auto& cuda) { column_sums(cuda, out.data(), x.view()); })) return;
   const ColumnParts parts(x.nrows());
   const std::size_t width = x.ncols();
@@ -153,16 +154,16 @@ void column_sums_into(std::span<float> out, const DenseMatrix<float>& x, const D
 }
 
 void expand_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> row_scale,
-                 const BitMatrix<ZeroOne>* keep, const Device& device) {
+                 const BitMatrix<ZeroOne>* keep) {
+  const Device& device = out.device();
   require_shape("expand", out.nrows(), out.ncols(), x.nrows(), x.ncols());
-  check_device("expand", device, x.device());
-  check_device("expand", device, out.device());
+  check_device("expand", device, x.device(), "x");
   if (!row_scale.empty() && row_scale.size() != x.nrows())
     fail(ErrorCode::usage, fmt::format("expand: {} scales for {} rows", row_scale.size(), x.nrows()));
   ExpandArgs args{out.view(), x.view(), row_scale.empty() ? nullptr : row_scale.data(), {}};
   if (keep != nullptr) {
     require_shape("expand", keep->nrows(), keep->ncols(), x.nrows(), x.ncols());
-    check_device("expand", device, keep->device());
+    check_device("expand", device, keep->device(), "keep");
     args.keep = keep->view();
   }
   if (on_cuda("expand", device, [&](const auto& cuda) { expand(cuda, args); })) return;

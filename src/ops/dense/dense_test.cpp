@@ -32,10 +32,9 @@ TEST(Dense, AccumulateAddsColumnsOfWiderMatrices) {
     }
     Floats out = start.to(device);
     const Floats there = x.to(device);
-    DenseView<float> columns{shape.nrows, shape.ncols, out.ncols(), out.values().data() + 1};
-    accumulate(columns, there.view(), 2.0F, 0.5F, device);
-    columns.data += shape.ncols;
-    accumulate(columns, there.view(), -1.0F, 0.0F, device);
+    const DenseSlice<float> whole(out);
+    accumulate(whole.cols(1, shape.ncols), there, 2.0F, 0.5F);
+    accumulate(whole.cols(1 + shape.ncols, shape.ncols), there, -1.0F, 0.0F);
     test::expect_identical(out.to(Device{}).values(), expected.values());
   });
 }
@@ -44,9 +43,9 @@ TEST(Dense, WithBetaZeroWhatIsThereDoesNotCount) {
   const Floats zeros(2, 3);
   Floats out(2, 3);
   out(1, 2) = std::numeric_limits<float>::quiet_NaN();
-  accumulate(out.view(), zeros.view(), 1, 1);
+  accumulate(out, zeros, 1, 1);
   EXPECT_TRUE(std::isnan(out(1, 2)));
-  accumulate(out.view(), zeros.view(), 1, 0);
+  accumulate(out, zeros, 1, 0);
   EXPECT_EQ(out(1, 2), 0);
 }
 
@@ -55,7 +54,7 @@ TEST(Dense, MaximumIsOrOfSigns) {
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
     const Floats y = test::random_dense(shape.nrows, shape.ncols, 2);
     Floats out = y.to(device);
-    maximum_into(out, x.to(device), device);
+    maximum_into(out, x.to(device));
     const Floats here = out.to(Device{});
     for (std::size_t n = 0; n < x.values().size(); ++n) {
       ASSERT_EQ(here.values()[n] >= 0, x.values()[n] >= 0 || y.values()[n] >= 0);
@@ -73,11 +72,11 @@ TEST(Dense, RowsAreScaledAndGathered) {
     for (std::size_t n = 0; n < 2 * shape.nrows; ++n) rows.push_back(static_cast<NodeId>(n * 7 % shape.nrows));
     Floats scaled = x.to(device);
     const Buffer<float> scale_there = scale.to(device);
-    scale_rows(scaled, scale_there.span(), device);
+    scale_rows(scaled, scale_there.span());
     Floats gathered(rows.size(), shape.ncols, device);
-    gather_rows_into(gathered, scaled, rows, device);
+    gather_rows_into(gathered, scaled, rows);
     Bits gathered_bits(rows.size(), shape.ncols, device);
-    gather_rows_into(gathered_bits, bits.to(device), rows, device);
+    gather_rows_into(gathered_bits, bits.to(device), rows);
     const Floats here = gathered.to(Device{});
     const Bits bits_here = gathered_bits.to(Device{});
     EXPECT_TRUE(test::padding_is_zero(bits_here));
@@ -94,9 +93,9 @@ TEST(Dense, ColumnSumsDoNotDependOnTheDevice) {
   test::on_all_devices([](const Device& device, const test::Shape& shape) {
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
     Buffer<float> one(shape.ncols);
-    column_sums_into(one.span(), x, Device::host(1));
+    column_sums_into(one.span(), x.to(Device::host(1)));
     Buffer<float> out(shape.ncols, device);
-    column_sums_into(out.span(), x.to(device), device);
+    column_sums_into(out.span(), x.to(device));
     const Buffer<float> here = out.to(Device{});
     test::expect_identical(here.span(), one.span());
     for (std::size_t f = 0; f < shape.ncols; ++f) {
@@ -117,8 +116,8 @@ TEST(Dense, BitsExpandToScaledSigns) {
     const Bits bits_there = bits.to(device);
     const auto keep_there = keep.to(device);
     const Buffer<float> scale_there = scale.to(device);
-    expand_into(whole, bits_there, {}, nullptr, device);
-    expand_into(part, bits_there, scale_there.span(), &keep_there, device);
+    expand_into(whole, bits_there, {}, nullptr);
+    expand_into(part, bits_there, scale_there.span(), &keep_there);
     const Floats all = whole.to(Device{});
     const Floats some = part.to(Device{});
     for (std::size_t i = 0; i < shape.nrows; ++i) {
@@ -136,7 +135,7 @@ TEST(Dense, ShapesThatDoNotFitAreNamed) {
   const Bits bits(3, 4);
   const BitMatrix<ZeroOne> keep(2, 4);
   Buffer<float> two(2);
-  test::expect_usage_error([&] { accumulate(a.view(), b.view()); }, "3 x 4 and 3 x 5");
+  test::expect_usage_error([&] { accumulate(a, b); }, "3 x 4 and 3 x 5");
   test::expect_usage_error([&] { maximum_into(a, b); }, "3 x 4 and 3 x 5");
   test::expect_usage_error([&] { scale_rows(a, two.span()); }, "2 scales for 3 rows");
   test::expect_usage_error([&] { column_sums_into(two.span(), a); }, "2 places for 4 columns");

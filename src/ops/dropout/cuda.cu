@@ -2,7 +2,7 @@
 // Dropout on a CUDA device: each draw of four words gives the eight bits of one byte of the mask, and a thread has one.
 #include "ops/dropout/dropout.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cstdint>
 

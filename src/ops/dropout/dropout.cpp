@@ -18,36 +18,34 @@ void check_rate(float rate) {
 }
 
 template <class X>
-void check_mask(const X& x, const BitMatrix<ZeroOne>& keep, const Device& device) {
+void check_mask(const X& x, const BitMatrix<ZeroOne>& keep) {
   if (keep.nrows() != x.nrows() || keep.ncols() != x.ncols()) {
     fail(ErrorCode::usage,
          fmt::format("dropout: X is {} x {}, the mask is {} x {}", x.nrows(), x.ncols(), keep.nrows(), keep.ncols()));
   }
-  check_device("dropout", device, x.device(), "X");
-  check_device("dropout", device, keep.device(), "the mask");
+  check_device("dropout", x.device(), keep.device(), "the mask", "X");
 }
 
 }  // namespace
 
-void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key, const Device& device) {
+void dropout_mask_into(BitMatrix<ZeroOne>& keep, float rate, RandomKey key) {
   check_rate(rate);
-  check_device("dropout", device, keep.device(), "the mask");
   const auto threshold = static_cast<std::uint32_t>(std::lround((1.0 - static_cast<double>(rate)) * 65536.0));
   const DropoutArgs args{keep.view(), threshold, key};
-  with_backend(device, "dropout_mask", [&](const auto& backend) { dropout_mask(backend, args); });
+  with_backend(keep.device(), "dropout_mask", [&](const auto& backend) { dropout_mask(backend, args); });
 }
 
-void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float rate, const Device& device) {
+void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float rate) {
   check_rate(rate);
-  check_mask(x, keep, device);
+  check_mask(x, keep);
   const ApplyDropoutArgs args{x.view(), keep.view(), 1.0F / (1.0F - rate)};
-  with_backend(device, "apply_dropout", [&](const auto& backend) { apply_dropout(backend, args); });
+  with_backend(x.device(), "apply_dropout", [&](const auto& backend) { apply_dropout(backend, args); });
 }
 
-void drop_set_bits(BitMatrix<PlusMinusOne>& x, const BitMatrix<ZeroOne>& keep, const Device& device) {
-  check_mask(x, keep, device);
+void drop_set_bits(BitMatrix<PlusMinusOne>& x, const BitMatrix<ZeroOne>& keep) {
+  check_mask(x, keep);
   const DropSetBitsArgs args{x.view(), keep.view()};
-  with_backend(device, "drop_set_bits", [&](const auto& backend) { drop_set_bits(backend, args); });
+  with_backend(x.device(), "drop_set_bits", [&](const auto& backend) { drop_set_bits(backend, args); });
 }
 
 }  // namespace bitgraph

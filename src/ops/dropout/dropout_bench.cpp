@@ -18,7 +18,7 @@ void mask(benchmark::State& state, const test::Shape& shape, const Device* devic
     if (device == nullptr) {
       dropout_mask(Reference{}, DropoutArgs{keep.view(), 39322, key});
     } else {
-      dropout_mask_into(keep, 0.4F, key, *device);
+      dropout_mask_into(keep, 0.4F, key);
     }
     benchmark::ClobberMemory();
   }
@@ -33,7 +33,7 @@ void apply(benchmark::State& state, const test::Shape& shape, const Device* devi
     if (device == nullptr) {
       apply_dropout(Reference{}, ApplyDropoutArgs{x.view(), std::as_const(keep).view(), 1});
     } else {
-      apply_dropout(x, keep, 0, *device);
+      apply_dropout(x, keep, 0);
     }
     benchmark::ClobberMemory();
   }

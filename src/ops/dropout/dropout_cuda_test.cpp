@@ -25,7 +25,7 @@ TEST(DropoutCuda, TheMaskIsThatOfTheHost) {
       Mask expected(shape.nrows, shape.ncols);
       dropout_mask_into(expected, rate, key);
       Mask keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 4).to(device);
-      dropout_mask_into(keep, rate, key, device);
+      dropout_mask_into(keep, rate, key);
       EXPECT_TRUE(keep.to(Device{}) == expected);
     }
   }
@@ -45,7 +45,7 @@ TEST(DropoutCuda, ApplyingScalesWhatIsKeptAndClearsTheRest) {
     }
     DenseMatrix<float> there = expected.to(device);
     apply_dropout(expected, keep, 0.4F);
-    apply_dropout(there, keep.to(device), 0.4F, device);
+    apply_dropout(there, keep.to(device), 0.4F);
     const DenseMatrix<float> actual = there.to(Device{});
     for (std::size_t n = 0; n < actual.values().size(); ++n) ASSERT_EQ(actual.values()[n], expected.values()[n]);
   }
@@ -60,7 +60,7 @@ TEST(DropoutCuda, SetBitsAreDroppedAsOnTheHost) {
     auto expected = test::random_bits<PlusMinusOne>(shape.nrows, shape.ncols, 6);
     auto there = expected.to(device);
     drop_set_bits(expected, keep);
-    drop_set_bits(there, keep.to(device), device);
+    drop_set_bits(there, keep.to(device));
     EXPECT_TRUE(there.to(Device{}) == expected);
   }
 }

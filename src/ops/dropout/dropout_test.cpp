@@ -41,7 +41,7 @@ TEST(Dropout, TheMaskIsTheSameEverywhere) {
       test::everywhere([&](const Device& device) {
         SCOPED_TRACE(testing::Message() << shape << " threshold " << threshold);
         Mask keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 4);
-        dropout_mask_into(keep, rate, key, device);
+        dropout_mask_into(keep, rate, key);
         EXPECT_TRUE(keep == expected);
       });
     }
@@ -51,12 +51,12 @@ TEST(Dropout, TheMaskIsTheSameEverywhere) {
 TEST(Dropout, TheExtremeRatesKeepAllAndNothing) {
   test::everywhere([&](const Device& device) {
     Mask keep(130, 70);
-    dropout_mask_into(keep, 0, {1, 2, 3}, device);
+    dropout_mask_into(keep, 0, {1, 2, 3});
     EXPECT_EQ(ones(keep), 130U * 70);
     EXPECT_TRUE(test::padding_is_zero(keep));
-    dropout_mask_into(keep, 1e-6F, {1, 2, 3}, device);
+    dropout_mask_into(keep, 1e-6F, {1, 2, 3});
     EXPECT_EQ(ones(keep), 130U * 70) << "the nearest multiple of 1/65536 is 0";
-    dropout_mask_into(keep, std::nextafter(1.0F, 0.0F), {1, 2, 3}, device);
+    dropout_mask_into(keep, std::nextafter(1.0F, 0.0F), {1, 2, 3});
     EXPECT_EQ(ones(keep), 0U) << "the nearest multiple of 1/65536 is 1";
   });
 }
@@ -133,7 +133,7 @@ TEST(Dropout, ApplyingScalesWhatIsKeptEverywhere) {
     test::everywhere([&](const Device& device) {
       SCOPED_TRACE(testing::Message() << shape);
       auto x = test::random_dense(shape.nrows, shape.ncols, 5);
-      apply_dropout(x, keep, 0.4F, device);
+      apply_dropout(x, keep, 0.4F);
       test::expect_identical(x.values(), expected.values());
     });
   }
@@ -146,7 +146,7 @@ TEST(Dropout, SetBitsAreDroppedAndNothingElseChanges) {
     test::everywhere([&](const Device& device) {
       SCOPED_TRACE(testing::Message() << shape);
       auto x = before.clone();
-      drop_set_bits(x, keep, device);
+      drop_set_bits(x, keep);
       for (std::size_t i = 0; i < shape.nrows; ++i) {
         for (std::size_t j = 0; j < shape.ncols; ++j)
           ASSERT_EQ(x.value(i, j), before.value(i, j) == 1 && keep.bit(i, j) ? 1 : -1);
@@ -167,7 +167,7 @@ TEST(Dropout, WhatIsDroppedIsZeroWhateverItWas) {
   test::everywhere([](const Device& device) {
     DenseMatrix<float> x(2, 20);
     for (float& value : x.values()) value = std::numeric_limits<float>::quiet_NaN();
-    apply_dropout(x, BitMatrix<ZeroOne>(2, 20), 0.5F, device);
+    apply_dropout(x, BitMatrix<ZeroOne>(2, 20), 0.5F);
     for (const float value : x.values()) EXPECT_EQ(value, 0);
   });
 }
@@ -188,8 +188,8 @@ TEST(Dropout, NothingIsAllocated) {
   DenseMatrix<float> x(300, 70, device);
   Mask keep(300, 70, device);
   const std::size_t before = device.memory().allocations;
-  dropout_mask_into(keep, 0.4F, {}, device);
-  apply_dropout(x, keep, 0.4F, device);
+  dropout_mask_into(keep, 0.4F);
+  apply_dropout(x, keep, 0.4F);
   EXPECT_EQ(device.memory().allocations, before);
 }
 

@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kernel_threads) write_tiles(MergeRows m, const
     reinterpret_cast<Piece<K>*>(out.bits)[to * pieces + n] = static_cast<Piece<K>>(bits);
     entries += __popcll(bits);
   }
-  entries = __reduce_add_sync(detail::whole_warp, entries);
+  entries = __reduce_add_sync(full_warp, entries);
   if (threadIdx.x % 32 == 0 && entries != 0) atomicAdd(out.nvals, static_cast<unsigned long long>(entries));
 }
 

@@ -5,7 +5,7 @@
 // is never kept.
 #pragma once
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "formats/cuda_ranks.cuh"
 #include "ops/ewise/ewise.hpp"
 

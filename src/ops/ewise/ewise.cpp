@@ -50,9 +50,7 @@ void check(const Graph& a, const Graph& b) {
     fail(ErrorCode::usage,
          fmt::format("ewise: A is {} x {}, B is {} x {}", a.nrows(), a.ncols(), b.nrows(), b.ncols()));
   }
-  if (!(a.device() == b.device())) {
-    fail(ErrorCode::usage, fmt::format("ewise: A is on {}, B on {}", a.device().name(), b.device().name()));
-  }
+  require_same_place("ewise", "A", a.device(), "B", b.device());
 }
 
 template <class Host>
@@ -171,11 +169,9 @@ void ewise_into(BitVector& out, SetOp op, const BitVector& a, const BitVector& b
   if (a.size() != b.size() || out.size() != a.size()) {
     fail(ErrorCode::usage, fmt::format("ewise: {} and {} bits into {} places", a.size(), b.size(), out.size()));
   }
-  if (!(a.device() == b.device()) || !(a.device() == out.device())) {
-    fail(ErrorCode::usage,
-         fmt::format("ewise: {} and {} into {}", a.device().name(), b.device().name(), out.device().name()));
-  }
-  with_backend(a.device(), "ewise", [&](const auto& backend) { ewise_sets(backend, out, op, a, b); });
+  require_same_stream("ewise", "the output", out.device(), "a", a.device());
+  require_same_stream("ewise", "the output", out.device(), "b", b.device());
+  with_backend(out.device(), "ewise", [&](const auto& backend) { ewise_sets(backend, out, op, a, b); });
 }
 
 template <class Graph>
@@ -187,13 +183,8 @@ Graph ewise(SetOp op, const Graph& a, const Graph& b) {
 
 template <class S, class T>
 requires detail::LibraryAdd<S, T>
-void detail::ewise_add_values([[maybe_unused]] Buffer<T>& out, [[maybe_unused]] const Buffer<T>& a,
-                              [[maybe_unused]] const Buffer<T>& b) {
-#ifdef BITGRAPH_WITH_CUDA
-  bitgraph::ewise_add_values<S>(Cuda{a.device()}, out, a, b);
-#else
-  fail(ErrorCode::not_possible, "ewise: this bitgraph was built without CUDA");
-#endif
+void detail::ewise_add_values(Buffer<T>& out, const Buffer<T>& a, const Buffer<T>& b) {
+  with_cuda(out.device(), "ewise", [&](const auto& cuda) { bitgraph::ewise_add_values<S>(cuda, out, a, b); });
 }
 
 template CsrPattern ewise(SetOp, const CsrPattern&, const CsrPattern&);

@@ -2,7 +2,7 @@
 // Sets, indices and what they pick on a CUDA device.
 #include "ops/extract/extract.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "formats/cuda_keys.cuh"
 #include "formats/cuda_ranks.cuh"
 
@@ -20,7 +20,6 @@ namespace {
 using cuda_formats::Ranks;
 using cuda_formats::RankView;
 using detail::kernel_threads;
-using detail::whole_warp;
 
 constexpr NodeId not_wanted = ~NodeId{0};
 using Place = unsigned long long;
@@ -90,7 +89,7 @@ __global__ void __launch_bounds__(kernel_threads)
 #pragma unroll
   for (unsigned k = 0; k < gathered_a_thread; ++k) {
     const bool is_set = index[k] != not_wanted && (x[index[k] / 32] >> (index[k] % 32) & 1U) != 0;
-    const std::uint32_t word = __ballot_sync(whole_warp, is_set);
+    const std::uint32_t word = __ballot_sync(full_warp, is_set);
     if (threadIdx.x % 32 == 0 && own + k * 32 < size) words[own / 32 + k] = word;
   }
 }
@@ -156,7 +155,7 @@ __device__ void for_each_picked(const PickedRows& picked, const Fn& fn) {
 __global__ void __launch_bounds__(kernel_threads)
     mark_picked(PickedRows picked, const NodeId* place, std::uint32_t* words) {
   for_each_picked(picked, [&](EdgeOffset e, NodeId, EdgeOffset in_a, bool there) {
-    const std::uint32_t word = __ballot_sync(whole_warp, there && place[picked.col_ind[in_a]] != not_wanted);
+    const std::uint32_t word = __ballot_sync(full_warp, there && place[picked.col_ind[in_a]] != not_wanted);
     if (there && threadIdx.x % 32 == 0) words[e / 32] = word;
   });
 }

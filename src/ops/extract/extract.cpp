@@ -65,44 +65,41 @@ CsrPattern submatrix(const CsrPattern& a, std::span<const NodeId> rows, std::spa
           trusted};
 }
 
-#ifdef BITGRAPH_WITH_CUDA
+// Templates on the backend, so that a build without CUDA kernels leaves them out.
 
-void check_indices(const Buffer<NodeId>& indices, std::size_t size, const char* what) {
-  const std::size_t place = first_beyond(Cuda{indices.device()}, indices, size);
+/// Indices on a CUDA device are looked through there.
+template <class Backend>
+void check_indices(const Backend& cuda, const Buffer<NodeId>& indices, std::size_t size, const char* what) {
+  const std::size_t place = first_beyond(cuda, indices, size);
   if (place == indices.size()) return;
   NodeId index = 0;
   Device::copy(&index, Device{}, indices.data() + place, indices.device(), sizeof(index));
   fail(ErrorCode::usage, fmt::format("extract: index {} of {} {}", index, size, what));
 }
 
-CsrPattern submatrix_on_device(const CsrPattern& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols) {
-  const Cuda backend{a.device()};
-  check_indices(rows, a.nrows(), "rows");
-  check_indices(cols, a.ncols(), "columns");
-  const ColumnPlaces places = places_of(backend, cols, a.ncols());
+template <class Backend>
+CsrPattern submatrix(const Backend& cuda, const CsrPattern& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols) {
+  check_indices(cuda, rows, a.nrows(), "rows");
+  check_indices(cuda, cols, a.ncols(), "columns");
+  const ColumnPlaces places = places_of(cuda, cols, a.ncols());
   if (places.repeated != cols.size()) {
     NodeId column = 0;
     Device::copy(&column, Device{}, cols.data() + places.repeated, cols.device(), sizeof(column));
     fail(ErrorCode::usage, fmt::format("extract: column {} is named twice", column));
   }
-  return submatrix(backend, a, rows, static_cast<NodeId>(cols.size()), places);
+  return submatrix(cuda, a, rows, static_cast<NodeId>(cols.size()), places);
 }
 
-#endif
-
 void check_place(const Device& device, const Buffer<NodeId>& indices) {
-  if (!(indices.device() == device)) {
-    fail(ErrorCode::usage, fmt::format("extract: from {}, indices on {}", device.name(), indices.device().name()));
-  }
+  require_same_place("extract", "the values", device, "the indices", indices.device());
 }
 
 CsrPattern submatrix(const CsrPattern& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols) {
   check_place(a.device(), rows);
   check_place(a.device(), cols);
-#ifdef BITGRAPH_WITH_CUDA
-  if (!a.device().is_host()) return submatrix_on_device(a, rows, cols);
-#endif
-  return submatrix(a, rows.span(), cols.span());
+  if (a.device().is_host()) return submatrix(a, rows.span(), cols.span());
+  return with_cuda<CsrPattern>(a.device(), "extract",
+                               [&](const auto& cuda) { return submatrix(cuda, a, rows, cols); });
 }
 
 /// The elements of a set: in range, each once, in rising order.
@@ -113,14 +110,11 @@ struct Elements {
 CsrPattern submatrix(const CsrPattern& a, const Elements& rows, const Elements& cols) {
   check_place(a.device(), rows.indices);
   check_place(a.device(), cols.indices);
-#ifdef BITGRAPH_WITH_CUDA
-  if (!a.device().is_host()) {
-    const Cuda backend{a.device()};
-    return submatrix(backend, a, rows.indices, static_cast<NodeId>(cols.indices.size()),
-                     places_of_elements(backend, cols.indices, a.ncols()));
-  }
-#endif
-  return submatrix(a, rows.indices.span(), cols.indices.span());
+  if (a.device().is_host()) return submatrix(a, rows.indices.span(), cols.indices.span());
+  return with_cuda<CsrPattern>(a.device(), "extract", [&](const auto& cuda) {
+    return submatrix(cuda, a, rows.indices, static_cast<NodeId>(cols.indices.size()),
+                     places_of_elements(cuda, cols.indices, a.ncols()));
+  });
 }
 
 template <class Indices>
@@ -131,9 +125,10 @@ BitTileMatrix submatrix(const BitTileMatrix& a, const Indices& rows, const Indic
 }  // namespace
 
 Buffer<NodeId> indices_of(const BitVector& set) {
-#ifdef BITGRAPH_WITH_CUDA
-  if (!set.device().is_host()) return indices_of(Cuda{set.device()}, set);
-#endif
+  if (!set.device().is_host()) {
+    return with_cuda<Buffer<NodeId>>(set.device(), "extract",
+                                     [&](const auto& cuda) { return indices_of(cuda, set); });
+  }
   const auto words = set.words();
   Buffer<NodeId> starts(words.size(), set.device());
   for (std::size_t w = 0; w < words.size(); ++w) starts[w] = static_cast<NodeId>(std::popcount(words[w]));
@@ -147,46 +142,37 @@ Buffer<NodeId> indices_of(const BitVector& set) {
   return indices;
 }
 
-BitVector set_of(std::size_t size, std::span<const NodeId> elements, const Device& device) {
-  if (!device.is_host()) return set_of(size, Buffer<NodeId>::copy_of(elements, device));
+BitVector set_of(std::size_t size, std::span<const NodeId> elements) {
   check_indices(elements, size, "elements");
-  BitVector set(size, device);
+  BitVector set(size);
   for (const NodeId element : elements) set.set_bit(element, true);
   return set;
 }
 
 BitVector set_of(std::size_t size, const Buffer<NodeId>& elements) {
-#ifdef BITGRAPH_WITH_CUDA
-  if (!elements.device().is_host()) {
-    check_indices(elements, size, "elements");
-    BitVector set(size, elements.device());
-    set_bits(Cuda{elements.device()}, set, elements);
-    return set;
-  }
-#endif
-  return set_of(size, elements.span(), elements.device());
+  if (elements.device().is_host()) return set_of(size, elements.span());
+  BitVector set(size, elements.device());
+  with_cuda(elements.device(), "extract", [&](const auto& cuda) {
+    check_indices(cuda, elements, size, "elements");
+    set_bits(cuda, set, elements);
+  });
+  return set;
 }
 
-void detail::gather_values(const Device& device, [[maybe_unused]] void* out, [[maybe_unused]] const void* x,
-                           [[maybe_unused]] std::size_t size, [[maybe_unused]] std::size_t value_size,
+void detail::gather_values(const Device& device, void* out, const void* x, std::size_t size, std::size_t value_size,
                            const Buffer<NodeId>& indices) {
   check_place(device, indices);
-#ifdef BITGRAPH_WITH_CUDA
-  check_indices(indices, size, "values");
-  bitgraph::gather_values(Cuda{device}, out, x, value_size, indices);
-#else
-  fail(ErrorCode::not_possible, "extract: this bitgraph was built without CUDA");
-#endif
+  with_cuda(device, "extract", [&](const auto& cuda) {
+    check_indices(cuda, indices, size, "values");
+    bitgraph::gather_values(cuda, out, x, value_size, indices);
+  });
 }
 
-void detail::gather_elements(const Device& device, [[maybe_unused]] void* out, [[maybe_unused]] const void* x,
-                             [[maybe_unused]] std::size_t value_size, const Buffer<NodeId>& elements) {
+void detail::gather_elements(const Device& device, void* out, const void* x, std::size_t value_size,
+                             const Buffer<NodeId>& elements) {
   check_place(device, elements);
-#ifdef BITGRAPH_WITH_CUDA
-  bitgraph::gather_values(Cuda{device}, out, x, value_size, elements);
-#else
-  fail(ErrorCode::not_possible, "extract: this bitgraph was built without CUDA");
-#endif
+  with_cuda(device, "extract",
+            [&](const auto& cuda) { bitgraph::gather_values(cuda, out, x, value_size, elements); });
 }
 
 BitVector extract(const BitVector& x, std::span<const NodeId> indices) {
@@ -205,15 +191,13 @@ BitVector extract(const BitVector& x, std::span<const NodeId> indices) {
 
 BitVector extract(const BitVector& x, const Buffer<NodeId>& indices) {
   check_place(x.device(), indices);
-#ifdef BITGRAPH_WITH_CUDA
-  if (!x.device().is_host()) {
-    check_indices(indices, x.size(), "bits");
-    BitVector out(indices.size(), x.device());
-    gather_bits(Cuda{x.device()}, out, x, indices);
-    return out;
-  }
-#endif
-  return extract(x, indices.span());
+  if (x.device().is_host()) return extract(x, indices.span());
+  BitVector out(indices.size(), x.device());
+  with_cuda(x.device(), "extract", [&](const auto& cuda) {
+    check_indices(cuda, indices, x.size(), "bits");
+    gather_bits(cuda, out, x, indices);
+  });
+  return out;
 }
 
 BitVector extract(const BitVector& x, const BitVector& set) {

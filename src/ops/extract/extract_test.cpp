@@ -27,7 +27,7 @@ TEST(Extract, SetsAndIndices) {
       const Buffer<NodeId> indices = indices_of(set);
       ASSERT_EQ(indices.size(), (size + 2) / 3);
       for (std::size_t n = 0; n < indices.size(); ++n) ASSERT_EQ(indices[n], n * 3);
-      EXPECT_TRUE(set_of(size, indices.span(), device) == set);
+      EXPECT_TRUE(set_of(size, indices.span()) == set);
     }
   });
 }
@@ -108,7 +108,7 @@ TEST(ExtractOnCuda, SetsAndVectors) {
     const Buffer<NodeId> here = indices_of(set);
     EXPECT_TRUE(std::ranges::equal(there.to(Device{}).span(), here.span()));
     EXPECT_TRUE(set_of(size, there).to(Device{}) == set);
-    EXPECT_TRUE(set_of(size, here.span(), device).to(Device{}) == set);
+    EXPECT_TRUE(set_of(size, here.span()).to(Device{}) == set);
     Buffer<double> x(size);
     for (std::size_t i = 0; i < size; ++i) x[i] = static_cast<double>(i) / 3;
     std::vector<NodeId> picked;
@@ -167,7 +167,7 @@ TEST(ExtractOnCuda, WhatDoesNotFitIsNamed) {
   test::expect_usage_error([&] { (void)extract(a, good, twice); }, "column 1 is named twice");
   test::expect_usage_error([&] { (void)extract(Buffer<float>(3, device), std::span<const NodeId>(far)); }, "index 9");
   test::expect_usage_error([&] { (void)extract(BitVector(3, device), std::span<const NodeId>(far)); }, "index 9");
-  test::expect_usage_error([&] { (void)set_of(5, far, device); }, "index 9 of 5 elements");
+  test::expect_usage_error([&] { (void)set_of(5, far); }, "index 9 of 5 elements");
   test::expect_usage_error([&] { (void)extract(Buffer<float>(3), Buffer<NodeId>(1, NodeId{0}, device)); },
                            "indices on");
 }

@@ -274,7 +274,7 @@ void launch(const Device& device, const Args& args) {
   // As many steps for every block as fill the device once, two blocks a multiprocessor.
   const unsigned columns = blocks_for(args.w.nrows, block_outputs);
   const unsigned rows = blocks_for(args.x.nrows, block_warps * 16 * warp_tiles<Masked>);
-  const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
+  const std::size_t places = 2 * cuda_limits(device).multiprocessors;
   const auto steps = static_cast<unsigned>((std::size_t{rows} * columns + places - 1) / places);
   const dim3 grid(blocks_for(rows, steps), columns);
   gemm_bits<Masked><<<grid, block_threads, 0, stream_of(device)>>>(args);
@@ -289,7 +289,7 @@ void run(const Cuda& backend, const Args& args) {
   if (args.keep.words != nullptr) return launch<true>(device, args);
   if (args.x.words_per_row <= most_short_words) return multiply_short_rows(device, args);
   // A warp or two a multiprocessor with rows of their own would leave it idle most of the time.
-  const std::size_t few = 64 * static_cast<std::size_t>(num_multiprocessors(device));
+  const std::size_t few = 64 * cuda_limits(device).multiprocessors;
   if (args.x.nrows * ((args.w.nrows + 63) / 64) <= few) return multiply_few_rows(device, args);
   launch<false>(device, args);
 }

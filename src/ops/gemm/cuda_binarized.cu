@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args arg
 template <unsigned Steps, bool Plain, class Args>
 void launch(const Device& device, const Args& args) {
   const std::size_t bytes = Shared<Steps>::bytes((args.w.nrows + 63) / 64 * group_tiles);
-  const std::size_t places = 2 * static_cast<std::size_t>(num_multiprocessors(device));
+  const std::size_t places = 2 * cuda_limits(device).multiprocessors;
   const auto blocks = static_cast<unsigned>(std::min(places, (args.x.nrows + 15) / 16));
   gemm_binarized_rows<Steps, Plain><<<blocks, block_threads, bytes, stream_of(device)>>>(args);
   cuda_check_launch("gemm_binarized_rows");

@@ -7,14 +7,15 @@
 // those of its rows with two neighbouring outputs.
 #pragma once
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
+
+#include "core/cuda/cooperative.cuh"
 #include "ops/gemm/gemm.hpp"
 
 #include <cstdint>
 
 namespace bitgraph::gemm_cuda {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned step_words = 4;  ///< words of an instruction
 
 /// A thread's words of two rows eight apart, for one instruction: those of X, or of X and of what counts of X.
@@ -51,20 +52,6 @@ struct OutputScale {
       : scale(args.col_scale == nullptr ? 1.0F : __ldg(args.col_scale + f)),
         bias(args.bias == nullptr ? -0.0F : __ldg(args.bias + f)) {}
 };
-
-inline int num_multiprocessors(const Device& device) {
-  int count = 0;
-  cuda_check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.index()), "cudaDeviceGetAttribute");
-  return count;
-}
-
-/// More than the usual 48 KiB of shared memory have to be asked for, for each kernel.
-template <class Kernel>
-void allow_shared_bytes(Kernel* kernel, std::size_t bytes) {
-  if (bytes <= std::size_t{48} << 10) return;
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-             "cudaFuncSetAttribute");
-}
 
 /// Rows of X that stay in registers: up to this many words.
 constexpr std::size_t most_short_words = 16;

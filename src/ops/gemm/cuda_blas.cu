@@ -3,7 +3,7 @@
 // library builds without cuBLAS's headers.
 #include "ops/gemm/cuda_blas.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <dlfcn.h>
 

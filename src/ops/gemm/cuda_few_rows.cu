@@ -2,7 +2,7 @@
 // Binary gemm of few rows on a CUDA device. A block has 32 rows and 64 outputs; its warps take the words by turns,
 // straight from memory, and add up what they have in shared memory. So a matrix of some thousand rows keeps the whole
 // device busy, and a row of any length is read by many threads at a time.
-#include "core/cuda_launch.cuh"
+#include "core/cuda/launch.cuh"
 #include "ops/gemm/cuda_bits.cuh"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(most_threads) gemm_few_rows(Args args) {
   const std::size_t first_row = blockIdx.x / groups * block_rows;
   const std::size_t first_output = blockIdx.x % groups * block_outputs;
   const unsigned g = threadIdx.x % 32 / 4;
-  wait_for_previous();
+  wait_for_previous_kernel();
   WarpSums own;
   for (std::size_t word = threadIdx.x / 32 * step_words; word < args.x.words_per_row;
        word += blockDim.x / 32 * step_words) {
@@ -125,7 +125,7 @@ template <class Args>
 void launch(const Device& device, const Args& args) {
   const std::size_t steps = (args.x.words_per_row + step_words - 1) / step_words;
   const auto threads = static_cast<unsigned>(32 * std::clamp<std::size_t>(steps, 4, most_threads / 32));
-  static OverlappingKernel kernel(gemm_few_rows<Args>, "gemm_few_rows");
+  static ProgrammaticKernel kernel(gemm_few_rows<Args>, "gemm_few_rows");
   kernel.launch(device, blocks_for(args.x.nrows, block_rows) * blocks_for(args.w.nrows, block_outputs), threads, 0,
                 args);
 }

@@ -4,7 +4,7 @@
 // one sum over k in order, so results do not depend on timing.
 #include "ops/gemm/gemm.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "ops/gemm/cuda_blas.hpp"
 
 namespace bitgraph {

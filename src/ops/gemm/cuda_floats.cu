@@ -173,11 +173,9 @@ void launch(const Device& device, const GemmOfFloats& args) {
   const std::size_t chunks = (args.x.ncols + chunk_columns - 1) / chunk_columns;
   const std::size_t bytes =
       (chunks <= most_chunks ? chunks * Tiles * 32 * 4 : 0) + block_warps * std::size_t{16} * Tiles * 8 * 4;
-  allow_shared_bytes(multiply_floats<Tiles>, bytes);
-  int blocks = 0;
-  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, multiply_floats<Tiles>, block_threads, bytes),
-             "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  const std::size_t places = static_cast<std::size_t>(std::max(blocks, 1)) * num_multiprocessors(device);
+  allow_shared_bytes(multiply_floats<Tiles>, bytes, "gemm");
+  const std::size_t places =
+      std::max(1U, resident_blocks(device, multiply_floats<Tiles>, block_threads, bytes, "multiply_floats"));
   const std::size_t useful = (args.x.nrows + 15) / 16;
   const dim3 grid(static_cast<unsigned>(std::min(places, useful)), blocks_for(args.w.nrows, Tiles * 8));
   multiply_floats<Tiles><<<grid, block_threads, bytes, stream_of(device)>>>(args);

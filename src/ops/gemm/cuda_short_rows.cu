@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binary gemm of rows of up to 1,024 bits on a CUDA device: a warp has 16 rows in its registers, read once, and the
 // next 16 on their way.
-#include "core/cuda_launch.cuh"
+#include "core/cuda/launch.cuh"
 #include "ops/gemm/cuda_short_rows.cuh"
 
 namespace bitgraph::gemm_cuda {
@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(block_threads<How>, blocks_at_once<How>) gemm_
   const unsigned g = threadIdx.x % 32 / 4;
   const bool aligned = is_aligned(args.x);
   std::size_t tile = threadIdx.x / 32 * blocks + blockIdx.x / Outputs::groups(args.w.nrows);
-  wait_for_previous();
-  let_next_begin();
+  wait_for_previous_kernel();
+  trigger_dependent_launch();
   Rows<Steps> next;
   load_rows(next, args.x, 16 * tile + g, aligned);
   const bool tame = __syncthreads_and(is_aligned(args.w) ? load_weights<Steps, How, true>(shared, args, outputs)
@@ -147,13 +147,13 @@ __global__ void __launch_bounds__(block_threads<How>, blocks_at_once<How>) gemm_
 
 template <unsigned Steps, Finish How, class Args>
 void launch(const Device& device, const Args& args) {
-  static OverlappingKernel kernel(gemm_short_rows<Steps, How, Args>, "gemm_short_rows");
+  static ProgrammaticKernel kernel(gemm_short_rows<Steps, How, Args>, "gemm_short_rows");
   const std::size_t groups = Outputs::groups(args.w.nrows);
   const std::size_t outputs = std::min<std::size_t>(args.w.nrows, block_outputs);
   const std::size_t bytes =
       Shared<Steps>::bytes((outputs + 63) / 64 * group_tiles) + image_bytes<How>(args, block_threads<How> / 32);
   // At least four tiles of rows a block, or its weights would cost more than they bring; at most what fits at once.
-  const std::size_t places = blocks_at_once<How> * static_cast<std::size_t>(num_multiprocessors(device));
+  const std::size_t places = blocks_at_once<How> * cuda_limits(device).multiprocessors;
   const std::size_t useful = (args.x.nrows + 63) / 64;
   const std::size_t blocks = std::min((places + groups - 1) / groups, useful);
   kernel.launch(device, static_cast<unsigned>(blocks * groups), block_threads<How>, bytes, args);

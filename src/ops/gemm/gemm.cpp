@@ -30,7 +30,7 @@ const Device& device_of(const X& x) {
 }
 
 template <class X, class W, class Out>
-void check(const Out& out, const X& x, const W& w, const GemmOptions& options, const Device& device) {
+void check(const Out& out, const X& x, const W& w, const GemmOptions& options) {
   if (x.ncols() != w.ncols() || out.nrows() != x.nrows() || out.ncols() != w.nrows()) {
     fail(ErrorCode::usage, fmt::format("gemm: X is {} x {}, W is {} x {}, the output is {} x {}", x.nrows(), x.ncols(),
                                        w.nrows(), w.ncols(), out.nrows(), out.ncols()));
@@ -38,121 +38,84 @@ void check(const Out& out, const X& x, const W& w, const GemmOptions& options, c
   check_length("gemm", options.row_scale, x.nrows(), "row_scale");
   check_length("gemm", options.col_scale, w.nrows(), "col_scale");
   check_length("gemm", options.bias, w.nrows(), "bias");
-  check_device("gemm", device, device_of(x), "X");
-  check_device("gemm", device, device_of(w), "W");
-  check_device("gemm", device, out.device(), "the output");
+  check_device("gemm", out.device(), device_of(x), "X");
+  check_device("gemm", out.device(), device_of(w), "W");
+  if (options.keep == nullptr) return;
+  require(options.keep->nrows() == x.nrows() && options.keep->ncols() == x.ncols(),
+          "gemm: the shape of keep differs from that of X");
+  check_device("gemm", out.device(), options.keep->device(), "keep");
 }
 
-#ifdef BITGRAPH_WITH_CUDA
-void multiply_on_device(const Device& device, Buffer<float>& scale, std::span<const float> given) {
-  multiply_by(Cuda{device}, scale.data(), given.data(), given.size());
-}
-void scale_on_device(const Device& device, const GemmToFloats& args) { apply_scales(Cuda{device}, args); }
-template <class Args>
-bool binarized_on_device(const Device& device, const Args& args) {
-  return !device.is_host() && gemm_binarized(Cuda{device}, args);
-}
-#else
-void multiply_on_device(const Device&, Buffer<float>&, std::span<const float>) {}
-void scale_on_device(const Device&, const GemmToFloats&) {}
-template <class Args>
-bool binarized_on_device(const Device&, const Args&) {
-  return false;
-}
-#endif
-
-/// scale times what the caller gave, or scale alone.
-Buffer<float> times(Buffer<float> scale, std::span<const float> given, const Device& device) {
-  if (!device.is_host()) {
-    multiply_on_device(device, scale, given);
-  } else {
-    for (std::size_t n = 0; n < given.size(); ++n) scale[n] *= given[n];
+/// `scale` times the caller's factors; empty factors are ones.
+Buffer<float> times(Buffer<float> scale, std::span<const float> factors) {
+  if (factors.empty()) return scale;
+  if (!on_cuda("gemm", scale.device(),
+               [&](const auto& cuda) { multiply_by(cuda, scale.data(), factors.data(), factors.size()); })) {
+    for (std::size_t n = 0; n < factors.size(); ++n) scale[n] *= factors[n];
   }
   return scale;
 }
 
+template <class Args, class Out, class X, class W>
+Args args_of(Out& out, const X& x, const W& w, const GemmOptions& options) {
+  return {x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias),
+          {}};
+}
+
 template <class Out>
-void multiply(Out& out, const Bits& x, const Bits& w, GemmOptions options, const Device& device) {
+void multiply_signs(Out& out, const Bits& x, const Bits& w, GemmOptions options) {
+  const Device& device = out.device();
   if (std::is_same_v<Out, Bits> && options.bias.empty()) {
     options.row_scale = ahead_of_sign(options.row_scale, options.positive_scales, device);
     options.col_scale = ahead_of_sign(options.col_scale, options.positive_scales, device);
   }
-  GemmArgs<decltype(out.view())> args{
-      x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias),
-      {}};
-  if (options.keep != nullptr) {
-    require(options.keep->nrows() == x.nrows() && options.keep->ncols() == x.ncols(),
-            "gemm: the shape of keep differs from that of X");
-    check_device("gemm", device, options.keep->device(), "keep");
-    args.keep = options.keep->view();
-  }
+  auto args = args_of<GemmArgs<decltype(out.view())>>(out, x, w, options);
+  if (options.keep != nullptr) args.keep = options.keep->view();
   with_backend(device, "gemm", [&](const auto& backend) { gemm(backend, args); });
 }
 
 template <class Out>
-void multiply(Out& out, const SparseBitMatrix& x, const Bits& w, const GemmOptions& options, const Device& device) {
+void multiply_signs(Out& out, const SparseBitMatrix& x, const Bits& w, const GemmOptions& options) {
   require(options.keep == nullptr, "gemm: keep goes with a BitMatrix");
-  const SparseGemmWeights weights = prepare_sparse_gemm(x.base, w, options.col_scale, device);
+  const SparseGemmWeights weights = prepare_sparse_gemm(x.base, w, options.col_scale);
   spmm_into(out, x.flips, weights.u,
             {.row_scale = options.row_scale,
              .feature_scale = weights.feature_scale.span(),
              .feature_offset = weights.feature_offset.span(),
-             .bias = options.bias},
-            device);
+             .bias = options.bias});
 }
 
-/// A float operand goes through binarize; its scales join those given. They may be 0: of a row of zeros.
+/// Floats go through binarize, and their scales join those given. They may be 0: of a row of zeros.
 template <class Out>
-void multiply(Out& out, const Bits& x, const Floats& w, GemmOptions options, const Device& device) {
-  Binarized binary = binarize(w, {}, device);
-  const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale, device);
+void multiply_signs(Out& out, const Floats& x, const Bits& w, GemmOptions options) {
+  bool done = false;
+  if (options.keep == nullptr) {
+    on_cuda("gemm", out.device(), [&](const auto& cuda) {
+      done = gemm_binarized(cuda, args_of<GemmFromFloats<decltype(out.view())>>(out, x, w, options));
+    });
+  }
+  if (done) return;
+  Binarized binary = binarize(x);
+  const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale);
+  options.row_scale = scale.span();
+  options.positive_scales = false;
+  multiply_signs(out, binary.bits, w, options);
+}
+
+template <class Out, class X>
+void multiply_signs(Out& out, const X& x, const Floats& w, GemmOptions options) {
+  Binarized binary = binarize(w);
+  const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale);
   options.col_scale = scale.span();
   options.positive_scales = false;
-  multiply(out, x, binary.bits, options, device);
+  multiply_signs(out, x, binary.bits, options);
 }
 
-template <class Out>
-auto args_from_floats(Out& out, const Floats& x, const Bits& w, const GemmOptions& options) {
-  return GemmFromFloats<decltype(out.view())>{
-      x.view(), w.view(), out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias),
-      {}};
-}
-
-/// Floats as they are times signs.
-void multiply_as_it_is(Floats& out, const Floats& x, const Bits& w, const GemmOptions& options, const Device& device) {
-  const auto args = args_from_floats(out, x, w, options);
-  with_backend(device, "gemm of floats", [&](const auto& backend) { gemm(backend, args); });
-}
-
-template <class Out, class W>
-void multiply(Out& out, const Floats& x, const W& w, GemmOptions options, const Device& device) {
-  if (!options.binarize_input) {
-    if constexpr (std::is_same_v<Out, Floats> && std::is_same_v<W, Bits>) {
-      return multiply_as_it_is(out, x, w, options, device);
-    }
-    fail(ErrorCode::usage, "gemm: X without binarization goes with a BitMatrix of weights and a DenseMatrix as output");
-  }
-  if constexpr (std::is_same_v<W, Floats>) {
-    Binarized binary = binarize(w, {}, device);
-    const Buffer<float> scale = times(std::move(binary.alpha), options.col_scale, device);
-    options.col_scale = scale.span();
-    options.positive_scales = false;
-    return multiply(out, x, binary.bits, options, device);
-  } else {
-    if (options.keep == nullptr && binarized_on_device(device, args_from_floats(out, x, w, options))) return;
-    Binarized binary = binarize(x, {}, device);
-    const Buffer<float> scale = times(std::move(binary.alpha), options.row_scale, device);
-    options.row_scale = scale.span();
-    options.positive_scales = false;
-    multiply(out, binary.bits, w, options, device);
-  }
-}
-
-void multiply(Floats& out, const Floats& x, const Floats& w, const GemmOptions& options, const Device& device) {
-  float_gemm(out.view(), x.view(), false, w.view(), true, 1, 0, device);
+void multiply_floats(Floats& out, const Floats& x, const Floats& w, const GemmOptions& options) {
+  float_gemm(out, x, false, w, true);
   const GemmToFloats scales{
       {}, {}, out.view(), or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias)};
-  if (!device.is_host()) return scale_on_device(device, scales);
+  if (on_cuda("gemm", out.device(), [&](const auto& cuda) { apply_scales(cuda, scales); })) return;
   for (std::size_t i = 0; i < out.nrows(); ++i) {
     for (std::size_t f = 0; f < out.ncols(); ++f) out(i, f) = scales.apply(i, f, out(i, f));
   }
@@ -161,24 +124,36 @@ void multiply(Floats& out, const Floats& x, const Floats& w, const GemmOptions& 
 }  // namespace
 
 template <class X, class W, class Out>
-void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options, const Device& device) {
-  check(out, x, w, options, device);
-  multiply(out, x, w, options, device);
+void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options) {
+  check(out, x, w, options);
+  if constexpr (std::is_same_v<X, Floats> && std::is_same_v<W, Floats> && std::is_same_v<Out, Floats>) {
+    multiply_floats(out, x, w, options);
+  } else {
+    multiply_signs(out, x, w, options);
+  }
 }
 
-template void gemm_into(Bits&, const Bits&, const Bits&, const GemmOptions&, const Device&);
-template void gemm_into(Floats&, const Bits&, const Bits&, const GemmOptions&, const Device&);
-template void gemm_into(Bits&, const Floats&, const Bits&, const GemmOptions&, const Device&);
-template void gemm_into(Floats&, const Floats&, const Bits&, const GemmOptions&, const Device&);
-template void gemm_into(Bits&, const Bits&, const Floats&, const GemmOptions&, const Device&);
-template void gemm_into(Floats&, const Bits&, const Floats&, const GemmOptions&, const Device&);
-template void gemm_into(Bits&, const Floats&, const Floats&, const GemmOptions&, const Device&);
-template void gemm_into(Floats&, const Floats&, const Floats&, const GemmOptions&, const Device&);
-template void gemm_into(Bits&, const SparseBitMatrix&, const Bits&, const GemmOptions&, const Device&);
-template void gemm_into(Floats&, const SparseBitMatrix&, const Bits&, const GemmOptions&, const Device&);
+void binary_weight_gemm_into(Floats& out, const Floats& x, const Bits& w, const GemmOptions& options) {
+  require(options.keep == nullptr, "gemm: keep goes with a BitMatrix");
+  check(out, x, w, options);
+  const auto args = args_of<GemmOfFloats>(out, x, w, options);
+  with_backend(out.device(), "gemm of floats", [&](const auto& backend) { gemm(backend, args); });
+}
 
-SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span<const float> col_scale,
-                                      const Device& device) {
+template void gemm_into(Bits&, const Bits&, const Bits&, const GemmOptions&);
+template void gemm_into(Floats&, const Bits&, const Bits&, const GemmOptions&);
+template void gemm_into(Bits&, const Floats&, const Bits&, const GemmOptions&);
+template void gemm_into(Floats&, const Floats&, const Bits&, const GemmOptions&);
+template void gemm_into(Bits&, const Bits&, const Floats&, const GemmOptions&);
+template void gemm_into(Floats&, const Bits&, const Floats&, const GemmOptions&);
+template void gemm_into(Bits&, const Floats&, const Floats&, const GemmOptions&);
+template void gemm_into(Floats&, const Floats&, const Floats&, const GemmOptions&);
+template void gemm_into(Bits&, const SparseBitMatrix&, const Bits&, const GemmOptions&);
+template void gemm_into(Floats&, const SparseBitMatrix&, const Bits&, const GemmOptions&);
+
+SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span<const float> col_scale) {
+  const Device& device = base.device();
+  check_device("gemm", device, w.device(), "W", "the base row");
   if (base.nrows() != 1 || base.ncols() != w.ncols()) {
     fail(ErrorCode::usage,
          fmt::format("gemm: the base row is {} x {}, W is {} x {}", base.nrows(), base.ncols(), w.nrows(), w.ncols()));
@@ -204,26 +179,34 @@ SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span
   return weights;
 }
 
-void float_gemm(DenseView<float> out, DenseView<const float> a, bool transpose_a, DenseView<const float> b,
-                bool transpose_b, float alpha, float beta, const Device& device) {
-  const std::size_t m = transpose_a ? a.ncols : a.nrows;
-  const std::size_t k = transpose_a ? a.nrows : a.ncols;
-  const std::size_t n = transpose_b ? b.nrows : b.ncols;
-  if ((transpose_b ? b.ncols : b.nrows) != k || out.nrows != m || out.ncols != n) {
-    fail(ErrorCode::usage, fmt::format("float gemm: A is {} x {}{}, B is {} x {}{}, the output is {} x {}", a.nrows,
-                                       a.ncols, transpose_a ? " transposed" : "", b.nrows, b.ncols,
-                                       transpose_b ? " transposed" : "", out.nrows, out.ncols));
+void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, bool transpose_a,
+                const DenseSlice<const float>& b, bool transpose_b, float alpha, float beta) {
+  const DenseView<const float>& left = a.view;
+  const DenseView<const float>& right = b.view;
+  const std::size_t m = transpose_a ? left.ncols : left.nrows;
+  const std::size_t k = transpose_a ? left.nrows : left.ncols;
+  const std::size_t n = transpose_b ? right.nrows : right.ncols;
+  if ((transpose_b ? right.ncols : right.nrows) != k || out.view.nrows != m || out.view.ncols != n) {
+    fail(ErrorCode::usage,
+         fmt::format("float gemm: A is {} x {}{}, B is {} x {}{}, the output is {} x {}", left.nrows, left.ncols,
+                     transpose_a ? " transposed" : "", right.nrows, right.ncols, transpose_b ? " transposed" : "",
+                     out.view.nrows, out.view.ncols));
   }
+  check_device("float gemm", out.device, a.device, "A");
+  check_device("float gemm", out.device, b.device, "B");
   if (m == 0 || n == 0) return;
-#ifdef BITGRAPH_WITH_CUDA
-  if (!device.is_host()) return float_gemm(Cuda{device}, out, a, transpose_a, b, transpose_b, alpha, beta);
-#endif
+  if (on_cuda("float gemm", out.device, [&](const auto& cuda) {
+        float_gemm(cuda, out.view, left, transpose_a, right, transpose_b, alpha, beta);
+      })) {
+    return;
+  }
   static_cast<void>(openblas_kernels());
-  openblas_set_num_threads(device.threads());
+  openblas_set_num_threads(out.device.threads());
   const auto side = [](std::size_t size) { return static_cast<blasint>(size); };
+  const auto stride = [&](std::size_t of) { return side(std::max<std::size_t>(of, 1)); };
   cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, side(m),
-              side(n), side(k), alpha, a.data, side(std::max<std::size_t>(a.stride, 1)), b.data,
-              side(std::max<std::size_t>(b.stride, 1)), beta, out.data, side(std::max<std::size_t>(out.stride, 1)));
+              side(n), side(k), alpha, left.data, stride(left.stride), right.data, stride(right.stride), beta,
+              out.view.data, stride(out.view.stride));
 }
 
 }  // namespace bitgraph

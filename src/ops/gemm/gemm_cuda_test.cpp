@@ -77,7 +77,7 @@ struct Scales {
 template <class Out, class X, class W>
 void check(const X& x, const W& w, const Scales& scales) {
   const Device& device = *test::cuda_device();
-  const Out actual = gemm<Out>(x.to(device), w.to(device), scales.there, device);
+  const Out actual = gemm<Out>(x.to(device), w.to(device), scales.there);
   expect_same(gemm<Out>(x, w, scales.host), actual.to(Device{}));
 }
 
@@ -143,8 +143,8 @@ TEST(GemmCuda, ScalesThatAreNotPositiveAreThoseOfTheHost) {
   for (const bool scaled : {false, true}) {
     const GemmOptions host{.row_scale = scaled ? std::span<const float>(row) : std::span<const float>()};
     const GemmOptions there{.row_scale = scaled ? row_there.span() : std::span<const float>()};
-    const Bits expected = gemm<Bits>(x, w, host);
-    EXPECT_TRUE(expected == gemm<Bits>(x.to(device), w.to(device), there, device).to(Device{})) << scaled;
+    const Bits expected = gemm<Bits>(x, w);
+    EXPECT_TRUE(expected == gemm<Bits>(x.to(device), w.to(device), there).to(Device{})) << scaled;
   }
 }
 
@@ -196,9 +196,10 @@ TEST(GemmCuda, WholeNumbersTimesSignsAreExact) {
     const float most = std::floor(16777215.0F / static_cast<float>(std::max<std::size_t>(s.d, 1)));
     for (float& value : x.values()) value = std::trunc(std::clamp(value, -1.0F, 1.0F) * most);
     const Bits w = test::random_bits(s.c, s.d, 2);
-    Scales scales(0, s);
-    scales.host.binarize_input = scales.there.binarize_input = false;
-    check<Floats>(x, w, scales);
+    const Scales scales(0, s);
+    const Device& device = *test::cuda_device();
+    const Floats actual = binary_weight_gemm(x.to(device), w.to(device), scales.there);
+    expect_same(binary_weight_gemm(x, w, scales.host), actual.to(Device{}));
   }
 }
 
@@ -210,10 +211,9 @@ TEST(GemmCuda, FloatsTimesSignsAreNearThoseOfTheHost) {
     const Floats x = test::random_dense(s.n, s.d, 1);
     const Bits w = test::random_bits(s.c, s.d, 2);
     for (const int kind : {0, 1}) {
-      Scales scales(kind, s);
-      scales.host.binarize_input = scales.there.binarize_input = false;
-      const Floats expected = gemm<Floats>(x, w, scales.host);
-      const Floats actual = gemm<Floats>(x.to(device), w.to(device), scales.there, device).to(Device{});
+      const Scales scales(kind, s);
+      const Floats expected = binary_weight_gemm(x, w, scales.host);
+      const Floats actual = binary_weight_gemm(x.to(device), w.to(device), scales.there).to(Device{});
       for (std::size_t i = 0; i < s.n; ++i) {
         double magnitudes = 0;
         for (std::size_t j = 0; j < s.d; ++j) magnitudes += std::fabs(x(i, j));
@@ -245,14 +245,14 @@ TEST(GemmCuda, FloatProductsAreNearThoseOfTheHost) {
         Floats there = expected.to(device);
         const Floats a_there = a.to(device);
         const Floats b_there = b.to(device);
-        float_gemm(expected.view(), a.view(), turn_x, b.view(), turn_w, 0.5F, 2);
-        float_gemm(there.view(), a_there.view(), turn_x, b_there.view(), turn_w, 0.5F, 2, device);
+        float_gemm(expected, a, turn_x, b, turn_w, 0.5F, 2);
+        float_gemm(there, a_there, turn_x, b_there, turn_w, 0.5F, 2);
         expect_near(expected, there.to(Device{}), 1e-6 * (10 + static_cast<double>(s.d)));
       }
     }
     const Scales scales(1, s);
     const Floats expected = gemm<Floats>(x, w, scales.host);
-    expect_near(expected, gemm<Floats>(x.to(device), w.to(device), scales.there, device).to(Device{}),
+    expect_near(expected, gemm<Floats>(x.to(device), w.to(device), scales.there).to(Device{}),
                 4e-6 * (10 + static_cast<double>(s.d)));
   }
 }
@@ -264,7 +264,7 @@ TEST(GemmCuda, FloatProductsAreTheSameInEveryCall) {
   const Floats b = test::random_dense(20000, 40, 2).to(device);
   const auto product = [&] {
     Floats out(64, 40, device);
-    float_gemm(out.view(), a.view(), true, b.view(), false, 1, 0, device);
+    float_gemm(out, a, true, b, false);
     return out.to(Device{});
   };
   const Floats first = product();
@@ -278,7 +278,7 @@ TEST(GemmCuda, ARepeatedCallAllocatesNothing) {
   const Bits w = test::random_bits(70, 130, 2).to(device);
   Bits out(500, 70, device);
   const std::size_t before = device.memory().allocations;
-  for (int n = 0; n < 3; ++n) gemm_into(out, x, w, {}, device);
+  for (int n = 0; n < 3; ++n) gemm_into(out, x, w);
   EXPECT_EQ(device.memory().allocations, before);
 }
 
@@ -287,7 +287,7 @@ TEST(GemmCuda, WhatIsElsewhereIsNamed) {
   const Device& device = *test::cuda_device();
   Bits out(5, 64, device);
   try {
-    gemm_into(out, test::random_bits(5, 8, 1), test::random_bits(64, 8, 1).to(device), {}, device);
+    gemm_into(out, test::random_bits(5, 8, 1), test::random_bits(64, 8, 1).to(device));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);

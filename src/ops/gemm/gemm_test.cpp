@@ -63,7 +63,7 @@ TEST(Gemm, BitsMatchTheReferenceOnEveryInstructionSet) {
       for (const Isa isa : available_isas()) {
         const ScopedIsa scope(isa);
         ASSERT_EQ(active_isa(), isa);
-        const Bits y = gemm<Bits>(x, w, options, Device::host(2));
+        const Bits y = gemm<Bits>(x, w.to(Device::host(2)), options);
         EXPECT_TRUE(y == bits) << s.n << " " << s.d << " " << s.c << " " << to_string(isa);
         EXPECT_TRUE(test::padding_is_zero(y));
         const Floats z = gemm<Floats>(x, w, options);
@@ -123,8 +123,7 @@ TEST(Gemm, FloatsTimesSignsMatchTheReferenceOnEveryInstructionSet) {
     const auto col = test::random_floats(s.c, 4, 0.5F, 2);
     const auto bias = test::random_floats(s.c, 5, -9, 9);
     for (const GemmOptions& options :
-         {GemmOptions{.binarize_input = false},
-          GemmOptions{.row_scale = row, .col_scale = col, .bias = bias, .binarize_input = false}}) {
+         {GemmOptions{}, GemmOptions{.row_scale = row, .col_scale = col, .bias = bias}}) {
       const auto pointer = [](std::span<const float> values) { return values.empty() ? nullptr : values.data(); };
       Floats expected(s.n, s.c);
       gemm(Reference{}, GemmOfFloats{x.view(),
@@ -136,7 +135,7 @@ TEST(Gemm, FloatsTimesSignsMatchTheReferenceOnEveryInstructionSet) {
                                      {}});
       for (const Isa isa : available_isas()) {
         const ScopedIsa scope(isa);
-        const Floats y = gemm<Floats>(x, w, options, Device::host(2));
+        const Floats y = binary_weight_gemm(x.to(Device::host(2)), w, options);
         for (std::size_t n = 0; n < y.values().size(); ++n) {
           ASSERT_EQ(y.values()[n], expected.values()[n]) << s.n << " " << s.d << " " << s.c << " " << to_string(isa);
         }
@@ -168,8 +167,8 @@ TEST(Gemm, WholeNumbersTimesSignsMatchTheReferenceOnEveryInstructionSet) {
       for (const Isa isa : available_isas()) {
         const ScopedIsa scope(isa);
         for (const int threads : {1, 2}) {
-          const GemmOptions options{.row_scale = row, .col_scale = col, .bias = bias, .binarize_input = false};
-          const Floats y = gemm<Floats>(x, w, options, Device::host(threads));
+          const GemmOptions options{.row_scale = row, .col_scale = col, .bias = bias};
+          const Floats y = binary_weight_gemm(x.to(Device::host(threads)), w, options);
           for (std::size_t n = 0; n < y.values().size(); ++n) {
             ASSERT_EQ(y.values()[n], expected.values()[n]) << s.n << " " << s.d << " " << s.c << " " << to_string(isa);
           }
@@ -184,23 +183,24 @@ TEST(Gemm, FloatsTimesSignsByHand) {
   Bits w(2, 3);
   w.set_bit(0, 0, true);
   w.set_bit(1, 2, true);
-  const Floats y = gemm<Floats>(x, w, {.binarize_input = false});
+  const Floats y = binary_weight_gemm(x, w);
   EXPECT_EQ(y(0, 0), 1 - 2 - 4);
   EXPECT_EQ(y(0, 1), -1 - 2 + 4);
-  EXPECT_THROW((void)gemm<Bits>(x, w, {.binarize_input = false}), Error);
+  const BitMatrix<ZeroOne> keep(1, 3);
+  EXPECT_THROW((void)binary_weight_gemm(x, w, {.keep = &keep}), Error);
 }
 
 TEST(Gemm, FloatProductByHandAndTransposed) {
   const Floats a(2, 3, Buffer<float>{1, 2, 3, 4, 5, 6});
   const Floats b(3, 2, Buffer<float>{1, 0, 0, 1, 1, 1});
   Floats out(2, 2);
-  float_gemm(out.view(), a.view(), false, b.view(), false);
+  float_gemm(out, a, false, b, false);
   EXPECT_EQ(out(0, 0), 4);
   EXPECT_EQ(out(1, 1), 11);
   Floats square(3, 3);
-  float_gemm(square.view(), a.view(), true, a.view(), false);
+  float_gemm(square, a, true, a, false);
   EXPECT_EQ(square(0, 2), 1 * 3 + 4 * 6);
-  EXPECT_THROW(float_gemm(out.view(), a.view(), false, a.view(), false), Error);
+  EXPECT_THROW(float_gemm(out, a, false, a, false), Error);
 }
 
 /// OpenBLAS alone would take a processor that it does not know for one of 2004.

@@ -53,10 +53,8 @@ const std::string& openblas_kernels() {
 }
 
 std::string float_gemm_kernels(const Device& device) {
-#ifdef BITGRAPH_WITH_CUDA
-  if (!device.is_host()) return float_gemm_kernels(Cuda{device});
-#endif
-  static_cast<void>(device);
+  std::string kernels;
+  if (on_cuda("float gemm", device, [&](const auto& cuda) { kernels = float_gemm_kernels(cuda); })) return kernels;
   return "OpenBLAS " + openblas_kernels();
 }
 

@@ -2,13 +2,12 @@
 // A thread an element; of binary weights a warp a row.
 #include "ops/gradient/gradient.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 namespace bitgraph {
 
 namespace {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
 

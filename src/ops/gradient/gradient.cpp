@@ -19,14 +19,14 @@ constexpr std::size_t value_grain = 1 << 14;
 
 using Floats = DenseMatrix<float>;
 
-void require_alike(const char* op, const Device& device, std::initializer_list<const Floats*> matrices) {
+void require_alike(const char* op, std::initializer_list<const Floats*> matrices) {
   const Floats& first = **matrices.begin();
   for (const Floats* matrix : matrices) {
     if (matrix->nrows() != first.nrows() || matrix->ncols() != first.ncols()) {
       fail(ErrorCode::usage, fmt::format("{}: {} x {} and {} x {} differ", op, first.nrows(), first.ncols(),
                                          matrix->nrows(), matrix->ncols()));
     }
-    check_device(op, device, matrix->device());
+    check_device(op, first.device(), matrix->device(), "another matrix", "the first matrix");
   }
 }
 
@@ -57,16 +57,18 @@ void update(const AdamArgs& args, Range range) {
 
 }  // namespace
 
-void relu(Floats& x, const Device& device) {
-  require_alike("relu", device, {&x});
+void relu(Floats& x) {
+  const Device& device = x.device();
+  require_alike("relu", {&x});
   float* const values = x.values().data();
   const std::size_t size = x.values().size();
   if (on_cuda("relu", device, [&](const auto& cuda) { relu(cuda, values, size); })) return;
   parallel_for(device, size, value_grain, [&](std::size_t n) { values[n] = values[n] > 0 ? values[n] : 0.0F; });
 }
 
-void relu_backward(Floats& g, const Floats& y, const Device& device) {
-  require_alike("relu", device, {&g, &y});
+void relu_backward(Floats& g, const Floats& y) {
+  const Device& device = g.device();
+  require_alike("relu", {&g, &y});
   float* const to = g.values().data();
   const float* const from = y.values().data();
   const std::size_t size = g.values().size();
@@ -74,8 +76,9 @@ void relu_backward(Floats& g, const Floats& y, const Device& device) {
   parallel_for(device, size, value_grain, [&](std::size_t n) { to[n] = from[n] > 0 ? to[n] : 0.0F; });
 }
 
-void sign_backward(Floats& g, const Floats& x, float limit, const Device& device) {
-  require_alike("sign", device, {&g, &x});
+void sign_backward(Floats& g, const Floats& x, float limit) {
+  const Device& device = g.device();
+  require_alike("sign", {&g, &x});
   float* const to = g.values().data();
   const float* const from = x.values().data();
   const std::size_t size = g.values().size();
@@ -83,8 +86,9 @@ void sign_backward(Floats& g, const Floats& x, float limit, const Device& device
   parallel_for(device, size, value_grain, [&](std::size_t n) { to[n] = std::fabs(from[n]) <= limit ? to[n] : 0.0F; });
 }
 
-void binary_weight_backward(Floats& gradient, const Floats& weight, std::span<const float> m, const Device& device) {
-  require_alike("binary weight", device, {&gradient, &weight});
+void binary_weight_backward(Floats& gradient, const Floats& weight, std::span<const float> m) {
+  const Device& device = gradient.device();
+  require_alike("binary weight", {&gradient, &weight});
   if (m.size() != weight.nrows())
     fail(ErrorCode::usage, fmt::format("binary weight: {} scales for {} rows", m.size(), weight.nrows()));
   if (on_cuda("binary weight", device,
@@ -104,8 +108,9 @@ void binary_weight_backward(Floats& gradient, const Floats& weight, std::span<co
 }
 
 void adam(Floats& value, const Floats& gradient, Floats& first_moment, Floats& second_moment,
-          const AdamOptions& options, const Device& device) {
-  require_alike("adam", device, {&value, &gradient, &first_moment, &second_moment});
+          const AdamOptions& options) {
+  const Device& device = value.device();
+  require_alike("adam", {&value, &gradient, &first_moment, &second_moment});
   require(options.step > 0, "adam: steps count from 1");
   const auto count = static_cast<double>(options.step);
   const AdamStep step{
@@ -117,8 +122,9 @@ void adam(Floats& value, const Floats& gradient, Floats& first_moment, Floats& s
   parallel_ranges(device, args.size, value_grain, [&](Range range) { update(args, range); });
 }
 
-void add_divergence_gradient(Floats& g, const Floats& log_p, const Floats& q, float weight, const Device& device) {
-  require_alike("divergence", device, {&g, &log_p, &q});
+void add_divergence_gradient(Floats& g, const Floats& log_p, const Floats& q, float weight) {
+  const Device& device = g.device();
+  require_alike("divergence", {&g, &log_p, &q});
   float* const to = g.values().data();
   const float* const p = log_p.values().data();
   const float* const wanted = q.values().data();

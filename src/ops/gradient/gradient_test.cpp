@@ -26,11 +26,11 @@ TEST(Gradient, ActivationsAndTheirGradients) {
     const Floats x = values(shape, 1);
     const Floats g = values(shape, 2);
     Floats y = x.to(device);
-    relu(y, device);
+    relu(y);
     Floats through_relu = g.to(device);
-    relu_backward(through_relu, y, device);
+    relu_backward(through_relu, y);
     Floats through_sign = g.to(device);
-    sign_backward(through_sign, x.to(device), 1, device);
+    sign_backward(through_sign, x.to(device), 1);
     const Floats y_here = y.to(Device{});
     const Floats relu_here = through_relu.to(Device{});
     const Floats sign_here = through_sign.to(Device{});
@@ -48,11 +48,11 @@ TEST(Gradient, BinaryWeightsFollowTheRuleOfBiGcn) {
     const Floats w = values(shape, 1);
     const Floats g = values(shape, 2);
     const auto m = Buffer<float>::copy_of(test::random_floats(shape.nrows, 3, 0.1F, 2));
-    Floats one = g.clone();
-    binary_weight_backward(one, w, m.span(), Device::host(1));
+    Floats one = g.to(Device::host(1));
+    binary_weight_backward(one, w, m.span());
     Floats out = g.to(device);
     const Buffer<float> m_there = m.to(device);
-    binary_weight_backward(out, w.to(device), m_there.span(), device);
+    binary_weight_backward(out, w.to(device), m_there.span());
     const Floats here = out.to(Device{});
     test::expect_identical(here.values(), one.values());
     for (std::size_t f = 0; f < shape.nrows; ++f) {
@@ -79,7 +79,7 @@ TEST(Gradient, AdamFindsTheLeastSquares) {
       Floats gradient(shape.nrows, shape.ncols);
       for (std::size_t n = 0; n < here.values().size(); ++n)
         gradient.values()[n] = here.values()[n] - wanted.values()[n];
-      adam(value, gradient.to(device), first, second, {.learning_rate = 0.05F, .step = step}, device);
+      adam(value, gradient.to(device), first, second, {.learning_rate = 0.05F, .step = step});
       if (shape.nrows * shape.ncols > 5000 && step == 3) break;
     }
     if (shape.nrows * shape.ncols > 5000) return;
@@ -114,7 +114,7 @@ TEST(Gradient, OnCudaAdamGivesTheHostsBits) {
     const Floats g = values(shape, step);
     const AdamOptions options{.learning_rate = 0.01F, .decay = 5e-4F, .step = step};
     adam(value, g, first, second, options);
-    adam(value_there, g.to(device), first_there, second_there, options, device);
+    adam(value_there, g.to(device), first_there, second_there, options);
   }
   test::expect_identical(value_there.to(Device{}).values(), value.values());
 }
@@ -125,7 +125,7 @@ TEST(Gradient, DivergenceFromATeacher) {
     const Floats q = values(shape, 2);
     const Floats start = values(shape, 3);
     Floats g = start.to(device);
-    add_divergence_gradient(g, log_p.to(device), q.to(device), 0.25F, device);
+    add_divergence_gradient(g, log_p.to(device), q.to(device), 0.25F);
     const Floats here = g.to(Device{});
     for (std::size_t n = 0; n < here.values().size(); ++n) {
       const double expected = start.values()[n] + 0.25 * (std::exp(double{log_p.values()[n]}) - q.values()[n]);

@@ -3,7 +3,7 @@
 // is added up by warp and then by one block, in an order that depends on the number of nodes alone.
 #include "ops/log_softmax/cuda.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cmath>
 
@@ -11,7 +11,6 @@ namespace bitgraph {
 
 namespace {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
 constexpr std::size_t warp_nodes = 16;  ///< whose losses a warp adds up
@@ -28,7 +27,7 @@ __device__ Normalizer normalizer(const float* row, std::size_t ncols) {
   for (unsigned step = 16; step != 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(full_warp, largest, step));
   double sum = 0;
   for (std::size_t c = lane; c < ncols; c += 32) sum += exp(row[c] - static_cast<double>(largest));
-  for (unsigned step = 16; step != 0; step /= 2) sum += __shfl_xor_sync(full_warp, sum, step);
+  sum = warp_sum(sum);
   return {static_cast<double>(largest), log(sum)};
 }
 

@@ -69,13 +69,13 @@ void for_labelled(const DenseMatrix<float>& logits, std::span<const std::int32_t
 
 }  // namespace
 
-void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const Device& device) {
+void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x) {
+  const Device& device = out.device();
   if (out.nrows() != x.nrows() || out.ncols() != x.ncols()) {
     fail(ErrorCode::usage, fmt::format("log_softmax: X is {} x {}, the output is {} x {}", x.nrows(), x.ncols(),
                                        out.nrows(), out.ncols()));
   }
-  check_device("log_softmax", device, x.device());
-  check_device("log_softmax", device, out.device());
+  check_device("log_softmax", device, x.device(), "X");
   if (on_cuda("log_softmax", device, [&](const auto& cuda) { log_softmax(cuda, out.view(), x.view()); })) return;
   parallel_for(device, x.nrows(), 512, [&](std::size_t i) {
     const Normalizer n = normalizer(x.row(i));
@@ -108,7 +108,7 @@ Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatri
     fail(ErrorCode::usage, fmt::format("loss: logits are {} x {}, the gradient is {} x {}", logits.nrows(),
                                        logits.ncols(), gradient.nrows(), gradient.ncols()));
   }
-  check_device("log_softmax", logits.device(), gradient.device());
+  check_device("log_softmax", gradient.device(), logits.device(), "logits");
   const Score result = score(logits, labels, nodes);
   const double weight = result.total == 0 ? 0 : 1.0 / static_cast<double>(result.total);
   if (on_cuda("log_softmax", logits.device(), [&](const auto& cuda) {

@@ -30,16 +30,16 @@ TEST(LogSoftmax, IsItsDefinitionInPlaceAndForAnyNumberOfThreads) {
   for (const test::Shape& shape : test::odd_shapes()) {
     SCOPED_TRACE(testing::Message() << shape);
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
-    Floats serial(shape.nrows, shape.ncols);
-    log_softmax_into(serial, x, Device::host(1));
+    Floats serial(shape.nrows, shape.ncols, Device::host(1));
+    log_softmax_into(serial, x);
     for (std::size_t i = 0; i < shape.nrows; ++i) {
       for (std::size_t c = 0; c < shape.ncols; c += 1 + c / 3) {
         EXPECT_NEAR(serial(i, c), log_probability(x, i, c), 1e-6);
       }
     }
     test::with_thread_counts([&](const Device& device) {
-      Floats out = x.clone();
-      log_softmax_into(out, out, device);
+      Floats out = x.to(device);
+      log_softmax_into(out, out);
       test::expect_identical(out.values(), serial.values());
     });
   }

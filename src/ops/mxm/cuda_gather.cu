@@ -8,6 +8,7 @@
 // bits, rows are counted first and then made again.
 #include "ops/mxm/cuda_gather.cuh"
 
+#include "core/cuda/cooperative.cuh"
 #include "ops/mxm/cuda_gather_bits.cuh"
 #include "ops/mxm/cuda_gather_sort.cuh"
 
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(block_threads)
       bound += __ldg(b.row_ptr + k + 1) - __ldg(b.row_ptr + k);
     }
   }
-  for (unsigned step = lanes / 2; step != 0; step /= 2) bound += __shfl_xor_sync(full_warp, bound, step);
+  bound = warp_sum(bound, lanes);
   const bool is_mine = i < a.nrows && lane == 0;
   const bool is_short = bound <= half_products;
   const unsigned list = list_of(bound, bits_from);
@@ -109,9 +110,7 @@ void launch_bits(const Device& device, const GatherArgs& args, const BitRowSpace
   if (num_rows == 0) return;
   cuda_check(cudaMemsetAsync(args.classes.sizes + num_lists, 0, sizeof(unsigned), stream_of(device)),
              "cudaMemsetAsync");
-  cuda_check(cudaFuncSetAttribute(gather_bits<fill>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(space.shared_bytes)),
-             "cudaFuncSetAttribute");
+  allow_shared_bytes(gather_bits<fill>, space.shared_bytes, "gather_bits");
   gather_bits<fill><<<space.blocks, bits_threads, space.shared_bytes, stream_of(device)>>>(args, space);
   cuda_check_launch("gather_bits");
 }
@@ -140,7 +139,7 @@ class Gathering {
     const Buffer<std::uint64_t> totals = totals_.to(Device{});
     products_ = totals[0];
     std::copy_n(reinterpret_cast<const unsigned*>(totals.data() + 1), num_lists, sizes_);
-    space_ = BitRowSpace::of(b.ncols, std::max(sizes_[bits_list], 1U));
+    space_ = BitRowSpace::of(cuda_limits(device_), b.ncols, std::max(sizes_[bits_list], 1U));
     if (space_.shared_bytes == 0 && sizes_[bits_list] != 0) {
       words_ = Buffer<std::uint32_t>(space_.blocks * space_.words_each(), 0U, device);
       space_.words = words_.data();

@@ -42,6 +42,4 @@ struct GatherArgs {
   }
 };
 
-[[nodiscard]] __device__ inline unsigned lanes_below() { return (1U << (threadIdx.x % 32)) - 1; }
-
 }  // namespace bitgraph::mxm_cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/mxm/cuda_gather.cuh"
+#include "core/cuda/limits.hpp"
 
 #include <algorithm>
 
@@ -18,13 +19,15 @@ struct BitRowSpace {
   std::uint32_t* words = nullptr;  ///< zeros, where shared memory has no room
 
   [[nodiscard]] __host__ __device__ std::size_t words_each() const { return bit_words + (bit_words / 4 + 3) / 4 * 4; }
-  static BitRowSpace of(NodeId ncols, unsigned rows) {
-    constexpr std::size_t most_shared = 160 << 10;  // what compute capability 8.0 has, less what it keeps
+  static BitRowSpace of(const CudaLimits& limits, NodeId ncols, unsigned rows) {
+    constexpr std::size_t most_useful = 160 << 10;
+    constexpr std::size_t of_the_kernel = 2 << 10;  // what else is in its shared memory
+    const std::size_t most_shared = std::min(most_useful, limits.shared_bytes_a_block - of_the_kernel);
     constexpr std::size_t most_global = std::size_t{1} << 30;
     BitRowSpace space;
     space.bit_words = (std::size_t{ncols} + 127) / 128 * 4;
     const std::size_t bytes = space.words_each() * 4;
-    std::size_t blocks = 132 * 4;
+    std::size_t blocks = std::size_t{limits.multiprocessors} * 4;
     if (bytes <= most_shared) {
       space.shared_bytes = bytes;
     } else {
@@ -80,10 +83,7 @@ __device__ inline void write_columns(const BitRow& row, std::size_t bit_words, N
     const std::size_t w = base + threadIdx.x;
     const std::uint32_t word = w < bit_words ? row.bits[w] : 0;
     unsigned before = __popc(word);
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned other = __shfl_up_sync(full_warp, before, step);
-      before += lane >= step ? other : 0;
-    }
+    before = warp_inclusive_sum(before);
     if (lane == 31) of_warps[threadIdx.x / 32] = before;
     __syncthreads();
     before += done - __popc(word);

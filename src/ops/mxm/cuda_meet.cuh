@@ -8,7 +8,7 @@
 //                      a bit of its bit row where it has one, else a binary search.
 #pragma once
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
@@ -18,7 +18,6 @@
 
 namespace bitgraph::mxm_cuda {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned meet_threads = 256;
 constexpr unsigned register_row = 8;  ///< longest row that a thread holds
 constexpr unsigned lone_row = 2;      ///< longest one that a thread looks up alone
@@ -66,7 +65,7 @@ __device__ inline void add_of_block(unsigned long long found, unsigned long long
   __shared__ unsigned long long of_block;
   if (threadIdx.x == 0) of_block = 0;
   __syncthreads();
-  for (unsigned step = 16; step != 0; step /= 2) found += __shfl_xor_sync(full_warp, found, step);
+  found = warp_sum(found);
   if (threadIdx.x % 32 == 0 && found != 0) atomicAdd(&of_block, found);
   __syncthreads();
   if (threadIdx.x == 0 && of_block != 0) atomicAdd(total, of_block);

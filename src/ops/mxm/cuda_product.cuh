@@ -2,7 +2,7 @@
 // Sparse products on a CUDA device, and the parts they are made of.
 #pragma once
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>

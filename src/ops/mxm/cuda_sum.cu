@@ -2,6 +2,7 @@
 // Sums over products on a CUDA device. The whole sum adds the lengths of the rows of B that the entries of A name; the
 // masked one counts what rows share: see cuda_meet.cuh.
 #include "ops/mxm/cuda.hpp"
+#include "core/cuda/limits.hpp"
 #include "ops/mxm/cuda_hubs.cuh"
 #include "ops/mxm/cuda_meet.cuh"
 #include "ops/mxm/cuda_tiles.cuh"
@@ -17,10 +18,12 @@ namespace {
 using namespace mxm_cuda;
 
 constexpr unsigned block_threads = 256;
-constexpr unsigned most_blocks = 132 * 16;
+constexpr unsigned blocks_a_multiprocessor = 16;
 
 /// Blocks for `items` that threads go through in strides.
-unsigned stride_blocks(std::size_t items) { return std::min(blocks_for(items, block_threads), most_blocks); }
+unsigned stride_blocks(const Device& device, std::size_t items) {
+  return std::min(blocks_for(items, block_threads), blocks_a_multiprocessor * cuda_limits(device).multiprocessors);
+}
 
 __global__ void __launch_bounds__(block_threads)
     add_lengths(const NodeId* columns, EdgeOffset n, const EdgeOffset* row_ptr, unsigned long long* total) {
@@ -81,7 +84,7 @@ class Sum {
 
 std::uint64_t sum_whole(const Device& device, const CsrPatternView& a, EdgeOffset entries, const CsrPatternView& b) {
   const Sum sum(device, 0);
-  add_lengths<<<stride_blocks(entries), block_threads, 0, stream_of(device)>>>(a.col_ind, entries, b.row_ptr,
+  add_lengths<<<stride_blocks(device, entries), block_threads, 0, stream_of(device)>>>(a.col_ind, entries, b.row_ptr,
                                                                                sum.total());
   cuda_check_launch("add_lengths");
   return sum.value();
@@ -93,7 +96,7 @@ std::uint64_t sum_whole(const Device& device, const BitTileView<K>& a, EdgeOffse
   auto* lengths = reinterpret_cast<std::uint32_t*>(sum.more());
   const cudaStream_t stream = stream_of(device);
   launch_lengths(device, b, lengths);
-  add_lengths<<<stride_blocks(tiles * tile_words<K>), block_threads, 0, stream>>>(a, tiles, lengths, sum.total());
+  add_lengths<<<stride_blocks(device, tiles * tile_words<K>), block_threads, 0, stream>>>(a, tiles, lengths, sum.total());
   cuda_check_launch("add_lengths");
   return sum.value();
 }

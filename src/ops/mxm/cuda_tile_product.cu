@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(block_threads)
     if (lane % lanes == 0 && ((filled >> lane) & group) != 0) ++size;
   }
   size = __reduce_add_sync(full_warp, size);
-  for (unsigned step = 16; step != 0; step /= 2) bits += __shfl_xor_sync(full_warp, bits, step);
+  bits = warp_sum(bits);
   if (lane != 0) return;
   sizes[i] = size;
   if (bits != 0) atomicAdd(nvals, bits);

@@ -15,7 +15,7 @@ class TilePattern {
  public:
   template <int K>
   TilePattern(const Device& device, const BitTileView<K>& a, EdgeOffset num_tiles)
-      : chunk_row_(cuda_formats::csr_chunk_rows(device, a.num_tile_rows, num_tiles, a.tile_row_ptr)) {
+      : chunk_row_(cuda_formats::csr_chunk_rows(Cuda{device}, a.num_tile_rows, num_tiles, a.tile_row_ptr)) {
     view_.nrows = a.num_tile_rows;
     view_.ncols = static_cast<NodeId>((std::size_t{a.ncols} + K - 1) / K);
     view_.row_ptr = a.tile_row_ptr;

@@ -46,9 +46,7 @@ void check_together(const Graph& a, const Graph& b, const char* what) {
   if (side_of(a) != side_of(b)) {
     fail(ErrorCode::usage, fmt::format("mxm: A has tiles of side {}, {} of side {}", side_of(a), what, side_of(b)));
   }
-  if (!(a.device() == b.device())) {
-    fail(ErrorCode::usage, fmt::format("mxm: A is on {}, {} on {}", a.device().name(), what, b.device().name()));
-  }
+  require_same_place("mxm", "A", a.device(), what, b.device());
 }
 
 /// Checks the operands of A B (or A B^T), and a mask of its shape.

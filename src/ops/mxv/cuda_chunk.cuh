@@ -7,7 +7,7 @@
 // do not depend on timing.
 #pragma once
 
-#include "core/cuda_launch.cuh"
+#include "core/cuda/launch.cuh"
 #include "ops/mxv/cuda_rules.cuh"
 
 #include <cuda/atomic>

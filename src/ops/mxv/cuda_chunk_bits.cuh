@@ -30,10 +30,7 @@ class EntryBits {
   __device__ void add_up() {
     const unsigned lane = threadIdx.x % 32;
     unsigned sum = __popc(word_);
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned other = __shfl_up_sync(full_warp, sum, step);
-      if (lane >= step) sum += other;
-    }
+    sum = warp_inclusive_sum(sum);
     before_ = sum - __popc(word_);
   }
 

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(32 * Warps) mxv_chunks(const __grid_constant__
   using Place = typename Kernel::Place;
   using FirstColumns = typename Kernel::FirstColumns;
   __shared__ typename Kernel::Storage storage[Warps];
-  let_next_begin();
+  trigger_dependent_launch();
   const NodeId c = blockIdx.x * Warps + threadIdx.x / 32;
   if (c >= Place::count(args.a)) return;
   const Place chunk = Place::at(args.a, c);
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(32 * Warps) mxv_chunks(const __grid_constant__
   FirstColumns columns;
   if (all_selected) columns = FirstColumns::load(args.a, chunk, 0);
   Kernel kernel(args, chunk, storage + threadIdx.x / 32);
-  wait_for_previous();
+  wait_for_previous_kernel();
   const bool is_selected = any_selected(args.rule, chunk);
   if (is_selected && !all_selected) columns = FirstColumns::load(args.a, chunk, 0);
   kernel.run(columns, is_selected, c, tails);
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(32 * Warps) mxv_chunks(const __grid_constant__
 template <class Kernel, unsigned Warps>
 void launch_chunks(const Device& device, const typename Kernel::Args& args) {
   using T = typename Kernel::T;
-  static OverlappingKernel kernel(mxv_chunks<Kernel, Warps>, "mxv_chunks");
+  static ProgrammaticKernel kernel(mxv_chunks<Kernel, Warps>, "mxv_chunks");
   const NodeId count = Kernel::Place::count(args.a);
   const std::size_t bytes = std::size_t{count} * Tails<T>::words_a_value * sizeof(std::uint64_t);
   const Tails<T> tails{static_cast<std::uint64_t*>(device.zeroed_workspace(bytes))};

@@ -4,14 +4,13 @@
 
 #include "ops/mxv/mxv.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cstdint>
 #include <type_traits>
 
 namespace bitgraph::mxv_cuda {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 
 using BitsIn = BitVectorView<>;
 using BitsOut = BitVectorView<std::uint64_t>;

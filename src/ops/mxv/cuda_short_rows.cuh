@@ -3,7 +3,7 @@
 // has rows enough for whole units of a binary output.
 #pragma once
 
-#include "core/cuda_launch.cuh"
+#include "core/cuda/launch.cuh"
 #include "ops/mxv/cuda_rules.cuh"
 
 namespace bitgraph::mxv_cuda {
@@ -102,11 +102,11 @@ template <class S, unsigned Lanes, class In, class Out>
 __global__ void __launch_bounds__(short_rows_threads)
     mxv_short_rows(const __grid_constant__ MxvArgs<S, CsrPatternView, In, Out> args) {
   using T = typename ValueOf<Out>::type;
-  let_next_begin();
+  trigger_dependent_launch();
   const NodeId row = (blockIdx.x * short_rows_threads + threadIdx.x) / Lanes;
   RowColumns<Lanes> columns(args.a, row);
   if (args.rule.mask == nullptr) columns.load();
-  wait_for_previous();
+  wait_for_previous_kernel();
   T sum = S::template identity<T>();
   if (row < args.a.nrows && selects(args.rule, row)) {
     if (args.rule.mask != nullptr) columns.load();
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(short_rows_threads)
 
 template <unsigned Lanes, class S, class In, class Out>
 void launch_short_rows_of(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args) {
-  static OverlappingKernel kernel(mxv_short_rows<S, Lanes, In, Out>, "mxv_short_rows");
+  static ProgrammaticKernel kernel(mxv_short_rows<S, Lanes, In, Out>, "mxv_short_rows");
   const unsigned blocks = blocks_for(std::size_t{args.a.nrows} * Lanes, short_rows_threads);
   kernel.launch(device, blocks, short_rows_threads, 0, args);
 }

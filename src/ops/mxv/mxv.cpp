@@ -39,12 +39,6 @@ inline constexpr bool sums_of_products = false;
 template <class T>
 inline constexpr bool sums_of_products<PlusTimes, Buffer<T>, Buffer<T>> = std::is_floating_point_v<T>;
 
-void check_device(const char* op, const Device& own, const Device& other, const char* name) {
-  if (!(own == other)) {
-    fail(ErrorCode::usage, fmt::format("{}: A is on {}, {} on {}", op, own.name(), name, other.name()));
-  }
-}
-
 /// Sizes after transposition: the product takes `in` elements and gives `out`.
 template <class Out, class Graph, class X>
 void check(const char* op, const Out& out, const Graph& a, const X& x, const MxvOptions& options, NodeId in,
@@ -53,15 +47,15 @@ void check(const char* op, const Out& out, const Graph& a, const X& x, const Mxv
     fail(ErrorCode::usage, fmt::format("{}: A is {} x {}, x has {} elements, the output {}", op, a.nrows(), a.ncols(),
                                        x.size(), out.size()));
   }
-  check_device(op, a.device(), x.device(), "x");
-  check_device(op, a.device(), out.device(), "the output");
+  require_same_stream(op, "the output", out.device(), "x", x.device());
+  require_same_place(op, "A", a.device(), "the output", out.device());
   if (out.size() != 0 && address(out) == address(x)) fail(ErrorCode::usage, fmt::format("{}: the output is x", op));
   const BitVector* mask = options.mask.bits;
   if (mask == nullptr) return;
   if (mask->size() != result) {
     fail(ErrorCode::usage, fmt::format("{}: the mask has {} elements, the output {}", op, mask->size(), out.size()));
   }
-  check_device(op, a.device(), mask->device(), "the mask");
+  require_same_stream(op, "the output", out.device(), "the mask", mask->device());
   if (out.size() != 0 && address(out) == address(*mask)) {
     fail(ErrorCode::usage, fmt::format("{}: the output is the mask", op));
   }

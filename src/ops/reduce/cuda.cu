@@ -3,7 +3,7 @@
 // integers, so that the order does not matter. Rows of tiles are a product that counts.
 #include "ops/reduce/reduce.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <bitgraph/core/kernel_loop.hpp>
 #include <bitgraph/ops/mxv_with.hpp>
@@ -15,7 +15,6 @@ namespace bitgraph {
 namespace {
 
 using detail::kernel_threads;
-using detail::whole_warp;
 
 constexpr unsigned words_a_thread = 8;
 
@@ -31,7 +30,7 @@ __global__ void __launch_bounds__(kernel_threads) count_words(BitsArgs args, uns
 #pragma unroll
     for (unsigned k = 0; k < words_a_thread; ++k) own += __popcll(words[k]);
   }
-  const unsigned sum = __reduce_add_sync(whole_warp, own);
+  const unsigned sum = __reduce_add_sync(full_warp, own);
   if (threadIdx.x % 32 == 0 && sum != 0) atomicAdd(count, static_cast<unsigned long long>(sum));
 }
 

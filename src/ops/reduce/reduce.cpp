@@ -102,12 +102,9 @@ Buffer<NodeId> column_sums(const Graph& a) {
 }
 
 template <detail::LibraryMonoid Monoid, detail::KernelValue T>
-T detail::reduce_values([[maybe_unused]] const Buffer<T>& x) {
-#ifdef BITGRAPH_WITH_CUDA
-  return bitgraph::reduce_values<Monoid>(Cuda{x.device()}, x);
-#else
-  fail(ErrorCode::not_possible, "reduce: this bitgraph was built without CUDA");
-#endif
+T detail::reduce_values(const Buffer<T>& x) {
+  return with_cuda<T>(x.device(), "reduce",
+                      [&](const auto& cuda) { return bitgraph::reduce_values<Monoid>(cuda, x); });
 }
 
 template Buffer<NodeId> row_sums(const CsrPattern&);

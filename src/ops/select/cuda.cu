@@ -3,7 +3,7 @@
 // them where the marks before them say.
 #include "ops/select/select.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "formats/cuda_ranks.cuh"
 
 #include <bitgraph/ops/select.hpp>
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kernel_threads)
     reinterpret_cast<Piece<K>*>(out.bits)[to * pieces + n] = static_cast<Piece<K>>(bits);
     entries += __popcll(bits);
   }
-  entries = __reduce_add_sync(detail::whole_warp, entries);
+  entries = __reduce_add_sync(full_warp, entries);
   if (threadIdx.x % 32 == 0 && entries != 0) atomicAdd(out.nvals, static_cast<unsigned long long>(entries));
 }
 

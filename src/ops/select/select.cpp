@@ -63,21 +63,14 @@ DiagonalRule rule_of(std::int64_t lowest, std::int64_t highest, bool inside = tr
 
 }  // namespace
 
-CsrPattern detail::entries_in([[maybe_unused]] const CsrPattern& a, [[maybe_unused]] const BitVector& kept) {
-#ifdef BITGRAPH_WITH_CUDA
-  return bitgraph::entries_in(Cuda{a.device()}, a, kept);
-#else
-  fail(ErrorCode::not_possible, "select: this bitgraph was built without CUDA");
-#endif
+CsrPattern detail::entries_in(const CsrPattern& a, const BitVector& kept) {
+  return with_cuda<CsrPattern>(a.device(), "select",
+                               [&](const auto& cuda) { return bitgraph::entries_in(cuda, a, kept); });
 }
 
-BitTileMatrix detail::tiles_with([[maybe_unused]] const BitTileMatrix& a,
-                                 [[maybe_unused]] const Buffer<std::byte>& bits) {
-#ifdef BITGRAPH_WITH_CUDA
-  return bitgraph::tiles_with(Cuda{a.device()}, a, bits);
-#else
-  fail(ErrorCode::not_possible, "select: this bitgraph was built without CUDA");
-#endif
+BitTileMatrix detail::tiles_with(const BitTileMatrix& a, const Buffer<std::byte>& bits) {
+  return with_cuda<BitTileMatrix>(a.device(), "select",
+                                  [&](const auto& cuda) { return bitgraph::tiles_with(cuda, a, bits); });
 }
 
 template <class Graph>

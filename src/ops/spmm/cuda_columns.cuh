@@ -5,13 +5,12 @@
 
 #include "ops/spmm/spmm.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <cstdint>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
 constexpr unsigned queue_size = 128;
@@ -91,10 +90,7 @@ class RowColumns<AnyTiles> {
       std::uint64_t bits = at_ + lane < end_ ? a_.tile_row(at_ + lane, row_) : 0;
       const auto mine = static_cast<unsigned>(__popcll(bits));
       unsigned before = mine;
-      for (unsigned step = 1; step < 32; step *= 2) {
-        const unsigned other = __shfl_up_sync(full_warp, before, step);
-        if (lane >= step) before += other;
-      }
+      before = warp_inclusive_sum(before);
       // The tiles whose columns all fit: at least one, for none has more than the queue.
       const bool fits = before <= queue_size;
       const unsigned tiles = __popc(__ballot_sync(full_warp, fits));

@@ -237,7 +237,7 @@ struct CountSink {
 template <class S>
 __global__ void __launch_bounds__(S::threads, S::threads == 128 ? 4 : 1)
     counts_ordered(const __grid_constant__ FusedCounts args, const __grid_constant__ Blocks blocks) {
-  let_next_begin();
+  trigger_dependent_launch();
   __shared__ CountsShared<S> shared;
   __shared__ HubRoom<S> hub_room;
   shared.weights.load(args.weights, args.ncols, S::threads);
@@ -257,7 +257,7 @@ void fused(const Cuda& backend, const FusedCounts& args) {
   const ScopedCudaDevice scope(backend.device.index());
   with_shape<128>(args.words, args.a.num_entries >= many_entries, [&](auto shape) {
     using S = decltype(shape);
-    static OverlappingKernel kernel(counts_ordered<S>, "counts_ordered");
+    static ProgrammaticKernel kernel(counts_ordered<S>, "counts_ordered");
     const Blocks blocks(args.order, args.a.nrows, S::threads, S::lanes);
     kernel.launch(backend.device, blocks.all, S::threads, 0, args, blocks);
   });

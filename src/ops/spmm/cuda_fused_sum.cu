@@ -68,7 +68,7 @@ __device__ void emit(const FusedScoreSum& args, const Sums& sums, const Row& row
 template <unsigned threads>
 __global__ void __launch_bounds__(threads, 1024 / threads)
     sum_ordered(const __grid_constant__ FusedScoreSum args, const __grid_constant__ Blocks blocks, unsigned parts) {
-  let_next_begin();
+  trigger_dependent_launch();
   constexpr unsigned warps = threads / 32;
   __shared__ float rooms[warps][room_words];
   __shared__ std::uint32_t hub[warps][outputs];
@@ -127,7 +127,7 @@ void fused(const Cuda& backend, const FusedScoreSum& args) {
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
   constexpr unsigned threads = 128;
-  static OverlappingKernel kernel(sum_ordered<threads>, "sum_ordered");
+  static ProgrammaticKernel kernel(sum_ordered<threads>, "sum_ordered");
   const Blocks blocks(args.order, args.a.nrows, threads, 1);
   const unsigned parts = args.count <= outputs ? 1 : 2;
   kernel.launch(backend.device, blocks.all * parts, threads, 0, args, blocks, parts);

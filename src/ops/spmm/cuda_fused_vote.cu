@@ -148,7 +148,7 @@ struct VoteSink {
 template <class S>
 __global__ void __launch_bounds__(S::threads, S::threads <= 256 ? 512 / S::threads : 1)
     vote_ordered(const __grid_constant__ FusedVote args, const __grid_constant__ Blocks blocks) {
-  let_next_begin();
+  trigger_dependent_launch();
   __shared__ SharedWeights<S::row_words> weights;
   __shared__ HubRoom<S> hub_room;
   extern __shared__ float rooms[];  // where there are products
@@ -168,7 +168,7 @@ void fused(const Cuda& backend, const FusedVote& args) {
   const ScopedCudaDevice scope(backend.device.index());
   const auto launch = [&](auto shape) {
     using S = decltype(shape);
-    static OverlappingKernel kernel(vote_ordered<S>, "vote_ordered");
+    static ProgrammaticKernel kernel(vote_ordered<S>, "vote_ordered");
     const Blocks blocks(args.order, args.a.nrows, S::threads, S::lanes);
     const std::size_t rooms = args.multiplied.count == 0 ? 0 : S::threads / 32 * room_words * sizeof(float);
     kernel.launch(backend.device, blocks.all, S::threads, rooms, args, blocks);

@@ -90,12 +90,12 @@ __device__ inline uint4 to_halves(const float (&feature)[lane_halves], float sca
 template <unsigned Rounds>
 __global__ void __launch_bounds__(block_threads)
     spmm_fill_halves(const __grid_constant__ FloatIn x, const float* weights, Halves halves, unsigned log2_lanes) {
-  let_next_begin();
+  trigger_dependent_launch();
   const unsigned rows_of_block = block_threads >> log2_lanes;
   const std::size_t first_row = std::size_t{blockIdx.x} * rows_of_block * Rounds + (threadIdx.x >> log2_lanes);
   const unsigned lane = (blockIdx.y << log2_lanes) + (threadIdx.x & ((1U << log2_lanes) - 1));
   const std::size_t first = std::size_t{lane} * lane_halves;
-  wait_for_previous();
+  wait_for_previous_kernel();
   float feature[Rounds][lane_halves];
 #pragma unroll
   for (unsigned k = 0; k < Rounds; ++k) {
@@ -143,7 +143,7 @@ inline Halves copy_as_halves(const Device& device, const FloatIn& x, const float
                       reinterpret_cast<std::uint32_t*>(to + bytes), ++calls};
   const auto log2_lanes = std::min(static_cast<unsigned>(std::bit_width(lanes - 1)), 5U);
   const dim3 grid(blocks_for((x.nrows + 1) << log2_lanes, block_threads * rounds), ((lanes - 1) >> log2_lanes) + 1);
-  static OverlappingKernel kernel(spmm_fill_halves<rounds>, "spmm_fill_halves");
+  static ProgrammaticKernel kernel(spmm_fill_halves<rounds>, "spmm_fill_halves");
   kernel.launch(device, grid, block_threads, 0, x, weights, halves, log2_lanes);
   return halves;
 }

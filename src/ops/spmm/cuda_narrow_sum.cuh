@@ -19,12 +19,12 @@ namespace bitgraph::spmm_cuda {
 template <class In>
 __global__ void __launch_bounds__(block_threads)
     spmm_fill_fours(const __grid_constant__ In x, const float* weights, float4* fours, unsigned log2_lanes) {
-  let_next_begin();
+  trigger_dependent_launch();
   const auto ncols = static_cast<unsigned>(x.ncols);
   const unsigned fours_per_row = (ncols + own_features - 1) / own_features;
   const unsigned lanes = 1U << log2_lanes;
   const std::size_t row = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) >> log2_lanes;
-  wait_for_previous();
+  wait_for_previous_kernel();
   if (row >= x.nrows) return;
   const float weight = weights == nullptr ? 1.0F : __ldg(weights + row);
   const float* const from = x.data + row * x.stride;
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(block_threads, NarrowSpan<Group>::blocks)
   const Span span = find_span(args.a, items, blockIdx.x);
   const bool began_before = span.first_begin < span.entry && span.row < span.end_row;
   Span part = span;
-  if (next_early) let_next_begin();
+  if (next_early) trigger_dependent_launch();
   for (bool more = true; more;) {
     // The last part has what is left of the entries as well.
     more = span.end_row - part.row > rows_at_a_time;
@@ -297,7 +297,7 @@ __global__ void __launch_bounds__(block_threads, NarrowSpan<Group>::blocks)
     const EdgeOffset end = more ? __ldg(args.a.row_ptr + part.end_row) : span.entry + span.count;
     part.count = static_cast<unsigned>(end - part.entry);
     shared.bring(args.a, part);
-    wait_for_previous();
+    wait_for_previous_kernel();
     std::uint32_t first_end = 0;
     const OpenRow open = shared.add_run(AlignedReader(args.x, own * own_features), part.count, first_end);
     const OpenRow through = shared.join(open, first_end);
@@ -339,7 +339,7 @@ __global__ void __launch_bounds__(block_threads, NarrowSpan<Group>::blocks)
 template <unsigned Group, class Out>
 void start_narrow_sum(const Device& device, const SpmmArgs<CsrPatternView, AlignedFloats, Out>& args,
                       const StreamShape& shape) {
-  static OverlappingKernel kernel(spmm_sum_narrow<Group, Out>, "spmm_sum_narrow");
+  static ProgrammaticKernel kernel(spmm_sum_narrow<Group, Out>, "spmm_sum_narrow");
   // Some times as many as a span has on average; less shared memory is more first-level cache.
   const std::size_t items = std::size_t{args.a.nrows} + args.a.num_entries;
   const std::size_t usual = shape.items * std::size_t{args.a.nrows} * 4 / items + 64;
@@ -354,7 +354,7 @@ inline AlignedFloats copy_in_fours(const Device& device, const FloatIn& x, const
   const std::size_t bytes = x.nrows * none.ncols * sizeof(float);
   auto* const to = reinterpret_cast<float*>(static_cast<std::byte*>(device.workspace(from + bytes)) + from);
   const auto log2_lanes = std::min(static_cast<unsigned>(std::bit_width(none.ncols / own_features - 1)), 5U);
-  static OverlappingKernel kernel(spmm_fill_fours<FloatIn>, "spmm_fill_fours");
+  static ProgrammaticKernel kernel(spmm_fill_fours<FloatIn>, "spmm_fill_fours");
   kernel.launch(device, dim3(blocks_for(x.nrows << log2_lanes, block_threads)), block_threads, 0, x, weights,
                 reinterpret_cast<float4*>(to), log2_lanes);
   return in_fours(to, none.ncols, x.ncols);

@@ -4,7 +4,7 @@
 
 #include "ops/spmm/cuda_emit.cuh"
 
-#include "core/cuda_launch.cuh"
+#include "core/cuda/launch.cuh"
 
 #include <algorithm>
 
@@ -85,7 +85,7 @@ __device__ void count_in_turns(Counters<Words, Planes>& counters, const Neighbor
   NodeId all = column[0];
 #pragma unroll
   for (unsigned k = 1; k < Batch; ++k) all &= column[k];
-  wait_for_previous(all);
+  wait_for_previous_kernel(all);
 #pragma unroll 1
   for (std::uint32_t at = begin; at < longest; at += step) {
     const std::uint32_t own = at + first % Sets;

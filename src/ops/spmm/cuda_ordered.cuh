@@ -7,7 +7,7 @@
 #include "ops/spmm/cuda_counters.cuh"
 #include "ops/spmm/fused.hpp"
 
-#include "core/cuda_launch.cuh"
+#include "core/cuda/launch.cuh"
 
 #include <algorithm>
 
@@ -15,7 +15,6 @@ namespace bitgraph::spmm_cuda {
 
 namespace ordered {
 
-constexpr unsigned full_warp = 0xFFFFFFFFU;
 constexpr NodeId no_row = ~NodeId{0};
 constexpr unsigned group_sets = 4;
 constexpr int short_planes = 6;  ///< counts of a set of lanes that has a short row
@@ -90,7 +89,7 @@ __device__ void for_neighbors(const std::uint32_t* x, std::size_t stride, const 
     }
   };
   load(0);
-  wait_for_previous();
+  wait_for_previous_kernel();
 #pragma unroll 1
   for (unsigned at = 0; at < longest; at += step) {
     Values values[Batch];

@@ -77,7 +77,7 @@ __device__ bool bring_entries(StorageOf<Group, Args>& storage, const EntriesOf<A
     if constexpr (framed) row_scale = row_scale_of(args, row);
   };
   const bool waits_early = framed || args.col_scale != nullptr;
-  if (waits_early) wait_for_previous();
+  if (waits_early) wait_for_previous_kernel();
   look_up();
   if (threadIdx.x < Reader::most_span_items / 32) storage.ends[threadIdx.x] = 0;
   storage.frame.fill(args.epilogue, args.out.ncols);
@@ -115,7 +115,7 @@ __device__ bool bring_entries(StorageOf<Group, Args>& storage, const EntriesOf<A
       if (i < padded) entries.scales[i] = scale[k];
     }
   }
-  if (!waits_early) wait_for_previous();
+  if (!waits_early) wait_for_previous_kernel();
   return __syncthreads_or(empty ? 1 : 0) != 0;
 }
 
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(block_threads, ReaderOfArgs<Args>::blocks)
   const Span span = find_span(args.a, items, blockIdx.x);
   const EntriesOf<Args> entries(room, items, args.col_scale != nullptr);
   const bool some_empty = bring_entries<Group>(storage, entries, args, span);
-  if (next_early) let_next_begin();
+  if (next_early) trigger_dependent_launch();
   sum_run<Group>(storage, entries, args, span, first);
   __syncthreads();
   join_runs<Group>(storage, args, span, some_empty, tails, first);

@@ -7,7 +7,7 @@
 #include "ops/spmm/cuda_emit.cuh"
 #include "ops/spmm/cuda_spans.cuh"
 
-#include "core/cuda_launch.cuh"
+#include "core/cuda/launch.cuh"
 
 namespace bitgraph::spmm_cuda {
 
@@ -276,7 +276,7 @@ struct SummedRow {
       : first(first_feature<Group, Reader::chunks>()) {
     const unsigned own = threadIdx.x % Group;
     const NodeId columns = own < taken.n ? __ldg(taken.columns + own) : 0;
-    wait_for_previous();
+    wait_for_previous_kernel();
     if constexpr (is_framed<Out>) {
       if (taken.row != no_row) row_scale = row_scale_of(args, taken.row);
       frame.fill(args.epilogue, args.out.ncols);
@@ -349,7 +349,7 @@ __global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
   using Out = std::remove_cvref_t<decltype(args.out)>;
   constexpr unsigned chunks = ReaderOfArgs<Args>::chunks;
   __shared__ FrameOf<Group, chunks, Out> frame;
-  if (next_early) let_next_begin();
+  if (next_early) trigger_dependent_launch();
   const std::size_t row = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Group;
   const TakenRow taken(args, row < args.a.nrows ? static_cast<NodeId>(row) : no_row);
   SummedRow<Group, Args>(args, taken, frame).emit(args, taken.row, frame);

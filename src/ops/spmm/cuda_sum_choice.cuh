@@ -63,7 +63,7 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
       const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
       constexpr unsigned few_blocks = 8 * multiprocessors;  // the way to the device is much of their time
       return with_frame(args, [&]<class Args>(const Args& kernel_args) {
-        static OverlappingKernel kernel(spmm_sum_short<Group, Args>, "spmm_sum_short");
+        static ProgrammaticKernel kernel(spmm_sum_short<Group, Args>, "spmm_sum_short");
         kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
       });
     }
@@ -72,7 +72,7 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
       const std::size_t tail_bytes = Tails::bytes<Group, chunks>(classes.part_blocks, slices);
       const Tails tails = Tails::in_workspace(device, tail_bytes, classes.part_blocks, slices);
       return with_frame(args, [&]<class Args>(const Args& kernel_args) {
-        static OverlappingKernel kernel(spmm_sum_ordered<Group, Args>, "spmm_sum_ordered");
+        static ProgrammaticKernel kernel(spmm_sum_ordered<Group, Args>, "spmm_sum_ordered");
         kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, kernel_args, classes, tails);
       });
     }
@@ -80,7 +80,7 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
   const auto shape = StreamShape::of<Group, Reader>(args.a, slices);
   const Tails tails = shape.tails(device);
   with_frame(args, [&]<class Args>(const Args& kernel_args) {
-    static OverlappingKernel kernel(spmm_stream<Group, Args>, "spmm_stream");
+    static ProgrammaticKernel kernel(spmm_stream<Group, Args>, "spmm_stream");
     const std::size_t room = EntriesOf<Args>::bytes(shape.items, args.col_scale != nullptr);
     kernel.launch(device, dim3(shape.blocks, slices), block_threads, room, kernel_args, shape.items, tails,
                   shape.lets_next_begin(Reader::blocks));

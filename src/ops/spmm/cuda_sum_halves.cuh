@@ -216,7 +216,7 @@ __device__ void signs_of_hub(const Args& args, const Halves& halves, const Taken
   TakenRow run = hub;
   run.keep_run(threadIdx.x / half_group, block_threads / half_group);
   const NodeId column = own < run.n ? __ldg(run.columns + own) : halves.zero_row;
-  wait_for_previous();
+  wait_for_previous_kernel();
   HalfSums sums = sum_of_halves(halves, blockIdx.y * half_group + own, run.columns, run.n, column);
   sums.join_groups_of_warp();
   if (lane < half_group) of_warp[warp][own] = sums;
@@ -248,7 +248,7 @@ template <class Args>
 __global__ void __launch_bounds__(block_threads, 4)
     spmm_signs_of_halves(const __grid_constant__ Args args, const __grid_constant__ Halves halves,
                          const __grid_constant__ SumClasses classes, Tails tails) {
-  let_next_begin();
+  trigger_dependent_launch();
   if (blockIdx.x < classes.hub_blocks) {
     const HubPart hub(classes, blockIdx.x);
     if (hub.parts > 1) return sum_ordered<2 * half_group>(args, classes, tails);
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(block_threads, 4)
   const TakenRow taken = take_row<half_group>(args, classes);
   const unsigned own = threadIdx.x % half_group;
   const NodeId column = own < taken.n ? __ldg(taken.columns + own) : halves.zero_row;
-  wait_for_previous();
+  wait_for_previous_kernel();
   HalfSums sums = sum_of_halves(halves, blockIdx.y * half_group + own, taken.columns, taken.n, column);
   std::uint32_t n = taken.n;
   bool writes = true;
@@ -284,7 +284,7 @@ void start_signs_of_halves(const Device& device, const SpmmArgs<CsrPatternView, 
   const SumClasses classes = sum_classes(args.a, args.row_order, half_group);
   const std::size_t tail_bytes = Tails::bytes<group, 1>(classes.part_blocks, slices);
   const Halves halves = copy_as_halves(device, args.x, args.col_scale, tail_bytes);
-  static OverlappingKernel kernel(spmm_signs_of_halves<std::remove_cvref_t<decltype(plain)>>, "spmm_signs_of_halves");
+  static ProgrammaticKernel kernel(spmm_signs_of_halves<std::remove_cvref_t<decltype(plain)>>, "spmm_signs_of_halves");
   kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, plain, halves, classes,
                 Tails::in_workspace(device, tail_bytes, classes.part_blocks, slices));
 }

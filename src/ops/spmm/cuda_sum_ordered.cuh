@@ -132,7 +132,7 @@ __device__ void sum_ordered(const Args& args, const SumClasses& classes, const T
 template <unsigned Group, class Args>
 __global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
     spmm_sum_ordered(const __grid_constant__ Args args, const __grid_constant__ SumClasses classes, Tails tails) {
-  let_next_begin();
+  trigger_dependent_launch();
   sum_ordered<Group>(args, classes, tails);
 }
 

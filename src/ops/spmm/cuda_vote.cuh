@@ -233,7 +233,7 @@ void start_short(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
   const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
   with_plain(args, [&](const auto& kernel_args) {
     using Args = std::remove_cvref_t<decltype(kernel_args)>;
-    static OverlappingKernel kernel(spmm_vote_short<Lanes, Words, Args>, "spmm_vote_short");
+    static ProgrammaticKernel kernel(spmm_vote_short<Lanes, Words, Args>, "spmm_vote_short");
     kernel.launch(device, blocks * slices, block_threads, 0, kernel_args, warp_rows, blocks);
   });
 }

@@ -249,7 +249,7 @@ template <class Shape, int Lanes, int Words, class Args>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     spmm_vote_ordered(const __grid_constant__ Args args, const __grid_constant__ RowClasses classes) {
   __shared__ OrderedStorage<Shape, Lanes, Words, Args> storage;
-  let_next_begin();
+  trigger_dependent_launch();
   const unsigned slice = blockIdx.x / classes.blocks;
   const unsigned block = blockIdx.x - slice * classes.blocks;
   const unsigned first_word = slice * most_words;
@@ -302,7 +302,7 @@ void start_ordered_of(const Device& device, const SpmmArgs<CsrPatternView, BitsI
   const RowClasses classes = classes_of<Shape, Lanes, Out>(args.a, args.row_order);
   with_plain(args, [&](const auto& kernel_args) {
     using Args = std::remove_cvref_t<decltype(kernel_args)>;
-    static OverlappingKernel kernel(spmm_vote_ordered<Shape, Lanes, Words, Args>, "spmm_vote_ordered");
+    static ProgrammaticKernel kernel(spmm_vote_ordered<Shape, Lanes, Words, Args>, "spmm_vote_ordered");
     kernel.launch(device, classes.blocks * slices, Shape::threads, 0, kernel_args, classes);
   });
 }

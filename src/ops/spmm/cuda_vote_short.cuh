@@ -44,7 +44,7 @@ template <int Lanes, int Words, class Args>
 __global__ void __launch_bounds__(block_threads)
     spmm_vote_short(const __grid_constant__ Args args, unsigned warp_rows, unsigned blocks) {
   __shared__ alignas(16) std::uint32_t rooms[block_warps][room_words];
-  let_next_begin();
+  trigger_dependent_launch();
   const unsigned slice = blockIdx.x / blocks;
   const unsigned block = blockIdx.x - slice * blocks;
   const unsigned set = threadIdx.x % 32 / Lanes;

@@ -67,8 +67,8 @@ void check_graph(const CsrPattern& a, const RowOrder& order, std::size_t rows_of
     fail(ErrorCode::usage, fmt::format("fused: A is {} x {}, X has {} rows", a.nrows(), a.ncols(), rows_of_x));
   }
   if (order.nrows() != a.nrows()) fail(ErrorCode::usage, "fused: the order of the rows is another graph's");
-  check_device("fused", device, a.device(), "A");
-  check_device("fused", device, order.device(), "the order of the rows");
+  check_place("fused", device, a.device(), "A");
+  check_place("fused", device, order.device(), "the order of the rows");
   if (!can_fuse(ncols, a.view().longest_row)) {
     fail(ErrorCode::not_possible,
          fmt::format("fused: no kernel for {} bits and rows of {} entries", ncols, a.view().longest_row));
@@ -77,12 +77,7 @@ void check_graph(const CsrPattern& a, const RowOrder& order, std::size_t rows_of
 
 template <class Args>
 void launch(const Device& device, const Args& args) {
-#ifdef BITGRAPH_WITH_CUDA
-  fused(Cuda{device}, args);
-#else
-  static_cast<void>(device);
-  static_cast<void>(args);
-#endif
+  with_cuda(device, "fused", [&](const auto& cuda) { fused(cuda, args); });
 }
 
 }  // namespace
@@ -100,7 +95,8 @@ bool can_fuse_counts(std::size_t ncols, EdgeOffset longest_row, std::size_t weig
   return can_fuse(ncols, longest_row) && weights <= most_outputs && 4 * longest_row * ncols < EdgeOffset{1} << 31;
 }
 
-void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const Bits& x, const Device& device) {
+void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const Bits& x) {
+  const Device& device = x.device();
   const std::size_t width = use.own_beside ? x.ncols() / 2 : x.ncols();
   require(!use.own_beside || x.ncols() % 128 == 0, "fused: bits that stand beside others begin with a whole word");
   check_graph(a, order, x.nrows(), width, device);
@@ -151,7 +147,8 @@ void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, c
 }
 
 void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
-                     const AggregateScales& scales, const Device& device) {
+                     const AggregateScales& scales) {
+  const Device& device = out.device();
   check_graph(a, order, scores.nrows, 64, device);
   check_shape(out, scores.nrows, scores.count, "the output");
   check_length("fused", scales.row_scale, a.nrows(), "row_scale");
@@ -170,7 +167,8 @@ void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, co
 }
 
 void multiply_counts_into(Floats& out, const CsrPattern& a, const RowOrder& order, const Bits& x, const Bits& w,
-                          const AggregateScales& scales, const OwnProduct& own, const Device& device) {
+                          const AggregateScales& scales, const OwnProduct& own) {
+  const Device& device = out.device();
   check_graph(a, order, x.nrows(), x.ncols(), device);
   check_count(w.nrows(), most_outputs);
   check_shape(w, w.nrows(), x.ncols(), "a weight");

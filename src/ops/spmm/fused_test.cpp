@@ -110,13 +110,13 @@ TEST(FusedCuda, VotesAndAdds) {
     const Bits x = o.x.to(device);
     Bits own = o.own.to(device);
     Bits votes(own.nrows(), own.ncols(), device);
-    vote_into({.votes = &votes}, g.a, g.order, x, device);
+    vote_into({.votes = &votes}, g.a, g.order, x);
     EXPECT_EQ(votes.to(Device()), spmm<Bits>(o.a, o.x));
-    vote_into({.own = &own, .votes = &own}, g.a, g.order, x, device);  // where they were
+    vote_into({.own = &own, .votes = &own}, g.a, g.order, x);  // where they were
     EXPECT_EQ(own.to(Device()), o.votes());
     if (x.ncols() % 64 != 0) return;
-    const Bits both = concat(x, o.own.to(device), device);
-    vote_into({.own_beside = true, .votes = &votes}, g.a, g.order, both, device);
+    const Bits both = concat(x, o.own.to(device));
+    vote_into({.own_beside = true, .votes = &votes}, g.a, g.order, both);
     EXPECT_EQ(votes.to(Device()), o.votes());
   });
 }
@@ -144,12 +144,11 @@ TEST(FusedCuda, ScoresAndTheirSums) {
                  .col_scale = scale.span(),
                  .bias = bias.span(),
                  .products = &out},
-                g.a, g.order, x, device);
+                g.a, g.order, x);
       const Floats products = gemm<Floats>(votes, o.w_own, linear);
       expect_equal(out.to(Device()), products);
       add_scores_into(out, g.a, g.order, scores,
-                      {.row_scale = row_scale.span(), .col_scale = scale.span(), .bias = bias.span(), .add = true},
-                      device);
+                      {.row_scale = row_scale.span(), .col_scale = scale.span(), .bias = bias.span(), .add = true});
       const Floats sums = spmm<Floats>(o.a, gemm<Floats>(votes, o.w));  // whole numbers
       const Floats actual = out.to(Device());
       for (NodeId i = 0; i < n; ++i) {
@@ -173,7 +172,7 @@ TEST(FusedCuda, VotesBehindOtherBits) {
     const Buffer<float> bias = o.bias.to(device);
     Floats out(x.nrows(), w.nrows(), device);
     vote_into({.multiplied = &w, .before = &before, .col_scale = scale.span(), .bias = bias.span(), .products = &out},
-              g.a, g.order, x, device);
+              g.a, g.order, x);
     const Bits both = concat(o.before, spmm<Bits>(o.a, o.x));
     expect_equal(out.to(Device()), gemm<Floats>(both, o.w_both, {.col_scale = o.scale.span(), .bias = o.bias.span()}));
   });
@@ -191,12 +190,12 @@ TEST(FusedCuda, CountsTimesWeights) {
                   const Buffer<float> row_scale = o.row_scale.to(device);
                   Floats out(x.nrows(), w.nrows(), device);
                   const AggregateScales scales{row_scale.span(), scale.span(), bias.span()};
-                  const Floats sums = gemm<Floats>(spmm<Floats>(o.a, o.x), o.w, {.binarize_input = false});
+                  const Floats sums = binary_weight_gemm(spmm<Floats>(o.a, o.x), o.w);
                   const Floats own = gemm<Floats>(o.x, o.w_own, {.col_scale = o.scale.span(), .bias = o.bias.span()});
                   for (const bool with_own : {false, true, true}) {
                     OwnProduct product;
                     if (with_own) product = {&w_own, scale.span(), bias.span()};
-                    multiply_counts_into(out, g.a, g.order, x, w, scales, product, device);
+                    multiply_counts_into(out, g.a, g.order, x, w, scales, product);
                     const Floats actual = out.to(Device());
                     for (NodeId i = 0; i < x.nrows(); ++i) {
                       const auto entries = static_cast<float>(o.a.row(i).size());
@@ -217,7 +216,7 @@ TEST(Fused, WhatHasNoKernelIsRefused) {
   EXPECT_FALSE(can_fuse_counts(256, 5000, 64));
   const CsrPattern a = test::grid_pattern(2, 2);
   const Bits x(4, 64);
-  test::expect_error([&] { vote_into({}, a, RowOrder(a), x, Device()); }, ErrorCode::not_possible,
+  test::expect_error([&] { vote_into({}, a, RowOrder(a), x); }, ErrorCode::not_possible,
                      Device().name() + ": a fused vote or sum has no kernel for this device");
 }
 

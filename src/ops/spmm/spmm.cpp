@@ -20,7 +20,7 @@ namespace {
 /// An empty order is of any matrix.
 void check_row_order(const RowOrder* order, NodeId nrows, const Device& device) {
   if (order == nullptr || order->empty()) return;
-  check_device("spmm", device, order->device(), "row_order");
+  check_place("spmm", device, order->device(), "row_order");
   if (order->nrows() != nrows) {
     fail(ErrorCode::usage, fmt::format("spmm: row_order has {} rows, A {}", order->nrows(), nrows));
   }
@@ -43,7 +43,7 @@ void check_strategy(const SpmmOptions& options) {
 }
 
 template <class Graph, class X, class Out>
-void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& options, const Device& device) {
+void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& options) {
   if (a.ncols() != x.nrows() || out.nrows() != a.nrows() || out.ncols() != x.ncols()) {
     fail(ErrorCode::usage, fmt::format("spmm: A is {} x {}, X is {} x {}, the output is {} x {}", a.nrows(), a.ncols(),
                                        x.nrows(), x.ncols(), out.nrows(), out.ncols()));
@@ -54,10 +54,9 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
   check_length("spmm", options.feature_offset, x.ncols(), "feature_offset");
   check_length("spmm", options.bias, x.ncols(), "bias");
   if constexpr (!std::is_same_v<Graph, SellPattern>)
-    check_device("spmm", device, a.device(), "A");  // always on the host
-  check_device("spmm", device, x.device(), "X");
-  check_device("spmm", device, out.device(), "the output");
-  check_row_order(options.row_order, a.nrows(), device);
+    check_place("spmm", out.device(), a.device(), "A");  // always on the host
+  check_device("spmm", out.device(), x.device(), "X");
+  check_row_order(options.row_order, a.nrows(), out.device());
   check_strategy<Graph, X>(options);
 }
 
@@ -84,9 +83,9 @@ SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
 }
 
 template <class GraphView, class X, class Out>
-auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given, const Device& device,
+auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given,
                  const RowOrderView& order = {}) {
-  const SpmmOptions options = without_idle_scales<Out>(given, device);
+  const SpmmOptions options = without_idle_scales<Out>(given, out.device());
   return SpmmArgs<GraphView, decltype(x.view()), decltype(out.view())>{
       a,
       x.view(),
@@ -98,39 +97,39 @@ auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& gi
 }
 
 template <class GraphView, class X, class Out>
-void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const Device& device,
+void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options,
          const RowOrderView& order = {}) {
-  const auto args = kernel_args(out, a, x, options, device, order);
+  const auto args = kernel_args(out, a, x, options, order);
   const auto kernel = [&](const auto& backend) { spmm(backend, args); };
   if constexpr (std::is_same_v<GraphView, SellView>) {
-    with_host_backend(device, "spmm over SellPattern", kernel);
+    with_host_backend(out.device(), "spmm over SellPattern", kernel);
   } else {
-    with_backend(device, "spmm", kernel);
+    with_backend(out.device(), "spmm", kernel);
   }
 }
 
 }  // namespace
 
 template <class X, class Out>
-void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options, const Device& device) {
-  check(out, a, x, options, device);
+void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options) {
+  check(out, a, x, options);
   const RowOrder* const order = options.row_order;
-  run(out, a.view(), x, options, device, order == nullptr ? RowOrderView{} : order->view_over(a));
+  run(out, a.view(), x, options, order == nullptr ? RowOrderView{} : order->view_over(a));
 }
 
 template <class X, class Out>
-void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options, const Device& device) {
-  check(out, a, x, options, device);
+void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options) {
+  check(out, a, x, options);
   with_tile_dim(a.tile_dim(), [&](auto k) {
     if constexpr (std::is_same_v<X, BitMatrix<PlusMinusOne>>) {
-      const SpmmStrategy strategy = strategy_for(a, options, device);
+      const SpmmStrategy strategy = strategy_for(a, options, out.device());
       if (by_tile_words(strategy)) {
-        const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options, device),
+        const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options),
                                                            strategy, a.num_tiles()};
-        return with_backend(device, "spmm", [&](const auto& backend) { spmm(backend, args); });
+        return with_backend(out.device(), "spmm", [&](const auto& backend) { spmm(backend, args); });
       }
     }
-    run(out, a.view<k()>(), x, options, device);
+    run(out, a.view<k()>(), x, options);
   });
 }
 
@@ -149,24 +148,23 @@ std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset ent
 }
 
 template <class Out>
-void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options,
-               const Device& device) {
-  check(out, a, x, options, device);
+void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options) {
+  check(out, a, x, options);
   if (!options.col_scale.empty()) fail(ErrorCode::usage, "spmm: a vote over SellPattern has no col_scale");
-  run(out, a.view(), x, options, device);
+  run(out, a.view(), x, options);
 }
 
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
-template void spmm_into(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&, const Device&);
-template void spmm_into(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&, const Device&);
-template void spmm_into(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&, const Device&);
-template void spmm_into(Floats&, const CsrPattern&, const Floats&, const SpmmOptions&, const Device&);
-template void spmm_into(Bits&, const SellPattern&, const Bits&, const SpmmOptions&, const Device&);
-template void spmm_into(Floats&, const SellPattern&, const Bits&, const SpmmOptions&, const Device&);
-template void spmm_into(Bits&, const BitTileMatrix&, const Bits&, const SpmmOptions&, const Device&);
-template void spmm_into(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&, const Device&);
-template void spmm_into(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&, const Device&);
-template void spmm_into(Floats&, const BitTileMatrix&, const Floats&, const SpmmOptions&, const Device&);
+template void spmm_into(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&);
+template void spmm_into(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&);
+template void spmm_into(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&);
+template void spmm_into(Floats&, const CsrPattern&, const Floats&, const SpmmOptions&);
+template void spmm_into(Bits&, const SellPattern&, const Bits&, const SpmmOptions&);
+template void spmm_into(Floats&, const SellPattern&, const Bits&, const SpmmOptions&);
+template void spmm_into(Bits&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
+template void spmm_into(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
+template void spmm_into(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
+template void spmm_into(Floats&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
 
 }  // namespace bitgraph

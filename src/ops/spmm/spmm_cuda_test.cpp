@@ -125,11 +125,11 @@ void check_format(const CsrPattern& a, const Graph& graph, const In& x, bool ord
     options.row_order = &order;
     const Floats expected = spmm<Floats>(a, x, scales.options());
     Out actual = dirty(Out{}, a.nrows(), x.ncols()).to(device);
-    spmm_into(actual, graph_there, x_there, options, device);
+    spmm_into(actual, graph_there, x_there, options);
     expect_within(tolerance(a, x, kind), expected, actual.to(Device{}));
     Out again = dirty(Out{}, a.nrows(), x.ncols()).to(device);
     options.row_order = &compact;
-    spmm_into(again, graph_there, x_there, options, device);
+    spmm_into(again, graph_there, x_there, options);
     expect_same(actual.to(Device{}), again.to(Device{}));
   }
 }
@@ -371,7 +371,7 @@ TEST(SpmmCuda, ATieIsPlusOneInRowsOfEveryLength) {
   const RowOrder order(there);
   const RowOrder of_a_copy(there.clone());
   for (const RowOrder* given : {static_cast<const RowOrder*>(nullptr), &order, &of_a_copy}) {
-    const Bits actual = spmm<BitMatrix>(there, x.to(device), {.row_order = given}, device).to(Device{});
+    const Bits actual = spmm<BitMatrix>(there, x.to(device), {.row_order = given}).to(Device{});
     EXPECT_TRUE(spmm<BitMatrix>(a, x) == actual);
     EXPECT_TRUE(actual.bit(2, 0)) << "one of two";
   }
@@ -388,10 +388,10 @@ TEST(SpmmCuda, ARepeatedCallAllocatesNothing) {
   ASSERT_FALSE(order.empty());
   const std::size_t before = device.memory().allocations;
   for (int n = 0; n < 3; ++n) {
-    spmm_into(out, a, x, {}, device);
-    spmm_into(sums, a, x, {}, device);
-    spmm_into(out, a, x, {.row_order = &order}, device);
-    spmm_into(sums, a, x, {.row_order = &order}, device);
+    spmm_into(out, a, x);
+    spmm_into(sums, a, x);
+    spmm_into(out, a, x, {.row_order = &order});
+    spmm_into(sums, a, x, {.row_order = &order});
   }
   EXPECT_EQ(device.memory().allocations, before);
 }
@@ -403,7 +403,7 @@ TEST(SpmmCuda, WhatIsElsewhereIsNamed) {
   const Bits x = test::random_bits(5, 64, 1);
   Bits out(5, 64, device);
   try {
-    spmm_into(out, a.to(device), x, {}, device);
+    spmm_into(out, a.to(device), x);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
@@ -411,14 +411,14 @@ TEST(SpmmCuda, WhatIsElsewhereIsNamed) {
   }
   try {
     const RowOrder order(test::random_pattern(6, 700, 0.5, 1).to(device));
-    spmm_into(out, a.to(device), x.to(device), {.row_order = &order}, device);
+    spmm_into(out, a.to(device), x.to(device), {.row_order = &order});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_NE(std::string(error.what()).find("row_order has 6 rows, A 5"), std::string::npos) << error.what();
   }
   try {
-    spmm_into(out, to_sell(a), x.to(device), {}, device);
+    spmm_into(out, to_sell(a), x.to(device));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::not_possible);

@@ -70,16 +70,17 @@ void check(const test::SpmmCase& c, const In& x) {
       ASSERT_EQ(active_isa(), isa);
       for (const int threads : {1, 3}) {
         const std::string what = c.name + " scales " + std::to_string(kind) + " " + std::string(to_string(isa));
-        expect_same(expected, spmm<Out>(a, x, scales.options(), Device::host(threads)), what);
+        expect_same(expected, spmm<Out>(a, x.to(Device::host(threads)), scales.options()), what);
       }
       if constexpr (std::is_same_v<In, Bits>) {
         if (kind < 2) {
           for (const int threads : {1, 3}) {
+            const In there = x.to(Device::host(threads));
             const std::string what =
                 c.name + " SELL, scales " + std::to_string(kind) + " " + std::string(to_string(isa));
-            expect_same(expected, spmm<Out>(to_sell(a), x, scales.options(), Device::host(threads)), what);
+            expect_same(expected, spmm<Out>(to_sell(a), there, scales.options()), what);
             const SellStrips strips{3, a.ncols() / 3 + std::size_t{1}, true};
-            expect_same(expected, spmm<Out>(to_sell(a, strips), x, scales.options(), Device::host(threads)),
+            expect_same(expected, spmm<Out>(to_sell(a, strips), there, scales.options()),
                         what + ", strips");
           }
         }
@@ -160,7 +161,7 @@ TEST(Spmm, ARepeatedCallAllocatesNothing) {
   const Bits x = test::random_bits(500, 128, 1);
   Bits out(500, 128, device);
   const std::size_t before = device.memory().allocations;
-  for (int n = 0; n < 3; ++n) spmm_into(out, a, x, {}, device);
+  for (int n = 0; n < 3; ++n) spmm_into(out, a, x);
   EXPECT_EQ(device.memory().allocations, before);
 }
 

@@ -67,7 +67,7 @@ void check(const CsrPattern& a, const Bits& x, const Device& device) {
         SCOPED_TRACE(testing::Message() << "tiles of " << k << ", strategy " << static_cast<int>(strategy)
                                         << (scaled ? ", scaled" : ""));
         Out out = dirty(Out(), a.nrows(), x.ncols()).to(device);
-        spmm_into(out, tiles, x_there, scales_there.options(strategy), device);
+        spmm_into(out, tiles, x_there, scales_there.options(strategy));
         expect_same(out.to(Device{}), expected);
       }
     }
@@ -138,9 +138,9 @@ TEST(SpmmStrategiesCuda, ARepeatedCallAllocatesNothing) {
   const BitTileMatrix a = pack(test::rmat_pattern(10, 20000, 1), {.tile_dim = 4}).to(device);
   const Bits x = test::random_bits(a.ncols(), 128, 1).to(device);
   Bits out(a.nrows(), 128, device);
-  spmm_into(out, a, x, {.strategy = SpmmStrategy::twice_ones}, device);
+  spmm_into(out, a, x, {.strategy = SpmmStrategy::twice_ones});
   const std::size_t before = device.memory().allocations;
-  for (int n = 0; n < 3; ++n) spmm_into(out, a, x, {.strategy = SpmmStrategy::twice_ones}, device);
+  for (int n = 0; n < 3; ++n) spmm_into(out, a, x, {.strategy = SpmmStrategy::twice_ones});
   EXPECT_EQ(device.memory().allocations, before);
 }
 

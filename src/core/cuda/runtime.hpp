@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Device needs of the CUDA runtime, without its headers: cuda_runtime.cu, or cuda_absent.cpp in a build without
+// What Device needs of the CUDA runtime, without its headers: runtime.cu, or absent.cpp in a build without
 // CUDA.
 #pragma once
 

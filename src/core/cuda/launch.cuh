@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are brought up while the one before them on the stream still runs: for calls so short that the way to
-// the device is most of their time.
+// Programmatic dependent launch, from compute capability 9.0 on: a kernel starts while the one before it on the stream
+// still runs. For calls so short that the way to the device is most of their time, and for two kernels that do not need
+// each other: the second fills the multiprocessors that the first leaves idle towards its end. On older devices a
+// kernel waits for the one before it.
 #pragma once
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 
 #include <array>
 #include <atomic>
@@ -12,36 +14,46 @@
 
 namespace bitgraph {
 
-/// In a kernel: from here on the next one of the stream may be brought up, where there is room.
-__device__ inline void let_next_begin() {
+/// In a kernel: from here on the next one of the stream may start, where there is room.
+__device__ inline void trigger_dependent_launch() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
-/// In a kernel: before it, nothing may be read that a kernel before this one may have written, and nothing be written.
-/// Graphs may be read: whoever makes one waits for it, and it does not change.
-__device__ inline void wait_for_previous() {
+/// In a kernel: waits until the kernel before this one on the stream is done. Ahead of this call, nothing may be read
+/// that the kernel before may have written, and nothing be written. Graphs may be read: whoever makes one waits for it,
+/// and it does not change.
+__device__ inline void wait_for_previous_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/// The same when what has been asked for of a graph is there: `loaded` is made of it, and never has all bits set.
-/// Without that the assembler puts loads of what does not change behind the wait.
-__device__ inline void wait_for_previous(std::uint32_t loaded) {
+/// The same once a load of a graph is complete: `loaded` is made of it, and never has all bits set. Without that the
+/// assembler puts loads of constant memory behind the wait.
+__device__ inline void wait_for_previous_kernel(std::uint32_t loaded) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("{.reg .pred p; setp.eq.u32 p, %0, 0xFFFFFFFF; @p trap; griddepcontrol.wait;}" ::"r"(loaded) : "memory");
 #endif
 }
 
-/// A kernel that calls wait_for_previous(), and whether devices can bring it up early. Made once, where it is launched.
+/// Called by all threads of a kernel that needs nothing of the one before it, at their start: its last block waits for
+/// that kernel, so that what comes after this kernel comes after both.
+__device__ inline void outlast_previous_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if (blockIdx.x + 1 == gridDim.x) asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// A kernel that calls wait_for_previous_kernel() or outlast_previous_kernel(), and whether devices can start it early.
+/// Made once, where it is launched.
 template <class... P>
-class OverlappingKernel {
+class ProgrammaticKernel {
  public:
   using Function = void (*)(P...);
 
-  OverlappingKernel(Function function, const char* name) : function_(function), name_(name) {}
+  ProgrammaticKernel(Function function, const char* name) : function_(function), name_(name) {}
 
   /// Puts the kernel on the device's stream. The device is the current one.
   void launch(const Device& device, dim3 blocks, unsigned threads, std::size_t shared_bytes,

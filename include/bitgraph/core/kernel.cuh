@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every .cu file shares: checked calls, the stream of a device, the shape of a launch.
+// What every kernel and its launch share: checked calls, the stream of a device, the current device, the lanes of a
+// warp. For nvcc only.
 #pragma once
 
 #include <bitgraph/core/device.hpp>
@@ -49,6 +50,29 @@ class ScopedCudaDevice {
 /// Blocks of `block` threads for `items` items, one a thread; at least one block.
 [[nodiscard]] inline unsigned blocks_for(std::size_t items, unsigned block) noexcept {
   return static_cast<unsigned>(items == 0 ? 1 : (items + block - 1) / block);
+}
+
+inline constexpr unsigned full_warp = 0xFFFFFFFFU;  ///< the mask of all lanes
+
+/// The mask of the lanes below this thread's.
+[[nodiscard]] __device__ inline unsigned lanes_below() { return (1U << (threadIdx.x % 32)) - 1; }
+
+/// The sum over neighbouring groups of `lanes` lanes, a power of two; every lane has its group's. A sum of floats adds
+/// the values of lanes `lanes / 2` apart first.
+template <class T>
+[[nodiscard]] __device__ T warp_sum(T value, unsigned lanes = 32) {
+  for (unsigned step = lanes / 2; step != 0; step /= 2) value += __shfl_xor_sync(full_warp, value, step);
+  return value;
+}
+
+/// The sum of this lane's value and of those of the lanes below.
+template <class T>
+[[nodiscard]] __device__ T warp_inclusive_sum(T value) {
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const T other = __shfl_up_sync(full_warp, value, step);
+    if (threadIdx.x % 32 >= step) value += other;
+  }
+  return value;
 }
 
 }  // namespace bitgraph

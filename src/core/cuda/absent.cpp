@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for cuda_runtime.cu in a build without CUDA: no CUDA device can be made, so nothing else is ever called.
-#include "core/cuda_runtime.hpp"
+// Stands in for runtime.cu in a build without CUDA: no CUDA device can be made, so nothing else is ever called.
+#include "core/cuda/runtime.hpp"
 
 #include <bitgraph/core/error.hpp>
 

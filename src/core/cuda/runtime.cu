@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/cuda_runtime.hpp"
+#include "core/cuda/runtime.hpp"
 
-#include "core/cuda.cuh"
+#include <bitgraph/core/kernel.cuh>
 #include "core/room.hpp"
 
 #include <algorithm>

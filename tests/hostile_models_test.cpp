@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data sets and models whose fields disagree at random, given to plans, splits, files and training: they throw an
+// Error, or give the right results. BITGRAPH_CASES sets the number of cases; hostile_test.cpp has those of the formats.
+#include <bitgraph/bitgraph.hpp>
+
+#include "support/hostile.hpp"
+#include "support/near_logits.hpp"
+#include "support/random_matrices.hpp"
+#include "support/random_model.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace bitgraph {
+namespace {
+
+using test::Draw;
+using test::hostile_cases;
+using test::Outcomes;
+using test::random_buffer;
+
+/// A data set that is right but for what `d` spoils.
+Dataset perhaps_wrong_dataset(Draw& d, std::uint64_t seed) {
+  constexpr std::uint64_t features = 6;
+  constexpr std::int32_t classes = 3;
+  Dataset set;
+  set.name = "hostile";
+  const auto n = static_cast<NodeId>(1 + d.below(12));
+  const CsrPattern a = symmetrized(test::random_pattern(n, n, 0.2, seed));
+  set.graph = d.once_in(12) ? a.clone() : without_self_loops(a);
+  if (d.once_in(12)) set.graph = test::random_pattern(n, n + 1, 0.2, seed);
+  const auto rows = d.perhaps(std::size_t{n}, 10) % 9000;
+  const auto columns = d.perhaps(std::size_t{features}, 10) % 50;
+  const auto value = [&] { return d.once_in(300) ? std::nanf("") : static_cast<float>(d.below(4)); };
+  if (d.once_in(2)) {
+    set.dense_features = DenseMatrix<float>(rows, columns, random_buffer<float>(rows * columns, value));
+  }
+  if (!set.has_dense_features()) {
+    set.features.pattern = test::random_pattern(static_cast<NodeId>(rows), static_cast<NodeId>(columns), 0.4, seed + 1);
+    set.features.values =
+        random_buffer<float>(d.perhaps(std::size_t{set.features.pattern.nvals()}, 10) % 200000, value);
+  }
+  set.num_classes = d.perhaps(classes, 10);
+  set.labels.resize(d.perhaps(std::size_t{n}, 10) % 100);
+  for (auto& label : set.labels) label = static_cast<std::int32_t>(d.below(d.once_in(20) ? 5 : 4)) - 1;
+  for (auto* part : {&set.train, &set.validation, &set.test}) {
+    for (NodeId i = 0; i < n; ++i) {
+      if (d.once_in(2)) part->push_back(d.perhaps(i, 60));
+    }
+  }
+  return set;
+}
+
+void spoil(nn::Linear& linear, Draw& d) {
+  switch (d.below(7)) {
+    case 0: linear.weight = DenseMatrix<float>(d.below(5), d.below(9)); break;
+    case 1: linear.bits = BitMatrix<PlusMinusOne>(d.below(5), d.below(9)); break;
+    case 2: linear.scale = Buffer<float>(d.below(9), 1.0F); break;
+    case 3: linear.bias = Buffer<float>(d.below(9), 1.0F); break;
+    case 4:
+      if (!linear.bias.empty()) linear.bias[0] = INFINITY;
+      break;
+    case 5:
+      if (!linear.scale.empty()) linear.scale[0] = d.once_in(2) ? -1.0F : NAN;
+      break;
+    default:
+      if (!linear.weight.values().empty()) linear.weight.values()[0] = NAN;
+  }
+}
+
+/// A model that is right but for what `d` spoils.
+nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
+  constexpr std::array architectures{nn::Architecture::gcn, nn::Architecture::inductive_gcn, nn::Architecture::sage,
+                                     nn::Architecture::saint};
+  constexpr std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin};
+  nn::Model model = test::random_model(architectures[d.below(4)], precisions[d.below(3)],
+                                       1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed);
+  model.normalize_rows = d.once_in(2);
+  if (!d.once_in(2)) return model;
+  nn::Layer& layer = model.layers[d.below(model.layers.size())];
+  switch (d.below(8)) {
+    case 0: model.layers.clear(); break;
+    case 1: layer.precision = precisions[d.below(3)]; break;
+    case 2: layer.aggregation = static_cast<nn::Aggregation>(d.below(5)); break;
+    case 3: model.input_mean = Buffer<float>(d.below(9), 0.5F); break;
+    case 4: model.input_inverse_deviation = Buffer<float>(d.below(9), 0.5F); break;
+    case 5: model.precision = precisions[d.below(3)]; break;
+    case 6: spoil(layer.root, d); break;
+    default: spoil(layer.neighbor, d);
+  }
+  return model;
+}
+
+TEST(Hostile, DataSetsModelsAndPlans) {
+  Outcomes outcomes;
+  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+    SCOPED_TRACE(n);
+    Draw d(n);
+    const Dataset set = perhaps_wrong_dataset(d, n);
+    const nn::Model model = perhaps_wrong_model(d, n);
+    nn::InferenceOptions options;
+    options.features = d.once_in(2) ? nn::FeatureStorage::dense : nn::FeatureStorage::sparse;
+    options.graph = static_cast<nn::GraphFormat>(d.below(4));
+    options.tile_dim = d.perhaps(8, 9);
+    options.order = static_cast<Order>(d.below(4));
+    options.sequence = static_cast<nn::Sequence>(d.below(3));
+    if (d.once_in(5)) options.forms.assign(d.below(4), static_cast<nn::Precision>(d.below(3)));
+    if (d.once_in(5)) options.memory = d.below(9000);
+    const Device host = Device::host(1 + static_cast<int>(d.below(2)));
+    outcomes.add(
+        [&] {
+          nn::InferencePlan plan(model, set, options, host);
+          static_cast<void>(nn::predict_memory(model, set, options, host));
+          return plan.run().clone();
+        },
+        [&](const DenseMatrix<float>& logits) {
+          std::vector<nn::Precision> forms = options.forms;
+          if (forms.empty()) {
+            for (const nn::Layer& layer : model.layers) forms.push_back(layer.precision);
+          }
+          const DenseMatrix<float> expected = emulate(model, set, forms);
+          ASSERT_EQ(logits.nrows(), set.graph.nrows());
+          ASSERT_EQ(logits.ncols(), model.num_classes());
+          // A sum that is nearly 0 may have its sign from rounding, and one such row is many of a few.
+          if (forms.front() == nn::Precision::real) test::expect_near(logits, expected);
+        });
+  }
+}
+
+TEST(Hostile, SplitsAndFiles) {
+  Outcomes outcomes;
+  const test::TemporaryFolder folder;
+  for (std::size_t n = 0; n < hostile_cases() / 10; ++n) {
+    SCOPED_TRACE(n);
+    Draw d(n);
+    Dataset set = perhaps_wrong_dataset(d, n);
+    outcomes.add(
+        [&] {
+          if (d.once_in(2)) {
+            draw_split(set, {.train_per_class = d.below(4), .validation_per_class = d.below(4), .seed = n});
+          } else {
+            inductive_split(set, {.train = 0.5, .validation = 0.25, .test = 0.25}, n);
+          }
+          save_dataset(set, folder / "set.npz");
+          return load_dataset(folder / "set.npz");
+        },
+        [&](const Dataset& loaded) {
+          EXPECT_EQ(loaded.graph, set.graph);
+          EXPECT_EQ(loaded.train, set.train);
+          EXPECT_EQ(loaded.test, set.test);
+        });
+  }
+}
+
+TEST(Hostile, Training) {
+  Outcomes outcomes;
+  for (std::size_t n = 0; n < hostile_cases() / 10; ++n) {
+    SCOPED_TRACE(n);
+    Draw d(n);
+    const Dataset set = perhaps_wrong_dataset(d, n);
+    nn::TrainOptions options{.precision = nn::Precision::real,
+                             .architecture = static_cast<nn::Architecture>(d.below(4))};
+    options.hidden = d.perhaps(std::size_t{4}, 9) % 100;
+    options.depth = d.perhaps(std::size_t{2}, 9) % 5;
+    options.epochs = 1;
+    options.batch_size = d.perhaps(std::size_t{3}, 9) % 100;
+    options.walk_roots = d.perhaps(std::size_t{3}, 9) % 100;
+    outcomes.add([&] { return nn::train(set, options, Device::host(2)); },
+                 [&](const nn::TrainResult& trained) {
+                   EXPECT_TRUE(std::isfinite(trained.validation_loss));
+                   trained.model.require_fit(set);
+                 });
+  }
+}
+
+TEST(Hostile, ThreeNodesAndTheFeaturesOfThousands) {
+  Dataset set;
+  set.graph = test::grid_pattern(3, 1);
+  set.features.pattern = test::random_pattern(7650, 6, 0.3, 1);
+  set.features.values = Buffer<float>(set.features.pattern.nvals(), 1.0F);
+  const nn::Model model = test::random_model(nn::Architecture::gcn, nn::Precision::full, 6, 4, 3, 2, 1);
+  EXPECT_THROW(nn::InferencePlan(model, set), Error);
+  set.features.pattern = test::random_pattern(3, 6, 0.9, 1);
+  set.features.values = {};
+  EXPECT_THROW(nn::InferencePlan(model, set), Error);
+}
+
+}  // namespace
+}  // namespace bitgraph
