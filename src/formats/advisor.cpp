@@ -12,7 +12,7 @@
 
 #include "core/parallel.hpp"
 #include "core/backend.hpp"
-#include "formats/cuda_formats.hpp"
+#include "formats/cuda/formats.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include "core/room.hpp"
 #include "formats/bit_transpose.hpp"
 #include "core/backend.hpp"
-#include "formats/cuda_formats.hpp"
+#include "formats/cuda/formats.hpp"
 #include "formats/tile_marks.hpp"
 #include "formats/transpose_index.hpp"
 

@@ -2,7 +2,7 @@
 #include <bitgraph/formats/row_order.hpp>
 
 #include "core/backend.hpp"
-#include "formats/cuda_formats.hpp"
+#include "formats/cuda/formats.hpp"
 
 namespace bitgraph {
 

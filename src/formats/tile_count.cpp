@@ -4,7 +4,7 @@
 
 #include "core/parallel.hpp"
 #include "core/backend.hpp"
-#include "formats/cuda_formats.hpp"
+#include "formats/cuda/formats.hpp"
 #include "formats/tile_marks.hpp"
 
 #include <array>

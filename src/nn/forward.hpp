@@ -6,7 +6,7 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/plan.hpp>
 #include <bitgraph/ops/binarize.hpp>
-#include <bitgraph/ops/fused.hpp>
+#include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 
 #include "core/recording.hpp"

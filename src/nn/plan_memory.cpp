@@ -4,7 +4,7 @@
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
-#include <bitgraph/ops/fused.hpp>
+#include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "nn/graph_operands.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sequence.hpp"
 
-#include <bitgraph/ops/fused.hpp>
+#include <bitgraph/ops/fused_vote.hpp>
 
 #include "nn/one_launch.hpp"
 

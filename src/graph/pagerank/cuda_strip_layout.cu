@@ -4,7 +4,7 @@
 #include "graph/pagerank/cuda_strips.cuh"
 
 #include "core/cuda/limits.hpp"
-#include "formats/cuda_keys.cuh"
+#include "formats/cuda/keys.cuh"
 
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/formats/rows_of.cuh>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <bitgraph/core/kernel.cuh>
-#include "formats/cuda_ranks.cuh"
+#include "formats/cuda/ranks.cuh"
 #include "ops/ewise/ewise.hpp"
 
 #include <bitgraph/core/kernel_loop.hpp>

@@ -3,8 +3,8 @@
 #include "ops/extract/extract.hpp"
 
 #include <bitgraph/core/kernel.cuh>
-#include "formats/cuda_keys.cuh"
-#include "formats/cuda_ranks.cuh"
+#include "formats/cuda/keys.cuh"
+#include "formats/cuda/ranks.cuh"
 
 #include <bitgraph/core/kernel_loop.hpp>
 #include <bitgraph/formats/rows_of.cuh>

@@ -4,7 +4,7 @@
 #include "core/thread_chunks.hpp"
 #include "formats/rows.hpp"
 #include "ops/mxm/column_set.hpp"
-#include "ops/mxm/cuda.hpp"
+#include "ops/mxm/cuda/kernels.hpp"
 #include "ops/mxm/long_rows.hpp"
 #include "ops/mxm/within.hpp"
 

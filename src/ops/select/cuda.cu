@@ -4,7 +4,7 @@
 #include "ops/select/select.hpp"
 
 #include <bitgraph/core/kernel.cuh>
-#include "formats/cuda_ranks.cuh"
+#include "formats/cuda/ranks.cuh"
 
 #include <bitgraph/ops/select.hpp>
 

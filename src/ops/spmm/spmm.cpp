@@ -5,8 +5,8 @@
 
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
-#include "ops/spmm/cuda.hpp"
-#include "ops/spmm/few_features.hpp"
+#include "ops/spmm/cuda/spmm.hpp"
+#include "ops/spmm/cuda/sum/copies.hpp"
 #include "ops/spmm/tile_words.hpp"
 
 #include <fmt/format.h>

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused_vote/fused_vote.hpp"
+
+#include <bitgraph/ops/fused_vote.hpp>
+
+#include "ops/operands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace bitgraph {
+
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+constexpr std::size_t most_outputs = 63;
+constexpr EdgeOffset many_entries = EdgeOffset{1} << 22;
+
+const std::uint32_t* words_of(const Bits& bits) { return reinterpret_cast<const std::uint32_t*>(bits.view().words); }
+std::uint32_t* words_of(Bits& bits) { return reinterpret_cast<std::uint32_t*>(bits.view().words); }
+
+FusedWeights weights_of(const Bits& w, std::size_t first_word = 0) {
+  return {words_of(w) + first_word, 2 * w.words_per_row(), static_cast<unsigned>(w.nrows())};
+}
+
+template <class Matrix>
+void check_shape(const Matrix& matrix, std::size_t rows, std::size_t cols, const char* name) {
+  if (matrix.nrows() != rows || matrix.ncols() != cols) {
+    fail(ErrorCode::usage,
+         fmt::format("fused: {} is {} x {}, expected {} x {}", name, matrix.nrows(), matrix.ncols(), rows, cols));
+  }
+}
+
+void check_count(std::size_t weights, std::size_t most) {
+  if (weights > most) fail(ErrorCode::not_possible, fmt::format("fused: {} weights, at most {}", weights, most));
+}
+
+/// Lanes of a warp that have a row of X.
+constexpr std::size_t lanes_of(std::size_t words64) noexcept { return std::max<std::size_t>(1, words64 / 2); }
+
+/// Where classes of rows begin, as powers of two: a graph of few entries wants all of them under way at once; of many
+/// entries rows have a warp as long as its lanes can count them.
+FusedOrder classes_of(const CsrPattern& a, const RowOrder& row_order, std::size_t words64) {
+  const RowOrderView order = row_order.view();
+  const std::size_t countable = 14 - static_cast<std::size_t>(std::countr_zero(lanes_of(words64)));
+  const bool many = a.nvals() >= many_entries;
+  return {order.row, order.at_least[many ? countable : 9], order.at_least[8], order.at_least[many ? 5 : 6]};
+}
+
+/// Of sums: a row's terms are few instructions, and what counts is how long its columns take one after the other.
+FusedOrder classes_for_sums(const CsrPattern& a, const RowOrder& order) {
+  FusedOrder classes = classes_of(a, order, 1);
+  if (a.nvals() < many_entries) classes.warps = order.view().at_least[6];
+  classes.groups = order.view().at_least[4];
+  return classes;
+}
+
+void check_graph(const CsrPattern& a, const RowOrder& order, std::size_t rows_of_x, std::size_t ncols,
+                 const Device& device) {
+  if (device.is_host())
+    fail(ErrorCode::not_possible, device.name() + ": a fused vote or sum has no kernel for this device");
+  if (a.ncols() != rows_of_x || a.nrows() != a.ncols()) {
+    fail(ErrorCode::usage, fmt::format("fused: A is {} x {}, X has {} rows", a.nrows(), a.ncols(), rows_of_x));
+  }
+  if (order.nrows() != a.nrows()) fail(ErrorCode::usage, "fused: the order of the rows is another graph's");
+  check_place("fused", device, a.device(), "A");
+  check_place("fused", device, order.device(), "the order of the rows");
+  if (!can_fuse(ncols, a.view().longest_row)) {
+    fail(ErrorCode::not_possible,
+         fmt::format("fused: no kernel for {} bits and rows of {} entries", ncols, a.view().longest_row));
+  }
+}
+
+template <class Args>
+void launch(const Device& device, const Args& args) {
+  with_cuda(device, "fused", [&](const auto& cuda) { fused(cuda, args); });
+}
+
+}  // namespace
+
+RowScores::RowScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device)
+    : values(rows * row_size(weights), device), nrows(rows), count(weights), ncols(bits) {}
+
+bool can_fuse(std::size_t ncols, EdgeOffset longest_row) noexcept {
+  const std::size_t words = words_for_bits(ncols);
+  constexpr EdgeOffset most_entries = 130'000;  // that the lanes of four warps can count
+  return (words == 1 || words == 2 || words == 4 || words == 8) && longest_row <= most_entries / lanes_of(words);
+}
+
+bool can_fuse_counts(std::size_t ncols, EdgeOffset longest_row, std::size_t weights) noexcept {
+  return can_fuse(ncols, longest_row) && weights <= most_outputs && 4 * longest_row * ncols < EdgeOffset{1} << 31;
+}
+
+void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const Bits& x) {
+  const Device& device = x.device();
+  const std::size_t width = use.own_beside ? x.ncols() / 2 : x.ncols();
+  require(!use.own_beside || x.ncols() % 128 == 0, "fused: bits that stand beside others begin with a whole word");
+  check_graph(a, order, x.nrows(), width, device);
+  FusedVote args{.a = a.view(),
+                 .order = classes_of(a, order, words_for_bits(width)),
+                 .words = static_cast<unsigned>(2 * words_for_bits(width)),
+                 .ncols = width,
+                 .stride = 2 * x.words_per_row(),
+                 .x = words_of(x)};
+  if (use.own_beside) {
+    args.own = args.x + args.words;
+    args.own_stride = args.stride;
+  } else if (use.own != nullptr) {
+    check_shape(*use.own, x.nrows(), width, "own");
+    args.own = words_of(*use.own);
+    args.own_stride = args.words;
+  }
+  if (use.votes != nullptr) {
+    check_shape(*use.votes, x.nrows(), width, "the votes");
+    args.votes = words_of(*use.votes);
+  }
+  if (use.scored != nullptr) {
+    check_count(use.scored->nrows(), RowScores::most);
+    check_shape(*use.scored, use.scores->count, width, "a weight");
+    require(use.scores->nrows == x.nrows() && use.scores->ncols == width, "fused: scores of another shape");
+    args.scored = weights_of(*use.scored);
+    args.scores = use.scores->values.data();
+  }
+  if (use.multiplied != nullptr) {
+    const Bits& w = *use.multiplied;
+    check_count(w.nrows(), RowScores::most);
+    check_shape(*use.products, x.nrows(), w.nrows(), "the output");
+    check_shape(w, w.nrows(), (use.before != nullptr ? 2 : 1) * width, "a weight");
+    check_length("fused", use.col_scale, w.nrows(), "col_scale");
+    check_length("fused", use.bias, w.nrows(), "bias");
+    if (use.before != nullptr) {
+      check_shape(*use.before, x.nrows(), width, "what stands before");
+      require(width % 64 == 0, "fused: what stands before has rows of whole words");
+      args.before = words_of(*use.before);
+      args.multiplied_before = weights_of(w);
+    }
+    args.multiplied = weights_of(w, use.before != nullptr ? args.words : 0);
+    args.scale = or_null(use.col_scale);
+    args.bias = or_null(use.bias);
+    args.products = use.products->view().data;
+  }
+  launch(device, args);
+}
+
+void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
+                     const AggregateScales& scales) {
+  const Device& device = out.device();
+  check_graph(a, order, scores.nrows, 64, device);
+  check_shape(out, scores.nrows, scores.count, "the output");
+  check_length("fused", scales.row_scale, a.nrows(), "row_scale");
+  check_length("fused", scales.col_scale, scores.count, "col_scale");
+  check_length("fused", scales.bias, scores.count, "bias");
+  launch(device, FusedScoreSum{.a = a.view(),
+                               .order = classes_for_sums(a, order),
+                               .ncols = scores.ncols,
+                               .count = static_cast<unsigned>(scores.count),
+                               .scores = scores.values.data(),
+                               .row_scale = or_null(scales.row_scale),
+                               .scale = or_null(scales.col_scale),
+                               .bias = or_null(scales.bias),
+                               .out = out.view().data,
+                               .add = scales.add});
+}
+
+void multiply_counts_into(Floats& out, const CsrPattern& a, const RowOrder& order, const Bits& x, const Bits& w,
+                          const AggregateScales& scales, const OwnProduct& own) {
+  const Device& device = out.device();
+  check_graph(a, order, x.nrows(), x.ncols(), device);
+  check_count(w.nrows(), most_outputs);
+  check_shape(w, w.nrows(), x.ncols(), "a weight");
+  check_shape(out, x.nrows(), w.nrows(), "the output");
+  check_length("fused", scales.row_scale, a.nrows(), "row_scale");
+  check_length("fused", scales.col_scale, w.nrows(), "col_scale");
+  check_length("fused", scales.bias, w.nrows(), "bias");
+  if (!can_fuse_counts(x.ncols(), a.view().longest_row, w.nrows())) {
+    fail(ErrorCode::not_possible,
+         fmt::format("fused: counts of {} bits in rows of {} entries are too large", x.ncols(), a.view().longest_row));
+  }
+  FusedCounts args{.a = a.view(),
+                   .order = classes_of(a, order, x.words_per_row()),
+                   .words = static_cast<unsigned>(2 * x.words_per_row()),
+                   .ncols = x.ncols(),
+                   .stride = 2 * x.words_per_row(),
+                   .x = words_of(x),
+                   .weights = weights_of(w),
+                   .row_scale = or_null(scales.row_scale),
+                   .scale = or_null(scales.col_scale),
+                   .bias = or_null(scales.bias)};
+  args.order.groups = a.nrows();
+  args.out = out.view().data;
+  if (own.weights != nullptr) {
+    check_shape(*own.weights, w.nrows(), x.ncols(), "a weight of the row itself");
+    check_length("fused", own.col_scale, w.nrows(), "the row's own col_scale");
+    check_length("fused", own.bias, w.nrows(), "the row's own bias");
+    args.own_weights = weights_of(*own.weights);
+    args.own_scale = or_null(own.col_scale);
+    args.own_bias = or_null(own.bias);
+  }
+  launch(device, args);
+}
+
+}  // namespace bitgraph

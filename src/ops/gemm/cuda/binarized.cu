@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// BMM.FBB and FBF on a CUDA device: rows of floats are read once, and their signs and mean magnitudes made on the way.
+// A thread has the columns 128 c + 16 i + 4 q + 0..3 of its rows, q its place among four: bit 32 (c % 2) + 4 i and the
+// three behind it of its word c / 2. The words of W are brought into that order. The four places are those of the
+// sixteen interleaved sums that binarize prescribes, so a scale is the same to the last bit.
+#include "ops/cuda_float_rows.cuh"
+#include "ops/gemm/cuda/short_rows.cuh"
+
+#include <cfloat>
+
+namespace bitgraph::gemm_cuda {
+
+namespace {
+
+using float_rows::batch_columns;
+using Batch = float_rows::Batch<2>;
+using Reader = float_rows::Reader<2>;
+
+constexpr unsigned block_threads = 256;
+constexpr unsigned batch_bits = batch_columns / 4;                  ///< that a thread has of a row
+constexpr unsigned word_batches = 64 * step_words / batch_columns;  ///< batches of a thread's word
+constexpr unsigned block_warps = block_threads / 32;
+
+/// Bits 4 q .. 4 q + 3 of every sixteen of four words, side by side.
+template <unsigned Steps, class View>
+__device__ void load_in_order(const View& w, std::size_t row, bool exists, std::uint64_t (&word)[Steps]) {
+  const unsigned q = threadIdx.x % 4;
+#pragma unroll
+  for (unsigned step = 0; step < Steps; ++step) {
+    word[step] = 0;
+#pragma unroll
+    for (unsigned k = 0; k < step_words; ++k) {
+      const unsigned at = step_words * step + k;
+      std::uint64_t bits = exists && at < w.words_per_row ? __ldg(w.words + row * w.words_per_row + at) : 0;
+      bits = bits >> (4 * q) & 0x000F000F000F000FU;
+      bits = (bits | bits >> 12) & 0x000000FF000000FFU;
+      word[step] |= ((bits | bits >> 24) & 0xFFFFU) << (16 * k);
+    }
+  }
+}
+
+/// The thread's bits of a word that stand for a column.
+__device__ inline std::uint64_t columns_of_word(unsigned word, std::size_t ncols) {
+  const std::size_t first = 256 * std::size_t{word} + 4 * (threadIdx.x % 4);
+  std::uint64_t bits = 0;
+  for (unsigned i = 0; i < 16 && first + 16 * i < ncols; ++i) {
+    const std::size_t left = ncols - first - 16 * i;
+    bits |= std::uint64_t{left >= 4 ? 15U : (1U << left) - 1} << (4 * i);
+  }
+  return bits;
+}
+
+/// Signs of two rows and the sums of their magnitudes, batch by batch.
+template <unsigned Steps>
+struct Signs {
+  Rows<Steps> rows = {};
+  float sum[2][4] = {};
+
+  __device__ void take(const Batch& x, unsigned word, unsigned batch) {
+    std::uint32_t bits[2] = {};
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+#pragma unroll
+      for (unsigned n = 0; n < batch_bits; ++n) {
+        const float z = x.of[half][n / 4][n % 4];
+        sum[half][n % 4] += fabsf(z);
+        bits[half] |= z >= 0 ? 1U << n : 0;
+      }
+    }
+    rows.upper[word] |= std::uint64_t{bits[0]} << (batch_bits * batch);
+    rows.lower[word] |= std::uint64_t{bits[1]} << (batch_bits * batch);
+  }
+
+  /// The sixteen sums pair by pair: eight apart, four, two, one.
+  __device__ void means(std::size_t ncols, float (&mean)[2]) {
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+#pragma unroll
+      for (unsigned k = 0; k < 4; ++k) {
+        sum[half][k] += __shfl_xor_sync(full_warp, sum[half][k], 2);
+        sum[half][k] += __shfl_xor_sync(full_warp, sum[half][k], 1);
+      }
+      const float total = (sum[half][0] + sum[half][2]) + (sum[half][1] + sum[half][3]);
+      mean[half] = ncols == 0 ? 0.0F : total / static_cast<float>(ncols);
+    }
+  }
+};
+
+template <unsigned Steps, class Args>
+__device__ void load_weights(const Shared<Steps>& shared, const Args& args, const Outputs& outputs) {
+  for (unsigned t = threadIdx.x / 32; t < outputs.tiles; t += block_warps) {
+    const unsigned output = outputs.template at<Args>(t, threadIdx.x % 32 / 4);
+    std::uint64_t w[Steps];
+    load_in_order<Steps>(args.w, output, output < outputs.count, w);
+    put_weights<Steps, true>(shared, args, outputs, t, w);
+  }
+}
+
+/// Plain: for bits, without scales of outputs and bias. A positive scale of a row leaves signs as they are, then.
+template <unsigned Steps, bool Plain, class Args>
+__global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args args) {
+  extern __shared__ __align__(16) std::uint64_t raw[];
+  const Outputs outputs(args);
+  const Shared<Steps> shared(raw, outputs.tiles);
+  const unsigned warp = threadIdx.x / 32;
+  const unsigned g = threadIdx.x % 32 / 4;
+  std::size_t tile = std::size_t{warp} * gridDim.x + blockIdx.x;
+  const std::size_t step = std::size_t{block_warps} * gridDim.x;
+  const Reader reader(args.x);
+  load_weights(shared, args, outputs);
+  std::uint64_t columns[Steps];
+#pragma unroll
+  for (unsigned word = 0; word < Steps; ++word) columns[word] = columns_of_word(word, args.x.ncols);
+  __syncthreads();
+  for (; 16 * tile < args.x.nrows; tile += step) {
+    Signs<Steps> signs;
+#pragma unroll
+    for (unsigned n = 0; n < word_batches * Steps; ++n) {
+      if (n * batch_columns >= args.x.ncols) break;
+      Batch x;
+      reader.read(tile, n * batch_columns, x);
+      signs.take(x, n / word_batches, n % word_batches);
+    }
+#pragma unroll
+    for (unsigned word = 0; word < Steps; ++word) {
+      signs.rows.upper[word] &= columns[word];
+      signs.rows.lower[word] &= columns[word];
+    }
+    const std::size_t row = 16 * tile + g;
+    int ones[2];
+    signs.rows.count(ones);
+    float scale[2];
+    signs.means(args.x.ncols, scale);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      if (args.row_scale != nullptr && row + 8 * half < args.x.nrows)
+        scale[half] *= __ldg(args.row_scale + row + 8 * half);
+    }
+    if constexpr (Plain) {
+      const auto is_positive = [](float value) { return value > 0 && value <= FLT_MAX; };
+      if (__all_sync(full_warp, is_positive(scale[0]) && is_positive(scale[1]))) {
+        finish_rows<Finish::signs>(args, outputs, PlainSigns<Steps>(shared, args.x.ncols, ones), signs.rows, row,
+                                   nullptr);
+        continue;
+      }
+    }
+    finish_rows<Finish::scaled>(args, outputs, Scaled<Steps>(shared, args.x.ncols, ones, scale), signs.rows, row,
+                                nullptr);
+  }
+}
+
+template <unsigned Steps, bool Plain, class Args>
+void launch(const Device& device, const Args& args) {
+  const std::size_t bytes = Shared<Steps>::bytes((args.w.nrows + 63) / 64 * group_tiles);
+  const std::size_t places = 2 * cuda_limits(device).multiprocessors;
+  const auto blocks = static_cast<unsigned>(std::min(places, (args.x.nrows + 15) / 16));
+  gemm_binarized_rows<Steps, Plain><<<blocks, block_threads, bytes, stream_of(device)>>>(args);
+  cuda_check_launch("gemm_binarized_rows");
+}
+
+template <bool Plain, class Args>
+void launch_for_length(const Device& device, const Args& args) {
+  switch ((args.w.words_per_row + step_words - 1) / step_words) {
+    case 0:
+    case 1: return launch<1, Plain>(device, args);
+    case 2: return launch<2, Plain>(device, args);
+    case 3: return launch<3, Plain>(device, args);
+    default: return launch<4, Plain>(device, args);
+  }
+}
+
+template <class Args>
+bool run(const Cuda& backend, const Args& args) {
+  if (args.w.words_per_row > most_short_words || args.w.nrows > block_outputs) return false;
+  if (args.x.nrows == 0 || args.w.nrows == 0) return true;
+  const ScopedCudaDevice scope(backend.device.index());
+  if constexpr (to_bits<Args>) {
+    if (args.col_scale == nullptr && args.bias == nullptr) {
+      launch_for_length<true>(backend.device, args);
+      return true;
+    }
+  }
+  launch_for_length<false>(backend.device, args);
+  return true;
+}
+
+}  // namespace
+
+}  // namespace bitgraph::gemm_cuda
+
+namespace bitgraph {
+
+bool gemm_binarized(const Cuda& backend, const GemmFromFloats<BitMatrixView<PlusMinusOne, std::uint64_t>>& args) {
+  return gemm_cuda::run(backend, args);
+}
+bool gemm_binarized(const Cuda& backend, const GemmFromFloats<DenseView<float>>& args) {
+  return gemm_cuda::run(backend, args);
+}
+
+}  // namespace bitgraph

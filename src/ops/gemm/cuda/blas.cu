@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few functions of cuBLAS that a product needs, declared here: they have been the same from version 11 on, and the
+// library builds without cuBLAS's headers.
+#include "ops/gemm/cuda/blas.hpp"
+
+#include <bitgraph/core/kernel.cuh>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace bitgraph::cuda_blas {
+
+namespace {
+
+using Handle = void*;
+using Status = int;  ///< 0 is success
+constexpr int no_transpose = 0;
+constexpr int transpose = 1;
+
+struct Functions {
+  Status (*create)(Handle*) = nullptr;
+  Status (*get_version)(Handle, int*) = nullptr;
+  Status (*set_stream)(Handle, cudaStream_t) = nullptr;
+  Status (*set_workspace)(Handle, void*, std::size_t) = nullptr;
+  Status (*sgemm)(Handle, int, int, int, int, int, const float*, const float*, int, const float*, int, const float*,
+                  float*, int) = nullptr;
+};
+
+/// Scratch given to cuBLAS: with one of its own it may choose other kernels from call to call. Room for the parts of a
+/// small result whose depth is shared out.
+std::size_t workspace_bytes(std::size_t m, std::size_t n) {
+  constexpr std::size_t parts = 16;
+  return std::clamp(parts * m * n * sizeof(float), std::size_t{1} << 20, std::size_t{32} << 20);
+}
+
+bool look_up(void* library, Functions& f) {
+  bool complete = true;
+  const auto find = [&](auto& function, const char* name) {
+    void* symbol = ::dlsym(library, name);
+    complete = complete && symbol != nullptr;
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
+  };
+  find(f.create, "cublasCreate_v2");
+  find(f.get_version, "cublasGetVersion_v2");
+  find(f.set_stream, "cublasSetStream_v2");
+  find(f.set_workspace, "cublasSetWorkspace_v2");
+  find(f.sgemm, "cublasSgemm_v2");
+  return complete;
+}
+
+/// Null where there is none. The version that the CUDA runtime is of comes first; others work with a newer driver.
+const Functions* functions() {
+  static const Functions* const found = []() -> const Functions* {
+    static Functions f;
+    std::vector<std::string> names{"libcublas.so." + std::to_string(CUDART_VERSION / 1000)};
+    for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}) {
+      names.emplace_back(name);
+    }
+    for (const std::string& name : names) {
+      for (const std::string& path : {name, "/usr/local/cuda/lib64/" + name}) {
+        void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (library != nullptr && look_up(library, f)) return &f;
+      }
+    }
+    return nullptr;
+  }();
+  return found;
+}
+
+void require_success(Status status, const char* what) {
+  if (status != 0) fail(ErrorCode::internal, std::string("cuBLAS: ") + what + " returned " + std::to_string(status));
+}
+
+/// A handle a device, kept until the process ends: by then the driver may be gone, so none is given back.
+class Handles {
+ public:
+  Handle of(const Functions& f, int index) {
+    const auto at = static_cast<std::size_t>(index);
+    handles_.resize(std::max(handles_.size(), at + 1), nullptr);
+    if (handles_[at] == nullptr) require_success(f.create(&handles_[at]), "cublasCreate");
+    return handles_[at];
+  }
+  std::mutex mutex;  ///< a handle is for one host thread at a time
+
+ private:
+  std::vector<Handle> handles_;
+};
+
+Handles& handles() {
+  static Handles all;
+  return all;
+}
+
+}  // namespace
+
+bool multiply(const Device& device, float* out, std::size_t out_stride, const Matrix& a, const Matrix& b, std::size_t m,
+              std::size_t n, std::size_t k, float alpha, float beta) {
+  constexpr std::size_t most = std::numeric_limits<int>::max();
+  if (std::max({m, n, k, a.stride, b.stride, out_stride}) > most) return false;
+  const Functions* const f = functions();
+  if (f == nullptr) return false;
+  const std::size_t room = workspace_bytes(m, n);
+  void* const workspace = device.workspace(room);
+  const ScopedCudaDevice scope(device.index());
+  const std::scoped_lock lock(handles().mutex);
+  const Handle handle = handles().of(*f, device.index());
+  require_success(f->set_stream(handle, stream_of(device)), "cublasSetStream");
+  require_success(f->set_workspace(handle, workspace, room), "cublasSetWorkspace");
+  // Rows are columns to cuBLAS: it is asked for the transpose, op(B)^T op(A)^T.
+  const auto side = [](std::size_t size) { return static_cast<int>(size); };
+  const auto step = [](std::size_t stride) { return static_cast<int>(std::max<std::size_t>(stride, 1)); };
+  require_success(
+      f->sgemm(handle, b.transpose ? transpose : no_transpose, a.transpose ? transpose : no_transpose, side(n), side(m),
+               side(k), &alpha, b.data, step(b.stride), a.data, step(a.stride), &beta, out, step(out_stride)),
+      "cublasSgemm");
+  return true;
+}
+
+std::string version(const Device& device) {
+  const Functions* const f = functions();
+  if (f == nullptr) return {};
+  const ScopedCudaDevice scope(device.index());
+  const std::scoped_lock lock(handles().mutex);
+  int number = 0;
+  require_success(f->get_version(handles().of(*f, device.index()), &number), "cublasGetVersion");
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
+}
+
+}  // namespace bitgraph::cuda_blas

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats times signs on a CUDA device. A float is the sum of three bfloat16, 8 bits of its significand each, and a
+// product by 1 or -1 is exact, so the tensor cores add up what they are given; the sums are float32. A warp has 16
+// rows, read once, and up to 64 outputs, whose signs stand in shared memory in the order of the columns that a thread
+// has.
+#include "ops/cuda_float_rows.cuh"
+#include "ops/gemm/cuda/bits.cuh"
+#include "ops/gemm/cuda/image.cuh"
+
+#include <algorithm>
+
+namespace bitgraph::gemm_cuda {
+
+namespace {
+
+using float_rows::batch_columns;
+using float_rows::batch_parts;
+using Batch = float_rows::Batch<2>;
+using Reader = float_rows::Reader<2>;
+
+constexpr unsigned block_threads = 256;
+constexpr unsigned block_warps = block_threads / 32;
+constexpr unsigned chunk_columns = 128;  ///< whose signs are one word of a thread
+constexpr std::size_t most_chunks =
+    32;  ///< of signs in shared memory; of longer rows they are made anew for every tile
+
+/// sum += x w of 16 rows, 8 outputs and 16 columns: four pairs of bfloat16, two pairs of signs.
+__device__ void multiply_add(float (&sum)[4], const std::uint32_t (&x)[4], const std::uint32_t (&w)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w[0]), "r"(w[1]));
+}
+
+/// What the first 8 bits of the significand leave, exactly.
+__device__ inline float behind_bfloat16(float x) { return x - __uint_as_float(__float_as_uint(x) & 0xFFFF0000U); }
+
+/// The upper halves of two floats.
+__device__ inline std::uint32_t upper_halves(float x, float y) {
+  return __byte_perm(__float_as_uint(x), __float_as_uint(y), 0x7632);
+}
+
+/// Two neighbours of a row in three parts, the largest first.
+__device__ inline void split(float x, float y, std::uint32_t& first, std::uint32_t& second, std::uint32_t& third) {
+  first = upper_halves(x, y);
+  x = behind_bfloat16(x);
+  y = behind_bfloat16(y);
+  second = upper_halves(x, y);
+  third = upper_halves(behind_bfloat16(x), behind_bfloat16(y));
+}
+
+/// A thread's signs of one output in the columns 128 chunk + 16 i + 4 q + 0..3, i below 8, a set bit for -1: those of
+/// pair m = 2 i + 0..1 are bits 15 - m and 31 - m, so that a shift by m brings them to the signs of two bfloat16.
+template <class View>
+__device__ std::uint32_t signs_of(const View& w, std::size_t output, std::size_t chunk) {
+  const std::uint64_t* const row = w.words + output * w.words_per_row + 2 * chunk;
+  const std::uint64_t words[2] = {__ldg(row), 2 * chunk + 1 < w.words_per_row ? __ldg(row + 1) : 0};
+  std::uint32_t signs = 0;
+#pragma unroll
+  for (unsigned m = 0; m < 16; ++m) {
+    const auto pair =
+        ~static_cast<std::uint32_t>(words[m / 8] >> (8 * (m % 8 / 2 * 2) + 4 * (threadIdx.x % 4) + 2 * (m % 2)));
+    signs |= (pair & 1U) << (15 - m) | (pair >> 1 & 1U) << (31 - m);
+  }
+  return signs;
+}
+
+/// The sums of a warp: of tile t the rows g and g + 8, outputs 8 t + 2 q and the next.
+template <unsigned Tiles>
+struct Sums {
+  float of[Tiles][4] = {};
+
+  /// Batch number n of a chunk.
+  __device__ void add(const Batch& x, const std::uint32_t (&signs)[Tiles], unsigned n) {
+#pragma unroll
+    for (unsigned i = 0; i < batch_parts; ++i) {
+      const float(&upper)[4] = x.of[0][i];
+      const float(&lower)[4] = x.of[1][i];
+      std::uint32_t part[3][4];
+      split(upper[0], upper[1], part[0][0], part[1][0], part[2][0]);
+      split(lower[0], lower[1], part[0][1], part[1][1], part[2][1]);
+      split(upper[2], upper[3], part[0][2], part[1][2], part[2][2]);
+      split(lower[2], lower[3], part[0][3], part[1][3], part[2][3]);
+      const unsigned m = 2 * (batch_parts * n + i);
+#pragma unroll
+      for (unsigned t = 0; t < Tiles; ++t) {
+        constexpr std::uint32_t both_signs = 0x80008000U;
+        constexpr std::uint32_t both_ones = 0x3F803F80U;
+        const std::uint32_t w[2] = {(signs[t] << m & both_signs) ^ both_ones,
+                                    (signs[t] << (m + 1) & both_signs) ^ both_ones};
+#pragma unroll
+        for (unsigned p = 3; p-- != 0;) multiply_add(of[t], part[p], w);
+      }
+    }
+  }
+};
+
+/// Where the outputs of a block stand, and what a thread does with its sums.
+struct Place {
+  std::size_t first;
+  unsigned count;
+  bool contiguous;  ///< rows of the output follow one another and the block has whole ones
+};
+
+/// Through the scales to the output; whole rows by way of shared memory, so that a warp stores them side by side.
+template <unsigned Tiles>
+__device__ void store(const GemmOfFloats& args, const Place& place, const Sums<Tiles>& sums, std::size_t first_row,
+                      float* image) {
+  const unsigned g = threadIdx.x % 32 / 4;
+  const unsigned q = threadIdx.x % 4;
+#pragma unroll
+  for (unsigned t = 0; t < Tiles; ++t) {
+#pragma unroll
+    for (unsigned n = 0; n < 4; ++n) {
+      const unsigned output = 8 * t + 2 * q + n % 2;
+      const unsigned r = g + n / 2 * 8;
+      if (output >= place.count || first_row + r >= args.out.nrows) continue;
+      const float y = args.apply(first_row + r, place.first + output, sums.of[t][n]);
+      if (place.contiguous) {
+        image[r * place.count + output] = y;
+      } else {
+        args.out.data[(first_row + r) * args.out.stride + place.first + output] = y;
+      }
+    }
+  }
+  if (place.contiguous) store_image(args.out, first_row, image);
+}
+
+/// Shared memory: the signs [chunk][tile][lane], images of the output.
+template <unsigned Tiles>
+__global__ void __launch_bounds__(block_threads, 2) multiply_floats(GemmOfFloats args) {
+  extern __shared__ __align__(16) std::uint32_t raw[];
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned warp = threadIdx.x / 32;
+  const std::size_t chunks = (args.x.ncols + chunk_columns - 1) / chunk_columns;
+  const bool fits = chunks <= most_chunks;
+  Place place{std::size_t{blockIdx.y} * Tiles * 8, 0, false};
+  place.count = static_cast<unsigned>(min(args.w.nrows - place.first, std::size_t{Tiles * 8}));
+  place.contiguous = gridDim.y == 1 && args.out.stride == place.count &&
+                     reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
+  auto* const images = reinterpret_cast<float*>(raw + (fits ? chunks * Tiles * 32 : 0));
+  const auto signs = [&](std::size_t chunk, unsigned t) {
+    const unsigned output = 8 * t + lane / 4;
+    return output < place.count ? signs_of(args.w, place.first + output, chunk) : 0;
+  };
+  std::size_t tile = std::size_t{warp} * gridDim.x + blockIdx.x;
+  const std::size_t step = std::size_t{block_warps} * gridDim.x;
+  const Reader reader(args.x);
+  for (std::size_t n = warp; fits && n < chunks * Tiles; n += block_warps) {
+    raw[32 * n + lane] = signs(n / Tiles, static_cast<unsigned>(n % Tiles));
+  }
+  __syncthreads();
+  for (; 16 * tile < args.x.nrows; tile += step) {
+    Sums<Tiles> sums;
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      std::uint32_t w[Tiles];
+#pragma unroll
+      for (unsigned t = 0; t < Tiles; ++t) w[t] = fits ? raw[32 * (chunk * Tiles + t) + lane] : signs(chunk, t);
+#pragma unroll
+      for (unsigned n = 0; n < chunk_columns / batch_columns; ++n) {
+        const std::size_t column = chunk * chunk_columns + n * batch_columns;
+        if (column >= args.x.ncols) break;
+        Batch x;
+        reader.read(tile, column, x);
+        sums.add(x, w, n);
+      }
+    }
+    store(args, place, sums, 16 * tile, images + warp * 16 * Tiles * 8);
+  }
+}
+
+template <unsigned Tiles>
+void launch(const Device& device, const GemmOfFloats& args) {
+  const std::size_t chunks = (args.x.ncols + chunk_columns - 1) / chunk_columns;
+  const std::size_t bytes =
+      (chunks <= most_chunks ? chunks * Tiles * 32 * 4 : 0) + block_warps * std::size_t{16} * Tiles * 8 * 4;
+  allow_shared_bytes(multiply_floats<Tiles>, bytes, "gemm");
+  const std::size_t places =
+      std::max(1U, resident_blocks(device, multiply_floats<Tiles>, block_threads, bytes, "multiply_floats"));
+  const std::size_t useful = (args.x.nrows + 15) / 16;
+  const dim3 grid(static_cast<unsigned>(std::min(places, useful)), blocks_for(args.w.nrows, Tiles * 8));
+  multiply_floats<Tiles><<<grid, block_threads, bytes, stream_of(device)>>>(args);
+  cuda_check_launch("multiply_floats");
+}
+
+}  // namespace
+
+}  // namespace bitgraph::gemm_cuda
+
+namespace bitgraph {
+
+void gemm(const Cuda& backend, const GemmOfFloats& args) {
+  if (args.x.nrows == 0 || args.w.nrows == 0) return;
+  const ScopedCudaDevice scope(backend.device.index());
+  if (args.w.nrows <= 8) return gemm_cuda::launch<1>(backend.device, args);
+  if (args.w.nrows <= 24) return gemm_cuda::launch<3>(backend.device, args);
+  if (args.w.nrows <= 48) return gemm_cuda::launch<6>(backend.device, args);
+  gemm_cuda::launch<8>(backend.device, args);
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bit rows of the long rows of a matrix, made for one call.
+#pragma once
+
+#include "ops/mxm/cuda/meet.cuh"
+
+#include <algorithm>
+
+namespace bitgraph::mxm_cuda {
+
+/// Which rows of a matrix get bit rows, and the memory they take. The host knows no more than the longest row and the
+/// number of entries: room is made for as many rows as there could be.
+class HubPlan {
+ public:
+  /// For `entries` pairs of rows; few are not worth it.
+  HubPlan(const CsrPatternView& a, EdgeOffset entries)
+      : row_words_((std::size_t{a.ncols} + 31) / 32), hub_size_(std::max<std::size_t>(128, row_words_ / 16)) {
+    if (entries < few_entries || a.longest_row < 2 * hub_size_) return;
+    num_rows_ = a.nrows;
+    most_hubs_ = std::min<std::size_t>({a.nrows, a.num_entries / hub_size_, most_bytes / (row_words_ * 4)});
+    if (most_hubs_ == 0) num_rows_ = 0;
+  }
+
+  [[nodiscard]] std::size_t bytes() const { return aligned((1 + num_rows_ + most_hubs_ * (1 + row_words_)) * 4); }
+
+  /// Makes them in `memory`.
+  HubBits make(const Device& device, const CsrPatternView& a, std::byte* memory) const;
+
+ private:
+  static constexpr EdgeOffset few_entries = 1 << 14;
+  static constexpr std::size_t most_bytes = std::size_t{256} << 20;
+  static std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+  std::size_t row_words_;
+  std::size_t hub_size_;
+  std::size_t most_hubs_ = 0;
+  NodeId num_rows_ = 0;
+};
+
+}  // namespace bitgraph::mxm_cuda

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks of a pattern's rows and entries, counted together, one a warp: work is even whatever the degrees.
+//
+// A chunk has the rows that end in it. Rows of at most `Limit` entries are not cut: the chunk takes the whole of its
+// first row, and leaves the beginning of a row that ends later to whom it ends with. A longer row is cut where chunks
+// end; each chunk leaves what it has of it, and the chunk in which it ends takes those parts up in order, so that sums
+// do not depend on timing.
+#pragma once
+
+#include "core/cuda/launch.cuh"
+#include "ops/mxv/cuda/rules.cuh"
+
+#include <cuda/atomic>
+
+namespace bitgraph::mxv_cuda {
+
+/// Parts of rows that end in a later chunk. A word of 64 bits has 32 of a value and whether they are there: both come
+/// with one access, and nobody waits for memory to settle.
+template <class T>
+struct Tails {
+  static constexpr unsigned words_a_value = sizeof(T) / 4;
+  static constexpr std::uint64_t there = std::uint64_t{1} << 32U;
+  using Word = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
+
+  std::uint64_t* words = nullptr;  ///< words_a_value for each chunk, zero between calls
+
+  __device__ void leave(NodeId c, T sum) const {
+    std::uint32_t bits[words_a_value];
+    memcpy(bits, &sum, sizeof(T));
+    for (unsigned n = 0; n < words_a_value; ++n) {
+      Word(words[std::size_t{c} * words_a_value + n]).store(there | bits[n], cuda::memory_order_relaxed);
+    }
+  }
+
+  /// What the chunks first .. c - 1 have of a row, in their order. For a whole warp; all lanes have it.
+  template <class S>
+  __device__ T take(NodeId first, NodeId c) const {
+    T earlier = S::template identity<T>();
+    for (NodeId p = first + threadIdx.x % 32; p < c; p += 32) earlier = S::add(earlier, take_one(p));
+    return reduce_among<S>(earlier, 32);
+  }
+
+ private:
+  __device__ T take_one(NodeId p) const {
+    std::uint32_t bits[words_a_value];
+    for (unsigned n = 0; n < words_a_value; ++n) {
+      const Word word(words[std::size_t{p} * words_a_value + n]);
+      std::uint64_t value = 0;
+      while ((value = word.load(cuda::memory_order_relaxed)) == 0) {
+      }
+      word.store(0, cuda::memory_order_relaxed);
+      bits[n] = static_cast<std::uint32_t>(value);
+    }
+    T sum;
+    memcpy(&sum, bits, sizeof(T));
+    return sum;
+  }
+};
+
+/// Rows first .. end - 1.
+struct RowRange {
+  NodeId first, end;
+};
+
+/// Of the rows of one of the pattern's chunks, those that end at items first .. end - 1 of all rows and entries. For a
+/// whole warp: every stride-th row is looked at, then those between.
+__device__ inline RowRange rows_ending_at(const CsrPatternView& a, RowRange rows, EdgeOffset first, EdgeOffset end) {
+  const unsigned lane = threadIdx.x % 32;
+  const NodeId stride = (rows.end - rows.first) / 32 + 1;
+  const auto ends_before = [&](NodeId r, EdgeOffset item) {
+    return r < rows.end && __ldg(a.row_ptr + r + 1) + r < item;
+  };
+  const NodeId sample = rows.first + (lane + 1) * stride - 1;
+  RowRange found{rows.first + stride * __popc(__ballot_sync(full_warp, ends_before(sample, first))),
+                 rows.first + stride * __popc(__ballot_sync(full_warp, ends_before(sample, end)))};
+  if (stride > 1) {
+    static_assert(csr_chunk_items <= 512, "at most 16 rows lie between two that are looked at");
+    const bool is_first = lane < 16;
+    const bool between = lane % 16 < stride - 1;
+    const NodeId r = (is_first ? found.first : found.end) + lane % 16;
+    const unsigned before = __ballot_sync(full_warp, between && ends_before(r, is_first ? first : end));
+    found.first += __popc(before & 0xFFFFU);
+    found.end += __popc(before >> 16U);
+  }
+  return found;
+}
+
+/// The place of a chunk of `Items` rows and entries.
+template <unsigned Items, unsigned Limit>
+struct Chunk {
+  NodeId row, end_row;   ///< rows that end here
+  EdgeOffset entry;      ///< the first that is taken
+  unsigned num_entries;  ///< that are taken: fewer than Items + Limit
+  unsigned before;       ///< entries of the first row that earlier chunks have
+  NodeId end_of_all;     ///< the end of the rows that have anything here
+
+  static_assert(csr_chunk_items % Items == 0);
+
+  [[nodiscard]] __host__ __device__ static NodeId count(const CsrPatternView& a) {
+    return static_cast<NodeId>((EdgeOffset{a.nrows} + a.num_entries + Items - 1) / Items);
+  }
+
+  /// For a whole warp.
+  __device__ static Chunk at(const CsrPatternView& a, NodeId c) {
+    constexpr unsigned parts = csr_chunk_items / Items;
+    const EdgeOffset item = EdgeOffset{c} * Items;
+    const EdgeOffset end_item = min(item + Items, EdgeOffset{a.nrows} + a.num_entries);
+    RowRange rows{__ldg(a.chunk_row + c / parts), __ldg(a.chunk_row + c / parts + 1)};
+    if constexpr (parts != 1) rows = rows_ending_at(a, rows, item, end_item);
+    const Row first = Row::at(a, rows.first);
+    const Row last = Row::at(a, rows.end);
+    Chunk chunk;
+    chunk.row = rows.first;
+    chunk.end_row = rows.end;
+    chunk.entry = first.is_cut() ? item - rows.first : first.begin;
+    chunk.before = static_cast<unsigned>(chunk.entry - first.begin);
+    chunk.num_entries = static_cast<unsigned>((last.is_cut() ? end_item - rows.end : last.begin) - chunk.entry);
+    chunk.end_of_all = rows.end + (rows.end < a.nrows ? 1 : 0);
+    return chunk;
+  }
+
+  [[nodiscard]] __device__ NodeId num_rows() const { return end_row - row; }
+
+  /// Whether the first row began in earlier chunks.
+  [[nodiscard]] __device__ bool continues() const { return before != 0; }
+
+  /// The chunk in which the first row begins.
+  [[nodiscard]] __device__ NodeId first_chunk(NodeId c) const { return c - (before + Items - 1) / Items; }
+
+  /// Where a row that ends here ends, counted from the first entry.
+  [[nodiscard]] __device__ unsigned end_of(const CsrPatternView& a, NodeId r) const {
+    return low_bits(a.row_ptr + r + 1) - static_cast<std::uint32_t>(entry);
+  }
+
+ private:
+  /// Row nrows begins and ends behind the last entry.
+  struct Row {
+    EdgeOffset begin, end;
+    __device__ static Row at(const CsrPatternView& a, NodeId r) {
+      return {__ldg(a.row_ptr + r), __ldg(a.row_ptr + min(r + 1, a.nrows))};
+    }
+    [[nodiscard]] __device__ bool is_cut() const { return end - begin > Limit; }
+  };
+
+  /// Entries of a chunk are told apart by the low bits of their positions.
+  __device__ static std::uint32_t low_bits(const EdgeOffset* place) {
+    return __ldg(reinterpret_cast<const std::uint32_t*>(place));
+  }
+};
+
+/// The columns of the entries that a warp gathers at once, `a_lane` for each lane; 0 beyond the last.
+template <unsigned a_lane>
+struct Columns {
+  static constexpr unsigned together = a_lane * 32;
+  NodeId of[a_lane];
+
+  template <class Place>
+  __device__ static Columns load(const CsrPatternView& a, const Place& chunk, unsigned from) {
+    Columns columns;
+    const NodeId* first = a.col_ind + chunk.entry;
+    const unsigned own = from + threadIdx.x % 32;
+    if (from + together <= chunk.num_entries) {
+      for (unsigned k = 0; k < a_lane; ++k) columns.of[k] = __ldcs(first + own + k * 32);
+    } else {
+      for (unsigned k = 0; k < a_lane; ++k) {
+        columns.of[k] = own + k * 32 < chunk.num_entries ? __ldcs(first + own + k * 32) : 0;
+      }
+    }
+    return columns;
+  }
+};
+
+/// False where all rows of the chunk lie outside the mask. For a whole warp.
+template <class Place>
+__device__ bool any_selected(const OutputRule& rule, const Place& chunk) {
+  if (rule.mask == nullptr) return true;
+  bool any = false;
+  for (NodeId w = chunk.row / 32 + threadIdx.x % 32; w <= (chunk.end_of_all - 1) / 32; w += 32) {
+    any |= (selected_word(rule, w) & rows_of_word(w, chunk.row, chunk.end_of_all)) != 0;
+  }
+  return __any_sync(full_warp, any) != 0;
+}
+
+}  // namespace bitgraph::mxv_cuda

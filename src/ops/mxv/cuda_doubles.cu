@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "ops/mxv/cuda.cuh"
-#include "ops/mxv/instantiate.hpp"
-
-namespace bitgraph {
-
-BITGRAPH_INSTANTIATE_MXV_VALUES(Cuda, double)
-
-}  // namespace bitgraph

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/spmm/cuda/dispatch.cuh"
+#include "ops/spmm/instantiate.hpp"
+
+namespace bitgraph {
+
+BITGRAPH_INSTANTIATE_SPMM_OF(Cuda, FloatIn)
+
+}  // namespace bitgraph

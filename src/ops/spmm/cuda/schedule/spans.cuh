@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who takes which rows of pattern CSR on a CUDA device: a span of rows and entries, counted together, in equal parts
+// whatever the degrees. A row may go on over several spans.
+#pragma once
+
+#include "ops/spmm/cuda/schedule/columns.cuh"
+
+#include <cuda/atomic>
+
+namespace bitgraph::spmm_cuda {
+
+constexpr EdgeOffset long_row = 64;
+constexpr EdgeOffset even_row = 255;  ///< most entries of a row where all have about as many
+constexpr NodeId no_row = ~NodeId{0};
+constexpr unsigned multiprocessors = 132;  ///< that launches are sized for
+
+/// A row that a lane takes part in; of no entries where there is none.
+struct TakenRow {
+  NodeId row = no_row;
+  std::uint32_t n = 0;
+  const NodeId* columns = nullptr;
+
+  /// A row, no_row for none.
+  template <class Args>
+  __device__ TakenRow(const Args& args, NodeId taken) : row(taken) {
+    if (row == no_row) return;
+    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
+    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
+    columns = args.a.col_ind + begin;
+  }
+  /// The row at a place of the order, below `end`.
+  template <class Args>
+  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end) {
+    if (place >= end) return;
+    if (args.row_order.place == nullptr) {
+      *this = TakenRow(args, __ldg(args.row_order.row + place));
+      return;
+    }
+    const uint4 found = __ldg(reinterpret_cast<const uint4*>(args.row_order.place + place));
+    row = found.z;
+    n = found.w;
+    columns = args.a.col_ind + (EdgeOffset{found.y} << 32 | found.x);
+  }
+
+  /// Leaves one of `runs` equal runs of its entries.
+  __device__ void keep_run(unsigned run, unsigned runs) {
+    const std::uint32_t length = (n + runs - 1) / runs;
+    const std::uint32_t begin = min(run * length, n);
+    n = min(length, n - begin);
+    columns += begin;
+  }
+};
+
+/// The rows that end in a span, and its entries.
+struct Span {
+  unsigned items;  ///< rows and entries of a span
+  NodeId row, end_row;
+  EdgeOffset entry;  ///< the first
+  unsigned count;
+  EdgeOffset first_begin;  ///< where the first row begins, here or earlier
+  bool continues;          ///< the first entry is of a row that began earlier
+  bool only_ends;          ///< the first row ends here without an entry of its own in the span
+};
+
+/// Span number `index`; for a whole block.
+__device__ inline Span find_span(const CsrPatternView& a, unsigned items, std::size_t index) {
+  const EdgeOffset total = EdgeOffset{a.nrows} + a.num_entries;
+  const EdgeOffset first = index * items;
+  const EdgeOffset end = min(first + items, total);
+  Span span;
+  span.items = items;
+  if (items >= csr_chunk_items) {
+    const std::size_t step = items / csr_chunk_items;
+    span.row = __ldg(a.chunk_row + index * step);
+    span.end_row = __ldg(a.chunk_row + min((index + 1) * step, std::size_t{a.num_chunks}));
+  } else {
+    // A part of a chunk: rows that end before a place on the merge path of row ends and entries.
+    const NodeId low = __ldg(a.chunk_row + first / csr_chunk_items);
+    const NodeId high = __ldg(a.chunk_row + first / csr_chunk_items + 1);
+    span.row = span.end_row = low;
+    for (NodeId begin = low; begin < high; begin += block_threads) {
+      const NodeId row = begin + threadIdx.x;
+      const EdgeOffset place = row < high ? __ldg(a.row_ptr + row + 1) + row : end;
+      span.row += static_cast<NodeId>(__syncthreads_count(place < first ? 1 : 0));
+      span.end_row += static_cast<NodeId>(__syncthreads_count(place < end ? 1 : 0));
+    }
+  }
+  span.entry = first - span.row;
+  span.count = static_cast<unsigned>(end - span.end_row - span.entry);
+  span.first_begin = span.row < a.nrows ? __ldg(a.row_ptr + span.row) : span.entry;
+  const bool began = span.first_begin < span.entry;
+  span.only_ends = began && span.row < span.end_row && __ldg(a.row_ptr + span.row + 1) == span.entry;
+  span.continues = began && !span.only_ends;
+  return span;
+}
+
+/// Items of a span, `most` at most, such that `slices` slices of blocks end soonest: in rounds of as many as run at
+/// once, `blocks` a multiprocessor, each of which takes so much longer than its items as `bringing` of them take.
+inline unsigned span_items(const CsrPatternView& a, unsigned most, unsigned blocks, unsigned slices,
+                           std::size_t bringing) {
+  const std::size_t at_once = std::size_t{blocks} * multiprocessors;
+  const std::size_t total = std::size_t{a.nrows} + a.num_entries;
+  unsigned best = most;
+  std::size_t least = ~std::size_t{0};
+  for (unsigned items = 256; items <= most; items *= 2) {
+    const std::size_t rounds = ((total + items - 1) / items * slices + at_once - 1) / at_once;
+    if (rounds * (items + bringing) < least) {
+      best = items;
+      least = rounds * (items + bringing);
+    }
+  }
+  return best;
+}
+
+/// Rows are short, or all of about one length.
+inline bool is_even(const CsrPatternView& a) {
+  return a.longest_row < long_row || (a.longest_row <= even_row && a.longest_row * a.nrows <= 4 * a.num_entries);
+}
+
+/// Whether what a block leaves for a later one is there yet: one for each block, zero between calls.
+struct Flags {
+  std::uint32_t* ready = nullptr;
+
+  __device__ void set(std::size_t place) const {
+    cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(ready[place]).store(1, cuda::memory_order_release);
+  }
+  /// Waits for those of first .. end - 1 that are `own` of `step` threads, and clears them.
+  __device__ void await(std::size_t first, std::size_t end, unsigned own, unsigned step) const {
+    for (std::size_t place = first + own; place < end; place += step) {
+      cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device> is_ready(ready[place]);
+      while (is_ready.load(cuda::memory_order_acquire) == 0) {
+      }
+      is_ready.store(0, cuda::memory_order_relaxed);
+    }
+  }
+};
+
+}  // namespace bitgraph::spmm_cuda

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vote on a CUDA device: unscaled sums of rows of bits. A lane counts one word of 32 features, and as many lanes as
+// a row of X has words stand side by side, so that a neighbour is one access to memory. Short rows have a set of such
+// lanes each; a long row has a warp, whose sets share its neighbours and add up their counters at the end; a hub has a
+// block. Eight neighbours a set are on their way at a time.
+#pragma once
+
+#include "ops/spmm/cuda/vote/hub.cuh"
+#include "ops/spmm/cuda/schedule/rows.cuh"
+#include "ops/spmm/cuda/vote/ordered.cuh"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace bitgraph::spmm_cuda {
+
+constexpr unsigned batch = 8;  ///< neighbours a set of lanes takes at a time
+static_assert(hub_row == 1U << long_planes);
+
+/// Adds neighbours of a row to the lane's counter: Sets sets of Lanes lanes take turns. `n` columns from `cols` on,
+/// those from first on, and again `step` further on. `first` and `step` are the same in all the warp.
+template <int Lanes, int Sets, int Planes>
+__device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, unsigned word, const NodeId* cols,
+                                std::uint32_t n, std::uint32_t first, std::uint32_t step) {
+  constexpr unsigned group = Lanes * Sets;
+  constexpr unsigned portion = batch * Sets;
+  constexpr unsigned loads = (portion + group - 1) / group;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned own = lane % group;
+  const unsigned set = own / Lanes;
+  const std::uint32_t longest = group == 32 ? n : __reduce_max_sync(full_warp, n);
+  const std::size_t stride = half_words(x);
+  const std::uint32_t* const words = reinterpret_cast<const std::uint32_t*>(x.words) + word;
+  const std::uint32_t limit = word < stride ? n : 0;
+  NodeId col[loads];
+  const auto load_columns = [&](std::uint32_t at) {
+#pragma unroll
+    for (unsigned m = 0; m < loads; ++m) {
+      const std::uint32_t i = at + m * group + own;
+      col[m] = i < n && m * group + own < portion ? __ldg(cols + i) : 0;
+    }
+  };
+  const auto fetch = [&](std::uint32_t(&value)[batch], std::uint32_t at) {
+#pragma unroll
+    for (unsigned k = 0; k < batch; ++k) {
+      value[k] = 0;
+      if (k >= batch / 2 && longest - at <= batch / 2 * Sets) continue;  // grids and other sparse graphs
+      const NodeId j = __shfl_sync(full_warp, col[k / Lanes], lane - own + k % Lanes * Sets + set);
+      if (at + k * Sets + set < limit) value[k] = __ldg(words + j * stride);
+    }
+  };
+  load_columns(first);
+#pragma unroll 1
+  for (std::uint32_t at = first; at < longest; at += step) {
+    std::uint32_t value[batch];
+    fetch(value, at);
+    if (at + step < longest) load_columns(at + step);
+    counter.add(value);
+  }
+}
+
+/// Adds the counters of a warp's sets of lanes; every set has the sum. Counts have `planes` bits at most.
+template <int Lanes, int Planes>
+__device__ void add_sets(BitCounter<Planes>& counter, int planes) {
+#pragma unroll
+  for (unsigned step = Lanes; step < 32; step *= 2) {
+    counter.add_counter(planes, [&](int p) { return __shfl_xor_sync(full_warp, counter.plane[p], step); });
+  }
+}
+
+/// A short row for each set of lanes; no_row for none.
+template <int Lanes, class Args>
+__device__ void vote_short_rows(const Args& args, NodeId row, EdgeOffset begin, std::uint32_t n, unsigned first_word,
+                                std::uint32_t* room) {
+  const unsigned word = first_word + threadIdx.x % Lanes;
+  BitCounter<short_planes> counter;
+  count_neighbors<Lanes, 1>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch);
+  const int planes = static_cast<int>(bits_of(__reduce_max_sync(full_warp, n)));
+  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, 32, planes, room);
+}
+
+template <int Lanes, class Args>
+__device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word, std::uint32_t* room) {
+  constexpr unsigned sets = 32 / Lanes;
+  const unsigned word = first_word + threadIdx.x % Lanes;
+  const EdgeOffset begin = __ldg(args.a.row_ptr + row);
+  const auto n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
+  const int planes = static_cast<int>(bits_of(n));
+  BitCounter<long_planes> counter;
+  count_neighbors<Lanes, sets>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch * sets);
+  add_sets<Lanes>(counter, planes);
+  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes, room);
+}
+
+/// The block's warps take portions of the row in turns, and add up as many as their counters hold.
+template <int Lanes, class Args>
+__device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubCounts<Lanes>& counts) {
+  constexpr unsigned sets = 32 / Lanes;
+  constexpr unsigned portion = batch * sets;
+  constexpr std::uint32_t stretch = (hub_row - 1) / portion * portion * block_warps;
+  const unsigned warp = threadIdx.x / 32;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned word = first_word + lane % Lanes;
+  const NodeId* const cols = args.a.col_ind + __ldg(args.a.row_ptr + row);
+  const auto n = static_cast<std::uint32_t>(row_length(args.a, row));
+  const int planes = static_cast<int>(bits_of(n));
+  if (lane < Lanes) {
+    for (int p = 0; p < planes; ++p) counts.plane[warp][p][lane] = 0;
+  }
+  for (std::uint32_t begin = 0; begin < n; begin += min(stretch, n - begin)) {
+    BitCounter<long_planes> counter;
+    count_neighbors<Lanes, sets>(counter, args.x, word, cols + begin, min(stretch, n - begin), warp * portion,
+                                 block_warps * portion);
+    add_sets<Lanes>(counter, long_planes);
+    if (lane < Lanes) {
+      std::uint32_t carry = 0;
+#pragma unroll
+      for (int p = 0; p < long_planes; ++p) carry = add_bits(counts.plane[warp][p][lane], counter.plane[p], carry);
+      for (int p = long_planes; p < planes; ++p) carry = add_bits(counts.plane[warp][p][lane], carry, 0);
+    }
+  }
+  add_warps(counts, planes);
+  if (warp == 0) emit_hub(args, counts, Counted{word < half_words(args.x) ? row : no_row, word, n}, planes);
+  __syncthreads();  // before the storage serves again
+}
+
+/// Where counters become numbers: of each warp, or of a hub.
+template <int Lanes>
+union VoteStorage {
+  HubCounts<Lanes> hub_counts;
+  alignas(16) std::uint32_t rooms[block_warps][std::max<unsigned>(long_planes * Lanes, room_words)];
+};
+
+template <int Lanes, class Args>
+__global__ void __launch_bounds__(block_threads, 5) spmm_vote(const __grid_constant__ Args args, unsigned parts) {
+  __shared__ BlockRows rows;
+  __shared__ ShortRows sorted;
+  __shared__ VoteStorage<Lanes> storage;  // hubs come first
+  constexpr unsigned warp_rows = 32 / Lanes;
+  const unsigned warp = threadIdx.x / 32;
+  const Share share(parts);
+  const unsigned first_word = blockIdx.y * most_words;
+  find_rows(rows, args.a, share);
+  sort_short_rows(sorted, rows, args.a, share);
+  for (unsigned n = 0; n < rows.num_hubs; ++n) {
+    vote_hub<Lanes>(args, rows.hubs[n], first_word, storage.hub_counts);
+  }
+  for (unsigned task = take(rows); task < rows.num_long; task = take(rows)) {
+    vote_long_row<Lanes>(args, rows.long_rows[task], first_word, storage.rooms[warp]);
+  }
+  for (unsigned first = warp * warp_rows; first < sorted.size; first += block_warps * warp_rows) {
+    const unsigned place = first + threadIdx.x % 32 / Lanes;
+    const NodeId row = place < sorted.size ? rows.first + sorted.row[place] : no_row;
+    const EdgeOffset begin = row == no_row ? 0 : __ldg(args.a.row_ptr + row);
+    const EdgeOffset end = row == no_row ? 0 : __ldg(args.a.row_ptr + row + 1);
+    vote_short_rows<Lanes>(args, row, begin, static_cast<std::uint32_t>(end - begin), first_word, storage.rooms[warp]);
+  }
+}
+
+/// Without a look at the lengths beforehand, for graphs of few rows and entries: a warp takes `warp_rows` rows that
+/// follow one another, each with a set of lanes where it is shorter than `longer`, else with all of them; a hub waits
+/// for the whole block.
+template <int Lanes, class Args>
+__global__ void __launch_bounds__(block_threads, 5)
+    spmm_vote_direct(const __grid_constant__ Args args, unsigned warp_rows, EdgeOffset longer) {
+  __shared__ NodeId hubs[block_warps * 32 / Lanes];
+  __shared__ unsigned num_hubs;
+  __shared__ VoteStorage<Lanes> storage;
+  if (threadIdx.x == 0) num_hubs = 0;
+  __syncthreads();
+  const unsigned first_word = blockIdx.y * most_words;
+  const unsigned lane = threadIdx.x % 32;
+  std::uint32_t* const room = storage.rooms[threadIdx.x / 32];
+  const std::size_t first = (std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32) * warp_rows;
+  const std::size_t place = first + lane / Lanes;
+  const bool exists = lane / Lanes < warp_rows && place < args.a.nrows;
+  const EdgeOffset begin = exists ? __ldg(args.a.row_ptr + place) : 0;
+  const EdgeOffset n = exists ? __ldg(args.a.row_ptr + place + 1) - begin : 0;
+  if (exists && n >= hub_row && lane % Lanes == 0) hubs[atomicAdd(&num_hubs, 1U)] = static_cast<NodeId>(place);
+  std::uint32_t others = __ballot_sync(full_warp, n >= longer && n < hub_row && lane % Lanes == 0);
+  if (__any_sync(full_warp, exists && n < longer)) {
+    const bool mine = exists && n < longer;
+    vote_short_rows<Lanes>(args, mine ? static_cast<NodeId>(place) : no_row, begin,
+                           mine ? static_cast<std::uint32_t>(n) : 0, first_word, room);
+  }
+#pragma unroll 1
+  for (; others != 0; others &= others - 1) {
+    const auto row = static_cast<NodeId>(first + (__ffs(static_cast<int>(others)) - 1) / Lanes);
+    vote_long_row<Lanes>(args, row, first_word, room);
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (unsigned hub = 0; hub < num_hubs; ++hub) vote_hub<Lanes>(args, hubs[hub], first_word, storage.hub_counts);
+}
+
+/// Few enough entries and words that even shares of them are not worth looking for.
+inline bool is_small(const CsrPatternView& a, std::size_t words_per_row) {
+  return (a.nrows + a.num_entries) * words_per_row <= std::size_t{1} << 21;
+}
+
+/// How many rows a warp takes, a set of lanes each: fewer in small graphs, so that there are warps for all of the
+/// device.
+template <int Lanes>
+unsigned rows_of_warp(const CsrPatternView& a) {
+  constexpr std::size_t enough_warps = 4096;
+  unsigned rows = 32 / Lanes;
+  while (rows > 1 && a.nrows < rows * enough_warps) rows /= 2;
+  return rows;
+}
+
+template <int Lanes, class Out>
+void start_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+  const cudaStream_t stream = stream_of(device);
+  if (!is_small(args.a, args.x.words_per_row)) {
+    const Blocks blocks(args.a);
+    with_plain(args, [&](const auto& kernel_args) {
+      spmm_vote<Lanes><<<dim3(blocks.count, slices), block_threads, 0, stream>>>(kernel_args, blocks.parts);
+    });
+  } else {
+    const unsigned warp_rows = rows_of_warp<Lanes>(args.a);
+    const EdgeOffset longer = warp_rows == 32 / Lanes ? long_row : warp_rows == 1 ? 4 : 16;
+    const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
+    with_plain(args, [&](const auto& kernel_args) {
+      spmm_vote_direct<Lanes><<<dim3(blocks, slices), block_threads, 0, stream>>>(kernel_args, warp_rows, longer);
+    });
+  }
+  cuda_check_launch("spmm_vote");
+}
+
+template <int Lanes, int Words, class Out>
+void start_short(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+  const unsigned warp_rows = is_bits<Out> ? 32 / Lanes : rows_of_warp<Lanes>(args.a);
+  const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
+  with_plain(args, [&](const auto& kernel_args) {
+    using Args = std::remove_cvref_t<decltype(kernel_args)>;
+    static ProgrammaticKernel kernel(spmm_vote_short<Lanes, Words, Args>, "spmm_vote_short");
+    kernel.launch(device, blocks * slices, block_threads, 0, kernel_args, warp_rows, blocks);
+  });
+}
+
+/// Whether rows of bits can be read and written four words at a time.
+template <class Out>
+bool in_fours(const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
+  auto places = reinterpret_cast<std::uintptr_t>(args.x.words);
+  if constexpr (is_bits<Out>) places |= reinterpret_cast<std::uintptr_t>(args.out.words);
+  return args.x.words_per_row % 2 == 0 && places % sizeof(uint4) == 0;
+}
+
+/// Lanes by the words of a row of X: wider ones are cut into slices of 512 features.
+template <class Out>
+void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
+  const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
+  const unsigned slices = (words + most_words - 1) / most_words;
+  const bool even = args.a.longest_row < long_row;
+  const auto start_wide = [&](auto lanes, auto words_of_lane) {
+    if constexpr (is_bits<Out>) {
+      if (even) return start_short<lanes(), words_of_lane()>(device, args, slices);
+    }
+    start_ordered<lanes(), words_of_lane()>(device, args, slices);
+  };
+  if (even ? is_bits<Out> : args.row_order.row != nullptr) {
+    if (words == 2) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 2>());
+    if (!in_fours(args)) return start_wide(std::integral_constant<int, 8>(), std::integral_constant<int, 2>());
+    if (words <= 4) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 4>());
+    if (words <= 8) return start_wide(std::integral_constant<int, 2>(), std::integral_constant<int, 4>());
+    return start_wide(std::integral_constant<int, 4>(), std::integral_constant<int, 4>());
+  }
+  const auto start = [&](auto lanes) {
+    if constexpr (!is_bits<Out>) {
+      if (even) return start_short<lanes(), 1>(device, args, slices);
+    }
+    start_vote<lanes()>(device, args, slices);
+  };
+  if (words <= 2) return start(std::integral_constant<int, 2>());
+  if (words <= 4) return start(std::integral_constant<int, 4>());
+  if (words <= 8) return start(std::integral_constant<int, 8>());
+  start(std::integral_constant<int, 16>());
+}
+
+}  // namespace bitgraph::spmm_cuda

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "ops/spmm/cuda.cuh"
-#include "ops/spmm/instantiate.hpp"
-
-namespace bitgraph {
-
-BITGRAPH_INSTANTIATE_SPMM_TO(Cuda, BitsIn, BitsOut)
-
-}  // namespace bitgraph
