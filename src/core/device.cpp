@@ -5,7 +5,9 @@
 
 #include "core/cuda/runtime.hpp"
 #include "core/host_memory.hpp"
+#include "core/host_pool.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -49,7 +51,6 @@ struct Scratch {
 };
 
 struct Device::State {
-  Kind kind = Kind::host;
   int index = 0;
   int threads = 1;
   void* stream = nullptr;
@@ -74,35 +75,47 @@ Device Device::host(int threads) {
   require(threads >= 0, "the number of threads must not be negative");
   auto state = std::make_shared<State>();
   state->threads = threads == 0 ? omp_get_max_threads() : threads;
-  return Device(std::move(state));
+  return Device(std::move(state), Kind::host, 0);
 }
 
 Device Device::cuda(int index, void* stream) {
   cuda_runtime::require_device(index);
   auto state = std::make_shared<State>();
-  state->kind = Kind::cuda;
   state->index = index;
   state->threads = omp_get_max_threads();
   state->stream = stream == nullptr ? cuda_runtime::create_stream(index) : stream;
   state->owns_stream = stream == nullptr;
-  return Device(std::move(state));
+  return Device(std::move(state), Kind::cuda, index);
 }
 
 Device Device::best() { return cuda_runtime::device_count() > 0 ? cuda() : host(); }
 
 bool Device::cuda_built() noexcept { return cuda_runtime::built; }
 
-Device::Kind Device::kind() const noexcept { return state_ ? state_->kind : Kind::host; }
-
-int Device::index() const noexcept { return state_ ? state_->index : 0; }
-
-int Device::threads() const noexcept { return state_ ? state_->threads : omp_get_max_threads(); }
+int Device::threads() const noexcept {
+  if (host_pool::lost_in_fork()) return 1;
+  return state_ ? state_->threads : omp_get_max_threads();
+}
 
 void* Device::stream() const noexcept { return state_ ? state_->stream : nullptr; }
 
 void Device::synchronize() const {
   if (!is_host()) cuda_runtime::synchronize(index(), stream());
 }
+
+void Device::wait_for(const Device& earlier) const {
+  if (earlier.is_host() || *this == earlier) return;
+  if (is_host()) return earlier.synchronize();
+  cuda_runtime::order({earlier.index(), earlier.stream()}, {index(), stream()});
+}
+
+Device Device::with_stop(std::stop_token stop) const {
+  Device device = *this;
+  device.stop_ = std::move(stop);
+  return device;
+}
+
+void Device::fail_stopped() { fail(ErrorCode::stopped, "stopped, as the caller asked"); }
 
 std::string Device::name() const { return is_host() ? "cpu" : "cuda:" + std::to_string(index()); }
 
@@ -115,10 +128,11 @@ void Device::reset_peak() const noexcept {
   if (state_) state_->peak.store(state_->live.load());
 }
 
-void* Device::allocate(std::size_t bytes) const {
+void* Device::allocate(std::size_t bytes, Storage storage) const {
   void* data = nullptr;
   if (!is_host()) {
-    data = cuda_runtime::allocate(index(), stream(), padded(bytes));
+    data = storage == Storage::pool ? cuda_runtime::allocate(index(), stream(), padded(bytes))
+                                    : cuda_runtime::allocate_plain(index(), padded(bytes));
   } else {
     const std::size_t room = room_for(bytes);
     if (bytes <= room) data = ::operator new(padded(bytes), alignment, std::nothrow);
@@ -135,11 +149,13 @@ void* Device::allocate(std::size_t bytes) const {
   return data;
 }
 
-void Device::deallocate(void* data, std::size_t bytes) const noexcept {
+void Device::deallocate(void* data, std::size_t bytes, Storage storage) const noexcept {
   if (is_host()) {
     ::operator delete(data, alignment);
-  } else {
+  } else if (storage == Storage::pool) {
     cuda_runtime::deallocate(index(), stream(), data);
+  } else {
+    cuda_runtime::deallocate_plain(index(), stream(), data);
   }
   if (state_) state_->live.fetch_sub(bytes);
 }
@@ -189,6 +205,21 @@ void Device::copy(void* to, const Device& target, const void* from, const Device
   }
   const Device& device = target.is_host() ? source : target;
   cuda_runtime::copy(device.index(), device.stream(), to, from, bytes);
+}
+
+void detail::fail_mixed_devices(const char* op, const char* a_name, const Device& a, const char* b_name,
+                                const Device& b) {
+  if (same_place(a, b)) {
+    fail(ErrorCode::usage, fmt::format("{}: {} and {} are both on {}, but on different streams; bring one to the other "
+                                       "with to(), or share it with share()",
+                                       op, a_name, b_name, a.name()));
+  }
+  fail(ErrorCode::usage, fmt::format("{}: {} is on {}, {} on {}; bring one to the other with to()", op, a_name,
+                                     a.name(), b_name, b.name()));
+}
+
+void detail::fail_not_on_host(const char* what, const Device& device) {
+  fail(ErrorCode::usage, fmt::format("{}: the values are on {}; bring them with to(Device{{}})", what, device.name()));
 }
 
 }  // namespace bitgraph

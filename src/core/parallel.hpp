@@ -4,6 +4,8 @@
 
 #include <bitgraph/core/device.hpp>
 
+#include "core/host_pool.hpp"
+
 #include <omp.h>
 
 #include <algorithm>
@@ -36,6 +38,7 @@ void parallel_region(const Device& device, Body&& body) {
     body(0, 1);
     return;
   }
+  host_pool::about_to_start();
   std::exception_ptr error;
 #pragma omp parallel num_threads(threads)
   {

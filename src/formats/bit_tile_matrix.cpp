@@ -179,15 +179,16 @@ BitTileMatrix::BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<Ed
       bit_tiles_(std::move(bit_tiles)) {
   require(is_tile_dim(tile_dim), "the tile side must be 4, 8, 16, 32 or 64");
   if (tile_row_ptr_.size() != std::size_t{tile_count(nrows, tile_dim)} + 1 ||
-      bit_tiles_.size() != tile_col_ind_.size() * tile_bytes(tile_dim) ||
-      tile_row_ptr_.device() != tile_col_ind_.device() || bit_tiles_.device() != tile_col_ind_.device()) {
+      bit_tiles_.size() != tile_col_ind_.size() * tile_bytes(tile_dim)) {
     fail(ErrorCode::usage, fmt::format("B2SR-{}: {} row pointers, {} tiles and {} bytes of bits do not fit {} rows",
                                        tile_dim, tile_row_ptr_.size(), tile_col_ind_.size(), bit_tiles_.size(), nrows));
   }
+  require_same_stream("B2SR", "tile_row_ptr", tile_row_ptr_.device(), "tile_col_ind", device());
+  require_same_stream("B2SR", "bit_tiles", bit_tiles_.device(), "tile_col_ind", device());
 }
 
 void BitTileMatrix::validate() const {
-  require_host(device(), "BitTileMatrix::validate");
+  require_on_host("checking a tile matrix", device());
   const auto bad = [&](std::size_t i, const char* what) {
     fail(ErrorCode::bad_input, fmt::format("B2SR-{}: tile row {}: {}", tile_dim_, i, what));
   };
@@ -220,7 +221,14 @@ BitTileMatrix BitTileMatrix::to(const Device& device) const {
           nvals_, trusted};
 }
 
-bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept {
+BitTileMatrix BitTileMatrix::share(const Device& device) const {
+  return {nrows_, ncols_, tile_dim_, tile_row_ptr_.share(device), tile_col_ind_.share(device), bit_tiles_.share(device),
+          nvals_, trusted};
+}
+
+bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) {
+  require_on_host("comparing tile matrices", a.device());
+  require_on_host("comparing tile matrices", b.device());
   return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ && a.tile_dim_ == b.tile_dim_ && a.nvals_ == b.nvals_ &&
          std::ranges::equal(a.tile_row_ptr(), b.tile_row_ptr()) &&
          std::ranges::equal(a.tile_col_ind(), b.tile_col_ind()) && std::ranges::equal(a.bit_tiles(), b.bit_tiles());

@@ -80,17 +80,14 @@ CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, B
     fail(ErrorCode::usage, fmt::format("pattern CSR: {} rows with {} row pointers and {} column indices do not fit",
                                        nrows, row_ptr_.size(), col_ind_.size()));
   }
-  if (row_ptr_.device() != col_ind_.device()) {
-    fail(ErrorCode::usage, fmt::format("pattern CSR: the row pointers are on {}, the column indices on {}",
-                                       row_ptr_.device().name(), col_ind_.device().name()));
-  }
+  require_same_stream("pattern CSR", "row_ptr", row_ptr_.device(), "col_ind", col_ind_.device());
   if (on_host) return;
   chunk_row_ = with_cuda<Buffer<NodeId>>(device(), "csr_chunk_rows", [&](const auto& cuda) { return cuda_formats::csr_chunk_rows(cuda, nrows, col_ind_.size(), row_ptr_.data()); });
   longest_row_ = with_cuda<EdgeOffset>(device(), "csr_longest_row", [&](const auto& cuda) { return cuda_formats::csr_longest_row(cuda, nrows, row_ptr_.data()); });
 }
 
 void CsrPattern::validate() const {
-  require_host(device(), "CsrPattern::validate");
+  require_on_host("checking a pattern", device());
   FirstFailure failure;
   if (row_ptr_[0] != 0)
     fail(ErrorCode::bad_input, fmt::format("pattern CSR: row_ptr starts at {}, expected 0", row_ptr_[0]));
@@ -117,7 +114,20 @@ CsrPattern CsrPattern::to(const Device& device) const {
   return {nrows_, ncols_, row_ptr_.to(device), col_ind_.to(device), trusted};
 }
 
-bool operator==(const CsrPattern& a, const CsrPattern& b) noexcept {
+CsrPattern CsrPattern::share(const Device& device) const {
+  CsrPattern shared;
+  shared.nrows_ = nrows_;
+  shared.ncols_ = ncols_;
+  shared.row_ptr_ = row_ptr_.share(device);
+  shared.col_ind_ = col_ind_.share(device);
+  shared.chunk_row_ = chunk_row_.share(device);
+  shared.longest_row_ = longest_row_;
+  return shared;
+}
+
+bool operator==(const CsrPattern& a, const CsrPattern& b) {
+  require_on_host("comparing patterns", a.device());
+  require_on_host("comparing patterns", b.device());
   return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ && std::ranges::equal(a.row_ptr(), b.row_ptr()) &&
          std::ranges::equal(a.col_ind(), b.col_ind());
 }

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 namespace bitgraph {
 
@@ -14,9 +16,19 @@ struct MemoryUse {
   std::size_t allocations = 0;  ///< number of allocations so far
 };
 
-/// Where a value lives and where an operator runs: the host with a number of threads, or a CUDA device.
+/// What storage on a CUDA device is taken from. On the host the two are the same.
+enum class Storage {
+  pool,   ///< the stream's pool: quick, and kept for the next buffer when it is freed
+  plain,  ///< cudaMalloc: other processes can map it (cudaIpcGetMemHandle). Making and freeing it waits for the device
+};
+
+/// Where a value lives and where an operator runs: the host with a number of threads, or a CUDA device with a stream.
 ///
 /// A Device is a small handle, copied freely. Copies share the record of their memory; two calls of host() do not.
+///
+/// A handle and its copies belong to one host thread at a time: they share a stream and its scratch storage. Two host
+/// threads use a handle each (two calls of host() or cuda()), and may then run any operators at once. What both read is
+/// copied, or shared (Buffer::share), so that each has it under its own handle.
 class Device {
  public:
   enum class Kind { host, cuda };
@@ -38,11 +50,12 @@ class Device {
   /// True where the library was built with CUDA. It says nothing of the machine.
   static bool cuda_built() noexcept;
 
-  [[nodiscard]] Kind kind() const noexcept;
-  [[nodiscard]] bool is_host() const noexcept { return kind() == Kind::host; }
-  [[nodiscard]] int index() const noexcept;
+  [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  [[nodiscard]] bool is_host() const noexcept { return kind_ == Kind::host; }
+  [[nodiscard]] int index() const noexcept { return index_; }
 
-  /// Number of host threads that operators use; at least 1.
+  /// Number of host threads that operators use; at least 1. It is 1 in a child that was forked after the process ran a
+  /// parallel loop: the threads of the parent do not exist in the child.
   [[nodiscard]] int threads() const noexcept;
 
   /// The cudaStream_t of a CUDA device; null for the host.
@@ -52,6 +65,21 @@ class Device {
   /// kernel failed.
   void synchronize() const;
 
+  /// What this handle is asked for from now on begins when all that `earlier` was asked for is done. It returns at
+  /// once, but on the host, which waits itself. Nothing to do where `earlier` is the host.
+  void wait_for(const Device& earlier) const;
+
+  /// The same handle, whose long work ends when `stop` is requested: packing, reordering, graph algorithms (between
+  /// rounds) and training (between steps) then throw Error with the code stopped. They keep nothing that is half done,
+  /// and the next call works. Values made for the handle carry the token along; share() gives them another handle.
+  [[nodiscard]] Device with_stop(std::stop_token stop) const;
+
+  /// Throws Error with the code stopped where the handle's token was asked to stop. Long loops call it where they may
+  /// end. O(1), and free where there is no token.
+  void throw_if_stopped() const {
+    if (stop_.stop_requested()) fail_stopped();
+  }
+
   /// "cpu" or "cuda:0".
   [[nodiscard]] std::string name() const;
 
@@ -59,18 +87,15 @@ class Device {
   [[nodiscard]] MemoryUse memory() const noexcept;
   void reset_peak() const noexcept;
 
-  /// Two handles are equal where they name the same place: data of one may be used by operators of the other.
-  friend bool operator==(const Device& a, const Device& b) noexcept {
-    return a.kind() == b.kind() && a.index() == b.index();
-  }
-
   /// Raw storage, aligned to 64 bytes; what Buffer is made of. Throws not_possible when memory runs out.
-  [[nodiscard]] void* allocate(std::size_t bytes) const;
-  void deallocate(void* data, std::size_t bytes) const noexcept;
+  /// Freed as it was made: the same bytes and the same kind of storage.
+  [[nodiscard]] void* allocate(std::size_t bytes, Storage storage = Storage::pool) const;
+  void deallocate(void* data, std::size_t bytes, Storage storage = Storage::pool) const noexcept;
 
   /// Scratch storage of a CUDA device's stream that operators use one after another: it grows to the most that was
   /// asked for and stays, so that a repeated call allocates nothing. What is in it is of the last operator; the zeroed
-  /// one is all zero when an operator begins, and must be so when it ends. Not for two host threads at once.
+  /// one is all zero when an operator begins, and must be so when it ends. A handle and its copies have it in common:
+  /// not for two host threads at once.
   [[nodiscard]] void* workspace(std::size_t bytes) const;
   [[nodiscard]] void* zeroed_workspace(std::size_t bytes) const;
 
@@ -83,8 +108,51 @@ class Device {
 
  private:
   struct State;
-  explicit Device(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  Device(std::shared_ptr<State> state, Kind kind, int index) : state_(std::move(state)), kind_(kind), index_(index) {}
+  [[noreturn]] static void fail_stopped();
+
   std::shared_ptr<State> state_;
+  std::stop_token stop_;
+  Kind kind_ = Kind::host;
+  int index_ = 0;
 };
+
+/// True where both name one place: the host, or one CUDA device. Kernels and operators of one handle can read and write
+/// memory of the other. Work on that memory is in order only where the handles are equal.
+[[nodiscard]] inline bool same_place(const Device& a, const Device& b) noexcept {
+  return a.kind() == b.kind() && a.index() == b.index();
+}
+
+/// Equal for ordering: the same place and, on a CUDA device, the same stream, so that what one is asked for comes
+/// behind what the other was asked for before. Handles of the host are equal whatever their threads.
+[[nodiscard]] inline bool operator==(const Device& a, const Device& b) noexcept {
+  return same_place(a, b) && (a.is_host() || a.stream() == b.stream());
+}
+
+namespace detail {
+[[noreturn]] void fail_mixed_devices(const char* op, const char* a_name, const Device& a, const char* b_name,
+                                     const Device& b);
+[[noreturn]] void fail_not_on_host(const char* what, const Device& device);
+}  // namespace detail
+
+/// Throws usage unless operands a and b of `op` are at the same place: "spmm: a is on cuda:0, x on cpu; bring one to
+/// the other with to()". For operands that are only read and that whoever made them waited for, such as graphs.
+inline void require_same_place(const char* op, const char* a_name, const Device& a, const char* b_name,
+                               const Device& b) {
+  if (!same_place(a, b)) detail::fail_mixed_devices(op, a_name, a, b_name, b);
+}
+
+/// Throws usage unless a == b: as require_same_place, and where both are on one CUDA device with a stream each: "spmm:
+/// a and x are both on cuda:0, but on different streams; bring one to the other with to(), or share it with share()".
+inline void require_same_stream(const char* op, const char* a_name, const Device& a, const char* b_name,
+                                const Device& b) {
+  if (!(a == b)) detail::fail_mixed_devices(op, a_name, a, b_name, b);
+}
+
+/// Throws usage where values on `device` are not for the host to read: "comparing bit matrices: the values are on
+/// cuda:0; bring them with to(Device{})".
+inline void require_on_host(const char* what, const Device& device) {
+  if (!device.is_host()) detail::fail_not_on_host(what, device);
+}
 
 }  // namespace bitgraph

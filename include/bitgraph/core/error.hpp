@@ -12,6 +12,7 @@ enum class ErrorCode : int {
   usage = 2,         ///< arguments that make no sense: shapes that do not fit, an unknown option
   bad_input = 3,     ///< a file or array whose contents are wrong
   not_possible = 4,  ///< not on this machine: no such device, not enough memory
+  stopped = 130,     ///< the caller asked for it (Device::with_stop); shells say 130 of a program that was interrupted
 };
 
 /// The one exception that the library throws.

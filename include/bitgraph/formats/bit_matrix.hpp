@@ -67,15 +67,20 @@ class BitMatrix {
   [[nodiscard]] std::size_t bytes() const noexcept { return words_.bytes(); }
   [[nodiscard]] const Device& device() const noexcept { return words_.device(); }
 
-  [[nodiscard]] bool bit(std::size_t i, std::size_t j) const noexcept { return view().bit(i, j); }
-  [[nodiscard]] float value(std::size_t i, std::size_t j) const noexcept { return Domain::value(bit(i, j)); }
-  void set_bit(std::size_t i, std::size_t j, bool bit) noexcept {
+  /// Elements one by one, and comparison, are for values on the host. They throw usage elsewhere.
+  [[nodiscard]] bool bit(std::size_t i, std::size_t j) const {
+    require_on_host("reading a bit", device());
+    return view().bit(i, j);
+  }
+  [[nodiscard]] float value(std::size_t i, std::size_t j) const { return Domain::value(bit(i, j)); }
+  void set_bit(std::size_t i, std::size_t j, bool bit) {
+    require_on_host("setting a bit", device());
     std::uint64_t& word = words_[i * words_per_row() + j / 64];
     const std::uint64_t mask = std::uint64_t{1} << (j % 64);
     word = bit ? (word | mask) : (word & ~mask);
   }
 
-  /// Row-major words: nrows * words_per_row of them.
+  /// Row-major words: nrows * words_per_row of them; addresses of the device where they are on one.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_.span(); }
   [[nodiscard]] std::span<std::uint64_t> words() noexcept { return words_.span(); }
 
@@ -95,7 +100,19 @@ class BitMatrix {
     return copy;
   }
 
-  friend bool operator==(const BitMatrix& a, const BitMatrix& b) noexcept {
+  /// The same storage, not copied, under a handle of the same place: see Buffer::share.
+  [[nodiscard]] BitMatrix share(const Device& device) const {
+    BitMatrix shared;
+    shared.nrows_ = nrows_;
+    shared.ncols_ = ncols_;
+    shared.words_ = words_.share(device);
+    return shared;
+  }
+  [[nodiscard]] BitMatrix share() const { return share(device()); }
+
+  friend bool operator==(const BitMatrix& a, const BitMatrix& b) {
+    require_on_host("comparing bit matrices", a.device());
+    require_on_host("comparing bit matrices", b.device());
     return a.nrows_ == b.nrows_ && a.ncols_ == b.ncols_ &&
            std::equal(a.words_.begin(), a.words_.end(), b.words_.begin());
   }

@@ -71,7 +71,8 @@ class BitTileMatrix {
   BitTileMatrix(NodeId nrows, NodeId ncols, int tile_dim, Buffer<EdgeOffset> tile_row_ptr, Buffer<NodeId> tile_col_ind,
                 Buffer<std::byte> bit_tiles, EdgeOffset nvals, Trusted);
 
-  /// Checks every invariant, in parallel, O(bytes). Throws bad_input naming the tile row.
+  /// Checks every invariant, in parallel, O(bytes). Throws bad_input naming the tile row, usage where the arrays are
+  /// not on the host.
   void validate() const;
 
   [[nodiscard]] NodeId nrows() const noexcept { return nrows_; }
@@ -104,7 +105,13 @@ class BitTileMatrix {
 
   [[nodiscard]] BitTileMatrix clone() const;
   [[nodiscard]] BitTileMatrix to(const Device& device) const;  ///< a copy on `device`
-  friend bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) noexcept;
+
+  /// The same storage, not copied, under a handle of the same place: see Buffer::share.
+  [[nodiscard]] BitTileMatrix share(const Device& device) const;
+  [[nodiscard]] BitTileMatrix share() const { return share(device()); }
+
+  /// Throws usage where a matrix is not on the host.
+  friend bool operator==(const BitTileMatrix& a, const BitTileMatrix& b);
 
  private:
   NodeId nrows_ = 0;

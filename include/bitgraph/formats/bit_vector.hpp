@@ -34,9 +34,13 @@ class BitVector {
   [[nodiscard]] std::size_t bytes() const noexcept { return words_.bytes(); }
   [[nodiscard]] const Device& device() const noexcept { return words_.device(); }
 
-  /// Elements one by one are for the host.
-  [[nodiscard]] bool bit(std::size_t i) const noexcept { return view().bit(i); }
-  void set_bit(std::size_t i, bool bit) noexcept {
+  /// Elements one by one, and comparison, are for values on the host. They throw usage elsewhere.
+  [[nodiscard]] bool bit(std::size_t i) const {
+    require_on_host("reading a bit", device());
+    return view().bit(i);
+  }
+  void set_bit(std::size_t i, bool bit) {
+    require_on_host("setting a bit", device());
     std::uint64_t& word = words_[i / 64];
     const std::uint64_t mask = std::uint64_t{1} << (i % 64);
     word = bit ? (word | mask) : (word & ~mask);
@@ -50,8 +54,13 @@ class BitVector {
   [[nodiscard]] BitVector clone() const { return BitVector(size_, words_.clone()); }
   [[nodiscard]] BitVector to(const Device& device) const { return BitVector(size_, words_.to(device)); }
 
-  /// Host only.
-  friend bool operator==(const BitVector& a, const BitVector& b) noexcept {
+  /// The same storage, not copied, under a handle of the same place: see Buffer::share.
+  [[nodiscard]] BitVector share(const Device& device) const { return BitVector(size_, words_.share(device)); }
+  [[nodiscard]] BitVector share() const { return share(device()); }
+
+  friend bool operator==(const BitVector& a, const BitVector& b) {
+    require_on_host("comparing bit vectors", a.device());
+    require_on_host("comparing bit vectors", b.device());
     return a.size_ == b.size_ && std::equal(a.words_.begin(), a.words_.end(), b.words_.begin());
   }
 

@@ -30,14 +30,19 @@ class CsrMatrix {
   [[nodiscard]] std::size_t bytes() const noexcept { return pattern_.bytes() + values_.bytes(); }
   [[nodiscard]] const Device& device() const noexcept { return pattern_.device(); }
 
-  /// The values of row i, beside pattern().row(i).
-  [[nodiscard]] std::span<const T> row_values(NodeId i) const noexcept {
+  /// The values of row i, beside pattern().row(i). Throws usage where the arrays are not on the host.
+  [[nodiscard]] std::span<const T> row_values(NodeId i) const {
+    require_on_host("reading a row of a matrix", device());
     const auto row_ptr = pattern_.row_ptr();
     return values_.span().subspan(row_ptr[i], static_cast<std::size_t>(row_ptr[i + 1] - row_ptr[i]));
   }
 
   [[nodiscard]] CsrMatrix clone() const { return {pattern_.clone(), values_.clone()}; }
   [[nodiscard]] CsrMatrix to(const Device& device) const { return {pattern_.to(device), values_.to(device)}; }
+
+  /// The same storage, not copied, under a handle of the same place: see Buffer::share.
+  [[nodiscard]] CsrMatrix share(const Device& device) const { return {pattern_.share(device), values_.share(device)}; }
+  [[nodiscard]] CsrMatrix share() const { return share(device()); }
 
  private:
   CsrPattern pattern_;

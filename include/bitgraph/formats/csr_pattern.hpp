@@ -48,7 +48,8 @@ class CsrPattern {
   /// The same without looking at the arrays. O(1) on the host.
   CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind, Trusted);
 
-  /// Checks every invariant, in parallel: O(nrows + nvals). Throws bad_input naming the row.
+  /// Checks every invariant, in parallel: O(nrows + nvals). Throws bad_input naming the row, usage where the arrays are
+  /// not on the host.
   void validate() const;
 
   [[nodiscard]] NodeId nrows() const noexcept { return nrows_; }
@@ -56,7 +57,11 @@ class CsrPattern {
   [[nodiscard]] EdgeOffset nvals() const noexcept { return col_ind_.size(); }
   [[nodiscard]] std::span<const EdgeOffset> row_ptr() const noexcept { return row_ptr_.span(); }
   [[nodiscard]] std::span<const NodeId> col_ind() const noexcept { return col_ind_.span(); }
-  [[nodiscard]] std::span<const NodeId> row(NodeId i) const noexcept { return view().row(i); }
+  /// The columns of row i. Throws usage where the arrays are not on the host.
+  [[nodiscard]] std::span<const NodeId> row(NodeId i) const {
+    require_on_host("reading a row of a pattern", device());
+    return view().row(i);
+  }
   [[nodiscard]] const Device& device() const noexcept { return col_ind_.device(); }
 
   /// A number that no other pattern of the process has, copies neither; it goes along when a pattern is moved.
@@ -78,7 +83,12 @@ class CsrPattern {
   [[nodiscard]] CsrPattern clone() const;
   [[nodiscard]] CsrPattern to(const Device& device) const;  ///< a copy on `device`
 
-  friend bool operator==(const CsrPattern& a, const CsrPattern& b) noexcept;
+  /// The same storage, not copied, under a handle of the same place: see Buffer::share. It has an id of its own.
+  [[nodiscard]] CsrPattern share(const Device& device) const;
+  [[nodiscard]] CsrPattern share() const { return share(device()); }
+
+  /// Throws usage where a pattern is not on the host.
+  friend bool operator==(const CsrPattern& a, const CsrPattern& b);
 
  private:
   NodeId nrows_ = 0;

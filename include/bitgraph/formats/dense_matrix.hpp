@@ -42,8 +42,10 @@ class DenseMatrix {
   [[nodiscard]] std::size_t bytes() const noexcept { return values_.bytes(); }
   [[nodiscard]] const Device& device() const noexcept { return values_.device(); }
 
-  [[nodiscard]] T& operator()(std::size_t i, std::size_t j) noexcept { return values_[i * ncols_ + j]; }
-  [[nodiscard]] const T& operator()(std::size_t i, std::size_t j) const noexcept { return values_[i * ncols_ + j]; }
+  /// Elements are for values on the host. They throw usage elsewhere, but in builds without NDEBUG only: loops over
+  /// them are hot. A row or span of values on a CUDA device has the device's addresses.
+  [[nodiscard]] T& operator()(std::size_t i, std::size_t j) { return values_[i * ncols_ + j]; }
+  [[nodiscard]] const T& operator()(std::size_t i, std::size_t j) const { return values_[i * ncols_ + j]; }
   [[nodiscard]] std::span<T> row(std::size_t i) noexcept { return values_.span().subspan(i * ncols_, ncols_); }
   [[nodiscard]] std::span<const T> row(std::size_t i) const noexcept {
     return values_.span().subspan(i * ncols_, ncols_);
@@ -55,6 +57,10 @@ class DenseMatrix {
   [[nodiscard]] DenseView<T> view() noexcept { return {nrows_, ncols_, ncols_, values_.data()}; }
   [[nodiscard]] DenseMatrix clone() const { return {nrows_, ncols_, values_.clone()}; }
   [[nodiscard]] DenseMatrix to(const Device& device) const { return {nrows_, ncols_, values_.to(device)}; }
+
+  /// The same storage, not copied, under a handle of the same place: see Buffer::share.
+  [[nodiscard]] DenseMatrix share(const Device& device) const { return {nrows_, ncols_, values_.share(device)}; }
+  [[nodiscard]] DenseMatrix share() const { return share(device()); }
 
  private:
   std::size_t nrows_ = 0;

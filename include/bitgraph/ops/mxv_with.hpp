@@ -121,10 +121,9 @@ void mxv_with(Buffer<T>& out, S, const Graph& a, const Buffer<T>& x, const MxvOp
   }
   require(out.size() == 0 || out.data() != x.data(), "mxv_with: the output is x");
   const Device& device = a.device();
-  if (!(device == x.device()) || !(device == out.device()) || (mask != nullptr && !(device == mask->device()))) {
-    fail(ErrorCode::usage, "mxv_with: A is on " + device.name() + ", x on " + x.device().name() + ", the output on " +
-                               out.device().name() + (mask == nullptr ? "" : ", the mask on " + mask->device().name()));
-  }
+  require_same_stream("mxv_with", "A", device, "x", x.device());
+  require_same_stream("mxv_with", "A", device, "the output", out.device());
+  if (mask != nullptr) require_same_stream("mxv_with", "A", device, "the mask", mask->device());
   if (!with_kernels && !device.is_host()) {
     fail(ErrorCode::not_possible, device.name() +
                                       ": mxv_with: a semiring of your own runs on the host only, unless nvcc "

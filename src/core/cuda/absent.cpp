@@ -27,8 +27,11 @@ void destroy_stream(int, void*) noexcept {}
 std::size_t available(int index, std::size_t) { refuse(index); }
 void* allocate(int index, void*, std::size_t) { refuse(index); }
 void deallocate(int, void*, void*) noexcept {}
+void* allocate_plain(int index, std::size_t) { refuse(index); }
+void deallocate_plain(int, void*, void*) noexcept {}
 void fill(int index, void*, void*, std::size_t, const void*, std::size_t) { refuse(index); }
 void copy(int index, void*, void*, const void*, std::size_t) { refuse(index); }
+void order(Place, Place later) { refuse(later.index); }
 void copy_between(Place target, void*, Place, const void*, std::size_t) { refuse(target.index); }
 void synchronize(int index, void*) { refuse(index); }
 void begin_recording(int index, void*) { refuse(index); }

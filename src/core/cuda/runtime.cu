@@ -103,19 +103,48 @@ std::size_t available(int index, std::size_t enough) {
   return free_bytes + in_pool;
 }
 
-void* allocate(int index, void* stream, std::size_t bytes) {
-  const ScopedCudaDevice scope(index);
-  constexpr std::size_t harmless = std::size_t{64} << 20;
-  if (bytes > harmless) require_room("cuda:" + std::to_string(index), bytes, available(index, bytes));
-  void* data = nullptr;
-  const cudaError_t error = cudaMallocAsync(&data, bytes, static_cast<cudaStream_t>(stream));
+namespace {
+
+/// `error` says whether there was memory for `bytes`.
+void check_allocation(cudaError_t error, int index, std::size_t bytes, const char* call) {
   if (error == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
     fail(ErrorCode::not_possible,
          "cuda:" + std::to_string(index) + ": not enough memory for " + std::to_string(bytes) + " bytes");
   }
-  cuda_check(error, "cudaMallocAsync");
+  cuda_check(error, call);
+}
+
+}  // namespace
+
+void* allocate(int index, void* stream, std::size_t bytes) {
+  const ScopedCudaDevice scope(index);
+  constexpr std::size_t harmless = std::size_t{64} << 20;
+  if (bytes > harmless) require_room("cuda:" + std::to_string(index), bytes, available(index, bytes));
+  void* data = nullptr;
+  check_allocation(cudaMallocAsync(&data, bytes, static_cast<cudaStream_t>(stream)), index, bytes, "cudaMallocAsync");
   return data;
+}
+
+void* allocate_plain(int index, std::size_t bytes) {
+  const ScopedCudaDevice scope(index);
+  void* data = nullptr;
+  cudaError_t error = cudaMalloc(&data, bytes);
+  if (error == cudaErrorMemoryAllocation) {  // what the pool keeps but does not use is free again
+    static_cast<void>(cudaGetLastError());
+    cudaMemPool_t pool = nullptr;
+    cuda_check(cudaDeviceGetDefaultMemPool(&pool, index), "cudaDeviceGetDefaultMemPool");
+    cuda_check(cudaMemPoolTrimTo(pool, 0), "cudaMemPoolTrimTo");
+    error = cudaMalloc(&data, bytes);
+  }
+  check_allocation(error, index, bytes, "cudaMalloc");
+  return data;
+}
+
+void deallocate_plain(int index, void* stream, void* data) noexcept {
+  static_cast<void>(index);
+  static_cast<void>(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
+  static_cast<void>(cudaFree(data));
 }
 
 void deallocate(int index, void* stream, void* data) noexcept {
@@ -141,9 +170,6 @@ void copy(int index, void* stream, void* to, const void* from, std::size_t bytes
   synchronize(index, stream);
 }
 
-namespace {
-
-/// What `later` is asked for from now on begins when all that `earlier` was asked for is done.
 void order(Place earlier, Place later) {
   cudaEvent_t done = nullptr;
   {
@@ -158,8 +184,6 @@ void order(Place earlier, Place later) {
   static_cast<void>(cudaEventDestroy(done));  // it goes when the streams are done with it
   cuda_check(error, "cudaStreamWaitEvent");
 }
-
-}  // namespace
 
 void copy_between(Place target, void* to, Place source, const void* from, std::size_t bytes) {
   const bool two_streams = target.stream != source.stream || target.index != source.index;

@@ -26,6 +26,10 @@ void destroy_stream(int index, void* stream) noexcept;
 [[nodiscard]] void* allocate(int index, void* stream, std::size_t bytes);
 void deallocate(int index, void* stream, void* data) noexcept;
 
+/// From cudaMalloc, so that other processes can map it. It is freed when the stream's work is done.
+[[nodiscard]] void* allocate_plain(int index, std::size_t bytes);
+void deallocate_plain(int index, void* stream, void* data) noexcept;
+
 void fill(int index, void* stream, void* data, std::size_t bytes, const void* pattern, std::size_t pattern_size);
 /// Between the host and a device. Returns when the host may read `to` or write `from`.
 void copy(int index, void* stream, void* to, const void* from, std::size_t bytes);
@@ -35,6 +39,9 @@ struct Place {
   int index = 0;
   void* stream = nullptr;
 };
+
+/// What `later` is asked for from now on begins when all that `earlier` was asked for is done.
+void order(Place earlier, Place later);
 
 /// Within a device or from one to another: behind what `source` was asked for before, and ahead of what it and `target`
 /// are asked for later. Returns at once.

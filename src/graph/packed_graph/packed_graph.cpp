@@ -25,7 +25,7 @@ std::size_t bytes_of(const PackedGraph::Matrix& matrix) {
 
 /// The pattern where the graph will be: `a` itself, or a copy that is kept in `moved`.
 const CsrPattern& brought_to(const CsrPattern& a, const Device& device, CsrPattern& moved) {
-  if (a.device() == device && a.device().stream() == device.stream()) return a;
+  if (a.device() == device) return a;
   a.device().synchronize();
   require_room(device, "a graph's entries", a.bytes());
   moved = a.to(device);

@@ -181,10 +181,7 @@ void TriangleCounter::count_of_nodes(Buffer<std::uint64_t>& counts) {
   const PackedGraph& graph = plan_->graph;
   const NodeId n = graph.num_nodes();
   if (counts.size() != n) fail(ErrorCode::usage, fmt::format("triangles: {} counters for {} nodes", counts.size(), n));
-  if (n != 0 && counts.device() != graph.device()) {
-    fail(ErrorCode::usage,
-         fmt::format("triangles: counters on {} for a graph on {}", counts.device().name(), graph.device().name()));
-  }
+  if (n != 0) require_same_stream("triangles", "the counters", counts.device(), "the graph", graph.device());
   with_backend(graph.device(), "counting the triangles of each node",
                [&](const auto& backend) { plan_->count_of_nodes(backend, counts); });
 }

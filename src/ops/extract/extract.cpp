@@ -91,7 +91,7 @@ CsrPattern submatrix(const Backend& cuda, const CsrPattern& a, const Buffer<Node
 }
 
 void check_place(const Device& device, const Buffer<NodeId>& indices) {
-  require_same_place("extract", "the values", device, "the indices", indices.device());
+  require_same_stream("extract", "what is taken from", device, "the indices", indices.device());
 }
 
 CsrPattern submatrix(const CsrPattern& a, const Buffer<NodeId>& rows, const Buffer<NodeId>& cols) {
@@ -179,10 +179,10 @@ BitVector extract(const BitVector& x, std::span<const NodeId> indices) {
   if (!x.device().is_host()) return extract(x, Buffer<NodeId>::copy_of(indices, x.device()));
   check_indices(indices, x.size(), "bits");
   BitVector out(indices.size(), x.device());
-  parallel_for(x.device(), out.words().size(), 512, [&](std::size_t w) {
+  parallel_for(x.device(), out.words().size(), 512, [&, bits = x.view()](std::size_t w) {
     std::uint64_t word = 0;
     for (std::size_t n = w * 64; n < std::min(indices.size(), w * 64 + 64); ++n) {
-      word |= std::uint64_t{x.bit(indices[n])} << (n % 64);
+      word |= std::uint64_t{bits.bit(indices[n])} << (n % 64);
     }
     out.words()[w] = word;
   });

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/host_pool.hpp"
 #include "ops/gemm/openblas.hpp"
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
@@ -201,7 +202,9 @@ void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, 
     return;
   }
   static_cast<void>(openblas_kernels());
-  openblas_set_num_threads(out.device.threads());
+  const int threads = out.device.threads();
+  if (threads > 1) host_pool::about_to_start();  // OpenBLAS runs on the pool
+  openblas_set_num_threads(threads);
   const auto side = [](std::size_t size) { return static_cast<blasint>(size); };
   const auto stride = [&](std::size_t of) { return side(std::max<std::size_t>(of, 1)); };
   cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, side(m),
