@@ -5,7 +5,7 @@
 #include <bitgraph/nn/infer.hpp>
 
 #include "core/parallel.hpp"
-#include "support/random_model.hpp"
+#include "nn/random_model.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -38,7 +38,7 @@ const Dataset& flickr() {
 }
 
 nn::Model model_of(Precision precision) {
-  return test::random_model(Architecture::gcn, precision, flickr().num_features(), 256, 7, 2, 1);
+  return nn::random_model(Architecture::gcn, precision, flickr().num_features(), 256, 7, 2, 1);
 }
 
 constexpr NodeId most_new_nodes = 10000;

@@ -8,7 +8,11 @@ Usage: result_hashes.py [--program build/release/bin/bitgraph] [--data $BITGRAPH
 One line a result, "HASH WHAT", in the same order every time: run it with two builds and compare with `diff`. It has every
 algorithm on every graph of the data folder, over pattern CSR and over tiles of two sides; and networks of every architecture
 and precision, trained for a few epochs on the smaller data sets: the hash of the model file and of the logits of each form.
-Times, memory and the machine are left out. Exits 1 where a command fails, 77 where the data is missing.
+Times, memory and the machine are left out.
+
+What the program refuses (exit 2, 3 or 4) is a result too: "HASH WHAT: exit 3" has the hash of the exit code and the
+message, without the folders in it. Of a file that `info` refuses, because it is no graph, that is the only line. Any
+other exit is a failure, and the script exits 1; it exits 77 where the data is missing.
 """
 
 import argparse
@@ -29,6 +33,7 @@ ALGORITHMS = ((("bfs",), ("--out", "--parents")), (("sssp",), ("--out",)), (("ss
               (("betweenness", "--samples", "16"), ("--out",)), (("closeness", "--samples", "16"), ("--out",)),
               (("msbfs", "--samples", "64"), ("--out",)))
 TILES = ("csr", "8", "64")
+REFUSALS = (2, 3, 4)
 # What may differ between two runs of one program.
 LEFT_OUT = {"seconds", "device", "threads", "bytes", "latency_us", "forms", "epoch_ms", "teacher_seconds", "file", "out",
             "model", "reason", "format", "tile_dim"}
@@ -40,47 +45,68 @@ class Hashes:
     def __init__(self, options, work):
         self.options, self.work, self.failed = options, pathlib.Path(work), False
 
-    def call(self, *words):
-        """The object that the program prints, without what is left out; None where it fails."""
-        done = subprocess.run([self.options.program, *map(str, words), "--device", self.options.device, "--json", "--quiet"],
-                              capture_output=True, text=True, check=False)
+    def call(self, what, *words):
+        """The object that the program prints, without what is left out; None where there is none. Shows a refusal."""
+        paths = [word for word in words if isinstance(word, pathlib.Path)]
+        words = [str(word) for word in words]
+        done = subprocess.run([self.options.program, *words, "--device", self.options.device, "--json", "--quiet"],
+                              capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode in REFUSALS:
+            message = done.stderr
+            for path in paths:
+                message = message.replace(str(path), path.name)
+            self.show(f"{what}: exit {done.returncode}", f"{done.returncode} {message}".encode())
+            return None
         if done.returncode != 0:
             self.failed = True
-            print(f"failed: {' '.join(map(str, words))}: {done.stderr.strip()}", file=sys.stderr)
+            print(f"failed with exit {done.returncode}: {' '.join(words)}: {done.stderr.strip()}", file=sys.stderr)
             return None
         return {key: value for key, value in json.loads(done.stdout).items() if key not in LEFT_OUT}
 
     def show(self, what, *parts):
         print(hashlib.sha256(b"".join(parts)).hexdigest()[:16], what, flush=True)
 
+    def fresh(self, *names):
+        """Paths of files that are not there, so that nothing of an earlier call is read."""
+        paths = [self.work / name for name in names]
+        for path in paths:
+            path.unlink(missing_ok=True)
+        return paths
+
+    def is_small_enough(self, name, graph):
+        """Whether `graph` can be read and has no more entries than are asked for."""
+        result = self.call(f"{name} info", "info", graph, "--no-reorder")
+        return result is not None and result["num_entries"] <= self.options.max_entries
+
     def algorithms(self, name, graph):
         for words, files in ALGORITHMS:
             for tile in TILES:
-                outputs = [self.work / f"{option.strip('-')}.npy" for option in files]
+                what = f"{name} {' '.join(words)} {tile}"
+                outputs = self.fresh(*(f"{option.strip('-')}.npy" for option in files))
                 named = [word for option, output in zip(files, outputs) for word in (option, output)]
-                result = self.call(words[0], graph, *words[1:], "--tile", tile, *named)
+                result = self.call(what, words[0], graph, *words[1:], "--tile", tile, *named)
                 if result is not None:
-                    self.show(f"{name} {' '.join(words)} {tile}", json.dumps(result).encode(),
-                              *(output.read_bytes() for output in outputs))
+                    self.show(what, json.dumps(result).encode(), *(output.read_bytes() for output in outputs))
 
     def networks(self, name, dataset):
-        model, logits = self.work / "model.safetensors", self.work / "logits.npy"
         for architecture in ARCHITECTURES:
             for precision in PRECISIONS:
-                what = f"{name} {architecture} {precision}"
-                trained = self.call("train", dataset, "--model", architecture, "--precision", precision, "--hidden", 32,
-                                    "--epochs", self.options.epochs, "--threads", 2, "--out", model)
+                # A gcn in bits would first train a teacher for a thousand epochs: it learns from the float model instead.
+                taught = architecture == "gcn" and precision == "bin"
+                teacher = ("--teacher", self.work / "float.safetensors") if taught else ()
+                what = f"{name} {architecture} {precision}" + (" taught" if taught else "")
+                model, logits = self.fresh(f"{precision}.safetensors", "logits.npy")
+                trained = self.call(what, "train", dataset, "--model", architecture, "--precision", precision, *teacher,
+                                    "--hidden", 32, "--epochs", self.options.epochs, "--threads", 2, "--out", model)
                 if trained is None:
                     continue
                 self.show(what + " model", model.read_bytes())
                 for form in ("float",) if precision == "float" else ("full", "bin"):
-                    if self.call("infer", model, dataset, "--form", form, "--repeats", 1, "--logits", logits) is not None:
-                        self.show(f"{what} logits {form}", logits.read_bytes())
-
-
-def entries_of(hashes, graph):
-    result = hashes.call("info", graph, "--no-reorder")
-    return result["num_entries"] if result else 0
+                    of_form = f"{what} logits {form}"
+                    self.fresh(logits.name)
+                    if self.call(of_form, "infer", model, dataset, "--form", form, "--repeats", 1, "--logits",
+                                 logits) is not None:
+                        self.show(of_form, logits.read_bytes())
 
 
 def main():
@@ -102,10 +128,11 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         hashes = Hashes(options, work)
         for graph in graphs:
-            if entries_of(hashes, graph) <= options.max_entries:
-                hashes.algorithms(str(graph.relative_to(data)), graph)
+            name = str(graph.relative_to(data))
+            if hashes.is_small_enough(name, graph):
+                hashes.algorithms(name, graph)
         for dataset in sets:
-            if entries_of(hashes, dataset) <= options.max_entries:
+            if hashes.is_small_enough(dataset.stem, dataset):
                 hashes.networks(dataset.stem, dataset)
     return 1 if hashes.failed else 0
 

@@ -3,10 +3,10 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/near_logits.hpp"
-#include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,6 @@ namespace bitgraph::nn {
 namespace {
 
 using test::expect_near;
-
-using test::random_model;
 
 constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
                                    Architecture::saint};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training and inference on every kind of data set: dense features, in memory and in the mapped file, and MUSAE's.
+#include "nn/random_model.hpp"
 #include "support/datasets.hpp"
 #include "support/everywhere.hpp"
 #include "support/near_logits.hpp"
-#include "support/random_model.hpp"
 #include "support/sanitized.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -51,7 +51,7 @@ TEST(DenseFeatures, GiveTheLogitsOfTheSameFeaturesAsCsr) {
   const Dataset sparse = with_sparse_features(dense_planted(300, 0.3));
   for (const Architecture architecture : architectures) {
     for (const Precision precision : {Precision::real, Precision::bin}) {
-      const Model model = test::random_model(architecture, precision, 70, 33, 4, 2, 7);
+      const Model model = random_model(architecture, precision, 70, 33, 4, 2, 7);
       const auto forms = model.layer_forms(precision);
       SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
       const DenseMatrix<float> expected = emulate(model, dense, forms);

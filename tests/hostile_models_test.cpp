@@ -3,10 +3,10 @@
 // Error, or give the right results. BITGRAPH_CASES sets the number of cases; hostile_test.cpp has those of the formats.
 #include <bitgraph/bitgraph.hpp>
 
+#include "nn/random_model.hpp"
 #include "support/hostile.hpp"
 #include "support/near_logits.hpp"
 #include "support/random_matrices.hpp"
-#include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -20,9 +20,6 @@ namespace bitgraph {
 namespace {
 
 using test::Draw;
-using test::hostile_cases;
-using test::Outcomes;
-using test::random_buffer;
 
 /// A data set that is right but for what `d` spoils.
 Dataset perhaps_wrong_dataset(Draw& d, std::uint64_t seed) {
@@ -38,12 +35,12 @@ Dataset perhaps_wrong_dataset(Draw& d, std::uint64_t seed) {
   const auto columns = d.perhaps(std::size_t{features}, 10) % 50;
   const auto value = [&] { return d.once_in(300) ? std::nanf("") : static_cast<float>(d.below(4)); };
   if (d.once_in(2)) {
-    set.dense_features = DenseMatrix<float>(rows, columns, random_buffer<float>(rows * columns, value));
+    set.dense_features = DenseMatrix<float>(rows, columns, test::random_buffer<float>(rows * columns, value));
   }
   if (!set.has_dense_features()) {
     set.features.pattern = test::random_pattern(static_cast<NodeId>(rows), static_cast<NodeId>(columns), 0.4, seed + 1);
     set.features.values =
-        random_buffer<float>(d.perhaps(std::size_t{set.features.pattern.nvals()}, 10) % 200000, value);
+        test::random_buffer<float>(d.perhaps(std::size_t{set.features.pattern.nvals()}, 10) % 200000, value);
   }
   set.num_classes = d.perhaps(classes, 10);
   set.labels.resize(d.perhaps(std::size_t{n}, 10) % 100);
@@ -78,8 +75,8 @@ nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
   constexpr std::array architectures{nn::Architecture::gcn, nn::Architecture::inductive_gcn, nn::Architecture::sage,
                                      nn::Architecture::saint};
   constexpr std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin};
-  nn::Model model = test::random_model(architectures[d.below(4)], precisions[d.below(3)],
-                                       1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed);
+  nn::Model model = nn::random_model(architectures[d.below(4)], precisions[d.below(3)],
+                                     1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed);
   model.normalize_rows = d.once_in(2);
   if (!d.once_in(2)) return model;
   nn::Layer& layer = model.layers[d.below(model.layers.size())];
@@ -97,8 +94,8 @@ nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
 }
 
 TEST(Hostile, DataSetsModelsAndPlans) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const Dataset set = perhaps_wrong_dataset(d, n);
@@ -133,9 +130,9 @@ TEST(Hostile, DataSetsModelsAndPlans) {
 }
 
 TEST(Hostile, SplitsAndFiles) {
-  Outcomes outcomes;
+  test::Outcomes outcomes;
   const test::TemporaryFolder folder;
-  for (std::size_t n = 0; n < hostile_cases() / 10; ++n) {
+  for (std::size_t n = 0; n < test::hostile_cases() / 10; ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     Dataset set = perhaps_wrong_dataset(d, n);
@@ -158,8 +155,8 @@ TEST(Hostile, SplitsAndFiles) {
 }
 
 TEST(Hostile, Training) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases() / 10; ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases() / 10; ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const Dataset set = perhaps_wrong_dataset(d, n);
@@ -183,7 +180,7 @@ TEST(Hostile, ThreeNodesAndTheFeaturesOfThousands) {
   set.graph = test::grid_pattern(3, 1);
   set.features.pattern = test::random_pattern(7650, 6, 0.3, 1);
   set.features.values = Buffer<float>(set.features.pattern.nvals(), 1.0F);
-  const nn::Model model = test::random_model(nn::Architecture::gcn, nn::Precision::full, 6, 4, 3, 2, 1);
+  const nn::Model model = nn::random_model(nn::Architecture::gcn, nn::Precision::full, 6, 4, 3, 2, 1);
   EXPECT_THROW(nn::InferencePlan(model, set), Error);
   set.features.pattern = test::random_pattern(3, 6, 0.9, 1);
   set.features.values = {};

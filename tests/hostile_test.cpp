@@ -20,9 +20,6 @@ namespace bitgraph {
 namespace {
 
 using test::Draw;
-using test::hostile_cases;
-using test::Outcomes;
-using test::random_buffer;
 
 using Entries = std::set<std::pair<NodeId, NodeId>>;
 
@@ -88,8 +85,8 @@ void expect_right_sums(const CsrPattern& a, const Entries& entries) {
 }
 
 TEST(Hostile, CsrPattern) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const CsrArrays arrays(d);
@@ -108,8 +105,8 @@ TEST(Hostile, CsrPattern) {
 }
 
 TEST(Hostile, BitTileMatrix) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const int k = tile_dims[d.below(tile_dims.size())];
@@ -153,13 +150,13 @@ TEST(Hostile, BitTileMatrix) {
 }
 
 TEST(Hostile, BitMatrix) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const std::size_t nrows = d.below(6), ncols = d.below(140);
     const std::size_t size = d.perhaps(nrows * words_for_bits(ncols), 4) % 1000;
-    auto words = random_buffer<std::uint64_t>(size, [&] { return d.once_in(3) ? d.below(64) : 0; });
+    auto words = test::random_buffer<std::uint64_t>(size, [&] { return d.once_in(3) ? d.below(64) : 0; });
     const std::size_t rows = d.perhaps(nrows), cols = d.perhaps(ncols);
     outcomes.add([&] { return BitMatrix<ZeroOne>(rows, cols, std::move(words)); },
                  [&](const BitMatrix<ZeroOne>& a) {
@@ -184,13 +181,13 @@ TEST(Hostile, SidesWhoseProductOverflows) {
 }
 
 TEST(Hostile, ValuesAndColumnMaps) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const CsrPattern pattern = test::random_pattern(static_cast<NodeId>(d.below(8)), 5, 0.4, n);
-    const auto values = random_buffer<float>(d.perhaps(std::size_t{pattern.nvals()}) % 100,
-                                             [&] { return static_cast<float>(d.below(5)) - 2; });
+    const auto values = test::random_buffer<float>(d.perhaps(std::size_t{pattern.nvals()}) % 100,
+                                                   [&] { return static_cast<float>(d.below(5)) - 2; });
     const Buffer<float> shift(d.perhaps(std::size_t{5}, 8) % 9, 0.5F), scale(d.perhaps(std::size_t{5}, 8) % 9, 1.0F);
     outcomes.add(
         [&] {
@@ -208,8 +205,8 @@ TEST(Hostile, ValuesAndColumnMaps) {
 }
 
 TEST(Hostile, Permutations) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const auto size = static_cast<NodeId>(d.below(9));
@@ -225,8 +222,8 @@ TEST(Hostile, Permutations) {
 }
 
 TEST(Hostile, Samplers) {
-  Outcomes outcomes;
-  for (std::size_t n = 0; n < hostile_cases(); ++n) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
     SCOPED_TRACE(n);
     Draw d(n);
     const auto size = static_cast<NodeId>(d.below(12));

@@ -3,9 +3,9 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/near_logits.hpp"
-#include "support/random_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ void for_each_plan(Fn&& fn) {
       for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
         SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)) +
                      (dense ? " dense" : ""));
-        fn(test::random_model(architecture, precision, dataset.num_features(), 64, 5, 2, 3), dataset);
+        fn(random_model(architecture, precision, dataset.num_features(), 64, 5, 2, 3), dataset);
       }
     }
   }
@@ -163,7 +163,7 @@ TEST(PlanMemory, OfSumsOnADeviceIsPredictedWithinATenth) {
       {.num_nodes = 50000, .num_entries = 500000, .num_classes = 5, .num_features = 64, .seed = 3});
   for (const Architecture architecture : architectures) {
     SCOPED_TRACE(to_string(architecture));
-    const Model model = test::random_model(architecture, Precision::full, 64, 32, 5, 2, 3);
+    const Model model = random_model(architecture, Precision::full, 64, 32, 5, 2, 3);
     const Device device = Device::cuda();
     InferencePlan plan(model, dataset, InferenceOptions{.launching = Launching::graph}, device);
     const auto predicted = static_cast<double>(plan.predicted().bytes);
@@ -178,7 +178,7 @@ void expect_blocks(const Device& device) {
   Dataset dataset = generate_planted_partition(
       {.num_nodes = 40000, .num_classes = 5, .num_features = 30, .mean_degree = 8, .seed = 5});
   dataset.graph = generate_grid(200, 200);
-  const Model model = test::random_model(Architecture::sage, Precision::bin, 30, 600, 5, 2, 3);
+  const Model model = random_model(Architecture::sage, Precision::bin, 30, 600, 5, 2, 3);
   InferencePlan blocks(model, dataset, InferenceOptions{.sequence = Sequence::aggregate_first}, device);
   const auto steps = blocks.steps();
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "BSpMM.BBF + BMM by parts"), 1);
@@ -206,7 +206,7 @@ TEST(PlanMemory, OfVotesAndCountsAloneIsSell) {
       {.num_nodes = 20000, .num_entries = 1'200'000, .num_classes = 20, .num_features = 64, .seed = 3});
   for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
     SCOPED_TRACE(to_string(architecture));
-    const Model model = test::random_model(architecture, Precision::bin, 64, 128, 20, 2, 3);
+    const Model model = random_model(architecture, Precision::bin, 64, 128, 20, 2, 3);
     InferencePlan csr(model, dataset, InferenceOptions{.graph = GraphFormat::csr}, Device::host(2));
     const DenseMatrix<float>& expected = csr.run();
     const Device device = Device::host(2);
@@ -234,7 +234,7 @@ TEST(PlanMemory, OfVotesAndCountsAloneIsSell) {
 TEST(PlanMemory, SellOfManyColumnsIsInStrips) {
   const Dataset dataset = generate_planted_graph(
       {.num_nodes = 70000, .num_entries = 2'600'000, .num_classes = 20, .num_features = 40, .seed = 3});
-  const Model model = test::random_model(Architecture::inductive_gcn, Precision::bin, 40, 64, 20, 2, 3);
+  const Model model = random_model(Architecture::inductive_gcn, Precision::bin, 40, 64, 20, 2, 3);
   InferencePlan csr(model, dataset, InferenceOptions{.graph = GraphFormat::csr}, Device::host(2));
   const Device device = Device::host(2);
   InferencePlan plan(model, dataset, InferenceOptions{}, device);
@@ -250,7 +250,7 @@ TEST(PlanMemory, JoinedRowsGiveWhatPlainArithmeticGives) {
   const Dataset dataset = generate_planted_partition(
       {.num_nodes = 20000, .num_classes = 5, .num_features = 30, .mean_degree = 3, .seed = 5});
   for (const std::size_t hidden : {40, 64}) {
-    const Model model = test::random_model(Architecture::saint, Precision::bin, 30, hidden, 5, 3, 3);
+    const Model model = random_model(Architecture::saint, Precision::bin, 30, hidden, 5, 3, 3);
     const Device device = Device::host(2);
     InferencePlan plan(model, dataset, InferenceOptions{}, device);
     EXPECT_EQ(plan.steps().back(), "CONCAT + BMM.BBF by parts");
@@ -265,7 +265,7 @@ TEST(PlanMemory, OfNormalizedDenseFeaturesHasNoCopyOfThem) {
   Dataset dataset = generate_planted_graph(
       {.num_nodes = 6000, .num_entries = 20000, .num_classes = 5, .num_features = 600, .seed = 3});
   for (float& value : dataset.dense_features.values()) value = std::fabs(value) + 0.01F;
-  Model model = test::random_model(Architecture::sage, Precision::bin, 600, 64, 5, 2, 3);
+  Model model = random_model(Architecture::sage, Precision::bin, 600, 64, 5, 2, 3);
   model.normalize_rows = true;
   const Device device = Device::host(2);
   InferencePlan plan(model, dataset, InferenceOptions{}, device);
@@ -275,7 +275,7 @@ TEST(PlanMemory, OfNormalizedDenseFeaturesHasNoCopyOfThem) {
 
 TEST(PlanMemory, TooLittleIsRefusedBeforeAnythingIsAllocated) {
   const Dataset dataset = planted(false);
-  const Model model = test::random_model(Architecture::gcn, Precision::bin, 200, 64, 5, 2, 3);
+  const Model model = random_model(Architecture::gcn, Precision::bin, 200, 64, 5, 2, 3);
   const Device device = Device::host(1);
   try {
     InferencePlan(model, dataset, InferenceOptions{.memory = 1000}, device);
@@ -297,7 +297,7 @@ TEST(PlanMemory, TilesThatHoldLoopsAloneAreCounted) {
   Buffer<EdgeOffset> row_ptr(n + 1);
   for (NodeId i = 0; i <= n; ++i) row_ptr[i] = i;
   dataset.features = {CsrPattern(n, 1, std::move(row_ptr), Buffer<NodeId>(n, NodeId{0})), Buffer<float>(n, 1.0F)};
-  const Model model = test::random_model(Architecture::gcn, Precision::bin, 1, 1, 1, 2, 3);
+  const Model model = random_model(Architecture::gcn, Precision::bin, 1, 1, 1, 2, 3);
   const Device device = Device::host(1);
   InferencePlan plan(model, dataset, {.graph = GraphFormat::tiles, .tile_dim = 64}, device);
   plan.run();

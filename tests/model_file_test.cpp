@@ -5,8 +5,8 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/train.hpp>
 
+#include "nn/random_model.hpp"
 #include "support/expect_error.hpp"
-#include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST(ModelFile, EveryPartOfAFloatModelIsChecked) {
 TEST(ModelFile, TheFingerprintTellsWeights) {
   const TemporaryFolder folder;
   for (const Precision precision : {Precision::real, Precision::full}) {
-    const Model model = test::random_model(Architecture::sage, precision, 70, 5, 3, 2, 7);
+    const Model model = random_model(Architecture::sage, precision, 70, 5, 3, 2, 7);
     model.save(folder / "model");
     const auto expect_new = [&](const std::function<void(Model&)>& change) {
       Model other = Model::load(folder / "model");
@@ -210,7 +210,7 @@ TEST(Model, ValidateChecksBothWeightsOfALayer) {
     }
     for (const auto linear : {&Layer::neighbor, &Layer::root}) {
       for (const Wrong& wrong : cases) {
-        Model model = test::random_model(Architecture::sage, precision, 70, 5, 3, 2, 7);
+        Model model = random_model(Architecture::sage, precision, 70, 5, 3, 2, 7);
         ASSERT_NO_THROW(model.validate());
         wrong.change(model.layers[0].*linear);
         try {

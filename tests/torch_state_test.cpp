@@ -4,8 +4,8 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/random_model.hpp"
 #include "support/expect_error.hpp"
-#include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TensorFile state_of(const Model& model, const std::string& prefix) {
 }
 
 Model real_model(Architecture architecture, std::size_t depth) {
-  Model model = test::random_model(architecture, Precision::real, 30, 12, 3, depth, 4);
+  Model model = random_model(architecture, Precision::real, 30, 12, 3, depth, 4);
   for (Layer& layer : model.layers) layer.root.bias = Buffer<float>(layer.root.bias.size(), 0.0F);  // PyG has none
   return model;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model remembers of its training, and training that starts from another model's weights.
+#include "nn/random_model.hpp"
 #include "support/expect_error.hpp"
-#include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <bitgraph/graph/generate.hpp>
@@ -108,7 +108,7 @@ TEST(TrainingRecord, BadMetadataAreRefused) {
   const test::TemporaryFolder folder;
   Dataset dataset = planted();
   inductive_split(dataset, {}, 5);
-  Model model = test::random_model(Architecture::gcn, Precision::real, 40, 4, 3, 2, 1);
+  Model model = random_model(Architecture::gcn, Precision::real, 40, 4, 3, 2, 1);
   model.trained = TrainingRecord::of(dataset);
   model.save(folder / "model.safetensors");
   const std::string name = (folder / "bad.safetensors").string();
@@ -151,7 +151,7 @@ TrainOptions standing_still(const Model& start, Precision precision, std::size_t
 }
 
 Model start_of(Architecture architecture, std::size_t depth, bool normalize_rows) {
-  Model model = test::random_model(architecture, Precision::real, 40, 20, 3, depth, 7);
+  Model model = random_model(architecture, Precision::real, 40, 20, 3, depth, 7);
   model.normalize_rows = normalize_rows;
   return model;
 }
@@ -208,11 +208,11 @@ TEST(Train, AStartThatDoesNotFitIsRefused) {
     test::expect_bad_input([&] { static_cast<void>(train(dataset, with)); }, "train: the starting weights " + message);
   };
   const TrainOptions options{.precision = Precision::real, .hidden = 20, .epochs = 1};
-  refused(test::random_model(Architecture::gcn, Precision::full, 40, 20, 3, 2, 7), options,
+  refused(random_model(Architecture::gcn, Precision::full, 40, 20, 3, 2, 7), options,
           "are of a full model, expected a float model");
   refused(start_of(Architecture::sage, 2, false), options, "are of sage, expected gcn");
   refused(start_of(Architecture::gcn, 3, false), options, "have 3 layers, expected 2");
-  refused(test::random_model(Architecture::gcn, Precision::real, 40, 12, 3, 2, 7), options,
+  refused(random_model(Architecture::gcn, Precision::real, 40, 12, 3, 2, 7), options,
           "of layer 0 are 12 x 40, expected 20 x 40");
 }
 

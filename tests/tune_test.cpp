@@ -5,9 +5,9 @@
 #include <bitgraph/nn/tune.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
+#include "nn/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/expect_error.hpp"
-#include "support/random_model.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(Tune, FindsAFrontWhateverTheArchitecture) {
        {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
     for (const Precision precision : {Precision::real, Precision::bin}) {
       SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
-      const Model model = test::random_model(architecture, precision, 70, 40, 3, 2, 7);
+      const Model model = random_model(architecture, precision, 70, 40, 3, 2, 7);
       const Device device = Device::host(1);
       expect_sound(tune(model, dataset, {.repeats = 2}, device), model, dataset, device);
     }
@@ -63,7 +63,7 @@ TEST(Tune, FindsAFrontWhateverTheArchitecture) {
 TEST(Tune, OnADevice) {
   BITGRAPH_REQUIRE_CUDA();
   const Dataset dataset = planted();
-  const Model model = test::random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
+  const Model model = random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
   expect_sound(tune(model, dataset, {.repeats = 2}, *test::cuda_device()), model, dataset, *test::cuda_device());
 }
 
@@ -75,13 +75,13 @@ bool tried(const TuneReport& report, std::size_t model, const std::function<bool
 /// One narrow in bits that knows nothing, one in floats that has learned and takes many times as long.
 std::vector<Model> quick_and_accurate(const Dataset& dataset) {
   std::vector<Model> models;
-  models.push_back(test::random_model(Architecture::gcn, Precision::bin, 70, 8, 3, 2, 7));
+  models.push_back(random_model(Architecture::gcn, Precision::bin, 70, 8, 3, 2, 7));
   models.push_back(train(dataset, {.precision = Precision::real, .hidden = 512, .epochs = 20}).model);
   return models;
 }
 
 TEST(Tune, StopsWhenTheTimeIsUp) {
-  const Model model = test::random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
+  const Model model = random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
   const TuneReport report = tune(model, planted(), {.seconds = 1e-9, .repeats = 1});
   EXPECT_EQ(report.candidates.size(), 1U);
   EXPECT_FALSE(report.complete);
@@ -139,10 +139,10 @@ TEST(Tune, RefusesWhatItCannotJudge) {
   test::expect_error([&] { static_cast<void>(tune(std::span<const Model>(), planted())); }, ErrorCode::usage,
                      "tune: there is no model");
   std::vector<Model> models = quick_and_accurate(planted());
-  models.push_back(test::random_model(Architecture::gcn, Precision::bin, 71, 40, 3, 2, 7));
+  models.push_back(random_model(Architecture::gcn, Precision::bin, 71, 40, 3, 2, 7));
   test::expect_bad_input([&] { static_cast<void>(tune(std::span(models), planted())); },
                          "the model takes 71 features, the data set planted_partition has 70");
-  const Model model = test::random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
+  const Model model = random_model(Architecture::gcn, Precision::bin, 70, 40, 3, 2, 7);
   Dataset dataset = planted();
   dataset.validation.clear();
   test::expect_bad_input([&] { static_cast<void>(tune(model, dataset)); },

@@ -42,7 +42,8 @@ decltype(auto) with_host_backend(const Device& device, const char* op, Fn&& fn) 
   return fn(Cpu{device});
 }
 
-/// Whether the library has CUDA kernels. A build without them has no overloads for Cuda, and nothing below asks for one.
+/// Whether the library has CUDA kernels. A build without them has no overloads for Cuda, and nothing below asks for
+/// one.
 #ifdef BITGRAPH_WITH_CUDA
 inline constexpr bool has_cuda_kernels = true;
 #else

@@ -10,8 +10,8 @@
 
 #include <bitgraph/core/random.hpp>
 
-#include "core/parallel.hpp"
 #include "core/backend.hpp"
+#include "core/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 
 #include <fmt/format.h>
@@ -137,7 +137,10 @@ ProfileAnswer answered(const CsrPatternView& a, TileRows& tile_rows, int k, cons
 
 /// The answers to all draws, from where the pattern lives.
 Buffer<ProfileAnswer> answers_to(const CsrPattern& a, int k, std::span<const ProfileDraw> draws) {
-  if (!a.device().is_host()) return with_cuda<Buffer<ProfileAnswer>>(a.device(), "profile_answers", [&](const auto& cuda) { return cuda_formats::profile_answers(cuda, a, k, draws); });
+  if (!a.device().is_host())
+    return with_cuda<Buffer<ProfileAnswer>>(a.device(), "profile_answers", [&](const auto& cuda) {
+      return cuda_formats::profile_answers(cuda, a, k, draws);
+    });
   Buffer<ProfileAnswer> answers(draws.size());
   TileRows tile_rows(a.view(), static_cast<NodeId>(k));
   for (std::size_t n = 0; n < draws.size(); ++n) answers[n] = answered(a.view(), tile_rows, k, draws[n]);

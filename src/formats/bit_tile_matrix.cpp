@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 
+#include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "core/room.hpp"
 #include "formats/bit_transpose.hpp"
-#include "core/backend.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/tile_marks.hpp"
 #include "formats/transpose_index.hpp"
@@ -236,20 +236,26 @@ bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) {
 
 BitTileMatrix pack(const CsrPattern& a, const PackOptions& options, const Device& device) {
   if (!a.device().is_host()) {
-    BitTileMatrix there = with_cuda<BitTileMatrix>(a.device(), "pack", [&](const auto& cuda) { return cuda_formats::pack(cuda, a, options.tile_dim); });
+    BitTileMatrix there = with_cuda<BitTileMatrix>(
+        a.device(), "pack", [&](const auto& cuda) { return cuda_formats::pack(cuda, a, options.tile_dim); });
     return device.is_host() || device == a.device() ? std::move(there) : there.to(device);
   }
-  if (!device.is_host()) return with_cuda<BitTileMatrix>(device, "pack", [&](const auto& cuda) { return cuda_formats::pack(cuda, a.to(device), options.tile_dim); });
+  if (!device.is_host())
+    return with_cuda<BitTileMatrix>(
+        device, "pack", [&](const auto& cuda) { return cuda_formats::pack(cuda, a.to(device), options.tile_dim); });
   return with_tile_dim(options.tile_dim, [&](auto k) { return pack_tiles<k()>(a, device); });
 }
 
 CsrPattern unpack(const BitTileMatrix& a) {
-  if (!a.device().is_host()) return with_cuda<CsrPattern>(a.device(), "unpack", [&](const auto& cuda) { return cuda_formats::unpack(cuda, a); });
+  if (!a.device().is_host())
+    return with_cuda<CsrPattern>(a.device(), "unpack", [&](const auto& cuda) { return cuda_formats::unpack(cuda, a); });
   return with_tile_dim(a.tile_dim(), [&](auto k) { return unpack_tiles<k()>(a); });
 }
 
 BitTileMatrix transpose(const BitTileMatrix& a) {
-  if (!a.device().is_host()) return with_cuda<BitTileMatrix>(a.device(), "transpose", [&](const auto& cuda) { return cuda_formats::transpose(cuda, a); });
+  if (!a.device().is_host())
+    return with_cuda<BitTileMatrix>(a.device(), "transpose",
+                                    [&](const auto& cuda) { return cuda_formats::transpose(cuda, a); });
   return with_tile_dim(a.tile_dim(), [&](auto k) { return transpose_tiles<k()>(a); });
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "core/room.hpp"
-#include "core/backend.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/sorted_row.hpp"
 #include "formats/transpose_index.hpp"
@@ -82,8 +82,12 @@ CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, B
   }
   require_same_stream("pattern CSR", "row_ptr", row_ptr_.device(), "col_ind", col_ind_.device());
   if (on_host) return;
-  chunk_row_ = with_cuda<Buffer<NodeId>>(device(), "csr_chunk_rows", [&](const auto& cuda) { return cuda_formats::csr_chunk_rows(cuda, nrows, col_ind_.size(), row_ptr_.data()); });
-  longest_row_ = with_cuda<EdgeOffset>(device(), "csr_longest_row", [&](const auto& cuda) { return cuda_formats::csr_longest_row(cuda, nrows, row_ptr_.data()); });
+  chunk_row_ = with_cuda<Buffer<NodeId>>(device(), "csr_chunk_rows", [&](const auto& cuda) {
+    return cuda_formats::csr_chunk_rows(cuda, nrows, col_ind_.size(), row_ptr_.data());
+  });
+  longest_row_ = with_cuda<EdgeOffset>(device(), "csr_longest_row", [&](const auto& cuda) {
+    return cuda_formats::csr_longest_row(cuda, nrows, row_ptr_.data());
+  });
 }
 
 void CsrPattern::validate() const {
@@ -138,7 +142,9 @@ std::size_t csr_float32_bytes(NodeId nrows, EdgeOffset nvals) noexcept {
 }
 
 CsrPattern transpose(const CsrPattern& a) {
-  if (!a.device().is_host()) return with_cuda<CsrPattern>(a.device(), "transpose", [&](const auto& cuda) { return cuda_formats::transpose(cuda, a); });
+  if (!a.device().is_host())
+    return with_cuda<CsrPattern>(a.device(), "transpose",
+                                 [&](const auto& cuda) { return cuda_formats::transpose(cuda, a); });
   Buffer<NodeId> col_ind(a.nvals(), a.device());
   const CompressedRows rows{a.nrows(), a.ncols(), a.row_ptr(), a.col_ind()};
   Buffer<EdgeOffset> row_ptr =
@@ -148,7 +154,9 @@ CsrPattern transpose(const CsrPattern& a) {
 
 CsrPattern symmetrized(const CsrPattern& a) {
   require_square(a, "symmetrized");
-  if (!a.device().is_host()) return with_cuda<CsrPattern>(a.device(), "symmetrized", [&](const auto& cuda) { return cuda_formats::symmetrized(cuda, a); });
+  if (!a.device().is_host())
+    return with_cuda<CsrPattern>(a.device(), "symmetrized",
+                                 [&](const auto& cuda) { return cuda_formats::symmetrized(cuda, a); });
   const CsrPattern b = transpose(a);
   const auto merge = [&](NodeId i, NodeId* to) {
     const auto left = a.row(i);
@@ -174,7 +182,10 @@ CsrPattern symmetrized(const CsrPattern& a) {
 bool is_symmetric(const CsrPattern& a) {
   if (a.nrows() != a.ncols()) return false;
   const Device& device = a.device();
-  if (!device.is_host()) return with_cuda<bool>(a.device(), "equal", [&](const auto& cuda) { return cuda_formats::equal(cuda, a, cuda_formats::transpose(cuda, a)); });
+  if (!device.is_host())
+    return with_cuda<bool>(a.device(), "equal", [&](const auto& cuda) {
+      return cuda_formats::equal(cuda, a, cuda_formats::transpose(cuda, a));
+    });
   const CompressedRows rows{a.nrows(), a.ncols(), a.row_ptr(), a.col_ind()};
   // Row j's columns below j, in order, must be the rows above j that have an entry in column j, in order. Each thread
   // sees to a range of such j; `matched` counts what has been met of each row.
@@ -249,7 +260,9 @@ CsrPattern permuted(const CsrPattern& a, std::span<const NodeId> new_id) {
     }
     old_id[new_id[i]] = i;
   }
-  if (!a.device().is_host()) return with_cuda<CsrPattern>(a.device(), "permuted", [&](const auto& cuda) { return cuda_formats::permuted(cuda, a, new_id); });
+  if (!a.device().is_host())
+    return with_cuda<CsrPattern>(a.device(), "permuted",
+                                 [&](const auto& cuda) { return cuda_formats::permuted(cuda, a, new_id); });
   return rewritten(
       a.nrows(), a.ncols(), a.device(), [&](NodeId i) { return a.row(old_id[i]).size(); },
       [&](NodeId i, NodeId* to) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/reorder.hpp>
 
-#include "core/parallel.hpp"
 #include "core/backend.hpp"
+#include "core/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 // Exact numbers of tiles, without building them.
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 
-#include "core/parallel.hpp"
 #include "core/backend.hpp"
+#include "core/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/tile_marks.hpp"
 
@@ -76,7 +76,10 @@ class TileCounter {
 std::array<EdgeOffset, tile_dims.size()> count_tiles_all(const CsrPattern& a) {
   if (!a.device().is_host()) {
     std::array<EdgeOffset, tile_dims.size()> there{};
-    for (std::size_t side = 0; side < there.size(); ++side) there[side] = with_cuda<EdgeOffset>(a.device(), "count_tiles", [&](const auto& cuda) { return cuda_formats::count_tiles(cuda, a, tile_dims[side]); });
+    for (std::size_t side = 0; side < there.size(); ++side)
+      there[side] = with_cuda<EdgeOffset>(a.device(), "count_tiles", [&](const auto& cuda) {
+        return cuda_formats::count_tiles(cuda, a, tile_dims[side]);
+      });
     return there;
   }
   std::array<std::atomic<EdgeOffset>, tile_dims.size()> totals{};
@@ -94,7 +97,9 @@ std::array<EdgeOffset, tile_dims.size()> count_tiles_all(const CsrPattern& a) {
 }
 
 EdgeOffset count_tiles(const CsrPattern& a, int tile_dim) {
-  if (!a.device().is_host()) return with_cuda<EdgeOffset>(a.device(), "count_tiles", [&](const auto& cuda) { return cuda_formats::count_tiles(cuda, a, tile_dim); });
+  if (!a.device().is_host())
+    return with_cuda<EdgeOffset>(a.device(), "count_tiles",
+                                 [&](const auto& cuda) { return cuda_formats::count_tiles(cuda, a, tile_dim); });
   return with_tile_dim(tile_dim, [&](auto k) {
     constexpr int K = k();
     std::atomic<EdgeOffset> total{0};

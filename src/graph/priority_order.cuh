@@ -9,7 +9,6 @@
 
 namespace bitgraph {
 
-
 /// Edges of a row that a lane takes on itself, before the warp does.
 inline constexpr EdgeOffset lane_edges = 8;
 

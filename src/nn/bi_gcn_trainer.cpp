@@ -170,8 +170,7 @@ class BiGcnTrainer final : public Trainer {
       }
     });
     expand_into(weights2_, signs2_.bits, signs2_.alpha.span(), nullptr);
-    float_gemm(scores_, dropped_hidden_, false, weights2_, true, 1,
-               0);
+    float_gemm(scores_, dropped_hidden_, false, weights2_, true, 1, 0);
     for (std::size_t i = 0; i < scores_.nrows(); ++i) {
       for (std::size_t c = 0; c < classes(); ++c) scores_(i, c) += parameters_[3].value(0, c);
     }
@@ -192,12 +191,10 @@ class BiGcnTrainer final : public Trainer {
     spmm_into(scores_gradient_, field_.second_transposed, logits_gradient_,
               {.row_scale = field_.middle_scale.span(), .col_scale = field_.output_scale.span()});
     column_sums_in_order(parameters_[3].gradient.row(0), scores_gradient_);
-    float_gemm(parameters_[2].gradient, scores_gradient_, true,
-               dropped_hidden_, false);
+    float_gemm(parameters_[2].gradient, scores_gradient_, true, dropped_hidden_, false);
     binary_weight_backward(parameters_[2].gradient, parameters_[2].value, signs2_.alpha.span());
     expand_into(weights2_, signs2_.bits, {}, nullptr);
-    float_gemm(hidden_gradient_, scores_gradient_, false, weights2_,
-               false);
+    float_gemm(hidden_gradient_, scores_gradient_, false, weights2_, false);
     apply_dropout(hidden_gradient_, keep2_, *options_.dropout);
     sign_backward(hidden_gradient_, hidden_, 1);
     if (votes_) {
@@ -210,8 +207,7 @@ class BiGcnTrainer final : public Trainer {
     column_sums_in_order(parameters_[1].gradient.row(0), updated_gradient_);
     expand_into(kept_features_, bits_, {}, &keep1_);  // without its scale, which is another factor of each row
     scale_rows(updated_gradient_, alpha_.span());
-    float_gemm(parameters_[0].gradient, updated_gradient_, true,
-               kept_features_, false);
+    float_gemm(parameters_[0].gradient, updated_gradient_, true, kept_features_, false);
     binary_weight_backward(parameters_[0].gradient, parameters_[0].value, signs1_.alpha.span());
   }
 

@@ -215,8 +215,7 @@ void Forward::prepare_features(std::size_t l, const Layer& layer, bool in_place)
 /// Made on the host, where models are.
 SparseGemmWeights Forward::sparse_weights(const Linear& linear) const {
   const Device host = device_.is_host() ? device_ : Device();
-  SparseGemmWeights made =
-      prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.bits, linear.scale.span());
+  SparseGemmWeights made = prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.bits, linear.scale.span());
   if (device_.is_host()) return made;
   return {made.u.to(device_), made.feature_scale.to(device_), made.feature_offset.to(device_)};
 }
@@ -264,9 +263,7 @@ void Forward::real_product(Floats& out, const Activation& in, std::size_t l, boo
   }
   const Floats& x = in.features != nullptr ? in.features->real->dense : *in.floats;
   const Linear& linear = root ? w.root : w.neighbor;
-  step("MM", [this, &out, &x, &linear] {
-    float_gemm(out, x, false, linear.weight, true);
-  });
+  step("MM", [this, &out, &x, &linear] { float_gemm(out, x, false, linear.weight, true); });
 }
 
 Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
@@ -275,9 +272,8 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
   const bool root = shapes_[l].root;
   Floats& product = floats(shapes_[l].outputs);
   if (shapes_[l].aggregation == Aggregation::none) {  // it follows other layers
-    step("MM", [this, &product, &w, x = in.floats] {
-      gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()});
-    });
+    step("MM",
+         [this, &product, &w, x = in.floats] { gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()}); });
     return {.floats = &product};
   }
   real_product(product, in, l, false);

@@ -117,16 +117,14 @@ void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
   const AggregationOperand a = graph_.scales_of(aggregation);
   Floats& counts = floats_.emplace_back(most_rows(num_nodes(), parts_), x.ncols(), device_);
   const auto multiply = [&linear, a](Floats& to, const Floats& counted, std::size_t first, std::size_t rows) {
-    binary_weight_gemm_into(to, counted, linear.bits,
-                            {.row_scale = a.row_scale.subspan(first, rows),
-                             .col_scale = linear.scale.span(),
-                             .bias = linear.bias.span()});
+    binary_weight_gemm_into(
+        to, counted, linear.bits,
+        {.row_scale = a.row_scale.subspan(first, rows), .col_scale = linear.scale.span(), .bias = linear.bias.span()});
   };
   if (parts_ == 1) {
     const CsrPattern* pattern = graph_.of(aggregation).pattern;
     const RowOrder& order = graph_.row_order(*pattern);
-    step("BSpMM.BBF",
-         [this, &counts, &x, pattern, &order] { spmm_into(counts, *pattern, x, {.row_order = &order}); });
+    step("BSpMM.BBF", [this, &counts, &x, pattern, &order] { spmm_into(counts, *pattern, x, {.row_order = &order}); });
     return step("BMM, counts", [this, &out, &counts, multiply] { multiply(out, counts, 0, num_nodes()); });
   }
   make_parts(aggregation, true);

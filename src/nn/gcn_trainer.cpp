@@ -126,10 +126,8 @@ class GcnTrainer final : public Trainer {
   void backward() {
     column_sums_in_order(bias1().gradient.row(0), logits_gradient_);
     spmm_into(scores_, graph_.pattern, logits_gradient_, normalization());  // A~ is symmetric
-    float_gemm(weight1().gradient, hidden_, true, scores_, false, 1,
-               0);
-    float_gemm(hidden_gradient_, scores_, false, weight1().value,
-               true);
+    float_gemm(weight1().gradient, hidden_, true, scores_, false, 1, 0);
+    float_gemm(hidden_gradient_, scores_, false, weight1().value, true);
     const float scale = 1 / (1 - *options_.dropout);
     // A unit that relu or dropout made zero passes nothing back.
     for (std::size_t e = 0; e < hidden_.values().size(); ++e) {

@@ -6,6 +6,7 @@
 #include "core/parallel.hpp"
 #include "nn/normalization.hpp"
 #include "nn/some_rows.hpp"
+#include "ops/binarize/binarize.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -35,7 +36,7 @@ Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap&
 
 PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                                const Device& device)
-    : sparse(binarize(features.pattern, values, map, device.is_host() ? device : Device())) {
+    : sparse(binarize(Cpu{device.is_host() ? device : Device()}, features.pattern, values, map)) {
   const std::size_t dense_bytes = sparse->bits.nrows() * words_for_bits(sparse->bits.ncols()) * sizeof(std::uint64_t);
   if (sparse->bits.bytes() > dense_bytes) {
     dense = Binarized{to_bit_matrix(sparse->bits), std::move(sparse->alpha)};
@@ -60,7 +61,8 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normaliz
       if (normalize_rows) normalize_dense_rows(rows);
     });
   } else {
-    dense = binarize(features, map);
+    dense = Binarized{{features.nrows(), features.ncols(), host}, Buffer<float>(features.nrows(), host)};
+    binarize_into(*dense, features, map);
   }
   if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
 }

@@ -175,8 +175,7 @@ void LayerPass::linear_backward(const LinearParameters& linear, const Binarized&
   float_gemm(*linear.weight_gradient, gradient, true, first_rows(x, gradient.nrows()), false);
   if (form_ == Precision::real) return;
   if (input_.center != nullptr) {
-    float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *input_.center,
-               false, -1, 1);
+    float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *input_.center, false, -1, 1);
   }
   binary_weight_backward(*linear.weight_gradient, *linear.weight, weight.alpha.span());
 }
@@ -184,8 +183,7 @@ void LayerPass::linear_backward(const LinearParameters& linear, const Binarized&
 /// out(first rows) = beta out + gradient W, or sign(W).
 void LayerPass::input_backward(Floats& out, const LinearParameters& linear, const Binarized& weight,
                                const Floats& gradient, float beta) {
-  DenseView<float> rows = out.view();
-  rows.nrows = gradient.nrows();
+  const DenseSlice<float> rows = DenseSlice<float>(out).rows(0, gradient.nrows());
   if (form_ == Precision::real) {
     float_gemm(rows, gradient, false, *linear.weight, false, 1, beta);
     return;

@@ -3,8 +3,8 @@
 // read of a row goes through memory in words that say themselves which run they are of (row_program.hpp). Who needs a
 // row reads until it is there. All blocks must be on the device at a time, hence the cooperative launch.
 #include <bitgraph/core/kernel.cuh>
-#include "nn/one_launch.hpp"
 #include "core/cuda/cooperative.cuh"
+#include "nn/one_launch.hpp"
 #include "nn/row_cuda.cuh"
 
 #include <span>

@@ -2,11 +2,11 @@
 // Updates of a plan: the logits are those of a new plan over the changed data set, bit for bit.
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_matrices.hpp"
-#include "support/random_model.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -174,8 +174,8 @@ void check_updates(const Device& device) {
   const auto architecture =
       *rc::gen::element(Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint);
   const auto precision = *rc::gen::element(Precision::real, Precision::full, Precision::bin);
-  Model model = test::random_model(architecture, precision, width, *rc::gen::element<std::size_t>(7, 64), 5,
-                                   *rc::gen::inRange<std::size_t>(1, 4), *rc::gen::inRange(1, 99));
+  Model model = random_model(architecture, precision, width, *rc::gen::element<std::size_t>(7, 64), 5,
+                             *rc::gen::inRange<std::size_t>(1, 4), *rc::gen::inRange(1, 99));
   model.normalize_rows = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) {
     model.input_mean = Buffer<float>();
@@ -237,7 +237,7 @@ TEST(PlanUpdates, GiveTheBitsOfANewPlanOnADevice) {
 
 /// Signs that came sparse are kept dense while that is smaller: they are counted once, and then row by row.
 TEST(PlanUpdates, TheFormatFollowsManyRowsAtOnce) {
-  const Model model = test::random_model(Architecture::gcn, Precision::full, width, 16, 5, 2, 1);
+  const Model model = random_model(Architecture::gcn, Precision::full, width, 16, 5, 2, 1);
   State state{random_graph(20, 40, 1), random_rows(20, 1, 0.5F), false};
   const Dataset first = state.dataset();
   InferencePlan plan(model, first);
@@ -264,7 +264,7 @@ struct Small {
   State state{csr_from_edges(6, 6, std::vector<NodeId>{0, 1, 2, 3, 4}, std::vector<NodeId>{1, 2, 3, 4, 5},
                              {.symmetrize = true}),
               random_rows(6, 1, 0.5F), true};
-  Model model = test::random_model(Architecture::sage, Precision::bin, width, 16, 3, 2, 1);
+  Model model = random_model(Architecture::sage, Precision::bin, width, 16, 3, 2, 1);
   InferencePlan plan{model, state.dataset(), InferenceOptions{.capacity = {7, 12}}, Device::host(1)};
 };
 
@@ -323,7 +323,7 @@ TEST(PlanUpdates, NewNodesNeedCapacity) {
 
 TEST(PlanUpdates, MemoryIsPredictedForTheCapacity) {
   State state{random_graph(1000, 4000, 1), random_rows(1000, 2, 0.5F), true};
-  const Model model = test::random_model(Architecture::gcn, Precision::bin, width, 64, 5, 2, 1);
+  const Model model = random_model(Architecture::gcn, Precision::bin, width, 64, 5, 2, 1);
   const Device device = Device::host(1);
   const InferenceOptions options{.capacity = {1100, 10000}};
   const std::size_t predicted = predict_memory(model, state.dataset(), options, device).bytes;

@@ -385,7 +385,8 @@ class StackTrainer final : public Trainer {
       const std::optional<Floats> below = passes_[l].backward(std::move(*gradients[l]), l != 0);
       if (!below) continue;
       if (is_last(l) && concatenates()) {
-        for (std::size_t part = 0; part < l; ++part) take_gradient(gradients[part], columns_of(DenseSlice<const float>(*below), part));
+        for (std::size_t part = 0; part < l; ++part)
+          take_gradient(gradients[part], columns_of(DenseSlice<const float>(*below), part));
       } else {
         take_gradient(gradients[l - 1], *below);
       }

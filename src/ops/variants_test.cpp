@@ -181,9 +181,8 @@ void check_add() {
   for (std::size_t i = 0; i < nodes; ++i) {
     for (std::size_t f = 0; f < hidden; ++f) set(expected, i, f, value(a, i, f) + value(b, i, f));
   }
-  on_every_backend([&](const Device& device) {
-    expect_same(add<Out>(a.to(device), b.to(device)).to(Device{}), expected);
-  });
+  on_every_backend(
+      [&](const Device& device) { expect_same(add<Out>(a.to(device), b.to(device)).to(Device{}), expected); });
 }
 
 TEST(Figure2, AddBBB) { check_add<Bits, Bits>(); }
@@ -246,8 +245,8 @@ void check_sum_of_products() {
   on_every_backend([&](const Device& device) {
     const auto scale = mean.to(device);
     const auto bits = x.to(device);
-    const auto aggregated = spmm<Between>(a.to(device), gemm<Between>(bits, others.to(device)),
-                                          {.row_scale = scale.span()});
+    const auto aggregated =
+        spmm<Between>(a.to(device), gemm<Between>(bits, others.to(device)), {.row_scale = scale.span()});
     const auto sum = add<Out>(gemm<Between>(bits, own.to(device)), aggregated);
     expect_same(sum.to(Device{}), expected);
   });
@@ -272,8 +271,8 @@ TEST(ScalesAheadOfASign, AreDroppedWherePositive) {
     const Bits bits = x.to(device);
     const CsrPattern graph = a.to(device);
     for (const bool promised : {false, true}) {
-      const Bits scaled = gemm<Bits>(
-          bits, w.to(device), {.row_scale = row.span(), .col_scale = col.span(), .positive_scales = promised});
+      const Bits scaled = gemm<Bits>(bits, w.to(device),
+                                     {.row_scale = row.span(), .col_scale = col.span(), .positive_scales = promised});
       expect_same(scaled.to(Device{}), product);
       const Bits votes = spmm<Bits>(
           graph, scaled, {.row_scale = row.span(), .feature_scale = col.span(), .positive_scales = promised});
@@ -327,8 +326,7 @@ TEST(WeightedAdjacency, IsItsPatternBetweenItsFactors) {
     const auto row = factors.row.to(device);
     const auto col = factors.col.to(device);
     const Floats y =
-        spmm<Floats>(a.to(device), x.to(device), {.row_scale = row.span(), .col_scale = col.span()})
-            .to(Device{});
+        spmm<Floats>(a.to(device), x.to(device), {.row_scale = row.span(), .col_scale = col.span()}).to(Device{});
     for (std::size_t n = 0; n < y.values().size(); ++n) ASSERT_NEAR(y.values()[n], expected.values()[n], 1e-5F);
   });
 }

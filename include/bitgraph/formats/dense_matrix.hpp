@@ -75,9 +75,13 @@ struct DenseSlice {
   DenseView<T> view;
   Device device;
 
-  DenseSlice(DenseView<T> view, Device device) : view(view), device(std::move(device)) {}
-  DenseSlice(DenseMatrix<std::remove_const_t<T>>& matrix) : view{matrix.nrows(), matrix.ncols(), matrix.ncols(), matrix.values().data()}, device(matrix.device()) {}  // NOLINT(google-explicit-constructor)
-  DenseSlice(const DenseMatrix<std::remove_const_t<T>>& matrix) requires std::is_const_v<T> : view(matrix.view()), device(matrix.device()) {}  // NOLINT(google-explicit-constructor)
+  DenseSlice(DenseView<T> values, Device place) : view(values), device(std::move(place)) {}
+  // NOLINTBEGIN(google-explicit-constructor)
+  DenseSlice(DenseMatrix<std::remove_const_t<T>>& matrix)
+      : DenseSlice({matrix.nrows(), matrix.ncols(), matrix.ncols(), matrix.values().data()}, matrix.device()) {}
+  DenseSlice(const DenseMatrix<std::remove_const_t<T>>& matrix) requires std::is_const_v<T>
+      : DenseSlice(matrix.view(), matrix.device()) {}
+  // NOLINTEND(google-explicit-constructor)
 
   /// Some rows, or some columns, of it. They must be there.
   [[nodiscard]] DenseSlice rows(std::size_t first, std::size_t count) const {

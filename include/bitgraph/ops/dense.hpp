@@ -13,7 +13,8 @@ namespace bitgraph {
 // give the same bits on every device and throw usage naming the shapes or devices that do
 // not go together. O(elements).
 
-/// out = alpha x + beta out. Either may be a slice: some columns of a wider matrix, the outputs of layers side by side. With beta 0 what is in out does not count, even if it is not a number.
+/// out = alpha x + beta out. Either may be a slice: some columns of a wider matrix, the outputs of layers side by side.
+/// With beta 0 what is in out does not count, even if it is not a number.
 void accumulate(const DenseSlice<float>& out, const DenseSlice<const float>& x, float alpha = 1, float beta = 1);
 
 /// y(i, f) = the larger of x(i, f) and y(i, f): as signs, or.

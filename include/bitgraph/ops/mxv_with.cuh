@@ -237,8 +237,8 @@ void mxv_with_on_device(const MxvWithWork<S, T, View>& work, const Device& devic
   T* pieces = nullptr;
   if (may_have_pieces(work.a, units)) {
     pieces = static_cast<T*>(device.workspace(num_pieces * Lanes::side * sizeof(T)));
-    add_pieces<<<kernel_blocks(num_pieces * 32, kernel_threads), kernel_threads, 0, stream_of(device)>>>(work, num_pieces,
-                                                                                                      pieces);
+    add_pieces<<<kernel_blocks(num_pieces * 32, kernel_threads), kernel_threads, 0, stream_of(device)>>>(
+        work, num_pieces, pieces);
     cuda_check_launch("mxv");
   }
   if (all_are_short(work.a)) {

@@ -105,8 +105,9 @@ BitTileMatrix select_on_device(const BitTileMatrix& a, const Keep& keep) {
     const ScopedCudaDevice scope(a.device().index());
     with_tile_dim(a.tile_dim(), [&](auto k) {
       constexpr int side = decltype(k)::value;
-      keep_bits<side><<<kernel_blocks(a.num_tiles(), kept_tiles_a_block<side>), kernel_threads, 0, stream_of(a.device())>>>(
-          a.template view<side>(), a.num_tiles(), keep, reinterpret_cast<TileWord<side>*>(bits.data()));
+      keep_bits<side>
+          <<<kernel_blocks(a.num_tiles(), kept_tiles_a_block<side>), kernel_threads, 0, stream_of(a.device())>>>(
+              a.template view<side>(), a.num_tiles(), keep, reinterpret_cast<TileWord<side>*>(bits.data()));
     });
     cuda_check_launch("select");
   }

@@ -2,7 +2,6 @@
 #include "cli/bench/bench_gnn.hpp"
 
 #include <bitgraph/core/error.hpp>
-#include <bitgraph/core/random.hpp>
 #include <bitgraph/nn/infer.hpp>
 
 #include "cli/bench/bench_operators.hpp"
@@ -13,13 +12,13 @@
 #include "cli/help.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
+#include "nn/random_model.hpp"
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <memory>
 #include <sstream>
-#include <utility>
 
 namespace bitgraph::cli {
 
@@ -36,31 +35,12 @@ struct Options {
 };
 
 /// Weights that no training made: what a run costs does not depend on them.
-nn::Linear random_linear(const nn::LayerShape& shape, bool real, RandomKey& key) {
-  DenseMatrix<float> weight(shape.outputs, shape.inputs);
-  ++key.tensor;
-  const float bound = std::sqrt(6.0F / static_cast<float>(shape.inputs + shape.outputs));
-  for (std::size_t n = 0; n < weight.values().size(); ++n)
-    weight.values()[n] = bound * (2 * random_uniform(key, n) - 1);
-  return nn::make_linear(std::move(weight), Buffer<float>(shape.outputs, 0.01F), !real);
-}
-
-nn::Model random_model(nn::Architecture architecture, nn::Precision precision, const Dataset& dataset,
-                       std::size_t hidden, std::uint64_t seed) {
-  nn::Model model;
-  model.architecture = architecture;
-  model.precision = precision;
-  RandomKey key{seed, 0, 0};
-  const bool real = precision == nn::Precision::real;
-  const auto classes = static_cast<std::size_t>(dataset.num_classes);
-  for (const nn::LayerShape& shape : nn::layer_shapes(architecture, dataset.num_features(), hidden, classes)) {
-    nn::Layer layer{.aggregation = shape.aggregation, .precision = precision};
-    layer.neighbor = random_linear(shape, real, key);
-    if (shape.root) layer.root = random_linear(shape, real, key);
-    model.layers.push_back(std::move(layer));
-  }
-  if (precision == nn::Precision::bin) model.layers.back().precision = nn::Precision::full;
-  if (!real) {
+nn::Model model_of(nn::Architecture architecture, nn::Precision precision, const Dataset& dataset, std::size_t hidden,
+                   std::uint64_t seed) {
+  constexpr std::size_t depth = 2;
+  nn::Model model = nn::random_model(architecture, precision, dataset.num_features(), hidden,
+                                     static_cast<std::size_t>(dataset.num_classes), depth, seed);
+  if (precision != nn::Precision::real) {
     // A batch norm that leaves sparse features sparse.
     model.input_mean = Buffer<float>(dataset.num_features(), dataset.has_dense_features() ? 0.0F : 1e-6F);
     model.input_inverse_deviation = Buffer<float>(dataset.num_features(), 1.0F);
@@ -108,13 +88,13 @@ Json measure_model(const Options& o, nn::Architecture architecture, const Datase
   Json rows = Json::array();
   const auto fresh = [&] { return device.is_host() ? Device::host(device.threads()) : Device::cuda(device.index()); };
   for (const nn::Precision form : {nn::Precision::real, nn::Precision::full, nn::Precision::bin}) {
-    const nn::Model model = random_model(architecture, form, dataset, hidden, o.common.seed);
+    const nn::Model model = model_of(architecture, form, dataset, hidden, o.common.seed);
     const Device own = fresh();
     nn::InferencePlan plan(model, dataset, nn::InferenceOptions{.features = nn::FeatureStorage::sparse}, own);
     const RunTimes times = times_of(o, own, [&] { plan.run(); });
     rows.push_back(row_of(std::string(nn::to_string(form)), times, own.memory().peak));
   }
-  const nn::Model real = random_model(architecture, nn::Precision::real, dataset, hidden, o.common.seed);
+  const nn::Model real = model_of(architecture, nn::Precision::real, dataset, hidden, o.common.seed);
   const Device own = fresh();
   if (device.is_host()) {  // the same in this library's full precision, features dense as other libraries have them
     nn::InferencePlan plan(real, dataset, nn::InferenceOptions{.features = nn::FeatureStorage::dense}, own);

@@ -191,8 +191,7 @@ void measure_update(Table& table, const std::vector<std::size_t>& shape, const O
   const GemmOptions how{.bias = bias.span()};
   Bits signs(shape[0], shape[2], device);
   Floats sums(shape[0], shape[2], device);
-  table.rival(
-      [&] { float_gemm(sums, x, false, w, true); });
+  table.rival([&] { float_gemm(sums, x, false, w, true); });
   const auto all = [&](const char* to_signs, const char* to_sums, const auto& in, const auto& by) {
     table.variant(to_signs, [&] { gemm_into(signs, in, by, how); });
     if (to_sums != nullptr) table.variant(to_sums, [&] { gemm_into(sums, in, by, how); });

@@ -73,17 +73,13 @@ DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
     });
     return product;
   }
-  steps_.emplace_back([this, &product, &x, &layer] {
-    float_gemm(product, x, false, layer.neighbor.weight, true);
-  });
+  steps_.emplace_back([this, &product, &x, &layer] { float_gemm(product, x, false, layer.neighbor.weight, true); });
   Floats& sums = floats(layer.outputs());
   graph_->prepare(sums, product);
   steps_.emplace_back([this, &sums, &product] { graph_->multiply(sums, product); });
   if (!layer.root.empty()) {
     Floats& own = floats(layer.outputs());
-    steps_.emplace_back([this, &own, &x, &layer] {
-      float_gemm(own, x, false, layer.root.weight, true);
-    });
+    steps_.emplace_back([this, &own, &x, &layer] { float_gemm(own, x, false, layer.root.weight, true); });
     steps_.emplace_back([this, &sums, &own, &layer, last] {
       add_into(sums, sums, own, {.bias = layer.neighbor.bias.span(), .relu = !last});
     });
@@ -101,8 +97,7 @@ void GnnRival::build(bool concatenates) {
       std::size_t width = 0;
       for (const Floats* part : outputs) width += part->ncols();
       Floats& joined = floats(width);
-      steps_.emplace_back(
-          [this, &joined, &outputs] { concat_into(joined, std::span<const Floats* const>(outputs)); });
+      steps_.emplace_back([this, &joined, &outputs] { concat_into(joined, std::span<const Floats* const>(outputs)); });
       x = &joined;
     }
     x = &layer(l, *x);

@@ -24,8 +24,8 @@ template <class... Parameters>
 [[nodiscard]] unsigned resident_blocks(const Device& device, void (*kernel)(Parameters...), unsigned threads,
                                        std::size_t shared_bytes, const char* name) {
   int blocks = 0;
-  cuda_check(
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads), shared_bytes), name);
+  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads), shared_bytes),
+             name);
   return cuda_limits(device).multiprocessors * static_cast<unsigned>(blocks);
 }
 

@@ -16,13 +16,13 @@ CudaLimits ask(int index) {
     cuda_check(cudaDeviceGetAttribute(&value, which, index), "cudaDeviceGetAttribute");
     return value;
   };
-  return {.multiprocessors = static_cast<unsigned>(attribute(cudaDevAttrMultiProcessorCount)),
-          .shared_bytes_a_block = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)),
-          .shared_bytes_a_multiprocessor =
-              static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)),
-          .cache_bytes = static_cast<std::size_t>(attribute(cudaDevAttrL2CacheSize)),
-          .major = attribute(cudaDevAttrComputeCapabilityMajor),
-          .minor = attribute(cudaDevAttrComputeCapabilityMinor)};
+  return {
+      .multiprocessors = static_cast<unsigned>(attribute(cudaDevAttrMultiProcessorCount)),
+      .shared_bytes_a_block = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)),
+      .shared_bytes_a_multiprocessor = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)),
+      .cache_bytes = static_cast<std::size_t>(attribute(cudaDevAttrL2CacheSize)),
+      .major = attribute(cudaDevAttrComputeCapabilityMajor),
+      .minor = attribute(cudaDevAttrComputeCapabilityMinor)};
 }
 
 }  // namespace

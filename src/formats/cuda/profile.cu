@@ -124,7 +124,8 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-Buffer<ProfileAnswer> profile_answers(const Cuda& backend, const CsrPattern& a, int tile_dim, std::span<const ProfileDraw> draws) {
+Buffer<ProfileAnswer> profile_answers(const Cuda& backend, const CsrPattern& a, int tile_dim,
+                                      std::span<const ProfileDraw> draws) {
   const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   if (draws.empty() || a.nvals() == 0) return Buffer<ProfileAnswer>(draws.size(), ProfileAnswer{});

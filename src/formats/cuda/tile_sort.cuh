@@ -12,7 +12,6 @@
 
 namespace bitgraph::cuda_formats {
 
-
 /// Entries of a tile row that one warp sorts: 16 a lane; at side 4, where a few more long tile rows cost less than
 /// registers do, 8; and 4 where keys take 64 bits.
 inline constexpr unsigned longest_sorted = 512;

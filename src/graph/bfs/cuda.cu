@@ -9,8 +9,8 @@
 //           neighbour is of the last level need not be asked: an older one would have found the vertex before.
 // Pull reads the visited bits of the last level and writes those of the next, so nothing found in a level is taken for
 // older.
-#include "graph/bfs/cuda_solo.cuh"
 #include "core/cuda/cooperative.cuh"
+#include "graph/bfs/cuda_solo.cuh"
 
 #include <cooperative_groups.h>
 

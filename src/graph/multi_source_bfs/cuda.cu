@@ -3,8 +3,8 @@
 // those neighbours that the last level reached, until nothing is missing. A row of 512 bits is two sectors of the
 // cache, fetched by four lanes: eight neighbours of a row are under way at a time, and rows of like length stand side
 // by side in a warp. Which rows are active is asked of bits in shared memory where they fit.
-#include "graph/multi_source_bfs/cuda.cuh"
 #include "core/cuda/cooperative.cuh"
+#include "graph/multi_source_bfs/cuda.cuh"
 
 #include <bitgraph/core/kernel.cuh>
 

@@ -201,8 +201,8 @@ class StripLayoutMaker {
   [[nodiscard]] bool rank_nodes() {
     const Device& device = layout_.device_;
     const NodeId n = in_.nrows;
-    if (limits_.major < 9 || in_.num_entries < least_entries ||
-        in_.num_entries >= EdgeOffset{1} << 32 || n >= NodeId{1} << (column_bits - 1)) {
+    if (limits_.major < 9 || in_.num_entries < least_entries || in_.num_entries >= EdgeOffset{1} << 32 ||
+        n >= NodeId{1} << (column_bits - 1)) {
       return false;
     }
     Deal& deal = view().deal;

@@ -9,7 +9,6 @@
 
 namespace bitgraph::pagerank_cuda {
 
-
 /// Sums over all nodes after an iteration.
 struct Totals {
   double change = 0;    ///< of the ranks

@@ -7,8 +7,8 @@
 // followed by all warps in equal parts. Where a bucket has few edges left, or none, the next one begins.
 //
 // Distances are compared as the bits of them: those of floats that are not negative are in the same order.
-#include "graph/sssp/cuda.cuh"
 #include "core/cuda/cooperative.cuh"
+#include "graph/sssp/cuda.cuh"
 
 #include <bitgraph/core/kernel.cuh>
 
@@ -339,8 +339,8 @@ void launch_sssp(const Device& device, const CudaSsspArgs<Weight, Distance>& arg
   const unsigned blocks = resident_blocks(device, kernel, block_threads, shared, "search_kernel");
   CudaSsspArgs<Weight, Distance> copy = args;
   void* parameters[] = {&copy};
-  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel), dim3(blocks),
-                                         dim3(block_threads), parameters, shared, stream_of(device)),
+  cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel), dim3(blocks), dim3(block_threads), parameters,
+                                         shared, stream_of(device)),
              "search_kernel");
 }
 

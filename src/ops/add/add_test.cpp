@@ -90,14 +90,14 @@ void check_host() {
     const Scales scales(kind, shape, Device{});
     const Out expected = reference<In, Out>(a, b, scales.options(relu));
     test::everywhere([&](const Device& device) {
-      Out out = random_operand(Out(), shape, 3);
+      Out out = random_operand(Out(), shape, 3).to(device);
       add_into(out, a, b, scales.options(relu));
       expect_same(out, expected);
       if constexpr (std::is_same_v<In, Out>) {
-        Out onto = a.clone();
+        Out onto = a.to(device);
         add_into(onto, onto, b, scales.options(relu));
         expect_same(onto, expected);
-        onto = b.clone();
+        onto = b.to(device);
         add_into(onto, a, onto, scales.options(relu));
         expect_same(onto, expected);
       }
@@ -183,10 +183,11 @@ TEST(Add, NanStaysNanAndIsMinusOne) {
   Floats a(1, 5);
   a(0, 1) = nan;
   test::everywhere([&](const Device& device) {
-    const Floats sum = add<Floats>(a, a, {.relu = true});
+    const Floats here = a.to(device);
+    const Floats sum = add<Floats>(here, here, {.relu = true});
     EXPECT_TRUE(std::isnan(sum(0, 1)));
     EXPECT_EQ(sum(0, 0), 0);
-    EXPECT_FALSE((add<Bits>(a, a)).bit(0, 1));
+    EXPECT_FALSE((add<Bits>(here, here)).bit(0, 1));
   });
 }
 

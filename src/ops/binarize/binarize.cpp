@@ -45,13 +45,20 @@ Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map) {
 }
 
 SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values, const ColumnMap& map) {
-  const Device& device = pattern.device();
+  return binarize(Cpu{pattern.device()}, pattern, values, map);
+}
+
+SparseBinarized binarize(const Cpu& backend, const CsrPattern& pattern, std::span<const float> values,
+                         const ColumnMap& map) {
+  const Device& device = backend.device;
   const std::size_t ncols = pattern.ncols();
   check(ncols, map);
   if (values.size() != pattern.nvals()) {
     fail(ErrorCode::usage, fmt::format("binarize: {} values for {} entries", values.size(), pattern.nvals()));
   }
-  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": no binarize of sparse X for this device");
+  if (!pattern.device().is_host()) {
+    fail(ErrorCode::not_possible, pattern.device().name() + ": no binarize of sparse X for this device");
+  }
   const auto z = [&](float x, std::size_t j) {
     if (!map.shift.empty()) x -= map.shift[j];
     return map.scale.empty() ? x : x * map.scale[j];

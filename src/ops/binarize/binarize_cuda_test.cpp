@@ -85,15 +85,15 @@ TEST(BinarizeCuda, GemmOfFloatsGoesThroughIt) {
   };
   EXPECT_TRUE(same(gemm<Floats>(x, weights, scales),
                    gemm<Floats>(x.to(device), weights.to(device), scales_there).to(Device{})));
-  EXPECT_TRUE(same(gemm<Floats>(signs, w, scales),
-                   gemm<Floats>(signs.to(device), w.to(device), scales_there).to(Device{})));
+  EXPECT_TRUE(
+      same(gemm<Floats>(signs, w, scales), gemm<Floats>(signs.to(device), w.to(device), scales_there).to(Device{})));
   EXPECT_TRUE(gemm<Bits>(x, w) == gemm<Bits>(x.to(device), w.to(device)).to(Device{}));
 }
 
 TEST(BinarizeCuda, WhatHasNoKernelSaysSo) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
-  const CsrPattern pattern = test::random_pattern(4, 4, 0.3, 1);
+  const CsrPattern pattern = test::random_pattern(4, 4, 0.3, 1).to(device);
   try {
     (void)binarize(pattern, std::vector<float>(pattern.nvals()));
     FAIL();

@@ -34,7 +34,8 @@ Binarized reference(const Floats& x, const ColumnMap& map) {
 void expect_same_everywhere(const Floats& x, const ColumnMap& map) {
   const Binarized expected = reference(x, map);
   test::everywhere([&](const Device& device) {
-    Binarized actual = dirty(x.nrows(), x.ncols());
+    const Binarized unset = dirty(x.nrows(), x.ncols());
+    Binarized actual{unset.bits.to(device), unset.alpha.to(device)};
     binarize_into(actual, x, map);
     EXPECT_TRUE(actual.bits == expected.bits);
     EXPECT_TRUE(test::padding_is_zero(actual.bits));

@@ -40,7 +40,7 @@ TEST(Dropout, TheMaskIsTheSameEverywhere) {
       const auto rate = static_cast<float>(1 - threshold / 65536.0);
       test::everywhere([&](const Device& device) {
         SCOPED_TRACE(testing::Message() << shape << " threshold " << threshold);
-        Mask keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 4);
+        Mask keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 4).to(device);
         dropout_mask_into(keep, rate, key);
         EXPECT_TRUE(keep == expected);
       });
@@ -50,7 +50,7 @@ TEST(Dropout, TheMaskIsTheSameEverywhere) {
 
 TEST(Dropout, TheExtremeRatesKeepAllAndNothing) {
   test::everywhere([&](const Device& device) {
-    Mask keep(130, 70);
+    Mask keep(130, 70, device);
     dropout_mask_into(keep, 0, {1, 2, 3});
     EXPECT_EQ(ones(keep), 130U * 70);
     EXPECT_TRUE(test::padding_is_zero(keep));
@@ -132,7 +132,7 @@ TEST(Dropout, ApplyingScalesWhatIsKeptEverywhere) {
     test::expect_identical(reference.values(), expected.values());
     test::everywhere([&](const Device& device) {
       SCOPED_TRACE(testing::Message() << shape);
-      auto x = test::random_dense(shape.nrows, shape.ncols, 5);
+      auto x = test::random_dense(shape.nrows, shape.ncols, 5).to(device);
       apply_dropout(x, keep, 0.4F);
       test::expect_identical(x.values(), expected.values());
     });
@@ -145,7 +145,7 @@ TEST(Dropout, SetBitsAreDroppedAndNothingElseChanges) {
     const auto before = test::random_bits<PlusMinusOne>(shape.nrows, shape.ncols, 6);
     test::everywhere([&](const Device& device) {
       SCOPED_TRACE(testing::Message() << shape);
-      auto x = before.clone();
+      auto x = before.to(device);
       drop_set_bits(x, keep);
       for (std::size_t i = 0; i < shape.nrows; ++i) {
         for (std::size_t j = 0; j < shape.ncols; ++j)
@@ -165,7 +165,7 @@ TEST(Dropout, SetBitsAreDroppedAndNothingElseChanges) {
 
 TEST(Dropout, WhatIsDroppedIsZeroWhateverItWas) {
   test::everywhere([](const Device& device) {
-    DenseMatrix<float> x(2, 20);
+    DenseMatrix<float> x(2, 20, device);
     for (float& value : x.values()) value = std::numeric_limits<float>::quiet_NaN();
     apply_dropout(x, BitMatrix<ZeroOne>(2, 20), 0.5F);
     for (const float value : x.values()) EXPECT_EQ(value, 0);
@@ -188,7 +188,7 @@ TEST(Dropout, NothingIsAllocated) {
   DenseMatrix<float> x(300, 70, device);
   Mask keep(300, 70, device);
   const std::size_t before = device.memory().allocations;
-  dropout_mask_into(keep, 0.4F);
+  dropout_mask_into(keep, 0.4F, {});
   apply_dropout(x, keep, 0.4F);
   EXPECT_EQ(device.memory().allocations, before);
 }

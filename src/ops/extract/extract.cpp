@@ -98,8 +98,7 @@ CsrPattern submatrix(const CsrPattern& a, const Buffer<NodeId>& rows, const Buff
   check_place(a.device(), rows);
   check_place(a.device(), cols);
   if (a.device().is_host()) return submatrix(a, rows.span(), cols.span());
-  return with_cuda<CsrPattern>(a.device(), "extract",
-                               [&](const auto& cuda) { return submatrix(cuda, a, rows, cols); });
+  return with_cuda<CsrPattern>(a.device(), "extract", [&](const auto& cuda) { return submatrix(cuda, a, rows, cols); });
 }
 
 /// The elements of a set: in range, each once, in rising order.
@@ -126,8 +125,7 @@ BitTileMatrix submatrix(const BitTileMatrix& a, const Indices& rows, const Indic
 
 Buffer<NodeId> indices_of(const BitVector& set) {
   if (!set.device().is_host()) {
-    return with_cuda<Buffer<NodeId>>(set.device(), "extract",
-                                     [&](const auto& cuda) { return indices_of(cuda, set); });
+    return with_cuda<Buffer<NodeId>>(set.device(), "extract", [&](const auto& cuda) { return indices_of(cuda, set); });
   }
   const auto words = set.words();
   Buffer<NodeId> starts(words.size(), set.device());
@@ -171,8 +169,7 @@ void detail::gather_values(const Device& device, void* out, const void* x, std::
 void detail::gather_elements(const Device& device, void* out, const void* x, std::size_t value_size,
                              const Buffer<NodeId>& elements) {
   check_place(device, elements);
-  with_cuda(device, "extract",
-            [&](const auto& cuda) { bitgraph::gather_values(cuda, out, x, value_size, elements); });
+  with_cuda(device, "extract", [&](const auto& cuda) { bitgraph::gather_values(cuda, out, x, value_size, elements); });
 }
 
 BitVector extract(const BitVector& x, std::span<const NodeId> indices) {

@@ -188,10 +188,9 @@ void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, 
   const std::size_t k = transpose_a ? left.nrows : left.ncols;
   const std::size_t n = transpose_b ? right.nrows : right.ncols;
   if ((transpose_b ? right.ncols : right.nrows) != k || out.view.nrows != m || out.view.ncols != n) {
-    fail(ErrorCode::usage,
-         fmt::format("float gemm: A is {} x {}{}, B is {} x {}{}, the output is {} x {}", left.nrows, left.ncols,
-                     transpose_a ? " transposed" : "", right.nrows, right.ncols, transpose_b ? " transposed" : "",
-                     out.view.nrows, out.view.ncols));
+    fail(ErrorCode::usage, fmt::format("float gemm: A is {} x {}{}, B is {} x {}{}, the output is {} x {}", left.nrows,
+                                       left.ncols, transpose_a ? " transposed" : "", right.nrows, right.ncols,
+                                       transpose_b ? " transposed" : "", out.view.nrows, out.view.ncols));
   }
   check_device("float gemm", out.device, a.device, "A");
   check_device("float gemm", out.device, b.device, "B");

@@ -143,7 +143,7 @@ TEST(GemmCuda, ScalesThatAreNotPositiveAreThoseOfTheHost) {
   for (const bool scaled : {false, true}) {
     const GemmOptions host{.row_scale = scaled ? std::span<const float>(row) : std::span<const float>()};
     const GemmOptions there{.row_scale = scaled ? row_there.span() : std::span<const float>()};
-    const Bits expected = gemm<Bits>(x, w);
+    const Bits expected = gemm<Bits>(x, w, host);
     EXPECT_TRUE(expected == gemm<Bits>(x.to(device), w.to(device), there).to(Device{})) << scaled;
   }
 }

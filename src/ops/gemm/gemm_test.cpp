@@ -122,8 +122,7 @@ TEST(Gemm, FloatsTimesSignsMatchTheReferenceOnEveryInstructionSet) {
     const auto row = test::random_floats(s.n, 3, 0.5F, 2);
     const auto col = test::random_floats(s.c, 4, 0.5F, 2);
     const auto bias = test::random_floats(s.c, 5, -9, 9);
-    for (const GemmOptions& options :
-         {GemmOptions{}, GemmOptions{.row_scale = row, .col_scale = col, .bias = bias}}) {
+    for (const GemmOptions& options : {GemmOptions{}, GemmOptions{.row_scale = row, .col_scale = col, .bias = bias}}) {
       const auto pointer = [](std::span<const float> values) { return values.empty() ? nullptr : values.data(); };
       Floats expected(s.n, s.c);
       gemm(Reference{}, GemmOfFloats{x.view(),
@@ -206,7 +205,7 @@ TEST(Gemm, FloatProductByHandAndTransposed) {
 /// OpenBLAS alone would take a processor that it does not know for one of 2004.
 TEST(Gemm, FloatKernelsFitTheProcessor) {
   if (available_isas().back() < Isa::avx2) GTEST_SKIP() << "no AVX2 here";
-  const std::string kernels = float_gemm_kernels();
+  const std::string kernels = float_gemm_kernels(Device{});
   for (const char* old : {"Prescott", "Core2", "Nehalem", "Penryn", "Barcelona", "Generic", "Unknown"})
     EXPECT_EQ(kernels.find(old), std::string::npos) << kernels;
 }

@@ -5,6 +5,7 @@
 
 #include "core/isa.hpp"
 #include "ops/gemm/gemm.hpp"
+#include "ops/operands.hpp"
 
 #include <cblas.h>
 

@@ -103,8 +103,7 @@ Buffer<NodeId> column_sums(const Graph& a) {
 
 template <detail::LibraryMonoid Monoid, detail::KernelValue T>
 T detail::reduce_values(const Buffer<T>& x) {
-  return with_cuda<T>(x.device(), "reduce",
-                      [&](const auto& cuda) { return bitgraph::reduce_values<Monoid>(cuda, x); });
+  return with_cuda<T>(x.device(), "reduce", [&](const auto& cuda) { return bitgraph::reduce_values<Monoid>(cuda, x); });
 }
 
 template Buffer<NodeId> row_sums(const CsrPattern&);

@@ -83,8 +83,7 @@ SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
 }
 
 template <class GraphView, class X, class Out>
-auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given,
-                 const RowOrderView& order = {}) {
+auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& given, const RowOrderView& order = {}) {
   const SpmmOptions options = without_idle_scales<Out>(given, out.device());
   return SpmmArgs<GraphView, decltype(x.view()), decltype(out.view())>{
       a,
@@ -97,8 +96,7 @@ auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& gi
 }
 
 template <class GraphView, class X, class Out>
-void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options,
-         const RowOrderView& order = {}) {
+void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const RowOrderView& order = {}) {
   const auto args = kernel_args(out, a, x, options, order);
   const auto kernel = [&](const auto& backend) { spmm(backend, args); };
   if constexpr (std::is_same_v<GraphView, SellView>) {
@@ -124,8 +122,8 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
     if constexpr (std::is_same_v<X, BitMatrix<PlusMinusOne>>) {
       const SpmmStrategy strategy = strategy_for(a, options, out.device());
       if (by_tile_words(strategy)) {
-        const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options),
-                                                           strategy, a.num_tiles()};
+        const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options), strategy,
+                                                           a.num_tiles()};
         return with_backend(out.device(), "spmm", [&](const auto& backend) { spmm(backend, args); });
       }
     }

@@ -80,8 +80,7 @@ void check(const test::SpmmCase& c, const In& x) {
                 c.name + " SELL, scales " + std::to_string(kind) + " " + std::string(to_string(isa));
             expect_same(expected, spmm<Out>(to_sell(a), there, scales.options()), what);
             const SellStrips strips{3, a.ncols() / 3 + std::size_t{1}, true};
-            expect_same(expected, spmm<Out>(to_sell(a, strips), there, scales.options()),
-                        what + ", strips");
+            expect_same(expected, spmm<Out>(to_sell(a, strips), there, scales.options()), what + ", strips");
           }
         }
       }

@@ -2,8 +2,8 @@
 // Rows of a product gathered as bits, by blocks.
 #pragma once
 
-#include "ops/mxm/cuda/gather.cuh"
 #include "core/cuda/limits.hpp"
+#include "ops/mxm/cuda/gather.cuh"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over products on a CUDA device. The whole sum adds the lengths of the rows of B that the entries of A name; the
 // masked one counts what rows share: see meet.cuh.
-#include "ops/mxm/cuda/kernels.hpp"
 #include "core/cuda/limits.hpp"
 #include "ops/mxm/cuda/hubs.cuh"
+#include "ops/mxm/cuda/kernels.hpp"
 #include "ops/mxm/cuda/meet.cuh"
 #include "ops/mxm/cuda/tiles.cuh"
 
@@ -85,7 +85,7 @@ class Sum {
 std::uint64_t sum_whole(const Device& device, const CsrPatternView& a, EdgeOffset entries, const CsrPatternView& b) {
   const Sum sum(device, 0);
   add_lengths<<<stride_blocks(device, entries), block_threads, 0, stream_of(device)>>>(a.col_ind, entries, b.row_ptr,
-                                                                               sum.total());
+                                                                                       sum.total());
   cuda_check_launch("add_lengths");
   return sum.value();
 }
@@ -96,7 +96,8 @@ std::uint64_t sum_whole(const Device& device, const BitTileView<K>& a, EdgeOffse
   auto* lengths = reinterpret_cast<std::uint32_t*>(sum.more());
   const cudaStream_t stream = stream_of(device);
   launch_lengths(device, b, lengths);
-  add_lengths<<<stride_blocks(device, tiles * tile_words<K>), block_threads, 0, stream>>>(a, tiles, lengths, sum.total());
+  add_lengths<<<stride_blocks(device, tiles * tile_words<K>), block_threads, 0, stream>>>(a, tiles, lengths,
+                                                                                          sum.total());
   cuda_check_launch("add_lengths");
   return sum.value();
 }

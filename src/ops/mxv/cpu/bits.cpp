@@ -5,9 +5,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/mxv/cpu/kernels.hpp"
 #include "ops/mxv/cpu/bit_rows-inl.hpp"
 #include "ops/mxv/cpu/bit_tiles-inl.hpp"
+#include "ops/mxv/cpu/kernels.hpp"
 #include "ops/mxv/cpu/strip-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -11,7 +11,6 @@
 
 namespace bitgraph::mxv_cuda {
 
-
 using BitsIn = BitVectorView<>;
 using BitsOut = BitVectorView<std::uint64_t>;
 

@@ -7,8 +7,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/spmm/cpu/kernels.hpp"
 #include "ops/spmm/cpu/bit_slices-inl.hpp"
+#include "ops/spmm/cpu/kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {

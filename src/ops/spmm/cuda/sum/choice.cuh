@@ -3,11 +3,11 @@
 // lies.
 #pragma once
 
-#include "ops/spmm/cuda/sum/narrow.cuh"
-#include "ops/spmm/cuda/sum/signs_of_halves.cuh"
-#include "ops/spmm/cuda/sum/mesh.cuh"
-#include "ops/spmm/cuda/sum/ordered.cuh"
 #include "ops/spmm/cuda/sum/copies.hpp"
+#include "ops/spmm/cuda/sum/mesh.cuh"
+#include "ops/spmm/cuda/sum/narrow.cuh"
+#include "ops/spmm/cuda/sum/ordered.cuh"
+#include "ops/spmm/cuda/sum/signs_of_halves.cuh"
 
 namespace bitgraph::spmm_cuda {
 

@@ -25,8 +25,8 @@ constexpr bool copies_features(std::size_t nrows, std::size_t ncols, std::uint64
   return in_fours && sums_by_order(ncols) ? long_rows : entries >= nrows;
 }
 
-/// Whether signs of sums come from a copy of X in halves (sum/signs_of_halves.cuh): where so many entries are gathered that
-/// half the bytes pay for the copy.
+/// Whether signs of sums come from a copy of X in halves (sum/signs_of_halves.cuh): where so many entries are gathered
+/// that half the bytes pay for the copy.
 constexpr bool gathers_halves(std::size_t nrows, std::size_t ncols, std::uint64_t entries) noexcept {
   constexpr std::uint64_t enough = 1'900'000;
   return ncols >= few_features && entries >= enough && entries >= std::uint64_t{14} * nrows;

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "ops/spmm/cuda/sum/halves.cuh"
-#include "ops/spmm/cuda/sum/stream.cuh"
 #include "ops/spmm/cuda/sum/ordered.cuh"
+#include "ops/spmm/cuda/sum/stream.cuh"
 
 namespace bitgraph::spmm_cuda {
 

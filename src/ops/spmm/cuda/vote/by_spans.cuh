@@ -5,8 +5,8 @@
 // block. Eight neighbours a set are on their way at a time.
 #pragma once
 
-#include "ops/spmm/cuda/vote/hub.cuh"
 #include "ops/spmm/cuda/schedule/rows.cuh"
+#include "ops/spmm/cuda/vote/hub.cuh"
 #include "ops/spmm/cuda/vote/ordered.cuh"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with random weights.
+// Models with random weights, for tests and benchmarks.
 #pragma once
 
 #include <bitgraph/core/random.hpp>
@@ -8,9 +8,10 @@
 #include <cmath>
 #include <utility>
 
-namespace bitgraph::test {
+namespace bitgraph::nn {
 
-inline nn::Linear random_linear(std::size_t outputs, std::size_t inputs, bool real, RandomKey& key) {
+/// Glorot and Bengio 2010, and biases in +-0.1.
+inline Linear random_linear(std::size_t outputs, std::size_t inputs, bool real, RandomKey& key) {
   DenseMatrix<float> weight(outputs, inputs);
   ++key.tensor;
   const float bound = std::sqrt(6.0F / static_cast<float>(inputs + outputs));
@@ -19,25 +20,25 @@ inline nn::Linear random_linear(std::size_t outputs, std::size_t inputs, bool re
   Buffer<float> bias(outputs);
   ++key.tensor;
   for (std::size_t f = 0; f < outputs; ++f) bias[f] = 0.1F * (2 * random_uniform(key, f) - 1);
-  return nn::make_linear(std::move(weight), std::move(bias), !real);
+  return make_linear(std::move(weight), std::move(bias), !real);
 }
 
 /// A model that no training made; its batch norm is near the identity.
-inline nn::Model random_model(nn::Architecture architecture, nn::Precision precision, std::size_t num_features,
-                              std::size_t hidden, std::size_t num_classes, std::size_t depth, std::uint64_t seed) {
-  nn::Model model;
+inline Model random_model(Architecture architecture, Precision precision, std::size_t num_features, std::size_t hidden,
+                          std::size_t num_classes, std::size_t depth, std::uint64_t seed) {
+  Model model;
   model.architecture = architecture;
   model.precision = precision;
   model.dataset = "random";
-  const bool real = precision == nn::Precision::real;
+  const bool real = precision == Precision::real;
   RandomKey key{seed, 0, 0};
-  for (const nn::LayerShape& shape : nn::layer_shapes(architecture, num_features, hidden, num_classes, depth)) {
-    nn::Layer layer{.aggregation = shape.aggregation, .precision = precision};
+  for (const LayerShape& shape : layer_shapes(architecture, num_features, hidden, num_classes, depth)) {
+    Layer layer{.aggregation = shape.aggregation, .precision = precision};
     layer.neighbor = random_linear(shape.outputs, shape.inputs, real, key);
     if (shape.root) layer.root = random_linear(shape.outputs, shape.inputs, real, key);
     model.layers.push_back(std::move(layer));
   }
-  if (precision == nn::Precision::bin) model.layers.back().precision = nn::Precision::full;
+  if (precision == Precision::bin) model.layers.back().precision = Precision::full;
   if (!real) {
     model.input_mean = Buffer<float>(num_features);
     model.input_inverse_deviation = Buffer<float>(num_features);
@@ -50,4 +51,4 @@ inline nn::Model random_model(nn::Architecture architecture, nn::Precision preci
   return model;
 }
 
-}  // namespace bitgraph::test
+}  // namespace bitgraph::nn
