@@ -58,7 +58,7 @@ def check_arrow(own, target, own_room):
 
 
 def check_file(path, own, own_room, public):
-    may_simd = path.name.startswith("cpu") and not public
+    may_simd = (path.name.startswith("cpu") or path.parent.name == "cpu") and not public
     for number, target, _ in includes(path):
         problem = None
         place = place_of(target)
@@ -67,7 +67,7 @@ def check_file(path, own, own_room, public):
         if problem is None and target == UMBRELLA and own != "cli":
             problem = "the umbrella header is for users of the library, not for its floors"
         if problem is None and SIMD.search(target) and not may_simd:
-            problem = "SIMD headers belong in files named cpu*"
+            problem = "SIMD headers belong in files named cpu* or in a folder cpu"
         if problem is None and CUDA.search(target) and path.suffix not in {".cu", ".cuh"}:
             problem = "CUDA headers belong in .cu files"
         if problem is None and target in {"cassert", "assert.h"}:

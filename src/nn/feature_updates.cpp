@@ -7,7 +7,6 @@
 #include "core/parallel.hpp"
 #include "nn/normalization.hpp"
 #include "nn/some_rows.hpp"
-#include "ops/binarize/binarize.hpp"
 
 #include <fmt/format.h>
 
@@ -187,7 +186,7 @@ void FeatureUpdates::set_sparse_rows(std::span<const NodeId> rows, const SparseF
       copy_row(features_.real->dense.values().data() + rows[i] * width_, device_, dense.row(i).data(), width_);
     return;
   }
-  set_flips(rows, binarize(Cpu{host_}, x.pattern, values.span(), map()));
+  set_flips(rows, binarize(x.pattern, values.span(), map()));
   choose_format();
 }
 
@@ -309,7 +308,7 @@ void FeatureUpdates::resize(std::size_t rows) {
 }
 
 const BitMatrix<PlusMinusOne>& FeatureUpdates::base() {
-  if (base_.nrows() == 0) base_ = binarize(Cpu{host_}, no_features(0, width_).pattern, {}, map()).bits.base;
+  if (base_.nrows() == 0) base_ = binarize(no_features(0, width_).pattern, {}, map()).bits.base.to(host_);
   return base_;
 }
 

@@ -6,7 +6,6 @@
 #include "core/parallel.hpp"
 #include "nn/normalization.hpp"
 #include "nn/some_rows.hpp"
-#include "ops/binarize/binarize.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -36,7 +35,8 @@ Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap&
 
 PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                                const Device& device)
-    : sparse(binarize(Cpu{device.is_host() ? device : Device()}, features.pattern, values, map)) {
+    : sparse(SparseBinarized{{}, Buffer<float>(features.pattern.nrows(), device.is_host() ? device : Device())}) {
+  binarize_into(*sparse, features.pattern, values, map);
   const std::size_t dense_bytes = sparse->bits.nrows() * words_for_bits(sparse->bits.ncols()) * sizeof(std::uint64_t);
   if (sparse->bits.bytes() > dense_bytes) {
     dense = Binarized{to_bit_matrix(sparse->bits), std::move(sparse->alpha)};

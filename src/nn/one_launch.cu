@@ -2,6 +2,7 @@
 // All steps of a small model in one kernel, without a barrier: a warp has the same rows in every step, and what others
 // read of a row goes through memory in words that say themselves which run they are of (row_program.hpp). Who needs a
 // row reads until it is there. All blocks must be on the device at a time, hence the cooperative launch.
+#include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/kernel.cuh>
 #include "core/cuda/cooperative.cuh"
 #include "nn/one_launch.hpp"

@@ -6,8 +6,6 @@
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/error.hpp>
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>

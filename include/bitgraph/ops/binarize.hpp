@@ -39,4 +39,8 @@ void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap&
 [[nodiscard]] SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values,
                                        const ColumnMap& map = {});
 
+/// The same, with bits made anew where out.alpha is; it has a value for each row.
+void binarize_into(SparseBinarized& out, const CsrPattern& pattern, std::span<const float> values,
+                   const ColumnMap& map = {});
+
 }  // namespace bitgraph

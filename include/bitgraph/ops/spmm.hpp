@@ -7,6 +7,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
 
 #include <span>
 
@@ -41,9 +42,9 @@ struct SpmmOptions {
   /// Of a vote, or its counts: a BitMatrix X without col_scale. Others are automatic (else usage).
   SpmmStrategy strategy = SpmmStrategy::automatic;
   bool positive_scales = false;  ///< a promise: row_scale and feature_scale are positive (see above)
-  /// Of A, kept by who repeats products over a CsrPattern with rows of uneven length: without it they take up to thrice
-  /// as long on a CUDA device. Votes are the same; float sums may be taken in another order. That of a copy of A will
-  /// do, and is as quick as a compact one. The host does not look at it.
+  /// Rows of A sorted by length. Build it once if you multiply by the same CsrPattern repeatedly: it speeds up skewed
+  /// graphs on CUDA up to three times. Votes are the same; float sums may be taken in another order. The order of a
+  /// copy of A will do. The host does not look at it.
   const RowOrder* row_order = nullptr;
 };
 
@@ -65,6 +66,15 @@ template <class X, class Out>
 void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options = {});
 template <class X, class Out>
 void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {});
+
+/// The kernel that spmm_into would run with these operands, which are not changed. Throws as it does.
+template <class X, class Out>
+[[nodiscard]] KernelChoice spmm_explain(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options = {});
+template <class X, class Out>
+[[nodiscard]] KernelChoice spmm_explain(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options = {});
+template <class Out>
+[[nodiscard]] KernelChoice spmm_explain(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x,
+                                        const SpmmOptions& options = {});
 
 /// Whether a product of so many float features on a CUDA device gains by SpmmOptions::row_order: fewer need none.
 [[nodiscard]] bool spmm_sums_by_order(std::size_t ncols) noexcept;

@@ -45,12 +45,14 @@ Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map) {
 }
 
 SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values, const ColumnMap& map) {
-  return binarize(Cpu{pattern.device()}, pattern, values, map);
+  SparseBinarized out{{}, Buffer<float>(pattern.nrows(), pattern.device())};
+  binarize_into(out, pattern, values, map);
+  return out;
 }
 
-SparseBinarized binarize(const Cpu& backend, const CsrPattern& pattern, std::span<const float> values,
-                         const ColumnMap& map) {
-  const Device& device = backend.device;
+void binarize_into(SparseBinarized& out, const CsrPattern& pattern, std::span<const float> values,
+                   const ColumnMap& map) {
+  const Device& device = out.alpha.device();
   const std::size_t ncols = pattern.ncols();
   check(ncols, map);
   if (values.size() != pattern.nvals()) {
@@ -63,9 +65,9 @@ SparseBinarized binarize(const Cpu& backend, const CsrPattern& pattern, std::spa
     if (!map.shift.empty()) x -= map.shift[j];
     return map.scale.empty() ? x : x * map.scale[j];
   };
-  SparseBinarized out;
+  check_device("binarize", device, pattern.device(), "X");
+  require(out.alpha.size() == pattern.nrows(), "binarize: alpha has a value for each row");
   out.bits.base = BitMatrix<PlusMinusOne>(1, ncols, device);
-  out.alpha = Buffer<float>(pattern.nrows(), device);
   double zeros = 0;
   for (std::size_t j = 0; j < ncols; ++j) {
     out.bits.base.set_bit(0, j, z(0, j) >= 0);
@@ -93,7 +95,6 @@ SparseBinarized binarize(const Cpu& backend, const CsrPattern& pattern, std::spa
     }
   });
   out.bits.flips = CsrPattern(pattern.nrows(), pattern.ncols(), std::move(row_ptr), std::move(col_ind), trusted);
-  return out;
 }
 
 }  // namespace bitgraph

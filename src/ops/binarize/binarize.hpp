@@ -4,7 +4,6 @@
 
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
-#include <bitgraph/ops/binarize.hpp>
 
 #include "core/backend.hpp"
 
@@ -36,9 +35,5 @@ inline float add_pairwise(std::array<float, binarize_sums> sums) noexcept {
 void binarize(const Reference& backend, const BinarizeArgs& args);
 void binarize(const Cpu& backend, const BinarizeArgs& args);
 void binarize(const Cuda& backend, const BinarizeArgs& args);
-
-/// Sparse x on the host, as the public binarize; the result belongs to the backend's device.
-[[nodiscard]] SparseBinarized binarize(const Cpu& backend, const CsrPattern& pattern, std::span<const float> values,
-                                       const ColumnMap& map);
 
 }  // namespace bitgraph

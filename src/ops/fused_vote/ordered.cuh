@@ -4,8 +4,8 @@
 // X has words of 16 bytes; longer ones four sets, then a warp, then a block.
 #pragma once
 
+#include "ops/cuda_vote_counters.cuh"
 #include "ops/fused_vote/fused_vote.hpp"
-#include "ops/spmm/cuda/vote/counters.cuh"
 
 #include "core/cuda/launch.cuh"
 

@@ -3,10 +3,13 @@
 
 #include <bitgraph/ops/spmm.hpp>
 
+#include "core/cuda/limits.hpp"
+#include "core/isa.hpp"
+#include "core/trace.hpp"
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
+#include "ops/spmm/cuda/problem.hpp"
 #include "ops/spmm/cuda/spmm.hpp"
-#include "ops/spmm/cuda/sum/copies.hpp"
 #include "ops/spmm/tile_words.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +19,9 @@
 namespace bitgraph {
 
 namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
 
 /// An empty order is of any matrix.
 void check_row_order(const RowOrder* order, NodeId nrows, const Device& device) {
@@ -63,12 +69,12 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
 /// On a CUDA device the carry-save vote gives a tile row to one warp: where tile rows are long, and some of a skewed
 /// graph's very long, small tiles are quicker as words, which are shared out evenly.
 SpmmStrategy strategy_for(const BitTileMatrix& a, const SpmmOptions& options, const Device& device) {
-  constexpr EdgeOffset long_on_average = 24;
+  const CudaSpmmTuning& tuning = cuda_spmm_tuning();
   if (options.strategy != SpmmStrategy::automatic || device.is_host() || !options.col_scale.empty()) {
     return options.strategy;
   }
-  const bool long_rows = a.num_tiles() >= long_on_average * a.num_tile_rows();
-  return long_rows && a.tile_dim() <= 8 ? SpmmStrategy::twice_ones : SpmmStrategy::carry_save;
+  const bool long_rows = a.num_tiles() >= tuning.long_tile_row * a.num_tile_rows();
+  return long_rows && a.tile_dim() <= tuning.word_tile_dim ? SpmmStrategy::twice_ones : SpmmStrategy::carry_save;
 }
 
 /// Without the scales that a sign behind them makes meaningless.
@@ -80,6 +86,17 @@ SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
     options.feature_scale = ahead_of_sign(options.feature_scale, options.positive_scales, device);
   }
   return options;
+}
+
+/// Bytes that a run on the host reads and writes, gathers counted each.
+template <class Args>
+double host_bytes(const Args& args, EdgeOffset entries) {
+  const auto features = static_cast<double>(args.x.ncols);
+  const double bit_row = static_cast<double>(words_for_bits(args.x.ncols) * sizeof(std::uint64_t));
+  const double in_row = std::is_same_v<decltype(args.x), BitsIn> ? bit_row : features * sizeof(float);
+  const double out_row = std::is_same_v<decltype(args.out), BitsOut> ? bit_row : features * sizeof(float);
+  const auto rows = static_cast<double>(args.out.nrows);
+  return static_cast<double>(entries) * (in_row + sizeof(NodeId)) + rows * (out_row + sizeof(EdgeOffset));
 }
 
 template <class GraphView, class X, class Out>
@@ -95,9 +112,39 @@ auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& gi
       order};
 }
 
+/// The kernel for these operands. `entries` are the graph's.
+template <class Args>
+KernelChoice choice_for(const Device& device, const Args& args, EdgeOffset entries) {
+  constexpr bool sell = std::is_same_v<decltype(args.a), SellView>;
+  constexpr bool of_bits = std::is_same_v<decltype(args.x), BitsIn>;
+  KernelChoice choice;
+  if constexpr (!sell) {
+    const bool chosen = on_cuda("spmm", device, [&](const auto& cuda) {
+      spmm_cuda::Problem problem = spmm_cuda::problem_of(args, cuda_limits(cuda.device).multiprocessors);
+      const spmm_cuda::Plan plan = spmm_cuda::plan(problem);
+      problem.entries = entries;
+      const spmm_cuda::Prediction cost = spmm_cuda::predict(problem, plan);
+      choice = {spmm_cuda::describe(plan), cost.bytes, cost.seconds};
+    });
+    if (chosen) return choice;
+  }
+  const char* const sums = of_bits ? "spmm_weigh" : "spmm_sum";
+  const char* const votes = sell ? "spmm_vote_sell" : "spmm_vote";
+  choice.kernel = fmt::format("{} ({})", of_bits && args.col_scale == nullptr ? votes : sums, to_string(active_isa()));
+  choice.bytes = host_bytes(args, entries);
+  return choice;
+}
+
+void trace_choice(const Device& device, const KernelChoice& choice) {
+  trace(fmt::format("{} on {}: {:.1f} MB, {:.1f} us predicted", choice.kernel, device.name(), choice.bytes / 1e6,
+                    choice.seconds * 1e6));
+}
+
 template <class GraphView, class X, class Out>
-void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, const RowOrderView& order = {}) {
+void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, EdgeOffset entries,
+         const RowOrderView& order = {}) {
   const auto args = kernel_args(out, a, x, options, order);
+  if (is_tracing()) trace_choice(out.device(), choice_for(out.device(), args, entries));
   const auto kernel = [&](const auto& backend) { spmm(backend, args); };
   if constexpr (std::is_same_v<GraphView, SellView>) {
     with_host_backend(out.device(), "spmm over SellPattern", kernel);
@@ -112,7 +159,7 @@ template <class X, class Out>
 void spmm_into(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options) {
   check(out, a, x, options);
   const RowOrder* const order = options.row_order;
-  run(out, a.view(), x, options, order == nullptr ? RowOrderView{} : order->view_over(a));
+  run(out, a.view(), x, options, a.nvals(), order == nullptr ? RowOrderView{} : order->view_over(a));
 }
 
 template <class X, class Out>
@@ -127,8 +174,35 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
         return with_backend(out.device(), "spmm", [&](const auto& backend) { spmm(backend, args); });
       }
     }
-    run(out, a.view<k()>(), x, options);
+    run(out, a.view<k()>(), x, options, a.nvals());
   });
+}
+
+template <class X, class Out>
+KernelChoice spmm_explain(Out& out, const CsrPattern& a, const X& x, const SpmmOptions& options) {
+  check(out, a, x, options);
+  const RowOrder* const order = options.row_order;
+  const auto args = kernel_args(out, a.view(), x, options, order == nullptr ? RowOrderView{} : order->view_over(a));
+  return choice_for(out.device(), args, a.nvals());
+}
+
+template <class X, class Out>
+KernelChoice spmm_explain(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options) {
+  check(out, a, x, options);
+  if (std::is_same_v<X, Bits> && by_tile_words(strategy_for(a, options, out.device()))) {
+    return {out.device().is_host() ? fmt::format("spmm_tile_words ({})", to_string(active_isa())) : "spmm_tile_words",
+            static_cast<double>(a.bytes()), 0};
+  }
+  return with_tile_dim(a.tile_dim(), [&](auto k) {
+    return choice_for(out.device(), kernel_args(out, a.template view<k()>(), x, options), a.nvals());
+  });
+}
+
+template <class Out>
+KernelChoice spmm_explain(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x,
+                          const SpmmOptions& options) {
+  check(out, a, x, options);
+  return choice_for(out.device(), kernel_args(out, a.view(), x, options), a.nvals());
 }
 
 bool spmm_sums_by_order(std::size_t ncols) noexcept { return spmm_cuda::sums_by_order(ncols); }
@@ -149,11 +223,9 @@ template <class Out>
 void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options) {
   check(out, a, x, options);
   if (!options.col_scale.empty()) fail(ErrorCode::usage, "spmm: a vote over SellPattern has no col_scale");
-  run(out, a.view(), x, options);
+  run(out, a.view(), x, options, a.nvals());
 }
 
-using Bits = BitMatrix<PlusMinusOne>;
-using Floats = DenseMatrix<float>;
 template void spmm_into(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&);
 template void spmm_into(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&);
 template void spmm_into(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&);
@@ -164,5 +236,15 @@ template void spmm_into(Bits&, const BitTileMatrix&, const Bits&, const SpmmOpti
 template void spmm_into(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
 template void spmm_into(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
 template void spmm_into(Floats&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
+template KernelChoice spmm_explain(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&);
+template KernelChoice spmm_explain(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&);
+template KernelChoice spmm_explain(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&);
+template KernelChoice spmm_explain(Floats&, const CsrPattern&, const Floats&, const SpmmOptions&);
+template KernelChoice spmm_explain(Bits&, const SellPattern&, const Bits&, const SpmmOptions&);
+template KernelChoice spmm_explain(Floats&, const SellPattern&, const Bits&, const SpmmOptions&);
+template KernelChoice spmm_explain(Bits&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
+template KernelChoice spmm_explain(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
+template KernelChoice spmm_explain(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
+template KernelChoice spmm_explain(Floats&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
 
 }  // namespace bitgraph

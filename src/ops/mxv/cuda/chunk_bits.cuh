@@ -28,7 +28,6 @@ class EntryBits {
 
   /// Before any count.
   __device__ void add_up() {
-    const unsigned lane = threadIdx.x % 32;
     unsigned sum = __popc(word_);
     sum = warp_inclusive_sum(sum);
     before_ = sum - __popc(word_);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend of spmm; instantiated by type of X in cuda_*.cu.
+// The CUDA backend of spmm; instantiated by the types of X and of the output in
+// bits_to_bits.cu, bits_to_floats.cu and from_floats.cu.
 #pragma once
 
+#include "ops/spmm/cuda/problem.hpp"
 #include "ops/spmm/cuda/spmm.hpp"
-#include "ops/spmm/cuda/sum/choice.cuh"
+#include "ops/spmm/cuda/sum/launch.cuh"
 #include "ops/spmm/cuda/vote/tiles.cuh"
 
 namespace bitgraph {
@@ -12,10 +14,12 @@ namespace spmm_cuda {
 
 template <class Graph, class In, class Out>
 void launch(const Device& device, const SpmmArgs<Graph, In, Out>& args) {
+  const Problem problem = problem_of(args, cuda_limits(device).multiprocessors);
+  const Plan chosen = plan(problem);
   if constexpr (std::is_same_v<In, BitsIn>) {
-    if (args.col_scale == nullptr) return launch_vote(device, args);
+    if (problem.is_vote()) return launch_vote(device, args, chosen);
   }
-  launch_sum(device, args);
+  launch_sum(device, args, chosen);
 }
 
 template <int K>

@@ -2,8 +2,8 @@
 // From counters to the output: the vote against half of the neighbours in bit-sliced form, or counts as numbers.
 #pragma once
 
+#include "ops/cuda_vote_counters.cuh"
 #include "ops/spmm/cuda/schedule/spans.cuh"
-#include "ops/spmm/cuda/vote/counters.cuh"
 
 #include <type_traits>
 

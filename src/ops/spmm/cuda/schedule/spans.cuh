@@ -10,9 +10,7 @@
 namespace bitgraph::spmm_cuda {
 
 constexpr EdgeOffset long_row = 64;
-constexpr EdgeOffset even_row = 255;  ///< most entries of a row where all have about as many
 constexpr NodeId no_row = ~NodeId{0};
-constexpr unsigned multiprocessors = 132;  ///< that launches are sized for
 
 /// A row that a lane takes part in; of no entries where there is none.
 struct TakenRow {
@@ -95,10 +93,9 @@ __device__ inline Span find_span(const CsrPatternView& a, unsigned items, std::s
 }
 
 /// Items of a span, `most` at most, such that `slices` slices of blocks end soonest: in rounds of as many as run at
-/// once, `blocks` a multiprocessor, each of which takes so much longer than its items as `bringing` of them take.
-inline unsigned span_items(const CsrPatternView& a, unsigned most, unsigned blocks, unsigned slices,
+/// once, each of which takes so much longer than its items as `bringing` of them take.
+inline unsigned span_items(const CsrPatternView& a, unsigned most, std::size_t at_once, unsigned slices,
                            std::size_t bringing) {
-  const std::size_t at_once = std::size_t{blocks} * multiprocessors;
   const std::size_t total = std::size_t{a.nrows} + a.num_entries;
   unsigned best = most;
   std::size_t least = ~std::size_t{0};
@@ -110,11 +107,6 @@ inline unsigned span_items(const CsrPatternView& a, unsigned most, unsigned bloc
     }
   }
   return best;
-}
-
-/// Rows are short, or all of about one length.
-inline bool is_even(const CsrPatternView& a) {
-  return a.longest_row < long_row || (a.longest_row <= even_row && a.longest_row * a.nrows <= 4 * a.num_entries);
 }
 
 /// Whether what a block leaves for a later one is there yet: one for each block, zero between calls.

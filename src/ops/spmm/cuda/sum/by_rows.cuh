@@ -23,11 +23,6 @@ inline AlignedFloats in_fours(const float* data, std::size_t stride, std::size_t
   return {data, stride, (ncols + own_features - 1) / own_features * own_features};
 }
 
-/// Whether X can be read four floats at a time, the last four of a row perhaps beyond its last feature.
-inline bool is_in_fours(const FloatIn& x) {
-  return x.stride % own_features == 0 && reinterpret_cast<std::uintptr_t>(x.data) % sizeof(float4) == 0;
-}
-
 /// Rows of bits over pattern CSR: a lane has four bits of each of the two words of 32 that it reads at a time.
 struct WordPairs {
   const std::uint64_t* words;

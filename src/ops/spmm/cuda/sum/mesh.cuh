@@ -12,11 +12,6 @@ namespace bitgraph::spmm_cuda {
 constexpr unsigned mesh_rows = 64;           ///< of a block
 constexpr EdgeOffset mesh_longest_row = 16;  ///< so many of them fit into shared memory
 
-/// Whether rows are those of a mesh, and so many that a group for each at once would not keep enough of X on its way.
-inline bool is_mesh(const CsrPatternView& a) {
-  return a.longest_row <= mesh_longest_row && a.num_entries < EdgeOffset{8} * a.nrows && a.nrows > NodeId{1} << 18;
-}
-
 /// The rows of a block, from the first on, and their entries.
 template <bool Weighted>
 struct MeshRows {

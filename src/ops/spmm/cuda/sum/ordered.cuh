@@ -4,8 +4,8 @@
 // shares a row adds up a run of its entries, and the runs are added in their order.
 #pragma once
 
+#include "ops/spmm/cuda/plan.hpp"
 #include "ops/spmm/cuda/schedule/tails.cuh"
-#include "ops/spmm/cuda/sum/copies.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -143,7 +143,8 @@ __global__ void __launch_bounds__(block_threads, row_blocks<ReaderOfArgs<Args>>)
 inline SumClasses sum_classes(const CsrPatternView& a, const RowOrderView& order, unsigned group) {
   const auto half_root = std::clamp(static_cast<unsigned>(std::bit_width(a.num_entries | 1) - 1) / 2, 7U, 12U);
   const bool long_rows = a.num_entries >= EdgeOffset{48} * a.nrows;
-  const bool few_even = is_even(a) && a.num_entries <= great_many_entries;
+  const bool few_even =
+      is_even(a.nrows, a.num_entries, a.longest_row) && a.num_entries <= cuda_spmm_tuning().many_entries;
   const unsigned row = few_even ? 4 : half_root - (half_root < 10 ? 3 : 2);
   const unsigned warp_row = row - (long_rows ? 1 : 0);
   const unsigned hub = group == 32 ? row + 1 : warp_row + 2;
@@ -169,16 +170,6 @@ inline SumClasses sum_classes(const CsrPatternView& a, const RowOrderView& order
   classes.warp_blocks = classes.hub_blocks + blocks_for(classes.warp_rows - classes.hubs, block_warps);
   classes.blocks = classes.warp_blocks + blocks_for(std::size_t{a.nrows - classes.warp_rows} * group, block_threads);
   return classes;
-}
-
-/// Whether rows in order are quicker than equal spans of rows and entries. Where there are many entries spans are, of
-/// more features than a few: of floats where rows are short besides.
-template <bool of_bits>
-bool sum_in_order(const CsrPatternView& a, const RowOrderView& order, std::size_t features) {
-  if (order.row == nullptr) return false;
-  if constexpr (of_bits) return features <= 2 * few_features || a.num_entries <= 2 * great_many_entries;
-  const bool short_rows = a.num_entries < EdgeOffset{24} * a.nrows;
-  return features <= few_features || !short_rows || a.num_entries <= great_many_entries / 2;
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -347,14 +347,15 @@ unsigned num_slices(const Out& out) {
 
 /// The blocks of a stream over spans of rows and entries, and the bytes of what they leave for later ones.
 struct StreamShape {
-  unsigned items, blocks, slices;
+  unsigned items, blocks, slices, multiprocessors;
   std::size_t tail_bytes;
 
   template <unsigned Group, class Reader>
-  static StreamShape of(const CsrPatternView& a, unsigned slices) {
-    const unsigned items = span_items(a, Reader::most_span_items, Reader::blocks, slices, Reader::bringing);
+  static StreamShape of(const CsrPatternView& a, unsigned slices, unsigned multiprocessors) {
+    const std::size_t at_once = std::size_t{Reader::blocks} * multiprocessors;
+    const unsigned items = span_items(a, Reader::most_span_items, at_once, slices, Reader::bringing);
     const unsigned blocks = blocks_for(std::size_t{a.nrows} + a.num_entries, items);
-    return {items, blocks, slices, Tails::bytes<Group, Reader::chunks>(blocks, slices)};
+    return {items, blocks, slices, multiprocessors, Tails::bytes<Group, Reader::chunks>(blocks, slices)};
   }
 
   [[nodiscard]] Tails tails(const Device& device) const {

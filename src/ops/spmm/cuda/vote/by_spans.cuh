@@ -5,6 +5,7 @@
 // block. Eight neighbours a set are on their way at a time.
 #pragma once
 
+#include "ops/spmm/cuda/plan.hpp"
 #include "ops/spmm/cuda/schedule/rows.cuh"
 #include "ops/spmm/cuda/vote/hub.cuh"
 #include "ops/spmm/cuda/vote/ordered.cuh"
@@ -193,38 +194,34 @@ __global__ void __launch_bounds__(block_threads, 5)
   for (unsigned hub = 0; hub < num_hubs; ++hub) vote_hub<Lanes>(args, hubs[hub], first_word, storage.hub_counts);
 }
 
-/// Few enough entries and words that even shares of them are not worth looking for.
-inline bool is_small(const CsrPatternView& a, std::size_t words_per_row) {
-  return (a.nrows + a.num_entries) * words_per_row <= std::size_t{1} << 21;
-}
-
 /// How many rows a warp takes, a set of lanes each: fewer in small graphs, so that there are warps for all of the
 /// device.
 template <int Lanes>
 unsigned rows_of_warp(const CsrPatternView& a) {
-  constexpr std::size_t enough_warps = 4096;
   unsigned rows = 32 / Lanes;
-  while (rows > 1 && a.nrows < rows * enough_warps) rows /= 2;
+  while (rows > 1 && a.nrows < rows * cuda_spmm_tuning().vote_warps) rows /= 2;
   return rows;
 }
 
 template <int Lanes, class Out>
-void start_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
-  const cudaStream_t stream = stream_of(device);
-  if (!is_small(args.a, args.x.words_per_row)) {
-    const Blocks blocks(args.a);
-    with_plain(args, [&](const auto& kernel_args) {
-      spmm_vote<Lanes><<<dim3(blocks.count, slices), block_threads, 0, stream>>>(kernel_args, blocks.parts);
-    });
-  } else {
-    const unsigned warp_rows = rows_of_warp<Lanes>(args.a);
-    const EdgeOffset longer = warp_rows == 32 / Lanes ? long_row : warp_rows == 1 ? 4 : 16;
-    const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
-    with_plain(args, [&](const auto& kernel_args) {
-      spmm_vote_direct<Lanes><<<dim3(blocks, slices), block_threads, 0, stream>>>(kernel_args, warp_rows, longer);
-    });
-  }
+void start_spans(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+  const Blocks blocks(args.a);
+  with_plain(args, [&](const auto& kernel_args) {
+    spmm_vote<Lanes><<<dim3(blocks.count, slices), block_threads, 0, stream_of(device)>>>(kernel_args, blocks.parts);
+  });
   cuda_check_launch("spmm_vote");
+}
+
+template <int Lanes, class Out>
+void start_direct(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+  const unsigned warp_rows = rows_of_warp<Lanes>(args.a);
+  const EdgeOffset longer = warp_rows == 32 / Lanes ? long_row : warp_rows == 1 ? 4 : 16;
+  const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
+  with_plain(args, [&](const auto& kernel_args) {
+    spmm_vote_direct<Lanes>
+        <<<dim3(blocks, slices), block_threads, 0, stream_of(device)>>>(kernel_args, warp_rows, longer);
+  });
+  cuda_check_launch("spmm_vote_direct");
 }
 
 template <int Lanes, int Words, class Out>
@@ -238,43 +235,47 @@ void start_short(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
   });
 }
 
-/// Whether rows of bits can be read and written four words at a time.
-template <class Out>
-bool in_fours(const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
-  auto places = reinterpret_cast<std::uintptr_t>(args.x.words);
-  if constexpr (is_bits<Out>) places |= reinterpret_cast<std::uintptr_t>(args.out.words);
-  return args.x.words_per_row % 2 == 0 && places % sizeof(uint4) == 0;
+/// Calls fn(lanes, words) with the shapes that kernels with several words a lane are built for.
+template <class Fn>
+void with_wide_shape(const Plan& plan, const Fn& fn) {
+  const auto call = [&]<int Lanes, int Words>() {
+    fn(std::integral_constant<int, Lanes>(), std::integral_constant<int, Words>());
+  };
+  if (plan.words == 2) return plan.lanes == 1 ? call.template operator()<1, 2>() : call.template operator()<8, 2>();
+  if (plan.lanes == 1) return call.template operator()<1, 4>();
+  if (plan.lanes == 2) return call.template operator()<2, 4>();
+  call.template operator()<4, 4>();
 }
 
-/// Lanes by the words of a row of X: wider ones are cut into slices of 512 features.
+/// The same with a word a lane.
+template <class Fn>
+void with_narrow_shape(const Plan& plan, const Fn& fn) {
+  if (plan.lanes == 2) return fn(std::integral_constant<int, 2>());
+  if (plan.lanes == 4) return fn(std::integral_constant<int, 4>());
+  if (plan.lanes == 8) return fn(std::integral_constant<int, 8>());
+  fn(std::integral_constant<int, 16>());
+}
+
+/// Rows wider than 512 features are cut into slices.
 template <class Out>
-void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args) {
+void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, const Plan& plan) {
   const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
   const unsigned slices = (words + most_words - 1) / most_words;
-  const bool even = args.a.longest_row < long_row;
-  const auto start_wide = [&](auto lanes, auto words_of_lane) {
-    if constexpr (is_bits<Out>) {
-      if (even) return start_short<lanes(), words_of_lane()>(device, args, slices);
-    }
-    start_ordered<lanes(), words_of_lane()>(device, args, slices);
-  };
-  if (even ? is_bits<Out> : args.row_order.row != nullptr) {
-    if (words == 2) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 2>());
-    if (!in_fours(args)) return start_wide(std::integral_constant<int, 8>(), std::integral_constant<int, 2>());
-    if (words <= 4) return start_wide(std::integral_constant<int, 1>(), std::integral_constant<int, 4>());
-    if (words <= 8) return start_wide(std::integral_constant<int, 2>(), std::integral_constant<int, 4>());
-    return start_wide(std::integral_constant<int, 4>(), std::integral_constant<int, 4>());
+  switch (plan.kernel) {
+    case Kernel::vote_short_rows:
+      if constexpr (is_bits<Out>) {
+        return with_wide_shape(plan,
+                               [&](auto lanes, auto each) { start_short<lanes(), each()>(device, args, slices); });
+      } else {
+        return with_narrow_shape(plan, [&](auto lanes) { start_short<lanes(), 1>(device, args, slices); });
+      }
+    case Kernel::vote_ordered:
+      return with_wide_shape(plan,
+                             [&](auto lanes, auto each) { start_ordered<lanes(), each()>(device, args, slices); });
+    case Kernel::vote_direct:
+      return with_narrow_shape(plan, [&](auto lanes) { start_direct<lanes()>(device, args, slices); });
+    default: return with_narrow_shape(plan, [&](auto lanes) { start_spans<lanes()>(device, args, slices); });
   }
-  const auto start = [&](auto lanes) {
-    if constexpr (!is_bits<Out>) {
-      if (even) return start_short<lanes(), 1>(device, args, slices);
-    }
-    start_vote<lanes()>(device, args, slices);
-  };
-  if (words <= 2) return start(std::integral_constant<int, 2>());
-  if (words <= 4) return start(std::integral_constant<int, 4>());
-  if (words <= 8) return start(std::integral_constant<int, 8>());
-  start(std::integral_constant<int, 16>());
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -7,6 +7,7 @@
 
 #include "ops/spmm/cuda/vote/hub.cuh"
 #include "ops/spmm/cuda/vote/short_rows.cuh"
+#include "ops/spmm/tuning.hpp"
 
 #include <bit>
 
@@ -310,8 +311,8 @@ void start_ordered_of(const Device& device, const SpmmArgs<CsrPatternView, BitsI
 template <int Lanes, int Words, class Out>
 void start_ordered(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
   if constexpr (Lanes <= 2) {
-    constexpr EdgeOffset many = EdgeOffset{1} << 25;
-    if (args.a.num_entries >= many) return start_ordered_of<ManyEntries, Lanes, Words>(device, args, slices);
+    if (args.a.num_entries >= cuda_spmm_tuning().large_ordered_vote)
+      return start_ordered_of<ManyEntries, Lanes, Words>(device, args, slices);
   }
   start_ordered_of<FewEntries, Lanes, Words>(device, args, slices);
 }

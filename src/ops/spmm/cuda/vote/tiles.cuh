@@ -142,9 +142,9 @@ void launch_tile_vote(const Device& device, const SpmmArgs<AnyTiles, BitsIn, Out
 }
 
 template <class Out>
-void launch_vote(const Device& device, const SpmmArgs<AnyTiles, BitsIn, Out>& args) {
+void launch_vote(const Device& device, const SpmmArgs<AnyTiles, BitsIn, Out>& args, const Plan& plan) {
   const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
-  if (words <= 8) return launch_tile_vote<8>(device, args, words);
+  if (plan.lanes == 8) return launch_tile_vote<8>(device, args, words);
   launch_tile_vote<32>(device, args, words);
 }
 

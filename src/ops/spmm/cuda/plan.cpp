@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/spmm/cuda/plan.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace bitgraph::spmm_cuda {
+
+namespace {
+
+constexpr EdgeOffset long_row = 64;          ///< a warp has a row of a vote from here on (schedule/spans.cuh)
+constexpr EdgeOffset even_row = 255;         ///< most entries of a row where all have about as many
+constexpr std::size_t lane_features = 4;     ///< numbers that a lane sums up
+constexpr EdgeOffset mesh_longest_row = 16;  ///< of rows that fit into shared memory (sum/mesh.cuh)
+
+bool rows_are_short(const Problem& p) { return p.longest_row < long_row; }
+EdgeOffset times_rows(const Problem& p, EdgeOffset entries_a_row) { return entries_a_row * p.nrows; }
+
+// --- Votes. Lanes and words of a lane follow from the width of a row of X; slices of 512 features go side by side.
+
+Plan wide_vote(const Problem& p, Kernel kernel) {
+  const std::size_t words = p.words();
+  if (words == 2) return {kernel, Copy::none, 1, 2};
+  if (!p.aligned) return {kernel, Copy::none, 8, 2};
+  if (words <= 4) return {kernel, Copy::none, 1, 4};
+  return {kernel, Copy::none, words <= 8 ? 2U : 4U, 4};
+}
+
+Plan narrow_vote(const Problem& p, Kernel kernel) {
+  const std::size_t words = p.words();
+  return {kernel, Copy::none, words <= 2 ? 2U : words <= 4 ? 4U : words <= 8 ? 8U : 16U, 1};
+}
+
+bool suits_vote_short_rows(const Problem& p, const CudaSpmmTuning&) {
+  return !p.tiles && p.is_vote() && rows_are_short(p);
+}
+Plan shape_vote_short_rows(const Problem& p, const CudaSpmmTuning&) {
+  return p.bits_out ? wide_vote(p, Kernel::vote_short_rows) : narrow_vote(p, Kernel::vote_short_rows);
+}
+
+bool suits_vote_ordered(const Problem& p, const CudaSpmmTuning&) { return !p.tiles && p.is_vote() && p.ordered; }
+Plan shape_vote_ordered(const Problem& p, const CudaSpmmTuning&) { return wide_vote(p, Kernel::vote_ordered); }
+
+bool suits_vote_direct(const Problem& p, const CudaSpmmTuning& t) {
+  return !p.tiles && p.is_vote() && (p.nrows + p.entries) * (p.words() / 2) <= t.small_vote;
+}
+Plan shape_vote_direct(const Problem& p, const CudaSpmmTuning&) { return narrow_vote(p, Kernel::vote_direct); }
+
+bool suits_vote_spans(const Problem& p, const CudaSpmmTuning&) { return !p.tiles && p.is_vote(); }
+Plan shape_vote_spans(const Problem& p, const CudaSpmmTuning&) { return narrow_vote(p, Kernel::vote_spans); }
+
+bool suits_vote_tiles(const Problem& p, const CudaSpmmTuning&) { return p.tiles && p.is_vote(); }
+Plan shape_vote_tiles(const Problem& p, const CudaSpmmTuning&) {
+  return {Kernel::vote_tiles, Copy::none, p.words() <= 8 ? 8U : 32U, 1};
+}
+
+bool suits_sum_tiles(const Problem& p, const CudaSpmmTuning&) { return p.tiles; }
+Plan shape_sum_tiles(const Problem&, const CudaSpmmTuning&) { return {Kernel::sum_tiles, Copy::none, 32, 1}; }
+
+// --- Sums of floats, or of weights with signs, over pattern CSR.
+
+/// Whether each row has a group of lanes: rows of about one length, but not a great many of few entries each, which
+/// would not keep enough of X on its way.
+bool rows_have_groups(const Problem& p, const CudaSpmmTuning& t) {
+  return is_even(p.nrows, p.entries, p.longest_row) &&
+         (p.entries >= times_rows(p, t.mesh_entries_a_row) || p.nrows <= t.mesh_rows);
+}
+
+/// Whether such groups leave much of the device without work, and rows are long enough for more lanes.
+bool groups_are_few(const Problem& p, const CudaSpmmTuning& t) {
+  const std::size_t lanes = p.features / (p.bits_in ? 2 * lane_features : lane_features);
+  return p.nrows * lanes < t.idle_lanes_a_multiprocessor * p.multiprocessors &&
+         p.entries >= times_rows(p, t.entries_for_more_lanes);
+}
+
+/// Whether rows in order are quicker than equal spans of rows and entries. Where there are many entries spans are, of
+/// more features than a few: of floats where rows are short besides.
+bool order_beats_spans(const Problem& p, const CudaSpmmTuning& t) {
+  if (!p.ordered) return false;
+  if (p.bits_in) return p.features <= 2 * t.few_features || p.entries <= 2 * t.many_entries;
+  const bool short_rows = p.entries < times_rows(p, t.short_row_entries);
+  return p.features <= t.few_features || !short_rows || p.entries <= t.many_entries / 2;
+}
+
+bool is_sum(const Problem& p) { return !p.tiles && !p.is_vote(); }
+bool is_float_sum(const Problem& p) { return is_sum(p) && !p.bits_in; }
+
+/// Rows of X that are read in whole fours of floats: as they are, or from a copy.
+bool reads_as_it_is(const Problem& p, const CudaSpmmTuning& t) {
+  return p.aligned && !p.weighted && p.features <= t.few_features;
+}
+bool reads_copy(const Problem& p, const CudaSpmmTuning& t) {
+  return !reads_as_it_is(p, t) && copies_features(p.ncols, p.features, p.entries, p.aligned, p.weighted, t);
+}
+Copy copy_of(const Problem& p, const CudaSpmmTuning& t) {
+  return is_float_sum(p) && reads_copy(p, t) ? Copy::fours : Copy::none;
+}
+
+bool suits_signs_of_halves(const Problem& p, const CudaSpmmTuning& t) {
+  return is_float_sum(p) && p.bits_out && p.ordered && p.aligned && !p.has_epilogue &&
+         gathers_halves(p.ncols, p.features, p.entries, t);
+}
+Plan shape_signs_of_halves(const Problem&, const CudaSpmmTuning&) {
+  return {Kernel::signs_of_halves, Copy::halves, 16, 1};
+}
+
+bool suits_sum_mesh(const Problem& p, const CudaSpmmTuning& t) {
+  return is_sum(p) && p.longest_row <= mesh_longest_row && p.entries < times_rows(p, t.mesh_entries_a_row) &&
+         p.nrows > t.mesh_rows;
+}
+bool suits_sum_ordered(const Problem& p, const CudaSpmmTuning& t) {
+  if (!is_sum(p)) return false;
+  if (rows_have_groups(p, t)) return p.ordered && groups_are_few(p, t);
+  return order_beats_spans(p, t);
+}
+bool suits_sum_by_rows(const Problem& p, const CudaSpmmTuning& t) { return is_sum(p) && rows_have_groups(p, t); }
+bool suits_sum_stream(const Problem& p, const CudaSpmmTuning&) { return is_sum(p); }
+
+/// Whether 33 to 64 features gain by rows that are written side by side. In whole fours they do not where rows are long
+/// or in order, one of them holds a large share of the entries, or entries are many.
+bool wide_rows_gain(const Problem& p, const CudaSpmmTuning& t) {
+  if (p.features % lane_features != 0) return p.entries <= t.many_entries;
+  const bool short_rows = p.entries < times_rows(p, t.short_row_entries);
+  const bool has_hub = p.longest_row > p.entries / t.hub_share;
+  return short_rows && !has_hub && !suits_sum_ordered(p, t) && p.entries <= t.many_entries / 2;
+}
+
+bool suits_sum_narrow(const Problem& p, const CudaSpmmTuning& t) {
+  if (!is_float_sum(p) || (!reads_as_it_is(p, t) && !reads_copy(p, t))) return false;
+  const std::size_t lanes = (p.features + lane_features - 1) / lane_features;
+  if (lanes <= 2) return true;
+  const bool by_groups = suits_sum_mesh(p, t) || (rows_have_groups(p, t) && !suits_sum_ordered(p, t));
+  if (lanes > 16 || by_groups) return false;
+  return lanes <= 4 || !sums_by_order(p.features, t) || wide_rows_gain(p, t);
+}
+Plan shape_sum_narrow(const Problem& p, const CudaSpmmTuning& t) {
+  const std::size_t lanes = (p.features + lane_features - 1) / lane_features;
+  return {Kernel::sum_narrow, copy_of(p, t),
+          lanes <= 2                     ? 2U
+          : lanes <= 4                   ? 4U
+          : sums_by_order(p.features, t) ? 16U
+                                         : 8U,
+          1};
+}
+
+/// Lanes of a row of signs, by its words; of floats half a warp up to 64 features, and where a row is summed up in
+/// slices of 64 of them.
+unsigned sum_lanes(const Problem& p, const CudaSpmmTuning& t, bool in_slices) {
+  if (p.bits_in) return p.words() <= 2 ? 8U : p.words() <= 4 ? 16U : 32U;
+  return p.features <= t.few_features || in_slices || reads_copy(p, t) ? 16U : 32U;
+}
+
+template <Kernel kernel>
+Plan shape_of_slices(const Problem& p, const CudaSpmmTuning& t) {
+  return {kernel, copy_of(p, t), sum_lanes(p, t, true), 1};
+}
+Plan shape_sum_mesh(const Problem& p, const CudaSpmmTuning& t) {
+  return {Kernel::sum_mesh, copy_of(p, t), sum_lanes(p, t, false), 1};
+}
+/// Of a great many entries 64 features are summed up, then the next 64: the caches keep more of X. Weights would be
+/// asked for each time.
+Plan shape_sum_stream(const Problem& p, const CudaSpmmTuning& t) {
+  const bool in_slices = p.entries > t.many_entries && !p.weighted;
+  return {Kernel::sum_stream, copy_of(p, t), sum_lanes(p, t, in_slices), 1};
+}
+
+constexpr double column = sizeof(NodeId);
+
+constexpr std::array<KernelEntry, 12> all_kernels{{
+    {Kernel::vote_short_rows, "spmm_vote_short", suits_vote_short_rows, shape_vote_short_rows, column},
+    {Kernel::vote_ordered, "spmm_vote_ordered", suits_vote_ordered, shape_vote_ordered, column},
+    {Kernel::vote_direct, "spmm_vote_direct", suits_vote_direct, shape_vote_direct, column},
+    {Kernel::vote_spans, "spmm_vote", suits_vote_spans, shape_vote_spans, column},
+    {Kernel::vote_tiles, "spmm_vote_tiles", suits_vote_tiles, shape_vote_tiles, 2 * column},
+    {Kernel::signs_of_halves, "spmm_signs_of_halves", suits_signs_of_halves, shape_signs_of_halves, column},
+    {Kernel::sum_narrow, "spmm_sum_narrow", suits_sum_narrow, shape_sum_narrow, column},
+    {Kernel::sum_mesh, "spmm_sum_mesh", suits_sum_mesh, shape_sum_mesh, column},
+    {Kernel::sum_ordered, "spmm_sum_ordered", suits_sum_ordered, shape_of_slices<Kernel::sum_ordered>, column},
+    {Kernel::sum_by_rows, "spmm_sum_short", suits_sum_by_rows, shape_of_slices<Kernel::sum_by_rows>, column},
+    {Kernel::sum_stream, "spmm_stream", suits_sum_stream, shape_sum_stream, column},
+    {Kernel::sum_tiles, "spmm_sum_tiles", suits_sum_tiles, shape_sum_tiles, 2 * column},
+}};
+
+/// Bytes a second at which an H200 gathers rows of so many bytes from its second-level cache, or from memory.
+double gather_rate(double row_bytes, double table_bytes) {
+  constexpr double cache = 40e6;
+  constexpr double memory_rate = 4.0e12;
+  if (table_bytes > cache) return memory_rate;
+  if (row_bytes <= 32) return 4.7e12;
+  return row_bytes <= 64 ? 8.6e12 : 9.2e12;
+}
+
+}  // namespace
+
+std::span<const KernelEntry> kernels() noexcept { return all_kernels; }
+
+Plan plan(const Problem& problem, const CudaSpmmTuning& tuning) {
+  for (const KernelEntry& entry : all_kernels) {
+    if (entry.suits(problem, tuning)) return entry.shape(problem, tuning);
+  }
+  fail(ErrorCode::internal, "spmm: no kernel of the list suits");
+}
+
+const char* name_of(Kernel kernel) noexcept {
+  const auto* const entry =
+      std::find_if(all_kernels.begin(), all_kernels.end(), [&](const KernelEntry& e) { return e.kernel == kernel; });
+  return entry->name;
+}
+
+std::string describe(const Plan& plan) {
+  std::string text = fmt::format("{}, {} lanes", name_of(plan.kernel), plan.lanes);
+  if (plan.words > 1) text += fmt::format(" x {} words", plan.words);
+  if (plan.copy == Copy::fours) text += ", from a copy of X";
+  if (plan.copy == Copy::halves) text += ", from a copy of X in 16 bits";
+  return text;
+}
+
+Prediction predict(const Problem& problem, const Plan& plan) {
+  constexpr double memory_rate = 4.0e12;
+  constexpr double sector = 32;
+  constexpr double launch = 2.8e-6;
+  const auto rows = static_cast<double>(problem.nrows);
+  const auto x_rows = static_cast<double>(problem.ncols);
+  const auto entries = static_cast<double>(problem.entries);
+  const auto features = static_cast<double>(problem.features);
+  const double bit_row = static_cast<double>(problem.words()) * 4;
+  const double given_row = problem.bits_in ? bit_row : features * 4;
+  const double row = plan.copy == Copy::halves ? features * 2 : given_row;
+  const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
+                                         [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
+  const double gathered = entries * std::max(row, sector);
+  const double graph = rows * sizeof(EdgeOffset) + entries * entry->bytes_a_gather;
+  const double copy = plan.copy == Copy::none ? 0 : x_rows * (given_row + row);
+  const double streamed = graph + copy + rows * (problem.bits_out ? bit_row : features * 4);
+  const int launches = plan.copy == Copy::none ? 1 : 2;
+  return {gathered + streamed, gathered / gather_rate(row, x_rows * row) + streamed / memory_rate + launches * launch};
+}
+
+bool is_even(NodeId nrows, EdgeOffset entries, EdgeOffset longest_row) noexcept {
+  return longest_row < long_row || (longest_row <= even_row && longest_row * nrows <= 4 * entries);
+}
+
+bool sums_by_order(std::size_t features, const CudaSpmmTuning& tuning) noexcept {
+  return features > tuning.few_features / 2;
+}
+
+bool copies_features(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool in_fours, bool weighted,
+                     const CudaSpmmTuning& tuning) noexcept {
+  const bool long_rows = entries >= tuning.copy_entries_a_row * nrows;
+  if (ncols > tuning.few_features) return in_fours && weighted && long_rows && entries > tuning.many_entries;
+  if (in_fours && !weighted) return false;
+  return in_fours && sums_by_order(ncols, tuning) ? long_rows : entries >= nrows;
+}
+
+bool gathers_halves(std::size_t nrows, std::size_t ncols, EdgeOffset entries, const CudaSpmmTuning& tuning) noexcept {
+  return ncols >= tuning.few_features && entries >= tuning.halves_entries &&
+         entries >= tuning.halves_entries_a_row * nrows;
+}
+
+}  // namespace bitgraph::spmm_cuda
