@@ -46,8 +46,7 @@ void add_betweenness(CLI::App& app) {
   add_actions(
       *command, options->graph.common, [options] { run(*options); },
       [options] {
-        const Passes passes = passes_of(options->sources, options->graph, 1);
-        return estimate_algorithm("betweenness", options->graph, {.with_transpose = false}, passes);
+        return estimate_algorithm("betweenness", options->graph, {.with_transpose = false}, options->sources, 1);
       });
 }
 

@@ -55,8 +55,7 @@ void add_closeness(CLI::App& app) {
   add_actions(
       *command, options->graph.common, [options] { run(*options); },
       [options] {
-        const Passes passes = passes_of(options->sources, options->graph, 512);
-        return estimate_algorithm("closeness", options->graph, {.workload = Workload::search}, passes);
+        return estimate_algorithm("closeness", options->graph, {.workload = Workload::search}, options->sources, 512);
       });
 }
 

@@ -93,11 +93,7 @@ Estimate estimate(const Options& options) {
   const Machine machine(options.common);
   Estimate estimate;
   double held = add_load(estimate, machine, size, false);
-  if (options.order != "original") {
-    const double seconds = machine.serial(order_rate(options.order) * size.entries * 1e-9);
-    estimate.steps.push_back({"reorder", seconds, held + pattern_bytes(size) + order_bytes(options.order, size)});
-    held += 8 * size.nodes;
-  }
+  add_order(estimate, machine, size, options.order, held);
   const bool automatic = options.tile == "auto";
   // Rows of few entries are mostly those of meshes, whose tiles hold several.
   const bool csr = options.tile == "csr" || (automatic && size.degree() > 7);

@@ -83,6 +83,11 @@ Machine::Machine(const Common& common) : cuda_(common.device.starts_with("cuda")
   slowness_ = std::clamp(rates::copy_bandwidth / copy_bandwidth(), 0.5, 4.0);
 }
 
+void add_start(Estimate& estimate, const Machine& machine) {
+  const double seconds = rates::start_seconds + (machine.cuda() ? rates::device_start_seconds : 0);
+  estimate.steps.push_back({"start", machine.serial(seconds), rates::program_bytes});
+}
+
 void add_actions(CLI::App& command, const Common& common, std::function<void()> run,
                  std::function<Estimate()> estimate) {
   auto wanted = std::make_shared<bool>(false);

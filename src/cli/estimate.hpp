@@ -47,6 +47,9 @@ class Machine {
   double threads_ = 1, slowness_ = 1, speedup_ = 1;
 };
 
+/// Adds the program's start; with a CUDA device, that of the device too.
+void add_start(Estimate& estimate, const Machine& machine);
+
 /// Adds --estimate, and sets what the command does: `run`, or with --estimate prints `estimate` and runs nothing.
 void add_actions(CLI::App& command, const Common& common, std::function<void()> run,
                  std::function<Estimate()> estimate);

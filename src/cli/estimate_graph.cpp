@@ -50,15 +50,11 @@ void add_packing(Estimate& estimate, const Machine& machine, const GraphSize& si
   }
   if (size.weighted && needs.weights_allowed && !options.ignore_weights)
     packed += size.entries * rates::weight_bytes * (size.symmetric ? 1 : 2);
-  const double ordering = order_rate(options.order);
-  if (ordering > 0) {
-    estimate.steps.push_back(
-        {"reorder", machine.serial(size.entries * ordering * ns), held + pattern + order_bytes(options.order, size)});
-    held += 8 * size.nodes;
-  }
+  add_order(estimate, machine, size, options.order, held);
   if (machine.cuda()) {
     estimate.device_bytes += packed;
-    estimate.steps.push_back({"pack on the device", machine.serial(0.3 + step / 60 * ns), held});
+    estimate.steps.push_back(
+        {"pack on the device", machine.serial(rates::device_pack_seconds + step / rates::device_factor * ns), held});
   } else {
     held += packed;
     estimate.steps.push_back({"pack", machine.parallel(step * ns), held});
@@ -82,20 +78,6 @@ double run_nanoseconds(const rates::Algorithm& a, const GraphSize& size, double 
 
 }  // namespace
 
-double pattern_bytes(const GraphSize& size) { return 8 * size.nodes + 4 * size.entries; }
-
-double guessed_tile_bytes(const GraphSize& size, int tile_dim) {
-  const double k = tile_dim;
-  const double rows = std::ceil(size.nodes / k);
-  if (tile_dim == size.tile_dim && size.tiles > 0)
-    return 8 * rows + size.tiles * (4 + static_cast<double>(tile_bytes(tile_dim)));
-  // Between entries at random, alone in their tiles, and entries in runs of half a tile's side.
-  const double places = rows * rows;
-  const double random = places * (1 - std::exp(-size.entries / std::max(places, 1.0)));
-  const double clustered = std::min(random, 2 * size.entries / k);
-  return 8 * rows + std::sqrt(random * clustered) * (4 + static_cast<double>(tile_bytes(tile_dim)));
-}
-
 double order_rate(const std::string& order) {
   if (order == "degree") return rates::order_degree;
   if (order == "rcm") return rates::order_rcm;
@@ -111,7 +93,7 @@ double add_load(Estimate& estimate, const Machine& machine, const GraphSize& siz
   using namespace rates;
   const double kept = program_bytes + pattern_bytes(size) + (weights ? weight_bytes * size.entries : 0) +
                       (size.gaps ? 8 * size.nodes : 0);
-  estimate.steps.push_back({"start", machine.serial(start_seconds + (machine.cuda() ? 0.5 : 0)), program_bytes});
+  add_start(estimate, machine);
   double peak = kept + size.file_bytes;
   double work = 0;
   if (size.format == GraphFormat::b2sr) {
@@ -139,6 +121,15 @@ double add_load(Estimate& estimate, const Machine& machine, const GraphSize& siz
   return kept;
 }
 
+void add_order(Estimate& estimate, const Machine& machine, const GraphSize& size, const std::string& order,
+               double& held) {
+  const double rate = order_rate(order);
+  if (rate == 0) return;
+  estimate.steps.push_back(
+      {"reorder", machine.serial(size.entries * rate * ns), held + pattern_bytes(size) + order_bytes(order, size)});
+  held += 8 * size.nodes;
+}
+
 void add_write(Estimate& estimate, const Machine& machine, const GraphSize& size, const std::string& path, int tile,
                double held) {
   using namespace rates;
@@ -163,17 +154,11 @@ void add_write(Estimate& estimate, const Machine& machine, const GraphSize& size
       {"write", machine.parallel(bytes * (write_text_byte + (gzipped ? write_gzip_byte : 0)) * ns), held + 6e6});
 }
 
-Passes passes_of(const SourceOptions& sources, const GraphOptions& options, double at_once) {
-  double count = static_cast<double>(sources.ids.empty() ? sources.samples : sources.ids.size());
-  if (count == 0) count = graph_size_of(options).nodes;
-  // Sources that go together have a bit each: reached, active, and active next.
-  const double bits = at_once > 1 ? 3 * std::min(count, at_once) : 0;
-  return {std::ceil(count / at_once), "", bits / 8};
-}
+namespace {
 
-Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& options, const GraphNeeds& needs,
-                            const Passes& passes) {
-  const GraphSize size = graph_size_of(options);
+/// Of a graph of this size.
+Estimate estimate_sized(std::string_view algorithm, const GraphOptions& options, const GraphNeeds& needs,
+                        const GraphSize& size, const Passes& passes) {
   const Machine machine(options.common);
   Estimate estimate;
   const bool weights = size.weighted && needs.weights_allowed && !options.ignore_weights;
@@ -187,9 +172,9 @@ Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& opti
   const double state = (a->node_bytes + passes.node_bytes) * size.nodes;
   if (machine.cuda()) {
     estimate.device_bytes += state;
-    estimate.steps.push_back(
-        {"run on the device", machine.serial(work / a->device_factor + 1e-4 * passes.count), held});
-    estimate.assumptions.emplace_back("a device like an H100, 60 times as fast as one thread of the host");
+    estimate.steps.push_back({"run on the device", machine.serial(work / a->faster + 1e-4 * passes.count), held});
+    estimate.assumptions.push_back(
+        fmt::format("a device like an H100, {:g} times as fast as one thread of the host", a->faster));
   } else {
     held += state;
     estimate.steps.push_back({"run", machine.parallel(work), held});
@@ -203,6 +188,23 @@ Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& opti
     estimate.steps.push_back({"write", machine.serial(size.nodes * (text ? 80 : 4) * ns), held + 8 * size.nodes});
   }
   return estimate;
+}
+
+}  // namespace
+
+Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& options, const GraphNeeds& needs,
+                            const Passes& passes) {
+  return estimate_sized(algorithm, options, needs, graph_size_of(options), passes);
+}
+
+Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& options, const GraphNeeds& needs,
+                            const SourceOptions& sources, double at_once) {
+  const GraphSize size = graph_size_of(options);
+  double count = static_cast<double>(sources.ids.empty() ? sources.samples : sources.ids.size());
+  if (count == 0) count = size.nodes;
+  // Sources that go together have a bit each: reached, active, and active next.
+  const double bits = at_once > 1 ? 3 * std::min(count, at_once) : 0;
+  return estimate_sized(algorithm, options, needs, size, {std::ceil(count / at_once), "", bits / 8});
 }
 
 }  // namespace bitgraph::cli

@@ -22,19 +22,21 @@ struct Passes {
 [[nodiscard]] Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& options,
                                           const GraphNeeds& needs, const Passes& passes = {});
 
-/// The passes of an algorithm that starts from every source: `at_once` of them in one.
-[[nodiscard]] Passes passes_of(const SourceOptions& sources, const GraphOptions& options, double at_once);
+/// The same for an algorithm that starts from every source, `at_once` of them in one pass.
+[[nodiscard]] Estimate estimate_algorithm(std::string_view algorithm, const GraphOptions& options,
+                                          const GraphNeeds& needs, const SourceOptions& sources, double at_once);
 
 /// Adds the program's start, and reading the graph; returns the bytes held after it.
 double add_load(Estimate& estimate, const Machine& machine, const GraphSize& size, bool weights);
 
+/// Adds finding an order by its name, and renumbering the graph, where it is one; `held` bytes are there, and then
+/// more.
+void add_order(Estimate& estimate, const Machine& machine, const GraphSize& size, const std::string& order,
+               double& held);
+
 /// Adds writing a graph to a file of this name; `held` bytes are there. `tile` is 0 for pattern CSR.
 void add_write(Estimate& estimate, const Machine& machine, const GraphSize& size, const std::string& path, int tile,
                double held);
-
-/// Bytes of a pattern CSR, and of tiles whose number is guessed.
-[[nodiscard]] double pattern_bytes(const GraphSize& size);
-[[nodiscard]] double guessed_tile_bytes(const GraphSize& size, int tile_dim);
 
 /// Nanoseconds of an order, by name, an entry; 0 for none.
 [[nodiscard]] double order_rate(const std::string& order);

@@ -3,7 +3,6 @@
 
 #include <bitgraph/core/error.hpp>
 
-#include "cli/bench/graph_spec.hpp"
 #include "cli/estimate_graph.hpp"
 #include "cli/estimate_rates.hpp"
 #include "cli/graph_size.hpp"
@@ -29,7 +28,7 @@ struct Shape {
 /// Adds the program's start, and loading; returns the bytes held after it.
 double add_dataset_load(Estimate& estimate, const Machine& machine, const DatasetSize& size) {
   using namespace rates;
-  estimate.steps.push_back({"start", machine.serial(start_seconds + (machine.cuda() ? 0.5 : 0)), program_bytes});
+  add_start(estimate, machine);
   const double features = size.dense ? 4 * size.feature_values : 8 * size.feature_values + 8 * size.graph.nodes;
   const double held = program_bytes + pattern_bytes(size.graph) + features + 8 * size.graph.nodes;
   const double entries = size.graph.entries;
@@ -105,7 +104,7 @@ Estimate estimate_runs(const nn::Model& model, const std::string& dataset, const
     const std::string step = fmt::format("{} runs in the form {}", runs, to_string(form));
     if (machine.cuda()) {
       estimate.device_bytes = std::max(estimate.device_bytes, plan);
-      estimate.steps.push_back({step, machine.serial(once * count / 60 + 2e-5 * count), held});
+      estimate.steps.push_back({step, machine.serial(once * count / rates::device_factor + 2e-5 * count), held});
     } else {
       estimate.steps.push_back({step, machine.parallel(once * count), held + plan});
     }
@@ -148,20 +147,6 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
     add("train the teacher", nn::Precision::real);
   add("train", options.precision);
   estimate.assumptions.emplace_back("epochs over the whole graph, and 10 classes; time within some times what it says");
-  return estimate;
-}
-
-Estimate estimate_bench(const std::vector<std::string>& graphs, double figures, double limit, const Common& common) {
-  const Machine machine(common);
-  Estimate estimate;
-  estimate.steps.push_back({"start", machine.serial(rates::start_seconds), rates::program_bytes});
-  for (const std::string& name : graphs) {
-    const double bytes = spec_bytes(name);
-    const double seconds = figures * std::min(limit, 1e-8 * bytes * 20);
-    estimate.steps.push_back({name, machine.parallel(seconds), rates::program_bytes + 6 * bytes});
-    if (machine.cuda()) estimate.device_bytes = std::max(estimate.device_bytes, 4 * bytes);
-  }
-  estimate.assumptions.push_back(fmt::format("at most {:g} s a figure, and no account of the peer's own time", limit));
   return estimate;
 }
 

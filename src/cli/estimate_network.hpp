@@ -21,9 +21,4 @@ namespace bitgraph::cli {
 [[nodiscard]] Estimate estimate_training(const nn::TrainOptions& options, const std::string& dataset,
                                          bool teacher_given, const Common& common);
 
-/// Benchmarks whose `figures` take `limit` seconds each at most, on graphs or data sets by name; only the largest
-/// counts for memory.
-[[nodiscard]] Estimate estimate_bench(const std::vector<std::string>& graphs, double figures, double limit,
-                                      const Common& common);
-
 }  // namespace bitgraph::cli

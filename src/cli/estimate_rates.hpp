@@ -12,6 +12,8 @@ inline constexpr double copy_bandwidth = 16e9;  ///< bytes a second, read and wr
 inline constexpr double thread_gain = 0.6;      ///< what a further thread adds
 inline constexpr double program_bytes = 13e6;   ///< of the program itself
 inline constexpr double start_seconds = 0.012;  ///< of the program
+inline constexpr double device_start_seconds = 0.5, device_pack_seconds = 0.3;  ///< of CUDA; of its kernels for packing
+inline constexpr double device_factor = 60;  ///< how many times as fast as one thread a CUDA device mostly is
 
 // Reading, by bytes of text and entries of the matrix.
 inline constexpr double text_byte = 1.2, gzip_byte = 2.5, assemble_entry = 38, assemble_node = 4, npz_entry = 15;
@@ -30,13 +32,13 @@ inline constexpr double write_text_byte = 4.5, write_gzip_byte = 30, write_b2sr_
 /// One pass of an algorithm: a search, an iteration, or all of it.
 struct Algorithm {
   std::string_view name;
-  double entry, node;         ///< nanoseconds a pass
-  double squared = 0;         ///< the same, an entry and squared mean degree
-  double skewed = 0;          ///< the same, an entry and mean degree times skew to the power
-  double power = 0.5;         ///< of the skew
-  double level_node = 0;      ///< the same, a node and level of a search
-  double node_bytes = 8;      ///< held beside the graph
-  double device_factor = 60;  ///< how many times as fast as one thread a CUDA device is
+  double entry, node;             ///< nanoseconds a pass
+  double squared = 0;             ///< the same, an entry and squared mean degree
+  double skewed = 0;              ///< the same, an entry and mean degree times skew to the power
+  double power = 0.5;             ///< of the skew
+  double level_node = 0;          ///< the same, a node and level of a search
+  double node_bytes = 8;          ///< held beside the graph
+  double faster = device_factor;  ///< how many times as fast as one thread a CUDA device is
 };
 
 inline constexpr std::array algorithms{

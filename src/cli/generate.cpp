@@ -132,7 +132,7 @@ GraphSize size_of(const Options& o, double& draws, double& nanoseconds) {
 Estimate estimate(const Options& o, const CLI::App& command) {
   const Machine machine(o.common);
   Estimate estimate;
-  estimate.steps.push_back({"start", machine.serial(rates::start_seconds), rates::program_bytes});
+  add_start(estimate, machine);
   if (is_dataset(o.kind)) {
     double nodes = o.nodes;
     double entries = nodes * o.planted.mean_degree;

@@ -258,6 +258,20 @@ void b2sr_size(GraphSize& size, const std::filesystem::path& path) {
 
 }  // namespace
 
+double pattern_bytes(const GraphSize& size) { return 8 * size.nodes + 4 * size.entries; }
+
+double guessed_tile_bytes(const GraphSize& size, int tile_dim) {
+  const double k = tile_dim;
+  const double rows = std::ceil(size.nodes / k);
+  if (tile_dim == size.tile_dim && size.tiles > 0)
+    return 8 * rows + size.tiles * (4 + static_cast<double>(tile_bytes(tile_dim)));
+  // Between entries at random, alone in their tiles, and entries in runs of half a tile's side.
+  const double places = rows * rows;
+  const double random = places * (1 - std::exp(-size.entries / std::max(places, 1.0)));
+  const double clustered = std::min(random, 2 * size.entries / k);
+  return 8 * rows + std::sqrt(random * clustered) * (4 + static_cast<double>(tile_bytes(tile_dim)));
+}
+
 GraphSize graph_size_of(const std::filesystem::path& path, bool undirected, std::optional<GraphFormat> format) {
   GraphSize size;
   size.format = format ? *format : graph_format_of(path);

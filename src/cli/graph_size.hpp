@@ -34,6 +34,10 @@ struct GraphSize {
   [[nodiscard]] double degree() const noexcept { return nodes > 0 ? entries / nodes : 0; }
 };
 
+/// Bytes of a pattern CSR, and of tiles whose number is guessed.
+[[nodiscard]] double pattern_bytes(const GraphSize& size);
+[[nodiscard]] double guessed_tile_bytes(const GraphSize& size, int tile_dim);
+
 /// Reads the header, and the first megabyte where the header does not tell. Throws usage for an unknown ending, and
 /// bad_input where the file is missing or its header is none. O(1) in the file's size.
 [[nodiscard]] GraphSize graph_size_of(const std::filesystem::path& path, bool undirected,

@@ -67,8 +67,7 @@ void add_msbfs(CLI::App& app) {
   add_actions(
       *command, options->graph.common, [options] { run(*options); },
       [options] {
-        const Passes passes = passes_of(options->sources, options->graph, 512);
-        return estimate_algorithm("msbfs", options->graph, {.workload = Workload::search}, passes);
+        return estimate_algorithm("msbfs", options->graph, {.workload = Workload::search}, options->sources, 512);
       });
 }
 

@@ -59,6 +59,7 @@ BitTileMatrix pack_tiles(const CsrPattern& csr, const Device& device) {
   Buffer<EdgeOffset> row_ptr(std::size_t{tile_row_count} + 1, device);
   row_ptr[tile_row_count] = 0;
   parallel_chunks(device, tile_row_count, chunk_of(K), [&](Range range) {
+    device.throw_if_stopped();
     TileRowMarks<K> marks;
     for (std::size_t i = range.begin; i < range.end; ++i) row_ptr[i] = marks.count(a, static_cast<NodeId>(i));
   });
@@ -67,6 +68,7 @@ BitTileMatrix pack_tiles(const CsrPattern& csr, const Device& device) {
   Buffer<std::byte> bits(num_tiles * tile_bytes(K), device);
   auto* words = reinterpret_cast<TileWord<K>*>(bits.data());
   parallel_chunks(device, tile_row_count, chunk_of(K), [&](Range range) {
+    device.throw_if_stopped();
     TileRowMarks<K> marks;
     for (std::size_t i = range.begin; i < range.end; ++i) {
       EdgeOffset t = row_ptr[i];
@@ -235,6 +237,8 @@ bool operator==(const BitTileMatrix& a, const BitTileMatrix& b) {
 }
 
 BitTileMatrix pack(const CsrPattern& a, const PackOptions& options, const Device& device) {
+  a.device().throw_if_stopped();
+  device.throw_if_stopped();
   if (!a.device().is_host()) {
     BitTileMatrix there = with_cuda<BitTileMatrix>(
         a.device(), "pack", [&](const auto& cuda) { return cuda_formats::pack(cuda, a, options.tile_dim); });

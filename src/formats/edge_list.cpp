@@ -126,6 +126,7 @@ std::vector<EdgeOffset> first_slots(const Edges& edges, std::size_t parts, Bucke
       const Range mine = part_of(edges.rows.size(), p, parts);
       for (std::size_t e = mine.begin; e < mine.end; e += block) {
         const Range now{e, std::min(e + block, mine.end)};
+        device.throw_if_stopped();
         if (!edges.all_inside(now)) {
           outside = true;
           break;
@@ -255,6 +256,7 @@ Sorted sort_entries(const Edges& edges, const Device& device) {
   std::vector<EdgeOffset> kept(buckets.count, 0);
   const std::size_t most_room = std::max<std::size_t>(1024, total / large_part / parts);
   parallel_chunks(device, buckets.count, 4, [&](Range range) {
+    device.throw_if_stopped();
     Buffer<NodeId> room;
     for (std::size_t b = range.begin; b < range.end; ++b) {
       const std::size_t row = b << buckets.shift;

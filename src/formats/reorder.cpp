@@ -60,7 +60,9 @@ class CuthillMckee {
 
   std::vector<NodeId> run() {
     for (const NodeId start : sorted_by(degree_)) {
-      if (mark_[start] != done) visit(peripheral(start), done);
+      if (mark_[start] == done) continue;
+      a_.device().throw_if_stopped();
+      visit(peripheral(start), done);
     }
     std::reverse(order_.begin(), order_.end());
     return std::move(order_);
@@ -76,6 +78,7 @@ class CuthillMckee {
     mark_[start] = mark;
     levels_ = 0;
     for (std::size_t head = level, level_end = order_.size(); head < order_.size(); ++levels_) {
+      a_.device().throw_if_stopped();
       level = head;
       for (; head < level_end; ++head) {
         const std::size_t first = order_.size();
@@ -127,6 +130,7 @@ std::vector<NodeId> communities(const CsrPattern& a, int sweeps) {
   std::iota(label.begin(), label.end(), NodeId{0});
   std::vector<NodeId> votes(a.nrows(), 0);
   for (int sweep = 0; sweep < sweeps; ++sweep) {
+    a.device().throw_if_stopped();
     std::size_t moved = 0;
     for (NodeId i = 0; i < a.nrows(); ++i) {
       const auto row = a.row(i);
@@ -209,6 +213,7 @@ Buffer<NodeId> reorder(const CsrPattern& a, Order order) {
   std::vector<NodeId> nodes(a.nrows());
   std::iota(nodes.begin(), nodes.end(), NodeId{0});
   if (order == Order::original || a.nrows() == 0) return numbered(nodes, a.device());
+  a.device().throw_if_stopped();
   if (!is_symmetric(a)) return reorder(symmetrized(a), order);
   if (order == Order::degree) {
     std::vector<NodeId> keys = degrees_of(a);

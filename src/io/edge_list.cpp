@@ -109,16 +109,12 @@ Graph assemble(PairList<Id>& edges, NodeId* rows, NodeId* cols, const std::strin
   return graph;
 }
 
-/// Whether a field is a word: in quotes, or no number.
+/// Whether a field, with blanks around, is a word: in quotes, or no number.
 bool is_word(std::string_view field) {
-  TextCursor cursor(field);
-  cursor.skip_blanks();
-  if (cursor.at_line_end()) return false;
-  if (*cursor.at == '"') return true;
-  double value = 0;
-  if (!cursor.take_number(value)) return true;
-  cursor.skip_blanks();
-  return !cursor.done();
+  constexpr std::string_view blanks = " \t";
+  const std::size_t first = field.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return false;
+  return !is_number(field.substr(first, field.find_last_not_of(blanks) + 1 - first));
 }
 
 /// A table whose first edge, behind the header, has a word where an id should be.

@@ -163,10 +163,6 @@ std::vector<std::string> all_fields(std::string_view line, char delimiter) {
   return found;
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 class TableReader {
  public:
   TableReader(std::string_view text, const std::string& name, const ListOptions& options)
@@ -232,7 +228,7 @@ class TableReader {
     Field field;
     for (std::size_t column = 0; fields.next(field); ++column) {
       const bool of_an_id = column == table_.columns.source || column == table_.columns.target;
-      if (of_an_id && (field.quoted || (!is_number(field.text) && !field.text.starts_with('-')))) return true;
+      if (of_an_id && (field.quoted || (!field.text.empty() && !is_number(field.text)))) return true;
     }
     return false;
   }
@@ -458,6 +454,7 @@ Graph read_edge_table(std::string_view text, const std::string& name, const Load
   const auto cut = cut_at_lines(table.body, static_cast<std::size_t>(device.threads()));
   std::vector<Piece> pieces(cut.size());
   parallel_chunks(device, cut.size(), cut.size() > 1 ? 1 : 2, [&](Range range) {
+    device.throw_if_stopped();
     for (std::size_t p = range.begin; p < range.end; ++p)
       PieceParser(table, options.keep_weights, pieces[p]).parse(cut[p]);
   });

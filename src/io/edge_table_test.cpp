@@ -85,6 +85,31 @@ TEST(EdgeTable, Reads) {
   }
 }
 
+/// The same whichever reader takes the list: that of plain lists, or this one for the sake of an option.
+TEST(EdgeTable, TellsWordsFromNumbers) {
+  const std::vector<ListOptions> ways{{}, {.delimiter = ','}, {.columns = {"1", "2"}}};
+  const Words words{"ann", "nan", "inf", "-abc", "10.1000/182", "2020-01-01", "1e", "+", ".", "\"7\""};
+  const Words numbers{"-1", "1.5", "+5", "2e3", "-.5"};
+  for (const ListOptions& options : ways) {
+    for (const std::string& word : words) {
+      SCOPED_TRACE(word);
+      EXPECT_TRUE(read_edge_list("from,to\n" + word + ",2\n", "file", {.list = options}, {}).ids.are_words());
+      EXPECT_TRUE(read_edge_list("from,to\n2 , " + word + " \n", "file", {.list = options}, {}).ids.are_words());
+    }
+    for (const std::string& number : numbers) {
+      // With and without a header: a number names no column.
+      for (const std::string header : {"from,to\n", ""}) {
+        SCOPED_TRACE(header + number);
+        const std::string line = number + ",2";
+        EXPECT_EQ(message_of(ErrorCode::bad_input,
+                             [&] { (void)read_edge_list(header + line + "\n3,4\n", "file", {.list = options}, {}); }),
+                  "file:" + std::string(header.empty() ? "1" : "2") + ": found '" + line +
+                      "', expected two ids, whole numbers from 0 to 2^64 - 1 (--ids words takes others)");
+      }
+    }
+  }
+}
+
 TEST(EdgeTable, KeepsWeights) {
   const Graph graph = read_edge_list("s,t,w\nb,a,2\na,b,0.5\nb,a,1.5\n", "file", {.keep_weights = true}, {});
   ASSERT_EQ(graph.weights.size(), 2U);

@@ -58,6 +58,7 @@ PairList<Id> parse_pairs(std::string_view body, const Device& device, Capacity&&
   const std::size_t grain = pieces.size() > 1 ? 1 : 2;
   const auto each_piece = [&](auto&& fn) {
     parallel_chunks(device, pieces.size(), grain, [&](Range range) {
+      device.throw_if_stopped();
       for (std::size_t p = range.begin; p < range.end; ++p) fn(p);
     });
   };

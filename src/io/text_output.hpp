@@ -35,6 +35,7 @@ class TextOutput {
     const std::size_t batch = static_cast<std::size_t>(device_.threads()) * 4;
     std::vector<Block> done(std::min(batch, blocks));
     for (std::size_t first = 0; first < blocks; first += batch) {
+      device_.throw_if_stopped();
       const std::size_t size = std::min(batch, blocks - first);
       parallel_chunks(device_, size, size > 1 ? 1 : 2, [&](Range range) {
         for (std::size_t b = range.begin; b < range.end; ++b) {

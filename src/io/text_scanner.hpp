@@ -294,4 +294,12 @@ template <class Starts>
   return count_places(text, [](char before, char c) { return (c > ' ') & !(before > ' '); });
 }
 
+/// Whether all of a field is a number as texts write it: 7, -1.5, +2e3. What a reader of floats takes beside these, as
+/// nan and inf, is a word.
+[[nodiscard]] inline bool is_number(std::string_view field) noexcept {
+  if (field.find_first_not_of("+-.0123456789eE") != std::string_view::npos) return false;
+  TextCursor cursor(field);
+  return !field.empty() && cursor.skip_number() && cursor.done();
+}
+
 }  // namespace bitgraph

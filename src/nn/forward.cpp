@@ -238,7 +238,7 @@ Forward::Activation Forward::concatenated(const std::vector<Activation>& parts) 
       width += list.back()->ncols();
     }
     auto& out = make(width);
-    steps_.push_back({"CONCAT", [this, &out, &list] { concat_into(out, std::span(std::as_const(list))); },
+    steps_.push_back({"CONCAT", [&out, &list] { concat_into(out, std::span(std::as_const(list))); },
                       [&out, &list] { return side_by_side(out, list); }});
     return out;
   };
@@ -263,7 +263,7 @@ void Forward::real_product(Floats& out, const Activation& in, std::size_t l, boo
   }
   const Floats& x = in.features != nullptr ? in.features->real->dense : *in.floats;
   const Linear& linear = root ? w.root : w.neighbor;
-  step("MM", [this, &out, &x, &linear] { float_gemm(out, x, false, linear.weight, true); });
+  step("MM", [&out, &x, &linear] { float_gemm(out, x, false, linear.weight, true); });
 }
 
 Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
@@ -272,8 +272,7 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
   const bool root = shapes_[l].root;
   Floats& product = floats(shapes_[l].outputs);
   if (shapes_[l].aggregation == Aggregation::none) {  // it follows other layers
-    step("MM",
-         [this, &product, &w, x = in.floats] { gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()}); });
+    step("MM", [&product, &w, x = in.floats] { gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()}); });
     return {.floats = &product};
   }
   real_product(product, in, l, false);
@@ -281,11 +280,11 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
   aggregate(sums, product, shapes_[l].aggregation, root ? nullptr : &w.bias);
   if (root) {
     real_product(product, in, l, true);
-    step("ADD.FFF", [this, &sums, &product, &w, rectified] {
+    step("ADD.FFF", [&sums, &product, &w, rectified] {
       add_into(sums, sums, product, {.bias = w.bias.span(), .relu = rectified});
     });
   } else if (rectified) {
-    step("RELU", [this, &sums] { relu(sums); });
+    step("RELU", [&sums] { relu(sums); });
   }
   return {.floats = &sums};
 }
@@ -296,7 +295,7 @@ Forward::Activation Forward::as_signs(const Activation& in) {
   Binarized& signs = binarized_.emplace_back(Binarized{
       bits_in_room(in.floats->ncols()), device_.is_host() ? room<float>(1, 1) : Buffer<float>(num_nodes(), device_)});
   step(
-      "BIN", [this, &signs, x = in.floats] { binarize_into(signs, *x); },
+      "BIN", [&signs, x = in.floats] { binarize_into(signs, *x); },
       [&signs, x = in.floats] {
         LaunchStep s{.kind = LaunchStep::Kind::binarize, .in_width = x->ncols(), .out_width = x->ncols()};
         s.floats_in = x->view().data;
@@ -317,7 +316,7 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
     const SparseGemmWeights& sparse = root ? w.sparse_root : w.sparse_neighbor;
     step(
         name,
-        [this, &out, &x, &sparse, &linear] {
+        [&out, &x, &sparse, &linear] {
           spmm_into(out, x.sparse->bits.flips, sparse.u,
                     {.row_scale = x.alpha(),
                      .feature_scale = sparse.feature_scale.span(),
@@ -339,7 +338,7 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
   const auto alpha = in.features != nullptr ? in.features->packed->alpha() : in.alpha;
   step(
       name,
-      [this, &out, &x, alpha, &linear] {
+      [&out, &x, alpha, &linear] {
         gemm_into(out, x, linear.bits,
                   {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()});
       },
@@ -378,7 +377,7 @@ Forward::Activation Forward::full_layer(std::size_t l, const Activation& in) {
     Floats& own = product != nullptr ? *product : floats(shapes_[l].outputs);
     binary_product(own, x, l, true);
     step(
-        "ADD.FFF", [this, y, &own] { add_into(*y, *y, own); },
+        "ADD.FFF", [y, &own] { add_into(*y, *y, own); },
         [y, &own] {
           LaunchStep s = into(LaunchStep::Kind::add, *y);
           s.floats_in = std::as_const(own).view().data;
@@ -398,7 +397,7 @@ Forward::Activation Forward::bin_layer(std::size_t l, const Activation& in) {
   if (shapes_[l].root) {
     binary_product(signs, x, l, true);
     step(
-        "ADD.BBB", [this, &votes, &signs] { add_into(votes, votes, signs); },
+        "ADD.BBB", [&votes, &signs] { add_into(votes, votes, signs); },
         [&votes, &signs] {
           LaunchStep s = into(LaunchStep::Kind::either, votes);
           s.bits_in = std::as_const(signs).view().words;

@@ -28,7 +28,7 @@ void Forward::add_sum(Floats& out, const Floats& x, const AggregationOperand& a,
   const RowOrder* const order = by_order ? &graph_.row_order(*a.pattern) : nullptr;
   step(
       "BSpMM.FBF",
-      [this, &out, &x, a, bias, order] {
+      [&out, &x, a, bias, order] {
         const SpmmOptions how{
             .row_scale = a.row_scale, .col_scale = a.col_scale, .bias = span_of(bias), .row_order = order};
         spmm_into(out, *a.pattern, x, how);
@@ -124,7 +124,7 @@ void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
   if (parts_ == 1) {
     const CsrPattern* pattern = graph_.of(aggregation).pattern;
     const RowOrder& order = graph_.row_order(*pattern);
-    step("BSpMM.BBF", [this, &counts, &x, pattern, &order] { spmm_into(counts, *pattern, x, {.row_order = &order}); });
+    step("BSpMM.BBF", [&counts, &x, pattern, &order] { spmm_into(counts, *pattern, x, {.row_order = &order}); });
     return step("BMM, counts", [this, &out, &counts, multiply] { multiply(out, counts, 0, num_nodes()); });
   }
   make_parts(aggregation, true);
@@ -143,16 +143,16 @@ void Forward::vote(Bits& votes, const Bits& signs, Aggregation aggregation) {
   SpmmOptions how{.strategy = options_.strategy};
   if (options_.graph == GraphFormat::sell) {
     const SellPattern& a = graph_.sell(aggregation);
-    return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how); });
+    return step("BSpMM.BBB", [&votes, &signs, &a, how] { spmm_into(votes, a, signs, how); });
   }
   if (options_.graph == GraphFormat::tiles) {
     const BitTileMatrix& a = graph_.tiles(aggregation, options_.tile_dim);
-    return step("BSpMM.BBB", [this, &votes, &signs, &a, how] { spmm_into(votes, a, signs, how); });
+    return step("BSpMM.BBB", [&votes, &signs, &a, how] { spmm_into(votes, a, signs, how); });
   }
   const AggregationOperand a = graph_.of(aggregation);
   how.row_order = &graph_.row_order(*a.pattern);
   step(
-      "BSpMM.BBB", [this, &votes, &signs, a, how] { spmm_into(votes, *a.pattern, signs, how); },
+      "BSpMM.BBB", [&votes, &signs, a, how] { spmm_into(votes, *a.pattern, signs, how); },
       [&votes, &signs, a] {
         LaunchStep s = over(LaunchStep::Kind::vote, *a.pattern, votes);
         s.bits_in = std::as_const(signs).view().words;

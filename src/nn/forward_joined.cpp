@@ -36,7 +36,7 @@ Forward::Activation Forward::product_of_joined(std::size_t l, const std::vector<
     for (const Activation& part : parts) block.push_back(some_rows(const_cast<Bits&>(*part.bits), first, rows));
     results.push_back(some_rows(out, first, rows));
   }
-  step("CONCAT + BMM.BBF by parts", [this, &blocks, &results, &linear] {
+  step("CONCAT + BMM.BBF by parts", [&blocks, &results, &linear] {
     std::array<const Bits*, most_concat_parts> side_by_side{};
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       std::vector<Bits>& block = blocks[b];

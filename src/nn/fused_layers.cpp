@@ -42,7 +42,7 @@ bool Forward::joins_signs(std::size_t l) const {
 void Forward::product_of_both(Bits& out, const Activation& in, std::size_t l) {
   const Bits& x = in.features != nullptr ? in.features->packed->dense->bits : *in.bits;
   const auto alpha = in.features != nullptr ? in.features->packed->alpha() : in.alpha;
-  step("BMM.BBB", [this, &out, &x, alpha, &both = weights_[l].both] {
+  step("BMM.BBB", [&out, &x, alpha, &both = weights_[l].both] {
     gemm_into(out, x, both.bits, {.row_scale = alpha, .col_scale = both.scale.span(), .bias = both.bias.span()});
   });
 }
@@ -71,7 +71,7 @@ Forward::Activation Forward::fused_vote(std::size_t l, const Activation& in) {
   Bits& votes = signs.own != nullptr ? *signs.own : bits(shapes_[l].outputs);
   const CsrPattern* pattern = graph_.of(shapes_[l].aggregation).pattern;
   const RowOrder& order = graph_.row_order(*pattern);
-  step(shapes_[l].root ? "BSpMM.BBB + ADD.BBB" : "BSpMM.BBB", [this, signs, &votes, pattern, &order] {
+  step(shapes_[l].root ? "BSpMM.BBB + ADD.BBB" : "BSpMM.BBB", [signs, &votes, pattern, &order] {
     vote_into({.own = signs.own, .own_beside = signs.beside, .votes = &votes}, *pattern, order, *signs.neighbors);
   });
   return {.bits = &votes};
@@ -86,7 +86,7 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
   Floats& out = floats(last.outputs);
   const char* const name = shapes_[l].root ? "BSpMM.BBB + ADD.BBB + BMM.BBF" : "BSpMM.BBB + BMM.BBF";
   if (sequences_.behind[l] == Behind::logits) {
-    step(name, [this, signs, pattern, &order, &w, &out, before] {
+    step(name, [signs, pattern, &order, &w, &out, before] {
       vote_into({.own = signs.own,
                  .own_beside = signs.beside,
                  .multiplied = &w.neighbor.bits,
@@ -99,7 +99,7 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
     return {.floats = &out};
   }
   RowScores& scores = scores_.emplace_back(num_nodes(), last.outputs, shapes_[l].outputs, device_);
-  step(name, [this, signs, pattern, &order, &w, &out, &scores, root = last.root] {
+  step(name, [signs, pattern, &order, &w, &out, &scores, root = last.root] {
     VoteUse use{.own = signs.own, .own_beside = signs.beside, .scored = &w.neighbor.bits, .scores = &scores};
     if (root) {
       use.multiplied = &w.root.bits;
@@ -111,7 +111,7 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
   });
   const AggregationOperand a = graph_.of(last.aggregation);
   const RowOrder& order_of_last = graph_.row_order(*a.pattern);
-  step(last.root ? "BSpMM.FBF + ADD.FFF" : "BSpMM.FBF", [this, a, &order_of_last, &w, &out, &scores, root = last.root] {
+  step(last.root ? "BSpMM.FBF + ADD.FFF" : "BSpMM.FBF", [a, &order_of_last, &w, &out, &scores, root = last.root] {
     add_scores_into(
         out, *a.pattern, order_of_last, scores,
         {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span(), .add = root});
@@ -123,7 +123,7 @@ void Forward::fused_counts(Floats& out, const Bits& x, std::size_t l) {
   const AggregationOperand a = graph_.of(shapes_[l].aggregation);
   const RowOrder& order = graph_.row_order(*a.pattern);
   const bool root = shapes_[l].root;
-  step(root ? "BSpMM.BBF + BMM + ADD.FFF" : "BSpMM.BBF + BMM", [this, &out, &x, a, &order, &w = weights_[l], root] {
+  step(root ? "BSpMM.BBF + BMM + ADD.FFF" : "BSpMM.BBF + BMM", [&out, &x, a, &order, &w = weights_[l], root] {
     OwnProduct own;
     if (root) own = {&w.root.bits, w.root.scale.span(), w.root.bias.span()};
     multiply_counts_into(

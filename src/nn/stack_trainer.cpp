@@ -72,6 +72,7 @@ class StackTrainer final : public Trainer {
     const std::size_t batches = source_->batches();
     double loss = 0;
     for (std::size_t n = 0; n < batches; ++n) {
+      device_.throw_if_stopped();
       const std::size_t step = (epoch - 1) * batches + n + 1;
       const TrainingBatch& batch = source_->batch(epoch, n);
       forward(batch, forms(votes), step);

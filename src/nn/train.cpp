@@ -223,6 +223,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   std::vector<double> seconds;
   while (state.epoch < *recipe.epochs) {
     const auto start = std::chrono::steady_clock::now();
+    device.throw_if_stopped();
     const std::size_t epoch = ++state.epoch;
     const double loss = trainer->train_epoch(epoch, *recipe.learning_rate);
     const Score validation = trainer->evaluate(dataset.validation);

@@ -75,6 +75,7 @@ class Tuner {
       report_.complete = false;
       return std::nullopt;
     }
+    device_.throw_if_stopped();
     TuneCandidate candidate{.model = model, .options = options};
     try {
       const Device own = fresh_device();

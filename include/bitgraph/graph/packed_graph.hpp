@@ -73,6 +73,10 @@ class PackedGraph {
 
   [[nodiscard]] std::size_t bytes() const noexcept;
 
+  /// The same graph over the same storage, not copied, under another handle of the same place: one with a stop token,
+  /// or with a stream for another host thread. See Buffer::share. Throws usage where the places differ. O(1).
+  [[nodiscard]] PackedGraph share(const Device& device) const;
+
   /// What finding the order and renumbering cost, a part of pack_graph's time, also where it was found not to pay; 0
   /// where none was tried.
   [[nodiscard]] double reorder_seconds() const noexcept { return reorder_seconds_; }

@@ -4,11 +4,11 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "cli/bench/bench_estimate.hpp"
 #include "cli/bench/bench_operators.hpp"
 #include "cli/bench/gnn_rival.hpp"
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
-#include "cli/estimate_network.hpp"
 #include "cli/help.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"

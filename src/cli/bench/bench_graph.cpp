@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/error.hpp>
 
+#include "cli/bench/bench_estimate.hpp"
 #include "cli/bench/bench_gnn.hpp"
 #include "cli/bench/bench_operators.hpp"
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/report.hpp"
-#include "cli/estimate_network.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>

@@ -7,10 +7,10 @@
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
+#include "cli/bench/bench_estimate.hpp"
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
-#include "cli/estimate_network.hpp"
 #include "cli/peers/spmm_rival.hpp"
 #include "cli/ranges.hpp"
 

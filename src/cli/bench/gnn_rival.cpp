@@ -68,23 +68,22 @@ DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
   const bool last = l + 1 == layers_.size();
   Floats& product = floats(layer.outputs());
   if (layer.aggregation == nn::Aggregation::none) {
-    steps_.emplace_back([this, &product, &x, &layer] {
-      gemm_into(product, x, layer.neighbor.weight, {.bias = layer.neighbor.bias.span()});
-    });
+    steps_.emplace_back(
+        [&product, &x, &layer] { gemm_into(product, x, layer.neighbor.weight, {.bias = layer.neighbor.bias.span()}); });
     return product;
   }
-  steps_.emplace_back([this, &product, &x, &layer] { float_gemm(product, x, false, layer.neighbor.weight, true); });
+  steps_.emplace_back([&product, &x, &layer] { float_gemm(product, x, false, layer.neighbor.weight, true); });
   Floats& sums = floats(layer.outputs());
   graph_->prepare(sums, product);
   steps_.emplace_back([this, &sums, &product] { graph_->multiply(sums, product); });
   if (!layer.root.empty()) {
     Floats& own = floats(layer.outputs());
-    steps_.emplace_back([this, &own, &x, &layer] { float_gemm(own, x, false, layer.root.weight, true); });
-    steps_.emplace_back([this, &sums, &own, &layer, last] {
+    steps_.emplace_back([&own, &x, &layer] { float_gemm(own, x, false, layer.root.weight, true); });
+    steps_.emplace_back([&sums, &own, &layer, last] {
       add_into(sums, sums, own, {.bias = layer.neighbor.bias.span(), .relu = !last});
     });
   } else if (!last) {
-    steps_.emplace_back([this, &sums] { relu(sums); });
+    steps_.emplace_back([&sums] { relu(sums); });
   }
   return sums;
 }
@@ -97,7 +96,7 @@ void GnnRival::build(bool concatenates) {
       std::size_t width = 0;
       for (const Floats* part : outputs) width += part->ncols();
       Floats& joined = floats(width);
-      steps_.emplace_back([this, &joined, &outputs] { concat_into(joined, std::span<const Floats* const>(outputs)); });
+      steps_.emplace_back([&joined, &outputs] { concat_into(joined, std::span<const Floats* const>(outputs)); });
       x = &joined;
     }
     x = &layer(l, *x);

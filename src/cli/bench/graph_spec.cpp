@@ -7,7 +7,7 @@
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
-#include "cli/estimate_graph.hpp"
+#include "cli/graph_size.hpp"
 #include "cli/planted_spec.hpp"
 
 #include <fmt/format.h>

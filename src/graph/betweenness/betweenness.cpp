@@ -89,6 +89,7 @@ void add_scores(const PackedGraph& packed, const Graph& graph, std::span<const N
   const std::size_t batch = std::min<std::size_t>(static_cast<std::size_t>(device.threads()), sources.size());
   std::vector<Search> searches(batch, Search(graph.nrows));
   for (std::size_t first = 0; first < sources.size(); first += batch) {
+    device.throw_if_stopped();
     const std::size_t count = std::min(batch, sources.size() - first);
     std::vector<char> counted(count, 0);
     parallel_chunks(device, count, count == 1 ? 2 : 1, [&](Range range) {

@@ -325,6 +325,7 @@ std::size_t CudaBetweenness::run(std::span<const NodeId> sources, double scale, 
   const ScopedCudaDevice scope(device_.index());
   const cudaStream_t stream = stream_of(device_);
   for (std::size_t first = 0; first < rows.size(); first += batch) {
+    device_.throw_if_stopped();
     seen_.fill(0);
     front_.fill(0);
     cuda_check(cudaMemsetAsync(control, 0, offsetof(Control, overflow), stream), "cudaMemsetAsync");

@@ -92,6 +92,7 @@ const BfsResult& BfsSearch::run(const BfsOptions& options, std::int32_t unreache
   const NodeId n = graph_->num_nodes();
   check_source(options.source, n);
   if (n == 0) return result_;
+  graph_->device().throw_if_stopped();
   if (there_) {
     there_->run(result_, options, unreached);
     return result_;

@@ -85,6 +85,7 @@ class Search {
     edges_left_ = work_of(a_.out);
     for (std::size_t w = 0; w < words_; ++w) unvisited_ += static_cast<std::size_t>(std::popcount(~a_.visited[w]));
     while (begin_ != end_) {
+      device_.throw_if_stopped();
       ++depth_;
       if (unvisited_ == 0) break;  // the level is the last one
       if (bottom_up_pays()) {
@@ -174,6 +175,7 @@ class Search {
     set_of_queue();
     std::size_t found = queued();
     for (;; ++depth_) {
+      device_.throw_if_stopped();
       const std::size_t before = found;
       found = bottom_up_level();
       std::swap(a_.front, a_.next);

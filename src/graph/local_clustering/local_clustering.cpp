@@ -97,6 +97,7 @@ void LocalWalk::push_queue(const View& view) {
 }
 
 std::vector<RankedRow> LocalWalk::run(std::span<const NodeId> seed_rows) {
+  graph_.device().throw_if_stopped();
   touched_.clear();
   next_.clear();
   for (const NodeId row : seed_rows) give(row, whole_rank / seed_rows.size());

@@ -85,6 +85,7 @@ class Pass {
     std::fill_n(a_.active, set_words_, std::uint64_t{0});
     for (std::size_t s = 0; s < a_.num_sources; ++s) start(s);
     while (wanted_.any()) {
+      device_.throw_if_stopped();
       ++depth_;
       any_ = {};
       if (push_pays()) {

@@ -56,6 +56,7 @@ const MultiSourceBfsResult& MultiSourceBfs::run(const MultiSourceBfsOptions& opt
   }
   const bool as_they_are = graph_->new_id().empty();
   for (std::size_t first = 0; first < total; first += sources_a_pass) {
+    device.throw_if_stopped();
     const std::size_t count = std::min(sources_a_pass, total - first);
 #ifdef BITGRAPH_WITH_CUDA
     if (on_cuda_) {

@@ -23,13 +23,12 @@ std::size_t bytes_of(const PackedGraph::Matrix& matrix) {
   return std::visit([](const auto& m) { return m.bytes(); }, matrix);
 }
 
-/// The pattern where the graph will be: `a` itself, or a copy that is kept in `moved`.
-const CsrPattern& brought_to(const CsrPattern& a, const Device& device, CsrPattern& moved) {
-  if (a.device() == device) return a;
+/// The pattern where the graph will be, under its handle: the storage of `a`, or a copy.
+CsrPattern brought_to(const CsrPattern& a, const Device& device) {
+  if (same_place(a.device(), device)) return a.share(device);
   a.device().synchronize();
   require_room(device, "a graph's entries", a.bytes());
-  moved = a.to(device);
-  return moved;
+  return a.to(device);
 }
 
 }  // namespace
@@ -52,6 +51,24 @@ std::size_t PackedGraph::bytes() const noexcept {
   return bytes_of(out_) + (in_ ? bytes_of(*in_) : 0) + new_id_.bytes() + old_id_.bytes();
 }
 
+PackedGraph PackedGraph::share(const Device& device) const {
+  const auto shared = [&](const Matrix& matrix) {
+    return std::visit([&](const auto& m) -> Matrix { return m.share(device); }, matrix);
+  };
+  PackedGraph graph;
+  graph.device_ = device;
+  graph.symmetric_ = symmetric_;
+  graph.reorder_seconds_ = reorder_seconds_;
+  graph.order_ = order_;
+  graph.reason_ = reason_;
+  graph.order_reason_ = order_reason_;
+  graph.out_ = shared(out_);
+  if (in_) graph.in_ = shared(*in_);
+  graph.new_id_ = new_id_.share();
+  graph.old_id_ = old_id_.share();
+  return graph;
+}
+
 PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, const Device& device) {
   if (a.nrows() != a.ncols())
     fail(ErrorCode::usage, fmt::format("a graph needs a square matrix, and this is {} x {}", a.nrows(), a.ncols()));
@@ -59,25 +76,23 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
     fail(ErrorCode::usage,
          fmt::format("the tile side {} does not exist: 4, 8, 16, 32, 64, or pattern CSR", options.tile_dim));
   }
-  const Device& there = device.is_host() ? a.device() : device;
   PackedGraph graph;
-  graph.device_ = there.is_host() ? device : there;
-  CsrPattern owned;
-  const CsrPattern* source = &brought_to(a, there, owned);
+  graph.device_ = device.is_host() && !a.device().is_host() ? a.device() : device;
+  const Device& there = graph.device_;
+  CsrPattern source = brought_to(a, there);
   const auto start = std::chrono::steady_clock::now();
   OrderedPattern ordered;
   if (options.order) {
-    ordered = in_order(*source, *options.order, a);
+    ordered = in_order(source, *options.order, same_place(a.device(), there) ? source : a);
   } else if (options.order_where_it_pays) {
-    ordered = choose_order(*source, options.workload, options.tile_dim, there);
+    ordered = choose_order(source, options.workload, options.tile_dim, there);
     graph.order_reason_ = ordered.reason;
   }
   if (ordered.order != Order::original) {
     graph.order_ = ordered.order;
     graph.new_id_ = std::move(ordered.new_id);
     graph.old_id_ = inverse_permutation(graph.new_id_.span());
-    owned = std::move(ordered.pattern);
-    source = &owned;
+    source = std::move(ordered.pattern);
   }
   if (ordered.tried) {
     there.synchronize();
@@ -85,21 +100,19 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
   }
   int tile_dim = options.tile_dim;
   if (tile_dim == auto_tile) {
-    const FormatChoice choice = choose_format(*source, options.workload, there);
+    const FormatChoice choice = choose_format(source, options.workload, there);
     tile_dim = choice.tile_dim;
     graph.reason_ = choice.reason;
   }
-  const auto make_matrix = [&](const CsrPattern& pattern, CsrPattern* to_keep) -> PackedGraph::Matrix {
-    if (tile_dim != csr_tile) return pack(pattern, {.tile_dim = tile_dim}, graph.device_);
-    // On the host the copy is for the threads that are wanted, and counted with them.
-    return to_keep == nullptr || there.is_host() ? pattern.to(graph.device_) : std::move(*to_keep);
+  const auto make_matrix = [&](CsrPattern pattern) -> PackedGraph::Matrix {
+    there.throw_if_stopped();
+    if (tile_dim != csr_tile) return pack(pattern, {.tile_dim = tile_dim}, there);
+    return pattern;
   };
-  graph.symmetric_ = is_symmetric(*source);
-  if (!graph.symmetric_ && options.with_transpose) {
-    CsrPattern turned = transpose(*source);
-    graph.in_ = make_matrix(turned, &turned);
-  }
-  graph.out_ = make_matrix(*source, source == &owned ? &owned : nullptr);
+  there.throw_if_stopped();
+  graph.symmetric_ = is_symmetric(source);
+  if (!graph.symmetric_ && options.with_transpose) graph.in_ = make_matrix(transpose(source));
+  graph.out_ = make_matrix(std::move(source));
   there.synchronize();
   return graph;
 }

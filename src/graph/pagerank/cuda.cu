@@ -220,6 +220,7 @@ class CudaPageRank final : public DevicePageRank {
   template <class Iteration>
   void repeat(PageRankResult& result, const PageRankOptions& options, double tolerance, Iteration&& iteration) {
     for (bool goes_on = true; goes_on && result.iterations < options.max_iterations; ++result.iterations) {
+      graph_.device().throw_if_stopped();
       iteration();
       goes_on = tolerance < 0 || totals().change > tolerance;
     }

@@ -95,6 +95,7 @@ template <class T>
 void PageRank::iterate(State<T>& state, double tolerance) {
   const double n = graph_.num_nodes();
   while (result_.iterations < options_.max_iterations && !(result_.residual <= tolerance)) {
+    graph_.device().throw_if_stopped();
     const double base = (1 - options_.damping) / n + options_.damping * stranded_ / n;
     with_host_backend(graph_.device(), "PageRank", [&](const auto& backend) {
       with_view(graph_.in(), [&](const auto& in) {
@@ -137,6 +138,7 @@ void PageRank::store(const State<T>& state) {
 }
 
 const PageRankResult& PageRank::run() {
+  graph_.device().throw_if_stopped();
   if (there_) {
     there_->run(result_, options_, single_precision_floor(options_.damping));
     return result_;

@@ -141,6 +141,7 @@ class DeltaStepping {
   bool settle_bucket() {
     bool any = false;
     for (;;) {
+      device_.throw_if_stopped();
       std::size_t chunks = 0;
       bool look_at_all = false;
       for (int t = 0; t < threads_; ++t) {

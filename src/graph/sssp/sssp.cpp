@@ -80,6 +80,7 @@ const SsspResult<Distance>& SsspSearch<Distance>::run(const SsspOptions& options
   if (!(options.delta >= 0))
     fail(ErrorCode::usage, fmt::format("sssp: delta is {}, expected 0 or more", options.delta));
   if (n == 0) return result_;
+  graph.device().throw_if_stopped();
 #ifdef BITGRAPH_WITH_CUDA
   if (on_cuda_) {
     const double width = options.delta == 0 ? chosen_delta(*graph_) : options.delta;

@@ -72,8 +72,11 @@ TEST(SpmmPlan, SumsOfFewFeaturesGoSideBySide) {
   EXPECT_EQ(described(float_sum(7)), "spmm_sum_narrow, 2 lanes");
   EXPECT_EQ(described(float_sum(16)), "spmm_sum_narrow, 4 lanes");
   EXPECT_EQ(described(float_sum(32)), "spmm_sum_narrow, 8 lanes");
-  EXPECT_EQ(described(float_sum(64)), "spmm_sum_narrow, 16 lanes") << "rows are short, and none is a hub";
-  Problem hub = float_sum(64);
+  Problem few = float_sum(64);
+  EXPECT_EQ(described(few), "spmm_stream, 16 lanes") << "entries are many";
+  few.entries = 500'000;
+  EXPECT_EQ(described(few), "spmm_sum_narrow, 16 lanes") << "rows are short, and none is a hub";
+  Problem hub = few;
   hub.longest_row = hub.entries / 64 + 1;
   EXPECT_EQ(described(hub), "spmm_stream, 16 lanes");
   EXPECT_EQ(described(float_sum(128)), "spmm_stream, 32 lanes");
