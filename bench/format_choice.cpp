@@ -86,7 +86,7 @@ Call prepare_paths(Packed& p, const CsrPattern& a) {
   for (std::size_t e = 0; e < weights.size(); ++e) weights[e] = static_cast<float>(1 + random_below({8, 0, 0}, e, 255));
   const auto weighted = std::make_shared<WeightedGraph>(
       pack_weighted_graph(a, weights, {.tile_dim = p.graph.tile_dim()}, WeightKind::integer, p.graph.device()));
-  const auto search = std::make_shared<SsspSearch<std::int32_t>>(*weighted);
+  const auto search = std::make_shared<ShortestPaths<std::int32_t>>(*weighted);
   return [weighted, search, source = source_of(a)] { search->run({.source = source}); };
 }
 
@@ -123,12 +123,12 @@ std::vector<Work> all_work() {
        }},
       {"bfs", Workload::search,
        [](Packed& p, Pattern a) -> Call {
-         const auto search = std::make_shared<BfsSearch>(p.graph);
+         const auto search = std::make_shared<BreadthFirstSearch>(p.graph);
          return [search, source = source_of(a)] { search->run({.source = source}); };
        }},
       {"cc", Workload::traversal,
        [](Packed& p, Pattern) -> Call {
-         const auto search = std::make_shared<ComponentSearch>(p.graph);
+         const auto search = std::make_shared<ConnectedComponents>(p.graph);
          return [search] { search->run(); };
        }},
       {"sssp", Workload::traversal, prepare_paths},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that no include runs upward between the floors of the house (docs/architecture.md).
+"""Checks that no include runs upward between the floors of the house (docs/architecture.md), and that
+bitgraph/bitgraph.hpp includes every public header.
 
 Usage: check_floors.py [ROOT]. Prints one line a violation, as file:line: reason; exits 1 if there is any.
 """
@@ -104,6 +105,17 @@ def find_cycles(root, files):
     return [f"headers include each other: {cycle}" for cycle in cycles]
 
 
+def missing_headers(root):
+    """Public headers that a user of the umbrella header does not get."""
+    public = root / "include" / "bitgraph"
+    umbrella = root / "include" / UMBRELLA
+    included = {target for _, target, _ in includes(umbrella)} if umbrella.exists() else set()
+    for path in sorted(public.rglob("*.hpp")):
+        name = path.relative_to(root / "include").as_posix()
+        if name != UMBRELLA and name not in included:
+            yield f"{path}: {UMBRELLA} does not include this public header"
+
+
 def check(root):
     problems, files = [], []
     for top in ("include/bitgraph", "src"):
@@ -126,7 +138,7 @@ def check(root):
                 problems += check_file(path, parts[0], room, public)
     if not files:
         problems.append(f"{root}: no sources found")
-    return problems + find_cycles(root, files)
+    return problems + find_cycles(root, files) + list(missing_headers(root))
 
 
 def main():

@@ -135,11 +135,11 @@ TEST(Stop, ASearchThatWasStoppedRunsAgain) {
   const PackedGraph graph = pack_graph(generate_mesh(40, 40, 1), {}, Device::host(2));
   std::stop_source source;
   const PackedGraph stoppable = graph.share(graph.device().with_stop(source.get_token()));
-  BfsSearch search(stoppable);
+  BreadthFirstSearch search(stoppable);
   EXPECT_EQ(search.run({.source = 3}).reached, graph.num_nodes());
   source.request_stop();
   EXPECT_THROW(search.run({.source = 3}), Error);
-  BfsSearch again(graph);
+  BreadthFirstSearch again(graph);
   EXPECT_EQ(again.run({.source = 3}).reached, graph.num_nodes());
 }
 

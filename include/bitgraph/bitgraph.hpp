@@ -5,9 +5,11 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/core/kernel_loop.hpp>
 #include <bitgraph/core/parallel_loop.hpp>
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/core/types.hpp>
+#include <bitgraph/core/version.hpp>
 #include <bitgraph/formats/advisor.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
@@ -39,10 +41,13 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/io/graph.hpp>
+#include <bitgraph/io/node_ids.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/plan.hpp>
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/nn/train.hpp>
+#include <bitgraph/nn/tune.hpp>
 #include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/apply.hpp>
 #include <bitgraph/ops/batch_norm.hpp>
@@ -55,6 +60,7 @@
 #include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/mxm.hpp>
 #include <bitgraph/ops/mxv.hpp>

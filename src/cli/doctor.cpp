@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/core/version.hpp>
 #include <bitgraph/ops/gemm.hpp>
 
 #include "cli/command.hpp"
@@ -20,7 +21,7 @@ Json examine() {
   Json isas = Json::array();
   for (const Isa isa : available_isas()) isas.push_back(to_string(isa));
   const auto pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return {{"version", "0.1.0"},
+  return {{"version", version()},
           {"processors", omp_get_num_procs()},
           {"threads", Device().threads()},
           {"memory_bytes", pages},

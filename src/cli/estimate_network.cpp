@@ -77,19 +77,18 @@ double weight_bytes(const std::vector<Shape>& shapes) {
   return sum;
 }
 
-}  // namespace
-
-Estimate estimate_runs(const nn::Model& model, const std::string& dataset, const std::vector<nn::Precision>& forms,
-                       std::size_t runs, const Common& common) {
-  const DatasetSize size = dataset_size_of(dataset);
+/// Throws bad_input where the model is not for the data set's features.
+void require_features(const nn::Model& model, const DatasetSize& size, const std::string& dataset) {
   const bool known = size.planted || size.graph.format == GraphFormat::npz;
   if (known && size.features != static_cast<double>(model.num_features())) {
     fail(ErrorCode::bad_input, fmt::format("{}: the data set has {:.0f} features, the model takes {}", dataset,
                                            size.features, model.num_features()));
   }
-  const Machine machine(common);
-  Estimate estimate;
-  const double held = add_dataset_load(estimate, machine, size);
+}
+
+/// Adds so many runs of a model as one step; `held` bytes are there.
+void add_runs(Estimate& estimate, const Machine& machine, const DatasetSize& size, double held, const nn::Model& model,
+              nn::Precision form, std::size_t runs, const std::string& step) {
   std::vector<Shape> shapes;
   for (const nn::Layer& layer : model.layers) {
     shapes.push_back({static_cast<double>(layer.inputs()), static_cast<double>(layer.outputs()),
@@ -98,17 +97,49 @@ Estimate estimate_runs(const nn::Model& model, const std::string& dataset, const
   const double copies = 8 * size.feature_values;
   const double plan =
       activation_bytes(shapes, size) + static_cast<double>(model.bytes()) + copies + pattern_bytes(size.graph);
-  for (const nn::Precision form : forms) {
-    const double once = run_nanoseconds(shapes, form, size) * ns;
-    const double count = static_cast<double>(runs);
-    const std::string step = fmt::format("{} runs in the form {}", runs, to_string(form));
-    if (machine.cuda()) {
-      estimate.device_bytes = std::max(estimate.device_bytes, plan);
-      estimate.steps.push_back({step, machine.serial(once * count / rates::device_factor + 2e-5 * count), held});
-    } else {
-      estimate.steps.push_back({step, machine.parallel(once * count), held + plan});
-    }
+  const double once = run_nanoseconds(shapes, form, size) * ns;
+  const auto count = static_cast<double>(runs);
+  if (machine.cuda()) {
+    estimate.device_bytes = std::max(estimate.device_bytes, plan);
+    estimate.steps.push_back({step, machine.serial(once * count / rates::device_factor + 2e-5 * count), held});
+  } else {
+    estimate.steps.push_back({step, machine.parallel(once * count), held + plan});
   }
+}
+
+}  // namespace
+
+Estimate estimate_runs(const nn::Model& model, const std::string& dataset, const std::vector<nn::Precision>& forms,
+                       std::size_t runs, const Common& common) {
+  const DatasetSize size = dataset_size_of(dataset);
+  require_features(model, size, dataset);
+  const Machine machine(common);
+  Estimate estimate;
+  const double held = add_dataset_load(estimate, machine, size);
+  for (const nn::Precision form : forms) {
+    add_runs(estimate, machine, size, held, model, form, runs,
+             fmt::format("{} runs in the form {}", runs, to_string(form)));
+  }
+  return estimate;
+}
+
+Estimate estimate_tuning(std::span<const nn::Model> models, const std::string& dataset, const nn::TuneOptions& options,
+                         const Common& common) {
+  constexpr std::size_t candidates = 40;
+  const DatasetSize size = dataset_size_of(dataset);
+  for (const nn::Model& model : models) require_features(model, size, dataset);
+  const Machine machine(common);
+  Estimate estimate;
+  const double held = add_dataset_load(estimate, machine, size);
+  double left = options.seconds;
+  for (const nn::Model& model : models) {
+    add_runs(estimate, machine, size, held, model, model.precision, candidates * options.repeats,
+             fmt::format("{} candidates", candidates));
+    double& seconds = estimate.steps.back().seconds;
+    seconds = std::min(seconds, left);
+    left -= seconds;
+  }
+  estimate.assumptions.push_back(fmt::format("{} candidates of each model, and no more than --seconds", candidates));
   return estimate;
 }
 

@@ -4,9 +4,11 @@
 
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/train.hpp>
+#include <bitgraph/nn/tune.hpp>
 
 #include "cli/estimate.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,10 @@ namespace bitgraph::cli {
 /// where the model does not fit the features.
 [[nodiscard]] Estimate estimate_runs(const nn::Model& model, const std::string& dataset,
                                      const std::vector<nn::Precision>& forms, std::size_t runs, const Common& common);
+
+/// Tuning some models on one data set. Throws as estimate_runs().
+[[nodiscard]] Estimate estimate_tuning(std::span<const nn::Model> models, const std::string& dataset,
+                                       const nn::TuneOptions& options, const Common& common);
 
 /// Training; where it learns from a teacher that is not given, the teacher's too. Throws as dataset_size_of().
 [[nodiscard]] Estimate estimate_training(const nn::TrainOptions& options, const std::string& dataset,

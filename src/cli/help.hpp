@@ -21,6 +21,9 @@ class HelpFormatter : public CLI::Formatter {
 /// A line cut into lines of at most 80 columns, each but the first indented; the last has no end of line.
 [[nodiscard]] std::string wrapped(std::string line, std::size_t indent);
 
+/// A word of a command as a shell takes it: in quotes where it has characters that mean something there.
+[[nodiscard]] std::string shell_word(const std::string& word);
+
 /// The arguments of the program, without its name, last first as CLI11 takes them: `help bench graph` is `bench graph
 /// --help`.
 [[nodiscard]] std::vector<std::string> arguments_of(int argc, char** argv);

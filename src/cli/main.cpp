@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/core/version.hpp>
 
 #include "cli/command.hpp"
 #include "cli/help.hpp"
@@ -30,7 +31,7 @@ int main(int argc, char** argv) {
   app.formatter(std::make_shared<cli::HelpFormatter>());
   app.name("bitgraph");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "bitgraph 0.1.0");
+  app.set_version_flag("--version", fmt::format("bitgraph {}", version()));
   app.footer(
       "\nHelp on a command: bitgraph help COMMAND, or bitgraph COMMAND --help\n"
       "Exit codes: 0 success, 2 wrong usage, 3 bad input file, 4 not possible here,\n1 anything else.");

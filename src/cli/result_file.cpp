@@ -111,9 +111,8 @@ void save_numbers(const std::string& path, const ResultTable& table) {
       }
       save_npy(path, std::span(reinterpret_cast<const std::int32_t*>(numbers.data()), numbers.size()));
     } else if (table.matrix) {
-      constexpr ElementType type = std::is_same_v<T, float> ? ElementType::f32 : ElementType::i32;
-      static_assert(sizeof(T) != 0);
       if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::int32_t>) {
+        constexpr ElementType type = std::is_same_v<T, float> ? ElementType::f32 : ElementType::i32;
         const std::size_t columns = table.columns.size();
         const std::array<std::uint64_t, 2> shape{columns == 0 ? 0 : numbers.size() / columns, columns};
         save_npy(path, type, shape, std::as_bytes(numbers));

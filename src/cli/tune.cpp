@@ -135,13 +135,13 @@ void save_plan(const std::string& file, const Models& models, const nn::TuneCand
 }
 
 /// The command that makes a model in bits of a float one; empty where there is one already.
-std::string way_to_bits(const Models& models, const std::string& dataset) {
+std::string way_to_bits(const Models& models, const Options& o) {
   for (const nn::Model& model : models.loaded) {
     if (model.precision != nn::Precision::real) return {};
   }
-  const std::string& file = models.files.front();
-  return fmt::format("bitgraph train {} --precision bin --teacher {} --from {} --out bits.safetensors", dataset, file,
-                     file);
+  const std::string file = shell_word(models.files.front());
+  return fmt::format("bitgraph train {} --precision bin --teacher {} --from {}{} --out bits.safetensors",
+                     shell_word(o.dataset), file, file, o.normalize_rows ? " --normalize-rows" : "");
 }
 
 void run(Options& o) {
@@ -164,7 +164,7 @@ void run(Options& o) {
   const std::string others = models.several() ? fmt::format(" and {} more", models.files.size() - 1) : "";
   const std::string subject = fmt::format("{}{} on {}, {}", models.names[0], others, dataset.name, device.name());
   if (!o.plot.empty()) write_text(o.plot, plot_of(models, report, subject));
-  const std::string next = way_to_bits(models, o.dataset);
+  const std::string next = way_to_bits(models, o);
   if (o.common.json) {
     Json result{{"model", o.model},
                 {"models", models.files},
@@ -233,20 +233,7 @@ void add_tune(CLI::App& app) {
   add_actions(
       *command, options->common, [options] { run(*options); },
       [options] {
-        Estimate estimate;
-        const Models models = load_models(*options);
-        for (const nn::Model& model : models.loaded) {
-          const Estimate one =
-              estimate_runs(model, options->dataset, {model.precision}, 40 * options->tune.repeats, options->common);
-          if (estimate.steps.empty()) estimate.steps = {one.steps[0], one.steps[1]};
-          estimate.steps.push_back(one.steps.back());
-          estimate.steps.back().step = "40 candidates";
-          estimate.steps.back().seconds = std::min(estimate.steps.back().seconds, options->tune.seconds);
-          estimate.device_bytes = std::max(estimate.device_bytes, one.device_bytes);
-          estimate.assumptions = one.assumptions;
-        }
-        estimate.assumptions.emplace_back("40 candidates of each model, and no more than --seconds");
-        return estimate;
+        return estimate_tuning(load_models(*options).loaded, options->dataset, options->tune, options->common);
       });
 }
 

@@ -63,5 +63,15 @@ TEST(HostPool, AChildOfAForkedChildDoesToo) {
   EXPECT_EQ(end_of_child([&] { return end_of_child([&] { return by_parallel_loops(device) == expected; }) == 0; }), 0);
 }
 
+TEST(HostPool, AScanWithinAParallelLoopIsOneThreads) {
+  constexpr std::size_t n = 100'000;  // enough for several threads
+  const Device device = Device::host(3);
+  std::vector<std::vector<std::uint64_t>> counts(2, std::vector<std::uint64_t>(n, 1));
+  parallel_region(device, [&](int thread, int) {  // the third thread does not take part
+    if (thread < 2) exclusive_scan(device, std::span(counts[static_cast<std::size_t>(thread)]));
+  });
+  for (const auto& of_thread : counts) EXPECT_EQ(of_thread.back(), n - 1);
+}
+
 }  // namespace
 }  // namespace bitgraph

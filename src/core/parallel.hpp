@@ -30,14 +30,19 @@ struct Range {
   return {n / parts * part + std::min(part, n % parts), n / parts * (part + 1) + std::min(part + 1, n % parts)};
 }
 
+/// True where a loop is one thread's: the device has no more, or the caller is within a parallel loop already.
+[[nodiscard]] inline bool runs_alone(const Device& device) noexcept {
+  return device.threads() == 1 || omp_in_parallel() != 0;
+}
+
 /// Runs body(thread, num_threads) once on every thread. The first exception is thrown again on the caller's thread.
 template <class Body>
 void parallel_region(const Device& device, Body&& body) {
-  const int threads = device.threads();
-  if (threads == 1 || omp_in_parallel() != 0) {
+  if (runs_alone(device)) {
     body(0, 1);
     return;
   }
+  const int threads = device.threads();
   host_pool::about_to_start();
   std::exception_ptr error;
 #pragma omp parallel num_threads(threads)
@@ -117,7 +122,7 @@ T exclusive_scan(const Device& device, std::span<T> counts) {
     }
     return sum;
   };
-  if (counts.size() <= grain) return scan({0, counts.size()}, T{});
+  if (counts.size() <= grain || runs_alone(device)) return scan({0, counts.size()}, T{});  // no barrier for others
   std::vector<T> totals(static_cast<std::size_t>(device.threads()) + 1);
   T total{};
   parallel_region(device, [&](int thread, int threads) {

@@ -63,7 +63,7 @@ struct CudaUndirectedView {
   }
 };
 
-/// What the blocks tell each other. A round writes the entry of its number modulo 3.
+/// State that all blocks share. A round writes the entry of its number modulo 3.
 struct OpenRowsControl {
   unsigned open[3];  ///< rows that a round leaves
   unsigned result;   ///< what the search counts

@@ -2,10 +2,11 @@
 // What independent sets and colouring share: rows that are decided in the order of their priorities, in parallel.
 #pragma once
 
+#include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
 
 #include "core/parallel.hpp"
-#include "formats/rows.hpp"
+#include "graph/packed_graph/undirected.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -14,38 +15,27 @@
 
 namespace bitgraph {
 
-/// A graph read as undirected: the entries of a row in both directions. Loops are for the caller to leave out.
-template <class Graph>
-struct UndirectedView {
-  Graph out;
-  Graph in;
-  bool symmetric = false;  ///< in is out
+/// Scratch of the host for rows that are decided in an order: the priority of every row, and the rows still open.
+struct PriorityOrder {
+  Buffer<std::uint64_t> priority;
+  Buffer<NodeId> open;
 
-  [[nodiscard]] NodeId nrows() const noexcept { return out.nrows; }
-
-  /// Whether fn(neighbor) is true for one of row i; none behind the first one is looked at.
-  template <class Fn>
-  bool any(NodeId i, Fn&& fn) const {
-    return any_entry(out, i, fn) || (!symmetric && any_entry(in, i, fn));
-  }
-
-  template <class Fn>
-  void each(NodeId i, Fn&& fn) const {
-    for_each_entry(out, i, fn);
-    if (!symmetric) for_each_entry(in, i, fn);
-  }
-
-  /// Entries of row i but for loops; those of both directions count twice.
-  [[nodiscard]] std::uint32_t degree(NodeId i) const {
-    std::uint32_t count = 0;
-    each(i, [&](NodeId j) { count += j != i ? 1 : 0; });
-    return count;
+  /// The priority of a row is priority_of(node, degree), with the node's number in the caller's numbering.
+  template <class PriorityOf>
+  PriorityOrder(const PackedGraph& graph, const PriorityOf& priority_of)
+      : priority(graph.num_nodes(), graph.device()), open(graph.num_nodes(), graph.device()) {
+    constexpr std::size_t worth_threads = std::size_t{1} << 12;
+    with_undirected_view(graph, [&](const auto& view) {
+      parallel_for(graph.device(), graph.num_nodes(), worth_threads, [&](std::size_t i) {
+        const auto row = static_cast<NodeId>(i);
+        priority[i] = priority_of(graph.node_of(row), view.degree(row));
+      });
+    });
   }
 };
 
-/// Calls decide(i) for every row until it is true. A row's decision may wait for rows of higher priority, and for those
-/// only, so that there is always one that can be made; no thread waits for the others before it goes on. `open` is room
-/// for n rows.
+/// Calls decide(i) for every row until it returns true. A row's decision may wait for rows of higher priority only, so
+/// one row can always be decided. Threads do not wait for each other between rounds. `open` is scratch for n rows.
 template <class Decide>
 void decide_all(const Device& device, std::size_t n, NodeId* open, const Decide& decide) {
   constexpr std::size_t worth_threads = 1024;

@@ -82,6 +82,14 @@ class Estimate(InFolder):
                 self.assertIn("nothing was run", text.stdout)
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
+    def test_models_that_are_tuned_together_share_the_seconds(self):
+        other = self.folder / "other.safetensors"
+        run("train", self.paths["dataset"], "--epochs", 1, "--hidden", 5, "--precision", "float", "--out", other)
+        found = self.estimate("tune", self.paths["model"], self.paths["dataset"], "--also", other, "--seconds", 1e-5)
+        tried = [step["seconds"] for step in found["what"] if step["step"] == "40 candidates"]
+        self.assertEqual(len(tried), 2)
+        self.assertAlmostEqual(sum(tried), 1e-5)
+
     def test_a_device_need_not_be_there(self):
         found = self.estimate("bfs", self.paths["graph"], "--device", "cuda")
         self.assertGreater(found["device_bytes"], 0)

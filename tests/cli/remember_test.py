@@ -152,6 +152,21 @@ class Remember(program.InFolder):
         self.assertEqual((made["model"], made["precision"], made["teacher_seconds"]), ("sage", "bin", 0))
         self.assertNotIn("next", run("tune", command[-1], self.data, "--also", state, "--repeats", 1, "--seconds", 1))
 
+    def test_the_command_for_bits_takes_any_file_name_and_the_same_features(self):
+        state = self.folder / "Ann's model.safetensors"
+        write_state(state, sage_state(self.FEATURES, 8, self.CLASSES), {"format": "pt"})
+        words = ["tune", state, self.data, "--repeats", 1, "--seconds", 1]
+        self.assertNotIn("--normalize-rows", run(*words)["next"])
+        command = shlex.split(run(*words, "--normalize-rows")["next"])
+        self.assertEqual(command[command.index("--from") + 1], str(state))
+        command[-1] = self.path("bits.safetensors")
+        command += ["--epochs", 2, "--checkpoint", self.path("run.ckpt")]
+        run(*command[1:])
+        # Without the option it is another run.
+        done = start(*[word for word in command[1:] if word != "--normalize-rows"])
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("rows normalized'", done.stderr)
+
     def test_train_goes_on_from_every_architecture_in_every_precision(self):
         for model in ["gcn", "inductive-gcn", "sage", "saint"]:
             self.train("--model", model, "--precision", "float", "--depth", 3)

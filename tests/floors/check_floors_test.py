@@ -10,8 +10,10 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHECKER = ROOT / "scripts" / "check_floors.py"
 
+UMBRELLA = "include/bitgraph/bitgraph.hpp"
 GOOD = {
-    "include/bitgraph/bitgraph.hpp": "#include <bitgraph/ops/spmm.hpp>\n",
+    "include/bitgraph/bitgraph.hpp": "#include <bitgraph/core/device.hpp>\n#include <bitgraph/formats/csr.hpp>\n"
+                                     "#include <bitgraph/ops/spmm.hpp>\n",
     "include/bitgraph/core/device.hpp": "#include <memory>\n#include <cstdint>\n",
     "include/bitgraph/formats/csr.hpp": "#include <bitgraph/core/device.hpp>\n",
     "include/bitgraph/ops/spmm.hpp": "#include <bitgraph/formats/csr.hpp>\n",
@@ -38,7 +40,10 @@ def run_checker(extra):
 
 class CheckFloors(unittest.TestCase):
     def refuses(self, name, text, reason):
-        code, output = run_checker({name: text})
+        tree = {name: text}
+        if name.startswith("include/") and name not in GOOD:  # so that this is all that is wrong
+            tree[UMBRELLA] = GOOD[UMBRELLA] + f"#include <{name.removeprefix('include/')}>\n"
+        code, output = run_checker(tree)
         self.assertEqual(code, 1, f"accepted {name}: {text!r}")
         self.assertEqual(len(output.splitlines()), 1, output)
         self.assertIn(reason, output)
@@ -84,6 +89,12 @@ class CheckFloors(unittest.TestCase):
 
     def test_umbrella(self):
         self.refuses("src/nn/a.cpp", "#include <bitgraph/bitgraph.hpp>\n", "umbrella")
+
+    def test_the_umbrella_has_every_public_header(self):
+        code, output = run_checker({"include/bitgraph/io/graph.hpp": "\n"})
+        self.assertEqual((code, len(output.splitlines())), (1, 1), output)
+        self.assertIn("io/graph.hpp", output)
+        self.assertIn("does not include this public header", output)
 
     def test_cycles_and_unknown_floors(self):
         self.refuses("src/ops/spmm/spmm.hpp", '#include "ops/spmm/spmm.hpp"\n', "include each other")

@@ -10,42 +10,44 @@
 
 namespace bitgraph {
 
-class CudaColoring;
-
-/// Colours of which no two neighbours have the same.
+/// A colour for every node. Two neighbours never have the same colour.
 struct Coloring {
-  Buffer<std::int32_t> color;  ///< of each node, in the caller's numbering, from 0
-  std::int32_t count = 0;      ///< colours in use; at most one more than the largest degree
+  Buffer<std::int32_t> color;  ///< n, in the caller's numbering, from 0, on the graph's device
+  std::int32_t count = 0;      ///< colours in use; at most the largest degree + 1
 };
 
-/// Greedy colouring of the undirected graph (the union of both directions; loops do not count) in parallel, after Jones
-/// and Plassmann (1993): nodes of more neighbours first, ties drawn by the seed; a node takes the smallest colour that
-/// no neighbour before it has, when all of those have theirs. It depends on the graph and the seed alone.
-/// O(n + m) times the length of the waits, which is some log n where degrees are alike.
-///
-/// On a CUDA device the same colours, and they are there too; tiles are unpacked when the search is made, which takes
-/// 4 bytes an edge for the neighbours that every node waits for. Fewer than 2^31 nodes there (else not_possible).
-class ColoringSearch {
- public:
-  /// `graph` must outlive this; a directed one must be packed with in-edges (throws usage).
-  explicit ColoringSearch(const PackedGraph& graph, std::uint64_t seed = 0);
+class ColoringEngine;
 
-  /// A repeated call allocates nothing.
+/// Greedy colouring of the undirected graph, after Jones and Plassmann (1993). Both directions of the edges count;
+/// loops do not count. Nodes with more neighbours come first, and the seed breaks ties. A node waits until all
+/// neighbours before it have a colour, then takes the smallest colour that none of them has.
+///
+/// The colours depend on the graph and the seed only; they are the same on every device. O(n + m) times the length of
+/// the chain of waiting nodes, which is about log n where degrees are alike.
+///
+/// On a CUDA device the constructor unpacks tiles and takes 4 bytes for each edge to a neighbour that comes first.
+class GreedyColoring {
+ public:
+  /// `graph` must outlive this object. Throws usage for a directed graph that was packed without in-edges;
+  /// not_possible for 2^31 nodes or more on a CUDA device. O(n + m).
+  explicit GreedyColoring(const PackedGraph& graph, std::uint64_t seed = 0);
+  GreedyColoring(GreedyColoring&&) noexcept;
+  GreedyColoring& operator=(GreedyColoring&&) noexcept;
+  ~GreedyColoring();
+
+  /// Colours the graph. A repeated call allocates nothing and overwrites the result.
   const Coloring& run();
 
-  /// Hands the last run's result over; the next run makes room anew.
-  [[nodiscard]] Coloring take() { return std::move(result_); }
+  /// Moves the result of the last run out. The next run() allocates it anew.
+  [[nodiscard]] Coloring take() { return std::exchange(result_, {}); }
 
  private:
-  const PackedGraph& graph_;
-  Buffer<std::uint64_t> priority_;
-  Buffer<std::int32_t> color_;  // of rows; only where the order was changed
-  Buffer<NodeId> open_;
+  const PackedGraph* graph_;
+  std::unique_ptr<ColoringEngine> engine_;
   Coloring result_;
-  std::shared_ptr<CudaColoring> on_cuda_;
 };
 
-/// The same, once.
+/// One run of GreedyColoring.
 [[nodiscard]] Coloring greedy_coloring(const PackedGraph& graph, std::uint64_t seed = 0);
 
 }  // namespace bitgraph

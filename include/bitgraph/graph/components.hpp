@@ -4,81 +4,88 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
 
-#include <cstdint>
 #include <memory>
 #include <utility>
 
 namespace bitgraph {
 
-class CudaComponents;
-class CudaStrongComponents;
-
 /// A partition of the nodes into components.
 struct Components {
-  Buffer<NodeId> label;  ///< of each node: the smallest node id of its component
-  NodeId count = 0;
+  Buffer<NodeId> label;  ///< n, in the caller's numbering: the smallest node of the node's component
+  NodeId count = 0;      ///< components
 };
 
-/// Connected components of the undirected graph (the union of both directions). Union-find with path halving.
-/// Square only (throws usage), and on the host (else not_possible: pack the graph). O(n + m), nearly.
+/// Connected components of a pattern on the host. Both directions of the entries count. Union-find with path halving.
+/// Throws usage unless the pattern is square; not_possible for a pattern on a CUDA device: pack the graph for that.
+/// O(n + m), nearly.
 [[nodiscard]] Components connected_components(const CsrPattern& a);
 
-/// Connected components of a packed graph, edges taken both ways. A call of run() allocates nothing.
-///
-/// Afforest (Sutton, Ben-Nun, Barak 2018): a few edges of every node first; then the nodes outside the largest
-/// component so found give all their edges, and the others need not. Here the first edge is that to the smallest
-/// neighbour, which needs no atomic operation: every node points to a smaller one. Directed graphs are as fast only
-/// where they were packed with_transpose. O(n + m) at most, nearly; on most graphs far less.
-///
-/// On a CUDA device the labels are there too, and tiles are unpacked when the search is made.
-class ComponentSearch {
- public:
-  /// `graph` must outlive this.
-  explicit ComponentSearch(const PackedGraph& graph);
+class ComponentsEngine;
 
-  /// Labels are node ids of the caller's numbering, the same for any number of threads, format and order.
+/// Connected components of a packed graph. Both directions of the edges count.
+///
+/// The method is Afforest (Sutton, Ben-Nun, Barak 2018). A few edges of every node join trees first. Then the nodes
+/// outside the largest component found so far give all their edges; the other nodes can skip theirs. Here the first
+/// edge is the one to the smallest neighbour: every node points to a smaller node, so no atomic operation is needed. A
+/// directed graph is as fast only where it was packed with_transpose. O(n + m) at most, nearly; far less on most
+/// graphs.
+///
+/// The labels are the same for every format, order, device and number of threads. They are on the graph's device. On a
+/// CUDA device the constructor unpacks tiles.
+class ConnectedComponents {
+ public:
+  /// `graph` must outlive this object. O(n), or O(m) for tiles on a CUDA device.
+  explicit ConnectedComponents(const PackedGraph& graph);
+  ConnectedComponents(ConnectedComponents&&) noexcept;
+  ConnectedComponents& operator=(ConnectedComponents&&) noexcept;
+  ~ConnectedComponents();
+
+  /// Finds the components. A repeated call allocates nothing and overwrites the result.
   const Components& run();
 
-  /// Hands the last run's result over; the next run makes room anew.
-  [[nodiscard]] Components take() { return std::move(result_); }
+  /// Moves the result of the last run out. The next run() allocates it anew.
+  [[nodiscard]] Components take() { return std::exchange(result_, {}); }
 
  private:
-  const PackedGraph& graph_;
+  const PackedGraph* graph_;
+  std::unique_ptr<ComponentsEngine> engine_;
   Components result_;
-  Buffer<NodeId> parent_, smallest_;  // of rows; only where the order was changed
-  std::shared_ptr<CudaComponents> on_cuda_;
 };
 
-/// The same, once.
+/// One run of ConnectedComponents.
 [[nodiscard]] Components connected_components(const PackedGraph& graph);
 
-/// Strongly connected components: nodes that reach one another along edges. Out-edges only are needed. A call of run()
-/// allocates nothing.
+/// Strongly connected components: two nodes are in one component where each reaches the other along edges. Out-edges
+/// are enough. For a symmetric graph ConnectedComponents gives the same labels faster.
 ///
-/// One walk in depth on one thread (Tarjan 1972, without recursion): O(n + m) whatever the graph; those that run in
-/// parallel take as many passes as there are components on a path. A symmetric graph is given to ComponentSearch.
+/// On the host one thread makes one depth-first walk (Tarjan 1972, without recursion): O(n + m) for every graph.
+/// Parallel methods take as many passes as there are components on a path.
 ///
-/// On a CUDA device the labels are there, and colours run along edges and back (src/graph/strong_components/cuda.cu):
-/// as many steps as paths are long, some log n times. In-edges are made where the graph was packed without them.
-class StrongComponentSearch {
+/// On a CUDA device colours run along the edges and back (src/graph/strong_components/cuda.cu): as many steps as paths
+/// are long, about log n times. The constructor makes the in-edges of a graph that was packed without them.
+///
+/// The labels are the same for every format, order and device. They are on the graph's device.
+class StronglyConnectedComponents {
  public:
-  /// `graph` must outlive this.
-  explicit StrongComponentSearch(const PackedGraph& graph);
+  /// `graph` must outlive this object. O(n), or O(m) on a CUDA device.
+  explicit StronglyConnectedComponents(const PackedGraph& graph);
+  StronglyConnectedComponents(StronglyConnectedComponents&&) noexcept;
+  StronglyConnectedComponents& operator=(StronglyConnectedComponents&&) noexcept;
+  ~StronglyConnectedComponents();
 
+  /// Finds the components. A repeated call allocates nothing and overwrites the result.
   const Components& run();
 
-  /// Hands the last run's result over; the next run makes room anew.
-  [[nodiscard]] Components take() { return std::move(result_); }
+  /// Moves the result of the last run out. The next run() allocates it anew.
+  [[nodiscard]] Components take() { return std::exchange(result_, {}); }
 
  private:
-  const PackedGraph& graph_;
-  Buffer<NodeId> component_, lowest_, stack_, smallest_;
-  Buffer<std::uint64_t> frames_;
+  const PackedGraph* graph_;
+  std::unique_ptr<ComponentsEngine> engine_;
   Components result_;
-  std::shared_ptr<CudaStrongComponents> on_cuda_;
 };
 
-/// The same, once.
+/// One run of StronglyConnectedComponents; of ConnectedComponents for a symmetric graph.
 [[nodiscard]] Components strongly_connected_components(const PackedGraph& graph);
 
 }  // namespace bitgraph

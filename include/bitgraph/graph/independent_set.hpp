@@ -10,42 +10,41 @@
 
 namespace bitgraph {
 
-class CudaIndependentSet;
-
-/// Nodes of which no two are neighbours, and to which none can be added.
+/// A set of nodes without two neighbours. No node can be added to it.
 struct IndependentSet {
-  Buffer<std::uint8_t> member;  ///< of each node, in the caller's numbering: 1 or 0
+  Buffer<std::uint8_t> member;  ///< n, in the caller's numbering: 1 or 0, on the graph's device
   NodeId size = 0;
 };
 
-/// A maximal independent set of the undirected graph (the union of both directions; loops do not count), after Luby
-/// (1986; Bit-GraphBLAS, Table IV): every node draws a priority, higher ones for fewer neighbours, and a node enters
-/// when no neighbour of higher priority has entered or may still. That is the set that adding nodes one by one in the
-/// order of the priorities gives, whatever runs side by side: it depends on the graph and the seed alone.
-/// O(n + m log n), expected.
-///
-/// On a CUDA device the same set, and it is there too; tiles are unpacked when the search is made.
-class IndependentSetSearch {
- public:
-  /// `graph` must outlive this; a directed one must be packed with in-edges (throws usage).
-  explicit IndependentSetSearch(const PackedGraph& graph, std::uint64_t seed = 0);
+class IndependentSetEngine;
 
-  /// A repeated call allocates nothing.
+/// A maximal independent set of the undirected graph, after Luby (1986; Bit-GraphBLAS, Table IV). Both directions of
+/// the edges count; loops do not count. Every node draws a priority, a higher one the fewer neighbours it has. A node
+/// enters the set when no neighbour of higher priority is in the set or may still enter it.
+///
+/// The result is the set that a loop over the nodes by falling priority gives. It depends on the graph and the seed
+/// only and is the same on every device. O(n + m log n), expected. On a CUDA device the constructor unpacks tiles.
+class MaximalIndependentSet {
+ public:
+  /// `graph` must outlive this object. Throws usage for a directed graph that was packed without in-edges. O(n + m).
+  explicit MaximalIndependentSet(const PackedGraph& graph, std::uint64_t seed = 0);
+  MaximalIndependentSet(MaximalIndependentSet&&) noexcept;
+  MaximalIndependentSet& operator=(MaximalIndependentSet&&) noexcept;
+  ~MaximalIndependentSet();
+
+  /// Finds the set. A repeated call allocates nothing and overwrites the result.
   const IndependentSet& run();
 
-  /// Hands the last run's result over; the next run makes room anew.
-  [[nodiscard]] IndependentSet take() { return std::move(result_); }
+  /// Moves the result of the last run out. The next run() allocates it anew.
+  [[nodiscard]] IndependentSet take() { return std::exchange(result_, {}); }
 
  private:
-  const PackedGraph& graph_;
-  Buffer<std::uint64_t> priority_;
-  Buffer<std::uint8_t> state_;
-  Buffer<NodeId> open_;
+  const PackedGraph* graph_;
+  std::unique_ptr<IndependentSetEngine> engine_;
   IndependentSet result_;
-  std::shared_ptr<CudaIndependentSet> on_cuda_;
 };
 
-/// The same, once.
+/// One run of MaximalIndependentSet.
 [[nodiscard]] IndependentSet maximal_independent_set(const PackedGraph& graph, std::uint64_t seed = 0);
 
 }  // namespace bitgraph

@@ -13,11 +13,11 @@
 
 namespace bitgraph {
 
-/// Values of a tile side beside 4, 8, 16, 32 and 64.
+/// A tile side is 4, 8, 16, 32 or 64, or one of these values.
 inline constexpr int csr_tile = 0;    ///< pattern CSR instead of tiles
-inline constexpr int auto_tile = -1;  ///< whichever suits the graph, the work and the device
+inline constexpr int auto_tile = -1;  ///< the format of least predicted time for the graph, the work and the device
 
-/// What a graph is packed for: each kind of work has its own best format.
+/// The work that a graph is packed for. Each kind of work has its own best format.
 enum class Workload {
   traversal,        ///< rows are visited a few at a time: shortest paths, components
   search,           ///< breadth-first search
@@ -27,20 +27,21 @@ enum class Workload {
   counts,           ///< every row times a vector of bits, to numbers: mxv over plus_times
   counting,         ///< rows are intersected: triangles; mxm over plus_pair
   products,         ///< a matrix times a matrix: mxm over or_and
-  masked_products,  ///< the same within a mask, and masked sums: only rows that the mask names are compared
+  masked_products,  ///< the same within a mask, and masked sums: only the rows of the mask are compared
 };
 
 struct GraphPackOptions {
   int tile_dim = auto_tile;          ///< a side, csr_tile or auto_tile
-  std::optional<Order> order = {};   ///< how to number the nodes in memory; nothing: as they are
-  bool order_where_it_pays = false;  ///< where `order` is nothing: reverse Cuthill-McKee, if a hundred times the work
-                                     ///< is predicted to save more time than finding and applying it takes
-  bool with_transpose = true;        ///< keep the entries' other direction too, where it differs
+  std::optional<Order> order = {};   ///< the numbering of the nodes in memory; none: the caller's
+  bool order_where_it_pays = false;  ///< without `order`: reverse Cuthill-McKee, where it is predicted to save more
+                                     ///< time over a hundred repetitions of the work than it takes to find and apply
+  bool with_transpose = true;        ///< keep the in-edges of a directed graph too
   Workload workload = Workload::traversal;
 };
 
-/// A square 0/1 matrix ready for graph algorithms, on one device: the edges of every node, out and in, in the chosen
-/// format and order. Immutable; algorithms take it by const reference and give results in the caller's numbering.
+/// A square 0/1 matrix ready for graph algorithms, on one device. It holds the out-edges and in-edges of every node in
+/// the chosen format and order. It is immutable. Algorithms take it by const reference and give results in the caller's
+/// numbering.
 class PackedGraph {
  public:
   using Matrix = std::variant<CsrPattern, BitTileMatrix>;
@@ -54,31 +55,33 @@ class PackedGraph {
   [[nodiscard]] int tile_dim() const noexcept;
   [[nodiscard]] const std::string& reason() const noexcept { return reason_; }  ///< why this format; empty if asked for
 
-  /// How the rows are numbered, and why where it was left to pack_graph.
+  /// The numbering of the rows, and why pack_graph chose it where it did (`order_where_it_pays`).
   [[nodiscard]] Order order() const noexcept { return order_; }
   [[nodiscard]] const std::string& order_reason() const noexcept { return order_reason_; }
 
-  /// Row i: the nodes that edges from i lead to.
+  /// Row i has the nodes that edges from i lead to.
   [[nodiscard]] const Matrix& out() const noexcept { return out_; }
-  /// Row i: the nodes from which edges lead to i; out() where the graph is symmetric. Throws usage where the graph was
-  /// packed without it.
+  /// Row i has the nodes from which edges lead to i. It is out() where the graph is symmetric. Throws usage where a
+  /// directed graph was packed without it.
   [[nodiscard]] const Matrix& in() const;
   [[nodiscard]] bool has_in() const noexcept { return symmetric_ || in_.has_value(); }
 
-  /// The node that the caller calls i is row new_id()[i]; both empty where the order was left alone. On the host.
+  /// Node i of the caller's numbering is row new_id()[i]; row i is node old_id()[i]. Both are on the host, and empty
+  /// where the rows are in the caller's order.
   [[nodiscard]] std::span<const NodeId> new_id() const noexcept { return new_id_.span(); }
   [[nodiscard]] std::span<const NodeId> old_id() const noexcept { return old_id_.span(); }
   [[nodiscard]] NodeId row_of(NodeId node) const noexcept { return new_id_.empty() ? node : new_id_[node]; }
   [[nodiscard]] NodeId node_of(NodeId row) const noexcept { return old_id_.empty() ? row : old_id_[row]; }
 
+  /// Size of all arrays, those that are shared with a pattern included.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// The same graph over the same storage, not copied, under another handle of the same place: one with a stop token,
   /// or with a stream for another host thread. See Buffer::share. Throws usage where the places differ. O(1).
   [[nodiscard]] PackedGraph share(const Device& device) const;
 
-  /// What finding the order and renumbering cost, a part of pack_graph's time, also where it was found not to pay; 0
-  /// where none was tried.
+  /// The part of pack_graph's time that it took to find an order and to renumber, also where the order was not taken. 0
+  /// where no order was tried.
   [[nodiscard]] double reorder_seconds() const noexcept { return reorder_seconds_; }
 
  private:
@@ -93,14 +96,16 @@ class PackedGraph {
   Buffer<NodeId> new_id_, old_id_;
 };
 
-/// Packs a pattern for algorithms, on `device`; one that is on a CUDA device stays there where `device` is the host.
-/// Throws usage unless it is square, or for a tile side that does not exist; not_possible where the device has too
+/// Packs a pattern for algorithms, on `device`. A pattern on a CUDA device stays there where `device` is the host.
+/// Pattern CSR in the caller's order shares the storage of `a`, where `a` is at the same place; nothing is copied.
+///
+/// Throws usage unless `a` is square, and for a tile side that does not exist; not_possible where the device has too
 /// little memory, naming the bytes that are missing. O(n + m), and the cost of the order.
 [[nodiscard]] PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options = {},
                                      const Device& device = {});
 
-/// Calls fn(view) with the CsrPatternView or BitTileView<K> of a packed graph's matrix: the one place where the format
-/// becomes a type.
+/// Calls fn(view) with the CsrPatternView or BitTileView<K> of a packed graph's matrix. Only here the format becomes a
+/// type.
 template <class Fn>
 decltype(auto) with_view(const PackedGraph::Matrix& matrix, Fn&& fn) {
   if (const auto* csr = std::get_if<CsrPattern>(&matrix)) return fn(csr->view());

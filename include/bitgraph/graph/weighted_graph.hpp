@@ -8,15 +8,16 @@
 
 namespace bitgraph {
 
-/// How weights are held.
+/// The storage of the weights.
 enum class WeightKind {
   automatic,  ///< integer where every weight is whole and between 1 and 255, else real
   integer,    ///< 1 .. 255, in bit planes
   real,       ///< float
 };
 
-/// A packed graph whose edges have lengths. The weights are in the order of the entries of graph().out(), row by row,
-/// columns rising, whatever the format; entry number row_start()[i] is the first of row i.
+/// A packed graph whose edges have weights, the lengths of the edges. The weights are in the order of the entries of
+/// graph().out(): row by row, columns rising, for every format. Entry row_start()[i] is the first one of row i. The
+/// weights are on the host.
 class WeightedGraph {
  public:
   [[nodiscard]] const PackedGraph& graph() const noexcept { return graph_; }
@@ -38,9 +39,9 @@ class WeightedGraph {
   Buffer<EdgeOffset> row_start_;  ///< for tiles: a CSR has them already
 };
 
-/// Packs a pattern with a weight for each of its entries, in their order. Throws usage where the number of weights is
-/// not a.nvals(); bad_input, naming the entry, for a weight that is not positive and finite and, for `integer`, one
-/// that is not whole or above 255. Else as pack_graph(). The weights are for the host.
+/// Packs a pattern with a weight for each of its entries, in their order. Everything else is as in pack_graph(). Throws
+/// usage unless there are a.nvals() weights; bad_input, naming the entry, for a weight that is not positive and finite,
+/// and with `integer` for one that is not whole or is above 255. O(n + m), and the cost of the order.
 [[nodiscard]] WeightedGraph pack_weighted_graph(const CsrPattern& a, std::span<const float> weights,
                                                 const GraphPackOptions& options = {},
                                                 WeightKind kind = WeightKind::automatic, const Device& device = {});

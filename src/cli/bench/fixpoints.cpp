@@ -35,7 +35,7 @@ void bench_pagerank(Arena& arena) {
 void bench_components(Arena& arena) {
   arena.compete({.algorithm = "cc", .variant = "", .ways = arena.peer().components()}, Workload::traversal,
                 [](const PackedGraph& graph) -> OurWay {
-                  auto search = std::make_shared<ComponentSearch>(graph);
+                  auto search = std::make_shared<ConnectedComponents>(graph);
                   auto last = std::make_shared<const Components*>();
                   return {.run = [=](NodeId) { *last = &search->run(); },
                           .result =

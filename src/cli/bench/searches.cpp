@@ -29,7 +29,7 @@ std::vector<double> numbers_of(const Buffer<T>& values) {
 }
 
 OurWay bfs_way(const PackedGraph& graph, std::int32_t unreached) {
-  auto kept = std::make_shared<Kept<BfsSearch, BfsResult>>(BfsSearch(graph));
+  auto kept = std::make_shared<Kept<BreadthFirstSearch, BfsResult>>(BreadthFirstSearch(graph));
   return {.run = [kept, unreached](NodeId source) { kept->last = &kept->search.run({.source = source}, unreached); },
           .result = [kept] { return numbers_of(kept->last->level); }};
 }
@@ -48,7 +48,7 @@ std::vector<std::int32_t> weights_of(const CsrPattern& graph, std::uint64_t seed
 }
 
 OurWay sssp_way(const WeightedGraph& graph) {
-  using Search = SsspSearch<std::int32_t>;
+  using Search = ShortestPaths<std::int32_t>;
   auto kept = std::make_shared<Kept<Search, SsspResult<std::int32_t>>>(Search(graph));
   return {.run = [kept](NodeId source) { kept->last = &kept->search.run({.source = source}); },
           .result = [kept] { return numbers_of(kept->last->distance); }};
@@ -89,7 +89,7 @@ struct Reach {
 
 /// What many sources at once are measured against: searches of ours, one after another.
 PeerWay one_by_one(const PackedGraph& graph, const std::vector<NodeId>& sources) {
-  auto search = std::make_shared<BfsSearch>(graph);
+  auto search = std::make_shared<BreadthFirstSearch>(graph);
   auto reach = std::make_shared<Reach>();
   return {.calls = "bfs from each source, one after another",
           .prepare = {},
@@ -127,7 +127,8 @@ void bench_many_sources(Arena& arena) {
   job.ways.push_back(one_by_one(graph, sources));
   arena.compete(std::move(job), Workload::traversal, [&](const PackedGraph& packed) -> OurWay {
     using Result = MultiSourceBfsResult;
-    auto kept = std::make_shared<Kept<MultiSourceBfs, Result>>(MultiSourceBfs(packed, sources.size()));
+    auto kept = std::make_shared<Kept<MultiSourceBreadthFirstSearch, Result>>(
+        MultiSourceBreadthFirstSearch(packed, sources.size()));
     return {.run = [kept, &sources](NodeId) { kept->last = &kept->search.run({.sources = sources}); },
             .result =
                 [kept] {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/betweenness.hpp>
 
-#include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
+#include "graph/betweenness/betweenness.hpp"
 #include "graph/samples.hpp"
 #include "graph/source.hpp"
-#ifdef BITGRAPH_WITH_CUDA
-#include "graph/betweenness/cuda.cuh"
-#endif
 
 #include <fmt/format.h>
 
@@ -77,14 +74,10 @@ std::vector<NodeId> sources_of(const PackedGraph& graph, const BetweennessOption
   return sampled_nodes(n, options.samples, {options.seed, 0xBE, 0});
 }
 
-[[noreturn]] void fail_for(NodeId source) {
-  fail(ErrorCode::not_possible,
-       fmt::format("betweenness: from node {} there are more shortest paths than a double counts", source));
-}
-
+/// Adds the dependencies of all sources to the scores of the rows, source by source. Returns as betweenness_scores().
 template <class Graph>
-void add_scores(const PackedGraph& packed, const Graph& graph, std::span<const NodeId> sources,
-                std::vector<double>& scores) {
+std::size_t add_scores(const PackedGraph& packed, const Graph& graph, std::span<const NodeId> sources,
+                       std::vector<double>& scores) {
   const Device& device = packed.device();
   const std::size_t batch = std::min<std::size_t>(static_cast<std::size_t>(device.threads()), sources.size());
   std::vector<Search> searches(batch, Search(graph.nrows));
@@ -97,12 +90,24 @@ void add_scores(const PackedGraph& packed, const Graph& graph, std::span<const N
         counted[k] = searches[k].run(graph, packed.row_of(sources[first + k])) ? 1 : 0;
     });
     for (std::size_t k = 0; k < count; ++k) {
-      if (counted[k] == 0) fail_for(sources[first + k]);
+      if (counted[k] == 0) return first + k;
     }
     parallel_for(device, scores.size(), std::size_t{1} << 14, [&](std::size_t row) {
       for (std::size_t k = 0; k < count; ++k) scores[row] += searches[k].dependency[row];
     });
   }
+  return sources.size();
+}
+
+/// The same on the host.
+template <class Backend>
+std::size_t betweenness_scores(const Backend&, const PackedGraph& graph, std::span<const NodeId> sources, double scale,
+                               double* score) {
+  std::vector<double> scores(graph.num_nodes(), 0);
+  const std::size_t failed =
+      with_view(graph.out(), [&](const auto& out) { return add_scores(graph, out, sources, scores); });
+  for (NodeId row = 0; row < graph.num_nodes(); ++row) score[graph.node_of(row)] = scores[row] * scale;
+  return failed;
 }
 
 }  // namespace
@@ -115,18 +120,13 @@ Buffer<double> betweenness(const PackedGraph& graph, const BetweennessOptions& o
   const double pairs = (static_cast<double>(n) - 1) * (static_cast<double>(n) - 2);
   const double scale =
       options.normalized && pairs > 0 ? static_cast<double>(n) / static_cast<double>(sources.size()) / pairs : 1;
-#ifdef BITGRAPH_WITH_CUDA
-  if (backend_for(graph.device()) == BackendKind::cuda) {
-    const std::size_t failed = CudaBetweenness(graph).run(sources, scale, result.data());
-    if (failed != sources.size()) fail_for(sources[failed]);
-    return result;
-  }
-#endif
-  std::vector<double> scores(n, 0);
-  with_host_backend(graph.device(), "betweenness", [&](const auto&) {
-    with_view(graph.out(), [&](const auto& out) { add_scores(graph, out, sources, scores); });
+  const std::size_t failed = with_backend(graph.device(), "betweenness", [&](const auto& backend) {
+    return betweenness_scores(backend, graph, sources, scale, result.data());
   });
-  for (NodeId row = 0; row < n; ++row) result[graph.node_of(row)] = scores[row] * scale;
+  if (failed != sources.size()) {
+    fail(ErrorCode::not_possible,
+         fmt::format("betweenness: from node {} there are more shortest paths than a double counts", sources[failed]));
+  }
   return result;
 }
 

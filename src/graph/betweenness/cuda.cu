@@ -27,7 +27,7 @@ constexpr unsigned small_threads = 256;
 constexpr unsigned batch = 32;         ///< sources
 constexpr EdgeOffset long_row = 1024;  ///< a row with more edges is shared out in a block
 
-/// What the blocks tell each other. A phase writes the entry of its number modulo 3.
+/// State that all blocks share. A phase writes the entry of its number modulo 3.
 struct Control {
   unsigned num_entries;
   unsigned num_long[3];
@@ -40,9 +40,9 @@ struct Args {
   const NodeId* sources;  ///< rows
   unsigned num_sources;   ///< at most a batch
   unsigned first_source;  ///< its place among all
-  NodeId* entry_row;      ///< room for a batch of n
+  NodeId* entry_row;      ///< scratch for a batch of n
   unsigned* entry_mask;
-  NodeId* level_begin;  ///< the first entry of each level: room for n and 1
+  NodeId* level_begin;  ///< the first entry of each level: n + 1 elements
   NodeId* long_entries;
   unsigned* seen;      ///< sources that have reached each row; zeros before
   unsigned* front[3];  ///< of each row, the sources that have it at a level, for three levels; zeros before
@@ -352,6 +352,11 @@ std::size_t CudaBetweenness::run(std::span<const NodeId> sources, double scale, 
   Control found{};
   Device::copy(&found, Device{}, control, device_, sizeof(found));
   return std::min<std::size_t>(found.overflow, sources.size());
+}
+
+std::size_t betweenness_scores(const Cuda&, const PackedGraph& graph, std::span<const NodeId> sources, double scale,
+                               double* score) {
+  return CudaBetweenness(graph).run(sources, scale, score);
 }
 
 }  // namespace bitgraph

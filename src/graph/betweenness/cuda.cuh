@@ -5,6 +5,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include "graph/betweenness/betweenness.hpp"
 #include "graph/packed_graph/cuda_rows.cuh"
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
-#include "graph/bfs/device_search.hpp"
+#include "graph/bfs/engine.hpp"
 #include "graph/packed_graph/views.hpp"
 #include "graph/source.hpp"
 
@@ -55,119 +55,138 @@ void mark_empty_rows(const Graph& a, std::span<std::uint64_t> marks, const Devic
   });
 }
 
-}  // namespace
-
-BfsSearch::BfsSearch(BfsSearch&&) noexcept = default;
-BfsSearch& BfsSearch::operator=(BfsSearch&&) noexcept = default;
-BfsSearch::~BfsSearch() = default;
-
-BfsSearch::BfsSearch(const PackedGraph& graph) : graph_(&graph) {
-  const std::size_t n = graph.num_nodes();
-  const Device& device = graph.device();
-  result_.level = Buffer<std::int32_t>(n, device);
-  if (!device.is_host()) {
-    there_ = make_cuda_bfs(graph);
-    return;
+/// A search on the host, by the kernels of Backend.
+template <class Backend>
+class HostBfs final : public BfsEngine {
+ public:
+  HostBfs(const Backend& backend, const PackedGraph& graph) : backend_(backend), graph_(graph) {
+    const std::size_t n = graph.num_nodes();
+    const Device& device = graph.device();
+    unreachable_ = Buffer<std::uint64_t>(words_for_bits(n), device);
+    visited_ = Buffer<std::uint64_t>(words_for_bits(n), device);
+    front_ = Buffer<std::uint64_t>(words_for_bits(n), device);
+    next_ = Buffer<std::uint64_t>(words_for_bits(n), device);
+    queue_ = Buffer<NodeId>(n + queue_slack, device);
+    if (!graph.new_id().empty()) row_level_ = Buffer<std::int32_t>(n, device);
+    with_views(graph, [&](const auto& out, const auto& in) {
+      max_degree_ = largest_degree(out, device);
+      if (graph.has_in()) {
+        mark_empty_rows(in, unreachable_.span(), device);
+      } else {
+        unreachable_.fill(0);
+        if (n % 64 != 0) unreachable_[n / 64] = ~std::uint64_t{0} << (n % 64);
+      }
+    });
   }
-  unreachable_ = Buffer<std::uint64_t>(words_for_bits(n), device);
-  visited_ = Buffer<std::uint64_t>(words_for_bits(n), device);
-  front_ = Buffer<std::uint64_t>(words_for_bits(n), device);
-  next_ = Buffer<std::uint64_t>(words_for_bits(n), device);
-  queue_ = Buffer<NodeId>(n + queue_slack, device);
-  if (!graph.new_id().empty()) row_level_ = Buffer<std::int32_t>(n, device);
-  with_views(graph, [&](const auto& out, const auto& in) {
-    max_degree_ = largest_degree(out, device);
-    if (graph.has_in()) {
-      mark_empty_rows(in, unreachable_.span(), device);
-    } else {
-      unreachable_.fill(0);
-      if (n % 64 != 0) unreachable_[n / 64] = ~std::uint64_t{0} << (n % 64);
+
+  void run(BfsResult& result, const BfsOptions& options, std::int32_t unreached) override {
+    const Device& device = graph_.device();
+    std::int32_t* level = row_level_.empty() ? result.level.data() : row_level_.data();
+    BfsCounts counts;
+    with_views(graph_, [&]<class View>(const View& out, const View& in) {
+      const BfsArgs<View> args{
+          out,           in,           graph_.has_in(), graph_.row_of(options.source), max_degree_,
+          unreached,     level,        &counts,         unreachable_.data(),           visited_.data(),
+          front_.data(), next_.data(), queue_.data()};
+      bfs(backend_, args);
+    });
+    if (!row_level_.empty()) {
+      const NodeId* row = graph_.new_id().data();
+      parallel_for(device, graph_.num_nodes(), grain, [&](std::size_t i) { result.level[i] = row_level_[row[i]]; });
     }
-  });
-}
-
-const BfsResult& BfsSearch::run(const BfsOptions& options) { return run(options, -1); }
-
-const BfsResult& BfsSearch::run(const BfsOptions& options, std::int32_t unreached) {
-  const NodeId n = graph_->num_nodes();
-  check_source(options.source, n);
-  if (n == 0) return result_;
-  graph_->device().throw_if_stopped();
-  if (there_) {
-    there_->run(result_, options, unreached);
-    return result_;
+    result.num_levels = counts.num_levels;
+    result.reached = counts.reached;
+    if (!options.parents) return;
+    allocate_result(result.parent, graph_.num_nodes(), device);
+    find_parents(level, result.parent.data(), unreached);
+    result.parent[options.source] = options.source;
   }
-  const Device& device = graph_->device();
-  std::int32_t* level = row_level_.empty() ? result_.level.data() : row_level_.data();
-  BfsCounts counts;
-  with_views(*graph_, [&]<class View>(const View& out, const View& in) {
-    const BfsArgs<View> args{out,
-                             in,
-                             graph_->has_in(),
-                             graph_->row_of(options.source),
-                             max_degree_,
-                             unreached,
-                             level,
-                             &counts,
-                             unreachable_.data(),
-                             visited_.data(),
-                             front_.data(),
-                             next_.data(),
-                             queue_.data()};
-    with_host_backend(device, "bfs", [&](const auto& backend) { bfs(backend, args); });
-  });
-  if (!row_level_.empty()) {
-    const NodeId* row = graph_->new_id().data();
-    parallel_for(device, n, grain, [&](std::size_t i) { result_.level[i] = row_level_[row[i]]; });
-  }
-  result_.num_levels = counts.num_levels;
-  result_.reached = counts.reached;
-  if (options.parents) find_parents(options.source, unreached);
-  return result_;
-}
 
-/// Afterwards, from the levels: which row was first to reach another depends on the threads, the smallest does not.
-void BfsSearch::find_parents(NodeId source, std::int32_t unreached) {
-  const NodeId n = graph_->num_nodes();
-  if (result_.parent.size() != n) result_.parent = Buffer<NodeId>(n, graph_->device());
-  const std::int32_t* level = row_level_.empty() ? result_.level.data() : row_level_.data();
-  NodeId* parent = result_.parent.data();
-  const bool as_they_are = graph_->new_id().empty();
-  if (graph_->has_in()) {
-    with_view(graph_->in(), [&](const auto& in) {
-      parallel_chunks(graph_->device(), n, 1024, [&](Range range) {
+ private:
+  /// Parents come from the levels, after the search: which row was first to reach another depends on the threads, the
+  /// smallest does not.
+  void find_parents(const std::int32_t* level, NodeId* parent, std::int32_t unreached) const {
+    if (graph_.has_in()) {
+      pull_parents(level, parent);
+    } else {
+      push_parents(level, parent, unreached);
+    }
+  }
+
+  void pull_parents(const std::int32_t* level, NodeId* parent) const {
+    const bool rows_are_nodes = graph_.new_id().empty();
+    with_view(graph_.in(), [&](const auto& in) {
+      parallel_chunks(graph_.device(), graph_.num_nodes(), 1024, [&](Range range) {
         for (std::size_t i = range.begin; i < range.end; ++i) {
           const auto row = static_cast<NodeId>(i);
           NodeId smallest = no_parent;
           any_entry(in, row, [&](NodeId j) {
             if (level[j] != level[row] - 1) return false;
-            smallest = std::min(smallest, graph_->node_of(j));
-            return as_they_are;  // rows are sorted: the first is the smallest
+            smallest = std::min(smallest, graph_.node_of(j));
+            return rows_are_nodes;  // rows are sorted: the first is the smallest
           });
-          parent[graph_->node_of(row)] = smallest;
+          parent[graph_.node_of(row)] = smallest;
         }
       });
     });
-  } else {
+  }
+
+  void push_parents(const std::int32_t* level, NodeId* parent, std::int32_t unreached) const {
+    const NodeId n = graph_.num_nodes();
     std::fill_n(parent, n, no_parent);
-    with_view(graph_->out(), [&](const auto& out) {
+    with_view(graph_.out(), [&](const auto& out) {
       for (NodeId row = 0; row < n; ++row) {
         if (level[row] == unreached) continue;
         for_each_entry(out, row, [&](NodeId j) {
           if (level[j] != level[row] + 1) return;
-          NodeId& of = parent[graph_->node_of(j)];
-          of = std::min(of, graph_->node_of(row));
+          NodeId& of = parent[graph_.node_of(j)];
+          of = std::min(of, graph_.node_of(row));
         });
       }
     });
   }
-  parent[source] = source;
+
+  Backend backend_;
+  const PackedGraph& graph_;
+  NodeId max_degree_ = 0;
+  Buffer<std::uint64_t> unreachable_;  ///< rows without an edge that leads to them
+  Buffer<std::uint64_t> visited_, front_, next_;
+  Buffer<NodeId> queue_;
+  Buffer<std::int32_t> row_level_;  ///< levels by row, where rows are in another order than the caller's nodes
+};
+
+template <class Backend>
+std::unique_ptr<BfsEngine> make_bfs_engine(const Backend& backend, const PackedGraph& graph) {
+  return std::make_unique<HostBfs<Backend>>(backend, graph);
+}
+
+}  // namespace
+
+BreadthFirstSearch::BreadthFirstSearch(const PackedGraph& graph)
+    : graph_(&graph),
+      engine_(
+          with_backend(graph.device(), "bfs", [&](const auto& backend) { return make_bfs_engine(backend, graph); })) {
+  allocate_result(result_.level, graph.num_nodes(), graph.device());
+}
+BreadthFirstSearch::BreadthFirstSearch(BreadthFirstSearch&&) noexcept = default;
+BreadthFirstSearch& BreadthFirstSearch::operator=(BreadthFirstSearch&&) noexcept = default;
+BreadthFirstSearch::~BreadthFirstSearch() = default;
+
+const BfsResult& BreadthFirstSearch::run(const BfsOptions& options) { return run(options, -1); }
+
+const BfsResult& BreadthFirstSearch::run(const BfsOptions& options, std::int32_t unreached) {
+  const NodeId n = graph_->num_nodes();
+  check_source(options.source, n);
+  graph_->device().throw_if_stopped();
+  allocate_result(result_.level, n, graph_->device());
+  engine_->run(result_, options, unreached);
+  return result_;
 }
 
 BfsResult bfs(const PackedGraph& graph, const BfsOptions& options) {
-  BfsSearch search(graph);
+  BreadthFirstSearch search(graph);
   search.run(options);
-  return std::move(search).take();
+  return search.take();
 }
 
 }  // namespace bitgraph

@@ -23,7 +23,7 @@ void compare(const CsrPattern& a, const std::vector<NodeId>& sources,
              const GraphPackOptions& options = {.tile_dim = csr_tile}) {
   const PackedGraph here = pack_graph(a, options);
   const PackedGraph there = pack_graph(a, options, *test::cuda_device());
-  BfsSearch search(there);
+  BreadthFirstSearch search(there);
   for (const NodeId source : sources) {
     SCOPED_TRACE("source " + std::to_string(source));
     const BfsResult expected = bfs(here, {.source = source, .parents = true});
@@ -69,7 +69,7 @@ TEST(BfsCuda, WideFrontiers) {
 TEST(BfsCuda, ARepeatedRunAllocatesNothing) {
   BITGRAPH_REQUIRE_CUDA();
   const PackedGraph graph = pack_graph(generate_rmat(12, 8, 1), {.tile_dim = csr_tile}, *test::cuda_device());
-  BfsSearch search(graph);
+  BreadthFirstSearch search(graph);
   search.run({.source = 1});
   const std::size_t before = graph.device().memory().allocations;
   for (NodeId source = 0; source < 4; ++source) search.run({.source = source});
@@ -88,7 +88,7 @@ TEST(BfsCuda, NeedsBothDirections) {
   BITGRAPH_REQUIRE_CUDA();
   const PackedGraph graph = pack_graph(test::random_pattern(20, 20, 0.1, 3),
                                        {.tile_dim = csr_tile, .with_transpose = false}, *test::cuda_device());
-  test::expect_error([&] { BfsSearch search(graph); }, ErrorCode::not_possible,
+  test::expect_error([&] { BreadthFirstSearch search(graph); }, ErrorCode::not_possible,
                      "cuda:0: bfs needs both directions of the edges: pack the graph with the transpose");
 }
 

@@ -59,7 +59,7 @@ void verify_parents(const CsrPattern& graph, NodeId source, const BfsResult& res
 }
 
 void check_searches(const CsrPattern& graph, const PackedGraph& packed, std::size_t sources = 3) {
-  BfsSearch search(packed);
+  BreadthFirstSearch search(packed);
   for (const NodeId source : test::some_sources(graph, sources)) {
     SCOPED_TRACE("source " + std::to_string(source));
     const BfsResult& result = search.run({.source = source, .parents = true});
@@ -116,7 +116,7 @@ TEST(Bfs, ASecondRunAllocatesNothing) {
   const auto graphs = test::larger_graphs();
   for (const auto& test : graphs) {
     const PackedGraph packed = pack_graph(test.graph, {.order = Order::degree}, device);
-    BfsSearch search(packed);
+    BreadthFirstSearch search(packed);
     search.run({.source = 0, .parents = true});
     const std::size_t before = device.memory().allocations;
     search.run({.source = 5, .parents = true});

@@ -40,8 +40,8 @@ class Search : SoloSearch {
     prepare();
     grid.sync();
     Frontier frontier{true, 1, row(a_.source).degree()};
-    const unsigned source_alone = (a_.alone[a_.source / 32] >> (a_.source % 32)) & 1U;
-    const unsigned reachable = a_.out.nrows - a_.num_alone + source_alone;
+    const unsigned source_unreachable = (a_.unreachable[a_.source / 32] >> (a_.source % 32)) & 1U;
+    const unsigned reachable = a_.out.nrows - a_.num_unreachable + source_unreachable;
     while (frontier.edges != 0 && reached_ < reachable) {
       if (frontier.count <= solo_vertices && frontier.edges <= solo_edges &&
           !(choose_pull(frontier) && !frontier.queued)) {
@@ -105,7 +105,7 @@ class Search : SoloSearch {
     const std::size_t me = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
     for (std::size_t v = me; v < a_.out.nrows; v += step) a_.level[v] = v == a_.source ? 0 : a_.unreached;
     for (std::size_t w = me; w < words_; w += step) {
-      a_.visited[0][w] = a_.alone[w] | (w == a_.source / 32 ? 1U << (a_.source % 32) : 0U);
+      a_.visited[0][w] = a_.unreachable[w] | (w == a_.source / 32 ? 1U << (a_.source % 32) : 0U);
     }
     if (me == 0) {
       BfsControl& control = *a_.control;
@@ -127,7 +127,7 @@ class Search : SoloSearch {
   /// Edges that pulling would look at against those that pushing would.
   __device__ bool choose_pull(const Frontier& frontier) const {
     if (frontier.count > bfs_queue_capacity || frontier.edges >= (1ULL << 31)) return true;
-    const float rows = static_cast<float>(a_.out.nrows - a_.num_alone);
+    const float rows = static_cast<float>(a_.out.nrows - a_.num_unreachable);
     const float unvisited = fmaxf(0.0F, rows - static_cast<float>(reached_));
     const float nvals = static_cast<float>(a_.nvals);
     const float looks = fminf(nvals / fmaxf(rows, 1.0F), nvals / static_cast<float>(frontier.edges + 1));
@@ -360,12 +360,12 @@ __global__ void __launch_bounds__(block_threads, 1) search_kernel(BfsCudaArgs ar
   Search(args, solo, shares_visited ? visited : nullptr).run();
 }
 
-__global__ void mark_alone(CsrPatternView in, std::uint32_t* alone, unsigned* count) {
+__global__ void mark_unreachable(CsrPatternView in, std::uint32_t* unreachable, unsigned* count) {
   const std::size_t v = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const bool mine = v < in.nrows && in.row_ptr[v] == in.row_ptr[v + 1];
   const unsigned bits = __ballot_sync(full_warp, mine);
   if (threadIdx.x % 32 == 0 && v / 32 < (std::size_t{in.nrows} + 31) / 32) {
-    alone[v / 32] = bits;
+    unreachable[v / 32] = bits;
     if (bits != 0) atomicAdd(count, __popc(bits));
   }
 }
@@ -396,10 +396,10 @@ void pack_bfs_rows(const Device& device, const CsrPatternView& out, std::uint64_
   cuda_check_launch("pack_rows");
 }
 
-void find_alone(const Device& device, const CsrPatternView& in, std::uint32_t* alone, unsigned* count) {
+void find_unreachable(const Device& device, const CsrPatternView& in, std::uint32_t* unreachable, unsigned* count) {
   const ScopedCudaDevice scope(device.index());
-  mark_alone<<<blocks_for(in.nrows, 256), 256, 0, stream_of(device)>>>(in, alone, count);
-  cuda_check_launch("mark_alone");
+  mark_unreachable<<<blocks_for(in.nrows, 256), 256, 0, stream_of(device)>>>(in, unreachable, count);
+  cuda_check_launch("mark_unreachable");
 }
 
 void launch_bfs(const Device& device, const BfsCudaArgs& args) {

@@ -19,7 +19,7 @@ struct BfsQueue {
   unsigned* edges_before = nullptr;
 };
 
-/// What the blocks of a search tell each other. A level writes the entry of its number modulo 3.
+/// State that all blocks of a search share. A level writes the entry of its number modulo 3.
 struct BfsControl {
   unsigned long long queued[3];  ///< vertices and edges of the frontier in the queue, in one word
   unsigned long long edges[3];   ///< edges of the frontier that is kept as bits
@@ -53,17 +53,17 @@ struct BfsCudaArgs {
   unsigned width = 0;
   EdgeOffset nvals = 0;
   NodeId source = 0;
-  std::int32_t unreached = -1;           ///< the level of what is not reached
-  std::int32_t* level = nullptr;         ///< nrows
-  std::uint32_t* visited[2] = {};        ///< bits of all rows
-  const std::uint32_t* alone = nullptr;  ///< bits of the rows that no edge leads to: they are never looked for
-  NodeId num_alone = 0;
+  std::int32_t unreached = -1;                 ///< the level of what is not reached
+  std::int32_t* level = nullptr;               ///< nrows
+  std::uint32_t* visited[2] = {};              ///< bits of all rows
+  const std::uint32_t* unreachable = nullptr;  ///< bits of the rows that no edge leads to: they are never looked for
+  NodeId num_unreachable = 0;
   BfsQueue queue[2];
   BfsControl* control = nullptr;
 };
 
 /// Sets the bits of the rows without entries and adds their number to *count.
-void find_alone(const Device& device, const CsrPatternView& in, std::uint32_t* alone, unsigned* count);
+void find_unreachable(const Device& device, const CsrPatternView& in, std::uint32_t* unreachable, unsigned* count);
 
 /// Columns a row of short rows; longer ones have no such table.
 inline constexpr unsigned bfs_short_widths[] = {4, 8};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of searches on a CUDA device, and what follows a search: parents, the caller's numbering.
-#include "graph/bfs/device_search.hpp"
+#include "graph/bfs/engine.hpp"
 
 #include <bitgraph/core/kernel.cuh>
 #include "graph/bfs/cuda.cuh"
@@ -43,14 +43,14 @@ unsigned short_width(const CsrPatternView& out) {
   return 0;
 }
 
-class CudaBfs final : public DeviceBfs {
+class CudaBfs final : public BfsEngine {
  public:
   explicit CudaBfs(const PackedGraph& graph) : graph_(graph), csr_(graph) {
     const Device& device = graph.device();
     const std::size_t n = graph.num_nodes();
     const std::size_t words = (n + 31) / 32;
     for (Buffer<std::uint32_t>& visited : visited_) visited = Buffer<std::uint32_t>(words, device);
-    alone_ = Buffer<std::uint32_t>(words, device);
+    unreachable_ = Buffer<std::uint32_t>(words, device);
     width_ = short_width(csr_.out());
     if (width_ != 0) {
       short_rows_ = Buffer<NodeId>(n * width_, device);
@@ -66,13 +66,13 @@ class CudaBfs final : public DeviceBfs {
     }
     if (n == 0) return;
     Buffer<unsigned> count(1, 0U, device);
-    find_alone(device, csr_.in(), alone_.data(), count.data());
+    find_unreachable(device, csr_.in(), unreachable_.data(), count.data());
     if (width_ != 0) {
       pack_bfs_short_rows(device, csr_.out(), width_, short_rows_.data());
     } else {
       pack_bfs_rows(device, csr_.out(), rows_.data());
     }
-    num_alone_ = count.to(Device{})[0];
+    num_unreachable_ = count.to(Device{})[0];
   }
 
   void run(BfsResult& result, const BfsOptions& options, std::int32_t unreached) override {
@@ -89,8 +89,8 @@ class CudaBfs final : public DeviceBfs {
     args.source = graph_.row_of(options.source);
     args.unreached = unreached;
     args.level = level;
-    args.alone = alone_.data();
-    args.num_alone = num_alone_;
+    args.unreachable = unreachable_.data();
+    args.num_unreachable = num_unreachable_;
     for (int i = 0; i < 2; ++i) {
       args.visited[i] = visited_[i].data();
       args.queue[i] = {queue_first_[i].data(), queue_before_[i].data()};
@@ -103,7 +103,7 @@ class CudaBfs final : public DeviceBfs {
       csr_.order(level, result.level.data());
     }
     if (options.parents) {
-      if (result.parent.size() != n) result.parent = Buffer<NodeId>(n, device);
+      allocate_result(result.parent, n, device);
       find_parents<<<blocks_for(std::size_t{n} * 32, threads), threads, 0, stream>>>(
           result.parent.data(), csr_.in(), level, node_of_row_.data(), args.source, unreached);
       cuda_check_launch("find_parents");
@@ -117,7 +117,7 @@ class CudaBfs final : public DeviceBfs {
  private:
   const PackedGraph& graph_;
   CudaRows csr_;
-  Buffer<std::uint32_t> visited_[2], alone_;
+  Buffer<std::uint32_t> visited_[2], unreachable_;
   Buffer<std::uint64_t> rows_;
   Buffer<NodeId> short_rows_;  ///< instead, where all rows have at most width_ entries
   unsigned width_ = 0;
@@ -126,12 +126,12 @@ class CudaBfs final : public DeviceBfs {
   Buffer<std::byte> control_;
   Buffer<std::int32_t> row_level_;  ///< where rows are not nodes, as the next
   Buffer<NodeId> node_of_row_;
-  NodeId num_alone_ = 0;
+  NodeId num_unreachable_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceBfs> make_cuda_bfs(const PackedGraph& graph) {
+std::unique_ptr<BfsEngine> make_bfs_engine(const Cuda&, const PackedGraph& graph) {
   if (!graph.has_in()) {
     fail(ErrorCode::not_possible,
          graph.device().name() + ": bfs needs both directions of the edges: pack the graph with the transpose");

@@ -71,7 +71,7 @@ Sums sums_by_levels(const PackedGraph& graph, std::span<const NodeId> sources) {
   constexpr std::size_t together = 64;
   const NodeId n = graph.num_nodes();
   Sums sums{std::vector<DistanceSums>(n), false};
-  MultiSourceBfs search(graph, std::min(together, sources.size()));
+  MultiSourceBreadthFirstSearch search(graph, std::min(together, sources.size()));
   for (std::size_t first = 0; first < sources.size(); first += together) {
     const auto some = sources.subspan(first, std::min(together, sources.size() - first));
     const DenseMatrix<std::int32_t> level = search.run({.sources = some, .levels = true}).level.to(Device{});

@@ -3,11 +3,8 @@
 
 #include <bitgraph/graph/coloring.hpp>
 
+#include "graph/coloring/engine.hpp"
 #include "graph/coloring/scramble.hpp"
-#include "graph/packed_graph/views.hpp"
-#ifdef BITGRAPH_WITH_CUDA
-#include "graph/coloring/cuda.cuh"
-#endif
 
 #include <algorithm>
 #include <type_traits>
@@ -16,68 +13,69 @@ namespace bitgraph {
 
 namespace {
 
-constexpr std::size_t grain = std::size_t{1} << 12;
+template <class Backend>
+class HostColoring final : public ColoringEngine {
+ public:
+  HostColoring(const Backend& backend, const PackedGraph& graph, std::uint64_t seed)
+      : backend_(backend),
+        graph_(graph),
+        order_(graph, [keys = scramble_keys(seed)](NodeId node, std::uint32_t degree) {
+          return (std::uint64_t{degree} << 32) | scrambled(node, keys);
+        }) {
+    if (!graph.new_id().empty()) row_color_ = Buffer<std::int32_t>(graph.num_nodes(), graph.device());
+  }
+
+  std::int32_t run(std::int32_t* color) override {
+    const NodeId n = graph_.num_nodes();
+    const bool reordered = !row_color_.empty();
+    std::int32_t* of_row = reordered ? row_color_.data() : color;
+    std::fill_n(of_row, n, -1);
+    with_undirected_view(graph_, [&]<class Graph>(const UndirectedView<Graph>& view) {
+      color_rows(backend_, ColoringArgs<Graph>{view, order_.priority.data(), of_row, order_.open.data()});
+    });
+    // Greedy colours leave no gap: the largest one tells how many there are.
+    std::int32_t count = 0;
+    for (NodeId row = 0; row < n; ++row) {
+      if (reordered) color[graph_.node_of(row)] = of_row[row];
+      count = std::max(count, of_row[row] + 1);
+    }
+    return count;
+  }
+
+ private:
+  Backend backend_;
+  const PackedGraph& graph_;
+  PriorityOrder order_;
+  Buffer<std::int32_t> row_color_;  ///< only where rows are in another order than the caller's nodes
+};
+
+template <class Backend>
+std::unique_ptr<ColoringEngine> make_coloring_engine(const Backend& backend, const PackedGraph& graph,
+                                                     std::uint64_t seed) {
+  return std::make_unique<HostColoring<Backend>>(backend, graph, seed);
+}
 
 }  // namespace
 
-ColoringSearch::ColoringSearch(const PackedGraph& graph, std::uint64_t seed) : graph_(graph) {
+GreedyColoring::GreedyColoring(const PackedGraph& graph, std::uint64_t seed) : graph_(&graph) {
   static_cast<void>(graph.in());
-  const Device& device = graph.device();
-  const std::size_t n = graph.num_nodes();
-#ifdef BITGRAPH_WITH_CUDA
-  if (backend_for(device) == BackendKind::cuda) {
-    on_cuda_ = std::make_shared<CudaColoring>(graph, seed);
-    return;
-  }
-#endif
-  priority_ = Buffer<std::uint64_t>(n, device);
-  open_ = Buffer<NodeId>(n, device);
-  if (!graph.new_id().empty()) color_ = Buffer<std::int32_t>(n, device);
-  const ScrambleKeys keys = scramble_keys(seed);
-  with_host_backend(device, "greedy colouring", [&](const auto&) {
-    with_views(graph, [&](const auto& out, const auto& in) {
-      const UndirectedView<std::remove_cvref_t<decltype(out)>> view{out, in, graph.symmetric()};
-      parallel_for(device, n, grain, [&](std::size_t i) {
-        const auto row = static_cast<NodeId>(i);
-        priority_[i] = (std::uint64_t{view.degree(row)} << 32) | scrambled(graph.node_of(row), keys);
-      });
-    });
-  });
+  engine_ = with_backend(graph.device(), "greedy colouring",
+                         [&](const auto& backend) { return make_coloring_engine(backend, graph, seed); });
 }
+GreedyColoring::GreedyColoring(GreedyColoring&&) noexcept = default;
+GreedyColoring& GreedyColoring::operator=(GreedyColoring&&) noexcept = default;
+GreedyColoring::~GreedyColoring() = default;
 
-const Coloring& ColoringSearch::run() {
-  const Device& device = graph_.device();
-  const std::size_t n = graph_.num_nodes();
-  if (result_.color.size() != n) result_.color = Buffer<std::int32_t>(n, device);
-#ifdef BITGRAPH_WITH_CUDA
-  if (on_cuda_) {
-    result_.count = on_cuda_->run(result_.color.data());
-    return result_;
-  }
-#endif
-  const bool reordered = !graph_.new_id().empty();
-  Buffer<std::int32_t>& color = reordered ? color_ : result_.color;
-  color.fill(-1);
-  with_host_backend(device, "greedy colouring", [&](const auto& backend) {
-    with_views(graph_, [&](const auto& out, const auto& in) {
-      using Graph = std::remove_cvref_t<decltype(out)>;
-      const ColoringArgs<Graph> args{{out, in, graph_.symmetric()}, priority_.data(), color.data(), open_.data()};
-      color_rows(backend, args);
-    });
-  });
-  // Greedy colours leave no gap: the largest one tells how many there are.
-  result_.count = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (reordered) result_.color[graph_.node_of(static_cast<NodeId>(i))] = color[i];
-    result_.count = std::max(result_.count, color[i] + 1);
-  }
+const Coloring& GreedyColoring::run() {
+  allocate_result(result_.color, graph_->num_nodes(), graph_->device());
+  result_.count = engine_->run(result_.color.data());
   return result_;
 }
 
 Coloring greedy_coloring(const PackedGraph& graph, std::uint64_t seed) {
-  ColoringSearch search(graph, seed);
-  search.run();
-  return search.take();
+  GreedyColoring coloring(graph, seed);
+  coloring.run();
+  return coloring.take();
 }
 
 }  // namespace bitgraph

@@ -12,7 +12,7 @@ struct ColoringArgs {
   UndirectedView<Graph> graph;
   const std::uint64_t* priority = nullptr;  ///< of rows, all different
   std::int32_t* color = nullptr;            ///< out
-  NodeId* open = nullptr;                   ///< room for as many rows
+  NodeId* open = nullptr;                   ///< scratch for n rows
 };
 
 template <class Graph>

@@ -64,7 +64,7 @@ TEST(Coloring, ARepeatedRunAllocatesNothing) {
   const Device device = Device::host(2);
   const CsrPattern pattern = generate_mesh(80, 60, 1, true, device);
   const PackedGraph graph = pack_graph(pattern, {.order = Order::degree}, device);
-  ColoringSearch search(graph);
+  GreedyColoring search(graph);
   search.run();
   const std::size_t before = device.memory().allocations;
   const Coloring& found = search.run();
@@ -79,7 +79,7 @@ TEST(Coloring, OnCuda) {
     SCOPED_TRACE(name);
     const Coloring expected = greedy_coloring(pack_graph(pattern, {.tile_dim = csr_tile}, Device::host(2)), 3);
     test::for_each_packing(pattern, device, [&](const PackedGraph& graph) {
-      ColoringSearch search(graph, 3);
+      GreedyColoring search(graph, 3);
       for (int repeat = 0; repeat < 2; ++repeat) {
         const Coloring& found = search.run();
         EXPECT_EQ(found.count, expected.count);
@@ -95,7 +95,7 @@ TEST(Coloring, ARepeatedRunOnCudaAllocatesNothing) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const PackedGraph graph = pack_graph(generate_mesh(80, 60, 1, true), {.order = Order::degree}, device);
-  ColoringSearch search(graph);
+  GreedyColoring search(graph);
   search.run();
   const std::size_t before = device.memory().allocations;
   search.run();

@@ -117,21 +117,21 @@ struct ColorArgs {
   CudaUndirectedView graph;
   const NodeId* before;
   const unsigned* num_before;
-  unsigned* looked_at;  ///< of every row, how many of those before it have a colour; zeros before
+  unsigned* resume_at;  ///< of every row, how many of those before it have a colour; zeros before
   std::int32_t* color;  ///< of rows; -1 before
   OpenRows open;
 };
 
 class Painter {
  public:
-  /// `taken` has room for the colours that a warp looks at.
+  /// `taken` holds the colours that a warp looks at.
   __device__ Painter(const ColorArgs& args, unsigned* taken) : a_(args), taken_(taken), lane_(threadIdx.x % 32) {}
 
   /// Whole warps; a row a lane. True where the row got a colour.
   __device__ bool operator()(NodeId v, bool takes_part) const {
     Waiting row;
     if (takes_part) {
-      row = {a_.before + first_of(a_.graph, v), a_.num_before[v], a_.looked_at[v]};
+      row = {a_.before + first_of(a_.graph, v), a_.num_before[v], a_.resume_at[v]};
       const unsigned end = min(row.length, row.at + static_cast<unsigned>(lane_edges));
       while (row.at < end && color_of(row, row.at) >= 0) ++row.at;
       row.is_undecided = row.at == end && end < row.length;
@@ -142,7 +142,7 @@ class Painter {
       if (static_cast<int>(lane_) == owner) row.at = at;
     }
     const bool is_ready = takes_part && row.at == row.length;
-    if (takes_part && !is_ready) a_.looked_at[v] = row.at;
+    if (takes_part && !is_ready) a_.resume_at[v] = row.at;
     const bool is_short = row.length <= lane_edges;
     if (is_ready && is_short) __stcg(a_.color + v, free_alone(row));
     for (unsigned rest = __ballot_sync(full_warp, is_ready && !is_short); rest != 0; rest &= rest - 1) {
@@ -271,7 +271,7 @@ CudaColoring::CudaColoring(const PackedGraph& graph, std::uint64_t seed)
          "greedy colouring on a CUDA device: " + std::to_string(n) + " nodes, and fewer than 2^31 can be coloured");
   }
   num_before_ = Buffer<unsigned>(n, device_);
-  looked_at_ = Buffer<unsigned>(n, device_);
+  resume_at_ = Buffer<unsigned>(n, device_);
   for (Buffer<NodeId>& open : open_) open = Buffer<NodeId>(n, device_);
   if (rows_.new_id() != nullptr) color_ = Buffer<std::int32_t>(n, device_);
   control_ = Buffer<unsigned>(sizeof(OpenRowsControl) / sizeof(unsigned), device_);
@@ -311,14 +311,14 @@ std::int32_t CudaColoring::run(std::int32_t* color) {
   const ScopedCudaDevice scope(device_.index());
   const cudaStream_t stream = stream_of(device_);
   cuda_check(cudaMemsetAsync(of_row, 0xFF, n * sizeof(std::int32_t), stream), "cudaMemsetAsync");
-  looked_at_.fill(0);
+  resume_at_.fill(0);
   control_.fill(0);
   auto* control = reinterpret_cast<OpenRowsControl*>(control_.data());
   launch_cooperative<block_threads>(device_, color_kernel, n,
                                     ColorArgs{.graph = {rows_.out(), rows_.in(), symmetric_},
                                               .before = before_.data(),
                                               .num_before = num_before_.data(),
-                                              .looked_at = looked_at_.data(),
+                                              .resume_at = resume_at_.data(),
                                               .color = of_row,
                                               .open = {{open_[0].data(), open_[1].data()}, control}},
                                     "color_kernel");
@@ -328,6 +328,10 @@ std::int32_t CudaColoring::run(std::int32_t* color) {
   OpenRowsControl found{};
   Device::copy(&found, Device{}, control, device_, sizeof(found));
   return static_cast<std::int32_t>(found.result);
+}
+
+std::unique_ptr<ColoringEngine> make_coloring_engine(const Cuda&, const PackedGraph& graph, std::uint64_t seed) {
+  return std::make_unique<CudaColoring>(graph, seed);
 }
 
 }  // namespace bitgraph

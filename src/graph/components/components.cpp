@@ -1,17 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/components/components.hpp"
-#include "graph/packed_graph/views.hpp"
-#ifdef BITGRAPH_WITH_CUDA
-#include "graph/components/cuda.cuh"
-#endif
 
 #include <bitgraph/graph/components.hpp>
+
+#include "graph/components/engine.hpp"
+#include "graph/labels.hpp"
+#include "graph/packed_graph/views.hpp"
 
 #include <fmt/format.h>
 
 #include <type_traits>
 
 namespace bitgraph {
+
+namespace {
+
+template <class Backend>
+class HostComponents final : public ComponentsEngine {
+ public:
+  HostComponents(const Backend& backend, const PackedGraph& graph) : backend_(backend), graph_(graph) {
+    if (graph.new_id().empty()) return;
+    parent_ = Buffer<NodeId>(graph.num_nodes(), graph.device());
+    smallest_ = Buffer<NodeId>(graph.num_nodes(), graph.device());
+  }
+
+  NodeId run(NodeId* label) override {
+    NodeId* parent = parent_.empty() ? label : parent_.data();
+    const NodeId count = with_views(graph_, [&](const auto& out, const auto& in) {
+      using Graph = std::remove_cvref_t<decltype(out)>;
+      return components(backend_, ComponentsArgs<Graph>{out, in, graph_.symmetric(), graph_.has_in(), parent});
+    });
+    if (!parent_.empty()) label_by_smallest_node(graph_, parent, smallest_.data(), label);
+    return count;
+  }
+
+ private:
+  Backend backend_;
+  const PackedGraph& graph_;
+  Buffer<NodeId> parent_, smallest_;  ///< only where rows are in another order than the caller's nodes
+};
+
+template <class Backend>
+std::unique_ptr<ComponentsEngine> make_components_engine(const Backend& backend, const PackedGraph& graph) {
+  return std::make_unique<HostComponents<Backend>>(backend, graph);
+}
+
+}  // namespace
 
 Components connected_components(const CsrPattern& a) {
   if (a.nrows() != a.ncols()) {
@@ -26,52 +60,24 @@ Components connected_components(const CsrPattern& a) {
   return result;
 }
 
-ComponentSearch::ComponentSearch(const PackedGraph& graph) : graph_(graph) {
-#ifdef BITGRAPH_WITH_CUDA
-  if (backend_for(graph.device()) == BackendKind::cuda) {
-    on_cuda_ = std::make_shared<CudaComponents>(graph);
-    return;
-  }
-#endif
-  if (graph.new_id().empty()) return;
-  parent_ = Buffer<NodeId>(graph.num_nodes(), graph.device());
-  smallest_ = Buffer<NodeId>(graph.num_nodes());
-}
+ConnectedComponents::ConnectedComponents(const PackedGraph& graph)
+    : graph_(&graph), engine_(with_backend(graph.device(), "connected components", [&](const auto& backend) {
+        return make_components_engine(backend, graph);
+      })) {}
+ConnectedComponents::ConnectedComponents(ConnectedComponents&&) noexcept = default;
+ConnectedComponents& ConnectedComponents::operator=(ConnectedComponents&&) noexcept = default;
+ConnectedComponents::~ConnectedComponents() = default;
 
-const Components& ComponentSearch::run() {
-  const std::size_t n = graph_.num_nodes();
-  if (result_.label.size() != n) result_.label = Buffer<NodeId>(n, graph_.device());
-#ifdef BITGRAPH_WITH_CUDA
-  if (on_cuda_) {
-    result_.count = on_cuda_->run(result_.label.data());
-    return result_;
-  }
-#endif
-  const bool reordered = !graph_.new_id().empty();
-  NodeId* parent = reordered ? parent_.data() : result_.label.data();
-  result_.count = with_host_backend(graph_.device(), "connected components", [&](const auto& backend) {
-    return with_views(graph_, [&](const auto& out, const auto& in) {
-      using Graph = std::remove_cvref_t<decltype(out)>;
-      return components(backend, ComponentsArgs<Graph>{out, in, graph_.symmetric(), graph_.has_in(), parent});
-    });
-  });
-  if (reordered) {
-    // Nodes in rising order: the first one that comes to a root is the smallest of the component.
-    constexpr NodeId none = ~NodeId{0};
-    smallest_.fill(none);
-    for (NodeId node = 0; node < n; ++node) {
-      NodeId& smallest = smallest_[parent[graph_.row_of(node)]];
-      if (smallest == none) smallest = node;
-      result_.label[node] = smallest;
-    }
-  }
+const Components& ConnectedComponents::run() {
+  allocate_result(result_.label, graph_->num_nodes(), graph_->device());
+  result_.count = engine_->run(result_.label.data());
   return result_;
 }
 
 Components connected_components(const PackedGraph& graph) {
-  ComponentSearch search(graph);
-  search.run();
-  return search.take();
+  ConnectedComponents components(graph);
+  components.run();
+  return components.take();
 }
 
 }  // namespace bitgraph

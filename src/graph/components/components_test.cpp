@@ -80,7 +80,7 @@ TEST(Components, ARepeatedRunAllocatesNothing) {
   const CsrPattern a = generate_mesh(100, 100, 1, true, device);
   for (const Order order : {Order::original, Order::degree}) {
     const PackedGraph graph = pack_graph(a, {.order = order}, device);
-    ComponentSearch search(graph);
+    ConnectedComponents search(graph);
     search.run();
     const std::size_t before = device.memory().allocations;
     const Components& found = search.run();
@@ -112,7 +112,7 @@ TEST(Components, OnCuda) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const auto check = [&](const CsrPattern& pattern, const PackedGraph& graph) {
-    ComponentSearch search(graph);
+    ConnectedComponents search(graph);
     for (int repeat = 0; repeat < 2; ++repeat) {
       const Components& found = search.run();
       if (pattern.nrows() != 0) {
@@ -136,7 +136,7 @@ TEST(Components, ARepeatedRunOnCudaAllocatesNothing) {
   const CsrPattern a = generate_mesh(100, 100, 1, true);
   for (const Order order : {Order::original, Order::degree}) {
     const PackedGraph graph = pack_graph(a, {.order = order}, device);
-    ComponentSearch search(graph);
+    ConnectedComponents search(graph);
     search.run();
     const std::size_t before = device.memory().allocations;
     search.run();

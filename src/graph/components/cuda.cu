@@ -242,4 +242,8 @@ NodeId CudaComponents::run(NodeId* label) {
   return found.count;
 }
 
+std::unique_ptr<ComponentsEngine> make_components_engine(const Cuda&, const PackedGraph& graph) {
+  return std::make_unique<CudaComponents>(graph);
+}
+
 }  // namespace bitgraph

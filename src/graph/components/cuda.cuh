@@ -5,6 +5,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include "graph/components/engine.hpp"
 #include "graph/packed_graph/cuda_rows.cuh"
 
 namespace bitgraph {
@@ -12,7 +13,7 @@ namespace bitgraph {
 /// A row with more edges is shared out among all blocks where its edges are needed.
 inline constexpr EdgeOffset components_long_row = 4096;
 
-/// What the blocks tell each other.
+/// State that all blocks share.
 struct ComponentsControl {
   NodeId count;     ///< of components
   NodeId largest;   ///< the root that most of the sample have
@@ -34,13 +35,13 @@ struct CudaComponentsArgs {
 void launch_components(const Device& device, const CudaComponentsArgs& args);
 
 /// The searches over one packed graph and the memory they take.
-class CudaComponents {
+class CudaComponents final : public ComponentsEngine {
  public:
   /// `graph` must outlive this.
   explicit CudaComponents(const PackedGraph& graph);
 
   /// Writes the label of every node, in the caller's numbering, and returns the number of components. Waits for it.
-  NodeId run(NodeId* label);
+  NodeId run(NodeId* label) override;
 
  private:
   Device device_;

@@ -5,6 +5,9 @@
 
 #include <bitgraph/core/kernel.cuh>
 
+#include "graph/diameter/diameter.hpp"
+#include "graph/packed_graph/pattern.hpp"
+
 #include <bitgraph/graph/components.hpp>
 
 #include <algorithm>
@@ -166,6 +169,22 @@ DiameterStep CudaDiameter::search_from(NodeId source, bool eccentricities) {
     result_.from = source;
     result_.to = static_cast<NodeId>(found.farthest);
   }
+  return found;
+}
+
+/// The searches take a symmetric pattern CSR. Another graph is packed anew, in the numbering that the host searches it
+/// in, so that ties are broken alike.
+Diameter find_diameter(const Cuda&, const PackedGraph& graph, const DiameterOptions& options) {
+  if (graph.symmetric() && graph.tile_dim() == csr_tile) return CudaDiameter(graph).run(options);
+  CsrPattern pattern = pattern_of(graph);
+  if (!graph.symmetric()) {
+    pattern = symmetrized(pattern);
+  } else if (!graph.old_id().empty()) {
+    pattern = permuted(pattern, graph.old_id());
+  }
+  const PackedGraph both = pack_graph(pattern, {.tile_dim = csr_tile}, graph.device());
+  Diameter found = CudaDiameter(both).run(options);
+  if (!graph.symmetric()) renumber(graph, found);
   return found;
 }
 

@@ -40,7 +40,7 @@ class CudaDiameter {
 
   Device device_;
   const PackedGraph& graph_;
-  BfsSearch search_;
+  BreadthFirstSearch search_;
   std::vector<Part> parts_;  ///< of two nodes at least, the largest first
   Buffer<std::int32_t> lower_, upper_;
   Buffer<std::uint64_t> step_;

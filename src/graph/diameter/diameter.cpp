@@ -4,11 +4,8 @@
 #include <bitgraph/graph/bfs.hpp>
 #include <bitgraph/graph/components.hpp>
 
-#include "core/backend.hpp"
+#include "graph/diameter/diameter.hpp"
 #include "graph/packed_graph/pattern.hpp"
-#ifdef BITGRAPH_WITH_CUDA
-#include "graph/diameter/cuda.cuh"
-#endif
 
 #include <algorithm>
 #include <numeric>
@@ -106,14 +103,25 @@ class Bounds {
   }
 
   DiameterOptions options_;
-  BfsSearch search_;
+  BreadthFirstSearch search_;
   std::vector<std::int32_t> lower_, upper_;
   Parts parts_;
   std::int32_t rest_ = 0;  ///< upper bound of what was not closed
   Diameter result_;
 };
 
-/// From rows to nodes of the caller's numbering.
+/// On the host.
+template <class Backend>
+Diameter find_diameter(const Backend&, const PackedGraph& graph, const DiameterOptions& options) {
+  if (graph.symmetric()) return Bounds(graph, options).run();
+  const PackedGraph both = pack_graph(symmetrized(pattern_of(graph)), {.tile_dim = graph.tile_dim()}, graph.device());
+  Diameter found = Bounds(both, options).run();
+  renumber(graph, found);
+  return found;
+}
+
+}  // namespace
+
 void renumber(const PackedGraph& graph, Diameter& found) {
   found.from = graph.node_of(found.from);
   found.to = graph.node_of(found.to);
@@ -126,38 +134,10 @@ void renumber(const PackedGraph& graph, Diameter& found) {
   }
 }
 
-#ifdef BITGRAPH_WITH_CUDA
-/// Searches on a CUDA device take a symmetric pattern CSR: another graph is packed anew, in the numbering that the
-/// host searches it in, so that ties fall the same way.
-Diameter diameter_on_cuda(const PackedGraph& graph, const DiameterOptions& options) {
-  if (graph.symmetric() && graph.tile_dim() == csr_tile) return CudaDiameter(graph).run(options);
-  CsrPattern pattern = pattern_of(graph);
-  if (!graph.symmetric()) {
-    pattern = symmetrized(pattern);
-  } else if (!graph.old_id().empty()) {
-    pattern = permuted(pattern, graph.old_id());
-  }
-  const PackedGraph both = pack_graph(pattern, {.tile_dim = csr_tile}, graph.device());
-  Diameter found = CudaDiameter(both).run(options);
-  if (!graph.symmetric()) renumber(graph, found);
-  return found;
-}
-#endif
-
-}  // namespace
-
 Diameter diameter(const PackedGraph& graph, const DiameterOptions& options) {
   if (graph.num_nodes() == 0) return {};
-#ifdef BITGRAPH_WITH_CUDA
-  if (backend_for(graph.device()) == BackendKind::cuda) return diameter_on_cuda(graph, options);
-#endif
-  return with_host_backend(graph.device(), "diameter", [&](const auto&) {
-    if (graph.symmetric()) return Bounds(graph, options).run();
-    const PackedGraph both = pack_graph(symmetrized(pattern_of(graph)), {.tile_dim = graph.tile_dim()}, graph.device());
-    Diameter rows = Bounds(both, options).run();
-    renumber(graph, rows);
-    return rows;
-  });
+  return with_backend(graph.device(), "diameter",
+                      [&](const auto& backend) { return find_diameter(backend, graph, options); });
 }
 
 }  // namespace bitgraph

@@ -24,7 +24,7 @@ struct Args {
   CudaUndirectedView graph;
   const std::uint64_t* priority;
   std::uint8_t* state;    ///< of rows; all open before
-  EdgeOffset* looked_at;  ///< edges of every row that need not be looked at again; zeros before
+  EdgeOffset* resume_at;  ///< edges of every row that need not be looked at again; zeros before
   OpenRows open;
 };
 
@@ -42,7 +42,7 @@ class Decision {
     EdgeOffset at = 0;
     if (is_open) {
       row = a_.graph.row(v);
-      at = a_.looked_at[v];
+      at = a_.resume_at[v];
       verdict = look_alone(v, row, at);
     }
     for (unsigned rest = __ballot_sync(full_warp, verdict == Verdict::undecided); rest != 0; rest &= rest - 1) {
@@ -55,7 +55,7 @@ class Decision {
         at = reached;
       }
     }
-    if (is_open && verdict == Verdict::waits) a_.looked_at[v] = at;
+    if (is_open && verdict == Verdict::waits) a_.resume_at[v] = at;
     if (verdict == Verdict::inside) __stcg(a_.state + v, independent_set_state::inside);
     if (verdict == Verdict::outside) __stcg(a_.state + v, independent_set_state::outside);
     push_outside(v, row, verdict == Verdict::inside);
@@ -153,7 +153,7 @@ CudaIndependentSet::CudaIndependentSet(const PackedGraph& graph, std::uint64_t s
   const NodeId n = graph.num_nodes();
   priority_ = Buffer<std::uint64_t>(n, device_);
   state_ = Buffer<std::uint8_t>(n, device_);
-  looked_at_ = Buffer<EdgeOffset>(n, device_);
+  resume_at_ = Buffer<EdgeOffset>(n, device_);
   for (Buffer<NodeId>& open : open_) open = Buffer<NodeId>(n, device_);
   control_ = Buffer<unsigned>(sizeof(OpenRowsControl) / sizeof(unsigned), device_);
   if (n == 0) return;
@@ -168,14 +168,14 @@ NodeId CudaIndependentSet::run(std::uint8_t* member) {
   const NodeId n = rows_.out().nrows;
   if (n == 0) return 0;
   state_.fill(independent_set_state::open);
-  looked_at_.fill(0);
+  resume_at_.fill(0);
   control_.fill(0);
   auto* control = reinterpret_cast<OpenRowsControl*>(control_.data());
   launch_cooperative<block_threads>(device_, independent_set_kernel, n,
                                     Args{.graph = {rows_.out(), rows_.in(), symmetric_},
                                          .priority = priority_.data(),
                                          .state = state_.data(),
-                                         .looked_at = looked_at_.data(),
+                                         .resume_at = resume_at_.data(),
                                          .open = {{open_[0].data(), open_[1].data()}, control}},
                                     "independent_set_kernel");
   const ScopedCudaDevice scope(device_.index());
@@ -185,6 +185,11 @@ NodeId CudaIndependentSet::run(std::uint8_t* member) {
   OpenRowsControl found{};
   Device::copy(&found, Device{}, control, device_, sizeof(found));
   return found.result;
+}
+
+std::unique_ptr<IndependentSetEngine> make_independent_set_engine(const Cuda&, const PackedGraph& graph,
+                                                                  std::uint64_t seed) {
+  return std::make_unique<CudaIndependentSet>(graph, seed);
 }
 
 }  // namespace bitgraph

@@ -13,7 +13,7 @@ struct IndependentSetArgs {
   UndirectedView<Graph> graph;
   const std::uint64_t* priority = nullptr;  ///< of rows, all different
   std::uint8_t* state = nullptr;            ///< out: inside or outside
-  NodeId* open = nullptr;                   ///< room for as many rows
+  NodeId* open = nullptr;                   ///< scratch for n rows
 };
 
 template <class Graph>

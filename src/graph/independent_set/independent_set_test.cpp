@@ -71,7 +71,7 @@ TEST(IndependentSet, ARepeatedRunAllocatesNothing) {
   const Device device = Device::host(2);
   const CsrPattern pattern = generate_mesh(80, 60, 1, true, device);
   const PackedGraph graph = pack_graph(pattern, {.order = Order::degree}, device);
-  IndependentSetSearch search(graph);
+  MaximalIndependentSet search(graph);
   search.run();
   const std::size_t before = device.memory().allocations;
   const IndependentSet& found = search.run();
@@ -87,7 +87,7 @@ TEST(IndependentSet, OnCuda) {
     const IndependentSet expected =
         maximal_independent_set(pack_graph(pattern, {.tile_dim = csr_tile}, Device::host(2)), 3);
     test::for_each_packing(pattern, device, [&](const PackedGraph& graph) {
-      IndependentSetSearch search(graph, 3);
+      MaximalIndependentSet search(graph, 3);
       for (int repeat = 0; repeat < 2; ++repeat) {
         const IndependentSet& found = search.run();
         EXPECT_EQ(found.size, expected.size);
@@ -104,7 +104,7 @@ TEST(IndependentSet, ARepeatedRunOnCudaAllocatesNothing) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const PackedGraph graph = pack_graph(generate_mesh(80, 60, 1, true), {.order = Order::degree}, device);
-  IndependentSetSearch search(graph);
+  MaximalIndependentSet search(graph);
   search.run();
   const std::size_t before = device.memory().allocations;
   search.run();

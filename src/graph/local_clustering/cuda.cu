@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pushes in rounds, in one cooperative launch: all rows that have found enough take it, then give it on. Rank is
-// counted in whole numbers, so that sums are the host's whoever adds first. Only the surroundings of the seeds are
-// looked at, so a few blocks do. The rows found are sorted on the host, and the device counts what leads from each to
-// those before.
+// counted in whole numbers, so that sums are the host's in any order of additions. Only the surroundings of the seeds
+// are looked at, so a few blocks do. The rows found are sorted on the host, and the device counts what leads from each
+// to those before.
 #include "graph/local_clustering/cuda.cuh"
 
 #include "core/cuda/cooperative.cuh"
@@ -21,7 +21,7 @@ namespace cg = cooperative_groups;
 constexpr unsigned block_threads = 256;
 constexpr std::size_t most_threads = 16384;
 
-/// What the blocks tell each other. A round writes the entry of its number modulo 3.
+/// State that all blocks share. A round writes the entry of its number modulo 3.
 struct Control {
   unsigned queued[3];
   unsigned touched;
@@ -204,18 +204,22 @@ std::vector<EdgeOffset> CudaLocalWalk::entries_before(std::span<const NodeId> ro
   const ScopedCudaDevice scope(device_.index());
   const cudaStream_t stream = stream_of(device_);
   const auto count = static_cast<NodeId>(rows.size());
-  const Buffer<NodeId> there = Buffer<NodeId>::copy_of(rows, device_);
+  const Buffer<NodeId> device_rows = Buffer<NodeId>::copy_of(rows, device_);
   EdgeOffset* const counts = to_each_.data();
   const unsigned blocks = blocks_for(count, block_threads);
-  give_places<<<blocks, block_threads, 0, stream>>>(there.data(), count, place_.data());
+  give_places<<<blocks, block_threads, 0, stream>>>(device_rows.data(), count, place_.data());
   cuda_check_launch("give_places");
   count_before<<<blocks_for(std::size_t{count} * 32, block_threads), block_threads, 0, stream>>>(
-      {rows_.out(), rows_.in(), symmetric_}, there.data(), count, place_.data(), counts);
+      {rows_.out(), rows_.in(), symmetric_}, device_rows.data(), count, place_.data(), counts);
   cuda_check_launch("count_before");
-  clear_places<<<blocks, block_threads, 0, stream>>>(there.data(), count, place_.data());
+  clear_places<<<blocks, block_threads, 0, stream>>>(device_rows.data(), count, place_.data());
   cuda_check_launch("clear_places");
   Device::copy(before.data(), Device{}, counts, device_, before.size() * sizeof(EdgeOffset));
   return before;
+}
+
+std::unique_ptr<LocalWalkEngine> make_local_walk_engine(const Cuda&, const PackedGraph& graph, const RankRule& rule) {
+  return std::make_unique<CudaLocalWalk>(graph, rule);
 }
 
 }  // namespace bitgraph

@@ -4,7 +4,7 @@
 
 #include <bitgraph/core/buffer.hpp>
 
-#include "graph/local_clustering/push.hpp"
+#include "graph/local_clustering/engine.hpp"
 #include "graph/packed_graph/cuda_rows.cuh"
 
 #include <cstdint>
@@ -14,26 +14,20 @@
 namespace bitgraph {
 
 /// Walks over one packed graph and the memory they take.
-class CudaLocalWalk {
+class CudaLocalWalk final : public LocalWalkEngine {
  public:
   /// `graph` must outlive this and have in-edges.
   CudaLocalWalk(const PackedGraph& graph, const RankRule& rule);
 
-  /// The sum of all degrees.
-  [[nodiscard]] EdgeOffset volume() const noexcept { return volume_; }
-
-  /// The rows with rank, in no order. Waits for them.
-  [[nodiscard]] std::vector<RankedRow> run(std::span<const NodeId> seed_rows);
-
-  /// Of each of these rows, all different, how many entries lead to rows before it. Waits for them.
-  [[nodiscard]] std::vector<EdgeOffset> entries_before(std::span<const NodeId> rows);
+  /// Both wait for the device.
+  [[nodiscard]] std::vector<RankedRow> run(std::span<const NodeId> seed_rows) override;
+  [[nodiscard]] std::vector<EdgeOffset> entries_before(std::span<const NodeId> rows) override;
 
  private:
   Device device_;
   CudaRows rows_;
   bool symmetric_;
   RankRule rule_;
-  EdgeOffset volume_ = 0;
   Buffer<std::uint32_t> degree_;
   Buffer<std::uint64_t> rank_, residual_, to_each_;  ///< the first two are zero between runs
   Buffer<NodeId> place_;                             ///< of a row in a list, from 1 on; zero between calls

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// There is no room for this in a product over plus-times, which Bit-GraphBLAS has here: a product visits every row, a
-// push the neighbours of one. On the host one thread walks.
+// Bit-GraphBLAS computes this by a product over plus-times, which visits every row. A push visits the neighbours of one
+// row only. On the host one thread walks.
 #include <bitgraph/graph/local_clustering.hpp>
 
-#include "core/backend.hpp"
-#include "graph/local_clustering/push.hpp"
-#include "graph/packed_graph/views.hpp"
-#include "graph/priority_order.hpp"
-#ifdef BITGRAPH_WITH_CUDA
-#include "graph/local_clustering/cuda.cuh"
-#endif
+#include "core/parallel.hpp"
+#include "graph/local_clustering/engine.hpp"
+#include "graph/packed_graph/undirected.hpp"
 
 #include <fmt/format.h>
 
@@ -18,58 +14,44 @@
 
 namespace bitgraph {
 
-/// Walks over one packed graph on the host, and the memory they take.
-class LocalWalk {
+namespace {
+
+/// The walk on the host.
+class HostLocalWalk final : public LocalWalkEngine {
  public:
-  LocalWalk(const PackedGraph& graph, const RankRule& rule);
-
-  [[nodiscard]] EdgeOffset volume() const noexcept { return volume_; }  ///< the sum of all degrees
-
-  /// The rows with rank, in no order.
-  [[nodiscard]] std::vector<RankedRow> run(std::span<const NodeId> seed_rows);
-
-  /// Of each of these rows, all different, how many entries lead to rows before it.
-  [[nodiscard]] std::vector<EdgeOffset> entries_before(std::span<const NodeId> rows);
+  HostLocalWalk(const PackedGraph& graph, const RankRule& rule);
+  [[nodiscard]] std::vector<RankedRow> run(std::span<const NodeId> seed_rows) override;
+  [[nodiscard]] std::vector<EdgeOffset> entries_before(std::span<const NodeId> rows) override;
 
  private:
-  /// fn(view) with the edges of both directions.
-  template <class Fn>
-  void with_undirected(const Fn& fn) const {
-    with_views(graph_, [&](const auto& out, const auto& in) {
-      fn(UndirectedView<std::remove_cvref_t<decltype(out)>>{out, in, graph_.symmetric()});
-    });
-  }
-
   void give(NodeId row, std::uint64_t amount);
   template <class View>
   void push_queue(const View& view);
 
   const PackedGraph& graph_;
   RankRule rule_;
-  EdgeOffset volume_ = 0;
-  Buffer<std::uint32_t> degree_;           // of rows
-  Buffer<std::uint64_t> rank_, residual_;  // zero between runs
-  Buffer<NodeId> place_;                   // of a row in a list, from 1 on; zero between calls
+  Buffer<std::uint32_t> degree_;           ///< of rows
+  Buffer<std::uint64_t> rank_, residual_;  ///< zero between runs
+  Buffer<NodeId> place_;                   ///< of a row in a list, from 1 on; zero between calls
   std::vector<NodeId> touched_, queue_, next_;
-  std::vector<std::uint64_t> to_each_;  // of the rows in the queue
+  std::vector<std::uint64_t> to_each_;  ///< of the rows in the queue
 };
 
-LocalWalk::LocalWalk(const PackedGraph& graph, const RankRule& rule) : graph_(graph), rule_(rule) {
+HostLocalWalk::HostLocalWalk(const PackedGraph& graph, const RankRule& rule) : graph_(graph), rule_(rule) {
   const Device& device = graph.device();
-  with_host_backend(device, "local clustering", [](const auto&) {});
   const std::size_t n = graph.num_nodes();
   degree_ = Buffer<std::uint32_t>(n, device);
   rank_ = Buffer<std::uint64_t>(n, std::uint64_t{0}, device);
   residual_ = Buffer<std::uint64_t>(n, std::uint64_t{0}, device);
   place_ = Buffer<NodeId>(n, NodeId{0}, device);
-  with_undirected([&](const auto& view) {
+  with_undirected_view(graph_, [&](const auto& view) {
     parallel_for(device, n, 4096, [&](std::size_t i) { degree_[i] = view.degree(static_cast<NodeId>(i)); });
   });
   for (const std::uint32_t degree : degree_) volume_ += degree;
 }
 
 /// Gives a row rank; where that fills it, it is in the next round.
-void LocalWalk::give(NodeId row, std::uint64_t amount) {
+void HostLocalWalk::give(NodeId row, std::uint64_t amount) {
   const std::uint64_t before = residual_[row];
   residual_[row] += amount;
   const std::uint64_t enough = rule_.enough(degree_[row]);
@@ -79,7 +61,7 @@ void LocalWalk::give(NodeId row, std::uint64_t amount) {
 
 /// A round: all rows of the queue take what they have found, then give it on.
 template <class View>
-void LocalWalk::push_queue(const View& view) {
+void HostLocalWalk::push_queue(const View& view) {
   to_each_.clear();
   for (const NodeId row : queue_) {
     const RankPush pushed = rule_.push(residual_[row], degree_[row]);
@@ -96,12 +78,12 @@ void LocalWalk::push_queue(const View& view) {
   }
 }
 
-std::vector<RankedRow> LocalWalk::run(std::span<const NodeId> seed_rows) {
+std::vector<RankedRow> HostLocalWalk::run(std::span<const NodeId> seed_rows) {
   graph_.device().throw_if_stopped();
   touched_.clear();
   next_.clear();
   for (const NodeId row : seed_rows) give(row, whole_rank / seed_rows.size());
-  with_undirected([&](const auto& view) {
+  with_undirected_view(graph_, [&](const auto& view) {
     while (!next_.empty()) {
       std::swap(queue_, next_);
       next_.clear();
@@ -117,9 +99,9 @@ std::vector<RankedRow> LocalWalk::run(std::span<const NodeId> seed_rows) {
   return found;
 }
 
-std::vector<EdgeOffset> LocalWalk::entries_before(std::span<const NodeId> rows) {
+std::vector<EdgeOffset> HostLocalWalk::entries_before(std::span<const NodeId> rows) {
   std::vector<EdgeOffset> before(rows.size());
-  with_undirected([&](const auto& view) {
+  with_undirected_view(graph_, [&](const auto& view) {
     for (std::size_t k = 0; k < rows.size(); ++k) {
       view.each(rows[k], [&](NodeId j) { before[k] += place_[j] != 0 ? 1U : 0U; });
       place_[rows[k]] = 1;  // after: a loop does not count
@@ -129,49 +111,15 @@ std::vector<EdgeOffset> LocalWalk::entries_before(std::span<const NodeId> rows) 
   return before;
 }
 
-LocalClusterSearch::LocalClusterSearch(const PackedGraph& graph, const LocalClusterOptions& options) : graph_(graph) {
-  require(options.teleport > 0 && options.teleport < 1, "local clustering: teleport must lie between 0 and 1");
-  require(options.epsilon > 0, "local clustering: epsilon must be above 0");
-  static_cast<void>(graph.in());
-  const RankRule rule{options.teleport, options.epsilon};
-#ifdef BITGRAPH_WITH_CUDA
-  if (backend_for(graph.device()) == BackendKind::cuda) {
-    on_cuda_ = std::make_shared<CudaLocalWalk>(graph, rule);
-    return;
-  }
-#endif
-  on_host_ = std::make_shared<LocalWalk>(graph, rule);
+template <class Backend>
+std::unique_ptr<LocalWalkEngine> make_local_walk_engine(const Backend&, const PackedGraph& graph,
+                                                        const RankRule& rule) {
+  return std::make_unique<HostLocalWalk>(graph, rule);
 }
 
-/// fn(walk) with the one there is.
-template <class Fn>
-auto LocalClusterSearch::with_walk(const Fn& fn) {
-#ifdef BITGRAPH_WITH_CUDA
-  if (on_cuda_) return fn(*on_cuda_);
-#endif
-  return fn(*on_host_);
-}
-
-LocalCluster LocalClusterSearch::run(std::span<const NodeId> seeds) {
-  require(!seeds.empty(), "local clustering: at least one seed is needed");
-  std::vector<NodeId> rows;
-  for (const NodeId seed : seeds) {
-    if (seed >= graph_.num_nodes())
-      fail(ErrorCode::usage,
-           fmt::format("local clustering: seed {} is no node, the graph has {}", seed, graph_.num_nodes()));
-    rows.push_back(graph_.row_of(seed));
-  }
-  std::vector<RankedRow> found = with_walk([&](auto& walk) { return walk.run(rows); });
-  const auto score = [](const RankedRow& row) { return share_of(row.rank) / std::max<std::uint32_t>(row.degree, 1); };
-  std::sort(found.begin(), found.end(), [&](const RankedRow& a, const RankedRow& b) {
-    return score(a) != score(b) ? score(a) > score(b) : graph_.node_of(a.row) < graph_.node_of(b.row);
-  });
-  rows.clear();
-  for (const RankedRow& row : found) rows.push_back(row.row);
-  const auto before = with_walk([&](auto& walk) { return walk.entries_before(rows); });
-  const EdgeOffset volume = with_walk([](const auto& walk) { return walk.volume(); });
-
-  LocalCluster cluster;
+/// Fills cluster.members: the rows found, by falling score, up to the one where the conductance is least.
+void sweep(const PackedGraph& graph, std::span<const RankedRow> found, std::span<const EdgeOffset> before,
+           EdgeOffset volume, LocalCluster& cluster) {
   std::size_t best = found.size();
   EdgeOffset inside = 0;  // degrees
   EdgeOffset cut = 0;     // edges that leave
@@ -185,17 +133,53 @@ LocalCluster LocalClusterSearch::run(std::span<const NodeId> seeds) {
     best = k;
     cluster.conductance = conductance;
   }
-  for (std::size_t k = 0; k < found.size(); ++k) {
-    cluster.nodes.push_back(graph_.node_of(found[k].row));
-    cluster.scores.push_back(share_of(found[k].rank));
-    if (k <= best) cluster.members.push_back(cluster.nodes.back());
+  for (std::size_t k = 0; k < found.size() && k <= best; ++k) cluster.members.push_back(graph.node_of(found[k].row));
+}
+
+}  // namespace
+
+LocalClustering::LocalClustering(const PackedGraph& graph, const LocalClusterOptions& options) : graph_(&graph) {
+  require(options.teleport > 0 && options.teleport < 1, "local clustering: teleport must lie between 0 and 1");
+  require(options.epsilon > 0, "local clustering: epsilon must be above 0");
+  static_cast<void>(graph.in());
+  const RankRule rule{options.teleport, options.epsilon};
+  walk_ = with_backend(graph.device(), "local clustering",
+                       [&](const auto& backend) { return make_local_walk_engine(backend, graph, rule); });
+}
+LocalClustering::LocalClustering(LocalClustering&&) noexcept = default;
+LocalClustering& LocalClustering::operator=(LocalClustering&&) noexcept = default;
+LocalClustering::~LocalClustering() = default;
+
+LocalCluster LocalClustering::run(std::span<const NodeId> seeds) {
+  require(!seeds.empty(), "local clustering: at least one seed is needed");
+  const PackedGraph& graph = *graph_;
+  std::vector<NodeId> rows;
+  for (const NodeId seed : seeds) {
+    if (seed >= graph.num_nodes())
+      fail(ErrorCode::usage,
+           fmt::format("local clustering: seed {} is no node, the graph has {}", seed, graph.num_nodes()));
+    rows.push_back(graph.row_of(seed));
   }
+  std::vector<RankedRow> found = walk_->run(rows);
+  const auto score = [](const RankedRow& row) { return share_of(row.rank) / std::max<std::uint32_t>(row.degree, 1); };
+  std::sort(found.begin(), found.end(), [&](const RankedRow& a, const RankedRow& b) {
+    return score(a) != score(b) ? score(a) > score(b) : graph.node_of(a.row) < graph.node_of(b.row);
+  });
+  rows.clear();
+  for (const RankedRow& row : found) rows.push_back(row.row);
+
+  LocalCluster cluster;
+  for (const RankedRow& row : found) {
+    cluster.nodes.push_back(graph.node_of(row.row));
+    cluster.scores.push_back(share_of(row.rank));
+  }
+  sweep(graph, found, walk_->entries_before(rows), walk_->volume(), cluster);
   return cluster;
 }
 
 LocalCluster local_cluster(const PackedGraph& graph, std::span<const NodeId> seeds,
                            const LocalClusterOptions& options) {
-  return LocalClusterSearch(graph, options).run(seeds);
+  return LocalClustering(graph, options).run(seeds);
 }
 
 }  // namespace bitgraph

@@ -95,7 +95,7 @@ TEST(LocalClustering, IsWhatItSays) {
 TEST(LocalClustering, RunsDoNotLeaveTraces) {
   const CsrPattern a = generate_mesh(60, 60, 2);
   const PackedGraph graph = pack_graph(a);
-  LocalClusterSearch search(graph, {.epsilon = 1e-5});
+  LocalClustering search(graph, {.epsilon = 1e-5});
   const LocalCluster first = search.run(std::array<NodeId, 2>{5, 1800});
   static_cast<void>(search.run(std::array<NodeId, 1>{900}));
   const LocalCluster again = search.run(std::array<NodeId, 2>{5, 1800});
@@ -113,7 +113,7 @@ TEST(LocalClustering, OnCuda) {
     const LocalCluster expected = local_cluster(pack_graph(pattern, {.tile_dim = csr_tile}), seeds, {.epsilon = 1e-5});
     for (const int tile_dim : {csr_tile, 8}) {
       const PackedGraph graph = pack_graph(pattern, {.tile_dim = tile_dim}, *test::cuda_device());
-      LocalClusterSearch search(graph, {.epsilon = 1e-5});
+      LocalClustering search(graph, {.epsilon = 1e-5});
       static_cast<void>(search.run(std::array{pattern.nrows() - 1}));  // leaves no trace
       const LocalCluster found = search.run(seeds);
       EXPECT_EQ(found.members, expected.members);

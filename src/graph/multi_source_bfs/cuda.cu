@@ -7,11 +7,13 @@
 #include "graph/multi_source_bfs/cuda.cuh"
 
 #include <bitgraph/core/kernel.cuh>
+#include <bitgraph/formats/bit_matrix.hpp>
 
 #include <cooperative_groups.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace bitgraph {
 
@@ -455,20 +457,32 @@ void CudaMultiSourceBfs::sort_rows() {
   cuda_check_launch("sort_by_class");
 }
 
-void CudaMultiSourceBfs::run(CudaMultiSourceArgs args) {
-  if (args.num_sources == 0) return;
-  Device::copy(sources_.data(), device_, args.sources, Device{}, args.num_sources * sizeof(NodeId));
+void CudaMultiSourceBfs::run(const MultiSourcePass& pass) {
+  if (pass.sources.empty()) return;
+  Device::copy(sources_.data(), device_, pass.sources.data(), Device{}, pass.sources.size_bytes());
+  CudaMultiSourceArgs args;
   args.in = rows_.in();
   args.rows = by_length_;
   args.sources = sources_.data();
+  args.num_sources = static_cast<unsigned>(pass.sources.size());
+  args.words = static_cast<unsigned>(std::bit_ceil(words_for_bits(pass.sources.size())));
   args.new_id = rows_.new_id();
   args.old_id = old_id_.data();
+  args.reached = pass.reached;
+  args.eccentricity = pass.eccentricity;
+  args.level = pass.level;
+  args.level_stride = pass.level_stride;
   args.seen = seen_.data();
   args.front = front_.data();
   args.next = next_.data();
   args.active = active_.data();
   args.found = found_.data();
   launch_multi_source_bfs(device_, args);
+}
+
+std::unique_ptr<MultiSourceBfsEngine> make_multi_source_bfs_engine(const Cuda&, const PackedGraph& graph,
+                                                                   std::size_t words) {
+  return std::make_unique<CudaMultiSourceBfs>(graph, words);
 }
 
 }  // namespace bitgraph

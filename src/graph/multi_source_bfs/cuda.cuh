@@ -5,6 +5,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include "graph/multi_source_bfs/engine.hpp"
 #include "graph/packed_graph/cuda_rows.cuh"
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct RowsByLength {
   NodeId total = 0;   ///< the others a few lanes
 };
 
-/// What the blocks tell each other: the sources that found anything at a level, by its number modulo 3.
+/// State that all blocks share: the sources that found anything at a level, by its number modulo 3.
 struct SourcesFound {
   unsigned long long word[3][most_source_words];
 };
@@ -52,14 +53,13 @@ struct CudaMultiSourceArgs {
 void launch_multi_source_bfs(const Device& device, const CudaMultiSourceArgs& args);
 
 /// The searches over one packed graph and the memory they take.
-class CudaMultiSourceBfs {
+class CudaMultiSourceBfs final : public MultiSourceBfsEngine {
  public:
-  /// Room for rows of `words` words. `graph` must outlive this. Throws not_possible where it is directed and was packed
-  /// without the edges' other direction.
+  /// Scratch for rows of `words` words. `graph` must outlive this. Throws not_possible where it is directed and was
+  /// packed without the edges' other direction.
   CudaMultiSourceBfs(const PackedGraph& graph, std::size_t words);
 
-  /// One pass. `args` says the sources, on the host, and where the results go.
-  void run(CudaMultiSourceArgs args);
+  void run(const MultiSourcePass& pass) override;
 
  private:
   void sort_rows();

@@ -17,7 +17,7 @@ void compare(const CsrPattern& a, std::size_t count, const GraphPackOptions& opt
   const PackedGraph there = pack_graph(a, options, *test::cuda_device());
   std::vector<NodeId> sources(count);
   for (std::size_t s = 0; s < count; ++s) sources[s] = static_cast<NodeId>(random_below({3, 1, 4}, s, a.nrows()));
-  MultiSourceBfs search(there, count);
+  MultiSourceBreadthFirstSearch search(there, count);
   for (const bool levels : {false, true, false}) {
     SCOPED_TRACE(std::to_string(count) + " sources");
     const auto expected = multi_source_bfs(here, {sources, levels});
@@ -64,7 +64,7 @@ TEST(MultiSourceBfsCuda, NeedsBothDirections) {
   BITGRAPH_REQUIRE_CUDA();
   const PackedGraph graph = pack_graph(test::random_pattern(20, 20, 0.1, 3),
                                        {.tile_dim = csr_tile, .with_transpose = false}, *test::cuda_device());
-  test::expect_error([&] { MultiSourceBfs search(graph); }, ErrorCode::not_possible,
+  test::expect_error([&] { MultiSourceBreadthFirstSearch search(graph); }, ErrorCode::not_possible,
                      "cuda:0: multi-source BFS needs both directions of the edges: pack the graph with the transpose");
 }
 

@@ -80,7 +80,7 @@ TEST(MultiSourceBfs, ASecondRunAllocatesNothing) {
   const Device device = Device::host(2);
   const CsrPattern graph = test::rmat_pattern(10, 9000, 2);
   const PackedGraph packed = pack_graph(graph, {.order = Order::degree}, device);
-  MultiSourceBfs search(packed, 300);
+  MultiSourceBreadthFirstSearch search(packed, 300);
   const auto sources = many_sources(graph, 300);
   const std::size_t before = device.memory().allocations;
   check(graph, sources, search.run({sources}), false);

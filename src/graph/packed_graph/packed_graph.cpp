@@ -78,14 +78,14 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
   }
   PackedGraph graph;
   graph.device_ = device.is_host() && !a.device().is_host() ? a.device() : device;
-  const Device& there = graph.device_;
-  CsrPattern source = brought_to(a, there);
+  const Device& place = graph.device_;
+  CsrPattern source = brought_to(a, place);
   const auto start = std::chrono::steady_clock::now();
   OrderedPattern ordered;
   if (options.order) {
-    ordered = in_order(source, *options.order, same_place(a.device(), there) ? source : a);
+    ordered = in_order(source, *options.order, same_place(a.device(), place) ? source : a);
   } else if (options.order_where_it_pays) {
-    ordered = choose_order(source, options.workload, options.tile_dim, there);
+    ordered = choose_order(source, options.workload, options.tile_dim, place);
     graph.order_reason_ = ordered.reason;
   }
   if (ordered.order != Order::original) {
@@ -95,25 +95,25 @@ PackedGraph pack_graph(const CsrPattern& a, const GraphPackOptions& options, con
     source = std::move(ordered.pattern);
   }
   if (ordered.tried) {
-    there.synchronize();
+    place.synchronize();
     graph.reorder_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   int tile_dim = options.tile_dim;
   if (tile_dim == auto_tile) {
-    const FormatChoice choice = choose_format(source, options.workload, there);
+    const FormatChoice choice = choose_format(source, options.workload, place);
     tile_dim = choice.tile_dim;
     graph.reason_ = choice.reason;
   }
   const auto make_matrix = [&](CsrPattern pattern) -> PackedGraph::Matrix {
-    there.throw_if_stopped();
-    if (tile_dim != csr_tile) return pack(pattern, {.tile_dim = tile_dim}, there);
+    place.throw_if_stopped();
+    if (tile_dim != csr_tile) return pack(pattern, {.tile_dim = tile_dim}, place);
     return pattern;
   };
-  there.throw_if_stopped();
+  place.throw_if_stopped();
   graph.symmetric_ = is_symmetric(source);
   if (!graph.symmetric_ && options.with_transpose) graph.in_ = make_matrix(transpose(source));
   graph.out_ = make_matrix(std::move(source));
-  there.synchronize();
+  place.synchronize();
   return graph;
 }
 

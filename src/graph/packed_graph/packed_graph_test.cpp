@@ -5,12 +5,15 @@
 #include <bitgraph/graph/bfs.hpp>
 #include <bitgraph/graph/generate.hpp>
 
+#include "support/cuda_device.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -27,6 +30,51 @@ TEST(PackedGraph, AsAPatternItSharesTheCallersStorage) {
   pattern.reset();
   EXPECT_EQ(device.memory().live, live);
   EXPECT_EQ(bfs(graph, {.source = 0}).reached, 900U);
+}
+
+/// A directed graph: every edge of the pattern goes to the later of its nodes.
+CsrPattern upper_triangle(const CsrPattern& a, const Device& device) {
+  std::vector<NodeId> rows;
+  std::vector<NodeId> cols;
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    for (const NodeId j : a.row(i)) {
+      if (j <= i) continue;
+      rows.push_back(i);
+      cols.push_back(j);
+    }
+  }
+  return csr_from_edges(a.nrows(), a.ncols(), rows, cols, {}, device);
+}
+
+TEST(PackedGraph, ADirectedPatternTakesMemoryForItsTransposeOnly) {
+  const Device device = Device::host(2);
+  const CsrPattern pattern = upper_triangle(generate_rmat(10, 8, 1), device);
+  const std::size_t live = device.memory().live;
+  const PackedGraph graph = pack_graph(pattern, {.tile_dim = csr_tile}, device);
+  EXPECT_EQ(device.memory().live - live, std::get<CsrPattern>(graph.in()).bytes());
+}
+
+TEST(PackedGraph, AnOrderedPatternIsHeldOnce) {
+  const Device device = Device::host(2);
+  const CsrPattern pattern = generate_rmat(10, 8, 1, device);
+  const std::size_t live = device.memory().live;
+  const PackedGraph graph = pack_graph(pattern, {.tile_dim = csr_tile, .order = Order::degree}, device);
+  EXPECT_LE(device.memory().live - live, graph.bytes());
+  EXPECT_NE(columns_of(graph), pattern.col_ind().data());
+}
+
+TEST(PackedGraph, OnCudaItSharesTheCallersStorage) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern pattern = generate_rmat(12, 8, 1).to(device);
+  const std::size_t live = device.memory().live;
+  const PackedGraph graph = pack_graph(pattern, {.tile_dim = csr_tile}, device);
+  EXPECT_EQ(device.memory().live, live);
+  EXPECT_EQ(columns_of(graph), pattern.col_ind().data());
+  // A second handle of the device has the same storage under its own stream.
+  const PackedGraph other = pack_graph(pattern, {.tile_dim = csr_tile}, Device::cuda());
+  EXPECT_EQ(columns_of(other), pattern.col_ind().data());
+  EXPECT_FALSE(std::get<CsrPattern>(other.out()).device() == device);
 }
 
 TEST(PackedGraph, UsesTheThreadsOfTheHandleThatItIsPackedFor) {

@@ -6,10 +6,10 @@
 
 namespace bitgraph {
 
-/// Rows numbered as in memory.
+/// Rows are numbered as in memory. A pattern CSR is shared with the graph, not copied.
 inline CsrPattern pattern_of(const PackedGraph& graph) {
   const auto* csr = std::get_if<CsrPattern>(&graph.out());
-  return csr != nullptr ? csr->clone() : unpack(std::get<BitTileMatrix>(graph.out()));
+  return csr != nullptr ? csr->share() : unpack(std::get<BitTileMatrix>(graph.out()));
 }
 
 /// The in-edges of a graph that was packed without them.

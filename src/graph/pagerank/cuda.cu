@@ -2,7 +2,7 @@
 // An iteration is a product, mxv over plus_times along in-edges, and one pass over the nodes. Where all rows are short,
 // all iterations are one kernel (cuda_short_rows.cu); of large graphs, those in single precision go over strips
 // (cuda_strips.cu).
-#include "graph/pagerank/device_pagerank.hpp"
+#include "graph/pagerank/engine.hpp"
 
 #include "graph/pagerank/cuda_short_rows.cuh"
 #include "graph/pagerank/cuda_strips.cuh"
@@ -133,7 +133,7 @@ struct StripState {
   }
 };
 
-class CudaPageRank final : public DevicePageRank {
+class CudaPageRank final : public PageRankEngine {
  public:
   explicit CudaPageRank(const PackedGraph& graph)
       : graph_(graph), blocks_(std::min(blocks_for(graph.num_nodes(), threads), most_blocks)) {
@@ -153,9 +153,9 @@ class CudaPageRank final : public DevicePageRank {
     }
   }
 
-  void run(PageRankResult& result, const PageRankOptions& options, double floor) override {
+  void run(PageRankResult& result, const PageRankOptions& options) override {
     const NodeId n = graph_.num_nodes();
-    if (result.rank.size() != n) result.rank = Buffer<double>(n, graph_.device());
+    const double floor = single_precision_floor(options.damping);
     result.iterations = 0;
     result.residual = 0;
     result.converged = n == 0;
@@ -288,7 +288,7 @@ class CudaPageRank final : public DevicePageRank {
 
 }  // namespace
 
-std::unique_ptr<DevicePageRank> make_cuda_pagerank(const PackedGraph& graph) {
+std::unique_ptr<PageRankEngine> make_pagerank_engine(const Cuda&, const PackedGraph& graph, const PageRankOptions&) {
   return std::make_unique<CudaPageRank>(graph);
 }
 

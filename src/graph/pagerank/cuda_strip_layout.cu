@@ -249,14 +249,15 @@ class StripLayoutMaker {
  private:
   [[nodiscard]] StripView& view() { return layout_.view_; }
 
-  /// Strips are as wide as there is room beside the sums, and near as long as there is enough in them.
-  [[nodiscard]] bool choose_strips(std::size_t room) {
+  /// Strips are as wide as the shared memory beside the sums allows, `capacity` bytes in all. A strip is near as long
+  /// as enough entries are in it.
+  [[nodiscard]] bool choose_strips(std::size_t capacity) {
     StripView& a = view();
     if (a.all_slots >= 1U << strip_slot_bits) return false;
     const std::size_t fixed = a.shared_bytes();  // strips without columns, as yet
-    if (fixed > room / 2) return false;
+    if (fixed > capacity / 2) return false;
     const std::size_t most = (std::size_t{1} << strip_column_bits) - 4;  // behind the last column come four zeros
-    const std::size_t columns = std::min((room - fixed) / sizeof(float), most);
+    const std::size_t columns = std::min((capacity - fixed) / sizeof(float), most);
     a.deal.part = static_cast<unsigned>(columns / a.deal.blocks / 4 * 4);
     if (a.deal.part == 0) return false;
     const Buffer<EdgeOffset> before = entries_before_strips();

@@ -7,7 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
-#include "graph/pagerank/device_pagerank.hpp"
+#include "graph/pagerank/engine.hpp"
 
 #include <fmt/format.h>
 
@@ -18,10 +18,6 @@
 namespace bitgraph {
 
 namespace {
-
-/// The change of the ranks below which rounding in single precision would show: a row's sum is off by 1e-6 of it at
-/// most, and what an iteration is off by the next ones hand on, 1 / (1 - damping) times in all.
-double single_precision_floor(double damping) { return 1.5e-6 / (1 - damping); }
 
 constexpr std::size_t grain = std::size_t{1} << 12;
 constexpr std::size_t padding = 64;  // whole tiles of every side, whole vectors
@@ -58,120 +54,140 @@ void invert_degrees(const PackedGraph& graph, Buffer<T>& inverse) {
   });
 }
 
-}  // namespace
-
+/// State of the iteration in one precision; values of rows, padded to whole tiles.
 template <class T>
-void PageRank::State<T>::reserve(std::size_t size, const Device& device) {
-  const std::size_t padded = (size + padding - 1) / padding * padding;
-  rank = Buffer<T>(padded, T{0}, device);
-  inverse_degree = Buffer<T>(padded, T{0}, device);
-  share = Buffer<T>(padded, T{0}, device);
-  next_share = Buffer<T>(padded, T{0}, device);
+struct State {
+  Buffer<T> rank, inverse_degree, share, next_share;
+
+  void allocate(const PackedGraph& graph) {
+    const std::size_t padded = (std::size_t{graph.num_nodes()} + padding - 1) / padding * padding;
+    for (Buffer<T>* values : {&rank, &inverse_degree, &share, &next_share})
+      *values = Buffer<T>(padded, T{0}, graph.device());
+    invert_degrees(graph, inverse_degree);
+  }
+};
+
+template <class Backend>
+class HostPageRank final : public PageRankEngine {
+ public:
+  HostPageRank(const Backend& backend, const PackedGraph& graph, const PageRankOptions& options)
+      : backend_(backend), graph_(graph), partial_(2 * num_blocks(graph), graph.device()) {
+    single_.allocate(graph);
+    if (options.tolerance != 0 && options.tolerance < single_precision_floor(options.damping)) double_.allocate(graph);
+  }
+
+  void run(PageRankResult& result, const PageRankOptions& options) override {
+    const std::size_t n = graph_.num_nodes();
+    result.iterations = 0;
+    result.residual = n == 0 ? 0 : unreached<double>();
+    start(n == 0 ? 0 : 1 / static_cast<double>(n));
+    // Never to stop early, a tolerance that no change is below.
+    const double tolerance = options.tolerance == 0 ? -1 : options.tolerance;
+    const double floor = single_precision_floor(options.damping);
+    iterate(single_, result, options, tolerance < 0 ? tolerance : std::max(tolerance, floor));
+    if (double_.rank.size() != 0 && result.iterations < options.max_iterations) {
+      widen();
+      result.residual = unreached<double>();
+      iterate(double_, result, options, tolerance);
+      store(double_, result.rank);
+    } else {
+      store(single_, result.rank);
+    }
+    if (options.max_iterations == 0) result.residual = 0;
+    result.converged = n == 0 || (result.iterations > 0 && result.residual <= options.tolerance);
+  }
+
+ private:
+  void start(double equal) {
+    stranded_ = block_sum(graph_.device(), graph_.num_nodes(), partial_.span(), [&](std::size_t i) {
+      single_.rank[i] = static_cast<float>(equal);
+      single_.share[i] = static_cast<float>(equal) * single_.inverse_degree[i];
+      return single_.inverse_degree[i] == 0 ? equal : 0;
+    });
+  }
+
+  template <class T>
+  void iterate(State<T>& state, PageRankResult& result, const PageRankOptions& options, double tolerance) {
+    const double n = graph_.num_nodes();
+    while (result.iterations < options.max_iterations && !(result.residual <= tolerance)) {
+      graph_.device().throw_if_stopped();
+      const double base = (1 - options.damping) / n + options.damping * stranded_ / n;
+      with_view(graph_.in(), [&](const auto& in) {
+        using Graph = std::remove_cvref_t<decltype(in)>;
+        pagerank_step(backend_, PageRankArgs<Graph, T>{in, static_cast<T>(base), static_cast<T>(options.damping),
+                                                       state.inverse_degree.data(), state.share.data(),
+                                                       state.next_share.data(), state.rank.data(), partial_.data()});
+      });
+      state.share.swap(state.next_share);
+      result.residual = stranded_ = 0;
+      for (std::size_t block = 0; block < num_blocks(graph_); ++block) {
+        result.residual += partial_[2 * block];
+        stranded_ += partial_[2 * block + 1];
+      }
+      ++result.iterations;
+    }
+  }
+
+  /// Goes on in double precision from where single precision ends.
+  void widen() {
+    const std::size_t n = graph_.num_nodes();
+    const double sum =
+        block_sum(graph_.device(), n, partial_.span(), [&](std::size_t i) { return double{single_.rank[i]}; });
+    stranded_ = block_sum(graph_.device(), n, partial_.span(), [&](std::size_t i) {
+      double_.rank[i] = single_.rank[i] / sum;
+      double_.share[i] = double_.rank[i] * double_.inverse_degree[i];
+      return double_.inverse_degree[i] == 0 ? double_.rank[i] : 0;
+    });
+  }
+
+  template <class T>
+  void store(const State<T>& state, Buffer<double>& rank) {
+    const std::size_t n = graph_.num_nodes();
+    const double sum =
+        block_sum(graph_.device(), n, partial_.span(), [&](std::size_t i) { return double{state.rank[i]}; });
+    parallel_for(graph_.device(), n, grain,
+                 [&](std::size_t i) { rank[graph_.node_of(static_cast<NodeId>(i))] = state.rank[i] / sum; });
+  }
+
+  Backend backend_;
+  const PackedGraph& graph_;
+  State<float> single_;
+  State<double> double_;    ///< only where the tolerance asks for it
+  Buffer<double> partial_;  ///< change and stranded rank of every block of rows
+  double stranded_ = 0;     ///< rank of nodes without out-edges
+};
+
+template <class Backend>
+std::unique_ptr<PageRankEngine> make_pagerank_engine(const Backend& backend, const PackedGraph& graph,
+                                                     const PageRankOptions& options) {
+  return std::make_unique<HostPageRank<Backend>>(backend, graph, options);
 }
 
-PageRank::PageRank(PageRank&&) noexcept = default;
-PageRank::~PageRank() = default;
+}  // namespace
 
-PageRank::PageRank(const PackedGraph& graph, const PageRankOptions& options) : graph_(graph), options_(options) {
+PageRank::PageRank(const PackedGraph& graph, const PageRankOptions& options) : graph_(&graph), options_(options) {
   require(options.damping >= 0 && options.damping < 1, "PageRank: the damping must be at least 0 and below 1");
   require(options.tolerance >= 0, "PageRank: the tolerance must not be negative");
   require(options.max_iterations >= 0, "PageRank: the number of iterations must not be negative");
   static_cast<void>(graph.in());
-  const Device& device = graph.device();
-  if (!device.is_host()) {
-    there_ = make_cuda_pagerank(graph);
-    return;
-  }
-  single_.reserve(graph.num_nodes(), device);
-  invert_degrees(graph, single_.inverse_degree);
-  if (options.tolerance != 0 && options.tolerance < single_precision_floor(options.damping)) {
-    double_.reserve(graph.num_nodes(), device);
-    invert_degrees(graph, double_.inverse_degree);
-  }
-  partial_ = Buffer<double>(2 * num_blocks(graph), device);
+  engine_ = with_backend(graph.device(), "PageRank",
+                         [&](const auto& backend) { return make_pagerank_engine(backend, graph, options); });
 }
-
-template <class T>
-void PageRank::iterate(State<T>& state, double tolerance) {
-  const double n = graph_.num_nodes();
-  while (result_.iterations < options_.max_iterations && !(result_.residual <= tolerance)) {
-    graph_.device().throw_if_stopped();
-    const double base = (1 - options_.damping) / n + options_.damping * stranded_ / n;
-    with_host_backend(graph_.device(), "PageRank", [&](const auto& backend) {
-      with_view(graph_.in(), [&](const auto& in) {
-        using Graph = std::remove_cvref_t<decltype(in)>;
-        pagerank_step(backend, PageRankArgs<Graph, T>{in, static_cast<T>(base), static_cast<T>(options_.damping),
-                                                      state.inverse_degree.data(), state.share.data(),
-                                                      state.next_share.data(), state.rank.data(), partial_.data()});
-      });
-    });
-    state.share.swap(state.next_share);
-    result_.residual = stranded_ = 0;
-    for (std::size_t block = 0; block < num_blocks(graph_); ++block) {
-      result_.residual += partial_[2 * block];
-      stranded_ += partial_[2 * block + 1];
-    }
-    ++result_.iterations;
-  }
-}
-
-/// Goes on in double precision from where single precision ends.
-void PageRank::widen() {
-  const std::size_t n = graph_.num_nodes();
-  const double sum =
-      block_sum(graph_.device(), n, partial_.span(), [&](std::size_t i) { return double{single_.rank[i]}; });
-  stranded_ = block_sum(graph_.device(), n, partial_.span(), [&](std::size_t i) {
-    double_.rank[i] = single_.rank[i] / sum;
-    double_.share[i] = double_.rank[i] * double_.inverse_degree[i];
-    return double_.inverse_degree[i] == 0 ? double_.rank[i] : 0;
-  });
-}
-
-template <class T>
-void PageRank::store(const State<T>& state) {
-  const std::size_t n = graph_.num_nodes();
-  if (result_.rank.size() != n) result_.rank = Buffer<double>(n, graph_.device());
-  const double sum =
-      block_sum(graph_.device(), n, partial_.span(), [&](std::size_t i) { return double{state.rank[i]}; });
-  parallel_for(graph_.device(), n, grain,
-               [&](std::size_t i) { result_.rank[graph_.node_of(static_cast<NodeId>(i))] = state.rank[i] / sum; });
-}
+PageRank::PageRank(PageRank&&) noexcept = default;
+PageRank& PageRank::operator=(PageRank&&) noexcept = default;
+PageRank::~PageRank() = default;
 
 const PageRankResult& PageRank::run() {
-  graph_.device().throw_if_stopped();
-  if (there_) {
-    there_->run(result_, options_, single_precision_floor(options_.damping));
-    return result_;
-  }
-  const std::size_t n = graph_.num_nodes();
-  const double equal = n == 0 ? 0 : 1 / static_cast<double>(n);
-  result_.iterations = 0;
-  result_.residual = n == 0 ? 0 : unreached<double>();
-  stranded_ = block_sum(graph_.device(), n, partial_.span(), [&](std::size_t i) {
-    single_.rank[i] = static_cast<float>(equal);
-    single_.share[i] = static_cast<float>(equal) * single_.inverse_degree[i];
-    return single_.inverse_degree[i] == 0 ? equal : 0;
-  });
-  // Never to stop early, a tolerance that no change is below.
-  const double tolerance = options_.tolerance == 0 ? -1 : options_.tolerance;
-  iterate(single_, tolerance < 0 ? tolerance : std::max(tolerance, single_precision_floor(options_.damping)));
-  if (double_.rank.size() != 0 && result_.iterations < options_.max_iterations) {
-    widen();
-    result_.residual = unreached<double>();
-    iterate(double_, tolerance);
-    store(double_);
-  } else {
-    store(single_);
-  }
-  if (options_.max_iterations == 0) result_.residual = 0;
-  result_.converged = n == 0 || (result_.iterations > 0 && result_.residual <= options_.tolerance);
+  graph_->device().throw_if_stopped();
+  allocate_result(result_.rank, graph_->num_nodes(), graph_->device());
+  engine_->run(result_, options_);
   return result_;
 }
 
 PageRankResult pagerank(const PackedGraph& graph, const PageRankOptions& options) {
-  PageRank search(graph, options);
-  search.run();
-  return search.take();
+  PageRank iteration(graph, options);
+  iteration.run();
+  return iteration.take();
 }
 
 }  // namespace bitgraph

@@ -17,7 +17,7 @@ namespace bitgraph {
 inline constexpr std::size_t pagerank_block = 256;
 
 /// For every row i:  after = base + damping * (sum over the entries (i, j) of in of share(j)),
-/// next_share(i) = after * inverse_degree(i), rank(i) = after. Arrays have room for whole tiles; `share` is 0 behind
+/// next_share(i) = after * inverse_degree(i), rank(i) = after. Arrays are padded to whole tiles; `share` is 0 behind
 /// the last row.
 template <class Graph, class T>
 struct PageRankArgs {

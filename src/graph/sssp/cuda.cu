@@ -393,7 +393,12 @@ NodeId CudaSssp<Distance>::run(NodeId source_row, double delta, Distance* distan
   return found.reached;
 }
 
-template class CudaSssp<std::int32_t>;
-template class CudaSssp<float>;
+template <class Distance>
+std::unique_ptr<SsspEngine<Distance>> make_sssp_engine(const Cuda&, const WeightedGraph& graph) {
+  return std::make_unique<CudaSssp<Distance>>(graph);
+}
+
+template std::unique_ptr<SsspEngine<std::int32_t>> make_sssp_engine(const Cuda&, const WeightedGraph&);
+template std::unique_ptr<SsspEngine<float>> make_sssp_engine(const Cuda&, const WeightedGraph&);
 
 }  // namespace bitgraph

@@ -7,6 +7,7 @@
 #include <bitgraph/graph/weighted_graph.hpp>
 
 #include "graph/packed_graph/cuda_rows.cuh"
+#include "graph/sssp/engine.hpp"
 
 #include <cstdint>
 #include <type_traits>
@@ -24,7 +25,7 @@ struct SsspQueue {
   std::uint32_t* distance = nullptr;
 };
 
-/// What the blocks tell each other. A round writes the entry of its number modulo 3.
+/// State that all blocks share. A round writes the entry of its number modulo 3.
 struct SsspControl {
   unsigned long long queued[3];  ///< rows and edges in the queue, in one word
   std::uint32_t nearest[3];      ///< the least distance among the rows that wait for a later bucket
@@ -52,13 +53,13 @@ void launch_sssp(const Device& device, const CudaSsspArgs<Weight, Distance>& arg
 
 /// The searches over one graph and the memory they take.
 template <class Distance>
-class CudaSssp {
+class CudaSssp final : public SsspEngine<Distance> {
  public:
   /// `graph` must outlive this. Throws not_possible for 2^30 nodes or 2^34 edges.
   explicit CudaSssp(const WeightedGraph& graph);
 
   /// Writes the distance of every node, in the caller's numbering, and returns how many have one. Waits for it.
-  NodeId run(NodeId source_row, double delta, Distance* distance);
+  NodeId run(NodeId source_row, double delta, Distance* distance) override;
 
  private:
   using Weight = std::conditional_t<std::is_same_v<Distance, float>, float, std::uint8_t>;

@@ -67,7 +67,7 @@ std::vector<float> real_weights(const CsrPattern& graph, std::uint64_t seed) {
 
 template <class Distance>
 void check_searches(const CsrPattern& graph, const std::vector<float>& weights, const WeightedGraph& packed) {
-  SsspSearch<Distance> search(packed);
+  ShortestPaths<Distance> search(packed);
   for (const NodeId source : test::some_sources(graph, graph.nrows() > 1000 ? 0 : 3)) {
     for (const double delta : {0.0, 0.3, 1000.0}) {
       SCOPED_TRACE("source " + std::to_string(source) + ", delta " + std::to_string(delta));
@@ -171,7 +171,7 @@ TEST(Sssp, ASecondRunAllocatesNothing) {
     const auto weights = integer_weights(test.graph, 255, 7);
     const WeightedGraph packed =
         pack_weighted_graph(test.graph, weights, {.order = Order::degree}, WeightKind::automatic, device);
-    SsspSearch<std::int32_t> search(packed);
+    ShortestPaths<std::int32_t> search(packed);
     const std::size_t before = device.memory().allocations;
     search.run({.source = 5});
     EXPECT_EQ(device.memory().allocations, before);
@@ -181,7 +181,7 @@ TEST(Sssp, ASecondRunAllocatesNothing) {
 template <class Distance>
 void check_searches_on_cuda(const CsrPattern& graph, const std::vector<float>& weights, const WeightedGraph& on_cuda,
                             const WeightedGraph& on_host) {
-  SsspSearch<Distance> search(on_cuda);
+  ShortestPaths<Distance> search(on_cuda);
   for (const NodeId source : test::some_sources(graph, graph.nrows() > 1000 ? 0 : 2)) {
     const auto expected = sssp<Distance>(on_host, {.source = source});
     for (const double delta : {0.0, 0.3, 1000.0}) {
@@ -227,7 +227,7 @@ TEST(Sssp, ASecondRunOnCudaAllocatesNothing) {
   const auto weights = integer_weights(graph, 255, 7);
   const WeightedGraph packed =
       pack_weighted_graph(graph, weights, {.order = Order::degree}, WeightKind::automatic, device);
-  SsspSearch<std::int32_t> search(packed);
+  ShortestPaths<std::int32_t> search(packed);
   const std::size_t before = device.memory().allocations;
   search.run({.source = 5});
   EXPECT_EQ(device.memory().allocations, before);

@@ -468,4 +468,8 @@ NodeId CudaStrongComponents::run(NodeId* label) {
   return found.count;
 }
 
+std::unique_ptr<ComponentsEngine> make_strong_components_engine(const Cuda&, const PackedGraph& graph) {
+  return std::make_unique<CudaStrongComponents>(graph);
+}
+
 }  // namespace bitgraph

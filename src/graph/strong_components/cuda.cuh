@@ -5,6 +5,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include "graph/components/engine.hpp"
 #include "graph/packed_graph/cuda_rows.cuh"
 
 #include <cstdint>
@@ -13,13 +14,13 @@
 namespace bitgraph {
 
 /// The searches over one packed graph and the memory they take.
-class CudaStrongComponents {
+class CudaStrongComponents final : public ComponentsEngine {
  public:
   /// `graph` must outlive this. In-edges that it was packed without are made.
   explicit CudaStrongComponents(const PackedGraph& graph);
 
   /// Writes the label of every node, in the caller's numbering, and returns the number of components. Waits for it.
-  NodeId run(NodeId* label);
+  NodeId run(NodeId* label) override;
 
  private:
   [[nodiscard]] CsrPatternView in_rows() const;

@@ -16,7 +16,7 @@ constexpr unsigned most_near = 1024;  ///< rows that a block alone queues in sha
 constexpr NodeId none = ~NodeId{0};
 constexpr std::uint64_t done = ~std::uint64_t{0};  ///< the part of a row whose component is known
 
-/// What the blocks tell each other. A step writes the entries of its number modulo 3.
+/// State that all blocks share. A step writes the entries of its number modulo 3.
 struct Control {
   unsigned queued[3];
   unsigned num_long[2][3];                        ///< of each of two lists
@@ -24,7 +24,7 @@ struct Control {
   unsigned queued_alone, turn_alone, step_alone;  ///< where a block alone left off
 };
 
-/// What the threads of a block that is alone tell each other. By turns, the rows that are queued and their columns.
+/// State that the threads of a block share when it works alone. By turns, the rows that are queued and their columns.
 struct Alone {
   unsigned queued[3];
   NodeId row[2][most_near];
@@ -72,7 +72,7 @@ struct RaiseColors {
     atomicMax(reinterpret_cast<unsigned long long*>(a.color + w), v.color);
     return atomicExch(a.num_in + w, step);
   }
-  /// Of a step, whoever's colour the row gets.
+  /// Of a step, whichever colour the row gets.
   __device__ bool is_first(NodeId /*w*/, unsigned before) const { return before != step; }
 };
 

@@ -3,70 +3,70 @@
 
 #include <bitgraph/graph/components.hpp>
 
-#ifdef BITGRAPH_WITH_CUDA
-#include "graph/strong_components/cuda.cuh"
-#endif
+#include "graph/components/engine.hpp"
+#include "graph/labels.hpp"
 
-#include <algorithm>
 #include <type_traits>
 
 namespace bitgraph {
 
 namespace {
 
-constexpr std::size_t words_a_frame = sizeof(StrongComponentsFrame) / sizeof(std::uint64_t);
+template <class Backend>
+class HostStrongComponents final : public ComponentsEngine {
+ public:
+  HostStrongComponents(const Backend& backend, const PackedGraph& graph)
+      : backend_(backend),
+        graph_(graph),
+        component_(graph.num_nodes(), graph.device()),
+        lowest_(graph.num_nodes(), graph.device()),
+        stack_(graph.num_nodes(), graph.device()),
+        smallest_(graph.num_nodes(), graph.device()),
+        frames_(graph.num_nodes(), graph.device()) {}
+
+  NodeId run(NodeId* label) override {
+    const NodeId count = with_view(graph_.out(), [&](const auto& out) {
+      using Graph = std::remove_cvref_t<decltype(out)>;
+      return strong_components(
+          backend_, StrongComponentsArgs<Graph>{out, component_.data(), lowest_.data(), stack_.data(), frames_.data()});
+    });
+    label_by_smallest_node(graph_, component_.data(), smallest_.data(), label);
+    return count;
+  }
+
+ private:
+  Backend backend_;
+  const PackedGraph& graph_;
+  Buffer<NodeId> component_, lowest_, stack_, smallest_;
+  Buffer<StrongComponentsFrame> frames_;
+};
+
+template <class Backend>
+std::unique_ptr<ComponentsEngine> make_strong_components_engine(const Backend& backend, const PackedGraph& graph) {
+  return std::make_unique<HostStrongComponents<Backend>>(backend, graph);
+}
 
 }  // namespace
 
-StrongComponentSearch::StrongComponentSearch(const PackedGraph& graph) : graph_(graph) {
-  const std::size_t n = graph.num_nodes();
-  const Device& device = graph.device();
-#ifdef BITGRAPH_WITH_CUDA
-  if (backend_for(device) == BackendKind::cuda) {
-    on_cuda_ = std::make_shared<CudaStrongComponents>(graph);
-    return;
-  }
-#endif
-  component_ = Buffer<NodeId>(n, device);
-  lowest_ = Buffer<NodeId>(n, device);
-  stack_ = Buffer<NodeId>(n, device);
-  smallest_ = Buffer<NodeId>(n, device);
-  frames_ = Buffer<std::uint64_t>(n * words_a_frame, device);
-}
+StronglyConnectedComponents::StronglyConnectedComponents(const PackedGraph& graph)
+    : graph_(&graph), engine_(with_backend(graph.device(), "strong components", [&](const auto& backend) {
+        return make_strong_components_engine(backend, graph);
+      })) {}
+StronglyConnectedComponents::StronglyConnectedComponents(StronglyConnectedComponents&&) noexcept = default;
+StronglyConnectedComponents& StronglyConnectedComponents::operator=(StronglyConnectedComponents&&) noexcept = default;
+StronglyConnectedComponents::~StronglyConnectedComponents() = default;
 
-const Components& StrongComponentSearch::run() {
-  const NodeId n = graph_.num_nodes();
-  if (result_.label.size() != n) result_.label = Buffer<NodeId>(n, graph_.device());
-#ifdef BITGRAPH_WITH_CUDA
-  if (on_cuda_) {
-    result_.count = on_cuda_->run(result_.label.data());
-    return result_;
-  }
-#endif
-  result_.count = with_host_backend(graph_.device(), "strong components", [&](const auto& backend) {
-    return with_view(graph_.out(), [&](const auto& out) {
-      using Graph = std::remove_cvref_t<decltype(out)>;
-      return strong_components(backend,
-                               StrongComponentsArgs<Graph>{out, component_.data(), lowest_.data(), stack_.data(),
-                                                           reinterpret_cast<StrongComponentsFrame*>(frames_.data())});
-    });
-  });
-  // Nodes in rising order: the first one of a component is its smallest.
-  constexpr NodeId none = ~NodeId{0};
-  smallest_.fill(none);
-  for (NodeId node = 0; node < n; ++node) {
-    NodeId& smallest = smallest_[component_[graph_.row_of(node)]];
-    smallest = std::min(smallest, node);
-    result_.label[node] = smallest;
-  }
+const Components& StronglyConnectedComponents::run() {
+  allocate_result(result_.label, graph_->num_nodes(), graph_->device());
+  result_.count = engine_->run(result_.label.data());
   return result_;
 }
 
 Components strongly_connected_components(const PackedGraph& graph) {
   if (graph.symmetric()) return connected_components(graph);
-  StrongComponentSearch search(graph);
-  search.run();
-  return search.take();
+  StronglyConnectedComponents components(graph);
+  components.run();
+  return components.take();
 }
 
 }  // namespace bitgraph

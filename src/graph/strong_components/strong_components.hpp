@@ -24,9 +24,9 @@ template <class Graph>
 struct StrongComponentsArgs {
   Graph out;
   NodeId* component = nullptr;              ///< out: a number below the number of components
-  NodeId* lowest = nullptr;                 ///< room for n rows
-  NodeId* stack = nullptr;                  ///< room for n rows
-  StrongComponentsFrame* frames = nullptr;  ///< room for n rows
+  NodeId* lowest = nullptr;                 ///< scratch for n rows
+  NodeId* stack = nullptr;                  ///< scratch for n rows
+  StrongComponentsFrame* frames = nullptr;  ///< scratch for n rows
 };
 
 /// Returns the number of components.

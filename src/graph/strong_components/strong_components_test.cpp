@@ -55,7 +55,7 @@ TEST(StrongComponents, AreStrongComponents) {
     const Components once = strongly_connected_components(pack_graph(pattern));
     verify(pattern, once);
     test::for_each_packing(pattern, Device::host(2), [&](const PackedGraph& graph) {
-      StrongComponentSearch search(graph);  // symmetric graphs too
+      StronglyConnectedComponents search(graph);  // symmetric graphs too
       const Components& found = search.run();
       EXPECT_EQ(found.count, once.count);
       EXPECT_TRUE(std::equal(found.label.begin(), found.label.end(), once.label.begin()));
@@ -78,7 +78,7 @@ TEST(StrongComponents, ARepeatedRunAllocatesNothing) {
   const Device device = Device::host(2);
   const CsrPattern pattern = test::random_pattern(800, 800, 0.002, 3, device);
   const PackedGraph graph = pack_graph(pattern, {.with_transpose = false}, device);
-  StrongComponentSearch search(graph);
+  StronglyConnectedComponents search(graph);
   search.run();
   const std::size_t before = device.memory().allocations;
   const Components& found = search.run();
@@ -102,7 +102,7 @@ CsrPattern chain_of_cycles(NodeId n) {
 }
 
 void compare_on_cuda(const CsrPattern& pattern, const PackedGraph& graph, const Components& expected) {
-  StrongComponentSearch search(graph);
+  StronglyConnectedComponents search(graph);
   for (int repeat = 0; repeat < 2; ++repeat) {
     const Components& found = search.run();
     EXPECT_EQ(found.count, expected.count);
@@ -134,7 +134,7 @@ TEST(StrongComponents, ARepeatedRunOnCudaAllocatesNothing) {
   const Device& device = *test::cuda_device();
   const PackedGraph graph =
       pack_graph(test::random_pattern(800, 800, 0.002, 3), {.order = Order::degree, .with_transpose = false}, device);
-  StrongComponentSearch search(graph);
+  StronglyConnectedComponents search(graph);
   search.run();
   const std::size_t before = device.memory().allocations;
   search.run();

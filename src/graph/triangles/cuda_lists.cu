@@ -115,7 +115,7 @@ __global__ void write_words(TriangleLists lists, std::uint64_t* words, unsigned*
   num_near[v] = near;
 }
 
-/// Counts the tasks, or writes them where there is room for them.
+/// Counts the tasks, or writes them where `hub_tasks` is not null.
 __global__ void write_tasks(TriangleLists lists, TriangleTask* hub_tasks, TriangleTask* far_tasks, unsigned* counts) {
   const NodeId v = thread_number();
   if (v >= lists.num_nodes) return;
@@ -158,13 +158,13 @@ void CudaTriangles::order_nodes(const CsrPatternView& a) {
   find_degrees<<<blocks_for(n, block_threads), block_threads, 0, stream>>>(a, falling.data(), node.data(),
                                                                            num_others_.data(), num_hubs.data());
   cuda_check_launch("find_degrees");
-  std::size_t room = 0;
-  cuda_check(cub::DeviceRadixSort::SortPairs(nullptr, room, falling.data(), sorted.data(), node.data(), ordered.data(),
-                                             n, 0, 32, stream),
-             "SortPairs");
-  Buffer<std::uint8_t> temporary(room, device_);
-  cuda_check(cub::DeviceRadixSort::SortPairs(temporary.data(), room, falling.data(), sorted.data(), node.data(),
+  std::size_t temporary_bytes = 0;
+  cuda_check(cub::DeviceRadixSort::SortPairs(nullptr, temporary_bytes, falling.data(), sorted.data(), node.data(),
                                              ordered.data(), n, 0, 32, stream),
+             "SortPairs");
+  Buffer<std::uint8_t> temporary(temporary_bytes, device_);
+  cuda_check(cub::DeviceRadixSort::SortPairs(temporary.data(), temporary_bytes, falling.data(), sorted.data(),
+                                             node.data(), ordered.data(), n, 0, 32, stream),
              "SortPairs");
   rank_ = Buffer<NodeId>(n, device_);
   find_ranks<<<blocks_for(n, block_threads), block_threads, 0, stream>>>(n, ordered.data(), rank_.data());
@@ -184,13 +184,14 @@ void CudaTriangles::make_lists(const CsrPatternView& a, EdgeOffset nvals) {
   cuda_check_launch("write_keys");
   const std::uint64_t num_keys = found.to(Device{})[0];
   const int end_bit = 32 + std::bit_width(n);
-  std::size_t room = 0;
-  cuda_check(cub::DeviceRadixSort::SortKeys(nullptr, room, keys.data(), sorted.data(), num_keys, 0, end_bit, stream),
+  std::size_t temporary_bytes = 0;
+  cuda_check(cub::DeviceRadixSort::SortKeys(nullptr, temporary_bytes, keys.data(), sorted.data(), num_keys, 0, end_bit,
+                                            stream),
              "SortKeys");
-  Buffer<std::uint8_t> temporary(room, device_);
-  cuda_check(
-      cub::DeviceRadixSort::SortKeys(temporary.data(), room, keys.data(), sorted.data(), num_keys, 0, end_bit, stream),
-      "SortKeys");
+  Buffer<std::uint8_t> temporary(temporary_bytes, device_);
+  cuda_check(cub::DeviceRadixSort::SortKeys(temporary.data(), temporary_bytes, keys.data(), sorted.data(), num_keys, 0,
+                                            end_bit, stream),
+             "SortKeys");
   neighbours_ = Buffer<NodeId>(num_keys, device_);
   place_ = Buffer<std::uint64_t>(n, device_);
   split_keys<<<blocks_for(num_keys, block_threads), block_threads, 0, stream>>>(sorted.data(), num_keys,

@@ -67,7 +67,7 @@ class ListBuffer {
 
  private:
   /// Copies the lists to their place. Which place that is depends on the threads; nothing else does.
-  void flush(std::size_t room) {
+  void flush(std::size_t capacity) {
     EdgeOffset at = used_.fetch_add(size_);
     std::copy_n(lists_.begin(), size_, to_.cols.data() + at);
     for (; first_ < next_; ++first_) {
@@ -75,7 +75,7 @@ class ListBuffer {
       at += to_.low[first_];
     }
     size_ = 0;
-    if (lists_.size() < room) lists_.resize(room);
+    if (lists_.size() < capacity) lists_.resize(capacity);
   }
 
   Oriented& to_;

@@ -2,11 +2,8 @@
 #include "graph/triangles/triangles.hpp"
 
 #include "core/thread_chunks.hpp"
-#include "graph/packed_graph/pattern.hpp"
+#include "graph/triangles/engine.hpp"
 #include "graph/triangles/orient.hpp"
-#ifdef BITGRAPH_WITH_CUDA
-#include "graph/triangles/cuda.cuh"
-#endif
 
 #include <bitgraph/graph/triangles.hpp>
 
@@ -14,7 +11,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
 #include <variant>
 
 namespace bitgraph {
@@ -40,110 +36,45 @@ double pairs_of_neighbours(const CsrPattern& a, NodeId row) {
   return degree * (degree - 1) / 2;
 }
 
-/// The averages, from coefficients on the host. Those are added up in the caller's order: the mean does not depend on
-/// how the graph was packed, nor where.
-void set_means(Clustering& result, const Buffer<double>& local, double pairs) {
-  for (const double of_node : local) result.average += of_node;
-  result.average = local.empty() ? 0 : result.average / static_cast<double>(local.size());
-  result.transitivity = pairs == 0 ? 0 : 3 * static_cast<double>(result.triangles) / pairs;
-}
-
-}  // namespace
-
-struct TriangleCounter::Plan {
-  explicit Plan(const PackedGraph& packed) : graph(packed) {
-    if (!graph.device().is_host()) {
-      prepare_on_cuda();
-      return;
-    }
+template <class Backend>
+class HostTriangles final : public TriangleEngine {
+ public:
+  HostTriangles(const Backend& backend, const PackedGraph& graph) : backend_(backend), graph_(graph) {
     const auto* csr = std::get_if<CsrPattern>(&graph.out());
-    if (csr == nullptr) converted = unpack(std::get<BitTileMatrix>(graph.out()));
-    if (!graph.symmetric()) converted = symmetrized(csr == nullptr ? converted : *csr);
-    rows = csr != nullptr && graph.symmetric() ? csr : &converted;
-    short_rows = all_rows_short(*rows);
-    if (!short_rows) orient();
+    if (csr == nullptr) converted_ = unpack(std::get<BitTileMatrix>(graph.out()));
+    if (!graph.symmetric()) converted_ = symmetrized(csr == nullptr ? converted_ : *csr);
+    rows_ = csr != nullptr && graph.symmetric() ? csr : &converted_;
+    short_rows_ = all_rows_short(*rows_);
+    if (!short_rows_) orient();
   }
 
-#ifdef BITGRAPH_WITH_CUDA
-  void prepare_on_cuda() {
-    const Device& device = graph.device();
-    const auto* csr = std::get_if<CsrPattern>(&graph.out());
-    if (csr == nullptr || !graph.symmetric()) {
-      converted = graph.symmetric() ? pattern_of(graph) : symmetrized(pattern_of(graph));
-      csr = &converted;
+  std::uint64_t count() override {
+    if constexpr (is_reference) {
+      return triangles(backend_, rows_->view(), nullptr);
+    } else {
+      return short_rows_ ? triangles_of_short_rows(backend_, rows_->view())
+                         : triangles(backend_, view(), marks_.data());
     }
-    on_cuda.emplace(device, csr->view(), csr->nvals());
-    converted = CsrPattern();
-    new_id = Buffer<NodeId>::copy_of(graph.new_id(), device);
   }
 
-  std::optional<CudaTriangles> on_cuda;
-  Buffer<NodeId> new_id;  // on the device
-
-  std::uint64_t run(const Cuda&) { return on_cuda->count(); }
-  void count_of_nodes(const Cuda&, Buffer<std::uint64_t>& counts) {
-    on_cuda->count_of_nodes(new_id.data(), counts.data());
-  }
-  Clustering coefficients(const Cuda& backend, const Buffer<std::uint64_t>& counts) {
-    Clustering result;
-    result.local = Buffer<double>(counts.size(), backend.device);
-    const TriangleTotals totals = on_cuda->coefficients(new_id.data(), counts.data(), result.local.data());
-    result.triangles = totals.triangles;
-    set_means(result, result.local.to(Device{}), static_cast<double>(totals.pairs));
-    return result;
-  }
-#else
-  void prepare_on_cuda() {}
-#endif
-
-  /// For the marks, which short rows do without.
-  void orient() {
-    oriented = short_rows || degrees_are_alike(rows->row_ptr()) ? orient_in_place(*rows) : orient_by_degree(*rows);
-    const std::size_t n = rows->nrows();
-    workspaces = num_workspaces(graph.device(), n, triangle_chunk);
-    marks = Buffer<std::uint64_t>(workspaces * mark_words(n), std::uint64_t{0}, graph.device());
-  }
-
-  /// For the counts of nodes, which not everybody asks for.
-  void prepare_nodes() {
-    if (oriented.low.size() != rows->nrows()) orient();
-    const std::size_t n = rows->nrows();
-    if (of_nodes.size() == n) return;
-    of_nodes = Buffer<std::uint64_t>(n, graph.device());
-    own = Buffer<std::uint64_t>(workspaces * std::min(n, own_counters), std::uint64_t{0}, graph.device());
-  }
-
-  [[nodiscard]] OrientedView view() const {
-    const bool in_place = oriented.row_of.empty();
-    return {rows->nrows(),         in_place ? rows->row_ptr().data() : oriented.start.data(),
-            oriented.low.data(),   in_place ? rows->col_ind().data() : oriented.cols.data(),
-            oriented.num_bit_rows, oriented.bits.data()};
-  }
-
-  std::uint64_t run(const Reference& backend) { return triangles(backend, rows->view(), nullptr); }
-  std::uint64_t run(const Cpu& backend) {
-    return short_rows ? triangles_of_short_rows(backend, rows->view()) : triangles(backend, view(), marks.data());
-  }
-
-  void run_nodes(const Reference& backend) { triangles(backend, rows->view(), of_nodes.data()); }
-  void run_nodes(const Cpu& backend) { triangles_of_nodes(backend, view(), marks.data(), own.data(), of_nodes.data()); }
-
-  template <class Backend>
-  void count_of_nodes(const Backend& backend, Buffer<std::uint64_t>& counts) {
+  void count_of_nodes(std::uint64_t* counts) override {
     prepare_nodes();
-    of_nodes.fill(0);
-    run_nodes(backend);
-    for (NodeId i = 0; i < counts.size(); ++i) counts[node_of(i, std::is_same_v<Backend, Reference>)] = of_nodes[i];
+    of_nodes_.fill(0);
+    if constexpr (is_reference) {
+      triangles(backend_, rows_->view(), of_nodes_.data());
+    } else {
+      triangles_of_nodes(backend_, view(), marks_.data(), own_.data(), of_nodes_.data());
+    }
+    for (NodeId i = 0; i < of_nodes_.size(); ++i) counts[node_of(i)] = of_nodes_[i];
   }
 
-  template <class Backend>
-  Clustering coefficients(const Backend&, const Buffer<std::uint64_t>& counts) {
+  Clustering coefficients(const Buffer<std::uint64_t>& counts) override {
     Clustering result;
     result.local = Buffer<double>(counts.size());
     double pairs = 0;
     for (NodeId row = 0; row < counts.size(); ++row) {
-      const double of_row = pairs_of_neighbours(*rows, row);
-      const NodeId node = graph.node_of(row);
+      const double of_row = pairs_of_neighbours(*rows_, row);
+      const NodeId node = graph_.node_of(row);
       result.local[node] = of_row == 0 ? 0 : static_cast<double>(counts[node]) / of_row;
       result.triangles += counts[node];
       pairs += of_row;
@@ -153,37 +84,77 @@ struct TriangleCounter::Plan {
     return result;
   }
 
-  /// The caller's number of a node that was counted.
-  [[nodiscard]] NodeId node_of(NodeId counted, bool in_order_of_rows) const {
-    const bool in_place = in_order_of_rows || oriented.row_of.empty();
-    return graph.node_of(in_place ? counted : oriented.row_of[counted]);
+ private:
+  static constexpr bool is_reference = std::is_same_v<Backend, Reference>;
+
+  /// For the marks, which short rows do without.
+  void orient() {
+    oriented_ = short_rows_ || degrees_are_alike(rows_->row_ptr()) ? orient_in_place(*rows_) : orient_by_degree(*rows_);
+    const std::size_t n = rows_->nrows();
+    num_workspaces_ = num_workspaces(graph_.device(), n, triangle_chunk);
+    marks_ = Buffer<std::uint64_t>(num_workspaces_ * mark_words(n), std::uint64_t{0}, graph_.device());
   }
 
-  const PackedGraph& graph;
-  CsrPattern converted;  // of tiles, or where the graph is not symmetric
-  const CsrPattern* rows = nullptr;
-  bool short_rows = false;
-  Oriented oriented;
-  std::size_t workspaces = 0;
-  Buffer<std::uint64_t> marks, own, of_nodes;
+  /// For the counts of nodes, which only some callers ask for.
+  void prepare_nodes() {
+    if (oriented_.low.size() != rows_->nrows()) orient();
+    const std::size_t n = rows_->nrows();
+    if (of_nodes_.size() == n) return;
+    of_nodes_ = Buffer<std::uint64_t>(n, graph_.device());
+    own_ = Buffer<std::uint64_t>(num_workspaces_ * std::min(n, own_counters), std::uint64_t{0}, graph_.device());
+  }
+
+  [[nodiscard]] OrientedView view() const {
+    const bool in_place = oriented_.row_of.empty();
+    return {rows_->nrows(),         in_place ? rows_->row_ptr().data() : oriented_.start.data(),
+            oriented_.low.data(),   in_place ? rows_->col_ind().data() : oriented_.cols.data(),
+            oriented_.num_bit_rows, oriented_.bits.data()};
+  }
+
+  /// The caller's number of a node that was counted. The reference counts in the order of the rows.
+  [[nodiscard]] NodeId node_of(NodeId counted) const {
+    const bool in_place = is_reference || oriented_.row_of.empty();
+    return graph_.node_of(in_place ? counted : oriented_.row_of[counted]);
+  }
+
+  Backend backend_;
+  const PackedGraph& graph_;
+  CsrPattern converted_;  ///< of tiles, or where the graph is not symmetric
+  const CsrPattern* rows_ = nullptr;
+  bool short_rows_ = false;
+  Oriented oriented_;
+  std::size_t num_workspaces_ = 0;
+  Buffer<std::uint64_t> marks_, own_, of_nodes_;
 };
 
-TriangleCounter::TriangleCounter(const PackedGraph& graph) : plan_(std::make_unique<Plan>(graph)) {}
-TriangleCounter::~TriangleCounter() = default;
-TriangleCounter::TriangleCounter(TriangleCounter&&) noexcept = default;
-
-std::uint64_t TriangleCounter::count() {
-  return with_backend(plan_->graph.device(), "triangle counting",
-                      [&](const auto& backend) { return plan_->run(backend); });
+template <class Backend>
+std::unique_ptr<TriangleEngine> make_triangle_engine(const Backend& backend, const PackedGraph& graph) {
+  return std::make_unique<HostTriangles<Backend>>(backend, graph);
 }
 
+}  // namespace
+
+void set_means(Clustering& result, const Buffer<double>& local, double pairs) {
+  for (const double of_node : local) result.average += of_node;
+  result.average = local.empty() ? 0 : result.average / static_cast<double>(local.size());
+  result.transitivity = pairs == 0 ? 0 : 3 * static_cast<double>(result.triangles) / pairs;
+}
+
+TriangleCounter::TriangleCounter(const PackedGraph& graph)
+    : graph_(&graph), engine_(with_backend(graph.device(), "triangle counting", [&](const auto& backend) {
+        return make_triangle_engine(backend, graph);
+      })) {}
+TriangleCounter::TriangleCounter(TriangleCounter&&) noexcept = default;
+TriangleCounter& TriangleCounter::operator=(TriangleCounter&&) noexcept = default;
+TriangleCounter::~TriangleCounter() = default;
+
+std::uint64_t TriangleCounter::count() { return engine_->count(); }
+
 void TriangleCounter::count_of_nodes(Buffer<std::uint64_t>& counts) {
-  const PackedGraph& graph = plan_->graph;
-  const NodeId n = graph.num_nodes();
+  const NodeId n = graph_->num_nodes();
   if (counts.size() != n) fail(ErrorCode::usage, fmt::format("triangles: {} counters for {} nodes", counts.size(), n));
-  if (n != 0) require_same_stream("triangles", "the counters", counts.device(), "the graph", graph.device());
-  with_backend(graph.device(), "counting the triangles of each node",
-               [&](const auto& backend) { plan_->count_of_nodes(backend, counts); });
+  if (n != 0) require_same_stream("triangles", "the counters", counts.device(), "the graph", graph_->device());
+  engine_->count_of_nodes(counts.data());
 }
 
 std::uint64_t count_triangles(const PackedGraph& graph) { return TriangleCounter(graph).count(); }
@@ -198,8 +169,7 @@ Clustering clustering(const PackedGraph& graph) {
   TriangleCounter counter(graph);
   Buffer<std::uint64_t> counts(graph.num_nodes(), graph.device());
   counter.count_of_nodes(counts);
-  return with_backend(graph.device(), "clustering coefficients",
-                      [&](const auto& backend) { return counter.plan_->coefficients(backend, counts); });
+  return counter.engine_->coefficients(counts);
 }
 
 }  // namespace bitgraph
