@@ -5,7 +5,7 @@
 #include <bitgraph/nn/infer.hpp>
 
 #include "core/parallel.hpp"
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 
 #include <benchmark/benchmark.h>
 

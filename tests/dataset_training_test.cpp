@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training and inference on every kind of data set: dense features, in memory and in the mapped file, and MUSAE's.
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/datasets.hpp"
 #include "support/everywhere.hpp"
 #include "support/near_logits.hpp"

@@ -3,7 +3,7 @@
 // Error, or give the right results. BITGRAPH_CASES sets the number of cases; hostile_test.cpp has those of the formats.
 #include <bitgraph/bitgraph.hpp>
 
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/hostile.hpp"
 #include "support/near_logits.hpp"
 #include "support/random_matrices.hpp"

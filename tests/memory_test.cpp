@@ -3,7 +3,7 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/near_logits.hpp"
 

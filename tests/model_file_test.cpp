@@ -5,7 +5,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/train.hpp>
 
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -4,7 +4,7 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/infer.hpp>
 
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 

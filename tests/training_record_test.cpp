@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model remembers of its training, and training that starts from another model's weights.
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -5,7 +5,7 @@
 #include <bitgraph/nn/tune.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"

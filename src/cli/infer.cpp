@@ -8,7 +8,7 @@
 #include "cli/ranges.hpp"
 #include "cli/result_file.hpp"
 #include "io/file.hpp"
-#include "nn/plan_memory.hpp"
+#include "nn/inference/plan_memory.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/mxm.hpp>
 
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -12,7 +12,7 @@
 #include "cli/help.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
-#include "nn/random_model.hpp"
+#include "nn/model/random_model.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model in plain float arithmetic, layer by layer as include/bitgraph/nn/model.hpp defines it.
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include "nn/inference/graph_operands.hpp"
+#include "nn/inference/input_features.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Floats = DenseMatrix<float>;
+
+float sign(float x) { return x >= 0 ? 1.0F : -1.0F; }
+
+/// x W^T + bias; signs have their scales multiplied in.
+Floats product(const Floats& x, const Linear& linear, bool biased) {
+  Floats weight = linear.binary() ? to_dense(linear.bits) : linear.weight.clone();
+  if (linear.binary()) {
+    for (std::size_t f = 0; f < weight.nrows(); ++f) {
+      for (float& value : weight.row(f)) value *= linear.scale[f];
+    }
+  }
+  Floats out(x.nrows(), weight.nrows());
+  float_gemm(out, x, false, weight, true);
+  for (std::size_t i = 0; biased && i < out.nrows(); ++i) {
+    for (std::size_t f = 0; f < out.ncols(); ++f) out(i, f) += linear.bias[f];
+  }
+  return out;
+}
+
+/// Every row by its signs, times its mean magnitude where `scaled`.
+void binarize_rows(Floats& x, bool scaled) {
+  for (std::size_t i = 0; i < x.nrows(); ++i) {
+    double alpha = 0;
+    for (const float value : x.row(i)) alpha += std::fabs(value);
+    alpha = scaled ? alpha / static_cast<double>(x.ncols()) : 1;
+    for (float& value : x.row(i)) value = static_cast<float>(value >= 0 ? alpha : -alpha);
+  }
+}
+
+Floats aggregated(GraphOperands& graph, Aggregation aggregation, const Floats& x) {
+  if (aggregation == Aggregation::none) return x.clone();
+  const AggregationOperand a = graph.of(aggregation);
+  return spmm<DenseMatrix>(*a.pattern, x, {.row_scale = a.row_scale, .col_scale = a.col_scale});
+}
+
+void for_each(Floats& x, const Floats& y, auto&& fn) {
+  for (std::size_t n = 0; n < x.values().size(); ++n) x.values()[n] = fn(x.values()[n], y.values()[n]);
+}
+
+Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Floats x, bool signs_in, bool last) {
+  if (form != Precision::real) binarize_rows(x, !signs_in);
+  const bool inside = form != Precision::real;
+  Floats own = layer.root.empty() ? Floats() : product(x, layer.root, true);
+  Floats y = product(x, layer.neighbor, inside);
+  if (form == Precision::bin) {
+    for_each(y, y, [](float v, float) { return sign(v); });
+    y = spmm<DenseMatrix>(*graph.of(layer.aggregation).pattern, y);
+    for_each(y, y, [](float v, float) { return sign(v); });
+    if (!layer.root.empty()) for_each(y, own, [](float v, float r) { return sign(v + sign(r)); });
+    return y;
+  }
+  y = aggregated(graph, layer.aggregation, y);
+  for (std::size_t i = 0; !inside && i < y.nrows(); ++i) {
+    for (std::size_t f = 0; f < y.ncols(); ++f) y(i, f) += layer.neighbor.bias[f];
+  }
+  if (!layer.root.empty()) for_each(y, own, [](float v, float r) { return v + r; });
+  if (form == Precision::real && !last) for_each(y, y, [](float v, float) { return std::max(0.0F, v); });
+  return y;
+}
+
+/// All matrices side by side.
+Floats side_by_side(const std::vector<Floats>& parts) {
+  std::size_t width = 0;
+  for (const Floats& part : parts) width += part.ncols();
+  Floats out(parts.front().nrows(), width);
+  for (std::size_t i = 0; i < out.nrows(); ++i) {
+    float* to = out.row(i).data();
+    for (const Floats& part : parts) to = std::copy(part.row(i).begin(), part.row(i).end(), to);
+  }
+  return out;
+}
+
+}  // namespace
+
+DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
+  model.require_fit(dataset);
+  GraphOperands graph(dataset.graph, {});
+  Floats x = dense_features(dataset, model.normalize_rows, {});
+  for (std::size_t i = 0; !model.input_mean.empty() && i < x.nrows(); ++i) {
+    for (std::size_t j = 0; j < x.ncols(); ++j)
+      x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
+  }
+  std::vector<Floats> outputs;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    const bool last = l + 1 == model.layers.size();
+    if (last && model.concatenates()) x = side_by_side(outputs);
+    const bool signs_in = l > 0 && forms[l - 1] == Precision::bin;
+    x = layer_output(graph, model.layers[l], forms[l], std::move(x), signs_in, last);
+    outputs.push_back(x.clone());
+  }
+  return x;
+}
+
+}  // namespace bitgraph::nn

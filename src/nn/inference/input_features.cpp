@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/inference/input_features.hpp"
+
+#include <bitgraph/ops/dense.hpp>
+
+#include "core/parallel.hpp"
+#include "nn/model/normalization.hpp"
+#include "nn/updates/some_rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+/// Some rows at a time, as `prepare(rows, first)` makes them; several threads call it.
+template <class Prepare>
+Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap& map, const Device& host,
+                            const Prepare& prepare) {
+  constexpr std::size_t most_rows = 32;
+  const std::size_t n = features.nrows();
+  Binarized made{BitMatrix<PlusMinusOne>(n, features.ncols(), host), Buffer<float>(n, host)};
+  parallel_chunks(host, n, most_rows, [&](Range range) {
+    DenseMatrix<float> some(range.size(), features.ncols(), host);
+    prepare(some, range.begin);
+    Binarized to{some_rows(made.bits, range.begin, range.size()),
+                 lent(made.alpha.data() + range.begin, range.size(), host)};
+    binarize_into(to, some, map);
+  });
+  return made;
+}
+
+}  // namespace
+
+PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
+                               const Device& device)
+    : sparse(SparseBinarized{{}, Buffer<float>(features.pattern.nrows(), device.is_host() ? device : Device())}) {
+  binarize_into(*sparse, features.pattern, values, map);
+  const std::size_t dense_bytes = sparse->bits.nrows() * words_for_bits(sparse->bits.ncols()) * sizeof(std::uint64_t);
+  if (sparse->bits.bytes() > dense_bytes) {
+    dense = Binarized{to_bit_matrix(sparse->bits), std::move(sparse->alpha)};
+    sparse.reset();
+    if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
+  } else if (!device.is_host()) {
+    sparse->bits.flips = sparse->bits.flips.to(device);
+    sparse->alpha = sparse->alpha.to(device);
+  }
+}
+
+PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
+                               const ColumnMap& map, const Device& device) {
+  const Device host = device.is_host() ? device : Device();
+  if (normalize_rows || !nodes.empty()) {
+    dense = binarize_by_parts(features, map, host, [&](DenseMatrix<float>& rows, std::size_t first) {
+      if (nodes.empty()) {
+        std::copy_n(features.row(first).data(), rows.values().size(), rows.values().data());
+      } else {
+        gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()));
+      }
+      if (normalize_rows) normalize_dense_rows(rows);
+    });
+  } else {
+    dense = Binarized{{features.nrows(), features.ncols(), host}, Buffer<float>(features.nrows(), host)};
+    binarize_into(*dense, features, map);
+  }
+  if (!device.is_host()) dense = Binarized{dense->bits.to(device), dense->alpha.to(device)};
+}
+
+void PackedFeatures::make_dense(const Device& device) {
+  if (!sparse) return;
+  const bool host = device.is_host();
+  SparseBitMatrix here{sparse->bits.base.clone(),
+                       host ? std::move(sparse->bits.flips) : sparse->bits.flips.to(Device())};
+  BitMatrix<PlusMinusOne> bits = to_bit_matrix(here);
+  dense = Binarized{host ? std::move(bits) : bits.to(device), std::move(sparse->alpha)};
+  sparse.reset();
+}
+
+std::size_t PackedFeatures::bytes() const noexcept {
+  return sparse ? sparse->bits.bytes() + sparse->alpha.bytes() : dense->bits.bytes() + dense->alpha.bytes();
+}
+
+SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeId> nodes) {
+  const CsrPattern& from = features.pattern;
+  Buffer<EdgeOffset> row_ptr(nodes.size() + 1, EdgeOffset{0});
+  for (std::size_t n = 0; n < nodes.size(); ++n) row_ptr[n + 1] = row_ptr[n] + from.row(nodes[n]).size();
+  Buffer<NodeId> col_ind(row_ptr[nodes.size()]);
+  Buffer<float> values(row_ptr[nodes.size()]);
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const auto row = from.row(nodes[n]);
+    std::copy(row.begin(), row.end(), col_ind.data() + row_ptr[n]);
+    std::copy_n(features.values.data() + from.row_ptr()[nodes[n]], row.size(), values.data() + row_ptr[n]);
+  }
+  return {CsrPattern(static_cast<NodeId>(nodes.size()), from.ncols(), std::move(row_ptr), std::move(col_ind), trusted),
+          std::move(values)};
+}
+
+DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<const float> values, const Device& device) {
+  DenseMatrix<float> x(features.pattern.nrows(), features.pattern.ncols(), device);
+  for (NodeId i = 0; i < features.pattern.nrows(); ++i) {
+    for (EdgeOffset e = features.pattern.row_ptr()[i]; e < features.pattern.row_ptr()[i + 1]; ++e) {
+      x(i, features.pattern.col_ind()[e]) = values[e];
+    }
+  }
+  return x;
+}
+
+DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device,
+                                  std::span<const NodeId> nodes) {
+  if (!dataset.has_dense_features()) {
+    const Buffer<float> values = model_features(dataset.features, normalize_rows);
+    return dense_features(dataset.features, values.span(), device);
+  }
+  DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(device)
+                                       : DenseMatrix<float>(nodes.size(), dataset.num_features(), device);
+  if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes);
+  if (normalize_rows) normalize_dense_rows(x);
+  return x;
+}
+
+RealFeatures::RealFeatures(const SparseFeatures& features, Buffer<float> model_values, FeatureStorage storage,
+                           const Device& device) {
+  if (!device.is_host()) {
+    dense = dense_features(features, model_values.span(), {}).to(device);
+  } else if (storage == FeatureStorage::dense) {
+    dense = dense_features(features, model_values.span(), device);
+  } else {
+    pattern = features.pattern.to(device);
+    values = std::move(model_values);
+  }
+}
+
+InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
+                             const Device& device, std::span<const NodeId> nodes) {
+  const ColumnMap map{model.input_mean.span(), model.input_inverse_deviation.span()};
+  if (dataset.has_dense_features()) {
+    // On the way to bits no more than some rows are copied.
+    if (form == Precision::real) {
+      const Device host = device.is_host() ? device : Device();
+      DenseMatrix<float> x = dense_features(dataset, model.normalize_rows, host, nodes);
+      real.emplace(device.is_host() ? std::move(x) : x.to(device));
+    } else {
+      packed.emplace(dataset.dense_features, model.normalize_rows, nodes, map, device);
+    }
+    return;
+  }
+  const SparseFeatures in_order = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
+  const SparseFeatures& features = nodes.empty() ? dataset.features : in_order;
+  Buffer<float> values = model_features(features, model.normalize_rows);
+  if (form == Precision::real) {
+    real.emplace(features, std::move(values), storage, device);
+  } else {
+    packed.emplace(features, values.span(), map, device);
+    if (storage == FeatureStorage::dense) packed->make_dense(device);
+  }
+}
+
+std::string InputFeatures::format() const {
+  if (packed) return packed->sparse ? "sparse bits" : "bits";
+  return real->is_dense() ? "float" : "sparse float";
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as safetensors files: docs/formats.md lists tensors and metadata.
+#include <bitgraph/io/array.hpp>
+#include <bitgraph/nn/model.hpp>
+
+#include "nn/model/tensor_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+constexpr std::string_view format_name = "bitgraph-model";
+constexpr std::string_view format_version = "2";
+
+template <class T>
+Array array_of(ElementType type, std::vector<std::uint64_t> shape, std::span<const T> values) {
+  return {type, std::move(shape), Buffer<std::byte>::copy_of(std::as_bytes(values))};
+}
+
+Array vector_of(const Buffer<float>& values) { return array_of(ElementType::f32, {values.size()}, values.span()); }
+
+void put(TensorFile& file, const std::string& prefix, const Linear& linear) {
+  if (linear.binary()) {
+    const auto& bits = linear.bits;
+    file.tensors[prefix + "weight_bits"] =
+        array_of(ElementType::u64, {bits.nrows(), bits.words_per_row()}, bits.words());
+    file.tensors[prefix + "weight_scale"] = vector_of(linear.scale);
+  } else {
+    const auto& weight = linear.weight;
+    file.tensors[prefix + "weight"] = array_of(ElementType::f32, {weight.nrows(), weight.ncols()}, weight.values());
+  }
+  file.tensors[prefix + "bias"] = vector_of(linear.bias);
+}
+
+Linear take(const TensorReader& reader, const std::string& prefix, const LayerShape& shape, bool real) {
+  const std::uint64_t in = shape.inputs;
+  const std::uint64_t out = shape.outputs;
+  Linear linear;
+  if (real) {
+    linear.weight = DenseMatrix<float>(out, in, reader.floats(prefix + "weight", {out, in}));
+  } else {
+    linear.bits = reader.bits(prefix + "weight_bits", out, in);
+    linear.scale = reader.scales(prefix + "weight_scale", {out});
+  }
+  linear.bias = reader.floats(prefix + "bias", {out});
+  return linear;
+}
+
+/// Sides below 2^31, so that no product of two of them and a size overflows.
+std::size_t width(const TensorReader& reader, const std::string& key) {
+  const std::uint64_t value = reader.number(key);
+  if (value == 0 || value >= (1U << 31)) reader.refuse("a layer's width is out of range");
+  return value;
+}
+
+template <class Fn>
+auto known(const TensorReader& reader, const std::string& key, const std::string& what, Fn&& parse) {
+  const std::string text = reader.text(key);
+  try {
+    return parse(text);
+  } catch (const Error&) {
+    reader.refuse("unknown " + what + " '" + printable(text) + "'");
+  }
+}
+
+void put(std::map<std::string, std::string>& metadata, const TrainingRecord& record) {
+  const Split& split = record.split;
+  metadata["data_fingerprint"] = record.data;
+  metadata["training_nodes"] = record.training_nodes;
+  switch (split.kind) {
+    case SplitKind::file: metadata["split"] = "file"; return;
+    case SplitKind::per_class:
+      metadata["split"] = "per-class";
+      metadata["split_counts"] = fmt::format("{},{}", split.train_per_class, split.validation_per_class);
+      break;
+    case SplitKind::shares:
+      metadata["split"] = "shares";
+      metadata["split_shares"] =
+          fmt::format("{},{},{}", split.shares.train, split.shares.validation, split.shares.test);
+  }
+  metadata["split_seed"] = std::to_string(split.seed);
+}
+
+/// So many numbers with commas between them.
+template <class T, std::size_t N>
+std::array<T, N> numbers(const TensorReader& reader, const std::string& key) {
+  const std::string text = reader.text(key);
+  std::array<T, N> values{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t n = 0; n < N; ++n) {
+    const auto [stop, error] = std::from_chars(at, end, values[n]);
+    const bool last = n + 1 == N;
+    if (error != std::errc() || (last ? stop != end : stop == end || *stop != ',')) {
+      reader.refuse(
+          fmt::format("metadata '{}': '{}', expected {} numbers with commas between them", key, printable(text), N));
+    }
+    at = last ? stop : stop + 1;
+  }
+  return values;
+}
+
+std::string digits(const TensorReader& reader, const std::string& key) {
+  std::string text = reader.text(key);
+  constexpr std::size_t length = 16;
+  if (text.size() != length || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    reader.refuse(fmt::format("metadata '{}': '{}', expected 16 hexadecimal digits", key, printable(text)));
+  return text;
+}
+
+/// Files of before such records have none.
+std::optional<TrainingRecord> record_of(const TensorFile& file, const TensorReader& reader) {
+  if (!file.metadata.contains("split")) return std::nullopt;
+  TrainingRecord record{.data = digits(reader, "data_fingerprint"), .training_nodes = digits(reader, "training_nodes")};
+  Split& split = record.split;
+  const std::string kind = reader.text("split");
+  if (kind == "file") return record;
+  split.seed = reader.number("split_seed");
+  if (kind == "per-class") {
+    split.kind = SplitKind::per_class;
+    const auto counts = numbers<std::size_t, 2>(reader, "split_counts");
+    split.train_per_class = counts[0];
+    split.validation_per_class = counts[1];
+  } else if (kind == "shares") {
+    split.kind = SplitKind::shares;
+    const auto shares = numbers<double, 3>(reader, "split_shares");
+    split.shares = {shares[0], shares[1], shares[2]};
+  } else {
+    reader.refuse("metadata 'split': unknown kind '" + printable(kind) + "'");
+  }
+  return record;
+}
+
+}  // namespace
+
+void Model::save(const std::filesystem::path& path) const {
+  TensorFile file;
+  file.metadata = {{"format", std::string(format_name)},
+                   {"version", std::string(format_version)},
+                   {"kind", std::string(to_string(architecture))},
+                   {"precision", std::string(to_string(precision))},
+                   {"dataset", dataset},
+                   {"seed", std::to_string(seed)},
+                   {"normalize_rows", normalize_rows ? "1" : "0"},
+                   {"num_features", std::to_string(num_features())},
+                   {"hidden", std::to_string(hidden())},
+                   {"num_classes", std::to_string(num_classes())},
+                   {"depth", std::to_string(layers.size() - (concatenates() ? 1 : 0))}};
+  if (trained) put(file.metadata, *trained);
+  for (std::size_t n = 0; n < layers.size(); ++n) {
+    put(file, fmt::format("layer{}.", n), layers[n].neighbor);
+    if (!layers[n].root.empty()) put(file, fmt::format("layer{}.root_", n), layers[n].root);
+  }
+  if (!input_mean.empty()) {
+    file.tensors["input.mean"] = vector_of(input_mean);
+    file.tensors["input.inverse_deviation"] = vector_of(input_inverse_deviation);
+  }
+  save_safetensors(path, file);
+}
+
+Model Model::load(const std::filesystem::path& path) {
+  const TensorFile file = load_safetensors(path);
+  const TensorReader reader(file, path.string());
+  if (!file.metadata.contains("format") || file.metadata.at("format") == "pt") return model_of_state(file, reader);
+  if (reader.text("format") != format_name) reader.refuse("not a bitgraph model");
+  if (reader.text("version") != format_version) {
+    reader.refuse(
+        fmt::format("version '{}', this program reads version {}", printable(reader.text("version")), format_version));
+  }
+  Model model;
+  model.architecture = known(reader, "kind", "kind of model", architecture_from_string);
+  model.precision = known(reader, "precision", "precision", precision_from_string);
+  model.dataset = reader.text("dataset");
+  model.seed = reader.number("seed");
+  model.trained = record_of(file, reader);
+  model.normalize_rows = reader.flag("normalize_rows");
+  const std::size_t num_features = width(reader, "num_features");
+  const std::size_t hidden = width(reader, "hidden");
+  const std::size_t num_classes = width(reader, "num_classes");
+  const std::uint64_t depth = reader.number("depth");
+  if (depth == 0 || depth > most_depth)
+    reader.refuse(fmt::format("a depth of {}, expected 1 to {}", depth, most_depth));
+  const auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth);
+  for (std::size_t n = 0; n < shapes.size(); ++n) {
+    Layer layer{.aggregation = shapes[n].aggregation, .precision = model.precision};
+    const bool real = model.precision == Precision::real;
+    layer.neighbor = take(reader, fmt::format("layer{}.", n), shapes[n], real);
+    if (shapes[n].root) layer.root = take(reader, fmt::format("layer{}.root_", n), shapes[n], real);
+    model.layers.push_back(std::move(layer));
+  }
+  if (model.precision == Precision::bin) model.layers.back().precision = Precision::full;
+  if (model.precision != Precision::real) {
+    model.input_mean = reader.floats("input.mean", {num_features});
+    model.input_inverse_deviation = reader.scales("input.inverse_deviation", {num_features});
+  }
+  reader.refuse_what_is_left();
+  return model;
+}
+
+}  // namespace bitgraph::nn

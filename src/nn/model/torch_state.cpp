@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch state dictionaries in safetensors, by the layer names of PyTorch Geometric and of Bi-GCN.
+#include "nn/model/tensor_reader.hpp"
+
+#include <cctype>
+#include <map>
+
+namespace bitgraph::nn {
+
+namespace {
+
+/// The name of a map from neighbours and that of a node's own in each kind of convolution.
+struct Convolution {
+  const char* neighbor;
+  const char* root;  ///< null: none
+  Architecture architecture;
+};
+
+constexpr Convolution known_convolutions[]{{"lin_l", "lin_r", Architecture::sage},        // SAGEConv
+                                           {"lin_rel", "lin_root", Architecture::saint},  // GraphConv
+                                           {"lin", nullptr, Architecture::gcn}};          // GCNConv
+
+/// Names in the order of the numbers in them: conv2 before conv10.
+struct ByNumber {
+  bool operator()(const std::string& a, const std::string& b) const {
+    std::size_t i = 0;
+    std::size_t j = 0;
+    const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    while (i < a.size() && j < b.size()) {
+      if (digit(a[i]) && digit(b[j])) {
+        std::size_t p = i;
+        std::size_t q = j;
+        while (p < a.size() && digit(a[p])) ++p;
+        while (q < b.size() && digit(b[q])) ++q;
+        if (p - i != q - j) return p - i < q - j;
+        const int order = a.compare(i, p - i, b, j, q - j);
+        if (order != 0) return order < 0;
+        i = p;
+        j = q;
+      } else if (a[i] != b[j]) {
+        return a[i] < b[j];
+      } else {
+        ++i;
+        ++j;
+      }
+    }
+    return a.size() - i < b.size() - j;
+  }
+};
+
+class StateReader {
+ public:
+  StateReader(const TensorFile& file, const TensorReader& reader) : file_(file), reader_(reader) {}
+
+  Model model() {
+    find_layers();
+    Model model;
+    model.precision = file_.tensors.contains("bn1.running_mean") ? Precision::full : Precision::real;
+    if (const auto named = file_.metadata.find("precision"); named != file_.metadata.end())
+      model.precision = parsed("precision", named->second, precision_from_string);
+    model.architecture = architecture();
+    model.dataset = "PyTorch";
+    if (file_.metadata.contains("normalize_rows")) model.normalize_rows = reader_.flag("normalize_rows");
+    for (const auto& [prefix, kind] : convolutions_) add_convolution(model, prefix, *kind);
+    if (model.architecture == Architecture::saint) add_linear(model);
+    check_widths(model);
+    if (model.precision == Precision::bin) model.layers.back().precision = Precision::full;
+    if (model.precision != Precision::real) take_batch_norm(model);
+    reader_.refuse_what_is_left(".num_batches_tracked");
+    return model;
+  }
+
+ private:
+  template <class Fn>
+  [[nodiscard]] auto parsed(const std::string& key, const std::string& text, Fn&& parse) const
+      -> decltype(parse(text)) {
+    try {
+      return parse(text);
+    } catch (const Error&) {
+      reader_.refuse("metadata '" + key + "' is '" + printable(text) + "'");
+    }
+  }
+
+  /// Convolutions by their prefix, and the linear layers.
+  void find_layers() {
+    for (const auto& [name, tensor] : file_.tensors) {
+      if (!name.ends_with(".weight")) continue;
+      const std::string owner = name.substr(0, name.size() - 7);
+      bool part = false;
+      for (const Convolution& kind : known_convolutions) {
+        const std::string neighbor = std::string(".") + kind.neighbor;
+        if (owner.ends_with(neighbor)) convolutions_[owner.substr(0, owner.size() - neighbor.size())] = &kind;
+        part = part || owner.ends_with(neighbor) ||
+               (kind.root != nullptr && owner.ends_with(std::string(".") + kind.root));
+      }
+      if (!part && tensor.shape.size() == 2) linears_.push_back(owner);
+    }
+    if (convolutions_.empty()) {
+      reader_.refuse(
+          "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv "
+          "(NAME.lin_l.weight) or GraphConv (NAME.lin_rel.weight)");
+    }
+    if (convolutions_.size() > most_depth)
+      reader_.refuse(fmt::format("{} convolutions, at most {} can be run", convolutions_.size(), most_depth));
+  }
+
+  Architecture architecture() const {
+    const Architecture found = convolutions_.begin()->second->architecture;
+    for (const auto& [prefix, kind] : convolutions_) {
+      if (kind->architecture != found) reader_.refuse("'" + printable(prefix) + "' is a convolution of another kind");
+    }
+    const auto named = file_.metadata.find("kind");
+    if (named == file_.metadata.end()) return found;
+    const Architecture wanted = parsed("kind", named->second, architecture_from_string);
+    const bool both_gcn = found == Architecture::gcn && wanted == Architecture::inductive_gcn;
+    if (wanted != found && !both_gcn) reader_.refuse("its layers are not those of '" + printable(named->second) + "'");
+    return wanted;
+  }
+
+  /// W and its bias; a bias that is not there is zeros.
+  Linear linear(const std::string& name, Precision precision, const std::string& other_bias = {}) {
+    const auto found = file_.tensors.find(name + ".weight");
+    if (found == file_.tensors.end()) reader_.refuse("the tensor '" + name + ".weight' is missing");
+    if (found->second.shape.size() != 2 || found->second.shape[0] == 0 || found->second.shape[1] == 0)
+      reader_.refuse(fmt::format("the tensor '{}.weight' is no matrix", name));
+    const std::size_t outputs = found->second.shape[0];
+    const std::size_t inputs = found->second.shape[1];
+    DenseMatrix<float> weight(outputs, inputs, reader_.floats(name + ".weight", {outputs, inputs}));
+    Buffer<float> values(outputs, 0.0F);
+    for (const std::string& bias : {name + ".bias", other_bias}) {
+      if (!bias.empty() && file_.tensors.contains(bias)) values = reader_.floats(bias, {outputs});
+    }
+    return make_linear(std::move(weight), std::move(values), precision != Precision::real);
+  }
+
+  void add_convolution(Model& model, const std::string& prefix, const Convolution& kind) {
+    const auto shapes = layer_shapes(model.architecture, 1, 1, 1);
+    Layer layer{.aggregation = shapes.front().aggregation, .precision = model.precision};
+    // GCNConv has its bias outside of its linear map, and adds it behind the aggregation.
+    const bool outside = kind.root == nullptr && file_.tensors.contains(prefix + ".bias");
+    if (outside && model.precision != Precision::real)
+      reader_.refuse("'" + prefix + ".bias': a binary layer's bias is that of its linear map, " + prefix + ".lin.bias");
+    const bool inside = kind.root == nullptr && file_.tensors.contains(prefix + ".lin.bias");
+    if (inside && model.precision == Precision::real)
+      reader_.refuse("'" + prefix + ".lin.bias': a full-precision layer adds its bias behind the aggregation");
+    layer.neighbor = linear(prefix + "." + kind.neighbor, model.precision, prefix + ".bias");
+    if (kind.root != nullptr) layer.root = linear(prefix + "." + kind.root, model.precision);
+    model.layers.push_back(std::move(layer));
+  }
+
+  void add_linear(Model& model) {
+    if (linears_.size() != 1)
+      reader_.refuse(fmt::format("{} linear layers behind the convolutions, expected 1", linears_.size()));
+    Layer layer{.aggregation = Aggregation::none, .precision = model.precision};
+    layer.neighbor = linear(linears_.front(), model.precision);
+    model.layers.push_back(std::move(layer));
+  }
+
+  /// What one layer gives the next one takes; all hidden layers of one width, as model files have them.
+  void check_widths(const Model& model) const {
+    const std::size_t depth = convolutions_.size();
+    const auto shapes =
+        layer_shapes(model.architecture, model.num_features(), model.hidden(), model.num_classes(), depth);
+    for (std::size_t l = 0; l < shapes.size(); ++l) {
+      const Layer& layer = model.layers[l];
+      const bool root_fits =
+          layer.root.empty() || (layer.root.inputs() == layer.inputs() && layer.root.outputs() == layer.outputs());
+      if (layer.inputs() != shapes[l].inputs || layer.outputs() != shapes[l].outputs || !root_fits) {
+        reader_.refuse(fmt::format("layer {} goes from {} to {}, expected from {} to {}", l, layer.inputs(),
+                                   layer.outputs(), shapes[l].inputs, shapes[l].outputs));
+      }
+    }
+  }
+
+  /// Of the features, without weights of its own.
+  void take_batch_norm(Model& model) {
+    for (const auto& [name, tensor] : file_.tensors) {
+      if (name.ends_with(".running_mean") && name != "bn1.running_mean")
+        reader_.refuse("'" + printable(name) + "': only the features may have a batch norm");
+    }
+    if (file_.tensors.contains("bn1.weight"))
+      reader_.refuse("'bn1.weight': the batch norm must be without affine weights");
+    const std::size_t d = model.num_features();
+    model.input_mean = reader_.floats("bn1.running_mean", {d});
+    const Buffer<float> variance = reader_.scales("bn1.running_var", {d});
+    model.input_inverse_deviation = Buffer<float>(d);
+    constexpr float epsilon = 1e-5F;  // PyTorch's
+    for (std::size_t j = 0; j < d; ++j) model.input_inverse_deviation[j] = 1 / std::sqrt(variance[j] + epsilon);
+  }
+
+  const TensorFile& file_;
+  const TensorReader& reader_;
+  std::map<std::string, const Convolution*, ByNumber> convolutions_;
+  std::vector<std::string> linears_;
+};
+
+}  // namespace
+
+Model model_of_state(const TensorFile& file, const TensorReader& reader) { return StateReader(file, reader).model(); }
+
+}  // namespace bitgraph::nn

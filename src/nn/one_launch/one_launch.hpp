@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a small graph's model as one launch of a CUDA device (BitGNN, section 3.4).
+#pragma once
+
+#include "core/backend.hpp"
+#include "nn/one_launch/row_program.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace bitgraph::nn {
+
+/// A graph of that size is quicker in one launch than in one for each step.
+[[nodiscard]] constexpr bool fits_one_launch(std::size_t num_rows, std::size_t entries) noexcept {
+  return num_rows <= 16384 && entries <= 16 * 16384;
+}
+
+/// The steps on the device, ready to be put on its stream. A warp has the same rows in every step and keeps on chip
+/// what it makes of them; rows of others it finds in the exchange.
+class OneLaunch {
+ public:
+  virtual ~OneLaunch() = default;
+
+  /// `result` of the steps; waits for nothing. Runs of one object follow each other in the device's stream.
+  virtual void run() const = 0;
+};
+
+/// Null where the steps cannot be run so, or need more shared memory than there is. Of what the steps write only the
+/// result is used: `before_allocating` may give the rest back.
+[[nodiscard]] std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps,
+                                                         const std::function<void()>& before_allocating);
+
+}  // namespace bitgraph::nn

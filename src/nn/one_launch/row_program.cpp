@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/one_launch/row_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Kind = LaunchStep::Kind;
+
+constexpr unsigned most_teams = 15;  ///< of a block: as many barriers as are left beside the whole block's
+constexpr std::size_t warp_entries = 32;
+
+const void* output_of(const LaunchStep& s) {
+  return s.bits_out != nullptr ? static_cast<const void*>(s.bits_out) : s.floats_out;
+}
+const void* input_of(const LaunchStep& s) {
+  return s.bits_in != nullptr ? static_cast<const void*>(s.bits_in) : s.floats_in;
+}
+bool gathers(Kind kind) { return kind == Kind::vote || kind == Kind::sum; }
+/// Whether the output's earlier value is read.
+bool updates(const LaunchStep& s) {
+  return s.kind == Kind::either || s.kind == Kind::add || (s.kind == Kind::place && s.first_column != 0);
+}
+
+std::size_t words_of(std::size_t width) { return (width + 63) / 64; }
+/// That a row of floats has in what is kept: two columns a lane.
+std::size_t kept_words(const LaunchStep& s) { return words_of(s.out_width) * (s.bits_out != nullptr ? 1 : 32); }
+std::size_t published_words(const LaunchStep& s) { return nn::published_words(s.out_width, s.bits_out != nullptr); }
+
+class Compiler {
+ public:
+  explicit Compiler(const LaunchSteps& steps) : from_(steps.steps), num_rows_(steps.num_rows), result_(steps.result) {}
+
+  std::optional<RowProgram> compile() {
+    if (from_.empty() || from_.size() > most_row_steps) return std::nullopt;
+    made_.resize(from_.size());
+    for (std::size_t n = 0; n < from_.size() && possible_; ++n) translate(n);
+    if (!possible_ || program_.exchange_words >= not_kept || program_.row_words >= not_kept) return std::nullopt;
+    write_result();
+    for (const std::size_t n : order()) program_.steps.push_back(made_[n]);
+    return std::move(program_);
+  }
+
+ private:
+  /// The last step ahead of `n` that writes a matrix.
+  [[nodiscard]] std::optional<std::size_t> writer(const void* matrix, std::size_t n) const {
+    while (n-- > 0) {
+      if (output_of(from_[n]) == matrix || (matrix != nullptr && from_[n].scale_out == matrix)) return n;
+    }
+    return std::nullopt;
+  }
+
+  /// Whether a later step reads what step n makes of the row.
+  [[nodiscard]] bool is_read(std::size_t n) const {
+    const void* const matrix = output_of(from_[n]);
+    for (std::size_t later = n + 1; later < from_.size(); ++later) {
+      const LaunchStep& s = from_[later];
+      if (!gathers(s.kind) && input_of(s) == matrix) return true;
+      if (output_of(s) == matrix) return updates(s);
+    }
+    return false;
+  }
+
+  std::uint32_t kept(const void* matrix, std::size_t words) {
+    const auto [at, fresh] = kept_.try_emplace(matrix, static_cast<std::uint32_t>(program_.row_words));
+    if (fresh) program_.row_words += words;
+    return at->second;
+  }
+
+  void translate(std::size_t n) {
+    const LaunchStep& s = from_[n];
+    RowStep& to = made_[n];
+    to.kind = s.kind;
+    to.makes_bits = s.bits_out != nullptr;
+    to.in_width = static_cast<std::uint32_t>(s.in_width);
+    to.out_width = static_cast<std::uint32_t>(s.out_width);
+    to.first_column = static_cast<std::uint32_t>(s.first_column);
+    to.col_ind = s.col_ind;
+    to.weight = s.weight;
+    to.row_scale = s.row_scale;
+    to.col_scale = s.col_scale;
+    to.col_offset = s.col_offset;
+    to.bias = s.bias;
+    if (s.row_ptr != nullptr) to.pattern = pattern(s);
+    if (is_read(n) || updates(s)) to.out = kept(output_of(s), kept_words(s));
+    if (s.scale_out != nullptr) to.scale = kept(s.scale_out, 1);
+    if (gathers(s.kind)) {
+      to.gathered = gathered(s, n);
+    } else if (s.kind != Kind::sparse_product) {
+      find_input(s, to, n);
+    }
+    if (s.kind != Kind::binarize && s.row_scale != nullptr && writer(s.row_scale, n)) {
+      to.scale = kept(s.row_scale, 1);
+      to.row_scale = nullptr;
+    }
+  }
+
+  void find_input(const LaunchStep& s, RowStep& to, std::size_t n) {
+    const auto before = writer(input_of(s), n);
+    if (before) {
+      to.in = kept(input_of(s), kept_words(from_[*before]));
+    } else if (s.kind == Kind::product) {
+      to.bits_in = s.bits_in;
+    } else {
+      possible_ = false;
+    }
+  }
+
+  std::uint32_t pattern(const LaunchStep& s) {
+    auto& known = program_.row_ptrs;
+    const auto found = static_cast<std::size_t>(std::find(known.begin(), known.end(), s.row_ptr) - known.begin());
+    if (found == known.size()) {
+      possible_ = possible_ && found < most_patterns;
+      known.push_back(s.row_ptr);
+    }
+    if (gathers(s.kind) && !std::exchange(aggregates_, true)) program_.aggregation = found;
+    return static_cast<std::uint32_t>(found);
+  }
+
+  std::uint32_t gathered(const LaunchStep& s, std::size_t n) {
+    const auto before = writer(input_of(s), n);
+    if (!before || from_[*before].kind == Kind::place) {
+      possible_ = false;
+      return not_kept;
+    }
+    RowStep& teller = made_[*before];
+    if (teller.published != not_kept) {
+      possible_ = possible_ && teller.published_scale == s.neighbor_scale;
+      return teller.published;
+    }
+    teller.published = static_cast<std::uint32_t>(program_.exchange_words);
+    teller.published_scale = s.neighbor_scale;
+    program_.exchange_words += num_rows_ * published_words(from_[*before]);
+    return teller.published;
+  }
+
+  void write_result() {
+    const auto last = writer(result_, from_.size());
+    if (last) made_[*last].floats_out = from_[*last].floats_out;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> order() const {
+    std::vector<std::size_t> all(from_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    for (std::size_t n = 1; n < all.size(); ++n) {
+      for (std::size_t at = n; at > 0; --at) {
+        const LaunchStep& own = from_[all[at]];
+        const LaunchStep& before = from_[all[at - 1]];
+        const bool bound = input_of(own) == output_of(before) || output_of(own) == output_of(before);
+        if (gathers(own.kind) || !gathers(before.kind) || bound) break;
+        std::swap(all[at], all[at - 1]);
+      }
+    }
+    return all;
+  }
+
+  const std::vector<LaunchStep>& from_;
+  std::size_t num_rows_;
+  const void* result_;
+  bool possible_ = true;
+  bool aggregates_ = false;
+  std::map<const void*, std::uint32_t> kept_;
+  std::vector<RowStep> made_;
+  RowProgram program_;
+};
+
+struct Team {
+  NodeId row;
+  unsigned size;
+};
+
+/// The longest rows first, as many as may take a quarter of all warps.
+std::vector<Team> wanted_teams(std::span<const EdgeOffset> row_ptr, unsigned blocks) {
+  std::vector<Team> teams;
+  for (std::size_t i = 0; i + 1 < row_ptr.size(); ++i) {
+    const std::size_t entries = row_ptr[i + 1] - row_ptr[i];
+    const std::size_t size = std::min<std::size_t>(most_block_warps, (entries + warp_entries - 1) / warp_entries);
+    if (size > 1) teams.push_back({static_cast<NodeId>(i), static_cast<unsigned>(size)});
+  }
+  std::stable_sort(teams.begin(), teams.end(), [](const Team& a, const Team& b) { return a.size > b.size; });
+  std::size_t extra = 0;
+  std::size_t kept = 0;
+  while (kept < teams.size() && extra + teams[kept].size <= std::size_t{blocks} * most_block_warps / 4)
+    extra += teams[kept++].size;
+  teams.resize(kept);
+  return teams;
+}
+
+}  // namespace
+
+std::optional<RowProgram> row_program(const LaunchSteps& steps) { return Compiler(steps).compile(); }
+
+Placement place_rows(std::span<const EdgeOffset> row_ptr, unsigned blocks) {
+  Placement made;
+  const std::size_t n = row_ptr.empty() ? 0 : row_ptr.size() - 1;
+  if (n == 0) return made;
+  made.blocks = blocks = static_cast<unsigned>(std::min<std::size_t>(blocks, n));
+  const std::vector<Team> teams = wanted_teams(row_ptr, blocks);
+  std::size_t needed = n;
+  for (const Team& t : teams) needed += t.size - 1;
+  made.warps = static_cast<unsigned>(std::min<std::size_t>(most_block_warps, (needed + blocks - 1) / blocks));
+  if (!teams.empty()) made.warps = std::max(made.warps, teams.front().size);
+  made.places.resize(std::size_t{made.warps} * blocks);
+
+  std::vector<unsigned> used(blocks, 0);  // warps, of teams
+  std::vector<std::uint8_t> barriers(blocks, 0);
+  std::vector<bool> placed(n, false);
+  for (const Team& t : teams) {
+    const auto b = static_cast<std::size_t>(std::min_element(used.begin(), used.end()) - used.begin());
+    const unsigned size = std::min(t.size, made.warps - used[b]);
+    if (size < 2 || barriers[b] == most_teams) break;
+    ++barriers[b];
+    for (unsigned rank = 0; rank < size; ++rank) {
+      made.places[std::size_t{used[b] + rank} * blocks + b] = {t.row, static_cast<std::uint8_t>(rank),
+                                                               static_cast<std::uint8_t>(size), barriers[b], 0};
+    }
+    used[b] += size;
+    placed[t.row] = true;
+  }
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (placed[i]) continue;
+    while (at < made.places.size() && made.places[at].row != no_row) ++at;
+    if (at == made.places.size()) made.places.resize(made.places.size() + std::size_t{made.warps} * blocks);
+    made.places[at].row = static_cast<NodeId>(i);
+  }
+  made.slots = static_cast<unsigned>(made.places.size() / (std::size_t{made.warps} * blocks));
+  return made;
+}
+
+}  // namespace bitgraph::nn

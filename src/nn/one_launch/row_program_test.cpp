@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/one_launch/row_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+std::vector<EdgeOffset> row_ptr_of(const std::vector<std::size_t>& degrees) {
+  std::vector<EdgeOffset> row_ptr{0};
+  for (const std::size_t d : degrees) row_ptr.push_back(row_ptr.back() + d);
+  return row_ptr;
+}
+
+/// Each row is somebody's, and a team is in one slot of neighbouring warps of a block, with a barrier of its own.
+void expect_sound(const std::vector<std::size_t>& degrees, unsigned blocks) {
+  const Placement made = place_rows(row_ptr_of(degrees), blocks);
+  ASSERT_LE(made.blocks, blocks);
+  ASSERT_LE(made.warps, most_block_warps);
+  ASSERT_EQ(made.places.size(), std::size_t{made.slots} * made.warps * made.blocks);
+  std::vector<int> firsts(degrees.size(), 0);
+  std::map<std::pair<std::size_t, int>, NodeId> teams;
+  for (std::size_t at = 0; at < made.places.size(); ++at) {
+    const Place& p = made.places[at];
+    if (p.row == no_row) continue;
+    ASSERT_LT(p.row, degrees.size());
+    ASSERT_LT(p.rank, p.size);
+    firsts[p.row] += p.rank == 0 ? 1 : 0;
+    if (p.size == 1) continue;
+    ASSERT_LT(at, std::size_t{made.warps} * made.blocks) << "teams are in the first slot";
+    ASSERT_GE(p.barrier, 1);
+    ASSERT_LE(p.barrier, 15);
+    const auto [known, fresh] = teams.try_emplace({at % made.blocks, p.barrier}, p.row);
+    ASSERT_EQ(known->second, p.row);
+    ASSERT_EQ(fresh, p.rank == 0);
+    ASSERT_TRUE(p.rank == 0 || made.places[at - made.blocks].rank + 1 == p.rank);
+    ASSERT_TRUE(p.rank + 1 == p.size || made.places[at + made.blocks].row == p.row);
+  }
+  EXPECT_TRUE(std::all_of(firsts.begin(), firsts.end(), [](int n) { return n == 1; }));
+}
+
+TEST(RowProgram, EveryRowHasAPlace) {
+  expect_sound({}, 132);
+  expect_sound({5}, 132);
+  expect_sound({5000}, 132);
+  expect_sound(std::vector<std::size_t>(133, 40), 132);
+  expect_sound(std::vector<std::size_t>(9000, 33), 132);
+  expect_sound(std::vector<std::size_t>(100, 100), 1);
+  std::vector<std::size_t> skewed(4000, 3);
+  for (std::size_t i = 0; i < skewed.size(); i += 13) skewed[i] = 40000 / (i + 1);
+  expect_sound(skewed, 132);
+  expect_sound(skewed, 7);
+}
+
+TEST(RowProgram, HubsAreShared) {
+  std::vector<std::size_t> degrees(300, 4);
+  degrees[7] = 168;
+  const Placement made = place_rows(row_ptr_of(degrees), 132);
+  EXPECT_EQ(std::count_if(made.places.begin(), made.places.end(), [](const Place& p) { return p.row == 7; }), 6);
+}
+
+/// Matrices that nobody looks into.
+struct Names {
+  std::vector<float> floats = std::vector<float>(16);
+  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(16);
+  std::vector<EdgeOffset> row_ptr = std::vector<EdgeOffset>(16);
+};
+
+LaunchStep bits_step(LaunchStep::Kind kind, const std::uint64_t* in, std::uint64_t* out) {
+  LaunchStep s{.kind = kind, .in_width = 64, .out_width = 64};
+  s.bits_in = in;
+  s.bits_out = out;
+  return s;
+}
+
+TEST(RowProgram, OnlyWhatOthersReadIsTold) {
+  Names n;
+  LaunchSteps all{.steps = {}, .num_rows = 10, .result = n.floats.data()};
+  all.steps.push_back(bits_step(LaunchStep::Kind::product, &n.words[0], &n.words[1]));
+  all.steps.push_back(bits_step(LaunchStep::Kind::vote, &n.words[1], &n.words[2]));
+  all.steps.back().row_ptr = n.row_ptr.data();
+  all.steps.push_back(bits_step(LaunchStep::Kind::product, &n.words[0], &n.words[1]));
+  all.steps.push_back(bits_step(LaunchStep::Kind::either, &n.words[1], &n.words[2]));
+  LaunchStep last{.kind = LaunchStep::Kind::product, .in_width = 64, .out_width = 7};
+  last.bits_in = &n.words[2];
+  last.floats_out = n.floats.data();
+  all.steps.push_back(last);
+  const auto program = row_program(all);
+  ASSERT_TRUE(program);
+  ASSERT_EQ(program->steps.size(), 5U);
+  EXPECT_EQ(program->steps[1].kind, LaunchStep::Kind::product) << "the second product does not wait for neighbours";
+  EXPECT_EQ(program->steps[2].kind, LaunchStep::Kind::vote);
+  EXPECT_NE(program->steps[0].published, not_kept);
+  EXPECT_EQ(program->steps[2].gathered, program->steps[0].published);
+  EXPECT_EQ(program->steps[1].published, not_kept);
+  EXPECT_EQ(program->steps[0].out, not_kept);
+  EXPECT_EQ(program->steps[4].floats_out, n.floats.data());
+  EXPECT_EQ(program->exchange_words, 20U);
+}
+
+TEST(RowProgram, RefusesWhatItCannotRun) {
+  Names n;
+  LaunchSteps all{.steps = {}, .num_rows = 10, .result = n.floats.data()};
+  EXPECT_FALSE(row_program(all));
+  all.steps.push_back(bits_step(LaunchStep::Kind::vote, &n.words[1], &n.words[2]));  // of bits that no step made
+  EXPECT_FALSE(row_program(all));
+  all.steps.assign(most_row_steps + 1, bits_step(LaunchStep::Kind::product, &n.words[0], &n.words[1]));
+  EXPECT_FALSE(row_program(all));
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/sampling/training_batch.hpp"
+
+#include <cmath>
+
+namespace bitgraph::nn {
+
+namespace {
+
+/// Entries of each row as fn sees them.
+template <class Fn>
+Buffer<float> of_row_sizes(const CsrPattern& a, Fn&& fn) {
+  Buffer<float> values(a.nrows());
+  for (NodeId i = 0; i < a.nrows(); ++i) values[i] = a.row(i).empty() ? 0.0F : fn(static_cast<float>(a.row(i).size()));
+  return values;
+}
+
+bool takes_self(Aggregation aggregation) {
+  return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self;
+}
+
+}  // namespace
+
+LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const SumScale& sum, const Device& device) {
+  const CsrPattern whole = takes_self(aggregation) ? with_self_loops(block) : block.clone();
+  Buffer<float> mean = of_row_sizes(whole, [](float entries) { return 1.0F / entries; });
+  Buffer<float> rows;
+  if (aggregation == Aggregation::symmetric) {
+    rows = of_row_sizes(whole, [](float entries) { return 1.0F / std::sqrt(entries); });
+    col_scale = rows.to(device);
+  } else if (aggregation == Aggregation::sum) {
+    rows = Buffer<float>(whole.nrows(), sum.factor);
+    for (NodeId i = 0; i < sum.degrees.size(); ++i) rows[i] = sum.factor * sum.degrees[i] * mean[i];
+  } else {
+    rows = mean.clone();
+  }
+  pattern = whole.to(device);
+  transposed = transpose(pattern);
+  row_scale = rows.to(device);
+  vote_scale = mean.to(device);
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a trainer's batches come from: the whole graph, again and again, or samples of it.
+#pragma once
+
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/train.hpp>
+
+#include "nn/sampling/training_batch.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace bitgraph::nn {
+
+class TrainingSource {
+ public:
+  TrainingSource() = default;
+  TrainingSource(const TrainingSource&) = delete;
+  TrainingSource& operator=(const TrainingSource&) = delete;
+  virtual ~TrainingSource() = default;
+
+  /// What is taken off each input row of a binary model in training: the mean over all nodes of the features' signs
+  /// times their scales, 1 x features. Empty: nothing is.
+  [[nodiscard]] virtual const DenseMatrix<float>& center() const noexcept = 0;
+
+  /// In an epoch; the same in every one.
+  [[nodiscard]] virtual std::size_t batches() const noexcept = 0;
+
+  /// Batch `n` of an epoch (they count from 1), a function of these two and the seed alone. It stays until the next
+  /// call.
+  virtual const TrainingBatch& batch(std::size_t epoch, std::size_t n) = 0;
+};
+
+/// Batches over a data set of which everything may be seen. `frame` says how the model sees features; `teacher` has the
+/// probabilities of all nodes, on the host, or is 0 x 0.
+[[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
+                                                                   const Model& frame, DenseMatrix<float> teacher,
+                                                                   const Device& device);
+
+/// Random walks of a sample: those asked for, but of a small graph fewer, so that an epoch has at least two samples.
+[[nodiscard]] std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes);
+
+/// What sums over neighbours are multiplied by in training: one over the mean degree. They are then about as large as
+/// what a node gives itself, and steps of one size fit all weights; the trained model has the factor in its weights.
+[[nodiscard]] float sum_factor(const CsrPattern& graph);
+
+/// What is left of a data set where there are some nodes only, in rising order: the edges between them, their features
+/// and labels. All are training nodes.
+[[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/training/checkpoint.hpp"
+
+#include <gtest/gtest.h>
+
+namespace bitgraph::nn {
+namespace {
+
+TEST(TrainState, LossSaysWhichEpochIsBestAndAccuracyOfSampledBinaryForms) {
+  TrainState best;
+  best.best_loss = 1;
+  best.best_accuracy = 0.5;
+  struct Case {
+    Score validation;
+    bool by_loss, by_accuracy;
+  };
+  const Case cases[]{{{.loss = 0.9, .correct = 4, .total = 10}, true, false},
+                     {{.loss = 1.1, .correct = 6, .total = 10}, false, true},
+                     {{.loss = 0.9, .correct = 5, .total = 10}, true, true},
+                     {{.loss = 1.0, .correct = 5, .total = 10}, false, false},
+                     {{.loss = 1.1, .correct = 5, .total = 10}, false, false}};
+  for (const auto& [validation, by_loss, by_accuracy] : cases) {
+    for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+      for (const Architecture architecture :
+           {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+        const bool accuracy = precision != Precision::real && architecture != Architecture::gcn;
+        EXPECT_EQ(best.improves(validation, {.precision = precision, .architecture = architecture}),
+                  accuracy ? by_accuracy : by_loss)
+            << to_string(precision) << " " << to_string(architecture) << ", loss " << validation.loss;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of a layer: real ones beside differences of the layer in double; binary ones beside the rules of
+// docs/architecture.md written out over dense matrices in double.
+#include "nn/training/layer_pass.hpp"
+
+#include "support/cuda_device.hpp"
+#include "support/random_matrices.hpp"
+
+#include <bitgraph/ops/dropout.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+using Floats = DenseMatrix<float>;
+
+/// A dense matrix in double.
+struct Matrix {
+  std::size_t nrows = 0, ncols = 0;
+  std::vector<double> values;
+
+  Matrix(std::size_t rows, std::size_t cols) : nrows(rows), ncols(cols), values(rows * cols, 0) {}
+  explicit Matrix(const Floats& x) : Matrix(x.nrows(), x.ncols()) {
+    values.assign(x.values().begin(), x.values().end());
+  }
+  double& operator()(std::size_t i, std::size_t j) { return values[i * ncols + j]; }
+  double operator()(std::size_t i, std::size_t j) const { return values[i * ncols + j]; }
+};
+
+Matrix times(const Matrix& a, const Matrix& b) {
+  Matrix out(a.nrows, b.ncols);
+  for (std::size_t i = 0; i < a.nrows; ++i) {
+    for (std::size_t k = 0; k < a.ncols; ++k) {
+      for (std::size_t j = 0; j < b.ncols; ++j) out(i, j) += a(i, k) * b(k, j);
+    }
+  }
+  return out;
+}
+
+Matrix flipped(const Matrix& a) {
+  Matrix out(a.ncols, a.nrows);
+  for (std::size_t i = 0; i < a.nrows; ++i) {
+    for (std::size_t j = 0; j < a.ncols; ++j) out(j, i) = a(i, j);
+  }
+  return out;
+}
+
+Matrix mapped(const Matrix& a, const std::function<double(std::size_t, std::size_t)>& fn) {
+  Matrix out(a.nrows, a.ncols);
+  for (std::size_t i = 0; i < a.nrows; ++i) {
+    for (std::size_t j = 0; j < a.ncols; ++j) out(i, j) = fn(i, j);
+  }
+  return out;
+}
+
+double sign(double x) { return x >= 0 ? 1 : -1; }
+
+Matrix signs_of(const Matrix& a) {
+  return mapped(a, [&](auto i, auto j) { return sign(a(i, j)); });
+}
+
+double row_mean(const Matrix& a, std::size_t i) {
+  double sum = 0;
+  for (std::size_t j = 0; j < a.ncols; ++j) sum += std::fabs(a(i, j));
+  return sum / static_cast<double>(a.ncols);
+}
+
+Matrix first_of(const Matrix& a, std::size_t nrows) {
+  Matrix out(nrows, a.ncols);
+  std::copy_n(a.values.begin(), out.values.size(), out.values.begin());
+  return out;
+}
+
+/// One layer with everything that it is given; 7 targets, 11 inputs, one target without neighbours.
+struct Case {
+  LayerShape shape;
+  Precision form = Precision::real;
+  bool last = false, votes = false, centered = false;
+  float dropout = 0;
+  CsrPattern block = test::random_pattern(7, 11, 0.3, 1);
+  Floats x = test::random_dense(11, 9, 2), neighbor = test::random_dense(5, 9, 3), bias = test::random_dense(1, 5, 4),
+         root = test::random_dense(5, 9, 5), root_bias = test::random_dense(1, 5, 6),
+         center = test::random_dense(1, 9, 11), slope;
+  RandomKey key{7, 8, 9};
+
+  /// A weight of the output's elements: the loss is their weighted sum.
+  void draw_slope() { slope = test::random_dense(num_targets(), 5, 10); }
+  [[nodiscard]] std::size_t num_targets() const { return shape.aggregation == Aggregation::none ? 11 : block.nrows(); }
+  [[nodiscard]] std::string name() const {
+    return std::to_string(static_cast<int>(shape.aggregation)) + (shape.root ? " root " : " ") +
+           std::string(to_string(form)) + (last ? " last" : "") + (votes ? " votes" : "") +
+           (centered ? " centered" : "") + (dropout > 0 ? " dropout" : "");
+  }
+};
+
+/// The aggregation as a dense matrix; `vote`: the mean of the pattern.
+Matrix aggregation(const Case& c, bool vote) {
+  if (c.shape.aggregation == Aggregation::none) {
+    Matrix same(11, 11);
+    for (std::size_t i = 0; i < 11; ++i) same(i, i) = 1;
+    return same;
+  }
+  const bool loops =
+      c.shape.aggregation == Aggregation::symmetric || c.shape.aggregation == Aggregation::mean_with_self;
+  Matrix a(c.block.nrows(), 11);
+  for (NodeId i = 0; i < c.block.nrows(); ++i) {
+    for (const NodeId j : c.block.row(i)) a(i, j) = 1;
+    if (loops) a(i, i) = 1;
+  }
+  std::vector<double> entries(11, 0);
+  for (std::size_t i = 0; i < a.nrows; ++i) {
+    for (std::size_t j = 0; j < 11; ++j) entries[i] += a(i, j);
+  }
+  return mapped(a, [&](std::size_t i, std::size_t j) {
+    if (a(i, j) == 0) return 0.0;
+    if (vote || c.shape.aggregation == Aggregation::mean || c.shape.aggregation == Aggregation::mean_with_self)
+      return 1 / entries[i];
+    return c.shape.aggregation == Aggregation::symmetric ? 1 / std::sqrt(entries[i] * entries[j]) : 1.0;
+  });
+}
+
+/// Elements that dropout keeps, with its factor.
+Matrix kept(const Case& c) {
+  BitMatrix<ZeroOne> keep(11, 9);
+  dropout_mask_into(keep, c.dropout, c.key);
+  const Matrix x(c.x);
+  return mapped(x, [&](auto i, auto j) { return keep.bit(i, j) ? 1.0 / (1.0 - static_cast<double>(c.dropout)) : 0.0; });
+}
+
+struct Gradients {
+  Matrix x, neighbor, bias, root, root_bias;
+};
+
+struct Inputs {
+  Matrix x, neighbor, bias, root;
+};
+
+/// The loss of a real layer.
+double real_loss(const Case& c, const Inputs& in) {
+  const Matrix keep = kept(c);
+  const Matrix x = mapped(in.x, [&](auto i, auto j) { return in.x(i, j) * keep(i, j); });
+  Matrix y = times(aggregation(c, false), times(x, flipped(in.neighbor)));
+  const Matrix r = times(first_of(x, c.num_targets()), flipped(in.root));
+  double loss = 0;
+  for (std::size_t i = 0; i < y.nrows; ++i) {
+    for (std::size_t f = 0; f < y.ncols; ++f) {
+      y(i, f) += in.bias(0, f) + (c.shape.root ? r(i, f) : 0.0);
+      if (!c.last) y(i, f) = std::max(0.0, y(i, f));
+      loss += y(i, f) * c.slope(i, f);
+    }
+  }
+  return loss;
+}
+
+Gradients real_gradients(const Case& c) {
+  Inputs in{Matrix(c.x), Matrix(c.neighbor), Matrix(c.bias), Matrix(c.root)};
+  const auto slope = [&](Matrix Inputs::*which) {
+    Matrix out = in.*which;
+    for (std::size_t n = 0; n < out.values.size(); ++n) {
+      constexpr double step = 1e-6;
+      double& value = (in.*which).values[n];
+      const double at = value;
+      value = at + step;
+      const double above = real_loss(c, in);
+      value = at - step;
+      const double below = real_loss(c, in);
+      value = at;
+      out.values[n] = (above - below) / (2 * step);
+    }
+    return out;
+  };
+  return {slope(&Inputs::x), slope(&Inputs::neighbor), slope(&Inputs::bias), slope(&Inputs::root), Matrix(1, 5)};
+}
+
+/// The rule of binarized weights.
+Matrix weight_rule(const Matrix& g, const Matrix& w) {
+  return mapped(w, [&](auto f, auto j) {
+    double mean = 0;
+    for (std::size_t n = 0; n < w.ncols; ++n) mean += sign(w(f, n)) * g(f, n);
+    mean /= static_cast<double>(w.ncols);
+    return (std::fabs(w(f, j)) <= 1 ? row_mean(w, f) * g(f, j) : 0.0) + sign(w(f, j)) * mean;
+  });
+}
+
+Matrix scaled_signs(const Matrix& w) {
+  return mapped(w, [&](auto f, auto j) { return row_mean(w, f) * sign(w(f, j)); });
+}
+
+Matrix sums_of_columns(const Matrix& g) {
+  Matrix out(1, g.ncols);
+  for (std::size_t i = 0; i < g.nrows; ++i) {
+    for (std::size_t f = 0; f < g.ncols; ++f) out(0, f) += g(i, f);
+  }
+  return out;
+}
+
+/// x W^T + b.
+Matrix update(const Matrix& x, const Matrix& w, const Matrix& b) {
+  const Matrix y = times(x, flipped(w));
+  return mapped(y, [&](auto i, auto f) { return y(i, f) + b(0, f); });
+}
+
+struct BinaryResult {
+  Matrix output;
+  Gradients gradients;
+};
+
+BinaryResult binary_layer(const Case& c) {
+  const bool bin = c.form == Precision::bin;
+  const Matrix keep = kept(c);
+  const Matrix x(c.x), neighbor(c.neighbor), bias(c.bias), root(c.root), root_bias(c.root_bias), slope(c.slope);
+  const Matrix input = mapped(x, [&](auto i, auto j) {
+    return (c.votes ? 1.0 : row_mean(x, i)) * sign(x(i, j)) * keep(i, j) - (c.centered ? c.center(0, j) : 0.0F);
+  });
+  const Matrix some = first_of(input, c.num_targets());
+  const Matrix updated = update(input, scaled_signs(neighbor), bias);
+  const Matrix rooted = update(some, scaled_signs(root), root_bias);
+  const Matrix a = aggregation(c, bin);
+  Matrix output = times(a, bin ? signs_of(updated) : updated);
+  Matrix g_rooted = slope;
+  if (c.shape.root) {
+    output = mapped(output, [&](auto i, auto f) {
+      return bin ? std::max(output(i, f), rooted(i, f)) : output(i, f) + rooted(i, f);
+    });
+    g_rooted = mapped(slope, [&](auto i, auto f) { return bin && std::fabs(rooted(i, f)) > 1 ? 0.0 : slope(i, f); });
+  }
+  Matrix g_updated = times(flipped(a), slope);
+  if (bin)
+    g_updated = mapped(g_updated, [&](auto i, auto f) { return std::fabs(updated(i, f)) > 1 ? 0.0 : g_updated(i, f); });
+  Matrix g_input = times(g_updated, signs_of(neighbor));
+  if (c.shape.root) {
+    const Matrix more = times(g_rooted, signs_of(root));
+    for (std::size_t n = 0; n < more.values.size(); ++n) g_input.values[n] += more.values[n];
+  }
+  g_input = mapped(
+      g_input, [&](auto i, auto j) { return c.votes || std::fabs(x(i, j)) <= 1 ? g_input(i, j) * keep(i, j) : 0.0; });
+  return {output,
+          {g_input, weight_rule(times(flipped(g_updated), input), neighbor), sums_of_columns(g_updated),
+           weight_rule(times(flipped(g_rooted), some), root), sums_of_columns(g_rooted)}};
+}
+
+void expect_near(const Floats& actual, const Matrix& expected, const char* what) {
+  const Floats here = actual.to(Device{});
+  ASSERT_EQ(here.values().size(), expected.values.size()) << what;
+  double largest = 0;
+  for (const double value : expected.values) largest = std::max(largest, std::fabs(value));
+  for (std::size_t n = 0; n < expected.values.size(); ++n)
+    ASSERT_NEAR(here.values()[n], expected.values[n], 1e-5 * (1 + largest)) << what << " element " << n;
+}
+
+/// Runs the layer on a device and compares with what is expected.
+void check(const Case& c, const Device& device) {
+  SCOPED_TRACE(c.name() + " on " + device.name());
+  const bool real = c.form == Precision::real;
+  const Floats x = c.x.to(device), neighbor = c.neighbor.to(device), bias = c.bias.to(device), root = c.root.to(device),
+               root_bias = c.root_bias.to(device);
+  Floats g_neighbor(5, 9, device), g_bias(1, 5, device), g_root(5, 9, device), g_root_bias(1, 5, device);
+  LinearParameters root_map;
+  if (c.shape.root) root_map = {&root, real ? nullptr : &root_bias, &g_root, real ? nullptr : &g_root_bias};
+  LayerPass pass(c.shape, c.last, {&neighbor, &bias, &g_neighbor, &g_bias}, root_map, device);
+  const LayerGraph graph(c.block, c.shape.aggregation, {}, device);
+  const Floats center = c.center.to(device);
+  const LayerInput input{.values = &x, .center = c.centered ? &center : nullptr, .votes = c.votes};
+  const Floats& output = pass.forward(input, &graph, c.form, {c.dropout, c.key});
+  if (!real) expect_near(output, binary_layer(c).output, "output");
+  const auto g_x = pass.backward(c.slope.to(device), true);
+  const Gradients expected = real ? real_gradients(c) : binary_layer(c).gradients;
+  expect_near(*g_x, expected.x, "input");
+  expect_near(g_neighbor, expected.neighbor, "weight");
+  expect_near(g_bias, expected.bias, "bias");
+  if (!c.shape.root) return;
+  expect_near(g_root, expected.root, "root weight");
+  if (!real) expect_near(g_root_bias, expected.root_bias, "root bias");
+}
+
+template <class Fn>
+void for_each_case(Precision form, Fn&& fn) {
+  for (const Aggregation aggregation :
+       {Aggregation::none, Aggregation::symmetric, Aggregation::mean_with_self, Aggregation::mean, Aggregation::sum}) {
+    const bool none = aggregation == Aggregation::none;
+    if (none && form == Precision::bin) continue;
+    for (const bool root : {false, true}) {
+      for (const bool last : {false, true}) {
+        for (const float dropout : {0.0F, 0.4F}) {
+          Case c{.shape = {aggregation, root && !none, 9, 5}, .form = form, .last = last, .dropout = dropout};
+          c.votes = last && form != Precision::real;
+          c.centered = !last && form != Precision::real;
+          // One normalization for both sides wants one set of nodes.
+          if (aggregation == Aggregation::symmetric) c.block = symmetrized(test::random_pattern(11, 11, 0.1, 1));
+          c.draw_slope();
+          for (float& value : c.x.values()) value *= 1.5F;
+          for (float& value : c.neighbor.values()) value *= 1.3F;
+          fn(c);
+        }
+      }
+    }
+  }
+}
+
+TEST(LayerPass, GradientsOfRealLayersAreDifferencesOfTheLoss) {
+  for_each_case(Precision::real, [](const Case& c) { check(c, Device::host(2)); });
+}
+
+TEST(LayerPass, GradientsOfBinaryLayersFollowTheRules) {
+  for (const Precision form : {Precision::full, Precision::bin})
+    for_each_case(form, [](const Case& c) { check(c, Device::host(2)); });
+}
+
+TEST(LayerPass, TheSameOnADevice) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const Precision form : {Precision::real, Precision::full, Precision::bin})
+    for_each_case(form, [](const Case& c) { check(c, *test::cuda_device()); });
+}
+
+/// Sums over some of a target's neighbours are scaled up to all of them.
+TEST(LayerGraph, SumsOverASampleAreScaledUp) {
+  const CsrPattern block = test::random_pattern(7, 11, 0.3, 1);
+  const std::vector<float> degrees{9, 9, 9, 9, 9, 9, 9};
+  const LayerGraph graph(block, Aggregation::sum, {.factor = 0.5F, .degrees = degrees}, {});
+  for (NodeId i = 0; i < 7; ++i)
+    EXPECT_FLOAT_EQ(graph.row_scale[i], block.row(i).empty() ? 0 : 4.5F / static_cast<float>(block.row(i).size()));
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

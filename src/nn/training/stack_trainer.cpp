@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+// The general trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/batch_norm.hpp>
+#include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/dropout.hpp>
+#include <bitgraph/ops/gradient.hpp>
+
+#include "nn/inference/forward.hpp"
+#include "nn/model/normalization.hpp"
+#include "nn/sampling/training_source.hpp"
+#include "nn/training/layer_pass.hpp"
+#include "nn/training/reshape.hpp"
+#include "nn/training/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Floats = DenseMatrix<float>;
+
+/// Streams of random numbers: weights from 1 on, two a layer; dropout; the order of batches has its own in the source.
+constexpr std::uint32_t weight_streams = 1;
+constexpr std::uint32_t dropout_streams = 0x1000;
+
+constexpr float teacher_weight = 1.0F;
+
+/// The parameters of one linear map, by their places in the list; -1: not there.
+struct LinearPlaces {
+  int weight = -1;
+  int bias = -1;
+};
+
+class StackTrainer final : public Trainer {
+ public:
+  StackTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher)
+      : dataset_(dataset),
+        options_(options),
+        device_(device),
+        shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                             static_cast<std::size_t>(dataset.num_classes), options.depth)) {
+    make_parameters();
+    options_.teacher = nullptr;  // it need not stay
+    options_.start = nullptr;
+    // Not of votes: signs of an average vote otherwise than the weights that were trained.
+    if (options.precision == Precision::full && options.architecture != Architecture::gcn)
+      for (Parameter& parameter : parameters_) parameter.keep_average();
+    if (options.architecture != Architecture::gcn) see_training_nodes_only(teacher);
+    frame_.architecture = options.architecture;
+    frame_.precision = options.precision;
+    frame_.dataset = dataset.name;
+    frame_.seed = options.seed;
+    if (real()) {
+      frame_.normalize_rows = !dataset.has_dense_features() && rows_have_sums(dataset.features);
+      if (options.start != nullptr) continue_from(*options.start);
+    } else {
+      take_statistics(seen());
+    }
+    source_ = make_training_source(seen(), options, frame_, std::move(teacher), device);
+    validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
+  }
+
+  double train_epoch(std::size_t epoch, float learning_rate) override {
+    // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
+    // lose a class for good.
+    const bool votes = options_.precision == Precision::bin && 2 * epoch > *options_.epochs;
+    const std::size_t batches = source_->batches();
+    double loss = 0;
+    for (std::size_t n = 0; n < batches; ++n) {
+      device_.throw_if_stopped();
+      const std::size_t step = (epoch - 1) * batches + n + 1;
+      const TrainingBatch& batch = source_->batch(epoch, n);
+      forward(batch, forms(votes), step);
+      loss += loss_gradient(batch) / static_cast<double>(batches);
+      backward();
+      for (Parameter& parameter : parameters_) parameter.adam(learning_rate, step);
+    }
+    return loss;
+  }
+
+  double step(std::size_t epoch) override { return train_epoch(epoch, *options_.learning_rate); }
+
+  Score evaluate(std::span<const NodeId> nodes) override {
+    const Model present = model();
+    if (!forward_) {
+      operands_.emplace(dataset_.graph, device_);
+      features_.emplace(present, dataset_, options_.precision, FeatureStorage::sparse, device_);
+      forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
+                       *features_, device_);
+    } else {
+      forward_->set_weights(present);
+    }
+    const auto there = Buffer<NodeId>::copy_of(nodes, device_);
+    return score(forward_->run(), std::as_const(validation_labels_).span(), there.span());
+  }
+
+  [[nodiscard]] Model model() const override {
+    Model model;
+    model.architecture = frame_.architecture;
+    model.precision = frame_.precision;
+    model.dataset = frame_.dataset;
+    model.seed = frame_.seed;
+    model.normalize_rows = frame_.normalize_rows;
+    model.input_mean = frame_.input_mean.clone();
+    model.input_inverse_deviation = frame_.input_inverse_deviation.clone();
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
+      layer.neighbor = linear(neighbor_[l]);
+      if (shapes_[l].root) layer.root = linear(root_[l]);
+      if (l == 0 && center() != nullptr) {
+        take_center_off(layer.neighbor);
+        if (shapes_[l].root) take_center_off(layer.root);
+      }
+      if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
+      model.layers.push_back(std::move(layer));
+    }
+    return model;
+  }
+
+ private:
+  [[nodiscard]] bool real() const noexcept { return options_.precision == Precision::real; }
+  [[nodiscard]] bool concatenates() const noexcept { return options_.architecture == Architecture::saint; }
+  [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
+
+  /// The forms of the layers: until votes are in the loop, those of a bin model are full.
+  [[nodiscard]] std::vector<Precision> forms(bool votes) const {
+    const Precision form = options_.precision == Precision::bin && !votes ? Precision::full : options_.precision;
+    std::vector<Precision> all(shapes_.size(), form);
+    if (form == Precision::bin) all.back() = Precision::full;
+    return all;
+  }
+
+  LinearPlaces add_linear(const std::string& name, const LayerShape& shape, float decay, bool bias) {
+    const auto first = static_cast<int>(parameters_.size());
+    parameters_.emplace_back(name + ".weight", shape.outputs, shape.inputs, decay, device_);
+    parameters_.back().glorot(options_.seed, weight_streams + static_cast<std::uint32_t>(first));
+    if (!bias) return {first, -1};
+    parameters_.emplace_back(name + ".bias", 1, shape.outputs, decay, device_);
+    return {first, first + 1};
+  }
+
+  void make_parameters() {
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      // Kipf and Welling let the weights of the first layer alone decay; Bi-GCN all.
+      const float decay = real() && l != 0 ? 0.0F : *options_.weight_decay;
+      const std::string name = "layer" + std::to_string(l);
+      neighbor_.push_back(add_linear(name + ".neighbor", shapes_[l], decay, true));
+      // A real layer adds up both biases: one is enough.
+      root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
+    }
+    // Where features are dense votes are learned better without the two.
+    const bool fits = options_.precision == Precision::full || !dataset_.has_dense_features();
+    const bool sampled = options_.architecture != Architecture::gcn;
+    if (!real() && sampled && fits) even_out_scales();
+    if (!real() && options_.start != nullptr) {
+      start_from(*options_.start);
+    } else if (!real() && sampled && fits && options_.teacher != nullptr && has_shapes(*options_.teacher)) {
+      start_from(*options_.teacher);
+    }
+    for (std::size_t l = 0; l < shapes_.size(); ++l)
+      passes_.emplace_back(shapes_[l], is_last(l), places(neighbor_[l]), places(root_[l]), device_);
+  }
+
+  /// One unit of each hidden layer is always on and as large as the layer is wide, so that the mean magnitude of a row,
+  /// by which its signs are multiplied in the next layer, is a little above 1 for every node. Without it a node counts
+  /// the more the less its neighbours agree, or, of sums, the more of them there are. No gradient reaches such a unit.
+  void even_out_scales() {
+    constexpr std::size_t least_width = 16;
+    if (options_.hidden < least_width) return;
+    for (std::size_t l = 0; !is_last(l); ++l) {
+      Floats& bias = parameter(shapes_[l].root ? root_[l].bias : neighbor_[l].bias).value;
+      Floats values = bias.to(Device{});
+      values(0, 0) = static_cast<float>(shapes_[l].outputs);
+      bias = values.to(device_);
+    }
+  }
+
+  [[nodiscard]] bool has_shapes(const Model& model) const {
+    if (model.architecture != options_.architecture || model.layers.size() != shapes_.size()) return false;
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      if (model.layers[l].inputs() != shapes_[l].inputs || model.layers[l].outputs() != shapes_[l].outputs)
+        return false;
+    }
+    return true;
+  }
+
+  /// Latent weights start where a float model of the same shape ended.
+  void start_from(const Model& model) {
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      parameter(neighbor_[l].weight).start_from(model.layers[l].neighbor.weight);
+      if (shapes_[l].root) parameter(root_[l].weight).start_from(model.layers[l].root.weight);
+    }
+  }
+
+  /// A float model goes on from another: linear() and fold_sum_factor() the other way round.
+  void continue_from(const Model& model) {
+    frame_.normalize_rows = model.normalize_rows;
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      const Layer& layer = model.layers[l];
+      Floats weight = layer.neighbor.weight.clone();
+      if (shapes_[l].aggregation == Aggregation::sum) {
+        const float factor = sum_factor(seen().graph);
+        for (float& w : weight.values()) w /= factor;
+      }
+      Floats bias(1, layer.outputs(), layer.neighbor.bias.clone());
+      if (shapes_[l].root) {
+        for (std::size_t f = 0; f < layer.outputs(); ++f) bias(0, f) += layer.root.bias[f];
+        parameter(root_[l].weight).value = layer.root.weight.to(device_);
+      }
+      parameter(neighbor_[l].weight).value = weight.to(device_);
+      parameter(neighbor_[l].bias).value = bias.to(device_);
+    }
+  }
+
+  [[nodiscard]] Parameter& parameter(int place) { return parameters_[static_cast<std::size_t>(place)]; }
+
+  LinearParameters places(const LinearPlaces& at) {
+    LinearParameters linear;
+    if (at.weight >= 0) {
+      Parameter& weight = parameter(at.weight);
+      linear.weight = &weight.value;
+      linear.weight_gradient = &weight.gradient;
+    }
+    if (at.bias >= 0) {
+      Parameter& bias = parameter(at.bias);
+      linear.bias = &bias.value;
+      linear.bias_gradient = &bias.gradient;
+    }
+    return linear;
+  }
+
+  [[nodiscard]] Linear linear(const LinearPlaces& at) const {
+    Linear linear;
+    const Parameter& weight = parameters_[static_cast<std::size_t>(at.weight)];
+    if (real()) {
+      linear.weight = weight.outcome().to(Device{});
+    } else {
+      const Binarized signs = binarize(weight.outcome());
+      linear.bits = signs.bits.to(Device{});
+      linear.scale = signs.alpha.to(Device{});
+    }
+    linear.bias = Buffer<float>(weight.value.nrows(), 0.0F);
+    if (at.bias >= 0) {
+      const Floats bias = parameters_[static_cast<std::size_t>(at.bias)].outcome().to(Device{});
+      std::copy_n(bias.values().begin(), linear.bias.size(), linear.bias.begin());
+    }
+    return linear;
+  }
+
+  [[nodiscard]] const Floats* center() const noexcept {
+    return source_->center().nrows() == 0 ? nullptr : &source_->center();
+  }
+
+  /// Training takes the mean row off the first layer's input: the model has it in its bias.
+  void take_center_off(Linear& linear) const {
+    const Floats center = source_->center().to(Device{});
+    for (std::size_t f = 0; f < linear.outputs(); ++f) {
+      double sum = 0;
+      for (std::size_t j = 0; j < linear.inputs(); ++j) sum += linear.bits.value(f, j) * center(0, j);
+      linear.bias[f] -= linear.scale[f] * static_cast<float>(sum);
+    }
+  }
+
+  /// Training divides sums over neighbours: the model does so by its weights. A vote does not change by it.
+  void fold_sum_factor(Layer& layer) const {
+    const float factor = sum_factor(seen().graph);
+    for (float& w : layer.neighbor.weight.values()) w *= factor;
+    for (float& m : layer.neighbor.scale) m *= factor;
+    if (!real()) {
+      for (float& b : layer.neighbor.bias) b *= factor;
+    }
+  }
+
+  /// What training may see: all of a graph that is known whole; of others the training nodes and the edges between
+  /// them.
+  [[nodiscard]] const Dataset& seen() const noexcept { return part_ ? *part_ : dataset_; }
+
+  void see_training_nodes_only(Floats& teacher) {
+    std::vector<NodeId> nodes = dataset_.train;
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    part_ = part_of(dataset_, nodes);
+    if (teacher.nrows() == 0) return;
+    Floats taught(nodes.size(), teacher.ncols());
+    gather_rows_into(taught, teacher, nodes);
+    teacher = std::move(taught);
+  }
+
+  /// Whether binary inputs are dropped as a sparse matrix's are: of what a node has something is forgotten.
+  [[nodiscard]] bool forgets_features() const noexcept { return presence_ && *options_.dropout > 0; }
+
+  /// What features are before their signs: batch norm, or which of them a node has.
+  void take_statistics(const Dataset& dataset) {
+    presence_ =
+        options_.architecture != Architecture::gcn && !dataset.has_dense_features() && rows_have_sums(dataset.features);
+    if (presence_) {
+      FeatureMap map = presence_map(dataset.features, dataset.num_features());
+      frame_.input_mean = std::move(map.shift);
+      frame_.input_inverse_deviation = std::move(map.scale);
+      return;
+    }
+    ColumnStatistics statistics = dataset.has_dense_features()
+                                      ? column_statistics(dataset.dense_features)
+                                      : column_statistics(dataset.features.pattern, dataset.features.values.span());
+    frame_.input_inverse_deviation = inverse_deviation(statistics.variance.span());
+    frame_.input_mean = std::move(statistics.mean);
+  }
+
+  /// The first layer's input of a step, and its dropout.
+  LayerInput features_of(const TrainingBatch& batch, InputDropout& dropout) {
+    if (real()) return {.values = &batch.features};
+    if (!forgets_features()) return {.signs = &batch.signs, .center = center()};
+    // With factor k = 1 / (1 - rate), what is kept counts k times: b becomes k b, and the signs 2 b - 1 become k times
+    // what is left of them plus k - 1.
+    const float factor = 1 / (1 - dropout.rate);
+    const BitMatrix<PlusMinusOne>& bits = batch.signs.bits;
+    reshape(keep_, bits.nrows(), bits.ncols(), device_);
+    dropout_mask_into(keep_, dropout.rate, dropout.key);
+    reshape(remembered_, bits.nrows(), bits.ncols(), device_);
+    Device::copy(remembered_.bits.words().data(), device_, bits.words().data(), device_, bits.bytes());
+    drop_set_bits(remembered_.bits, keep_);
+    const DenseView<const float> alpha{bits.nrows(), 1, 1, batch.signs.alpha.data()};
+    accumulate({{bits.nrows(), 1, 1, remembered_.alpha.data()}, device_}, {alpha, device_}, factor, 0);
+    if (remembered_center_.nrows() == 0) {
+      Floats shifted = source_->center().to(Device{});
+      for (float& value : shifted.values()) value += 1 - factor;
+      remembered_center_ = shifted.to(device_);
+    }
+    dropout.rate = 0;
+    return {.signs = &remembered_, .center = &remembered_center_};
+  }
+
+  void forward(const TrainingBatch& batch, const std::vector<Precision>& forms, std::size_t step) {
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      InputDropout dropout{
+          *options_.dropout,
+          {options_.seed, dropout_streams + static_cast<std::uint32_t>(l), static_cast<std::uint32_t>(step)}};
+      LayerInput input;
+      if (l == 0) {
+        input = features_of(batch, dropout);
+      } else {
+        const bool joined = is_last(l) && concatenates();
+        if (joined) join_outputs();
+        input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1] == Precision::bin};
+      }
+      const LayerGraph* graph = shapes_[l].aggregation == Aggregation::none ? nullptr : batch.graphs[l].get();
+      passes_[l].forward(input, graph, forms[l], dropout);
+    }
+  }
+
+  /// Columns of the joined outputs that layer l has.
+  template <class T>
+  [[nodiscard]] DenseSlice<T> columns_of(const DenseSlice<T>& joined, std::size_t l) const {
+    return joined.cols(l * options_.hidden, shapes_[l].outputs);
+  }
+
+  void join_outputs() {
+    reshape(joined_, passes_[0].output().nrows(), shapes_.back().inputs, device_);
+    for (std::size_t l = 0; !is_last(l); ++l)
+      accumulate(columns_of(DenseSlice<float>(joined_), l), passes_[l].output(), 1, 0);
+  }
+
+  /// Cross entropy of the counted rows; with a teacher, plus the divergence from its predictions on all rows.
+  double loss_gradient(const TrainingBatch& batch) {
+    const Floats& logits = passes_.back().output();
+    logits_gradient_ = Floats(logits.nrows(), logits.ncols(), device_);
+    const Score score =
+        cross_entropy_backward_into(logits_gradient_, logits, batch.labels.span(), batch.counted.span());
+    if (!batch.loss_weight.empty()) scale_rows(logits_gradient_, batch.loss_weight.span());
+    if (batch.taught.nrows() == 0) return score.loss;
+    Floats log_p(logits.nrows(), logits.ncols(), device_);
+    log_softmax_into(log_p, logits);
+    add_divergence_gradient(logits_gradient_, log_p, batch.taught, teacher_weight / static_cast<float>(logits.nrows()));
+    return score.loss;
+  }
+
+  void backward() {
+    std::vector<std::optional<Floats>> gradients(shapes_.size());
+    gradients.back() = std::move(logits_gradient_);
+    for (std::size_t l = shapes_.size(); l-- > 0;) {
+      const std::optional<Floats> below = passes_[l].backward(std::move(*gradients[l]), l != 0);
+      if (!below) continue;
+      if (is_last(l) && concatenates()) {
+        for (std::size_t part = 0; part < l; ++part)
+          take_gradient(gradients[part], columns_of(DenseSlice<const float>(*below), part));
+      } else {
+        take_gradient(gradients[l - 1], *below);
+      }
+    }
+  }
+
+  /// Adds what comes to a layer's output from one of the layers that take it in.
+  void take_gradient(std::optional<Floats>& sum, const DenseSlice<const float>& part) {
+    const bool first = !sum;
+    if (first) sum.emplace(part.view.nrows, part.view.ncols, device_);
+    accumulate(*sum, part, 1, first ? 0.0F : 1.0F);
+  }
+
+  const Dataset& dataset_;
+  TrainOptions options_;
+  Device device_;
+  std::vector<LayerShape> shapes_;
+  std::vector<LinearPlaces> neighbor_, root_;
+  std::vector<LayerPass> passes_;
+  std::optional<Dataset> part_;
+  Model frame_;  ///< all of a model but its layers
+  std::unique_ptr<TrainingSource> source_;
+  bool presence_ = false;     ///< the first layer's signs say which features a node has
+  BitMatrix<ZeroOne> keep_;   ///< those that are not dropped in this step
+  Binarized remembered_;      ///< the batch's signs, less what was dropped
+  Floats remembered_center_;  ///< the center that goes with them
+  Floats joined_, logits_gradient_;
+  Buffer<std::int32_t> validation_labels_;
+  std::optional<GraphOperands> operands_;
+  std::optional<InputFeatures> features_;
+  std::optional<Forward> forward_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trainer> make_stack_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                                            Floats teacher) {
+  return std::make_unique<StackTrainer>(dataset, options, device, std::move(teacher));
+}
+
+}  // namespace bitgraph::nn
