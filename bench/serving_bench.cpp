@@ -145,7 +145,7 @@ void make_plan(benchmark::State& state, Precision precision) {
   const bool small = std::getenv("BITGRAPH_BENCH_SMOKE") != nullptr;
   for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
     const auto add = [&](const std::string& name, auto fn) {
-      benchmark::RegisterBenchmark(("serving/" + name + "/" + std::string(to_string(precision))).c_str(),
+      benchmark::RegisterBenchmark(("serving/" + name + "/" + to_string(precision)).c_str(),
                                    [=](benchmark::State& state) { fn(state, precision); })
           ->Unit(benchmark::kMillisecond)
           ->UseManualTime()

@@ -140,7 +140,7 @@ class Board {
     if (tasks_.empty() || over()) return nullptr;
     auto task = std::make_unique<Task>(std::move(tasks_.front()));
     tasks_.pop_front();
-    if (task->precision == Precision::real) ++teaching_;
+    if (!task->precision.multiplies_signs()) ++teaching_;
     return task;
   }
 
@@ -150,7 +150,7 @@ class Board {
       keep(row);
       out_ << row.dump() << std::endl;  // NOLINT(performance-avoid-endl): a run may be killed
     }
-    if (task.precision == Precision::real) {
+    if (!task.precision.multiplies_signs()) {
       --teaching_;
       for (const Precision form : {Precision::bin, Precision::full}) {
         Task next{task.dataset, task.architecture, task.seed, form, model};

@@ -56,17 +56,21 @@ Dataset perhaps_wrong_dataset(Draw& d, std::uint64_t seed) {
 void spoil(nn::Linear& linear, Draw& d) {
   switch (d.below(7)) {
     case 0: linear.weight = DenseMatrix<float>(d.below(5), d.below(9)); break;
-    case 1: linear.bits = BitMatrix<PlusMinusOne>(d.below(5), d.below(9)); break;
-    case 2: linear.scale = Buffer<float>(d.below(9), 1.0F); break;
+    case 1:
+      linear.weight = Binarized{BitMatrix<PlusMinusOne>(d.below(5), d.below(9)), Buffer<float>(d.below(9), 1.0F)};
+      break;
+    case 2:
+      if (linear.binary()) linear.signs().alpha = Buffer<float>(d.below(9), 1.0F);
+      break;
     case 3: linear.bias = Buffer<float>(d.below(9), 1.0F); break;
     case 4:
       if (!linear.bias.empty()) linear.bias[0] = INFINITY;
       break;
     case 5:
-      if (!linear.scale.empty()) linear.scale[0] = d.once_in(2) ? -1.0F : NAN;
+      if (linear.binary() && !linear.signs().alpha.empty()) linear.signs().alpha[0] = d.once_in(2) ? -1.0F : NAN;
       break;
     default:
-      if (!linear.weight.values().empty()) linear.weight.values()[0] = NAN;
+      if (!linear.binary() && !linear.floats().values().empty()) linear.floats().values()[0] = NAN;
   }
 }
 

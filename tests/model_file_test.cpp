@@ -15,6 +15,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,7 +79,7 @@ TEST(ModelFile, EveryPartIsChecked) {
        "or "
        "GraphConv (NAME.lin_rel.weight)"},
       {metadata("format", "another"), "not a bitgraph model"},
-      {metadata("version", "\n2\x1B"), "version '?2?', this program reads version 2"},
+      {metadata("version", "\n2\x1B"), "version '?2?', this program reads versions 1 to 3"},
       {metadata("kind", "gat\n"), "unknown kind of model 'gat?'"},
       {metadata("precision", "two\nlines"), "unknown precision 'two?lines'"},
       {metadata("seed", "-1"), "metadata 'seed': '-1' is not a whole number"},
@@ -90,14 +91,19 @@ TEST(ModelFile, EveryPartIsChecked) {
       {metadata("normalize_rows", "2"), "normalize_rows is 2, expected 0 or 1"},
       {metadata("depth", "0"), "a depth of 0, expected 1 to 64"},
       {metadata("depth", "65"), "a depth of 65, expected 1 to 64"},
-      {metadata("depth", "1"), "the tensor 'layer0.weight_bits' is u64 [5, 2], expected u64 [3, 2]"},
+      {metadata("depth", "1"), "the tensor 'layer0.weight' is u64 [5, 2], expected u64 [3, 2]"},
       {metadata("num_features", "0"), "a layer's width is out of range"},
       {metadata("hidden", "1000000000000"), "a layer's width is out of range"},
-      {metadata("hidden", "1000000000"), "the tensor 'layer0.weight_bits' is u64 [5, 2], expected u64 [1000000000, 2]"},
-      {metadata("num_features", "2147483647"),
-       "the tensor 'layer0.weight_bits' is u64 [5, 2], expected u64 [5, 33554432]"},
-      {metadata("num_classes", "4"), "the tensor 'layer1.weight_bits' is u64 [3, 1], expected u64 [4, 1]"},
-      {metadata("precision", "float"), "the tensor 'layer0.weight' is missing"},
+      {metadata("hidden", "1000000000"), "the tensor 'layer0.weight' is u64 [5, 2], expected u64 [1000000000, 2]"},
+      {metadata("num_features", "2147483647"), "the tensor 'layer0.weight' is u64 [5, 2], expected u64 [5, 33554432]"},
+      {metadata("num_classes", "4"), "the tensor 'layer1.weight' is u64 [3, 1], expected u64 [4, 1]"},
+      {metadata("precision", "float"),
+       "metadata 'layer0.formats': layer 0 of a model of precision float cannot be of precision full"},
+      {metadata("layer0.formats", "sign*row/sign*row/float32"),
+       "unknown formats of layer 0 'sign*row/sign*row/float32'"},
+      {metadata("layer1.formats", formats_of(Precision::bin)),
+       "metadata 'layer1.formats': layer 1 of a model of precision full cannot be of precision bin"},
+      {[](TensorFile& f) { f.metadata.erase("layer1.formats"); }, "the metadata lack 'layer1.formats'"},
       {[](TensorFile& f) { f.tensors.erase("layer1.weight_scale"); }, "the tensor 'layer1.weight_scale' is missing"},
       {[](TensorFile& f) {
          f.tensors["layer0.root_bias"] = {ElementType::f32, {1}, Buffer<std::byte>(4, std::byte{0})};
@@ -120,8 +126,8 @@ TEST(ModelFile, EveryPartIsChecked) {
        "the tensor 'layer1.weight_scale' holds a negative scale"},
       {[](TensorFile& f) { put_value(f.tensors["input.inverse_deviation"], 0, -1e-9F); },
        "the tensor 'input.inverse_deviation' holds a negative scale"},
-      {[](TensorFile& f) { put_value(f.tensors["layer0.weight_bits"], 9, std::uint64_t{1} << 6); },
-       "the tensor 'layer0.weight_bits': bit matrix: row 4: a padding bit behind column 70 is set"},
+      {[](TensorFile& f) { put_value(f.tensors["layer0.weight"], 9, std::uint64_t{1} << 6); },
+       "the tensor 'layer0.weight': bit matrix: row 4: a padding bit behind column 70 is set"},
   };
   expect_refused(path, cases, [&] { (void)Model::load(path); });
 }
@@ -154,11 +160,56 @@ TEST(ModelFile, EveryPartOfAFloatModelIsChecked) {
   train(planted(), quick(Precision::real), Device::host(1)).model.save(path);
   const std::vector<Case> cases{
       {metadata("hidden", "6"), "the tensor 'layer0.weight' is f32 [5, 70], expected f32 [6, 70]"},
-      {metadata("precision", "bin"), "the tensor 'layer0.weight_bits' is missing"},
+      {metadata("precision", "bin"),
+       "metadata 'layer0.formats': layer 0 of a model of precision bin cannot be of precision float"},
       {[](TensorFile& f) { put_value(f.tensors["layer1.weight"], 0, std::nanf("")); },
        "the tensor 'layer1.weight' holds a value that is not finite"},
   };
   expect_refused(path, cases, [&] { (void)Model::load(path); });
+}
+
+/// Writes the file of a model as older versions of the format were.
+void make_older(const std::filesystem::path& path, int version) {
+  TensorFile file = load_safetensors(path);
+  file.metadata["version"] = std::to_string(version);
+  std::erase_if(file.metadata, [](const auto& entry) { return entry.first.ends_with(".formats"); });
+  const bool binary = file.metadata["precision"] != "float";
+  std::map<std::string, Array> tensors;
+  for (auto& [name, array] : file.tensors) {
+    const bool weight = name.ends_with("weight");
+    if (weight && !binary && version == 1) {
+      const DenseMatrix<float> here(array.shape[0], array.shape[1], array.as<float>());
+      std::swap(array.shape[0], array.shape[1]);
+      for (std::size_t i = 0; i < here.nrows(); ++i) {
+        for (std::size_t j = 0; j < here.ncols(); ++j) put_value(array, j * here.nrows() + i, here(i, j));
+      }
+    }
+    tensors.emplace(weight && binary ? name + "_bits" : name, std::move(array));
+  }
+  file.tensors = std::move(tensors);
+  if (version == 1) file.metadata.erase("depth");
+  save_safetensors(path, file);
+}
+
+TEST(ModelFile, OlderVersionsAreRead) {
+  const TemporaryFolder folder;
+  const auto path = folder / "m.safetensors";
+  for (const Architecture architecture : {Architecture::gcn, Architecture::saint}) {
+    for (const Precision& precision : {Precision::real, Precision::full, Precision::bin}) {
+      const Model model = random_model(architecture, precision, 70, 5, 3, 2, 7);
+      for (const int version : {1, 2, 3}) {
+        if (version == 1 && architecture != Architecture::gcn) continue;
+        SCOPED_TRACE(to_string(precision) + ", version " + std::to_string(version));
+        model.save(path);
+        if (version != 3) make_older(path, version);
+        const Model read = Model::load(path);
+        EXPECT_EQ(read.fingerprint(), model.fingerprint());
+        ASSERT_EQ(read.layers.size(), model.layers.size());
+        for (std::size_t l = 0; l < read.layers.size(); ++l)
+          EXPECT_EQ(read.layers[l].precision, model.layers[l].precision);
+      }
+    }
+  }
 }
 
 TEST(ModelFile, TheFingerprintTellsWeights) {
@@ -175,11 +226,11 @@ TEST(ModelFile, TheFingerprintTellsWeights) {
     expect_new([](Model& m) { m.layers[1].root.bias[2] += 1; });
     expect_new([](Model& m) { std::swap(m.layers[0].neighbor, m.layers[0].root); });
     if (precision == Precision::real) {
-      expect_new([](Model& m) { m.layers[0].root.weight.values()[0] += 1; });
+      expect_new([](Model& m) { m.layers[0].root.floats().values()[0] += 1; });
       continue;
     }
-    expect_new([](Model& m) { m.layers[1].neighbor.bits.words()[0] ^= 1; });
-    expect_new([](Model& m) { m.layers[0].neighbor.scale[4] += 1; });
+    expect_new([](Model& m) { m.layers[1].neighbor.signs().bits.words()[0] ^= 1; });
+    expect_new([](Model& m) { m.layers[0].neighbor.signs().alpha[4] += 1; });
     expect_new([](Model& m) { m.input_mean[69] += 1; });
     expect_new([](Model& m) { m.input_inverse_deviation[0] += 1; });
   }
@@ -195,18 +246,18 @@ TEST(Model, ValidateChecksBothWeightsOfALayer) {
     std::vector<Wrong> cases{
         {[&](Linear& w) { w.bias[1] = infinite; }, "layer 0 has a weight that is infinite or not a number"},
         {[](Linear& w) { w.bias = Buffer<float>(4, 0.0F); }, "layer 0 has 5 outputs, "},
-        {[](Linear& w) {
-           w.weight = DenseMatrix<float>();
-           w.bits = BitMatrix<PlusMinusOne>();
-         },
-         "layer 0 "}};
+        {[](Linear& w) { w.weight = DenseMatrix<float>(); }, "layer 0 "}};
     if (precision == Precision::real) {
-      cases.push_back({[&](Linear& w) { w.weight(4, 69) = -infinite; }, "layer 0 has a weight that is infinite"});
-      cases.push_back({[](Linear& w) { w.scale = Buffer<float>(5, 1.0F); }, "layer 0 has 5 outputs, 5 scales"});
+      cases.push_back({[&](Linear& w) { w.floats()(4, 69) = -infinite; }, "layer 0 has a weight that is infinite"});
+      cases.push_back({[](Linear& w) {
+                         w.weight = Binarized{BitMatrix<PlusMinusOne>(5, 70), Buffer<float>(5, 1.0F)};
+                       },
+                       "layer 0 has weights in sign*row, expected float32"});
     } else {
-      cases.push_back({[](Linear& w) { w.scale[3] = -1; }, "layer 0 has a negative scale"});
-      cases.push_back({[&](Linear& w) { w.scale[3] = infinite; }, "layer 0 has a weight that is infinite"});
-      cases.push_back({[](Linear& w) { w.weight = DenseMatrix<float>(5, 70); }, "layer 0 has weights of another"});
+      cases.push_back({[](Linear& w) { w.signs().alpha[3] = -1; }, "layer 0 has a negative scale"});
+      cases.push_back({[&](Linear& w) { w.signs().alpha[3] = infinite; }, "layer 0 has a weight that is infinite"});
+      cases.push_back({[](Linear& w) { w.weight = DenseMatrix<float>(5, 70); },
+                       "layer 0 has weights in float32, expected sign*row"});
     }
     for (const auto linear : {&Layer::neighbor, &Layer::root}) {
       for (const Wrong& wrong : cases) {

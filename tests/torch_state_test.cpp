@@ -36,7 +36,7 @@ TensorFile state_of(const Model& model, const std::string& prefix) {
   TensorFile file;
   const Names names = names_of(model.architecture);
   const auto put = [&](const std::string& name, const Linear& linear, const std::string& bias) {
-    file.tensors[name + ".weight"] = array_of({linear.outputs(), linear.inputs()}, linear.weight.values());
+    file.tensors[name + ".weight"] = array_of({linear.outputs(), linear.inputs()}, linear.floats().values());
     if (!bias.empty()) file.tensors[bias] = array_of({linear.outputs()}, linear.bias.span());
   };
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
@@ -133,11 +133,11 @@ TEST(TorchState, BinaryLayersAndTheBatchNormOfBiGcn) {
     for (std::size_t f = 0; f < linear.outputs(); ++f) {
       double magnitude = 0;
       for (std::size_t j = 0; j < linear.inputs(); ++j) {
-        const float w = real.layers[l].neighbor.weight(f, j);
-        EXPECT_EQ(linear.bits.bit(f, j), w >= 0);
+        const float w = real.layers[l].neighbor.floats()(f, j);
+        EXPECT_EQ(linear.signs().bits.bit(f, j), w >= 0);
         magnitude += std::fabs(w);
       }
-      EXPECT_NEAR(linear.scale[f], magnitude / static_cast<double>(linear.inputs()), 1e-6);
+      EXPECT_NEAR(linear.signs().alpha[f], magnitude / static_cast<double>(linear.inputs()), 1e-6);
     }
   }
   file.metadata["precision"] = "bin";

@@ -11,6 +11,7 @@
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/core/version.hpp>
 #include <bitgraph/formats/advisor.hpp>
+#include <bitgraph/formats/bfloat16.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
@@ -18,6 +19,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/edge_weights.hpp>
+#include <bitgraph/formats/number_format.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
@@ -45,6 +47,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/plan.hpp>
+#include <bitgraph/nn/precision.hpp>
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/nn/tune.hpp>

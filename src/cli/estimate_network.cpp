@@ -46,7 +46,7 @@ double add_dataset_load(Estimate& estimate, const Machine& machine, const Datase
 /// Nanoseconds of one run on one thread.
 double run_nanoseconds(const std::vector<Shape>& shapes, nn::Precision form, const DatasetSize& size) {
   using namespace rates;
-  const bool real = form == nn::Precision::real;
+  const bool real = !form.multiplies_signs();
   const double aggregate = real ? float_aggregate : form == nn::Precision::full ? full_aggregate : vote;
   double sum = 0;
   for (std::size_t n = 0; n < shapes.size(); ++n) {
@@ -157,7 +157,7 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
     shapes.push_back({static_cast<double>(s.inputs), static_cast<double>(s.outputs),
                       s.aggregation != nn::Aggregation::none, s.root});
   }
-  const bool binary = options.precision != nn::Precision::real;
+  const bool binary = options.precision.multiplies_signs();
   const bool gcn = options.architecture == nn::Architecture::gcn;
   const auto training_nodes = static_cast<std::size_t>(std::max(1.0, size.graph.nodes / 2));
   // Bi-GCN draws dropout of, and differentiates by, every feature of every node.

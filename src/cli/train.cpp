@@ -77,7 +77,7 @@ nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const G
 std::optional<nn::Model> float_model(const std::string& file, const char* what, bool normalize_rows) {
   if (file.empty()) return std::nullopt;
   nn::Model model = load_model(file, normalize_rows);
-  if (model.precision != nn::Precision::real)
+  if (model.precision.multiplies_signs())
     fail(ErrorCode::bad_input, fmt::format("{}: this model is binary; {} must be a float model", file, what));
   return model;
 }

@@ -137,7 +137,7 @@ void save_plan(const std::string& file, const Models& models, const nn::TuneCand
 /// The command that makes a model in bits of a float one; empty where there is one already.
 std::string way_to_bits(const Models& models, const Options& o) {
   for (const nn::Model& model : models.loaded) {
-    if (model.precision != nn::Precision::real) return {};
+    if (model.precision.multiplies_signs()) return {};
   }
   const std::string file = shell_word(models.files.front());
   return fmt::format("bitgraph train {} --precision bin --teacher {} --from {}{} --out bits.safetensors",

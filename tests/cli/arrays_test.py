@@ -168,8 +168,8 @@ class Arrays(program.InFolder):
         if precision == "float":
             self.assertEqual(arrays["layer0.weight"].shape, (8, 30))
             return
-        self.assertEqual(arrays["layer0.weight_bits"].shape, (8, 1))
-        self.assertTrue((arrays["layer0.weight_bits"] >> np.uint64(30) == 0).all())
+        self.assertEqual(arrays["layer0.weight"].shape, (8, 1))
+        self.assertTrue((arrays["layer0.weight"] >> np.uint64(30) == 0).all())
         self.assertTrue((arrays["layer0.weight_scale"] > 0).all())
 
 

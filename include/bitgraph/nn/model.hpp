@@ -4,23 +4,18 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/precision.hpp>
+#include <bitgraph/ops/binarize.hpp>
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace bitgraph::nn {
-
-/// In which numbers a layer, or a whole model, computes (BitGNN, section 4.2): full precision; binary products with
-/// full-precision aggregation; binary products and a binary vote as aggregation. Of a bin model the last layer is full:
-/// logits are numbers.
-enum class Precision { real, full, bin };
-
-[[nodiscard]] std::string_view to_string(Precision precision) noexcept;  ///< "float", "full", "bin"
-[[nodiscard]] Precision precision_from_string(std::string_view name);    ///< throws usage
 
 /// The models of BitGNN (section 4.1):
 ///   gcn            Kipf and Welling 2017: layers with Aggregation::symmetric
@@ -42,18 +37,27 @@ enum class Aggregation {
   sum              ///< A
 };
 
-/// Weights of a linear map, with one row an output: floats of a real layer, else signs and the mean magnitude of each
-/// row.
-struct Linear {
-  DenseMatrix<float> weight;     ///< outputs x inputs; real layers
-  BitMatrix<PlusMinusOne> bits;  ///< outputs x inputs; binary layers
-  Buffer<float> scale;           ///< one an output; binary layers
-  Buffer<float> bias;            ///< one an output
+/// A weight matrix, outputs x inputs: floats, or signs with one scale an output (its mean magnitude). Each number
+/// format that layers can have weights in is one alternative.
+using Weight = std::variant<DenseMatrix<float>, Binarized>;
 
-  [[nodiscard]] bool empty() const noexcept { return weight.ncols() == 0 && bits.ncols() == 0; }
-  [[nodiscard]] bool binary() const noexcept { return bits.ncols() != 0; }
-  [[nodiscard]] std::size_t inputs() const noexcept { return binary() ? bits.ncols() : weight.ncols(); }
-  [[nodiscard]] std::size_t outputs() const noexcept { return binary() ? bits.nrows() : weight.nrows(); }
+/// A linear map: y = W x + bias.
+struct Linear {
+  Weight weight;       ///< empty: there is no map
+  Buffer<float> bias;  ///< one an output
+
+  [[nodiscard]] NumberFormat format() const noexcept;  ///< of the weight
+  [[nodiscard]] bool binary() const noexcept { return std::holds_alternative<Binarized>(weight); }
+  [[nodiscard]] bool empty() const noexcept { return inputs() == 0; }
+  [[nodiscard]] std::size_t inputs() const noexcept { return binary() ? signs().bits.ncols() : floats().ncols(); }
+  [[nodiscard]] std::size_t outputs() const noexcept { return binary() ? signs().bits.nrows() : floats().nrows(); }
+
+  /// The weight as floats, or as signs. Throw usage where it is the other.
+  [[nodiscard]] DenseMatrix<float>& floats();
+  [[nodiscard]] const DenseMatrix<float>& floats() const;
+  [[nodiscard]] Binarized& signs();
+  [[nodiscard]] const Binarized& signs() const;
+
   [[nodiscard]] std::size_t bytes() const noexcept;
   [[nodiscard]] Linear to(const Device& device) const;
 };

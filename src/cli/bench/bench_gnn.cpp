@@ -40,7 +40,7 @@ nn::Model model_of(nn::Architecture architecture, nn::Precision precision, const
   constexpr std::size_t depth = 2;
   nn::Model model = nn::random_model(architecture, precision, dataset.num_features(), hidden,
                                      static_cast<std::size_t>(dataset.num_classes), depth, seed);
-  if (precision != nn::Precision::real) {
+  if (precision.multiplies_signs()) {
     // A batch norm that leaves sparse features sparse.
     model.input_mean = Buffer<float>(dataset.num_features(), dataset.has_dense_features() ? 0.0F : 1e-6F);
     model.input_inverse_deviation = Buffer<float>(dataset.num_features(), 1.0F);

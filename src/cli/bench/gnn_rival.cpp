@@ -68,17 +68,18 @@ DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
   const bool last = l + 1 == layers_.size();
   Floats& product = floats(layer.outputs());
   if (layer.aggregation == nn::Aggregation::none) {
-    steps_.emplace_back(
-        [&product, &x, &layer] { gemm_into(product, x, layer.neighbor.weight, {.bias = layer.neighbor.bias.span()}); });
+    steps_.emplace_back([&product, &x, &layer] {
+      gemm_into(product, x, layer.neighbor.floats(), {.bias = layer.neighbor.bias.span()});
+    });
     return product;
   }
-  steps_.emplace_back([&product, &x, &layer] { float_gemm(product, x, false, layer.neighbor.weight, true); });
+  steps_.emplace_back([&product, &x, &layer] { float_gemm(product, x, false, layer.neighbor.floats(), true); });
   Floats& sums = floats(layer.outputs());
   graph_->prepare(sums, product);
   steps_.emplace_back([this, &sums, &product] { graph_->multiply(sums, product); });
   if (!layer.root.empty()) {
     Floats& own = floats(layer.outputs());
-    steps_.emplace_back([&own, &x, &layer] { float_gemm(own, x, false, layer.root.weight, true); });
+    steps_.emplace_back([&own, &x, &layer] { float_gemm(own, x, false, layer.root.floats(), true); });
     steps_.emplace_back([&sums, &own, &layer, last] {
       add_into(sums, sums, own, {.bias = layer.neighbor.bias.span(), .relu = !last});
     });

@@ -20,10 +20,10 @@ float sign(float x) { return x >= 0 ? 1.0F : -1.0F; }
 
 /// x W^T + bias; signs have their scales multiplied in.
 Floats product(const Floats& x, const Linear& linear, bool biased) {
-  Floats weight = linear.binary() ? to_dense(linear.bits) : linear.weight.clone();
+  Floats weight = linear.binary() ? to_dense(linear.signs().bits) : linear.floats().clone();
   if (linear.binary()) {
     for (std::size_t f = 0; f < weight.nrows(); ++f) {
-      for (float& value : weight.row(f)) value *= linear.scale[f];
+      for (float& value : weight.row(f)) value *= linear.signs().alpha[f];
     }
   }
   Floats out(x.nrows(), weight.nrows());
@@ -55,11 +55,11 @@ void for_each(Floats& x, const Floats& y, auto&& fn) {
 }
 
 Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Floats x, bool signs_in, bool last) {
-  if (form != Precision::real) binarize_rows(x, !signs_in);
-  const bool inside = form != Precision::real;
+  if (form.multiplies_signs()) binarize_rows(x, !signs_in);
+  const bool inside = form.multiplies_signs();
   Floats own = layer.root.empty() ? Floats() : product(x, layer.root, true);
   Floats y = product(x, layer.neighbor, inside);
-  if (form == Precision::bin) {
+  if (form.votes()) {
     for_each(y, y, [](float v, float) { return sign(v); });
     y = spmm<DenseMatrix>(*graph.of(layer.aggregation).pattern, y);
     for_each(y, y, [](float v, float) { return sign(v); });
@@ -71,7 +71,7 @@ Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Fl
     for (std::size_t f = 0; f < y.ncols(); ++f) y(i, f) += layer.neighbor.bias[f];
   }
   if (!layer.root.empty()) for_each(y, own, [](float v, float r) { return v + r; });
-  if (form == Precision::real && !last) for_each(y, y, [](float v, float) { return std::max(0.0F, v); });
+  if (!form.multiplies_signs() && !last) for_each(y, y, [](float v, float) { return std::max(0.0F, v); });
   return y;
 }
 
@@ -101,7 +101,7 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const bool last = l + 1 == model.layers.size();
     if (last && model.concatenates()) x = side_by_side(outputs);
-    const bool signs_in = l > 0 && forms[l - 1] == Precision::bin;
+    const bool signs_in = l > 0 && forms[l - 1].votes();
     x = layer_output(graph, model.layers[l], forms[l], std::move(x), signs_in, last);
     outputs.push_back(x.clone());
   }

@@ -24,6 +24,13 @@ void copy_into(Buffer<float>& kept, const Buffer<float>& made) {
 void copy_into(BitMatrix<PlusMinusOne>& kept, const BitMatrix<PlusMinusOne>& made) {
   Device::copy(kept.words().data(), kept.device(), made.words().data(), made.device(), made.words().size_bytes());
 }
+void copy_into(DenseMatrix<float>& kept, const DenseMatrix<float>& made) {
+  Device::copy(kept.values().data(), kept.device(), made.values().data(), made.device(), made.bytes());
+}
+void copy_into(Binarized& kept, const Binarized& made) {
+  copy_into(kept.bits, made.bits);
+  copy_into(kept.alpha, made.alpha);
+}
 
 /// Other weights: moved in, or copied to where kernels know the old ones, which are of the same shapes.
 void renew(Linear& kept, Linear made, bool in_place) {
@@ -31,8 +38,8 @@ void renew(Linear& kept, Linear made, bool in_place) {
     kept = std::move(made);
     return;
   }
-  copy_into(kept.bits, made.bits);
-  copy_into(kept.scale, made.scale);
+  std::visit([&](auto& weight) { copy_into(weight, std::get<std::remove_reference_t<decltype(weight)>>(made.weight)); },
+             kept.weight);
   copy_into(kept.bias, made.bias);
 }
 void renew(SparseGemmWeights& kept, SparseGemmWeights made, bool in_place) {
@@ -188,7 +195,7 @@ void Forward::set_weights(const Model& model) {
     renew(w.neighbor, model.layers[l].neighbor.to(device_), in_place);
     renew(w.root, model.layers[l].root.to(device_), in_place);
     if (joins_signs(l)) w.both = side_by_side(model.layers[l]).to(device_);
-    if (options_.forms[l] == Precision::real) {
+    if (!options_.forms[l].multiplies_signs()) {
       Buffer<float> bias = model.layers[l].neighbor.bias.clone();
       if (shapes_[l].root) {
         for (std::size_t f = 0; f < bias.size(); ++f) bias[f] += model.layers[l].root.bias[f];
@@ -207,26 +214,24 @@ void Forward::prepare_features(std::size_t l, const Layer& layer, bool in_place)
     if (shapes_[l].root) renew(w.sparse_root, sparse_weights(layer.root), in_place);
   }
   if (features_.real && !features_.real->is_dense()) {
-    w.transposed_neighbor = transposed(w.neighbor.weight);
-    if (shapes_[l].root) w.transposed_root = transposed(w.root.weight);
+    w.transposed_neighbor = transposed(w.neighbor.floats());
+    if (shapes_[l].root) w.transposed_root = transposed(w.root.floats());
   }
 }
 
 /// Made on the host, where models are.
 SparseGemmWeights Forward::sparse_weights(const Linear& linear) const {
   const Device host = device_.is_host() ? device_ : Device();
-  SparseGemmWeights made = prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.bits, linear.scale.span());
+  SparseGemmWeights made =
+      prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.signs().bits, linear.signs().alpha.span());
   if (device_.is_host()) return made;
   return {made.u.to(device_), made.feature_scale.to(device_), made.feature_offset.to(device_)};
 }
 
 Forward::Activation Forward::layer(std::size_t l, Activation in) {
-  switch (options_.forms[l]) {
-    case Precision::real: return real_layer(l, in);
-    case Precision::full: return full_layer(l, in);
-    case Precision::bin: break;
-  }
-  return bin_layer(l, in);
+  const Precision& form = options_.forms[l];
+  if (!form.multiplies_signs()) return real_layer(l, in);
+  return form.votes() ? bin_layer(l, in) : full_layer(l, in);
 }
 
 Forward::Activation Forward::concatenated(const std::vector<Activation>& parts) {
@@ -263,7 +268,7 @@ void Forward::real_product(Floats& out, const Activation& in, std::size_t l, boo
   }
   const Floats& x = in.features != nullptr ? in.features->real->dense : *in.floats;
   const Linear& linear = root ? w.root : w.neighbor;
-  step("MM", [&out, &x, &linear] { float_gemm(out, x, false, linear.weight, true); });
+  step("MM", [&out, &x, &linear] { float_gemm(out, x, false, linear.floats(), true); });
 }
 
 Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
@@ -272,7 +277,7 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
   const bool root = shapes_[l].root;
   Floats& product = floats(shapes_[l].outputs);
   if (shapes_[l].aggregation == Aggregation::none) {  // it follows other layers
-    step("MM", [&product, &w, x = in.floats] { gemm_into(product, *x, w.neighbor.weight, {.bias = w.bias.span()}); });
+    step("MM", [&product, &w, x = in.floats] { gemm_into(product, *x, w.neighbor.floats(), {.bias = w.bias.span()}); });
     return {.floats = &product};
   }
   real_product(product, in, l, false);
@@ -339,16 +344,16 @@ void Forward::binary_product(Out& out, const Activation& in, std::size_t l, bool
   step(
       name,
       [&out, &x, alpha, &linear] {
-        gemm_into(out, x, linear.bits,
-                  {.row_scale = alpha, .col_scale = linear.scale.span(), .bias = linear.bias.span()});
+        gemm_into(out, x, linear.signs().bits,
+                  {.row_scale = alpha, .col_scale = linear.signs().alpha.span(), .bias = linear.bias.span()});
       },
       [&out, &x, alpha, &linear] {
         LaunchStep s = into(LaunchStep::Kind::product, out);
         s.in_width = x.ncols();
         s.bits_in = x.view().words;
-        s.weight = std::as_const(linear.bits).view().words;
+        s.weight = std::as_const(linear.signs().bits).view().words;
         s.row_scale = alpha.data();
-        s.col_scale = linear.scale.data();
+        s.col_scale = linear.signs().alpha.data();
         s.bias = linear.bias.data();
         return s;
       });

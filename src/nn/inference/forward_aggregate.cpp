@@ -117,9 +117,10 @@ void Forward::count_and_multiply(Floats& out, const Bits& x, std::size_t l) {
   const AggregationOperand a = graph_.scales_of(aggregation);
   Floats& counts = floats_.emplace_back(most_rows(num_nodes(), parts_), x.ncols(), device_);
   const auto multiply = [&linear, a](Floats& to, const Floats& counted, std::size_t first, std::size_t rows) {
-    binary_weight_gemm_into(
-        to, counted, linear.bits,
-        {.row_scale = a.row_scale.subspan(first, rows), .col_scale = linear.scale.span(), .bias = linear.bias.span()});
+    binary_weight_gemm_into(to, counted, linear.signs().bits,
+                            {.row_scale = a.row_scale.subspan(first, rows),
+                             .col_scale = linear.signs().alpha.span(),
+                             .bias = linear.bias.span()});
   };
   if (parts_ == 1) {
     const CsrPattern* pattern = graph_.of(aggregation).pattern;

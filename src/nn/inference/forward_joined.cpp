@@ -43,7 +43,8 @@ Forward::Activation Forward::product_of_joined(std::size_t l, const std::vector<
       const std::size_t count = block.size() - 1;
       for (std::size_t part = 0; part < count; ++part) side_by_side[part] = &block[part + 1];
       concat_into<Bits>(block.front(), std::span(side_by_side).first(count));
-      gemm_into(results[b], block.front(), linear.bits, {.col_scale = linear.scale.span(), .bias = linear.bias.span()});
+      gemm_into(results[b], block.front(), linear.signs().bits,
+                {.col_scale = linear.signs().alpha.span(), .bias = linear.bias.span()});
     }
   });
   return {.floats = &out};

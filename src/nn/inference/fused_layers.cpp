@@ -25,8 +25,9 @@ Linear side_by_side(const Layer& layer) {
   const Linear& n = layer.neighbor;
   const Linear& r = layer.root;
   Linear both;
-  both.bits = BitMatrix<PlusMinusOne>(n.outputs() + r.outputs(), n.inputs(), behind(n.bits.words(), r.bits.words()));
-  both.scale = behind(n.scale.span(), r.scale.span());
+  both.weight = Binarized{BitMatrix<PlusMinusOne>(n.outputs() + r.outputs(), n.inputs(),
+                                                  behind(n.signs().bits.words(), r.signs().bits.words())),
+                          behind(n.signs().alpha.span(), r.signs().alpha.span())};
   both.bias = behind(n.bias.span(), r.bias.span());
   return both;
 }
@@ -35,7 +36,7 @@ Linear side_by_side(const Layer& layer) {
 /// gathers one does not get the other with it.
 bool Forward::joins_signs(std::size_t l) const {
   const bool sparse = l == 0 && features_.packed && features_.packed->sparse;
-  const bool votes = sequences_.fused[l] && options_.forms[l] == Precision::bin;
+  const bool votes = sequences_.fused[l] && options_.forms[l].votes();
   return votes && shapes_[l].root && shapes_[l].outputs % 256 == 0 && !sparse;
 }
 
@@ -43,7 +44,8 @@ void Forward::product_of_both(Bits& out, const Activation& in, std::size_t l) {
   const Bits& x = in.features != nullptr ? in.features->packed->dense->bits : *in.bits;
   const auto alpha = in.features != nullptr ? in.features->packed->alpha() : in.alpha;
   step("BMM.BBB", [&out, &x, alpha, &both = weights_[l].both] {
-    gemm_into(out, x, both.bits, {.row_scale = alpha, .col_scale = both.scale.span(), .bias = both.bias.span()});
+    gemm_into(out, x, both.signs().bits,
+              {.row_scale = alpha, .col_scale = both.signs().alpha.span(), .bias = both.bias.span()});
   });
 }
 
@@ -89,9 +91,9 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
     step(name, [signs, pattern, &order, &w, &out, before] {
       vote_into({.own = signs.own,
                  .own_beside = signs.beside,
-                 .multiplied = &w.neighbor.bits,
+                 .multiplied = &w.neighbor.signs().bits,
                  .before = before,
-                 .col_scale = w.neighbor.scale.span(),
+                 .col_scale = w.neighbor.signs().alpha.span(),
                  .bias = w.neighbor.bias.span(),
                  .products = &out},
                 *pattern, order, *signs.neighbors);
@@ -100,10 +102,10 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
   }
   RowScores& scores = scores_.emplace_back(num_nodes(), last.outputs, shapes_[l].outputs, device_);
   step(name, [signs, pattern, &order, &w, &out, &scores, root = last.root] {
-    VoteUse use{.own = signs.own, .own_beside = signs.beside, .scored = &w.neighbor.bits, .scores = &scores};
+    VoteUse use{.own = signs.own, .own_beside = signs.beside, .scored = &w.neighbor.signs().bits, .scores = &scores};
     if (root) {
-      use.multiplied = &w.root.bits;
-      use.col_scale = w.root.scale.span();
+      use.multiplied = &w.root.signs().bits;
+      use.col_scale = w.root.signs().alpha.span();
       use.bias = w.root.bias.span();
       use.products = &out;
     }
@@ -112,9 +114,11 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
   const AggregationOperand a = graph_.of(last.aggregation);
   const RowOrder& order_of_last = graph_.row_order(*a.pattern);
   step(last.root ? "BSpMM.FBF + ADD.FFF" : "BSpMM.FBF", [a, &order_of_last, &w, &out, &scores, root = last.root] {
-    add_scores_into(
-        out, *a.pattern, order_of_last, scores,
-        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span(), .add = root});
+    add_scores_into(out, *a.pattern, order_of_last, scores,
+                    {.row_scale = a.row_scale,
+                     .col_scale = w.neighbor.signs().alpha.span(),
+                     .bias = w.neighbor.bias.span(),
+                     .add = root});
   });
   return {.floats = &out};
 }
@@ -125,10 +129,10 @@ void Forward::fused_counts(Floats& out, const Bits& x, std::size_t l) {
   const bool root = shapes_[l].root;
   step(root ? "BSpMM.BBF + BMM + ADD.FFF" : "BSpMM.BBF + BMM", [&out, &x, a, &order, &w = weights_[l], root] {
     OwnProduct own;
-    if (root) own = {&w.root.bits, w.root.scale.span(), w.root.bias.span()};
+    if (root) own = {&w.root.signs().bits, w.root.signs().alpha.span(), w.root.bias.span()};
     multiply_counts_into(
-        out, *a.pattern, order, x, w.neighbor.bits,
-        {.row_scale = a.row_scale, .col_scale = w.neighbor.scale.span(), .bias = w.neighbor.bias.span()}, own);
+        out, *a.pattern, order, x, w.neighbor.signs().bits,
+        {.row_scale = a.row_scale, .col_scale = w.neighbor.signs().alpha.span(), .bias = w.neighbor.bias.span()}, own);
   });
 }
 

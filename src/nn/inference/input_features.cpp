@@ -136,7 +136,7 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   const ColumnMap map{model.input_mean.span(), model.input_inverse_deviation.span()};
   if (dataset.has_dense_features()) {
     // On the way to bits no more than some rows are copied.
-    if (form == Precision::real) {
+    if (!form.multiplies_signs()) {
       const Device host = device.is_host() ? device : Device();
       DenseMatrix<float> x = dense_features(dataset, model.normalize_rows, host, nodes);
       real.emplace(device.is_host() ? std::move(x) : x.to(device));
@@ -148,7 +148,7 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   const SparseFeatures in_order = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
   const SparseFeatures& features = nodes.empty() ? dataset.features : in_order;
   Buffer<float> values = model_features(features, model.normalize_rows);
-  if (form == Precision::real) {
+  if (!form.multiplies_signs()) {
     real.emplace(features, std::move(values), storage, device);
   } else {
     packed.emplace(features, values.span(), map, device);

@@ -100,7 +100,7 @@ class Counter {
  private:
   [[nodiscard]] std::size_t feature_bytes() {
     const std::size_t d = dataset_.num_features();
-    if (options_.forms.front() == Precision::real) {
+    if (!options_.forms.front().multiplies_signs()) {
       const bool dense =
           dataset_.has_dense_features() || !device_.is_host() || options_.features == FeatureStorage::dense;
       if (dataset_.has_dense_features() && device_.is_host()) return n_ * d * sizeof(float);
@@ -170,7 +170,7 @@ class Counter {
   [[nodiscard]] std::size_t vote_bytes(bool loops) const {
     bool votes = false;
     for (std::size_t l = 0; l < model_.layers.size(); ++l)
-      votes |= options_.forms[l] == Precision::bin && has_loops(model_.layers[l].aggregation) == loops;
+      votes |= options_.forms[l].votes() && has_loops(model_.layers[l].aggregation) == loops;
     const int k = options_.tile_dim;
     if (!votes) return 0;
     if (options_.graph == GraphFormat::sell) return sell_bytes(n_, m_ + (loops ? n_ : 0));
@@ -182,8 +182,8 @@ class Counter {
   [[nodiscard]] bool goes_by_order(std::size_t l) const {
     if (device_.is_host() || model_.layers[l].aggregation == Aggregation::none) return false;
     const bool rows = options_.graph != GraphFormat::sell && options_.graph != GraphFormat::tiles;
-    const bool votes = options_.forms[l] == Precision::bin && rows;
-    const bool sums = options_.forms[l] != Precision::bin && spmm_sums_by_order(model_.layers[l].outputs());
+    const bool votes = options_.forms[l].votes() && rows;
+    const bool sums = !options_.forms[l].votes() && spmm_sums_by_order(model_.layers[l].outputs());
     return votes || sums || whole_.fused[l] || whole_.aggregate_first[l];
   }
 
@@ -232,8 +232,8 @@ class Counter {
       } else if (last && model_.concatenates() && l > 0) {
         total += floats_in ? n_ * side_by_side * sizeof(float) : bits_bytes(n_, side_by_side);
       }
-      if (floats_in && form != Precision::real) total += bits_bytes(n_, layer.inputs()) + n_ * sizeof(float);
-      if (sequences.fused[l] && form == Precision::bin) {
+      if (floats_in && form.multiplies_signs()) total += stored_bytes(form.input, n_, layer.inputs());
+      if (sequences.fused[l] && form.votes()) {
         total += fused_vote_bytes(l, sequences.behind[l], signs);
         if (sequences.behind[l] != Behind::nothing) break;
         side_by_side += w;
@@ -247,11 +247,11 @@ class Counter {
       }
       if (counts) total += most_rows(n_, std::max(parts, sequences.blocks)) * layer.inputs() * sizeof(float);
       const bool one = layer.aggregation == Aggregation::none || (counts && layer.root.empty());
-      const bool lent = form == Precision::bin && device_.is_host() && signs == w;
-      if (form == Precision::bin && device_.is_host()) signs = w;
+      const bool lent = form.votes() && device_.is_host() && signs == w;
+      if (form.votes() && device_.is_host()) signs = w;
       const std::size_t matrices = one || lent ? 1 : 2;
-      total += matrices * (form == Precision::bin ? bits_bytes(n_, w) : n_ * w * sizeof(float));
-      floats_in = form != Precision::bin;
+      total += matrices * stored_bytes(form.output, n_, w);
+      floats_in = !form.votes();
       side_by_side += w;
     }
     // The matrices between the steps are given back before what one launch needs is there.
@@ -268,7 +268,7 @@ class Counter {
     std::size_t most = 0;
     for (std::size_t l = 0; l < model_.layers.size() && sequences.behind[l] == Behind::nothing; ++l) {
       const Layer& layer = model_.layers[l];
-      const bool sums = layer.aggregation != Aggregation::none && options_.forms[l] != Precision::bin;
+      const bool sums = layer.aggregation != Aggregation::none && !options_.forms[l].votes();
       if (!sums || sequences.aggregate_first[l] || sequences.fused[l]) continue;
       const std::size_t entries = parts == 1 ? m_ + (has_loops(layer.aggregation) ? n_ : 0) : of_part;
       const bool weighted = layer.aggregation == Aggregation::symmetric;
@@ -282,7 +282,7 @@ class Counter {
                        (options_.launching == Launching::automatic && fits_one_launch(n_, graph_.nvals()));
     const bool pattern_alone = options_.graph == GraphFormat::automatic || options_.graph == GraphFormat::csr;
     const auto& counts = whole_.aggregate_first;
-    return asked && pattern_alone && !device_.is_host() && parts == 1 && options_.forms.front() != Precision::real &&
+    return asked && pattern_alone && !device_.is_host() && parts == 1 && options_.forms.front().multiplies_signs() &&
            std::find(counts.begin(), counts.end(), true) == counts.end();
   }
 
@@ -291,8 +291,7 @@ class Counter {
     std::size_t total = n_ * (sizeof(Place) + 2 * sizeof(RowRange));
     for (std::size_t l = 0; l < model_.layers.size(); ++l) {
       if (model_.layers[l].aggregation != Aggregation::none)
-        total += n_ * published_words(model_.layers[l].outputs(), options_.forms[l] == Precision::bin) *
-                 sizeof(std::uint64_t);
+        total += n_ * published_words(model_.layers[l].outputs(), options_.forms[l].votes()) * sizeof(std::uint64_t);
     }
     return total;
   }
@@ -321,14 +320,14 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
          fmt::format("{} forms are given for a model of {} layers", wanted.size(), model.layers.size()));
   }
   for (std::size_t l = 0; l < wanted.size(); ++l) {
-    if ((wanted[l] == Precision::real) != (model.precision == Precision::real)) {
+    if (wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
       fail(ErrorCode::usage, fmt::format("a model of precision {} has no layer of form {}", to_string(model.precision),
                                          to_string(wanted[l])));
     }
-    const bool votes = wanted[l] == Precision::bin;
+    const bool votes = wanted[l].votes();
     if (votes && (l + 1 == wanted.size() || model.layers[l].aggregation == Aggregation::none))
       fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
-    if (model.concatenates() && l + 1 < wanted.size() && votes != (wanted.front() == Precision::bin))
+    if (model.concatenates() && l + 1 < wanted.size() && votes != wanted.front().votes())
       fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");
   }
   return wanted;

@@ -44,7 +44,7 @@ bool keeps_sell(const Model& model, const InferenceOptions& options, const Seque
     return false;  // rows of a pattern are changed in place
   if (graph.bytes() < least_bytes || graph.nvals() < least_degree * graph.nrows()) return false;
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
-    const bool counts = options.forms[l] == Precision::bin || decided.aggregate_first[l];
+    const bool counts = options.forms[l].votes() || decided.aggregate_first[l];
     if (model.layers[l].aggregation != Aggregation::none && !counts) return false;
   }
   return true;
@@ -54,7 +54,7 @@ bool keeps_sell(const Model& model, const InferenceOptions& options, const Seque
 void decide_counts(Sequences& decided, const Model& model, const InferenceOptions& options, const CsrPattern& graph) {
   for (std::size_t l = 1; l < model.layers.size(); ++l) {
     const Layer& layer = model.layers[l];
-    const bool counts = options.forms[l] == Precision::full && options.forms[l - 1] == Precision::bin;
+    const bool counts = !options.forms[l].votes() && options.forms[l - 1].votes();
     const bool mean = layer.aggregation == Aggregation::mean || layer.aggregation == Aggregation::mean_with_self;
     if (!counts || !mean) continue;
     if (options.sequence == Sequence::automatic && !moves_less(layer, graph.nrows(), graph.nvals())) continue;
@@ -82,14 +82,14 @@ EdgeOffset longest_row(const CsrPattern& a) {
 /// What the kernel of layer l's vote can do of the last layer.
 Behind behind_vote(const Model& model, const InferenceOptions& options, const Sequences& decided, std::size_t l) {
   const std::size_t last = model.layers.size() - 1;
-  if (l + 1 != last || options.forms[last] != Precision::full) return Behind::nothing;
+  if (l + 1 != last || !options.forms[last].multiplies_signs()) return Behind::nothing;
   const Layer& next = model.layers[last];
   if (next.outputs() > RowScores::most) return Behind::nothing;
   if (next.aggregation == Aggregation::none) {
     // The layers before it stand side by side: two of one width, or one.
     const std::size_t width = model.layers[l].outputs();
     const bool one = last == 1;
-    const bool two = last == 2 && options.forms[0] == Precision::bin && model.layers[0].outputs() == width;
+    const bool two = last == 2 && options.forms[0].votes() && model.layers[0].outputs() == width;
     return one || (two && width % 64 == 0) ? Behind::logits : Behind::nothing;
   }
   const bool plain = next.aggregation != Aggregation::symmetric && !decided.aggregate_first[last];
@@ -102,7 +102,7 @@ void decide_fusions(Sequences& decided, const Model& model, const InferenceOptio
     const Layer& layer = model.layers[l];
     if (decided.aggregate_first[l]) {
       decided.fused[l] = can_fuse_counts(layer.inputs(), longest, layer.outputs());
-    } else if (options.forms[l] == Precision::bin && can_fuse(layer.outputs(), longest)) {
+    } else if (options.forms[l].votes() && can_fuse(layer.outputs(), longest)) {
       decided.fused[l] = true;
       decided.behind[l] = behind_vote(model, options, decided, l);
     }
@@ -149,9 +149,9 @@ Sequences decide_sequences(const Model& model, const InferenceOptions& options, 
 
 bool joins_rows(const Model& model, const InferenceOptions& options, const Device& device) {
   const std::size_t last = model.layers.size() - 1;
-  if (!device.is_host() || !model.concatenates() || last == 0 || options.forms[last] != Precision::full) return false;
+  if (!device.is_host() || !model.concatenates() || last == 0 || !options.forms[last].multiplies_signs()) return false;
   for (std::size_t l = 0; l < last; ++l) {
-    if (options.forms[l] != Precision::bin) return false;
+    if (!options.forms[l].votes()) return false;
   }
   return model.layers[last].aggregation == Aggregation::none && model.layers[last].root.empty();
 }

@@ -6,19 +6,11 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 
 #include "core/parallel.hpp"
+#include "nn/model/transposed.hpp"
 
 #include <algorithm>
 
 namespace bitgraph::nn {
-
-/// Of a small matrix, on the host.
-inline DenseMatrix<float> transposed(const DenseMatrix<float>& m) {
-  DenseMatrix<float> t(m.ncols(), m.nrows(), m.device());
-  for (std::size_t i = 0; i < m.nrows(); ++i) {
-    for (std::size_t j = 0; j < m.ncols(); ++j) t(j, i) = m(i, j);
-  }
-  return t;
-}
 
 /// out = X W with X = pattern with `values`: O(entries * columns of W), a row by one thread.
 inline void sparse_product(DenseMatrix<float>& out, const CsrPattern& pattern, std::span<const float> values,

@@ -14,9 +14,6 @@ namespace bitgraph::nn {
 
 namespace {
 
-constexpr std::array<std::pair<Precision, std::string_view>, 3> precisions{
-    {{Precision::real, "float"}, {Precision::full, "full"}, {Precision::bin, "bin"}}};
-
 constexpr std::array<std::pair<Architecture, std::string_view>, 4> architectures{
     {{Architecture::gcn, "gcn"},
      {Architecture::inductive_gcn, "inductive-gcn"},
@@ -41,16 +38,15 @@ Aggregation aggregation_of(Architecture architecture) {
   return Aggregation::sum;
 }
 
-}  // namespace
-
-std::string_view to_string(Precision precision) noexcept { return name_of(precisions, precision); }
-
-Precision precision_from_string(std::string_view name) {
-  for (const auto& [value, text] : precisions) {
-    if (text == name) return value;
-  }
-  fail(ErrorCode::usage, "unknown precision '" + std::string(name) + "': use float, full or bin");
+/// The weights as a T, or an error that says what they are.
+template <class T, class L>
+auto& held(L& linear) {
+  auto* const weight = std::get_if<T>(&linear.weight);
+  if (weight == nullptr) fail(ErrorCode::usage, "the layer's weights are in " + to_string(linear.format()));
+  return *weight;
 }
+
+}  // namespace
 
 std::string_view to_string(Architecture architecture) noexcept { return name_of(architectures, architecture); }
 
@@ -61,10 +57,22 @@ Architecture architecture_from_string(std::string_view name) {
   fail(ErrorCode::usage, "unknown model '" + std::string(name) + "': use gcn, inductive-gcn, sage or saint");
 }
 
-std::size_t Linear::bytes() const noexcept { return weight.bytes() + bits.bytes() + scale.bytes() + bias.bytes(); }
+NumberFormat Linear::format() const noexcept {
+  return binary() ? Precision::full.weight : format_of(std::get<DenseMatrix<float>>(weight));
+}
+
+DenseMatrix<float>& Linear::floats() { return held<DenseMatrix<float>>(*this); }
+const DenseMatrix<float>& Linear::floats() const { return held<DenseMatrix<float>>(*this); }
+Binarized& Linear::signs() { return held<Binarized>(*this); }
+const Binarized& Linear::signs() const { return held<Binarized>(*this); }
+
+std::size_t Linear::bytes() const noexcept {
+  return bias.bytes() + (binary() ? signs().bits.bytes() + signs().alpha.bytes() : floats().bytes());
+}
 
 Linear Linear::to(const Device& device) const {
-  return {weight.to(device), bits.to(device), scale.to(device), bias.to(device)};
+  if (!binary()) return {floats().to(device), bias.to(device)};
+  return {Binarized{signs().bits.to(device), signs().alpha.to(device)}, bias.to(device)};
 }
 
 std::size_t Model::bytes() const noexcept {
@@ -77,9 +85,7 @@ Linear make_linear(DenseMatrix<float> weight, Buffer<float> bias, bool binary) {
   Linear linear;
   linear.bias = std::move(bias);
   if (binary) {
-    Binarized signs = binarize(weight);
-    linear.bits = std::move(signs.bits);
-    linear.scale = std::move(signs.alpha);
+    linear.weight = binarize(weight);
   } else {
     linear.weight = std::move(weight);
   }
@@ -87,12 +93,12 @@ Linear make_linear(DenseMatrix<float> weight, Buffer<float> bias, bool binary) {
 }
 
 std::vector<Precision> Model::layer_forms(Precision form) const {
-  if ((form == Precision::real) != (precision == Precision::real)) {
+  if (form.multiplies_signs() != precision.multiplies_signs()) {
     fail(ErrorCode::usage,
          fmt::format("a model of precision {} has no form {}", to_string(precision), to_string(form)));
   }
   std::vector<Precision> forms(layers.size(), form);
-  if (form == Precision::bin) forms.back() = Precision::full;
+  forms.back() = form.of_last_layer();
   return forms;
 }
 
@@ -113,11 +119,12 @@ std::string Model::fingerprint() const {
   Fingerprint print;
   for (const Layer& layer : layers) {
     for (const Linear* linear : {&layer.neighbor, &layer.root}) {
-      print.add(linear->weight.values());
+      const bool binary = linear->binary();
+      print.add(binary ? std::span<const float>() : linear->floats().values());
       print.add(linear->bias.span());
-      if (!linear->binary()) continue;
-      print.add(linear->bits.words());
-      print.add(linear->scale.span());
+      if (!binary) continue;
+      print.add(linear->signs().bits.words());
+      print.add(linear->signs().alpha.span());
     }
   }
   if (!input_mean.empty()) {

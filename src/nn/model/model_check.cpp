@@ -41,16 +41,16 @@ class ModelCheck {
   void layer(std::size_t l, std::size_t inputs) const {
     const Layer& layer = m_.layers[l];
     const bool last = l + 1 == m_.layers.size();
-    const bool real = layer.precision == Precision::real;
-    require(real == (m_.precision == Precision::real), "layer {} is of precision {} in a model of precision {}", l,
-            to_string(layer.precision), to_string(m_.precision));
-    require(!last || layer.precision != Precision::bin, "its last layer votes, and logits are numbers");
+    require(layer.precision.multiplies_signs() == m_.precision.multiplies_signs(),
+            "layer {} is of precision {} in a model of precision {}", l, to_string(layer.precision),
+            to_string(m_.precision));
+    require(!last || !layer.precision.votes(), "its last layer votes, and logits are numbers");
     require(layer.inputs() == inputs && inputs > 0, "layer {} takes {} inputs, {} come to it", l, layer.inputs(),
             inputs);
     const bool linear = layer.aggregation == Aggregation::none;
     require(linear == (last && m_.concatenates()), "layer {} {}", l,
             linear ? "aggregates nothing" : "aggregates, expected a linear layer");
-    weights(l, layer.neighbor, real);
+    weights(l, layer.neighbor, layer.precision.weight);
     if (layer.root.empty()) {
       require(layer.root.bytes() == 0, "layer {} has scales or biases of a weight that is not there", l);
       return;
@@ -59,22 +59,25 @@ class ModelCheck {
     require(layer.root.inputs() == layer.inputs() && layer.root.outputs() == layer.outputs(),
             "layer {} has weights of {} x {} and {} x {}", l, layer.outputs(), layer.inputs(), layer.root.outputs(),
             layer.root.inputs());
-    weights(l, layer.root, real);
+    weights(l, layer.root, layer.precision.weight);
   }
 
-  void weights(std::size_t l, const Linear& w, bool real) const {
+  void weights(std::size_t l, const Linear& w, const NumberFormat& expected) const {
     require(!w.empty() && w.outputs() > 0, "layer {} has no weights", l);
-    require(w.binary() != real && (w.weight.ncols() == 0) != real, "layer {} has weights of another precision", l);
-    const std::size_t scales = real ? 0 : w.outputs();
-    require(w.scale.size() == scales && w.bias.size() == w.outputs(), "layer {} has {} outputs, {} scales, {} biases",
-            l, w.outputs(), w.scale.size(), w.bias.size());
-    for (const Device* device : {&w.weight.device(), &w.bits.device(), &w.scale.device(), &w.bias.device()}) {
-      require(device->is_host(), "layer {} has weights on {}, expected the host", l, device->name());
+    require(w.format() == expected, "layer {} has weights in {}, expected {}", l, to_string(w.format()),
+            to_string(expected));
+    const Buffer<float> none;
+    const Buffer<float>& scale = w.binary() ? w.signs().alpha : none;
+    require(scale.size() == (w.binary() ? w.outputs() : 0) && w.bias.size() == w.outputs(),
+            "layer {} has {} outputs, {} scales, {} biases", l, w.outputs(), scale.size(), w.bias.size());
+    const Device& device = w.binary() ? w.signs().bits.device() : w.floats().device();
+    for (const Device* place : {&device, &scale.device(), &w.bias.device()}) {
+      require(place->is_host(), "layer {} has weights on {}, expected the host", l, place->name());
     }
-    require(all_finite(w.weight.values()) && all_finite(w.scale.span()) && all_finite(w.bias.span()),
+    require((w.binary() || all_finite(w.floats().values())) && all_finite(scale.span()) && all_finite(w.bias.span()),
             "layer {} has a weight that is infinite or not a number", l);
-    require(std::none_of(w.scale.begin(), w.scale.end(), [](float scale) { return scale < 0; }),
-            "layer {} has a negative scale", l);
+    require(std::none_of(scale.begin(), scale.end(), [](float s) { return s < 0; }), "layer {} has a negative scale",
+            l);
   }
 
   void input() const {

@@ -4,6 +4,7 @@
 #include <bitgraph/nn/model.hpp>
 
 #include "nn/model/tensor_reader.hpp"
+#include "nn/model/transposed.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,11 @@ namespace bitgraph::nn {
 namespace {
 
 constexpr std::string_view format_name = "bitgraph-model";
-constexpr std::string_view format_version = "2";
+
+/// Version 3 has the formats of every layer. Version 2 has one precision for all layers, and signs in tensors of
+/// another name. Version 1 is a GCN of two layers whose float weights are inputs x outputs.
+enum class FileVersion { two_layers = 1, one_precision = 2, formats = 3 };
+constexpr auto newest = FileVersion::formats;
 
 template <class T>
 Array array_of(ElementType type, std::vector<std::uint64_t> shape, std::span<const T> values) {
@@ -29,29 +34,40 @@ Array vector_of(const Buffer<float>& values) { return array_of(ElementType::f32,
 
 void put(TensorFile& file, const std::string& prefix, const Linear& linear) {
   if (linear.binary()) {
-    const auto& bits = linear.bits;
-    file.tensors[prefix + "weight_bits"] =
-        array_of(ElementType::u64, {bits.nrows(), bits.words_per_row()}, bits.words());
-    file.tensors[prefix + "weight_scale"] = vector_of(linear.scale);
+    const auto& [bits, scale] = linear.signs();
+    file.tensors[prefix + "weight"] = array_of(ElementType::u64, {bits.nrows(), bits.words_per_row()}, bits.words());
+    file.tensors[prefix + "weight_scale"] = vector_of(scale);
   } else {
-    const auto& weight = linear.weight;
+    const auto& weight = linear.floats();
     file.tensors[prefix + "weight"] = array_of(ElementType::f32, {weight.nrows(), weight.ncols()}, weight.values());
   }
   file.tensors[prefix + "bias"] = vector_of(linear.bias);
 }
 
-Linear take(const TensorReader& reader, const std::string& prefix, const LayerShape& shape, bool real) {
+Linear take(const TensorReader& reader, const std::string& prefix, const LayerShape& shape, const NumberFormat& format,
+            FileVersion version) {
   const std::uint64_t in = shape.inputs;
   const std::uint64_t out = shape.outputs;
   Linear linear;
-  if (real) {
-    linear.weight = DenseMatrix<float>(out, in, reader.floats(prefix + "weight", {out, in}));
+  if (format.kind == NumberKind::sign) {
+    const char* const name = version == FileVersion::formats ? "weight" : "weight_bits";
+    linear.weight = Binarized{reader.bits(prefix + name, out, in), reader.scales(prefix + "weight_scale", {out})};
+  } else if (version == FileVersion::two_layers) {
+    linear.weight = transposed({in, out, reader.floats(prefix + "weight", {in, out})});
   } else {
-    linear.bits = reader.bits(prefix + "weight_bits", out, in);
-    linear.scale = reader.scales(prefix + "weight_scale", {out});
+    linear.weight = DenseMatrix<float>(out, in, reader.floats(prefix + "weight", {out, in}));
   }
   linear.bias = reader.floats(prefix + "bias", {out});
   return linear;
+}
+
+FileVersion version_of(const TensorReader& reader) {
+  const std::string text = reader.text("version");
+  for (const auto version : {FileVersion::two_layers, FileVersion::one_precision, FileVersion::formats}) {
+    if (text == std::to_string(static_cast<int>(version))) return version;
+  }
+  reader.refuse(
+      fmt::format("version '{}', this program reads versions 1 to {}", printable(text), static_cast<int>(newest)));
 }
 
 /// Sides below 2^31, so that no product of two of them and a size overflows.
@@ -139,14 +155,29 @@ std::optional<TrainingRecord> record_of(const TensorFile& file, const TensorRead
   return record;
 }
 
+std::string formats_key(std::size_t layer) { return fmt::format("layer{}.formats", layer); }
+
+/// Layers of one model all multiply signs, or none does; the last one does not vote.
+Precision layer_precision(const TensorReader& reader, FileVersion version, const Precision& model, std::size_t layer,
+                          bool last) {
+  if (version != FileVersion::formats) return last ? model.of_last_layer() : model;
+  const std::string key = formats_key(layer);
+  const Precision precision = known(reader, key, "formats of layer " + std::to_string(layer), precision_from_string);
+  if (precision.multiplies_signs() != model.multiplies_signs() || (last && precision.votes())) {
+    reader.refuse(fmt::format("metadata '{}': layer {} of a model of precision {} cannot be of precision {}", key,
+                              layer, to_string(model), to_string(precision)));
+  }
+  return precision;
+}
+
 }  // namespace
 
 void Model::save(const std::filesystem::path& path) const {
   TensorFile file;
   file.metadata = {{"format", std::string(format_name)},
-                   {"version", std::string(format_version)},
+                   {"version", std::to_string(static_cast<int>(newest))},
                    {"kind", std::string(to_string(architecture))},
-                   {"precision", std::string(to_string(precision))},
+                   {"precision", to_string(precision)},
                    {"dataset", dataset},
                    {"seed", std::to_string(seed)},
                    {"normalize_rows", normalize_rows ? "1" : "0"},
@@ -156,6 +187,7 @@ void Model::save(const std::filesystem::path& path) const {
                    {"depth", std::to_string(layers.size() - (concatenates() ? 1 : 0))}};
   if (trained) put(file.metadata, *trained);
   for (std::size_t n = 0; n < layers.size(); ++n) {
+    file.metadata[formats_key(n)] = formats_of(layers[n].precision);
     put(file, fmt::format("layer{}.", n), layers[n].neighbor);
     if (!layers[n].root.empty()) put(file, fmt::format("layer{}.root_", n), layers[n].root);
   }
@@ -171,10 +203,7 @@ Model Model::load(const std::filesystem::path& path) {
   const TensorReader reader(file, path.string());
   if (!file.metadata.contains("format") || file.metadata.at("format") == "pt") return model_of_state(file, reader);
   if (reader.text("format") != format_name) reader.refuse("not a bitgraph model");
-  if (reader.text("version") != format_version) {
-    reader.refuse(
-        fmt::format("version '{}', this program reads version {}", printable(reader.text("version")), format_version));
-  }
+  const FileVersion version = version_of(reader);
   Model model;
   model.architecture = known(reader, "kind", "kind of model", architecture_from_string);
   model.precision = known(reader, "precision", "precision", precision_from_string);
@@ -185,19 +214,20 @@ Model Model::load(const std::filesystem::path& path) {
   const std::size_t num_features = width(reader, "num_features");
   const std::size_t hidden = width(reader, "hidden");
   const std::size_t num_classes = width(reader, "num_classes");
-  const std::uint64_t depth = reader.number("depth");
+  const std::uint64_t depth = version == FileVersion::two_layers ? 2 : reader.number("depth");
   if (depth == 0 || depth > most_depth)
     reader.refuse(fmt::format("a depth of {}, expected 1 to {}", depth, most_depth));
   const auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth);
   for (std::size_t n = 0; n < shapes.size(); ++n) {
-    Layer layer{.aggregation = shapes[n].aggregation, .precision = model.precision};
-    const bool real = model.precision == Precision::real;
-    layer.neighbor = take(reader, fmt::format("layer{}.", n), shapes[n], real);
-    if (shapes[n].root) layer.root = take(reader, fmt::format("layer{}.root_", n), shapes[n], real);
+    const bool last = n + 1 == shapes.size();
+    Layer layer{.aggregation = shapes[n].aggregation,
+                .precision = layer_precision(reader, version, model.precision, n, last)};
+    const NumberFormat& format = layer.precision.weight;
+    layer.neighbor = take(reader, fmt::format("layer{}.", n), shapes[n], format, version);
+    if (shapes[n].root) layer.root = take(reader, fmt::format("layer{}.root_", n), shapes[n], format, version);
     model.layers.push_back(std::move(layer));
   }
-  if (model.precision == Precision::bin) model.layers.back().precision = Precision::full;
-  if (model.precision != Precision::real) {
+  if (model.precision.multiplies_signs()) {
     model.input_mean = reader.floats("input.mean", {num_features});
     model.input_inverse_deviation = reader.scales("input.inverse_deviation", {num_features});
   }

@@ -30,7 +30,7 @@ inline Model random_model(Architecture architecture, Precision precision, std::s
   model.architecture = architecture;
   model.precision = precision;
   model.dataset = "random";
-  const bool real = precision == Precision::real;
+  const bool real = !precision.multiplies_signs();
   RandomKey key{seed, 0, 0};
   for (const LayerShape& shape : layer_shapes(architecture, num_features, hidden, num_classes, depth)) {
     Layer layer{.aggregation = shape.aggregation, .precision = precision};
@@ -38,7 +38,7 @@ inline Model random_model(Architecture architecture, Precision precision, std::s
     if (shape.root) layer.root = random_linear(shape.outputs, shape.inputs, real, key);
     model.layers.push_back(std::move(layer));
   }
-  if (precision == Precision::bin) model.layers.back().precision = Precision::full;
+  model.layers.back().precision = precision.of_last_layer();
   if (!real) {
     model.input_mean = Buffer<float>(num_features);
     model.input_inverse_deviation = Buffer<float>(num_features);

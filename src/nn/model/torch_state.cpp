@@ -64,8 +64,8 @@ class StateReader {
     for (const auto& [prefix, kind] : convolutions_) add_convolution(model, prefix, *kind);
     if (model.architecture == Architecture::saint) add_linear(model);
     check_widths(model);
-    if (model.precision == Precision::bin) model.layers.back().precision = Precision::full;
-    if (model.precision != Precision::real) take_batch_norm(model);
+    model.layers.back().precision = model.precision.of_last_layer();
+    if (model.precision.multiplies_signs()) take_batch_norm(model);
     reader_.refuse_what_is_left(".num_batches_tracked");
     return model;
   }
@@ -130,7 +130,7 @@ class StateReader {
     for (const std::string& bias : {name + ".bias", other_bias}) {
       if (!bias.empty() && file_.tensors.contains(bias)) values = reader_.floats(bias, {outputs});
     }
-    return make_linear(std::move(weight), std::move(values), precision != Precision::real);
+    return make_linear(std::move(weight), std::move(values), precision.multiplies_signs());
   }
 
   void add_convolution(Model& model, const std::string& prefix, const Convolution& kind) {
@@ -138,10 +138,10 @@ class StateReader {
     Layer layer{.aggregation = shapes.front().aggregation, .precision = model.precision};
     // GCNConv has its bias outside of its linear map, and adds it behind the aggregation.
     const bool outside = kind.root == nullptr && file_.tensors.contains(prefix + ".bias");
-    if (outside && model.precision != Precision::real)
+    if (outside && model.precision.multiplies_signs())
       reader_.refuse("'" + prefix + ".bias': a binary layer's bias is that of its linear map, " + prefix + ".lin.bias");
     const bool inside = kind.root == nullptr && file_.tensors.contains(prefix + ".lin.bias");
-    if (inside && model.precision == Precision::real)
+    if (inside && !model.precision.multiplies_signs())
       reader_.refuse("'" + prefix + ".lin.bias': a full-precision layer adds its bias behind the aggregation");
     layer.neighbor = linear(prefix + "." + kind.neighbor, model.precision, prefix + ".bias");
     if (kind.root != nullptr) layer.root = linear(prefix + "." + kind.root, model.precision);

@@ -45,7 +45,7 @@ struct DenseFeatures {
   Floats center;
 
   DenseFeatures(const Dataset& dataset, const Model& frame, const Device& device) {
-    if (frame.precision == Precision::real) {
+    if (!frame.precision.multiplies_signs()) {
       real = dense_features(dataset, frame.normalize_rows, Device{}).to(device);
       return;
     }

@@ -51,7 +51,7 @@ class BiGcnTrainer final : public Trainer {
     parameters_[0].glorot(options.seed, first_weight);
     parameters_[2].glorot(options.seed, second_weight);
     if (options.start != nullptr) {
-      for (std::size_t l = 0; l < 2; ++l) parameters_[2 * l].start_from(options.start->layers[l].neighbor.weight);
+      for (std::size_t l = 0; l < 2; ++l) parameters_[2 * l].start_from(options.start->layers[l].neighbor.floats());
     }
     take_features();
     const std::size_t n1 = field_.inputs.size();
@@ -69,7 +69,7 @@ class BiGcnTrainer final : public Trainer {
     scores_gradient_ = Floats(n2, classes(), device);
     logits_ = Floats(n3, classes(), device);
     logits_gradient_ = Floats(n3, classes(), device);
-    if (options.precision == Precision::bin) updated_signs_ = {Bits(n1, h, device), Buffer<float>(n1, device)};
+    if (options.precision.votes()) updated_signs_ = {Bits(n1, h, device), Buffer<float>(n1, device)};
     signs1_ = {Bits(h, width, device), Buffer<float>(h, device)};
     signs2_ = {Bits(classes(), h, device), Buffer<float>(classes(), device)};
     weights2_ = Floats(classes(), h, device);
@@ -84,7 +84,7 @@ class BiGcnTrainer final : public Trainer {
   double step(std::size_t epoch) override {
     // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
     // lose a class for good.
-    votes_ = options_.precision == Precision::bin && 2 * epoch > *options_.epochs;
+    votes_ = options_.precision.votes() && 2 * epoch > *options_.epochs;
     forward_training(epoch);
     const double loss = loss_gradient();
     backward();

@@ -43,7 +43,7 @@ std::string fingerprint(const Model* given, const char* otherwise) {
 
 /// Votes come in when half of the epochs are over: with another number of them it is another run.
 std::string votes(const TrainOptions& options) {
-  return options.precision == Precision::bin ? fmt::format("after half of {} epochs", *options.epochs) : "none";
+  return options.precision.votes() ? fmt::format("after half of {} epochs", *options.epochs) : "none";
 }
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
@@ -51,7 +51,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"version", "7"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
-          {"precision", std::string(to_string(options.precision))},
+          {"precision", to_string(options.precision)},
           {"architecture", std::string(to_string(options.architecture))},
           {"hidden", std::to_string(options.hidden)},
           {"depth", std::to_string(options.depth)},
@@ -88,7 +88,7 @@ bool all_finite(std::span<const float> values) {
 }  // namespace
 
 bool TrainState::improves(const Score& validation, const TrainOptions& options) const {
-  const bool by_accuracy = options.precision != Precision::real && options.architecture != Architecture::gcn;
+  const bool by_accuracy = options.precision.multiplies_signs() && options.architecture != Architecture::gcn;
   if (by_accuracy && validation.accuracy() != best_accuracy) return validation.accuracy() > best_accuracy;
   return validation.loss < best_loss;
 }

@@ -96,7 +96,7 @@ class GcnTrainer final : public Trainer {
   void continue_from(const Model& model) {
     for (std::size_t l = 0; l < model.layers.size(); ++l) {
       const Linear& linear = model.layers[l].neighbor;
-      parameters_[2 * l].value = transposed(linear.weight);
+      parameters_[2 * l].value = transposed(linear.floats());
       std::copy(linear.bias.begin(), linear.bias.end(), parameters_[2 * l + 1].value.row(0).begin());
     }
   }

@@ -62,7 +62,7 @@ const Floats& LayerPass::forward(const LayerInput& input, const LayerGraph* grap
     reshape(keep_, num_inputs(), shape_.inputs, device_);
     dropout_mask_into(keep_, dropout.rate, dropout.key);
   }
-  if (form == Precision::real) {
+  if (!form.multiplies_signs()) {
     forward_real();
   } else {
     forward_binary();
@@ -138,7 +138,7 @@ void LayerPass::forward_binary() {
     return;
   }
   reshape(output_, num_targets(), shape_.outputs, device_);
-  if (form_ == Precision::bin) {
+  if (form_.votes()) {
     binarize_anew(updated_signs_, updated_, device_);
     spmm_into(output_, graph_->pattern, updated_signs_.bits, {.row_scale = graph_->vote_scale.span()});
   } else {
@@ -148,7 +148,7 @@ void LayerPass::forward_binary() {
   if (!has_root()) return;
   binarize_anew(root_signs_, *root_.weight, device_);
   rooted_ = binary_update(root_, root_signs_, num_targets());
-  if (form_ == Precision::bin) {
+  if (form_.votes()) {
     maximum_into(output_, rooted_);
   } else {
     accumulate(output_, rooted_, 1, 1);
@@ -158,7 +158,7 @@ void LayerPass::forward_binary() {
 Floats LayerPass::aggregate_backward(const Floats& gradient) {
   if (graph_ == nullptr) return gradient.clone();
   Floats out(num_inputs(), shape_.outputs, device_);
-  if (form_ == Precision::bin) {
+  if (form_.votes()) {
     spmm_into(out, graph_->transposed, gradient, {.col_scale = graph_->vote_scale.span()});
     sign_backward(out, updated_, 1);
   } else {
@@ -173,7 +173,7 @@ void LayerPass::linear_backward(const LinearParameters& linear, const Binarized&
                                 const Floats& x) {
   if (linear.bias_gradient != nullptr) column_sums_into(linear.bias_gradient->values(), gradient);
   float_gemm(*linear.weight_gradient, gradient, true, first_rows(x, gradient.nrows()), false);
-  if (form_ == Precision::real) return;
+  if (!form_.multiplies_signs()) return;
   if (input_.center != nullptr) {
     float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *input_.center, false, -1, 1);
   }
@@ -184,7 +184,7 @@ void LayerPass::linear_backward(const LinearParameters& linear, const Binarized&
 void LayerPass::input_backward(Floats& out, const LinearParameters& linear, const Binarized& weight,
                                const Floats& gradient, float beta) {
   const DenseSlice<float> rows = DenseSlice<float>(out).rows(0, gradient.nrows());
-  if (form_ == Precision::real) {
+  if (!form_.multiplies_signs()) {
     float_gemm(rows, gradient, false, *linear.weight, false, 1, beta);
     return;
   }
@@ -194,7 +194,7 @@ void LayerPass::input_backward(Floats& out, const LinearParameters& linear, cons
 }
 
 std::optional<Floats> LayerPass::backward(Floats gradient, bool of_input) {
-  const bool real = form_ == Precision::real;
+  const bool real = !form_.multiplies_signs();
   if (real && !last_) relu_backward(gradient, output_);
   const Floats updated_gradient = aggregate_backward(gradient);
   Floats expanded;
@@ -212,7 +212,7 @@ std::optional<Floats> LayerPass::backward(Floats gradient, bool of_input) {
     linear_backward(neighbor_, neighbor_signs_, updated_gradient, x);
   }
   if (has_root()) {
-    if (form_ == Precision::bin) sign_backward(gradient, rooted_, 1);
+    if (form_.votes()) sign_backward(gradient, rooted_, 1);
     linear_backward(root_, root_signs_, gradient, x);
   }
   if (!of_input) return std::nullopt;

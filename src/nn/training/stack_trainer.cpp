@@ -68,7 +68,7 @@ class StackTrainer final : public Trainer {
   double train_epoch(std::size_t epoch, float learning_rate) override {
     // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
     // lose a class for good.
-    const bool votes = options_.precision == Precision::bin && 2 * epoch > *options_.epochs;
+    const bool votes = options_.precision.votes() && 2 * epoch > *options_.epochs;
     const std::size_t batches = source_->batches();
     double loss = 0;
     for (std::size_t n = 0; n < batches; ++n) {
@@ -123,15 +123,15 @@ class StackTrainer final : public Trainer {
   }
 
  private:
-  [[nodiscard]] bool real() const noexcept { return options_.precision == Precision::real; }
+  [[nodiscard]] bool real() const noexcept { return !options_.precision.multiplies_signs(); }
   [[nodiscard]] bool concatenates() const noexcept { return options_.architecture == Architecture::saint; }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
 
   /// The forms of the layers: until votes are in the loop, those of a bin model are full.
   [[nodiscard]] std::vector<Precision> forms(bool votes) const {
-    const Precision form = options_.precision == Precision::bin && !votes ? Precision::full : options_.precision;
+    const Precision form = options_.precision.votes() && !votes ? Precision::full : options_.precision;
     std::vector<Precision> all(shapes_.size(), form);
-    if (form == Precision::bin) all.back() = Precision::full;
+    all.back() = form.of_last_layer();
     return all;
   }
 
@@ -192,8 +192,8 @@ class StackTrainer final : public Trainer {
   /// Latent weights start where a float model of the same shape ended.
   void start_from(const Model& model) {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      parameter(neighbor_[l].weight).start_from(model.layers[l].neighbor.weight);
-      if (shapes_[l].root) parameter(root_[l].weight).start_from(model.layers[l].root.weight);
+      parameter(neighbor_[l].weight).start_from(model.layers[l].neighbor.floats());
+      if (shapes_[l].root) parameter(root_[l].weight).start_from(model.layers[l].root.floats());
     }
   }
 
@@ -202,7 +202,7 @@ class StackTrainer final : public Trainer {
     frame_.normalize_rows = model.normalize_rows;
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       const Layer& layer = model.layers[l];
-      Floats weight = layer.neighbor.weight.clone();
+      Floats weight = layer.neighbor.floats().clone();
       if (shapes_[l].aggregation == Aggregation::sum) {
         const float factor = sum_factor(seen().graph);
         for (float& w : weight.values()) w /= factor;
@@ -210,7 +210,7 @@ class StackTrainer final : public Trainer {
       Floats bias(1, layer.outputs(), layer.neighbor.bias.clone());
       if (shapes_[l].root) {
         for (std::size_t f = 0; f < layer.outputs(); ++f) bias(0, f) += layer.root.bias[f];
-        parameter(root_[l].weight).value = layer.root.weight.to(device_);
+        parameter(root_[l].weight).value = layer.root.floats().to(device_);
       }
       parameter(neighbor_[l].weight).value = weight.to(device_);
       parameter(neighbor_[l].bias).value = bias.to(device_);
@@ -241,8 +241,7 @@ class StackTrainer final : public Trainer {
       linear.weight = weight.outcome().to(Device{});
     } else {
       const Binarized signs = binarize(weight.outcome());
-      linear.bits = signs.bits.to(Device{});
-      linear.scale = signs.alpha.to(Device{});
+      linear.weight = Binarized{signs.bits.to(Device{}), signs.alpha.to(Device{})};
     }
     linear.bias = Buffer<float>(weight.value.nrows(), 0.0F);
     if (at.bias >= 0) {
@@ -261,19 +260,20 @@ class StackTrainer final : public Trainer {
     const Floats center = source_->center().to(Device{});
     for (std::size_t f = 0; f < linear.outputs(); ++f) {
       double sum = 0;
-      for (std::size_t j = 0; j < linear.inputs(); ++j) sum += linear.bits.value(f, j) * center(0, j);
-      linear.bias[f] -= linear.scale[f] * static_cast<float>(sum);
+      for (std::size_t j = 0; j < linear.inputs(); ++j) sum += linear.signs().bits.value(f, j) * center(0, j);
+      linear.bias[f] -= linear.signs().alpha[f] * static_cast<float>(sum);
     }
   }
 
   /// Training divides sums over neighbours: the model does so by its weights. A vote does not change by it.
   void fold_sum_factor(Layer& layer) const {
     const float factor = sum_factor(seen().graph);
-    for (float& w : layer.neighbor.weight.values()) w *= factor;
-    for (float& m : layer.neighbor.scale) m *= factor;
-    if (!real()) {
-      for (float& b : layer.neighbor.bias) b *= factor;
+    if (real()) {
+      for (float& w : layer.neighbor.floats().values()) w *= factor;
+      return;
     }
+    for (float& m : layer.neighbor.signs().alpha) m *= factor;
+    for (float& b : layer.neighbor.bias) b *= factor;
   }
 
   /// What training may see: all of a graph that is known whole; of others the training nodes and the edges between
@@ -346,7 +346,7 @@ class StackTrainer final : public Trainer {
       } else {
         const bool joined = is_last(l) && concatenates();
         if (joined) join_outputs();
-        input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1] == Precision::bin};
+        input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1].votes()};
       }
       const LayerGraph* graph = shapes_[l].aggregation == Aggregation::none ? nullptr : batch.graphs[l].get();
       passes_[l].forward(input, graph, forms[l], dropout);

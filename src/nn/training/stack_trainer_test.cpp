@@ -55,11 +55,11 @@ TrainOptions quick(Architecture architecture, Precision precision) {
 }
 
 void expect_signs_of(const DenseMatrix<float>& weight, const Linear& linear) {
-  ASSERT_EQ(linear.bits.nrows(), weight.nrows());
-  ASSERT_EQ(linear.bits.ncols(), weight.ncols());
+  ASSERT_EQ(linear.signs().bits.nrows(), weight.nrows());
+  ASSERT_EQ(linear.signs().bits.ncols(), weight.ncols());
   for (std::size_t f = 0; f < weight.nrows(); ++f) {
     for (std::size_t j = 0; j < weight.ncols(); ++j)
-      ASSERT_EQ(linear.bits.value(f, j), weight(f, j) < 0 ? -1 : 1) << f << " " << j;
+      ASSERT_EQ(linear.signs().bits.value(f, j), weight(f, j) < 0 ? -1 : 1) << f << " " << j;
   }
 }
 
@@ -90,8 +90,8 @@ TEST(StackTrainer, ABinaryFormStartsFromTheWeightsOfATeacherOfItsShape) {
       const auto trainer = trainer_of(dataset, options);
       const Model start = trainer->model();
       for (std::size_t l = 0; l < start.layers.size(); ++l) {
-        expect_signs_of(teacher.layers[l].neighbor.weight, start.layers[l].neighbor);
-        if (start.layers[l].root.outputs() != 0) expect_signs_of(teacher.layers[l].root.weight, start.layers[l].root);
+        expect_signs_of(teacher.layers[l].neighbor.floats(), start.layers[l].neighbor);
+        if (start.layers[l].root.outputs() != 0) expect_signs_of(teacher.layers[l].root.floats(), start.layers[l].root);
       }
       // As large as weights that are drawn: uniform in +-sqrt(6 / (nrows + ncols)).
       const DenseMatrix<float>& first = trainer->parameters()[0].value;

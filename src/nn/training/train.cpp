@@ -25,7 +25,7 @@ void check_start(const Model& start, const Dataset& dataset, const TrainOptions&
   const auto refuse = [](const std::string& what) {
     fail(ErrorCode::bad_input, "train: the starting weights " + what);
   };
-  if (start.precision != Precision::real)
+  if (start.precision.multiplies_signs())
     refuse(fmt::format("are of a {} model, expected a float model", to_string(start.precision)));
   if (start.architecture != options.architecture)
     refuse(fmt::format("are of {}, expected {}", to_string(start.architecture), to_string(options.architecture)));
@@ -71,7 +71,7 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   if (std::find(options.fan_outs.begin(), options.fan_outs.end(), std::size_t{0}) != options.fan_outs.end())
     refuse("a fan-out must be at least 1");
   if (options.teacher != nullptr) {
-    if (options.teacher->precision != Precision::real) refuse("a teacher is a model in full precision");
+    if (options.teacher->precision.multiplies_signs()) refuse("a teacher is a model in full precision");
     options.teacher->require_fit(dataset);
   }
   if (options.start != nullptr) check_start(*options.start, dataset, options);
@@ -114,17 +114,17 @@ bool has_own_trainer(const Dataset& dataset, const TrainOptions& options, const 
 
 /// Whether a form learns from a teacher that has to be trained first.
 bool needs_teacher(const TrainOptions& options) {
-  const bool learns_bits = options.precision != Precision::real && options.architecture != Architecture::gcn;
-  return options.teacher == nullptr && (options.precision == Precision::bin || learns_bits);
+  const bool learns_bits = options.precision.multiplies_signs() && options.architecture != Architecture::gcn;
+  return options.teacher == nullptr && (options.precision.votes() || learns_bits);
 }
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   DenseMatrix<float> teacher;
-  if (options.teacher != nullptr && options.precision != Precision::real)
+  if (options.teacher != nullptr && options.precision.multiplies_signs())
     teacher = predictions(*options.teacher, dataset, device);
   if (!has_own_trainer(dataset, options, device))
     return make_stack_trainer(dataset, options, device, std::move(teacher));
-  if (options.precision == Precision::real) return make_gcn_trainer(dataset, options, device);
+  if (!options.precision.multiplies_signs()) return make_gcn_trainer(dataset, options, device);
   return make_bi_gcn_trainer(dataset, options, device, std::move(teacher));
 }
 
@@ -170,7 +170,7 @@ std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) 
 }  // namespace
 
 TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense_features) {
-  const bool real = options.precision == Precision::real;
+  const bool real = !options.precision.multiplies_signs();
   const bool sampled = options.architecture != Architecture::gcn;
   const auto give = [](auto& option, auto value) {
     if (!option) option = value;

@@ -48,7 +48,7 @@ class Tuner {
 
   /// Of a model in bits: every layer but the last full or bin; of deep ones only the first few layers in bin.
   static std::vector<std::vector<Precision>> all_forms(const Model& model) {
-    if (model.precision == Precision::real) return {};
+    if (!model.precision.multiplies_signs()) return {};
     const std::size_t hidden = model.layers.size() - 1;
     std::vector<std::vector<Precision>> all;
     constexpr std::size_t most = 5;  // 2^5 forms

@@ -107,7 +107,7 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
 
 void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {
   if (!dense_) return set_all(sparse_features(x), nodes);
-  if (form_ == Precision::real) {
+  if (!form_.multiplies_signs()) {
     DenseMatrix<float> copy = x.to(host_);
     return swap_all(copy, nodes);
   }
@@ -121,7 +121,7 @@ void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId
 }
 
 void FeatureUpdates::swap_all(DenseMatrix<float>& x, std::span<const NodeId> nodes) {
-  if (!dense_ || form_ != Precision::real) return set_all(x, nodes);
+  if (!dense_ || form_.multiplies_signs()) return set_all(x, nodes);
   require_finite(x, host_);
   moved_ = true;
   DenseMatrix<float> in_order(nodes.empty() ? 0 : x.nrows(), width_, host_);
@@ -142,7 +142,7 @@ void FeatureUpdates::set_all(const SparseFeatures& x, std::span<const NodeId> no
   require_finite(x, host_);
   moved_ = true;
   InputFeatures made(header_, small_set(x), form_, storage_, device_, nodes);
-  if (form_ == Precision::real) {
+  if (!form_.multiplies_signs()) {
     *features_.real = std::move(*made.real);
   } else {
     *features_.packed = std::move(*made.packed);
@@ -167,7 +167,7 @@ void FeatureUpdates::set_rows(std::span<const NodeId> rows, const SparseFeatures
 }
 
 void FeatureUpdates::set_dense_rows(std::span<const NodeId> rows, const DenseMatrix<float>& x) {
-  if (form_ != Precision::real)
+  if (form_.multiplies_signs())
     return set_signs(rows, *PackedFeatures(x, header_.normalize_rows, {}, map(), host_).dense);
   DenseMatrix<float> values = x.clone();
   if (header_.normalize_rows) normalize_dense_rows(values);
@@ -179,7 +179,7 @@ void FeatureUpdates::set_dense_rows(std::span<const NodeId> rows, const DenseMat
 
 void FeatureUpdates::set_sparse_rows(std::span<const NodeId> rows, const SparseFeatures& x) {
   const Buffer<float> values = model_features(x, header_.normalize_rows);
-  if (form_ == Precision::real) {
+  if (!form_.multiplies_signs()) {
     if (!features_.real->is_dense()) return replace_entries(rows, x.pattern, values.span());
     const DenseMatrix<float> dense = dense_features(x, values.span(), host_);
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -220,7 +220,7 @@ void FeatureUpdates::set_flips(std::span<const NodeId> rows, const SparseBinariz
 /// The entries of sparse features, to be changed. They are copied once.
 ChangingRows& FeatureUpdates::entries() {
   if (entries_) return *entries_;
-  const bool real = form_ == Precision::real;
+  const bool real = !form_.multiplies_signs();
   const CsrPattern& pattern = real ? features_.real->pattern : features_.packed->sparse->bits.flips;
   // As many entries a row as there are now, and some for rows that change.
   const std::size_t n = std::max<std::size_t>(1, pattern.nrows());
@@ -246,7 +246,7 @@ void FeatureUpdates::show_entries() {
     };
     return CsrPattern(rows.nrows(), rows.ncols(), lend(rows.row_ptr()), lend(rows.col_ind()), trusted);
   };
-  if (form_ == Precision::real) {
+  if (!form_.multiplies_signs()) {
     const auto values = entries_->values();
     features_.real->pattern = view();
     features_.real->values = lent(const_cast<float*>(values.data()), values.size(), host_);
@@ -332,7 +332,7 @@ std::size_t FeatureUpdates::count_flips() {
 
 /// Signs that came sparse are kept in the format that is smaller, as in a new plan.
 void FeatureUpdates::choose_format() {
-  if (form_ == Precision::real || dense_ || storage_ == FeatureStorage::dense) return;
+  if (!form_.multiplies_signs() || dense_ || storage_ == FeatureStorage::dense) return;
   PackedFeatures& packed = *features_.packed;
   const std::size_t rows = packed.sparse ? packed.sparse->bits.nrows() : packed.dense->bits.nrows();
   const std::size_t row_bytes = words_for_bits(width_) * sizeof(std::uint64_t);

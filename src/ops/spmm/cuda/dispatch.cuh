@@ -3,6 +3,7 @@
 // bits_to_bits.cu, bits_to_floats.cu and from_floats.cu.
 #pragma once
 
+#include "core/cuda/limits.hpp"
 #include "ops/spmm/cuda/problem.hpp"
 #include "ops/spmm/cuda/spmm.hpp"
 #include "ops/spmm/cuda/sum/launch.cuh"

@@ -2,6 +2,7 @@
 // Launches of the kernels that sum floats, or weights with signs, as a plan says (cuda/plan.hpp).
 #pragma once
 
+#include "core/cuda/limits.hpp"
 #include "ops/spmm/cuda/problem.hpp"
 #include "ops/spmm/cuda/sum/mesh.cuh"
 #include "ops/spmm/cuda/sum/narrow.cuh"
