@@ -3,48 +3,41 @@
 
 #include <bitgraph/core/error.hpp>
 
+#include "core/cuda/library.hpp"
+
 #include <fmt/format.h>
 
-#include <dlfcn.h>
-
+#include <array>
 #include <limits>
 
 namespace bitgraph::cli::cusparse {
 
 namespace {
 
-/// Fills the table; the name of the first function that is not there, or null.
-const char* look_up(void* library, Functions& f) {
-  const char* missing = nullptr;
-  const auto find = [&](auto& function, const char* name, bool needed = true) {
-    void* symbol = ::dlsym(library, name);
-    if (symbol == nullptr && needed && missing == nullptr) missing = name;
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
-  };
-  find(f.create, "cusparseCreate");
-  find(f.destroy, "cusparseDestroy");
-  find(f.get_version, "cusparseGetVersion");
-  find(f.set_stream, "cusparseSetStream");
-  find(f.create_csr, "cusparseCreateCsr");
-  find(f.set_pointers, "cusparseCsrSetPointers");
-  find(f.get_size, "cusparseSpMatGetSize");
-  find(f.destroy_matrix, "cusparseDestroySpMat");
-  find(f.create_vector, "cusparseCreateDnVec");
-  find(f.destroy_vector, "cusparseDestroyDnVec");
-  find(f.spmv_buffer_size, "cusparseSpMV_bufferSize");
-  find(f.spmv, "cusparseSpMV");
-  find(f.spmv_preprocess, "cusparseSpMV_preprocess", false);
-  find(f.create_dense, "cusparseCreateDnMat");
-  find(f.destroy_dense, "cusparseDestroyDnMat");
-  find(f.spmm_buffer_size, "cusparseSpMM_bufferSize");
-  find(f.spmm_preprocess, "cusparseSpMM_preprocess");
-  find(f.spmm, "cusparseSpMM");
-  find(f.spgemm_create, "cusparseSpGEMM_createDescr");
-  find(f.spgemm_destroy, "cusparseSpGEMM_destroyDescr");
-  find(f.spgemm_work, "cusparseSpGEMM_workEstimation");
-  find(f.spgemm_compute, "cusparseSpGEMM_compute");
-  find(f.spgemm_copy, "cusparseSpGEMM_copy");
-  return missing;
+void look_up(LibraryFunctions& library, Functions& f) {
+  library.find(f.create, "cusparseCreate");
+  library.find(f.destroy, "cusparseDestroy");
+  library.find(f.get_version, "cusparseGetVersion");
+  library.find(f.set_stream, "cusparseSetStream");
+  library.find(f.create_csr, "cusparseCreateCsr");
+  library.find(f.set_pointers, "cusparseCsrSetPointers");
+  library.find(f.get_size, "cusparseSpMatGetSize");
+  library.find(f.destroy_matrix, "cusparseDestroySpMat");
+  library.find(f.create_vector, "cusparseCreateDnVec");
+  library.find(f.destroy_vector, "cusparseDestroyDnVec");
+  library.find(f.spmv_buffer_size, "cusparseSpMV_bufferSize");
+  library.find(f.spmv, "cusparseSpMV");
+  library.find_optional(f.spmv_preprocess, "cusparseSpMV_preprocess");
+  library.find(f.create_dense, "cusparseCreateDnMat");
+  library.find(f.destroy_dense, "cusparseDestroyDnMat");
+  library.find(f.spmm_buffer_size, "cusparseSpMM_bufferSize");
+  library.find(f.spmm_preprocess, "cusparseSpMM_preprocess");
+  library.find(f.spmm, "cusparseSpMM");
+  library.find(f.spgemm_create, "cusparseSpGEMM_createDescr");
+  library.find(f.spgemm_destroy, "cusparseSpGEMM_destroyDescr");
+  library.find(f.spgemm_work, "cusparseSpGEMM_workEstimation");
+  library.find(f.spgemm_compute, "cusparseSpGEMM_compute");
+  library.find(f.spgemm_copy, "cusparseSpGEMM_copy");
 }
 
 }  // namespace
@@ -58,19 +51,11 @@ void require_success(cusparseStatus_t status) {
 
 std::shared_ptr<Session> Session::start(const Device& device, std::string& absent) {
   // The version that the header is of: types may differ in another.
-  const std::string name = fmt::format("libcusparse.so.{}", CUSPARSE_VER_MAJOR);
-  for (const std::string& path : {name, "/usr/local/cuda/lib64/" + name}) {
-    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) continue;
-    Functions functions;
-    if (const char* missing = look_up(library, functions); missing != nullptr) {
-      absent = fmt::format("{} has no {}", path, missing);
-      return nullptr;
-    }
-    return std::shared_ptr<Session>(new Session(device, functions));
-  }
-  absent = fmt::format("{} not found: add its folder to LD_LIBRARY_PATH", name);
-  return nullptr;
+  const std::array<std::string, 1> names{fmt::format("libcusparse.so.{}", CUSPARSE_VER_MAJOR)};
+  Functions functions;
+  absent = load_functions(names, [&](LibraryFunctions& library) { look_up(library, functions); });
+  if (!absent.empty()) return nullptr;
+  return std::shared_ptr<Session>(new Session(device, functions));
 }
 
 Session::Session(const Device& device, const Functions& functions) : functions_(functions), device_(device) {

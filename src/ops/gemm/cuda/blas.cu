@@ -5,13 +5,12 @@
 
 #include <bitgraph/core/kernel.cuh>
 
-#include <dlfcn.h>
+#include "core/cuda/library.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <mutex>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace bitgraph::cuda_blas {
@@ -39,21 +38,6 @@ std::size_t workspace_bytes(std::size_t m, std::size_t n) {
   return std::clamp(parts * m * n * sizeof(float), std::size_t{1} << 20, std::size_t{32} << 20);
 }
 
-bool look_up(void* library, Functions& f) {
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    void* symbol = ::dlsym(library, name);
-    complete = complete && symbol != nullptr;
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
-  };
-  find(f.create, "cublasCreate_v2");
-  find(f.get_version, "cublasGetVersion_v2");
-  find(f.set_stream, "cublasSetStream_v2");
-  find(f.set_workspace, "cublasSetWorkspace_v2");
-  find(f.sgemm, "cublasSgemm_v2");
-  return complete;
-}
-
 /// Null where there is none. The version that the CUDA runtime is of comes first; others work with a newer driver.
 const Functions* functions() {
   static const Functions* const found = []() -> const Functions* {
@@ -62,13 +46,14 @@ const Functions* functions() {
     for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}) {
       names.emplace_back(name);
     }
-    for (const std::string& name : names) {
-      for (const std::string& path : {name, "/usr/local/cuda/lib64/" + name}) {
-        void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (library != nullptr && look_up(library, f)) return &f;
-      }
-    }
-    return nullptr;
+    const std::string absent = load_functions(names, [](LibraryFunctions& library) {
+      library.find(f.create, "cublasCreate_v2");
+      library.find(f.get_version, "cublasGetVersion_v2");
+      library.find(f.set_stream, "cublasSetStream_v2");
+      library.find(f.set_workspace, "cublasSetWorkspace_v2");
+      library.find(f.sgemm, "cublasSgemm_v2");
+    });
+    return absent.empty() ? &f : nullptr;
   }();
   return found;
 }
