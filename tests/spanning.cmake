@@ -83,8 +83,8 @@ add_test(NAME configure.library_alone
           -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON -DCMAKE_DISABLE_FIND_PACKAGE_rapidcheck=ON
           -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
 
-# The pages of docs/guide/, and the example of the README: tests/guide/run_page.py runs their commands and code, and
-# compares what they print.
+# The pages of docs/guide/, docs/cli.md and the example of the README: tests/guide/run_page.py runs their commands and
+# code, and compares what they print.
 add_test(NAME guide.runner COMMAND ${BITGRAPH_PYTHON} -m unittest run_page_test
          WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/guide)
 set_tests_properties(guide.runner PROPERTIES ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
@@ -92,11 +92,13 @@ if(TARGET bitgraph_cli)
   set(guide_runner ${CMAKE_CURRENT_SOURCE_DIR}/guide/run_page.py)
   file(GLOB guide_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
   list(FILTER guide_pages EXCLUDE REGEX "/README\\.md$")
-  foreach(page IN LISTS guide_pages ITEMS ${PROJECT_SOURCE_DIR}/README.md)
+  foreach(page IN LISTS guide_pages ITEMS ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/cli.md)
     get_filename_component(name ${page} NAME_WE)
     set(section "")
     if(name STREQUAL "README")
       set(section --section "The library")
+    elseif(name STREQUAL "cli")
+      set(section --most-lines 60)
     endif()
     set(code ${CMAKE_CURRENT_BINARY_DIR}/guide/${name}.cpp)
     set(program "")

@@ -248,7 +248,7 @@ void GraphJob::print() const {
              ordered ? fmt::format(", before {}", bytes("original")) : "");
   if (!graph().order_reason().empty()) fmt::print("{}\n", wrapped("  " + graph().order_reason(), 2));
   for (const auto& [key, value] : result_.items()) {
-    if (!is_common_key(key) && !value.is_array()) fmt::print("  {:<16}{}\n", key, text_of(value));
+    if (!is_common_key(key) && !value.is_array()) fmt::print("  {:<14}  {}\n", key, text_of(value));
   }
   fmt::print("  seconds        ");
   for (const auto& [name, value] : result_["seconds"].items()) fmt::print(" {} {:.4f} ", name, value.get<double>());

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a page of docs/guide/ as its reader would.
+"""Runs a page of documents as its reader would: docs/guide/, docs/cli.md, a section of the README.
 
 Blocks run in the order of the page, in one empty folder, with the program's folder on the PATH:
 
   ```sh     runs by `sh -eu`
   ```python runs by this interpreter; ```python not-run is only shown
-  ```cpp    all of these together are one program, compiled beforehand (--extract). It runs where the last of them stands
-  ```text   directly after a block: what that block prints on standard output. `...` stands for anything, within a line or
-            as lines of its own
+  ```cpp    all of these together are one program, compiled beforehand (--extract). It runs where the last one stands
+  ```cpp FILE
+            an excerpt of FILE, named from the root of the project. Its lines stand in FILE one after another, indented
+            by any amount. A line `// ...` stands for lines that are left out. Other tests compile and run FILE
+  ```text   directly after a block: what that block prints on standard output. `...` stands for anything, within a line
+            or as lines of its own
 
 `<!-- needs: cora -->` names a data set: the page is skipped, with exit code 77, where it is not there.
 
-A page has at most 20 lines of commands and code. Blank lines, comments, continuation lines after a backslash, and the
-data of a here-document do not count.
+A page has at most 20 lines of commands and code (--most-lines N), and so has an excerpt. Blank lines, comments,
+continuation lines after a backslash, and the data of a here-document do not count.
 
 --section HEADING takes the part under that heading of second order only.
 
-Usage: run_page.py PAGE [--section HEADING] --path FOLDER [--program FILE]
+Usage: run_page.py PAGE [--section HEADING] [--most-lines N] --path FOLDER [--program FILE]
        run_page.py PAGE [--section HEADING] --extract FILE.cpp
 """
 
@@ -30,6 +33,7 @@ import tempfile
 
 MOST_LINES = 20
 SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Failure(Exception):
@@ -49,7 +53,7 @@ def blocks_of(page):
             if language == "text" and blocks and last_end >= 0:
                 blocks[-1][2] = text
                 last_end = -1
-            elif language in ("sh", "cpp", "python"):
+            elif language in ("sh", "cpp", "python") or language.startswith("cpp "):
                 blocks.append([language, text, None, start])
                 last_end = number
             inside = None
@@ -80,6 +84,21 @@ def counted_lines(language, text):
     return count
 
 
+def check_excerpt(file, text, line):
+    """Throws Failure unless the lines of `text` stand in `file` in this order."""
+    if not (ROOT / file).is_file():
+        raise Failure(f"line {line}: there is no {file}")
+    if counted_lines("cpp", text) > MOST_LINES:
+        raise Failure(f"line {line}: an excerpt has at most {MOST_LINES} lines")
+    source = [part.strip() for part in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    at = 0
+    for part in re.split(r"^\s*// \.\.\.\s*\n", text, flags=re.MULTILINE):
+        lines = [one.strip() for one in part.strip("\n").splitlines()]
+        at = next((n + len(lines) for n in range(at, len(source)) if source[n:n + len(lines)] == lines), None)
+        if at is None:
+            raise Failure(f"line {line}: these lines are not in {file}:\n{part}")
+
+
 def matches(expected, printed):
     """Whether the output is as the page says."""
     pattern = ""
@@ -105,14 +124,18 @@ def needs_of(page):
     return re.findall(r"<!-- needs: (\S+) -->", page)
 
 
-def run(page, path, program):
+def run(page, path, program, most_lines=MOST_LINES):
     """Runs all blocks. Throws Failure."""
     blocks = blocks_of(page)
     if not blocks:
         raise Failure("there is nothing to run")
+    for language, text, _, line in blocks:
+        if language.startswith("cpp "):
+            check_excerpt(language.split()[1], text, line)
+    blocks = [block for block in blocks if not block[0].startswith("cpp ")]
     lines = sum(counted_lines(language, text) for language, text, _, _ in blocks)
-    if lines > MOST_LINES:
-        raise Failure(f"{lines} lines of commands and code, {MOST_LINES} is the most")
+    if lines > most_lines:
+        raise Failure(f"{lines} lines of commands and code, {most_lines} is the most")
     environment = {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
     last_cpp = max((n for n, block in enumerate(blocks) if block[0] == "cpp"), default=-1)
     with tempfile.TemporaryDirectory(prefix="bitgraph-guide-") as folder:
@@ -136,6 +159,7 @@ def main():
     parser.add_argument("--path", type=lambda path: pathlib.Path(path).resolve(), help="the folder of the program bitgraph")
     parser.add_argument("--program", help="the page's C++ code, compiled")
     parser.add_argument("--section", help="only what stands under this heading")
+    parser.add_argument("--most-lines", type=int, default=MOST_LINES, help="of commands and code")
     parser.add_argument("--extract", type=pathlib.Path, help="write the page's C++ code to this file, and run nothing")
     arguments = parser.parse_args()
     page = arguments.page.read_text(encoding="utf-8")
@@ -153,7 +177,7 @@ def main():
             print(f"{arguments.page}: skipped, the data set {name} is not here")
             return SKIPPED
     try:
-        run(page, arguments.path, arguments.program)
+        run(page, arguments.path, arguments.program, arguments.most_lines)
     except Failure as failure:
         print(f"{arguments.page}: {failure}")
         return 1

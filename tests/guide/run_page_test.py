@@ -46,6 +46,18 @@ class RunPage(unittest.TestCase):
                          [("true\n", 6)])
         self.assertRaises(run_page.Failure, run_page.section_of, page, "D")
 
+    def test_an_excerpt_stands_in_its_file(self):
+        page = "```cpp examples/votes.cpp\n{}\n```\n"
+        source = (run_page.ROOT / "examples" / "votes.cpp").read_text()
+        start = source.index("int main")
+        lines = [line.strip() for line in source[start:].splitlines()[:8]]
+        run_page.run(page.format("\n".join(lines[:2])), HERE, None)
+        run_page.run(page.format(lines[0] + "\n  // ...\n  " + lines[7]), HERE, None)
+        for wrong in (lines[0] + "\n" + lines[7], lines[7] + "\n// ...\n" + lines[0], "int other() {"):
+            self.assertIn("not in examples/votes.cpp", self.refused(page.format(wrong)))
+        self.assertIn("there is no", self.refused("```cpp examples/none.cpp\nint main() {\n```\n"))
+        self.assertIn("at most 20", self.refused(page.format("\n".join(["x"] * 21))))
+
     def test_python_that_is_only_shown(self):
         run_page.run("```python not-run\nraise SystemExit(1)\n```\n```python\nprint(1)\n```\n```text\n1\n```\n", HERE, None)
         self.assertIn("exit 1", self.refused("```python\nraise SystemExit(1)\n```\n"))
