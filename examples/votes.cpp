@@ -16,8 +16,8 @@ int main() {
   }
   const BitMatrix<PlusMinusOne> bits = binarize(x).bits;
 
-  // Pattern CSR needs no preparation. SELL is made once and is the fastest for many products. Tiles are small where the
-  // graph has local structure: ask the advisor.
+  // Pattern CSR needs no preparation. SELL is made once, and is the fastest for many products. Tiles are small where
+  // the graph has local structure: ask the advisor.
   const BitMatrix<PlusMinusOne> votes = spmm<BitMatrix>(graph, bits);
   const SellPattern sell = to_sell(graph, device);
   const BitMatrix<PlusMinusOne> same = spmm<BitMatrix>(sell, bits);

@@ -84,11 +84,11 @@ add_test(NAME configure.library_alone
           -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
 
 # The pages of docs/guide/, docs/cli.md and the example of the README: tests/guide/run_page.py runs their commands and
-# code, and compares what they print.
+# code, and compares what they print. Pages run the examples too.
 add_test(NAME guide.runner COMMAND ${BITGRAPH_PYTHON} -m unittest run_page_test
          WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/guide)
 set_tests_properties(guide.runner PROPERTIES ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
-if(TARGET bitgraph_cli)
+if(TARGET bitgraph_cli AND BITGRAPH_BUILD_EXAMPLES)
   set(guide_runner ${CMAKE_CURRENT_SOURCE_DIR}/guide/run_page.py)
   file(GLOB guide_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
   list(FILTER guide_pages EXCLUDE REGEX "/README\\.md$")
