@@ -117,6 +117,9 @@ if(TARGET bitgraph_cli AND BITGRAPH_BUILD_EXAMPLES)
   endforeach()
 endif()
 
+# ./run installs packages though other programs hold locks.
+add_test(NAME run.install COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/run_install_test.sh ${PROJECT_SOURCE_DIR})
+
 if(NOT BITGRAPH_SANITIZE)
   # A program built against the installed package.
   if(TARGET bitgraph_cli AND NOT BUILD_SHARED_LIBS)
