@@ -4,6 +4,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
 
 #include <span>
 #include <string>
@@ -38,6 +39,11 @@ struct GemmOptions {
 template <class X, class W, class Out>
 void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options = {});
 
+/// The kernel that gemm_into would run with these operands, which are not changed; of SparseBitMatrix there is no
+/// choice. Throws as it does.
+template <class X, class W, class Out>
+[[nodiscard]] KernelChoice gemm_explain(Out& out, const X& x, const W& w, const GemmOptions& options = {});
+
 template <class Out, class X, class W>
 [[nodiscard]] Out gemm(const X& x, const W& w, const GemmOptions& options = {}) {
   Out out(x.nrows(), w.nrows(), w.device());
@@ -58,6 +64,11 @@ void binary_weight_gemm_into(DenseMatrix<float>& out, const DenseMatrix<float>& 
   binary_weight_gemm_into(out, x, w, options);
   return out;
 }
+
+/// The kernel that binary_weight_gemm_into would run. On the host it depends on the first row of X, too.
+[[nodiscard]] KernelChoice binary_weight_gemm_explain(DenseMatrix<float>& out, const DenseMatrix<float>& x,
+                                                      const BitMatrix<PlusMinusOne>& w,
+                                                      const GemmOptions& options = {});
 
 /// Weights made ready for SparseBitMatrix inputs, once for many products. With u(j, f) = base(j) w(f, j) the product is
 /// s(i, f) = sum over j of u(j, f) - 2 sum over the flips j of row i of u(j, f): an aggregation of the rows of u along

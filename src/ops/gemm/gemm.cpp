@@ -12,7 +12,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/cuda/limits.hpp"
 #include "core/host_pool.hpp"
+#include "core/instances.hpp"
+#include "ops/explain.hpp"
+#include "ops/gemm/cpu/amx.hpp"
+#include "ops/gemm/cuda/problem.hpp"
 #include "ops/gemm/openblas.hpp"
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
@@ -122,6 +127,91 @@ void multiply_floats(Floats& out, const Floats& x, const Floats& w, const GemmOp
   }
 }
 
+/// Bytes that a product reads and writes.
+double bytes_of(std::size_t rows, std::size_t columns, std::size_t outputs, bool bits_in, bool bit_weights,
+                bool bits_out) {
+  const auto row = [](std::size_t length, bool bits) {
+    const std::size_t bytes = bits ? words_for_bits(length) * sizeof(std::uint64_t) : length * sizeof(float);
+    return static_cast<double>(bytes);
+  };
+  return static_cast<double>(rows) * (row(columns, bits_in) + row(outputs, bits_out)) +
+         static_cast<double>(outputs) * row(columns, bit_weights);
+}
+
+/// The problem as the kernels will see it: what goes through binarize has scales.
+template <class Out, class X, class W>
+gemm_cuda::Problem cuda_problem(Out& out, const X& x, const W& w, const GemmOptions& options) {
+  using gemm_cuda::Factors;
+  constexpr bool to_bits = std::is_same_v<Out, Bits>;
+  constexpr bool of_bits = std::is_same_v<X, Bits> && std::is_same_v<W, Bits>;
+  constexpr bool of_floats = std::is_same_v<X, Floats> && std::is_same_v<W, Floats> && !to_bits;
+  const bool idle = to_bits && of_bits && options.bias.empty() && options.positive_scales;  // scales ahead of a sign
+  const Factors signs = std::is_same_v<X, Bits> ? Factors::bits : Factors::signs_of_floats;
+  return {.factors = of_floats ? Factors::floats : signs,
+          .rows = x.nrows(),
+          .columns = x.ncols(),
+          .words = words_for_bits(x.ncols()),
+          .outputs = w.nrows(),
+          .bits_out = to_bits,
+          .masked = options.keep != nullptr,
+          .row_scaled = std::is_same_v<X, Floats> || (!options.row_scale.empty() && !idle),
+          .col_scaled = std::is_same_v<W, Floats> || (!options.col_scale.empty() && !idle),
+          .has_bias = !options.bias.empty(),
+          .rows_in_sequence = gemm_cuda::is_in_sequence(out.view())};
+}
+
+/// Asks for cuBLAS where the plan would take it: it takes half a second to load.
+std::string cuda_kernel(const Device& device, gemm_cuda::Problem problem) {
+  on_cuda("gemm", device, [&](const auto& cuda) {
+    problem.multiprocessors = cuda_limits(cuda.device).multiprocessors;
+    if (plan(problem).kernel == gemm_cuda::Kernel::blas) problem.has_blas = has_blas(cuda);
+  });
+  return describe(plan(problem));
+}
+
+KernelChoice float_gemm_choice(const Device& device, std::size_t m, std::size_t n, std::size_t k) {
+  KernelChoice choice{.kernel = {}, .bytes = bytes_of(m, k, n, false, false, false)};
+  choice.kernel =
+      device.is_host()
+          ? float_gemm_kernels(device)
+          : cuda_kernel(device, {.factors = gemm_cuda::Factors::floats, .rows = m, .columns = k, .outputs = n});
+  return choice;
+}
+
+template <class X, class W, class Out>
+KernelChoice choice_for(Out& out, const X& x, const W& w, const GemmOptions& options) {
+  constexpr bool to_bits = std::is_same_v<Out, Bits>;
+  const Device& device = out.device();
+  if constexpr (std::is_same_v<X, Floats> && std::is_same_v<W, Floats> && !to_bits) {
+    return float_gemm_choice(device, x.nrows(), w.nrows(), x.ncols());
+  } else {
+    KernelChoice choice{
+        .kernel = {},
+        .bytes = bytes_of(x.nrows(), x.ncols(), w.nrows(), std::is_same_v<X, Bits>, std::is_same_v<W, Bits>, to_bits)};
+    if (!device.is_host()) {
+      choice.kernel = cuda_kernel(device, cuda_problem(out, x, w, options));
+      return choice;
+    }
+    const gemm_cpu::Problem problem{.rows = x.nrows(),
+                                    .words = words_for_bits(x.ncols()),
+                                    .outputs = w.nrows(),
+                                    .bits_out = to_bits,
+                                    .masked = options.keep != nullptr,
+                                    .isa = active_isa()};
+    choice.kernel = host_kernel(device, name_of(plan(problem)));
+    return choice;
+  }
+}
+
+/// Of floats as they are.
+KernelChoice binary_weight_choice(const GemmOfFloats& args, const Device& device) {
+  KernelChoice choice{.kernel = {}, .bytes = bytes_of(args.x.nrows, args.x.ncols, args.w.nrows, false, true, false)};
+  choice.kernel = device.is_host()
+                      ? host_kernel(device, name_of(plan(gemm_cpu::problem_of(args))))
+                      : cuda_kernel(device, gemm_cuda::problem_of(args, gemm_cuda::Factors::floats_and_bits, 0));
+  return choice;
+}
+
 }  // namespace
 
 template <class X, class W, class Out>
@@ -130,27 +220,48 @@ void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options) {
   if constexpr (std::is_same_v<X, Floats> && std::is_same_v<W, Floats> && std::is_same_v<Out, Floats>) {
     multiply_floats(out, x, w, options);
   } else {
+    if constexpr (!std::is_same_v<X, SparseBitMatrix>) {
+      trace_choice(out.device(), [&] { return choice_for(out, x, w, options); });
+    }
     multiply_signs(out, x, w, options);
   }
+}
+
+template <class X, class W, class Out>
+KernelChoice gemm_explain(Out& out, const X& x, const W& w, const GemmOptions& options) {
+  check(out, x, w, options);
+  return choice_for(out, x, w, options);
 }
 
 void binary_weight_gemm_into(Floats& out, const Floats& x, const Bits& w, const GemmOptions& options) {
   require(options.keep == nullptr, "gemm: keep goes with a BitMatrix");
   check(out, x, w, options);
   const auto args = args_of<GemmOfFloats>(out, x, w, options);
+  trace_choice(out.device(), [&] { return binary_weight_choice(args, out.device()); });
   with_backend(out.device(), "gemm of floats", [&](const auto& backend) { gemm(backend, args); });
 }
 
-template void gemm_into(Bits&, const Bits&, const Bits&, const GemmOptions&);
-template void gemm_into(Floats&, const Bits&, const Bits&, const GemmOptions&);
-template void gemm_into(Bits&, const Floats&, const Bits&, const GemmOptions&);
-template void gemm_into(Floats&, const Floats&, const Bits&, const GemmOptions&);
-template void gemm_into(Bits&, const Bits&, const Floats&, const GemmOptions&);
-template void gemm_into(Floats&, const Bits&, const Floats&, const GemmOptions&);
-template void gemm_into(Bits&, const Floats&, const Floats&, const GemmOptions&);
-template void gemm_into(Floats&, const Floats&, const Floats&, const GemmOptions&);
-template void gemm_into(Bits&, const SparseBitMatrix&, const Bits&, const GemmOptions&);
-template void gemm_into(Floats&, const SparseBitMatrix&, const Bits&, const GemmOptions&);
+KernelChoice binary_weight_gemm_explain(Floats& out, const Floats& x, const Bits& w, const GemmOptions& options) {
+  require(options.keep == nullptr, "gemm: keep goes with a BitMatrix");
+  check(out, x, w, options);
+  return binary_weight_choice(args_of<GemmOfFloats>(out, x, w, options), out.device());
+}
+
+namespace {
+
+template <class Out, class X, class W>
+constexpr auto functions_of() {
+  return std::make_tuple(&gemm_into<X, W, Out>, &gemm_explain<X, W, Out>);
+}
+
+/// Every X and W with every output.
+[[gnu::used]] constexpr auto instances = for_types(Types<Bits, Floats>(), []<class Out>() {
+  return std::make_tuple(functions_of<Out, Bits, Bits>(), functions_of<Out, Floats, Bits>(),
+                         functions_of<Out, Bits, Floats>(), functions_of<Out, Floats, Floats>(),
+                         &gemm_into<SparseBitMatrix, Bits, Out>);
+});
+
+}  // namespace
 
 SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span<const float> col_scale) {
   const Device& device = base.device();
@@ -195,6 +306,7 @@ void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, 
   check_device("float gemm", out.device, a.device, "A");
   check_device("float gemm", out.device, b.device, "B");
   if (m == 0 || n == 0) return;
+  trace_choice(out.device, [&] { return float_gemm_choice(out.device, m, n, k); });
   if (on_cuda("float gemm", out.device, [&](const auto& cuda) {
         float_gemm(cuda, out.view, left, transpose_a, right, transpose_b, alpha, beta);
       })) {

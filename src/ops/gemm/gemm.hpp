@@ -48,10 +48,6 @@ void gemm(const Reference& backend, const GemmOfFloats& args);
 void gemm(const Cpu& backend, const GemmOfFloats& args);
 void gemm(const Cuda& backend, const GemmOfFloats& args);
 
-/// By a processor's matrix unit, tiles of 16 rows of 64 bytes (AMX). False where it has none, or kernels are held to
-/// another instruction set, or the shape is not worth it: nothing was done.
-[[nodiscard]] bool gemm_by_tiles(const Cpu& backend, const GemmToBits& args);
-
 /// x goes through binarize on the way, its scales multiplied by row_scale. False where no kernel is made for the shape:
 /// nothing was done.
 bool gemm_binarized(const Cuda& backend, const GemmFromFloats<BitMatrixView<PlusMinusOne, std::uint64_t>>& args);
@@ -61,6 +57,8 @@ bool gemm_binarized(const Cuda& backend, const GemmFromFloats<DenseView<float>>&
 void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
                 DenseView<const float> b, bool transpose_b, float alpha, float beta);
 [[nodiscard]] std::string float_gemm_kernels(const Cuda& backend);
+/// Whether cuBLAS is found. Loads it.
+[[nodiscard]] bool has_blas(const Cuda& backend);
 
 /// values[i] *= factors[i], of n values on a CUDA device.
 void multiply_by(const Cuda& backend, float* values, const float* factors, std::size_t n);

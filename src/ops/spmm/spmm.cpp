@@ -4,8 +4,7 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "core/cuda/limits.hpp"
-#include "core/isa.hpp"
-#include "core/trace.hpp"
+#include "ops/explain.hpp"
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
 #include "ops/spmm/cuda/problem.hpp"
@@ -130,21 +129,16 @@ KernelChoice choice_for(const Device& device, const Args& args, EdgeOffset entri
   }
   const char* const sums = of_bits ? "spmm_weigh" : "spmm_sum";
   const char* const votes = sell ? "spmm_vote_sell" : "spmm_vote";
-  choice.kernel = fmt::format("{} ({})", of_bits && args.col_scale == nullptr ? votes : sums, to_string(active_isa()));
+  choice.kernel = host_kernel(device, of_bits && args.col_scale == nullptr ? votes : sums);
   choice.bytes = host_bytes(args, entries);
   return choice;
-}
-
-void trace_choice(const Device& device, const KernelChoice& choice) {
-  trace(fmt::format("{} on {}: {:.1f} MB, {:.1f} us predicted", choice.kernel, device.name(), choice.bytes / 1e6,
-                    choice.seconds * 1e6));
 }
 
 template <class GraphView, class X, class Out>
 void run(Out& out, const GraphView& a, const X& x, const SpmmOptions& options, EdgeOffset entries,
          const RowOrderView& order = {}) {
   const auto args = kernel_args(out, a, x, options, order);
-  if (is_tracing()) trace_choice(out.device(), choice_for(out.device(), args, entries));
+  trace_choice(out.device(), [&] { return choice_for(out.device(), args, entries); });
   const auto kernel = [&](const auto& backend) { spmm(backend, args); };
   if constexpr (std::is_same_v<GraphView, SellView>) {
     with_host_backend(out.device(), "spmm over SellPattern", kernel);
@@ -171,6 +165,7 @@ void spmm_into(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& 
       if (by_tile_words(strategy)) {
         const TileWordArgs<k(), decltype(out.view())> args{kernel_args(out, a.view<k()>(), x, options), strategy,
                                                            a.num_tiles()};
+        trace_choice(out.device(), [&] { return spmm_explain(out, a, x, options); });
         return with_backend(out.device(), "spmm", [&](const auto& backend) { spmm(backend, args); });
       }
     }
@@ -190,7 +185,7 @@ template <class X, class Out>
 KernelChoice spmm_explain(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options) {
   check(out, a, x, options);
   if (std::is_same_v<X, Bits> && by_tile_words(strategy_for(a, options, out.device()))) {
-    return {out.device().is_host() ? fmt::format("spmm_tile_words ({})", to_string(active_isa())) : "spmm_tile_words",
+    return {out.device().is_host() ? host_kernel(out.device(), "spmm_tile_words") : "spmm_tile_words",
             static_cast<double>(a.bytes()), 0};
   }
   return with_tile_dim(a.tile_dim(), [&](auto k) {

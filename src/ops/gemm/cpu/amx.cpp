@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bits by AMX. x goes into tiles as bytes of 0 and -1, w as bytes of -2 and 2, so that the sums of products
 // are 2 sum w over the set bits of x; the sum of w, which all rows have in common, is taken off behind. Whole numbers
-// until the scales: the results of the other kernels to the last bit. Floats as output are bound by their memory, and
-// gain nothing.
-#include "core/isa.hpp"
+// until the scales: the results of the other kernels to the last bit.
+#include "ops/gemm/cpu/amx.hpp"
 #include "core/parallel.hpp"
-#include "ops/gemm/gemm.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 
@@ -23,7 +21,6 @@ using amx::side;
 using amx::tile;
 using amx::weight_tiles;
 
-constexpr std::size_t most_words = 16;  ///< of a row of x, so that what is unpacked fits the stack
 constexpr std::size_t pair = 2 * side;  ///< rows and outputs taken together: four tiles of sums
 
 /// Weights of as many outputs as there are tiles for, ready to be multiplied.
@@ -33,7 +30,7 @@ struct Weights {
 };
 
 struct Rows {
-  alignas(64) std::int8_t tiles[2 * most_words * tile];  ///< [group of 16 rows][word][row][column]
+  alignas(64) std::int8_t tiles[2 * gemm_cpu::most_words_of_bits * tile];  ///< [group of 16 rows][word][row][column]
 };
 
 struct Sums {
@@ -183,14 +180,9 @@ struct Outputs {
 
 }  // namespace
 
-bool gemm_by_tiles(const Cpu& backend, const GemmToBits& args) {
-  const std::size_t words = args.x.words_per_row;
-  const bool large = args.x.nrows >= amx::least_rows && args.w.nrows >= pair;  // else the other kernel is as quick
-  if (!large || words == 0 || words > most_words || args.keep.words != nullptr || active_isa() != Isa::amx)
-    return false;
-  parallel_ranges(backend.device, args.x.nrows, amx::least_rows,
+void gemm_by_tiles(const Cpu& backend, const GemmToBits& args) {
+  parallel_ranges(backend.device, args.x.nrows, cpu_gemm_tuning().rows_for_tiles,
                   [&](Range rows) { multiply_rows(args, rows.begin, rows.end); });
-  return true;
 }
 
 }  // namespace bitgraph
@@ -199,7 +191,7 @@ bool gemm_by_tiles(const Cpu& backend, const GemmToBits& args) {
 
 namespace bitgraph {
 
-bool gemm_by_tiles(const Cpu&, const GemmToBits&) { return false; }
+void gemm_by_tiles(const Cpu&, const GemmToBits&) { fail(ErrorCode::internal, "gemm: no matrix unit here"); }
 
 }  // namespace bitgraph
 

@@ -2,6 +2,8 @@
 // What the products on a matrix unit of tiles share: x86 on Linux, compiled for the instructions that it has.
 #pragma once
 
+#include "ops/gemm/cpu/plan.hpp"
+
 #include <immintrin.h>
 
 #include <atomic>
@@ -12,10 +14,9 @@
 
 namespace bitgraph::amx {
 
-inline constexpr std::size_t side = 16;           ///< rows of a tile, and 32-bit numbers in one of its rows
-inline constexpr std::size_t tile = side * 64;    ///< bytes
-inline constexpr std::size_t weight_tiles = 128;  ///< unpacked at a time
-inline constexpr std::size_t least_rows = 256;    ///< of x: below, the other kernels are as quick
+inline constexpr std::size_t side = gemm_cpu::tile_side;  ///< rows of a tile, and 32-bit numbers in one of its rows
+inline constexpr std::size_t tile = side * 64;            ///< bytes
+using gemm_cpu::weight_tiles;
 
 /// What the hardware wants to know of eight tiles, all whole.
 struct alignas(64) TileShapes {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole numbers in floats times signs by AMX: a number is 256 h + l, and h and l are bytes. Sums of both are whole, and
 // the result is that of the other kernels to the last bit.
-#include "core/isa.hpp"
 #include "core/parallel.hpp"
 #include "ops/gemm/cpu/amx.hpp"
 
@@ -19,8 +18,8 @@ using amx::side;
 using amx::tile;
 using amx::weight_tiles;
 
-constexpr std::size_t most_words = 8;  ///< of a row of x: sums stay below 2^24
-constexpr std::size_t at_once = 3;     ///< groups of 16 outputs, with tiles for the sums of both bytes
+using gemm_cpu::most_words_of_numbers;
+constexpr std::size_t at_once = 3;  ///< groups of 16 outputs, with tiles for the sums of both bytes
 
 struct Weights {
   alignas(64) std::uint32_t tiles[weight_tiles * tile / 4];  ///< [group of 16 outputs][word][4 columns][output]
@@ -28,8 +27,9 @@ struct Weights {
 
 /// 16 rows of x.
 struct Rows {
-  alignas(64) std::uint8_t low[most_words * tile] = {};  ///< [word][row][column]; columns that are not there stay 0
-  alignas(64) std::int8_t high[most_words * tile] = {};
+  alignas(64)
+      std::uint8_t low[most_words_of_numbers * tile] = {};  ///< [word][row][column]; columns that are not there stay 0
+  alignas(64) std::int8_t high[most_words_of_numbers * tile] = {};
 };
 
 struct Sums {
@@ -157,18 +157,12 @@ void unpack_weights(const GemmOfFloats& args, std::size_t first, std::size_t out
 
 }  // namespace
 
-bool gemm_of_whole_numbers(const Cpu& backend, const GemmOfFloats& args,
+bool begins_with_whole_numbers(const GemmOfFloats& args) { return is_whole(args, 0); }
+
+void gemm_of_whole_numbers(const Cpu& backend, const GemmOfFloats& args,
                            void (*rest)(const GemmOfFloats&, std::size_t, std::size_t)) {
-  constexpr std::size_t least_outputs = 8;
-  const std::size_t words = args.w.words_per_row;
-  const std::size_t tiles = (args.w.nrows + side - 1) / side * words;
-  const bool large =
-      args.x.nrows >= amx::least_rows && args.w.nrows >= least_outputs;  // else the other kernel is as quick
-  if (!large || words == 0 || words > most_words || tiles > weight_tiles || active_isa() != Isa::amx) return false;
-  if (!is_whole(args, 0)) return false;
-  parallel_ranges(backend.device, args.x.nrows, amx::least_rows,
+  parallel_ranges(backend.device, args.x.nrows, cpu_gemm_tuning().rows_for_tiles,
                   [&](Range rows) { multiply_rows(args, rows.begin, rows.end, rest); });
-  return true;
 }
 
 }  // namespace bitgraph
@@ -177,8 +171,10 @@ bool gemm_of_whole_numbers(const Cpu& backend, const GemmOfFloats& args,
 
 namespace bitgraph {
 
-bool gemm_of_whole_numbers(const Cpu&, const GemmOfFloats&, void (*)(const GemmOfFloats&, std::size_t, std::size_t)) {
-  return false;
+bool begins_with_whole_numbers(const GemmOfFloats&) { return false; }
+
+void gemm_of_whole_numbers(const Cpu&, const GemmOfFloats&, void (*)(const GemmOfFloats&, std::size_t, std::size_t)) {
+  fail(ErrorCode::internal, "gemm: no matrix unit here");
 }
 
 }  // namespace bitgraph

@@ -206,6 +206,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/parallel.hpp"
+#include "ops/gemm/cpu/amx.hpp"
 
 namespace bitgraph {
 
@@ -217,7 +218,9 @@ constexpr std::size_t grain = 64;
 }  // namespace
 
 void gemm(const Cpu& backend, const GemmToBits& args) {
-  if (gemm_by_tiles(backend, args)) return;
+  if (gemm_cpu::plan(gemm_cpu::problem_of(args)) == gemm_cpu::Kernel::bits_by_tiles) {
+    return gemm_by_tiles(backend, args);
+  }
   parallel_ranges(backend.device, args.x.nrows, grain, [&](Range rows) {
     HWY_DYNAMIC_DISPATCH(multiply_to_bits)(args, rows.begin, rows.end);
   });

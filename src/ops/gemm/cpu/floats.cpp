@@ -131,7 +131,9 @@ void multiply(const GemmOfFloats& args, std::size_t begin, std::size_t end) {
 }  // namespace
 
 void gemm(const Cpu& backend, const GemmOfFloats& args) {
-  if (gemm_of_whole_numbers(backend, args, multiply)) return;
+  if (gemm_cpu::plan(gemm_cpu::problem_of(args)) == gemm_cpu::Kernel::numbers_by_tiles) {
+    return gemm_of_whole_numbers(backend, args, multiply);
+  }
   parallel_ranges(backend.device, args.x.nrows, grain, [&](Range rows) { multiply(args, rows.begin, rows.end); });
 }
 

@@ -159,9 +159,8 @@ void launch(const Device& device, const Args& args) {
 }
 
 template <bool Plain, class Args>
-void launch_for_length(const Device& device, const Args& args) {
-  switch ((args.w.words_per_row + step_words - 1) / step_words) {
-    case 0:
+void launch_for_length(const Device& device, const Args& args, unsigned steps) {
+  switch (steps) {
     case 1: return launch<1, Plain>(device, args);
     case 2: return launch<2, Plain>(device, args);
     case 3: return launch<3, Plain>(device, args);
@@ -171,16 +170,17 @@ void launch_for_length(const Device& device, const Args& args) {
 
 template <class Args>
 bool run(const Cuda& backend, const Args& args) {
-  if (args.w.words_per_row > most_short_words || args.w.nrows > block_outputs) return false;
+  const Plan chosen = plan(problem_of(args, Factors::signs_of_floats, cuda_limits(backend.device).multiprocessors));
+  if (chosen.kernel != Kernel::binarized_rows) return false;
   if (args.x.nrows == 0 || args.w.nrows == 0) return true;
   const ScopedCudaDevice scope(backend.device.index());
   if constexpr (to_bits<Args>) {
-    if (args.col_scale == nullptr && args.bias == nullptr) {
-      launch_for_length<true>(backend.device, args);
+    if (signs_alone(chosen.finish)) {
+      launch_for_length<true>(backend.device, args, chosen.steps);
       return true;
     }
   }
-  launch_for_length<false>(backend.device, args);
+  launch_for_length<false>(backend.device, args, chosen.steps);
   return true;
 }
 

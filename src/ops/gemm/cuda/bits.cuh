@@ -10,13 +10,11 @@
 #include <bitgraph/core/kernel.cuh>
 
 #include "core/cuda/cooperative.cuh"
-#include "ops/gemm/gemm.hpp"
+#include "ops/gemm/cuda/problem.hpp"
 
 #include <cstdint>
 
 namespace bitgraph::gemm_cuda {
-
-constexpr unsigned step_words = 4;  ///< words of an instruction
 
 /// A thread's words of two rows eight apart, for one instruction: those of X, or of X and of what counts of X.
 struct RowWords {
@@ -53,14 +51,11 @@ struct OutputScale {
         bias(args.bias == nullptr ? -0.0F : __ldg(args.bias + f)) {}
 };
 
-/// Rows of X that stay in registers: up to this many words.
-constexpr std::size_t most_short_words = 16;
-
 /// Kernels of their own, by shape; `args.keep` must be null, and neither side of the output 0.
-void multiply_short_rows(const Device& device, const GemmToBits& args);
-void multiply_short_rows(const Device& device, const GemmToFloats& args);
+template <class Args>
+void multiply_short_rows(const Device& device, const Args& args, const Plan& chosen);
 /// The warps of a block share a row's words: for few rows, however long.
-void multiply_few_rows(const Device& device, const GemmToBits& args);
-void multiply_few_rows(const Device& device, const GemmToFloats& args);
+template <class Args>
+void multiply_few_rows(const Device& device, const Args& args);
 
 }  // namespace bitgraph::gemm_cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary gemm on a CUDA device: which kernel, and the one for many long rows and for masks. There a block has 64
-// outputs, one word of a binary result, whose weights stand in shared memory; each of its warps has rows of X of its
-// own, read once from memory in the order that the instruction wants.
+// Binary gemm on a CUDA device: the launch of what plan.hpp chooses, and the kernel for many long rows and for masks.
+// There a block has 64 outputs, one word of a binary result, whose weights stand in shared memory; each of its warps
+// has rows of X of its own, read once from memory in the order that the instruction wants.
 #include "ops/gemm/cuda/bits.cuh"
 
 #include <cstdint>
@@ -15,8 +15,8 @@ using namespace gemm_cuda;
 
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
-constexpr unsigned block_outputs = 64;
-constexpr unsigned output_tiles = block_outputs / 8;  ///< a tile of outputs is 8 wide
+constexpr unsigned group_outputs = 64;
+constexpr unsigned output_tiles = group_outputs / 8;  ///< a tile of outputs is 8 wide
 constexpr unsigned chunk_words = 32;                  ///< words of W in shared memory at a time
 constexpr unsigned chunk_stride = chunk_words + 4;    ///< no two rows of a tile meet in a bank
 
@@ -25,8 +25,8 @@ inline constexpr bool to_bits = std::is_same_v<Args, GemmToBits>;
 
 /// What a block shares.
 struct Weights {
-  std::uint64_t word[block_outputs][chunk_stride];
-  int ones[block_outputs];
+  std::uint64_t word[group_outputs][chunk_stride];
+  int ones[group_outputs];
 };
 
 /// The words first .. first + chunk_words of the block's outputs, zero where there are none, and how many ones there
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_bits(Args args) {
   constexpr std::size_t block_rows = block_warps * 16 * tiles;
   __shared__ Weights weights;
   const unsigned lane = threadIdx.x % 32;
-  const std::size_t first_output = std::size_t{blockIdx.y} * block_outputs;
+  const std::size_t first_output = std::size_t{blockIdx.y} * group_outputs;
   const bool fits = args.x.words_per_row <= chunk_words;
   for (std::size_t block = blockIdx.x; block * block_rows < args.x.nrows; block += gridDim.x) {
     const std::size_t first_row = block * block_rows + threadIdx.x / 32 * (16 * tiles) + lane / 4;
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(block_threads, 2) gemm_bits(Args args) {
 template <bool Masked, class Args>
 void launch(const Device& device, const Args& args) {
   // As many steps for every block as fill the device once, two blocks a multiprocessor.
-  const unsigned columns = blocks_for(args.w.nrows, block_outputs);
+  const unsigned columns = blocks_for(args.w.nrows, group_outputs);
   const unsigned rows = blocks_for(args.x.nrows, block_warps * 16 * warp_tiles<Masked>);
   const std::size_t places = 2 * cuda_limits(device).multiprocessors;
   const auto steps = static_cast<unsigned>((std::size_t{rows} * columns + places - 1) / places);
@@ -286,12 +286,13 @@ void run(const Cuda& backend, const Args& args) {
   if (args.x.nrows == 0 || args.w.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
   const Device& device = backend.device;
-  if (args.keep.words != nullptr) return launch<true>(device, args);
-  if (args.x.words_per_row <= most_short_words) return multiply_short_rows(device, args);
-  // A warp or two a multiprocessor with rows of their own would leave it idle most of the time.
-  const std::size_t few = 64 * cuda_limits(device).multiprocessors;
-  if (args.x.nrows * ((args.w.nrows + 63) / 64) <= few) return multiply_few_rows(device, args);
-  launch<false>(device, args);
+  const Plan chosen = plan(problem_of(args, Factors::bits, cuda_limits(device).multiprocessors));
+  switch (chosen.kernel) {
+    case Kernel::masked_bits: return launch<true>(device, args);
+    case Kernel::short_rows: return multiply_short_rows(device, args, chosen);
+    case Kernel::few_rows: return multiply_few_rows(device, args);
+    default: return launch<false>(device, args);
+  }
 }
 
 __global__ void multiply_values(float* values, const float* factors, std::size_t n) {

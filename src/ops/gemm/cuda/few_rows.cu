@@ -13,16 +13,16 @@ namespace bitgraph::gemm_cuda {
 namespace {
 
 constexpr unsigned row_tiles = 2;  ///< of 16 rows
-constexpr unsigned block_rows = 16 * row_tiles;
-constexpr unsigned block_outputs = 64;
-constexpr unsigned output_tiles = block_outputs / 8;
+constexpr unsigned group_rows = 16 * row_tiles;
+constexpr unsigned group_outputs = 64;
+constexpr unsigned output_tiles = group_outputs / 8;
 constexpr unsigned most_threads = 512;
 
 /// What the warps of a block have found.
 struct Sums {
-  int common[block_rows][block_outputs + 2];  ///< ones that X and W share
-  int ones_of_x[block_rows];
-  int ones_of_w[block_outputs];
+  int common[group_rows][group_outputs + 2];  ///< ones that X and W share
+  int ones_of_x[group_rows];
+  int ones_of_w[group_outputs];
 };
 
 struct WarpSums {
@@ -97,9 +97,9 @@ template <class Args>
 __global__ void __launch_bounds__(most_threads) gemm_few_rows(Args args) {
   __shared__ Sums sums;
   for (unsigned n = threadIdx.x; n < sizeof(Sums) / sizeof(int); n += blockDim.x) reinterpret_cast<int*>(&sums)[n] = 0;
-  const std::size_t groups = (args.w.nrows + block_outputs - 1) / block_outputs;
-  const std::size_t first_row = blockIdx.x / groups * block_rows;
-  const std::size_t first_output = blockIdx.x % groups * block_outputs;
+  const std::size_t groups = (args.w.nrows + group_outputs - 1) / group_outputs;
+  const std::size_t first_row = blockIdx.x / groups * group_rows;
+  const std::size_t first_output = blockIdx.x % groups * group_outputs;
   const unsigned g = threadIdx.x % 32 / 4;
   wait_for_previous_kernel();
   WarpSums own;
@@ -110,9 +110,9 @@ __global__ void __launch_bounds__(most_threads) gemm_few_rows(Args args) {
   __syncthreads();
   own.add_to(sums);
   __syncthreads();
-  for (unsigned n = threadIdx.x; n < block_rows * block_outputs; n += blockDim.x) {
-    const unsigned i = n / block_outputs;
-    const unsigned k = n % block_outputs;
+  for (unsigned n = threadIdx.x; n < group_rows * group_outputs; n += blockDim.x) {
+    const unsigned i = n / group_outputs;
+    const unsigned k = n % group_outputs;
     const std::size_t row = first_row + i;
     const std::size_t f = first_output + k;
     const bool in = row < args.x.nrows && f < args.w.nrows;
@@ -121,18 +121,18 @@ __global__ void __launch_bounds__(most_threads) gemm_few_rows(Args args) {
   }
 }
 
+}  // namespace
+
 template <class Args>
-void launch(const Device& device, const Args& args) {
+void multiply_few_rows(const Device& device, const Args& args) {
   const std::size_t steps = (args.x.words_per_row + step_words - 1) / step_words;
   const auto threads = static_cast<unsigned>(32 * std::clamp<std::size_t>(steps, 4, most_threads / 32));
   static ProgrammaticKernel kernel(gemm_few_rows<Args>, "gemm_few_rows");
-  kernel.launch(device, blocks_for(args.x.nrows, block_rows) * blocks_for(args.w.nrows, block_outputs), threads, 0,
+  kernel.launch(device, blocks_for(args.x.nrows, group_rows) * blocks_for(args.w.nrows, group_outputs), threads, 0,
                 args);
 }
 
-}  // namespace
-
-void multiply_few_rows(const Device& device, const GemmToBits& args) { launch(device, args); }
-void multiply_few_rows(const Device& device, const GemmToFloats& args) { launch(device, args); }
+template void multiply_few_rows(const Device&, const GemmToBits&);
+template void multiply_few_rows(const Device&, const GemmToFloats&);
 
 }  // namespace bitgraph::gemm_cuda

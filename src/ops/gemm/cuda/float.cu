@@ -6,6 +6,7 @@
 
 #include <bitgraph/core/kernel.cuh>
 #include "ops/gemm/cuda/blas.hpp"
+#include "ops/gemm/cuda/plan.hpp"
 
 namespace bitgraph {
 
@@ -82,10 +83,6 @@ __global__ void __launch_bounds__(block_threads) multiply_tiles(FloatGemm gemm) 
   }
 }
 
-/// Flat products below that many multiplications take no longer here, and cuBLAS takes half a second to load.
-constexpr std::size_t smallest_for_blas = std::size_t{1} << 22;
-constexpr std::size_t most_flat = 512;  ///< deeper ones have few sums, which are one after the other here
-
 void multiply_here(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
                    DenseView<const float> b, bool transpose_b, float alpha, float beta) {
   const ScopedCudaDevice scope(backend.device.index());
@@ -105,14 +102,19 @@ void multiply_here(const Cuda& backend, DenseView<float> out, DenseView<const fl
 
 void float_gemm(const Cuda& backend, DenseView<float> out, DenseView<const float> a, bool transpose_a,
                 DenseView<const float> b, bool transpose_b, float alpha, float beta) {
-  const std::size_t depth = transpose_a ? a.nrows : a.ncols;
-  if ((depth > most_flat || out.nrows * out.ncols * depth >= smallest_for_blas) &&
+  using namespace gemm_cuda;
+  const std::size_t columns = transpose_a ? a.nrows : a.ncols;
+  const Plan chosen = plan({.factors = Factors::floats, .rows = out.nrows, .columns = columns, .outputs = out.ncols});
+  // Whether there is a cuBLAS shows when it is called.
+  if (chosen.kernel == Kernel::blas &&
       cuda_blas::multiply(backend.device, out.data, out.stride, {a.data, a.stride, transpose_a},
-                          {b.data, b.stride, transpose_b}, out.nrows, out.ncols, depth, alpha, beta)) {
+                          {b.data, b.stride, transpose_b}, out.nrows, out.ncols, columns, alpha, beta)) {
     return;
   }
   multiply_here(backend, out, a, transpose_a, b, transpose_b, alpha, beta);
 }
+
+bool has_blas(const Cuda& backend) { return !cuda_blas::version(backend.device).empty(); }
 
 std::string float_gemm_kernels(const Cuda& backend) {
   const std::string version = cuda_blas::version(backend.device);

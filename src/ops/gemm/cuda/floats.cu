@@ -191,10 +191,14 @@ namespace bitgraph {
 void gemm(const Cuda& backend, const GemmOfFloats& args) {
   if (args.x.nrows == 0 || args.w.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  if (args.w.nrows <= 8) return gemm_cuda::launch<1>(backend.device, args);
-  if (args.w.nrows <= 24) return gemm_cuda::launch<3>(backend.device, args);
-  if (args.w.nrows <= 48) return gemm_cuda::launch<6>(backend.device, args);
-  gemm_cuda::launch<8>(backend.device, args);
+  using namespace gemm_cuda;
+  const Plan chosen = plan(problem_of(args, Factors::floats_and_bits, cuda_limits(backend.device).multiprocessors));
+  switch (chosen.tiles) {
+    case 1: return launch<1>(backend.device, args);
+    case 3: return launch<3>(backend.device, args);
+    case 6: return launch<6>(backend.device, args);
+    default: return launch<8>(backend.device, args);
+  }
 }
 
 }  // namespace bitgraph

@@ -160,9 +160,8 @@ void launch(const Device& device, const Args& args) {
 }
 
 template <Finish How, class Args>
-void launch_for_length(const Device& device, const Args& args) {
-  switch ((args.x.words_per_row + step_words - 1) / step_words) {
-    case 0:
+void launch_for_length(const Device& device, const Args& args, unsigned steps) {
+  switch (steps) {
     case 1: return launch<1, How>(device, args);
     case 2: return launch<2, How>(device, args);
     case 3: return launch<3, How>(device, args);
@@ -172,18 +171,22 @@ void launch_for_length(const Device& device, const Args& args) {
 
 }  // namespace
 
-void multiply_short_rows(const Device& device, const GemmToBits& args) {
-  if (args.row_scale != nullptr) {
-    if (args.w.nrows > block_outputs) return launch_for_length<Finish::scaled_of_many>(device, args);
-    return launch_for_length<Finish::scaled>(device, args);
+template <class Args>
+void multiply_short_rows(const Device& device, const Args& args, const Plan& chosen) {
+  if constexpr (to_bits<Args>) {
+    switch (chosen.finish) {
+      case Finish::scaled_of_many: return launch_for_length<Finish::scaled_of_many>(device, args, chosen.steps);
+      case Finish::signs: return launch_for_length<Finish::signs>(device, args, chosen.steps);
+      case Finish::signs_of_many: return launch_for_length<Finish::signs_of_many>(device, args, chosen.steps);
+      default: break;
+    }
+  } else if (chosen.finish == Finish::by_way_of_an_image) {
+    return launch_for_length<Finish::by_way_of_an_image>(device, args, chosen.steps);
   }
-  if (args.w.nrows > block_outputs / 2) return launch_for_length<Finish::signs_of_many>(device, args);
-  launch_for_length<Finish::signs>(device, args);
+  launch_for_length<Finish::scaled>(device, args, chosen.steps);
 }
 
-void multiply_short_rows(const Device& device, const GemmToFloats& args) {
-  if (pays_image(args)) return launch_for_length<Finish::by_way_of_an_image>(device, args);
-  launch_for_length<Finish::scaled>(device, args);
-}
+template void multiply_short_rows(const Device&, const GemmToBits&, const Plan&);
+template void multiply_short_rows(const Device&, const GemmToFloats&, const Plan&);
 
 }  // namespace bitgraph::gemm_cuda

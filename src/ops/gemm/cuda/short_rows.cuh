@@ -18,19 +18,6 @@ namespace bitgraph::gemm_cuda {
 template <class Args>
 inline constexpr bool to_bits = std::is_same_v<decltype(Args::out), BitMatrixView<PlusMinusOne, std::uint64_t>>;
 
-/// How rows are finished.
-enum class Finish {
-  scaled,
-  scaled_of_many,      ///< the same for bits, of more outputs than a block has: fewer, larger blocks load weights less
-                       ///< often
-  signs,               ///< bits: signs of sums, or whether they are large enough
-  signs_of_many,       ///< the same, of so many outputs that one block a multiprocessor loads their weights but once
-  by_way_of_an_image,  ///< floats of short rows, which begin anywhere: 16 rows are put side by side in shared memory
-};
-constexpr bool of_many(Finish finish) { return finish == Finish::signs_of_many || finish == Finish::scaled_of_many; }
-constexpr bool signs_alone(Finish finish) { return finish == Finish::signs || finish == Finish::signs_of_many; }
-
-constexpr unsigned block_outputs = 256;
 constexpr unsigned group_tiles = 8;  ///< tiles of outputs of one word
 
 /// The outputs of a block.
@@ -73,15 +60,6 @@ struct Rows {
     ones[1] = sum[2];
   }
 };
-
-/// Whether rows of floats go to the output by way of an image: they follow one another. With a few outputs it does not
-/// pay.
-template <class Args>
-bool pays_image(const Args& args) {
-  const std::size_t outputs = args.w.nrows;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(args.out.data) % sizeof(float4) == 0;
-  return outputs > 16 && outputs <= 64 && outputs % 4 != 0 && args.out.stride == outputs && aligned;
-}
 
 /// Bytes of the images of all warps.
 template <Finish How, class Args>

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operators say which kernel they run: BITGRAPH_TRACE=1.
+#pragma once
+
+#include <bitgraph/core/device.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
+
+#include "core/backend.hpp"
+#include "core/isa.hpp"
+#include "core/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace bitgraph {
+
+/// A kernel of the host, which is one for each instruction set: "gemm_bits (avx512)"; or "reference", where
+/// BITGRAPH_BACKEND asks for that.
+inline std::string host_kernel(const Device& device, std::string_view name) {
+  if (backend_for(device) == BackendKind::reference) return std::string(to_string(BackendKind::reference));
+  return fmt::format("{} ({})", name, to_string(active_isa()));
+}
+
+/// Where the environment asks for it, prints the choice that explain() makes.
+template <class Explain>
+void trace_choice(const Device& device, const Explain& explain) {
+  if (!is_tracing()) return;
+  const KernelChoice choice = explain();
+  std::string line = fmt::format("{} on {}: {:.1f} MB", choice.kernel, device.name(), choice.bytes / 1e6);
+  if (choice.seconds > 0) line += fmt::format(", {:.1f} us predicted", choice.seconds * 1e6);
+  trace(line);
+}
+
+}  // namespace bitgraph
