@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of one's own, out of the operators: votes over two steps of the graph, whose bits stand beside those of one
-// step and go through a binary linear map. Types choose the variants; everything that a run needs is allocated once.
+// A layer of your own, made of operators. It takes the vote of the neighbours, and the vote of their votes, puts the
+// bits of both side by side, and multiplies them with binary weights. The types of the operands choose the variant of
+// an operator. The layer allocates everything once: a second run allocates nothing.
 #include <bitgraph/bitgraph.hpp>
 
 #include <cstdio>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A semiring of one's own: the widest path. Every node has a capacity; a path carries what its narrowest node lets
-// through; the best path to a node is the one that carries most. Adding is max, multiplying is the identity of the
-// product with an entry, and the node's own capacity comes on top after each step.
+// A semiring of your own: the widest path. Every node has a capacity. A path carries as much as its narrowest node
+// lets through, and the best path to a node is the one that carries most. In the semiring, adding takes the maximum,
+// and multiplying with an entry of the matrix changes nothing. After each step the capacity of the node limits the
+// result.
 #include <bitgraph/bitgraph.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// own_semiring.cpp on a CUDA device: the functions of the semiring are constexpr, nvcc compiles the file, with
-// --expt-relaxed-constexpr, and the loop around the product stays on the device.
+// own_semiring.cpp on a CUDA device. The functions of the semiring are constexpr, and nvcc compiles the file with
+// --expt-relaxed-constexpr. The loop around the product runs on the device.
 #include <bitgraph/bitgraph.hpp>
 
 #include <cstdio>
