@@ -110,7 +110,9 @@ TEST(Hostile, DataSetsModelsAndPlans) {
     options.tile_dim = d.perhaps(8, 9);
     options.order = static_cast<Order>(d.below(4));
     options.sequence = static_cast<nn::Sequence>(d.below(3));
-    if (d.once_in(5)) options.forms.assign(d.below(4), static_cast<nn::Precision>(d.below(3)));
+    const std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin,
+                                nn::Precision{.weight = {NumberKind::int8, 8}}};
+    if (d.once_in(5)) options.forms.assign(d.below(4), precisions[d.below(4)]);
     if (d.once_in(5)) options.memory = d.below(9000);
     const Device host = Device::host(1 + static_cast<int>(d.below(2)));
     outcomes.add(

@@ -187,11 +187,12 @@ TEST(Train, ABinaryModelStartsFromTheSignsOfAFloatModel) {
         for (std::size_t l = 0; l < model.layers.size(); ++l) {
           for (const auto linear : {&Layer::neighbor, &Layer::root}) {
             const Linear& bits = model.layers[l].*linear;
+            if (bits.empty()) continue;
             const DenseMatrix<float>& weight = (start.layers[l].*linear).floats();
-            ASSERT_EQ(bits.bits.nrows(), weight.nrows());
+            ASSERT_EQ(bits.signs().bits.nrows(), weight.nrows());
             for (std::size_t i = 0; i < weight.nrows(); ++i) {
               for (std::size_t j = 0; j < weight.ncols(); ++j)
-                ASSERT_EQ(bits.bits.value(i, j) > 0, weight(i, j) >= 0) << i << ", " << j;
+                ASSERT_EQ(bits.signs().bits.value(i, j) > 0, weight(i, j) >= 0) << i << ", " << j;
             }
           }
         }

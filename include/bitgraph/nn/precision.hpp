@@ -50,6 +50,9 @@ inline constexpr Precision Precision::bin{precision_formats::scaled_sign, precis
 /// Its four formats, "input/weight/messages/output": "sign*row/sign*row/float32/float32".
 [[nodiscard]] std::string formats_of(const Precision& precision);
 
+/// Throws usage, naming the formats, unless layers have kernels for the precision: it is one of the presets.
+void require_supported(const Precision& precision);
+
 /// A preset by its name, or four formats with slashes between them. Throws usage for another text, and for a precision
 /// that no layer computes in: those of the presets are all there are.
 [[nodiscard]] Precision precision_from_string(std::string_view text);

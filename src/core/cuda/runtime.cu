@@ -134,6 +134,7 @@ void* allocate_plain(int index, std::size_t bytes) {
     static_cast<void>(cudaGetLastError());
     cudaMemPool_t pool = nullptr;
     cuda_check(cudaDeviceGetDefaultMemPool(&pool, index), "cudaDeviceGetDefaultMemPool");
+    cuda_check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // what a stream still frees counts as used till then
     cuda_check(cudaMemPoolTrimTo(pool, 0), "cudaMemPoolTrimTo");
     error = cudaMalloc(&data, bytes);
   }

@@ -320,6 +320,7 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
          fmt::format("{} forms are given for a model of {} layers", wanted.size(), model.layers.size()));
   }
   for (std::size_t l = 0; l < wanted.size(); ++l) {
+    require_supported(wanted[l]);
     if (wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
       fail(ErrorCode::usage, fmt::format("a model of precision {} has no layer of form {}", to_string(model.precision),
                                          to_string(wanted[l])));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -27,6 +28,12 @@ std::string to_string(const Precision& precision) {
 std::string formats_of(const Precision& precision) {
   return fmt::format("{}/{}/{}/{}", to_string(precision.input), to_string(precision.weight),
                      to_string(precision.messages), to_string(precision.output));
+}
+
+void require_supported(const Precision& precision) {
+  const bool supported =
+      std::any_of(presets.begin(), presets.end(), [&](const auto& preset) { return preset.first == precision; });
+  if (!supported) fail(ErrorCode::usage, "no layer computes in the formats " + formats_of(precision));
 }
 
 Precision precision_from_string(std::string_view text) {

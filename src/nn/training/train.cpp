@@ -46,6 +46,7 @@ void check_start(const Model& start, const Dataset& dataset, const TrainOptions&
 }
 
 void check(const Dataset& dataset, const TrainOptions& options) {
+  require_supported(options.precision);
   const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
   dataset.validate();
   if (dataset.num_classes == 0 || dataset.num_features() == 0)

@@ -172,7 +172,7 @@ TEST(EwiseOnCuda, SetsAndValues) {
     same(any_first, p, q);
     same(plus_pair, p, q);
   }
-  test::expect_usage_error([&] { (void)ewise(SetOp::both, BitVector(3), BitVector(3, device)); }, "cpu and cuda:0");
+  test::expect_usage_error([&] { (void)ewise(SetOp::both, BitVector(3), BitVector(3, device)); }, "b on cuda:0");
   EXPECT_THROW((void)ewise_mult([](float, float) { return 0.0F; }, Buffer<float>(3, device), Buffer<float>(3, device)),
                Error);
 }
