@@ -4,6 +4,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/semiring.hpp>
 
 #include <cstdint>
@@ -43,6 +44,15 @@ void mxv_into(Out& out, S semiring, const Graph& a, const X& x, const MxvOptions
 /// every call makes anew, in memory of its own and waiting for the device: who repeats them gives mxv_into a transpose.
 template <class S, class Out, class Graph, class X>
 void vxm_into(Out& out, S semiring, const X& x, const Graph& a, const MxvOptions& options = {});
+
+/// The kernels that mxv_into and vxm_into would run with these operands, which are not changed. They throw as those do.
+/// Where vxm_into would make a transpose, so does vxm_explain.
+template <class S, class Out, class Graph, class X>
+[[nodiscard]] KernelChoice mxv_explain(Out& out, S semiring, const Graph& a, const X& x,
+                                       const MxvOptions& options = {});
+template <class S, class Out, class Graph, class X>
+[[nodiscard]] KernelChoice vxm_explain(Out& out, S semiring, const X& x, const Graph& a,
+                                       const MxvOptions& options = {});
 
 /// The same with a new output: bits from bits over or_and, else values of the vector's type. The elements outside a
 /// mask are the identity.

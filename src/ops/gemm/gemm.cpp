@@ -255,7 +255,8 @@ constexpr auto functions_of() {
 }
 
 /// Every X and W with every output.
-[[gnu::used]] constexpr auto instances = for_types(Types<Bits, Floats>(), []<class Out>() {
+[[gnu::used]] constexpr auto instances = for_types(Types<Bits, Floats>(), [](auto type) {
+  using Out = TypeOf<decltype(type)>;
   return std::make_tuple(functions_of<Out, Bits, Bits>(), functions_of<Out, Floats, Bits>(),
                          functions_of<Out, Bits, Floats>(), functions_of<Out, Floats, Floats>(),
                          &gemm_into<SparseBitMatrix, Bits, Out>);

@@ -3,6 +3,10 @@
 
 #include <bitgraph/ops/mxv.hpp>
 
+#include "core/instances.hpp"
+#include "ops/explain.hpp"
+#include "ops/mxv/cuda/problem.hpp"
+
 #include <fmt/format.h>
 
 #include <type_traits>
@@ -21,6 +25,12 @@ const void* address(const BitVector& x) { return x.words().data(); }
 template <class T>
 const void* address(const Buffer<T>& x) {
   return x.data();
+}
+
+std::size_t output_bytes(const BitVector& out) { return out.words().size_bytes(); }
+template <class T>
+std::size_t output_bytes(const Buffer<T>& out) {
+  return out.bytes();
 }
 
 BitVectorView<> input_view(const BitVector& x) { return x.view(); }
@@ -77,22 +87,69 @@ OutputRule rule_of(const MxvOptions& options) {
           options.accumulate};
 }
 
-template <class S, class Out, class Graph, class X, class Run>
-void with_args(Out& out, const Graph& a, const X& x, const MxvOptions& options, const char* op, const Run& run) {
+template <class S, class Out, class Graph, class X, class Fn>
+void with_args(Out& out, const Graph& a, const X& x, const MxvOptions& options, const Fn& fn) {
   with_graph_view(a, [&](const auto& view) {
     using View = std::remove_cvref_t<decltype(view)>;
-    const MxvArgs<KernelSemiring<S, X>, View, decltype(input_view(x)), decltype(output_view(out))> args{
-        view, input_view(x), output_view(out), rule_of(options)};
-    with_backend(a.device(), op, [&](const auto& backend) { run(backend, args); });
+    fn(MxvArgs<KernelSemiring<S, X>, View, decltype(input_view(x)), decltype(output_view(out))>{
+        view, input_view(x), output_view(out), rule_of(options)});
   });
+}
+
+/// What of an element of a vector one entry reads.
+constexpr std::size_t gathered_bytes(const BitVector&) { return sizeof(std::uint32_t); }
+template <class T>
+constexpr std::size_t gathered_bytes(const Buffer<T>&) {
+  return sizeof(T);
+}
+
+/// Degrees are counted without x.
+template <class S, class X>
+constexpr const char* host_kernel_name() {
+  if (std::is_same_v<S, OrAnd>) return "mxv_any";
+  return std::is_same_v<X, BitVector> || std::is_same_v<S, PlusPair> ? "mxv_count" : "mxv_reduce";
+}
+
+template <class S, class Out, class Graph, class X>
+KernelChoice choice_for(Out& out, const Graph& a, const X& x, const MxvOptions& options, bool transposed) {
+  KernelChoice choice;
+  choice.bytes = static_cast<double>(a.bytes() + a.nvals() * gathered_bytes(x) + output_bytes(out));
+  if (a.device().is_host()) {
+    choice.kernel = host_kernel(a.device(), transposed ? "vxm_push" : host_kernel_name<S, X>());
+    return choice;
+  }
+  with_args<S>(out, a, x, options, [&](const auto& args) {
+    mxv_cuda::Problem problem = mxv_cuda::problem_of(args);
+    problem.transposed = transposed;
+    choice.kernel = describe(plan(problem));
+  });
+  return choice;
 }
 
 }  // namespace
 
 template <class S, class Out, class Graph, class X>
+KernelChoice mxv_explain(Out& out, S, const Graph& a, const X& x, const MxvOptions& options) {
+  check("mxv", out, a, x, options, a.ncols(), a.nrows());
+  return choice_for<S>(out, a, x, options, false);
+}
+
+template <class S, class Out, class Graph, class X>
+KernelChoice vxm_explain(Out& out, S, const X& x, const Graph& a, const MxvOptions& options) {
+  check("vxm", out, a, x, options, a.nrows(), a.ncols());
+  if constexpr (sums_of_products<S, Out, X>) {
+    if (!a.device().is_host()) return mxv_explain(out, S{}, transpose(a), x, options);
+  }
+  return choice_for<S>(out, a, x, options, true);
+}
+
+template <class S, class Out, class Graph, class X>
 void mxv_into(Out& out, S, const Graph& a, const X& x, const MxvOptions& options) {
   check("mxv", out, a, x, options, a.ncols(), a.nrows());
-  with_args<S>(out, a, x, options, "mxv", [](const auto& backend, const auto& args) { mxv(backend, args); });
+  trace_choice(a.device(), [&] { return choice_for<S>(out, a, x, options, false); });
+  with_args<S>(out, a, x, options, [&](const auto& args) {
+    with_backend(a.device(), "mxv", [&](const auto& backend) { mxv(backend, args); });
+  });
 }
 
 template <class S, class Out, class Graph, class X>
@@ -102,30 +159,43 @@ void vxm_into(Out& out, S, const X& x, const Graph& a, const MxvOptions& options
     // Pushed on a device they would depend on timing.
     if (!a.device().is_host()) return mxv_into(out, S{}, transpose(a), x, options);
   }
-  with_args<S>(out, a, x, options, "vxm", [](const auto& backend, const auto& args) { vxm(backend, args); });
+  trace_choice(a.device(), [&] { return choice_for<S>(out, a, x, options, true); });
+  with_args<S>(out, a, x, options, [&](const auto& args) {
+    with_backend(a.device(), "vxm", [&](const auto& backend) { vxm(backend, args); });
+  });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
-#define BITGRAPH_INSTANTIATE_MXV_INTO(S, Out, X)                                      \
-  template void mxv_into(Out&, S, const CsrPattern&, const X&, const MxvOptions&);    \
-  template void mxv_into(Out&, S, const BitTileMatrix&, const X&, const MxvOptions&); \
-  template void vxm_into(Out&, S, const X&, const CsrPattern&, const MxvOptions&);    \
-  template void vxm_into(Out&, S, const X&, const BitTileMatrix&, const MxvOptions&);
-// NOLINTEND(bugprone-macro-parentheses)
+namespace {
 
-#define BITGRAPH_INSTANTIATE_MXV_INTO_OF(T)                      \
-  BITGRAPH_INSTANTIATE_MXV_INTO(PlusTimes, Buffer<T>, BitVector) \
-  BITGRAPH_INSTANTIATE_MXV_INTO(PlusPair, Buffer<T>, BitVector)  \
-  BITGRAPH_INSTANTIATE_MXV_INTO(PlusTimes, Buffer<T>, Buffer<T>) \
-  BITGRAPH_INSTANTIATE_MXV_INTO(PlusPair, Buffer<T>, Buffer<T>)  \
-  BITGRAPH_INSTANTIATE_MXV_INTO(MinPlus, Buffer<T>, Buffer<T>)   \
-  BITGRAPH_INSTANTIATE_MXV_INTO(MaxTimes, Buffer<T>, Buffer<T>)  \
-  BITGRAPH_INSTANTIATE_MXV_INTO(MinFirst, Buffer<T>, Buffer<T>)  \
-  BITGRAPH_INSTANTIATE_MXV_INTO(AnyFirst, Buffer<T>, Buffer<T>)
+template <class Out, class X, class S>
+constexpr auto functions_of() {
+  return for_types(Types<CsrPattern, BitTileMatrix>(), [](auto type) {
+    using Graph = TypeOf<decltype(type)>;
+    return std::make_tuple(&mxv_into<S, Out, Graph, X>, &vxm_into<S, Out, Graph, X>, &mxv_explain<S, Out, Graph, X>,
+                           &vxm_explain<S, Out, Graph, X>);
+  });
+}
 
-BITGRAPH_INSTANTIATE_MXV_INTO(OrAnd, BitVector, BitVector)
-BITGRAPH_INSTANTIATE_MXV_INTO_OF(float)
-BITGRAPH_INSTANTIATE_MXV_INTO_OF(double)
-BITGRAPH_INSTANTIATE_MXV_INTO_OF(std::int32_t)
+template <class T>
+constexpr auto functions_of_values() {
+  using Values = Buffer<T>;
+  const auto of_bits = for_types(Types<PlusTimes, PlusPair>(), [](auto type) {
+    using S = TypeOf<decltype(type)>;
+    return functions_of<Values, BitVector, S>();
+  });
+  const auto of_values = for_types(Types<PlusTimes, PlusPair, MinPlus, MaxTimes, MinFirst, AnyFirst>(), [](auto type) {
+    using S = TypeOf<decltype(type)>;
+    return functions_of<Values, Values, S>();
+  });
+  return std::make_tuple(of_bits, of_values);
+}
+
+[[gnu::used]] constexpr auto of_bits = functions_of<BitVector, BitVector, OrAnd>();
+[[gnu::used]] constexpr auto of_values = for_types(Types<float, double, std::int32_t>(), [](auto type) {
+  using T = TypeOf<decltype(type)>;
+  return functions_of_values<T>();
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/rows.hpp"
-#include "ops/mxv/instantiate.hpp"
+#include "ops/mxv/instances.hpp"
 #include "ops/mxv/mxv.hpp"
 
 namespace bitgraph {
@@ -76,6 +76,6 @@ void vxm(const Reference&, const MxvArgs<S, Graph, In, Out>& args) {
   });
 }
 
-BITGRAPH_INSTANTIATE_MXV(Reference)
+[[gnu::used]] constexpr auto mxv_reference_kernels = mxv_kernels_of_all<Reference>();
 
 }  // namespace bitgraph

@@ -5,7 +5,8 @@
 #include "core/parallel.hpp"
 #include "ops/mxv/cpu/long_rows.hpp"
 #include "ops/mxv/cpu/push.hpp"
-#include "ops/mxv/instantiate.hpp"
+#include "ops/mxv/instances.hpp"
+#include "ops/mxv/tuning.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,12 +23,15 @@ using mxv_cpu::strip_rows;
 using mxv_cpu::StripRange;
 using mxv_cpu::total_work;
 
-/// Below this many entries or tiles a call is over before other threads are awake; bits take a third of the time of
-/// values.
+/// Below this many entries or tiles a call is over before other threads are awake.
 template <class Args>
-constexpr EdgeOffset serial_work = EdgeOffset{1} << 14;
+EdgeOffset serial_work(const Args&) {
+  return cpu_mxv_tuning().serial_bits;
+}
 template <class T>
-constexpr EdgeOffset serial_work<mxv_cpu::ReduceArgs<T>> = EdgeOffset{3} << 12;
+EdgeOffset serial_work(const mxv_cpu::ReduceArgs<T>&) {
+  return cpu_mxv_tuning().serial_values;
+}
 
 std::size_t num_strips(const GraphRef& a) { return (std::size_t{a.nrows} + strip_rows - 1) / strip_rows; }
 
@@ -37,7 +41,7 @@ void over_strips(const Device& device, const Args& args, const Run& run) {
   const GraphRef& a = args.a;
   const std::size_t strips = num_strips(a);
   const auto threads = static_cast<std::size_t>(device.threads());
-  if (threads == 1 || total_work(a) + a.nrows / 8 < serial_work<Args>) return run(StripRange{0, strips});
+  if (threads == 1 || total_work(a) + a.nrows / 8 < serial_work(args)) return run(StripRange{0, strips});
   const std::size_t chunk = std::clamp<std::size_t>(strips / (threads * 16), 1, 64);
   parallel_chunks(device, strips, chunk, [&](Range range) { run(StripRange{range.begin, range.end}); });
 }
@@ -83,10 +87,12 @@ void reduce(const Device& device, const mxv_cpu::ReduceArgs<T>& args) {
 
 template <class Graph>
 void run(const Device& device, const MxvArgs<OrAnd, Graph, BitVectorView<>, BitVectorView<std::uint64_t>>& args) {
-  // Three entries for each that is seen until one hits: rows longer than that stop early.
-  const double wanted = 3 / std::max(density(args.x), 1e-6);
-  any(device, mxv_cpu::AnyArgs{mxv_cpu::graph_ref(args.a), args.x.words, args.out.words, args.rule,
-                               static_cast<std::size_t>(std::clamp(wanted, 16.0, 256.0))});
+  // So many entries are looked at until one hits, about: longer rows stop early.
+  const CpuMxvTuning& tuning = cpu_mxv_tuning();
+  const double wanted = tuning.entries_for_a_hit / std::max(density(args.x), 1e-6);
+  any(device, mxv_cpu::AnyArgs{
+                  mxv_cpu::graph_ref(args.a), args.x.words, args.out.words, args.rule,
+                  static_cast<std::size_t>(std::clamp(wanted, tuning.least_long_degree, tuning.most_long_degree))});
 }
 
 template <class Graph, class T>
@@ -133,6 +139,6 @@ void vxm(const Cpu& backend, const MxvArgs<S, Graph, In, Out>& args) {
   mxv_cpu::push(backend.device, args);
 }
 
-BITGRAPH_INSTANTIATE_MXV(Cpu)
+[[gnu::used]] constexpr auto mxv_cpu_kernels = mxv_kernels_of_all<Cpu>();
 
 }  // namespace bitgraph

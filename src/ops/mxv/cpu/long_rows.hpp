@@ -6,6 +6,7 @@
 
 #include "core/parallel.hpp"
 #include "ops/mxv/cpu/kernels.hpp"
+#include "ops/mxv/tuning.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,10 @@ inline std::size_t num_units(const GraphRef& a) { return (a.nrows + unit_rows(a)
 inline EdgeOffset total_work(const GraphRef& a) { return a.nrows == 0 ? 0 : a.ptr[num_units(a)] - a.ptr[0]; }
 
 /// More entries, or tiles, than one thread should walk for one row: fewer than 32 rows of a matrix have that many.
-inline EdgeOffset long_row_limit(EdgeOffset work) { return std::max<EdgeOffset>(EdgeOffset{1} << 16, work / 32); }
+inline EdgeOffset long_row_limit(EdgeOffset work) {
+  const CpuMxvTuning& tuning = cpu_mxv_tuning();
+  return std::max(tuning.long_row, work / tuning.long_row_share);
+}
 
 /// Units of a strip.
 inline Range units_of(const GraphRef& a, std::size_t strip) {

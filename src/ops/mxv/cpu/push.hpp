@@ -8,6 +8,7 @@
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
 #include "ops/mxv/mxv.hpp"
+#include "ops/mxv/tuning.hpp"
 
 #include <algorithm>
 #include <array>
@@ -203,9 +204,9 @@ std::size_t side_of(const BitTileView<K>&) {
 
 template <class S, class Graph, class In, class Out>
 void push(const Device& device, const MxvArgs<S, Graph, In, Out>& args) {
-  constexpr std::size_t serial_work = std::size_t{1} << 14;
   const std::span<const NodeId> cols = columns_of(args.a);
-  const bool serial = expected_work(args.x, args.a.nrows, cols.size()) + args.a.ncols / 8 < serial_work;
+  const bool serial =
+      expected_work(args.x, args.a.nrows, cols.size()) + args.a.ncols / 8 < cpu_mxv_tuning().serial_push;
   const ColumnParts parts =
       cut_columns(args.a.ncols, cols, side_of(args.a), serial ? 1 : static_cast<std::size_t>(device.threads()));
   parallel_chunks(device, parts.count, 1, [&](Range range) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mxv/cuda/kernels.cuh"
-#include "ops/mxv/instantiate.hpp"
+#include "ops/mxv/instances.hpp"
 
 namespace bitgraph {
 
-BITGRAPH_INSTANTIATE_MXV_OF(Cuda, OrAnd, BitVectorView<>, BitVectorView<std::uint64_t>)
+[[gnu::used]] constexpr auto mxv_cuda_bits = mxv_kernels_of_bits<Cuda>();
 
 }  // namespace bitgraph

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mxv/cuda/kernels.cuh"
-#include "ops/mxv/instantiate.hpp"
+#include "ops/mxv/instances.hpp"
 
 namespace bitgraph {
 
-BITGRAPH_INSTANTIATE_MXV_VALUES(Cuda, double)
+[[gnu::used]] constexpr auto mxv_cuda_doubles = mxv_kernels_of_values<Cuda, double>();
 
 }  // namespace bitgraph

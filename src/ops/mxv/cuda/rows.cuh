@@ -42,18 +42,17 @@ void launch_chunks(const Device& device, const typename Kernel::Args& args) {
 template <class S, class In, class Out>
 void launch_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args) {
   using T = typename ValueOf<Out>::type;
-  const CsrPatternView& a = args.a;
-  if (a.nrows == 0) return;
-  if (rows_are_short(a, is_bits<In>)) return launch_short_rows(device, args);
-  // Small chunks where one wave of warps has them all: what counts there is how long one takes, so a chunk of values is
-  // gathered at once. Elsewhere little shared memory leaves more of the first-level cache to x.
-  const bool is_small = EdgeOffset{a.nrows} + a.num_entries <= EdgeOffset{1} << 20U;
+  if (args.a.nrows == 0) return;
+  const Plan chosen = plan(problem_of(args));
+  if (chosen.kernel == Kernel::short_rows) return launch_short_rows(device, args, chosen.lanes);
+  // Of small chunks, values are gathered at once.
+  const bool is_small = chosen.items == small_chunk;
   if constexpr (is_bits<In>) {
-    if (is_small) return launch_chunks<BitChunk<S, Out, 128, 512>, 8>(device, args);
-    launch_chunks<BitChunk<S, Out, 512, 512>, 4>(device, args);
+    if (is_small) return launch_chunks<BitChunk<S, Out, small_chunk, 512>, 8>(device, args);
+    launch_chunks<BitChunk<S, Out, chunk_of_bits, 512>, 4>(device, args);
   } else {
-    if (is_small) return launch_chunks<ValueChunk<S, T, 128, 128, 256>, 8>(device, args);
-    launch_chunks<ValueChunk<S, T, 256, 512, 128>, 8>(device, args);
+    if (is_small) return launch_chunks<ValueChunk<S, T, small_chunk, 128, 256>, 8>(device, args);
+    launch_chunks<ValueChunk<S, T, chunk_of_values, 512, 128>, 8>(device, args);
   }
 }
 

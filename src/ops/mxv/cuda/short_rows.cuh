@@ -128,30 +128,17 @@ void launch_short_rows_of(const Device& device, const MxvArgs<S, CsrPatternView,
   kernel.launch(device, blocks, short_rows_threads, 0, args);
 }
 
-/// Threads that are there at once, about.
-constexpr NodeId many_threads = 1U << 18U;
-
-/// Whether a few lanes a row are even enough: where all rows are short, and a wave of warps does not have them all at
-/// once, short on the mean too.
-inline bool rows_are_short(const CsrPatternView& a, bool of_bits) {
-  constexpr EdgeOffset longest = 64;
-  const EdgeOffset mean = of_bits ? 8 : 16;
-  return a.longest_row <= longest && (a.nrows <= many_threads / 4 || a.num_entries / a.nrows <= mean);
-}
-
-/// Few rows, and many lanes each make the chain short; many, and each lane should have enough to do.
+/// A binary output has at most four lanes a row: see store_unit.
 template <class S, class In, class Out>
-void launch_short_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args) {
-  const CsrPatternView& a = args.a;
-  if (a.nrows <= many_threads / 4) {
-    if constexpr (!is_bits<Out>) {
-      if (a.longest_row > 16) return launch_short_rows_of<8>(device, args);
-    }
-    return launch_short_rows_of<4>(device, args);
+void launch_short_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args, unsigned lanes) {
+  if constexpr (!is_bits<Out>) {
+    if (lanes == 8) return launch_short_rows_of<8>(device, args);
   }
-  if (a.longest_row <= 8) return launch_short_rows_of<1>(device, args);
-  if (a.num_entries / a.nrows <= 8) return launch_short_rows_of<2>(device, args);
-  launch_short_rows_of<4>(device, args);
+  switch (lanes) {
+    case 1: return launch_short_rows_of<1>(device, args);
+    case 2: return launch_short_rows_of<2>(device, args);
+    default: return launch_short_rows_of<4>(device, args);
+  }
 }
 
 }  // namespace bitgraph::mxv_cuda

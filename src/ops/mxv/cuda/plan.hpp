@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel multiplies a graph and a vector on a CUDA device: a list of kernels, the first of which that suits is
+// taken. Plain host code: the choice can be tested, and explained, without a device.
+#pragma once
+
+#include "ops/mxv/tuning.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace bitgraph::mxv_cuda {
+
+/// What the choice depends on.
+struct Problem {
+  bool transposed = false;     ///< vxm: rows of A are pushed
+  bool tiles = false;          ///< the graph is B2SR, else pattern CSR
+  NodeId nrows = 0;            ///< of A
+  EdgeOffset entries = 0;      ///< of pattern CSR
+  EdgeOffset longest_row = 0;  ///< entries, of pattern CSR
+  bool bits_in = false;
+  bool bits_out = false;
+};
+
+enum class Kernel : std::uint8_t { push, tiles, short_rows, chunks };
+
+/// A kernel and the shape that it runs in.
+struct Plan {
+  Kernel kernel = Kernel::chunks;
+  unsigned lanes = 0;  ///< of short_rows: that have a row together
+  unsigned items = 0;  ///< of chunks: rows and entries of one
+};
+
+inline constexpr unsigned small_chunk = 128;
+inline constexpr unsigned chunk_of_values = 256;
+inline constexpr unsigned chunk_of_bits = 512;
+
+/// A row of the list.
+struct KernelEntry {
+  Kernel kernel;
+  const char* name;
+  bool (*suits)(const Problem&, const CudaMxvTuning&);  ///< it can, and none behind it is quicker
+  Plan (*shape)(const Problem&, const CudaMxvTuning&);
+};
+
+/// In the order in which they are asked.
+[[nodiscard]] std::span<const KernelEntry> kernels() noexcept;
+
+/// The first kernel of the list that suits. There is one for every problem that has rows.
+[[nodiscard]] Plan plan(const Problem& problem, const CudaMxvTuning& tuning = cuda_mxv_tuning());
+
+/// "mxv_short_rows, 4 lanes", "mxv_chunks of 512".
+[[nodiscard]] std::string describe(const Plan& plan);
+
+}  // namespace bitgraph::mxv_cuda
