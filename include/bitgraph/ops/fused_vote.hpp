@@ -11,6 +11,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/row_order.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +63,9 @@ struct VoteUse {
 /// not fit; not_possible on the host and where can_fuse is false. O(entries * ncols / 64).
 void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, const BitMatrix<PlusMinusOne>& x);
 
+/// The kernel that vote_into would run; nothing is checked, and nothing changed.
+[[nodiscard]] KernelChoice vote_explain(const VoteUse& use, const CsrPattern& a, const BitMatrix<PlusMinusOne>& x);
+
 /// Null spans are ones and zeros.
 struct AggregateScales {
   std::span<const float> row_scale;
@@ -75,6 +79,9 @@ struct AggregateScales {
 void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
                      const AggregateScales& scales);
 
+/// The kernel that add_scores_into would run.
+[[nodiscard]] KernelChoice add_scores_explain(const CsrPattern& a, const RowScores& scores);
+
 /// A row's own bits in X times weights of their own.
 struct OwnProduct {
   const BitMatrix<PlusMinusOne>* weights = nullptr;
@@ -87,5 +94,9 @@ struct OwnProduct {
 void multiply_counts_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order,
                           const BitMatrix<PlusMinusOne>& x, const BitMatrix<PlusMinusOne>& w,
                           const AggregateScales& scales, const OwnProduct& own);
+
+/// The kernel that multiply_counts_into would run.
+[[nodiscard]] KernelChoice multiply_counts_explain(const CsrPattern& a, const BitMatrix<PlusMinusOne>& x,
+                                                   const BitMatrix<PlusMinusOne>& w);
 
 }  // namespace bitgraph

@@ -251,11 +251,11 @@ __global__ void __launch_bounds__(S::threads, S::threads == 128 ? 4 : 1)
 
 }  // namespace spmm_cuda::ordered
 
-void fused(const Cuda& backend, const FusedCounts& args) {
+void fused(const Cuda& backend, const FusedCounts& args, const fused_cuda::Plan& chosen) {
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  with_shape<128>(args.words, args.a.num_entries >= many_entries, [&](auto shape) {
+  with_shape<128>(chosen, [&](auto shape) {
     using S = decltype(shape);
     static ProgrammaticKernel kernel(counts_ordered<S>, "counts_ordered");
     const Blocks blocks(args.order, args.a.nrows, S::threads, S::lanes);

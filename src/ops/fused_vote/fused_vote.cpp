@@ -3,12 +3,12 @@
 
 #include <bitgraph/ops/fused_vote.hpp>
 
+#include "ops/explain.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 namespace bitgraph {
 
@@ -18,7 +18,6 @@ using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 
 constexpr std::size_t most_outputs = 63;
-constexpr EdgeOffset many_entries = EdgeOffset{1} << 22;
 
 const std::uint32_t* words_of(const Bits& bits) { return reinterpret_cast<const std::uint32_t*>(bits.view().words); }
 std::uint32_t* words_of(Bits& bits) { return reinterpret_cast<std::uint32_t*>(bits.view().words); }
@@ -39,24 +38,10 @@ void check_count(std::size_t weights, std::size_t most) {
   if (weights > most) fail(ErrorCode::not_possible, fmt::format("fused: {} weights, at most {}", weights, most));
 }
 
-/// Lanes of a warp that have a row of X.
-constexpr std::size_t lanes_of(std::size_t words64) noexcept { return std::max<std::size_t>(1, words64 / 2); }
-
-/// Where classes of rows begin, as powers of two: a graph of few entries wants all of them under way at once; of many
-/// entries rows have a warp as long as its lanes can count them.
-FusedOrder classes_of(const CsrPattern& a, const RowOrder& row_order, std::size_t words64) {
+FusedOrder classes_of(const RowOrder& row_order, const fused_cuda::Plan& chosen) {
   const RowOrderView order = row_order.view();
-  const std::size_t countable = 14 - static_cast<std::size_t>(std::countr_zero(lanes_of(words64)));
-  const bool many = a.nvals() >= many_entries;
-  return {order.row, order.at_least[many ? countable : 9], order.at_least[8], order.at_least[many ? 5 : 6]};
-}
-
-/// Of sums: a row's terms are few instructions, and what counts is how long its columns take one after the other.
-FusedOrder classes_for_sums(const CsrPattern& a, const RowOrder& order) {
-  FusedOrder classes = classes_of(a, order, 1);
-  if (a.nvals() < many_entries) classes.warps = order.view().at_least[6];
-  classes.groups = order.view().at_least[4];
-  return classes;
+  return {order.row, order.at_least[chosen.hub_power], order.at_least[chosen.warp_power],
+          order.at_least[chosen.group_power]};
 }
 
 void check_graph(const CsrPattern& a, const RowOrder& order, std::size_t rows_of_x, std::size_t ncols,
@@ -76,11 +61,53 @@ void check_graph(const CsrPattern& a, const RowOrder& order, std::size_t rows_of
 }
 
 template <class Args>
-void launch(const Device& device, const Args& args) {
-  with_cuda(device, "fused", [&](const auto& cuda) { fused(cuda, args); });
+void launch(const Device& device, const Args& args, const fused_cuda::Plan& chosen) {
+  with_cuda(device, "fused", [&](const auto& cuda) { fused(cuda, args, chosen); });
+}
+
+fused_cuda::Problem vote_problem(const VoteUse& use, const CsrPattern& a, const Bits& x) {
+  return {.operation = fused_cuda::Operation::vote,
+          .entries = a.nvals(),
+          .words = words_for_bits(use.own_beside ? x.ncols() / 2 : x.ncols()),
+          .multiplied = use.multiplied != nullptr && use.multiplied->nrows() != 0};
+}
+
+fused_cuda::Problem sum_problem(const CsrPattern& a) {
+  return {.operation = fused_cuda::Operation::score_sum, .entries = a.nvals(), .words = 1};
+}
+
+fused_cuda::Problem counts_problem(const CsrPattern& a, const Bits& x) {
+  return {.operation = fused_cuda::Operation::counts, .entries = a.nvals(), .words = x.words_per_row()};
+}
+
+/// Each entry reads its column and `entry_bytes` of a row, each row its place and `row_bytes`.
+KernelChoice choice_for(const fused_cuda::Problem& problem, const CsrPattern& a, std::size_t entry_bytes,
+                        std::size_t row_bytes) {
+  const std::size_t entries = a.nvals() * (sizeof(NodeId) + entry_bytes);
+  const std::size_t rows = a.nrows() * (sizeof(EdgeOffset) + sizeof(NodeId) + row_bytes);
+  return {.kernel = describe(plan(problem)), .bytes = static_cast<double>(entries + rows)};
 }
 
 }  // namespace
+
+KernelChoice vote_explain(const VoteUse& use, const CsrPattern& a, const Bits& x) {
+  const fused_cuda::Problem problem = vote_problem(use, a, x);
+  const std::size_t row = problem.words * sizeof(std::uint64_t);
+  std::size_t written = (use.votes != nullptr ? row : 0) + (use.own != nullptr || use.own_beside ? row : 0);
+  if (use.scored != nullptr) written += RowScores::row_size(use.scored->nrows()) * sizeof(std::uint16_t);
+  if (use.before != nullptr) written += row;
+  if (use.multiplied != nullptr) written += use.multiplied->nrows() * sizeof(float);
+  return choice_for(problem, a, row, written);
+}
+
+KernelChoice add_scores_explain(const CsrPattern& a, const RowScores& scores) {
+  return choice_for(sum_problem(a), a, RowScores::row_size(scores.count) * sizeof(std::uint16_t),
+                    scores.count * sizeof(float));
+}
+
+KernelChoice multiply_counts_explain(const CsrPattern& a, const Bits& x, const Bits& w) {
+  return choice_for(counts_problem(a, x), a, x.words_per_row() * sizeof(std::uint64_t), w.nrows() * sizeof(float));
+}
 
 RowScores::RowScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device)
     : values(rows * row_size(weights), device), nrows(rows), count(weights), ncols(bits) {}
@@ -88,7 +115,8 @@ RowScores::RowScores(std::size_t rows, std::size_t weights, std::size_t bits, co
 bool can_fuse(std::size_t ncols, EdgeOffset longest_row) noexcept {
   const std::size_t words = words_for_bits(ncols);
   constexpr EdgeOffset most_entries = 130'000;  // that the lanes of four warps can count
-  return (words == 1 || words == 2 || words == 4 || words == 8) && longest_row <= most_entries / lanes_of(words);
+  return (words == 1 || words == 2 || words == 4 || words == 8) &&
+         longest_row <= most_entries / fused_cuda::lanes_of(words);
 }
 
 bool can_fuse_counts(std::size_t ncols, EdgeOffset longest_row, std::size_t weights) noexcept {
@@ -100,8 +128,9 @@ void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, c
   const std::size_t width = use.own_beside ? x.ncols() / 2 : x.ncols();
   require(!use.own_beside || x.ncols() % 128 == 0, "fused: bits that stand beside others begin with a whole word");
   check_graph(a, order, x.nrows(), width, device);
+  const fused_cuda::Plan chosen = plan(vote_problem(use, a, x));
   FusedVote args{.a = a.view(),
-                 .order = classes_of(a, order, words_for_bits(width)),
+                 .order = classes_of(order, chosen),
                  .words = static_cast<unsigned>(2 * words_for_bits(width)),
                  .ncols = width,
                  .stride = 2 * x.words_per_row(),
@@ -143,7 +172,8 @@ void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, c
     args.bias = or_null(use.bias);
     args.products = use.products->view().data;
   }
-  launch(device, args);
+  trace_choice(device, [&] { return vote_explain(use, a, x); });
+  launch(device, args, chosen);
 }
 
 void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
@@ -154,16 +184,20 @@ void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, co
   check_length("fused", scales.row_scale, a.nrows(), "row_scale");
   check_length("fused", scales.col_scale, scores.count, "col_scale");
   check_length("fused", scales.bias, scores.count, "bias");
-  launch(device, FusedScoreSum{.a = a.view(),
-                               .order = classes_for_sums(a, order),
-                               .ncols = scores.ncols,
-                               .count = static_cast<unsigned>(scores.count),
-                               .scores = scores.values.data(),
-                               .row_scale = or_null(scales.row_scale),
-                               .scale = or_null(scales.col_scale),
-                               .bias = or_null(scales.bias),
-                               .out = out.view().data,
-                               .add = scales.add});
+  const fused_cuda::Plan chosen = plan(sum_problem(a));
+  trace_choice(device, [&] { return add_scores_explain(a, scores); });
+  launch(device,
+         FusedScoreSum{.a = a.view(),
+                       .order = classes_of(order, chosen),
+                       .ncols = scores.ncols,
+                       .count = static_cast<unsigned>(scores.count),
+                       .scores = scores.values.data(),
+                       .row_scale = or_null(scales.row_scale),
+                       .scale = or_null(scales.col_scale),
+                       .bias = or_null(scales.bias),
+                       .out = out.view().data,
+                       .add = scales.add},
+         chosen);
 }
 
 void multiply_counts_into(Floats& out, const CsrPattern& a, const RowOrder& order, const Bits& x, const Bits& w,
@@ -180,8 +214,9 @@ void multiply_counts_into(Floats& out, const CsrPattern& a, const RowOrder& orde
     fail(ErrorCode::not_possible,
          fmt::format("fused: counts of {} bits in rows of {} entries are too large", x.ncols(), a.view().longest_row));
   }
+  const fused_cuda::Plan chosen = plan(counts_problem(a, x));
   FusedCounts args{.a = a.view(),
-                   .order = classes_of(a, order, x.words_per_row()),
+                   .order = classes_of(order, chosen),
                    .words = static_cast<unsigned>(2 * x.words_per_row()),
                    .ncols = x.ncols(),
                    .stride = 2 * x.words_per_row(),
@@ -200,7 +235,8 @@ void multiply_counts_into(Floats& out, const CsrPattern& a, const RowOrder& orde
     args.own_scale = or_null(own.col_scale);
     args.own_bias = or_null(own.bias);
   }
-  launch(device, args);
+  trace_choice(device, [&] { return multiply_counts_explain(a, x, w); });
+  launch(device, args, chosen);
 }
 
 }  // namespace bitgraph

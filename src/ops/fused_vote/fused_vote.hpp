@@ -5,6 +5,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include "core/backend.hpp"
+#include "ops/fused_vote/plan.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -79,8 +80,9 @@ struct FusedCounts {
   float* out = nullptr;
 };
 
-void fused(const Cuda& backend, const FusedVote& args);
-void fused(const Cuda& backend, const FusedScoreSum& args);
-void fused(const Cuda& backend, const FusedCounts& args);
+/// In the shape that was chosen.
+void fused(const Cuda& backend, const FusedVote& args, const fused_cuda::Plan& chosen);
+void fused(const Cuda& backend, const FusedScoreSum& args, const fused_cuda::Plan& chosen);
+void fused(const Cuda& backend, const FusedCounts& args, const fused_cuda::Plan& chosen);
 
 }  // namespace bitgraph

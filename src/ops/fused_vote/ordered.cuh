@@ -266,13 +266,12 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
   }
 }
 
-/// How a graph of many entries is gone through, and one of few: neighbours' rows that stay in the first-level cache
-/// matter more than how many are under way.
+/// fn(Shape) for the shape that was chosen: blocks are large, or have so many threads.
 template <unsigned Threads, class Fn>
-void with_shape(unsigned words, bool many_entries, const Fn& fn) {
+void with_shape(const fused_cuda::Plan& chosen, const Fn& fn) {
   const auto of_width = [&](auto lanes, auto part) {
     if constexpr (lanes() < 4) {
-      if (many_entries) return fn(Shape<lanes(), part(), 768, 4>());
+      if (chosen.threads == fused_cuda::large_block) return fn(Shape<lanes(), part(), fused_cuda::large_block, 4>());
     }
     fn(Shape<lanes(), part(), Threads, 8>());
   };
@@ -280,9 +279,9 @@ void with_shape(unsigned words, bool many_entries, const Fn& fn) {
   using One = std::integral_constant<unsigned, 1>;
   using Two = std::integral_constant<unsigned, 2>;
   using Four = std::integral_constant<unsigned, 4>;
-  if (words == 2) return of_width(number(One()), number(Two()));
-  if (words == 4) return of_width(number(One()), number(Four()));
-  if (words == 8) return of_width(number(Two()), number(Four()));
+  if (chosen.words == 2) return of_width(number(One()), number(Two()));
+  if (chosen.lanes == 1) return of_width(number(One()), number(Four()));
+  if (chosen.lanes == 2) return of_width(number(Two()), number(Four()));
   of_width(number(Four()), number(Four()));
 }
 

@@ -9,7 +9,6 @@ namespace bitgraph::spmm_cuda::ordered {
 
 constexpr unsigned outputs = 8;                      ///< at a time
 constexpr unsigned room_words = 32 * (outputs + 1);  ///< of a warp
-constexpr EdgeOffset many_entries = EdgeOffset{1} << 24;
 
 /// The features of a word that exist.
 __device__ inline std::uint32_t word_mask(std::size_t ncols, unsigned word) {

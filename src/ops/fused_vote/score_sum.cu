@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(threads, 1024 / threads)
 
 }  // namespace spmm_cuda::ordered
 
-void fused(const Cuda& backend, const FusedScoreSum& args) {
+void fused(const Cuda& backend, const FusedScoreSum& args, const fused_cuda::Plan&) {
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());

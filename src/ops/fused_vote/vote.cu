@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(S::threads, S::threads <= 256 ? 512 / S::threa
 
 }  // namespace spmm_cuda::ordered
 
-void fused(const Cuda& backend, const FusedVote& args) {
+void fused(const Cuda& backend, const FusedVote& args, const fused_cuda::Plan& chosen) {
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
@@ -173,10 +173,8 @@ void fused(const Cuda& backend, const FusedVote& args) {
     const std::size_t rooms = args.multiplied.count == 0 ? 0 : S::threads / 32 * room_words * sizeof(float);
     kernel.launch(backend.device, blocks.all, S::threads, rooms, args, blocks);
   };
-  const bool many = args.a.num_entries >= many_entries;
-  // Products keep a warp busy behind its votes: smaller blocks make room sooner.
-  if (args.multiplied.count != 0) return with_shape<128>(args.words, many, launch);
-  with_shape<256>(args.words, many, launch);
+  if (args.multiplied.count != 0) return with_shape<128>(chosen, launch);
+  with_shape<256>(chosen, launch);
 }
 
 }  // namespace bitgraph

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused_vote/plan.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace bitgraph::fused_cuda {
+
+namespace {
+
+template <Operation operation>
+bool is(const Problem& p) {
+  return p.operation == operation;
+}
+
+/// Entries of a row that the lanes of a warp can count, as a power of two.
+std::size_t countable_power(std::size_t words) {
+  constexpr std::size_t of_one_lane = 14;
+  return of_one_lane - static_cast<std::size_t>(std::countr_zero(lanes_of(words)));
+}
+
+Plan classes_of(const Problem& p, const CudaFusedVoteTuning& t) {
+  const bool many = p.entries >= t.entries_for_long_warps;
+  return {.lanes = lanes_of(p.words),
+          .words = p.words == 1 ? 2U : 4U,
+          .hub_power = many ? countable_power(p.words) : t.hub_of_few,
+          .warp_power = t.warp_row,
+          .group_power = many ? t.group_of_many : t.group_of_few};
+}
+
+/// Rows of X that four lanes have keep small blocks: their counts take more shared memory.
+unsigned block_of(const Plan& plan, const Problem& p, const CudaFusedVoteTuning& t, unsigned threads) {
+  return plan.lanes < 4 && p.entries >= t.entries_for_large_blocks ? large_block : threads;
+}
+
+/// Products keep a warp busy behind its votes: smaller blocks make room sooner.
+Plan shape_vote(const Problem& p, const CudaFusedVoteTuning& t) {
+  Plan plan = classes_of(p, t);
+  plan.threads = block_of(plan, p, t, p.multiplied ? 128 : 256);
+  return plan;
+}
+
+Plan shape_score_sum(const Problem& p, const CudaFusedVoteTuning& t) {
+  Plan plan = classes_of({.entries = p.entries, .words = 1}, t);
+  plan.kernel = Kernel::score_sum;
+  plan.words = 4;
+  plan.threads = 128;
+  if (p.entries < t.entries_for_long_warps) plan.warp_power = t.sum_warp_of_few;
+  plan.group_power = t.sum_group;
+  return plan;
+}
+
+/// Without short rows.
+Plan shape_counts(const Problem& p, const CudaFusedVoteTuning& t) {
+  Plan plan = classes_of(p, t);
+  plan.kernel = Kernel::counts;
+  plan.threads = block_of(plan, p, t, 128);
+  return plan;
+}
+
+constexpr std::array<KernelEntry, 3> all_kernels{{
+    {Kernel::vote, "fused_vote", is<Operation::vote>, shape_vote},
+    {Kernel::score_sum, "fused_score_sum", is<Operation::score_sum>, shape_score_sum},
+    {Kernel::counts, "fused_counts", is<Operation::counts>, shape_counts},
+}};
+
+}  // namespace
+
+std::span<const KernelEntry> kernels() noexcept { return all_kernels; }
+
+Plan plan(const Problem& problem, const CudaFusedVoteTuning& tuning) {
+  for (const KernelEntry& entry : all_kernels) {
+    if (entry.suits(problem)) return entry.shape(problem, tuning);
+  }
+  fail(ErrorCode::internal, "fused: no kernel of the list suits");
+}
+
+std::string describe(const Plan& plan) {
+  const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
+                                         [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
+  return fmt::format("{}, {} lanes x {} words, {} threads", entry->name, plan.lanes, plan.words, plan.threads);
+}
+
+}  // namespace bitgraph::fused_cuda

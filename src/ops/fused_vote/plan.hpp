@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel runs a fused vote on a CUDA device, in which shape, and which rows have how many threads. Plain host
+// code: the choice can be tested, and explained, without a device.
+#pragma once
+
+#include "ops/fused_vote/tuning.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace bitgraph::fused_cuda {
+
+enum class Operation : std::uint8_t { vote, score_sum, counts };
+
+/// What the choice depends on.
+struct Problem {
+  Operation operation = Operation::vote;
+  EdgeOffset entries = 0;
+  std::size_t words = 0;    ///< of 64 bits of a row of X: 1, 2, 4 or 8
+  bool multiplied = false;  ///< votes: there are products
+};
+
+enum class Kernel : std::uint8_t { vote, score_sum, counts };
+
+/// A kernel, the shape that it runs in, and where its classes of rows begin.
+struct Plan {
+  Kernel kernel = Kernel::vote;
+  unsigned lanes = 1;         ///< of a warp that have a row of X together
+  unsigned words = 2;         ///< of 32 bits that a lane has
+  unsigned threads = 256;     ///< of a block
+  std::size_t hub_power = 0;  ///< rows of 2^hub_power entries have a block,
+  std::size_t warp_power = 0;
+  std::size_t group_power = 0;  ///< and of fewer than 2^group_power one set of lanes
+};
+
+inline constexpr unsigned large_block = 768;
+
+/// A row of the list.
+struct KernelEntry {
+  Kernel kernel;
+  const char* name;
+  bool (*suits)(const Problem&);
+  Plan (*shape)(const Problem&, const CudaFusedVoteTuning&);
+};
+
+/// In the order in which they are asked.
+[[nodiscard]] std::span<const KernelEntry> kernels() noexcept;
+
+/// The first kernel of the list that suits. There is one for every problem.
+[[nodiscard]] Plan plan(const Problem& problem, const CudaFusedVoteTuning& tuning = cuda_fused_vote_tuning());
+
+/// "fused_vote, 2 lanes x 4 words, 256 threads".
+[[nodiscard]] std::string describe(const Plan& plan);
+
+/// Lanes of a warp that have a row of X of so many words of 64 bits.
+[[nodiscard]] constexpr unsigned lanes_of(std::size_t words) noexcept {
+  return words <= 2 ? 1U : static_cast<unsigned>(words / 2);
+}
+
+}  // namespace bitgraph::fused_cuda
