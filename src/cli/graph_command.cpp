@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace bitgraph::cli {
 
@@ -41,6 +42,20 @@ Graph load(const GraphOptions& options, const GraphNeeds& needs, const Device& h
   if (!options.id_map.empty()) save_id_map(options.id_map, graph.ids, a.nrows());
   note_header(options, graph);
   return graph;
+}
+
+/// Throws bad_input unless all weights are lengths of edges, naming an edge by the ids of the file.
+void require_positive(const std::string& file, const CsrPattern& a, std::span<const float> weights,
+                      const NodeIds& ids) {
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    for (EdgeOffset e = a.row_ptr()[i]; e < a.row_ptr()[i + 1]; ++e) {
+      if (weights[e] > 0 && std::isfinite(weights[e])) continue;
+      fail(ErrorCode::bad_input,
+           fmt::format("{}: the edge {} -> {} has the weight {}, expected a positive finite number (or use "
+                       "--ignore-weights)",
+                       file, printable(ids.text(i)), printable(ids.text(a.col_ind()[e])), weights[e]));
+    }
+  }
 }
 
 std::size_t bytes_of(const PackedGraph::Matrix& matrix) {
@@ -192,12 +207,8 @@ void GraphJob::pack(const CsrPattern& pattern, std::span<const float> weights, c
   if (weights.empty()) {
     graph_.emplace(pack_graph(pattern, options, device_));
   } else {
-    try {
-      weighted_.emplace(pack_weighted_graph(pattern, weights, options, WeightKind::automatic, device_));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::bad_input) throw;
-      fail(error.code(), fmt::format("{}: {} (or use --ignore-weights)", options_.graph, error.what()));
-    }
+    require_positive(options_.graph, pattern, weights, ids_);
+    weighted_.emplace(pack_weighted_graph(pattern, weights, options, WeightKind::automatic, device_));
   }
   device_.synchronize();
 }

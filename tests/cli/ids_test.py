@@ -111,6 +111,13 @@ class Ids(InFolder):
         self.assertIn("ids 7 ... 100, renumbered 0 ... 1", text)
         self.assertIn("ids ann ... lee, cy", self.text("info", self.write("w.csv", NAMES)))
 
+    def test_an_edge_with_a_bad_weight_has_the_ids_of_the_file(self):
+        for name, content, edge in (("w.csv", 'from,to,weight\nann,bob,2\nbob,"lee, cy",-3\n', "bob -> lee, cy"),
+                                    ("g.txt", "7 100 1\n100 7 -3\n", "100 -> 7"),
+                                    ("g.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 -3\n", "1 -> 2")):
+            message = self.text("sssp", self.write(name, content), code=3)
+            self.assertIn(f"the edge {edge} has the weight -3, expected a positive finite number", message)
+
     def test_columns_delimiters_and_standard_input(self):
         table = "k;x;y;w\n1;ann;bob;2.5\n2;bob;cy;1\n"
         graph = self.write("table.csv", table)
