@@ -7,7 +7,8 @@ Usage: result_hashes.py [--program build/release/bin/bitgraph] [--data $BITGRAPH
 
 One line a result, "HASH WHAT", in the same order every time: run it with two builds and compare with `diff`. It has every
 algorithm on every graph of the data folder, over pattern CSR and over tiles of two sides; and networks of every architecture
-and precision, trained for a few epochs on the smaller data sets: the hash of the model file and of the logits of each form.
+and precision, trained for a few epochs on the smaller data sets: the hash of the model's tensors, whatever the version
+of the file, and of the logits of each form.
 Times, memory and the machine are left out.
 
 What the program refuses (exit 2, 3 or 4) is a result too: "HASH WHAT: exit 3" has the hash of the exit code and the
@@ -39,6 +40,18 @@ LEFT_OUT = {"seconds", "device", "threads", "bytes", "latency_us", "forms", "epo
             "model", "reason", "format", "tile_dim"}
 ARCHITECTURES = ("gcn", "inductive-gcn", "sage", "saint")
 PRECISIONS = ("float", "full", "bin")
+
+
+def tensors_of(model):
+    """Names and bytes of the tensors of a model file, by name. Signs had names of their own before version 3."""
+    content = model.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header.pop("__metadata__", None)
+    for name, tensor in sorted((name.replace("weight_bits", "weight"), tensor) for name, tensor in header.items()):
+        begin, end = tensor["data_offsets"]
+        yield name.encode()
+        yield content[start + begin:start + end]
 
 
 class Hashes:
@@ -100,7 +113,7 @@ class Hashes:
                                     "--hidden", 32, "--epochs", self.options.epochs, "--threads", 2, "--out", model)
                 if trained is None:
                     continue
-                self.show(what + " model", model.read_bytes())
+                self.show(what + " model", *tensors_of(model))
                 for form in ("float",) if precision == "float" else ("full", "bin"):
                     of_form = f"{what} logits {form}"
                     self.fresh(logits.name)

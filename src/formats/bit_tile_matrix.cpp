@@ -3,7 +3,7 @@
 
 #include "core/backend.hpp"
 #include "core/parallel.hpp"
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 #include "formats/bit_transpose.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/tile_marks.hpp"

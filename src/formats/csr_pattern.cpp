@@ -3,7 +3,7 @@
 
 #include "core/backend.hpp"
 #include "core/parallel.hpp"
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/sorted_row.hpp"
 #include "formats/transpose_index.hpp"

@@ -2,7 +2,7 @@
 #include "core/cuda/runtime.hpp"
 
 #include <bitgraph/core/kernel.cuh>
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -120,7 +120,7 @@ void check_allocation(cudaError_t error, int index, std::size_t bytes, const cha
 void* allocate(int index, void* stream, std::size_t bytes) {
   const ScopedCudaDevice scope(index);
   constexpr std::size_t harmless = std::size_t{64} << 20;
-  if (bytes > harmless) require_room("cuda:" + std::to_string(index), bytes, available(index, bytes));
+  if (bytes > harmless) require_memory("cuda:" + std::to_string(index), bytes, available(index, bytes));
   void* data = nullptr;
   check_allocation(cudaMallocAsync(&data, bytes, static_cast<cudaStream_t>(stream)), index, bytes, "cudaMallocAsync");
   return data;

@@ -3,7 +3,7 @@
 
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/cuda/keys.cuh"
 
@@ -62,7 +62,7 @@ class Packing {
   [[nodiscard]] EdgeOffset num_tiles() const noexcept { return num_tiles_; }
 
   [[nodiscard]] BitTileMatrix fill() {
-    require_room(device_, "packing", num_tiles_ * (sizeof(NodeId) + tile_bytes(K)));
+    require_memory(device_, "packing", num_tiles_ * (sizeof(NodeId) + tile_bytes(K)));
     Buffer<NodeId> col_ind(num_tiles_, device_);
     Buffer<std::byte> bits(num_tiles_ * tile_bytes(K), device_);
     if (num_tiles_ != 0) write({tile_row_ptr_.data(), col_ind.data(), bits.data()});

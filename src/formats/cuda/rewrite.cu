@@ -2,7 +2,7 @@
 // Patterns turned into others on a CUDA device: every entry becomes a key of 64 bits, its row above its column, and
 // the keys are sorted.
 #include <bitgraph/core/kernel.cuh>
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/cuda/keys.cuh"
 
@@ -93,7 +93,7 @@ void put_comparison(const Device& device, std::span<const T> a, std::span<const 
 CsrPattern transpose(const Cuda& backend, const CsrPattern& a) {
   const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
-  require_room(device, "a transpose", a.nvals() * 2 * sizeof(std::uint64_t));
+  require_memory(device, "a transpose", a.nvals() * 2 * sizeof(std::uint64_t));
   // Rows come in order, and the sort keeps it: only the columns are sorted by.
   const int row_bits = bits_for(a.nrows());
   Buffer<std::uint64_t> keys(a.nvals(), device);
@@ -104,7 +104,7 @@ CsrPattern transpose(const Cuda& backend, const CsrPattern& a) {
 CsrPattern symmetrized(const Cuda& backend, const CsrPattern& a) {
   const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
-  require_room(device, "a pattern made symmetric", a.nvals() * 4 * sizeof(std::uint64_t));
+  require_memory(device, "a pattern made symmetric", a.nvals() * 4 * sizeof(std::uint64_t));
   const int bits = bits_for(a.nrows());
   Buffer<std::uint64_t> keys(2 * a.nvals(), device);
   put_keys(a, {.low_bits = bits}, keys.data());
@@ -115,7 +115,7 @@ CsrPattern symmetrized(const Cuda& backend, const CsrPattern& a) {
 CsrPattern permuted(const Cuda& backend, const CsrPattern& a, std::span<const NodeId> new_id) {
   const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
-  require_room(device, "a permutation", a.nvals() * 2 * sizeof(std::uint64_t));
+  require_memory(device, "a permutation", a.nvals() * 2 * sizeof(std::uint64_t));
   const int bits = bits_for(a.nrows());
   Buffer<std::uint64_t> keys(a.nvals(), device);
   {

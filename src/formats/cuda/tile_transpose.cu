@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transpose of tiles on a CUDA device: the tiles are sorted by column, then each is turned by a few lanes.
 #include <bitgraph/core/kernel.cuh>
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/cuda/keys.cuh"
 #include "formats/cuda/tile_sort.cuh"
@@ -110,7 +110,7 @@ BitTileMatrix transpose_tiles(const BitTileMatrix& tiles) {
   const BitTileView<K> a = tiles.view<K>();
   const EdgeOffset num_tiles = tiles.num_tiles();
   const auto num_rows = static_cast<NodeId>((std::size_t{a.ncols} + K - 1) / K);
-  require_room(device, "a transpose", num_tiles * (2 * sizeof(std::uint64_t) + 2 * sizeof(NodeId) + tile_bytes(K)));
+  require_memory(device, "a transpose", num_tiles * (2 * sizeof(std::uint64_t) + 2 * sizeof(NodeId) + tile_bytes(K)));
   const int low_bits = bits_for(num_tiles);
   Buffer<std::uint64_t> keys(num_tiles, device);
   Buffer<NodeId> row(num_tiles, device);

@@ -2,7 +2,7 @@
 // Tiles to pattern CSR on a CUDA device: a warp a tile row, or a part of a long one. Two passes over the bits, one that
 // counts the entries of rows and one that writes them.
 #include <bitgraph/core/kernel.cuh>
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/cuda/keys.cuh"
 #include "formats/cuda/tile_sort.cuh"
@@ -198,7 +198,7 @@ template <int K>
 CsrPattern unpack_tiles(const BitTileMatrix& tiles) {
   const Device& device = tiles.device();
   const BitTileView<K> a = tiles.view<K>();
-  require_room(device, "unpacking", sizeof(EdgeOffset) * (std::size_t{a.nrows} + 1) + sizeof(NodeId) * tiles.nvals());
+  require_memory(device, "unpacking", sizeof(EdgeOffset) * (std::size_t{a.nrows} + 1) + sizeof(NodeId) * tiles.nvals());
   Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows} + 1, EdgeOffset{0}, device);
   Buffer<NodeId> col_ind(tiles.nvals(), device);
   if (a.num_tile_rows != 0) {

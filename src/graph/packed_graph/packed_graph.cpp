@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/packed_graph.hpp>
 
-#include "core/room.hpp"
+#include "core/preconditions.hpp"
 #include "graph/packed_graph/choice.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::size_t bytes_of(const PackedGraph::Matrix& matrix) {
 CsrPattern brought_to(const CsrPattern& a, const Device& device) {
   if (same_place(a.device(), device)) return a.share(device);
   a.device().synchronize();
-  require_room(device, "a graph's entries", a.bytes());
+  require_memory(device, "a graph's entries", a.bytes());
   return a.to(device);
 }
 

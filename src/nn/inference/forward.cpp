@@ -6,8 +6,8 @@
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
-#include "nn/inference/fused_layers.hpp"
 #include "nn/inference/sparse_product.hpp"
+#include "nn/model/side_by_side.hpp"
 #include "nn/one_launch/launch_parts.hpp"
 #include "nn/updates/some_rows.hpp"
 
@@ -97,7 +97,7 @@ void Forward::remake(CsrPattern back, bool other_graph) {
   bits_.clear();
   signs_ = nullptr;
   logits_ = nullptr;
-  next_room_ = 0;
+  next_storage_ = 0;
   back_ = std::move(back);
   if (other_graph) {
     sequences_ = decide_sequences(model_, options_, graph_.graph(), device_, !streamed_);
@@ -118,10 +118,10 @@ void Forward::remake(CsrPattern back, bool other_graph) {
 
 /// The next intermediate's storage on the host, rows * per_row values.
 template <class T>
-Buffer<T> Forward::room(std::size_t columns, std::size_t per_row) {
+Buffer<T> Forward::stored(std::size_t columns, std::size_t per_row) {
   const std::size_t row_bytes = per_row * sizeof(T);
-  if (next_room_ == rooms_.size()) rooms_.push_back({columns, row_bytes, Buffer<std::uint64_t>()});
-  Room& kept = rooms_[next_room_++];
+  if (next_storage_ == storages_.size()) storages_.push_back({columns, row_bytes, Buffer<std::uint64_t>()});
+  Storage& kept = storages_[next_storage_++];
   // Of another shape it might leave bits where padding is.
   if (kept.columns != columns || kept.row_bytes != row_bytes || kept.storage.bytes() < num_nodes() * row_bytes) {
     const std::size_t bytes = std::max(num_nodes(), options_.capacity.nodes) * row_bytes;
@@ -131,14 +131,14 @@ Buffer<T> Forward::room(std::size_t columns, std::size_t per_row) {
   return lent(reinterpret_cast<T*>(kept.storage.data()), num_nodes() * per_row, device_);
 }
 
-Forward::Floats Forward::floats_in_room(std::size_t width) {
+Forward::Floats Forward::stored_floats(std::size_t width) {
   if (!device_.is_host()) return {num_nodes(), width, device_};
-  return {num_nodes(), width, room<float>(width, width)};
+  return {num_nodes(), width, stored<float>(width, width)};
 }
 
-Forward::Bits Forward::bits_in_room(std::size_t width) {
+Forward::Bits Forward::stored_bits(std::size_t width) {
   if (!device_.is_host()) return {num_nodes(), width, device_};
-  return {num_nodes(), width, room<std::uint64_t>(width, words_for_bits(width))};
+  return {num_nodes(), width, stored<std::uint64_t>(width, words_for_bits(width))};
 }
 
 void Forward::make_steps() {
@@ -149,7 +149,7 @@ void Forward::make_steps() {
       x = product_of_joined(l, outputs);
       break;
     }
-    if (sequences_.behind[l] != Behind::nothing) {
+    if (sequences_.post_op[l] != VotePostOp::none) {
       x = fused_last_layers(l, x, outputs.empty() ? nullptr : outputs.front().bits);
       break;
     }
@@ -298,7 +298,7 @@ Forward::Activation Forward::real_layer(std::size_t l, const Activation& in) {
 Forward::Activation Forward::as_signs(const Activation& in) {
   if (in.floats == nullptr) return in;
   Binarized& signs = binarized_.emplace_back(Binarized{
-      bits_in_room(in.floats->ncols()), device_.is_host() ? room<float>(1, 1) : Buffer<float>(num_nodes(), device_)});
+      stored_bits(in.floats->ncols()), device_.is_host() ? stored<float>(1, 1) : Buffer<float>(num_nodes(), device_)});
   step(
       "BIN", [&signs, x = in.floats] { binarize_into(signs, *x); },
       [&signs, x = in.floats] {

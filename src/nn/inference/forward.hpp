@@ -78,7 +78,7 @@ class Forward {
   };
 
   /// Storage of an intermediate on the host, kept when the steps are made anew.
-  struct Room {
+  struct Storage {
     std::size_t columns;
     std::size_t row_bytes;
     Buffer<std::uint64_t> storage;
@@ -140,11 +140,11 @@ class Forward {
   [[nodiscard]] std::size_t num_nodes() const noexcept { return graph_.num_nodes(); }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == weights_.size(); }
   template <class T>
-  Buffer<T> room(std::size_t columns, std::size_t per_row);
-  Floats floats_in_room(std::size_t width);
-  Bits bits_in_room(std::size_t width);
-  Floats& floats(std::size_t width) { return floats_.emplace_back(floats_in_room(width)); }
-  Bits& bits(std::size_t width) { return bits_.emplace_back(bits_in_room(width)); }
+  Buffer<T> stored(std::size_t columns, std::size_t per_row);
+  Floats stored_floats(std::size_t width);
+  Bits stored_bits(std::size_t width);
+  Floats& floats(std::size_t width) { return floats_.emplace_back(stored_floats(width)); }
+  Bits& bits(std::size_t width) { return bits_.emplace_back(stored_bits(width)); }
   void run_steps();
   void step(std::string name, std::function<void()> run) { steps_.push_back({std::move(name), std::move(run), {}}); }
   template <class Part>
@@ -168,8 +168,8 @@ class Forward {
   std::deque<std::vector<const Bits*>> bit_parts_;
   std::deque<std::vector<std::vector<Bits>>> joined_rows_;  ///< of each block of rows, those of each part
   Bits* signs_ = nullptr;                                   ///< that nobody reads behind their vote
-  std::deque<Room> rooms_;
-  std::size_t next_room_ = 0;
+  std::deque<Storage> storages_;
+  std::size_t next_storage_ = 0;
   std::deque<Floats> floats_;
   std::deque<Bits> bits_;
   std::deque<Binarized> binarized_;

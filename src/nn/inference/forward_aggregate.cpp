@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregations of a layer: sums, counts and votes over neighbours, whole or a part of the graph's rows at a time.
 #include "nn/inference/forward.hpp"
+#include "nn/inference/row_blocks.hpp"
 
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/spmm.hpp>

@@ -2,7 +2,7 @@
 #include "nn/inference/graph_operands.hpp"
 
 #include "core/parallel.hpp"
-#include "nn/inference/sequence.hpp"
+#include "nn/inference/row_blocks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,8 +33,8 @@ bool has_loops(Aggregation aggregation) noexcept {
   return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self;
 }
 
-GraphOperands::GraphOperands(const CsrPattern& a, Device device, PlanCapacity room)
-    : a_(&a), num_nodes_(a.nrows()), entries_(a.nvals()), device_(std::move(device)), room_(room) {}
+GraphOperands::GraphOperands(const CsrPattern& a, Device device, PlanCapacity capacity)
+    : a_(&a), num_nodes_(a.nrows()), entries_(a.nvals()), device_(std::move(device)), capacity_(capacity) {}
 
 void GraphOperands::reset(const CsrPattern& a) {
   changing_.reset();
@@ -84,8 +84,8 @@ const CsrPattern& GraphOperands::plain() {
 const CsrPattern& GraphOperands::with_loops() {
   if (stays()) {
     if (!changing_) {
-      changing_ =
-          std::make_unique<ChangingRows>(with_self_loops(*a_), room_.nodes, room_.entries + room_.nodes, device_);
+      changing_ = std::make_unique<ChangingRows>(with_self_loops(*a_), capacity_.nodes,
+                                                 capacity_.entries + capacity_.nodes, device_);
     }
     return changing_->pattern();
   }

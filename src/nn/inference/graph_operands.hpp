@@ -35,7 +35,7 @@ class GraphOperands {
  public:
   /// With room for some nodes `a` stays as long as this object, and changes with replace(): on the host nothing is
   /// copied of it.
-  GraphOperands(const CsrPattern& a, Device device, PlanCapacity room = {});
+  GraphOperands(const CsrPattern& a, Device device, PlanCapacity capacity = {});
 
   /// Another graph in the place of the one before.
   void reset(const CsrPattern& a);
@@ -72,7 +72,7 @@ class GraphOperands {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
-  [[nodiscard]] bool stays() const noexcept { return room_.nodes != 0 && device_.is_host(); }
+  [[nodiscard]] bool stays() const noexcept { return capacity_.nodes != 0 && device_.is_host(); }
   const CsrPattern& plain();
   const CsrPattern& with_loops();
 
@@ -80,7 +80,7 @@ class GraphOperands {
   std::size_t num_nodes_;
   EdgeOffset entries_;
   Device device_;
-  PlanCapacity room_;
+  PlanCapacity capacity_;
   std::unique_ptr<CsrPattern> plain_, with_loops_;
   std::unique_ptr<ChangingRows> changing_;  ///< A + I of a graph that is kept on the host
   Buffer<float> symmetric_, mean_with_self_, mean_;

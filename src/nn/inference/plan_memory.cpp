@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan will hold, from shapes and counts alone: the same list as Forward makes.
 #include "nn/inference/plan_memory.hpp"
+#include "nn/inference/row_blocks.hpp"
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
@@ -200,19 +201,19 @@ class Counter {
   }
 
   /// Of a vote's kernel and what it does besides. `signs` is the width of those that are there.
-  [[nodiscard]] std::size_t fused_vote_bytes(std::size_t l, Behind behind, std::size_t& signs) const {
+  [[nodiscard]] std::size_t fused_vote_bytes(std::size_t l, VotePostOp post_op, std::size_t& signs) const {
     const Layer& layer = model_.layers[l];
     const std::size_t classes = model_.num_classes();
     const std::size_t w = layer.outputs();
     const bool root = !layer.root.empty();
     const bool joined = root && w % 256 == 0 && !(l == 0 && sparse_features_);
-    const bool kept = behind == Behind::nothing || (root && !joined);
+    const bool kept = post_op == VotePostOp::none || (root && !joined);
     std::size_t total = kept ? bits_bytes(n_, w) : 0;
     const std::size_t needed = joined ? 2 * w : w;
     if (signs != needed) total += bits_bytes(n_, needed);
     signs = needed;
-    if (behind != Behind::nothing) total += n_ * classes * sizeof(float);
-    if (behind == Behind::scores) total += n_ * RowScores::row_size(classes) * sizeof(std::uint16_t);
+    if (post_op != VotePostOp::none) total += n_ * classes * sizeof(float);
+    if (post_op == VotePostOp::scores) total += n_ * RowScores::row_size(classes) * sizeof(std::uint16_t);
     return total;
   }
 
@@ -234,8 +235,8 @@ class Counter {
       }
       if (floats_in && form.multiplies_signs()) total += stored_bytes(form.input, n_, layer.inputs());
       if (sequences.fused[l] && form.votes()) {
-        total += fused_vote_bytes(l, sequences.behind[l], signs);
-        if (sequences.behind[l] != Behind::nothing) break;
+        total += fused_vote_bytes(l, sequences.post_op[l], signs);
+        if (sequences.post_op[l] != VotePostOp::none) break;
         side_by_side += w;
         floats_in = false;
         continue;
@@ -255,7 +256,7 @@ class Counter {
       side_by_side += w;
     }
     // The matrices between the steps are given back before what one launch needs is there.
-    if (is_one_launch(parts)) total = std::max(total, n_ * model_.num_classes() * sizeof(float) + told_bytes());
+    if (is_one_launch(parts)) total = std::max(total, n_ * model_.num_classes() * sizeof(float) + mailbox_bytes());
     if (options_.order != Order::original) total += n_ * model_.num_classes() * sizeof(float) + pattern_bytes(n_, n_);
     return total;
   }
@@ -266,7 +267,7 @@ class Counter {
     const Sequences& sequences = parts == 1 ? whole_ : in_parts_;
     const std::size_t of_part = parts == 1 ? 0 : largest_part(std::max(parts, in_parts_.blocks));
     std::size_t most = 0;
-    for (std::size_t l = 0; l < model_.layers.size() && sequences.behind[l] == Behind::nothing; ++l) {
+    for (std::size_t l = 0; l < model_.layers.size() && sequences.post_op[l] == VotePostOp::none; ++l) {
       const Layer& layer = model_.layers[l];
       const bool sums = layer.aggregation != Aggregation::none && !options_.forms[l].votes();
       if (!sums || sequences.aggregate_first[l] || sequences.fused[l]) continue;
@@ -287,7 +288,7 @@ class Counter {
   }
 
   /// What rows tell others in one launch, and where they are.
-  [[nodiscard]] std::size_t told_bytes() const {
+  [[nodiscard]] std::size_t mailbox_bytes() const {
     std::size_t total = n_ * (sizeof(Place) + 2 * sizeof(RowRange));
     for (std::size_t l = 0; l < model_.layers.size(); ++l) {
       if (model_.layers[l].aggregation != Aggregation::none)

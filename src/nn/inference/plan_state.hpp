@@ -48,7 +48,7 @@ struct InferencePlan::State {
   };
   [[nodiscard]] Rows rows_of(std::span<const NodeId> nodes) const;
 
-  void require_room(std::size_t nodes, std::size_t entries) const;
+  void require_capacity(std::size_t nodes, std::size_t entries) const;
   void require_kept() const;
   void resize_features(NodeId nodes);
   void place_graph(const CsrPattern& next);
@@ -57,7 +57,7 @@ struct InferencePlan::State {
   Device device;
   std::size_t num_features;
   NodeId num_nodes;
-  PlanCapacity room;                 ///< nodes and entries at most
+  PlanCapacity capacity;             ///< nodes and entries at most
   std::optional<ChangingRows> kept;  ///< the graph as the caller numbers it, where the plan has capacity
   std::optional<CsrPattern> given;   ///< the last graph of set_graph, until or as long as the operands need it
   NodeOrder order;

@@ -80,20 +80,21 @@ EdgeOffset longest_row(const CsrPattern& a) {
 }
 
 /// What the kernel of layer l's vote can do of the last layer.
-Behind behind_vote(const Model& model, const InferenceOptions& options, const Sequences& decided, std::size_t l) {
+VotePostOp post_op_of_vote(const Model& model, const InferenceOptions& options, const Sequences& decided,
+                           std::size_t l) {
   const std::size_t last = model.layers.size() - 1;
-  if (l + 1 != last || !options.forms[last].multiplies_signs()) return Behind::nothing;
+  if (l + 1 != last || !options.forms[last].multiplies_signs()) return VotePostOp::none;
   const Layer& next = model.layers[last];
-  if (next.outputs() > RowScores::most) return Behind::nothing;
+  if (next.outputs() > RowScores::most) return VotePostOp::none;
   if (next.aggregation == Aggregation::none) {
     // The layers before it stand side by side: two of one width, or one.
     const std::size_t width = model.layers[l].outputs();
     const bool one = last == 1;
     const bool two = last == 2 && options.forms[0].votes() && model.layers[0].outputs() == width;
-    return one || (two && width % 64 == 0) ? Behind::logits : Behind::nothing;
+    return one || (two && width % 64 == 0) ? VotePostOp::logits : VotePostOp::none;
   }
   const bool plain = next.aggregation != Aggregation::symmetric && !decided.aggregate_first[last];
-  return plain && !model.concatenates() ? Behind::scores : Behind::nothing;
+  return plain && !model.concatenates() ? VotePostOp::scores : VotePostOp::none;
 }
 
 void decide_fusions(Sequences& decided, const Model& model, const InferenceOptions& options, const CsrPattern& graph) {
@@ -104,7 +105,7 @@ void decide_fusions(Sequences& decided, const Model& model, const InferenceOptio
       decided.fused[l] = can_fuse_counts(layer.inputs(), longest, layer.outputs());
     } else if (options.forms[l].votes() && can_fuse(layer.outputs(), longest)) {
       decided.fused[l] = true;
-      decided.behind[l] = behind_vote(model, options, decided, l);
+      decided.post_op[l] = post_op_of_vote(model, options, decided, l);
     }
   }
 }
@@ -131,13 +132,13 @@ Sequences decide_sequences(const Model& model, const InferenceOptions& options, 
   Sequences decided;
   decided.aggregate_first.assign(layers, false);
   decided.fused.assign(layers, false);
-  decided.behind.assign(layers, Behind::nothing);
+  decided.post_op.assign(layers, VotePostOp::none);
   if (options.sequence != Sequence::update_first) decide_counts(decided, model, options, graph);
   if (fuses(options, graph, device, whole)) decide_fusions(decided, model, options, graph);
   decided.blocks = blocks_for_counts(decided, model, options, graph, device);
   if (decided.blocks > 1) {  // there is no whole graph
     decided.fused.assign(layers, false);
-    decided.behind.assign(layers, Behind::nothing);
+    decided.post_op.assign(layers, VotePostOp::none);
     decided.blocks = blocks_for_counts(decided, model, options, graph, device);
   }
   if (device.is_host() && whole && keeps_sell(model, options, decided, graph)) {

@@ -10,11 +10,11 @@
 
 namespace bitgraph::nn {
 
-/// What the kernel of a vote does with it besides.
-enum class Behind {
-  nothing,
-  scores,  ///< counts what the last layer's products are made of; they are added up over neighbours afterwards
-  logits   ///< multiplies by the last layer
+/// The post-op that is fused into the kernel of a vote.
+enum class VotePostOp {
+  none,
+  scores,  ///< the counts that the last layer's products consist of; they are added up over neighbours afterwards
+  logits   ///< the product with the last layer
 };
 
 /// What is decided of a plan's layers before it is made.
@@ -25,9 +25,9 @@ struct Sequences {
   std::size_t blocks = 1;  ///< the graph's rows in so many patterns, so that the counts of one at a time are there
   bool sell = false;       ///< the blocks are SELL patterns: votes and counts are all that the graph is for
 
-  /// Layers with one kernel for vote and ADD, or for counts and all that follows; and what else a vote's kernel does.
+  /// Layers with one kernel for vote and ADD, or for counts and all that follows; and the post-op of a vote's kernel.
   std::vector<bool> fused;
-  std::vector<Behind> behind;
+  std::vector<VotePostOp> post_op;
 };
 
 /// By the bytes that either way moves, where the options do not say which. `options.forms` has one form a layer; the
@@ -39,15 +39,5 @@ struct Sequences {
 /// host.
 [[nodiscard]] bool joins_rows(const Model& model, const InferenceOptions& options, const Device& device);
 inline constexpr std::size_t joined_rows = 8192;
-
-/// The first row of a block of so many.
-[[nodiscard]] constexpr std::size_t first_row(std::size_t num_rows, std::size_t block, std::size_t blocks) noexcept {
-  return num_rows * block / blocks;
-}
-
-/// The most rows of one.
-[[nodiscard]] constexpr std::size_t most_rows(std::size_t num_rows, std::size_t blocks) noexcept {
-  return (num_rows + blocks - 1) / blocks;
-}
 
 }  // namespace bitgraph::nn

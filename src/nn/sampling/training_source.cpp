@@ -44,12 +44,12 @@ struct DenseFeatures {
   Binarized signs;
   Floats center;
 
-  DenseFeatures(const Dataset& dataset, const Model& frame, const Device& device) {
-    if (!frame.precision.multiplies_signs()) {
-      real = dense_features(dataset, frame.normalize_rows, Device{}).to(device);
+  DenseFeatures(const Dataset& dataset, const Model& metadata, const Device& device) {
+    if (!metadata.precision.multiplies_signs()) {
+      real = dense_features(dataset, metadata.normalize_rows, Device{}).to(device);
       return;
     }
-    const ColumnMap map{frame.input_mean.span(), frame.input_inverse_deviation.span()};
+    const ColumnMap map{metadata.input_mean.span(), metadata.input_inverse_deviation.span()};
     if (dataset.has_dense_features()) {
       const Binarized here = binarize(dataset.dense_features, map);
       center = mean_row(here).to(device);
@@ -73,9 +73,9 @@ Device sampling_host(const Device& device) { return device.is_host() ? device : 
 
 class WholeGraph final : public TrainingSource {
  public:
-  WholeGraph(const Dataset& dataset, const TrainOptions& options, const Model& frame, const Floats& teacher,
+  WholeGraph(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
              const Device& device) {
-    DenseFeatures features(dataset, frame, device);
+    DenseFeatures features(dataset, metadata, device);
     batch_.features = std::move(features.real);
     batch_.signs = std::move(features.signs);
     std::shared_ptr<const LayerGraph> graph;
@@ -104,12 +104,12 @@ class WholeGraph final : public TrainingSource {
 /// Batches of a part of the graph: their features, labels and a teacher's words are gathered where all of them lie.
 class SampledSource : public TrainingSource {
  public:
-  SampledSource(const Dataset& dataset, const TrainOptions& options, const Model& frame, const Floats& teacher,
+  SampledSource(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
                 const Device& device)
       : dataset_(dataset),
         shapes_(shapes_of(dataset, options)),
         device_(device),
-        features_(dataset, frame, device),
+        features_(dataset, metadata, device),
         teacher_(teacher.to(device)) {}
 
   [[nodiscard]] const Floats& center() const noexcept override { return features_.center; }
@@ -166,9 +166,9 @@ class SampledSource : public TrainingSource {
 /// The training nodes in an order of each epoch's own, cut into batches, with neighbours drawn for each.
 class NeighborBatches final : public SampledSource {
  public:
-  NeighborBatches(const Dataset& dataset, const TrainOptions& options, const Model& frame, const Floats& teacher,
+  NeighborBatches(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
                   const Device& device)
-      : SampledSource(dataset, options, frame, teacher, device),
+      : SampledSource(dataset, options, metadata, teacher, device),
         batch_size_(std::min(*options.batch_size, dataset.train.size())),
         seed_(options.seed),
         sampler_(dataset.graph, options.fan_outs, options.seed, sampling_host(device)) {}
@@ -207,9 +207,9 @@ class NeighborBatches final : public SampledSource {
 /// Subgraphs that random walks come through.
 class WalkBatches final : public SampledSource {
  public:
-  WalkBatches(const Dataset& dataset, const TrainOptions& options, const Model& frame, const Floats& teacher,
+  WalkBatches(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
               const Device& device)
-      : SampledSource(dataset, options, frame, teacher, device),
+      : SampledSource(dataset, options, metadata, teacher, device),
         sampler_(dataset.graph, {},
                  {.num_roots = walk_roots_for(options, dataset.graph.nrows()),
                   .walk_length = *options.walk_length,
@@ -280,12 +280,12 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
 }
 
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
-                                                     const Model& frame, Floats teacher, const Device& device) {
+                                                     const Model& metadata, Floats teacher, const Device& device) {
   if (options.architecture == Architecture::gcn)
-    return std::make_unique<WholeGraph>(dataset, options, frame, teacher, device);
+    return std::make_unique<WholeGraph>(dataset, options, metadata, teacher, device);
   if (options.architecture == Architecture::saint)
-    return std::make_unique<WalkBatches>(dataset, options, frame, teacher, device);
-  return std::make_unique<NeighborBatches>(dataset, options, frame, teacher, device);
+    return std::make_unique<WalkBatches>(dataset, options, metadata, teacher, device);
+  return std::make_unique<NeighborBatches>(dataset, options, metadata, teacher, device);
 }
 
 }  // namespace bitgraph::nn

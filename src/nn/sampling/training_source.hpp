@@ -33,10 +33,10 @@ class TrainingSource {
   virtual const TrainingBatch& batch(std::size_t epoch, std::size_t n) = 0;
 };
 
-/// Batches over a data set of which everything may be seen. `frame` says how the model sees features; `teacher` has the
-/// probabilities of all nodes, on the host, or is 0 x 0.
+/// Batches over a data set of which everything may be seen. `metadata` says how the model sees features; `teacher` has
+/// the probabilities of all nodes, on the host, or is 0 x 0.
 [[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
-                                                                   const Model& frame, DenseMatrix<float> teacher,
+                                                                   const Model& metadata, DenseMatrix<float> teacher,
                                                                    const Device& device);
 
 /// Random walks of a sample: those asked for, but of a small graph fewer, so that an epoch has at least two samples.

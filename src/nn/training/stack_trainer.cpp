@@ -51,17 +51,17 @@ class StackTrainer final : public Trainer {
     if (options.precision == Precision::full && options.architecture != Architecture::gcn)
       for (Parameter& parameter : parameters_) parameter.keep_average();
     if (options.architecture != Architecture::gcn) see_training_nodes_only(teacher);
-    frame_.architecture = options.architecture;
-    frame_.precision = options.precision;
-    frame_.dataset = dataset.name;
-    frame_.seed = options.seed;
+    metadata_.architecture = options.architecture;
+    metadata_.precision = options.precision;
+    metadata_.dataset = dataset.name;
+    metadata_.seed = options.seed;
     if (real()) {
-      frame_.normalize_rows = !dataset.has_dense_features() && rows_have_sums(dataset.features);
+      metadata_.normalize_rows = !dataset.has_dense_features() && rows_have_sums(dataset.features);
       if (options.start != nullptr) continue_from(*options.start);
     } else {
       take_statistics(seen());
     }
-    source_ = make_training_source(seen(), options, frame_, std::move(teacher), device);
+    source_ = make_training_source(seen(), options, metadata_, std::move(teacher), device);
     validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
   }
 
@@ -101,13 +101,13 @@ class StackTrainer final : public Trainer {
 
   [[nodiscard]] Model model() const override {
     Model model;
-    model.architecture = frame_.architecture;
-    model.precision = frame_.precision;
-    model.dataset = frame_.dataset;
-    model.seed = frame_.seed;
-    model.normalize_rows = frame_.normalize_rows;
-    model.input_mean = frame_.input_mean.clone();
-    model.input_inverse_deviation = frame_.input_inverse_deviation.clone();
+    model.architecture = metadata_.architecture;
+    model.precision = metadata_.precision;
+    model.dataset = metadata_.dataset;
+    model.seed = metadata_.seed;
+    model.normalize_rows = metadata_.normalize_rows;
+    model.input_mean = metadata_.input_mean.clone();
+    model.input_inverse_deviation = metadata_.input_inverse_deviation.clone();
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
       layer.neighbor = linear(neighbor_[l]);
@@ -199,7 +199,7 @@ class StackTrainer final : public Trainer {
 
   /// A float model goes on from another: linear() and fold_sum_factor() the other way round.
   void continue_from(const Model& model) {
-    frame_.normalize_rows = model.normalize_rows;
+    metadata_.normalize_rows = model.normalize_rows;
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       const Layer& layer = model.layers[l];
       Floats weight = layer.neighbor.floats().clone();
@@ -300,15 +300,15 @@ class StackTrainer final : public Trainer {
         options_.architecture != Architecture::gcn && !dataset.has_dense_features() && rows_have_sums(dataset.features);
     if (presence_) {
       FeatureMap map = presence_map(dataset.features, dataset.num_features());
-      frame_.input_mean = std::move(map.shift);
-      frame_.input_inverse_deviation = std::move(map.scale);
+      metadata_.input_mean = std::move(map.shift);
+      metadata_.input_inverse_deviation = std::move(map.scale);
       return;
     }
     ColumnStatistics statistics = dataset.has_dense_features()
                                       ? column_statistics(dataset.dense_features)
                                       : column_statistics(dataset.features.pattern, dataset.features.values.span());
-    frame_.input_inverse_deviation = inverse_deviation(statistics.variance.span());
-    frame_.input_mean = std::move(statistics.mean);
+    metadata_.input_inverse_deviation = inverse_deviation(statistics.variance.span());
+    metadata_.input_mean = std::move(statistics.mean);
   }
 
   /// The first layer's input of a step, and its dropout.
@@ -408,7 +408,7 @@ class StackTrainer final : public Trainer {
   std::vector<LinearPlaces> neighbor_, root_;
   std::vector<LayerPass> passes_;
   std::optional<Dataset> part_;
-  Model frame_;  ///< all of a model but its layers
+  Model metadata_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
   bool presence_ = false;     ///< the first layer's signs say which features a node has
   BitMatrix<ZeroOne> keep_;   ///< those that are not dropped in this step

@@ -46,9 +46,9 @@ TEST(ChangingRows, ReplacedRowsStandWhereAMatrixMadeOfThemHasThem) {
     std::vector<float> values;
     for (const Content& row : model) values.insert(values.end(), row.values.begin(), row.values.end());
     const bool valued = *rc::gen::arbitrary<bool>();
-    const auto room = *rc::gen::inRange<std::size_t>(0, 40);
-    ChangingRows rows = valued ? ChangingRows(pattern_of(model, ncols), values, room / 4, room, Device())
-                               : ChangingRows(pattern_of(model, ncols), room / 4, room, Device());
+    const auto reserved = *rc::gen::inRange<std::size_t>(0, 40);
+    ChangingRows rows = valued ? ChangingRows(pattern_of(model, ncols), values, reserved / 4, reserved, Device())
+                               : ChangingRows(pattern_of(model, ncols), reserved / 4, reserved, Device());
     for (int round = 0; round < 4; ++round) {
       ncols += *rc::gen::inRange<NodeId>(0, 3);
       model.resize(*rc::gen::inRange<std::size_t>(0, 12));

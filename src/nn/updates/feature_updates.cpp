@@ -73,15 +73,15 @@ Buffer<T> GrowingRows<T>::resize(Matrix& matrix, std::span<T> values, std::size_
                                  const Device& device) {
   if (!owner_) {
     data_ = values.data();
-    room_ = values.size();
+    capacity_ = values.size();
     owner_ = std::make_shared<Matrix>(std::move(matrix));
   }
   const std::size_t kept = std::min(size, values.size());
-  if (size > room_) {
+  if (size > capacity_) {
     auto larger = std::make_shared<Buffer<T>>(std::max(size, reserved), T{}, device);
     Device::copy(larger->data(), device, data_, device, kept * sizeof(T));
     data_ = larger->data();
-    room_ = larger->size();
+    capacity_ = larger->size();
     owner_ = larger;
   } else if (size > kept) {
     Buffer<T> added = lent(data_ + kept, size - kept, device);
@@ -224,13 +224,13 @@ ChangingRows& FeatureUpdates::entries() {
   const CsrPattern& pattern = real ? features_.real->pattern : features_.packed->sparse->bits.flips;
   // As many entries a row as there are now, and some for rows that change.
   const std::size_t n = std::max<std::size_t>(1, pattern.nrows());
-  const std::size_t room = (pattern.nvals() / n + 1) * std::max(reserved_, n) + pattern.nvals() / 16;
+  const std::size_t reserved = (pattern.nvals() / n + 1) * std::max(reserved_, n) + pattern.nvals() / 16;
   if (real) {
-    entries_.emplace(pattern, features_.real->values.span(), reserved_, room, host_);
+    entries_.emplace(pattern, features_.real->values.span(), reserved_, reserved, host_);
   } else if (device_.is_host()) {
-    entries_.emplace(pattern, reserved_, room, host_);
+    entries_.emplace(pattern, reserved_, reserved, host_);
   } else {
-    entries_.emplace(pattern.to(Device()), reserved_, room, host_);
+    entries_.emplace(pattern.to(Device()), reserved_, reserved, host_);
   }
   return *entries_;
 }

@@ -25,7 +25,7 @@ class GrowingRows {
  private:
   std::shared_ptr<void> owner_;
   T* data_ = nullptr;
-  std::size_t room_ = 0;
+  std::size_t capacity_ = 0;
 };
 
 /// Changes the features of a plan in place, and keeps them as a new plan would hold them. Rows are the plan's rows.

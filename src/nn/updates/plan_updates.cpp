@@ -65,16 +65,16 @@ InferencePlan::State::State(const Model& model, const Dataset& dataset, const In
       device(on),
       num_features(dataset.num_features()),
       num_nodes(dataset.graph.nrows()),
-      room{std::max<std::size_t>(wanted.capacity.nodes, dataset.graph.nrows()),
-           std::max<std::size_t>(wanted.capacity.entries, dataset.graph.nvals())},
+      capacity{std::max<std::size_t>(wanted.capacity.nodes, dataset.graph.nrows()),
+               std::max<std::size_t>(wanted.capacity.entries, dataset.graph.nvals())},
       kept(kept_graph(dataset.graph, wanted, on)),
       order(dataset.graph, wanted.order),
       predicted(predict_memory_over(order.graph_or(dataset.graph), model, dataset, options, device)),
       graph(order.graph_or(kept ? kept->pattern() : dataset.graph), device,
-            kept && wanted.order == Order::original ? room : PlanCapacity{}),
+            kept && wanted.order == Order::original ? capacity : PlanCapacity{}),
       features(model, dataset, options.forms.front(), options.features, device, order.old_id.span()),
       updates(features, model, options.forms.front(), options.features, dataset.has_dense_features(), num_features,
-              room.nodes, device),
+              capacity.nodes, device),
       forward(model, options, graph, features, device, order.back(device), predicted.parts) {
   bytes = {.model = model.bytes(), .graph = graph.bytes(), .features = features.bytes()};
   if (predicted.parts == 1) order.graph = {};  // all that is used of it is in the operands now
@@ -111,13 +111,13 @@ InferencePlan::State::Rows InferencePlan::State::rows_of(std::span<const NodeId>
   return found;
 }
 
-void InferencePlan::State::require_room(std::size_t nodes, std::size_t entries) const {
-  if (nodes <= room.nodes && entries <= room.entries) return;
+void InferencePlan::State::require_capacity(std::size_t nodes, std::size_t entries) const {
+  if (nodes <= capacity.nodes && entries <= capacity.entries) return;
   fail(
       ErrorCode::not_possible,
       fmt::format("the plan has room for {} nodes and {} entries, the graph has {} and {}: make the plan with a larger "
                   "InferenceOptions::capacity",
-                  room.nodes, room.entries, nodes, entries));
+                  capacity.nodes, capacity.entries, nodes, entries));
 }
 
 void InferencePlan::State::require_kept() const {
@@ -155,9 +155,9 @@ void InferencePlan::State::set_graph(CsrPattern next) {
   }
   next.validate();
   if (num_self_loops(next) != 0) fail(ErrorCode::bad_input, "set_graph: the graph has loops");
-  require_room(next.nrows(), next.nvals());
+  require_capacity(next.nrows(), next.nvals());
   if (kept) {
-    kept.emplace(next, room.nodes, room.entries, host_of(device));
+    kept.emplace(next, capacity.nodes, capacity.entries, host_of(device));
     return place_graph(kept->pattern());
   }
   given = std::move(next);
@@ -193,7 +193,7 @@ void InferencePlan::State::add_edges(std::span<const NodeId> from, std::span<con
     entries += columns.size() - old.size();
     changed.push_back({row, columns, {}});
   }
-  require_room(num_nodes, entries);
+  require_capacity(num_nodes, entries);
   kept->replace(changed, num_nodes, num_nodes);
   if (options.order != Order::original) return place_graph(kept->pattern());
   stale = other_graph = true;
@@ -249,7 +249,7 @@ void InferencePlan::set_graph(CsrPattern graph) { state_->set_graph(std::move(gr
 NodeId InferencePlan::add_nodes(NodeId count) {
   state_->require_kept();
   const NodeId first = num_nodes();
-  state_->require_room(std::size_t{first} + count, state_->kept->pattern().nvals());
+  state_->require_capacity(std::size_t{first} + count, state_->kept->pattern().nvals());
   state_->set_nodes(first + count);
   return first;
 }

@@ -10,10 +10,10 @@
 namespace bitgraph {
 
 /// Throws not_possible, naming the bytes that are missing, where `bytes` of them are needed and `there` are free.
-void require_room(std::string_view what, std::size_t bytes, std::size_t there);
+void require_memory(std::string_view what, std::size_t bytes, std::size_t there);
 
 /// The same for what is free on the device: before the first of several allocations.
-void require_room(const Device& device, std::string_view what, std::size_t bytes);
+void require_memory(const Device& device, std::string_view what, std::size_t bytes);
 
 /// Throws not_possible for values that are not on the host: `what` has no kernel there.
 void require_host(const Device& device, std::string_view what);

@@ -2,35 +2,10 @@
 // The layers of a plan that have one kernel for several operators.
 #include "nn/inference/forward.hpp"
 
-#include "nn/inference/fused_layers.hpp"
-
 #include <algorithm>
 #include <utility>
 
 namespace bitgraph::nn {
-
-namespace {
-
-/// The values of one behind those of the other.
-template <class T>
-Buffer<T> behind(std::span<const T> first, std::span<const T> second) {
-  Buffer<T> all(first.size() + second.size());
-  std::copy(second.begin(), second.end(), std::copy(first.begin(), first.end(), all.begin()));
-  return all;
-}
-
-}  // namespace
-
-Linear side_by_side(const Layer& layer) {
-  const Linear& n = layer.neighbor;
-  const Linear& r = layer.root;
-  Linear both;
-  both.weight = Binarized{BitMatrix<PlusMinusOne>(n.outputs() + r.outputs(), n.inputs(),
-                                                  behind(n.signs().bits.words(), r.signs().bits.words())),
-                          behind(n.signs().alpha.span(), r.signs().alpha.span())};
-  both.bias = behind(n.bias.span(), r.bias.span());
-  return both;
-}
 
 /// A product with the weights of both has their signs side by side: each in whole sectors of memory, so that who
 /// gathers one does not get the other with it.
@@ -87,7 +62,7 @@ Forward::Activation Forward::fused_last_layers(std::size_t l, const Activation& 
   const Weights& w = weights_[l + 1];
   Floats& out = floats(last.outputs);
   const char* const name = shapes_[l].root ? "BSpMM.BBB + ADD.BBB + BMM.BBF" : "BSpMM.BBB + BMM.BBF";
-  if (sequences_.behind[l] == Behind::logits) {
+  if (sequences_.post_op[l] == VotePostOp::logits) {
     step(name, [signs, pattern, &order, &w, &out, before] {
       vote_into({.own = signs.own,
                  .own_beside = signs.beside,
