@@ -4,6 +4,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/semiring.hpp>
 
 #include <cstdint>
@@ -77,5 +78,18 @@ template <class Graph>
 template <class Graph>
 [[nodiscard]] CsrMatrix<std::uint32_t> mxm(PlusPair semiring, const Graph& a, const Graph& b,
                                            const std::type_identity_t<MatrixMask<Graph>>& mask = {});
+
+/// The kernels that mxm and mxm_sum would run; bytes are those of the operands. They throw as those do. Within a mask,
+/// on the host, the choice takes O(entries), and B^T where comparing may pay.
+template <class Graph>
+[[nodiscard]] KernelChoice mxm_explain(OrAnd semiring, const Graph& a, const Graph& b,
+                                       const std::type_identity_t<MatrixMask<Graph>>& mask = {});
+template <class Graph>
+[[nodiscard]] KernelChoice mxm_explain(PlusPair semiring, const Graph& a, const Graph& b,
+                                       const std::type_identity_t<MatrixMask<Graph>>& mask = {});
+template <class Graph>
+[[nodiscard]] KernelChoice mxm_sum_explain(const Graph& a, const Graph& b,
+                                           const std::type_identity_t<MatrixMask<Graph>>& mask = {},
+                                           const MxmSumOptions& options = {});
 
 }  // namespace bitgraph

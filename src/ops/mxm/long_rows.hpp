@@ -23,14 +23,14 @@ class LongRowBits {
   /// O(rows + words of the bit rows), of which there are 64 MiB at most.
   LongRowBits(const CsrPatternView& a, const Device& device) : words_(words_of(a.ncols)) {
     // As many columns as words: then the bits are no more memory than twice the columns.
-    const std::size_t long_row = std::max<std::size_t>(64, words_);
+    const std::size_t long_row = std::max(cpu_mxm_tuning().least_long_row, words_);
     std::atomic<std::size_t> found{0};
     parallel_chunks(device, a.nrows, grain, [&](Range rows) {
       std::size_t here = 0;
       for (std::size_t i = rows.begin; i < rows.end; ++i) here += a.row_ptr[i + 1] - a.row_ptr[i] >= long_row ? 1 : 0;
       found += here;
     });
-    const std::size_t most = std::min<std::size_t>(found, (std::size_t{64} << 20) / (words_ * 8 + 1));
+    const std::size_t most = std::min<std::size_t>(found, cpu_mxm_tuning().most_long_row_bytes / (words_ * 8 + 1));
     if (most == 0) return;
     place_ = Buffer<std::uint32_t>(a.nrows, 0U, device);
     Buffer<NodeId> rows(most, device);

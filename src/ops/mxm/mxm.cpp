@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mxm/mxm.hpp"
 
+#include "core/instances.hpp"
 #include "core/thread_chunks.hpp"
 #include "formats/rows.hpp"
+#include "ops/explain.hpp"
 #include "ops/mxm/column_set.hpp"
 #include "ops/mxm/cuda/kernels.hpp"
 #include "ops/mxm/long_rows.hpp"
@@ -20,9 +22,6 @@
 namespace bitgraph {
 
 namespace {
-
-/// More columns than this, and counts are hashed.
-constexpr std::size_t max_direct_columns = std::size_t{1} << 22;
 
 int side_of(const CsrPattern&) { return 0; }
 int side_of(const BitTileMatrix& a) { return a.tile_dim(); }
@@ -146,7 +145,7 @@ struct Workspace {
 
   /// Room for counts, where no row has more entries than `longest`.
   void add_counts(std::size_t threads, std::size_t ncols, std::size_t longest, const Device& device) {
-    const bool direct = ncols <= max_direct_columns;
+    const bool direct = ncols <= cpu_mxm_tuning().most_direct_columns;
     counts_each = direct ? ncols : std::bit_ceil(2 * longest);
     counts = Buffer<std::uint32_t>(threads * counts_each, 0U, device);
     if (!direct) keys = Buffer<NodeId>(threads * counts_each, device);
@@ -281,24 +280,71 @@ class UnpackedOperands {
   bool complement_;
 };
 
-/// The backends but the reference may take another format than they are given.
-bool may_unpack(const Device& device) { return backend_for(device) != BackendKind::reference; }
+bool is_loose(const CsrPattern&) { return false; }
+bool is_loose(const BitTileMatrix& a) { return mxm_plan::is_loose(a.num_tiles(), a.nvals(), a.tile_dim()); }
 
-/// Many tiles with few bits: their entries are better compared one by one.
-bool is_loose(const BitTileMatrix& a) {
-  constexpr EdgeOffset many = EdgeOffset{1} << 16U;
-  const auto bits = static_cast<EdgeOffset>(a.tile_dim() / 2);
-  return a.num_tiles() >= many && a.nvals() < bits * a.num_tiles();
+using mxm_plan::Operation;
+
+template <class Graph>
+mxm_plan::Plan plan_for(Operation operation, const Graph& a, const Graph& b, const MatrixMask<Graph>& mask) {
+  return mxm_plan::plan({.operation = operation,
+                         .tiles = std::is_same_v<Graph, BitTileMatrix>,
+                         .loose = mask.entries != nullptr && is_loose(a) && is_loose(b) && is_loose(*mask.entries),
+                         .mask_use = use_of(mask),
+                         .backend = backend_for(a.device())});
 }
-bool are_loose(const BitTileMatrix& a, const BitTileMatrix& b, const BitTileMatrix& mask) {
-  return may_unpack(a.device()) && is_loose(a) && is_loose(b) && is_loose(mask);
+
+/// On the host a product within a mask goes one of two ways.
+template <class Graph>
+std::string host_name(const mxm_plan::Plan& chosen, Operation operation, const Graph& a, const Graph& b,
+                      const MatrixMask<Graph>& mask) {
+  std::string name = describe(chosen);
+  if constexpr (std::is_same_v<Graph, CsrPattern>) {
+    if (chosen.kernel == mxm_plan::Kernel::within) {
+      const bool counted = operation == Operation::counts;
+      const bool compares = plan_within(Cpu{a.device()}, a.view(), b.view(), mask.entries->view(), counted).compares;
+      name += compares ? ", compared" : ", gathered";
+    }
+  }
+  return host_kernel(a.device(), name);
+}
+
+/// Bytes are those of the operands: those of the result are not known before it is there.
+template <class Graph>
+KernelChoice choice_for(Operation operation, const Graph& a, const Graph& b, const MatrixMask<Graph>& mask) {
+  const mxm_plan::Plan chosen = plan_for(operation, a, b, mask);
+  KernelChoice choice{.kernel = describe(chosen), .bytes = static_cast<double>(a.bytes() + b.bytes())};
+  if (mask.entries != nullptr) choice.bytes += static_cast<double>(mask.entries->bytes());
+  if (a.device().is_host()) choice.kernel = host_name(chosen, operation, a, b, mask);
+  return choice;
 }
 
 }  // namespace
 
 template <class Graph>
+KernelChoice mxm_explain(OrAnd, const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask) {
+  check(a, b, mask, false);
+  return choice_for(Operation::product, a, b, mask);
+}
+
+template <class Graph>
+KernelChoice mxm_explain(PlusPair, const Graph& a, const Graph& b,
+                         const std::type_identity_t<MatrixMask<Graph>>& mask) {
+  check(a, b, mask, false);
+  return choice_for(Operation::counts, a, b, mask);
+}
+
+template <class Graph>
+KernelChoice mxm_sum_explain(const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask,
+                             const MxmSumOptions& options) {
+  check(a, b, mask, options.transpose_b);
+  return choice_for(mask.entries == nullptr ? Operation::sum : Operation::masked_sum, a, b, mask);
+}
+
+template <class Graph>
 std::uint64_t mxm_sum(const Graph& a, const Graph& b) {
   check(a, b, {}, false);
+  trace_choice(a.device(), [&] { return choice_for<Graph>(Operation::sum, a, b, {}); });
   return with_views([&](const auto& x, const auto& y) { return sum_of_all(x, items_of(a), y, a.device()); }, a, b);
 }
 
@@ -308,8 +354,9 @@ std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t
   if (mask.entries == nullptr) fail(ErrorCode::usage, "mxm_sum: the mask is empty");
   if (mask.complement) fail(ErrorCode::usage, "mxm_sum: a complemented mask: subtract the masked sum from the whole");
   check(a, b, mask, options.transpose_b);
+  trace_choice(a.device(), [&] { return choice_for(Operation::masked_sum, a, b, mask); });
   if constexpr (std::is_same_v<Graph, BitTileMatrix>) {
-    if (are_loose(a, b, *mask.entries)) {
+    if (plan_for(Operation::masked_sum, a, b, mask).unpacks) {
       const UnpackedOperands of(a, b, mask);
       return mxm_sum(of.a(), of.b(), of.mask(), options);
     }
@@ -326,8 +373,9 @@ std::uint64_t mxm_sum(const Graph& a, const Graph& b, const std::type_identity_t
 template <class Graph>
 Graph mxm(OrAnd, const Graph& a, const Graph& b, const std::type_identity_t<MatrixMask<Graph>>& mask) {
   check(a, b, mask, false);
+  trace_choice(a.device(), [&] { return choice_for(Operation::product, a, b, mask); });
   if constexpr (std::is_same_v<Graph, BitTileMatrix>) {
-    if (use_of(mask) == MaskUse::inside && are_loose(a, b, *mask.entries)) {
+    if (plan_for(Operation::product, a, b, mask).unpacks) {
       const UnpackedOperands of(a, b, mask);
       return pack(mxm(or_and, of.a(), of.b(), of.mask()), {.tile_dim = a.tile_dim()}, a.device());
     }
@@ -343,8 +391,9 @@ template <class Graph>
 CsrMatrix<std::uint32_t> mxm(PlusPair, const Graph& a, const Graph& b,
                              const std::type_identity_t<MatrixMask<Graph>>& mask) {
   check(a, b, mask, false);
+  trace_choice(a.device(), [&] { return choice_for(Operation::counts, a, b, mask); });
   if constexpr (std::is_same_v<Graph, BitTileMatrix>) {
-    if (may_unpack(a.device())) {
+    if (plan_for(Operation::counts, a, b, mask).unpacks) {
       const UnpackedOperands of(a, b, mask);
       return mxm(plus_pair, of.a(), of.b(), of.mask());
     }
@@ -357,16 +406,22 @@ CsrMatrix<std::uint32_t> mxm(PlusPair, const Graph& a, const Graph& b,
   return with_views(run, a, b, mask.entries == nullptr ? a : *mask.entries);
 }
 
-template std::uint64_t mxm_sum(const CsrPattern&, const CsrPattern&);
-template std::uint64_t mxm_sum(const BitTileMatrix&, const BitTileMatrix&);
-template std::uint64_t mxm_sum(const CsrPattern&, const CsrPattern&, const MatrixMask<CsrPattern>&,
-                               const MxmSumOptions&);
-template std::uint64_t mxm_sum(const BitTileMatrix&, const BitTileMatrix&, const MatrixMask<BitTileMatrix>&,
-                               const MxmSumOptions&);
-template CsrPattern mxm(OrAnd, const CsrPattern&, const CsrPattern&, const MatrixMask<CsrPattern>&);
-template BitTileMatrix mxm(OrAnd, const BitTileMatrix&, const BitTileMatrix&, const MatrixMask<BitTileMatrix>&);
-template CsrMatrix<std::uint32_t> mxm(PlusPair, const CsrPattern&, const CsrPattern&, const MatrixMask<CsrPattern>&);
-template CsrMatrix<std::uint32_t> mxm(PlusPair, const BitTileMatrix&, const BitTileMatrix&,
-                                      const MatrixMask<BitTileMatrix>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(Types<CsrPattern, BitTileMatrix>(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  using Mask = MatrixMask<Graph>;
+  using Choice = KernelChoice (*)(const Graph&, const Graph&, const Mask&, const MxmSumOptions&);
+  return std::make_tuple(
+      static_cast<std::uint64_t (*)(const Graph&, const Graph&)>(&mxm_sum<Graph>),
+      static_cast<std::uint64_t (*)(const Graph&, const Graph&, const Mask&, const MxmSumOptions&)>(&mxm_sum<Graph>),
+      static_cast<Graph (*)(OrAnd, const Graph&, const Graph&, const Mask&)>(&mxm<Graph>),
+      static_cast<CsrMatrix<std::uint32_t> (*)(PlusPair, const Graph&, const Graph&, const Mask&)>(&mxm<Graph>),
+      static_cast<KernelChoice (*)(OrAnd, const Graph&, const Graph&, const Mask&)>(&mxm_explain<Graph>),
+      static_cast<KernelChoice (*)(PlusPair, const Graph&, const Graph&, const Mask&)>(&mxm_explain<Graph>),
+      static_cast<Choice>(&mxm_sum_explain<Graph>));
+});
+
+}  // namespace
 
 }  // namespace bitgraph

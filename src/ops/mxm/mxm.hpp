@@ -7,6 +7,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 
 #include "core/backend.hpp"
+#include "ops/mxm/plan.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +46,6 @@ template <class Graph>
 std::uint64_t masked_sum(const Reference& backend, const MaskedSumArgs<Graph>& args);
 template <class Graph>
 std::uint64_t masked_sum(const Cpu& backend, const MaskedSumArgs<Graph>& args);
-
-enum class MaskUse { none, inside, outside };
 
 /// Per thread: a ColumnSet, marks for the row of the mask, and what counts are gathered in.
 struct ProductWorkspace {

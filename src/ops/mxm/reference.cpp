@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/rows.hpp"
-#include "ops/mxm/instantiate.hpp"
+#include "ops/mxm/instances.hpp"
 #include "ops/mxm/mxm.hpp"
 
 #include <vector>
@@ -60,12 +60,7 @@ void product_fill(const Reference&, const ProductArgs<Graph>& args, const Produc
   }
 }
 
-BITGRAPH_INSTANTIATE_MASKED_SUM(Reference)
-BITGRAPH_INSTANTIATE_PRODUCT(Reference, CsrPatternView)
-BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<4>)
-BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<8>)
-BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<16>)
-BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<32>)
-BITGRAPH_INSTANTIATE_PRODUCT(Reference, BitTileView<64>)
+[[gnu::used]] constexpr auto mxm_reference_sums = masked_sum_kernels<Reference>();
+[[gnu::used]] constexpr auto mxm_reference_products = product_kernels<Reference>(GraphViews());
 
 }  // namespace bitgraph

@@ -39,14 +39,6 @@ std::uint64_t sum_over(const CsrPatternView& a, const Device& device, const Fn& 
   return total;
 }
 
-/// What the two ways cost: a column gathered, beside a column compared 1; what each pair costs beside its columns; and
-/// an entry of B to transpose.
-struct Costs {
-  std::uint64_t gathered, pair, transposed;
-};
-constexpr Costs of_bits{3, 16, 16};
-constexpr Costs of_counts{8, 8, 8};  // gathered twice, and noted
-
 std::uint64_t row_size(const CsrPatternView& a, std::size_t i) { return a.row_ptr[i + 1] - a.row_ptr[i]; }
 
 /// Columns that gathering rows of the product goes through.
@@ -56,7 +48,7 @@ std::uint64_t gathered_columns(const CsrPatternView& a, const CsrPatternView& b,
 
 /// Columns that comparing rows goes through, and what each pair costs beside them.
 std::uint64_t compared_columns(const CsrPatternView& a, const CsrPatternView& b_transposed, const CsrPatternView& mask,
-                               const LongRows& long_rows, const Costs& costs, const Device& device) {
+                               const LongRows& long_rows, const WithinCosts& costs, const Device& device) {
   return sum_over(mask, device, [&](std::size_t i, NodeId j) -> std::uint64_t {
     const std::uint64_t own = row_size(a, i);
     if (own == 0) return 0;
@@ -116,34 +108,41 @@ void gather_marked(const CsrPatternView& a, const CsrPatternView& b, const CsrPa
 
 }  // namespace
 
-std::optional<CsrPattern> product_within(const Cpu& backend, const CsrPatternView& a, const CsrPatternView& b,
-                                         const CsrPatternView& mask, Buffer<std::uint32_t>* counts) {
+WithinPlan plan_within(const Cpu& backend, const CsrPatternView& a, const CsrPatternView& b, const CsrPatternView& mask,
+                       bool counted, const CpuMxmTuning& tuning) {
   const Device& device = backend.device;
-  const Costs costs = counts == nullptr ? of_bits : of_counts;
-  Buffer<std::uint32_t> met;
-  const auto gather = [&]() -> std::optional<CsrPattern> {
-    if (counts != nullptr) return std::nullopt;
-    met = Buffer<std::uint32_t>(mask.row_ptr[mask.nrows], 0U, device);
-    gather_marked(a, b, mask, met.data(), device);
-    return met_entries(mask, met, nullptr, device);
-  };
+  const WithinCosts& costs = counted ? tuning.of_counts : tuning.of_bits;
   const std::uint64_t gathering = costs.gathered * gathered_columns(a, b, device);
   // Comparing costs no less, where columns of B are about as long as on average.
   const std::uint64_t entries = b.row_ptr[b.nrows];
   const std::uint64_t pairs = mask.row_ptr[mask.nrows];
   const std::uint64_t least =
       costs.transposed * entries + pairs * (costs.pair + entries / std::max<NodeId>(b.ncols, 1));
-  if (gathering <= (counts == nullptr ? least : costs.transposed * entries)) return gather();
-  const CsrPattern b_transposed = transposed(b, device);
-  const LongRowBits long_rows(b_transposed.view(), device);
-  MaskedSumArgs<CsrPatternView> args{a, b_transposed.view(), mask};
-  args.b_long = long_rows.view();
-  if (compared_columns(a, args.b, mask, args.b_long, costs, device) > gathering) return gather();
+  if (gathering <= (counted ? costs.transposed * entries : least)) return {};
+  WithinPlan plan;
+  plan.b_transposed = transposed(b, device);
+  plan.long_rows.emplace(plan.b_transposed->view(), device);
+  plan.compares =
+      compared_columns(a, plan.b_transposed->view(), mask, plan.long_rows->view(), costs, device) <= gathering;
+  return plan;
+}
+
+std::optional<CsrPattern> product_within(const Cpu& backend, const CsrPatternView& a, const CsrPatternView& b,
+                                         const CsrPatternView& mask, Buffer<std::uint32_t>* counts) {
+  const Device& device = backend.device;
+  const WithinPlan plan = plan_within(backend, a, b, mask, counts != nullptr);
+  if (!plan.compares && counts != nullptr) return std::nullopt;
+  Buffer<std::uint32_t> met(mask.row_ptr[mask.nrows], 0U, device);
+  if (!plan.compares) {
+    gather_marked(a, b, mask, met.data(), device);
+    return met_entries(mask, met, nullptr, device);
+  }
+  MaskedSumArgs<CsrPatternView> args{a, plan.b_transposed->view(), mask};
+  args.b_long = plan.long_rows->view();
   args.marks_each = LongRowBits::words_of(a.ncols);
   Buffer<std::uint64_t> marks(num_workspaces(device, mask.nrows, masked_sum_chunk) * args.marks_each, std::uint64_t{0},
                               device);
   args.marks = marks.data();
-  met = Buffer<std::uint32_t>(mask.row_ptr[mask.nrows], 0U, device);
   args.counts = met.data();
   args.any = counts == nullptr;
   static_cast<void>(masked_sum(backend, args));

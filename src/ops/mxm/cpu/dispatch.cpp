@@ -6,7 +6,7 @@
 #include "formats/rows.hpp"
 #include "ops/mxm/column_set.hpp"
 #include "ops/mxm/cpu/kernels.hpp"
-#include "ops/mxm/instantiate.hpp"
+#include "ops/mxm/instances.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -137,7 +137,7 @@ std::uint64_t masked_sum(const Cpu& backend, const MaskedSumArgs<Graph>& args) {
   return total;
 }
 
-BITGRAPH_INSTANTIATE_MASKED_SUM(Cpu)
-BITGRAPH_INSTANTIATE_PRODUCT(Cpu, CsrPatternView)
+[[gnu::used]] constexpr auto mxm_cpu_sums = masked_sum_kernels<Cpu>();
+[[gnu::used]] constexpr auto mxm_cpu_products = product_kernels<Cpu>(Types<CsrPatternView>());
 
 }  // namespace bitgraph

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <tuple>
 
 namespace bitgraph {
 
@@ -134,15 +135,16 @@ EdgeOffset tile_product_fill(const Cpu& backend, const TileProductArgs<K>& args,
   return nvals;
 }
 
-template void tile_product_sizes(const Cpu&, const TileProductArgs<4>&, EdgeOffset*);
-template void tile_product_sizes(const Cpu&, const TileProductArgs<8>&, EdgeOffset*);
-template void tile_product_sizes(const Cpu&, const TileProductArgs<16>&, EdgeOffset*);
-template void tile_product_sizes(const Cpu&, const TileProductArgs<32>&, EdgeOffset*);
-template void tile_product_sizes(const Cpu&, const TileProductArgs<64>&, EdgeOffset*);
-template EdgeOffset tile_product_fill(const Cpu&, const TileProductArgs<4>&, const TileProductOut<4>&);
-template EdgeOffset tile_product_fill(const Cpu&, const TileProductArgs<8>&, const TileProductOut<8>&);
-template EdgeOffset tile_product_fill(const Cpu&, const TileProductArgs<16>&, const TileProductOut<16>&);
-template EdgeOffset tile_product_fill(const Cpu&, const TileProductArgs<32>&, const TileProductOut<32>&);
-template EdgeOffset tile_product_fill(const Cpu&, const TileProductArgs<64>&, const TileProductOut<64>&);
+namespace {
+
+template <int K>
+constexpr auto tile_products() {
+  return std::make_tuple(&tile_product_sizes<K>, &tile_product_fill<K>);
+}
+
+[[gnu::used]] constexpr auto instances = std::make_tuple(tile_products<4>(), tile_products<8>(), tile_products<16>(),
+                                                         tile_products<32>(), tile_products<64>());
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -21,7 +21,6 @@ namespace bitgraph::mxm_cuda {
 namespace {
 
 constexpr unsigned block_threads = 256;
-constexpr std::uint64_t most_room = std::uint64_t{1} << 28;  ///< products: 1 GiB of columns
 
 /// The class of a row that is not short.
 __device__ unsigned list_of(unsigned long long bound, unsigned bits_from) {
@@ -101,7 +100,9 @@ void launch_sorted(const Device& device, const GatherArgs& args, const unsigned*
   launch_team<fill, 32, 4>(device, args, list(2), sizes[2]);
   launch_team<fill, 32, 8>(device, args, list(3), sizes[3]);
   if (sizes[sorted_list] == 0) return;
-  gather_in_block<fill><<<std::min(sizes[sorted_list], 132U * 8), sort_threads, 0, stream_of(device)>>>(args);
+  gather_in_block<fill>
+      <<<std::min(sizes[sorted_list], cuda_limits(device).multiprocessors * 8), sort_threads, 0, stream_of(device)>>>(
+          args);
   cuda_check_launch("gather_in_block");
 }
 
@@ -132,7 +133,10 @@ class Gathering {
               reinterpret_cast<unsigned long long*>(totals_.data())}};
     // Where a row of bits is short, to go through it costs less than to sort.
     const std::size_t bit_words = (std::size_t{b.ncols} + 31) / 32;
-    const auto bits_from = static_cast<unsigned>(std::clamp<std::size_t>(bit_words / 8, 256, most_sorted)) + 1;
+    const CudaMxmTuning& tuning = cuda_mxm_tuning();
+    const auto bits_from = static_cast<unsigned>(std::clamp<std::size_t>(bit_words / tuning.bit_words_a_product,
+                                                                         tuning.least_products_of_bits, most_sorted)) +
+                           1;
     classify_rows<<<blocks_for(std::size_t{a.nrows} * 8, block_threads), block_threads, 0, stream_of(device)>>>(
         a, b, args_.classes, bits_from);
     cuda_check_launch("classify_rows");
@@ -165,7 +169,7 @@ class Gathering {
 
 SparseRows Gathering::run(bool counted) {
   SparseRows rows{Buffer<EdgeOffset>(std::size_t{args_.a.nrows} + 1, EdgeOffset{0}, device_), {}, {}};
-  const bool with_room = products_ <= most_room;
+  const bool with_room = products_ <= cuda_mxm_tuning().most_room;
   SparseRows roomy{{}, Buffer<NodeId>(with_room ? products_ : 0, device_), {}};
   if (counted) roomy.counts = Buffer<std::uint32_t>(roomy.col_ind.size(), device_);
   GatherArgs args = args_;

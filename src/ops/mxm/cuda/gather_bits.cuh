@@ -20,10 +20,9 @@ struct BitRowSpace {
 
   [[nodiscard]] __host__ __device__ std::size_t words_each() const { return bit_words + (bit_words / 4 + 3) / 4 * 4; }
   static BitRowSpace of(const CudaLimits& limits, NodeId ncols, unsigned rows) {
-    constexpr std::size_t most_useful = 160 << 10;
+    const CudaMxmTuning& tuning = cuda_mxm_tuning();
     constexpr std::size_t of_the_kernel = 2 << 10;  // what else is in its shared memory
-    const std::size_t most_shared = std::min(most_useful, limits.shared_bytes_a_block - of_the_kernel);
-    constexpr std::size_t most_global = std::size_t{1} << 30;
+    const std::size_t most_shared = std::min(tuning.most_shared_bit_row, limits.shared_bytes_a_block - of_the_kernel);
     BitRowSpace space;
     space.bit_words = (std::size_t{ncols} + 127) / 128 * 4;
     const std::size_t bytes = space.words_each() * 4;
@@ -31,7 +30,7 @@ struct BitRowSpace {
     if (bytes <= most_shared) {
       space.shared_bytes = bytes;
     } else {
-      blocks = std::max<std::size_t>(1, std::min(blocks, most_global / bytes));
+      blocks = std::max<std::size_t>(1, std::min(blocks, tuning.most_bit_row_bytes / bytes));
     }
     space.blocks = static_cast<unsigned>(std::min<std::size_t>(rows, blocks));
     return space;

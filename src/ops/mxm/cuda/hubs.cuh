@@ -14,10 +14,12 @@ class HubPlan {
  public:
   /// For `entries` pairs of rows; few are not worth it.
   HubPlan(const CsrPatternView& a, EdgeOffset entries)
-      : row_words_((std::size_t{a.ncols} + 31) / 32), hub_size_(std::max<std::size_t>(128, row_words_ / 16)) {
-    if (entries < few_entries || a.longest_row < 2 * hub_size_) return;
+      : row_words_((std::size_t{a.ncols} + 31) / 32),
+        hub_size_(std::max(cuda_mxm_tuning().least_hub, row_words_ / cuda_mxm_tuning().words_a_hub_entry)) {
+    const CudaMxmTuning& tuning = cuda_mxm_tuning();
+    if (entries < tuning.entries_for_hubs || a.longest_row < 2 * hub_size_) return;
     num_rows_ = a.nrows;
-    most_hubs_ = std::min<std::size_t>({a.nrows, a.num_entries / hub_size_, most_bytes / (row_words_ * 4)});
+    most_hubs_ = std::min<std::size_t>({a.nrows, a.num_entries / hub_size_, tuning.most_hub_bytes / (row_words_ * 4)});
     if (most_hubs_ == 0) num_rows_ = 0;
   }
 
@@ -27,8 +29,6 @@ class HubPlan {
   HubBits make(const Device& device, const CsrPatternView& a, std::byte* memory) const;
 
  private:
-  static constexpr EdgeOffset few_entries = 1 << 14;
-  static constexpr std::size_t most_bytes = std::size_t{256} << 20;
   static std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
   std::size_t row_words_;

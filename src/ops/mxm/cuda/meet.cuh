@@ -13,6 +13,8 @@
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include "ops/mxm/plan.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -355,10 +357,7 @@ template <class Found>
 void launch_meet(const Device& device, const CsrPatternView& driver, const MeetRows& p, const MeetRows& q,
                  EdgeOffset longest, const Found& found) {
   if (driver.num_entries == 0) return;
-  constexpr EdgeOffset few_entries = EdgeOffset{1} << 18U, many_entries = EdgeOffset{1} << 20U;
-  const bool is_skewed = longest > 16 * (driver.num_entries / driver.nrows + 1);
-  const bool in_small_blocks =
-      (driver.num_entries < few_entries && longest > team_row) || (driver.num_entries < many_entries && is_skewed);
+  const bool in_small_blocks = mxm_plan::compares_in_small_blocks(driver.num_entries, driver.nrows, longest);
   const unsigned entries = in_small_blocks ? meet_threads / 4 : meet_threads;
   const dim3 blocks(driver.num_chunks * static_cast<unsigned>(csr_chunk_items / entries), Found::slices);
   meet<<<blocks, meet_threads, 0, stream_of(device)>>>(driver, p, q, entries, found);

@@ -8,6 +8,7 @@
 #include "ops/mxm/cuda/tiles.cuh"
 
 #include "formats/cuda/formats.hpp"
+#include "formats/graph_views.hpp"
 
 #include <algorithm>
 
@@ -139,14 +140,11 @@ std::uint64_t masked_sum(const Cuda& backend, const MaskedSumArgs<Graph>& args) 
   return sum_within(backend.device, args);
 }
 
-#define BITGRAPH_INSTANTIATE_SUMS(Graph)                                                 \
-  template std::uint64_t whole_sum(const Cuda&, const Graph&, EdgeOffset, const Graph&); \
-  template std::uint64_t masked_sum(const Cuda&, const MaskedSumArgs<Graph>&);
-BITGRAPH_INSTANTIATE_SUMS(CsrPatternView)
-BITGRAPH_INSTANTIATE_SUMS(BitTileView<4>)
-BITGRAPH_INSTANTIATE_SUMS(BitTileView<8>)
-BITGRAPH_INSTANTIATE_SUMS(BitTileView<16>)
-BITGRAPH_INSTANTIATE_SUMS(BitTileView<32>)
-BITGRAPH_INSTANTIATE_SUMS(BitTileView<64>)
+[[gnu::used]] constexpr auto mxm_cuda_sums = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return std::make_tuple(
+      static_cast<std::uint64_t (*)(const Cuda&, const Graph&, EdgeOffset, const Graph&)>(&whole_sum),
+      static_cast<std::uint64_t (*)(const Cuda&, const MaskedSumArgs<Graph>&)>(&masked_sum));
+});
 
 }  // namespace bitgraph

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thresholds by which mxm chooses a kernel, or how it shares out the work: one struct of them a compute capability,
+// one for the host, and one for what both decide alike. Sizes that a kernel is built for stand with the kernel.
+// `bitgraph bench graph` measures masked sums and products as the counting of triangles.
+#pragma once
+
+#include <bitgraph/core/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph {
+
+/// Many tiles with few bits are unpacked: their entries are better compared one by one.
+struct MxmTuning {
+  EdgeOffset many_tiles = EdgeOffset{1} << 16;
+  EdgeOffset full_tile_share = 2;  ///< such a tile has fewer entries than its side divided by this
+};
+
+[[nodiscard]] inline const MxmTuning& mxm_tuning() noexcept {
+  static constexpr MxmTuning measured{};
+  return measured;
+}
+
+struct CudaMxmTuning {
+  // Blocks that compare rows take fewer entries each, where there are few entries and some take much longer.
+  EdgeOffset few_entries = EdgeOffset{1} << 18;   ///< below which long rows alone ask for that
+  EdgeOffset many_entries = EdgeOffset{1} << 20;  ///< below which skewed rows do
+  EdgeOffset long_row = 33;                       ///< entries of a row that a warp compares
+  EdgeOffset skew = 16;                           ///< times the mean length: a longer row makes a graph skewed
+
+  // Rows that have bit rows beside their columns.
+  EdgeOffset entries_for_hubs = EdgeOffset{1} << 14;  ///< pairs of rows from which they pay
+  std::size_t least_hub = 128;                        ///< entries, and
+  std::size_t words_a_hub_entry = 16;                 ///< words of a bit row for each of its entries
+  std::size_t most_hub_bytes = std::size_t{256} << 20;
+
+  // Rows of a product.
+  std::uint64_t most_room = std::uint64_t{1} << 28;  ///< products that have room before they are sorted: 1 GiB
+  std::size_t bit_words_a_product = 8;  ///< words of a row of bits for each product: to go through fewer costs less
+                                        ///< than to sort
+  std::size_t least_products_of_bits = 256;                  ///< that are always sorted
+  std::size_t most_shared_bit_row = std::size_t{160} << 10;  ///< bytes
+  std::size_t most_bit_row_bytes = std::size_t{1} << 30;     ///< of all blocks, in global memory
+};
+
+/// Measured on compute capability 9.0; no other has been measured, so all have these.
+[[nodiscard]] inline const CudaMxmTuning& cuda_mxm_tuning() noexcept {
+  static constexpr CudaMxmTuning measured_on_9_0{};
+  return measured_on_9_0;
+}
+
+/// What the two ways of a product within a mask cost, a column that is compared being 1.
+struct WithinCosts {
+  std::uint64_t gathered;    ///< a column that is gathered
+  std::uint64_t pair;        ///< a pair of rows, beside its columns
+  std::uint64_t transposed;  ///< an entry of B that is transposed
+};
+
+struct CpuMxmTuning {
+  WithinCosts of_bits{3, 16, 16};
+  WithinCosts of_counts{8, 8, 8};                           ///< gathered twice, and noted
+  std::size_t most_direct_columns = std::size_t{1} << 22;   ///< more columns, and counts are hashed
+  std::size_t least_long_row = 64;                          ///< entries of a row that has a bit row
+  std::size_t most_long_row_bytes = std::size_t{64} << 20;  ///< of all bit rows
+};
+
+[[nodiscard]] inline const CpuMxmTuning& cpu_mxm_tuning() noexcept {
+  static constexpr CpuMxmTuning measured{};
+  return measured;
+}
+
+}  // namespace bitgraph
