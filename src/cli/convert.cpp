@@ -66,7 +66,7 @@ void run(const Options& options) {
   edges.put(result);
   result["keeps_ids"] = keeps_ids;
   int tile = 0;
-  if (graph_format_of(options.out) == GraphFormat::b2sr) {
+  if (graph_file_format_of(options.out) == GraphFileFormat::b2sr) {
     tile = chosen_tile(options, graph.pattern);
     B2srFile file{.new_id = std::move(graph.new_id), .ids = std::move(graph.ids)};
     if (tile == 0) {
@@ -98,7 +98,7 @@ Estimate estimate(const Options& options) {
   // Rows of few entries are mostly those of meshes, whose tiles hold several.
   const bool csr = options.tile == "csr" || (automatic && size.degree() > 7);
   const int tile = csr ? 0 : automatic ? 4 : std::stoi(options.tile);
-  if (automatic && graph_format_of(options.out) == GraphFormat::b2sr)
+  if (automatic && graph_file_format_of(options.out) == GraphFileFormat::b2sr)
     estimate.assumptions.push_back(std::string("that --tile auto takes ") + (csr ? "pattern CSR" : "tile side 4"));
   add_write(estimate, machine, size, options.out, tile, held);
   return estimate;

@@ -96,7 +96,7 @@ double add_load(Estimate& estimate, const Machine& machine, const GraphSize& siz
   add_start(estimate, machine);
   double peak = kept + size.file_bytes;
   double work = 0;
-  if (size.format == GraphFormat::b2sr) {
+  if (size.format == GraphFileFormat::b2sr) {
     work = size.file_bytes * b2sr_byte + (size.tile_dim == 0 ? 0 : size.entries * unpack_entry);
     // A pattern stays in the mapped file and is not copied.
     const double in_memory = program_bytes + (size.tile_dim == 0 ? size.file_bytes : kept + size.file_bytes);
@@ -109,7 +109,7 @@ double add_load(Estimate& estimate, const Machine& machine, const GraphSize& siz
                               program_bytes + size.file_bytes + size.text_bytes});
     peak += size.text_bytes;
   }
-  if (size.format == GraphFormat::npz) {
+  if (size.format == GraphFileFormat::npz) {
     work = size.entries * npz_entry;
     peak += 8 * size.entries;
   } else {
@@ -133,21 +133,21 @@ void add_order(Estimate& estimate, const Machine& machine, const GraphSize& size
 void add_write(Estimate& estimate, const Machine& machine, const GraphSize& size, const std::string& path, int tile,
                double held) {
   using namespace rates;
-  const GraphFormat format = graph_format_of(path);
-  if (format == GraphFormat::b2sr) {
+  const GraphFileFormat format = graph_file_format_of(path);
+  if (format == GraphFileFormat::b2sr) {
     const double bytes = tile == 0 ? pattern_bytes(size) : guessed_tile_bytes(size, tile);
     if (tile != 0)
       estimate.steps.push_back({"pack", machine.parallel(size.entries * (pack_entry + tile_entry) * ns), held + bytes});
     estimate.steps.push_back({"write", machine.serial(bytes * write_b2sr_byte * ns), held + (tile == 0 ? 0 : bytes)});
     return;
   }
-  if (format == GraphFormat::npz) {
+  if (format == GraphFileFormat::npz) {
     estimate.steps.push_back({"write", machine.serial(size.entries * write_npz_entry * ns), held + 17 * size.entries});
     return;
   }
   const double digits = std::max(1.0, std::log10(std::max(size.nodes, 1.0)));
-  const bool half = format == GraphFormat::matrix_market && size.symmetric;
-  const bool one_id = format == GraphFormat::metis;
+  const bool half = format == GraphFileFormat::matrix_market && size.symmetric;
+  const bool one_id = format == GraphFileFormat::metis;
   const double bytes = size.entries * (half ? 0.5 : 1) * (digits + 0.9) * (one_id ? 1 : 2);
   const bool gzipped = path.ends_with(".gz");
   estimate.steps.push_back(

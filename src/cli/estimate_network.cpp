@@ -79,7 +79,7 @@ double weight_bytes(const std::vector<Shape>& shapes) {
 
 /// Throws bad_input where the model is not for the data set's features.
 void require_features(const nn::Model& model, const DatasetSize& size, const std::string& dataset) {
-  const bool known = size.planted || size.graph.format == GraphFormat::npz;
+  const bool known = size.planted || size.graph.format == GraphFileFormat::npz;
   if (known && size.features != static_cast<double>(model.num_features())) {
     fail(ErrorCode::bad_input, fmt::format("{}: the data set has {:.0f} features, the model takes {}", dataset,
                                            size.features, model.num_features()));

@@ -62,7 +62,7 @@ void add_graph_input(CLI::App& app, Common& common, const std::string& name, Gra
 
 LoadOptions load_options(const GraphInput& input) {
   LoadOptions options{.undirected = input.undirected, .ignore_weights = input.ignore_weights};
-  if (!input.format.empty()) options.format = graph_format_from_string(input.format);
+  if (!input.format.empty()) options.format = graph_file_format_from_string(input.format);
   options.list.columns = input.columns;
   options.list.delimiter = delimiter_of(input.delimiter);
   options.list.ids = input.ids == "words"     ? ListIds::words
@@ -99,8 +99,8 @@ void add_id_map(CLI::App& app, Common& common, std::string& path) {
 }
 
 std::uint64_t first_id_of(const std::string& path) {
-  const GraphFormat format = graph_format_of(path);
-  return format == GraphFormat::matrix_market || format == GraphFormat::metis ? 1 : 0;
+  const GraphFileFormat format = graph_file_format_of(path);
+  return format == GraphFileFormat::matrix_market || format == GraphFileFormat::metis ? 1 : 0;
 }
 
 void save_id_map(const std::string& path, const NodeIds& ids, NodeId num_nodes) {

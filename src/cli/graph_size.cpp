@@ -272,24 +272,24 @@ double guessed_tile_bytes(const GraphSize& size, int tile_dim) {
   return 8 * rows + std::sqrt(random * clustered) * (4 + static_cast<double>(tile_bytes(tile_dim)));
 }
 
-GraphSize graph_size_of(const std::filesystem::path& path, bool undirected, std::optional<GraphFormat> format) {
+GraphSize graph_size_of(const std::filesystem::path& path, bool undirected, std::optional<GraphFileFormat> format) {
   GraphSize size;
-  size.format = format ? *format : graph_format_of(path);
+  size.format = format ? *format : graph_file_format_of(path);
   const std::string name = path.string();
   const auto file = MappedFile::open(path);
   size.file_bytes = static_cast<double>(file->size());
-  if (size.format == GraphFormat::b2sr) {
+  if (size.format == GraphFileFormat::b2sr) {
     b2sr_size(size, path);
-  } else if (size.format == GraphFormat::npz) {
+  } else if (size.format == GraphFileFormat::npz) {
     npz_size(size, NpzReader(file->bytes(), name));
   } else {
     if (path.extension() == ".gz" && !is_gzip(file->bytes())) fail_at_byte(name, 0, "not gzip data");
     const Text text = text_of(*file, name);
     size.gzipped = text.gzipped;
     size.text_bytes = text.size;
-    if (size.format == GraphFormat::matrix_market)
+    if (size.format == GraphFileFormat::matrix_market)
       matrix_market_size(size, text, name);
-    else if (size.format == GraphFormat::metis)
+    else if (size.format == GraphFileFormat::metis)
       metis_size(size, text, name);
     else
       edge_list_size(size, text);
@@ -322,7 +322,7 @@ DatasetSize dataset_size_of(const std::string& name) {
       const auto file = MappedFile::open(*path);
       const NpzReader reader(file->bytes(), path->string());
       npz_size(size.graph, reader);
-      size.graph.format = GraphFormat::npz;
+      size.graph.format = GraphFileFormat::npz;
       size.graph.file_bytes = static_cast<double>(file->size());
       size.dense = reader.contains("attr_matrix");
       size.features = size.dense ? shape_at(reader, "attr_matrix", 1)

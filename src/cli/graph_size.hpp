@@ -16,7 +16,7 @@ namespace bitgraph::cli {
 
 /// Sizes as numbers that never overflow; some are guesses, and `assumptions` says which.
 struct GraphSize {
-  GraphFormat format = GraphFormat::b2sr;
+  GraphFileFormat format = GraphFileFormat::b2sr;
   bool gzipped = false;
   bool symmetric = false;  ///< both directions of every edge will be there
   bool weighted = false;
@@ -41,7 +41,7 @@ struct GraphSize {
 /// Reads the header, and the first megabyte where the header does not tell. Throws usage for an unknown ending, and
 /// bad_input where the file is missing or its header is none. O(1) in the file's size.
 [[nodiscard]] GraphSize graph_size_of(const std::filesystem::path& path, bool undirected,
-                                      std::optional<GraphFormat> format = {});
+                                      std::optional<GraphFileFormat> format = {});
 
 /// The same as a command's options say. Throws usage for standard input, whose size nothing tells.
 [[nodiscard]] GraphSize graph_size_of(const GraphInput& input);

@@ -22,35 +22,37 @@ namespace bitgraph {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, GraphFormat>, 8> endings{{{".mtx", GraphFormat::matrix_market},
-                                                                           {".txt", GraphFormat::edge_list},
-                                                                           {".csv", GraphFormat::edge_list},
-                                                                           {".tsv", GraphFormat::edge_list},
-                                                                           {".edgelist", GraphFormat::edge_list},
-                                                                           {".graph", GraphFormat::metis},
-                                                                           {".npz", GraphFormat::npz},
-                                                                           {".b2sr", GraphFormat::b2sr}}};
+constexpr std::array<std::pair<std::string_view, GraphFileFormat>, 8> endings{
+    {{".mtx", GraphFileFormat::matrix_market},
+     {".txt", GraphFileFormat::edge_list},
+     {".csv", GraphFileFormat::edge_list},
+     {".tsv", GraphFileFormat::edge_list},
+     {".edgelist", GraphFileFormat::edge_list},
+     {".graph", GraphFileFormat::metis},
+     {".npz", GraphFileFormat::npz},
+     {".b2sr", GraphFileFormat::b2sr}}};
 
-constexpr std::array<std::pair<std::string_view, GraphFormat>, 5> formats{{{"mtx", GraphFormat::matrix_market},
-                                                                           {"list", GraphFormat::edge_list},
-                                                                           {"metis", GraphFormat::metis},
-                                                                           {"npz", GraphFormat::npz},
-                                                                           {"b2sr", GraphFormat::b2sr}}};
+constexpr std::array<std::pair<std::string_view, GraphFileFormat>, 5> formats{{{"mtx", GraphFileFormat::matrix_market},
+                                                                               {"list", GraphFileFormat::edge_list},
+                                                                               {"metis", GraphFileFormat::metis},
+                                                                               {"npz", GraphFileFormat::npz},
+                                                                               {"b2sr", GraphFileFormat::b2sr}}};
 
 bool has_gz(const std::filesystem::path& path) { return path.extension() == ".gz"; }
 
 /// The name without .gz.
 std::filesystem::path inner_name(const std::filesystem::path& path) { return has_gz(path) ? path.stem() : path; }
 
-bool is_text(GraphFormat format) {
-  return format == GraphFormat::matrix_market || format == GraphFormat::edge_list || format == GraphFormat::metis;
+bool is_text(GraphFileFormat format) {
+  return format == GraphFileFormat::matrix_market || format == GraphFileFormat::edge_list ||
+         format == GraphFileFormat::metis;
 }
 
-Graph read_text(GraphFormat format, std::string_view text, const std::string& name, const LoadOptions& options,
+Graph read_text(GraphFileFormat format, std::string_view text, const std::string& name, const LoadOptions& options,
                 const Device& device) {
   switch (format) {
-    case GraphFormat::matrix_market: return read_matrix_market(text, name, options, device);
-    case GraphFormat::metis: return read_metis(text, name, options, device);
+    case GraphFileFormat::matrix_market: return read_matrix_market(text, name, options, device);
+    case GraphFileFormat::metis: return read_metis(text, name, options, device);
     default: return read_edge_list(text, name, options, device);
   }
 }
@@ -81,24 +83,24 @@ Graph read_standard_input(const LoadOptions& options, const Device& device) {
   const std::string name = "standard input";
   if (!options.format) fail(ErrorCode::usage, name + " has no ending that says its format: use --format");
   Buffer<std::byte> bytes = read_to_end();
-  if (*options.format == GraphFormat::b2sr) return read_b2sr_graph(std::move(bytes), name, options, device);
-  if (*options.format == GraphFormat::npz) return read_npz_graph(bytes.span(), name, options, device);
+  if (*options.format == GraphFileFormat::b2sr) return read_b2sr_graph(std::move(bytes), name, options, device);
+  if (*options.format == GraphFileFormat::npz) return read_npz_graph(bytes.span(), name, options, device);
   if (is_gzip(bytes.span())) bytes = gunzip(bytes.span(), name, device);
   return read_text(*options.format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name, options, device);
 }
 
-void write_text(GraphFormat format, const CsrPattern& a, const NodeIds& ids, const std::filesystem::path& ending,
+void write_text(GraphFileFormat format, const CsrPattern& a, const NodeIds& ids, const std::filesystem::path& ending,
                 TextOutput& out) {
   switch (format) {
-    case GraphFormat::matrix_market: return write_matrix_market(a, out);
-    case GraphFormat::metis: return write_metis(a, out);
+    case GraphFileFormat::matrix_market: return write_matrix_market(a, out);
+    case GraphFileFormat::metis: return write_metis(a, out);
     default: return write_edge_list(a, ids, ending == ".csv" ? ',' : ending == ".tsv" ? '\t' : ' ', out);
   }
 }
 
 }  // namespace
 
-GraphFormat graph_format_of(const std::filesystem::path& path) {
+GraphFileFormat graph_file_format_of(const std::filesystem::path& path) {
   const std::filesystem::path inner = inner_name(path);
   for (const auto& [ending, format] : endings) {
     if (inner.extension() == ending && (!has_gz(path) || is_text(format))) return format;
@@ -108,7 +110,7 @@ GraphFormat graph_format_of(const std::filesystem::path& path) {
                              ".gz), .npz or .b2sr");
 }
 
-GraphFormat graph_format_from_string(std::string_view name) {
+GraphFileFormat graph_file_format_from_string(std::string_view name) {
   for (const auto& [known, format] : formats) {
     if (known == name) return format;
   }
@@ -116,17 +118,17 @@ GraphFormat graph_format_from_string(std::string_view name) {
 }
 
 bool holds_ids(const std::filesystem::path& path) {
-  const GraphFormat format = graph_format_of(path);
-  return format == GraphFormat::edge_list || format == GraphFormat::b2sr;
+  const GraphFileFormat format = graph_file_format_of(path);
+  return format == GraphFileFormat::edge_list || format == GraphFileFormat::b2sr;
 }
 
 Graph load_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device) {
   if (path == "-") return read_standard_input(options, device);
-  const GraphFormat format = options.format ? *options.format : graph_format_of(path);
+  const GraphFileFormat format = options.format ? *options.format : graph_file_format_of(path);
   const std::string name = path.string();
-  if (format == GraphFormat::b2sr) return read_b2sr_graph(path, options, device);
+  if (format == GraphFileFormat::b2sr) return read_b2sr_graph(path, options, device);
   const auto file = MappedFile::open(path);
-  if (format == GraphFormat::npz) return read_npz_graph(file->bytes(), name, options, device);
+  if (format == GraphFileFormat::npz) return read_npz_graph(file->bytes(), name, options, device);
   // What is packed is seen in the file; its name is not to be trusted.
   if (!has_gz(path) && !is_gzip(file->bytes())) return read_text(format, file->text(), name, options, device);
   const Buffer<std::byte> plain = gunzip(file->bytes(), name, device);
@@ -141,9 +143,9 @@ void save_graph(const CsrPattern& a, const NodeIds& ids, const std::filesystem::
   if (ids.size() != 0 && (ids.size() != a.nrows() || a.nrows() != a.ncols())) {
     fail(ErrorCode::usage, fmt::format("save_graph: {} ids for a matrix of {} x {}", ids.size(), a.nrows(), a.ncols()));
   }
-  const GraphFormat format = graph_format_of(path);
-  if (format == GraphFormat::b2sr) return write_b2sr_graph(a, ids, path);
-  if (format == GraphFormat::npz) return write_npz_graph(a, path);
+  const GraphFileFormat format = graph_file_format_of(path);
+  if (format == GraphFileFormat::b2sr) return write_b2sr_graph(a, ids, path);
+  if (format == GraphFileFormat::npz) return write_npz_graph(a, path);
   AtomicFile file(path);
   TextOutput out([&](std::span<const std::byte> bytes) { file.write(bytes); }, has_gz(path), device);
   write_text(format, a, ids, inner_name(path).extension(), out);

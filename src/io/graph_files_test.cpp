@@ -21,17 +21,17 @@ using test::contents;
 using test::message_of;
 using test::TemporaryFolder;
 
-TEST(GraphFormat, IsToldByTheName) {
-  EXPECT_EQ(graph_format_of("a.b/c.mtx"), GraphFormat::matrix_market);
-  EXPECT_EQ(graph_format_of("c.mtx.gz"), GraphFormat::matrix_market);
+TEST(GraphFileFormat, IsToldByTheName) {
+  EXPECT_EQ(graph_file_format_of("a.b/c.mtx"), GraphFileFormat::matrix_market);
+  EXPECT_EQ(graph_file_format_of("c.mtx.gz"), GraphFileFormat::matrix_market);
   for (const auto* name : {"c.txt", "c.csv", "c.tsv.gz", "c.edgelist.gz"}) {
-    EXPECT_EQ(graph_format_of(name), GraphFormat::edge_list) << name;
+    EXPECT_EQ(graph_file_format_of(name), GraphFileFormat::edge_list) << name;
   }
-  EXPECT_EQ(graph_format_of("c.graph"), GraphFormat::metis);
-  EXPECT_EQ(graph_format_of("c.npz"), GraphFormat::npz);
-  EXPECT_EQ(graph_format_of("c.b2sr"), GraphFormat::b2sr);
+  EXPECT_EQ(graph_file_format_of("c.graph"), GraphFileFormat::metis);
+  EXPECT_EQ(graph_file_format_of("c.npz"), GraphFileFormat::npz);
+  EXPECT_EQ(graph_file_format_of("c.b2sr"), GraphFileFormat::b2sr);
   for (const auto* name : {"c", "c.gz", "c.npz.gz", "c.b2sr.gz", "c.mtx.zip", ".mtx", ""}) {
-    EXPECT_NE(message_of(ErrorCode::usage, [&] { (void)graph_format_of(name); }).find("unknown graph format"),
+    EXPECT_NE(message_of(ErrorCode::usage, [&] { (void)graph_file_format_of(name); }).find("unknown graph format"),
               std::string::npos)
         << name;
   }

@@ -16,13 +16,13 @@ namespace bitgraph {
 
 /// File formats of a graph. By name: .mtx; .txt, .csv, .tsv, .edgelist (SNAP lists); .graph (METIS); .npz (SciPy CSR,
 /// or the adjacency of a gnn-benchmark data set); .b2sr. The text formats may be gzipped (.gz behind the name).
-enum class GraphFormat { matrix_market, edge_list, metis, npz, b2sr };
+enum class GraphFileFormat { matrix_market, edge_list, metis, npz, b2sr };
 
 /// Format of a file by its name. Throws usage for an unknown ending.
-[[nodiscard]] GraphFormat graph_format_of(const std::filesystem::path& path);
+[[nodiscard]] GraphFileFormat graph_file_format_of(const std::filesystem::path& path);
 
 /// "mtx", "list", "metis", "npz", "b2sr". Throws usage for another name.
-[[nodiscard]] GraphFormat graph_format_from_string(std::string_view name);
+[[nodiscard]] GraphFileFormat graph_file_format_from_string(std::string_view name);
 
 /// What the ids of an edge list are.
 enum class ListIds {
@@ -53,7 +53,7 @@ struct LoadOptions {
   bool ignore_weights = false;  ///< take the pattern of a weighted file; else values other than 1 are reported in Graph
   bool keep_weights = false;    ///< fill Graph::weights
   ListOptions list;             ///< of edge lists
-  std::optional<GraphFormat> format;  ///< instead of what the name says
+  std::optional<GraphFileFormat> format;  ///< instead of what the name says
 };
 
 /// A graph as a file gives it. Entry (i, j) is the edge i -> j; duplicates are merged, loops and explicit zeros kept.
