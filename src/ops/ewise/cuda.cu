@@ -182,8 +182,10 @@ void ewise_add_values(const Cuda& backend, Buffer<T>& out, const Buffer<T>& a, c
   detail::kernel_loop(backend.device, a.size(), loop);
 }
 
-#define BITGRAPH_INSTANTIATE_EWISE(S, T) \
-  template void ewise_add_values<S, T>(const Cuda&, Buffer<T>&, const Buffer<T>&, const Buffer<T>&)
-BITGRAPH_FOR_EACH_EWISE(BITGRAPH_INSTANTIATE_EWISE);
+[[gnu::used]] constexpr auto ewise_cuda_values = for_ewise_types([](auto semiring, auto type) {
+  using T = TypeOf<decltype(type)>;
+  using Add = void (*)(const Cuda&, Buffer<T>&, const Buffer<T>&, const Buffer<T>&);
+  return static_cast<Add>(&ewise_add_values<TypeOf<decltype(semiring)>, T>);
+});
 
 }  // namespace bitgraph

@@ -190,8 +190,12 @@ void detail::ewise_add_values(Buffer<T>& out, const Buffer<T>& a, const Buffer<T
 template CsrPattern ewise(SetOp, const CsrPattern&, const CsrPattern&);
 template BitTileMatrix ewise(SetOp, const BitTileMatrix&, const BitTileMatrix&);
 
-#define BITGRAPH_INSTANTIATE_EWISE(S, T) \
-  template void detail::ewise_add_values<S, T>(Buffer<T>&, const Buffer<T>&, const Buffer<T>&)
-BITGRAPH_FOR_EACH_EWISE(BITGRAPH_INSTANTIATE_EWISE);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_ewise_types([](auto semiring, auto type) {
+  return &detail::ewise_add_values<TypeOf<decltype(semiring)>, TypeOf<decltype(type)>>;
+});
+
+}  // namespace
 
 }  // namespace bitgraph

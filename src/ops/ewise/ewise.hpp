@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/backend.hpp"
+#include "core/instances.hpp"
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/ops/ewise.hpp>
@@ -16,22 +17,18 @@ BitTileMatrix merged(const Cuda& backend, SetOp op, const BitTileMatrix& a, cons
 template <class S, class T>
 void ewise_add_values(const Cuda& backend, Buffer<T>& out, const Buffer<T>& a, const Buffer<T>& b);
 
-}  // namespace bitgraph
+/// make(std::type_identity<S>(), std::type_identity<T>()) for all semirings and types that the library has kernels for
+/// on CUDA devices.
+template <class Make>
+constexpr auto for_ewise_types(Make make) {
+  const auto of_integers = for_types(Types<PlusTimes, MinPlus, MaxTimes, OrAnd>(), [&](auto semiring) {
+    return for_types(Types<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>(),
+                     [&](auto type) { return make(semiring, type); });
+  });
+  const auto of_floats = for_types(Types<PlusTimes, MinPlus, MaxTimes>(), [&](auto semiring) {
+    return for_types(Types<float, double>(), [&](auto type) { return make(semiring, type); });
+  });
+  return std::make_tuple(of_integers, of_floats);
+}
 
-/// Instantiate(semiring, type) for all that the library has kernels for on CUDA devices.
-#define BITGRAPH_FOR_EACH_EWISE_TYPE(Instantiate, S) \
-  Instantiate(S, std::int32_t);                      \
-  Instantiate(S, std::uint32_t);                     \
-  Instantiate(S, std::int64_t);                      \
-  Instantiate(S, std::uint64_t)
-#define BITGRAPH_FOR_EACH_EWISE(Instantiate)            \
-  BITGRAPH_FOR_EACH_EWISE_TYPE(Instantiate, PlusTimes); \
-  BITGRAPH_FOR_EACH_EWISE_TYPE(Instantiate, MinPlus);   \
-  BITGRAPH_FOR_EACH_EWISE_TYPE(Instantiate, MaxTimes);  \
-  BITGRAPH_FOR_EACH_EWISE_TYPE(Instantiate, OrAnd);     \
-  Instantiate(PlusTimes, float);                        \
-  Instantiate(MinPlus, float);                          \
-  Instantiate(MaxTimes, float);                         \
-  Instantiate(PlusTimes, double);                       \
-  Instantiate(MinPlus, double);                         \
-  Instantiate(MaxTimes, double)
+}  // namespace bitgraph

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's monoids over values on a CUDA device.
+#include "ops/reduce/instances.hpp"
 #include "ops/reduce/reduce.hpp"
 
 #include <bitgraph/ops/reduce.hpp>
@@ -11,9 +12,9 @@ T reduce_values(const Cuda& backend, const Buffer<T>& x) {
   return detail::reduce_on_device<Monoid>(backend.device, x.data(), x.size());
 }
 
-#define BITGRAPH_INSTANTIATE_REDUCE(Monoid, T) template T reduce_values<Monoid, T>(const Cuda&, const Buffer<T>&)
-BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, PlusMonoid);
-BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, MinMonoid);
-BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, MaxMonoid);
+[[gnu::used]] constexpr auto reduce_cuda_values = for_reduced_types([](auto monoid, auto type) {
+  using T = TypeOf<decltype(type)>;
+  return static_cast<T (*)(const Cuda&, const Buffer<T>&)>(&reduce_values<TypeOf<decltype(monoid)>, T>);
+});
 
 }  // namespace bitgraph

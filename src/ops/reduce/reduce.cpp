@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reduce/reduce.hpp"
+#include "ops/reduce/instances.hpp"
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
@@ -111,9 +112,11 @@ template Buffer<NodeId> row_sums(const BitTileMatrix&);
 template Buffer<NodeId> column_sums(const CsrPattern&);
 template Buffer<NodeId> column_sums(const BitTileMatrix&);
 
-#define BITGRAPH_INSTANTIATE_REDUCE(Monoid, T) template T detail::reduce_values<Monoid, T>(const Buffer<T>&)
-BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, PlusMonoid);
-BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, MinMonoid);
-BITGRAPH_FOR_EACH_REDUCED_TYPE(BITGRAPH_INSTANTIATE_REDUCE, MaxMonoid);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_reduced_types(
+    [](auto monoid, auto type) { return &detail::reduce_values<TypeOf<decltype(monoid)>, TypeOf<decltype(type)>>; });
+
+}  // namespace
 
 }  // namespace bitgraph

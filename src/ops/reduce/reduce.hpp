@@ -38,12 +38,3 @@ std::size_t count_words(const std::uint64_t* words, std::size_t n);
 }  // namespace reduce_cpu
 
 }  // namespace bitgraph
-
-/// Instantiate(monoid, type) for all that the library has kernels for on CUDA devices.
-#define BITGRAPH_FOR_EACH_REDUCED_TYPE(Instantiate, Monoid) \
-  Instantiate(Monoid, float);                               \
-  Instantiate(Monoid, double);                              \
-  Instantiate(Monoid, std::int32_t);                        \
-  Instantiate(Monoid, std::uint32_t);                       \
-  Instantiate(Monoid, std::int64_t);                        \
-  Instantiate(Monoid, std::uint64_t)

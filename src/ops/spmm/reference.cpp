@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/rows.hpp"
 #include "ops/spmm/elements.hpp"
-#include "ops/spmm/instantiate.hpp"
+#include "ops/spmm/instances.hpp"
 #include "ops/spmm/spmm.hpp"
 #include "ops/spmm/tile_words.hpp"
 
@@ -27,7 +27,7 @@ void spmm(const Reference& backend, const TileWordArgs<K, Out>& args) {
   spmm(backend, args.spmm);
 }
 
-BITGRAPH_INSTANTIATE_SPMM(Reference)
-BITGRAPH_INSTANTIATE_TILE_WORDS(Reference)
+[[gnu::used]] constexpr auto spmm_reference_kernels = spmm_kernels_of_all<Reference>();
+[[gnu::used]] constexpr auto spmm_reference_tile_words = tile_word_kernels<Reference>();
 
 }  // namespace bitgraph

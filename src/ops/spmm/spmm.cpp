@@ -4,6 +4,7 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "core/cuda/limits.hpp"
+#include "core/instances.hpp"
 #include "ops/explain.hpp"
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
@@ -221,25 +222,22 @@ void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x,
   run(out, a.view(), x, options, a.nvals());
 }
 
-template void spmm_into(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&);
-template void spmm_into(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&);
-template void spmm_into(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&);
-template void spmm_into(Floats&, const CsrPattern&, const Floats&, const SpmmOptions&);
-template void spmm_into(Bits&, const SellPattern&, const Bits&, const SpmmOptions&);
-template void spmm_into(Floats&, const SellPattern&, const Bits&, const SpmmOptions&);
-template void spmm_into(Bits&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
-template void spmm_into(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
-template void spmm_into(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
-template void spmm_into(Floats&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
-template KernelChoice spmm_explain(Bits&, const CsrPattern&, const Bits&, const SpmmOptions&);
-template KernelChoice spmm_explain(Bits&, const CsrPattern&, const Floats&, const SpmmOptions&);
-template KernelChoice spmm_explain(Floats&, const CsrPattern&, const Bits&, const SpmmOptions&);
-template KernelChoice spmm_explain(Floats&, const CsrPattern&, const Floats&, const SpmmOptions&);
-template KernelChoice spmm_explain(Bits&, const SellPattern&, const Bits&, const SpmmOptions&);
-template KernelChoice spmm_explain(Floats&, const SellPattern&, const Bits&, const SpmmOptions&);
-template KernelChoice spmm_explain(Bits&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
-template KernelChoice spmm_explain(Bits&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
-template KernelChoice spmm_explain(Floats&, const BitTileMatrix&, const Bits&, const SpmmOptions&);
-template KernelChoice spmm_explain(Floats&, const BitTileMatrix&, const Floats&, const SpmmOptions&);
+namespace {
+
+template <class Graph, class X, class Out>
+constexpr auto functions_of() {
+  using Into = void (*)(Out&, const Graph&, const X&, const SpmmOptions&);
+  using Explain = KernelChoice (*)(Out&, const Graph&, const X&, const SpmmOptions&);
+  return std::make_tuple(static_cast<Into>(&spmm_into), static_cast<Explain>(&spmm_explain));
+}
+
+[[gnu::used]] constexpr auto instances = for_types(Types<Bits, Floats>(), [](auto type) {
+  using Out = TypeOf<decltype(type)>;
+  return std::make_tuple(functions_of<CsrPattern, Bits, Out>(), functions_of<CsrPattern, Floats, Out>(),
+                         functions_of<BitTileMatrix, Bits, Out>(), functions_of<BitTileMatrix, Floats, Out>(),
+                         functions_of<SellPattern, Bits, Out>());
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -24,15 +24,4 @@ void spmm(const Cpu& backend, const TileWordArgs<K, Out>& args);
 template <int K, class Out>
 void spmm(const Cuda& backend, const TileWordArgs<K, Out>& args);
 
-#define BITGRAPH_INSTANTIATE_TILE_WORDS_OF(Backend, K)                 \
-  template void spmm(const Backend&, const TileWordArgs<K, BitsOut>&); \
-  template void spmm(const Backend&, const TileWordArgs<K, FloatOut>&);
-
-#define BITGRAPH_INSTANTIATE_TILE_WORDS(Backend)  \
-  BITGRAPH_INSTANTIATE_TILE_WORDS_OF(Backend, 4)  \
-  BITGRAPH_INSTANTIATE_TILE_WORDS_OF(Backend, 8)  \
-  BITGRAPH_INSTANTIATE_TILE_WORDS_OF(Backend, 16) \
-  BITGRAPH_INSTANTIATE_TILE_WORDS_OF(Backend, 32) \
-  BITGRAPH_INSTANTIATE_TILE_WORDS_OF(Backend, 64)
-
 }  // namespace bitgraph

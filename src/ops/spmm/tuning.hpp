@@ -42,4 +42,20 @@ struct CudaSpmmTuning {
   return measured_on_9_0;
 }
 
+/// How the work is shared out; the kernels follow from the types alone.
+struct CpuSpmmTuning {
+  // Turns of a thread: enough that uneven parts even out, few enough that each is worth it.
+  std::size_t turns = 6;              ///< over blocks of rows
+  std::size_t sell_turns = 16;        ///< over parts of a SellPattern
+  std::size_t tile_word_turns = 16;   ///< over tile rows that are taken as words
+  std::size_t least_sell_chunks = 8;  ///< of a part
+  /// Rows of X are not fetched for a few rows: of a graph that is cut into strips a thread takes so many.
+  std::size_t rows_of_strip = 2048;
+};
+
+[[nodiscard]] inline const CpuSpmmTuning& cpu_spmm_tuning() noexcept {
+  static constexpr CpuSpmmTuning measured{};
+  return measured;
+}
+
 }  // namespace bitgraph

@@ -8,7 +8,8 @@
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
 #include "ops/spmm/elements.hpp"
-#include "ops/spmm/instantiate.hpp"
+#include "ops/spmm/instances.hpp"
+#include "ops/spmm/tuning.hpp"
 
 #include <algorithm>
 #include <array>
@@ -167,7 +168,8 @@ void run_rows(const SpmmArgs<BitTileView<K>, In, Out>& args, Range rows) {
 
 /// Rows a thread takes at a time: enough to be worth a turn, few enough to share uneven rows.
 std::size_t chunk_rows(std::size_t nrows, int threads) {
-  const std::size_t even = nrows / (static_cast<std::size_t>(threads) * 6) / 64 * 64;
+  const CpuSpmmTuning& tuning = cpu_spmm_tuning();
+  const std::size_t even = nrows / (static_cast<std::size_t>(threads) * tuning.turns) / 64 * 64;
   return std::clamp<std::size_t>(even, 64, max_block_rows);
 }
 
@@ -188,7 +190,7 @@ std::uint64_t* words_of_thread(std::size_t count) {
 /// enough for all threads.
 template <class Out>
 void run_strips(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& args) {
-  constexpr std::size_t most_windows = 2048 / SellPattern::strip_window;
+  const std::size_t most_windows = cpu_spmm_tuning().rows_of_strip / SellPattern::strip_window;
   const SellView& a = args.a;
   const std::size_t even = a.num_windows / static_cast<std::size_t>(device.threads());
   parallel_chunks(device, a.num_windows, std::clamp<std::size_t>(even, 1, most_windows), [&](Range windows) {
@@ -207,8 +209,10 @@ void run(const Device& device, const SpmmArgs<SellView, BitsIn, Out>& args) {
   if (a.num_strips > 1) return run_strips(device, args);
   // Whole parts of a sorting window: two threads that write rows of one window would share cache lines. Few chunks are
   // shared out more finely.
-  const std::size_t even = a.num_chunks / (static_cast<std::size_t>(device.threads()) * 16);
-  const std::size_t chunks = std::clamp<std::size_t>(even, 8, SellPattern::sort_window / SellView::lanes / 4);
+  const CpuSpmmTuning& tuning = cpu_spmm_tuning();
+  const std::size_t even = a.num_chunks / (static_cast<std::size_t>(device.threads()) * tuning.sell_turns);
+  const std::size_t chunks =
+      std::clamp<std::size_t>(even, tuning.least_sell_chunks, SellPattern::sort_window / SellView::lanes / 4);
   const std::size_t num_parts = a.num_long_rows + (a.num_chunks + chunks - 1) / chunks;
   const auto run_part = [&](const spmm_cpu::SellPart& part) {
     spmm_cpu::vote_chunks(a, part, args.x, {args.out, args.epilogue});
@@ -228,6 +232,6 @@ void spmm(const Cpu& backend, const SpmmArgs<Graph, In, Out>& args) {
   run(backend.device, args);
 }
 
-BITGRAPH_INSTANTIATE_SPMM(Cpu)
+[[gnu::used]] constexpr auto spmm_cpu_kernels = spmm_kernels_of_all<Cpu>();
 
 }  // namespace bitgraph

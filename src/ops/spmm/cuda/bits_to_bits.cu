@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/spmm/cuda/dispatch.cuh"
-#include "ops/spmm/instantiate.hpp"
+#include "ops/spmm/instances.hpp"
 
 namespace bitgraph {
 
-BITGRAPH_INSTANTIATE_SPMM_TO(Cuda, BitsIn, BitsOut)
+[[gnu::used]] constexpr auto spmm_cuda_bits_to_bits = spmm_kernels<Cuda, BitsIn, BitsOut>();
 
 }  // namespace bitgraph

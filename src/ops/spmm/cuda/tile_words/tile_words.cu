@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/spmm/cuda/tile_words/tile_words.cuh"
+#include "ops/spmm/instances.hpp"
 
 #include <algorithm>
 
@@ -65,6 +66,6 @@ void spmm(const Cuda& backend, const TileWordArgs<K, Out>& args) {
   spmm_cuda::launch_tile_words<false>(backend.device, args);
 }
 
-BITGRAPH_INSTANTIATE_TILE_WORDS(Cuda)
+[[gnu::used]] constexpr auto spmm_cuda_tile_words = tile_word_kernels<Cuda>();
 
 }  // namespace bitgraph
