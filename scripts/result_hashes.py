@@ -58,11 +58,11 @@ class Hashes:
     def __init__(self, options, work):
         self.options, self.work, self.failed = options, pathlib.Path(work), False
 
-    def call(self, what, *words):
+    def call(self, what, *words, device=None):
         """The object that the program prints, without what is left out; None where there is none. Shows a refusal."""
         paths = [word for word in words if isinstance(word, pathlib.Path)]
         words = [str(word) for word in words]
-        done = subprocess.run([self.options.program, *words, "--device", self.options.device, "--json", "--quiet"],
+        done = subprocess.run([self.options.program, *words, "--device", device or self.options.device, "--json", "--quiet"],
                               capture_output=True, text=True, errors="replace", check=False)
         if done.returncode in REFUSALS:
             message = done.stderr
@@ -88,7 +88,7 @@ class Hashes:
 
     def is_small_enough(self, name, graph):
         """Whether `graph` can be read and has no more entries than are asked for."""
-        result = self.call(f"{name} info", "info", graph, "--no-reorder")
+        result = self.call(f"{name} info", "info", graph, "--no-reorder", device="cpu")
         return result is not None and result["num_entries"] <= self.options.max_entries
 
     def algorithms(self, name, graph):

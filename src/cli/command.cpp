@@ -36,6 +36,14 @@ Device Common::make_device() const {
   return Device::cuda(index);
 }
 
+Device Common::make_host(const char* command) const {
+  if (device != "cpu") {
+    static_cast<void>(make_device());  // a name that is no device is another error
+    fail(ErrorCode::not_possible, std::string(command) + " runs on the CPU alone: use --device cpu");
+  }
+  return Device::host(threads);
+}
+
 void add_common(CLI::App& app, Common& common) {
   app.parse_complete_callback([&common] { common.files.check(); });
   app.add_flag("--json", common.json, "print one JSON object");

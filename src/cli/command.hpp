@@ -55,6 +55,9 @@ struct Common {
 
   /// Throws usage or not_possible.
   [[nodiscard]] Device make_device() const;
+
+  /// The host, for a command without kernels for a GPU. Throws not_possible where --device asks for one.
+  [[nodiscard]] Device make_host(const char* command) const;
 };
 
 /// Adds --json, --device, --threads, --seed, --quiet, and has common.files checked.

@@ -42,7 +42,7 @@ void renumber(Graph& graph, Order order) {
 }
 
 void run(const Options& options) {
-  const Device device = options.common.make_device();
+  const Device device = options.common.make_host("convert");
   Graph graph = load_graph(options.input.graph, load_options(options.input), device);
   note_header(options.input, graph);
   if (graph.weighted && !options.input.ignore_weights) {

@@ -76,7 +76,7 @@ CsrPattern graph_of(const Options& o, const Device& device) {
 }
 
 void run(Options& o, const CLI::App& command) {
-  const Device device = o.common.make_device();
+  const Device device = o.common.make_host("generate");
   Json result{{"kind", o.kind}, {"out", o.out}, {"seed", o.common.seed}};
   EdgeCount edges;
   if (is_dataset(o.kind)) {

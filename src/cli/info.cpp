@@ -80,7 +80,7 @@ Json ids_of(const Graph& graph, NodeId num_nodes) {
 }
 
 Json describe(const Options& options) {
-  const Device device = options.common.make_device();
+  const Device device = options.common.make_host("info");
   const Graph graph = load_graph(options.input.graph, load_options(options.input), device);
   note_header(options.input, graph);
   const CsrPattern& a = graph.pattern;

@@ -27,7 +27,8 @@ void require_memory(const Device& device, std::string_view what, std::size_t byt
 void require_host(const Device& device, std::string_view what) {
   if (!device.is_host()) {
     fail(ErrorCode::not_possible,
-         fmt::format("{}: {} has no kernel for this device; bring the values to the host first", device.name(), what));
+         fmt::format("{}: {} has no kernel for this device; use the host, and bring values there with to()",
+                     device.name(), what));
   }
 }
 

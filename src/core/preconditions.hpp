@@ -15,7 +15,7 @@ void require_memory(std::string_view what, std::size_t bytes, std::size_t there)
 /// The same for what is free on the device: before the first of several allocations.
 void require_memory(const Device& device, std::string_view what, std::size_t bytes);
 
-/// Throws not_possible for values that are not on the host: `what` has no kernel there.
+/// Throws not_possible unless the device is the host: `what` has no kernel elsewhere.
 void require_host(const Device& device, std::string_view what);
 
 }  // namespace bitgraph

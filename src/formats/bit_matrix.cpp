@@ -2,6 +2,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 
 #include "core/parallel.hpp"
+#include "core/preconditions.hpp"
 #include "formats/bit_transpose.hpp"
 
 #include <fmt/format.h>
@@ -15,11 +16,6 @@
 namespace bitgraph {
 
 namespace {
-
-/// Conversions run on the host; what is elsewhere is brought there by name, with to(Device{}).
-void require_host(const Device& device, const char* what) {
-  if (!device.is_host()) fail(ErrorCode::not_possible, device.name() + ": " + what + " has no kernel for this device");
-}
 
 /// Throws bad_input naming the first row with a padding bit that is set.
 template <BitDomain Domain>

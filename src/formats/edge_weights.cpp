@@ -2,6 +2,7 @@
 #include <bitgraph/formats/edge_weights.hpp>
 
 #include "core/parallel.hpp"
+#include "core/preconditions.hpp"
 
 #include <fmt/format.h>
 
@@ -38,6 +39,7 @@ std::uint64_t eight_bytes(const std::uint8_t* from, std::size_t count) noexcept 
 }  // namespace
 
 EdgeWeights pack_weights(std::span<const std::uint8_t> weights, const Device& device) {
+  require_host(device, "pack_weights");
   const auto zero = std::find(weights.begin(), weights.end(), std::uint8_t{0});
   if (zero != weights.end())
     fail(ErrorCode::usage, fmt::format("edge weights: entry {} is 0, expected 1 to 255", zero - weights.begin()));
@@ -62,6 +64,7 @@ EdgeWeights pack_weights(std::span<const std::uint8_t> weights, const Device& de
 }
 
 Buffer<std::uint8_t> unpack_weights(const EdgeWeights& weights, const Device& device) {
+  require_host(device, "unpack_weights");
   Buffer<std::uint8_t> bytes(weights.size(), device);
   const auto planes = static_cast<std::size_t>(weights.num_planes());
   const std::size_t blocks = (weights.size() + EdgeWeights::block - 1) / EdgeWeights::block;

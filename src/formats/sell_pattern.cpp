@@ -4,6 +4,7 @@
 #include <bitgraph/core/error.hpp>
 
 #include "core/parallel.hpp"
+#include "core/preconditions.hpp"
 #include "formats/rows.hpp"
 
 #include <fmt/format.h>
@@ -256,15 +257,18 @@ SellView SellPattern::view() const noexcept {
 }
 
 SellPattern to_sell(const CsrPattern& a, const SellStrips& strips, const Device& device) {
+  require_host(device, "to_sell");
   check(a, strips);
   return SellBuilder(a, strips, device).make();
 }
 
 SellPattern to_sell(const CsrPattern& a, const Device& device) {
+  require_host(device, "to_sell");
   return to_sell(a, SellStrips::of(a.nrows(), a.ncols(), a.nvals()), device);
 }
 
 CsrPattern to_csr(const SellPattern& a, const Device& device) {
+  require_host(device, "to_csr of a SellPattern");
   const SellView sell = a.view();
   Buffer<EdgeOffset> row_ptr(std::size_t{a.nrows()} + 1, EdgeOffset{0}, device);
   const auto for_each_window = [&](auto&& use) {

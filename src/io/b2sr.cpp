@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/b2sr.hpp"
+#include "core/preconditions.hpp"
 
 #include "io/file.hpp"
 #include "io/graph_readers.hpp"
@@ -297,6 +298,7 @@ void check_b2sr_arrays(const B2srFile& file, const std::string& name) {
 }
 
 B2srFile open_b2sr(const std::filesystem::path& path, const Device& device) {
+  require_host(device, "open_b2sr");
   const auto file = MappedFile::open(path);
   return open_b2sr({file->data(), file->size()}, file, path.string(), device);
 }

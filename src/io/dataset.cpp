@@ -2,6 +2,7 @@
 // Data sets for node classification in the layout of gnn-benchmark (Shchur et al. 2018): a .npz with adj_*, attr_*,
 // labels.
 #include "io/dataset.hpp"
+#include "core/preconditions.hpp"
 
 #include "core/parallel.hpp"
 #include "io/file.hpp"
@@ -223,6 +224,7 @@ Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, 
 }
 
 Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
+  require_host(device, "load_dataset");
   if (const auto files = find_musae(path)) return load_musae(*files, device);
   const auto file = MappedFile::open(path);
   Dataset dataset = read_dataset(file->bytes(), path.string(), device, file);

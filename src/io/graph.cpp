@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/io/graph.hpp>
 
+#include "core/preconditions.hpp"
 #include "io/file.hpp"
 #include "io/graph_readers.hpp"
 #include "io/gzip.hpp"
@@ -123,6 +124,7 @@ bool holds_ids(const std::filesystem::path& path) {
 }
 
 Graph load_graph(const std::filesystem::path& path, const LoadOptions& options, const Device& device) {
+  require_host(device, "load_graph");
   if (path == "-") return read_standard_input(options, device);
   const GraphFileFormat format = options.format ? *options.format : graph_file_format_of(path);
   const std::string name = path.string();
@@ -140,6 +142,7 @@ void save_graph(const CsrPattern& a, const std::filesystem::path& path, const De
 }
 
 void save_graph(const CsrPattern& a, const NodeIds& ids, const std::filesystem::path& path, const Device& device) {
+  require_host(device, "save_graph");
   if (ids.size() != 0 && (ids.size() != a.nrows() || a.nrows() != a.ncols())) {
     fail(ErrorCode::usage, fmt::format("save_graph: {} ids for a matrix of {} x {}", ids.size(), a.nrows(), a.ncols()));
   }

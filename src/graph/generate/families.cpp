@@ -4,11 +4,13 @@
 #include <bitgraph/graph/generate.hpp>
 
 #include "core/parallel.hpp"
+#include "core/preconditions.hpp"
 #include "graph/generate/edges.hpp"
 
 namespace bitgraph {
 
 CsrPattern generate_mycielskian(int order, const Device& device) {
+  require_host(device, "generate_mycielskian");
   require(order >= 2 && order <= 20, "mycielskian: the order must be between 2 and 20");
   GeneratedEdges edges(1);
   edges.cols[0] = 1;
@@ -34,6 +36,7 @@ CsrPattern generate_mycielskian(int order, const Device& device) {
 }
 
 CsrPattern generate_de_bruijn(int scale, const Device& device) {
+  require_host(device, "generate_de_bruijn");
   require(scale >= 1 && scale <= 31, "de Bruijn: the scale must be between 1 and 31");
   const std::size_t n = std::size_t{1} << scale;
   GeneratedEdges edges(2 * n);

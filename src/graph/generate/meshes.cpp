@@ -4,6 +4,7 @@
 #include <bitgraph/graph/generate.hpp>
 
 #include "core/parallel.hpp"
+#include "core/preconditions.hpp"
 #include "graph/generate/edges.hpp"
 
 #include <limits>
@@ -13,6 +14,7 @@
 namespace bitgraph {
 
 CsrPattern generate_grid(NodeId width, NodeId height, const Device& device) {
+  require_host(device, "generate_grid");
   require(std::uint64_t{width} * height < std::numeric_limits<NodeId>::max(), "grid: more than 2^32 - 2 nodes");
   GeneratedEdges edges(2 * std::size_t{width} * height);
   parallel_for(device, std::size_t{width} * height, generator_grain, [&](std::size_t n) {
@@ -25,6 +27,7 @@ CsrPattern generate_grid(NodeId width, NodeId height, const Device& device) {
 }
 
 CsrPattern generate_mesh(NodeId width, NodeId height, std::uint64_t seed, bool shuffled, const Device& device) {
+  require_host(device, "generate_mesh");
   require(std::uint64_t{width} * height < std::numeric_limits<NodeId>::max(), "mesh: more than 2^32 - 2 nodes");
   const NodeId n = width * height;
   std::vector<NodeId> name(n);

@@ -5,6 +5,7 @@
 #include <bitgraph/graph/generate.hpp>
 
 #include "core/parallel.hpp"
+#include "core/preconditions.hpp"
 #include "graph/generate/edges.hpp"
 
 #include <fmt/format.h>
@@ -270,12 +271,14 @@ PlantedGraphOptions planted_graph_preset(std::string_view name, double scale_dow
 }
 
 CsrPattern generate_planted_pattern(const PlantedGraphOptions& o, const Device& device) {
+  require_host(device, "generate_planted_pattern");
   check(o);
   if (!device.is_host()) return generate_planted_pattern(o).to(device);
   return draw_pattern(o, names_of_ranks(o), device);
 }
 
 Dataset generate_planted_graph(const PlantedGraphOptions& o, const Device& device) {
+  require_host(device, "generate_planted_graph");
   check(o);
   require(device.is_host(), "planted graph: a data set is made on the host");
   Dataset dataset;

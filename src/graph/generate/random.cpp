@@ -4,6 +4,7 @@
 #include <bitgraph/core/random.hpp>
 
 #include "core/parallel.hpp"
+#include "core/preconditions.hpp"
 #include "graph/generate/edges.hpp"
 
 #include <cmath>
@@ -21,6 +22,7 @@ double draw(std::uint64_t seed, std::uint32_t purpose, std::uint64_t e) {
 }  // namespace
 
 CsrPattern generate_rmat(int scale, std::size_t edge_factor, std::uint64_t seed, const Device& device) {
+  require_host(device, "generate_rmat");
   require(scale >= 1 && scale <= 31, "R-MAT: the scale must be between 1 and 31");
   const std::size_t n = std::size_t{1} << scale;
   require(edge_factor <= std::numeric_limits<std::size_t>::max() / n, "R-MAT: too many edges to be counted");
@@ -40,6 +42,7 @@ CsrPattern generate_rmat(int scale, std::size_t edge_factor, std::uint64_t seed,
 }
 
 CsrPattern generate_uniform(NodeId num_nodes, std::size_t num_edges, std::uint64_t seed, const Device& device) {
+  require_host(device, "generate_uniform");
   require(num_nodes > 0 || num_edges == 0, "uniform: edges need nodes");
   GeneratedEdges edges(num_edges);
   parallel_for(device, num_edges, generator_grain, [&](std::size_t e) {
@@ -50,6 +53,7 @@ CsrPattern generate_uniform(NodeId num_nodes, std::size_t num_edges, std::uint64
 }
 
 Dataset generate_planted_partition(const PlantedPartitionOptions& o, const Device& device) {
+  require_host(device, "generate_planted_partition");
   const auto classes = static_cast<std::uint64_t>(o.num_classes);
   require(o.num_classes >= 1 && o.num_nodes >= classes, "planted partition: at least one class and one node a class");
   require(o.num_features >= classes && o.num_features < std::numeric_limits<NodeId>::max(),
