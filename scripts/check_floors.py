@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that no include runs upward between the floors of the house (docs/architecture.md), and that
-bitgraph/bitgraph.hpp includes every public header.
+"""Checks that no include runs upward between the floors of the house (docs/architecture.md), that
+bitgraph/bitgraph.hpp includes every public header, and the bars of size: the depth of a kernel's includes, the files of
+a folder, the macros of the sources.
 
-Usage: check_floors.py [ROOT]. Prints one line a violation, as file:line: reason; exits 1 if there is any.
+Usage: check_floors.py [ROOT] [--sizes]. Prints one line a violation, as file:line: reason; exits 1 if there is any.
+--sizes prints what the bars of size are about instead: the deepest includes, the largest folders, the macros.
 """
 
 import pathlib
@@ -18,6 +20,27 @@ SIMD = re.compile(r"^hwy/|intrin\.h$|^arm_neon\.h$|^arm_sve\.h$")
 CUDA = re.compile(r"^cuda|^cub/|^thrust/|^cooperative_groups|^nccl\.h$|^mma\.h$")
 STANDARD = re.compile(r"^[a-z_0-9]+$")  # <vector>; C headers end in .h and do not match
 UMBRELLA = "bitgraph/bitgraph.hpp"
+
+# The bars of size.
+MOST_LEVELS = 6  # of our headers below a .cu: each includes the next
+MOST_FILES = 20  # of a folder in ops and nn
+MOST_MACROS = 0.5  # in a thousand lines of src, those that Highway asks for among them
+DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)")
+# Rooms, or kernels, that are deeper today. They may not become deeper still; a room that is not named here has the bar.
+DEEPER = {
+    "ops/spmm": 14,
+    "ops/mxv": 11,
+    "ops/ewise": 8,
+    "ops/gemm": 7,
+    "ops/reduce": 7,
+    "ops/select": 7,
+    "ops/own_functions_test.cu": 7,
+    "graph/bfs": 7,
+    "graph/diameter": 7,
+    "graph/pagerank": 7,
+    "graph/triangles": 7,
+    "formats/cuda/pack.cu": 7,
+}
 
 
 def includes(path):
@@ -79,13 +102,17 @@ def check_file(path, own, own_room, public):
             yield f"{path}:{number}: {problem} (#include {target})"
 
 
-def find_cycles(root, files):
-    """Header cycles: #pragma once would hide them from the compiler."""
+def graph_of_includes(root, files):
+    """Which of our files each of them includes, by the names that includes have."""
     known = {}
     for path in files:
         base = root / ("include" if path.is_relative_to(root / "include") else "src")
         known[path.relative_to(base).as_posix()] = path
-    edges = {name: [t for _, t, _ in includes(path) if t in known] for name, path in known.items()}
+    return {name: [t for _, t, _ in includes(path) if t in known] for name, path in known.items()}
+
+
+def find_cycles(edges):
+    """Header cycles: #pragma once would hide them from the compiler."""
     done, trail, cycles = set(), [], []
 
     def visit(name):
@@ -105,6 +132,68 @@ def find_cycles(root, files):
     return [f"headers include each other: {cycle}" for cycle in cycles]
 
 
+def longest_chains(edges):
+    """The longest chain of includes below each kernel, (levels, names), the deepest first. There are no cycles."""
+    chains = {}
+
+    def chain(name):
+        if name not in chains:
+            chains[name] = (name, *max((chain(t) for t in edges[name]), key=len, default=()))
+        return chains[name]
+
+    kernels = [chain(name) for name in edges if name.endswith(".cu")]
+    return sorted(((len(names) - 1, names) for names in kernels), reverse=True)
+
+
+def check_depths(edges):
+    for levels, names in longest_chains(edges):
+        most = next((most for room, most in DEEPER.items() if f"{names[0]}/".startswith(f"{room}/")), MOST_LEVELS)
+        if levels > most:
+            yield f"{names[0]}: {levels} levels of includes, at most {most}: {' <- '.join(names[1:])}"
+
+
+def folder_sizes(root):
+    """(files, folder) of the folders of ops and nn, the largest first."""
+    folders = [f for floor in ("ops", "nn") for f in (root / "src" / floor, *(root / "src" / floor).rglob("*"))]
+    sizes = [(sum(1 for p in f.iterdir() if p.is_file()), f) for f in folders if f.is_dir()]
+    return sorted(sizes, key=lambda size: (-size[0], size[1]))
+
+
+def macros_of(root):
+    """The macros that src defines, as (place, name), and its lines."""
+    macros, lines = [], 0
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix not in SOURCES:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            lines += 1
+            match = DEFINE.match(line)
+            if match:
+                macros.append((f"{path}:{number}", match.group(1)))
+    return macros, lines
+
+
+def check_sizes(root, edges):
+    yield from check_depths(edges)
+    for files, folder in folder_sizes(root):
+        if files > MOST_FILES:
+            yield f"{folder}: {files} files, at most {MOST_FILES}"
+    macros, lines = macros_of(root)
+    if len(macros) > max(1, MOST_MACROS * lines / 1000):
+        yield f"{root / 'src'}: {len(macros)} macros in {lines} lines, at most {MOST_MACROS} in a thousand"
+
+
+def print_sizes(root, edges):
+    print("levels of includes below a kernel:")
+    for levels, names in longest_chains(edges)[:20]:
+        print(f"{levels:4}  {' <- '.join(names)}")
+    print("files of a folder:")
+    for files, folder in folder_sizes(root)[:5]:
+        print(f"{files:4}  {folder.relative_to(root)}")
+    macros, lines = macros_of(root)
+    print(f"macros: {len(macros)} in {lines} lines of src, {1000 * len(macros) / max(lines, 1):.2f} in a thousand")
+
+
 def missing_headers(root):
     """Public headers that a user of the umbrella header does not get."""
     public = root / "include" / "bitgraph"
@@ -116,13 +205,18 @@ def missing_headers(root):
             yield f"{path}: {UMBRELLA} does not include this public header"
 
 
+def files_of(root):
+    """Our headers and sources, in order."""
+    paths = (p for top in ("include/bitgraph", "src") for p in sorted((root / top).rglob("*")))
+    return [path for path in paths if path.suffix in SOURCES]
+
+
 def check(root):
-    problems, files = [], []
+    problems, files = [], files_of(root)
     for top in ("include/bitgraph", "src"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix not in SOURCES:
                 continue
-            files.append(path)
             parts = path.relative_to(root / top).parts
             public = top != "src"
             if len(parts) < 2:  # the umbrella and the version stand above all floors
@@ -138,11 +232,18 @@ def check(root):
                 problems += check_file(path, parts[0], room, public)
     if not files:
         problems.append(f"{root}: no sources found")
-    return problems + find_cycles(root, files) + list(missing_headers(root))
+    edges = graph_of_includes(root, files)
+    cycles = find_cycles(edges)
+    sizes = [] if cycles else list(check_sizes(root, edges))
+    return problems + cycles + sizes + list(missing_headers(root))
 
 
 def main():
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    arguments = [a for a in sys.argv[1:] if a != "--sizes"]
+    root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parent.parent
+    if len(arguments) != len(sys.argv) - 1:
+        print_sizes(root, graph_of_includes(root, files_of(root)))
+        return 0
     problems = check(root)
     for problem in problems:
         print(problem)

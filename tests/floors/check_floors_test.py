@@ -76,6 +76,34 @@ class CheckFloors(unittest.TestCase):
         self.refuses("src/ops/gemm/a.cpp", '#include "ops/spmm/spmm.hpp"\n', "operator 'spmm'")
         self.refuses("src/nn/a.cpp", '#include "ops/spmm/spmm.hpp"\n', "operator 'spmm'")
 
+    def test_a_kernel_has_at_most_six_levels_of_headers(self):
+        chain = {f"src/ops/dense/h{n}.cuh": f'#include "ops/dense/h{n + 1}.cuh"\n' for n in range(1, 6)}
+        chain["src/ops/dense/h6.cuh"] = "#include <cstdint>\n"
+        kernel = {"src/ops/dense/cuda.cu": '#include "ops/dense/h1.cuh"\n#include "ops/dense/h4.cuh"\n'}
+        self.assertEqual(run_checker({**chain, **kernel}), (0, ""))
+        chain["src/ops/dense/h6.cuh"] = "#include <bitgraph/core/device.hpp>\n"
+        code, output = run_checker({**chain, **kernel})
+        self.assertEqual(code, 1)
+        self.assertIn("ops/dense/cuda.cu: 7 levels of includes, at most 6: ops/dense/h1.cuh <- ", output)
+        of_host = {"src/ops/dense/cpu.cpp": kernel["src/ops/dense/cuda.cu"]}
+        self.assertEqual(run_checker({**chain, **of_host}), (0, ""))
+
+    def test_a_folder_of_operators_or_networks_has_at_most_twenty_files(self):
+        for folder in ("src/ops/dense", "src/nn/inference"):
+            files = {f"{folder}/a{n}.cpp": "" for n in range(20)}
+            self.assertEqual(run_checker(files), (0, ""))
+            code, output = run_checker({**files, f"{folder}/README.md": ""})
+            self.assertEqual(code, 1)
+            self.assertIn(f"{folder}: 21 files, at most 20", output)
+        self.assertEqual(run_checker({f"src/io/a{n}.cpp": "" for n in range(30)}), (0, ""))
+
+    def test_a_thousand_lines_have_half_a_macro(self):
+        lines = "int a;\n" * 3990
+        self.assertEqual(run_checker({"src/io/a.cpp": lines + "#define A 1\n  # define B\n"}), (0, ""))
+        code, output = run_checker({"src/io/a.cpp": lines + "#define A 1\n#define B\n#define C(x) x\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("3 macros in ", output)
+
     def test_public_headers_know_no_backend(self):
         for header in ("omp.h", "fmt/format.h", "nlohmann/json.hpp", "zip.h", "../src/core/parallel.hpp", "stdio.h"):
             self.refuses("include/bitgraph/io/a.hpp", f"#include <{header}>\n", "public header")

@@ -2,7 +2,7 @@
 // Betweenness on a CUDA device. See cuda.cu.
 #pragma once
 
-#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/core/types.hpp>
 
 #include "core/backend.hpp"
 
@@ -10,6 +10,8 @@
 #include <span>
 
 namespace bitgraph {
+
+class PackedGraph;
 
 /// Writes the score of every node times `scale`, in the caller's numbering, on the graph's device. Returns the place in
 /// `sources` of the first source with more shortest paths than a double counts; sources.size() where there is none.

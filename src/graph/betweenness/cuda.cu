@@ -6,6 +6,8 @@
 // rows of very many edges, which a block adds up in parts.
 #include "graph/betweenness/cuda.cuh"
 
+#include <bitgraph/graph/packed_graph.hpp>
+
 #include "core/cuda/cooperative.cuh"
 #include "graph/packed_graph/pattern.hpp"
 

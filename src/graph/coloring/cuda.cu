@@ -4,6 +4,8 @@
 // and goes on there in the next round; when there is none, it takes the smallest colour that they leave.
 #include "graph/coloring/cuda.cuh"
 
+#include <bitgraph/graph/packed_graph.hpp>
+
 #include "core/cuda/cooperative.cuh"
 #include "graph/coloring/scramble.hpp"
 #include "graph/priority_order.cuh"

@@ -2,7 +2,7 @@
 // Greedy colouring on one backend: coloring.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/core/types.hpp>
 
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
@@ -11,6 +11,8 @@
 #include <memory>
 
 namespace bitgraph {
+
+class PackedGraph;
 
 class ColoringEngine : public Engine {
  public:

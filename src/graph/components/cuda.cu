@@ -4,6 +4,8 @@
 // neighbours are linked; then the rows outside the largest component give all their edges.
 #include "graph/components/cuda.cuh"
 
+#include <bitgraph/graph/packed_graph.hpp>
+
 #include <bitgraph/core/kernel.cuh>
 #include "core/cuda/cooperative.cuh"
 #include "graph/cuda_labels.cuh"

@@ -2,7 +2,7 @@
 // Connected components on one backend: components.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/core/types.hpp>
 
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
@@ -10,6 +10,8 @@
 #include <memory>
 
 namespace bitgraph {
+
+class PackedGraph;
 
 class ComponentsEngine : public Engine {
  public:

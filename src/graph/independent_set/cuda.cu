@@ -4,6 +4,8 @@
 // puts its neighbours outside, so that most rows need not look through their edges at all.
 #include "graph/independent_set/cuda.cuh"
 
+#include <bitgraph/graph/packed_graph.hpp>
+
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/random.cuh"
 #include "graph/independent_set/state.hpp"

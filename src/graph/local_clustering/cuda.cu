@@ -5,6 +5,8 @@
 // to those before.
 #include "graph/local_clustering/cuda.cuh"
 
+#include <bitgraph/graph/packed_graph.hpp>
+
 #include "core/cuda/cooperative.cuh"
 #include "graph/priority_order.cuh"
 

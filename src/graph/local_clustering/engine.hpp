@@ -2,7 +2,7 @@
 // The walk of local clustering on one backend: local_clustering.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/core/types.hpp>
 
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
@@ -13,6 +13,8 @@
 #include <vector>
 
 namespace bitgraph {
+
+class PackedGraph;
 
 class LocalWalkEngine : public Engine {
  public:

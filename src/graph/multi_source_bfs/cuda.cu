@@ -6,6 +6,8 @@
 #include "core/cuda/cooperative.cuh"
 #include "graph/multi_source_bfs/cuda.cuh"
 
+#include <bitgraph/graph/packed_graph.hpp>
+
 #include <bitgraph/core/kernel.cuh>
 #include <bitgraph/formats/bit_matrix.hpp>
 

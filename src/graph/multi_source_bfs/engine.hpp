@@ -2,7 +2,7 @@
 // Searches from many sources on one backend: multi_source_bfs.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/core/types.hpp>
 
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
@@ -13,6 +13,8 @@
 #include <span>
 
 namespace bitgraph {
+
+class PackedGraph;
 
 /// One pass: its sources, in the caller's numbering on the host, and where its results go, on the graph's device.
 struct MultiSourcePass {

@@ -2,6 +2,7 @@
 #include "graph/packed_graph/cuda_rows.cuh"
 
 #include <bitgraph/core/kernel.cuh>
+#include <bitgraph/graph/packed_graph.hpp>
 
 namespace bitgraph {
 
@@ -14,18 +15,19 @@ __global__ void gather(NodeId n, const NodeId* row, const std::uint32_t* from, s
   if (i < n) to[i] = from[row[i]];
 }
 
+/// Of tiles, of what they are unpacked to.
+CsrPatternView view_of(const PackedGraph::Matrix& matrix, std::optional<CsrPattern>& unpacked) {
+  if (const auto* csr = std::get_if<CsrPattern>(&matrix)) return csr->view();
+  unpacked = unpack(std::get<BitTileMatrix>(matrix));
+  return unpacked->view();
+}
+
 }  // namespace
 
 CudaRows::CudaRows(const PackedGraph& graph) : device_(graph.device()) {
   out_ = view_of(graph.out(), unpacked_out_);
   in_ = graph.symmetric() || !graph.has_in() ? out_ : view_of(graph.in(), unpacked_in_);
   if (!graph.new_id().empty()) new_id_ = Buffer<NodeId>::copy_of(graph.new_id(), device_);
-}
-
-CsrPatternView CudaRows::view_of(const PackedGraph::Matrix& matrix, std::optional<CsrPattern>& unpacked) const {
-  if (const auto* csr = std::get_if<CsrPattern>(&matrix)) return csr->view();
-  unpacked = unpack(std::get<BitTileMatrix>(matrix));
-  return unpacked->view();
 }
 
 void CudaRows::order(const void* of_row, void* of_node) const {

@@ -2,12 +2,15 @@
 // What every algorithm on a CUDA device needs of a packed graph.
 #pragma once
 
-#include <bitgraph/graph/packed_graph.hpp>
+#include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/csr_pattern.hpp>
 
 #include <cstdint>
 #include <optional>
 
 namespace bitgraph {
+
+class PackedGraph;
 
 /// The rows of a packed graph as pattern CSR on its device, where the kernels walk them one by one. Tiles are unpacked
 /// there, once; a CSR is used where it is. And the order of the rows, on the device too.
@@ -26,8 +29,6 @@ class CudaRows {
   void order(const void* of_row, void* of_node) const;
 
  private:
-  CsrPatternView view_of(const PackedGraph::Matrix& matrix, std::optional<CsrPattern>& unpacked) const;
-
   Device device_;
   CsrPatternView out_, in_;
   std::optional<CsrPattern> unpacked_out_, unpacked_in_;

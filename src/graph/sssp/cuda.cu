@@ -10,6 +10,8 @@
 #include "core/cuda/cooperative.cuh"
 #include "graph/sssp/cuda.cuh"
 
+#include <bitgraph/graph/weighted_graph.hpp>
+
 #include <bitgraph/core/kernel.cuh>
 
 #include <cooperative_groups.h>

@@ -4,7 +4,6 @@
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
-#include <bitgraph/graph/weighted_graph.hpp>
 
 #include "graph/packed_graph/cuda_rows.cuh"
 #include "graph/sssp/engine.hpp"

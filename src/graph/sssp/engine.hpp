@@ -2,7 +2,7 @@
 // Shortest paths on one backend: sssp.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/weighted_graph.hpp>
+#include <bitgraph/core/types.hpp>
 
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
@@ -10,6 +10,8 @@
 #include <memory>
 
 namespace bitgraph {
+
+class WeightedGraph;
 
 template <class Distance>
 class SsspEngine : public Engine {

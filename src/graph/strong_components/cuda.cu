@@ -7,6 +7,8 @@
 // a chain of components falls into pieces of which the longest has a fraction of it.
 #include "graph/strong_components/cuda.cuh"
 
+#include <bitgraph/graph/packed_graph.hpp>
+
 #include "core/cuda/cooperative.cuh"
 #include "graph/bfs/cuda.cuh"
 #include "graph/cuda_labels.cuh"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets, matrices and values put together on a CUDA device.
 #include "ops/ewise/cuda_merge.cuh"
+#include "ops/ewise/ewise.hpp"
 
 #include <cstddef>
 

@@ -7,7 +7,6 @@
 
 #include <bitgraph/core/kernel.cuh>
 #include "formats/cuda/ranks.cuh"
-#include "ops/ewise/ewise.hpp"
 
 #include <bitgraph/core/kernel_loop.hpp>
 #include <bitgraph/formats/rows_of.cuh>

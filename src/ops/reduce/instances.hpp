@@ -4,11 +4,13 @@
 
 #include "core/instances.hpp"
 
-#include <bitgraph/ops/reduce.hpp>
-
 #include <cstdint>
 
 namespace bitgraph {
+
+struct PlusMonoid;
+struct MinMonoid;
+struct MaxMonoid;
 
 /// make(std::type_identity<Monoid>(), std::type_identity<T>()) for all of them.
 template <class Make>

@@ -4,6 +4,7 @@
 // three behind it of its word c / 2. The words of W are brought into that order. The four places are those of the
 // sixteen interleaved sums that binarize prescribes, so a scale is the same to the last bit.
 #include "ops/cuda_float_rows.cuh"
+#include "ops/gemm/cuda/problem.hpp"
 #include "ops/gemm/cuda/short_rows.cuh"
 
 #include <cfloat>

@@ -10,7 +10,8 @@
 #include <bitgraph/core/kernel.cuh>
 
 #include "core/cuda/cooperative.cuh"
-#include "ops/gemm/cuda/problem.hpp"
+#include "ops/gemm/cuda/plan.hpp"
+#include "ops/gemm/gemm.hpp"
 
 #include <cstdint>
 

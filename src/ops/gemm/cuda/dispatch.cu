@@ -3,6 +3,7 @@
 // There a block has 64 outputs, one word of a binary result, whose weights stand in shared memory; each of its warps
 // has rows of X of its own, read once from memory in the order that the instruction wants.
 #include "ops/gemm/cuda/bits.cuh"
+#include "ops/gemm/cuda/problem.hpp"
 
 #include <cstdint>
 #include <type_traits>

@@ -6,6 +6,7 @@
 #include "ops/cuda_float_rows.cuh"
 #include "ops/gemm/cuda/bits.cuh"
 #include "ops/gemm/cuda/image.cuh"
+#include "ops/gemm/cuda/problem.hpp"
 
 #include <algorithm>
 

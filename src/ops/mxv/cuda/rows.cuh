@@ -4,6 +4,7 @@
 
 #include "ops/mxv/cuda/chunk_bits.cuh"
 #include "ops/mxv/cuda/chunk_values.cuh"
+#include "ops/mxv/cuda/problem.hpp"
 #include "ops/mxv/cuda/short_rows.cuh"
 
 namespace bitgraph::mxv_cuda {

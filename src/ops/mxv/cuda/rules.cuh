@@ -2,7 +2,7 @@
 // How kernels read the vector and write the output under a rule.
 #pragma once
 
-#include "ops/mxv/cuda/problem.hpp"
+#include "ops/mxv/mxv.hpp"
 
 #include <bitgraph/core/kernel.cuh>
 

@@ -12,10 +12,8 @@ namespace bitgraph::spmm_cuda {
 
 namespace {
 
-constexpr EdgeOffset long_row = 64;          ///< a warp has a row of a vote from here on (schedule/spans.cuh)
-constexpr EdgeOffset even_row = 255;         ///< most entries of a row where all have about as many
-constexpr std::size_t lane_features = 4;     ///< numbers that a lane sums up
-constexpr EdgeOffset mesh_longest_row = 16;  ///< of rows that fit into shared memory (sum/mesh.cuh)
+constexpr EdgeOffset even_row = 255;      ///< most entries of a row where all have about as many
+constexpr std::size_t lane_features = 4;  ///< numbers that a lane sums up
 
 bool rows_are_short(const Problem& p) { return p.longest_row < long_row; }
 EdgeOffset times_rows(const Problem& p, EdgeOffset entries_a_row) { return entries_a_row * p.nrows; }

@@ -14,6 +14,10 @@
 
 namespace bitgraph::spmm_cuda {
 
+// What kernels are built for.
+constexpr EdgeOffset long_row = 64;          ///< a warp has a row of a vote from here on
+constexpr EdgeOffset mesh_longest_row = 16;  ///< of rows so many of which fit into shared memory
+
 /// What the choice depends on.
 struct Problem {
   bool tiles = false;          ///< the graph is B2SR, else pattern CSR

@@ -3,13 +3,13 @@
 // whatever the degrees. A row may go on over several spans.
 #pragma once
 
+#include "ops/spmm/cuda/plan.hpp"
 #include "ops/spmm/cuda/schedule/columns.cuh"
 
 #include <cuda/atomic>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr EdgeOffset long_row = 64;
 constexpr NodeId no_row = ~NodeId{0};
 
 /// A row that a lane takes part in; of no entries where there is none.

@@ -5,12 +5,12 @@
 // what their rows share is fetched from memory once.
 #pragma once
 
+#include "ops/spmm/cuda/plan.hpp"
 #include "ops/spmm/cuda/sum/by_rows.cuh"
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned mesh_rows = 64;           ///< of a block
-constexpr EdgeOffset mesh_longest_row = 16;  ///< so many of them fit into shared memory
+constexpr unsigned mesh_rows = 64;  ///< of a block
 
 /// The rows of a block, from the first on, and their entries.
 template <bool Weighted>
