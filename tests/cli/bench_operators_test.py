@@ -3,6 +3,8 @@
 
 import json
 import math
+import os
+import re
 import unittest
 
 import program
@@ -49,6 +51,27 @@ class BenchOperators(program.InFolder):
             done = start(*arguments)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
             self.assertIn(word, done.stderr)
+
+
+class Trace(unittest.TestCase):
+    def kernels(self, **environment):
+        """The kernels that a run with BITGRAPH_TRACE=1 names on standard error."""
+        done = program.start("bench", "operators", "--threads", 2, "--repeats", 1, "--limit", 0, "grid:8", "--widths",
+                             64, "--product", "64x64x64", env={**os.environ, "BITGRAPH_TRACE": "1", **environment})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [re.fullmatch(r"bitgraph: (.*) on cpu: [0-9.]+ MB", line) for line in done.stderr.splitlines()]
+        self.assertTrue(lines and all(lines), done.stderr)
+        return {line[1] for line in lines}
+
+    def test_each_operator_names_its_kernel(self):
+        names = {re.sub(r" \(\w+\)$", "", name) for name in self.kernels()}
+        library = {name for name in names if name.startswith("OpenBLAS ")}
+        self.assertEqual(names - library, {"spmm_vote", "spmm_sum", "spmm_weigh", "gemm_bits"})
+        self.assertEqual(len(library), 1)
+
+    def test_the_reference_is_named(self):
+        names = self.kernels(BITGRAPH_BACKEND="reference")
+        self.assertEqual({name for name in names if not name.startswith("OpenBLAS ")}, {"reference"})
 
 
 class BenchGnn(unittest.TestCase):
