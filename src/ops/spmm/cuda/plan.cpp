@@ -41,7 +41,11 @@ Plan shape_vote_short_rows(const Problem& p, const CudaSpmmTuning&) {
 }
 
 bool suits_vote_ordered(const Problem& p, const CudaSpmmTuning&) { return !p.tiles && p.is_vote() && p.ordered; }
-Plan shape_vote_ordered(const Problem& p, const CudaSpmmTuning&) { return wide_vote(p, Kernel::vote_ordered); }
+Plan shape_vote_ordered(const Problem& p, const CudaSpmmTuning& t) {
+  Plan plan = wide_vote(p, Kernel::vote_ordered);
+  if (plan.lanes <= 2 && p.entries >= t.large_ordered_vote) plan.threads = large_block;
+  return plan;
+}
 
 bool suits_vote_direct(const Problem& p, const CudaSpmmTuning& t) {
   return !p.tiles && p.is_vote() && (p.nrows + p.entries) * (p.words() / 2) <= t.small_vote;
@@ -212,6 +216,7 @@ const char* name_of(Kernel kernel) noexcept {
 std::string describe(const Plan& plan) {
   std::string text = fmt::format("{}, {} lanes", name_of(plan.kernel), plan.lanes);
   if (plan.words > 1) text += fmt::format(" x {} words", plan.words);
+  if (plan.threads != usual_block) text += fmt::format(", {} threads", plan.threads);
   if (plan.copy == Copy::fours) text += ", from a copy of X";
   if (plan.copy == Copy::halves) text += ", from a copy of X in 16 bits";
   return text;

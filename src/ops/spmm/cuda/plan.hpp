@@ -17,6 +17,8 @@ namespace bitgraph::spmm_cuda {
 // What kernels are built for.
 constexpr EdgeOffset long_row = 64;          ///< a warp has a row of a vote from here on
 constexpr EdgeOffset mesh_longest_row = 16;  ///< of rows so many of which fit into shared memory
+constexpr unsigned usual_block = 256;        ///< threads
+constexpr unsigned large_block = 768;        ///< of votes in order, where one or two lanes have a row of X
 
 /// What the choice depends on.
 struct Problem {
@@ -65,8 +67,9 @@ enum class Copy : std::uint8_t {
 struct Plan {
   Kernel kernel = Kernel::sum_stream;
   Copy copy = Copy::none;
-  unsigned lanes = 32;  ///< of a warp that have a row together
-  unsigned words = 1;   ///< of 32 bits that a lane of a vote has
+  unsigned lanes = 32;             ///< of a warp that have a row together
+  unsigned words = 1;              ///< of 32 bits that a lane of a vote has
+  unsigned threads = usual_block;  ///< of a block
 };
 
 /// A row of the list.
@@ -86,7 +89,7 @@ struct KernelEntry {
 
 [[nodiscard]] const char* name_of(Kernel kernel) noexcept;
 
-/// "spmm_vote_ordered, 2 lanes x 4 words".
+/// "spmm_vote_ordered, 2 lanes x 4 words, 768 threads"; the usual 256 threads are not said.
 [[nodiscard]] std::string describe(const Plan& plan);
 
 /// What a run costs, as far as its shape tells.

@@ -47,6 +47,19 @@ TEST(SpmmPlan, VotesOfSkewedRowsTakeTheOrderWhereThereIsOne) {
   EXPECT_EQ(described(p), "spmm_vote_ordered, 8 lanes x 2 words");
 }
 
+TEST(SpmmPlan, VotesOfManyEntriesInOrderTakeLargeBlocks) {
+  Problem p = skewed_vote();
+  p.ordered = true;
+  p.entries = EdgeOffset{1} << 25;
+  EXPECT_EQ(described(p), "spmm_vote_ordered, 2 lanes x 4 words, 768 threads");
+  p.features = 512;
+  EXPECT_EQ(described(p), "spmm_vote_ordered, 4 lanes x 4 words") << "four lanes a row keep small blocks";
+  p.features = 64;
+  EXPECT_EQ(described(p), "spmm_vote_ordered, 1 lanes x 2 words, 768 threads");
+  --p.entries;
+  EXPECT_EQ(described(p), "spmm_vote_ordered, 1 lanes x 2 words");
+}
+
 TEST(SpmmPlan, VotesOfShortRowsNeedNoOrder) {
   Problem p = skewed_vote();
   p.longest_row = 63;

@@ -270,8 +270,8 @@ void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
         return with_narrow_shape(plan, [&](auto lanes) { start_short<lanes(), 1>(device, args, slices); });
       }
     case Kernel::vote_ordered:
-      return with_wide_shape(plan,
-                             [&](auto lanes, auto each) { start_ordered<lanes(), each()>(device, args, slices); });
+      return with_wide_shape(
+          plan, [&](auto lanes, auto each) { start_ordered<lanes(), each()>(device, args, slices, plan); });
     case Kernel::vote_direct:
       return with_narrow_shape(plan, [&](auto lanes) { start_direct<lanes()>(device, args, slices); });
     default: return with_narrow_shape(plan, [&](auto lanes) { start_spans<lanes()>(device, args, slices); });

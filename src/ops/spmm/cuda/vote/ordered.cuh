@@ -5,9 +5,9 @@
 // take its neighbours in turns and add up their counters. The longest rows come first.
 #pragma once
 
+#include "ops/spmm/cuda/plan.hpp"
 #include "ops/spmm/cuda/vote/hub.cuh"
 #include "ops/spmm/cuda/vote/short_rows.cuh"
-#include "ops/spmm/tuning.hpp"
 
 #include <bit>
 
@@ -23,7 +23,7 @@ constexpr int warp_planes = 14;      ///< counts of a warp's rows, none of which
 /// once: that takes so much more shared memory.
 struct FewEntries {
   static constexpr bool words_at_once = true;
-  static constexpr unsigned threads = 256;
+  static constexpr unsigned threads = usual_block;
   static constexpr unsigned blocks = 2;
   static constexpr unsigned batch = 8;
   template <class Out>
@@ -33,7 +33,7 @@ struct FewEntries {
 /// and what one has brought to the first-level cache others find there. The more rows a multiprocessor has the better.
 struct ManyEntries {
   static constexpr bool words_at_once = false;
-  static constexpr unsigned threads = 768;
+  static constexpr unsigned threads = large_block;
   static constexpr unsigned blocks = 1;
   static constexpr unsigned batch = 4;
   template <class Out>
@@ -309,10 +309,10 @@ void start_ordered_of(const Device& device, const SpmmArgs<CsrPatternView, BitsI
 }
 
 template <int Lanes, int Words, class Out>
-void start_ordered(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
+void start_ordered(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices,
+                   const Plan& plan) {
   if constexpr (Lanes <= 2) {
-    if (args.a.num_entries >= cuda_spmm_tuning().large_ordered_vote)
-      return start_ordered_of<ManyEntries, Lanes, Words>(device, args, slices);
+    if (plan.threads == large_block) return start_ordered_of<ManyEntries, Lanes, Words>(device, args, slices);
   }
   start_ordered_of<FewEntries, Lanes, Words>(device, args, slices);
 }
