@@ -76,19 +76,20 @@ void expand_row(const ExpandArgs& args, std::size_t i) {
 
 }  // namespace
 
-void accumulate(const DenseSlice<float>& target, const DenseSlice<const float>& source, float alpha, float beta) {
-  const DenseView<float>& out = target.view;
-  const DenseView<const float>& x = source.view;
-  require_shape("accumulate", out.nrows, out.ncols, x.nrows, x.ncols);
-  check_device("accumulate", target.device, source.device, "x");
-  if (on_cuda("accumulate", target.device, [&](const auto& cuda) { accumulate(cuda, out, x, alpha, beta); })) return;
-  parallel_for(target.device, x.nrows, row_grain, [&](std::size_t i) {
-    float* const to = out.row(i);
-    const float* const from = x.row(i);
+void accumulate(const DenseSlice<float>& out, const DenseSlice<const float>& x, float alpha, float beta) {
+  const DenseView<float>& target = out.view;
+  const DenseView<const float>& source = x.view;
+  require_shape("accumulate", target.nrows, target.ncols, source.nrows, source.ncols);
+  check_device("accumulate", out.device, x.device, "x");
+  if (on_cuda("accumulate", out.device, [&](const auto& cuda) { accumulate(cuda, target, source, alpha, beta); }))
+    return;
+  parallel_for(out.device, source.nrows, row_grain, [&](std::size_t i) {
+    float* const to = target.row(i);
+    const float* const from = source.row(i);
     if (beta == 0) {
-      for (std::size_t f = 0; f < x.ncols; ++f) to[f] = alpha * from[f];
+      for (std::size_t f = 0; f < source.ncols; ++f) to[f] = alpha * from[f];
     } else {
-      for (std::size_t f = 0; f < x.ncols; ++f) to[f] = alpha * from[f] + beta * to[f];
+      for (std::size_t f = 0; f < source.ncols; ++f) to[f] = alpha * from[f] + beta * to[f];
     }
   });
 }
