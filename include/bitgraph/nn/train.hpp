@@ -48,7 +48,7 @@ struct TrainOptions {
 /// The recipe of an architecture and precision, all fields set.
 ///   gcn, real: Kipf and Welling 2017: Adam 1e-2, decay 5e-4 on the first layer, dropout 0.5, 200 epochs.
 ///   gcn, full: Bi-GCN (Wang et al. 2021): Adam 1e-3, decay 5e-4, dropout 0.4, 1000 epochs.
-///   gcn, bin:  as full, with the votes in the loop; docs/performance.md says what was tried.
+///   gcn, bin:  as full, with the votes in the loop; docs/notebook says what was tried.
 ///   inductive_gcn, sage: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of those, as of any
 ///     further on (Hamilton et al. 2017, section 4).
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
@@ -57,7 +57,7 @@ struct TrainOptions {
 ///   where features are dense; latent weights that start from the teacher's, each matrix scaled to the magnitude of a
 ///   drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but their
 ///   average over the last hundred steps or so is what is judged and returned. No decay. It is what did best in short
-///   trials: docs/performance.md. Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes
+///   trials: docs/notebook. Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes
 ///   is told; else 100.
 [[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0, bool dense_features = false);
 
