@@ -11,7 +11,7 @@
 
 namespace bitgraph {
 
-enum class MaskUse : std::uint8_t { none, inside, outside };
+enum class MaskUse { none, inside, outside };
 
 namespace mxm_plan {
 
