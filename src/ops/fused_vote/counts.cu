@@ -239,12 +239,12 @@ __global__ void __launch_bounds__(S::threads, S::threads == 128 ? 4 : 1)
     counts_ordered(const __grid_constant__ FusedCounts args, const __grid_constant__ Blocks blocks) {
   trigger_dependent_launch();
   __shared__ CountsShared<S> shared;
-  __shared__ HubRoom<S> hub_room;
+  __shared__ HubScratch<S> hub_scratch;
   shared.weights.load(args.weights, args.ncols, S::threads);
   if (args.own_weights.count != 0) shared.own_weights.load(args.own_weights, args.ncols, S::threads);
   __syncthreads();
   CountSink<S> sink{args, shared, shared.planes[threadIdx.x / 32]};
-  count_rows<S>(args.a, args.order, blocks, args.x, args.stride, hub_room, sink);
+  count_rows<S>(args.a, args.order, blocks, args.x, args.stride, hub_scratch, sink);
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ struct Shape {
 
 /// Counts of a hub's words, of each warp.
 template <class S>
-struct HubRoom {
+struct HubScratch {
   std::uint32_t plane[S::threads / 32][row_planes][S::row_words];
 };
 
@@ -208,7 +208,7 @@ struct HubRoom {
 /// for whole warps; rows may be no_row.
 template <class S, class Sink>
 __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, const Blocks& blocks,
-                           const std::uint32_t* x, std::size_t stride, HubRoom<S>& room, Sink& sink) {
+                           const std::uint32_t* x, std::size_t stride, HubScratch<S>& scratch, Sink& sink) {
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   const unsigned set = lane / S::lanes;
@@ -251,7 +251,7 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
     if (is_hub) {
       if (lane < S::row_words) {
 #pragma unroll
-        for (int p = 0; p < row_planes; ++p) room.plane[warp][p][count.word] = count.counter.plane[p];
+        for (int p = 0; p < row_planes; ++p) scratch.plane[warp][p][count.word] = count.counter.plane[p];
       }
       __syncthreads();
       if (warp != 0) return;
@@ -259,7 +259,7 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
       count.counter = {};
 #pragma unroll 1
       for (unsigned w = 0; w < S::threads / 32; ++w) {
-        count.counter.add_counter(planes, [&](int p) { return room.plane[w][p][count.word]; });
+        count.counter.add_counter(planes, [&](int p) { return scratch.plane[w][p][count.word]; });
       }
     }
     sink.long_row(row, count);

@@ -7,8 +7,8 @@
 
 namespace bitgraph::spmm_cuda::ordered {
 
-constexpr unsigned outputs = 8;                      ///< at a time
-constexpr unsigned room_words = 32 * (outputs + 1);  ///< of a warp
+constexpr unsigned outputs = 8;                         ///< at a time
+constexpr unsigned scratch_words = 32 * (outputs + 1);  ///< of a warp
 
 /// The features of a word that exist.
 __device__ inline std::uint32_t word_mask(std::size_t ncols, unsigned word) {
@@ -54,7 +54,7 @@ struct RowOutputs {
   float* out;
   unsigned count;  ///< of a row
   unsigned first;
-  float* room;  ///< of the warp
+  float* scratch;  ///< of the warp
 
   /// out = make(what was there, value); for a whole warp, no_row for nothing. `read` says whether it is looked at.
   template <class Make>
@@ -63,7 +63,7 @@ struct RowOutputs {
     __syncwarp();
     if (lane % Span == 0) {
 #pragma unroll
-      for (unsigned k = 0; k < outputs; ++k) room[lane / Span * (outputs + 1) + k] = y[k];
+      for (unsigned k = 0; k < outputs; ++k) scratch[lane / Span * (outputs + 1) + k] = y[k];
     }
     __syncwarp();
     const unsigned k = lane % outputs;
@@ -80,7 +80,7 @@ struct RowOutputs {
     }
 #pragma unroll
     for (unsigned t = 0; t < turns; ++t) {
-      if (to[t] != nullptr) *to[t] = make(before[t], room[(lane / outputs + 4 * t) * (outputs + 1) + k]);
+      if (to[t] != nullptr) *to[t] = make(before[t], scratch[(lane / outputs + 4 * t) * (outputs + 1) + k]);
     }
   }
 };

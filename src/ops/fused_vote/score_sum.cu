@@ -46,7 +46,7 @@ struct Sums {
 /// Outputs of a lane's part of scores; every `Span` lanes have a row whose sums they have.
 template <unsigned Span>
 __device__ void emit(const FusedScoreSum& args, const Sums& sums, const Row& row, bool exists, unsigned part,
-                     float* room) {
+                     float* scratch) {
   const NodeId its_row = exists ? row.row : no_row;
   const float row_scale = its_row == no_row || args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + its_row);
   const auto bits = static_cast<std::int64_t>(row.n) * static_cast<std::int64_t>(args.ncols);
@@ -59,7 +59,7 @@ __device__ void emit(const FusedScoreSum& args, const Sums& sums, const Row& row
     if (args.bias != nullptr) y[k] += static_cast<float>(row.n) * __ldg(args.bias + output);
     y[k] *= row_scale;
   }
-  const RowOutputs<Span> at{args.out, args.count, part * outputs, room};
+  const RowOutputs<Span> at{args.out, args.count, part * outputs, scratch};
   at.write(
       its_row, y, [](float before, float value) { return value + before; }, args.add);
 }
@@ -70,13 +70,13 @@ __global__ void __launch_bounds__(threads, 1024 / threads)
     sum_ordered(const __grid_constant__ FusedScoreSum args, const __grid_constant__ Blocks blocks, unsigned parts) {
   trigger_dependent_launch();
   constexpr unsigned warps = threads / 32;
-  __shared__ float rooms[warps][room_words];
+  __shared__ float scratch_of_warps[warps][scratch_words];
   __shared__ std::uint32_t hub[warps][outputs];
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   const unsigned part = blockIdx.x % parts;
   const unsigned block = blockIdx.x / parts;
-  float* const room = rooms[warp];
+  float* const scratch = scratch_of_warps[warp];
   const std::size_t stride = 4 * parts;
   const auto* const x = reinterpret_cast<const std::uint32_t*>(args.scores) + 4 * part;
   Sums sums;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(threads, 1024 / threads)
     const std::size_t place = args.order.groups + std::size_t{block - blocks.groups} * threads + threadIdx.x;
     const Row row(args.a, args.order, place, args.a.nrows);
     for_neighbors<4, 1, batch>(x, stride, row, 0, __reduce_max_sync(full_warp, row.n), batch, add);
-    emit<1>(args, sums, row, true, part, room);
+    emit<1>(args, sums, row, true, part, scratch);
   } else if (block >= blocks.warps) {
     const std::size_t place =
         args.order.warps + (std::size_t{block - blocks.warps} * threads + threadIdx.x) / group_sets;
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(threads, 1024 / threads)
     for_neighbors<4, group_sets, batch>(x, stride, row, lane % group_sets, __reduce_max_sync(full_warp, row.n),
                                         batch * group_sets, add);
     sums.join<1, group_sets>();
-    emit<group_sets>(args, sums, row, true, part, room);
+    emit<group_sets>(args, sums, row, true, part, scratch);
   } else {
     const bool is_hub = block < blocks.hubs;
     const std::size_t place = is_hub ? block : args.order.hubs + std::size_t{block - blocks.hubs} * warps + warp;
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(threads, 1024 / threads)
         for (unsigned w = 0; w < warps; ++w) sums.of[k] += hub[w][k];
       }
     }
-    emit<32>(args, sums, row, true, part, room);
+    emit<32>(args, sums, row, true, part, scratch);
   }
 }
 

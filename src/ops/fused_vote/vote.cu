@@ -77,7 +77,7 @@ struct VoteSink {
 
   const FusedVote& args;
   const SharedWeights<S::row_words>& weights;
-  float* room;  ///< of the warp
+  float* scratch;  ///< of the warp
   template <class Count>
   __device__ void short_row(const Row& row, const Count& counts) {
     Votes<S::words, S::lanes> votes{row.row, threadIdx.x % S::lanes * S::words};
@@ -139,7 +139,7 @@ struct VoteSink {
         const int same = static_cast<int>(pair[k / 2] >> (16 * (k % 2)) & 0xFFFFU);
         y[k] = static_cast<float>(2 * same - bits) * weights.scale[first + k] + weights.bias[first + k];
       }
-      const RowOutputs<Span> at{args.products, args.multiplied.count, first, room};
+      const RowOutputs<Span> at{args.products, args.multiplied.count, first, scratch};
       at.write(votes.row, y, [](float, float value) { return value; });
     }
   }
@@ -150,12 +150,12 @@ __global__ void __launch_bounds__(S::threads, S::threads <= 256 ? 512 / S::threa
     vote_ordered(const __grid_constant__ FusedVote args, const __grid_constant__ Blocks blocks) {
   trigger_dependent_launch();
   __shared__ SharedWeights<S::row_words> weights;
-  __shared__ HubRoom<S> hub_room;
-  extern __shared__ float rooms[];  // where there are products
+  __shared__ HubScratch<S> hub_scratch;
+  extern __shared__ float scratch[];  // where there are products
   weights.load(args, S::threads);
   __syncthreads();
-  VoteSink<S> sink{args, weights, rooms + threadIdx.x / 32 * room_words};
-  count_rows<S>(args.a, args.order, blocks, args.x, args.stride, hub_room, sink);
+  VoteSink<S> sink{args, weights, scratch + threadIdx.x / 32 * scratch_words};
+  count_rows<S>(args.a, args.order, blocks, args.x, args.stride, hub_scratch, sink);
 }
 
 }  // namespace
@@ -170,8 +170,8 @@ void fused(const Cuda& backend, const FusedVote& args, const fused_cuda::Plan& c
     using S = decltype(shape);
     static ProgrammaticKernel kernel(vote_ordered<S>, "vote_ordered");
     const Blocks blocks(args.order, args.a.nrows, S::threads, S::lanes);
-    const std::size_t rooms = args.multiplied.count == 0 ? 0 : S::threads / 32 * room_words * sizeof(float);
-    kernel.launch(backend.device, blocks.all, S::threads, rooms, args, blocks);
+    const std::size_t scratch = args.multiplied.count == 0 ? 0 : S::threads / 32 * scratch_words * sizeof(float);
+    kernel.launch(backend.device, blocks.all, S::threads, scratch, args, blocks);
   };
   if (args.multiplied.count != 0) return with_shape<128>(chosen, launch);
   with_shape<256>(chosen, launch);

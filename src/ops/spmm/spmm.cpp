@@ -207,7 +207,7 @@ std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset ent
                             bool to_bits) noexcept {
   constexpr std::size_t four = 4;
   const std::size_t width = (ncols + four - 1) / four * four;
-  if (to_bits && spmm_cuda::gathers_halves(nrows, ncols, entries)) {
+  if (to_bits && spmm_cuda::gathers_fp16(nrows, ncols, entries)) {
     constexpr std::size_t eight = 8;
     return (nrows + 1) * ((ncols + eight - 1) / eight * eight) * sizeof(std::uint16_t) + sizeof(std::uint32_t);
   }

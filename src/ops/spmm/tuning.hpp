@@ -27,8 +27,8 @@ struct CudaSpmmTuning {
   EdgeOffset entries_for_more_lanes = 16;         ///< mean length from which a row takes more lanes
   unsigned early_blocks_a_multiprocessor = 8;     ///< up to so many the next kernel may start early
   EdgeOffset copy_entries_a_row = 64;             ///< gathers a row of X, from which a copy of X pays
-  EdgeOffset halves_entries = 1'900'000;          ///< gathers from which a copy in 16 bits pays,
-  EdgeOffset halves_entries_a_row = 14;           ///< and for each row of X
+  EdgeOffset fp16_entries = 1'900'000;            ///< gathers from which a copy in 16 bits pays,
+  EdgeOffset fp16_entries_a_row = 14;             ///< and for each row of X
   EdgeOffset hub_share = 64;                      ///< a row of more than 1/64 of all entries is a hub
 
   // Votes over tiles.

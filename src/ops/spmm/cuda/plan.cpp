@@ -102,13 +102,11 @@ Copy copy_of(const Problem& p, const CudaSpmmTuning& t) {
   return is_float_sum(p) && reads_copy(p, t) ? Copy::fours : Copy::none;
 }
 
-bool suits_signs_of_halves(const Problem& p, const CudaSpmmTuning& t) {
+bool suits_signs_of_fp16(const Problem& p, const CudaSpmmTuning& t) {
   return is_float_sum(p) && p.bits_out && p.ordered && p.aligned && !p.has_epilogue &&
-         gathers_halves(p.ncols, p.features, p.entries, t);
+         gathers_fp16(p.ncols, p.features, p.entries, t);
 }
-Plan shape_signs_of_halves(const Problem&, const CudaSpmmTuning&) {
-  return {Kernel::signs_of_halves, Copy::halves, 16, 1};
-}
+Plan shape_signs_of_fp16(const Problem&, const CudaSpmmTuning&) { return {Kernel::signs_of_fp16, Copy::fp16, 16, 1}; }
 
 bool suits_sum_mesh(const Problem& p, const CudaSpmmTuning& t) {
   return is_sum(p) && p.longest_row <= mesh_longest_row && p.entries < times_rows(p, t.mesh_entries_a_row) &&
@@ -178,7 +176,7 @@ constexpr std::array<KernelEntry, 12> all_kernels{{
     {Kernel::vote_direct, "spmm_vote_direct", suits_vote_direct, shape_vote_direct, column},
     {Kernel::vote_spans, "spmm_vote", suits_vote_spans, shape_vote_spans, column},
     {Kernel::vote_tiles, "spmm_vote_tiles", suits_vote_tiles, shape_vote_tiles, 2 * column},
-    {Kernel::signs_of_halves, "spmm_signs_of_halves", suits_signs_of_halves, shape_signs_of_halves, column},
+    {Kernel::signs_of_fp16, "spmm_signs_of_fp16", suits_signs_of_fp16, shape_signs_of_fp16, column},
     {Kernel::sum_narrow, "spmm_sum_narrow", suits_sum_narrow, shape_sum_narrow, column},
     {Kernel::sum_mesh, "spmm_sum_mesh", suits_sum_mesh, shape_sum_mesh, column},
     {Kernel::sum_ordered, "spmm_sum_ordered", suits_sum_ordered, shape_of_slices<Kernel::sum_ordered>, column},
@@ -218,7 +216,7 @@ std::string describe(const Plan& plan) {
   if (plan.words > 1) text += fmt::format(" x {} words", plan.words);
   if (plan.threads != usual_block) text += fmt::format(", {} threads", plan.threads);
   if (plan.copy == Copy::fours) text += ", from a copy of X";
-  if (plan.copy == Copy::halves) text += ", from a copy of X in 16 bits";
+  if (plan.copy == Copy::fp16) text += ", from a copy of X in 16 bits";
   return text;
 }
 
@@ -232,7 +230,7 @@ Prediction predict(const Problem& problem, const Plan& plan) {
   const auto features = static_cast<double>(problem.features);
   const double bit_row = static_cast<double>(problem.words()) * 4;
   const double given_row = problem.bits_in ? bit_row : features * 4;
-  const double row = plan.copy == Copy::halves ? features * 2 : given_row;
+  const double row = plan.copy == Copy::fp16 ? features * 2 : given_row;
   const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
                                          [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
   const double gathered = entries * std::max(row, sector);
@@ -259,9 +257,8 @@ bool copies_features(std::size_t nrows, std::size_t ncols, EdgeOffset entries, b
   return in_fours && sums_by_order(ncols, tuning) ? long_rows : entries >= nrows;
 }
 
-bool gathers_halves(std::size_t nrows, std::size_t ncols, EdgeOffset entries, const CudaSpmmTuning& tuning) noexcept {
-  return ncols >= tuning.few_features && entries >= tuning.halves_entries &&
-         entries >= tuning.halves_entries_a_row * nrows;
+bool gathers_fp16(std::size_t nrows, std::size_t ncols, EdgeOffset entries, const CudaSpmmTuning& tuning) noexcept {
+  return ncols >= tuning.few_features && entries >= tuning.fp16_entries && entries >= tuning.fp16_entries_a_row * nrows;
 }
 
 }  // namespace bitgraph::spmm_cuda

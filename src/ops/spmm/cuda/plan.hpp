@@ -47,7 +47,7 @@ enum class Kernel : std::uint8_t {
   vote_direct,
   vote_spans,
   vote_tiles,
-  signs_of_halves,
+  signs_of_fp16,
   sum_narrow,
   sum_mesh,
   sum_by_rows,
@@ -60,7 +60,7 @@ enum class Kernel : std::uint8_t {
 enum class Copy : std::uint8_t {
   none,   ///< as it is
   fours,  ///< from a copy whose rows are whole fours of floats, multiplied by col_scale
-  halves  ///< from a copy in numbers of 16 bits
+  fp16    ///< from a copy in numbers of 16 bits
 };
 
 /// A kernel and the shape that it runs in.
@@ -111,9 +111,9 @@ struct Prediction {
 [[nodiscard]] bool copies_features(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool in_fours,
                                    bool weighted, const CudaSpmmTuning& tuning = cuda_spmm_tuning()) noexcept;
 
-/// Whether signs of sums come from a copy of X in halves: where so many entries are gathered that half the bytes pay
+/// Whether signs of sums come from a copy of X in fp16: where so many entries are gathered that half the bytes pay
 /// for the copy.
-[[nodiscard]] bool gathers_halves(std::size_t nrows, std::size_t ncols, EdgeOffset entries,
-                                  const CudaSpmmTuning& tuning = cuda_spmm_tuning()) noexcept;
+[[nodiscard]] bool gathers_fp16(std::size_t nrows, std::size_t ncols, EdgeOffset entries,
+                                const CudaSpmmTuning& tuning = cuda_spmm_tuning()) noexcept;
 
 }  // namespace bitgraph::spmm_cuda

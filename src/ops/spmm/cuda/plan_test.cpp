@@ -123,12 +123,12 @@ TEST(SpmmPlan, SignsOfManySumsComeFromHalves) {
   Problem p = float_sum(128);
   p.bits_out = p.ordered = true;
   p.entries = 2'000'000;
-  EXPECT_EQ(described(p), "spmm_signs_of_halves, 16 lanes, from a copy of X in 16 bits");
+  EXPECT_EQ(described(p), "spmm_signs_of_fp16, 16 lanes, from a copy of X in 16 bits");
   p.has_epilogue = true;
-  EXPECT_NE(plan(p).kernel, Kernel::signs_of_halves);
+  EXPECT_NE(plan(p).kernel, Kernel::signs_of_fp16);
   p.has_epilogue = false;
   p.entries = 1'899'999;
-  EXPECT_NE(plan(p).kernel, Kernel::signs_of_halves);
+  EXPECT_NE(plan(p).kernel, Kernel::signs_of_fp16);
 }
 
 TEST(SpmmPlan, ThresholdsAreThoseOfTheTuning) {

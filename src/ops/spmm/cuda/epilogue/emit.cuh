@@ -246,20 +246,20 @@ __device__ __noinline__ void emit_numbers(const Args& args, const std::uint32_t*
   }
 }
 
-constexpr unsigned room_words = 272;  ///< of a warp, for its counts on their way to numbers
+constexpr unsigned scratch_words = 272;  ///< of a warp, for its counts on their way to numbers
 
 /// The same from counters in registers, of `Words` words that lie side by side, where nothing stands around the counts
 /// and they are below 2^8. A lane makes bytes of its 32 counts of a word: those of features f, f + 8, f + 16, f + 24 in
-/// word f; eight lanes share what a lane had, and all words of a lane go out at once. `room` has `Words` times
-/// room_words words.
+/// word f; eight lanes share what a lane had, and all words of a lane go out at once. `scratch` has `Words` times
+/// scratch_words words.
 template <int Words, int Planes, class Args>
 __device__ void emit_plain_bytes(const Args& args, const Counters<Words, Planes>& counters, const Counted& counted,
-                                 unsigned slots, std::uint32_t* room) {
+                                 unsigned slots, std::uint32_t* scratch) {
   static_assert(Planes <= 8);
   constexpr unsigned second_half = 36;  // of the words, where its banks are others
   constexpr unsigned lanes = 8 * Words;
   const unsigned lane = threadIdx.x % 32;
-  auto* const words = reinterpret_cast<uint4*>(room);
+  auto* const words = reinterpret_cast<uint4*>(scratch);
   __syncwarp();
 #pragma unroll
   for (unsigned w = 0; w < Words; ++w) {
@@ -272,13 +272,13 @@ __device__ void emit_plain_bytes(const Args& args, const Counters<Words, Planes>
         bytes[f] |= (p >= f ? plane << (p - f) : plane >> (f - p)) & (0x01010101U << p);
       }
     }
-    words[w * room_words / 4 + lane] = {bytes[0], bytes[1], bytes[2], bytes[3]};
-    words[w * room_words / 4 + second_half + lane] = {bytes[4], bytes[5], bytes[6], bytes[7]};
+    words[w * scratch_words / 4 + lane] = {bytes[0], bytes[1], bytes[2], bytes[3]};
+    words[w * scratch_words / 4 + second_half + lane] = {bytes[4], bytes[5], bytes[6], bytes[7]};
   }
   __syncwarp();
   const unsigned quarter = lane % 8;
   const unsigned word_of_slot = lane / 8 % Words;
-  const uint4* const own = words + word_of_slot * room_words / 4 + quarter % 2 * second_half;
+  const uint4* const own = words + word_of_slot * scratch_words / 4 + quarter % 2 * second_half;
   // A byte of each word into the mantissa of 2^15, where it counts as it is.
   const unsigned selector = 0x7404U | quarter / 2 << 4;
   constexpr std::uint32_t two_to_15 = 0x47000000U;
@@ -342,18 +342,18 @@ __device__ void emit_votes(const Args& args, const BitCounter<Planes>& counter, 
       counter.at_least(counted.n / 2 + counted.n % 2) & feature_mask(args.x.ncols, counted.word);
 }
 
-/// The lanes below `slots` have a counter each, of which `planes` planes matter; `room` has room_words words, or as
-/// many as that takes.
+/// The lanes below `slots` have a counter each, of which `planes` planes matter; `scratch` has scratch_words words, or
+/// as many as that takes.
 template <int Planes, class Args>
 __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const Counted& counted, unsigned slots,
-                     int planes, std::uint32_t* room) {
+                     int planes, std::uint32_t* scratch) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   if constexpr (is_plain<Out> && is_bits<Out>) {
     emit_votes(args, counter, counted, slots);
   } else if constexpr (is_plain<Out>) {
     constexpr unsigned few_slots = 8;  // bytes are made of all lanes' counts
     if constexpr (Planes <= 8) {
-      if (slots > few_slots) return emit_plain_bytes(args, Counters<1, Planes>{{counter}}, counted, slots, room);
+      if (slots > few_slots) return emit_plain_bytes(args, Counters<1, Planes>{{counter}}, counted, slots, scratch);
     }
     emit_plain_numbers(args, counter, counted, slots, planes);
   } else {
@@ -365,10 +365,10 @@ __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const 
 #pragma unroll
     for (int p = 0; p < Planes; ++p) {
       if (p >= planes) break;
-      if (lane < slots) room[p * slots + lane] = counter.plane[p];
+      if (lane < slots) scratch[p * slots + lane] = counter.plane[p];
     }
     __syncwarp();
-    emit_numbers(args, room, counted, slots, planes);
+    emit_numbers(args, scratch, counted, slots, planes);
   }
 }
 

@@ -7,7 +7,7 @@
 #include "ops/spmm/cuda/sum/mesh.cuh"
 #include "ops/spmm/cuda/sum/narrow.cuh"
 #include "ops/spmm/cuda/sum/ordered.cuh"
-#include "ops/spmm/cuda/sum/signs_of_halves.cuh"
+#include "ops/spmm/cuda/sum/signs_of_fp16.cuh"
 
 namespace bitgraph::spmm_cuda {
 
@@ -54,8 +54,8 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
   const Tails tails = shape.tails(device);
   with_frame(args, [&]<class Args>(const Args& kernel_args) {
     static ProgrammaticKernel kernel(spmm_stream<Group, Args>, "spmm_stream");
-    const std::size_t room = EntriesOf<Args>::bytes(shape.items, args.col_scale != nullptr);
-    kernel.launch(device, dim3(shape.blocks, slices), block_threads, room, kernel_args, shape.items, tails,
+    const std::size_t scratch = EntriesOf<Args>::bytes(shape.items, args.col_scale != nullptr);
+    kernel.launch(device, dim3(shape.blocks, slices), block_threads, scratch, kernel_args, shape.items, tails,
                   shape.lets_next_begin(Reader::blocks));
   });
 }
@@ -118,7 +118,7 @@ void launch_narrow(const Device& device, const SpmmArgs<CsrPatternView, FloatIn,
 template <class Out>
 void launch_sum(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Out>& args, const Plan& plan) {
   if constexpr (is_bits<Out>) {
-    if (plan.kernel == Kernel::signs_of_halves) return start_signs_of_halves(device, args);
+    if (plan.kernel == Kernel::signs_of_fp16) return start_signs_of_fp16(device, args);
   }
   if (plan.kernel == Kernel::sum_narrow) {
     switch (plan.lanes) {

@@ -76,8 +76,8 @@ struct NarrowSpan {
 
   /// Of the rows, in the shared memory that the kernel is launched with.
   __device__ static float4 (&sums_of(unsigned row))[Group] {
-    extern __shared__ __align__(16) std::uint32_t room[];
-    return reinterpret_cast<float4(*)[Group]>(room)[row];
+    extern __shared__ __align__(16) std::uint32_t scratch[];
+    return reinterpret_cast<float4(*)[Group]>(scratch)[row];
   }
 
   /// Brings the columns of a part of a span, and marks where its rows end. For a whole block. What does not depend on

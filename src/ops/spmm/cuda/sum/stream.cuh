@@ -21,10 +21,10 @@ struct SpanEntries {
   float* row_scales;    ///< of framed outputs: of a row, where its last entry is
   std::uint16_t* rows;  ///< the row that ends with an entry, from the span's first on
 
-  __device__ SpanEntries(std::uint32_t* room, unsigned items, bool weighted)
-      : columns(room),
-        scales(weighted ? reinterpret_cast<float*>(room + items) : nullptr),
-        row_scales(reinterpret_cast<float*>(room + (weighted ? 2 : 1) * items)),
+  __device__ SpanEntries(std::uint32_t* scratch, unsigned items, bool weighted)
+      : columns(scratch),
+        scales(weighted ? reinterpret_cast<float*>(scratch + items) : nullptr),
+        row_scales(reinterpret_cast<float*>(scratch + (weighted ? 2 : 1) * items)),
         rows(reinterpret_cast<std::uint16_t*>(row_scales + (is_framed<Out> ? items : 0))) {}
 
   static std::size_t bytes(unsigned items, bool weighted) {
@@ -319,11 +319,11 @@ __device__ void join_runs(const StorageOf<Group, Args>& storage, const Args& arg
 template <unsigned Group, class Args>
 __global__ void __launch_bounds__(block_threads, ReaderOfArgs<Args>::blocks)
     spmm_stream(const __grid_constant__ Args args, unsigned items, Tails tails, bool next_early) {
-  extern __shared__ __align__(16) std::uint32_t room[];
+  extern __shared__ __align__(16) std::uint32_t scratch[];
   __shared__ StorageOf<Group, Args> storage;
   const std::size_t first = first_feature<Group, ReaderOfArgs<Args>::chunks>();
   const Span span = find_span(args.a, items, blockIdx.x);
-  const EntriesOf<Args> entries(room, items, args.col_scale != nullptr);
+  const EntriesOf<Args> entries(scratch, items, args.col_scale != nullptr);
   const bool some_empty = bring_entries<Group>(storage, entries, args, span);
   if (next_early) trigger_dependent_launch();
   sum_run<Group>(storage, entries, args, span, first);
@@ -332,7 +332,7 @@ __global__ void __launch_bounds__(block_threads, ReaderOfArgs<Args>::blocks)
 }
 
 /// Whether the next kernel may be brought up while blocks of `items` run: not where they take long and half fill the
-/// device, for its blocks then go where there is room, more to some multiprocessors than to others.
+/// device, for its blocks then go where there is space, more to some multiprocessors than to others.
 inline bool lets_next_begin(unsigned items, std::size_t blocks, unsigned at_once) {
   constexpr unsigned long_span = 1024;
   return items < long_span || 5 * blocks >= 4 * std::size_t{at_once};

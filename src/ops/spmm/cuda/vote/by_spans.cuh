@@ -72,16 +72,16 @@ __device__ void add_sets(BitCounter<Planes>& counter, int planes) {
 /// A short row for each set of lanes; no_row for none.
 template <int Lanes, class Args>
 __device__ void vote_short_rows(const Args& args, NodeId row, EdgeOffset begin, std::uint32_t n, unsigned first_word,
-                                std::uint32_t* room) {
+                                std::uint32_t* scratch) {
   const unsigned word = first_word + threadIdx.x % Lanes;
   BitCounter<short_planes> counter;
   count_neighbors<Lanes, 1>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch);
   const int planes = static_cast<int>(bits_of(__reduce_max_sync(full_warp, n)));
-  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, 32, planes, room);
+  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, 32, planes, scratch);
 }
 
 template <int Lanes, class Args>
-__device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word, std::uint32_t* room) {
+__device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word, std::uint32_t* scratch) {
   constexpr unsigned sets = 32 / Lanes;
   const unsigned word = first_word + threadIdx.x % Lanes;
   const EdgeOffset begin = __ldg(args.a.row_ptr + row);
@@ -90,7 +90,7 @@ __device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word,
   BitCounter<long_planes> counter;
   count_neighbors<Lanes, sets>(counter, args.x, word, args.a.col_ind + begin, n, 0, batch * sets);
   add_sets<Lanes>(counter, planes);
-  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes, room);
+  emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes, scratch);
 }
 
 /// The block's warps take portions of the row in turns, and add up as many as their counters hold.
@@ -129,7 +129,7 @@ __device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubC
 template <int Lanes>
 union VoteStorage {
   HubCounts<Lanes> hub_counts;
-  alignas(16) std::uint32_t rooms[block_warps][std::max<unsigned>(long_planes * Lanes, room_words)];
+  alignas(16) std::uint32_t scratch[block_warps][std::max<unsigned>(long_planes * Lanes, scratch_words)];
 };
 
 template <int Lanes, class Args>
@@ -147,14 +147,15 @@ __global__ void __launch_bounds__(block_threads, 5) spmm_vote(const __grid_const
     vote_hub<Lanes>(args, rows.hubs[n], first_word, storage.hub_counts);
   }
   for (unsigned task = take(rows); task < rows.num_long; task = take(rows)) {
-    vote_long_row<Lanes>(args, rows.long_rows[task], first_word, storage.rooms[warp]);
+    vote_long_row<Lanes>(args, rows.long_rows[task], first_word, storage.scratch[warp]);
   }
   for (unsigned first = warp * warp_rows; first < sorted.size; first += block_warps * warp_rows) {
     const unsigned place = first + threadIdx.x % 32 / Lanes;
     const NodeId row = place < sorted.size ? rows.first + sorted.row[place] : no_row;
     const EdgeOffset begin = row == no_row ? 0 : __ldg(args.a.row_ptr + row);
     const EdgeOffset end = row == no_row ? 0 : __ldg(args.a.row_ptr + row + 1);
-    vote_short_rows<Lanes>(args, row, begin, static_cast<std::uint32_t>(end - begin), first_word, storage.rooms[warp]);
+    vote_short_rows<Lanes>(args, row, begin, static_cast<std::uint32_t>(end - begin), first_word,
+                           storage.scratch[warp]);
   }
 }
 
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(block_threads, 5)
   __syncthreads();
   const unsigned first_word = blockIdx.y * most_words;
   const unsigned lane = threadIdx.x % 32;
-  std::uint32_t* const room = storage.rooms[threadIdx.x / 32];
+  std::uint32_t* const scratch = storage.scratch[threadIdx.x / 32];
   const std::size_t first = (std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32) * warp_rows;
   const std::size_t place = first + lane / Lanes;
   const bool exists = lane / Lanes < warp_rows && place < args.a.nrows;
@@ -182,12 +183,12 @@ __global__ void __launch_bounds__(block_threads, 5)
   if (__any_sync(full_warp, exists && n < longer)) {
     const bool mine = exists && n < longer;
     vote_short_rows<Lanes>(args, mine ? static_cast<NodeId>(place) : no_row, begin,
-                           mine ? static_cast<std::uint32_t>(n) : 0, first_word, room);
+                           mine ? static_cast<std::uint32_t>(n) : 0, first_word, scratch);
   }
 #pragma unroll 1
   for (; others != 0; others &= others - 1) {
     const auto row = static_cast<NodeId>(first + (__ffs(static_cast<int>(others)) - 1) / Lanes);
-    vote_long_row<Lanes>(args, row, first_word, room);
+    vote_long_row<Lanes>(args, row, first_word, scratch);
   }
   __syncthreads();
 #pragma unroll 1

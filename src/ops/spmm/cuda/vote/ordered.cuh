@@ -133,15 +133,17 @@ template <class Shape, int Lanes, int Words, class Args>
 union OrderedStorage {
   using Out = std::remove_cvref_t<decltype(Args::out)>;
   static constexpr unsigned all_planes = 32U * static_cast<unsigned>(Shape::template sets_power<Out>);
-  static constexpr unsigned bytes = Shape::words_at_once ? Words * room_words : room_words;
-  static constexpr unsigned room = !is_plain<Out> ? std::max(room_words, all_planes) : is_bits<Out> ? 4 : bytes;
+  static constexpr unsigned bytes = Shape::words_at_once ? Words * scratch_words : scratch_words;
+  static constexpr unsigned warp_scratch = !is_plain<Out> ? std::max(scratch_words, all_planes)
+                                           : is_bits<Out> ? 4
+                                                          : bytes;
   HubCounts<Lanes * Words> hub_counts;
-  alignas(16) std::uint32_t rooms[Shape::threads / 32][room];
+  alignas(16) std::uint32_t scratch[Shape::threads / 32][warp_scratch];
 };
 
 /// A row for each set of lanes.
 template <class Shape, int Lanes, int Words, class Args>
-__device__ void vote_set_rows(const Args& args, std::size_t first, unsigned first_word, std::uint32_t* room) {
+__device__ void vote_set_rows(const Args& args, std::size_t first, unsigned first_word, std::uint32_t* scratch) {
   const TakenRow taken(args, first + threadIdx.x / Lanes, args.a.nrows);
   const unsigned word = first_word + threadIdx.x % Lanes * Words;
   const std::uint32_t longest = __reduce_max_sync(full_warp, taken.n);
@@ -150,13 +152,13 @@ __device__ void vote_set_rows(const Args& args, std::size_t first, unsigned firs
   count_in_turns<1, planes, Shape::batch>(counters, Neighbors<Words>(args.x, word), taken.columns, 0, taken.n, longest,
                                           Shape::batch);
   const Counted counted{word < half_words(args.x) ? taken.row : no_row, word, taken.n};
-  emit_counters<Shape::words_at_once>(args, counters, counted, 32, static_cast<int>(bits_of(longest)), room);
+  emit_counters<Shape::words_at_once>(args, counters, counted, 32, static_cast<int>(bits_of(longest)), scratch);
 }
 
 /// A row for some sets, `end` is behind the last.
 template <class Shape, int Lanes, int Words, class Args>
 __device__ void vote_sets_rows(const Args& args, std::size_t first, std::size_t end, unsigned first_word,
-                               std::uint32_t* room) {
+                               std::uint32_t* scratch) {
   constexpr unsigned sets = sets_of_row;
   constexpr int power = Shape::template sets_power<std::remove_cvref_t<decltype(args.out)>>;
   const unsigned lane = threadIdx.x % 32;
@@ -170,13 +172,13 @@ __device__ void vote_sets_rows(const Args& args, std::size_t first, std::size_t 
   const auto sum = summed_sets<power, Lanes, sets>(counters, power);
   const unsigned word = first_word + summed_word<Lanes, Words>(lane);
   const bool writes = set < Words && neighbors.exist;
-  emit(args, sum, Counted{writes ? taken.row : no_row, word, taken.n}, 32, static_cast<int>(bits_of(longest)), room);
+  emit(args, sum, Counted{writes ? taken.row : no_row, word, taken.n}, 32, static_cast<int>(bits_of(longest)), scratch);
 }
 
 /// A row for a warp.
 template <class Shape, int Lanes, int Words, class Args>
 __device__ void vote_warp_row(const Args& args, std::size_t place, std::size_t end, unsigned first_word,
-                              std::uint32_t* room) {
+                              std::uint32_t* scratch) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   constexpr unsigned sets = 32 / Lanes;
   const unsigned lane = threadIdx.x % 32;
@@ -200,7 +202,7 @@ __device__ void vote_warp_row(const Args& args, std::size_t place, std::size_t e
     }
     const unsigned word = first_word + lane;
     emit(args, sum, Counted{lane < slots && word < half_words(args.x) ? taken.row : no_row, word, taken.n}, slots,
-         planes, room);
+         planes, scratch);
   }
 }
 
@@ -257,14 +259,14 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   const unsigned warp = threadIdx.x / 32;
   if (block >= classes.sets_blocks) {
     const std::size_t own = std::size_t{block - classes.sets_blocks} * (Shape::threads / Lanes);
-    vote_set_rows<Shape, Lanes, Words>(args, classes.sets_rows + own, first_word, storage.rooms[warp]);
+    vote_set_rows<Shape, Lanes, Words>(args, classes.sets_rows + own, first_word, storage.scratch[warp]);
   } else if (block >= classes.warp_blocks) {
     const std::size_t own = std::size_t{block - classes.warp_blocks} * (Shape::threads / (Lanes * sets_of_row));
     vote_sets_rows<Shape, Lanes, Words>(args, classes.warp_rows + own, classes.sets_rows, first_word,
-                                        storage.rooms[warp]);
+                                        storage.scratch[warp]);
   } else if (block >= classes.hub_blocks) {
     const std::size_t own = std::size_t{block - classes.hub_blocks} * (Shape::threads / 32) + warp;
-    vote_warp_row<Shape, Lanes, Words>(args, classes.hubs + own, classes.warp_rows, first_word, storage.rooms[warp]);
+    vote_warp_row<Shape, Lanes, Words>(args, classes.hubs + own, classes.warp_rows, first_word, storage.scratch[warp]);
   } else {
     vote_hub_row<Shape, Lanes, Words>(args, block, first_word, storage.hub_counts);
   }

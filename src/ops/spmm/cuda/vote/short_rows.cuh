@@ -18,23 +18,23 @@ __device__ void store_votes(const Args& args, const Counters<Words, Planes>& cou
   Vote<Words>::store(half_word(args.out, counted.row, counted.word), votes);
 }
 
-/// Writes what the lanes have counted: lanes with no_row have nothing. `room` is of the warp, for one word of each or,
-/// `AtOnce`, for all.
+/// Writes what the lanes have counted: lanes with no_row have nothing. `scratch` is of the warp, for one word of each
+/// or, `AtOnce`, for all.
 template <bool AtOnce, int Words, int Planes, class Args>
 __device__ void emit_counters(const Args& args, const Counters<Words, Planes>& counters, Counted counted,
-                              unsigned slots, int planes, std::uint32_t* room) {
+                              unsigned slots, int planes, std::uint32_t* scratch) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   if constexpr (is_bits<Out> && is_plain<Out>) {
     store_votes(args, counters, counted);
   } else if constexpr (is_plain<Out> && AtOnce) {
-    emit_plain_bytes(args, counters, counted, slots, room);
+    emit_plain_bytes(args, counters, counted, slots, scratch);
   } else {
     if constexpr (is_bits<Out>) {
       if (args.epilogue.is_identity()) return store_votes(args, counters, counted);
     }
 #pragma unroll
     for (int w = 0; w < Words; ++w) {
-      emit(args, counters.of[w], Counted{counted.row, counted.word + w, counted.n}, slots, planes, room);
+      emit(args, counters.of[w], Counted{counted.row, counted.word + w, counted.n}, slots, planes, scratch);
     }
   }
 }
@@ -43,7 +43,7 @@ __device__ void emit_counters(const Args& args, const Counters<Words, Planes>& c
 template <int Lanes, int Words, class Args>
 __global__ void __launch_bounds__(block_threads)
     spmm_vote_short(const __grid_constant__ Args args, unsigned warp_rows, unsigned blocks) {
-  __shared__ alignas(16) std::uint32_t rooms[block_warps][room_words];
+  __shared__ alignas(16) std::uint32_t scratch[block_warps][scratch_words];
   trigger_dependent_launch();
   const unsigned slice = blockIdx.x / blocks;
   const unsigned block = blockIdx.x - slice * blocks;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(block_threads)
                                                       0, n, longest, Vote<Words>::batch);
   const Counted counted{exists && word < half_words(args.x) ? static_cast<NodeId>(place) : no_row, word, n};
   emit_counters<false>(args, counters, counted, warp_rows * Lanes, static_cast<int>(bits_of(longest)),
-                       rooms[threadIdx.x / 32]);
+                       scratch[threadIdx.x / 32]);
 }
 
 }  // namespace bitgraph::spmm_cuda

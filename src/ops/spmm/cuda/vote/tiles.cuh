@@ -13,7 +13,7 @@ constexpr int tile_planes = 13;  ///< counts of up to many_tiles tiles' 64 colum
 
 /// One row with the whole warp.
 template <int Lanes, class Args>
-__device__ void vote_tile_row(const Args& args, NodeId row, unsigned word, NodeId* queue, std::uint32_t* room) {
+__device__ void vote_tile_row(const Args& args, NodeId row, unsigned word, NodeId* queue, std::uint32_t* scratch) {
   constexpr unsigned sets = 32 / Lanes;
   const unsigned lane = threadIdx.x % 32;
   const std::size_t stride = half_words(args.x);
@@ -35,7 +35,7 @@ __device__ void vote_tile_row(const Args& args, NodeId row, unsigned word, NodeI
   const int planes = static_cast<int>(bits_of(n));
   __syncwarp();
   add_sets<Lanes>(counter, planes);
-  emit(args, counter, Counted{word < stride ? row : no_row, word, n}, Lanes, planes, room);
+  emit(args, counter, Counted{word < stride ? row : no_row, word, n}, Lanes, planes, scratch);
 }
 
 /// The columns of up to Lanes tiles of a row, one after the other, the same for all lanes of a set.
@@ -79,7 +79,7 @@ class SetColumns {
 /// A row for each set; no_row for none.
 template <int Lanes, class Args>
 __device__ void vote_tile_rows(const Args& args, NodeId row, unsigned word, EdgeOffset begin, EdgeOffset end,
-                               std::uint32_t* room) {
+                               std::uint32_t* scratch) {
   const unsigned own = threadIdx.x % Lanes;
   const auto tiles = static_cast<unsigned>(end - begin);
   const unsigned most = __reduce_max_sync(full_warp, tiles);
@@ -107,13 +107,13 @@ __device__ void vote_tile_rows(const Args& args, NodeId row, unsigned word, Edge
     }
   }
   const int planes = static_cast<int>(bits_of(__reduce_max_sync(full_warp, n)));
-  emit(args, counter, Counted{word < stride ? row : no_row, word, n}, 32, planes, room);
+  emit(args, counter, Counted{word < stride ? row : no_row, word, n}, 32, planes, scratch);
 }
 
 template <int Lanes, class Args>
 __global__ void __launch_bounds__(block_threads) spmm_vote_tiles(const __grid_constant__ Args args) {
   __shared__ NodeId queues[block_warps][queue_size];
-  __shared__ std::uint32_t rooms[block_warps][std::max(any_planes * Lanes, tile_planes * 32)];
+  __shared__ std::uint32_t scratch[block_warps][std::max(any_planes * Lanes, tile_planes * 32)];
   const std::size_t place = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / Lanes;
   const NodeId row = place < args.a.nrows ? static_cast<NodeId>(place) : no_row;
   const unsigned word = blockIdx.y * 32 + threadIdx.x % Lanes;
@@ -125,12 +125,13 @@ __global__ void __launch_bounds__(block_threads) spmm_vote_tiles(const __grid_co
   }
   if constexpr (Lanes != 32) {
     if (!__any_sync(full_warp, end - begin > many_tiles)) {
-      return vote_tile_rows<Lanes>(args, row, word, begin, end, rooms[threadIdx.x / 32]);
+      return vote_tile_rows<Lanes>(args, row, word, begin, end, scratch[threadIdx.x / 32]);
     }
   }
   for (unsigned set = 0; set < 32 / Lanes; ++set) {
     const NodeId its_row = __shfl_sync(full_warp, row, set * Lanes);
-    if (its_row != no_row) vote_tile_row<Lanes>(args, its_row, word, queues[threadIdx.x / 32], rooms[threadIdx.x / 32]);
+    if (its_row != no_row)
+      vote_tile_row<Lanes>(args, its_row, word, queues[threadIdx.x / 32], scratch[threadIdx.x / 32]);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of X in numbers of 16 bits (binary16, "halves"), of which a sum gathers half the bytes.
+// A copy of X in fp16 (IEEE binary16). A sum gathers half the bytes from it.
 #pragma once
 
 #include "ops/spmm/cuda/sum/by_rows.cuh"
@@ -12,14 +12,14 @@
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned lane_halves = 8;  ///< features of a lane
+constexpr unsigned lane_values = 8;  ///< features of a lane
 constexpr unsigned half_group = 8;   ///< lanes of a row of X, 64 features of it
 constexpr std::uint32_t half_exponent = 0x7C00U;
-constexpr std::uint32_t least_half = 0x0400U;  ///< 2^-14, below which halves have fewer bits
+constexpr std::uint32_t least_half = 0x0400U;  ///< 2^-14, below it an fp16 value has fewer bits
 
-/// A copy of X, times its weights, in halves, each times the same power of two, and with a row of zeros behind the
+/// A copy of X, times its weights, in fp16, each times the same power of two, and with a row of zeros behind the
 /// last.
-struct Halves {
+struct Fp16Copy {
   uint4* rows;
   unsigned lanes_per_row;
   NodeId zero_row;
@@ -36,7 +36,7 @@ __device__ inline float sample(const FloatIn& x, const float* weights) {
 
 /// The power of two that takes the greatest of the samples of a block's threads to 2^6 .. 2^7: that is 2^9 below the
 /// greatest half and 2^20 above the least.
-__device__ inline float scale_for_halves(float sample) {
+__device__ inline float scale_for_fp16(float sample) {
   __shared__ std::uint32_t greatest_of[block_warps];
   const std::uint32_t greatest = __reduce_max_sync(full_warp, __float_as_uint(fabsf(sample)));
   if (threadIdx.x % 32 == 0) greatest_of[threadIdx.x / 32] = greatest;
@@ -48,12 +48,12 @@ __device__ inline float scale_for_halves(float sample) {
   return __uint_as_float(static_cast<std::uint32_t>(min(bias + 6 - (exponent - bias), not_finite - 1)) << 23);
 }
 
-/// Two features as halves, and whether rounding changed them.
-__device__ inline __half2 to_halves(float a, float b, bool& inexact) {
-  const __half2 halves = __floats2half2_rn(a, b);
-  const float2 back = __half22float2(halves);
+/// Two features in fp16, and whether rounding changed them.
+__device__ inline __half2 to_fp16(float a, float b, bool& inexact) {
+  const __half2 rounded = __floats2half2_rn(a, b);
+  const float2 back = __half22float2(rounded);
   inexact = inexact || !(back.x == a) || !(back.y == b);
-  return halves;
+  return rounded;
 }
 
 /// The least half, of its sign, for a feature that is not zero and has become less: zero is for zero alone.
@@ -63,19 +63,19 @@ __device__ inline std::uint32_t keep_tiny(std::uint32_t half, float feature, boo
   return least_half | (feature < 0 ? 0x8000U : 0U);
 }
 
-/// Eight features of a lane as halves.
-__device__ inline uint4 to_halves(const float (&feature)[lane_halves], float scale, bool& inexact) {
-  constexpr unsigned pairs = lane_halves / 2;
-  __half2 halves[pairs];
+/// Eight features of a lane in fp16.
+__device__ inline uint4 to_fp16(const float (&feature)[lane_values], float scale, bool& inexact) {
+  constexpr unsigned pairs = lane_values / 2;
+  __half2 rounded[pairs];
 #pragma unroll
   for (unsigned p = 0; p < pairs; ++p) {
-    halves[p] = to_halves(scale * feature[2 * p], scale * feature[2 * p + 1], inexact);
+    rounded[p] = to_fp16(scale * feature[2 * p], scale * feature[2 * p + 1], inexact);
   }
   const __half2 least =
-      __hmin2(__hmin2(__habs2(halves[0]), __habs2(halves[1])), __hmin2(__habs2(halves[2]), __habs2(halves[3])));
+      __hmin2(__hmin2(__habs2(rounded[0]), __habs2(rounded[1])), __hmin2(__habs2(rounded[2]), __habs2(rounded[3])));
   std::uint32_t bits[pairs];
 #pragma unroll
-  for (unsigned p = 0; p < pairs; ++p) bits[p] = reinterpret_cast<const std::uint32_t&>(halves[p]);
+  for (unsigned p = 0; p < pairs; ++p) bits[p] = reinterpret_cast<const std::uint32_t&>(rounded[p]);
   if (!__hbge2(least, __half2half2(__ushort_as_half(least_half)))) {
 #pragma unroll
     for (unsigned p = 0; p < pairs; ++p) {
@@ -89,14 +89,14 @@ __device__ inline uint4 to_halves(const float (&feature)[lane_halves], float sca
 /// Rows of X times their weights, by 2^log2_lanes lanes a row, `Rounds` rows a lane.
 template <unsigned Rounds>
 __global__ void __launch_bounds__(block_threads)
-    spmm_fill_halves(const __grid_constant__ FloatIn x, const float* weights, Halves halves, unsigned log2_lanes) {
+    spmm_fill_fp16(const __grid_constant__ FloatIn x, const float* weights, Fp16Copy copy, unsigned log2_lanes) {
   trigger_dependent_launch();
   const unsigned rows_of_block = block_threads >> log2_lanes;
   const std::size_t first_row = std::size_t{blockIdx.x} * rows_of_block * Rounds + (threadIdx.x >> log2_lanes);
   const unsigned lane = (blockIdx.y << log2_lanes) + (threadIdx.x & ((1U << log2_lanes) - 1));
-  const std::size_t first = std::size_t{lane} * lane_halves;
+  const std::size_t first = std::size_t{lane} * lane_values;
   wait_for_previous_kernel();
-  float feature[Rounds][lane_halves];
+  float feature[Rounds][lane_values];
 #pragma unroll
   for (unsigned k = 0; k < Rounds; ++k) {
     const std::size_t row = first_row + k * rows_of_block;
@@ -116,36 +116,36 @@ __global__ void __launch_bounds__(block_threads)
       feature[k][4 * h + 3] = weight * four[h].w;
     }
   }
-  const float scale = scale_for_halves(sample(x, weights));
+  const float scale = scale_for_fp16(sample(x, weights));
   bool inexact = false;
 #pragma unroll
   for (unsigned k = 0; k < Rounds; ++k) {
     const std::size_t row = first_row + k * rows_of_block;
-    if (row > x.nrows || lane >= halves.lanes_per_row) continue;
-    if (first + lane_halves > x.ncols) {
+    if (row > x.nrows || lane >= copy.lanes_per_row) continue;
+    if (first + lane_values > x.ncols) {
 #pragma unroll
-      for (unsigned f = 0; f < lane_halves; ++f) feature[k][f] = first + f < x.ncols ? feature[k][f] : 0;
+      for (unsigned f = 0; f < lane_values; ++f) feature[k][f] = first + f < x.ncols ? feature[k][f] : 0;
     }
-    halves.rows[row * halves.lanes_per_row + lane] = to_halves(feature[k], scale, inexact);
+    copy.rows[row * copy.lanes_per_row + lane] = to_fp16(feature[k], scale, inexact);
   }
-  if (__syncthreads_or(inexact ? 1 : 0) != 0 && threadIdx.x == 0) *halves.inexact = halves.call;
+  if (__syncthreads_or(inexact ? 1 : 0) != 0 && threadIdx.x == 0) *copy.inexact = copy.call;
 }
 
 /// `from` bytes behind the beginning of the device's workspace. X is in fours.
-inline Halves copy_as_halves(const Device& device, const FloatIn& x, const float* weights, std::size_t from) {
+inline Fp16Copy copy_as_fp16(const Device& device, const FloatIn& x, const float* weights, std::size_t from) {
   // What tells this copy from earlier ones; where a recorded call is repeated, X may count as rounded once it was.
   static std::atomic<std::uint32_t> calls{0};
   constexpr unsigned rounds = 4;
-  const auto lanes = static_cast<unsigned>((x.ncols + lane_halves - 1) / lane_halves);
+  const auto lanes = static_cast<unsigned>((x.ncols + lane_values - 1) / lane_values);
   const std::size_t bytes = (x.nrows + 1) * lanes * sizeof(uint4);
   auto* const to = static_cast<std::byte*>(device.workspace(from + bytes + sizeof(std::uint32_t))) + from;
-  const Halves halves{reinterpret_cast<uint4*>(to), lanes, static_cast<NodeId>(x.nrows),
+  const Fp16Copy copy{reinterpret_cast<uint4*>(to), lanes, static_cast<NodeId>(x.nrows),
                       reinterpret_cast<std::uint32_t*>(to + bytes), ++calls};
   const auto log2_lanes = std::min(static_cast<unsigned>(std::bit_width(lanes - 1)), 5U);
   const dim3 grid(blocks_for((x.nrows + 1) << log2_lanes, block_threads * rounds), ((lanes - 1) >> log2_lanes) + 1);
-  static ProgrammaticKernel kernel(spmm_fill_halves<rounds>, "spmm_fill_halves");
-  kernel.launch(device, grid, block_threads, 0, x, weights, halves, log2_lanes);
-  return halves;
+  static ProgrammaticKernel kernel(spmm_fill_fp16<rounds>, "spmm_fill_fp16");
+  kernel.launch(device, grid, block_threads, 0, x, weights, copy, log2_lanes);
+  return copy;
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signs of sums of floats on a CUDA device, from half the bytes of X, by rows in order of length. Tensor cores add up a
-// copy of X in halves, and the powers of two that bound its rounding, in fp32. A sum further from zero than rounding
+// copy of X in fp16, and the powers of two that bound its rounding, in fp32. A sum further from zero than rounding
 // can have taken has the sign of the sum over X; of the few others the warp that has them sums up X itself. Hubs of
 // several blocks are summed up from X at once: the longer a row, the more of its sums are near zero.
 #pragma once
 
-#include "ops/spmm/cuda/sum/halves.cuh"
+#include "ops/spmm/cuda/sum/fp16.cuh"
 #include "ops/spmm/cuda/sum/ordered.cuh"
 #include "ops/spmm/cuda/sum/stream.cuh"
 
@@ -13,27 +13,27 @@ namespace bitgraph::spmm_cuda {
 
 /// A lane's sums, and those of the powers of two at or below the magnitudes: 2^-11 of them is what rounding took at
 /// most.
-struct HalfSums {
-  float sum[lane_halves];
-  float power[lane_halves];
+struct Fp16Sums {
+  float sum[lane_values];
+  float power[lane_values];
 
   __device__ void clear() {
 #pragma unroll
-    for (unsigned k = 0; k < lane_halves; ++k) sum[k] = power[k] = 0;
+    for (unsigned k = 0; k < lane_values; ++k) sum[k] = power[k] = 0;
   }
 
-  /// For a whole warp: a product with the unit matrix adds four halves of each lane to its own four numbers.
-  __device__ void add(const uint4& halves, std::uint32_t unit) {
+  /// For a whole warp: a product with the unit matrix adds four fp16 values of each lane to its own four numbers.
+  __device__ void add(const uint4& values, std::uint32_t unit) {
     constexpr std::uint32_t both = half_exponent << 16 | half_exponent;
-    add(sum, halves.x, halves.y, unit);
-    add(sum + 4, halves.z, halves.w, unit);
-    add(power, halves.x & both, halves.y & both, unit);
-    add(power + 4, halves.z & both, halves.w & both, unit);
+    add(sum, values.x, values.y, unit);
+    add(sum + 4, values.z, values.w, unit);
+    add(power, values.x & both, values.y & both, unit);
+    add(power + 4, values.z & both, values.w & both, unit);
   }
 
-  __device__ void add(const HalfSums& other) {
+  __device__ void add(const Fp16Sums& other) {
 #pragma unroll
-    for (unsigned k = 0; k < lane_halves; ++k) {
+    for (unsigned k = 0; k < lane_values; ++k) {
       sum[k] += other.sum[k];
       power[k] += other.power[k];
     }
@@ -44,7 +44,7 @@ struct HalfSums {
 #pragma unroll
     for (unsigned step = half_group; step < 32; step *= 2) {
 #pragma unroll
-      for (unsigned k = 0; k < lane_halves; ++k) {
+      for (unsigned k = 0; k < lane_values; ++k) {
         sum[k] += __shfl_xor_sync(full_warp, sum[k], step);
         power[k] += __shfl_xor_sync(full_warp, power[k], step);
       }
@@ -68,13 +68,13 @@ struct HalfSums {
 };
 
 template <unsigned Count>
-__device__ void add_halves(HalfSums& sums, const Halves& halves, const uint4* own, NodeId column, unsigned source,
-                           std::uint32_t unit) {
+__device__ void add_fp16(Fp16Sums& sums, const Fp16Copy& copy, const uint4* own, NodeId column, unsigned source,
+                         std::uint32_t unit) {
   uint4 values[Count];
 #pragma unroll
   for (unsigned u = 0; u < Count; ++u) {
     const NodeId row = __shfl_sync(full_warp, column, source + u);
-    values[u] = __ldg(own + std::size_t{row} * halves.lanes_per_row);
+    values[u] = __ldg(own + std::size_t{row} * copy.lanes_per_row);
   }
 #pragma unroll
   for (unsigned u = 0; u < Count; ++u) sums.add(values[u], unit);
@@ -82,24 +82,24 @@ __device__ void add_halves(HalfSums& sums, const Halves& halves, const uint4* ow
 
 /// Sums of `n` neighbours for each group of lanes; a lane has a column of its row ahead, the row of zeros behind the
 /// last. For a whole warp.
-__device__ inline HalfSums sum_of_halves(const Halves& halves, unsigned lane_of_row, const NodeId* cols,
-                                         std::uint32_t n, NodeId next) {
+__device__ inline Fp16Sums sum_of_fp16(const Fp16Copy& copy, unsigned lane_of_row, const NodeId* cols, std::uint32_t n,
+                                       NodeId next) {
   const unsigned own = threadIdx.x % half_group;
   const unsigned first_lane = threadIdx.x % 32 - own;
-  const std::uint32_t unit = HalfSums::unit_part();
-  const uint4* const rows = halves.rows + min(lane_of_row, halves.lanes_per_row - 1);
+  const std::uint32_t unit = Fp16Sums::unit_part();
+  const uint4* const rows = copy.rows + min(lane_of_row, copy.lanes_per_row - 1);
   const std::uint32_t longest = __reduce_max_sync(full_warp, n);
-  HalfSums sums;
+  Fp16Sums sums;
   sums.clear();
 #pragma unroll 1
   for (std::uint32_t at = 0; at < longest; at += half_group) {
     const NodeId column = next;
     const std::uint32_t ahead = at + half_group + own;
-    next = ahead < n ? __ldg(cols + ahead) : halves.zero_row;
+    next = ahead < n ? __ldg(cols + ahead) : copy.zero_row;
     if (longest - at > half_group / 2) {
-      add_halves<half_group>(sums, halves, rows, column, first_lane, unit);
+      add_fp16<half_group>(sums, copy, rows, column, first_lane, unit);
     } else {
-      add_halves<half_group / 2>(sums, halves, rows, column, first_lane, unit);
+      add_fp16<half_group / 2>(sums, copy, rows, column, first_lane, unit);
     }
   }
   return sums;
@@ -137,25 +137,25 @@ __device__ float sum_of_floats(const Args& args, const TakenRow& taken, std::siz
 constexpr std::uint32_t joins = 2 + block_warps;  ///< additions of sums at most, behind those of a group
 
 /// The signs of a lane's eight features, and which of them may be other ones: a bit each.
-struct HalfSigns {
+struct Fp16Signs {
   std::uint32_t signs = 0;
   std::uint32_t open = 0;
   std::size_t first;  ///< feature
 
   /// Of a row of n entries, added up in runs of up to `chain`.
-  __device__ HalfSigns(const HalfSums& sums, const Halves& halves, std::uint32_t n, std::uint32_t chain,
+  __device__ Fp16Signs(const Fp16Sums& sums, const Fp16Copy& copy, std::uint32_t n, std::uint32_t chain,
                        std::size_t ncols)
-      : first((std::size_t{blockIdx.y} * half_group + threadIdx.x % half_group) * lane_halves) {
+      : first((std::size_t{blockIdx.y} * half_group + threadIdx.x % half_group) * lane_values) {
     // Tensor cores may cut what they add and the sum: less than 1.5 2^-23 of a sum of magnitudes each time.
     const float of_power = 0x1.01p-11F + 0x1.8p-22F * static_cast<float>(chain + joins);
     const float of_row = 0x1.01p-14F * static_cast<float>(n);
 #pragma unroll
-    for (unsigned k = 0; k < lane_halves; ++k) {
+    for (unsigned k = 0; k < lane_values; ++k) {
       if (sums.sum[k] >= 0) signs |= 1U << k;
       const bool is_decided = fabsf(sums.sum[k]) > of_power * sums.power[k] + of_row || sums.power[k] == 0;
       if (!is_decided) open |= 1U << k;
     }
-    if (n == 0 || __ldg(halves.inexact) != halves.call) open = 0;
+    if (n == 0 || __ldg(copy.inexact) != copy.call) open = 0;
     open &= exist(ncols);
   }
 
@@ -175,7 +175,7 @@ struct HalfSigns {
   /// A byte a lane; no_row for none.
   template <class Args>
   __device__ void write(const Args& args, NodeId row) const {
-    const std::size_t byte = first / lane_halves;
+    const std::size_t byte = first / lane_values;
     if (row == no_row || byte >= args.out.words_per_row * sizeof(std::uint64_t)) return;
     reinterpret_cast<std::uint8_t*>(args.out.words + std::size_t{row} * args.out.words_per_row)[byte] =
         static_cast<std::uint8_t>(signs & exist(args.out.ncols));
@@ -185,7 +185,7 @@ struct HalfSigns {
 /// Sums up X for the open signs of rows that have at most `longest` entries. Of short rows each group does so for its
 /// first one, then for the next; of longer ones the warp. For a whole warp.
 template <class Args>
-__device__ void decide_open(const Args& args, HalfSigns& of, NodeId row, std::uint32_t longest) {
+__device__ void decide_open(const Args& args, Fp16Signs& of, NodeId row, std::uint32_t longest) {
   constexpr std::uint32_t short_row = 64;
   const unsigned lane = threadIdx.x % 32;
   const unsigned own = lane % half_group;
@@ -207,24 +207,24 @@ __device__ void decide_open(const Args& args, HalfSigns& of, NodeId row, std::ui
 
 /// A hub that a block has by itself.
 template <class Args>
-__device__ void signs_of_hub(const Args& args, const Halves& halves, const TakenRow& hub) {
-  __shared__ HalfSums of_warp[block_warps][half_group];
+__device__ void signs_of_hub(const Args& args, const Fp16Copy& copy, const TakenRow& hub) {
+  __shared__ Fp16Sums of_warp[block_warps][half_group];
   __shared__ float again[block_warps];
   const unsigned warp = threadIdx.x / 32;
   const unsigned lane = threadIdx.x % 32;
   const unsigned own = threadIdx.x % half_group;
   TakenRow run = hub;
   run.keep_run(threadIdx.x / half_group, block_threads / half_group);
-  const NodeId column = own < run.n ? __ldg(run.columns + own) : halves.zero_row;
+  const NodeId column = own < run.n ? __ldg(run.columns + own) : copy.zero_row;
   wait_for_previous_kernel();
-  HalfSums sums = sum_of_halves(halves, blockIdx.y * half_group + own, run.columns, run.n, column);
+  Fp16Sums sums = sum_of_fp16(copy, blockIdx.y * half_group + own, run.columns, run.n, column);
   sums.join_groups_of_warp();
   if (lane < half_group) of_warp[warp][own] = sums;
   __syncthreads();
   sums = of_warp[0][own];
 #pragma unroll 1
   for (unsigned w = 1; w < block_warps; ++w) sums.add(of_warp[w][own]);
-  HalfSigns of(sums, halves, hub.n, run.n, args.out.ncols);
+  Fp16Signs of(sums, copy, hub.n, run.n, args.out.ncols);
   run = hub;
   run.keep_run(warp, block_warps);
   for (std::uint32_t left = __ballot_sync(full_warp, of.open != 0 && lane < half_group); left != 0;
@@ -246,19 +246,19 @@ __device__ void signs_of_hub(const Args& args, const Halves& halves, const Taken
 /// Args are those of spmm_sum_ordered, as which hubs of several blocks go; `classes` are made for half_group lanes.
 template <class Args>
 __global__ void __launch_bounds__(block_threads, 4)
-    spmm_signs_of_halves(const __grid_constant__ Args args, const __grid_constant__ Halves halves,
-                         const __grid_constant__ SumClasses classes, Tails tails) {
+    spmm_signs_of_fp16(const __grid_constant__ Args args, const __grid_constant__ Fp16Copy copy,
+                       const __grid_constant__ SumClasses classes, Tails tails) {
   trigger_dependent_launch();
   if (blockIdx.x < classes.hub_blocks) {
     const HubPart hub(classes, blockIdx.x);
     if (hub.parts > 1) return sum_ordered<2 * half_group>(args, classes, tails);
-    return signs_of_hub(args, halves, TakenRow(args, hub.place, classes.hubs));
+    return signs_of_hub(args, copy, TakenRow(args, hub.place, classes.hubs));
   }
   const TakenRow taken = take_row<half_group>(args, classes);
   const unsigned own = threadIdx.x % half_group;
-  const NodeId column = own < taken.n ? __ldg(taken.columns + own) : halves.zero_row;
+  const NodeId column = own < taken.n ? __ldg(taken.columns + own) : copy.zero_row;
   wait_for_previous_kernel();
-  HalfSums sums = sum_of_halves(halves, blockIdx.y * half_group + own, taken.columns, taken.n, column);
+  Fp16Sums sums = sum_of_fp16(copy, blockIdx.y * half_group + own, taken.columns, taken.n, column);
   std::uint32_t n = taken.n;
   bool writes = true;
   if (blockIdx.x < classes.warp_blocks) {
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(block_threads, 4)
     n = __reduce_add_sync(full_warp, own == 0 ? n : 0);
     writes = threadIdx.x % 32 < half_group;
   }
-  HalfSigns of(sums, halves, n, taken.n, args.out.ncols);
+  Fp16Signs of(sums, copy, n, taken.n, args.out.ncols);
   const NodeId row = writes ? taken.row : no_row;
   if (row == no_row) of.open = 0;
   decide_open(args, of, row, __reduce_max_sync(full_warp, n));
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(block_threads, 4)
 
 /// X is read in fours as well.
 template <class Out>
-void start_signs_of_halves(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Out>& args) {
+void start_signs_of_fp16(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Out>& args) {
   constexpr unsigned group = 2 * half_group;
   const SpmmArgs<CsrPatternView, AlignedFloats, Plain<Out>> plain{
       args.a,        in_fours(args.x.data, args.x.stride, args.x.ncols), Plain<Out>(args.out), args.col_scale, {},
@@ -283,9 +283,9 @@ void start_signs_of_halves(const Device& device, const SpmmArgs<CsrPatternView, 
   const unsigned slices = num_slices<group>(args.out);
   const SumClasses classes = sum_classes(args.a, args.row_order, half_group);
   const std::size_t tail_bytes = Tails::bytes<group, 1>(classes.part_blocks, slices);
-  const Halves halves = copy_as_halves(device, args.x, args.col_scale, tail_bytes);
-  static ProgrammaticKernel kernel(spmm_signs_of_halves<std::remove_cvref_t<decltype(plain)>>, "spmm_signs_of_halves");
-  kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, plain, halves, classes,
+  const Fp16Copy copy = copy_as_fp16(device, args.x, args.col_scale, tail_bytes);
+  static ProgrammaticKernel kernel(spmm_signs_of_fp16<std::remove_cvref_t<decltype(plain)>>, "spmm_signs_of_fp16");
+  kernel.launch(device, dim3(classes.blocks, slices), block_threads, 0, plain, copy, classes,
                 Tails::in_workspace(device, tail_bytes, classes.part_blocks, slices));
 }
 
