@@ -23,7 +23,8 @@ endif()
 add_test(NAME floors.tree COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_floors.py ${PROJECT_SOURCE_DIR})
 add_test(NAME floors.checker COMMAND ${BITGRAPH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/floors/check_floors_test.py)
 
-# The documents: the checker of line lengths, links and paths finds what it should.
+# The documents: prose ends before column 120, links and paths lead somewhere; and the checker finds what it should.
+add_test(NAME docs.tree COMMAND ${BITGRAPH_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_docs.py ${PROJECT_SOURCE_DIR})
 add_test(NAME docs.checker COMMAND ${BITGRAPH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/docs/check_docs_test.py)
 
 # Changes made on purpose: the script that makes them, over a file of its own.
