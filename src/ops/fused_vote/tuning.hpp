@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thresholds by which fused votes choose the shape of a kernel, and who has a row: one struct of them a compute
-// capability. `bitgraph bench gnn` measures the layers that are made of them.
+// capability. `bitgraph bench gnn` measures the layers that are made of them; docs/notebook/networks-cuda.md says what
+// was measured.
 #pragma once
 
 #include <bitgraph/core/types.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thresholds by which gemm chooses a kernel: one struct of them a compute capability, one for the host. What a
 // kernel is built for (rows in registers, outputs of a block) stands in its plan.hpp. `bitgraph bench operators`,
-// row BMM, measures the kernels of bits at a shape that --product names, beside the library's float product.
+// row BMM, measures the kernels of bits at a shape that --product names, beside the library's float product;
+// docs/notebook/gemm.md says what was measured.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thresholds by which mxm chooses a kernel, or how it shares out the work: one struct of them a compute capability,
 // one for the host, and one for what both decide alike. Sizes that a kernel is built for stand with the kernel.
-// `bitgraph bench graph` measures masked sums and products as the counting of triangles.
+// `bitgraph bench graph` measures masked sums as the counting of triangles; docs/notebook/mxm.md says what was found.
 #pragma once
 
 #include <bitgraph/core/types.hpp>

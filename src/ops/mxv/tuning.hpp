@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thresholds by which mxv and vxm choose a kernel, or how they share out the work: one struct of them a compute
 // capability, one for the host. Sizes that a kernel is built for stand with the kernel. The CUDA figures are of mxv
-// beside cuSPARSE's SpMV over 52 graphs: see docs/performance.
+// beside cuSPARSE's SpMV over 52 graphs: see docs/notebook/mxv.md.
 #pragma once
 
 #include <bitgraph/core/types.hpp>
