@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,10 @@ namespace bitgraph {
 
 /// A kernel of the host, which is one for each instruction set: "gemm_bits (avx512)"; or "reference", where
 /// BITGRAPH_BACKEND asks for that.
-inline std::string host_kernel(const Device& device, std::string_view name) {
+/// `best` is the best instruction set that the kernel is compiled for.
+inline std::string host_kernel(const Device& device, std::string_view name, Isa best = Isa::avx512_popcnt) {
   if (backend_for(device) == BackendKind::reference) return std::string(to_string(BackendKind::reference));
-  return fmt::format("{} ({})", name, to_string(active_isa()));
+  return fmt::format("{} ({})", name, to_string(std::min(active_isa(), best)));
 }
 
 /// Where the environment asks for it, prints the choice that explain() makes.

@@ -26,8 +26,8 @@ struct RowOrderView {
 };
 
 /// The rows of a pattern on a CUDA device by falling length, made once where many products go over the pattern: see
-/// SpmmOptions and ops/fused.hpp. Rows of 64 entries or more are in order but for a thirty-second of their length; rows
-/// alike keep their order.
+/// SpmmOptions and fused_vote.hpp. Rows of 64 entries or more are in order but for a thirty-second of their length;
+/// rows alike keep their order.
 class RowOrder {
  public:
   RowOrder() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of include/bitgraph/ops/fused.hpp. Rows of bits as words of 32.
+// The kernels of include/bitgraph/ops/fused_vote.hpp. Rows of bits as words of 32.
 #pragma once
 
 #include <bitgraph/formats/csr_pattern.hpp>

@@ -198,7 +198,7 @@ KernelChoice choice_for(Out& out, const X& x, const W& w, const GemmOptions& opt
                                     .bits_out = to_bits,
                                     .masked = options.keep != nullptr,
                                     .isa = active_isa()};
-    choice.kernel = host_kernel(device, name_of(plan(problem)));
+    choice.kernel = host_kernel(device, name_of(plan(problem)), Isa::amx);
     return choice;
   }
 }
@@ -207,7 +207,7 @@ KernelChoice choice_for(Out& out, const X& x, const W& w, const GemmOptions& opt
 KernelChoice binary_weight_choice(const GemmOfFloats& args, const Device& device) {
   KernelChoice choice{.kernel = {}, .bytes = bytes_of(args.x.nrows, args.x.ncols, args.w.nrows, false, true, false)};
   choice.kernel = device.is_host()
-                      ? host_kernel(device, name_of(plan(gemm_cpu::problem_of(args))))
+                      ? host_kernel(device, name_of(plan(gemm_cpu::problem_of(args))), Isa::amx)
                       : cuda_kernel(device, gemm_cuda::problem_of(args, gemm_cuda::Factors::floats_and_bits, 0));
   return choice;
 }

@@ -130,7 +130,8 @@ KernelChoice choice_for(const Device& device, const Args& args, EdgeOffset entri
   }
   const char* const sums = of_bits ? "spmm_weigh" : "spmm_sum";
   const char* const votes = sell ? "spmm_vote_sell" : "spmm_vote";
-  choice.kernel = host_kernel(device, of_bits && args.col_scale == nullptr ? votes : sums);
+  const bool is_vote = of_bits && args.col_scale == nullptr;
+  choice.kernel = host_kernel(device, is_vote ? votes : sums, is_vote ? Isa::avx512 : Isa::avx512_popcnt);
   choice.bytes = host_bytes(args, entries);
   return choice;
 }

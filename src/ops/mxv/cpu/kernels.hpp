@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The SIMD kernels of mxv, each over strips of 64 rows (one word of a mask or of a binary output) on one thread.
-// cpu.cpp cuts the graph into strips and gives each thread its share.
+// dispatch.cpp cuts the graph into strips and gives each thread its share.
 #pragma once
 
 #include "ops/mxv/mxv.hpp"

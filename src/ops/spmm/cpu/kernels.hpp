@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SIMD kernels of spmm, each over a block of rows on one thread. cpu.cpp cuts the graph into blocks.
+// The SIMD kernels of spmm, each over a block of rows on one thread. dispatch.cpp cuts the graph into blocks.
 #pragma once
 
 #include "ops/spmm/spmm.hpp"
