@@ -5,7 +5,8 @@
 Usage: check_docs.py [ROOT]. Prints one line a violation, as file:line: reason; exits 1 if there is any.
 
 Prose is everything but code blocks and tables. A path begins with a folder of the project, such as src/ops/spmm/.
-Paths with a placeholder (<name>, NAME, * or {a,b}) are skipped. CHANGELOG.md may name files that are gone.
+Paths with a placeholder (<name>, NAME, * or {a,b}) are skipped. A README in a room under src/ names its sources from
+there on, in backticks: `cuda/plan.cpp`. CHANGELOG.md may name files that are gone.
 """
 
 import pathlib
@@ -16,6 +17,7 @@ LONGEST = 119
 FOLDERS = "src|include|tests|scripts|examples|docs|bench|cmake"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./<>{{}},*-]*[\w/>}}*]")
 PLACEHOLDER = re.compile(r"[<>{}*]|\bNAME\b")
+SOURCE = re.compile(r"`([\w/-]+\.(?:cpp|hpp|cu|cuh))`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 
 
@@ -30,6 +32,7 @@ def lines_of(text):
 
 
 def problems_of(root, path):
+    is_room = path.is_relative_to(root / "src")
     for number, line, prose in lines_of(path.read_text(encoding="utf-8")):
         if prose and len(line) > LONGEST:
             yield number, f"the line has {len(line)} characters, prose at most {LONGEST}"
@@ -41,6 +44,9 @@ def problems_of(root, path):
         for name in PATH.findall(LINK.sub("]", line)):
             if not PLACEHOLDER.search(name) and not (root / name).exists():
                 yield number, f"'{name}' is not there"
+        for name in SOURCE.findall(line):
+            if is_room and not (path.parent / name).exists() and not (root / name).exists():
+                yield number, f"'{name}' is not in this room"
 
 
 def documents(root):

@@ -55,6 +55,10 @@ class CheckDocs(unittest.TestCase):
         self.refuses("docs/page.md", "It is in `src/ops/gemm/gemm.cpp`.\n", "src/ops/gemm/gemm.cpp")
         self.refuses("src/ops/spmm/README.md", "| where |\n|---|\n| src/ops/gemm |\n", "src/ops/gemm")
 
+    def test_refuses_a_source_that_is_not_in_its_room(self):
+        self.assertEqual(run_checker({"src/ops/spmm/README.md": "| `spmm.cpp` | `src/ops/spmm/spmm.cpp` |\n"}), (0, ""))
+        self.refuses("src/ops/spmm/README.md", "| spmm | `cuda/plan.cpp` |\n", "cuda/plan.cpp")
+
     def test_refuses_a_tree_without_documents(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([sys.executable, CHECKER, folder], capture_output=True, text=True, check=False)
