@@ -1,4 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+// Breadth-first search: the level of every node, which is its distance from the source in edges. The search is
+// direction-optimising (Beamer, Asanovic, Patterson, "Direction-optimizing breadth-first search", 2012).
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles, without values. The sets of visited rows and of
+// frontier rows are bit vectors of one bit a row. Over tiles, one AND of a word tests a row of a tile against the
+// frontier.
+//
+// Methods on the host (cpu.cpp).
+//   top down   The frontier is a queue of rows. The search follows their out-edges and appends the unvisited
+//              neighbours. It wins while the frontier has few edges.
+//   bottom up  Every unvisited row looks through its in-edges and stops at the first neighbour in the frontier. It
+//              wins when the frontier has a large part of the remaining edges: see bottom_up_share. The search returns
+//              to top down when a shrinking level falls below a share of all rows: see top_down_share.
+// A level with fewer edges than serial_edges runs top down on the calling thread, which costs less than a parallel
+// region. A graph that is not symmetric and has no in-edges runs top down only.
+//
+// Parents come after the search, from the levels: the parent of a node is its smallest neighbour one level nearer to
+// the source. The first neighbour to reach a node would depend on the threads.
+//
+// CUDA (cuda.cu). One cooperative launch runs the whole search on pattern CSR. It has the same two directions and a
+// third way: one block runs small levels alone, without a barrier of the whole grid. It needs both directions of the
+// edges.
 #include "graph/bfs/bfs.hpp"
 
 #include <bitgraph/formats/bit_matrix.hpp>

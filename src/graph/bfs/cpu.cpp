@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direction-optimising breadth-first search (Beamer, Asanovic, Patterson 2012). A level goes top down, from a queue of
-// its rows, or bottom up, where every row not yet visited looks for one of the level among the rows that lead to it.
-// Levels of little work run on the calling thread: a parallel region costs more than a thousand edges.
+// Direction-optimising breadth-first search on the host. See bfs.cpp for the methods and when each one wins. Levels of
+// little work run on the calling thread: a parallel region costs more than a thousand edges.
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
 #include "graph/bfs/bfs.hpp"

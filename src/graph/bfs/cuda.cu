@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A breadth-first search in one cooperative launch.
-//
-// A level is done in one of three ways, whichever promises the least work:
-//   alone   while the frontier is small, one block goes from level to level with its queue, and where they fit the
-//           visited bits, in shared memory: a barrier of the whole grid would cost more than such a level;
-//   push    warps share out the frontier's edges evenly (the queue knows how many edges lie before each vertex);
-//   pull    every unvisited vertex looks for a visited neighbour among its in-edges and stops at the first. That the
-//           neighbour is of the last level need not be asked: an older one would have found the vertex before.
-// Pull reads the visited bits of the last level and writes those of the next, so nothing found in a level is taken for
-// older.
+// A breadth-first search in one cooperative launch. Each level runs in the way that promises the least work:
+//   alone   One block runs small levels with its own queue. The visited bits are in shared memory where they fit. A
+//           barrier of the whole grid would cost more than such a level.
+//   push    Warps divide the edges of the frontier evenly. The queue stores how many edges precede each vertex.
+//   pull    Every unvisited vertex looks for a visited in-neighbour and stops at the first one. That neighbour is
+//           always of the last level: an older neighbour would have found the vertex before.
+// Pull reads the visited bits of the last level and writes those of the next level. So a vertex found in this level
+// never counts as an older one.
 #include "core/cuda/cooperative.cuh"
 #include "graph/bfs/cuda_solo.cuh"
 

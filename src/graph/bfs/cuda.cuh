@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel of a search is given. See cuda.cu.
+// The arguments of the search kernel. See cuda.cu.
 #pragma once
 
 #include <bitgraph/core/device.hpp>

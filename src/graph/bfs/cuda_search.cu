@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of searches on a CUDA device, and what follows a search: parents, the caller's numbering.
+// Host side of a search on a CUDA device: the memory, the launch, and the passes after it, which find the parents and
+// renumber the results.
 #include "graph/bfs/engine.hpp"
 
 #include <bitgraph/core/kernel.cuh>

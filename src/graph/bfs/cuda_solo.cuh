@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a search that one block does on its own: from level to level with its queue, and where they fit the
-// visited bits, in shared memory. A barrier of the whole grid would cost more than such a level.
+// The levels that one block runs alone. The queue is the block's own, and the visited bits are in shared memory where
+// they fit. A barrier of the whole grid would cost more than such a level.
 #pragma once
 
 #include "graph/bfs/cuda.cuh"

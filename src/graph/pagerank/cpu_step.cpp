@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row's sum of shares. Over pattern CSR the roof is the gather: sixteen at once where the processor has AVX-512. Over
-// tiles nothing is gathered: a tile's k shares are one load, added to the sums of the rows whose bits select them. Sums
-// of a few vectors are taken in lanes, and these pieces added up in double.
+// The sum of the shares of a row. Over pattern CSR the gather limits the speed: AVX-512 gathers sixteen shares at
+// once. Over tiles there is no gather: one load brings the k shares of a tile, and the bits of each row select what
+// its sum gets. Short runs are summed in vector lanes, and the partial sums are added in double precision.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/pagerank/cpu_step.cpp"
 #include <hwy/foreach_target.h>

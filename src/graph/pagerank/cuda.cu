@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An iteration is a product, mxv over plus_times along in-edges, and one pass over the nodes. Where all rows are short,
-// all iterations are one kernel (cuda_short_rows.cu); of large graphs, those in single precision go over strips
-// (cuda_strips.cu).
+// An iteration is a product, mxv over plus_times along in-edges, and one pass over the nodes. See pagerank.cpp for the
+// other ways. If all rows are short, one kernel runs all iterations (cuda_short_rows.cu). Large graphs in single
+// precision run over strips (cuda_strips.cu).
 #include "graph/pagerank/engine.hpp"
 
 #include "graph/pagerank/cuda_short_rows.cuh"

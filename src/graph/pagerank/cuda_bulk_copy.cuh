@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies into shared memory that the hardware makes by itself, from compute capability 9.0 on, and the barriers that
-// say when they are there. For other devices it compiles, but must not run.
+// Asynchronous bulk copies into shared memory, from compute capability 9.0 on, and the barriers that signal their end.
+// For other devices the code compiles, but must not run.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where all rows are short, an iteration is little work, and launches and waiting for loads that depend on one another
-// would be most of the time: columns lie in a table of fixed width, and the blocks go from iteration to iteration
-// together. Each of them adds up the sums of all, in one order.
+// All iterations in one kernel, for graphs whose rows are all short. An iteration is then little work: launches and
+// dependent loads would take most of the time. The columns are in a table of fixed width, and the blocks go from
+// iteration to iteration together. Every block adds up the partial sums of all blocks in the same order.
 #include "graph/pagerank/cuda_short_rows.cuh"
 
 #include "core/cuda/cooperative.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a pattern is laid out for strips. Nodes are ranked by one radix sort; every entry becomes a key, of its block,
-// its strip, its slot and its column, and a second radix sort brings the lists of all blocks into order.
+// Builds the layout for strips. One radix sort ranks the nodes. Every entry then becomes a key of its block, strip,
+// slot and column, and a second radix sort orders the lists of all blocks.
 #include "graph/pagerank/cuda_strips.cuh"
 
 #include "core/cuda/limits.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An iteration over strips: one block a multiprocessor. Within a list, which is sorted by slot, a thread goes through
-// one run: it adds up while the slot stays the same, and then adds that to the slot's sum. Nobody else does so
-// meanwhile, for the other runs that meet the slot lie before this one, and end with it: what a run ends with is added
-// up along the warp, what a warp ends with along the block, and only then do those sums go to their slots. All in one
-// order.
+// An iteration over strips, with one block on each multiprocessor. A list is sorted by slot. Each thread adds up one
+// run of the list: while the slot stays the same, it accumulates; then it adds the sum to the slot. No other thread
+// writes that slot at the time, because the other runs that meet the slot come earlier and end with it. The sums at
+// the ends of runs are combined along the warp, and those at the ends of warps along the block. Only then do they go
+// to their slots. The order of additions is always the same.
 #include "graph/pagerank/cuda_strips.cuh"
 
 #include "core/cuda/cooperative.cuh"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageRank over strips: the columns, strip by strip, come into the shared memory of every multiprocessor, which keeps
-// the sums of its rows there, too. A share is then read at random from shared memory and not, with 31 others in vain,
-// from the second-level cache. For that the pattern is laid out anew, once; see cuda_strip_layout.cu, and
-// cuda_strips.cu for the iteration.
+// PageRank over strips. The shares of the columns arrive strip by strip in the shared memory of every multiprocessor.
+// The same shared memory holds the sums of the multiprocessor's rows. A random read of a share then comes from shared
+// memory, and does not fetch a whole sector from the second-level cache for one value. The pattern is laid out for
+// this once: see cuda_strip_layout.cu for the layout and cuda_strips.cu for the iteration.
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel of PageRank does with a node, and the sums over all nodes: by a fixed number of blocks, and then in
-// order, so that a run gives the same bits again.
+// The update of a node, which all PageRank kernels share, and the sums over all nodes. A fixed number of blocks adds
+// up the sums, and their parts are combined in order, so a run gives the same bits again.
 #pragma once
 
 #include <bitgraph/core/types.hpp>

@@ -1,4 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+// PageRank by power iteration (Brin and Page 1998; Bit-GraphBLAS, section V: mxv over plus-times).
+//
+// The idea. All nodes start with the same rank. In each iteration a node gives an equal share of its rank to each of
+// its out-neighbours, and receives the shares of its in-neighbours. The rank of nodes without out-edges goes to all
+// nodes equally. The iteration stops when the sum of the changes is at most the tolerance, or after max_iterations.
+//
+// Encoding. The in-edges are a pattern CSR or a matrix of bit tiles, without values. The weight of an edge is 1 over
+// the out-degree of its source, so the kernel multiplies a rank by inverse_degree once and gathers the products
+// (`share`). Ranks are in single precision. If the tolerance is below single_precision_floor(), the iteration goes on
+// in double precision from where single precision ends.
+//
+// Reproducible sums. Sums over all nodes go block by block (pagerank_block rows), then over the blocks in order. The
+// result is the same for every number of threads.
+//
+// Methods.
+//   host   cpu_step.cpp fuses the product and the update of a block of rows. Over pattern CSR it gathers shares. Over
+//          tiles it loads the shares of a tile as one run and adds them where the bits are set.
+//   CUDA   cuda.cu chooses between four ways. If all rows fit a narrow table, one kernel runs all iterations
+//          (cuda_short_rows.cu). Otherwise single precision runs over strips in shared memory where their layout pays
+//          (cuda_strips.cu). Else, if rows are short (longest_short_row, short_mean), one kernel an iteration does the
+//          product and the update. Else an iteration is an mxv and one pass over the nodes.
 #include "graph/pagerank/pagerank.hpp"
 
 #include <bitgraph/graph/pagerank.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delta-stepping (Meyer and Sanders 2003). A bucket's rows wait in lists of chunks, one list a thread and bucket; a
-// bucket of few rows is done by the calling thread alone, one of many by all, each taking chunks off one common pile
-// and then its own rows that came back into the bucket, without waiting for the others.
+// Delta-stepping on the host (Meyer and Sanders 2003). Each thread has one list of chunks for each bucket. The calling
+// thread runs a bucket of few rows alone. In a larger bucket, every thread takes chunks from a common pile, then the
+// rows that it put back into the same bucket. It does not wait for the other threads.
 //
-// The buckets are a ring: no edge leads further ahead than the ring is long. A row is in the lists once for each bucket
-// that its distance has been in; entries that are out of date are passed over. Where the chunks run out, a bucket is
-// marked as incomplete and its rows are found by looking at all distances.
+// The buckets form a ring: no edge leads further ahead than the ring is long. A row has one entry in the lists for
+// each bucket that its distance has been in. Outdated entries are skipped. When the chunks run out, the search marks a
+// bucket as incomplete and finds its rows by a scan of all distances.
 #include <bitgraph/ops/semiring.hpp>
 
 #include "core/parallel.hpp"

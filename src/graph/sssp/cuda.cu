@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shortest paths in one cooperative launch: delta-stepping whose buckets are not kept apart.
+// Shortest paths in one cooperative launch: delta-stepping without stored buckets.
 //
-// A row whose distance has fallen is marked in a bit; that is all that following an edge has to do beside the atomic
-// minimum, and neither answer is waited for. A round then goes through the marks: the rows nearer than the end of the
-// bucket are queued, each once, with their edges counted; those farther keep their marks. The queue's edges are
-// followed by all warps in equal parts. Where a bucket has few edges left, or none, the next one begins.
+// An edge sets the mark of a row whose distance it lowers. An edge does nothing more than this and the atomic minimum,
+// and it waits for neither answer. Each round then scans the marks. It queues every marked row that is nearer than the
+// end of the bucket, once, and counts its edges. Farther rows keep their marks. All warps follow equal parts of the
+// queue's edges. The next bucket begins when the current one has few edges left, or none.
 //
-// Distances are compared as the bits of them: those of floats that are not negative are in the same order.
+// Distances are compared as their bits: floats that are not negative have the same order as their bits.
 #include "core/cuda/cooperative.cuh"
 #include "graph/sssp/cuda.cuh"
 

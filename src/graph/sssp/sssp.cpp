@@ -1,4 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+// Shortest paths from one source: delta-stepping (Meyer and Sanders 2003).
+//
+// The idea. A row with the distance d belongs to the bucket d / delta. The search settles the buckets one after
+// another. Within a bucket it relaxes the edges of the rows until no distance falls. Wide buckets repeat work, narrow
+// buckets do not fill the threads. chosen_delta() takes a width from the largest weight and the mean degree.
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles. Its weights are an array in the order of the entries.
+// Integer weights are stored as bit planes, and the engine unpacks them once. Integer distances take integer weights;
+// float distances take both kinds.
+//
+// Methods.
+//   no weights  sssp(PackedGraph) is a breadth-first search: the distance of a node is its level.
+//   host        cpu.cpp keeps the buckets in a ring of most_slots slots at most, as lists of chunks of rows. One
+//               thread runs a bucket of few rows alone (most_alone, edges_alone). All threads share a larger bucket.
+//   CUDA        cuda.cu keeps no buckets. A bit marks every row whose distance fell. Each round queues the marked rows
+//               that lie before the end of the current bucket. A round costs more there and an edge less, so
+//               chosen_delta() takes wider buckets.
+//   reference   reference.cpp is Bellman-Ford.
 #include "graph/sssp/sssp.hpp"
 
 #include <bitgraph/graph/sssp.hpp>
