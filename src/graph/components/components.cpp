@@ -1,4 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+// Connected components of the undirected graph: Afforest (Sutton, Ben-Nun, Barak 2018).
+//
+// The idea. A forest of union-find trees stands for the components. A few edges of every row join most rows to one
+// large tree. The rows of that tree are then skipped: an edge between them would join nothing, and every other edge is
+// seen from its other end.
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles. The forest is one array of parents: a row points to a
+// smaller row, a root points to itself. The array is the labels in the end. If rows are in another order than the
+// caller's nodes, the labels are renumbered to the smallest node of each component.
+//
+// Methods on the host (cpu.cpp).
+//   first edge   Every row points to its smallest neighbour if that is smaller. No atomic operation is needed.
+//   second edge  A sample of rows (sample_size) shows the largest tree. If it has less than nearly_all of the sample,
+//                the second entries of all rows are linked with compare-and-swap.
+//   the rest     The rows outside the largest tree link all their edges. If the graph is directed, they link the
+//                in-edges too. Without stored in-edges no row is skipped.
+// A CsrPattern that is not packed goes to the reference (reference.cpp).
+//
+// CUDA (cuda.cu). The same steps run in one cooperative launch. Rows with more edges than components_long_row wait in
+// a list of their own.
 #include "graph/components/components.hpp"
 
 #include <bitgraph/graph/components.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connected components in one cooperative launch: Afforest, as cpu.cpp has it. Every row first points to its smallest
-// neighbour, which needs no atomic operation; where that does not make one component of nearly all rows, the second
-// neighbours are linked; then the rows outside the largest component give all their edges.
+// Connected components in one cooperative launch: Afforest, with the steps of cpu.cpp. Every row first points to its
+// smallest neighbour, without atomic operations. If that does not put nearly all rows into one component, the second
+// neighbours are linked. Then the rows outside the largest component link all their edges.
 #include "graph/components/cuda.cuh"
 
 #include <bitgraph/graph/packed_graph.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strongly connected components in one cooperative launch. Rows that nothing leads to, or that lead nowhere, are
-// components of their own: they are taken away until there are none. Then, again and again, every row sends its colour
-// along its edges, the highest one wins (Orzan, "On distributed verification and verified distribution", 2004), and the
-// rows that lead back to where their colour is from, over rows of that colour, are a component. The others go on, each
-// colour for itself. Colours are drawn, those of rows with many edges first: the giant component is found at once, and
-// a chain of components falls into pieces of which the longest has a fraction of it.
+// Strongly connected components in one cooperative launch. Rows without in-edges or without out-edges are components
+// of their own. They are removed until none is left. Then every row sends its colour along its edges, and the highest
+// colour wins (Orzan, "On distributed verification and verified distribution", 2004). The rows that lead back to the
+// origin of their colour, over rows of that colour, are a component. The other rows repeat this, each colour for
+// itself. Colours are random, and rows with many edges draw the highest: so the first round finds the giant component,
+// and a chain of components splits into pieces that are each a fraction of its length.
 #include "graph/strong_components/cuda.cuh"
 
 #include <bitgraph/graph/packed_graph.hpp>

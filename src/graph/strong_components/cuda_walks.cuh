@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel of strong components is given, and what its steps do along an edge. See cuda.cu.
+// The arguments of the kernel of strong components, and the work of its steps on one edge. See cuda.cu.
 #pragma once
 
 #include <bitgraph/core/types.hpp>

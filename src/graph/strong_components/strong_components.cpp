@@ -1,4 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// Strongly connected components of a directed graph. Two nodes are in one component if each one reaches the other. In
+// a symmetric graph these are the connected components, and strongly_connected_components() computes those.
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles. The host reads out-edges only. Over tiles, a frame of
+// the walk holds the bits of one row of a tile that are not yet visited. Labels are renumbered to the smallest node of
+// each component.
+//
+// Methods.
+//   host       cpu.cpp is Tarjan's algorithm on one thread. It visits every edge once. An array of frames replaces the
+//              recursion, so a long path does not overflow the call stack.
+//   CUDA       cuda.cu colours the rows, because Tarjan's walk has no parallel steps. It first removes rows without
+//              in-edges or without out-edges, again and again: each one is a component of its own. Every other row
+//              then sends its colour along its edges, and the highest colour wins (Orzan, "On distributed verification
+//              and verified distribution", 2004). The rows that lead back to the origin of their colour, over rows of
+//              that colour, are a component. The other rows repeat this within their colour.
+//   reference  reference.cpp intersects the rows that a row reaches with the rows that reach it.
 #include "graph/strong_components/strong_components.hpp"
 
 #include <bitgraph/graph/components.hpp>

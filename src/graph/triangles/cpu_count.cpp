@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lists of two nodes share: the list of the later one is marked as bits once; the earlier one's list is looked
-// up there, or its bit row ANDed with the marks. Short rows are compared in registers.
+// The nodes that two lists share. The list of the later node is marked as bits once. The list of the earlier node is
+// then looked up in the marks, or its bit row is ANDed with them. Short rows are compared in registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/triangles/cpu_count.cpp"
 #include <hwy/cache_control.h>

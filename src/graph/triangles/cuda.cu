@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting triangles u > v > w, at u: what the lists of u and v share, for every v in the list of u.
-//   short list of u     a thread asks for each pair of its neighbours whether they are neighbours;
-//   v is a hub          what u has among the hubs stands as words, 32 of which a warp holds; v after v it takes the
-//                       words of the same numbers from v's bit row: AND and popcount;
-//   v is not            v's list is short, as all lists beyond the hubs are: it streams past a filter of u's list.
+// Counts the triangles u > v > w at u: the nodes that the lists of u and v share, for every v in the list of u.
+//   short list of u  A thread tests each pair of the neighbours of u for an edge.
+//   v is a hub       The hubs in the list of u are words of bits, and a warp holds 32 of them. For each v, the warp
+//                    loads the same words of the bit row of v: AND and popcount.
+//   v is not a hub   The list of v is short, as are all lists after the hubs. It streams past a filter of the list of
+//                    u.
 #include "graph/triangles/cuda.cuh"
 
 #include <bitgraph/core/kernel.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triangles on a CUDA device: what is prepared once, and what the kernels are given. See cuda.cu.
+// Triangles on a CUDA device: the prepared lists, and the arguments of the kernels. See cuda.cu.
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>

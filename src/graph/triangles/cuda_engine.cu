@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the triangle counter holds for a graph on a CUDA device.
+// The engine of the triangle counter for a graph on a CUDA device.
 #include "graph/packed_graph/pattern.hpp"
 #include "graph/triangles/cuda.cuh"
 #include "graph/triangles/engine.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counting triangles on a CUDA device needs, made there: the order by degree, the lists, the hubs' bit rows.
+// Prepares a graph for triangle counting on the device: the order by degree, the lists, and the bit rows of the hubs.
 #include "graph/triangles/cuda.cuh"
 
 #include <bitgraph/core/kernel.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels that look for triangles share. Device code: for .cu files only.
+// Device functions that the triangle kernels share. For .cu files only.
 #pragma once
 
 #include "graph/triangles/cuda.cuh"

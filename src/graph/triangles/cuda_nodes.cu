@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The triangles of each node, found as cuda.cu finds them: every u > v > w is counted at all three. The w of a task are
-// added up for all its v before they are counted, in bit slices: 32 of them take seven words.
+// The triangles of each node, found in the way of cuda.cu. Every u > v > w is counted at all three nodes. A task adds
+// up the counts of its w over all its v before it writes them. It holds these sums in bit slices: 32 sums take seven
+// words.
 #include "graph/triangles/cuda.cuh"
 
 #include <bitgraph/core/kernel.cuh>

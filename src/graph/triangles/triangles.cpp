@@ -1,4 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+// Triangle counting and clustering coefficients (Watts and Strogatz 1998; transitivity: Newman 2003).
+//
+// The idea. The nodes have an order. A triangle u > v > w is counted once, at u: it is a node that the lists of u and
+// of its neighbour v share, where a list holds only the earlier neighbours of a node.
+//
+// Encoding. The kernels read pattern CSR: tiles are unpacked, and a directed graph is made symmetric. OrientedView
+// holds the lists. The first nodes of the order also have bit rows, with a bit for each earlier node. A thread marks
+// the list of u in a bit vector of its own.
+//
+// Methods on the host. HostTriangles chooses once for each graph.
+//   short rows     If no row is longer than short_row, whole rows are compared in registers, without marks.
+//   in place       If the degrees are alike (degrees_are_alike), the order of the rows serves, and nothing is copied.
+//   degree order   Otherwise the nodes are sorted by falling degree, so that the hubs come first and their lists are
+//                  short. choose_bit_rows() gives bit rows to the hubs where AND and popcount beat look-ups in the
+//                  marks.
+// Counts of single nodes use the marks in every graph. Each thread has its own counters for the first nodes
+// (own_counters).
+//
+// CUDA (cuda.cu, cuda_nodes.cu). The order by degree, the lists and the bit rows are made on the device
+// (cuda_lists.cu). A thread counts a list of at most tiny_list nodes alone. Larger lists become tasks of a warp: hubs
+// meet as bit rows, and other lists stream past a filter of the list of u.
 #include "graph/triangles/triangles.hpp"
 
 #include "core/thread_chunks.hpp"
