@@ -1,4 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+// Greedy colouring of the undirected graph (Jones and Plassmann 1993).
+//
+// The idea. Every row has a priority. A row waits until all neighbours of higher priority have a colour. It then takes
+// the smallest colour that none of them has. The result is that of the greedy algorithm in the order of the
+// priorities, for every number of threads.
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles, read in both directions (UndirectedView). A priority
+// is a 64-bit number: the degree in the high half, and a random permutation of the node's number in the low half
+// (scramble.hpp) to break ties. So rows with many neighbours choose first. A colour is a 32-bit number, -1 while the
+// row has none.
+//
+// Methods.
+//   host  cpu.cpp gives each thread a range of rows. The thread tries its open rows again until all have a colour, and
+//         does not wait for a round to end (decide_all). It collects the taken colours as the bits of a word, 64
+//         colours at a time.
+//   CUDA  cuda.cu runs in one cooperative launch. It collects the neighbours of higher priority of each row once. A
+//         row remembers the first of them without a colour and continues there in the next round. All blocks share the
+//         collection for a row with more edges than long_row.
+// A product over max-times would find the rows of a round, but not the smallest free colour.
 #include "graph/coloring/coloring.hpp"
 
 #include <bitgraph/graph/coloring.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy colouring in one cooperative launch. The neighbours that a row waits for, those of higher priority, are
-// collected once: where priorities are degrees, even a hub has few. A row looks for the first of them without a colour
-// and goes on there in the next round; when there is none, it takes the smallest colour that they leave.
+// Greedy colouring in one cooperative launch. The neighbours of higher priority of each row are collected once.
+// Priorities follow the degrees, so even a hub has few of them. A row looks for the first of these neighbours without
+// a colour and continues there in the next round. If there is none, the row takes the smallest colour that these
+// neighbours leave free.
 #include "graph/coloring/cuda.cuh"
 
 #include <bitgraph/graph/packed_graph.hpp>

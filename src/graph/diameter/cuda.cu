@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds on a CUDA device: every search there is followed by one pass over the nodes, which brings the bounds together
-// and finds the nodes that the host may search from next.
+// The bounds of the diameter on a CUDA device. After each search, one pass over the nodes tightens the bounds and
+// finds the nodes that the host can search from next.
 #include "graph/diameter/cuda.cuh"
 
 #include <bitgraph/core/kernel.cuh>

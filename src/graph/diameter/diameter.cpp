@@ -1,4 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// The diameter, by few breadth-first searches (Takes and Kosters, "Determining the diameter of small world networks",
+// CIKM 2011).
+//
+// The idea. Let a search from v find the eccentricity e of v, and let w be a node at the distance d from v. The
+// eccentricity of w is then at least max(d, e - d) and at most e + d. The search keeps a lower and an upper bound for
+// each node. A node is closed when its upper bound does not exceed the longest distance found. If the caller wants
+// eccentricities, a node is closed when its two bounds are equal. On small-world graphs few searches close all nodes.
+//
+// The next source is in turn an open node with the largest upper bound and one with the smallest lower bound. The
+// first can prove a longer distance, the second lowers many upper bounds.
+//
+// Encoding. The graph is symmetric: a directed graph is symmetrized and packed again. The bounds are two arrays of
+// 32-bit numbers. The connected components are handled one after another, the largest first. A component is skipped if
+// it has too few nodes to contain a longer distance.
+//
+// CUDA (cuda.cu). The searches run on the device, on symmetric pattern CSR. One pass over the nodes after each search
+// tightens the bounds and finds the two candidates for the next source. The host chooses the source.
 #include <bitgraph/graph/diameter.hpp>
 
 #include <bitgraph/graph/bfs.hpp>

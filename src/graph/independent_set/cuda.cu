@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A maximal independent set in one cooperative launch. A row looks for neighbours of higher priority that are open and
-// stops at the first: there it goes on in the next round, for what it has gone past stays outside. A row that enters
-// puts its neighbours outside, so that most rows need not look through their edges at all.
+// A maximal independent set in one cooperative launch. A row looks for an open neighbour of higher priority and stops
+// at the first one. It continues there in the next round, because the neighbours before it stay outside. A row that
+// enters the set puts its neighbours outside, so most rows never read all their edges.
 #include "graph/independent_set/cuda.cuh"
 
 #include <bitgraph/graph/packed_graph.hpp>

@@ -1,4 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// A maximal independent set of the undirected graph (Luby 1986; Bit-GraphBLAS, Table IV).
+//
+// The idea. Every row has a priority. A row enters the set when no neighbour of higher priority is open or inside. A
+// row with a neighbour of higher priority inside stays outside. The priorities are drawn once, so the result is the
+// same for every number of threads.
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles, read in both directions (UndirectedView). A row has a
+// state of one byte: open, inside or outside. Its priority is a random number divided by 2 * degree + 1 in the high
+// half of 64 bits. Rows of low degree tend to enter first, which makes the set larger. The low half comes from the
+// node's number and makes all priorities different.
+//
+// Methods. Bit-GraphBLAS computes a round as a product over max-times, which reads the whole row of every node. Here a
+// row stops at the first neighbour that decides it, and only open rows are looked at again.
+//   host  cpu.cpp gives each thread a range of rows. The thread tries its open rows again until all are decided, and
+//         does not wait for a round to end (decide_all).
+//   CUDA  cuda.cu runs in one cooperative launch. A row stops at the first open neighbour of higher priority and
+//         continues there in the next round. A row that enters the set puts its neighbours outside.
 #include "graph/independent_set/independent_set.hpp"
 
 #include <bitgraph/core/random.hpp>
