@@ -1,4 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// Betweenness centrality: for each node, the shares of shortest paths that run through it (Brandes 2001).
+//
+// The idea. A breadth-first search from a source counts the shortest paths to every row. A second walk, from the
+// farthest rows back to the source, adds up the dependency of the source on every row. The score of a node is the sum
+// of its dependencies over all sources. A sample of sources estimates the scores of all nodes.
+//
+// Encoding. The host reads the out-edges of a pattern CSR or of a matrix of bit tiles. Levels are 32-bit numbers. Path
+// counts and dependencies are doubles, because path counts grow exponentially. If a count is not finite, the search
+// fails with not_possible and names the source.
+//
+// Host. Each thread runs whole searches, one source at a time (struct Search), and clears only the rows that the last
+// search reached. The dependencies are added source by source, so the scores do not depend on the number of threads.
+//
+// CUDA (cuda.cu). A launch runs `batch` sources together: a lane has a source and a warp has a row. A list for each
+// level holds its rows, each with a mask of the sources that have it at that level. A row with more edges than
+// long_row takes a whole block.
 #include <bitgraph/graph/betweenness.hpp>
 
 #include "core/parallel.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Betweenness from 32 sources in one cooperative launch: a source a lane, a row a warp. The rows of a level are a list
-// of entries, each with the mask of the sources that have the row at that level; forth along the levels a row adds up
-// the paths of its in-neighbours one level down, back along them the dependencies of its out-neighbours one level up.
-// Rows are pulled in the order of their edges, so that a sum is the same in every run, and that of the host but for
-// rows of very many edges, which a block adds up in parts.
+// Betweenness from 32 sources in one cooperative launch: a lane has a source and a warp has a row. Each level is a
+// list of entries: a row, and the mask of the sources that have the row at that level. Forward along the levels, a row
+// adds up the paths of its in-neighbours one level down. Backward, it adds up the dependencies of its out-neighbours
+// one level up. Rows pull in the order of their edges, so a sum is the same in every run. It is also the sum of the
+// host, except for rows of very many edges, which a block adds up in parts.
 #include "graph/betweenness/cuda.cuh"
 
 #include <bitgraph/graph/packed_graph.hpp>

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closeness centrality needs, for every node, how many sources reach it and the sum of their distances.
+// Closeness centrality. For every node it needs the number of sources that reach the node and the sum of their
+// distances. A sample of sources estimates the scores of all nodes (Eppstein and Wang, "Fast approximation of
+// centrality", 2001).
 //
-// The searches run forwards from the sources, 512 at a time as rows of bits (multi_source_bfs). When a level gives a
-// node new bits, their number is the number of sources at that distance: one population count a row and level. So the
-// sums of a node cost no memory for levels, and one thread adds them up, in the order of the passes and levels.
-// A search backwards from each node would give the same sums, but only of the nodes that are searched from: forwards,
-// a sample of sources estimates the scores of all nodes.
+// The idea. Searches run forward from the sources. A search backward from a node would give the same sums, but only
+// for that node: forward, every search contributes to the scores of all nodes.
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles. A row of bits says which sources have reached a node:
+// one bit a source.
+//
+// Methods.
+//   host  The kernels of multi_source_bfs run sources_a_pass sources together. If a level gives a node new bits, their
+//         number is the number of sources at that distance: one population count for each row and level. So the sums
+//         need no memory for levels. One thread adds up the sums of a node, in the order of the passes and levels.
+//   CUDA  sums_by_levels() runs MultiSourceBreadthFirstSearch on the device with fewer sources at a time. It copies
+//         the levels to the host, and the host adds them up.
 #include <bitgraph/graph/closeness.hpp>
 
 #include <bitgraph/formats/bit_matrix.hpp>

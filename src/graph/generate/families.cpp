@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that a number describes.
+// Graphs that one parameter defines: Mycielskian graphs by their order, de Bruijn graphs by their scale.
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/graph/generate.hpp>
 

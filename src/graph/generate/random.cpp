@@ -1,4 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+// Synthetic graphs. Every generator here draws its edges at random, from counter-based random numbers: draw number e
+// depends on the seed, the purpose and e only. So threads draw in any order, and a seed gives the same graph for every
+// number of threads.
+//
+// Encoding. GeneratedEdges (edges.hpp) is a list of edges. A generator fills it in parallel, and a loop stands for no
+// edge. symmetric() then makes a symmetric pattern CSR without loops and without duplicate edges.
+//
+// Generators.
+//   generate_rmat                R-MAT (Chakrabarti, Zhan, Faloutsos 2004): each level of the recursion draws a
+//                                quadrant of the matrix, which gives skewed degrees.
+//   generate_uniform             Both ends of an edge are uniform, so the degrees are alike.
+//   generate_planted_partition   A graph with classes. An edge stays in the class of its first end with the
+//                                probability homophily. A feature is of the node's class with the probability
+//                                feature_signal.
+// Other files: families.cpp (Mycielskian and de Bruijn graphs), meshes.cpp (grids and triangulated meshes), and
+// planted_graph.cpp (large graphs with power-law degrees, after Chung and Lu 2002).
+//
+// All generators run on the host (require_host).
 #include <bitgraph/graph/generate.hpp>
 
 #include <bitgraph/core/random.hpp>

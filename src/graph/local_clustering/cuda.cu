@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pushes in rounds, in one cooperative launch: all rows that have found enough take it, then give it on. Rank is
-// counted in whole numbers, so that sums are the host's in any order of additions. Only the surroundings of the seeds
-// are looked at, so a few blocks do. The rows found are sorted on the host, and the device counts what leads from each
-// to those before.
+// The walk in rounds, in one cooperative launch: all queued rows keep their part, then they give the rest to their
+// neighbours. Rank is a whole number, so the sums equal those of the host in any order of additions. The walk reads
+// only the surroundings of the seeds, so few blocks suffice. The host sorts the rows found. The device then counts,
+// for each of them, the edges to the rows before it.
 #include "graph/local_clustering/cuda.cuh"
 
 #include <bitgraph/graph/packed_graph.hpp>

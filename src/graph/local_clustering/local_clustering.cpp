@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bit-GraphBLAS computes this by a product over plus-times, which visits every row. A push visits the neighbours of one
-// row only. On the host one thread walks.
+// Local graph clustering around seed nodes (LGC of Bit-GraphBLAS, section V; Andersen, Chung, Lang 2006).
+//
+// The idea. The seeds share all the rank. A push keeps a part of the rank of a row for good (teleport), and divides
+// half of the rest among the neighbours. A row is pushed when its rank reaches a threshold, which grows with its
+// degree and epsilon. The rows found are sorted by rank over degree. The cluster is the prefix of least conductance
+// (sweep).
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles, read in both directions (UndirectedView). Rank is a
+// 64-bit whole number, a part of whole_rank (push.hpp). Sums of whole numbers do not depend on the order of additions,
+// so the host and a CUDA device give the same result.
+//
+// Methods. Bit-GraphBLAS computes the walk by a product over plus-times, which visits every row. A push visits the
+// neighbours of one row only, so the time depends on the cluster and not on the graph.
+//   host  One thread pushes in rounds: all rows of the queue keep their part, then they give the rest.
+//   CUDA  cuda.cu runs the same rounds in one cooperative launch of few blocks. The host sorts the rows found.
 #include <bitgraph/graph/local_clustering.hpp>
 
 #include "core/parallel.hpp"

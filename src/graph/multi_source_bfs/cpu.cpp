@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A level is pulled, each row that lacks a source ORing the rows that lead to it until nothing is missing, or, where
-// few rows are active, pushed from these. Rows of 512 bits are one line of the cache: the step is bound by fetching
-// them.
+// Searches from many sources on the host. See multi_source_bfs.cpp for pull and push. A row of 512 bits is one cache
+// line, and fetching these lines limits the speed.
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
 #include "graph/multi_source_bfs/cpu_gather.hpp"

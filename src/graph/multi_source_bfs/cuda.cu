@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches from many sources in one cooperative launch. A level is pulled: a row that lacks a source ORs the rows of
-// those neighbours that the last level reached, until nothing is missing. A row of 512 bits is two sectors of the
-// cache, fetched by four lanes: eight neighbours of a row are under way at a time, and rows of like length stand side
-// by side in a warp. Which rows are active is asked of bits in shared memory where they fit.
+// Searches from many sources in one cooperative launch. Every level is pulled: a row that lacks a source ORs the rows
+// of the neighbours that the last level reached, until nothing is missing. A row of 512 bits is two sectors of the
+// cache, and four lanes fetch it. So a warp has eight neighbours of a row in flight, and rows of like length are side
+// by side in a warp. The bits of active rows are in shared memory where they fit.
 #include "core/cuda/cooperative.cuh"
 #include "graph/multi_source_bfs/cuda.cuh"
 

@@ -1,4 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+// Breadth-first searches from many sources at once (Then et al., "The more the merrier", VLDB 2014).
+//
+// The idea. Searches from many sources visit the same edges. One pass over an edge serves all sources of a batch: it
+// ORs the bits of one row into another.
+//
+// Encoding. The graph is a pattern CSR or a matrix of bit tiles. The state is a bit matrix with one row for each row
+// of the graph and one bit for each source. There are three such matrices: the sources that have reached a row, the
+// frontier and the next frontier. Their rows have 1, 2, 4 or 8 words of 64 bits. A row of sources_a_pass bits is one
+// cache line. Two bit vectors mark the active rows, which are the non-empty rows of the frontiers. More sources take
+// several passes.
+//
+// Methods on the host (cpu.cpp).
+//   pull  Each row that lacks a source ORs the frontier rows of its active in-neighbours until nothing is missing. It
+//         wins when many rows are active.
+//   push  Each active row ORs its bits into its out-neighbours. It wins when the active rows have a small part of the
+//         edges: see push_share. It is the only way without in-edges.
+// A source whose last level was empty no longer counts as missing.
+//
+// CUDA (cuda.cu). One cooperative launch runs a pass on pattern CSR, and every level is pulled. Rows of like length
+// are side by side in a warp. The reference (reference.cpp) runs one search after another.
 #include "graph/multi_source_bfs/multi_source_bfs.hpp"
 
 #include <bitgraph/formats/bit_matrix.hpp>

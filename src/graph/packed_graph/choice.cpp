@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of a product in every format, from what a sample says of the graph. Bit-GraphBLAS (section III-C) takes the
-// tile side that leaves the fewest bytes; time is something else: a tile of side 32 costs little more than one of side
-// 16, a random read more than a bit, and what lies in the cache costs nothing to read again.
+// Predicts the time of a product in every format, from a sample of the graph. Bit-GraphBLAS (section III-C) takes the
+// tile side with the fewest bytes. Bytes are not time: a tile of side 32 costs little more than one of side 16, a
+// random read costs more than a bit, and data in the cache costs nothing to read again.
 #include "graph/packed_graph/choice.hpp"
 
 #include "graph/packed_graph/costs.hpp"

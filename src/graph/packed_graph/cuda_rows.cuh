@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every algorithm on a CUDA device needs of a packed graph.
+// The rows of a packed graph on a CUDA device, in the form that all algorithms there need.
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>

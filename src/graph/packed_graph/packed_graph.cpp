@@ -1,4 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+// Packs a square 0/1 matrix for the algorithms of src/graph: it chooses the order of the nodes and the format of the
+// edges.
+//
+// Encoding. The edges are a pattern CSR (tile_dim is csr_tile) or a matrix of bit tiles (B2SR of Bit-GraphBLAS) with a
+// side of 4 to 64. A directed graph also stores its transpose, unless the caller declines it (with_transpose). A
+// symmetric graph stores one matrix for both directions. If the nodes are reordered, new_id and old_id map between the
+// caller's nodes and the rows in memory. Algorithms renumber their results to the caller's nodes.
+//
+// Choice of the format (choice.cpp). Bit-GraphBLAS takes the tile side with the fewest bytes. choose_format() predicts
+// the time of a product with a vector instead, from a sample of the graph and the measured constants in costs.cpp.
+//   pattern CSR  for work that visits single rows (walks_rows)
+//   tiles        for a search on a graph with full tiles (full_tile), for products of matrices with well-filled tiles
+//                (choose_for_matrices), and for products with vectors where the prediction says so
+//
+// Choice of the order. choose_order() applies reverse Cuthill-McKee if the time it is predicted to save in `products`
+// products exceeds its own cost. Otherwise the caller's order stays.
+//
+// CUDA. The automatic format is always pattern CSR and the order is never chosen automatically. A graph in tiles is
+// possible: most algorithms unpack it once on the device (cuda_rows.cuh).
 #include <bitgraph/graph/packed_graph.hpp>
 
 #include "core/preconditions.hpp"

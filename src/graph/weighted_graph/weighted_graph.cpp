@@ -1,4 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+// Packs a graph whose edges have lengths: a PackedGraph for the edges, and an array for the weights.
+//
+// Encoding. The weights are in the order of the entries of graph().out(): row by row, columns rising. This order is
+// the same for pattern CSR and for bit tiles. Row i begins at row_start()[i]. A CSR has these offsets as its row_ptr;
+// for tiles they are stored in addition. If the nodes are reordered, in_row_order() sorts the weights of each row by
+// the new columns.
+//
+// Kinds of weights.
+//   integers  If all weights are whole numbers from 1 to most_integer, they are stored as bit planes (pack_weights).
+//   reals     Otherwise they are floats. They must be positive and finite.
+// WeightKind::integer refuses other weights, and WeightKind::real stores floats in every case.
+//
+// The largest weight is stored too: delta-stepping in src/graph/sssp derives the width of its buckets from it.
+//
+// CUDA. The edges are on the device. The weights stay on the host, and the engine of sssp copies them to the device.
 #include <bitgraph/graph/weighted_graph.hpp>
 
 #include "core/parallel.hpp"
