@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vote whose bits are multiplied where they are made.
+// A vote with a fused product: the bits of the vote are multiplied by the weights before they leave the kernel.
 #include "ops/fused_vote/ordered.cuh"
 #include "ops/fused_vote/row_outputs.cuh"
 

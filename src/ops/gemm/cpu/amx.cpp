@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bits by AMX. x goes into tiles as bytes of 0 and -1, w as bytes of -2 and 2, so that the sums of products
-// are 2 sum w over the set bits of x; the sum of w, which all rows have in common, is taken off behind. Whole numbers
+// are 2 sum w over the set bits of x; the sum of w, which all rows have in common, is subtracted after. Whole numbers
 // until the scales: the results of the other kernels to the last bit.
 #include "ops/gemm/cpu/amx.hpp"
 #include "core/parallel.hpp"

@@ -3,7 +3,7 @@
 // on, while `xor` is taken apart from sm_90 on and an eighth as fast, so
 //     popcount(x xor w) = popcount(x) + popcount(w) - 2 popcount(x and w).
 // A product is of 16 rows of X with 8 outputs, a step 256 columns, four words. Of a warp's 32 threads four in sequence,
-// a quad, have one row of X (and the row eight behind it) and the words of one output; of the results a thread has
+// a quad, have one row of X (and the row eight after it) and the words of one output; of the results a thread has
 // those of its rows with two neighbouring outputs.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary gemm of rows of up to 1,024 bits on a CUDA device: a warp has 16 rows in its registers, read once, and the
-// next 16 on their way.
+// Binary gemm of rows of up to 1,024 bits on a CUDA device: a warp has 16 rows in its registers, read once, and loads
+// the next 16 meanwhile (double buffering).
 #include "core/cuda/launch.cuh"
 #include "ops/gemm/cuda/short_rows.cuh"
 

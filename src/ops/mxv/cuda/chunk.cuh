@@ -2,9 +2,9 @@
 // Chunks of a pattern's rows and entries, counted together, one a warp: work is even whatever the degrees.
 //
 // A chunk has the rows that end in it. Rows of at most `Limit` entries are not cut: the chunk takes the whole of its
-// first row, and leaves the beginning of a row that ends later to whom it ends with. A longer row is cut where chunks
-// end; each chunk leaves what it has of it, and the chunk in which it ends takes those parts up in order, so that sums
-// do not depend on timing.
+// first row, and leaves the beginning of a row that ends later to the chunk where it ends. A longer row is cut where
+// chunks end. Each chunk leaves its partial sum of such a row, and the chunk in which the row ends adds these up in
+// order, so that sums do not depend on timing.
 #pragma once
 
 #include "core/cuda/launch.cuh"

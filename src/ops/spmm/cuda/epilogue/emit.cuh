@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From counters to the output: the vote against half of the neighbours in bit-sliced form, or counts as numbers.
+// The epilogue of a vote, from counters to the output: the comparison with half of the neighbours in bit-sliced form,
+// or counts as numbers.
 #pragma once
 
 #include "ops/cuda_vote_counters.cuh"

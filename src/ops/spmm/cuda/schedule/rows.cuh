@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes which row on a CUDA device.
+// Row schedule on a CUDA device: which threads process which row.
 //
-// Rows of pattern CSR are cut by the chunks that the pattern carries: rows and entries, taken together, in equal parts.
-// The rows that end in a few chunks are one block's, so that blocks have even work whatever the degrees; a small
-// graph's chunks have several blocks. A block takes its hubs with all its threads, then its warps take long rows, then
-// short ones, each as it becomes free.
+// The pattern carries chunks that cut its rows as merge path does: each chunk has the same number of rows plus
+// entries. A block processes the rows that end in a few chunks, so blocks have equal work for all degrees. In a small
+// graph several blocks share a chunk. A block first processes its hubs with all its threads. Then its warps take long
+// rows, then short ones, each warp as it becomes free.
 #pragma once
 
 #include "ops/spmm/cuda/schedule/spans.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes which rows of pattern CSR on a CUDA device: a span of rows and entries, counted together, in equal parts
-// whatever the degrees. A row may go on over several spans.
+// Merge-path schedule of pattern CSR on a CUDA device: every span has the same number of rows plus entries, for all
+// degrees. A row may continue over several spans.
 #pragma once
 
 #include "ops/spmm/cuda/plan.hpp"

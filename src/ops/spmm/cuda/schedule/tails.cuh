@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that several blocks of a CUDA kernel add up, each a run of the entries: what a block has of a row that ends in a
-// later block waits for that one in the device's workspace.
+// Rows that several blocks of a CUDA kernel add up, each block a run of the entries. A block whose last row ends in a
+// later block leaves its partial sum for that block in the device's workspace.
 #pragma once
 
 #include "ops/spmm/cuda/schedule/spans.cuh"

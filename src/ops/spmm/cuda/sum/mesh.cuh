@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows of a mesh on a CUDA device: a great many rows of few entries each, whose neighbours lie near them.
-// A block takes rows that follow one another and brings their columns into shared memory; its groups of lanes take
-// two rows at a time, so that enough of X is on its way, while the blocks that run at once stay so close together that
-// what their rows share is fetched from memory once.
+// Sums over the rows of a mesh on a CUDA device: very many rows of few entries each, whose neighbours are near them. A
+// block takes consecutive rows and loads their columns into shared memory. Its groups of lanes take two rows at a
+// time, so that enough loads of X are in flight. The blocks that run at once are so close together that the rows of X
+// they share are fetched from memory once.
 #pragma once
 
 #include "ops/spmm/cuda/plan.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over rows in order by length (RowOrder) on a CUDA device: short rows have a group of lanes each, and
-// neighbouring groups rows of one length; longer ones a warp, hubs a block or several. The longest rows come first. Who
-// shares a row adds up a run of its entries, and the runs are added in their order.
+// Sums over rows sorted by length (RowOrder) on a CUDA device. A short row has a group of lanes, and neighbouring
+// groups have rows of one length. A longer row has a warp; a hub has one block or several. The longest rows come
+// first. Threads that share a row each add up a run of its entries, and the runs are added in their order.
 #pragma once
 
 #include "ops/spmm/cuda/plan.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over pattern CSR on a CUDA device, where rows are not taken one by one (sum/by_rows.cuh, sum/mesh.cuh and
-// sum/ordered.cuh have that): as a stream of entries. A block takes a span of rows and entries, counted
-// together, whatever the degrees; each of its groups of lanes adds up an equal run of the span's entries, some of them
-// on their way at a time across the ends of rows. What a run has of a row that began before it, or goes on behind it,
-// is joined in the order of the runs, and of the blocks: sums do not depend on timing.
+// Sums over pattern CSR on a CUDA device as a stream of entries. (sum/by_rows.cuh, sum/mesh.cuh and sum/ordered.cuh
+// take row by row.) A block takes a merge-path span: rows and entries, counted together, for all degrees. Each of its
+// groups of lanes adds up an equal run of the span's entries, with some loads in flight across the ends of rows. The
+// partial sum of a row that began before a run, or continues after it, is joined in the order of the runs, and of the
+// blocks: sums do not depend on timing.
 #pragma once
 
 #include "ops/spmm/cuda/schedule/tails.cuh"

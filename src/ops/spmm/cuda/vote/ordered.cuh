@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vote over rows in order by length (RowOrder): whoever takes a row knows its length beforehand,
-// and neighbouring threads have rows of one length. A lane counts up to four words of 32 features, and as many lanes as
-// a row of X has are a set. Short rows have a set each, longer ones some sets, then a warp, hubs a block; sets of a row
-// take its neighbours in turns and add up their counters. The longest rows come first.
+// The vote over rows sorted by length (RowOrder). The length of a row is known in advance, and neighbouring threads
+// have rows of one length. A lane counts up to four words of 32 features; the lanes that hold one row of X are a set.
+// A short row has one set, a longer one several sets, then a warp; a hub has a block. The sets of a row take its
+// neighbours in turns and add up their counters. The longest rows come first.
 #pragma once
 
 #include "ops/spmm/cuda/plan.hpp"

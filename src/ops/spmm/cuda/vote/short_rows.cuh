@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vote where rows are short: a row for each set of lanes. For bits a lane counts up to
-// four words, so that a row takes few instructions; for numbers one, for it is the writing that takes them.
+// The vote over short rows: each set of lanes has one row. For a binary output a lane counts up to four words, which
+// saves instructions. For numbers a lane counts one word, because writing them takes most of the instructions.
 #pragma once
 
 #include "ops/spmm/cuda/vote/neighbors.cuh"
