@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output rows of floats at any alignment: a warp stages them side by side in shared memory.
+// Output rows of floats that need not be aligned: a warp stages them side by side in shared memory.
 #pragma once
 
 #include <bitgraph/formats/dense_matrix.hpp>

@@ -2,9 +2,9 @@
 // Row schedule on a CUDA device: which threads process which row.
 //
 // The pattern carries chunks that cut its rows as merge path does: each chunk has the same number of rows plus
-// entries. A block processes the rows that end in a few chunks, so blocks have equal work for all degrees. In a small
-// graph several blocks share a chunk. A block first processes its hubs with all its threads. Then its warps take long
-// rows, then short ones, each warp as it becomes free.
+// entries. A block processes the rows that end in a few chunks (block_chunks), so blocks have equal work for all
+// degrees. In a small graph several blocks share the rows of these chunks. A block first processes its hubs with all
+// its threads. Then its warps take long rows, then short ones, each warp as it becomes free.
 #pragma once
 
 #include "ops/spmm/cuda/schedule/spans.cuh"
