@@ -10,7 +10,7 @@
 namespace bitgraph {
 namespace {
 
-TEST(SellPattern, ComesBackAsItWas) {
+TEST(SellPattern, ConvertsToCsrAndBackUnchanged) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     const auto nrows = *rc::gen::inRange<NodeId>(0, 6000);
     const auto ncols = *rc::gen::inRange<NodeId>(0, 3000);

@@ -85,7 +85,7 @@ TEST(WeightFactors, SeveralComponentsSignsAndLongChains) {
   EXPECT_TRUE(factor_weights(weighted(test::random_pattern(4, 5, 0, 1), weight)).col.empty());
 }
 
-TEST(WeightFactors, WhatDoesNotFactorIsToldByHowMuch) {
+TEST(WeightFactors, AnErrorSaysByHowMuchTheFactorsAreOff) {
   const CsrPattern a = test::random_pattern(30, 30, 0.3, 1);
   const auto weight = [](NodeId i, NodeId j) { return i == 7 && j % 2 == 0 ? 3.0F : 1.0F; };
   try {

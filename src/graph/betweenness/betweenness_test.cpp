@@ -121,7 +121,7 @@ TEST(Betweenness, OnCuda) {
   }
 }
 
-TEST(Betweenness, OfLargerGraphsOnCuda) {
+TEST(Betweenness, ScoresOfLargerGraphsOnCudaAgreeWithTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   for (const auto& test : test::larger_graphs()) {
     SCOPED_TRACE(test.name);

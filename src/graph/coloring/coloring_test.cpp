@@ -51,7 +51,7 @@ TEST(Coloring, NeighborsDiffer) {
   }
 }
 
-TEST(Coloring, AsManyColorsAsAreNeeded) {
+TEST(Coloring, KnownGraphsGetTheExpectedNumberOfColors) {
   EXPECT_EQ(greedy_coloring(pack_graph(test::star_pattern(50))).count, 2);
   EXPECT_EQ(greedy_coloring(pack_graph(test::pattern_of(4, {}))).count, 1);
   EXPECT_EQ(greedy_coloring(pack_graph(test::pattern_of(0, {}))).count, 0);

@@ -78,7 +78,7 @@ TEST(Generate, MeshIsATriangulation) {
   EXPECT_FALSE(generate_mesh(40, 30, 8) == generate_mesh(40, 30, 7));
 }
 
-TEST(Generate, SmallAndOdd) {
+TEST(Generate, SmallestSizesAreGeneratedAndSmallerOnesRefused) {
   EXPECT_EQ(generate_mesh(0, 0, 1).nrows(), 0U);
   EXPECT_EQ(generate_mesh(1, 1, 1).nvals(), 0U);
   EXPECT_EQ(generate_mesh(5, 1, 1, true).nvals(), 8U);

@@ -177,7 +177,7 @@ TEST(LocalClustering, SeedsMayRepeatAndEpsilonMayBeAnything) {
   }
 }
 
-TEST(LocalClustering, WhatItRefuses) {
+TEST(LocalClustering, RefusesBadSeedsAndOptions) {
   const PackedGraph graph = pack_graph(test::path_pattern(3));
   test::expect_usage_error([&] { static_cast<void>(local_cluster(graph, {})); }, "seed");
   test::expect_usage_error([&] { static_cast<void>(local_cluster(graph, std::array<NodeId, 1>{3})); }, "seed 3");

@@ -38,7 +38,7 @@ void compare(const CsrPattern& a, const GraphPackOptions& packing, const PageRan
   EXPECT_EQ(distance(first, pagerank(graph, options).rank.to(Device{})), 0) << "a second plan gives other bits";
 }
 
-TEST(PageRankCuda, AsOnTheHost) {
+TEST(PageRankCuda, RanksAgreeWithTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   const CsrPattern skewed = generate_rmat(12, 8, 1);
   const CsrPattern directed = test::random_pattern(700, 700, 0.004, 2);  // with nodes that no edge leaves
@@ -75,7 +75,7 @@ CsrPattern with_hubs(NodeId n, NodeId hubs) {
 }
 
 // Large enough for strips.
-TEST(PageRankCuda, LargeGraphs) {
+TEST(PageRankCuda, RanksOfLargeGraphsAgreeWithTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   const PageRankOptions fixed{.tolerance = 0, .max_iterations = 6};
   const auto check = [&](const char* name, const CsrPattern& a) {
@@ -94,7 +94,7 @@ TEST(PageRankCuda, LargeGraphs) {
   compare(directed, {.tile_dim = csr_tile}, {.tolerance = 1e-12, .max_iterations = 200}, 1e-10);
 }
 
-TEST(PageRankCuda, ShortRows) {
+TEST(PageRankCuda, RanksOfGraphsWithShortRowsAgreeWithTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   const auto check = [&](const CsrPattern& a) {
     compare(a, {.tile_dim = csr_tile}, {.tolerance = 0, .max_iterations = 20}, 1e-5);

@@ -72,7 +72,7 @@ TEST(PageRank, IsAFixedPoint) {
   }
 }
 
-TEST(PageRank, AsManyIterationsAsAskedFor) {
+TEST(PageRank, RunsTheRequestedNumberOfIterations) {
   for (const test::GraphCase& graph_case : all_cases()) {
     const CsrPattern& pattern = graph_case.pattern;
     if (pattern.nrows() == 0) continue;
@@ -134,7 +134,7 @@ TEST(PageRank, KnownRanks) {
   for (const NodeId i : {0, 1, 2}) EXPECT_NEAR(found.rank[i], (1 - lonely) / 3, 1e-12);
 }
 
-TEST(PageRank, WhatItRefuses) {
+TEST(PageRank, RefusesBadOptionsAndMissingInEdges) {
   const PackedGraph graph = pack_graph(test::path_pattern(3));
   test::expect_usage_error([&] { static_cast<void>(pagerank(graph, {.damping = 1})); }, "damping");
   test::expect_usage_error([&] { static_cast<void>(pagerank(graph, {.tolerance = -1})); }, "tolerance");

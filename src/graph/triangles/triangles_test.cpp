@@ -221,7 +221,7 @@ TEST(Triangles, ClusteringByHand) {
   test::expect_usage_error([&] { TriangleCounter(graph).count_of_nodes(wrong); }, "4 counters for 5 nodes");
 }
 
-TEST(Triangles, OfRealGraphsAsTheirReadmeSays) {
+TEST(Triangles, CountsOfRealGraphsAreThoseOfTheirReadme) {
   BITGRAPH_DATASETS_OR_SKIP(data);
   struct Known {
     const char* file;

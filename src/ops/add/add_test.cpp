@@ -191,7 +191,7 @@ TEST(Add, NanStaysNanAndIsMinusOne) {
   });
 }
 
-TEST(Add, WhatDoesNotFitIsNamed) {
+TEST(Add, ErrorsNameTheOperandsThatDoNotFit) {
   Floats out(2, 3);
   test::expect_usage_error([&] { add_into(out, Floats(2, 3), Floats(3, 2)); }, "A is 2 x 3, B is 3 x 2");
   const std::vector<float> wrong(4);

@@ -90,7 +90,7 @@ TEST(Binarize, TheColumnMapComesBeforeTheSign) {
   EXPECT_FLOAT_EQ(y.alpha[0], 5.0F / 3);
 }
 
-TEST(Binarize, WhatDoesNotFitIsNamed) {
+TEST(Binarize, ErrorsNameTheOperandsThatDoNotFit) {
   const Floats x(3, 4);
   Binarized out{BitMatrix<>(3, 5), Buffer<float>(3)};
   test::expect_usage_error([&] { binarize_into(out, x); }, "X is 3 x 4, the output is 3 x 5");

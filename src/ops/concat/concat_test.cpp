@@ -105,7 +105,7 @@ TEST(Concat, TwoInOneCall) {
   EXPECT_EQ(both.bit(4, 99), b.bit(4, 69));
 }
 
-TEST(Concat, WhatDoesNotFitIsNamed) {
+TEST(Concat, ErrorsNameTheOperandsThatDoNotFit) {
   Floats out(2, 7);
   test::expect_usage_error([&] { concat_into(out, Floats(2, 3), Floats(3, 4)); }, "the parts are 2 x 3, 3 x 4");
   test::expect_usage_error([&] { concat_into(out, Floats(2, 3), Floats(2, 3)); }, "the output is 2 x 7");

@@ -172,7 +172,7 @@ TEST(Dropout, WhatIsDroppedIsZeroWhateverItWas) {
   });
 }
 
-TEST(Dropout, WhatMakesNoSenseIsNamed) {
+TEST(Dropout, ErrorsNameTheRateOrTheShapes) {
   Mask keep(3, 4);
   for (const float rate : {1.0F, -0.1F, 2.0F, std::numeric_limits<float>::quiet_NaN()}) {
     test::expect_usage_error([&] { dropout_mask_into(keep, rate, {}); }, "expected 0 <= rate < 1");

@@ -67,12 +67,12 @@ void in_every_format(const test::MxmCase& c, const Fn& fn) {
 const auto sums = [](const auto& a, const auto& b, const auto& mask) { expect_same_sums(a, b, mask); };
 const auto products = [](const auto& a, const auto& b, const auto& mask) { expect_same_products(a, b, mask); };
 
-TEST(MxmCuda, SumsAsOnTheHost) {
+TEST(MxmCuda, SumsAgreeWithTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   for (const test::MxmCase& c : test::mxm_cases()) in_every_format(c, sums);
 }
 
-TEST(MxmCuda, ProductsAsOnTheHost) {
+TEST(MxmCuda, ProductsAgreeWithTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   for (const test::MxmCase& c : test::mxm_cases()) in_every_format(c, products);
 }

@@ -188,7 +188,7 @@ TEST(Mxm, CountsTrianglesAsThePaperDoes) {
   EXPECT_EQ(mxm_sum(lower, lower, lower), 10U);
 }
 
-TEST(Mxm, WhatDoesNotFitIsNamed) {
+TEST(Mxm, ErrorsNameTheOperandsThatDoNotFit) {
   const CsrPattern a = test::random_pattern(4, 5, 0.5, 1);
   const CsrPattern b = test::random_pattern(6, 7, 0.5, 1);
   const CsrPattern c = test::random_pattern(5, 7, 0.5, 1);
