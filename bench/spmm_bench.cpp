@@ -40,19 +40,19 @@ void count_entries(benchmark::State& state, EdgeOffset entries) {
 }
 
 void vote(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
-  const CsrPattern& a = cached_graph(name);
   const Device device = Device::host(threads);
-  const auto x = test::random_bits(a.ncols(), width, 1);
-  BitMatrix<PlusMinusOne> out(a.nrows(), width);
+  const CsrPattern a = cached_graph(name).to(device);
+  const auto x = test::random_bits(a.ncols(), width, 1).to(device);
+  BitMatrix<PlusMinusOne> out(a.nrows(), width, device);
   for (auto _ : state) spmm_into(out, a, x);
   count_entries(state, a.nvals());
 }
 
 void sell_vote(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
-  const SellPattern a = to_sell(cached_graph(name));
   const Device device = Device::host(threads);
-  const auto x = test::random_bits(a.ncols(), width, 1);
-  BitMatrix<PlusMinusOne> out(a.nrows(), width);
+  const SellPattern a = to_sell(cached_graph(name).to(device), device);
+  const auto x = test::random_bits(a.ncols(), width, 1).to(device);
+  BitMatrix<PlusMinusOne> out(a.nrows(), width, device);
   for (auto _ : state) spmm_into(out, a, x);
   count_entries(state, a.nvals());
 }
@@ -66,10 +66,10 @@ void to_sell_of(benchmark::State& state, const std::string& name, int threads) {
 }
 
 void float_sum(benchmark::State& state, const std::string& name, std::size_t width, int threads) {
-  const CsrPattern& a = cached_graph(name);
   const Device device = Device::host(threads);
-  const auto x = test::random_dense(a.ncols(), width, 1);
-  DenseMatrix<float> out(a.nrows(), width);
+  const CsrPattern a = cached_graph(name).to(device);
+  const auto x = test::random_dense(a.ncols(), width, 1).to(device);
+  DenseMatrix<float> out(a.nrows(), width, device);
   for (auto _ : state) spmm_into(out, a, x);
   count_entries(state, a.nvals());
 }

@@ -221,7 +221,6 @@ void Forward::prepare_features(std::size_t l, const Layer& layer, bool in_place)
 
 /// Made on the host, where models are.
 SparseGemmWeights Forward::sparse_weights(const Linear& linear) const {
-  const Device host = device_.is_host() ? device_ : Device();
   SparseGemmWeights made =
       prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.signs().bits, linear.signs().alpha.span());
   if (device_.is_host()) return made;

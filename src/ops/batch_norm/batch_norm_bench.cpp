@@ -9,11 +9,11 @@ namespace bitgraph {
 namespace {
 
 template <class Body>
-void run(benchmark::State& state, const test::Shape& shape, Body body) {
-  const auto x = test::random_dense(shape.nrows, shape.ncols, 1);
+void run(benchmark::State& state, const test::Shape& shape, const Device& device, Body body) {
+  const auto x = test::random_dense(shape.nrows, shape.ncols, 1).to(device);
   const auto statistics = column_statistics(x);
   const auto inverse = inverse_deviation(statistics.variance.span());
-  DenseMatrix<float> out(shape.nrows, shape.ncols);
+  DenseMatrix<float> out(shape.nrows, shape.ncols, device);
   for (auto _ : state) {
     body(out, x, statistics, inverse);
     benchmark::ClobberMemory();
@@ -22,19 +22,19 @@ void run(benchmark::State& state, const test::Shape& shape, Body body) {
 }
 
 void statistics(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  run(state, shape, [&](auto&, const auto& x, const auto&, const auto&) {
+  run(state, shape, *device, [&](auto&, const auto& x, const auto&, const auto&) {
     benchmark::DoNotOptimize(column_statistics(x).mean.data());
   });
 }
 
 void forward(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  run(state, shape, [&](auto& out, const auto& x, const auto& s, const auto& inverse) {
+  run(state, shape, *device, [&](auto& out, const auto& x, const auto& s, const auto& inverse) {
     batch_norm_into(out, x, s.mean.span(), inverse.span());
   });
 }
 
 void backward(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  run(state, shape, [&](auto& out, const auto& x, const auto&, const auto& inverse) {
+  run(state, shape, *device, [&](auto& out, const auto& x, const auto&, const auto& inverse) {
     batch_norm_backward_into(out, x, x, inverse.span());
   });
 }

@@ -11,10 +11,11 @@ namespace bitgraph {
 namespace {
 
 void dense(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  const auto x = test::random_dense(shape.nrows, shape.ncols, 1);
+  const Device where = device == nullptr ? Device() : *device;
+  const auto x = test::random_dense(shape.nrows, shape.ncols, 1).to(where);
   const auto shift = test::random_floats(shape.ncols, 2, -0.5F, 0.5F);
   const auto scale = test::random_floats(shape.ncols, 3, 0.5F, 2);
-  Binarized out{BitMatrix<>(shape.nrows, shape.ncols), Buffer<float>(shape.nrows)};
+  Binarized out{BitMatrix<>(shape.nrows, shape.ncols, where), Buffer<float>(shape.nrows, where)};
   for (auto _ : state) {
     if (device == nullptr) {
       binarize(Reference{}, BinarizeArgs{x.view(), shift.data(), scale.data(), out.bits.view(), out.alpha.data()});

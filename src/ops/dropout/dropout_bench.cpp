@@ -11,7 +11,7 @@ namespace bitgraph {
 namespace {
 
 void mask(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  BitMatrix<ZeroOne> keep(shape.nrows, shape.ncols);
+  BitMatrix<ZeroOne> keep(shape.nrows, shape.ncols, device == nullptr ? Device() : *device);
   RandomKey key{1, 2, 0};
   for (auto _ : state) {
     ++key.step;
@@ -27,8 +27,9 @@ void mask(benchmark::State& state, const test::Shape& shape, const Device* devic
 }
 
 void apply(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  auto x = test::random_dense(shape.nrows, shape.ncols, 1);
-  const auto keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 2);
+  const Device where = device == nullptr ? Device() : *device;
+  auto x = test::random_dense(shape.nrows, shape.ncols, 1).to(where);
+  const auto keep = test::random_bits<ZeroOne>(shape.nrows, shape.ncols, 2).to(where);
   for (auto _ : state) {
     if (device == nullptr) {
       apply_dropout(Reference{}, ApplyDropoutArgs{x.view(), std::as_const(keep).view(), 1});

@@ -12,7 +12,8 @@ namespace bitgraph {
 namespace {
 
 struct Problem {
-  explicit Problem(std::size_t count) : logits(test::random_dense(2708, 7, 1)), out(2708, 7), nodes(count) {
+  explicit Problem(std::size_t count, const Device& device = {})
+      : logits(test::random_dense(2708, 7, 1).to(device)), out(2708, 7, device), nodes(count) {
     std::iota(nodes.begin(), nodes.end(), NodeId{0});
     for (NodeId i = 0; i < 2708; ++i) labels.push_back(static_cast<std::int32_t>(i % 7));
   }
@@ -23,8 +24,7 @@ struct Problem {
 };
 
 void log_softmax(benchmark::State& state) {
-  Problem p(0);
-  const Device device = Device::host(static_cast<int>(state.range(0)));
+  Problem p(0, Device::host(static_cast<int>(state.range(0))));
   for (auto _ : state) log_softmax_into(p.out, p.logits);
 }
 BENCHMARK(log_softmax)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMicrosecond);
