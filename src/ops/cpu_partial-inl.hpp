@@ -24,6 +24,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define BITGRAPH_MASKED_MEMORY 0
 #endif
 
+template <class DF>
+HWY_INLINE hn::Vec<DF> load_all(DF d, const float* from) {
+  return hn::LoadU(d, from);
+}
+
 /// The first `count` floats, zero behind them; all lanes where count is at least their number.
 template <class DF>
 HWY_INLINE hn::Vec<DF> load_first(DF d, const float* from, std::size_t count) {

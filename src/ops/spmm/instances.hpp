@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every graph format with every pair of operand and output types, SELL with votes: the kernels that a backend offers.
+// The types that spmm is made for, as lists: graph formats, pairs of a dense operand and an output, and votes over
+// SELL. A backend offers a kernel for each.
 #pragma once
 
 #include "formats/graph_views.hpp"
 #include "ops/spmm/tile_words.hpp"
 
 #include <tuple>
+#include <utility>
 
 namespace bitgraph {
+
+/// The types of a dense operand and of the output.
+template <class Operand, class Output>
+struct SpmmPair {
+  using X = Operand;
+  using Out = Output;
+  using XView = decltype(std::declval<const X&>().view());
+  using OutView = decltype(std::declval<Out&>().view());
+};
+
+using SpmmBits = BitMatrix<PlusMinusOne>;
+using SpmmFloats = DenseMatrix<float>;
+using SpmmPairs = Types<SpmmPair<SpmmBits, SpmmBits>, SpmmPair<SpmmBits, SpmmFloats>, SpmmPair<SpmmFloats, SpmmBits>,
+                        SpmmPair<SpmmFloats, SpmmFloats>>;
 
 template <class Backend, class Graphs, class In, class Out>
 constexpr auto spmm_kernels(Graphs graphs) {
@@ -26,9 +42,11 @@ constexpr auto spmm_kernels() {
 template <class Backend>
 constexpr auto spmm_kernels_of_all() {
   using Sell = Types<SellView>;
-  return std::make_tuple(spmm_kernels<Backend, BitsIn, BitsOut>(), spmm_kernels<Backend, BitsIn, FloatOut>(),
-                         spmm_kernels<Backend, FloatIn, BitsOut>(), spmm_kernels<Backend, FloatIn, FloatOut>(),
-                         spmm_kernels<Backend, Sell, BitsIn, BitsOut>(Sell()),
+  const auto over_graphs = for_types(SpmmPairs(), [](auto type) {
+    using Pair = TypeOf<decltype(type)>;
+    return spmm_kernels<Backend, typename Pair::XView, typename Pair::OutView>();
+  });
+  return std::make_tuple(over_graphs, spmm_kernels<Backend, Sell, BitsIn, BitsOut>(Sell()),
                          spmm_kernels<Backend, Sell, BitsIn, FloatOut>(Sell()));
 }
 

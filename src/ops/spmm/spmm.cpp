@@ -4,12 +4,13 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "core/cuda/limits.hpp"
-#include "core/instances.hpp"
 #include "ops/explain.hpp"
 #include "ops/operands.hpp"
 #include "ops/sign_scales.hpp"
 #include "ops/spmm/cuda/problem.hpp"
 #include "ops/spmm/cuda/spmm.hpp"
+#include "ops/spmm/elements.hpp"
+#include "ops/spmm/instances.hpp"
 #include "ops/spmm/tile_words.hpp"
 
 #include <fmt/format.h>
@@ -19,9 +20,6 @@
 namespace bitgraph {
 
 namespace {
-
-using Bits = BitMatrix<PlusMinusOne>;
-using Floats = DenseMatrix<float>;
 
 /// An empty order is of any matrix.
 void check_row_order(const RowOrder* order, NodeId nrows, const Device& device) {
@@ -91,10 +89,12 @@ SpmmOptions without_idle_scales(SpmmOptions options, const Device& device) {
 /// Bytes that a run on the host reads and writes, gathers counted each.
 template <class Args>
 double host_bytes(const Args& args, EdgeOffset entries) {
-  const auto features = static_cast<double>(args.x.ncols);
-  const double bit_row = static_cast<double>(words_for_bits(args.x.ncols) * sizeof(std::uint64_t));
-  const double in_row = std::is_same_v<decltype(args.x), BitsIn> ? bit_row : features * sizeof(float);
-  const double out_row = std::is_same_v<decltype(args.out), BitsOut> ? bit_row : features * sizeof(float);
+  const std::size_t features = args.x.ncols;
+  const std::size_t bit_row = words_for_bits(features) * sizeof(std::uint64_t);
+  const std::size_t in_bytes = number_bytes(args.x);
+  const std::size_t out_bytes = number_bytes(args.out);
+  const auto in_row = static_cast<double>(in_bytes == 0 ? bit_row : features * in_bytes);
+  const auto out_row = static_cast<double>(out_bytes == 0 ? bit_row : features * out_bytes);
   const auto rows = static_cast<double>(args.out.nrows);
   return static_cast<double>(entries) * (in_row + sizeof(NodeId)) + rows * (out_row + sizeof(EdgeOffset));
 }
@@ -186,7 +186,7 @@ KernelChoice spmm_explain(Out& out, const CsrPattern& a, const X& x, const SpmmO
 template <class X, class Out>
 KernelChoice spmm_explain(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options) {
   check(out, a, x, options);
-  if (std::is_same_v<X, Bits> && by_tile_words(strategy_for(a, options, out.device()))) {
+  if (std::is_same_v<X, SpmmBits> && by_tile_words(strategy_for(a, options, out.device()))) {
     return {out.device().is_host() ? host_kernel(out.device(), "spmm_tile_words") : "spmm_tile_words",
             static_cast<double>(a.bytes()), 0};
   }
@@ -232,12 +232,13 @@ constexpr auto functions_of() {
   return std::make_tuple(static_cast<Into>(&spmm_into), static_cast<Explain>(&spmm_explain));
 }
 
-[[gnu::used]] constexpr auto instances = for_types(Types<Bits, Floats>(), [](auto type) {
-  using Out = TypeOf<decltype(type)>;
-  return std::make_tuple(functions_of<CsrPattern, Bits, Out>(), functions_of<CsrPattern, Floats, Out>(),
-                         functions_of<BitTileMatrix, Bits, Out>(), functions_of<BitTileMatrix, Floats, Out>(),
-                         functions_of<SellPattern, Bits, Out>());
+[[gnu::used]] constexpr auto over_graphs = for_types(SpmmPairs(), [](auto type) {
+  using Pair = TypeOf<decltype(type)>;
+  return std::make_tuple(functions_of<CsrPattern, typename Pair::X, typename Pair::Out>(),
+                         functions_of<BitTileMatrix, typename Pair::X, typename Pair::Out>());
 });
+[[gnu::used]] constexpr auto over_sell =
+    std::make_tuple(functions_of<SellPattern, SpmmBits, SpmmBits>(), functions_of<SellPattern, SpmmBits, SpmmFloats>());
 
 }  // namespace
 

@@ -32,9 +32,9 @@ void run_block(const SpmmArgs<Graph, BitsIn, Out>& args, const RowBlock& rows) {
   }
 }
 
-template <class Graph, class Out>
-void run_block(const SpmmArgs<Graph, FloatIn, Out>& args, const RowBlock& rows) {
-  spmm_cpu::sum_rows(rows, args.x, args.col_scale, {args.out, args.epilogue});
+template <class Graph, class T, class Out>
+void run_block(const SpmmArgs<Graph, DenseView<const T>, Out>& args, const RowBlock& rows) {
+  spmm_cpu::sum_rows(rows, args.x, args.col_scale, args.out, args.epilogue);
 }
 
 /// A CSR's rows are there as they are wanted.

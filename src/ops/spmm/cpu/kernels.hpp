@@ -21,7 +21,8 @@ struct RowBlock {
   std::size_t count = 0;
 };
 
-/// Where sums go: through the epilogue, to signs or to floats. What it names has to stay.
+/// Where sums of bits go: through the epilogue, to signs or to floats. It refers to `out` and `behind`, which must
+/// outlive it.
 struct Sink {
   Sink(const BitsOut& out, const SpmmEpilogue& behind) : bits(&out), epilogue(behind) {}
   Sink(const FloatOut& out, const SpmmEpilogue& behind) : floats(&out), epilogue(behind) {}
@@ -64,7 +65,10 @@ void vote_windows(const SellView& a, const SellWindows& windows, const BitsIn& x
 /// Sums of +-col_scale.
 void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const Sink& sink);
 
-/// Sums of floats, col_scale null for ones.
-void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const Sink& sink);
+/// Sums of numbers, col_scale null for ones. One for each pair of types.
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
+              const SpmmEpilogue& epilogue);
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
+              const SpmmEpilogue& epilogue);
 
 }  // namespace bitgraph::spmm_cpu

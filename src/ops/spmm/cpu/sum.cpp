@@ -1,121 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregation of floats, and of bits with a weight a neighbour: a row's sums stay in registers while its neighbours'
-// rows stream past. Products and sums are rounded one by one, in the order of the columns: the same result everywhere.
+// Aggregation of floats, and of bits with a weight a neighbour.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/spmm/cpu/sum.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/spmm/cpu/bit_slices-inl.hpp"
 #include "ops/spmm/cpu/kernels.hpp"
+#include "ops/spmm/cpu/sum-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using spmm_cpu::RowBlock;
 using spmm_cpu::Sink;
-
-using DF = hn::ScalableTag<float>;
-using VF = hn::Vec<DF>;
-constexpr std::size_t lanes = HWY_LANES(float);
-
-/// How many entries ahead the rows of X are fetched, beyond the end of a row too: most rows are shorter.
-constexpr std::size_t prefetch_distance = 16;
-
-/// Sums of M vectors of features from `first` on; the last vector holds `tail` features. `ahead` entries can be read.
-template <class D, std::size_t M, bool kScaled, bool kWhole>
-HWY_INLINE void sum_features(const NodeId* HWY_RESTRICT cols, std::size_t n, std::size_t ahead, const FloatIn& x,
-                             const float* col_scale, std::size_t first, std::size_t tail, hn::Vec<D> (&sums)[M]) {
-  const D d;
-  for (auto& sum : sums) sum = hn::Zero(d);
-  if (n == 0) return;  // X may have no rows then
-  const float* const data = x.data + first;
-  for (std::size_t e = 0; e < n; ++e) {
-    const float* row = data + std::size_t{cols[e]} * x.stride;
-    if (e + prefetch_distance < ahead) hwy::Prefetch(data + std::size_t{cols[e + prefetch_distance]} * x.stride);
-    for (std::size_t m = 0; m < M; ++m) {
-      const float* from = row + m * hn::Lanes(d);
-      auto value = kWhole || m + 1 < M ? hn::LoadU(d, from) : load_first(d, from, tail);
-      if constexpr (kScaled) value = hn::Mul(hn::Set(d, col_scale[cols[e]]), value);
-      sums[m] = hn::Add(sums[m], value);
-    }
-  }
-}
-
-template <class D, std::size_t M, bool kWhole>
-HWY_INLINE void sum_row(const RowBlock& rows, std::size_t r, const FloatIn& x, const float* col_scale,
-                        std::size_t first, std::size_t tail, hn::Vec<D> (&sums)[M]) {
-  const NodeId* cols = rows.cols + rows.row_ptr[r];
-  const auto n = static_cast<std::size_t>(rows.row_ptr[r + 1] - rows.row_ptr[r]);
-  const auto ahead = static_cast<std::size_t>(rows.row_ptr[rows.count] - rows.row_ptr[r]);
-  if (col_scale == nullptr) {
-    sum_features<D, M, false, kWhole>(cols, n, ahead, x, col_scale, first, tail, sums);
-  } else {
-    sum_features<D, M, true, kWhole>(cols, n, ahead, x, col_scale, first, tail, sums);
-  }
-}
-
-template <class D, std::size_t M, bool kWhole>
-HWY_NOINLINE void sum_block_to_floats(const RowBlock& rows, const FloatIn& x, const float* col_scale,
-                                      const FloatOut& out, const SpmmEpilogue& epilogue, std::size_t first) {
-  const D d;
-  const std::size_t tail = kWhole ? hn::Lanes(d) : x.ncols - first - (M - 1) * hn::Lanes(d);
-  for (std::size_t r = 0; r < rows.count; ++r) {
-    hn::Vec<D> sums[M];
-    sum_row<D, M, kWhole>(rows, r, x, col_scale, first, tail, sums);
-    for (std::size_t m = 0; m < M; ++m) {
-      const std::size_t f = first + m * hn::Lanes(d);
-      const std::size_t count = kWhole || m + 1 < M ? hn::Lanes(d) : tail;
-      store_first(d, epilogue_of(d, epilogue, rows.first_row + r, f, count, sums[m]), out.row(rows.first_row + r) + f,
-                  count);
-    }
-  }
-}
-
-void sum(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
-         const SpmmEpilogue& epilogue) {
-  std::size_t first = 0;
-  for (; first + 8 * lanes <= x.ncols; first += 8 * lanes) {
-    sum_block_to_floats<DF, 8, true>(rows, x, col_scale, out, epilogue, first);
-  }
-  for (; first + 4 * lanes <= x.ncols; first += 4 * lanes) {
-    sum_block_to_floats<DF, 4, true>(rows, x, col_scale, out, epilogue, first);
-  }
-  for (; first + lanes <= x.ncols; first += lanes) {
-    sum_block_to_floats<DF, 1, true>(rows, x, col_scale, out, epilogue, first);
-  }
-  // A vector no wider than what is left: wider ones lie across two cache lines more often.
-  if (first + 8 < x.ncols) return sum_block_to_floats<DF, 1, false>(rows, x, col_scale, out, epilogue, first);
-  if (first < x.ncols) sum_block_to_floats<hn::CappedTag<float, 8>, 1, false>(rows, x, col_scale, out, epilogue, first);
-}
-
-/// One word of signs at a time: 64 features in registers.
-void sum(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
-         const SpmmEpilogue& epilogue) {
-  constexpr std::size_t M = 64 / lanes;
-  HWY_ALIGN float sums_of_word[64];
-  for (std::size_t first = 0; first < x.ncols; first += 64) {
-    const bool whole = first + 64 <= x.ncols;
-    for (std::size_t r = 0; r < rows.count; ++r) {
-      if (whole) {
-        VF sums[M];
-        sum_row<DF, M, true>(rows, r, x, col_scale, first, lanes, sums);
-        for (std::size_t m = 0; m < M; ++m) hn::Store(sums[m], DF(), sums_of_word + m * lanes);
-      } else {
-        for (std::size_t f = first; f < x.ncols; f += lanes) {
-          VF sum[1];
-          sum_row<DF, 1, false>(rows, r, x, col_scale, f, HWY_MIN(lanes, x.ncols - f), sum);
-          hn::Store(sum[0], DF(), sums_of_word + (f - first));
-        }
-      }
-      expand_word(out, epilogue, rows.first_row + r, first, x.ncols,
-                  [&](auto df, std::size_t bit) HWY_ATTR { return hn::Load(df, sums_of_word + bit); });
-    }
-  }
-}
 
 /// One word of +-weights at a time.
 template <class Out>
@@ -150,8 +47,14 @@ void weigh_to(const RowBlock& rows, const BitsIn& x, const float* col_scale, con
   with_output(sink, [&](const auto& out) HWY_ATTR { weigh(rows, x, col_scale, out, sink.epilogue); });
 }
 
-void sum_to(const RowBlock& rows, const FloatIn& x, const float* col_scale, const Sink& sink) {
-  with_output(sink, [&](const auto& out) { sum(rows, x, col_scale, out, sink.epilogue); });
+void sum_to_floats(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
+                   const SpmmEpilogue& epilogue) {
+  sum(rows, x, col_scale, out, epilogue);
+}
+
+void sum_to_bits(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
+                 const SpmmEpilogue& epilogue) {
+  sum(rows, x, col_scale, out, epilogue);
 }
 
 }  // namespace
@@ -162,15 +65,22 @@ HWY_AFTER_NAMESPACE();
 namespace bitgraph::spmm_cpu {
 namespace {
 HWY_EXPORT(weigh_to);
-HWY_EXPORT(sum_to);
+HWY_EXPORT(sum_to_floats);
+HWY_EXPORT(sum_to_bits);
 }  // namespace
 
 void weigh_rows(const RowBlock& rows, const BitsIn& x, const float* col_scale, const Sink& sink) {
   HWY_DYNAMIC_DISPATCH(weigh_to)(rows, x, col_scale, sink);
 }
 
-void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const Sink& sink) {
-  HWY_DYNAMIC_DISPATCH(sum_to)(rows, x, col_scale, sink);
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const FloatOut& out,
+              const SpmmEpilogue& epilogue) {
+  HWY_DYNAMIC_DISPATCH(sum_to_floats)(rows, x, col_scale, out, epilogue);
+}
+
+void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
+              const SpmmEpilogue& epilogue) {
+  HWY_DYNAMIC_DISPATCH(sum_to_bits)(rows, x, col_scale, out, epilogue);
 }
 
 }  // namespace bitgraph::spmm_cpu

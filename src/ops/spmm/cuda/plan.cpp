@@ -89,18 +89,18 @@ bool order_beats_spans(const Problem& p, const CudaSpmmTuning& t) {
 }
 
 bool is_sum(const Problem& p) { return !p.tiles && !p.is_vote(); }
-bool is_float_sum(const Problem& p) { return is_sum(p) && !p.bits_in; }
+/// Of float32: kernels that copy X, or sum few features, are made for it alone.
+bool is_float_sum(const Problem& p) { return is_sum(p) && !p.bits_in && p.in_bytes == sizeof(float); }
 
 /// Rows of X that are read in whole fours of floats: as they are, or from a copy.
 bool reads_as_it_is(const Problem& p, const CudaSpmmTuning& t) {
   return p.aligned && !p.weighted && p.features <= t.few_features;
 }
 bool reads_copy(const Problem& p, const CudaSpmmTuning& t) {
-  return !reads_as_it_is(p, t) && copies_features(p.ncols, p.features, p.entries, p.aligned, p.weighted, t);
+  return is_float_sum(p) && !reads_as_it_is(p, t) &&
+         copies_features(p.ncols, p.features, p.entries, p.aligned, p.weighted, t);
 }
-Copy copy_of(const Problem& p, const CudaSpmmTuning& t) {
-  return is_float_sum(p) && reads_copy(p, t) ? Copy::fours : Copy::none;
-}
+Copy copy_of(const Problem& p, const CudaSpmmTuning& t) { return reads_copy(p, t) ? Copy::fours : Copy::none; }
 
 bool suits_signs_of_fp16(const Problem& p, const CudaSpmmTuning& t) {
   return is_float_sum(p) && p.bits_out && p.ordered && p.aligned && !p.has_epilogue &&
@@ -151,6 +151,7 @@ Plan shape_sum_narrow(const Problem& p, const CudaSpmmTuning& t) {
 /// slices of 64 of them.
 unsigned sum_lanes(const Problem& p, const CudaSpmmTuning& t, bool in_slices) {
   if (p.bits_in) return p.words() <= 2 ? 8U : p.words() <= 4 ? 16U : 32U;
+  if (p.in_bytes < sizeof(float)) return 16U;  // slices of 64 features: rows of fewer bytes
   return p.features <= t.few_features || in_slices || reads_copy(p, t) ? 16U : 32U;
 }
 
@@ -229,14 +230,15 @@ Prediction predict(const Problem& problem, const Plan& plan) {
   const auto entries = static_cast<double>(problem.entries);
   const auto features = static_cast<double>(problem.features);
   const double bit_row = static_cast<double>(problem.words()) * 4;
-  const double given_row = problem.bits_in ? bit_row : features * 4;
+  const double given_row = problem.bits_in ? bit_row : features * static_cast<double>(problem.in_bytes);
   const double row = plan.copy == Copy::fp16 ? features * 2 : given_row;
   const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
                                          [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
   const double gathered = entries * std::max(row, sector);
   const double graph = rows * sizeof(EdgeOffset) + entries * entry->bytes_a_gather;
   const double copy = plan.copy == Copy::none ? 0 : x_rows * (given_row + row);
-  const double streamed = graph + copy + rows * (problem.bits_out ? bit_row : features * 4);
+  const double out_row = problem.bits_out ? bit_row : features * static_cast<double>(problem.out_bytes);
+  const double streamed = graph + copy + rows * out_row;
   const int launches = plan.copy == Copy::none ? 1 : 2;
   return {gathered + streamed, gathered / gather_rate(row, x_rows * row) + streamed / memory_rate + launches * launch};
 }

@@ -30,6 +30,8 @@ struct Problem {
   std::size_t features = 0;    ///< columns of X
   bool bits_in = false;
   bool bits_out = false;
+  std::size_t in_bytes = sizeof(float);   ///< of a number of X, which is not bits
+  std::size_t out_bytes = sizeof(float);  ///< of a number of the output, which is not bits
   bool aligned = false;   ///< rows of X, and of a binary output, can be read and written 16 bytes at a time
   bool weighted = false;  ///< there is a col_scale
   bool ordered = false;   ///< there is a row order

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/spmm/cuda/plan.hpp"
+#include "ops/spmm/elements.hpp"
 #include "ops/spmm/spmm.hpp"
 
 #include <cstddef>
@@ -11,16 +12,17 @@
 
 namespace bitgraph::spmm_cuda {
 
-/// Whether X can be read four floats at a time, the last four of a row perhaps beyond its last feature.
-inline bool is_in_fours(const FloatIn& x) {
+/// Whether X can be read four numbers at a time. The last four of a row may reach beyond its last feature.
+template <class T>
+bool is_in_fours(const DenseView<const T>& x) {
   constexpr std::size_t four = 4;
-  return x.stride % four == 0 && reinterpret_cast<std::uintptr_t>(x.data) % (four * sizeof(float)) == 0;
+  return x.stride % four == 0 && reinterpret_cast<std::uintptr_t>(x.data) % (four * sizeof(T)) == 0;
 }
 
-/// Whether rows of bits can be read, and written, four words of 32 bits at a time; rows of floats four at a time.
+/// Whether rows of bits can be read, and written, four words of 32 bits at a time; rows of numbers four at a time.
 template <class Graph, class In, class Out>
 bool is_aligned(const SpmmArgs<Graph, In, Out>& args) {
-  if constexpr (std::is_same_v<In, FloatIn>) {
+  if constexpr (!std::is_same_v<In, BitsIn>) {
     return is_in_fours(args.x);
   } else {
     constexpr std::size_t bytes = 16;
@@ -40,6 +42,8 @@ Problem problem_of(const SpmmArgs<Graph, In, Out>& args, unsigned multiprocessor
                   .features = args.x.ncols,
                   .bits_in = std::is_same_v<In, BitsIn>,
                   .bits_out = std::is_same_v<Out, BitsOut>,
+                  .in_bytes = number_bytes(args.x),
+                  .out_bytes = number_bytes(args.out),
                   .aligned = is_aligned(args),
                   .weighted = args.col_scale != nullptr,
                   .ordered = args.row_order.row != nullptr,

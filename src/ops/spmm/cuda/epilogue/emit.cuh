@@ -49,6 +49,11 @@ inline constexpr bool is_framed<Framed<Out>> = true;
 template <class Out>
 inline constexpr bool is_bits = std::is_base_of_v<BitsOut, Out>;
 
+/// Stores of an output's elements, which nothing reads again soon. Another element type has functions of these names in
+/// its own namespace.
+__device__ inline void store_four(float* at, const float4& y) { __stcs(reinterpret_cast<float4*>(at), y); }
+__device__ inline void store_one(float* at, float y) { __stcs(at, y); }
+
 /// SpmmEpilogue::apply.
 __device__ inline float through(const SpmmEpilogue& epilogue, std::size_t i, std::size_t f, float v) {
   if (epilogue.feature_scale != nullptr) v *= __ldg(epilogue.feature_scale + f);
@@ -166,7 +171,7 @@ __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const
   const std::size_t ncols = args.out.ncols;
   if constexpr (in_fours && !is_bits<Out>) {
     if (row == no_row || first >= ncols) return;
-    __stcs(reinterpret_cast<float4*>(args.out.data + std::size_t{row} * args.out.stride + first), sum);
+    store_four(args.out.data + std::size_t{row} * args.out.stride + first, sum);
     return;
   }
   float y[own_features] = {sum.x, sum.y, sum.z, sum.w};
@@ -191,14 +196,14 @@ __device__ void emit_sums(const Args& args, NodeId row, std::size_t first, const
     }
   } else {
     if (row == no_row || first >= ncols) return;
-    float* const out = args.out.data + std::size_t{row} * args.out.stride + first;
-    if (first + own_features <= ncols && reinterpret_cast<std::uintptr_t>(out) % sizeof(float4) == 0) {
-      __stcs(reinterpret_cast<float4*>(out), float4{y[0], y[1], y[2], y[3]});
+    auto* const out = args.out.data + std::size_t{row} * args.out.stride + first;
+    if (first + own_features <= ncols && reinterpret_cast<std::uintptr_t>(out) % (own_features * sizeof(*out)) == 0) {
+      store_four(out, float4{y[0], y[1], y[2], y[3]});
       return;
     }
 #pragma unroll
     for (unsigned n = 0; n < own_features; ++n) {
-      if (first + n < ncols) __stcs(out + n, y[n]);
+      if (first + n < ncols) store_one(out + n, y[n]);
     }
   }
 }
@@ -377,10 +382,12 @@ __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const 
 template <class Out>
 bool writes_in_fours(const Out& out) {
   if (out.ncols % own_features != 0) return false;
-  if constexpr (is_bits<Out>)
+  if constexpr (is_bits<Out>) {
     return true;
-  else
-    return out.stride % own_features == 0 && reinterpret_cast<std::uintptr_t>(out.data) % sizeof(float4) == 0;
+  } else {
+    constexpr std::size_t bytes = own_features * sizeof(*out.data);
+    return out.stride % own_features == 0 && reinterpret_cast<std::uintptr_t>(out.data) % bytes == 0;
+  }
 }
 
 template <class To, class Graph, class In, class Out>
