@@ -16,6 +16,7 @@
 #include "core/host_pool.hpp"
 #include "core/instances.hpp"
 #include "ops/explain.hpp"
+#include "ops/gemm/bfloat16.hpp"
 #include "ops/gemm/cpu/amx.hpp"
 #include "ops/gemm/cuda/problem.hpp"
 #include "ops/gemm/openblas.hpp"
@@ -28,6 +29,7 @@ namespace {
 
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
+using Bfloats = DenseMatrix<Bfloat16>;
 
 const Device& device_of(const SparseBitMatrix& x) { return x.base.device(); }
 template <class X>
@@ -127,6 +129,14 @@ void multiply_floats(Floats& out, const Floats& x, const Floats& w, const GemmOp
   }
 }
 
+template <class T>
+void multiply_bfloats(DenseMatrix<T>& out, const Bfloats& x, const Bfloats& w, const GemmOptions& options) {
+  require(options.keep == nullptr, "gemm: keep goes with a BitMatrix");
+  const GemmToFloats scales{{}, {}, {}, or_null(options.row_scale), or_null(options.col_scale), or_null(options.bias)};
+  const BfloatGemm<T> args{x.view(), w.view(), out.view(), scales};
+  with_backend(out.device(), "gemm", [&](const auto& backend) { gemm(backend, args); });
+}
+
 /// Bytes that a product reads and writes.
 double bytes_of(std::size_t rows, std::size_t columns, std::size_t outputs, bool bits_in, bool bit_weights,
                 bool bits_out) {
@@ -184,6 +194,8 @@ KernelChoice choice_for(Out& out, const X& x, const W& w, const GemmOptions& opt
   const Device& device = out.device();
   if constexpr (std::is_same_v<X, Floats> && std::is_same_v<W, Floats> && !to_bits) {
     return float_gemm_choice(device, x.nrows(), w.nrows(), x.ncols());
+  } else if constexpr (std::is_same_v<X, Bfloats>) {
+    return {bfloat_gemm_kernels(device), static_cast<double>(x.bytes() + w.bytes() + out.bytes())};
   } else {
     KernelChoice choice{
         .kernel = {},
@@ -219,6 +231,9 @@ void gemm_into(Out& out, const X& x, const W& w, const GemmOptions& options) {
   check(out, x, w, options);
   if constexpr (std::is_same_v<X, Floats> && std::is_same_v<W, Floats> && std::is_same_v<Out, Floats>) {
     multiply_floats(out, x, w, options);
+  } else if constexpr (std::is_same_v<X, Bfloats>) {
+    trace_choice(out.device(), [&] { return choice_for(out, x, w, options); });
+    multiply_bfloats(out, x, w, options);
   } else {
     if constexpr (!std::is_same_v<X, SparseBitMatrix>) {
       trace_choice(out.device(), [&] { return choice_for(out, x, w, options); });
@@ -261,6 +276,8 @@ constexpr auto functions_of() {
                          functions_of<Out, Bits, Floats>(), functions_of<Out, Floats, Floats>(),
                          &gemm_into<SparseBitMatrix, Bits, Out>);
 });
+[[gnu::used]] constexpr auto bfloat16_instances =
+    std::make_tuple(functions_of<Floats, Bfloats, Bfloats>(), functions_of<Bfloats, Bfloats, Bfloats>());
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 // SELL. A backend offers a kernel for each.
 #pragma once
 
+#include <bitgraph/formats/bfloat16.hpp>
+
 #include "formats/graph_views.hpp"
 #include "ops/spmm/tile_words.hpp"
 
@@ -22,8 +24,10 @@ struct SpmmPair {
 
 using SpmmBits = BitMatrix<PlusMinusOne>;
 using SpmmFloats = DenseMatrix<float>;
-using SpmmPairs = Types<SpmmPair<SpmmBits, SpmmBits>, SpmmPair<SpmmBits, SpmmFloats>, SpmmPair<SpmmFloats, SpmmBits>,
-                        SpmmPair<SpmmFloats, SpmmFloats>>;
+using SpmmBfloats = DenseMatrix<Bfloat16>;
+using SpmmPairs =
+    Types<SpmmPair<SpmmBits, SpmmBits>, SpmmPair<SpmmBits, SpmmFloats>, SpmmPair<SpmmFloats, SpmmBits>,
+          SpmmPair<SpmmFloats, SpmmFloats>, SpmmPair<SpmmBfloats, SpmmFloats>, SpmmPair<SpmmBfloats, SpmmBfloats>>;
 
 template <class Backend, class Graphs, class In, class Out>
 constexpr auto spmm_kernels(Graphs graphs) {

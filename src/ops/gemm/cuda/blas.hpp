@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bitgraph/core/device.hpp>
+#include <bitgraph/formats/bfloat16.hpp>
 
 #include <string>
 
@@ -20,6 +21,23 @@ struct Matrix {
 /// where cuBLAS failed.
 bool multiply(const Device& device, float* out, std::size_t out_stride, const Matrix& a, const Matrix& b, std::size_t m,
               std::size_t n, std::size_t k, float alpha, float beta);
+
+/// An output of float32, or of bfloat16.
+struct Output {
+  void* data;
+  std::size_t stride;
+  bool is_bfloat16;
+};
+
+/// Rows of bfloat16.
+struct Bfloats {
+  const Bfloat16* data;
+  std::size_t stride;
+};
+
+/// out (m x n) = A (m x k) B^T, B n x k, with sums in float32: see multiply.
+bool multiply_bfloat16(const Device& device, const Output& out, const Bfloats& a, const Bfloats& b, std::size_t m,
+                       std::size_t n, std::size_t k);
 
 /// "13.0.2"; empty where there is none.
 [[nodiscard]] std::string version(const Device& device);

@@ -5,6 +5,7 @@
 #include "ops/spmm/spmm.hpp"
 
 #include <bitgraph/core/types.hpp>
+#include <bitgraph/formats/bfloat16.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -70,5 +71,9 @@ void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, co
               const SpmmEpilogue& epilogue);
 void sum_rows(const RowBlock& rows, const FloatIn& x, const float* col_scale, const BitsOut& out,
               const SpmmEpilogue& epilogue);
+void sum_rows(const RowBlock& rows, const DenseView<const Bfloat16>& x, const float* col_scale, const FloatOut& out,
+              const SpmmEpilogue& epilogue);
+void sum_rows(const RowBlock& rows, const DenseView<const Bfloat16>& x, const float* col_scale,
+              const DenseView<Bfloat16>& out, const SpmmEpilogue& epilogue);
 
 }  // namespace bitgraph::spmm_cpu
