@@ -34,6 +34,8 @@ struct GemmOptions {
 ///                                   col_scale
 ///     X SparseBitMatrix, W BitMatrix  BMM.BBB, BBF on features stored as differences from one row
 ///     X DenseMatrix, W DenseMatrix, out DenseMatrix: plain float (a library's sgemm); not a BMM
+///     X and W DenseMatrix<Bfloat16>, out DenseMatrix of Bfloat16 or float: sums and scales are float, and an output of
+///     Bfloat16 is rounded once, to nearest; not a BMM
 /// Throws usage naming the shapes or devices; a CUDA device has no SparseBitMatrix. O(n c d / 64) word operations, of
 /// floats O(n c d).
 template <class X, class W, class Out>

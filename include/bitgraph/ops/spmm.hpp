@@ -56,6 +56,8 @@ struct SpmmOptions {
 ///     X BitMatrix,   out DenseMatrix  BSpMM.BBF, BFF
 ///     X DenseMatrix, out BitMatrix    BSpMM.FBB, FFB
 ///     X DenseMatrix, out DenseMatrix  BSpMM.FBF, FFF
+/// A DenseMatrix is of float. X may also be of Bfloat16, with an output of Bfloat16 or float: sums are float then, and
+/// an output of Bfloat16 is rounded once, to nearest. On the host such a sum equals that of the same numbers in float.
 /// `out` must have its final shape and be where A and X are: a repeated call allocates nothing. Throws usage naming
 /// what does not fit. O(nvals * w), or O(nvals * w / 64) word operations for an unscaled vote. On CUDA CSR is fastest.
 ///
