@@ -2,6 +2,7 @@
 // Direction-optimising breadth-first search on the host. See bfs.cpp for the methods and when each one wins. Levels of
 // little work run on the calling thread: a parallel region costs more than a thousand edges.
 #include "core/parallel.hpp"
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/bfs/bfs.hpp"
 
@@ -262,11 +263,13 @@ void bfs(const Cpu& backend, const BfsArgs<Graph>& args) {
   Search<Graph>(args, backend.device).run();
 }
 
-template void bfs(const Cpu&, const BfsArgs<CsrPatternView>&);
-template void bfs(const Cpu&, const BfsArgs<BitTileView<4>>&);
-template void bfs(const Cpu&, const BfsArgs<BitTileView<8>>&);
-template void bfs(const Cpu&, const BfsArgs<BitTileView<16>>&);
-template void bfs(const Cpu&, const BfsArgs<BitTileView<32>>&);
-template void bfs(const Cpu&, const BfsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<void (*)(const Cpu&, const BfsArgs<Graph>&)>(&bfs);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

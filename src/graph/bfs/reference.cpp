@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/bfs/bfs.hpp"
 
@@ -23,11 +24,13 @@ void bfs(const Reference&, const BfsArgs<Graph>& args) {
   *args.counts = {args.level[args.queue[size - 1]] + 1, size};
 }
 
-template void bfs(const Reference&, const BfsArgs<CsrPatternView>&);
-template void bfs(const Reference&, const BfsArgs<BitTileView<4>>&);
-template void bfs(const Reference&, const BfsArgs<BitTileView<8>>&);
-template void bfs(const Reference&, const BfsArgs<BitTileView<16>>&);
-template void bfs(const Reference&, const BfsArgs<BitTileView<32>>&);
-template void bfs(const Reference&, const BfsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<void (*)(const Reference&, const BfsArgs<Graph>&)>(&bfs);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "graph/coloring/coloring.hpp"
 
 #include <bit>
@@ -38,11 +39,13 @@ void color_rows(const Cpu& backend, const ColoringArgs<Graph>& args) {
   });
 }
 
-template void color_rows(const Cpu&, const ColoringArgs<CsrPatternView>&);
-template void color_rows(const Cpu&, const ColoringArgs<BitTileView<4>>&);
-template void color_rows(const Cpu&, const ColoringArgs<BitTileView<8>>&);
-template void color_rows(const Cpu&, const ColoringArgs<BitTileView<16>>&);
-template void color_rows(const Cpu&, const ColoringArgs<BitTileView<32>>&);
-template void color_rows(const Cpu&, const ColoringArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<void (*)(const Cpu&, const ColoringArgs<Graph>&)>(&color_rows);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "graph/coloring/coloring.hpp"
 
 #include <algorithm>
@@ -19,11 +20,13 @@ void color_rows(const Reference&, const ColoringArgs<Graph>& args) {
   }
 }
 
-template void color_rows(const Reference&, const ColoringArgs<CsrPatternView>&);
-template void color_rows(const Reference&, const ColoringArgs<BitTileView<4>>&);
-template void color_rows(const Reference&, const ColoringArgs<BitTileView<8>>&);
-template void color_rows(const Reference&, const ColoringArgs<BitTileView<16>>&);
-template void color_rows(const Reference&, const ColoringArgs<BitTileView<32>>&);
-template void color_rows(const Reference&, const ColoringArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<void (*)(const Reference&, const ColoringArgs<Graph>&)>(&color_rows);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

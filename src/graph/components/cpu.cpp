@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/parallel.hpp"
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/components/components.hpp"
 
@@ -164,11 +165,13 @@ NodeId components(const Cpu& backend, const ComponentsArgs<Graph>& args) {
   return count;
 }
 
-template NodeId components(const Cpu&, const ComponentsArgs<CsrPatternView>&);
-template NodeId components(const Cpu&, const ComponentsArgs<BitTileView<4>>&);
-template NodeId components(const Cpu&, const ComponentsArgs<BitTileView<8>>&);
-template NodeId components(const Cpu&, const ComponentsArgs<BitTileView<16>>&);
-template NodeId components(const Cpu&, const ComponentsArgs<BitTileView<32>>&);
-template NodeId components(const Cpu&, const ComponentsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<NodeId (*)(const Cpu&, const ComponentsArgs<Graph>&)>(&components);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

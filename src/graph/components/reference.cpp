@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/components/components.hpp"
 
@@ -29,11 +30,13 @@ NodeId components(const Reference&, const ComponentsArgs<Graph>& args) {
   return count;
 }
 
-template NodeId components(const Reference&, const ComponentsArgs<CsrPatternView>&);
-template NodeId components(const Reference&, const ComponentsArgs<BitTileView<4>>&);
-template NodeId components(const Reference&, const ComponentsArgs<BitTileView<8>>&);
-template NodeId components(const Reference&, const ComponentsArgs<BitTileView<16>>&);
-template NodeId components(const Reference&, const ComponentsArgs<BitTileView<32>>&);
-template NodeId components(const Reference&, const ComponentsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<NodeId (*)(const Reference&, const ComponentsArgs<Graph>&)>(&components);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

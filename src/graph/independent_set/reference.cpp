@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "graph/independent_set/independent_set.hpp"
 
 #include <algorithm>
@@ -19,11 +20,13 @@ void independent_set(const Reference&, const IndependentSetArgs<Graph>& args) {
   }
 }
 
-template void independent_set(const Reference&, const IndependentSetArgs<CsrPatternView>&);
-template void independent_set(const Reference&, const IndependentSetArgs<BitTileView<4>>&);
-template void independent_set(const Reference&, const IndependentSetArgs<BitTileView<8>>&);
-template void independent_set(const Reference&, const IndependentSetArgs<BitTileView<16>>&);
-template void independent_set(const Reference&, const IndependentSetArgs<BitTileView<32>>&);
-template void independent_set(const Reference&, const IndependentSetArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<void (*)(const Reference&, const IndependentSetArgs<Graph>&)>(&independent_set);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -2,6 +2,7 @@
 // Searches from many sources on the host. See multi_source_bfs.cpp for pull and push. A row of 512 bits is one cache
 // line, and fetching these lines limits the speed.
 #include "core/parallel.hpp"
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/multi_source_bfs/cpu_gather.hpp"
 #include "graph/multi_source_bfs/multi_source_bfs.hpp"
@@ -280,11 +281,13 @@ void multi_source_bfs(const Cpu& backend, const MultiSourceBfsArgs<Graph>& args)
   }
 }
 
-template void multi_source_bfs(const Cpu&, const MultiSourceBfsArgs<CsrPatternView>&);
-template void multi_source_bfs(const Cpu&, const MultiSourceBfsArgs<BitTileView<4>>&);
-template void multi_source_bfs(const Cpu&, const MultiSourceBfsArgs<BitTileView<8>>&);
-template void multi_source_bfs(const Cpu&, const MultiSourceBfsArgs<BitTileView<16>>&);
-template void multi_source_bfs(const Cpu&, const MultiSourceBfsArgs<BitTileView<32>>&);
-template void multi_source_bfs(const Cpu&, const MultiSourceBfsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<void (*)(const Cpu&, const MultiSourceBfsArgs<Graph>&)>(&multi_source_bfs);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One search after the other, level by level over all rows.
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/multi_source_bfs/multi_source_bfs.hpp"
 
@@ -47,11 +48,13 @@ void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<Graph>& args) {
   }
 }
 
-template void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<CsrPatternView>&);
-template void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<BitTileView<4>>&);
-template void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<BitTileView<8>>&);
-template void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<BitTileView<16>>&);
-template void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<BitTileView<32>>&);
-template void multi_source_bfs(const Reference&, const MultiSourceBfsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<void (*)(const Reference&, const MultiSourceBfsArgs<Graph>&)>(&multi_source_bfs);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/pagerank/cpu.hpp"
+#include "formats/graph_views.hpp"
+
+#include <tuple>
 
 #include "core/parallel.hpp"
 
@@ -20,17 +23,14 @@ void pagerank_step(const Cpu& backend, const PageRankArgs<Graph, T>& args) {
                   [&](Range range) { pagerank_cpu::step_blocks(plain, range.begin, range.end); });
 }
 
-template void pagerank_step(const Cpu&, const PageRankArgs<CsrPatternView, float>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<CsrPatternView, double>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<4>, float>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<4>, double>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<8>, float>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<8>, double>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<16>, float>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<16>, double>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<32>, float>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<32>, double>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<64>, float>&);
-template void pagerank_step(const Cpu&, const PageRankArgs<BitTileView<64>, double>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return std::make_tuple(static_cast<void (*)(const Cpu&, const PageRankArgs<Graph, float>&)>(&pagerank_step),
+                         static_cast<void (*)(const Cpu&, const PageRankArgs<Graph, double>&)>(&pagerank_step));
+});
+
+}  // namespace
 
 }  // namespace bitgraph

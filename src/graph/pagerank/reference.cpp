@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/pagerank/pagerank.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace bitgraph {
 
@@ -27,17 +29,14 @@ void pagerank_step(const Reference&, const PageRankArgs<Graph, T>& args) {
   }
 }
 
-template void pagerank_step(const Reference&, const PageRankArgs<CsrPatternView, float>&);
-template void pagerank_step(const Reference&, const PageRankArgs<CsrPatternView, double>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<4>, float>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<4>, double>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<8>, float>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<8>, double>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<16>, float>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<16>, double>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<32>, float>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<32>, double>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<64>, float>&);
-template void pagerank_step(const Reference&, const PageRankArgs<BitTileView<64>, double>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return std::make_tuple(static_cast<void (*)(const Reference&, const PageRankArgs<Graph, float>&)>(&pagerank_step),
+                         static_cast<void (*)(const Reference&, const PageRankArgs<Graph, double>&)>(&pagerank_step));
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -9,6 +9,7 @@
 #include <bitgraph/ops/semiring.hpp>
 
 #include "core/parallel.hpp"
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/sssp/cpu_relax.hpp"
 #include "graph/sssp/sssp.hpp"
@@ -17,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -335,17 +337,14 @@ void sssp(const Cpu& backend, const SsspArgs<Graph, Weight, Distance>& args) {
   DeltaStepping<Graph, Weight, Distance>(args, backend.device).run();
 }
 
-template void sssp(const Cpu&, const SsspArgs<CsrPatternView, std::uint8_t, std::int32_t>&);
-template void sssp(const Cpu&, const SsspArgs<CsrPatternView, float, float>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<4>, std::uint8_t, std::int32_t>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<4>, float, float>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<8>, std::uint8_t, std::int32_t>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<8>, float, float>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<16>, std::uint8_t, std::int32_t>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<16>, float, float>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<32>, std::uint8_t, std::int32_t>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<32>, float, float>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<64>, std::uint8_t, std::int32_t>&);
-template void sssp(const Cpu&, const SsspArgs<BitTileView<64>, float, float>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return std::make_tuple(static_cast<void (*)(const Cpu&, const SsspArgs<Graph, std::uint8_t, std::int32_t>&)>(&sssp),
+                         static_cast<void (*)(const Cpu&, const SsspArgs<Graph, float, float>&)>(&sssp));
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -2,10 +2,12 @@
 // Bellman-Ford: every edge again and again, until nothing changes.
 #include <bitgraph/ops/semiring.hpp>
 
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/sssp/sssp.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace bitgraph {
 
@@ -30,17 +32,15 @@ void sssp(const Reference&, const SsspArgs<Graph, Weight, Distance>& args) {
   }
 }
 
-template void sssp(const Reference&, const SsspArgs<CsrPatternView, std::uint8_t, std::int32_t>&);
-template void sssp(const Reference&, const SsspArgs<CsrPatternView, float, float>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<4>, std::uint8_t, std::int32_t>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<4>, float, float>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<8>, std::uint8_t, std::int32_t>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<8>, float, float>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<16>, std::uint8_t, std::int32_t>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<16>, float, float>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<32>, std::uint8_t, std::int32_t>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<32>, float, float>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<64>, std::uint8_t, std::int32_t>&);
-template void sssp(const Reference&, const SsspArgs<BitTileView<64>, float, float>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return std::make_tuple(
+      static_cast<void (*)(const Reference&, const SsspArgs<Graph, std::uint8_t, std::int32_t>&)>(&sssp),
+      static_cast<void (*)(const Reference&, const SsspArgs<Graph, float, float>&)>(&sssp));
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "graph/strong_components/strong_components.hpp"
 
 #include <algorithm>
@@ -87,11 +88,13 @@ NodeId strong_components(const Cpu&, const StrongComponentsArgs<Graph>& args) {
   return count;
 }
 
-template NodeId strong_components(const Cpu&, const StrongComponentsArgs<CsrPatternView>&);
-template NodeId strong_components(const Cpu&, const StrongComponentsArgs<BitTileView<4>>&);
-template NodeId strong_components(const Cpu&, const StrongComponentsArgs<BitTileView<8>>&);
-template NodeId strong_components(const Cpu&, const StrongComponentsArgs<BitTileView<16>>&);
-template NodeId strong_components(const Cpu&, const StrongComponentsArgs<BitTileView<32>>&);
-template NodeId strong_components(const Cpu&, const StrongComponentsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<NodeId (*)(const Cpu&, const StrongComponentsArgs<Graph>&)>(&strong_components);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/strong_components/strong_components.hpp"
 
@@ -53,11 +54,13 @@ NodeId strong_components(const Reference&, const StrongComponentsArgs<Graph>& ar
   return count;
 }
 
-template NodeId strong_components(const Reference&, const StrongComponentsArgs<CsrPatternView>&);
-template NodeId strong_components(const Reference&, const StrongComponentsArgs<BitTileView<4>>&);
-template NodeId strong_components(const Reference&, const StrongComponentsArgs<BitTileView<8>>&);
-template NodeId strong_components(const Reference&, const StrongComponentsArgs<BitTileView<16>>&);
-template NodeId strong_components(const Reference&, const StrongComponentsArgs<BitTileView<32>>&);
-template NodeId strong_components(const Reference&, const StrongComponentsArgs<BitTileView<64>>&);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<NodeId (*)(const Reference&, const StrongComponentsArgs<Graph>&)>(&strong_components);
+});
+
+}  // namespace
 
 }  // namespace bitgraph

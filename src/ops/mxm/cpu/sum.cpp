@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "formats/graph_views.hpp"
 #include "ops/cpu_marks-inl.hpp"
 #include "ops/mxm/cpu/kernels.hpp"
 
@@ -235,11 +236,14 @@ std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<K>>& args, std::size_t be
   return HWY_DYNAMIC_DISPATCH(sum_tiles)(K, &args, begin, end, args.marks + workspace * args.marks_each);
 }
 
-template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<4>>&, std::size_t, std::size_t, std::size_t);
-template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<8>>&, std::size_t, std::size_t, std::size_t);
-template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<16>>&, std::size_t, std::size_t, std::size_t);
-template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<32>>&, std::size_t, std::size_t, std::size_t);
-template std::uint64_t sum_rows(const MaskedSumArgs<BitTileView<64>>&, std::size_t, std::size_t, std::size_t);
+namespace {
+
+[[gnu::used]] constexpr auto instances = for_types(TileViews(), [](auto type) {
+  using Graph = TypeOf<decltype(type)>;
+  return static_cast<std::uint64_t (*)(const MaskedSumArgs<Graph>&, std::size_t, std::size_t, std::size_t)>(&sum_rows);
+});
+
+}  // namespace
 
 }  // namespace bitgraph::mxm_cpu
 #endif  // HWY_ONCE
