@@ -8,13 +8,13 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct BetweennessOptions {
   GraphOptions graph;
   SourceOptions sources;
   bool normalized = false;
 };
 
-void run(const Options& options) {
+void run_betweenness(const BetweennessOptions& options) {
   GraphJob job("betweenness", options.graph, {.with_transpose = false});
   const std::vector<NodeId> sources = job.nodes(options.sources.ids);
   const Buffer<double> found = job.run([&](const PackedGraph& graph) {
@@ -32,7 +32,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_betweenness(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BetweennessOptions>();
   CLI::App* command = app.add_subcommand(
       "betweenness", "Betweenness centrality: the share of shortest paths that pass through each node");
   add_graph_options(*command, options->graph, "the score of every node, float64");
@@ -44,7 +44,7 @@ void add_betweenness(CLI::App& app) {
                "  bitgraph betweenness jazz.graph --normalized --top 10\n  bitgraph betweenness wiki-Vote.txt.gz "
                "--samples 500 --out score.csv\n");
   add_actions(
-      *command, options->graph.common, [options] { run(*options); },
+      *command, options->graph.common, [options] { run_betweenness(*options); },
       [options] {
         return estimate_algorithm("betweenness", options->graph, {.with_transpose = false}, options->sources, 1);
       });

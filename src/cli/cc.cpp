@@ -8,12 +8,12 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct ComponentsOptions {
   GraphOptions graph;
   bool strong = false;
 };
 
-void run(const Options& options) {
+void run_cc(const ComponentsOptions& options) {
   GraphJob job("cc", options.graph, {.undirected = !options.strong, .with_transpose = false});
   const Components found = job.run([&](const PackedGraph& graph) {
     return options.strong ? strongly_connected_components(graph) : connected_components(graph);
@@ -26,13 +26,13 @@ void run(const Options& options) {
 }  // namespace
 
 void add_cc(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ComponentsOptions>();
   CLI::App* command = app.add_subcommand("cc", "Find connected components; ignores directions unless --strong");
   add_graph_options(*command, options->graph, "the smallest node of every node's component, int32");
   command->add_flag("--strong", options->strong, "strongly connected components, along directed edges");
   add_examples(*command, "  bitgraph cc wave.graph.gz\n  bitgraph cc wiki-Vote.txt.gz --strong --out component.npy\n");
   add_actions(
-      *command, options->graph.common, [options] { run(*options); },
+      *command, options->graph.common, [options] { run_cc(*options); },
       [options] {
         return estimate_algorithm(options->strong ? "cc --strong" : "cc", options->graph,
                                   {.undirected = !options->strong, .with_transpose = false});

@@ -8,7 +8,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct ClosenessOptions {
   GraphOptions graph;
   SourceOptions sources;
   std::string score = "improved";
@@ -19,7 +19,7 @@ ClosenessScore score_from(const std::string& name) {
   return name == "unimproved" ? ClosenessScore::unimproved : ClosenessScore::improved;
 }
 
-void run(const Options& options) {
+void run_closeness(const ClosenessOptions& options) {
   GraphJob job("closeness", options.graph, {.workload = Workload::search});
   const std::vector<NodeId> sources = job.nodes(options.sources.ids);
   const Buffer<double> found = job.run([&](const PackedGraph& graph) {
@@ -37,7 +37,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_closeness(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ClosenessOptions>();
   CLI::App* command =
       app.add_subcommand("closeness", "Closeness centrality, from the distances of the paths that lead to each node");
   add_graph_options(*command, options->graph, "the score of every node, float64");
@@ -53,7 +53,7 @@ void add_closeness(CLI::App& app) {
                "  bitgraph closeness jazz.graph --top 10\n  bitgraph closeness wiki-Vote.txt.gz --score harmonic "
                "--samples 512 --out score.csv\n");
   add_actions(
-      *command, options->graph.common, [options] { run(*options); },
+      *command, options->graph.common, [options] { run_closeness(*options); },
       [options] {
         return estimate_algorithm("closeness", options->graph, {.workload = Workload::search}, options->sources, 512);
       });

@@ -18,14 +18,14 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct ConvertOptions {
   Common common;
   GraphInput input;
   std::string out, tile = "auto", order = "original", id_map, permutation;
 };
 
 /// 0 for pattern CSR.
-int chosen_tile(const Options& options, const CsrPattern& a) {
+int chosen_tile(const ConvertOptions& options, const CsrPattern& a) {
   if (options.tile == "csr") return 0;
   if (options.tile == "auto") return advise(profile(a, {.seed = options.common.seed})).tile_dim;
   return std::stoi(options.tile);
@@ -41,7 +41,7 @@ void renumber(Graph& graph, Order order) {
   graph.new_id = std::move(total);
 }
 
-void run(const Options& options) {
+void run_convert(const ConvertOptions& options) {
   const Device device = options.common.make_host("convert");
   Graph graph = load_graph(options.input.graph, load_options(options.input), device);
   note_header(options.input, graph);
@@ -88,7 +88,7 @@ void run(const Options& options) {
   }
 }
 
-Estimate estimate(const Options& options) {
+Estimate estimate(const ConvertOptions& options) {
   const GraphSize size = graph_size_of(options.input);
   const Machine machine(options.common);
   Estimate estimate;
@@ -107,7 +107,7 @@ Estimate estimate(const Options& options) {
 }  // namespace
 
 void add_convert(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertOptions>();
   CLI::App* command =
       app.add_subcommand("convert", "Convert a graph file to another format; pack it into tiles; reorder it");
   add_graph_input(*command, options->common, "in", options->input);
@@ -128,7 +128,7 @@ void add_convert(CLI::App& app) {
       "  bitgraph convert wave.graph.gz wave.b2sr --tile 8 --reorder rcm\n  bitgraph convert wiki-Vote.txt.gz wiki.mtx "
       "--undirected --id-map ids.npy\n");
   add_actions(
-      *command, options->common, [options] { run(*options); }, [options] { return estimate(*options); });
+      *command, options->common, [options] { run_convert(*options); }, [options] { return estimate(*options); });
 }
 
 }  // namespace bitgraph::cli

@@ -28,7 +28,7 @@ struct Named {
 
 constexpr const char* graph_data = "https://raw.githubusercontent.com/EdisonLeeeee/GraphData/9df4e769b53b/datasets/";
 
-constexpr std::array<Named, 8> known{
+constexpr std::array<Named, 8> known_sets{
     {{"cora", "citation network, 2,708 nodes, 7 classes, public split", nullptr, nullptr},
      {"citeseer", "citation network, 3,327 nodes, 6 classes, public split", nullptr, nullptr},
      {"amazon_photo", "co-purchases, 7,650 nodes, 8 classes", graph_data,
@@ -61,7 +61,7 @@ std::string sha256(std::span<const std::byte> bytes) {
 }
 
 const Named* find_known(const std::string& name) {
-  for (const Named& set : known) {
+  for (const Named& set : known_sets) {
     if (name == set.name) return &set;
   }
   return nullptr;
@@ -177,7 +177,7 @@ void add_datasets(CLI::App& app) {
   add_common(*list, *common);
   list->callback([common] {
     Json result = Json::array();
-    for (const Named& set : known) {
+    for (const Named& set : known_sets) {
       const auto path = find_dataset(set.name);
       result.push_back({{"name", set.name}, {"description", set.what}, {"path", path ? Json(path->string()) : Json()}});
       if (!common->json) {

@@ -14,7 +14,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-constexpr double ns = 1e-9;
+using rates::ns;
 
 /// The side that `--tile` names, or the one that "auto" takes more often; 0: pattern CSR.
 int tile_of(const std::string& tile, Estimate& estimate, const GraphSize& size) {

@@ -17,7 +17,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-constexpr double ns = 1e-9;
+using rates::ns;
 
 /// What a layer is asked for: its sizes.
 struct Shape {

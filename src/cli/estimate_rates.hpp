@@ -15,6 +15,8 @@ inline constexpr double start_seconds = 0.012;  ///< of the program
 inline constexpr double device_start_seconds = 0.5, device_pack_seconds = 0.3;  ///< of CUDA; of its kernels for packing
 inline constexpr double device_factor = 60;  ///< how many times as fast as one thread a CUDA device mostly is
 
+inline constexpr double ns = 1e-9;
+
 // Reading, by bytes of text and entries of the matrix.
 inline constexpr double text_byte = 1.2, gzip_byte = 2.5, assemble_entry = 38, assemble_node = 4, npz_entry = 15;
 inline constexpr double b2sr_byte = 0.2, unpack_entry = 4;

@@ -17,7 +17,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct GenerateOptions {
   Common common;
   std::string kind, out;
   int scale = 14;
@@ -37,7 +37,7 @@ struct Options {
 bool is_dataset(const std::string& kind) { return kind == "planted-partition" || kind == "planted-graph"; }
 
 /// The preset's options, or those of the program, with what the command line has named put over them.
-PlantedGraphOptions planted_graph_options(const Options& o, const CLI::App& command) {
+PlantedGraphOptions planted_graph_options(const GenerateOptions& o, const CLI::App& command) {
   const auto named = [&](const char* option) { return command.count(option) != 0; };
   PlantedGraphOptions planted;
   if (!o.preset.empty()) planted = planted_graph_preset(o.preset, o.scale_down);
@@ -59,14 +59,14 @@ PlantedGraphOptions planted_graph_options(const Options& o, const CLI::App& comm
   return planted;
 }
 
-Dataset dataset_of(Options& o, const CLI::App& command, const Device& device) {
+Dataset dataset_of(GenerateOptions& o, const CLI::App& command, const Device& device) {
   if (o.kind == "planted-graph") return generate_planted_graph(planted_graph_options(o, command), device);
   o.planted.num_nodes = o.nodes;
   o.planted.seed = o.common.seed;
   return generate_planted_partition(o.planted, device);
 }
 
-CsrPattern graph_of(const Options& o, const Device& device) {
+CsrPattern graph_of(const GenerateOptions& o, const Device& device) {
   if (o.kind == "rmat") return generate_rmat(o.scale, o.edge_factor, o.common.seed, device);
   if (o.kind == "uniform") return generate_uniform(o.nodes, o.edges, o.common.seed, device);
   if (o.kind == "mycielskian") return generate_mycielskian(o.order, device);
@@ -75,7 +75,7 @@ CsrPattern graph_of(const Options& o, const Device& device) {
   return generate_grid(o.width, o.height, device);
 }
 
-void run(Options& o, const CLI::App& command) {
+void run_generate(GenerateOptions& o, const CLI::App& command) {
   const Device device = o.common.make_host("generate");
   Json result{{"kind", o.kind}, {"out", o.out}, {"seed", o.common.seed}};
   EdgeCount edges;
@@ -99,7 +99,7 @@ void run(Options& o, const CLI::App& command) {
 }
 
 /// The size of what will be generated, but for duplicates; `draws` and `nanoseconds` are those of one edge.
-GraphSize size_of(const Options& o, double& draws, double& nanoseconds) {
+GraphSize size_of(const GenerateOptions& o, double& draws, double& nanoseconds) {
   GraphSize size;
   size.symmetric = true;
   nanoseconds = rates::mesh_entry;
@@ -129,7 +129,7 @@ GraphSize size_of(const Options& o, double& draws, double& nanoseconds) {
   return size;
 }
 
-Estimate estimate(const Options& o, const CLI::App& command) {
+Estimate estimate(const GenerateOptions& o, const CLI::App& command) {
   const Machine machine(o.common);
   Estimate estimate;
   add_start(estimate, machine);
@@ -160,8 +160,8 @@ Estimate estimate(const Options& o, const CLI::App& command) {
   return estimate;
 }
 
-/// Options of the families of graphs.
-void add_sizes(CLI::App& command, Options& options) {
+/// GenerateOptions of the families of graphs.
+void add_sizes(CLI::App& command, GenerateOptions& options) {
   command.add_option("--scale", options.scale, "rmat, de-bruijn: 2^scale nodes")
       ->check(whole_number(1, 31))
       ->capture_default_str();
@@ -184,8 +184,8 @@ void add_sizes(CLI::App& command, Options& options) {
   command.add_flag("--shuffled", options.shuffled, "mesh: number the nodes at random, not row by row");
 }
 
-/// Options of data sets with planted classes.
-void add_planted(CLI::App& command, Options& options) {
+/// GenerateOptions of data sets with planted classes.
+void add_planted(CLI::App& command, GenerateOptions& options) {
   command.add_option("--classes", options.planted.num_classes, "planted-partition, planted-graph: classes")
       ->check(whole_number(1, 65536))
       ->capture_default_str();
@@ -221,7 +221,7 @@ void add_planted(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_generate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   CLI::App* command =
       app.add_subcommand("generate", "Write a generated graph, or a generated data set with known classes");
   command->add_option("kind", options->kind, "the kind of graph")
@@ -240,7 +240,7 @@ void add_generate(CLI::App& app) {
                "  bitgraph generate planted-partition planted.npz --nodes 5000 --classes 5\n"
                "  bitgraph generate planted-graph flickr.npz --preset flickr --seed 1\n");
   add_actions(
-      *command, options->common, [options, command] { run(*options, *command); },
+      *command, options->common, [options, command] { run_generate(*options, *command); },
       [options, command] { return estimate(*options, *command); });
 }
 

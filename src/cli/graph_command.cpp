@@ -97,7 +97,7 @@ std::size_t num_characters(const std::string& text) {
 }
 
 /// A list of objects as a table; indexes are left out, ids stand for the nodes.
-void print_table(const Json& rows) {
+void print_rows(const Json& rows) {
   std::vector<std::vector<std::string>> columns;
   for (const auto& [key, value] : rows[0].items()) {
     if (key == "index") continue;
@@ -265,7 +265,7 @@ void GraphJob::print() const {
   for (const auto& [name, value] : result_["seconds"].items()) fmt::print(" {} {:.4f} ", name, value.get<double>());
   fmt::print("\n");
   for (const auto& [key, value] : result_.items()) {
-    if (is_table(value)) print_table(value);
+    if (is_table(value)) print_rows(value);
   }
 }
 

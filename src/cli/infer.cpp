@@ -21,7 +21,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct InferOptions {
   Common common;
   std::string model, dataset, out, logits, probabilities, plan, memory, form = "own", features = "sparse";
   std::size_t repeats = 200;
@@ -30,7 +30,7 @@ struct Options {
 };
 
 /// What the file of --plan says, for this model. Throws bad_input where it is no plan, or one for another model.
-nn::InferenceOptions plan_of(const Options& o, const nn::Model& model) {
+nn::InferenceOptions plan_of(const InferOptions& o, const nn::Model& model) {
   nn::InferenceOptions plan = nn::InferenceOptions::load(o.plan);
   if (!plan.model_fingerprint.empty() && plan.model_fingerprint != model.fingerprint()) {
     fail(ErrorCode::bad_input,
@@ -62,7 +62,7 @@ void warn_of_late_runs(const Json& result, std::size_t repeats, const Device& de
   }
 }
 
-void run(const Options& o) {
+void run_infer(const InferOptions& o) {
   const Device device = o.common.make_device();
   const nn::Model model = load_model(o.model, o.normalize_rows);
   Json result{{"model", o.model}, {"dataset", o.dataset}, {"precision", to_string(model.precision)}};
@@ -111,7 +111,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_infer(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InferOptions>();
   CLI::App* command =
       app.add_subcommand("infer", "Run a trained model on a data set; print accuracy, latency and memory");
   add_input(*command, options->common, "model", options->model, "a model file")->required();
@@ -145,7 +145,7 @@ void add_infer(CLI::App& app) {
                "  bitgraph infer cora.safetensors cora --form all --threads 1\n  bitgraph infer cora.safetensors cora "
                "--json --out classes.npy\n  bitgraph infer cora.safetensors cora --plan cora.plan.json\n");
   add_actions(
-      *command, options->common, [options] { run(*options); },
+      *command, options->common, [options] { run_infer(*options); },
       [options] {
         const nn::Model model = nn::Model::load(options->model);
         const auto forms = options->plan.empty() ? forms_of(model, options->form) : std::vector{model.precision};

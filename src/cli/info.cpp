@@ -24,7 +24,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct InfoOptions {
   Common common;
   GraphInput input;
   bool no_reorder = false;
@@ -79,7 +79,7 @@ Json ids_of(const Graph& graph, NodeId num_nodes) {
   return ids;
 }
 
-Json describe(const Options& options) {
+Json describe(const InfoOptions& options) {
   const Device device = options.common.make_host("info");
   const Graph graph = load_graph(options.input.graph, load_options(options.input), device);
   note_header(options.input, graph);
@@ -132,7 +132,7 @@ Json describe(const Options& options) {
   return result;
 }
 
-Estimate estimate(const Options& options) {
+Estimate estimate(const InfoOptions& options) {
   const GraphSize size = graph_size_of(options.input);
   const Machine machine(options.common);
   Estimate estimate;
@@ -149,7 +149,7 @@ Estimate estimate(const Options& options) {
   return estimate;
 }
 
-void print_table(const Json& r) {
+void print_info(const Json& r) {
   fmt::print("{}\n", r["file"].get<std::string>());
   fmt::print("  nodes {}   {} {}   {}{}\n", r["num_nodes"].get<std::uint64_t>(),
              r["undirected"].get<bool>() ? "edges" : "entries", r["num_edges"].get<std::uint64_t>(),
@@ -190,7 +190,7 @@ void print_table(const Json& r) {
 }  // namespace
 
 void add_info(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoOptions>();
   CLI::App* command =
       app.add_subcommand("info", "Show a graph's size, degrees and components, its bytes in every format, and advice");
   add_graph_input(*command, options->common, "graph", options->input);
@@ -205,7 +205,7 @@ void add_info(CLI::App& app) {
     if (options->common.json) {
       fmt::print("{}\n", result.dump(2));
     } else {
-      print_table(result);
+      print_info(result);
     }
   };
   add_actions(*command, options->common, run, [options] { return estimate(*options); });

@@ -10,12 +10,12 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct MsbfsOptions {
   GraphOptions graph;
   SourceOptions sources;
 };
 
-void run(const Options& options) {
+void run_msbfs(const MsbfsOptions& options) {
   GraphJob job("msbfs", options.graph, {.workload = Workload::search});
   std::vector<NodeId> sources = job.nodes(options.sources.ids);
   if (sources.empty()) {
@@ -51,7 +51,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_msbfs(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MsbfsOptions>();
   CLI::App* command =
       app.add_subcommand("msbfs", "Breadth-first search from many nodes at once, along the edges' direction");
   add_graph_options(*command, options->graph,
@@ -65,7 +65,7 @@ void add_msbfs(CLI::App& app) {
       fail(ErrorCode::usage, "msbfs: name the sources with --sources, or draw them with --samples");
   });
   add_actions(
-      *command, options->graph.common, [options] { run(*options); },
+      *command, options->graph.common, [options] { run_msbfs(*options); },
       [options] {
         return estimate_algorithm("msbfs", options->graph, {.workload = Workload::search}, options->sources, 512);
       });

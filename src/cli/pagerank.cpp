@@ -11,13 +11,13 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct PagerankOptions {
   GraphOptions graph;
   PageRankOptions pagerank;
   int iterations = -1;
 };
 
-void run(Options& options) {
+void run_pagerank(PagerankOptions& options) {
   if (options.iterations >= 0) {
     options.pagerank.tolerance = 0;
     options.pagerank.max_iterations = options.iterations;
@@ -34,7 +34,7 @@ void run(Options& options) {
 }  // namespace
 
 void add_pagerank(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PagerankOptions>();
   CLI::App* command = app.add_subcommand("pagerank", "PageRank along directed edges");
   add_graph_options(*command, options->graph, "the rank of every node, float64 adding up to 1");
   command->add_option("--damping", options->pagerank.damping, "share of the rank that follows edges, below 1")
@@ -53,7 +53,7 @@ void add_pagerank(CLI::App& app) {
                "  bitgraph pagerank wiki-Vote.txt.gz --out rank.npy\n  bitgraph pagerank wave.graph.gz --tile 4 "
                "--iterations 20 --json\n");
   add_actions(
-      *command, options->graph.common, [options] { run(*options); },
+      *command, options->graph.common, [options] { run_pagerank(*options); },
       [options] {
         const double most = options->pagerank.max_iterations;
         const Passes passes = options->iterations >= 0 ? Passes{static_cast<double>(options->iterations), ""}

@@ -76,8 +76,8 @@ void append_value(std::string& to, const ResultValues& values, std::size_t at, c
 }
 
 /// Writes the text, a part at a time, to write(part).
-void write_text(const ResultTable& table, const NodeNames& names, char separator,
-                const std::function<void(std::string_view)>& write) {
+void write_rows_as_text(const ResultTable& table, const NodeNames& names, char separator,
+                        const std::function<void(std::string_view)>& write) {
   std::string text = "node";
   for (const std::string& column : table.columns) {
     text += separator;
@@ -153,9 +153,9 @@ void save_result(const std::string& path, const NodeNames& names, const ResultTa
   const ResultFormat format = format_of(path, "output");
   if (format == ResultFormat::npy) return save_numbers(path, table);
   const char separator = format == ResultFormat::csv ? ',' : '\t';
-  if (path == "-") return write_text(table, names, separator, write_standard_output);
+  if (path == "-") return write_rows_as_text(table, names, separator, write_standard_output);
   AtomicFile file{std::filesystem::path(path)};
-  write_text(table, names, separator, [&](std::string_view text) { file.write(text); });
+  write_rows_as_text(table, names, separator, [&](std::string_view text) { file.write(text); });
   file.commit();
 }
 

@@ -8,12 +8,12 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct TrianglesOptions {
   GraphOptions graph;
   bool clustering = false;
 };
 
-void run(const Options& options) {
+void run_tc(const TrianglesOptions& options) {
   GraphJob job("tc", options.graph, {.undirected = true, .workload = Workload::counting});
   if (options.clustering) {
     const Clustering found = job.run([](const PackedGraph& graph) { return clustering(graph); });
@@ -38,7 +38,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_tc(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrianglesOptions>();
   CLI::App* command = app.add_subcommand("tc", "Count triangles; ignores directions and loops");
   add_graph_options(*command, options->graph,
                     "the triangles of every node, uint64; with --clustering its coefficient, float64");
@@ -47,7 +47,7 @@ void add_tc(CLI::App& app) {
   add_examples(*command,
                "  bitgraph tc wiki-Vote.txt.gz\n  bitgraph tc jazz.graph --clustering --out local.npy --json\n");
   add_actions(
-      *command, options->graph.common, [options] { run(*options); },
+      *command, options->graph.common, [options] { run_tc(*options); },
       [options] {
         const bool of_nodes = options->clustering || !options->graph.out.empty() || options->graph.top != 0;
         return estimate_algorithm(of_nodes ? "tc of nodes" : "tc", options->graph,

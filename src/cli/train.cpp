@@ -21,7 +21,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct TrainOptions {
   Common common;
   std::string dataset, out, model, precision = "full", teacher, start, checkpoint;
   std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0;
@@ -46,7 +46,7 @@ struct Given {
   }
 };
 
-nn::TrainOptions train_options(const Options& o, const Dataset& dataset, const Given& given) {
+nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, const Given& given) {
   nn::TrainOptions t{.precision = nn::precision_from_string(o.precision), .fan_outs = o.fan_outs};
   // What is not said is as in the model that training starts from.
   if (given.start) {
@@ -82,7 +82,7 @@ std::optional<nn::Model> float_model(const std::string& file, const char* what, 
   return model;
 }
 
-void run(const Options& o) {
+void run_train(const TrainOptions& o) {
   const Device device = o.common.make_device();
   if (o.out.empty()) fail(ErrorCode::usage, "--out: a model file needs a name");
   if (!o.teacher.empty() && o.precision == "float")
@@ -131,7 +131,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainOptions>();
   CLI::App* command = app.add_subcommand("train", "Train a graph neural network in full precision or in bits");
   add_dataset(*command, options->common, "dataset", options->dataset,
               "a name (see bitgraph datasets list), a .npz file or a folder")
@@ -202,7 +202,7 @@ void add_train(CLI::App& app) {
                "  bitgraph train facebook --model sage --precision bin --split-shares 0.5,0.25,0.25 --device cuda "
                "--out facebook.safetensors\n");
   add_actions(
-      *command, options->common, [options] { run(*options); },
+      *command, options->common, [options] { run_train(*options); },
       [options] {
         Given given;
         given.start = float_model(options->start, "a model to start from", options->normalize_rows);

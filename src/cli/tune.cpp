@@ -23,7 +23,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct TuneOptions {
   Common common;
   std::string model, dataset, out, plot;
   std::vector<std::string> also;
@@ -62,7 +62,7 @@ std::vector<std::string> short_names(const std::vector<std::string>& files) {
 }
 
 /// Each file once.
-Models load_models(const Options& o) {
+Models load_models(const TuneOptions& o) {
   Models models;
   const auto add = [&](const std::string& file) {
     std::error_code ignored;  // of a file that is not there; load says so
@@ -93,7 +93,7 @@ Json row_of(const Models& models, const nn::TuneCandidate& c) {
           {"latency_us", c.microseconds},   {"peak_bytes", c.peak_bytes},      {"front", c.on_front}};
 }
 
-void print_table(const Models& models, const nn::TuneReport& report) {
+void print_report(const Models& models, const nn::TuneReport& report) {
   std::vector<std::size_t> order(report.candidates.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -135,7 +135,7 @@ void save_plan(const std::string& file, const Models& models, const nn::TuneCand
 }
 
 /// The command that makes a model in bits of a float one; empty where there is one already.
-std::string way_to_bits(const Models& models, const Options& o) {
+std::string way_to_bits(const Models& models, const TuneOptions& o) {
   for (const nn::Model& model : models.loaded) {
     if (model.precision.multiplies_signs()) return {};
   }
@@ -144,7 +144,7 @@ std::string way_to_bits(const Models& models, const Options& o) {
                      shell_word(o.dataset), file, file, o.normalize_rows ? " --normalize-rows" : "");
 }
 
-void run(Options& o) {
+void run_tune(TuneOptions& o) {
   const Device device = o.common.make_device();
   const Models models = load_models(o);
   Json split;
@@ -186,7 +186,7 @@ void run(Options& o) {
   fmt::print("{}: {} candidates in {:.1f} s{}\n", subject, report.candidates.size(), report.seconds,
              report.complete ? "" : " (stopped early: --seconds was reached)");
   fmt::print("  {}\n", split_line(split));
-  print_table(models, report);
+  print_report(models, report);
   const std::string& file = models.files[chosen.model];
   if (models.several()) fmt::print("chosen: {} of {}\n", chosen.options.describe(), file);
   if (!o.out.empty()) fmt::print("plan written to {}, for {}\n", o.out, file);
@@ -196,7 +196,7 @@ void run(Options& o) {
 }  // namespace
 
 void add_tune(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   CLI::App* command = app.add_subcommand(
       "tune", "Find the fastest way to run a model on a graph: precision, kernels, format, node order");
   add_input(*command, options->common, "model", options->model, "a model file")->required();
@@ -231,7 +231,7 @@ void add_tune(CLI::App& app) {
                "  bitgraph tune bin.safetensors cora --also full.safetensors --also float.safetensors --max-loss 1.5 "
                "--out cora.plan.json\n");
   add_actions(
-      *command, options->common, [options] { run(*options); },
+      *command, options->common, [options] { run_tune(*options); },
       [options] {
         return estimate_tuning(load_models(*options).loaded, options->dataset, options->tune, options->common);
       });

@@ -24,7 +24,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct BenchGnnOptions {
   Common common;
   std::vector<std::string> datasets;
   std::string models = "gcn,inductive-gcn,sage,saint";
@@ -62,7 +62,7 @@ struct RunTimes {
 };
 
 template <class Run>
-RunTimes times_of(const Options& o, const Device& device, Run&& run) {
+RunTimes times_of(const BenchGnnOptions& o, const Device& device, Run&& run) {
   const auto finish = [&] { device.synchronize(); };
   RunTimes times;
   times.waited = measure(
@@ -83,7 +83,7 @@ Json row_of(const std::string& form, const RunTimes& times, std::size_t peak) {
           {"peak_bytes", peak}};
 }
 
-Json measure_model(const Options& o, nn::Architecture architecture, const Dataset& dataset, std::size_t hidden,
+Json measure_model(const BenchGnnOptions& o, nn::Architecture architecture, const Dataset& dataset, std::size_t hidden,
                    const Device& device) {
   Json rows = Json::array();
   const auto fresh = [&] { return device.is_host() ? Device::host(device.threads()) : Device::cuda(device.index()); };
@@ -112,7 +112,7 @@ Json measure_model(const Options& o, nn::Architecture architecture, const Datase
   return rows;
 }
 
-void print_head(const Device& device) {
+void print_gnn_head(const Device& device) {
   fmt::print(
       "Graph networks on {}, random weights\n"
       "latency: the host waits for each run; stream: it does not\n\n"
@@ -139,7 +139,7 @@ void print_rows(const std::string& head, const Json& rows) {
   }
 }
 
-void run(const Options& o) {
+void run_bench_gnn(const BenchGnnOptions& o) {
   const Device device = o.common.make_device();
   std::vector<nn::Architecture> architectures;
   std::stringstream words(o.models);
@@ -157,7 +157,7 @@ void run(const Options& o) {
   for (const std::string& name : datasets) {
     Json split;
     const Dataset dataset = load_for_training(name, o.split, device, {}, split);
-    if (!o.common.json && done == 0) print_head(device);
+    if (!o.common.json && done == 0) print_gnn_head(device);
     const std::size_t hidden = o.hidden != 0 ? o.hidden : usual_width(name, dataset.graph.nrows());
     for (const nn::Architecture architecture : architectures) {
       progress.update(done++, datasets.size() * architectures.size(), name);
@@ -185,7 +185,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_bench_gnn(CLI::App& bench) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchGnnOptions>();
   CLI::App* command = bench.add_subcommand("gnn",
                                            "Graph networks in full precision and in bits, two layers. On a CUDA device "
                                            "beside the same network by cuBLAS and\n"
@@ -214,7 +214,7 @@ void add_bench_gnn(CLI::App& bench) {
       *command,
       "  bitgraph bench gnn cora --threads 2\n  bitgraph bench gnn cora citeseer planted:flickr --device cuda\n");
   add_actions(
-      *command, options->common, [options] { run(*options); },
+      *command, options->common, [options] { run_bench_gnn(*options); },
       [options] {
         const auto models = static_cast<double>(1 + std::count(options->models.begin(), options->models.end(), ','));
         const std::vector<std::string> usual{"cora", "citeseer"};

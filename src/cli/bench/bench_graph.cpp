@@ -18,7 +18,7 @@ namespace bitgraph::cli {
 
 namespace {
 
-struct Options {
+struct BenchGraphOptions {
   Common common;
   std::vector<std::string> graphs;
   std::string algorithms = "bfs,sssp,pagerank,cc,tc,mxv,mxm,msbfs";
@@ -32,14 +32,14 @@ struct Algorithm {
   void (*run)(Arena&);
 };
 
-constexpr std::array<Algorithm, 8> known{{{"bfs", bench_bfs},
-                                          {"sssp", bench_sssp},
-                                          {"pagerank", bench_pagerank},
-                                          {"cc", bench_components},
-                                          {"tc", bench_triangles},
-                                          {"mxv", bench_mxv},
-                                          {"mxm", bench_mxm},
-                                          {"msbfs", bench_many_sources}}};
+constexpr std::array<Algorithm, 8> known_algorithms{{{"bfs", bench_bfs},
+                                                     {"sssp", bench_sssp},
+                                                     {"pagerank", bench_pagerank},
+                                                     {"cc", bench_components},
+                                                     {"tc", bench_triangles},
+                                                     {"mxv", bench_mxv},
+                                                     {"mxm", bench_mxm},
+                                                     {"msbfs", bench_many_sources}}};
 
 /// Skewed, uniform, a mesh, dense, and sparse: a minute or so for all.
 const std::vector<std::string> usual_graphs{"rmat:14", "uniform:14", "grid:200", "mycielskian:11", "bruijn:16"};
@@ -54,10 +54,12 @@ std::vector<std::string> words_of(const std::string& list) {
 std::vector<Algorithm> algorithms_of(const std::string& list) {
   std::vector<Algorithm> chosen;
   for (const std::string& word : words_of(list)) {
-    const auto at = std::find_if(known.begin(), known.end(), [&](const Algorithm& a) { return word == a.name; });
-    if (at == known.end()) {
+    const auto at = std::find_if(known_algorithms.begin(), known_algorithms.end(),
+                                 [&](const Algorithm& a) { return word == a.name; });
+    if (at == known_algorithms.end()) {
       std::string names;
-      for (const Algorithm& algorithm : known) names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
+      for (const Algorithm& algorithm : known_algorithms)
+        names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
       fail(ErrorCode::usage, fmt::format("no algorithm is called '{}': there are {}", word, names));
     }
     chosen.push_back(*at);
@@ -78,7 +80,7 @@ std::vector<int> tiles_of(const std::string& list) {
   return tiles;
 }
 
-Json head_of(const Options& options, const BenchSetting& setting) {
+Json head_of(const BenchGraphOptions& options, const BenchSetting& setting) {
   const PeerLibrary* library = setting.peer.library.get();
   Json peer{{"name", setting.peer.name}, {"version", library == nullptr ? Json() : Json(library->version())}};
   if (library == nullptr) peer["absent"] = setting.peer.absent;
@@ -87,7 +89,7 @@ Json head_of(const Options& options, const BenchSetting& setting) {
           {"results", Json::array()}};
 }
 
-void run(const Options& options) {
+void run_bench_graph(const BenchGraphOptions& options) {
   const std::vector<Algorithm> algorithms = algorithms_of(options.algorithms);
   BenchSetting setting;
   setting.tiles = tiles_of(options.tiles);
@@ -130,7 +132,7 @@ void add_bench(CLI::App& app) {
   bench->require_subcommand(1);
   add_bench_gnn(*bench);
   add_bench_operators(*bench);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchGraphOptions>();
   CLI::App* command = bench->add_subcommand(
       "graph",
       "Graph algorithms and products beside SuiteSparse:GraphBLAS (cuSPARSE with --device cuda), results compared.\n"
@@ -153,7 +155,7 @@ void add_bench(CLI::App& app) {
                "  bitgraph bench graph delaunay_n14.mtx --algorithms mxv --tile csr,4,8,16,32,64 --json\n"
                "  bitgraph bench graph rmat:20 grid:1000 --device cuda\n");
   add_actions(
-      *command, options->common, [options] { run(*options); },
+      *command, options->common, [options] { run_bench_graph(*options); },
       [options] {
         const auto algorithms = static_cast<double>(algorithms_of(options->algorithms).size());
         const auto tiles = static_cast<double>(tiles_of(options->tiles).size());

@@ -30,7 +30,7 @@ namespace {
 using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 
-struct Options {
+struct BenchOperatorsOptions {
   Common common;
   std::vector<std::string> graphs{"planted:flickr/4"};
   std::string widths = "64,128,256";
@@ -68,7 +68,7 @@ Bits random_bits(const Floats& x) {
 
 class Table {
  public:
-  Table(const Options& options, Device device) : options_(options), device_(std::move(device)) {}
+  Table(const BenchOperatorsOptions& options, Device device) : options_(options), device_(std::move(device)) {}
 
   void begin(std::string operation, std::string shape, std::string rival) {
     row_ = {{"operator", std::move(operation)}, {"shape", std::move(shape)}, {"rival", std::move(rival)}};
@@ -107,7 +107,7 @@ class Table {
     }
   }
 
-  const Options& options_;
+  const BenchOperatorsOptions& options_;
   Device device_;
   Json row_;
 };
@@ -154,7 +154,7 @@ void measure_rival(Table& table, const CsrPattern& graph, const Floats& x, Float
 }
 
 /// Input, graph, output: binary or full. A full graph has a weight for each node at either end of an entry.
-void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t width, const Options& o,
+void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t width, const BenchOperatorsOptions& o,
                          const Device& device) {
   const Floats host = random_floats(graph.nrows(), width, 1, o.common);
   const Bits bits = random_bits(host).to(device);
@@ -180,7 +180,8 @@ void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t widt
 }
 
 /// Input, weight, output: binary or full. What is full goes through binarize in the call.
-void measure_update(Table& table, const std::vector<std::size_t>& shape, const Options& o, const Device& device) {
+void measure_update(Table& table, const std::vector<std::size_t>& shape, const BenchOperatorsOptions& o,
+                    const Device& device) {
   const Floats host_x = random_floats(shape[0], shape[1], 2, o.common);
   const Floats host_w = random_floats(shape[2], shape[1], 3, o.common);
   const Bits x_bits = random_bits(host_x).to(device);
@@ -202,7 +203,7 @@ void measure_update(Table& table, const std::vector<std::size_t>& shape, const O
   all("FFB", nullptr, x, w);
 }
 
-void print_head(const Device& device) {
+void print_operators_head(const Device& device) {
   fmt::print("Operators on {}; input, graph or weight, and output: binary or full{}\n\n",
              device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name(),
              device.is_host()
@@ -210,7 +211,7 @@ void print_head(const Device& device) {
                  : "\nRows have an order that is made before; cuSPARSE goes by the fastest of its algorithms");
 }
 
-Json report_of(const Options& o) {
+Json report_of(const BenchOperatorsOptions& o) {
   const Device device = o.common.make_device();
   const Device host = device.is_host() ? device : Device::host(o.common.threads);
   const auto widths = numbers_of(o.widths, ',');
@@ -225,7 +226,7 @@ Json report_of(const Options& o) {
   for (const std::string& name : o.graphs) {
     const CsrPattern graph = graph_of_spec(name, o.common.seed, host).to(device);
     if (graph.nrows() != graph.ncols()) fail(ErrorCode::bad_input, name + ": the matrix is not square");
-    if (!o.common.json && done == 0) print_head(device);
+    if (!o.common.json && done == 0) print_operators_head(device);
     for (const std::size_t width : widths) {
       progress.update(done++, o.graphs.size() * widths.size() + 1, name);
       table.begin("BSpMM", fmt::format("{}, {} features", name, width),
@@ -246,14 +247,14 @@ Json report_of(const Options& o) {
 }  // namespace
 
 Json operators_report(const Common& common, const std::vector<std::string>& graphs) {
-  Options options;
+  BenchOperatorsOptions options;
   options.common = common;
   options.graphs = graphs;
   return report_of(options);
 }
 
 void add_bench_operators(CLI::App& bench) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOperatorsOptions>();
   CLI::App* command = bench.add_subcommand(
       "operators",
       "Every variant of aggregation (BSpMM) and update (BMM) beside the float32 product of the same shape.\n"

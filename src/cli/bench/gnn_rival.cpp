@@ -13,14 +13,14 @@ namespace bitgraph::cli {
 namespace {
 
 /// The aggregation's matrix with its weights written out, a float an entry.
-struct WeightedGraph {
+struct WeightedPattern {
   CsrPattern pattern;
   std::vector<float> values;
 };
 
-WeightedGraph weighted(const CsrPattern& graph, nn::Aggregation aggregation) {
+WeightedPattern weighted(const CsrPattern& graph, nn::Aggregation aggregation) {
   const bool loops = aggregation == nn::Aggregation::symmetric || aggregation == nn::Aggregation::mean_with_self;
-  WeightedGraph out{loops ? with_self_loops(graph) : graph.clone(), {}};
+  WeightedPattern out{loops ? with_self_loops(graph) : graph.clone(), {}};
   const auto degree = [&](NodeId i) { return static_cast<float>(out.pattern.row(i).size()); };
   for (NodeId i = 0; i < out.pattern.nrows(); ++i) {
     for (const NodeId j : out.pattern.row(i)) {
@@ -56,7 +56,7 @@ std::unique_ptr<GnnRival> GnnRival::make(const nn::Model& model, const Dataset& 
 }
 
 bool GnnRival::open(const Dataset& dataset, std::string& absent) {
-  const WeightedGraph a = weighted(dataset.graph, layers_.front().aggregation);
+  const WeightedPattern a = weighted(dataset.graph, layers_.front().aggregation);
   const PeerMatrix matrix{a.pattern.nrows(), a.pattern.ncols(), a.pattern.row_ptr(), a.pattern.col_ind()};
   graph_ = make_spmm_rival(matrix, a.values, device_, absent);
   return graph_ != nullptr;
