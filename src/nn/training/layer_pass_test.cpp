@@ -4,6 +4,7 @@
 #include "nn/training/layer_pass.hpp"
 
 #include "support/cuda_device.hpp"
+#include "support/double_matrix.hpp"
 #include "support/random_matrices.hpp"
 
 #include <bitgraph/ops/dropout.hpp>
@@ -11,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,62 +20,18 @@ namespace {
 
 using Floats = DenseMatrix<float>;
 
-/// A dense matrix in double.
-struct Matrix {
-  std::size_t nrows = 0, ncols = 0;
-  std::vector<double> values;
-
-  Matrix(std::size_t rows, std::size_t cols) : nrows(rows), ncols(cols), values(rows * cols, 0) {}
-  explicit Matrix(const Floats& x) : Matrix(x.nrows(), x.ncols()) {
-    values.assign(x.values().begin(), x.values().end());
-  }
-  double& operator()(std::size_t i, std::size_t j) { return values[i * ncols + j]; }
-  double operator()(std::size_t i, std::size_t j) const { return values[i * ncols + j]; }
-};
-
-Matrix times(const Matrix& a, const Matrix& b) {
-  Matrix out(a.nrows, b.ncols);
-  for (std::size_t i = 0; i < a.nrows; ++i) {
-    for (std::size_t k = 0; k < a.ncols; ++k) {
-      for (std::size_t j = 0; j < b.ncols; ++j) out(i, j) += a(i, k) * b(k, j);
-    }
-  }
-  return out;
-}
-
-Matrix flipped(const Matrix& a) {
-  Matrix out(a.ncols, a.nrows);
-  for (std::size_t i = 0; i < a.nrows; ++i) {
-    for (std::size_t j = 0; j < a.ncols; ++j) out(j, i) = a(i, j);
-  }
-  return out;
-}
-
-Matrix mapped(const Matrix& a, const std::function<double(std::size_t, std::size_t)>& fn) {
-  Matrix out(a.nrows, a.ncols);
-  for (std::size_t i = 0; i < a.nrows; ++i) {
-    for (std::size_t j = 0; j < a.ncols; ++j) out(i, j) = fn(i, j);
-  }
-  return out;
-}
-
-double sign(double x) { return x >= 0 ? 1 : -1; }
-
-Matrix signs_of(const Matrix& a) {
-  return mapped(a, [&](auto i, auto j) { return sign(a(i, j)); });
-}
-
-double row_mean(const Matrix& a, std::size_t i) {
-  double sum = 0;
-  for (std::size_t j = 0; j < a.ncols; ++j) sum += std::fabs(a(i, j));
-  return sum / static_cast<double>(a.ncols);
-}
-
-Matrix first_of(const Matrix& a, std::size_t nrows) {
-  Matrix out(nrows, a.ncols);
-  std::copy_n(a.values.begin(), out.values.size(), out.values.begin());
-  return out;
-}
+using Matrix = test::DoubleMatrix;
+using test::first_of;
+using test::flipped;
+using test::mapped;
+using test::row_mean;
+using test::scaled_signs;
+using test::sign;
+using test::signs_of;
+using test::sums_of_columns;
+using test::times;
+using test::update;
+using test::weight_rule;
 
 /// One layer with everything that it is given; 7 targets, 11 inputs, one target without neighbours.
 struct Case {
@@ -176,34 +132,6 @@ Gradients real_gradients(const Case& c) {
     return out;
   };
   return {slope(&Inputs::x), slope(&Inputs::neighbor), slope(&Inputs::bias), slope(&Inputs::root), Matrix(1, 5)};
-}
-
-/// The rule of binarized weights.
-Matrix weight_rule(const Matrix& g, const Matrix& w) {
-  return mapped(w, [&](auto f, auto j) {
-    double mean = 0;
-    for (std::size_t n = 0; n < w.ncols; ++n) mean += sign(w(f, n)) * g(f, n);
-    mean /= static_cast<double>(w.ncols);
-    return (std::fabs(w(f, j)) <= 1 ? row_mean(w, f) * g(f, j) : 0.0) + sign(w(f, j)) * mean;
-  });
-}
-
-Matrix scaled_signs(const Matrix& w) {
-  return mapped(w, [&](auto f, auto j) { return row_mean(w, f) * sign(w(f, j)); });
-}
-
-Matrix sums_of_columns(const Matrix& g) {
-  Matrix out(1, g.ncols);
-  for (std::size_t i = 0; i < g.nrows; ++i) {
-    for (std::size_t f = 0; f < g.ncols; ++f) out(0, f) += g(i, f);
-  }
-  return out;
-}
-
-/// x W^T + b.
-Matrix update(const Matrix& x, const Matrix& w, const Matrix& b) {
-  const Matrix y = times(x, flipped(w));
-  return mapped(y, [&](auto i, auto f) { return y(i, f) + b(0, f); });
 }
 
 struct BinaryResult {

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// An epoch of each network in each form, done again in plain double arithmetic by tests/support/network_oracle.hpp: the
+// loss, the gradient of each tensor, and all tensors after Adam. And the model that the network becomes.
+#include "support/network_cases.hpp"
+
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/sampling.hpp>
+#include <bitgraph/ops/log_softmax.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+using test::DoubleMatrix;
+using test::FeatureKind;
+using test::NetworkCase;
+
+/// Of the largest element of a tensor. Trainers add up in floats.
+constexpr double gradient_tolerance = 2e-5;
+/// Of a value after some steps of 0.02 each.
+constexpr double value_tolerance = 1e-5;
+
+void expect_near(const DoubleMatrix& actual, const DoubleMatrix& expected, double tolerance, const std::string& what) {
+  ASSERT_EQ(actual.nrows, expected.nrows) << what;
+  ASSERT_EQ(actual.ncols, expected.ncols) << what;
+  double largest = 0;
+  for (const double value : expected.values) largest = std::max(largest, std::fabs(value));
+  for (std::size_t n = 0; n < expected.values.size(); ++n)
+    ASSERT_NEAR(actual.values[n], expected.values[n], tolerance * largest + 1e-9) << what << " element " << n;
+}
+
+/// One epoch by both; whether all numbers stayed so far from where a rule jumps that both must agree.
+bool compare(const NetworkCase& network) {
+  test::DrawnTrainer drawn(network);
+  test::OracleBatches batches = drawn.batches();
+  test::NetworkOracle oracle = drawn.oracle();
+  double loss = 0;
+  for (std::size_t n = 0; n < batches.batches(); ++n) {
+    oracle.step(batches.step(network.epoch(), n));
+    oracle.adam(static_cast<double>(*drawn.options.learning_rate), batches.number(network.epoch(), n));
+    loss += oracle.loss() / static_cast<double>(batches.batches());
+  }
+  if (oracle.margin() < 1e-5) return false;
+  SCOPED_TRACE(network.name());
+  const bool many = drawn.options.architecture != Architecture::gcn;
+  EXPECT_EQ(batches.batches() > 1, many) << "a sampled epoch of one step";
+  EXPECT_NEAR(drawn.trainer->train_epoch(network.epoch(), *drawn.options.learning_rate), loss, 1e-5 * (1 + loss));
+  const std::vector<Parameter>& parameters = drawn.trainer->parameters();
+  EXPECT_EQ(parameters.size(), oracle.tensors.size());
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const test::OracleTensor& tensor = oracle.tensors[p];
+    const std::string name = parameters[p].name;
+    expect_near(drawn.in_oracle(parameters[p].gradient), tensor.gradient, gradient_tolerance, "gradient of " + name);
+    expect_near(drawn.in_oracle(parameters[p].value), tensor.value, value_tolerance, name);
+    if (parameters[p].average.nrows() != 0)
+      expect_near(drawn.in_oracle(parameters[p].average), tensor.average, value_tolerance, "average of " + name);
+  }
+  return true;
+}
+
+/// check(network) with the first seed that it takes, or says that it takes none.
+template <class Check>
+void with_a_seed(NetworkCase network, const Check& check) {
+  for (network.seed = 1; network.seed <= 10; ++network.seed) {
+    if (check(network)) return;
+  }
+  FAIL() << network.name() << ": each of ten draws has a number next to a jump";
+}
+
+/// Each form of a network, in both halves of the epochs, with and without a teacher where it may have one.
+void check_forms(NetworkCase network) {
+  const auto check = [](const NetworkCase& one) { with_a_seed(one, compare); };
+  network.precision = Precision::real;
+  check(network);
+  for (const Precision& precision : {Precision::full, Precision::bin}) {
+    network.precision = precision;
+    for (const bool second_half : {false, true}) {
+      network.second_half = second_half;
+      for (const bool taught : {false, true}) {
+        network.taught = taught;
+        check(network);
+      }
+    }
+  }
+}
+
+TEST(NetworkStep, WholeGraphGcn) {
+  for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed}) check_forms({.features = kind});
+}
+
+TEST(NetworkStep, WholeGraphGcnOfThreeLayers) {
+  check_forms({.depth = 3});
+  check_forms({.features = FeatureKind::dense, .depth = 3});
+}
+
+TEST(NetworkStep, WholeGraphGcnOverDenseFeatures) { check_forms({.features = FeatureKind::dense}); }
+
+TEST(NetworkStep, InductiveGcn) {
+  for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense})
+    check_forms({.architecture = Architecture::inductive_gcn, .features = kind});
+}
+
+TEST(NetworkStep, Sage) {
+  for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense})
+    check_forms({.architecture = Architecture::sage, .features = kind});
+  check_forms({.architecture = Architecture::sage, .depth = 3});
+}
+
+TEST(NetworkStep, Saint) {
+  for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense})
+    check_forms({.architecture = Architecture::saint, .features = kind});
+  check_forms({.architecture = Architecture::saint, .depth = 3});
+}
+
+/// Nodes from which no walk of so many edges leaves the given ones.
+std::vector<bool> deep_inside(const CsrPattern& graph, const std::vector<NodeId>& nodes, std::size_t edges) {
+  std::vector<bool> inside(graph.nrows(), false);
+  for (const NodeId node : nodes) inside[node] = true;
+  for (std::size_t edge = 0; edge < edges; ++edge) {
+    const std::vector<bool> before = inside;
+    for (NodeId node = 0; node < graph.nrows(); ++node) {
+      for (const NodeId neighbor : graph.row(node)) inside[node] = inside[node] && before[neighbor];
+    }
+  }
+  return inside;
+}
+
+/// A ring with some chords: short walks come around whole neighbourhoods.
+Dataset ring(const NetworkCase& network) {
+  Dataset dataset = test::planted_data({.kind = network.features, .train = 72, .seed = network.seed});
+  const NodeId n = dataset.graph.nrows();
+  std::vector<NodeId> from, to;
+  for (NodeId i = 0; i < n; ++i) {
+    from.push_back(i), to.push_back((i + 1) % n);
+    if (i % 5 == 0) from.push_back(i), to.push_back((i + 2) % n);
+  }
+  dataset.graph = csr_from_edges(n, n, from, to, {.symmetrize = true});
+  return dataset;
+}
+
+/// Trained without dropout over whole neighbourhoods of all nodes, a network is the model that it becomes: its logits,
+/// by the oracle of a step, are those of a plan, and its loss is the model's.
+bool compare_with_model(const NetworkCase& network) {
+  test::DrawnTrainer drawn(network, ring(network));
+  const Dataset& dataset = drawn.dataset;
+  for (Parameter& parameter : drawn.trainer->parameters())
+    if (parameter.average.nrows() != 0) parameter.average = parameter.value.clone();
+  test::OracleBatches batches = drawn.batches();
+  test::NetworkOracle oracle = drawn.oracle();
+  const Model model = drawn.trainer->model();
+  const DenseMatrix<float> logits = InferencePlan(model, dataset).run().to(Device{});
+  SCOPED_TRACE(network.name());
+  double loss = 0;
+  std::size_t compared = 0;
+  for (std::size_t n = 0; n < batches.batches(); ++n) {
+    oracle.step(batches.step(network.epoch(), n));
+    loss += oracle.loss() / static_cast<double>(batches.batches());
+    if (oracle.margin() < 1e-5) return false;
+    const std::vector<NodeId> nodes = batches.step_nodes();
+    const std::vector<bool> complete = deep_inside(dataset.graph, nodes, network.depth);
+    for (std::size_t i = 0; i < oracle.logits().nrows; ++i) {
+      if (!complete[nodes[i]]) continue;
+      ++compared;
+      for (std::size_t c = 0; c < logits.ncols(); ++c)
+        EXPECT_NEAR(logits(nodes[i], c), oracle.logits()(i, c), 1e-5 * (1 + std::fabs(oracle.logits()(i, c))));
+    }
+  }
+  EXPECT_GE(compared, 5U) << "nodes with all that they are computed from";
+  EXPECT_NEAR(drawn.trainer->train_epoch(network.epoch(), 0), loss, 1e-5 * (1 + loss));
+  const double of_model = score(logits, dataset.labels, dataset.train).loss;
+  EXPECT_NEAR(drawn.trainer->evaluate(dataset.train).loss, of_model, 1e-5 * (1 + of_model));
+  // Of random walks nodes come more than once.
+  const double mean = network.architecture == Architecture::saint ? of_model : loss;
+  EXPECT_NEAR(mean, of_model, 1e-5 * (1 + of_model));
+  return true;
+}
+
+TEST(NetworkStep, WithoutDropoutItIsAPassOfTheModel) {
+  for (const Architecture architecture :
+       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+    for (const Precision& precision : {Precision::real, Precision::full, Precision::bin}) {
+      for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense}) {
+        for (const std::size_t depth : {2U, 3U}) {
+          const NetworkCase network{.architecture = architecture,
+                                    .precision = precision,
+                                    .features = kind,
+                                    .depth = depth,
+                                    .second_half = true,
+                                    .dropout = 0,
+                                    .batch_size = 1000,
+                                    .fan_outs = std::vector<std::size_t>(depth, all_neighbors),
+                                    .walk_length = 35};
+          with_a_seed(network, compare_with_model);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

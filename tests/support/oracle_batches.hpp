@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trainer sees in each of its steps, found out a second time: which nodes, edges and features, what dropout
+// leaves of them, labels and weights of losses. Samples and masks come from the library's own draws, by the keys that
+// trained models are known by; all else is worked out here in double.
+#pragma once
+
+#include "support/double_matrix.hpp"
+#include "support/network_oracle.hpp"
+
+#include <bitgraph/core/random.hpp>
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/sampling.hpp>
+#include <bitgraph/nn/train.hpp>
+#include <bitgraph/ops/dropout.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace bitgraph::test {
+
+/// The trainers: those of a whole-graph GCN of two layers over sparse features, and the general one.
+enum class TrainerKind { gcn, bi_gcn, stack };
+
+class OracleBatches {
+ public:
+  /// Options are complete. `teacher` has the probabilities of all nodes, or is empty.
+  OracleBatches(const Dataset& dataset, const nn::TrainOptions& options, TrainerKind kind, const DoubleMatrix& teacher)
+      : options_(options),
+        kind_(kind),
+        shapes_(nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                                 static_cast<std::size_t>(dataset.num_classes), options.depth)) {
+    see(dataset, teacher);
+    take_features(dataset);
+    if (options.architecture == nn::Architecture::saint) {
+      const std::size_t most = std::max<std::size_t>(1, nodes_.size() / (2 * (*options.walk_length + 1)));
+      const nn::RandomWalkOptions walks{
+          .num_roots = std::min(*options.walk_roots, most), .walk_length = *options.walk_length, .seed = options.seed};
+      walks_.emplace(graph_, std::span<const NodeId>(), walks);
+      walks_->estimate(walks_->subgraphs_for_coverage(50));
+      batches_ = walks_->subgraphs_for_coverage(1);
+    } else if (samples()) {
+      neighbors_.emplace(graph_, options.fan_outs, options.seed);
+      const std::size_t size = std::min(*options.batch_size, nodes_.size());
+      batches_ = (nodes_.size() + size - 1) / size;
+    }
+  }
+
+  /// In an epoch.
+  [[nodiscard]] std::size_t batches() const { return batches_; }
+
+  /// Adam's number of a step.
+  [[nodiscard]] std::size_t number(std::size_t epoch, std::size_t batch) const {
+    return (epoch - 1) * batches_ + batch + 1;
+  }
+
+  /// What batch `batch` of the epoch gives; epochs count from 1.
+  OracleStep step(std::size_t epoch, std::size_t batch) {
+    OracleStep step;
+    step.layers.resize(shapes_.size());
+    for (OracleLayer& layer : step.layers) layer.form = options_.precision;
+    // The form bin is trained as full in the first half of all epochs. A last layer gives numbers.
+    if (options_.precision.votes() && 2 * epoch <= *options_.epochs) {
+      for (OracleLayer& layer : step.layers) layer.form = nn::Precision::full;
+    }
+    step.layers.back().form = step.layers.back().form.of_last_layer();
+    if (walks_) {
+      walk(step, epoch, batch);
+    } else if (neighbors_) {
+      sample(step, epoch, batch);
+    } else {
+      take_whole(step);
+    }
+    drop(step, number(epoch, batch));
+    return step;
+  }
+
+  /// The nodes of the last step, by the data set's numbers: row i of each layer is the i-th.
+  [[nodiscard]] std::vector<NodeId> step_nodes() const {
+    std::vector<NodeId> nodes;
+    for (const NodeId node : rows_) nodes.push_back(nodes_[node]);
+    return nodes;
+  }
+
+ private:
+  [[nodiscard]] bool samples() const { return options_.architecture != nn::Architecture::gcn; }
+  [[nodiscard]] bool real() const { return !options_.precision.multiplies_signs(); }
+
+  /// A GCN is trained over the whole graph; the others see the training nodes and the edges between them.
+  void see(const Dataset& dataset, const DoubleMatrix& teacher) {
+    if (samples()) {
+      nodes_ = dataset.train;
+      std::sort(nodes_.begin(), nodes_.end());
+    } else {
+      nodes_.resize(dataset.graph.nrows());
+      std::iota(nodes_.begin(), nodes_.end(), NodeId{0});
+    }
+    graph_ = nn::induced_subgraph(dataset.graph, nodes_);
+    for (const NodeId node : nodes_) labels_.push_back(dataset.labels[node]);
+    if (!samples()) counted_.assign(dataset.train.begin(), dataset.train.end());
+    if (teacher.empty()) return;
+    taught_ = DoubleMatrix(nodes_.size(), teacher.ncols);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      for (std::size_t c = 0; c < teacher.ncols; ++c) taught_(n, c) = teacher(nodes_[n], c);
+    }
+  }
+
+  /// The features of the nodes that are seen, as the model takes them, without dropout.
+  void take_features(const Dataset& dataset) {
+    x_ = DoubleMatrix(nodes_.size(), dataset.num_features());
+    set_ = x_;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      if (dataset.has_dense_features()) {
+        for (std::size_t j = 0; j < x_.ncols; ++j) x_(n, j) = dataset.dense_features(nodes_[n], j), set_(n, j) = 1;
+        continue;
+      }
+      const CsrPattern& pattern = dataset.features.pattern;
+      for (EdgeOffset e = pattern.row_ptr()[nodes_[n]]; e < pattern.row_ptr()[nodes_[n] + std::size_t{1}]; ++e)
+        x_(n, pattern.col_ind()[e]) = dataset.features.values[e], set_(n, pattern.col_ind()[e]) = 1;
+    }
+    first_entry_.assign(nodes_.size(), 0);
+    if (!dataset.has_dense_features())
+      for (std::size_t n = 0; n < nodes_.size(); ++n) first_entry_[n] = dataset.features.pattern.row_ptr()[nodes_[n]];
+    const bool counts = !dataset.has_dense_features() &&
+                        std::none_of(x_.values.begin(), x_.values.end(), [](double value) { return value < 0; });
+    if (real()) {
+      if (counts) divide_rows();
+      return;
+    }
+    presence_ = counts && samples();
+    x_ = presence_ ? presence() : batch_norm();
+    alpha_.resize(x_.nrows);
+    for (std::size_t i = 0; i < x_.nrows; ++i) alpha_[i] = row_mean(x_, i);
+    x_ = signs_of(x_);
+    center_.assign(x_.ncols, 0);
+    if (!samples()) return;
+    for (std::size_t j = 0; j < x_.ncols; ++j) {
+      for (std::size_t i = 0; i < x_.nrows; ++i) center_[j] += alpha_[i] * x_(i, j) / static_cast<double>(x_.nrows);
+    }
+  }
+
+  void divide_rows() {
+    for (std::size_t i = 0; i < x_.nrows; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < x_.ncols; ++j) sum += x_(i, j);
+      for (std::size_t j = 0; j < x_.ncols && sum != 0; ++j) x_(i, j) /= sum;
+    }
+  }
+
+  /// Near +1 where a node has a feature, -1 where it does not.
+  [[nodiscard]] DoubleMatrix presence() const {
+    double all = 0, all_entries = 0;
+    for (std::size_t n = 0; n < x_.values.size(); ++n) all += x_.values[n], all_entries += set_.values[n];
+    DoubleMatrix half(1, x_.ncols);
+    for (std::size_t j = 0; j < x_.ncols; ++j) {
+      double sum = 0, entries = 0;
+      for (std::size_t i = 0; i < x_.nrows; ++i) sum += x_(i, j), entries += set_(i, j);
+      half(0, j) = (sum > 0 ? sum / entries : all / all_entries) / 2;
+    }
+    return mapped(x_, [&](std::size_t i, std::size_t j) { return (x_(i, j) - half(0, j)) / half(0, j); });
+  }
+
+  [[nodiscard]] DoubleMatrix batch_norm() const {
+    const auto n = static_cast<double>(x_.nrows);
+    DoubleMatrix mean(1, x_.ncols), variance(1, x_.ncols);
+    for (std::size_t j = 0; j < x_.ncols; ++j) {
+      for (std::size_t i = 0; i < x_.nrows; ++i) mean(0, j) += x_(i, j) / n;
+      for (std::size_t i = 0; i < x_.nrows; ++i) variance(0, j) += std::pow(x_(i, j) - mean(0, j), 2) / n;
+    }
+    return mapped(
+        x_, [&](std::size_t i, std::size_t j) { return (x_(i, j) - mean(0, j)) / std::sqrt(variance(0, j) + 1e-5); });
+  }
+
+  /// The aggregation over a pattern, and its entries. `degrees` has how many neighbours each target has in
+  /// the graph.
+  void aggregate(OracleLayer& layer, const CsrPattern& pattern, nn::Aggregation kind,
+                 const std::vector<std::size_t>& degrees) const {
+    const bool loops = kind == nn::Aggregation::symmetric || kind == nn::Aggregation::mean_with_self;
+    DoubleMatrix a(pattern.nrows(), pattern.ncols());
+    for (NodeId i = 0; i < pattern.nrows(); ++i) {
+      for (const NodeId j : pattern.row(i)) a(i, j) = 1;
+      if (loops) a(i, i) = 1;
+    }
+    std::vector<double> entries(a.nrows, 0);
+    for (std::size_t i = 0; i < a.nrows; ++i) {
+      for (std::size_t j = 0; j < a.ncols; ++j) entries[i] += a(i, j);
+    }
+    layer.entries = a;
+    // Sums over all neighbours are divided by the mean degree; over a sample they are scaled up to all of them.
+    const double mean_degree = static_cast<double>(graph_.nvals()) / static_cast<double>(graph_.nrows());
+    layer.aggregation = mapped(a, [&](std::size_t i, std::size_t j) {
+      if (a(i, j) == 0) return 0.0;
+      if (kind == nn::Aggregation::symmetric) return 1 / std::sqrt(entries[i] * entries[j]);
+      return kind == nn::Aggregation::sum ? static_cast<double>(degrees[i]) / entries[i] / mean_degree : 1 / entries[i];
+    });
+  }
+
+  /// Rows of the batch: `nodes` of those that are seen, the first `targets` of which have logits.
+  void take_rows(OracleStep& step, std::vector<NodeId> nodes, std::size_t targets) {
+    rows_ = std::move(nodes);
+    for (std::size_t i = 0; i < targets; ++i) step.labels.push_back(labels_[rows_[i]]);
+    if (taught_.empty()) return;
+    step.taught = DoubleMatrix(targets, taught_.ncols);
+    for (std::size_t i = 0; i < targets; ++i) {
+      for (std::size_t c = 0; c < taught_.ncols; ++c) step.taught(i, c) = taught_(rows_[i], c);
+    }
+  }
+
+  void take_whole(OracleStep& step) {
+    std::vector<NodeId> all(nodes_.size());
+    std::iota(all.begin(), all.end(), NodeId{0});
+    take_rows(step, std::move(all), nodes_.size());
+    step.counted = counted_;
+    for (OracleLayer& layer : step.layers) aggregate(layer, graph_, nn::Aggregation::symmetric, {});
+  }
+
+  void sample(OracleStep& step, std::size_t epoch, std::size_t batch) {
+    std::vector<NodeId> all(nodes_.size()), order;
+    std::iota(all.begin(), all.end(), NodeId{0});
+    nn::shuffle_into(order, all, options_.seed, static_cast<std::uint32_t>(epoch));
+    const std::size_t begin = order.size() * batch / batches_, end = order.size() * (batch + 1) / batches_;
+    nn::NeighborSample sample;
+    neighbors_->sample_into(sample, std::span(order).subspan(begin, end - begin), static_cast<std::uint32_t>(epoch),
+                            static_cast<std::uint32_t>(batch));
+    take_rows(step, sample.nodes, end - begin);
+    step.counted.resize(end - begin);
+    std::iota(step.counted.begin(), step.counted.end(), std::size_t{0});
+    for (std::size_t l = 0; l < shapes_.size(); ++l)
+      aggregate(step.layers[l], sample.layers[l].get(), shapes_[l].aggregation, {});
+  }
+
+  void walk(OracleStep& step, std::size_t epoch, std::size_t batch) {
+    nn::SubgraphSample sample;
+    walks_->sample_into(sample, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(batch));
+    take_rows(step, sample.nodes, sample.nodes.size());
+    step.counted.resize(rows_.size());
+    std::iota(step.counted.begin(), step.counted.end(), std::size_t{0});
+    std::vector<std::size_t> degrees;
+    for (const NodeId node : rows_) degrees.push_back(graph_.row(node).size());
+    for (std::size_t l = 0; l + 1 < shapes_.size(); ++l)
+      aggregate(step.layers[l], sample.pattern.get(), shapes_[l].aggregation, degrees);
+    // GraphSAINT's weights, of mean 1.
+    const double sum = std::accumulate(sample.loss_weight.begin(), sample.loss_weight.end(), 0.0);
+    for (const float weight : sample.loss_weight)
+      step.loss_weight.push_back(weight * static_cast<double>(rows_.size()) / sum);
+  }
+
+  /// 0 or 1 / (1 - rate), by the library's mask.
+  [[nodiscard]] DoubleMatrix mask(std::size_t nrows, std::size_t ncols, std::uint32_t tensor,
+                                  std::size_t number) const {
+    BitMatrix<ZeroOne> keep(nrows, ncols);
+    dropout_mask_into(keep, *options_.dropout, {options_.seed, tensor, static_cast<std::uint32_t>(number)});
+    return mapped(DoubleMatrix(nrows, ncols),
+                  [&](std::size_t i, std::size_t j) { return keep.bit(i, j) ? factor() : 0; });
+  }
+  [[nodiscard]] double factor() const { return 1 / (1 - static_cast<double>(*options_.dropout)); }
+
+  /// Dropout of all layers' inputs, and the first layer's input.
+  void drop(OracleStep& step, std::size_t number) {
+    constexpr std::uint32_t two_layers_features = 3, two_layers_hidden = 4, stack = 0x1000;
+    DoubleMatrix first;
+    if (kind_ == TrainerKind::stack) {
+      std::size_t nrows = rows_.size();
+      for (std::size_t l = 0; l < shapes_.size(); ++l) {
+        step.layers[l].dropout = mask(nrows, shapes_[l].inputs, stack + static_cast<std::uint32_t>(l), number);
+        if (!step.layers[l].aggregation.empty()) nrows = step.layers[l].aggregation.nrows;
+      }
+      first = step.layers[0].dropout;
+    } else if (kind_ == TrainerKind::gcn) {
+      first = mask_of_entries(two_layers_features, number);
+      step.layers[1].dropout = mask(x_.nrows, options_.hidden, two_layers_hidden, number);
+    } else {
+      // Masks have a row for each node that the loss depends on.
+      const std::vector<NodeId> middle = taught_.empty() ? around(counted_) : around(all_rows());
+      const std::vector<NodeId> inputs = around({middle.begin(), middle.end()});
+      first = spread(mask(inputs.size(), x_.ncols, two_layers_features, number), inputs);
+      step.layers[1].dropout = spread(mask(middle.size(), options_.hidden, two_layers_hidden, number), middle);
+    }
+    step.input = DoubleMatrix(rows_.size(), x_.ncols);
+    step.input = mapped(step.input, [&](std::size_t i, std::size_t j) { return dropped(i, j, first(i, j)); });
+  }
+
+  /// Element (i, j) of the first layer's input, `kept` being 0 or 1 / (1 - rate).
+  [[nodiscard]] double dropped(std::size_t i, std::size_t j, double kept) const {
+    const std::size_t row = rows_[i];
+    if (real()) return x_(row, j) * kept;
+    // Signs that say which features a node has are dropped as the entries of a sparse matrix: b = 0 or 1 times `kept`
+    // is what is left, and 2 b - 1 the input.
+    if (presence_ && *options_.dropout > 0) {
+      const double sign = kept > 0 ? x_(row, j) : -1;
+      return factor() * alpha_[row] * sign + (factor() - 1) - center_[j];
+    }
+    return x_(row, j) * alpha_[row] * kept - center_[j];
+  }
+
+  /// The GCN in floats draws a number for each entry of the sparse features.
+  [[nodiscard]] DoubleMatrix mask_of_entries(std::uint32_t tensor, std::size_t number) const {
+    const RandomKey key{options_.seed, tensor, static_cast<std::uint32_t>(number)};
+    DoubleMatrix out(x_.nrows, x_.ncols);
+    for (std::size_t i = 0; i < x_.nrows; ++i) {
+      std::size_t entry = first_entry_[i];
+      for (std::size_t j = 0; j < x_.ncols; ++j) {
+        if (set_(i, j) != 0) out(i, j) = random_uniform(key, entry++) < *options_.dropout ? 0 : factor();
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> all_rows() const {
+    std::vector<std::size_t> all(nodes_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+  }
+
+  /// The nodes and all their neighbours, rising.
+  [[nodiscard]] std::vector<NodeId> around(const std::vector<std::size_t>& nodes) const {
+    std::vector<bool> met(graph_.nrows(), false);
+    for (const std::size_t node : nodes) {
+      met[node] = true;
+      for (const NodeId neighbor : graph_.row(static_cast<NodeId>(node))) met[neighbor] = true;
+    }
+    std::vector<NodeId> out;
+    for (NodeId node = 0; node < graph_.nrows(); ++node) {
+      if (met[node]) out.push_back(node);
+    }
+    return out;
+  }
+
+  /// Row i of a mask is node nodes[i]'s; the loss does not depend on the others.
+  [[nodiscard]] DoubleMatrix spread(const DoubleMatrix& mask, const std::vector<NodeId>& nodes) const {
+    DoubleMatrix out(graph_.nrows(), mask.ncols);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (std::size_t j = 0; j < mask.ncols; ++j) out(nodes[i], j) = mask(i, j);
+    }
+    return out;
+  }
+
+  nn::TrainOptions options_;
+  TrainerKind kind_;
+  std::vector<nn::LayerShape> shapes_;
+  std::vector<NodeId> nodes_;  ///< that are seen, rising
+  CsrPattern graph_;           ///< between them
+  std::vector<std::int32_t> labels_;
+  std::vector<std::size_t> counted_;      ///< of the whole graph the training nodes
+  DoubleMatrix taught_;                   ///< of the nodes that are seen
+  DoubleMatrix x_;                        ///< real: features; else their signs
+  DoubleMatrix set_;                      ///< 1 where the data set has an entry
+  std::vector<std::size_t> first_entry_;  ///< of each row of sparse features
+  std::vector<double> alpha_, center_;    ///< binary: of each row; of each feature
+  bool presence_ = false;                 ///< binary: signs say which features a node has
+  std::optional<nn::NeighborSampler> neighbors_;
+  std::optional<nn::RandomWalkSampler> walks_;
+  std::size_t batches_ = 1;
+  std::vector<NodeId> rows_;  ///< of the step, of the nodes that are seen
+};
+
+}  // namespace bitgraph::test
