@@ -47,6 +47,7 @@ target_compile_features(public_headers PRIVATE cxx_std_20)
 target_link_libraries(public_headers PRIVATE bitgraph_options)
 if(NOT BITGRAPH_SANITIZE)
   add_test(NAME headers.compile_alone COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target public_headers)
+  set_tests_properties(headers.compile_alone PROPERTIES LABELS slow)
 endif()
 
 # The program: tests/cli/*_test.py run it as its users do. BITGRAPH_PROGRAM names it.
