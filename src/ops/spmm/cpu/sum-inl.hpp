@@ -25,10 +25,10 @@ using spmm_cpu::RowBlock;
 
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
-constexpr std::size_t lanes = HWY_LANES(float);
+inline constexpr std::size_t lanes = HWY_LANES(float);
 
 /// How many entries ahead the rows of X are fetched, beyond the end of a row too: most rows are shorter.
-constexpr std::size_t prefetch_distance = 16;
+inline constexpr std::size_t prefetch_distance = 16;
 
 /// Sums of M vectors of features from `first` on; the last vector holds `tail` features. `ahead` entries can be read.
 template <class D, std::size_t M, bool kScaled, bool kWhole, class T>
