@@ -2,8 +2,7 @@
 // The graph formats that kernels are made for, as lists of types.
 #pragma once
 
-#include <bitgraph/formats/bit_tile_matrix.hpp>
-#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include "core/instances.hpp"
 

@@ -2,9 +2,7 @@
 // Walking the entries of a row, whatever the graph's format.
 #pragma once
 
-#include <bitgraph/formats/bit_tile_matrix.hpp>
-#include <bitgraph/formats/csr_pattern.hpp>
-#include <bitgraph/formats/sell_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrices over storage that they share, and values that are not for the host to read.
+#include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
 #include <bitgraph/formats/csr_matrix.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
 
 #include "support/cuda_device.hpp"
 #include "support/expect_error.hpp"

@@ -4,44 +4,12 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/views.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
 namespace bitgraph {
-
-/// A stored bit b means b: connectivity, a frontier, a mask.
-struct ZeroOne {
-  static constexpr float value(bool bit) noexcept { return bit ? 1.0F : 0.0F; }
-};
-
-/// A stored bit b means 2b - 1: a binary activation or weight.
-struct PlusMinusOne {
-  static constexpr float value(bool bit) noexcept { return bit ? 1.0F : -1.0F; }
-};
-
-template <class D>
-concept BitDomain = std::same_as<D, ZeroOne> || std::same_as<D, PlusMinusOne>;
-
-/// Number of 64-bit words that hold `ncols` bits.
-[[nodiscard]] constexpr std::size_t words_for_bits(std::size_t ncols) noexcept {
-  return ncols / 64 + (ncols % 64 == 0 ? 0 : 1);
-}
-
-/// What a kernel sees of a BitMatrix: row i starts at words + i * words_per_row.
-template <BitDomain Domain, class Word = const std::uint64_t>
-struct BitMatrixView {
-  std::size_t nrows = 0;
-  std::size_t ncols = 0;
-  std::size_t words_per_row = 0;
-  Word* words = nullptr;
-
-  [[nodiscard]] Word* row(std::size_t i) const noexcept { return words + i * words_per_row; }
-  [[nodiscard]] bool bit(std::size_t i, std::size_t j) const noexcept {
-    return ((row(i)[j / 64] >> (j % 64)) & 1U) != 0;
-  }
-};
 
 /// Dense bits, row-packed: element j of a row is bit j % 64 (least significant first) of the row's word j / 64.
 /// Every row starts on a word. The padding bits behind the last column are zero, always.

@@ -3,6 +3,7 @@
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <array>
 #include <cstddef>
@@ -16,41 +17,6 @@ namespace bitgraph {
 inline constexpr std::array<int, 5> tile_dims{4, 8, 16, 32, 64};
 
 [[nodiscard]] constexpr bool is_tile_dim(int k) noexcept { return k == 4 || k == 8 || k == 16 || k == 32 || k == 64; }
-
-/// Bytes of the bits of one k x k tile: k * k / 8.
-[[nodiscard]] constexpr std::size_t tile_bytes(int k) noexcept {
-  return static_cast<std::size_t>(k) * static_cast<std::size_t>(k) / 8;
-}
-
-/// The storage word of a tile of side K: one row of it, but for K = 4, where one 16-bit word is the whole tile.
-template <int K>
-using TileWord = std::conditional_t<
-    K == 4 || K == 16, std::uint16_t,
-    std::conditional_t<K == 8, std::uint8_t, std::conditional_t<K == 32, std::uint32_t, std::uint64_t>>>;
-
-/// Storage words of a tile of side K.
-template <int K>
-inline constexpr int tile_words = K == 4 ? 1 : K;
-
-/// What a kernel sees of a BitTileMatrix of side K.
-template <int K>
-struct BitTileView {
-  NodeId nrows = 0;
-  NodeId ncols = 0;
-  NodeId num_tile_rows = 0;
-  const EdgeOffset* tile_row_ptr = nullptr;  ///< num_tile_rows + 1 positions in tile_col_ind
-  const NodeId* tile_col_ind = nullptr;
-  const TileWord<K>* bit_tiles = nullptr;  ///< tile_words<K> words a tile
-
-  /// Row r of tile t; bit c of it (least significant first) is column c.
-  [[nodiscard]] constexpr std::uint64_t tile_row(EdgeOffset t, int r) const noexcept {
-    if constexpr (K == 4) {
-      return (static_cast<unsigned>(bit_tiles[t]) >> (4 * r)) & 0xFU;
-    } else {
-      return bit_tiles[t * K + static_cast<EdgeOffset>(r)];
-    }
-  }
-};
 
 /// B2SR (Bit-GraphBLAS, section III): CSR over the non-empty k x k tiles of a sparse 0/1 matrix, plus their bits.
 ///

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
-#include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,15 +10,6 @@
 #include <span>
 
 namespace bitgraph {
-
-/// What a kernel sees of a BitVector.
-template <class Word = const std::uint64_t>
-struct BitVectorView {
-  std::size_t size = 0;
-  Word* words = nullptr;
-
-  [[nodiscard]] constexpr bool bit(std::size_t i) const noexcept { return ((words[i / 64] >> (i % 64)) & 1U) != 0; }
-};
 
 /// A set of nodes as bits: a frontier, the visited nodes, a mask. Element i is bit i % 64 (least significant first) of
 /// word i / 64. The bits behind the last element are zero, always.

@@ -3,34 +3,13 @@
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace bitgraph {
-
-/// Rows and entries of a chunk on a CUDA device.
-inline constexpr EdgeOffset csr_chunk_items = 512;
-
-/// What a kernel sees of a CsrPattern.
-struct CsrPatternView {
-  NodeId nrows = 0;
-  NodeId ncols = 0;
-  const EdgeOffset* row_ptr = nullptr;  ///< nrows + 1 positions in col_ind
-  const NodeId* col_ind = nullptr;
-  /// On a CUDA device: how rows and entries, taken together, are cut into equal chunks. A chunk begins at row
-  /// chunk_row[c], at the entry c csr_chunk_items - chunk_row[c]. num_chunks + 1 of them.
-  const NodeId* chunk_row = nullptr;
-  NodeId num_chunks = 0;
-  EdgeOffset num_entries = 0;  ///< what nvals() is on the host
-  EdgeOffset longest_row = 0;  ///< entries of the longest row; on a CUDA device only
-
-  [[nodiscard]] EdgeOffset nvals() const noexcept { return row_ptr == nullptr ? 0 : row_ptr[nrows]; }
-  [[nodiscard]] std::span<const NodeId> row(NodeId i) const noexcept {
-    return {col_ind + row_ptr[i], static_cast<std::size_t>(row_ptr[i + 1] - row_ptr[i])};
-  }
-};
 
 /// Pattern CSR: a sparse 0/1 matrix as the sorted column indices of its ones, row after row, without values.
 ///

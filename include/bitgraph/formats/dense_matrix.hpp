@@ -2,24 +2,13 @@
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 namespace bitgraph {
-
-/// What a kernel sees of a DenseMatrix: row i starts at data + i * stride.
-template <class T>
-struct DenseView {
-  std::size_t nrows = 0;
-  std::size_t ncols = 0;
-  std::size_t stride = 0;
-  T* data = nullptr;
-
-  [[nodiscard]] T* row(std::size_t i) const noexcept { return data + i * stride; }
-  [[nodiscard]] T& operator()(std::size_t i, std::size_t j) const noexcept { return data[i * stride + j]; }
-};
 
 /// A dense row-major matrix without padding between rows.
 template <class T = float>

@@ -4,26 +4,13 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace bitgraph {
-
-/// A row and where its entries are.
-struct alignas(16) RowPlace {
-  EdgeOffset begin;
-  NodeId row;
-  NodeId entries;
-};
-
-/// What a kernel sees of a RowOrder.
-struct RowOrderView {
-  const NodeId* row = nullptr;           ///< from the longest to the shortest; null where there is no order
-  const RowPlace* place = nullptr;       ///< the same rows; null where that is not known
-  std::array<NodeId, 15> at_least = {};  ///< at_least[p]: how many rows have 2^p entries or more
-};
 
 /// The rows of a pattern on a CUDA device by falling length, made once where many products go over the pattern: see
 /// SpmmOptions and fused_vote.hpp. Rows of 64 entries or more are in order but for a thirty-second of their length;

@@ -2,7 +2,7 @@
 // Which row an entry is of, or a tile: for kernels that share entries out evenly.
 #pragma once
 
-#include <bitgraph/core/kernel_loop.hpp>
+#include <bitgraph/core/kernel_loop.cuh>
 #include <bitgraph/core/types.hpp>
 
 namespace bitgraph::detail {

@@ -4,41 +4,12 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace bitgraph {
-
-/// What a kernel sees of a SellPattern. Of column indices and those of long rows there is one array each: of 32 bits,
-/// or of 16 bits that count from the strip's first column. The other pointers are null.
-struct SellView {
-  static constexpr std::size_t lanes = 8;  ///< rows side by side in a chunk
-
-  NodeId nrows = 0;
-  NodeId ncols = 0;
-  std::size_t num_windows = 0;
-  std::size_t window_rows = 1;  ///< the last window may have fewer
-  std::size_t num_strips = 1;
-  std::size_t strip_columns = 0;  ///< strip s begins at column s * strip_columns
-  std::size_t num_chunks = 0;
-  const NodeId* rows = nullptr;           ///< lanes a chunk: which row is there; nrows where there is none
-  const NodeId* degrees = nullptr;        ///< lanes a chunk: its entries in the strip; never rising within a chunk
-  const EdgeOffset* chunk_ptr = nullptr;  ///< num_chunks + 1 positions in col_ind
-  const NodeId* col_ind = nullptr;        ///< entry e of lane r of chunk c at chunk_ptr[c] + lanes * e + r
-  const std::uint16_t* short_col_ind = nullptr;
-  std::size_t num_long_rows = 0;
-  const NodeId* long_rows = nullptr;
-  const EdgeOffset* long_ptr = nullptr;  ///< num_long_rows + 1 positions in long_col_ind
-  const NodeId* long_col_ind = nullptr;
-  const std::uint16_t* short_long_col_ind = nullptr;
-  /// Of window w and strip s: chunks section_chunks[w * num_strips + s] up to that of the next section, and so with
-  /// long rows. One more than there are sections.
-  const std::size_t* section_chunks = nullptr;
-  const std::size_t* section_long_rows = nullptr;
-  const NodeId* row_degrees = nullptr;  ///< nrows, where there are several strips
-  unsigned counter_bits = 0;            ///< enough for the longest row's degree
-};
 
 /// How the columns of a SellPattern are cut.
 struct SellStrips {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
-#include <bitgraph/core/kernel_loop.hpp>
+#include <bitgraph/core/kernel_loop.cuh>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,7 @@
 // columns, each a task of its own.
 #pragma once
 
-#include <bitgraph/formats/bit_tile_matrix.hpp>
-#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include "formats/cuda/tile_sort.cuh"
 

@@ -2,7 +2,7 @@
 // Short tile rows of side 4 on a CUDA device: their four rows are sorted already, so a warp only merges them.
 #pragma once
 
-#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include "formats/cuda/tile_sort.cuh"
 

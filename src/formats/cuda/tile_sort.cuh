@@ -3,7 +3,7 @@
 #pragma once
 
 #include <bitgraph/core/types.hpp>
-#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -4,6 +4,8 @@
 #include "graph/bfs/engine.hpp"
 
 #include <bitgraph/core/kernel.cuh>
+#include <bitgraph/graph/bfs.hpp>
+
 #include "graph/bfs/cuda.cuh"
 #include "graph/packed_graph/cuda_rows.cuh"
 

@@ -2,14 +2,17 @@
 // A breadth-first search on one backend: bfs.cpp for the host, cuda_search.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/bfs.hpp>
-
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
 
+#include <cstdint>
 #include <memory>
 
 namespace bitgraph {
+
+class PackedGraph;
+struct BfsOptions;
+struct BfsResult;
 
 class BfsEngine : public Engine {
  public:

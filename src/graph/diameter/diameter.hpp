@@ -2,11 +2,13 @@
 // What the host's and the CUDA device's searches for the diameter share. The graph has a node at least.
 #pragma once
 
-#include <bitgraph/graph/diameter.hpp>
-
 #include "core/backend.hpp"
 
 namespace bitgraph {
+
+class PackedGraph;
+struct Diameter;
+struct DiameterOptions;
 
 /// The diameter on a CUDA device. See cuda.cu.
 [[nodiscard]] Diameter find_diameter(const Cuda& backend, const PackedGraph& graph, const DiameterOptions& options);

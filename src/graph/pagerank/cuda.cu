@@ -8,6 +8,7 @@
 #include "graph/pagerank/cuda_strips.cuh"
 #include "ops/cuda_row_sum.cuh"
 
+#include <bitgraph/graph/pagerank.hpp>
 #include <bitgraph/ops/mxv.hpp>
 #include <bitgraph/ops/semiring.hpp>
 

@@ -2,14 +2,16 @@
 // PageRank on one backend: pagerank.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/pagerank.hpp>
-
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
 
 #include <memory>
 
 namespace bitgraph {
+
+class PackedGraph;
+struct PageRankOptions;
+struct PageRankResult;
 
 class PageRankEngine : public Engine {
  public:

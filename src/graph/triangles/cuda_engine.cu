@@ -4,6 +4,8 @@
 #include "graph/triangles/cuda.cuh"
 #include "graph/triangles/engine.hpp"
 
+#include <bitgraph/graph/triangles.hpp>
+
 #include <optional>
 
 namespace bitgraph {

@@ -2,7 +2,7 @@
 // Triangle counting on one backend: triangles.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include <bitgraph/graph/triangles.hpp>
+#include <bitgraph/core/buffer.hpp>
 
 #include "core/backend.hpp"
 #include "graph/engine.hpp"
@@ -11,6 +11,9 @@
 #include <memory>
 
 namespace bitgraph {
+
+class PackedGraph;
+struct Clustering;
 
 class TriangleEngine : public Engine {
  public:

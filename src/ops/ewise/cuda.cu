@@ -3,6 +3,8 @@
 #include "ops/ewise/cuda_merge.cuh"
 #include "ops/ewise/ewise.hpp"
 
+#include <bitgraph/ops/ewise.hpp>
+
 #include <cstddef>
 
 namespace bitgraph {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/ewise/ewise.hpp"
 
+#include <bitgraph/ops/ewise.hpp>
+
 #include "core/parallel.hpp"
 
 #include <fmt/format.h>

@@ -6,9 +6,17 @@
 #include "core/instances.hpp"
 
 #include <bitgraph/core/buffer.hpp>
-#include <bitgraph/ops/ewise.hpp>
+#include <bitgraph/ops/semiring.hpp>
+
+#include <cstdint>
+#include <tuple>
 
 namespace bitgraph {
+
+class BitTileMatrix;
+class BitVector;
+class CsrPattern;
+enum class SetOp;
 
 void ewise_sets(const Cuda& backend, BitVector& out, SetOp op, const BitVector& a, const BitVector& b);
 CsrPattern merged(const Cuda& backend, SetOp op, const CsrPattern& a, const CsrPattern& b);

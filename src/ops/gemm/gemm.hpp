@@ -3,8 +3,7 @@
 // include/bitgraph/ops/gemm.hpp.
 #pragma once
 
-#include <bitgraph/formats/bit_matrix.hpp>
-#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include "core/backend.hpp"
 

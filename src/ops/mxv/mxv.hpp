@@ -3,9 +3,7 @@
 // for what is computed. Kernels do not check, do not allocate, and leave the padding bits of a binary output zero.
 #pragma once
 
-#include <bitgraph/formats/bit_tile_matrix.hpp>
-#include <bitgraph/formats/bit_vector.hpp>
-#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 #include <bitgraph/ops/semiring.hpp>
 
 #include "core/backend.hpp"

@@ -3,12 +3,7 @@
 // is computed. Kernels do not check, do not allocate, and leave the padding bits of a binary output zero.
 #pragma once
 
-#include <bitgraph/formats/bit_matrix.hpp>
-#include <bitgraph/formats/bit_tile_matrix.hpp>
-#include <bitgraph/formats/csr_pattern.hpp>
-#include <bitgraph/formats/dense_matrix.hpp>
-#include <bitgraph/formats/row_order.hpp>
-#include <bitgraph/formats/sell_pattern.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include "core/backend.hpp"
 

@@ -7,55 +7,12 @@
 // order, so that sums do not depend on timing.
 #pragma once
 
-#include "core/cuda/launch.cuh"
-#include "ops/mxv/cuda/rules.cuh"
+#include <bitgraph/core/kernel.cuh>
+#include <bitgraph/formats/views.hpp>
 
-#include <cuda/atomic>
+#include <cstdint>
 
 namespace bitgraph::mxv_cuda {
-
-/// Parts of rows that end in a later chunk. A word of 64 bits has 32 of a value and whether they are there: both come
-/// with one access, and nobody waits for memory to settle.
-template <class T>
-struct Tails {
-  static constexpr unsigned words_a_value = sizeof(T) / 4;
-  static constexpr std::uint64_t there = std::uint64_t{1} << 32U;
-  using Word = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
-
-  std::uint64_t* words = nullptr;  ///< words_a_value for each chunk, zero between calls
-
-  __device__ void leave(NodeId c, T sum) const {
-    std::uint32_t bits[words_a_value];
-    memcpy(bits, &sum, sizeof(T));
-    for (unsigned n = 0; n < words_a_value; ++n) {
-      Word(words[std::size_t{c} * words_a_value + n]).store(there | bits[n], cuda::memory_order_relaxed);
-    }
-  }
-
-  /// What the chunks first .. c - 1 have of a row, in their order. For a whole warp; all lanes have it.
-  template <class S>
-  __device__ T take(NodeId first, NodeId c) const {
-    T earlier = S::template identity<T>();
-    for (NodeId p = first + threadIdx.x % 32; p < c; p += 32) earlier = S::add(earlier, take_one(p));
-    return reduce_among<S>(earlier, 32);
-  }
-
- private:
-  __device__ T take_one(NodeId p) const {
-    std::uint32_t bits[words_a_value];
-    for (unsigned n = 0; n < words_a_value; ++n) {
-      const Word word(words[std::size_t{p} * words_a_value + n]);
-      std::uint64_t value = 0;
-      while ((value = word.load(cuda::memory_order_relaxed)) == 0) {
-      }
-      word.store(0, cuda::memory_order_relaxed);
-      bits[n] = static_cast<std::uint32_t>(value);
-    }
-    T sum;
-    memcpy(&sum, bits, sizeof(T));
-    return sum;
-  }
-};
 
 /// Rows first .. end - 1.
 struct RowRange {
@@ -169,16 +126,5 @@ struct Columns {
     return columns;
   }
 };
-
-/// False where all rows of the chunk lie outside the mask. For a whole warp.
-template <class Place>
-__device__ bool any_selected(const OutputRule& rule, const Place& chunk) {
-  if (rule.mask == nullptr) return true;
-  bool any = false;
-  for (NodeId w = chunk.row / 32 + threadIdx.x % 32; w <= (chunk.end_of_all - 1) / 32; w += 32) {
-    any |= (selected_word(rule, w) & rows_of_word(w, chunk.row, chunk.end_of_all)) != 0;
-  }
-  return __any_sync(full_warp, any) != 0;
-}
 
 }  // namespace bitgraph::mxv_cuda

@@ -5,6 +5,8 @@
 #pragma once
 
 #include "ops/mxv/cuda/chunk.cuh"
+#include "ops/mxv/cuda/rules.cuh"
+#include "ops/mxv/cuda/tails.cuh"
 
 namespace bitgraph::mxv_cuda {
 

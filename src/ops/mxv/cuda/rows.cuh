@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// out = A x for pattern CSR on a CUDA device: the kernel for each kind of matrix.
+// out = A x for pattern CSR on a CUDA device, chunk by chunk.
 #pragma once
 
-#include "ops/mxv/cuda/chunk_bits.cuh"
-#include "ops/mxv/cuda/chunk_values.cuh"
-#include "ops/mxv/cuda/problem.hpp"
-#include "ops/mxv/cuda/short_rows.cuh"
+#include "core/cuda/launch.cuh"
+#include "ops/mxv/cuda/rules.cuh"
+#include "ops/mxv/cuda/tails.cuh"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace bitgraph::mxv_cuda {
+
+/// False where all rows of the chunk lie outside the mask. For a whole warp.
+template <class Place>
+__device__ bool any_selected(const OutputRule& rule, const Place& chunk) {
+  if (rule.mask == nullptr) return true;
+  bool any = false;
+  for (NodeId w = chunk.row / 32 + threadIdx.x % 32; w <= (chunk.end_of_all - 1) / 32; w += 32) {
+    any |= (selected_word(rule, w) & rows_of_word(w, chunk.row, chunk.end_of_all)) != 0;
+  }
+  return __any_sync(full_warp, any) != 0;
+}
 
 /// A chunk a warp. The pattern's part is there before the kernels before this one are done.
 template <class Kernel, unsigned Warps>
@@ -38,23 +51,6 @@ void launch_chunks(const Device& device, const typename Kernel::Args& args) {
   const std::size_t bytes = std::size_t{count} * Tails<T>::words_a_value * sizeof(std::uint64_t);
   const Tails<T> tails{static_cast<std::uint64_t*>(device.zeroed_workspace(bytes))};
   kernel.launch(device, blocks_for(count, Warps), 32 * Warps, 0, args, tails);
-}
-
-template <class S, class In, class Out>
-void launch_rows(const Device& device, const MxvArgs<S, CsrPatternView, In, Out>& args) {
-  using T = typename ValueOf<Out>::type;
-  if (args.a.nrows == 0) return;
-  const Plan chosen = plan(problem_of(args));
-  if (chosen.kernel == Kernel::short_rows) return launch_short_rows(device, args, chosen.lanes);
-  // Of small chunks, values are gathered at once.
-  const bool is_small = chosen.items == small_chunk;
-  if constexpr (is_bits<In>) {
-    if (is_small) return launch_chunks<BitChunk<S, Out, small_chunk, 512>, 8>(device, args);
-    launch_chunks<BitChunk<S, Out, chunk_of_bits, 512>, 4>(device, args);
-  } else {
-    if (is_small) return launch_chunks<ValueChunk<S, T, small_chunk, 128, 256>, 8>(device, args);
-    launch_chunks<ValueChunk<S, T, chunk_of_values, 512, 128>, 8>(device, args);
-  }
 }
 
 }  // namespace bitgraph::mxv_cuda

@@ -71,13 +71,6 @@ __device__ inline void store_bits(const BitsOut& out, const OutputRule& rule, st
   if (set != 0) atomicOr(word, set);
 }
 
-/// The reduction of the values of `lanes` lanes side by side, a power of two, in a fixed order; all of them have it.
-template <class S, class T>
-__device__ T reduce_among(T value, unsigned lanes) {
-  for (unsigned step = lanes / 2; step != 0; step /= 2) value = S::add(value, __shfl_xor_sync(full_warp, value, step));
-  return value;
-}
-
 /// The rows begin .. end - 1 among 32 w .. 32 w + 31, as bits.
 __device__ inline std::uint32_t rows_of_word(std::size_t w, NodeId begin, NodeId end) {
   std::uint32_t bits = ~0U;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/cuda/launch.cuh"
+#include "ops/mxv/cuda/lanes.cuh"
 #include "ops/mxv/cuda/rules.cuh"
 
 namespace bitgraph::mxv_cuda {

@@ -4,6 +4,7 @@
 #include "ops/spmm/cpu/kernels.hpp"
 
 #include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/sell_pattern.hpp>
 
 #include "core/parallel.hpp"
 #include "formats/rows.hpp"
