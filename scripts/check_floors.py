@@ -26,10 +26,6 @@ MOST_LEVELS = 6  # of our headers below a .cu: each includes the next
 MOST_FILES = 20  # of a folder in ops and nn
 MOST_MACROS = 0.5  # in a thousand lines of src, those that Highway asks for among them
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)")
-# Rooms that are deeper today. They may not become deeper still; a room that is not named here has the bar.
-DEEPER = {
-    "ops/spmm": 12,
-}
 
 
 def includes(path):
@@ -136,9 +132,8 @@ def longest_chains(edges):
 
 def check_depths(edges):
     for levels, names in longest_chains(edges):
-        most = next((most for room, most in DEEPER.items() if f"{names[0]}/".startswith(f"{room}/")), MOST_LEVELS)
-        if levels > most:
-            yield f"{names[0]}: {levels} levels of includes, at most {most}: {' <- '.join(names[1:])}"
+        if levels > MOST_LEVELS:
+            yield f"{names[0]}: {levels} levels of includes, at most {MOST_LEVELS}: {' <- '.join(names[1:])}"
 
 
 def folder_sizes(root):

@@ -73,3 +73,4 @@
 #include <bitgraph/ops/select.hpp>
 #include <bitgraph/ops/semiring.hpp>
 #include <bitgraph/ops/spmm.hpp>
+#include <bitgraph/ops/spmm_strategy.hpp>

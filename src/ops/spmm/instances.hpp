@@ -4,6 +4,8 @@
 #pragma once
 
 #include <bitgraph/formats/bfloat16.hpp>
+#include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
 
 #include "formats/graph_views.hpp"
 #include "ops/spmm/tile_words.hpp"

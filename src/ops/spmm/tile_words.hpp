@@ -3,7 +3,7 @@
 // computed in machine words. See SpmmStrategy.
 #pragma once
 
-#include <bitgraph/ops/spmm.hpp>
+#include <bitgraph/ops/spmm_strategy.hpp>
 
 #include "ops/spmm/spmm.hpp"
 

@@ -3,9 +3,15 @@
 // or counts as numbers.
 #pragma once
 
-#include "ops/cuda_vote_counters.cuh"
-#include "ops/spmm/cuda/schedule/spans.cuh"
+#include <bitgraph/core/kernel.cuh>
+#include <bitgraph/formats/views.hpp>
 
+#include "ops/cuda_vote_counters.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/epilogue.hpp"
+
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace bitgraph::spmm_cuda {
@@ -47,7 +53,7 @@ template <class Out>
 inline constexpr bool is_framed<Framed<Out>> = true;
 
 template <class Out>
-inline constexpr bool is_bits = std::is_base_of_v<BitsOut, Out>;
+inline constexpr bool is_bits = std::is_base_of_v<BitMatrixView<PlusMinusOne, std::uint64_t>, Out>;
 
 /// Stores of an output's elements, which nothing reads again soon. Another element type has functions of these names in
 /// its own namespace.
@@ -85,7 +91,8 @@ __device__ inline std::uint32_t feature_mask(std::size_t ncols, unsigned word) {
   return ncols - first >= 32 ? ~0U : (1U << (ncols - first)) - 1;
 }
 
-__device__ inline std::uint32_t* half_word(const BitsOut& out, NodeId row, unsigned word) {
+__device__ inline std::uint32_t* half_word(const BitMatrixView<PlusMinusOne, std::uint64_t>& out, NodeId row,
+                                           unsigned word) {
   return reinterpret_cast<std::uint32_t*>(out.words + std::size_t{row} * out.words_per_row) + word;
 }
 
@@ -376,38 +383,6 @@ __device__ void emit(const Args& args, const BitCounter<Planes>& counter, const 
     __syncwarp();
     emit_numbers(args, scratch, counted, slots, planes);
   }
-}
-
-/// Whether rows of the output begin and end so that they can be written four features at a time.
-template <class Out>
-bool writes_in_fours(const Out& out) {
-  if (out.ncols % own_features != 0) return false;
-  if constexpr (is_bits<Out>) {
-    return true;
-  } else {
-    constexpr std::size_t bytes = own_features * sizeof(*out.data);
-    return out.stride % own_features == 0 && reinterpret_cast<std::uintptr_t>(out.data) % bytes == 0;
-  }
-}
-
-template <class To, class Graph, class In, class Out>
-SpmmArgs<Graph, In, To> with_output(const SpmmArgs<Graph, In, Out>& args) {
-  return {args.a, args.x, To(args.out), args.col_scale, args.epilogue, args.row_order};
-}
-
-/// Calls fn with args as they are, or with a plain output.
-template <class Graph, class In, class Out, class Fn>
-void with_plain(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
-  if (args.epilogue.is_identity() && writes_in_fours(args.out)) return fn(with_output<Plain<Out>>(args));
-  fn(args);
-}
-
-/// Calls fn with a ragged, a plain or a framed output.
-template <class Graph, class In, class Out, class Fn>
-void with_frame(const SpmmArgs<Graph, In, Out>& args, const Fn& fn) {
-  if (!writes_in_fours(args.out)) return fn(with_output<Ragged<Out>>(args));
-  if (args.epilogue.is_identity()) return fn(with_output<Plain<Out>>(args));
-  fn(with_output<Framed<Out>>(args));
 }
 
 }  // namespace bitgraph::spmm_cuda

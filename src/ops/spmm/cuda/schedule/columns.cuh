@@ -3,16 +3,14 @@
 // through a queue in shared memory.
 #pragma once
 
-#include "ops/spmm/spmm.hpp"
-
 #include <bitgraph/core/kernel.cuh>
+#include <bitgraph/formats/views.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned block_threads = 256;
-constexpr unsigned block_warps = block_threads / 32;
 constexpr unsigned queue_size = 128;
 
 /// A column index, which is read once: it does not push rows of x out of the first-level cache.

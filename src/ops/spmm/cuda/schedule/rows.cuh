@@ -7,7 +7,11 @@
 // its threads. Then its warps take long rows, then short ones, each warp as it becomes free.
 #pragma once
 
-#include "ops/spmm/cuda/schedule/spans.cuh"
+#include <bitgraph/core/kernel.cuh>
+#include <bitgraph/formats/views.hpp>
+
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/plan.hpp"
 
 #include <algorithm>
 

@@ -3,51 +3,13 @@
 // degrees. A row may continue over several spans.
 #pragma once
 
-#include "ops/spmm/cuda/plan.hpp"
-#include "ops/spmm/cuda/schedule/columns.cuh"
+#include <bitgraph/formats/views.hpp>
 
-#include <cuda/atomic>
+#include "ops/spmm/cuda/block.hpp"
+
+#include <cstddef>
 
 namespace bitgraph::spmm_cuda {
-
-constexpr NodeId no_row = ~NodeId{0};
-
-/// A row that a lane takes part in; of no entries where there is none.
-struct TakenRow {
-  NodeId row = no_row;
-  std::uint32_t n = 0;
-  const NodeId* columns = nullptr;
-
-  /// A row, no_row for none.
-  template <class Args>
-  __device__ TakenRow(const Args& args, NodeId taken) : row(taken) {
-    if (row == no_row) return;
-    const EdgeOffset begin = __ldg(args.a.row_ptr + row);
-    n = static_cast<std::uint32_t>(__ldg(args.a.row_ptr + row + 1) - begin);
-    columns = args.a.col_ind + begin;
-  }
-  /// The row at a place of the order, below `end`.
-  template <class Args>
-  __device__ TakenRow(const Args& args, std::size_t place, std::size_t end) {
-    if (place >= end) return;
-    if (args.row_order.place == nullptr) {
-      *this = TakenRow(args, __ldg(args.row_order.row + place));
-      return;
-    }
-    const uint4 found = __ldg(reinterpret_cast<const uint4*>(args.row_order.place + place));
-    row = found.z;
-    n = found.w;
-    columns = args.a.col_ind + (EdgeOffset{found.y} << 32 | found.x);
-  }
-
-  /// Leaves one of `runs` equal runs of its entries.
-  __device__ void keep_run(unsigned run, unsigned runs) {
-    const std::uint32_t length = (n + runs - 1) / runs;
-    const std::uint32_t begin = min(run * length, n);
-    n = min(length, n - begin);
-    columns += begin;
-  }
-};
 
 /// The rows that end in a span, and its entries.
 struct Span {
@@ -108,23 +70,5 @@ inline unsigned span_items(const CsrPatternView& a, unsigned most, std::size_t a
   }
   return best;
 }
-
-/// Whether what a block leaves for a later one is there yet: one for each block, zero between calls.
-struct Flags {
-  std::uint32_t* ready = nullptr;
-
-  __device__ void set(std::size_t place) const {
-    cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(ready[place]).store(1, cuda::memory_order_release);
-  }
-  /// Waits for those of first .. end - 1 that are `own` of `step` threads, and clears them.
-  __device__ void await(std::size_t first, std::size_t end, unsigned own, unsigned step) const {
-    for (std::size_t place = first + own; place < end; place += step) {
-      cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device> is_ready(ready[place]);
-      while (is_ready.load(cuda::memory_order_acquire) == 0) {
-      }
-      is_ready.store(0, cuda::memory_order_relaxed);
-    }
-  }
-};
 
 }  // namespace bitgraph::spmm_cuda

@@ -2,7 +2,10 @@
 // A copy of X in fp16 (IEEE binary16). A sum gathers half the bytes from it.
 #pragma once
 
-#include "ops/spmm/cuda/sum/by_rows.cuh"
+#include "core/cuda/launch.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/emit.cuh"
+#include "ops/spmm/spmm.hpp"
 
 #include <cuda_fp16.h>
 

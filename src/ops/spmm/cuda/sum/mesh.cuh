@@ -5,8 +5,11 @@
 // they share are fetched from memory once.
 #pragma once
 
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/emit.cuh"
 #include "ops/spmm/cuda/plan.hpp"
-#include "ops/spmm/cuda/sum/by_rows.cuh"
+#include "ops/spmm/cuda/schedule/columns.cuh"
+#include "ops/spmm/cuda/sum/readers.cuh"
 
 namespace bitgraph::spmm_cuda {
 

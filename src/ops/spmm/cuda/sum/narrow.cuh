@@ -9,8 +9,14 @@
 // where a great many entries would ask for weights.
 #pragma once
 
-#include "ops/spmm/cuda/sum/stream.cuh"
+#include "core/cuda/launch.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/emit.cuh"
+#include "ops/spmm/cuda/schedule/columns.cuh"
+#include "ops/spmm/cuda/schedule/tails.cuh"
+#include "ops/spmm/cuda/sum/readers.cuh"
 
+#include <algorithm>
 #include <bit>
 
 namespace bitgraph::spmm_cuda {

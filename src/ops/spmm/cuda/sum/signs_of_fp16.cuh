@@ -5,9 +5,13 @@
 // several blocks are summed up from X at once: the longer a row, the more of its sums are near zero.
 #pragma once
 
+#include "core/cuda/launch.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/emit.cuh"
+#include "ops/spmm/cuda/schedule/tails.cuh"
+#include "ops/spmm/cuda/sum/classes.cuh"
 #include "ops/spmm/cuda/sum/fp16.cuh"
-#include "ops/spmm/cuda/sum/ordered.cuh"
-#include "ops/spmm/cuda/sum/stream.cuh"
+#include "ops/spmm/cuda/sum/readers.cuh"
 
 namespace bitgraph::spmm_cuda {
 

@@ -6,7 +6,12 @@
 // blocks: sums do not depend on timing.
 #pragma once
 
+#include "core/cuda/launch.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/emit.cuh"
+#include "ops/spmm/cuda/schedule/columns.cuh"
 #include "ops/spmm/cuda/schedule/tails.cuh"
+#include "ops/spmm/cuda/sum/readers.cuh"
 
 #include <algorithm>
 
@@ -330,41 +335,5 @@ __global__ void __launch_bounds__(block_threads, ReaderOfArgs<Args>::blocks)
   __syncthreads();
   join_runs<Group>(storage, args, span, some_empty, tails, first);
 }
-
-/// Whether the next kernel may be brought up while blocks of `items` run: not where they take long and half fill the
-/// device, for its blocks then go where there is space, more to some multiprocessors than to others.
-inline bool lets_next_begin(unsigned items, std::size_t blocks, unsigned at_once) {
-  constexpr unsigned long_span = 1024;
-  return items < long_span || 5 * blocks >= 4 * std::size_t{at_once};
-}
-
-/// Slices of as many features as a group has; a binary output has all the words of its rows written.
-template <unsigned Group, unsigned Chunks = 1, class Out>
-unsigned num_slices(const Out& out) {
-  constexpr std::size_t features = Group * own_features * Chunks;
-  return static_cast<unsigned>(((out.ncols + 63) / 64 * 64 + features - 1) / features);
-}
-
-/// The blocks of a stream over spans of rows and entries, and the bytes of what they leave for later ones.
-struct StreamShape {
-  unsigned items, blocks, slices, multiprocessors;
-  std::size_t tail_bytes;
-
-  template <unsigned Group, class Reader>
-  static StreamShape of(const CsrPatternView& a, unsigned slices, unsigned multiprocessors) {
-    const std::size_t at_once = std::size_t{Reader::blocks} * multiprocessors;
-    const unsigned items = span_items(a, Reader::most_span_items, at_once, slices, Reader::bringing);
-    const unsigned blocks = blocks_for(std::size_t{a.nrows} + a.num_entries, items);
-    return {items, blocks, slices, multiprocessors, Tails::bytes<Group, Reader::chunks>(blocks, slices)};
-  }
-
-  [[nodiscard]] Tails tails(const Device& device) const {
-    return Tails::in_workspace(device, tail_bytes, blocks, slices);
-  }
-
-  [[nodiscard]] bool lets_next_begin(unsigned blocks_at_once) const {
-    return spmm_cuda::lets_next_begin(items, std::size_t{blocks} * slices, blocks_at_once * multiprocessors);
-  }
-};
 
 }  // namespace bitgraph::spmm_cuda

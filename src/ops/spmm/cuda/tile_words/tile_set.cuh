@@ -2,7 +2,9 @@
 // 32 columns of the graph in the registers of a warp: the bits of some tiles, and the rows of X that they meet.
 #pragma once
 
-#include "ops/spmm/cuda/schedule/rows.cuh"
+#include <bitgraph/core/kernel.cuh>
+
+#include "ops/spmm/cuda/block.hpp"
 #include "ops/spmm/tile_words.hpp"
 
 namespace bitgraph::spmm_cuda {

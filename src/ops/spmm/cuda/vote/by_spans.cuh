@@ -5,17 +5,18 @@
 // block. Eight neighbours a set are on their way at a time.
 #pragma once
 
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/outputs.cuh"
 #include "ops/spmm/cuda/plan.hpp"
 #include "ops/spmm/cuda/schedule/rows.cuh"
 #include "ops/spmm/cuda/vote/hub.cuh"
-#include "ops/spmm/cuda/vote/ordered.cuh"
+#include "ops/spmm/cuda/vote/neighbors.cuh"
 
 #include <algorithm>
 #include <type_traits>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned batch = 8;  ///< neighbours a set of lanes takes at a time
 static_assert(hub_row == 1U << long_planes);
 
 /// Adds neighbours of a row to the lane's counter: Sets sets of Lanes lanes take turns. `n` columns from `cols` on,
@@ -57,15 +58,6 @@ __device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, un
     fetch(value, at);
     if (at + step < longest) load_columns(at + step);
     counter.add(value);
-  }
-}
-
-/// Adds the counters of a warp's sets of lanes; every set has the sum. Counts have `planes` bits at most.
-template <int Lanes, int Planes>
-__device__ void add_sets(BitCounter<Planes>& counter, int planes) {
-#pragma unroll
-  for (unsigned step = Lanes; step < 32; step *= 2) {
-    counter.add_counter(planes, [&](int p) { return __shfl_xor_sync(full_warp, counter.plane[p], step); });
   }
 }
 
@@ -223,60 +215,6 @@ void start_direct(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, O
         <<<dim3(blocks, slices), block_threads, 0, stream_of(device)>>>(kernel_args, warp_rows, longer);
   });
   cuda_check_launch("spmm_vote_direct");
-}
-
-template <int Lanes, int Words, class Out>
-void start_short(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
-  const unsigned warp_rows = is_bits<Out> ? 32 / Lanes : rows_of_warp<Lanes>(args.a);
-  const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
-  with_plain(args, [&](const auto& kernel_args) {
-    using Args = std::remove_cvref_t<decltype(kernel_args)>;
-    static ProgrammaticKernel kernel(spmm_vote_short<Lanes, Words, Args>, "spmm_vote_short");
-    kernel.launch(device, blocks * slices, block_threads, 0, kernel_args, warp_rows, blocks);
-  });
-}
-
-/// Calls fn(lanes, words) with the shapes that kernels with several words a lane are built for.
-template <class Fn>
-void with_wide_shape(const Plan& plan, const Fn& fn) {
-  const auto call = [&]<int Lanes, int Words>() {
-    fn(std::integral_constant<int, Lanes>(), std::integral_constant<int, Words>());
-  };
-  if (plan.words == 2) return plan.lanes == 1 ? call.template operator()<1, 2>() : call.template operator()<8, 2>();
-  if (plan.lanes == 1) return call.template operator()<1, 4>();
-  if (plan.lanes == 2) return call.template operator()<2, 4>();
-  call.template operator()<4, 4>();
-}
-
-/// The same with a word a lane.
-template <class Fn>
-void with_narrow_shape(const Plan& plan, const Fn& fn) {
-  if (plan.lanes == 2) return fn(std::integral_constant<int, 2>());
-  if (plan.lanes == 4) return fn(std::integral_constant<int, 4>());
-  if (plan.lanes == 8) return fn(std::integral_constant<int, 8>());
-  fn(std::integral_constant<int, 16>());
-}
-
-/// Rows wider than 512 features are cut into slices.
-template <class Out>
-void launch_vote(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, const Plan& plan) {
-  const auto words = static_cast<unsigned>(2 * args.x.words_per_row);
-  const unsigned slices = (words + most_words - 1) / most_words;
-  switch (plan.kernel) {
-    case Kernel::vote_short_rows:
-      if constexpr (is_bits<Out>) {
-        return with_wide_shape(plan,
-                               [&](auto lanes, auto each) { start_short<lanes(), each()>(device, args, slices); });
-      } else {
-        return with_narrow_shape(plan, [&](auto lanes) { start_short<lanes(), 1>(device, args, slices); });
-      }
-    case Kernel::vote_ordered:
-      return with_wide_shape(
-          plan, [&](auto lanes, auto each) { start_ordered<lanes(), each()>(device, args, slices, plan); });
-    case Kernel::vote_direct:
-      return with_narrow_shape(plan, [&](auto lanes) { start_direct<lanes()>(device, args, slices); });
-    default: return with_narrow_shape(plan, [&](auto lanes) { start_spans<lanes()>(device, args, slices); });
-  }
 }
 
 }  // namespace bitgraph::spmm_cuda

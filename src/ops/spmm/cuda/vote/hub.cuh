@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of a row that a whole block counts.
+// Counters of a row that the sets of a warp, or the warps of a block, count together.
 #pragma once
 
+#include "ops/cuda_vote_counters.cuh"
+#include "ops/spmm/cuda/block.hpp"
 #include "ops/spmm/cuda/epilogue/emit.cuh"
 
 namespace bitgraph::spmm_cuda {
 
 constexpr int any_planes = 32;
+constexpr unsigned batch = 8;  ///< neighbours a set of lanes takes at a time
+
+/// Adds the counters of a warp's sets of lanes; every set has the sum. Counts have `planes` bits at most.
+template <int Lanes, int Planes>
+__device__ void add_sets(BitCounter<Planes>& counter, int planes) {
+#pragma unroll
+  for (unsigned step = Lanes; step < 32; step *= 2) {
+    counter.add_counter(planes, [&](int p) { return __shfl_xor_sync(full_warp, counter.plane[p], step); });
+  }
+}
 
 /// The counters of a hub, one a warp, in shared memory: plane by plane.
 template <int Words>

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane's words of a row's neighbours, and how they come to its counters.
+// A lane's words of a row's neighbours, how they come to its counters, and from there to the output.
 #pragma once
 
-#include "ops/spmm/cuda/epilogue/emit.cuh"
-
 #include "core/cuda/launch.cuh"
+#include "ops/cuda_vote_counters.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/emit.cuh"
+#include "ops/spmm/cuda/plan.hpp"
+#include "ops/spmm/cuda/schedule/columns.cuh"
+#include "ops/spmm/spmm.hpp"
 
 #include <algorithm>
 
@@ -12,6 +16,7 @@ namespace bitgraph::spmm_cuda {
 
 constexpr unsigned most_words = 16;  ///< of 32 features, of a slice
 constexpr int short_planes = 6;      ///< counts of rows of fewer entries than long_row
+constexpr int long_planes = 10;      ///< counts of a lane of a longer row
 static_assert(long_row == 1U << short_planes);
 
 /// What a lane has of a row of X: `Words` words of 32 features. As many lanes as it takes for a row are a set.
@@ -107,6 +112,38 @@ __device__ void count_in_turns(Counters<Words, Planes>& counters, const Neighbor
     if (Low < Planes && many) {
 #pragma unroll
       for (int w = 0; w < Words; ++w) static_cast<void>(counters.of[w].template add_carry<Low, Planes>(carry[w]));
+    }
+  }
+}
+
+template <int Words, int Planes, class Args>
+__device__ void store_votes(const Args& args, const Counters<Words, Planes>& counters, const Counted& counted) {
+  if (counted.row == no_row) return;
+  std::uint32_t votes[Words];
+#pragma unroll
+  for (int w = 0; w < Words; ++w) {
+    votes[w] = counters.of[w].at_least(counted.n / 2 + counted.n % 2) & feature_mask(args.x.ncols, counted.word + w);
+  }
+  Vote<Words>::store(half_word(args.out, counted.row, counted.word), votes);
+}
+
+/// Writes what the lanes have counted: lanes with no_row have nothing. `scratch` is of the warp, for one word of each
+/// or, `AtOnce`, for all.
+template <bool AtOnce, int Words, int Planes, class Args>
+__device__ void emit_counters(const Args& args, const Counters<Words, Planes>& counters, Counted counted,
+                              unsigned slots, int planes, std::uint32_t* scratch) {
+  using Out = std::remove_cvref_t<decltype(args.out)>;
+  if constexpr (is_bits<Out> && is_plain<Out>) {
+    store_votes(args, counters, counted);
+  } else if constexpr (is_plain<Out> && AtOnce) {
+    emit_plain_bytes(args, counters, counted, slots, scratch);
+  } else {
+    if constexpr (is_bits<Out>) {
+      if (args.epilogue.is_identity()) return store_votes(args, counters, counted);
+    }
+#pragma unroll
+    for (int w = 0; w < Words; ++w) {
+      emit(args, counters.of[w], Counted{counted.row, counted.word + w, counted.n}, slots, planes, scratch);
     }
   }
 }

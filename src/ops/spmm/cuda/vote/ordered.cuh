@@ -5,16 +5,19 @@
 // neighbours in turns and add up their counters. The longest rows come first.
 #pragma once
 
+#include "core/cuda/launch.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/epilogue/outputs.cuh"
 #include "ops/spmm/cuda/plan.hpp"
+#include "ops/spmm/cuda/schedule/taken_row.cuh"
 #include "ops/spmm/cuda/vote/hub.cuh"
-#include "ops/spmm/cuda/vote/short_rows.cuh"
+#include "ops/spmm/cuda/vote/neighbors.cuh"
 
 #include <bit>
 
 namespace bitgraph::spmm_cuda {
 
 constexpr unsigned sets_of_row = 4;  ///< where some sets take a row
-constexpr int long_planes = 10;      ///< counts of a lane of a longer row
 constexpr int most_planes = 7;       ///< the ones that most of those need
 constexpr int warp_planes = 14;      ///< counts of a warp's rows, none of which has 2^14 entries
 

@@ -3,41 +3,10 @@
 // saves instructions. For numbers a lane counts one word, because writing them takes most of the instructions.
 #pragma once
 
+#include "ops/spmm/cuda/block.hpp"
 #include "ops/spmm/cuda/vote/neighbors.cuh"
 
 namespace bitgraph::spmm_cuda {
-
-template <int Words, int Planes, class Args>
-__device__ void store_votes(const Args& args, const Counters<Words, Planes>& counters, const Counted& counted) {
-  if (counted.row == no_row) return;
-  std::uint32_t votes[Words];
-#pragma unroll
-  for (int w = 0; w < Words; ++w) {
-    votes[w] = counters.of[w].at_least(counted.n / 2 + counted.n % 2) & feature_mask(args.x.ncols, counted.word + w);
-  }
-  Vote<Words>::store(half_word(args.out, counted.row, counted.word), votes);
-}
-
-/// Writes what the lanes have counted: lanes with no_row have nothing. `scratch` is of the warp, for one word of each
-/// or, `AtOnce`, for all.
-template <bool AtOnce, int Words, int Planes, class Args>
-__device__ void emit_counters(const Args& args, const Counters<Words, Planes>& counters, Counted counted,
-                              unsigned slots, int planes, std::uint32_t* scratch) {
-  using Out = std::remove_cvref_t<decltype(args.out)>;
-  if constexpr (is_bits<Out> && is_plain<Out>) {
-    store_votes(args, counters, counted);
-  } else if constexpr (is_plain<Out> && AtOnce) {
-    emit_plain_bytes(args, counters, counted, slots, scratch);
-  } else {
-    if constexpr (is_bits<Out>) {
-      if (args.epilogue.is_identity()) return store_votes(args, counters, counted);
-    }
-#pragma unroll
-    for (int w = 0; w < Words; ++w) {
-      emit(args, counters.of[w], Counted{counted.row, counted.word + w, counted.n}, slots, planes, scratch);
-    }
-  }
-}
 
 /// Where no row is long: a row for each set of lanes, `warp_rows` of them a warp.
 template <int Lanes, int Words, class Args>

@@ -4,7 +4,13 @@
 // queue.
 #pragma once
 
-#include "ops/spmm/cuda/vote/by_spans.cuh"
+#include "ops/spmm/cuda/block.hpp"
+#include "ops/spmm/cuda/plan.hpp"
+#include "ops/spmm/cuda/schedule/columns.cuh"
+#include "ops/spmm/cuda/vote/hub.cuh"
+#include "ops/spmm/spmm.hpp"
+
+#include <algorithm>
 
 namespace bitgraph::spmm_cuda {
 

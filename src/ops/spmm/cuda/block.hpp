@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all kernels of spmm agree on.
+#pragma once
+
+#include <bitgraph/core/types.hpp>
+
+namespace bitgraph::spmm_cuda {
+
+constexpr unsigned block_threads = 256;
+constexpr unsigned block_warps = block_threads / 32;
+constexpr NodeId no_row = ~NodeId{0};
+
+}  // namespace bitgraph::spmm_cuda
