@@ -16,16 +16,23 @@ fi
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || { echo "gpu-check: no NVIDIA driver here" >&2; exit 4; }
 
 status=0
+# Tests that use a CUDA device, and tests of what it shares with the host.
+on_cuda='*Cuda*:*CUDA*:*Device*:Figure2*:*OneLaunch*:*Fused*:*Stream*:*Share*:*Storage*:TwoThreads*:HostOnly*:Operators*'
+on_cuda=$on_cuda:'*float16*'
 for tests in "$bin"/tests_core "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph "$bin"/tests_nn "$bin"/tests_spanning; do
   echo "== ${tests##*/}"
-  "$tests" --gtest_filter='*Cuda*:*CUDA*:*Device*:Figure2*:*OneLaunch*:*Fused*' --gtest_brief=1 || status=1
+  "$tests" --gtest_filter="$on_cuda" --gtest_brief=1 || status=1
 done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Small cases of a program: every access is looked at.
+# sanitize TOOL PROGRAM FILTER: small cases of a program under a tool, which looks at every access. A part of the filter
+# that names no test is an error: a test was renamed.
 sanitize() {
+  for part in $(echo "$3" | tr ':' ' '); do
+    "$bin/$2" --gtest_list_tests --gtest_filter="$part" | grep -q '^  ' || { echo "gpu-check: $2 has no test $part" >&2; status=1; }
+  done
   echo "== compute-sanitizer $1: $2"
   compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/$2" --gtest_brief=1 --gtest_filter="$3" >"$work/log" 2>&1 || status=1
   tail -n 3 "$work/log"
@@ -37,6 +44,7 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
     sanitize "$tool" tests_ops '*MxvCuda*/square_65:*MxvCuda*/wide:*MxvCuda*/long_columns:MxvCuda.ShortRows:MxmCuda.ShortRows'
     sanitize "$tool" tests_ops '*SpmmCudaTest*/random_width_65:*SpmmCudaTest*/long_rows:*GiveTheSameOnCuda/random_width_7'
     sanitize "$tool" tests_ops 'GemmCuda.BitsAre*:SelectOnCuda.*:ReduceOnCuda.Repeated*'
+    sanitize "$tool" tests_ops '*OfBfloat16.*OnCuda*'
     sanitize "$tool" tests_graph 'BfsCuda.Small*:PageRankCuda.Odd*:*OnCudaAllocatesNothing'
     sanitize "$tool" tests_spanning 'Tune.OnADevice'
   done
