@@ -15,7 +15,7 @@
 
 namespace bitgraph {
 
-/// a * b elements. Throws not_possible where that is more than any memory has.
+/// a * b, a number of elements. Throws not_possible if no memory can have so many.
 [[nodiscard]] inline std::size_t checked_product(std::size_t a, std::size_t b) {
   if (b != 0 && a > std::numeric_limits<std::size_t>::max() / b) fail(ErrorCode::not_possible, "an array is too large");
   return a * b;
@@ -26,8 +26,8 @@ namespace detail {
 /// Storage that is freed when the last copy of the pointer goes.
 [[nodiscard]] std::shared_ptr<void> shared_allocation(const Device& device, std::size_t bytes, Storage storage);
 
-/// What a second buffer over storage of `device` keeps alive. `owner` gets the storage where it is empty yet. Several
-/// threads may ask for one storage at once.
+/// Returns the shared owner of a buffer's storage on `device`, for a second buffer. If `owner` is empty, it takes the
+/// storage over first. Several threads may share one buffer at the same time.
 [[nodiscard]] std::shared_ptr<const void> shared_owner(std::shared_ptr<const void>& owner, void* data,
                                                        std::size_t bytes, const Device& device, const Device& user);
 

@@ -19,7 +19,7 @@ inline void cuda_check(cudaError_t error, const char* what) {
   fail(ErrorCode::internal, std::string("CUDA: ") + what + ": " + cudaGetErrorString(error));
 }
 
-/// After a launch.
+/// Throws internal if the launch just before failed; `what` names the kernel.
 inline void cuda_check_launch(const char* kernel) { cuda_check(cudaGetLastError(), kernel); }
 
 [[nodiscard]] inline cudaStream_t stream_of(const Device& device) noexcept {
@@ -52,18 +52,18 @@ class ScopedCudaDevice {
 
 inline constexpr unsigned full_warp = 0xFFFFFFFFU;  ///< the mask of all lanes
 
-/// The mask of the lanes below this thread's.
+/// The mask of the lanes below this thread's lane.
 [[nodiscard]] __device__ inline unsigned lanes_below() { return (1U << (threadIdx.x % 32)) - 1; }
 
-/// The sum over neighbouring groups of `lanes` lanes, a power of two; every lane has its group's. A sum of floats adds
-/// the values of lanes `lanes / 2` apart first.
+/// Sums over groups of `lanes` consecutive lanes, a power of two; every lane gets the sum of its group. Values of lanes
+/// `lanes / 2` apart are added first, which decides how sums of floats round.
 template <class T>
 [[nodiscard]] __device__ T warp_sum(T value, unsigned lanes = 32) {
   for (unsigned step = lanes / 2; step != 0; step /= 2) value += __shfl_xor_sync(full_warp, value, step);
   return value;
 }
 
-/// The sum of this lane's value and of those of the lanes below.
+/// The sum of this lane's value and the values of all lanes below.
 template <class T>
 [[nodiscard]] __device__ T warp_inclusive_sum(T value) {
   for (unsigned step = 1; step < 32; step *= 2) {

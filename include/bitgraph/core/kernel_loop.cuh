@@ -10,9 +10,9 @@
 
 namespace bitgraph::detail {
 
-inline constexpr unsigned kernel_threads = 256;  ///< of a block
+inline constexpr unsigned kernel_threads = 256;  ///< threads of a block
 
-/// Blocks for `items`, so many of them a block.
+/// The number of blocks for `items` items, if a block takes so many of them.
 [[nodiscard]] inline unsigned kernel_blocks(std::size_t items, std::size_t a_block) noexcept {
   return static_cast<unsigned>((items + a_block - 1) / a_block);
 }

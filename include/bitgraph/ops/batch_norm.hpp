@@ -15,7 +15,8 @@ struct ColumnStatistics {
   Buffer<float> variance;
 };
 
-/// Over all rows; sums are taken in double, in an order that the shape alone decides. O(nrows * ncols).
+/// Statistics over all rows of x. Sums are taken in double, in an order that depends on the shape only.
+/// O(nrows * ncols).
 [[nodiscard]] ColumnStatistics column_statistics(const DenseMatrix<float>& x);
 
 /// The same for sparse x, absent entries being 0, on the host. O(entries + ncols).

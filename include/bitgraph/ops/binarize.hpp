@@ -32,14 +32,14 @@ struct ColumnMap {
 /// Signs (z >= 0 is +1: BitGNN, section 2.2) and the mean of |z| of each row. O(nrows * ncols).
 [[nodiscard]] Binarized binarize(const DenseMatrix<float>& x, const ColumnMap& map = {});
 
-/// Into matrices of the right shape: allocates nothing. Throws usage naming the shapes.
+/// The same into matrices that have the right shape; allocates nothing. Throws usage, naming the shapes.
 void binarize_into(Binarized& out, const DenseMatrix<float>& x, const ColumnMap& map = {});
 
 /// The same for sparse x (`pattern` with a value for each entry; absent ones are 0), on the host. O(entries + ncols).
 [[nodiscard]] SparseBinarized binarize(const CsrPattern& pattern, std::span<const float> values,
                                        const ColumnMap& map = {});
 
-/// The same, with bits made anew where out.alpha is; it has a value for each row.
+/// The same into out.alpha, which has a value for each row; out.bits is made anew where out.alpha is.
 void binarize_into(SparseBinarized& out, const CsrPattern& pattern, std::span<const float> values,
                    const ColumnMap& map = {});
 

@@ -10,7 +10,7 @@
 
 namespace bitgraph {
 
-/// So many matrices go into one call of concat.
+/// The most matrices that one call of concat takes.
 inline constexpr std::size_t most_concat_parts = 64;
 
 /// out = [parts[0] | parts[1] | ...], columns side by side: CONCAT of BitGNN (section 3.1.2, Figure 2), the layers of a

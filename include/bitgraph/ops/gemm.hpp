@@ -13,14 +13,14 @@ namespace bitgraph {
 
 /// What stands around the product, in values where the matrices are. Empty spans mean ones (scales) or zeros (bias).
 ///     y(i, f) = row_scale[i] * (col_scale[f] * s(i, f)) + bias[f]
-/// A binary output stores y >= 0; of positive scales nothing is left there unless there is a bias, and they are not
-/// multiplied in then (BitGNN, section 3.1.2): the host looks whether they are positive, for a CUDA device it is
-/// promised.
+/// A binary output stores y >= 0. If there is no bias, positive scales do not change that, and they are not multiplied
+/// in (BitGNN, section 3.1.2). The host checks that scales are positive; for a CUDA device the caller promises it with
+/// positive_scales.
 struct GemmOptions {
   std::span<const float> row_scale;  ///< one a row of X (alpha, the mean magnitude of a row)
   std::span<const float> col_scale;  ///< one a row of W (the mean magnitude of an output's weights)
   std::span<const float> bias;       ///< one a row of W
-  /// Elements of X that count, others being 0 (dropout on the input); null: all. X must be a BitMatrix.
+  /// The elements of X that count; the others are 0 (dropout on the input). null: all count. X must be a BitMatrix.
   const BitMatrix<ZeroOne>* keep = nullptr;
   bool positive_scales = false;  ///< a promise: row_scale and col_scale are positive
 };

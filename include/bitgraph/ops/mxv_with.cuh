@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // mxv_with() on a CUDA device. Included by mxv_with.hpp where nvcc compiles it.
 //
-// Tiles are what entries are, only wider: a row of a matrix in CSR is a list of entries, a tile row a list of tiles,
-// and both are called units here. A few lanes take a list, so many units side by side; a longer list is its warp's; of
-// the longest, pieces of equal length have been added up before, a warp each. Nothing depends on timing.
+// One kernel serves both formats. A row of a CSR pattern is a list of entries; a tile row is a list of tiles. Both are
+// called units here. A few lanes reduce a short list, a warp a longer one. The longest lists are cut into pieces of
+// equal length, which warps of an earlier kernel have reduced. The order of sums does not depend on timing.
 #pragma once
 
 #include <bitgraph/core/kernel_loop.hpp>
@@ -18,17 +18,17 @@
 
 namespace bitgraph::detail {
 
-inline constexpr int list_blocks = 6;          ///< that a multiprocessor has registers for
-inline constexpr EdgeOffset units_a_lane = 8;  ///< more are the warp's
+inline constexpr int list_blocks = 6;          ///< resident on a multiprocessor: it has registers for so many
+inline constexpr EdgeOffset units_a_lane = 8;  ///< a list with more units for each lane goes to the whole warp
 
-/// Units of a piece. Lists of more than two have pieces of their own.
+/// Units of a piece. Lists of more than two pieces are cut.
 inline constexpr EdgeOffset piece_units = 512;
 
-/// How lanes look at units of a view: `side` rows, a lane one of them or, where they are 64, two.
+/// How lanes divide a unit among them. It has `side` rows; a lane takes one of them, or two of 64.
 template <class View>
 struct UnitLanes {
   static constexpr unsigned side = 1;
-  /// That take a list: where none is long, where they are short, and otherwise.
+  /// Lanes that reduce a list: if no list is long, if lists are short on average, and otherwise.
   static constexpr unsigned least_lanes = 1, few_lanes = 4, many_lanes = 8;
 };
 template <int K>
@@ -53,10 +53,10 @@ __host__ __device__ NodeId num_lists(const BitTileView<K>& a) {
   return a.num_tile_rows;
 }
 
-/// What a lane has of its rows.
+/// A lane's partial sums of its rows.
 template <class S, class T, class View>
 struct LaneSums {
-  static constexpr unsigned at_once = sizeof(T) <= 8 ? 4 : 2;  // loads on their way
+  static constexpr unsigned at_once = sizeof(T) <= 8 ? 4 : 2;  // units that are loaded before they are added
 
   T of[rows_a_lane<View>];
 
@@ -64,7 +64,7 @@ struct LaneSums {
     for (T& sum : of) sum = S::template identity<T>();
   }
 
-  /// Units first, first + step, ... below end.
+  /// Adds the units first, first + step, ... below end.
   __device__ void add(const CsrPatternView& a, const T* x, EdgeOffset first, EdgeOffset end, unsigned step) {
     EdgeOffset e = first;
     for (; e + (at_once - 1) * step < end; e += at_once * step) {
@@ -111,7 +111,7 @@ struct LaneSums {
   }
 
  private:
-  /// The sum and what bits of a tile's row add to it; x begins below the tile.
+  /// Adds the elements of x under the set bits of a tile's row to the sum; x begins at the tile's first column.
   __device__ static T sum_of_bits(T sum, std::uint64_t bits, const T* x) {
     if constexpr (std::is_same_v<S, PlusPair> && std::is_integral_v<T>) {
       return S::add(sum, static_cast<T>(__popcll(bits)));
@@ -132,7 +132,7 @@ __device__ bool any_selected(const MxvWithWork<S, T, View>& work, NodeId list) {
   return any;
 }
 
-/// A warp a piece, where it is all of one long list.
+/// Reduces the pieces of long lists; a warp takes a piece.
 template <class S, class T, class View>
 __global__ void __launch_bounds__(kernel_threads, list_blocks)
     add_pieces(MxvWithWork<S, T, View> work, EdgeOffset num_pieces, T* pieces) {
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kernel_threads, list_blocks)
   for (unsigned n = 0; n < rows_a_lane<View>; ++n) pieces[piece * UnitLanes<View>::side + n * 32 + lane] = sums.of[n];
 }
 
-/// A list by a whole warp.
+/// Reduces a list with a whole warp.
 template <class S, class T, class View>
 __device__ LaneSums<S, T, View> sum_of_list(const MxvWithWork<S, T, View>& work, EdgeOffset begin, EdgeOffset end,
                                             const T* pieces) {
@@ -176,12 +176,12 @@ __device__ LaneSums<S, T, View> sum_of_list(const MxvWithWork<S, T, View>& work,
   return sums;
 }
 
-/// So many lanes a list.
+/// Reduces a list with `lanes` lanes.
 template <class S, class T, class View, unsigned lanes>
 __global__ void __launch_bounds__(kernel_threads, list_blocks)
     add_lists(MxvWithWork<S, T, View> work, const T* pieces) {
   constexpr unsigned side_by_side = lanes / lanes_a_unit<View>;
-  constexpr EdgeOffset longest = units_a_lane * side_by_side;  // of what the lanes take alone
+  constexpr EdgeOffset longest = units_a_lane * side_by_side;  // the longest list that these lanes reduce
   const std::size_t list = (std::size_t{blockIdx.x} * kernel_threads + threadIdx.x) / lanes;
   const bool there = list < num_lists(work.a) && any_selected(work, static_cast<NodeId>(list));
   const EdgeOffset begin = there ? lists_of(work.a)[list] : 0;
@@ -214,14 +214,14 @@ void launch_lists(const MxvWithWork<S, T, View>& work, cudaStream_t stream, cons
   cuda_check_launch("mxv");
 }
 
-/// Whether a list can have pieces of its own.
+/// Whether a list can be long enough to be cut into pieces.
 inline bool may_have_pieces(const CsrPatternView& a, EdgeOffset) { return a.longest_row > 2 * piece_units; }
 template <int K>
 bool may_have_pieces(const BitTileView<K>&, EdgeOffset units) {
   return units > 2 * piece_units;
 }
 
-/// Whether a lane a list is enough.
+/// Whether one lane for each list is enough.
 inline bool all_are_short(const CsrPatternView& a) { return a.longest_row <= units_a_lane; }
 template <int K>
 bool all_are_short(const BitTileView<K>&) {

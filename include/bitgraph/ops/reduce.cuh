@@ -17,14 +17,14 @@ inline constexpr unsigned reduced_a_load = sizeof(T) == 1 || sizeof(T) == 2 || s
                                                ? 16 / sizeof(T)
                                                : 1;
 
-inline constexpr unsigned reduce_loads = 4;  ///< that a lane has on their way
+inline constexpr unsigned reduce_loads = 4;  ///< loads of a lane before it adds
 inline constexpr std::size_t most_reduced_parts = 8192;
 
 /// Elements that a warp takes at once.
 template <class T>
 inline constexpr std::size_t reduced_a_turn = std::size_t{32} * reduced_a_load<T>* reduce_loads;
 
-/// The lanes' sums in their order: lane 0 has it.
+/// Adds the sums of the lanes in their order; lane 0 gets the result.
 template <class Monoid, class T>
 __device__ T sum_of_lanes(T sum) {
 #pragma unroll
@@ -35,7 +35,7 @@ __device__ T sum_of_lanes(T sum) {
   return sum;
 }
 
-/// The element and those behind it, of x[0 .. n); the identity from n on.
+/// `size` consecutive elements of x[0 .. n) from `first` on; elements behind the end are the identity.
 template <class Monoid, class T, bool aligned>
 struct ReducedLoad {
   static constexpr unsigned size = reduced_a_load<T>;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kernel_threads) reduce_spans(const T* x, std::
   if (threadIdx.x % 32 == 0) parts[part] = total;
 }
 
-/// One block: the parts in their order.
+/// Adds the parts in their order, with one block.
 template <class Monoid, class T>
 __global__ void __launch_bounds__(kernel_threads) reduce_parts(const T* parts, std::size_t num_parts, T* total) {
   __shared__ alignas(alignof(T)) unsigned char storage[kernel_threads / 32 * sizeof(T)];

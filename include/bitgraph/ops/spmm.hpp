@@ -18,9 +18,9 @@ namespace bitgraph {
 ///
 /// With v(i, f) = sum over the neighbours j of row i of col_scale[j] * x(j, f):
 ///     y(i, f) = row_scale[i] * (feature_scale[f] * v(i, f) + feature_offset[f]) + bias[f]
-/// A binary output stores y >= 0. Of positive scales nothing is left there where neither an offset nor a bias is added
-/// after them, and they are not multiplied in then (BitGNN, section 3.1.2): the host looks whether they are positive,
-/// for a CUDA device it is promised. D^-1/2 (A + I) D^-1/2 is row_scale and col_scale around the pattern of A + I; mean
+/// A binary output stores y >= 0. If there is no offset and no bias, positive scales do not change that, and they are
+/// not multiplied in (BitGNN, section 3.1.2). The host checks that scales are positive; for a CUDA device the caller
+/// promises it with positive_scales. D^-1/2 (A + I) D^-1/2 is row_scale and col_scale around the pattern of A + I; mean
 /// aggregation is a row_scale; factor_weights finds those of saved weights.
 struct SpmmOptions {
   std::span<const float> row_scale;       ///< one a row of A
@@ -28,7 +28,8 @@ struct SpmmOptions {
   std::span<const float> feature_scale;   ///< one a column of X
   std::span<const float> feature_offset;  ///< one a column of X
   std::span<const float> bias;            ///< one a column of X
-  /// Of a vote, or its counts: a BitMatrix X without col_scale. Others are automatic (else usage).
+  /// How a vote, or its counts, are made: for a BitMatrix X without col_scale. Other products take automatic only; any
+  /// other value throws usage.
   SpmmStrategy strategy = SpmmStrategy::automatic;
   bool positive_scales = false;  ///< a promise: row_scale and feature_scale are positive (see above)
   /// Rows of A sorted by length. Build it once if you multiply by the same CsrPattern repeatedly: it speeds up skewed
@@ -39,8 +40,8 @@ struct SpmmOptions {
 
 /// out = A X, A an n x m 0/1 matrix, X m x w, out n x w: the aggregation of a graph neural network.
 ///
-/// The types choose among the eight BSpMM of BitGNN (section 3.1.2, Figure 2), named input, graph, output; the graph is
-/// F where col_scale or row_scale is given:
+/// The types choose among the eight BSpMM of BitGNN (section 3.1.2, Figure 2). Three letters name input, graph and
+/// output; the graph counts as F if col_scale or row_scale is given:
 ///     X BitMatrix,   out BitMatrix    BSpMM.BBB, BFB: the vote of each row's neighbours; a tie is +1
 ///     X BitMatrix,   out DenseMatrix  BSpMM.BBF, BFF
 ///     X DenseMatrix, out BitMatrix    BSpMM.FBB, FFB
@@ -67,18 +68,19 @@ template <class Out>
 [[nodiscard]] KernelChoice spmm_explain(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x,
                                         const SpmmOptions& options = {});
 
-/// Whether a product of so many float features on a CUDA device gains by SpmmOptions::row_order: fewer need none.
+/// Whether SpmmOptions::row_order makes a product of so many float features faster on a CUDA device.
 [[nodiscard]] bool spmm_sums_by_order(std::size_t ncols) noexcept;
 
-/// Bytes of a CUDA device's workspace that a product of so many entries with float X, nrows x ncols, takes for a copy
-/// of it; 0 where none is made. Of up to 64 features, or of any number with col_scale where there are a great many
-/// entries, its rows are whole fours of floats and have their col_scale. With to_bits, for signs that are taken with a
-/// row_order: of 64 features and more where there are a great many entries, its numbers have 16 bits.
+/// Bytes of a CUDA device's workspace that a product of so many entries takes for a copy of float X, nrows x ncols; 0
+/// if it makes none. A copy is made of X of up to 64 features, and of wider X that has col_scale if the graph has very
+/// many entries: its rows are padded to a multiple of four floats and multiplied by col_scale. to_bits stands for signs
+/// that are taken with a row_order: then X of 64 features and more is copied to 16-bit numbers if there are very many
+/// entries.
 [[nodiscard]] std::size_t spmm_copy_bytes(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool has_col_scale,
                                           bool to_bits = false) noexcept;
 
-/// The vote over a graph that was made ready for many of them, the fastest on a CPU: BSpMM.BBB and BBF, without
-/// col_scale (usage). Not for a CUDA device (not_possible), where CsrPattern is the fastest.
+/// The vote over a graph that to_sell() has prepared; the fastest vote on a CPU. BSpMM.BBB and BBF only; throws usage
+/// for col_scale. Throws not_possible on a CUDA device, where CsrPattern is the fastest.
 template <class Out>
 void spmm_into(Out& out, const SellPattern& a, const BitMatrix<PlusMinusOne>& x, const SpmmOptions& options = {});
 

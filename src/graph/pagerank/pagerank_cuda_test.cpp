@@ -108,7 +108,7 @@ TEST(PageRankCuda, RanksOfGraphsWithShortRowsAgreeWithTheHost) {
   check(test::path_pattern(3));
 }
 
-TEST(PageRankCuda, OddGraphs) {
+TEST(PageRankCuda, EmptyEdgelessAndUnfinishedGraphsMatchTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   compare(test::random_pattern(0, 0, 0, 1), {.tile_dim = csr_tile}, {}, 0);
   compare(test::random_pattern(1, 1, 0, 1), {.tile_dim = csr_tile}, {}, 1e-15);

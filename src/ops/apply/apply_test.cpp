@@ -43,7 +43,7 @@ TEST(Apply, AssignObeysTheMask) {
   for (const std::int32_t value : x) EXPECT_EQ(value, 7);
 }
 
-TEST(Apply, WhatDoesNotFitIsNamed) {
+TEST(Apply, ErrorsNameOperandsThatDoNotFit) {
   Buffer<float> out(3);
   const Buffer<float> x(4);
   test::expect_usage_error(

@@ -175,7 +175,7 @@ TEST(BatchNorm, BackwardIsItsFormulaInPlaceAndForAnyNumberOfThreads) {
   }
 }
 
-TEST(BatchNorm, WhatDoesNotFitIsNamed) {
+TEST(BatchNorm, ErrorsNameOperandsThatDoNotFit) {
   Floats x(3, 4);
   Floats wide(3, 5);
   const std::vector<float> four(4);

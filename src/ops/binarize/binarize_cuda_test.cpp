@@ -90,7 +90,7 @@ TEST(BinarizeCuda, GemmOfFloatsGoesThroughIt) {
   EXPECT_TRUE(gemm<Bits>(x, w) == gemm<Bits>(x.to(device), w.to(device)).to(Device{}));
 }
 
-TEST(BinarizeCuda, WhatHasNoKernelSaysSo) {
+TEST(BinarizeCuda, PatternsHaveNoKernelAndThrowNotPossible) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const CsrPattern pattern = test::random_pattern(4, 4, 0.3, 1).to(device);

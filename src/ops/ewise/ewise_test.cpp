@@ -100,7 +100,7 @@ TEST(Ewise, Values) {
   EXPECT_EQ(std::vector<std::int32_t>(product.begin(), product.end()), (std::vector<std::int32_t>{4, 10, 9}));
 }
 
-TEST(Ewise, WhatDoesNotFitIsNamed) {
+TEST(Ewise, ErrorsNameOperandsThatDoNotFit) {
   const CsrPattern a = test::random_pattern(4, 5, 0.5, 1);
   const CsrPattern b = test::random_pattern(5, 4, 0.5, 1);
   test::expect_usage_error([&] { (void)ewise(SetOp::both, a, b); }, "A is 4 x 5, B is 5 x 4");

@@ -84,7 +84,7 @@ TEST(Extract, Submatrices) {
   });
 }
 
-TEST(Extract, WhatDoesNotFitIsNamed) {
+TEST(Extract, ErrorsNameOperandsThatDoNotFit) {
   const CsrPattern a = test::random_pattern(4, 5, 0.5, 1);
   const std::vector<NodeId> good{0, 1};
   const std::vector<NodeId> far{0, 9};
@@ -155,7 +155,7 @@ TEST(ExtractOnCuda, Submatrices) {
   expect_same_submatrix(test::random_pattern(40, 50, 0, 1), {3, 1}, {2, 1});
 }
 
-TEST(ExtractOnCuda, WhatDoesNotFitIsNamed) {
+TEST(ExtractOnCuda, ErrorsNameOperandsThatDoNotFit) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const CsrPattern a = test::random_pattern(4, 5, 0.5, 1).to(device);

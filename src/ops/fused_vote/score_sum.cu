@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of scores over neighbours: whole numbers of 16 bits, two a word, eight or sixteen a row, so that a neighbour is
-// one sector and sums are the same in any order.
+// Sums of neighbors' scores. A row has 8 or 16 scores, which are integers of 16 bits, two in a word. So a neighbor is
+// one sector of 32 bytes at most, and sums are the same in any order.
 #include "ops/fused_vote/ordered.cuh"
 #include "ops/fused_vote/row_outputs.cuh"
 
@@ -10,9 +10,9 @@ namespace spmm_cuda::ordered {
 
 namespace {
 
-constexpr unsigned batch = 8;  ///< whose scores do not exceed 16 bits together
+constexpr unsigned batch = 8;  ///< neighbors whose scores add up within 16 bits
 
-/// Eight sums.
+/// Eight sums of 32 bits.
 struct Sums {
   std::uint32_t of[outputs] = {};
 
@@ -32,7 +32,7 @@ struct Sums {
     }
   }
 
-  /// Over sets of `Lanes` lanes, `Sets` of them.
+  /// Adds up the sums of `Sets` sets of `Lanes` lanes.
   template <unsigned Lanes, unsigned Sets>
   __device__ void join() {
 #pragma unroll
@@ -43,7 +43,7 @@ struct Sums {
   }
 };
 
-/// Outputs of a lane's part of scores; every `Span` lanes have a row whose sums they have.
+/// Writes the outputs of the scores that a lane holds; `Span` lanes hold the sums of one row.
 template <unsigned Span>
 __device__ void emit(const FusedScoreSum& args, const Sums& sums, const Row& row, bool exists, unsigned part,
                      float* scratch) {
@@ -64,7 +64,7 @@ __device__ void emit(const FusedScoreSum& args, const Sums& sums, const Row& row
       its_row, y, [](float before, float value) { return value + before; }, args.add);
 }
 
-/// Blocks that follow one another have the parts of the scores by turns.
+/// Consecutive blocks take the parts of the scores in turns.
 template <unsigned threads>
 __global__ void __launch_bounds__(threads, 1024 / threads)
     sum_ordered(const __grid_constant__ FusedScoreSum args, const __grid_constant__ Blocks blocks, unsigned parts) {

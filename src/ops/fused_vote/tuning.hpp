@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thresholds by which fused votes choose the shape of a kernel, and who has a row: one struct of them a compute
-// capability. `bitgraph bench gnn` measures the layers that are made of them; docs/notebook/networks-cuda.md says what
-// was measured.
+// Thresholds of fused votes: how large a block is, and how many lanes count one row. There is one struct of them for
+// each compute capability. `bitgraph bench gnn` measures them; docs/notebook/networks-cuda.md has the measurements.
 #pragma once
 
 #include <bitgraph/core/types.hpp>
@@ -11,24 +10,25 @@
 namespace bitgraph {
 
 struct CudaFusedVoteTuning {
-  /// Entries from which blocks have 768 threads with fewer neighbours on their way: rows that stay in the first-level
-  /// cache matter more then than how many are under way.
+  /// Graphs of at least so many entries use blocks of 768 threads that load fewer neighbors at a time. In a large graph
+  /// it matters more that rows of X stay in the first-level cache than how many loads are in flight.
   EdgeOffset entries_for_large_blocks = EdgeOffset{1} << 24;
-  /// Entries from which a row has a warp as long as its lanes can count it. A graph of fewer wants all rows under way
-  /// at once.
+  /// In graphs of at least so many entries a warp counts a row as long as its counters can hold it. In smaller graphs a
+  /// long row goes to a block, so that the last rows do not end late.
   EdgeOffset entries_for_long_warps = EdgeOffset{1} << 22;
 
-  // Rows of so many entries, as powers of two.
-  std::size_t hub_of_few = 9;     ///< have a block each, where entries are few
-  std::size_t warp_row = 8;       ///< have a warp
-  std::size_t group_of_few = 6;   ///< have four sets of lanes, where entries are few
-  std::size_t group_of_many = 5;  ///< and where they are many
-  /// Sums: a row's terms are few instructions, and what counts is how long its columns take one after the other.
+  // Who counts a row of 2^n entries or more. "Few" and "many" speak of the graph's entries (entries_for_long_warps).
+  std::size_t hub_of_few = 9;     ///< a block, in graphs of few entries
+  std::size_t warp_row = 8;       ///< a warp
+  std::size_t group_of_few = 6;   ///< four sets of lanes, in graphs of few entries
+  std::size_t group_of_many = 5;  ///< four sets of lanes, in graphs of many entries
+  // The same for sums of scores. A term is few instructions there; a row takes as long as its columns arrive one after
+  // the other, so more lanes share a row.
   std::size_t sum_warp_of_few = 6;
   std::size_t sum_group = 4;
 };
 
-/// Measured on compute capability 9.0; no other has been measured, so all have these.
+/// The thresholds of every compute capability: only 9.0 has been measured.
 [[nodiscard]] inline const CudaFusedVoteTuning& cuda_fused_vote_tuning() noexcept {
   static constexpr CudaFusedVoteTuning measured_on_9_0{};
   return measured_on_9_0;

@@ -282,7 +282,7 @@ TEST(GemmCuda, ARepeatedCallAllocatesNothing) {
   EXPECT_EQ(device.memory().allocations, before);
 }
 
-TEST(GemmCuda, WhatIsElsewhereIsNamed) {
+TEST(GemmCuda, ErrorsNameOperandsOnAnotherDevice) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   Bits out(5, 64, device);

@@ -146,7 +146,7 @@ TEST(CrossEntropy, GradientMatchesFiniteDifferences) {
   for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(gradient(3, c), 0) << "not among the nodes";
 }
 
-TEST(LogSoftmax, WhatDoesNotFitIsNamed) {
+TEST(LogSoftmax, ErrorsNameOperandsThatDoNotFit) {
   Floats x(3, 4);
   Floats wide(3, 5);
   test::expect_usage_error([&] { log_softmax_into(wide, x); }, "X is 3 x 4, the output is 3 x 5");

@@ -36,7 +36,7 @@ struct CudaMxmTuning {
   std::size_t most_hub_bytes = std::size_t{256} << 20;
 
   // Rows of a product.
-  std::uint64_t most_room = std::uint64_t{1} << 28;  ///< products that have room before they are sorted: 1 GiB
+  std::uint64_t most_slots = std::uint64_t{1} << 28;  ///< products that are buffered before they are counted: 1 GiB
   std::size_t bit_words_a_product = 8;  ///< words of a row of bits for each product: to go through fewer costs less
                                         ///< than to sort
   std::size_t least_products_of_bits = 256;                  ///< that are always sorted

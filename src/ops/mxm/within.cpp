@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways: the columns that a row of A and a column of B share are counted for each entry of the mask; or, for bits
-// alone, rows of B take away the marks of the mask's row.
+// mxm under a mask, in two ways. The first counts, for each entry of the mask, the columns that a row of A and a column
+// of B share. The second is for bits only: it marks the mask's row, and looks up the rows of B there.
 #include "ops/mxm/within.hpp"
 
 #include "core/thread_chunks.hpp"
@@ -25,7 +25,7 @@ CsrPattern transposed(const CsrPatternView& b, const Device& device) {
   return {b.ncols, b.nrows, std::move(row_ptr), std::move(col_ind), trusted};
 }
 
-/// The sum of fn(row, entry) over all entries.
+/// The sum of fn(row, entry) over all entries of the mask.
 template <class Fn>
 std::uint64_t sum_over(const CsrPatternView& a, const Device& device, const Fn& fn) {
   std::atomic<std::uint64_t> total{0};
@@ -41,12 +41,12 @@ std::uint64_t sum_over(const CsrPatternView& a, const Device& device, const Fn& 
 
 std::uint64_t row_size(const CsrPatternView& a, std::size_t i) { return a.row_ptr[i + 1] - a.row_ptr[i]; }
 
-/// Columns that gathering rows of the product goes through.
+/// The cost of the second way: the columns of B's rows that it reads.
 std::uint64_t gathered_columns(const CsrPatternView& a, const CsrPatternView& b, const Device& device) {
   return sum_over(a, device, [&](std::size_t, NodeId k) { return row_size(b, k); });
 }
 
-/// Columns that comparing rows goes through, and what each pair costs beside them.
+/// The cost of the first way: the columns that it compares, and a constant for each pair of rows.
 std::uint64_t compared_columns(const CsrPatternView& a, const CsrPatternView& b_transposed, const CsrPatternView& mask,
                                const LongRows& long_rows, const WithinCosts& costs, const Device& device) {
   return sum_over(mask, device, [&](std::size_t i, NodeId j) -> std::uint64_t {
@@ -58,7 +58,7 @@ std::uint64_t compared_columns(const CsrPatternView& a, const CsrPatternView& b_
   });
 }
 
-/// What of the mask was met, and how often.
+/// The result of an entry of the mask: whether it was met, and how often.
 CsrPattern met_entries(const CsrPatternView& mask, const Buffer<std::uint32_t>& met, Buffer<std::uint32_t>* counts,
                        const Device& device) {
   Buffer<EdgeOffset> row_ptr(std::size_t{mask.nrows} + 1, EdgeOffset{0}, device);
@@ -80,7 +80,7 @@ CsrPattern met_entries(const CsrPatternView& mask, const Buffer<std::uint32_t>& 
   return {mask.nrows, mask.ncols, std::move(row_ptr), std::move(col_ind), trusted};
 }
 
-/// met[e] = 1 where the product has the mask's entry e, else 0. A row is done where all of its entries are met.
+/// met[e] = 1 where the product has the mask's entry e, else 0. A row is finished once all of its entries are met.
 void gather_marked(const CsrPatternView& a, const CsrPatternView& b, const CsrPatternView& mask, std::uint32_t* met,
                    const Device& device) {
   const std::size_t words = (std::size_t{b.ncols} + 63) / 64;
@@ -113,7 +113,7 @@ WithinPlan plan_within(const Cpu& backend, const CsrPatternView& a, const CsrPat
   const Device& device = backend.device;
   const WithinCosts& costs = counted ? tuning.of_counts : tuning.of_bits;
   const std::uint64_t gathering = costs.gathered * gathered_columns(a, b, device);
-  // Comparing costs no less, where columns of B are about as long as on average.
+  // Comparing does not cost less, if the columns of B have about average length.
   const std::uint64_t entries = b.row_ptr[b.nrows];
   const std::uint64_t pairs = mask.row_ptr[mask.nrows];
   const std::uint64_t least =

@@ -396,7 +396,7 @@ TEST(SpmmCuda, ARepeatedCallAllocatesNothing) {
   EXPECT_EQ(device.memory().allocations, before);
 }
 
-TEST(SpmmCuda, WhatIsElsewhereIsNamed) {
+TEST(SpmmCuda, ErrorsNameOperandsOnAnotherDevice) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const CsrPattern a = test::random_pattern(5, 5, 0.5, 1);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BMM.FBB and FBF on a CUDA device: rows of floats are read once, and their signs and mean magnitudes made on the way.
-// A thread has the columns 128 c + 16 i + 4 q + 0..3 of its rows, q its place among four: bit 32 (c % 2) + 4 i and the
-// three behind it of its word c / 2. The words of W are brought into that order. The four places are those of the
-// sixteen interleaved sums that binarize prescribes, so a scale is the same to the last bit.
+// BMM.FBB and FBF on a CUDA device. The kernel reads each row of floats once, and makes its signs and its mean
+// magnitude while it multiplies. Four threads, q = 0..3, share a row. Thread q has the columns 128 c + 16 i + 4 q +
+// 0..3, which are bits 32 (c % 2) + 4 i + 0..3 of its word c / 2. The words of W are brought into the same order.
+// binarize adds magnitudes in sixteen interleaved sums; each thread holds four of them, so scales are the same to the
+// last bit.
 #include "ops/cuda_float_rows.cuh"
 #include "ops/gemm/cuda/problem.hpp"
 #include "ops/gemm/cuda/short_rows.cuh"
@@ -18,11 +19,11 @@ using Batch = float_rows::Batch<2>;
 using Reader = float_rows::Reader<2>;
 
 constexpr unsigned block_threads = 256;
-constexpr unsigned batch_bits = batch_columns / 4;                  ///< that a thread has of a row
-constexpr unsigned word_batches = 64 * step_words / batch_columns;  ///< batches of a thread's word
+constexpr unsigned batch_bits = batch_columns / 4;  ///< bits of a row in one thread, for a batch of columns
+constexpr unsigned word_batches = 64 * step_words / batch_columns;  ///< batches that fill a thread's word
 constexpr unsigned block_warps = block_threads / 32;
 
-/// Bits 4 q .. 4 q + 3 of every sixteen of four words, side by side.
+/// Collects the bits 16 i + 4 q + 0..3 of four words into one word.
 template <unsigned Steps, class View>
 __device__ void load_in_order(const View& w, std::size_t row, bool exists, std::uint64_t (&word)[Steps]) {
   const unsigned q = threadIdx.x % 4;
@@ -40,7 +41,7 @@ __device__ void load_in_order(const View& w, std::size_t row, bool exists, std::
   }
 }
 
-/// The thread's bits of a word that stand for a column.
+/// The thread's bits that stand for one column of W.
 __device__ inline std::uint64_t columns_of_word(unsigned word, std::size_t ncols) {
   const std::size_t first = 256 * std::size_t{word} + 4 * (threadIdx.x % 4);
   std::uint64_t bits = 0;
@@ -51,7 +52,7 @@ __device__ inline std::uint64_t columns_of_word(unsigned word, std::size_t ncols
   return bits;
 }
 
-/// Signs of two rows and the sums of their magnitudes, batch by batch.
+/// The signs of two rows and the sums of their magnitudes, made batch by batch.
 template <unsigned Steps>
 struct Signs {
   Rows<Steps> rows = {};
@@ -72,7 +73,7 @@ struct Signs {
     rows.lower[word] |= std::uint64_t{bits[1]} << (batch_bits * batch);
   }
 
-  /// The sixteen sums pair by pair: eight apart, four, two, one.
+  /// Adds up the sixteen sums in the order of binarize: pairs that are 8 apart, then 4, 2 and 1.
   __device__ void means(std::size_t ncols, float (&mean)[2]) {
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
@@ -97,7 +98,8 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
   }
 }
 
-/// Plain: for bits, without scales of outputs and bias. A positive scale of a row leaves signs as they are, then.
+/// Plain: the output is bits, and there are no scales of outputs and no bias. Then scales of rows, which are positive,
+/// change no sign and are left out.
 template <unsigned Steps, bool Plain, class Args>
 __global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args args) {
   extern __shared__ __align__(16) std::uint64_t raw[];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary gemm of few rows on a CUDA device. A block has 32 rows and 64 outputs; its warps take the words by turns,
-// straight from memory, and add up what they have in shared memory. So a matrix of some thousand rows keeps the whole
-// device busy, and a row of any length is read by many threads at a time.
+// Binary gemm of few rows on a CUDA device. A block computes 32 rows by 64 outputs. Its warps divide the words of the
+// rows among them, read them straight from memory, and add up their sums in shared memory. So a matrix of some thousand
+// rows occupies the whole device, and many threads read a row at the same time.
 #include "core/cuda/launch.cuh"
 #include "ops/gemm/cuda/bits.cuh"
 
@@ -12,15 +12,15 @@ namespace bitgraph::gemm_cuda {
 
 namespace {
 
-constexpr unsigned row_tiles = 2;  ///< of 16 rows
+constexpr unsigned row_tiles = 2;  ///< tiles of 16 rows in a block
 constexpr unsigned group_rows = 16 * row_tiles;
 constexpr unsigned group_outputs = 64;
 constexpr unsigned output_tiles = group_outputs / 8;
 constexpr unsigned most_threads = 512;
 
-/// What the warps of a block have found.
+/// Sums of a block.
 struct Sums {
-  int common[group_rows][group_outputs + 2];  ///< ones that X and W share
+  int common[group_rows][group_outputs + 2];  ///< popcount(x and w)
   int ones_of_x[group_rows];
   int ones_of_w[group_outputs];
 };
@@ -30,7 +30,7 @@ struct WarpSums {
   int ones_of_x[row_tiles][2] = {};
   int ones_of_w[output_tiles] = {};
 
-  /// One word a thread of each row and output.
+  /// Loads one word of each row and each output for a thread.
   template <class Args>
   __device__ void add_step(const Args& args, std::size_t row, std::size_t output, std::size_t word) {
     const bool in = word < args.x.words_per_row;
@@ -85,7 +85,7 @@ __device__ void store(const GemmToFloats& args, std::size_t row, std::size_t f, 
   if (in) args.out.data[row * args.out.stride + f] = y;
 }
 
-/// A warp has 32 outputs of a row in sequence.
+/// A warp writes 32 consecutive outputs of a row.
 __device__ void store(const GemmToBits& args, std::size_t row, std::size_t f, bool in, float y) {
   const unsigned bits = __ballot_sync(full_warp, in && y >= 0);
   if (threadIdx.x % 32 != 0 || row >= args.x.nrows) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats times signs on a CUDA device. A float is the sum of three bfloat16, 8 bits of its significand each, and a
-// product by 1 or -1 is exact, so the tensor cores add up what they are given; the sums are float32. A warp has 16
-// rows, read once, and up to 64 outputs, whose signs stand in shared memory in the order of the columns that a thread
-// has.
+// Floats times signs on a CUDA device, on tensor cores. A float is split into three bfloat16 that have 8 bits of its
+// significand each and add up to it exactly. A product with 1 or -1 is exact too, so only the float32 sums round. A
+// warp computes 16 rows, which it reads once, by up to 64 outputs. Their signs are in shared memory, in the order in
+// which a thread has the columns.
 #include "ops/cuda_float_rows.cuh"
 #include "ops/gemm/cuda/bits.cuh"
 #include "ops/gemm/cuda/image.cuh"
@@ -21,9 +21,9 @@ using Reader = float_rows::Reader<2>;
 
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
-constexpr unsigned chunk_columns = 128;  ///< whose signs are one word of a thread
+constexpr unsigned chunk_columns = 128;  ///< columns whose signs fill one word of a thread
 constexpr std::size_t most_chunks =
-    32;  ///< of signs in shared memory; of longer rows they are made anew for every tile
+    32;  ///< chunks of signs in shared memory; signs of longer rows are made again for every tile
 
 /// sum += x w of 16 rows, 8 outputs and 16 columns: four pairs of bfloat16, two pairs of signs.
 __device__ void multiply_add(float (&sum)[4], const std::uint32_t (&x)[4], const std::uint32_t (&w)[2]) {
@@ -32,15 +32,15 @@ __device__ void multiply_add(float (&sum)[4], const std::uint32_t (&x)[4], const
       : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w[0]), "r"(w[1]));
 }
 
-/// What the first 8 bits of the significand leave, exactly.
+/// The rest of a float without the first 8 bits of its significand; exact.
 __device__ inline float behind_bfloat16(float x) { return x - __uint_as_float(__float_as_uint(x) & 0xFFFF0000U); }
 
-/// The upper halves of two floats.
+/// The upper 16 bits of two floats, in one word.
 __device__ inline std::uint32_t upper_halves(float x, float y) {
   return __byte_perm(__float_as_uint(x), __float_as_uint(y), 0x7632);
 }
 
-/// Two neighbours of a row in three parts, the largest first.
+/// Two consecutive floats of a row, split into three parts, the largest first.
 __device__ inline void split(float x, float y, std::uint32_t& first, std::uint32_t& second, std::uint32_t& third) {
   first = upper_halves(x, y);
   x = behind_bfloat16(x);
@@ -65,12 +65,12 @@ __device__ std::uint32_t signs_of(const View& w, std::size_t output, std::size_t
   return signs;
 }
 
-/// The sums of a warp: of tile t the rows g and g + 8, outputs 8 t + 2 q and the next.
+/// A thread's sums: for each tile t, rows g and g + 8, outputs 8 t + 2 q and 8 t + 2 q + 1.
 template <unsigned Tiles>
 struct Sums {
   float of[Tiles][4] = {};
 
-  /// Batch number n of a chunk.
+  /// Loads batch n of a chunk.
   __device__ void add(const Batch& x, const std::uint32_t (&signs)[Tiles], unsigned n) {
 #pragma unroll
     for (unsigned i = 0; i < batch_parts; ++i) {
@@ -95,14 +95,15 @@ struct Sums {
   }
 };
 
-/// Where the outputs of a block stand, and what a thread does with its sums.
+/// The outputs of a block: their place, and how a thread stores its sums.
 struct Place {
   std::size_t first;
   unsigned count;
-  bool contiguous;  ///< rows of the output follow one another and the block has whole ones
+  bool contiguous;  ///< the block computes whole rows, which lie side by side in the output
 };
 
-/// Through the scales to the output; whole rows by way of shared memory, so that a warp stores them side by side.
+/// Applies the scales and stores the outputs. Whole rows go through shared memory, so that a warp stores consecutive
+/// floats.
 template <unsigned Tiles>
 __device__ void store(const GemmOfFloats& args, const Place& place, const Sums<Tiles>& sums, std::size_t first_row,
                       float* image) {
@@ -126,7 +127,7 @@ __device__ void store(const GemmOfFloats& args, const Place& place, const Sums<T
   if (place.contiguous) store_image(args.out, first_row, image);
 }
 
-/// Shared memory: the signs [chunk][tile][lane], images of the output.
+/// Shared memory has the signs [chunk][tile][lane], then copies of the output rows.
 template <unsigned Tiles>
 __global__ void __launch_bounds__(block_threads, 2) multiply_floats(GemmOfFloats args) {
   extern __shared__ __align__(16) std::uint32_t raw[];

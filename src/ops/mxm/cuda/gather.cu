@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gustavson's algorithm on a CUDA device: the columns of a row of the product are those of the rows of B that the row
-// of A names. By how many they are, repetitions included:
+// Gustavson's algorithm on a CUDA device. A row of A names rows of B; their columns, without repetitions, are the row
+// of the product. The number of these columns, repetitions included, decides who makes the row:
 //   at most 16, 256    half a warp, or a warp, sorts them in registers;
 //   at most 2,048      a block sorts them in shared memory, unless the matrix is narrow;
-//   more               a block sets a bit each, in shared memory where the row fits, and goes through the bits.
-// Sorted rows are written to room for all their products and copied from there; where that is too much memory, and of
-// bits, rows are counted first and then made again.
+//   more               a block sets one bit for each, in shared memory where the row fits, and goes through the bits.
+// Each sorted row is written to its slot of a buffer, which has space for repetitions, and copied to its place when all
+// row lengths are known. Rows of bits are counted first and then made again; so are all rows if the buffer would be too
+// large.
 #include "ops/mxm/cuda/gather.cuh"
 
 #include "core/cuda/cooperative.cuh"
@@ -28,14 +29,14 @@ __device__ unsigned list_of(unsigned long long bound, unsigned bits_from) {
   return bound <= 32 ? 0 : bound <= 64 ? 1 : bound <= 128 ? 2 : bound <= 256 ? 3 : sorted_list;
 }
 
-/// How many products a row has: puts rows into classes and makes room for them; eight lanes a row.
+/// Counts the products of each row, puts the row into a class, and gives it a slot. Eight lanes take a row.
 __global__ void __launch_bounds__(block_threads)
     classify_rows(CsrPatternView a, CsrPatternView b, RowClasses classes, unsigned bits_from) {
   constexpr unsigned lanes = 8;
   __shared__ unsigned sizes[num_lists], begins[num_lists];
-  __shared__ unsigned long long room, room_begin;
+  __shared__ unsigned long long slots, slots_begin;
   if (threadIdx.x < num_lists) sizes[threadIdx.x] = 0;
-  if (threadIdx.x == 0) room = 0;
+  if (threadIdx.x == 0) slots = 0;
   __syncthreads();
   const auto i = static_cast<NodeId>((std::size_t{blockIdx.x} * block_threads + threadIdx.x) / lanes);
   const unsigned lane = threadIdx.x % lanes;
@@ -52,29 +53,29 @@ __global__ void __launch_bounds__(block_threads)
   const bool is_short = bound <= half_products;
   const unsigned list = list_of(bound, bits_from);
   unsigned place = 0;
-  unsigned long long room_before = 0;
+  unsigned long long slots_before = 0;
   if (is_mine && !is_short) place = atomicAdd(&sizes[list], 1U);
-  if (is_mine && (is_short || list != bits_list)) room_before = atomicAdd(&room, bound);
+  if (is_mine && (is_short || list != bits_list)) slots_before = atomicAdd(&slots, bound);
   __syncthreads();
   if (threadIdx.x < num_lists && sizes[threadIdx.x] != 0) {
     begins[threadIdx.x] = atomicAdd(classes.sizes + threadIdx.x, sizes[threadIdx.x]);
   }
-  if (threadIdx.x == 0) room_begin = atomicAdd(classes.products, room);
+  if (threadIdx.x == 0) slots_begin = atomicAdd(classes.products, slots);
   __syncthreads();
   if (!is_mine) return;
   classes.short_bound[i] = is_short ? static_cast<std::uint8_t>(bound) : not_short;
-  classes.room[i] = is_short || list != bits_list ? room_begin + room_before : no_room;
+  classes.slot[i] = is_short || list != bits_list ? slots_begin + slots_before : no_slot;
   if (!is_short) classes.lists[std::size_t{list} * a.nrows + begins[list] + place] = i;
 }
 
-/// Rows from where they had room to where they belong; eight lanes a row. Rows of bits are not there.
+/// Copies sorted rows from their slot to their place in the product. Eight lanes take a row; rows of bits are skipped.
 __global__ void __launch_bounds__(block_threads)
     move_rows(NodeId nrows, RowClasses classes, const EdgeOffset* row_ptr, const NodeId* columns,
               const std::uint32_t* counts, NodeId* to, std::uint32_t* counts_to) {
   constexpr unsigned lanes = 8;
   const std::size_t i = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / lanes;
-  if (i >= nrows || classes.room[i] == no_room) return;
-  const EdgeOffset from = classes.room[i], begin = row_ptr[i], size = row_ptr[i + 1] - begin;
+  if (i >= nrows || classes.slot[i] == no_slot) return;
+  const EdgeOffset from = classes.slot[i], begin = row_ptr[i], size = row_ptr[i + 1] - begin;
   for (EdgeOffset x = threadIdx.x % lanes; x < size; x += lanes) {
     to[begin + x] = columns[from + x];
     if (counts_to != nullptr) counts_to[begin + x] = counts[from + x];
@@ -123,13 +124,13 @@ class Gathering {
       : device_(device),
         short_bound_(a.nrows, device),
         lists_(std::size_t{a.nrows} * num_lists, device),
-        room_(a.nrows, device),
+        slots_(a.nrows, device),
         totals_(num_lists + 2, std::uint64_t{0}, device) {
     auto* sizes = reinterpret_cast<unsigned*>(totals_.data() + 1);
     args_ = {a,
              b,
              hidden,
-             {short_bound_.data(), lists_.data(), room_.data(), sizes,
+             {short_bound_.data(), lists_.data(), slots_.data(), sizes,
               reinterpret_cast<unsigned long long*>(totals_.data())}};
     // Where a row of bits is short, to go through it costs less than to sort.
     const std::size_t bit_words = (std::size_t{b.ncols} + 31) / 32;
@@ -158,7 +159,7 @@ class Gathering {
   const Device& device_;
   Buffer<std::uint8_t> short_bound_;
   Buffer<NodeId> lists_;
-  Buffer<EdgeOffset> room_;
+  Buffer<EdgeOffset> slots_;
   Buffer<std::uint64_t> totals_;  ///< RowClasses::products, then RowClasses::sizes
   GatherArgs args_;
   std::uint64_t products_ = 0;
@@ -169,15 +170,15 @@ class Gathering {
 
 SparseRows Gathering::run(bool counted) {
   SparseRows rows{Buffer<EdgeOffset>(std::size_t{args_.a.nrows} + 1, EdgeOffset{0}, device_), {}, {}};
-  const bool with_room = products_ <= cuda_mxm_tuning().most_room;
-  SparseRows roomy{{}, Buffer<NodeId>(with_room ? products_ : 0, device_), {}};
-  if (counted) roomy.counts = Buffer<std::uint32_t>(roomy.col_ind.size(), device_);
+  const bool with_slots = products_ <= cuda_mxm_tuning().most_slots;
+  SparseRows repeated{{}, Buffer<NodeId>(with_slots ? products_ : 0, device_), {}};
+  if (counted) repeated.counts = Buffer<std::uint32_t>(repeated.col_ind.size(), device_);
   GatherArgs args = args_;
   args.sizes = rows.row_ptr.data();
-  args.at = room_.data();
-  args.col_ind = roomy.col_ind.data();
-  args.counts = counted ? roomy.counts.data() : nullptr;
-  if (with_room) {
+  args.at = slots_.data();
+  args.col_ind = repeated.col_ind.data();
+  args.counts = counted ? repeated.counts.data() : nullptr;
+  if (with_slots) {
     launch_sorted<true>(device_, args, sizes_);
   } else {
     launch_sorted<false>(device_, args, sizes_);
@@ -189,8 +190,8 @@ SparseRows Gathering::run(bool counted) {
   args.at = rows.row_ptr.data();
   args.col_ind = rows.col_ind.data();
   args.counts = counted ? rows.counts.data() : nullptr;
-  if (with_room) {
-    move(roomy, rows);
+  if (with_slots) {
+    move(repeated, rows);
   } else {
     launch_sorted<true>(device_, args, sizes_);
   }

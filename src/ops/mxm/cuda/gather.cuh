@@ -13,15 +13,15 @@ constexpr unsigned num_lists = 6;       ///< at most 32, 64, 128, 256, most_sort
 constexpr unsigned sorted_list = 4;
 constexpr unsigned bits_list = 5;
 constexpr std::uint8_t not_short = 0xFF;
-constexpr EdgeOffset no_room = ~EdgeOffset{0};
+constexpr EdgeOffset no_slot = ~EdgeOffset{0};
 constexpr NodeId no_column = ~NodeId{0};  ///< no matrix has it
 
 struct RowClasses {
   std::uint8_t* short_bound = nullptr;     ///< products of a row for half a warp, or not_short
-  NodeId* lists = nullptr;                 ///< rows of the other classes: room for all rows each
-  EdgeOffset* room = nullptr;              ///< where each row has room for its products, but for those of bits_list
+  NodeId* lists = nullptr;                 ///< rows of the other classes; each list has space for all rows
+  EdgeOffset* slot = nullptr;              ///< where the slot of each row begins; rows of bits_list have none
   unsigned* sizes = nullptr;               ///< of the lists; one more element: how far along bits_list is
-  unsigned long long* products = nullptr;  ///< of all rows with room
+  unsigned long long* products = nullptr;  ///< products of all rows that have a slot
 };
 
 struct GatherArgs {

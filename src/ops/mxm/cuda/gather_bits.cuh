@@ -16,7 +16,7 @@ struct BitRowSpace {
   std::size_t bit_words = 0;  ///< 32-bit words of bits, a multiple of four
   std::size_t shared_bytes = 0;
   unsigned blocks = 1;
-  std::uint32_t* words = nullptr;  ///< zeros, where shared memory has no room
+  std::uint32_t* words = nullptr;  ///< zeros in device memory, for rows that shared memory cannot hold
 
   [[nodiscard]] __host__ __device__ std::size_t words_each() const { return bit_words + (bit_words / 4 + 3) / 4 * 4; }
   static BitRowSpace of(const CudaLimits& limits, NodeId ncols, unsigned rows) {

@@ -9,7 +9,7 @@
 namespace bitgraph::mxm_cuda {
 
 /// Which rows of a matrix get bit rows, and the memory they take. The host knows no more than the longest row and the
-/// number of entries: room is made for as many rows as there could be.
+/// number of entries: there is space for as many hubs as there could be.
 class HubPlan {
  public:
   /// For `entries` pairs of rows; few are not worth it.

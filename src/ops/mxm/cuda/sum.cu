@@ -60,17 +60,17 @@ __global__ void __launch_bounds__(block_threads)
   add_of_block(found, total);
 }
 
-/// A sum on the device, and what else a call keeps there.
+/// A sum in the workspace of the device, and `more_bytes` for the call behind it.
 class Sum {
  public:
   Sum(const Device& device, std::size_t more_bytes)
-      : device_(device), total_(static_cast<unsigned long long*>(device.workspace(room + more_bytes))) {
-    cuda_check(cudaMemsetAsync(total_, 0, room, stream_of(device)), "cudaMemsetAsync");
+      : device_(device), total_(static_cast<unsigned long long*>(device.workspace(total_bytes + more_bytes))) {
+    cuda_check(cudaMemsetAsync(total_, 0, total_bytes, stream_of(device)), "cudaMemsetAsync");
   }
   [[nodiscard]] unsigned long long* total() const { return total_; }
-  [[nodiscard]] std::byte* more() const { return reinterpret_cast<std::byte*>(total_) + room; }
+  [[nodiscard]] std::byte* more() const { return reinterpret_cast<std::byte*>(total_) + total_bytes; }
 
-  /// Waits for it.
+  /// The sum; waits for the device.
   [[nodiscard]] std::uint64_t value() const {
     std::uint64_t sum = 0;
     Device::copy(&sum, Device{}, total_, device_, sizeof(sum));
@@ -78,7 +78,7 @@ class Sum {
   }
 
  private:
-  static constexpr std::size_t room = 256;
+  static constexpr std::size_t total_bytes = 256;
   const Device& device_;
   unsigned long long* total_;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The boolean product of tiles as tiles on a CUDA device: which tiles it may have is a product, or a mask, of patterns
-// of tiles; a tile of A then meets all tiles of B's row with those of its own row and is multiplied into them. Tiles
-// that stay empty, or lie outside the mask, are dropped.
+// The boolean product of two tile matrices, as tiles, on a CUDA device. First the pattern of tiles that the product can
+// have is computed: the product of the patterns of tiles, or the mask. Then each tile of A is multiplied with the tiles
+// of B's tile row, and ORed into the tiles of the result's row. Tiles that stay empty, or lie outside the mask, are
+// dropped at the end.
 #include "ops/mxm/cuda/kernels.hpp"
 #include "ops/mxm/cuda/product.cuh"
 #include "ops/mxm/cuda/tiles.cuh"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr unsigned block_threads = 256;
 
-/// Multiplies tiles of a with tiles of b into tiles of the result.
+/// Multiplies tiles of A with tiles of B and ORs them into tiles of the result.
 template <int K>
 struct OrInTiles {
   static constexpr bool only_counts = false;
@@ -59,7 +60,7 @@ struct OrInTiles {
   __device__ void finish() {}
 };
 
-/// What is known of the tiles of a result before the empty ones are dropped.
+/// The tiles of a result before the empty ones are dropped.
 template <int K>
 struct Candidates {
   NodeId num_tile_rows = 0;
@@ -68,14 +69,13 @@ struct Candidates {
   TileWord<K>* words = nullptr;
 };
 
-/// Lanes that share a tile.
+/// The number of lanes that share a tile.
 template <int K>
 constexpr unsigned tile_lanes = K == 4   ? 1
                                 : K < 32 ? K
                                          : 32;
 
-/// Takes away what the mask does not let through, and counts what stays: the bits, and the tiles of each tile row. A
-/// warp a tile row.
+/// Clears the bits outside the mask, and counts what stays: bits, and tiles of each tile row. A warp takes a tile row.
 template <int K>
 __global__ void __launch_bounds__(block_threads)
     apply_mask(Candidates<K> of, BitTileView<K> mask, MaskUse use, EdgeOffset* sizes, unsigned long long* nvals) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(block_threads)
   if (bits != 0) atomicAdd(nvals, bits);
 }
 
-/// Copies the tiles that are not empty. A warp a tile row.
+/// Copies the tiles that are not empty. A warp takes a tile row.
 template <int K>
 __global__ void __launch_bounds__(block_threads)
     copy_tiles(Candidates<K> of, const EdgeOffset* row_ptr, NodeId* col_ind, TileWord<K>* words) {
@@ -150,11 +150,11 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// A product of tiles whose tiles are among those of `pattern`.
+/// The product, whose tiles are among those of `pattern`.
 template <int K>
 BitTileMatrix multiply(const Device& device, const TileProductArgs<K>& args, const CsrPatternView& a,
                        const MeetRows& pattern, EdgeOffset num_candidates) {
-  // In whole 32-bit words, which is what is ORed into.
+  // The size is a multiple of 32 bits: atomicOr works on whole words.
   Buffer<std::uint64_t> words((num_candidates * tile_bytes(K) + 7) / 8, std::uint64_t{0}, device);
   launch_meet(device, a, pattern, rows_of(args.b), 0, OrInTiles<K>{args.a.bit_tiles, args.b.bit_tiles, words.data()});
   const Candidates<K> candidates{args.a.num_tile_rows, pattern.row_ptr, pattern.col_ind,

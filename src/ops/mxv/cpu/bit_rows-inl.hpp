@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of x over pattern CSR. The entries of a strip are one stream: each is tested where its column's bit lies, a
-// vector of them at a time without regard to rows, and leaves one bit; a row then looks at its stretch of those.
-// Included once for each instruction set (Highway's convention: the guard toggles).
+// mxv with x of bits over pattern CSR. It goes through all entries of a strip of rows, a vector of entries at a time:
+// it tests the bit of x of each entry's column, and stores the result as one bit an entry (a hit). A row then reads the
+// hits of its own entries. Included once for each instruction set (Highway's convention: the guard toggles).
 #if defined(BITGRAPH_OPS_MXV_CPU_BIT_ROWS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef BITGRAPH_OPS_MXV_CPU_BIT_ROWS_INL_HPP
 #undef BITGRAPH_OPS_MXV_CPU_BIT_ROWS_INL_HPP
@@ -17,12 +17,12 @@ HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {
 namespace {
 
-/// One bit an entry, as many as are tested at a time; room behind them for reads of whole words.
+/// One bit for each entry that was tested, and 16 bytes more, because whole words are read.
 struct Hits {
   static constexpr std::size_t capacity = 16384;
   std::uint8_t bytes[capacity / 8 + 16];
 
-  /// The bits from `at` on: 57 of them at least.
+  /// The bits from `at` on; at least 57 of the word are valid.
   HWY_INLINE std::uint64_t from(std::size_t at) const {
     std::uint64_t word;
     hwy::CopyBytes<sizeof(word)>(bytes + at / 8, &word);
@@ -44,8 +44,8 @@ struct Hits {
   }
 };
 
-/// Tests n entries, at most `Most` at a time. x is read as words of 32 bits: the processor is little-endian, as
-/// Highway's targets are.
+/// Tests n entries, at most `Most` in one vector. It reads x as words of 32 bits, which needs a little-endian
+/// processor; all targets of Highway are.
 template <std::size_t Most = 16>
 HWY_INLINE void test_entries(const NodeId* cols, std::size_t n, const std::uint64_t* x, Hits& hits) {
   constexpr std::size_t N = HWY_MIN(HWY_LANES(std::uint32_t), Most);
@@ -76,8 +76,9 @@ HWY_INLINE void test_entries(const NodeId* cols, std::size_t n, const std::uint6
 using RowLanes = hn::CappedTag<std::uint64_t, 8>;
 inline constexpr std::size_t row_lanes = HWY_MIN(HWY_LANES(std::uint64_t), std::size_t{8});
 
-/// The stretches of a strip's rows among hits that were tested together. Rows are taken several at a time while none of
-/// them is longer than a word reaches: short(first row, their hits, one lane a row); else long_row(row, from, to).
+/// Gives each row of a strip its hits. Several rows at a time, one a lane, where none of them has more than 56 entries:
+/// calls short_rows(first row, the hits of each). Otherwise it calls long_row(row, from, to) for one row, whose hits
+/// lie at from .. to - 1.
 template <class Short, class Long>
 HWY_INLINE void for_each_stretch(const EdgeOffset* ptr, std::size_t rows, const Hits& hits, const Short& short_rows,
                                  const Long& long_row) {
@@ -103,7 +104,8 @@ HWY_INLINE void for_each_stretch(const EdgeOffset* ptr, std::size_t rows, const 
   for (; r < rows; ++r) long_row(r, ptr[r] - ptr[0], ptr[r + 1] - ptr[0]);
 }
 
-/// One row: a few entries, of which one is likely to hit where many bits are set, then vectors of them until one does.
+/// Whether an entry of one row hits. It tests eight entries first, because an early hit is likely where many bits of x
+/// are set, then 16 at a time until one hits.
 HWY_INLINE bool any_in_row(const NodeId* cols, std::size_t n, const std::uint64_t* x, Hits& hits) {
   const std::size_t first = HWY_MIN(n, std::size_t{8});
   test_entries<8>(cols, first, x, hits);
@@ -116,7 +118,8 @@ HWY_INLINE bool any_in_row(const NodeId* cols, std::size_t n, const std::uint64_
   return false;
 }
 
-/// Whether testing all entries of a strip together is worth it: few rows, or long ones, are better off by themselves.
+/// Whether all entries of a strip are tested together. Strips of few selected rows, or of long rows, are faster row by
+/// row.
 HWY_INLINE bool tested_together(EdgeOffset entries, std::size_t most, std::uint64_t selected) {
   return entries <= most && __builtin_popcountll(selected) >= 16;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chunk of values: some hundred entries at a time are gathered into shared memory and added up there from the
-// beginning of their row to each of them, at the same cost whatever the rows; what stands before the end of a row is
-// its sum.
+// A warp reduces the rows of one chunk of entries. It gathers the values of some hundred entries into shared memory,
+// and replaces each by the sum from the first entry of its row up to it (a segmented scan). The value of a row's last
+// entry is then the row's sum. The cost does not depend on the lengths of the rows.
 #pragma once
 
 #include "ops/mxv/cuda/chunk.cuh"
@@ -22,7 +22,7 @@ class ValueChunk {
 
   struct Storage {
     alignas(16) T value[together];
-    std::uint32_t heads[together / 32];  ///< entries that are the first of their row
+    std::uint32_t heads[together / 32];  ///< one bit an entry: set for the first entry of a row
   };
 
   __device__ ValueChunk(const Args& args, const Place& chunk, Storage* storage)
@@ -52,17 +52,18 @@ class ValueChunk {
   }
 
  private:
-  /// What a lane adds up by itself.
+  /// The values that one lane adds up.
   struct alignas(a_lane * sizeof(T) < 16 ? a_lane * sizeof(T) : 16) Share {
     T value[a_lane];
   };
 
-  /// Where the rows n .. n + 31 of the chunk end, a lane a row; those that end later with it.
+  /// The ends of the rows n .. n + 31, one a lane, counted from the chunk's first entry; num_entries where a row ends
+  /// behind the chunk.
   [[nodiscard]] __device__ unsigned ends_from(unsigned n) const {
     return n + lane_ < chunk_.num_rows() ? chunk_.end_of(args_.a, chunk_.row + n + lane_) : chunk_.num_entries;
   }
 
-  /// Of the entries from .. from + together - 1. Rows that are done have none.
+  /// Sets the bits of `heads` for the entries from .. from + together - 1. Rows that are finished have none there.
   __device__ void mark_heads(unsigned from) {
     if (lane_ < together / 32) storage_.heads[lane_] = 0;
     __syncwarp();
@@ -72,7 +73,7 @@ class ValueChunk {
       unsigned begin = __shfl_up_sync(full_warp, ends, 1);
       if (lane_ == 0) begin = before;
       before = __shfl_sync(full_warp, ends, 31);
-      const unsigned place = begin - from;  // huge where it lies before
+      const unsigned place = begin - from;  // wraps to a huge number where begin < from
       if (begin < ends && place < together) atomicOr(&storage_.heads[place / 32], 1U << (place % 32));
       n += 32;
       if (n > chunk_.num_rows() || before >= from + together) break;
@@ -87,7 +88,8 @@ class ValueChunk {
     for (unsigned k = 0; k < a_lane; ++k) storage_.value[lane_ + k * 32] = value[k];
   }
 
-  /// Every element becomes the sum from the head before it to it; what went before the first head is in carried_.
+  /// Replaces every value by the sum from the first entry of its row up to it. carried_ is the sum of the entries of
+  /// the row that began before these.
   __device__ void add_up() {
     const unsigned own = lane_ * a_lane;
     const unsigned heads = (storage_.heads[own / 32] >> (own % 32)) & ((1U << a_lane) - 1);
@@ -97,7 +99,7 @@ class ValueChunk {
       sum = ((heads >> k) & 1U) != 0 ? share.value[k] : S::add(sum, share.value[k]);
       share.value[k] = sum;
     }
-    // Lanes up to the one before with a head belong together.
+    // A lane's sum goes on from the lanes below it, down to the nearest lane that has a head.
     const unsigned with_head = __ballot_sync(full_warp, heads != 0) & (~0U >> (31 - lane_));
     const unsigned reach = with_head == 0 ? lane_ : lane_ - (31 - __clz(static_cast<int>(with_head)));
     for (unsigned step = 1; step < 32; step *= 2) {
@@ -112,7 +114,7 @@ class ValueChunk {
     *reinterpret_cast<Share*>(&storage_.value[own]) = share;
   }
 
-  /// Rows that end among the entries from .. from + together - 1, and empty ones there.
+  /// Stores the rows that end among the entries from .. from + together - 1, empty rows included.
   __device__ void finish_rows(unsigned from) {
     for (;;) {
       unsigned begin = __shfl_up_sync(full_warp, ends_, 1);
@@ -141,8 +143,8 @@ class ValueChunk {
   const Place& chunk_;
   Storage& storage_;
   unsigned lane_;
-  unsigned done_ = 0, last_end_ = 0;  ///< rows, and where the last of them ended
-  unsigned ends_;                     ///< of the rows after those
+  unsigned done_ = 0, last_end_ = 0;  ///< finished rows; the end of the last of them
+  unsigned ends_;                     ///< the end of row done_ + lane_
   T carried_ = S::template identity<T>();
   T first_ = S::template identity<T>();  ///< in lane 0: the sum of the first row
 };

@@ -17,7 +17,7 @@ using BitsOut = BitVectorView<std::uint64_t>;
 template <class In>
 inline constexpr bool is_bits = std::is_same_v<In, BitsIn> || std::is_same_v<In, BitsOut>;
 
-/// The values that rows are reduced to; of a binary output 0 or 1.
+/// The type of a row's result; a row of a binary output gives 0 or 1.
 template <class Out>
 struct ValueOf {
   using type = std::uint32_t;
@@ -27,7 +27,7 @@ struct ValueOf<ValuesView<T>> {
   using type = T;
 };
 
-/// The 32 elements of a bit vector from 32 w on.
+/// The elements 32 w .. 32 w + 31 of a bit vector.
 __device__ inline std::uint32_t bits_word(const std::uint64_t* words, std::size_t w) {
   return __ldg(reinterpret_cast<const std::uint32_t*>(words) + w);
 }
@@ -35,7 +35,7 @@ __device__ inline bool bit_of(const std::uint64_t* words, NodeId i) {
   return ((bits_word(words, i / 32) >> (i % 32)) & 1U) != 0;
 }
 
-/// The elements 32 w .. 32 w + 31 that are computed.
+/// Which of the elements 32 w .. 32 w + 31 the mask asks for.
 __device__ inline std::uint32_t selected_word(const OutputRule& rule, std::size_t w) {
   if (rule.mask == nullptr) return ~0U;
   const std::uint32_t bits = bits_word(rule.mask, w);
@@ -45,7 +45,7 @@ __device__ inline bool selects(const OutputRule& rule, std::size_t i) {
   return ((selected_word(rule, i / 32) >> (i % 32)) & 1U) != 0;
 }
 
-/// What a row gives, into one value of the output.
+/// Stores the result of a row in one value of the output, under the rule.
 template <class S, class T>
 __device__ void store_value(const ValuesView<T>& out, const OutputRule& rule, std::size_t i, T value) {
   if (!selects(rule, i)) {
@@ -55,8 +55,8 @@ __device__ void store_value(const ValuesView<T>& out, const OutputRule& rule, st
   out.data[i] = rule.accumulate ? S::add(out.data[i], value) : value;
 }
 
-/// 32 results into the word w of a binary output, those of the elements in `own` alone; `shared` where other blocks
-/// write other elements of the word.
+/// Stores 32 results in word w of a binary output: the elements in `own` only. `shared` says that other blocks write
+/// other elements of the same word.
 __device__ inline void store_bits(const BitsOut& out, const OutputRule& rule, std::size_t w, std::uint32_t own,
                                   std::uint32_t values, bool shared) {
   const std::uint32_t selected = selected_word(rule, w);
@@ -71,7 +71,7 @@ __device__ inline void store_bits(const BitsOut& out, const OutputRule& rule, st
   if (set != 0) atomicOr(word, set);
 }
 
-/// The rows begin .. end - 1 among 32 w .. 32 w + 31, as bits.
+/// A bit for each of the rows 32 w .. 32 w + 31 that lies in begin .. end - 1.
 __device__ inline std::uint32_t rows_of_word(std::size_t w, NodeId begin, NodeId end) {
   std::uint32_t bits = ~0U;
   if (w == begin / 32) bits &= ~0U << (begin % 32);

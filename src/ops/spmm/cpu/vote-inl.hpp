@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the votes over CSR rows and over SELL chunks share: neighbours' words in the lanes of a vector, and what becomes
-// of the counts. Included once for each instruction set (Highway's convention: the guard toggles).
+// What the votes over CSR rows and over SELL chunks share: how words of neighbors are loaded into the lanes of a
+// vector, and how counts become signs or floats. Included once for each instruction set (Highway's convention: the
+// guard toggles).
 #if defined(BITGRAPH_OPS_SPMM_CPU_VOTE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef BITGRAPH_OPS_SPMM_CPU_VOTE_INL_HPP
 #undef BITGRAPH_OPS_SPMM_CPU_VOTE_INL_HPP
@@ -21,7 +22,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Rows of N words that fill a vector; where a vector has one lane, one.
+/// The number of rows of N words that fill a vector; 1 where a vector has one lane.
 template <std::size_t N>
 constexpr std::size_t rows_in_vector = HWY_TARGET == HWY_SCALAR || N * 8 >= HWY_MAX_BYTES ? 1 : HWY_MAX_BYTES / 8 / N;
 
@@ -54,8 +55,8 @@ HWY_INLINE __m512i put_row(__m512i v, const std::uint64_t* words, std::integral_
                                      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words)));
 }
 
-/// The words at row_words(r), for each row r, side by side: by broadcasts under a mask, a load and an operation each,
-/// where an insertion is a shuffle, of which there is one a cycle.
+/// One word of each row, at row_words(r), in the lanes of a vector. Each lane is filled by a broadcast under a mask,
+/// which is a load and a blend. An insertion would be a shuffle, and the processor has one shuffle a cycle.
 template <std::size_t N, std::size_t R, class RowWords>
 HWY_INLINE __m512i masked_rows(const RowWords& row_words) {
   constexpr std::integral_constant<std::size_t, N> n;
@@ -68,7 +69,7 @@ HWY_INLINE __m512i masked_rows(const RowWords& row_words) {
 }
 #endif
 
-/// The N words at row_words(r) for the rows First .. First + R, side by side in a vector.
+/// N words of each of the rows First .. First + R - 1, at row_words(r), in the lanes of a vector.
 template <std::size_t N, std::size_t R, std::size_t First = 0, class RowWords>
 HWY_INLINE hn::Vec<Lanes<N, R>> load_rows(const RowWords& row_words) {
   if constexpr (R == 1) {
@@ -84,8 +85,9 @@ HWY_INLINE hn::Vec<Lanes<N, R>> load_rows(const RowWords& row_words) {
   }
 }
 
-/// The neighbours of R rows, or of R parts of one row, whose columns lie side by side: those of slot e from
-/// cols[e * Pitch] on. Stride is the number of words of a row of X where that is known, else 0.
+/// Loads neighbors of R rows, or of R parts of one row. Slot e has one neighbor of each: their columns lie at
+/// cols[e * Pitch] and behind it. Stride is the number of words of a row of X where it is known at compile time, else
+/// 0.
 template <std::size_t N, std::size_t R, std::size_t Pitch, std::size_t Stride, class Index = NodeId>
 struct SlotLoader {
   const Index* HWY_RESTRICT cols;
@@ -97,7 +99,7 @@ struct SlotLoader {
   }
   HWY_INLINE auto operator()(std::size_t e) const {
     if constexpr (N == 1 && R == 8 && sizeof(Index) == 4) {
-      // The load ports are what holds narrow rows up: column indices two at a time.
+      // Narrow rows are bound by the load ports, so two column indices are loaded at a time.
       std::uint64_t pairs[R / 2];
       hwy::CopyBytes<sizeof(pairs)>(cols + e * Pitch, pairs);
       return load_rows<N, R>([&](std::size_t r)
@@ -106,7 +108,7 @@ struct SlotLoader {
       return load_rows<N, R>([&](std::size_t r) HWY_ATTR { return words_of(cols[e * Pitch + r]); });
     }
   }
-  /// The first `count` of slot e, and zeros.
+  /// The first `count` neighbors of slot e; zeros in the other lanes.
   HWY_INLINE auto first(std::size_t e, std::size_t count) const {
     HWY_ALIGN std::uint64_t lanes[N * R] = {};
     for (std::size_t r = 0; r < count; ++r) {
@@ -116,8 +118,8 @@ struct SlotLoader {
   }
 };
 
-/// Where the lanes of a vector of counters belong: N words of each of R rows, from `word` on. Of a row that is no row,
-/// nothing is stored.
+/// Which part of the output a vector of counters stands for: N words of each of R rows, from `word` on. Nothing is
+/// stored for a row that does not exist.
 template <std::size_t N, std::size_t R>
 struct Place {
   static constexpr std::size_t no_row = ~std::size_t{0};
@@ -126,12 +128,12 @@ struct Place {
   std::size_t word;
 };
 
-/// Compares the counts with half the degree.
+/// Stores signs: compares each count with half of the row's degree.
 struct ToBits {
-  static constexpr bool wants_known_stride = true;  ///< worth kernels of its own
+  static constexpr bool wants_known_stride = true;  ///< kernels for each stride are faster here
   const BitsOut& out;
 
-  /// For many rows of one degree, all of them rows.
+  /// For vectors of rows that all have one degree and all exist.
   template <std::size_t N, std::size_t R, std::size_t S, class V>
   struct Run {
     const BitsOut* out;
@@ -156,7 +158,7 @@ struct ToBits {
     return {&out, Threshold<S, V>((degree + 1) / 2)};
   }
 
-  /// For rows of several degrees.
+  /// For rows of different degrees.
   template <std::size_t N, std::size_t R, std::size_t S, class V>
   HWY_INLINE void finish(const Place<N, R>& place, const V (&slices)[S]) const {
     const hn::DFromV<V> d;
@@ -169,7 +171,7 @@ struct ToBits {
     }
   }
 
-  /// A row without neighbours: a tie, +1.
+  /// A row without neighbors: its vote is a tie, and a tie is +1.
   void finish_empty(std::size_t row) const {
     std::uint64_t* words = out.row(row);
     for (std::size_t word = 0; word < out.words_per_row; ++word) words[word] = ~std::uint64_t{0};
@@ -177,7 +179,7 @@ struct ToBits {
   }
 };
 
-/// run() of what has nothing to make ready for rows of one degree.
+/// The run() of a finish that prepares nothing for rows of one degree.
 template <class Finish>
 struct AsItIs {
   const Finish* to;
@@ -187,7 +189,7 @@ struct AsItIs {
   }
 };
 
-/// Counts to floats, 2 count - degree, through the epilogue, to floats or signs.
+/// Turns counts into sums of signs, 2 count - degree, applies the epilogue, and stores floats or signs.
 template <class Out>
 struct ToEpilogue {
   static constexpr bool wants_known_stride = false;
@@ -221,14 +223,15 @@ struct ToEpilogue {
   }
 };
 
-/// use(finish) with what becomes of counts on the way to the sink.
+/// Calls use(finish) with the finish that the sink needs.
 template <class Use>
 HWY_INLINE void with_finish(const spmm_cpu::Sink& sink, std::size_t ncols, const Use& use) {
   if (sink.bits != nullptr && sink.epilogue.is_identity()) return use(ToBits{*sink.bits});
   with_output(sink, [&]<class Out>(const Out& out) HWY_ATTR { use(ToEpilogue<Out>{out, sink.epilogue, ncols}); });
 }
 
-/// Adds the counters of the R parts of one row that stand side by side; calls use(counters) with those of N lanes.
+/// Adds up the counters of R parts of one row, which stand side by side in a vector, and calls use(counters) with the
+/// sum, of N lanes.
 template <std::size_t N, std::size_t R, std::size_t S, class V, class Use>
 HWY_INLINE void add_parts(const V (&slices)[S], const Use& use) {
   if constexpr (R == 1) {
@@ -249,12 +252,12 @@ HWY_INLINE void add_parts(const V (&slices)[S], const Use& use) {
   }
 }
 
-/// Slices of the counts of a row whose R parts have S each.
+/// The slices that the sum of R counters of S slices needs.
 template <std::size_t N, std::size_t S>
 constexpr std::size_t slices_of_row = S + std::bit_width(rows_in_vector<N>) - 1;
 
-/// Counts the bits of up to (2^S - 2) * R neighbours of one row, R at a time. Not part of what becomes of them: one for
-/// all of that.
+/// Counts the bits of up to (2^S - 2) * R neighbors of one row, R at a time. It does not depend on the finish, so it is
+/// compiled once for all of them.
 template <std::size_t N, std::size_t S, class Index>
 HWY_NOINLINE void count_parts(const Index* cols, std::size_t size, const BitsIn& x, std::size_t word,
                               hn::Vec<Lanes<N, 1>> (&counts)[slices_of_row<N, S>]) {
@@ -268,14 +271,14 @@ HWY_NOINLINE void count_parts(const Index* cols, std::size_t size, const BitsIn&
   });
 }
 
-/// A row of many neighbours: parts of it stand side by side in a vector; what not even their counters hold is counted
-/// in pieces.
+/// Counts a row of many neighbors. R parts of it stand side by side in a vector. A row that overflows even their
+/// counters is counted in pieces.
 template <std::size_t N, class Index, class Finish>
 HWY_NOINLINE void count_long_row(std::size_t row, const Index* cols, std::size_t degree, const BitsIn& x,
                                  std::size_t word, const Finish& finish) {
   using V = hn::Vec<Lanes<N, 1>>;
   constexpr std::size_t R = rows_in_vector<N>;
-  constexpr std::size_t piece = ((std::size_t{1} << 12) - 2) * R;  // what counters of 12 slices hold
+  constexpr std::size_t piece = ((std::size_t{1} << 12) - 2) * R;  // neighbors that counters of 12 slices can count
   const Place<N, 1> place{{row}, {degree}, word};
   if (degree / R < 255) {
     V counts[slices_of_row<N, 8>];
@@ -296,8 +299,8 @@ HWY_NOINLINE void count_long_row(std::size_t row, const Index* cols, std::size_t
   finish.finish(place, total);
 }
 
-/// A row's words in as wide vectors as there are, then narrower ones for the rest: run(words in a vector, stride or 0,
-/// first word).
+/// Goes through the words of a row with the widest vectors, then with narrower ones for the rest. Calls
+/// run(words in a vector, stride or 0, first word).
 template <bool KnownStride, class Run>
 HWY_INLINE void for_each_word_block(std::size_t words_per_row, const Run& run) {
   std::size_t word = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of a row, in increasing order, for the threads of a warp: whatever the format, they come in portions
-// through a queue in shared memory.
+// Gives a warp the column indices of one row of the graph, in increasing order. They come in portions through a queue
+// in shared memory, so that a kernel is written once for all graph formats.
 #pragma once
 
 #include <bitgraph/core/kernel.cuh>
@@ -13,7 +13,7 @@ namespace bitgraph::spmm_cuda {
 
 constexpr unsigned queue_size = 128;
 
-/// A column index, which is read once: it does not push rows of x out of the first-level cache.
+/// Loads a column index around the first-level cache: it is read once, and would evict rows of X.
 __device__ inline NodeId stream_in(const NodeId* place) {
   NodeId value;
   asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(value) : "l"(place));
@@ -29,7 +29,7 @@ class RowColumns<CsrPatternView> {
   __device__ RowColumns(const CsrPatternView& a, NodeId row)
       : at_(a.col_ind + __ldg(a.row_ptr + row)), end_(a.col_ind + __ldg(a.row_ptr + row + 1)) {}
 
-  /// The next columns, queue_size at most; 0 behind the last.
+  /// Writes the next columns of the row to the queue, at most queue_size, and returns their number; 0 at the end.
   __device__ unsigned refill(NodeId* queue, unsigned lane) {
     const auto count = static_cast<unsigned>(min(end_ - at_, std::ptrdiff_t{queue_size}));
     __syncwarp();
@@ -44,7 +44,8 @@ class RowColumns<CsrPatternView> {
   const NodeId* end_;
 };
 
-/// Tiles of any side: what is bound by the gather of X needs no kernel for each.
+/// Tiles whose side is known at run time. The kernels that use it are bound by the gather of X: one kernel for each
+/// side would not be faster.
 struct AnyTiles {
   NodeId nrows = 0;
   NodeId ncols = 0;
@@ -58,7 +59,7 @@ struct AnyTiles {
     return {a.nrows, a.ncols, K, a.tile_row_ptr, a.tile_col_ind, a.bit_tiles};
   }
 
-  /// Row r of tile t.
+  /// The bits of row r of tile t.
   __device__ std::uint64_t tile_row(EdgeOffset t, int r) const {
     const EdgeOffset at = t * side + static_cast<EdgeOffset>(r);
     switch (side) {
@@ -71,8 +72,8 @@ struct AnyTiles {
   }
 };
 
-/// Tiles are unpacked a row at a time: each lane takes one tile's bits of the row, and writes its columns where those
-/// of the tiles before it end.
+/// Unpacks 32 tiles of a tile row at a time, one tile a lane. A lane takes its tile's bits of the wanted row and writes
+/// their columns to the queue, behind the columns of the lanes before it.
 template <>
 class RowColumns<AnyTiles> {
  public:
@@ -89,7 +90,8 @@ class RowColumns<AnyTiles> {
       const auto mine = static_cast<unsigned>(__popcll(bits));
       unsigned before = mine;
       before = warp_inclusive_sum(before);
-      // The tiles whose columns all fit: at least one, for none has more than the queue.
+      // Take the first tiles whose columns fit into the queue together. One always fits: a row of a tile has at
+      // most 64.
       const bool fits = before <= queue_size;
       const unsigned tiles = __popc(__ballot_sync(full_warp, fits));
       const unsigned count = __shfl_sync(full_warp, before, tiles - 1);

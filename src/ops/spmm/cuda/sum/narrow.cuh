@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of up to 64 float features on a CUDA device. Two to sixteen lanes have a row of X, so that a warp has up to
-// sixteen entries at a time. A block takes a span of rows and entries, as sum/stream.cuh has it; its groups of lanes
-// add up equal runs of the entries and leave the rows that end there in shared memory, from where all of the span's
-// rows go out side by side.
+// Sums of neighbors' rows with up to 64 float features on a CUDA device. A group of 2 to 16 lanes reads one row of X,
+// so a warp reads up to 16 neighbors at a time. A block takes a span of rows and entries (see sum/stream.cuh). The
+// span's entries are cut into runs of equal length, one for each group. A group adds up its run, and writes the sums of
+// rows that end in it to shared memory. Then the block writes all rows of the span to the output, side by side.
 //
-// Rows of X are read four floats at a time. Where they do not begin and end with four, or have weights, a copy of X
-// that does and that has its weights is made first: it is small beside what is gathered. So it is of more features
-// where a great many entries would ask for weights.
+// A lane reads four floats of X at a time. This needs rows that begin at a multiple of four floats and have a multiple
+// of four. Where X has other rows, or weights, the launch first makes a copy of X that is padded and weighted: the copy
+// is small beside the bytes that are gathered. Wider rows get a weighted copy too, where the graph has many entries.
 #pragma once
 
 #include "core/cuda/launch.cuh"
@@ -21,7 +21,8 @@
 
 namespace bitgraph::spmm_cuda {
 
-/// Rows of X, each filled up to whole fours, times their weights, by 2^log2_lanes lanes a row.
+/// Copies rows of X, times their weights, padded with zeros to a multiple of four floats. 2^log2_lanes lanes copy a
+/// row.
 template <class In>
 __global__ void __launch_bounds__(block_threads)
     spmm_fill_fours(const __grid_constant__ In x, const float* weights, float4* fours, unsigned log2_lanes) {
@@ -41,12 +42,12 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// What runs of entries, up to some place, have of the row that goes on there.
+/// A row whose entries do not end with the runs looked at so far: the sum of its entries in these runs.
 struct OpenRow {
   float4 sum = {0, 0, 0, 0};
-  bool begins_here = false;  ///< a row ends in these runs, so that this one begins there
+  bool begins_here = false;  ///< another row ends in these runs, so the open row begins in them
 
-  /// Puts what came before in front.
+  /// Joins these runs with the runs just before them.
   __device__ void follow(const OpenRow& before) {
     if (begins_here) return;
     float4 both = before.sum;
@@ -55,7 +56,7 @@ struct OpenRow {
     begins_here = before.begins_here;
   }
 
-  /// That of the lane `step` before in the warp.
+  /// The OpenRow of the lane that is `step` lower in the warp.
   [[nodiscard]] __device__ OpenRow shifted(unsigned step) const {
     const auto shift = [&](float value) { return __shfl_up_sync(full_warp, value, step); };
     return {{shift(sum.x), shift(sum.y), shift(sum.z), shift(sum.w)},
@@ -63,34 +64,35 @@ struct OpenRow {
   }
 };
 
-/// Sums of the rows of a span, some at a time, and what is known of its entries.
+/// Shared memory of a block, and the steps of its work: the entries of a part of the span, and the sums of its rows.
 template <unsigned Group>
 struct NarrowSpan {
   static constexpr unsigned groups = block_threads / Group;
-  static constexpr unsigned batch = 8;  ///< entries of a group on their way
+  static constexpr unsigned batch = 8;  ///< rows of X that a group loads before it adds them
   static constexpr unsigned most_span_items = Group == 16 ? 1024 : 2048;
-  static constexpr unsigned blocks = 4;         ///< of a multiprocessor
-  static constexpr std::size_t bringing = 800;  ///< a span, in items
+  static constexpr unsigned blocks = 4;         ///< resident on a multiprocessor
+  static constexpr std::size_t bringing = 800;  ///< cost of loading a span, in items
   static constexpr unsigned chunks = 1;
-  static constexpr unsigned most_rows = 2048 / Group;  ///< at a time
+  static constexpr unsigned most_rows = 2048 / Group;  ///< in one part of a span
 
-  std::uint32_t ends[most_span_items / 32];  ///< a bit for each entry: a row ends with it
+  std::uint32_t ends[most_span_items / 32];  ///< one bit an entry: set for the last entry of a row
   OpenRow of_warp[block_warps][Group];
   alignas(16) NodeId columns[most_span_items];
-  alignas(16) std::uint16_t rows[most_span_items];  ///< the row that ends with an entry, from the first on
-  float4 begun[Group];                              ///< of a row that began before the span
+  alignas(
+      16) std::uint16_t rows[most_span_items];  ///< for the last entry of a row: the row, counted from the part's first
+  float4 begun[Group];                          ///< the span's sum of a row that began before the span
 
-  /// Of the rows, in the shared memory that the kernel is launched with.
+  /// The sums of a row, in the dynamic shared memory of the launch.
   __device__ static float4 (&sums_of(unsigned row))[Group] {
     extern __shared__ __align__(16) std::uint32_t scratch[];
     return reinterpret_cast<float4(*)[Group]>(scratch)[row];
   }
 
-  /// Brings the columns of a part of a span, and marks where its rows end. For a whole block. What does not depend on
-  /// one another is asked for at once.
+  /// Loads the columns of a part of a span, and marks the last entry of each row. The whole block calls it. Loads that
+  /// do not depend on each other are issued together.
   __device__ void bring(const CsrPatternView& a, const Span& part) {
     constexpr unsigned rounds = most_span_items / block_threads;
-    const unsigned padded = (part.count + batch - 1) / batch * batch;  // with columns that are there
+    const unsigned padded = (part.count + batch - 1) / batch * batch;  // padded entries repeat the last column
     NodeId column[rounds];
 #pragma unroll
     for (unsigned k = 0; k < rounds; ++k) {
@@ -129,8 +131,8 @@ struct NarrowSpan {
     __syncthreads();
   }
 
-  /// Adds up a group's run of the entries. What it has of the row that ends first, and of the one behind the last end,
-  /// others may have more of.
+  /// Adds up a group's run of the entries. Returns the row that is open at its end. `first_end` becomes 1 + the first
+  /// row that ends in the run, else it stays 0: groups before this one may have more entries of that row.
   __device__ OpenRow add_run(const AlignedReader& reader, unsigned count, std::uint32_t& first_end) {
     const unsigned own = threadIdx.x % Group;
     const unsigned group = threadIdx.x / Group;
@@ -177,7 +179,8 @@ struct NarrowSpan {
     return open;
   }
 
-  /// Joins rows that go from one run to the next. Returns what all runs up to the group's end have. For a whole block.
+  /// Joins the sums of rows whose entries lie in several runs. Returns the row that is open at the end of the group's
+  /// run, over all runs up to it. The whole block calls it.
   __device__ OpenRow join(OpenRow open, std::uint32_t first_end) {
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
@@ -207,7 +210,7 @@ struct NarrowSpan {
   }
 };
 
-/// Writes rows of few features, a group of lanes each.
+/// Writes rows of up to 64 features to the output; a group of lanes writes a row.
 template <unsigned Group, class Out>
 class NarrowWriter {
  public:
@@ -223,7 +226,7 @@ class NarrowWriter {
     bias_ = four(args.epilogue.bias, 0);
   }
 
-  /// Whether rows are best written a group each: floats that do not lie in fours go out one by one, side by side.
+  /// Whether groups write whole rows. Rows of floats that do not lie at multiples of four are written one float a lane.
   [[nodiscard]] __device__ bool writes_rows() const {
     if constexpr (is_bits<Out>) {
       return true;
@@ -237,7 +240,7 @@ class NarrowWriter {
     if constexpr (!is_bits<Out>) __stcs(out_.data + row * out_.stride + f, through(epilogue, row, f, sum));
   }
 
-  /// For a whole group.
+  /// Writes a row; the whole group calls it.
   __device__ void write(std::size_t row, const float4& sum) const {
     const float scale = row_scale_ == nullptr ? 1.0F : __ldg(row_scale_ + row);
     const float y[own_features] = {
@@ -297,7 +300,7 @@ __global__ void __launch_bounds__(block_threads, NarrowSpan<Group>::blocks)
   Span part = span;
   if (next_early) trigger_dependent_launch();
   for (bool more = true; more;) {
-    // The last part has what is left of the entries as well.
+    // The last part also has the entries of the row that goes on in the next span.
     more = span.end_row - part.row > rows_at_a_time;
     part.end_row = more ? part.row + rows_at_a_time : span.end_row;
     const EdgeOffset end = more ? __ldg(args.a.row_ptr + part.end_row) : span.entry + span.count;
@@ -317,7 +320,7 @@ __global__ void __launch_bounds__(block_threads, NarrowSpan<Group>::blocks)
     const NarrowWriter<Group, Out> writer(args);
     const unsigned count = part.end_row - part.row;
     unsigned done = 0;
-    if (began_before && part.row == span.row) {  // nothing is waited for before all others have gone on
+    if (began_before && part.row == span.row) {  // it waits for another block: written last
       if (group == 0) shared.begun[own] = shared.sums_of(0)[own];
       done = 1;
     }
@@ -341,12 +344,12 @@ __global__ void __launch_bounds__(block_threads, NarrowSpan<Group>::blocks)
   NarrowWriter<Group, Out>(args).write(span.row, sum);
 }
 
-/// X of which a group of lanes has rows whole.
+/// Launches the kernel; Group lanes hold a whole row of X.
 template <unsigned Group, class Out>
 void start_narrow_sum(const Device& device, const SpmmArgs<CsrPatternView, AlignedFloats, Out>& args,
                       const StreamShape& shape) {
   static ProgrammaticKernel kernel(spmm_sum_narrow<Group, Out>, "spmm_sum_narrow");
-  // Some times as many as a span has on average; less shared memory is more first-level cache.
+  // Four times as many rows as a span has on average: shared memory that is not taken serves as first-level cache.
   const std::size_t items = std::size_t{args.a.nrows} + args.a.num_entries;
   const std::size_t usual = shape.items * std::size_t{args.a.nrows} * 4 / items + 64;
   const auto rows = static_cast<unsigned>(std::min<std::size_t>(usual, NarrowSpan<Group>::most_rows));
@@ -354,7 +357,7 @@ void start_narrow_sum(const Device& device, const SpmmArgs<CsrPatternView, Align
                 shape.items, rows, shape.tails(device), shape.lets_next_begin(NarrowSpan<Group>::blocks));
 }
 
-/// A copy of X in whole fours, with its weights, `from` bytes behind the beginning of the device's workspace.
+/// Makes the padded and weighted copy of X, `from` bytes behind the beginning of the device's workspace.
 inline AlignedFloats copy_in_fours(const Device& device, const FloatIn& x, const float* weights, std::size_t from) {
   const AlignedFloats none = in_fours(nullptr, 0, x.ncols);
   const std::size_t bytes = x.nrows * none.ncols * sizeof(float);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vote on a CUDA device: unscaled sums of rows of bits. A lane counts one word of 32 features, and as many lanes as
-// a row of X has words stand side by side, so that a neighbour is one access to memory. Short rows have a set of such
-// lanes each; a long row has a warp, whose sets share its neighbours and add up their counters at the end; a hub has a
-// block. Eight neighbours a set are on their way at a time.
+// The vote on a CUDA device: unscaled sums of rows of bits. A lane counts one word of 32 features. A set has as many
+// lanes as a row of X has words, so reading a neighbor is one access to memory. A set counts a short row. A warp counts
+// a long row: its sets share the neighbors and add up their counters at the end. A block counts a hub. A set loads
+// eight neighbors before it counts them.
 #pragma once
 
 #include "ops/spmm/cuda/block.hpp"
@@ -19,8 +19,9 @@ namespace bitgraph::spmm_cuda {
 
 static_assert(hub_row == 1U << long_planes);
 
-/// Adds neighbours of a row to the lane's counter: Sets sets of Lanes lanes take turns. `n` columns from `cols` on,
-/// those from first on, and again `step` further on. `first` and `step` are the same in all the warp.
+/// Adds neighbors of a row to the lane's counter. `Sets` sets of `Lanes` lanes share the row, whose `n` columns begin
+/// at `cols`. They read a portion of 8 * Sets columns from `first` on, then the portion `step` columns further on, and
+/// so on up to `n`. `first` and `step` are the same in the whole warp.
 template <int Lanes, int Sets, int Planes>
 __device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, unsigned word, const NodeId* cols,
                                 std::uint32_t n, std::uint32_t first, std::uint32_t step) {
@@ -46,7 +47,8 @@ __device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, un
 #pragma unroll
     for (unsigned k = 0; k < batch; ++k) {
       value[k] = 0;
-      if (k >= batch / 2 && longest - at <= batch / 2 * Sets) continue;  // grids and other sparse graphs
+      if (k >= batch / 2 && longest - at <= batch / 2 * Sets)
+        continue;  // half a batch is enough: grids and other sparse graphs
       const NodeId j = __shfl_sync(full_warp, col[k / Lanes], lane - own + k % Lanes * Sets + set);
       if (at + k * Sets + set < limit) value[k] = __ldg(words + j * stride);
     }
@@ -61,7 +63,7 @@ __device__ void count_neighbors(BitCounter<Planes>& counter, const BitsIn& x, un
   }
 }
 
-/// A short row for each set of lanes; no_row for none.
+/// Counts one short row for each set of lanes; `row` is no_row for a set without one.
 template <int Lanes, class Args>
 __device__ void vote_short_rows(const Args& args, NodeId row, EdgeOffset begin, std::uint32_t n, unsigned first_word,
                                 std::uint32_t* scratch) {
@@ -85,7 +87,8 @@ __device__ void vote_long_row(const Args& args, NodeId row, unsigned first_word,
   emit(args, counter, Counted{word < half_words(args.x) ? row : no_row, word, n}, Lanes, planes, scratch);
 }
 
-/// The block's warps take portions of the row in turns, and add up as many as their counters hold.
+/// Counts a hub. The block's warps take portions of the row in turns. A warp adds its counter to the sums in shared
+/// memory before it could overflow.
 template <int Lanes, class Args>
 __device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubCounts<Lanes>& counts) {
   constexpr unsigned sets = 32 / Lanes;
@@ -114,10 +117,10 @@ __device__ void vote_hub(const Args& args, NodeId row, unsigned first_word, HubC
   }
   add_warps(counts, planes);
   if (warp == 0) emit_hub(args, counts, Counted{word < half_words(args.x) ? row : no_row, word, n}, planes);
-  __syncthreads();  // before the storage serves again
+  __syncthreads();  // the next hub, or row, uses the same storage
 }
 
-/// Where counters become numbers: of each warp, or of a hub.
+/// Shared memory in which bit counters become numbers: of a hub first, of each warp's rows afterwards.
 template <int Lanes>
 union VoteStorage {
   HubCounts<Lanes> hub_counts;
@@ -128,7 +131,7 @@ template <int Lanes, class Args>
 __global__ void __launch_bounds__(block_threads, 5) spmm_vote(const __grid_constant__ Args args, unsigned parts) {
   __shared__ BlockRows rows;
   __shared__ ShortRows sorted;
-  __shared__ VoteStorage<Lanes> storage;  // hubs come first
+  __shared__ VoteStorage<Lanes> storage;
   constexpr unsigned warp_rows = 32 / Lanes;
   const unsigned warp = threadIdx.x / 32;
   const Share share(parts);
@@ -151,9 +154,9 @@ __global__ void __launch_bounds__(block_threads, 5) spmm_vote(const __grid_const
   }
 }
 
-/// Without a look at the lengths beforehand, for graphs of few rows and entries: a warp takes `warp_rows` rows that
-/// follow one another, each with a set of lanes where it is shorter than `longer`, else with all of them; a hub waits
-/// for the whole block.
+/// The vote for graphs of few rows and entries, which does not sort rows by length first. A warp takes `warp_rows`
+/// consecutive rows. A set of lanes counts a row shorter than `longer`; the whole warp counts a longer one. The block
+/// counts its hubs at the end.
 template <int Lanes, class Args>
 __global__ void __launch_bounds__(block_threads, 5)
     spmm_vote_direct(const __grid_constant__ Args args, unsigned warp_rows, EdgeOffset longer) {
@@ -187,8 +190,8 @@ __global__ void __launch_bounds__(block_threads, 5)
   for (unsigned hub = 0; hub < num_hubs; ++hub) vote_hub<Lanes>(args, hubs[hub], first_word, storage.hub_counts);
 }
 
-/// How many rows a warp takes, a set of lanes each: fewer in small graphs, so that there are warps for all of the
-/// device.
+/// The number of rows that a warp takes, one for each set of lanes. It is smaller in small graphs, so that every
+/// multiprocessor has warps.
 template <int Lanes>
 unsigned rows_of_warp(const CsrPatternView& a) {
   unsigned rows = 32 / Lanes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vote over tiles on a CUDA device. A set of lanes has a row: each lane holds the row's bits of one tile, and in
-// turn names the columns for the whole set. A row of many tiles has the whole warp, and its columns come through the
-// queue.
+// The vote over tiles on a CUDA device. A set of lanes counts the neighbors of one row: each lane holds the row's bits
+// of one tile, and the lanes take turns to tell the set the columns of their bits. For a row of more than `many_tiles`
+// tiles the whole warp works, and its columns come through a queue in shared memory.
 #pragma once
 
 #include "ops/spmm/cuda/block.hpp"
@@ -15,9 +15,9 @@
 namespace bitgraph::spmm_cuda {
 
 constexpr EdgeOffset many_tiles = 64;
-constexpr int tile_planes = 13;  ///< counts of up to many_tiles tiles' 64 columns
+constexpr int tile_planes = 13;  ///< bits of a counter: a row has at most many_tiles * 64 neighbors then
 
-/// One row with the whole warp.
+/// Counts the neighbors of one row with the whole warp.
 template <int Lanes, class Args>
 __device__ void vote_tile_row(const Args& args, NodeId row, unsigned word, NodeId* queue, std::uint32_t* scratch) {
   constexpr unsigned sets = 32 / Lanes;
@@ -44,11 +44,11 @@ __device__ void vote_tile_row(const Args& args, NodeId row, unsigned word, NodeI
   emit(args, counter, Counted{word < stride ? row : no_row, word, n}, Lanes, planes, scratch);
 }
 
-/// The columns of up to Lanes tiles of a row, one after the other, the same for all lanes of a set.
+/// The columns of up to Lanes tiles of a row, one after the other. All lanes of a set get the same column.
 template <int Lanes>
 class SetColumns {
  public:
-  /// `bits` of a lane's tile, whose first column is `first`.
+  /// `bits`: the row's bits of this lane's tile. `first`: the tile's first column.
   __device__ SetColumns(std::uint64_t bits, NodeId first) : bits_(bits), first_(first) {
     end_ = static_cast<unsigned>(__popcll(bits));
     for (unsigned step = 1; step < Lanes; step *= 2) {
@@ -61,7 +61,7 @@ class SetColumns {
 
   [[nodiscard]] __device__ unsigned size() const { return size_; }
 
-  /// Column number n, asked for in order from 0 on; anything behind the last.
+  /// The n-th column. Call it with n = 0, 1, 2 and so on; for n >= size() the result is any number.
   __device__ NodeId next(unsigned n) {
     NodeId column = 0;
     if (n >= begin_ && n < end_) {
@@ -82,7 +82,7 @@ class SetColumns {
   unsigned size_;
 };
 
-/// A row for each set; no_row for none.
+/// Counts the neighbors of one row for each set of lanes; `row` is no_row for a set without one.
 template <int Lanes, class Args>
 __device__ void vote_tile_rows(const Args& args, NodeId row, unsigned word, EdgeOffset begin, EdgeOffset end,
                                std::uint32_t* scratch) {
