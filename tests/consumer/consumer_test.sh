@@ -16,8 +16,8 @@ mkdir -p "$work"
 if [ "$mode" = shared ]; then
   # As deep as any build folder, so that a compiler cache finds the same objects.
   build=$root/build/consumer-shared
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITGRAPH_CUDA="${BITGRAPH_CUDA:-AUTO}" -DBUILD_SHARED_LIBS=ON -DBITGRAPH_BUILD_TESTS=OFF \
-    -DBITGRAPH_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" \
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITGRAPH_CUDA="${BITGRAPH_CUDA:-AUTO}" -DBUILD_SHARED_LIBS=ON \
+    -DBITGRAPH_UNITY=ON -DBITGRAPH_BUILD_TESTS=OFF -DBITGRAPH_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" \
     -DCMAKE_CUDA_COMPILER_LAUNCHER="$(command -v ccache || true)" >"$work/configure.log"
   cmake --build "$build"
 fi

@@ -78,9 +78,9 @@ struct NarrowSpan {
   std::uint32_t ends[most_span_items / 32];  ///< one bit an entry: set for the last entry of a row
   OpenRow of_warp[block_warps][Group];
   alignas(16) NodeId columns[most_span_items];
-  alignas(
-      16) std::uint16_t rows[most_span_items];  ///< for the last entry of a row: the row, counted from the part's first
-  float4 begun[Group];                          ///< the span's sum of a row that began before the span
+  /// For the last entry of a row: the row, counted from the first of the part.
+  alignas(16) std::uint16_t rows[most_span_items];
+  float4 begun[Group];  ///< the span's sum of a row that began before the span
 
   /// The sums of a row, in the dynamic shared memory of the launch.
   __device__ static float4 (&sums_of(unsigned row))[Group] {
