@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace bitgraph {
 
@@ -25,14 +26,12 @@ inline std::string host_kernel(const Device& device, std::string_view name, Isa 
   return fmt::format("{} ({})", name, to_string(std::min(active_isa(), best)));
 }
 
-/// Where the environment asks for it, prints the choice that explain() makes.
+/// Where somebody asks for it (core/trace.hpp), tells the choice that explain() makes.
 template <class Explain>
 void trace_choice(const Device& device, const Explain& explain) {
   if (!is_tracing()) return;
-  const KernelChoice choice = explain();
-  std::string line = fmt::format("{} on {}: {:.1f} MB", choice.kernel, device.name(), choice.bytes / 1e6);
-  if (choice.seconds > 0) line += fmt::format(", {:.1f} us predicted", choice.seconds * 1e6);
-  trace(line);
+  KernelChoice choice = explain();
+  trace(device.name(), {std::move(choice.kernel), choice.bytes, choice.seconds});
 }
 
 }  // namespace bitgraph
