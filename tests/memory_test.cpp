@@ -43,7 +43,7 @@ void for_each_plan(Fn&& fn) {
   }
 }
 
-TEST(PlanMemory, IsPredictedWithinATenth) {
+TEST(PlanMemory, IsPredictedWithinTwoPercent) {
   for_each_plan([](const Model& model, const Dataset& dataset) {
     for (const FeatureStorage storage : {FeatureStorage::sparse, FeatureStorage::dense}) {
       const Device device = Device::host(1);
@@ -54,7 +54,7 @@ TEST(PlanMemory, IsPredictedWithinATenth) {
       plan.run();
       EXPECT_EQ(predicted.parts, 1U);
       EXPECT_NEAR(static_cast<double>(predicted.bytes), static_cast<double>(device.memory().peak),
-                  0.1 * static_cast<double>(device.memory().peak));
+                  0.02 * static_cast<double>(device.memory().peak));
     }
   });
 }
@@ -68,7 +68,7 @@ TEST(PlanMemory, OfTheFormatThatAPlanNamesIsPredictedToo) {
         InferencePlan plan(model, dataset, InferenceOptions{.graph = graph, .tile_dim = side}, device);
         plan.run();
         const auto peak = static_cast<double>(device.memory().peak);
-        EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.1 * peak);
+        EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.02 * peak);
       }
     }
   });
@@ -86,7 +86,7 @@ TEST(PlanMemory, IsKeptWithinALimitWithTheSameBits) {
     const DenseMatrix<float>& actual = plan.run();
     EXPECT_LE(device.memory().peak, limit + limit / 10);
     EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), static_cast<double>(device.memory().peak),
-                0.1 * static_cast<double>(device.memory().peak));
+                0.02 * static_cast<double>(device.memory().peak));
     if (model.precision == Precision::real) return test::expect_near(actual, expected);  // the library's sgemm
     for (std::size_t n = 0; n < expected.values().size(); ++n) ASSERT_EQ(actual.values()[n], expected.values()[n]);
   });
@@ -103,7 +103,7 @@ TEST(PlanMemory, OfAnotherOrderIsPredictedToo) {
         InferencePlan whole(model, dataset, options, device);
         const DenseMatrix<float>& expected = whole.run();
         const auto peak = static_cast<double>(device.memory().peak);
-        EXPECT_NEAR(static_cast<double>(whole.predicted().bytes), peak, 0.1 * peak);
+        EXPECT_NEAR(static_cast<double>(whole.predicted().bytes), peak, 0.02 * peak);
         EXPECT_EQ(predict_memory(model, dataset, options, device).bytes, whole.predicted().bytes);
 
         InferenceOptions limited{.order = order};
@@ -113,7 +113,7 @@ TEST(PlanMemory, OfAnotherOrderIsPredictedToo) {
         EXPECT_GT(parts.predicted().parts, 1U);
         const DenseMatrix<float>& actual = parts.run();
         const auto peak_of_parts = static_cast<double>(own.memory().peak);
-        EXPECT_NEAR(static_cast<double>(parts.predicted().bytes), peak_of_parts, 0.05 * peak_of_parts);
+        EXPECT_NEAR(static_cast<double>(parts.predicted().bytes), peak_of_parts, 0.02 * peak_of_parts);
         if (model.precision == Precision::real) {
           test::expect_near(actual, expected);  // the library's sgemm
         } else {
@@ -143,7 +143,7 @@ TEST(PlanMemory, OnADevice) {
 }
 
 /// Kernels that do more than one operator need no workspace.
-TEST(PlanMemory, OfFusedLayersIsPredictedWithinATenth) {
+TEST(PlanMemory, OfFusedLayersIsPredictedWithinTwoPercent) {
   BITGRAPH_REQUIRE_CUDA();
   for_each_plan([](const Model& model, const Dataset& dataset) {
     if (model.precision != Precision::bin || model.architecture == Architecture::gcn) return;
@@ -152,12 +152,12 @@ TEST(PlanMemory, OfFusedLayersIsPredictedWithinATenth) {
     InferencePlan plan(model, dataset, options, device);
     plan.run();
     const auto peak = static_cast<double>(device.memory().peak);
-    EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.1 * peak);
+    EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.02 * peak);
   });
 }
 
 /// Sums of few features with weights, or in rows of five, are of a copy.
-TEST(PlanMemory, OfSumsOnADeviceIsPredictedWithinATenth) {
+TEST(PlanMemory, OfSumsOnADeviceIsPredictedWithinTwoPercent) {
   BITGRAPH_REQUIRE_CUDA();
   const Dataset dataset = generate_planted_graph(
       {.num_nodes = 50000, .num_entries = 500000, .num_classes = 5, .num_features = 64, .seed = 3});
@@ -168,7 +168,7 @@ TEST(PlanMemory, OfSumsOnADeviceIsPredictedWithinATenth) {
     InferencePlan plan(model, dataset, InferenceOptions{.launching = Launching::graph}, device);
     const auto predicted = static_cast<double>(plan.predicted().bytes);
     plan.run();
-    EXPECT_NEAR(predicted, static_cast<double>(device.memory().peak), 0.1 * predicted);
+    EXPECT_NEAR(predicted, static_cast<double>(device.memory().peak), 0.02 * predicted);
     test::expect_near(plan.run().to(Device()), emulate(model, dataset, model.layer_forms(Precision::full)));
   }
 }
@@ -214,7 +214,7 @@ TEST(PlanMemory, OfVotesAndCountsAloneIsSell) {
     const auto steps = plan.steps();
     EXPECT_GT(std::count(steps.begin(), steps.end(), "BSpMM.BBB by parts"), 0);
     EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), static_cast<double>(device.memory().peak),
-                0.1 * static_cast<double>(device.memory().peak));
+                0.02 * static_cast<double>(device.memory().peak));
     EXPECT_LT(plan.bytes().graph, dataset.graph.bytes() * 11 / 10);
     for (int repeat = 0; repeat < 2; ++repeat) {
       const DenseMatrix<float>& actual = plan.run();
@@ -225,7 +225,7 @@ TEST(PlanMemory, OfVotesAndCountsAloneIsSell) {
     EXPECT_GT(parts.predicted().parts, 1U);
     const DenseMatrix<float>& in_parts = parts.run();
     EXPECT_NEAR(static_cast<double>(parts.predicted().bytes), static_cast<double>(own.memory().peak),
-                0.1 * static_cast<double>(own.memory().peak));
+                0.02 * static_cast<double>(own.memory().peak));
     for (std::size_t n = 0; n < expected.values().size(); ++n) ASSERT_EQ(in_parts.values()[n], expected.values()[n]);
   }
 }
@@ -240,7 +240,7 @@ TEST(PlanMemory, SellOfManyColumnsIsInStrips) {
   InferencePlan plan(model, dataset, InferenceOptions{}, device);
   const DenseMatrix<float>& actual = plan.run();
   EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), static_cast<double>(device.memory().peak),
-              0.1 * static_cast<double>(device.memory().peak));
+              0.05 * static_cast<double>(device.memory().peak));
   EXPECT_LT(plan.bytes().graph, dataset.graph.bytes());
   EXPECT_TRUE(std::ranges::equal(actual.values(), csr.run().values()));
 }
@@ -255,7 +255,7 @@ TEST(PlanMemory, JoinedRowsGiveWhatPlainArithmeticGives) {
     InferencePlan plan(model, dataset, InferenceOptions{}, device);
     EXPECT_EQ(plan.steps().back(), "CONCAT + BMM.BBF by parts");
     const auto predicted = static_cast<double>(plan.predicted().bytes);
-    EXPECT_NEAR(predicted, static_cast<double>(device.memory().peak), 0.1 * predicted);
+    EXPECT_NEAR(predicted, static_cast<double>(device.memory().peak), 0.02 * predicted);
     test::expect_near(plan.run(), emulate(model, dataset, model.layer_forms(Precision::bin)));
   }
 }

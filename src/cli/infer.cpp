@@ -4,11 +4,12 @@
 
 #include "cli/command.hpp"
 #include "cli/estimate_network.hpp"
+#include "cli/explain_program.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 #include "cli/result_file.hpp"
 #include "io/file.hpp"
-#include "nn/inference/plan_memory.hpp"
+#include "nn/inference/predict.hpp"
 
 #include <fmt/format.h>
 
@@ -23,9 +24,10 @@ namespace {
 
 struct InferOptions {
   Common common;
-  std::string model, dataset, out, logits, probabilities, plan, memory, form = "own", features = "sparse";
+  std::string model, dataset, out, logits, probabilities, plan, memory, dot, form = "own", features = "sparse";
   std::size_t repeats = 200;
   bool normalize_rows = false;
+  bool explain = false;
   SplitChoice split;
 };
 
@@ -82,7 +84,13 @@ void run_infer(const InferOptions& o) {
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
   warn_of_training_data(result, dataset);
-  const auto logits = measure_forms(result, model, dataset, forms, {.repeats = o.repeats, .plan = plan}, device);
+  std::string drawing;
+  const auto look = [&](nn::InferencePlan& made, Json& of_form) {
+    if (o.explain) of_form.update(explain_program(made));
+    if (!o.dot.empty()) drawing = made.program_dot();
+  };
+  const MeasureOptions measured{.repeats = o.repeats, .plan = plan, .look = look};
+  const auto logits = measure_forms(result, model, dataset, forms, measured, device);
   warn_of_late_runs(result, o.repeats, device);
   if (!o.out.empty()) {
     const Buffer<std::int32_t> classes = nn::predict(logits);
@@ -97,6 +105,11 @@ void run_infer(const InferOptions& o) {
       save_result(o.probabilities, NodeNames(), {std::move(columns), probabilities.values(), true});
     }
   }
+  if (!o.dot.empty()) {
+    AtomicFile file{std::filesystem::path(o.dot)};
+    file.write(drawing);
+    file.commit();
+  }
   if (!o.common.data_on_stdout.empty()) return;
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
@@ -105,6 +118,8 @@ void run_infer(const InferOptions& o) {
                device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name());
     fmt::print("  {}\n", split_line(result));
     print_forms(result);
+    if (!o.explain) return;
+    for (const auto& [form, of_form] : result["forms"].items()) print_program(form, of_form);
   }
 }
 
@@ -138,12 +153,17 @@ void add_infer(CLI::App& app) {
   add_result(*command, options->common, "--logits", options->logits, "the logits, float32, nodes x classes");
   add_result(*command, options->common, "--probabilities", options->probabilities,
              "softmax of the logits, float32, nodes x classes");
+  command->add_flag("--explain", options->explain,
+                    "print the operators that the model became: bytes, kernel, predicted and measured time of each");
+  add_output(*command, options->common, "--dot", options->dot,
+             "write the operators as a graph for Graphviz to this file; of several forms, the last");
   command->add_option("--memory", options->memory,
                       "most bytes that the plan may use, such as 2G or 500M; splits the graph into parts if it has to");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph infer cora.safetensors cora --form all --threads 1\n  bitgraph infer cora.safetensors cora "
-               "--json --out classes.npy\n  bitgraph infer cora.safetensors cora --plan cora.plan.json\n");
+               "--json --out classes.npy\n  bitgraph infer cora.safetensors cora --plan cora.plan.json\n  bitgraph "
+               "infer cora.safetensors cora --explain --dot program.dot\n");
   add_actions(
       *command, options->common, [options] { run_infer(*options); },
       [options] {

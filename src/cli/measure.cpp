@@ -276,6 +276,7 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
     result["latency_us"][name] = {{"median", latency.median}, {"p95", latency.p95}};
     if (!own.is_host()) result["latency_us"][name]["stream"] = time_stream(plan, options.repeats, own);
     logits = out.clone();
+    if (options.look) options.look(plan, of_form);
   }
   result["device"] = device.name();
   result["threads"] = device.threads();

@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace bitgraph::cli {
 struct MeasureOptions {
   std::size_t repeats = 200;
   nn::InferenceOptions plan;  ///< where it names forms of layers they are taken for the model's own form
+  /// Called with each form's plan once it is measured, and the form's part of the result.
+  std::function<void(nn::InferencePlan&, Json&)> look = {};
 };
 
 /// Which split of a data set is used.

@@ -27,10 +27,10 @@ COMMANDS = {
              "--checkpoint {checkpoint}",
     "train, teacher first": "train {dataset} --epochs 1 --hidden 4 --precision bin --out {model_out} "
                             "--checkpoint {checkpoint}",
-    "infer": "infer {model} {dataset} --repeats 1 --plan {plan} --out {out} --logits {logits}",
+    "infer": "infer {model} {dataset} --repeats 1 --plan {plan} --out {out} --logits {logits} --dot {dot}",
     "tune": "tune {model} {dataset} --also {teacher} --repeats 1 --seconds 0.01 --out {plan_out} --plot {plot}",
 }
-WRITES = {"out", "parents", "ids", "written", "permutation", "model_out", "checkpoint", "logits", "plan_out", "plot"}
+WRITES = {"out", "parents", "ids", "written", "permutation", "model_out", "checkpoint", "logits", "plan_out", "plot", "dot"}
 # Commands that write no file that the caller names.
 READERS = {"info", "datasets", "doctor", "bench", "help"}
 ENDINGS = {"graph": ".csv", "written": ".csv", "dataset": ".npz", "out": ".npy", "parents": ".npy", "ids": ".npy",

@@ -14,8 +14,9 @@
 
 namespace bitgraph::nn {
 
-/// The bytes that a plan will hold at its peak, told before anything is allocated: within 10 % of what Device::memory()
-/// shows after a run. Of the workspaces of a CUDA device the copies of features are counted.
+/// The bytes that a plan will hold at its peak, told before anything is allocated: within 2 % of what Device::memory()
+/// shows after a run; within 5 % where the graph is SELL, whose padding is not counted. Of the workspaces of a CUDA
+/// device the copies of features are counted.
 struct PredictedMemory {
   std::size_t bytes = 0;
   std::size_t parts = 1;        ///< into how many parts the graph's rows are split to stay within the limit
@@ -25,6 +26,18 @@ struct PredictedMemory {
 /// Throws as InferencePlan does; not_possible where no number of parts is enough, naming the bytes needed at least.
 [[nodiscard]] PredictedMemory predict_memory(const Model& model, const Dataset& dataset,
                                              const InferenceOptions& options = {}, const Device& device = {});
+
+/// One operator of a plan's program: what it makes, and what it costs.
+struct ExplainedOperator {
+  std::string name;  ///< as BitGNN writes it: "BMM.BBB", "BSpMM.FBF" ...
+  std::size_t layer = 0;
+  std::size_t columns = 0;       ///< of its output, which has a row for each node
+  std::string format;            ///< of the output: "float32", "sign", "sign*row", "scores"
+  double bytes = 0;              ///< read and written; gathers count for each entry
+  std::string kernel;            ///< what ran; empty: the operator has one kernel only
+  double predicted_seconds = 0;  ///< 0: nothing is predicted
+  double seconds = 0;            ///< median of its runs, waiting for the device included; 0: it was not timed
+};
 
 struct InferenceBytes {
   std::size_t model = 0;
@@ -96,6 +109,16 @@ class InferencePlan {
 
   /// The operators that a run calls, in order, as BitGNN names them: "BMM.BBB", "BSpMM.BBB" ...
   [[nodiscard]] std::vector<std::string> steps() const;
+
+  /// The program: one entry an operator, run one after the other and timed `repeats` times (0: run once, not timed).
+  [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats = 10);
+
+  /// How run() runs the program: "host", "stream", "CUDA graph", "one launch" or "parts of the rows".
+  [[nodiscard]] std::string executor() const;
+
+  /// The program as text, one line an operator, or for Graphviz.
+  [[nodiscard]] std::string program_text() const;
+  [[nodiscard]] std::string program_dot() const;
 
  private:
   struct State;

@@ -116,7 +116,7 @@ AggregationOperand GraphOperands::scales_of(Aggregation aggregation) {
 
 AggregationOperand GraphOperands::of(Aggregation aggregation) {
   AggregationOperand operand = scales_of(aggregation);
-  operand.pattern = has_loops(aggregation) ? &with_loops() : &plain();
+  operand.pattern = &pattern_of(aggregation);
   return operand;
 }
 
@@ -170,14 +170,14 @@ const RowOrder& GraphOperands::row_order(const CsrPattern& pattern) {
 }
 
 const SellPattern& GraphOperands::sell(Aggregation aggregation) {
-  const CsrPattern* pattern = of(aggregation).pattern;
+  const CsrPattern* pattern = &pattern_of(aggregation);
   const auto [at, is_new] = sell_.try_emplace(pattern);
   if (is_new) at->second = to_sell(*pattern, device_);
   return at->second;
 }
 
 const BitTileMatrix& GraphOperands::tiles(Aggregation aggregation, int tile_dim) {
-  const CsrPattern* pattern = of(aggregation).pattern;
+  const CsrPattern* pattern = &pattern_of(aggregation);
   const auto [at, is_new] = tiles_.try_emplace(pattern);
   if (is_new) at->second = pack(*pattern, {.tile_dim = tile_dim}, device_);
   return at->second;

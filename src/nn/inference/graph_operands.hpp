@@ -43,7 +43,12 @@ class GraphOperands {
   /// The rows `rows` of the kept graph `a` have become these. On the host only they change.
   void replace(const CsrPattern& a, std::span<const ChangingRows::Row> rows);
 
-  /// The aggregation must not be `none`.
+  /// What the aggregation goes over: A, or A + I.
+  [[nodiscard]] const CsrPattern& pattern_of(Aggregation aggregation) {
+    return has_loops(aggregation) ? with_loops() : plain();
+  }
+
+  /// Pattern and scales. The aggregation must not be `none`.
   [[nodiscard]] AggregationOperand of(Aggregation aggregation);
 
   /// The scales alone; the pattern is null.

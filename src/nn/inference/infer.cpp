@@ -2,8 +2,8 @@
 #include <bitgraph/nn/infer.hpp>
 
 #include "core/parallel.hpp"
-#include "nn/inference/plan_memory.hpp"
 #include "nn/inference/plan_state.hpp"
+#include "nn/inference/predict.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,9 +34,19 @@ std::string InferencePlan::feature_format() const { return state_->features.form
 
 std::vector<std::string> InferencePlan::steps() const {
   std::vector<std::string> names;
-  for (const Step& s : state_->forward.steps()) names.push_back(s.name);
+  const Program& program = state_->forward.program();
+  for (const Operator& op : program.operators) names.push_back(paper_name(program, op));
   return names;
 }
+
+std::vector<ExplainedOperator> InferencePlan::explain(std::size_t repeats) {
+  state_->refresh();
+  return state_->forward.explain(repeats);
+}
+
+std::string InferencePlan::executor() const { return state_->forward.executor(); }
+std::string InferencePlan::program_text() const { return to_text(state_->forward.program()); }
+std::string InferencePlan::program_dot() const { return to_dot(state_->forward.program()); }
 
 Buffer<std::int32_t> predict(const DenseMatrix<float>& logits) {
   Buffer<std::int32_t> classes(logits.nrows());

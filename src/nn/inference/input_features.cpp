@@ -127,7 +127,7 @@ RealFeatures::RealFeatures(const SparseFeatures& features, Buffer<float> model_v
     dense = dense_features(features, model_values.span(), device);
   } else {
     pattern = features.pattern.to(device);
-    values = std::move(model_values);
+    values = model_values.to(device);
   }
 }
 

@@ -160,8 +160,7 @@ class RowLaunch final : public OneLaunch {
 
 }  // namespace
 
-std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps,
-                                           const std::function<void()>& before_allocating) {
+std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps) {
   const Device& device = backend.device;
   const auto program = row_program(steps);
   if (!program || program->row_ptrs.empty() || steps.num_rows == 0) return nullptr;
@@ -185,7 +184,6 @@ std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchStep
   const std::size_t most_dynamic = limits.shared_bytes_a_block - kernel.sharedSizeBytes;
   if (shared_bytes > most_dynamic) return nullptr;
   allow_shared_bytes(run, most_dynamic, "one launch");
-  before_allocating();
   return std::make_unique<RowLaunch>(*program, placement, ranges, shared_bytes, device);
 }
 

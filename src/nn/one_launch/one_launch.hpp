@@ -6,7 +6,6 @@
 #include "nn/one_launch/row_program.hpp"
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 
 namespace bitgraph::nn {
@@ -26,9 +25,7 @@ class OneLaunch {
   virtual void run() const = 0;
 };
 
-/// Null where the steps cannot be run so, or need more shared memory than there is. Of what the steps write only the
-/// result is used: `before_allocating` may give the rest back.
-[[nodiscard]] std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps,
-                                                         const std::function<void()>& before_allocating);
+/// Null where the steps cannot be run so, or need more shared memory than there is.
+[[nodiscard]] std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps);
 
 }  // namespace bitgraph::nn

@@ -15,12 +15,6 @@ using Kind = LaunchStep::Kind;
 constexpr unsigned most_teams = 15;  ///< of a block: as many barriers as are left beside the whole block's
 constexpr std::size_t warp_entries = 32;
 
-const void* output_of(const LaunchStep& s) {
-  return s.bits_out != nullptr ? static_cast<const void*>(s.bits_out) : s.floats_out;
-}
-const void* input_of(const LaunchStep& s) {
-  return s.bits_in != nullptr ? static_cast<const void*>(s.bits_in) : s.floats_in;
-}
 bool gathers(Kind kind) { return kind == Kind::vote || kind == Kind::sum; }
 /// Whether the output's earlier value is read.
 bool updates(const LaunchStep& s) {
@@ -29,12 +23,12 @@ bool updates(const LaunchStep& s) {
 
 std::size_t words_of(std::size_t width) { return (width + 63) / 64; }
 /// That a row of floats has in what is kept: two columns a lane.
-std::size_t kept_words(const LaunchStep& s) { return words_of(s.out_width) * (s.bits_out != nullptr ? 1 : 32); }
-std::size_t published_words(const LaunchStep& s) { return nn::published_words(s.out_width, s.bits_out != nullptr); }
+std::size_t kept_words(const LaunchStep& s) { return words_of(s.out_width) * (s.makes_bits ? 1 : 32); }
+std::size_t published_words(const LaunchStep& s) { return nn::published_words(s.out_width, s.makes_bits); }
 
 class Compiler {
  public:
-  explicit Compiler(const LaunchSteps& steps) : from_(steps.steps), num_rows_(steps.num_rows), result_(steps.result) {}
+  explicit Compiler(const LaunchSteps& steps) : all_(steps), from_(steps.steps) {}
 
   std::optional<RowProgram> compile() {
     if (from_.empty() || from_.size() > most_row_steps) return std::nullopt;
@@ -48,35 +42,36 @@ class Compiler {
 
  private:
   /// The last step ahead of `n` that writes a matrix.
-  [[nodiscard]] std::optional<std::size_t> writer(const void* matrix, std::size_t n) const {
-    while (n-- > 0) {
-      if (output_of(from_[n]) == matrix || (matrix != nullptr && from_[n].scale_out == matrix)) return n;
+  [[nodiscard]] std::optional<std::size_t> writer(std::uint32_t matrix, std::size_t n) const {
+    while (n-- > 0 && matrix != no_matrix) {
+      if (from_[n].out == matrix) return n;
     }
     return std::nullopt;
   }
 
   /// Whether a later step reads what step n makes of the row.
   [[nodiscard]] bool is_read(std::size_t n) const {
-    const void* const matrix = output_of(from_[n]);
+    const std::uint32_t matrix = from_[n].out;
     for (std::size_t later = n + 1; later < from_.size(); ++later) {
       const LaunchStep& s = from_[later];
-      if (!gathers(s.kind) && input_of(s) == matrix) return true;
-      if (output_of(s) == matrix) return updates(s);
+      if (!gathers(s.kind) && s.in == matrix) return true;
+      if (s.out == matrix) return updates(s);
     }
     return false;
   }
 
-  std::uint32_t kept(const void* matrix, std::size_t words) {
-    const auto [at, fresh] = kept_.try_emplace(matrix, static_cast<std::uint32_t>(program_.row_words));
+  std::uint32_t kept(std::map<std::uint32_t, std::uint32_t>& places, std::uint32_t matrix, std::size_t words) {
+    const auto [at, fresh] = places.try_emplace(matrix, static_cast<std::uint32_t>(program_.row_words));
     if (fresh) program_.row_words += words;
     return at->second;
   }
+  std::uint32_t kept_scale(std::uint32_t matrix) { return kept(scales_, matrix, 1); }
 
   void translate(std::size_t n) {
     const LaunchStep& s = from_[n];
     RowStep& to = made_[n];
     to.kind = s.kind;
-    to.makes_bits = s.bits_out != nullptr;
+    to.makes_bits = s.makes_bits;
     to.in_width = static_cast<std::uint32_t>(s.in_width);
     to.out_width = static_cast<std::uint32_t>(s.out_width);
     to.first_column = static_cast<std::uint32_t>(s.first_column);
@@ -87,24 +82,24 @@ class Compiler {
     to.col_offset = s.col_offset;
     to.bias = s.bias;
     if (s.row_ptr != nullptr) to.pattern = pattern(s);
-    if (is_read(n) || updates(s)) to.out = kept(output_of(s), kept_words(s));
-    if (s.scale_out != nullptr) to.scale = kept(s.scale_out, 1);
+    if (is_read(n) || updates(s)) to.out = kept(rows_, s.out, kept_words(s));
+    if (s.kind == Kind::binarize) to.scale = kept_scale(s.out);
     if (gathers(s.kind)) {
       to.gathered = gathered(s, n);
     } else if (s.kind != Kind::sparse_product) {
       find_input(s, to, n);
     }
-    if (s.kind != Kind::binarize && s.row_scale != nullptr && writer(s.row_scale, n)) {
-      to.scale = kept(s.row_scale, 1);
-      to.row_scale = nullptr;
+    if (s.row_scale_of != no_matrix) {
+      possible_ = possible_ && writer(s.row_scale_of, n).has_value();
+      to.scale = kept_scale(s.row_scale_of);
     }
   }
 
   void find_input(const LaunchStep& s, RowStep& to, std::size_t n) {
-    const auto before = writer(input_of(s), n);
+    const auto before = writer(s.in, n);
     if (before) {
-      to.in = kept(input_of(s), kept_words(from_[*before]));
-    } else if (s.kind == Kind::product) {
+      to.in = kept(rows_, s.in, kept_words(from_[*before]));
+    } else if (s.kind == Kind::product && s.bits_in != nullptr) {
       to.bits_in = s.bits_in;
     } else {
       possible_ = false;
@@ -123,7 +118,7 @@ class Compiler {
   }
 
   std::uint32_t gathered(const LaunchStep& s, std::size_t n) {
-    const auto before = writer(input_of(s), n);
+    const auto before = writer(s.in, n);
     if (!before || from_[*before].kind == Kind::place) {
       possible_ = false;
       return not_kept;
@@ -135,13 +130,13 @@ class Compiler {
     }
     teller.published = static_cast<std::uint32_t>(program_.exchange_words);
     teller.published_scale = s.neighbor_scale;
-    program_.exchange_words += num_rows_ * published_words(from_[*before]);
+    program_.exchange_words += all_.num_rows * published_words(from_[*before]);
     return teller.published;
   }
 
   void write_result() {
-    const auto last = writer(result_, from_.size());
-    if (last) made_[*last].floats_out = from_[*last].floats_out;
+    const auto last = writer(all_.result, from_.size());
+    if (last) made_[*last].floats_out = all_.result_data;
   }
 
   [[nodiscard]] std::vector<std::size_t> order() const {
@@ -151,7 +146,7 @@ class Compiler {
       for (std::size_t at = n; at > 0; --at) {
         const LaunchStep& own = from_[all[at]];
         const LaunchStep& before = from_[all[at - 1]];
-        const bool bound = input_of(own) == output_of(before) || output_of(own) == output_of(before);
+        const bool bound = own.in == before.out || own.out == before.out;
         if (gathers(own.kind) || !gathers(before.kind) || bound) break;
         std::swap(all[at], all[at - 1]);
       }
@@ -159,12 +154,11 @@ class Compiler {
     return all;
   }
 
+  const LaunchSteps& all_;
   const std::vector<LaunchStep>& from_;
-  std::size_t num_rows_;
-  const void* result_;
   bool possible_ = true;
   bool aggregates_ = false;
-  std::map<const void*, std::uint32_t> kept_;
+  std::map<std::uint32_t, std::uint32_t> rows_, scales_;  ///< where a row keeps a matrix, and its scale
   std::vector<RowStep> made_;
   RowProgram program_;
 };

@@ -13,42 +13,45 @@
 
 namespace bitgraph::nn {
 
-/// One step, on every row of its output. What a kind does not use is null. Bits have `width` columns in rows of whole
-/// 64-bit words; the output's kind is told by which of bits_out and floats_out is set.
+inline constexpr std::uint32_t no_matrix = ~std::uint32_t{0};
+
+/// One step, on every row of its output. What a kind does not use is null or no_matrix. Matrices that steps make have
+/// names, not memory: a row keeps what it makes on chip. Bits have `width` columns in rows of whole 64-bit words.
 struct LaunchStep {
   enum class Kind : std::uint8_t {
-    product,         ///< bits_in times `weight`, rows of bits; y = row_scale (col_scale s) + bias
+    product,         ///< the input times `weight`, rows of bits; y = row_scale (col_scale s) + bias
     sparse_product,  ///< the sum of rows of `weight` over the pattern; y = row_scale (col_scale v + col_offset) + bias
-    vote,            ///< the majority of bits_in over the pattern, a tie being +1
-    sum,             ///< of floats_in times neighbor_scale over the pattern; y = row_scale v + bias
-    binarize,        ///< signs of floats_in, and their mean magnitude to scale_out
-    either,          ///< bits_out |= bits_in
-    add,             ///< floats_out += floats_in
+    vote,            ///< the majority of the input's bits over the pattern, a tie being +1
+    sum,             ///< of the input times neighbor_scale over the pattern; y = row_scale v + bias
+    binarize,        ///< signs of the input, and their mean magnitude as the row's scale
+    either,          ///< out |= in
+    add,             ///< out += in
     place            ///< the input to columns first_column ... of the output; the first to be placed is at column 0
   };
   Kind kind = Kind::product;
   std::size_t in_width = 0;
   std::size_t out_width = 0;
   std::size_t first_column = 0;
+  std::uint32_t in = no_matrix;
+  std::uint32_t out = no_matrix;
+  bool makes_bits = false;
+  std::uint32_t row_scale_of = no_matrix;  ///< of a product: the scales that a binarize made with this matrix
   const EdgeOffset* row_ptr = nullptr;
   const NodeId* col_ind = nullptr;
-  const std::uint64_t* bits_in = nullptr;
-  const float* floats_in = nullptr;
+  const std::uint64_t* bits_in = nullptr;  ///< input of a product that no step makes
   const std::uint64_t* weight = nullptr;
   const float* row_scale = nullptr;
   const float* neighbor_scale = nullptr;
   const float* col_scale = nullptr;
   const float* col_offset = nullptr;
   const float* bias = nullptr;
-  std::uint64_t* bits_out = nullptr;
-  float* floats_out = nullptr;
-  float* scale_out = nullptr;
 };
 
 struct LaunchSteps {
   std::vector<LaunchStep> steps;
   std::size_t num_rows = 0;
-  const float* result = nullptr;  ///< the only output that is asked for
+  std::uint32_t result = no_matrix;  ///< the only output that is asked for
+  float* result_data = nullptr;      ///< where it goes
 };
 
 inline constexpr std::size_t most_row_steps = 24;

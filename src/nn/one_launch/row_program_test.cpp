@@ -63,32 +63,32 @@ TEST(RowProgram, HubsAreShared) {
   EXPECT_EQ(std::count_if(made.places.begin(), made.places.end(), [](const Place& p) { return p.row == 7; }), 6);
 }
 
-/// Matrices that nobody looks into.
-struct Names {
+/// Memory that nobody looks into.
+struct Memory {
   std::vector<float> floats = std::vector<float>(16);
   std::vector<std::uint64_t> words = std::vector<std::uint64_t>(16);
   std::vector<EdgeOffset> row_ptr = std::vector<EdgeOffset>(16);
 };
 
-LaunchStep bits_step(LaunchStep::Kind kind, const std::uint64_t* in, std::uint64_t* out) {
-  LaunchStep s{.kind = kind, .in_width = 64, .out_width = 64};
-  s.bits_in = in;
-  s.bits_out = out;
+LaunchStep bits_step(LaunchStep::Kind kind, std::uint32_t in, std::uint32_t out) {
+  return {.kind = kind, .in_width = 64, .out_width = 64, .in = in, .out = out, .makes_bits = true};
+}
+
+LaunchStep product_of(const std::uint64_t* features, std::uint32_t out) {
+  LaunchStep s = bits_step(LaunchStep::Kind::product, no_matrix, out);
+  s.bits_in = features;
   return s;
 }
 
-TEST(RowProgram, OnlyWhatOthersReadIsTold) {
-  Names n;
-  LaunchSteps all{.steps = {}, .num_rows = 10, .result = n.floats.data()};
-  all.steps.push_back(bits_step(LaunchStep::Kind::product, &n.words[0], &n.words[1]));
-  all.steps.push_back(bits_step(LaunchStep::Kind::vote, &n.words[1], &n.words[2]));
-  all.steps.back().row_ptr = n.row_ptr.data();
-  all.steps.push_back(bits_step(LaunchStep::Kind::product, &n.words[0], &n.words[1]));
-  all.steps.push_back(bits_step(LaunchStep::Kind::either, &n.words[1], &n.words[2]));
-  LaunchStep last{.kind = LaunchStep::Kind::product, .in_width = 64, .out_width = 7};
-  last.bits_in = &n.words[2];
-  last.floats_out = n.floats.data();
-  all.steps.push_back(last);
+TEST(RowProgram, OnlyWhatOthersReadIsPublished) {
+  Memory m;
+  LaunchSteps all{.steps = {}, .num_rows = 10, .result = 3, .result_data = m.floats.data()};
+  all.steps.push_back(product_of(m.words.data(), 1));
+  all.steps.push_back(bits_step(LaunchStep::Kind::vote, 1, 2));
+  all.steps.back().row_ptr = m.row_ptr.data();
+  all.steps.push_back(product_of(m.words.data(), 1));
+  all.steps.push_back(bits_step(LaunchStep::Kind::either, 1, 2));
+  all.steps.push_back({.kind = LaunchStep::Kind::product, .in_width = 64, .out_width = 7, .in = 2, .out = 3});
   const auto program = row_program(all);
   ASSERT_TRUE(program);
   ASSERT_EQ(program->steps.size(), 5U);
@@ -98,17 +98,19 @@ TEST(RowProgram, OnlyWhatOthersReadIsTold) {
   EXPECT_EQ(program->steps[2].gathered, program->steps[0].published);
   EXPECT_EQ(program->steps[1].published, not_kept);
   EXPECT_EQ(program->steps[0].out, not_kept);
-  EXPECT_EQ(program->steps[4].floats_out, n.floats.data());
+  EXPECT_EQ(program->steps[4].floats_out, m.floats.data());
   EXPECT_EQ(program->exchange_words, 20U);
 }
 
 TEST(RowProgram, RefusesWhatItCannotRun) {
-  Names n;
-  LaunchSteps all{.steps = {}, .num_rows = 10, .result = n.floats.data()};
+  Memory m;
+  LaunchSteps all{.steps = {}, .num_rows = 10, .result = 3, .result_data = m.floats.data()};
   EXPECT_FALSE(row_program(all));
-  all.steps.push_back(bits_step(LaunchStep::Kind::vote, &n.words[1], &n.words[2]));  // of bits that no step made
+  all.steps.push_back(bits_step(LaunchStep::Kind::vote, 1, 2));  // of bits that no step made
   EXPECT_FALSE(row_program(all));
-  all.steps.assign(most_row_steps + 1, bits_step(LaunchStep::Kind::product, &n.words[0], &n.words[1]));
+  all.steps.assign(most_row_steps + 1, product_of(m.words.data(), 1));
+  EXPECT_FALSE(row_program(all));
+  all.steps.assign(1, bits_step(LaunchStep::Kind::product, 1, 2));  // of bits that are nowhere
   EXPECT_FALSE(row_program(all));
 }
 

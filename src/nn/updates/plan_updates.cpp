@@ -3,8 +3,8 @@
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/ops/dense.hpp>
 
-#include "nn/inference/plan_memory.hpp"
 #include "nn/inference/plan_state.hpp"
+#include "nn/inference/predict.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan will hold, from shapes and counts alone: the program that Forward runs, placed without memory.
+#include "nn/inference/predict.hpp"
+
+#include <bitgraph/formats/bit_tile_matrix.hpp>
+#include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include "nn/inference/graph_operands.hpp"
+#include "nn/inference/row_blocks.hpp"
+#include "nn/inference/runtime/weights.hpp"
+#include "nn/one_launch/one_launch.hpp"
+#include "nn/program/layers.hpp"
+#include "nn/program/passes/passes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace bitgraph::nn {
+
+namespace {
+
+std::size_t bits_bytes(std::size_t nrows, std::size_t ncols) {
+  return nrows * words_for_bits(ncols) * sizeof(std::uint64_t);
+}
+
+std::size_t pattern_bytes(std::size_t nrows, std::size_t entries) {
+  return (nrows + 1) * sizeof(EdgeOffset) + entries * sizeof(NodeId);
+}
+
+/// With chunks of rows that have equally many entries.
+std::size_t sell_bytes(std::size_t n, std::size_t entries) {
+  constexpr std::size_t row = 2 * sizeof(NodeId) + sizeof(EdgeOffset) / SellView::lanes;
+  const SellStrips strips = SellStrips::of(static_cast<NodeId>(n), static_cast<NodeId>(n), entries);
+  const std::size_t degrees = strips.count > 1 ? n * sizeof(NodeId) : 0;
+  return strips.count * n * row + entries * (strips.short_indices ? sizeof(std::uint16_t) : sizeof(NodeId)) + degrees;
+}
+
+/// Tiles on the diagonal without an entry: loops make them.
+EdgeOffset empty_diagonal_tiles(const CsrPattern& a, int tile_dim) {
+  const auto side = static_cast<std::uint64_t>(tile_dim);
+  EdgeOffset empty = 0;
+  for (std::uint64_t first = 0; first < a.nrows(); first += side) {
+    const std::uint64_t last = std::min<std::uint64_t>(first + side, a.nrows());
+    bool found = false;
+    for (std::uint64_t i = first; i < last && !found; ++i) {
+      const auto row = a.row(static_cast<NodeId>(i));
+      const auto at = std::lower_bound(row.begin(), row.end(), static_cast<NodeId>(first));
+      found = at != row.end() && *at < last;
+    }
+    empty += found ? 0 : 1;
+  }
+  return empty;
+}
+
+/// How many features have another sign than that of an absent one.
+std::size_t flips(const Model& model, const Dataset& dataset) {
+  const SparseFeatures& x = dataset.features;
+  std::size_t count = 0;
+  for (NodeId i = 0; i < x.pattern.nrows(); ++i) {
+    for (EdgeOffset e = x.pattern.row_ptr()[i]; e < x.pattern.row_ptr()[i + 1]; ++e) {
+      const NodeId j = x.pattern.col_ind()[e];
+      const float mean = model.input_mean.empty() ? 0.0F : model.input_mean[j];
+      count += (x.values[e] - mean >= 0) != (-mean >= 0) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+/// What a plan holds in one number of parts: the bytes of its program, its graph, its weights and its features. Nothing
+/// is allocated: place() says where values would lie.
+class Prediction {
+ public:
+  Prediction(const CsrPattern& graph, const Model& model, const Dataset& dataset, const InferenceOptions& options,
+             const Device& device)
+      : graph_(graph),
+        model_(model),
+        dataset_(dataset),
+        options_(options),
+        device_(device),
+        plain_(program_of(model)),
+        facts_(GraphFacts::of(graph)),
+        n_(std::max<std::size_t>(graph.nrows(), options.capacity.nodes)),
+        m_(std::max<std::size_t>(graph.nvals(), options.capacity.entries)) {
+    features_ = feature_bytes();
+    // The first new node moves the features to a place that has room: both are there for a while.
+    if (n_ > graph.nrows()) features_ += features_ / n_ * graph.nrows();
+  }
+
+  [[nodiscard]] std::size_t bytes(std::size_t parts) const {
+    InferenceOptions options = options_;
+    if (parts > 1) options.launching = Launching::steps;
+    const PassContext context{.options = options,
+                              .graph = facts_,
+                              .on_host = device_.is_host(),
+                              .whole = parts == 1,
+                              .sparse_features = sparse_bits_};
+    const Compiled compiled = compile(plain_, context, parts, options_.order != Order::original);
+    const Program& program = compiled.program;
+    const std::size_t kept = features_ + Weights::predicted_bytes(model_, program, sparse_bits_, sparse_floats_) +
+                             graph_bytes(compiled, parts > 1) + order_bytes();
+    const std::size_t values = is_one_launch(program, parts)
+                                   ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
+                                   : place(program, n_).bytes + copy_bytes(compiled);
+    // While SELL is made, ahead of all values, one part is there as rows.
+    const std::size_t rows =
+        compiled.graph.sell ? pattern_bytes(n_ / compiled.graph.parts + 1, largest_part(compiled.graph.parts)) : 0;
+    return std::max({while_made_, kept + rows, kept + values});
+  }
+
+ private:
+  [[nodiscard]] std::size_t feature_bytes() {
+    const std::size_t d = dataset_.num_features();
+    if (!options_.forms.front().multiplies_signs()) {
+      const bool dense =
+          dataset_.has_dense_features() || !device_.is_host() || options_.features == FeatureStorage::dense;
+      if (dense) return n_ * d * sizeof(float);
+      sparse_floats_ = true;
+      const std::size_t entries = for_all_nodes(dataset_.features.pattern.nvals());
+      return pattern_bytes(n_, entries) + entries * sizeof(float);
+    }
+    const std::size_t dense = bits_bytes(n_, d);
+    const std::size_t alpha = n_ * sizeof(float);
+    if (dataset_.has_dense_features()) return dense + alpha;
+    const std::size_t sparse = bits_bytes(1, d) + pattern_bytes(n_, for_all_nodes(flips(model_, dataset_)));
+    sparse_bits_ = sparse <= dense && options_.features == FeatureStorage::sparse;
+    if (sparse_bits_) return alpha + sparse;
+    if (device_.is_host()) while_made_ = alpha + sparse + dense;  // one is made of the other, before all else
+    return alpha + dense;
+  }
+
+  /// Of what the nodes have that are there, for as many as there is room for.
+  [[nodiscard]] std::size_t for_all_nodes(std::size_t count) const {
+    const std::size_t nodes = std::max<std::size_t>(1, graph_.nrows());
+    return n_ <= nodes ? count : count / nodes * n_ + count % nodes * n_ / nodes;
+  }
+
+  [[nodiscard]] std::size_t entries_of(bool loops) const { return m_ + (loops ? n_ : 0); }
+
+  /// The pattern that brings rows back into the caller's order.
+  [[nodiscard]] std::size_t order_bytes() const {
+    return options_.order == Order::original ? 0 : pattern_bytes(n_, n_);
+  }
+
+  [[nodiscard]] std::size_t graph_bytes(const Compiled& compiled, bool streamed) const {
+    const GraphNeeds needs = needs_of(compiled.program);
+    const bool reserved = options_.capacity.nodes != 0 || options_.capacity.entries != 0;
+    const std::size_t parts = compiled.graph.parts;
+    std::size_t total = needs.scales.size() * n_ * sizeof(float) + (reserved ? pattern_bytes(n_, m_) : 0);
+    if (!streamed) total += needs.orders.size() * n_ * sizeof(NodeId);
+    std::size_t largest = 0;
+    for (const bool loops : needs.patterns) {
+      const bool kept = reserved && !loops && parts == 1 && device_.is_host() && options_.order == Order::original;
+      if (streamed) {
+        largest = pattern_bytes(n_ / parts + 1, largest_part(parts));
+      } else if (compiled.graph.sell) {
+        total += sell_bytes(n_, entries_of(loops));
+      } else if (!kept) {  // else it is the graph that the plan keeps
+        total += pattern_bytes(n_ + parts - 1, entries_of(loops));
+      }
+      if (needs.votes.count(loops) != 0) total += vote_bytes(loops);
+    }
+    return total + largest;
+  }
+
+  /// What operators ask of the graph; patterns, votes and orders with loops (true) and without.
+  struct GraphNeeds {
+    std::set<bool> patterns, votes, orders;
+    std::set<Aggregation> scales;
+  };
+
+  [[nodiscard]] GraphNeeds needs_of(const Program& program) const {
+    GraphNeeds needs;
+    for (const Operator& op : program.operators) {
+      if (op.aggregation == Aggregation::none) continue;
+      const Value& out = program.value(op.output());
+      const bool vote = op.kind == OperatorKind::vote_post_op || out.is_signs();
+      if (!vote && op.aggregation != Aggregation::sum) needs.scales.insert(op.aggregation);
+      if (op.kind == OperatorKind::product) continue;
+      const bool loops = has_loops(op.aggregation);
+      needs.patterns.insert(loops);
+      if (vote) needs.votes.insert(loops);
+      const bool other_format = options_.graph == GraphFormat::sell || options_.graph == GraphFormat::tiles;
+      const bool float_sum = op.kind == OperatorKind::aggregate && !program.value(op.inputs[0]).is_signs();
+      const bool by_order = float_sum ? spmm_sums_by_order(out.columns) : !vote || !other_format;
+      if (!device_.is_host() && by_order) needs.orders.insert(loops);
+    }
+    return needs;
+  }
+
+  /// Of the format that votes have beside the pattern, where the plan names one.
+  [[nodiscard]] std::size_t vote_bytes(bool loops) const {
+    const int k = options_.tile_dim;
+    if (options_.graph == GraphFormat::sell) return sell_bytes(n_, entries_of(loops));
+    if (options_.graph != GraphFormat::tiles) return 0;
+    return b2sr_bytes(graph_.nrows(), count_tiles(graph_, k) + (loops ? empty_diagonal_tiles(graph_, k) : 0), k);
+  }
+
+  /// The most entries, loops included, of one of the parts.
+  [[nodiscard]] std::size_t largest_part(std::size_t parts) const {
+    std::size_t most = 0;
+    const auto row_ptr = graph_.row_ptr();
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t first = first_row(graph_.nrows(), part, parts);
+      const std::size_t last = first_row(graph_.nrows(), part + 1, parts);
+      most = std::max<std::size_t>(most, row_ptr[last] - row_ptr[first] + (last - first));
+    }
+    return most + (m_ - graph_.nvals() + n_ - graph_.nrows()) / parts;
+  }
+
+  /// Of the largest copy of features that a device's sums make.
+  [[nodiscard]] std::size_t copy_bytes(const Compiled& compiled) const {
+    if (device_.is_host()) return 0;
+    std::size_t most = 0;
+    for (const Operator& op : compiled.program.operators) {
+      if (op.kind != OperatorKind::aggregate || compiled.program.value(op.inputs[0]).is_signs()) continue;
+      const std::size_t entries =
+          op.by_parts ? largest_part(compiled.graph.parts) : entries_of(has_loops(op.aggregation));
+      const bool weighted = op.aggregation == Aggregation::symmetric;
+      most = std::max(most, spmm_copy_bytes(n_, compiled.program.value(op.output()).columns, entries, weighted));
+    }
+    return most;
+  }
+
+  [[nodiscard]] bool is_one_launch(const Program& program, std::size_t parts) const {
+    const bool asked = options_.launching == Launching::one ||
+                       (options_.launching == Launching::automatic && fits_one_launch(n_, graph_.nvals()));
+    const bool pattern_alone = options_.graph == GraphFormat::automatic || options_.graph == GraphFormat::csr;
+    if (!asked || !pattern_alone || device_.is_host() || parts != 1) return false;
+    return std::all_of(program.operators.begin(), program.operators.end(), [&](const Operator& op) {
+      const bool counts = op.kind == OperatorKind::aggregate && program.value(op.inputs[0]).is_signs() &&
+                          !program.value(op.output()).is_signs();
+      const bool floats = op.kind == OperatorKind::product && !op.multiplies_signs();
+      return operator_traits(op.kind).launch != nullptr && !counts && !floats;
+    });
+  }
+
+  /// What rows tell others in one launch, and where they are.
+  [[nodiscard]] std::size_t mailbox_bytes(const Program& program) const {
+    std::size_t total = n_ * (sizeof(Place) + 2 * sizeof(RowRange));
+    for (const Operator& op : program.operators) {
+      const bool gathers = op.kind == OperatorKind::aggregate || op.kind == OperatorKind::reorder;
+      const Value& in = program.value(op.inputs[0]);
+      if (gathers) total += n_ * published_words(in.columns, in.is_signs()) * sizeof(std::uint64_t);
+    }
+    return total;
+  }
+
+  const CsrPattern& graph_;
+  const Model& model_;
+  const Dataset& dataset_;
+  const InferenceOptions& options_;
+  const Device& device_;
+  Program plain_;
+  GraphFacts facts_;
+  std::size_t n_;  ///< nodes, with those that there is room for
+  std::size_t m_;  ///< entries, with those that there is room for
+  bool sparse_bits_ = false;
+  bool sparse_floats_ = false;
+  std::size_t while_made_ = 0;
+  std::size_t features_ = 0;
+};
+
+}  // namespace
+
+std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted) {
+  require(model.layers.size() <= most_depth + 1, "a model has at most 64 layers that aggregate");
+  if (wanted.empty()) return model.layer_forms(model.precision);
+  if (wanted.size() != model.layers.size()) {
+    fail(ErrorCode::usage,
+         fmt::format("{} forms are given for a model of {} layers", wanted.size(), model.layers.size()));
+  }
+  for (std::size_t l = 0; l < wanted.size(); ++l) {
+    require_supported(wanted[l]);
+    if (wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
+      fail(ErrorCode::usage, fmt::format("a model of precision {} has no layer of form {}", to_string(model.precision),
+                                         to_string(wanted[l])));
+    }
+    const bool votes = wanted[l].votes();
+    if (votes && (l + 1 == wanted.size() || model.layers[l].aggregation == Aggregation::none))
+      fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
+    if (model.concatenates() && l + 1 < wanted.size() && votes != wanted.front().votes())
+      fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");
+  }
+  return wanted;
+}
+
+PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model, const Dataset& dataset,
+                                    const InferenceOptions& options, const Device& device) {
+  const Prediction prediction(graph, model, dataset, options, device);
+  PredictedMemory predicted;
+  predicted.whole_bytes = predicted.bytes = prediction.bytes(1);
+  const std::size_t most_parts = std::min<std::size_t>(4096, std::max<std::size_t>(1, graph.nrows()));
+  while (options.memory != 0 && predicted.bytes > options.memory) {
+    if (predicted.parts >= most_parts) {
+      fail(ErrorCode::not_possible,
+           fmt::format(
+               "the limit of {} bytes is too small: the plan needs {} bytes, or at least {} with its graph in parts",
+               options.memory, predicted.whole_bytes, predicted.bytes));
+    }
+    predicted.parts = std::min(2 * predicted.parts, most_parts);
+    predicted.bytes = prediction.bytes(predicted.parts);
+  }
+  return predicted;
+}
+
+PredictedMemory predict_memory(const Model& model, const Dataset& dataset, const InferenceOptions& options,
+                               const Device& device) {
+  model.require_fit(dataset);
+  InferenceOptions checked = options;
+  checked.forms = checked_forms(model, options.forms);
+  if (options.order == Order::original) return predict_memory_over(dataset.graph, model, dataset, checked, device);
+  const CsrPattern graph = permuted(dataset.graph, reorder(dataset.graph, options.order).span());
+  return predict_memory_over(graph, model, dataset, checked, device);
+}
+
+}  // namespace bitgraph::nn

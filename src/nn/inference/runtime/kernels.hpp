@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operators run: columns of the table in nn/program/operators.cpp. find_X and bind_X prepare a run, run_X calls the
+// operator, and launch_X says the same as parts of one launch.
+#pragma once
+
+#include "nn/one_launch/row_program.hpp"
+#include "nn/program/program.hpp"
+
+#include <vector>
+
+namespace bitgraph::nn {
+
+class Runtime;
+struct Prepared;
+
+void run_quantize(Runtime& at, const Operator& op, Prepared& prepared);
+std::vector<LaunchStep> launch_quantize(const Runtime& at, const Operator& op, const Prepared& prepared);
+
+void find_product(Runtime& at, const Operator& op, Prepared& prepared);
+void run_product(Runtime& at, const Operator& op, Prepared& prepared);
+std::vector<LaunchStep> launch_product(const Runtime& at, const Operator& op, const Prepared& prepared);
+
+void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared);
+void bind_aggregate(Runtime& at, const Operator& op, Prepared& prepared);
+void run_aggregate(Runtime& at, const Operator& op, Prepared& prepared);
+std::vector<LaunchStep> launch_aggregate(const Runtime& at, const Operator& op, const Prepared& prepared);
+
+void run_add(Runtime& at, const Operator& op, Prepared& prepared);
+std::vector<LaunchStep> launch_add(const Runtime& at, const Operator& op, const Prepared& prepared);
+
+void run_relu(Runtime& at, const Operator& op, Prepared& prepared);
+
+void run_concat(Runtime& at, const Operator& op, Prepared& prepared);
+std::vector<LaunchStep> launch_concat(const Runtime& at, const Operator& op, const Prepared& prepared);
+
+void find_reorder(Runtime& at, const Operator& op, Prepared& prepared);
+void run_reorder(Runtime& at, const Operator& op, Prepared& prepared);
+std::vector<LaunchStep> launch_reorder(const Runtime& at, const Operator& op, const Prepared& prepared);
+
+/// The whole pattern and the order of its rows, for operators that go over it in one kernel.
+void find_rows(Runtime& at, const Operator& op, Prepared& prepared);
+void run_vote_post_op(Runtime& at, const Operator& op, Prepared& prepared);
+void run_add_scores(Runtime& at, const Operator& op, Prepared& prepared);
+
+void find_multiply_counts(Runtime& at, const Operator& op, Prepared& prepared);
+void run_multiply_counts(Runtime& at, const Operator& op, Prepared& prepared);
+
+void bind_multiply_joined(Runtime& at, const Operator& op, Prepared& prepared);
+void run_multiply_joined(Runtime& at, const Operator& op, Prepared& prepared);
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that take each node by itself: quantize, product, add, relu, concat.
+#include <bitgraph/ops/add.hpp>
+#include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/concat.hpp>
+#include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/gradient.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include "nn/inference/row_blocks.hpp"
+#include "nn/inference/runtime/kernels.hpp"
+#include "nn/inference/runtime/runtime.hpp"
+#include "nn/inference/sparse_product.hpp"
+#include "nn/updates/some_rows.hpp"
+
+#include <array>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+/// fn(output) with the type that the program says.
+template <class Fn>
+void with_output(Runtime& at, ValueId v, Fn&& fn) {
+  if (at.makes_bits(v)) {
+    fn(at.bits(v));
+  } else {
+    fn(at.floats(v));
+  }
+}
+
+void run_real_product(Runtime& at, const Operator& op) {
+  const PreparedWeight& w = at.weights().of(op);
+  const ValueId x = op.inputs[0];
+  Floats& out = at.floats(op.output());
+  if (at.is_features(x) && !at.features().real->is_dense()) {
+    const RealFeatures& features = *at.features().real;
+    sparse_product(out, features.pattern, features.values.span(), w.wide, at.device());
+  } else if (op.bias != BiasOf::none) {
+    gemm_into(out, at.floats_in(x), w.linear.floats(), {.bias = at.weights().bias(op)});
+  } else {
+    float_gemm(out, at.floats_in(x), false, w.linear.floats(), true);
+  }
+}
+
+void run_sparse_bits_product(Runtime& at, const Operator& op) {
+  const PackedFeatures& x = *at.features().packed;
+  const PreparedWeight& w = at.weights().of(op);
+  with_output(at, op.output(), [&](auto& out) {
+    spmm_into(out, x.sparse->bits.flips, w.sparse.u,
+              {.row_scale = x.alpha(),
+               .feature_scale = w.sparse.feature_scale.span(),
+               .feature_offset = w.sparse.feature_offset.span(),
+               .bias = at.weights().bias(op)});
+  });
+}
+
+bool is_sparse_bits(const Runtime& at, ValueId v) { return at.is_features(v) && at.features().packed->sparse; }
+
+}  // namespace
+
+void run_quantize(Runtime& at, const Operator& op, Prepared&) {
+  binarize_into(at.binarized(op.output()), at.floats_in(op.inputs[0]));
+}
+
+/// Of counts: the scale of the mean.
+void find_product(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (op.aggregation != Aggregation::none) prepared.operand = at.graph().scales_of(op.aggregation);
+}
+
+void run_product(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (!op.multiplies_signs()) return run_real_product(at, op);
+  const ValueId x = op.inputs[0];
+  if (is_sparse_bits(at, x)) return run_sparse_bits_product(at, op);
+  const Binarized& w = at.weights().of(op).linear.signs();
+  if (!at.makes_bits(x)) {
+    return binary_weight_gemm_into(
+        at.floats(op.output()), at.floats_in(x), w.bits,
+        {.row_scale = prepared.operand.row_scale, .col_scale = w.alpha.span(), .bias = at.weights().bias(op)});
+  }
+  with_output(at, op.output(), [&](auto& out) {
+    gemm_into(out, at.bits_in(x), w.bits,
+              {.row_scale = at.row_scales(x), .col_scale = w.alpha.span(), .bias = at.weights().bias(op)});
+  });
+}
+
+void run_add(Runtime& at, const Operator& op, Prepared&) {
+  const auto [a, b] = std::pair(op.inputs[0], op.inputs[1]);
+  if (at.makes_bits(op.output())) {
+    add_into(at.bits(op.output()), at.bits_in(a), at.bits_in(b));
+  } else {
+    add_into(at.floats(op.output()), at.floats_in(a), at.floats_in(b),
+             {.bias = at.weights().bias(op), .relu = op.relu});
+  }
+}
+
+void run_relu(Runtime& at, const Operator& op, Prepared&) {
+  Floats& out = at.floats(op.output());
+  if (at.name(op.output()) != at.name(op.inputs[0])) {
+    const Floats& in = at.floats_in(op.inputs[0]);
+    Device::copy(out.values().data(), at.device(), in.values().data(), at.device(), in.bytes());
+  }
+  relu(out);
+}
+
+void run_concat(Runtime& at, const Operator& op, Prepared&) {
+  if (at.makes_bits(op.output())) {
+    std::array<const Bits*, most_concat_parts> parts{};
+    for (std::size_t p = 0; p < op.inputs.size(); ++p) parts[p] = &at.bits_in(op.inputs[p]);
+    concat_into<Bits>(at.bits(op.output()), std::span(parts).first(op.inputs.size()));
+  } else {
+    std::array<const Floats*, most_concat_parts> parts{};
+    for (std::size_t p = 0; p < op.inputs.size(); ++p) parts[p] = &at.floats_in(op.inputs[p]);
+    concat_into<Floats>(at.floats(op.output()), std::span(parts).first(op.inputs.size()));
+  }
+}
+
+void bind_multiply_joined(Runtime& at, const Operator& op, Prepared& prepared) {
+  const std::size_t n = at.num_nodes();
+  Bits& joined = at.bits(op.outputs[1]);
+  const std::size_t most = at.program().value(op.outputs[1]).most_rows;
+  prepared.joined.clear();
+  prepared.float_rows.clear();
+  for (std::size_t first = 0; first < n; first += most) {
+    const std::size_t rows = std::min(most, n - first);
+    std::vector<Bits>& block = prepared.joined.emplace_back();
+    block.push_back(some_rows(joined, 0, rows));
+    for (const ValueId part : op.inputs) block.push_back(some_rows(at.bits(part), first, rows));
+    prepared.float_rows.push_back(some_rows(at.floats(op.output()), first, rows));
+  }
+}
+
+void run_multiply_joined(Runtime& at, const Operator& op, Prepared& prepared) {
+  const Linear& linear = at.weights().of(op).linear;
+  std::array<const Bits*, most_concat_parts> parts{};
+  for (std::size_t b = 0; b < prepared.joined.size(); ++b) {
+    std::vector<Bits>& block = prepared.joined[b];
+    const std::size_t count = block.size() - 1;
+    for (std::size_t p = 0; p < count; ++p) parts[p] = &block[p + 1];
+    concat_into<Bits>(block.front(), std::span(parts).first(count));
+    gemm_into(prepared.float_rows[b], block.front(), linear.signs().bits,
+              {.col_scale = linear.signs().alpha.span(), .bias = linear.bias.span()});
+  }
+}
+
+}  // namespace bitgraph::nn

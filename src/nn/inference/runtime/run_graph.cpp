@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators over a node's neighbours: sums, counts and votes, whole or a part of the graph's rows at a time.
+#include <bitgraph/ops/fused_vote.hpp>
+#include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include "nn/inference/row_blocks.hpp"
+#include "nn/inference/runtime/kernels.hpp"
+#include "nn/inference/runtime/runtime.hpp"
+#include "nn/updates/some_rows.hpp"
+
+#include <type_traits>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+
+bool votes(const Runtime& at, const Operator& op) { return at.makes_bits(op.output()); }
+
+/// Whether a sum over so many columns is quicker in the order of the rows; votes and counts always are.
+bool goes_by_order(const Runtime& at, const Operator& op) {
+  return at.makes_bits(op.inputs[0]) || spmm_sums_by_order(at.program().value(op.output()).columns);
+}
+
+/// Makes the parts that stay, before the first run.
+void find_parts(Runtime& at, const Operator& op, bool by_order) {
+  if (at.streamed()) return;
+  if (at.sell()) {
+    static_cast<void>(at.graph().sell_blocks_of(op.aggregation, at.parts()));
+    return;
+  }
+  for (const CsrPattern& part : at.graph().blocks_of(op.aggregation, at.parts())) {
+    if (by_order) static_cast<void>(at.graph().row_order(part));
+  }
+}
+
+/// Calls fn(pattern, part, first row, rows) for the parts of the graph, one after the other.
+template <class Fn>
+void for_each_part(Runtime& at, Aggregation aggregation, Fn&& fn) {
+  for (std::size_t part = 0; part < at.parts(); ++part) {
+    const std::size_t first = first_row(at.num_nodes(), part, at.parts());
+    const std::size_t rows = first_row(at.num_nodes(), part + 1, at.parts()) - first;
+    if (rows == 0) continue;
+    if (at.streamed()) {
+      fn(at.graph().rows_of(aggregation, static_cast<NodeId>(first), static_cast<NodeId>(first + rows)), part, first,
+         rows);
+    } else if (at.sell()) {
+      fn(at.graph().sell_blocks_of(aggregation, at.parts())[part], part, first, rows);
+    } else {
+      fn(at.graph().blocks_of(aggregation, at.parts())[part], part, first, rows);
+    }
+  }
+}
+
+const RowOrder* order_of(Runtime& at, const CsrPattern& part) {
+  return at.streamed() ? nullptr : &at.graph().row_order(part);
+}
+const RowOrder* order_of(Runtime&, const SellPattern&) { return nullptr; }
+
+/// Aggregation with a part of the pattern's rows at a time.
+template <class X, class Out>
+void run_by_parts(Runtime& at, const Operator& op, const Prepared& prepared, const X& x, std::vector<Out>& to_rows) {
+  constexpr bool is_vote = std::is_same_v<Out, Bits>;
+  const bool by_order = goes_by_order(at, op);
+  for_each_part(at, op.aggregation, [&](const auto& pattern, std::size_t part, std::size_t first, std::size_t rows) {
+    const auto row_scale = prepared.operand.row_scale;
+    if constexpr (is_vote || !std::is_same_v<decltype(pattern), const SellPattern&>) {
+      spmm_into(to_rows[part], pattern, x,
+                {.row_scale = row_scale.empty() ? row_scale : row_scale.subspan(first, rows),
+                 .col_scale = prepared.operand.col_scale,
+                 .bias = at.weights().bias(op),
+                 .row_order = by_order ? order_of(at, pattern) : nullptr});
+    }
+  });
+}
+
+SpmmOptions options_of(const Runtime& at, const Operator& op, const Prepared& prepared) {
+  if (at.makes_bits(op.inputs[0])) return {.strategy = at.options().strategy, .row_order = prepared.order};
+  return {.row_scale = prepared.operand.row_scale,
+          .col_scale = prepared.operand.col_scale,
+          .bias = at.weights().bias(op),
+          .row_order = prepared.order};
+}
+
+}  // namespace
+
+void find_rows(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (op.kind == OperatorKind::vote_post_op) {
+    prepared.operand.pattern = &at.graph().pattern_of(op.aggregation);
+  } else {
+    prepared.operand = at.graph().of(op.aggregation);
+  }
+  prepared.order = &at.graph().row_order(*prepared.operand.pattern);
+}
+
+void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (op.by_parts) {
+    if (!votes(at, op)) prepared.operand = at.graph().scales_of(op.aggregation);
+    return find_parts(at, op, goes_by_order(at, op));
+  }
+  if (votes(at, op) && at.options().graph == GraphFormat::sell) {
+    prepared.sell = &at.graph().sell(op.aggregation);
+  } else if (votes(at, op) && at.options().graph == GraphFormat::tiles) {
+    prepared.tiles = &at.graph().tiles(op.aggregation, at.options().tile_dim);
+  } else {
+    if (!votes(at, op)) prepared.operand = at.graph().scales_of(op.aggregation);
+    prepared.operand.pattern = &at.graph().pattern_of(op.aggregation);
+    if (goes_by_order(at, op)) prepared.order = &at.graph().row_order(*prepared.operand.pattern);
+  }
+}
+
+void bind_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (!op.by_parts) return;
+  prepared.bit_rows.clear();
+  prepared.float_rows.clear();
+  for (std::size_t part = 0; part < at.parts(); ++part) {
+    const std::size_t first = first_row(at.num_nodes(), part, at.parts());
+    const std::size_t rows = first_row(at.num_nodes(), part + 1, at.parts()) - first;
+    if (votes(at, op)) {
+      prepared.bit_rows.push_back(some_rows(at.bits(op.output()), first, rows));
+    } else {
+      prepared.float_rows.push_back(some_rows(at.floats(op.output()), first, rows));
+    }
+  }
+}
+
+void run_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
+  const ValueId x = op.inputs[0];
+  if (op.by_parts) {
+    if (votes(at, op)) return run_by_parts(at, op, prepared, at.bits_in(x), prepared.bit_rows);
+    return run_by_parts(at, op, prepared, at.floats_in(x), prepared.float_rows);
+  }
+  const SpmmOptions how = options_of(at, op, prepared);
+  if (prepared.sell != nullptr) return spmm_into(at.bits(op.output()), *prepared.sell, at.bits_in(x), how);
+  if (prepared.tiles != nullptr) return spmm_into(at.bits(op.output()), *prepared.tiles, at.bits_in(x), how);
+  const CsrPattern& pattern = *prepared.operand.pattern;
+  if (votes(at, op)) return spmm_into(at.bits(op.output()), pattern, at.bits_in(x), how);
+  if (at.makes_bits(x)) {  // counts
+    return spmm_into(at.floats(op.output()), pattern, at.bits_in(x), {.row_order = prepared.order});
+  }
+  spmm_into(at.floats(op.output()), pattern, at.floats_in(x), how);
+}
+
+void find_reorder(Runtime& at, const Operator&, Prepared& prepared) { prepared.operand.pattern = &at.back(); }
+
+void run_reorder(Runtime& at, const Operator& op, Prepared& prepared) {
+  spmm_into(at.floats(op.output()), *prepared.operand.pattern, at.floats_in(op.inputs[0]));
+}
+
+void run_vote_post_op(Runtime& at, const Operator& op, Prepared& prepared) {
+  const auto bits_or_null = [&](ValueId v) { return v == no_value ? nullptr : &at.bits_in(v); };
+  VoteUse use{.own = bits_or_null(op.inputs[1]), .own_beside = op.own_beside};
+  const std::size_t next = op.layer + 1;
+  if (op.post_op == VotePostOp::none) {
+    use.votes = &at.bits(op.output());
+  } else if (op.post_op == VotePostOp::logits) {
+    const Linear& w = at.weights().of(next, WeightOf::neighbor).linear;
+    use.multiplied = &w.signs().bits;
+    use.before = bits_or_null(op.inputs[2]);
+    use.col_scale = w.signs().alpha.span();
+    use.bias = w.bias.span();
+    use.products = &at.floats(op.output());
+  } else {
+    use.scored = &at.weights().of(next, WeightOf::neighbor).linear.signs().bits;
+    use.scores = &at.scores(op.output());
+    if (op.root) {
+      const Linear& w = at.weights().of(next, WeightOf::root).linear;
+      use.multiplied = &w.signs().bits;
+      use.col_scale = w.signs().alpha.span();
+      use.bias = w.bias.span();
+      use.products = &at.floats(op.outputs[1]);
+    }
+  }
+  vote_into(use, *prepared.operand.pattern, *prepared.order, at.bits_in(op.inputs[0]));
+}
+
+void run_add_scores(Runtime& at, const Operator& op, Prepared& prepared) {
+  const Linear& w = at.weights().of(op).linear;
+  add_scores_into(at.floats(op.output()), *prepared.operand.pattern, *prepared.order, at.scores(op.inputs[0]),
+                  {.row_scale = prepared.operand.row_scale,
+                   .col_scale = w.signs().alpha.span(),
+                   .bias = w.bias.span(),
+                   .add = op.root});
+}
+
+void find_multiply_counts(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (!op.by_parts) return find_rows(at, op, prepared);
+  prepared.operand = at.graph().scales_of(op.aggregation);
+  find_parts(at, op, true);
+}
+
+/// A mean of products as the product of counts: whole numbers until the last step.
+void run_multiply_counts(Runtime& at, const Operator& op, Prepared& prepared) {
+  const Linear& w = at.weights().of(op).linear;
+  Floats& out = at.floats(op.output());
+  const Bits& x = at.bits_in(op.inputs[0]);
+  const auto row_scale = prepared.operand.row_scale;
+  if (!op.by_parts) {
+    OwnProduct own;
+    if (op.root) {
+      const Linear& root = at.weights().of(op.layer, WeightOf::root).linear;
+      own = {&root.signs().bits, root.signs().alpha.span(), root.bias.span()};
+    }
+    return multiply_counts_into(out, *prepared.operand.pattern, *prepared.order, x, w.signs().bits,
+                                {.row_scale = row_scale, .col_scale = w.signs().alpha.span(), .bias = w.bias.span()},
+                                own);
+  }
+  Floats& counts = at.floats(op.outputs[1]);
+  for_each_part(at, op.aggregation, [&](const auto& pattern, std::size_t, std::size_t first, std::size_t rows) {
+    Floats counted = some_rows(counts, 0, rows);
+    Floats to = some_rows(out, first, rows);
+    spmm_into(counted, pattern, x, {.row_order = order_of(at, pattern)});
+    binary_weight_gemm_into(
+        to, counted, w.signs().bits,
+        {.row_scale = row_scale.subspan(first, rows), .col_scale = w.signs().alpha.span(), .bias = w.bias.span()});
+  });
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/inference/runtime/runtime.hpp"
+
+#include "nn/updates/some_rows.hpp"
+
+#include <algorithm>
+
+namespace bitgraph::nn {
+
+void Runtime::find(const Compiled& compiled, const CsrPattern& back, bool streamed) {
+  compiled_ = &compiled;
+  back_ = &back;
+  streamed_ = streamed;
+  values_.clear();
+  prepared_.clear();
+  prepared_.resize(program().operators.size());
+  for (std::size_t n = 0; n < prepared_.size(); ++n) {
+    if (const auto find_of = operator_traits(op(n).kind).find) find_of(*this, op(n), prepared_[n]);
+  }
+  layout_ = place(program(), num_nodes(), compiled_->shares_memory);
+}
+
+void Runtime::bind(std::size_t capacity) {
+  layout_ = place(program(), std::max(num_nodes(), capacity), compiled_->shares_memory);
+  const std::size_t words = (layout_.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  values_.clear();
+  // A matrix of bits is made over zeros: what is behind the columns is looked at.
+  if (device_.is_host() && memory_.size() == words) {
+    std::fill(memory_.begin(), memory_.end(), std::uint64_t{0});
+  } else {
+    memory_ = Buffer<std::uint64_t>();  // before the new memory is there
+    memory_ = Buffer<std::uint64_t>(words, std::uint64_t{0}, device_);
+  }
+  for (ValueId v = 0; v < program().values.size(); ++v) values_.push_back(view_of(v));
+  for (std::size_t n = 0; n < prepared_.size(); ++n) {
+    if (const auto bind_of = operator_traits(op(n).kind).bind) bind_of(*this, op(n), prepared_[n]);
+  }
+}
+
+void Runtime::bind_result() {
+  values_.clear();
+  values_.resize(program().values.size());
+  memory_ = Buffer<std::uint64_t>();
+  values_[program().result] = Floats(num_nodes(), program().value(program().result).columns, device_);
+}
+
+Runtime::Memory Runtime::view_of(ValueId v) {
+  if (is_features(v) || layout_.offset[v] == Layout::nowhere) return {};
+  const Value& value = program().value(v);
+  const std::size_t rows = value.rows(num_nodes());
+  auto* const at = reinterpret_cast<std::byte*>(memory_.data()) + layout_.offset[v];
+  if (value.scored_bits != 0) {
+    RowScores scores;
+    scores.nrows = rows;
+    scores.count = value.columns;
+    scores.ncols = value.scored_bits;
+    scores.values = lent(reinterpret_cast<std::uint16_t*>(at), rows * RowScores::row_size(value.columns), device_);
+    return scores;
+  }
+  if (!value.is_signs()) {
+    return Floats(rows, value.columns, lent(reinterpret_cast<float*>(at), rows * value.columns, device_));
+  }
+  const std::size_t words = rows * words_for_bits(value.columns);
+  Bits bits(rows, value.columns, lent(reinterpret_cast<std::uint64_t*>(at), words, device_));
+  if (value.format.scale == ScaleExtent::none) return bits;
+  auto* const scales = reinterpret_cast<float*>(at + words * sizeof(std::uint64_t));
+  return Binarized{std::move(bits), lent(scales, rows, device_)};
+}
+
+const Runtime::Floats& Runtime::floats_in(ValueId v) const {
+  return is_features(v) ? features_.real->dense : std::get<Floats>(values_[v]);
+}
+
+Runtime::Bits& Runtime::bits(ValueId v) {
+  if (auto* const scaled = std::get_if<Binarized>(&values_[v])) return scaled->bits;
+  return std::get<Bits>(values_[v]);
+}
+
+const Runtime::Bits& Runtime::bits_in(ValueId v) const {
+  if (is_features(v)) return features_.packed->dense->bits;
+  if (const auto* const scaled = std::get_if<Binarized>(&values_[v])) return scaled->bits;
+  return std::get<Bits>(values_[v]);
+}
+
+std::span<const float> Runtime::row_scales(ValueId v) const {
+  if (is_features(v)) return features_.packed->alpha();
+  const auto* const scaled = std::get_if<Binarized>(&values_[v]);
+  return scaled == nullptr ? std::span<const float>() : scaled->alpha.span();
+}
+
+std::vector<LaunchStep> Runtime::launch_steps(std::size_t n) const {
+  return operator_traits(op(n).kind).launch(*this, op(n), prepared_[n]);
+}
+
+}  // namespace bitgraph::nn

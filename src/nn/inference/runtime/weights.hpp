@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's weights on a device, and what operators want made of them.
+#pragma once
+
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/gemm.hpp>
+
+#include "nn/inference/input_features.hpp"
+#include "nn/program/program.hpp"
+
+#include <array>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// One weight matrix of a layer.
+struct PreparedWeight {
+  Linear linear;             ///< outputs x inputs; empty: the layer has no such weight
+  SparseGemmWeights sparse;  ///< where the input is a sparse bit matrix
+  DenseMatrix<float> wide;   ///< inputs x outputs, where the input is sparse floats
+};
+
+/// Which forms of its weights a program reads.
+struct WeightUse {
+  bool sparse = false;      ///< neighbor and root, for a sparse bit matrix
+  bool wide = false;        ///< the same, for sparse floats
+  bool both = false;        ///< the rows of neighbor and root as one matrix
+  bool layer_bias = false;  ///< the sum of both biases
+};
+
+class Weights {
+ public:
+  Weights(const Model& model, const Program& program, const InputFeatures& features, const Device& device);
+
+  /// Other weights of the same shapes. Where `in_place` they are copied to where kernels know the old ones.
+  void set(const Model& model, bool in_place);
+
+  /// The program reads other forms of the same weights from now on.
+  void prepare(const Program& program);
+
+  [[nodiscard]] const PreparedWeight& of(const Operator& op) const { return of(op.layer, op.weight); }
+  [[nodiscard]] const PreparedWeight& of(std::size_t layer, WeightOf which) const;
+
+  /// The bias that an operator adds; empty: none.
+  [[nodiscard]] std::span<const float> bias(const Operator& op) const;
+
+  /// Bytes of all of it.
+  [[nodiscard]] static std::size_t predicted_bytes(const Model& model, const Program& program, bool sparse_bits,
+                                                   bool sparse_floats);
+
+ private:
+  struct LayerWeights {
+    std::array<PreparedWeight, 3> of;  ///< neighbor, root, both
+    Buffer<float> bias;
+    WeightUse use;
+  };
+
+  void prepare(LayerWeights& layer, const Layer& on_host, bool in_place);
+  [[nodiscard]] SparseGemmWeights sparse_weights(const Linear& linear) const;
+
+  const InputFeatures& features_;
+  Device device_;
+  std::vector<LayerWeights> layers_;
+  std::vector<Layer> shapes_;  ///< aggregation and precision, no weights
+};
+
+}  // namespace bitgraph::nn

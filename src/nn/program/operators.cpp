@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/program/operators.hpp"
+
+#include <bitgraph/ops/concat.hpp>
+#include <bitgraph/ops/fused_vote.hpp>
+
+#include "nn/inference/graph_operands.hpp"
+#include "nn/inference/runtime/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Kind = OperatorKind;
+
+bool signs(const Program& p, ValueId v) { return p.value(v).is_signs(); }
+std::string parts_of(const Operator& op) { return op.by_parts ? " by parts" : ""; }
+
+std::string name_quantize(const Program&, const Operator&) { return "BIN"; }
+std::string name_product(const Program& p, const Operator& op) {
+  if (!op.multiplies_signs()) return "MM";
+  if (!signs(p, op.inputs[0])) return "BMM, counts";
+  return signs(p, op.output()) ? "BMM.BBB" : "BMM.BBF";
+}
+std::string name_aggregate(const Program& p, const Operator& op) {
+  const char* const types = signs(p, op.output()) ? "BBB" : signs(p, op.inputs[0]) ? "BBF" : "FBF";
+  return fmt::format("BSpMM.{}{}", types, parts_of(op));
+}
+std::string name_add(const Program& p, const Operator& op) { return signs(p, op.output()) ? "ADD.BBB" : "ADD.FFF"; }
+std::string name_relu(const Program&, const Operator&) { return "RELU"; }
+std::string name_concat(const Program&, const Operator&) { return "CONCAT"; }
+std::string name_reorder(const Program&, const Operator&) { return "REORDER"; }
+std::string name_vote_post_op(const Program&, const Operator& op) {
+  const bool own = op.own_beside || op.inputs[1] != no_value;
+  return fmt::format("BSpMM.BBB{}{}", own ? " + ADD.BBB" : "", op.post_op != VotePostOp::none ? " + BMM.BBF" : "");
+}
+std::string name_add_scores(const Program&, const Operator& op) {
+  return op.root ? "BSpMM.FBF + ADD.FFF" : "BSpMM.FBF";
+}
+std::string name_multiply_counts(const Program&, const Operator& op) {
+  return fmt::format("BSpMM.BBF + BMM{}{}", op.root ? " + ADD.FFF" : "", parts_of(op));
+}
+std::string name_multiply_joined(const Program&, const Operator&) { return "CONCAT + BMM.BBF by parts"; }
+
+std::string need_inputs(const Operator& op, std::size_t count) {
+  return op.inputs.size() == count ? "" : fmt::format("has {} inputs, expected {}", op.inputs.size(), count);
+}
+
+/// One input and one output of the same number of columns.
+std::string check_same(const Program& p, const Operator& op) {
+  if (std::string wrong = need_inputs(op, 1); !wrong.empty()) return wrong;
+  const std::size_t in = p.value(op.inputs[0]).columns;
+  const std::size_t out = p.value(op.output()).columns;
+  return in == out ? "" : fmt::format("makes {} columns of {}", out, in);
+}
+std::string check_quantize(const Program& p, const Operator& op) {
+  if (std::string wrong = check_same(p, op); !wrong.empty()) return wrong;
+  if (signs(p, op.inputs[0])) return "its input is signs already";
+  return signs(p, op.output()) ? "" : fmt::format("makes {}, expected signs", to_string(p.value(op.output()).format));
+}
+std::string check_product(const Program& p, const Operator& op) {
+  if (std::string wrong = need_inputs(op, 1); !wrong.empty()) return wrong;
+  if (op.weight == WeightOf::none) return "has no weights";
+  if (p.value(op.output()).columns == 0 || p.value(op.inputs[0]).columns == 0) return "has no columns";
+  if (!op.multiplies_signs() && signs(p, op.inputs[0]) && op.inputs[0] != p.features)
+    return "multiplies signs by weights that are floats";
+  return "";
+}
+std::string check_aggregate(const Program& p, const Operator& op) {
+  if (op.aggregation == Aggregation::none) return "aggregates nothing";
+  return check_same(p, op);
+}
+std::string check_add(const Program& p, const Operator& op) {
+  if (std::string wrong = need_inputs(op, 2); !wrong.empty()) return wrong;
+  const Value& a = p.value(op.inputs[0]);
+  const Value& b = p.value(op.inputs[1]);
+  if (a.columns != b.columns) return fmt::format("adds {} columns and {}", a.columns, b.columns);
+  if (a.is_signs() != b.is_signs()) return "adds signs and numbers";
+  return "";
+}
+std::string check_concat(const Program& p, const Operator& op) {
+  if (op.inputs.empty() || op.inputs.size() > most_concat_parts)
+    return fmt::format("puts {} values side by side, expected 1 to {}", op.inputs.size(), most_concat_parts);
+  std::size_t columns = 0;
+  for (const ValueId v : op.inputs) {
+    columns += p.value(v).columns;
+    if (signs(p, v) != signs(p, op.inputs[0])) return "puts signs and numbers side by side";
+  }
+  const std::size_t out = p.value(op.output()).columns;
+  return op.kind != Kind::concat || columns == out ? "" : fmt::format("makes {} columns of {}", out, columns);
+}
+std::string check_vote_post_op(const Program& p, const Operator& op) {
+  if (std::string wrong = need_inputs(op, 3); !wrong.empty()) return wrong;
+  return signs(p, op.inputs[0]) ? "" : "votes of numbers";
+}
+std::string check_add_scores(const Program& p, const Operator& op) {
+  if (op.inputs.empty() || op.inputs.size() > 2) return fmt::format("has {} inputs, expected 1 or 2", op.inputs.size());
+  return p.value(op.inputs[0]).scored_bits != 0 ? "" : "its first input is not scores";
+}
+std::string check_multiply_counts(const Program& p, const Operator& op) {
+  if (std::string wrong = need_inputs(op, 1); !wrong.empty()) return wrong;
+  return signs(p, op.inputs[0]) ? "" : "counts bits of numbers";
+}
+
+double value_bytes(const Program& p, const std::vector<ValueId>& values, std::size_t nodes) {
+  double bytes = 0;
+  for (const ValueId v : values) bytes += v == no_value ? 0 : static_cast<double>(p.value(v).bytes(nodes));
+  return bytes;
+}
+double weight_bytes(const Operator& op, std::size_t inputs, std::size_t outputs) {
+  return op.weight == WeightOf::none ? 0 : static_cast<double>(stored_bytes(op.weight_format, outputs, inputs));
+}
+
+/// Everything is read or written once.
+Traffic traffic_once(const Program& p, const Operator& op, const GraphFacts& graph) {
+  const std::size_t out = p.value(op.output()).columns;
+  return {value_bytes(p, op.inputs, graph.nodes) + value_bytes(p, op.outputs, graph.nodes),
+          static_cast<double>(graph.nodes) * static_cast<double>(out)};
+}
+Traffic traffic_product(const Program& p, const Operator& op, const GraphFacts& graph) {
+  std::size_t in = 0;
+  for (const ValueId v : op.inputs) in += p.value(v).columns;
+  const std::size_t out = p.value(op.output()).columns;
+  return {traffic_once(p, op, graph).bytes + weight_bytes(op, in, out),
+          2.0 * static_cast<double>(graph.nodes) * static_cast<double>(in) * static_cast<double>(out)};
+}
+/// A row of what is gathered for each entry, and its index.
+Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& graph) {
+  const Value& x = p.value(op.inputs[0]);
+  const std::size_t loops = has_loops(op.aggregation) ? graph.nodes : 0;
+  const auto entries = static_cast<double>(graph.entries + loops);
+  const double row = static_cast<double>(gathered_bytes(x.bytes(1)));
+  std::vector<ValueId> others(op.inputs.begin() + 1, op.inputs.end());
+  return {entries * (row + sizeof(NodeId)) + value_bytes(p, others, graph.nodes) +
+              value_bytes(p, op.outputs, graph.nodes) + weight_bytes(op, x.columns, p.value(op.output()).columns),
+          entries * static_cast<double>(x.columns)};
+}
+
+constexpr std::array<OperatorTraits, num_operator_kinds> table{{
+    {Kind::quantize, "quantize", name_quantize, check_quantize, traffic_once, no_input, nullptr, nullptr, run_quantize,
+     launch_quantize},
+    {Kind::product, "product", name_product, check_product, traffic_product, no_input, find_product, nullptr,
+     run_product, launch_product},
+    {Kind::aggregate, "aggregate", name_aggregate, check_aggregate, traffic_gather, no_input, find_aggregate,
+     bind_aggregate, run_aggregate, launch_aggregate},
+    {Kind::add, "add", name_add, check_add, traffic_once, 0, nullptr, nullptr, run_add, launch_add},
+    {Kind::relu, "relu", name_relu, check_same, traffic_once, 0, nullptr, nullptr, run_relu, nullptr},
+    {Kind::concat, "concat", name_concat, check_concat, traffic_once, no_input, nullptr, nullptr, run_concat,
+     launch_concat},
+    {Kind::reorder, "reorder", name_reorder, check_same, traffic_once, no_input, find_reorder, nullptr, run_reorder,
+     launch_reorder},
+    {Kind::vote_post_op, "vote with post-op", name_vote_post_op, check_vote_post_op, traffic_gather, 1, find_rows,
+     nullptr, run_vote_post_op, nullptr},
+    {Kind::add_scores, "add scores", name_add_scores, check_add_scores, traffic_gather, 1, find_rows, nullptr,
+     run_add_scores, nullptr},
+    {Kind::multiply_counts, "multiply counts", name_multiply_counts, check_multiply_counts, traffic_gather, no_input,
+     find_multiply_counts, nullptr, run_multiply_counts, nullptr},
+    {Kind::multiply_joined, "multiply joined", name_multiply_joined, check_concat, traffic_product, no_input, nullptr,
+     bind_multiply_joined, run_multiply_joined, nullptr},
+}};
+
+constexpr bool in_order() {
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    if (static_cast<std::size_t>(table[k].kind) != k) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "rows stand in the order of OperatorKind");
+
+}  // namespace
+
+GraphFacts GraphFacts::of(const CsrPattern& a) {
+  GraphFacts facts{.nodes = a.nrows(), .entries = a.nvals()};
+  for (NodeId i = 0; i < a.nrows(); ++i) {
+    const std::size_t entries = a.row(i).size();
+    facts.longest_row = std::max(facts.longest_row, entries);
+    facts.has_empty_row = facts.has_empty_row || entries == 0;
+  }
+  return facts;
+}
+
+const OperatorTraits& operator_traits(OperatorKind kind) noexcept { return table[static_cast<std::size_t>(kind)]; }
+
+std::string paper_name(const Program& program, const Operator& op) {
+  return operator_traits(op.kind).paper_name(program, op);
+}
+
+}  // namespace bitgraph::nn

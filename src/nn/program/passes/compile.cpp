@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the passes.
+#include "nn/program/passes/passes.hpp"
+
+#include <array>
+
+namespace bitgraph::nn {
+
+namespace {
+
+constexpr std::array simple_passes{Pass{"share", [](Program& program, const PassContext&) { share(program); }},
+                                   Pass{"fold relu", [](Program& program, const PassContext&) { fold_relu(program); }},
+                                   Pass{"sequence", sequence}, Pass{"join rows", join_rows}};
+
+/// The rows of the result come back in the caller's order.
+void reorder_result(Program& program) {
+  const ValueId result = program.add_value(program.value(program.result));
+  program.operators.push_back({.kind = OperatorKind::reorder,
+                               .inputs = {program.result},
+                               .outputs = {result},
+                               .layer = program.operators.back().layer});
+  program.result = result;
+}
+
+}  // namespace
+
+std::vector<std::string_view> passes_to_leave_out() {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : simple_passes) names.push_back(pass.name);
+  names.insert(names.end(), {"fuse", "place"});
+  return names;
+}
+
+Compiled compile(Program program, const PassContext& context, std::size_t parts, bool reorders) {
+  apply_precision(program, context.options.forms);
+  for (const Pass& pass : simple_passes) {
+    if (pass.name != context.without) pass.rewrite(program, context);
+  }
+  Compiled made{program, {}, context.without != "place"};
+  if (context.without != "fuse") fuse(made.program, context);
+  made.graph = plan_graph(made.program, context, parts);
+  if (made.graph.parts > 1) {  // kernels of several operators go over a whole graph
+    made.program = std::move(program);
+    made.graph = plan_graph(made.program, context, parts);
+  }
+  split_rows(made.program, made.graph);
+  if (reorders) reorder_result(made.program);
+  made.program.validate();
+  return made;
+}
+
+}  // namespace bitgraph::nn

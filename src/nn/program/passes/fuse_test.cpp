@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/program/passes/pass_cases.hpp"
+
+#include <gtest/gtest.h>
+
+namespace bitgraph::nn {
+namespace {
+
+/// As compile() brings it to fuse().
+Program before_fusing(Program program, const PassContext& context) {
+  apply_precision(program, context.options.forms);
+  share(program);
+  fold_relu(program);
+  sequence(program, context);
+  remove_dead(program);
+  return program;
+}
+
+std::string fused(Program program, const PassContext& context) {
+  fuse(program, context);
+  program.validate();
+  return to_text(program);
+}
+
+TEST(FusePass, MakesAVoteAndTheLastLayersScoresOneKernel) {
+  const InferenceOptions options = test::forms({Precision::bin, Precision::full});
+  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
+  const Program program = before_fusing(test::two_layers(Aggregation::mean_with_self, false), context);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1) : 64 x sign\n"
+            "%3 = BMM.BBF layer 1 (%2) : 7 x float32\n"
+            "%4 = BSpMM.FBF layer 1 (%3) : 7 x float32\n"
+            "result %4\n");
+  EXPECT_EQ(fused(program, context),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB + BMM.BBF layer 0 (%1, -, -) : 7 x scores of 64 bits\n"
+            "%3 = BSpMM.FBF layer 1 (%2) : 7 x float32\n"
+            "result %3\n");
+}
+
+TEST(FusePass, OrsANodesOwnSignsInTheKernelOfTheVote) {
+  const InferenceOptions options = test::forms({Precision::bin, Precision::full});
+  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
+  const Program program = before_fusing(test::two_layers(Aggregation::mean, true), context);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1) : 64 x sign\n"
+            "%3 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%4 = ADD.BBB layer 0 (%2, %3) : 64 x sign\n"
+            "%5 = BMM.BBF layer 1 (%4) : 7 x float32\n"
+            "%6 = BSpMM.FBF layer 1 (%5) : 7 x float32\n"
+            "%7 = BMM.BBF layer 1 (%4) : 7 x float32\n"
+            "%8 = ADD.FFF layer 1 (%6, %7) : 7 x float32\n"
+            "result %8\n");
+  EXPECT_EQ(fused(program, context),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%3, %4 = BSpMM.BBB + ADD.BBB + BMM.BBF layer 0 (%1, %2, -) : 7 x scores of 64 bits\n"
+            "%5 = BSpMM.FBF + ADD.FFF layer 1 (%3, %4) : 7 x float32\n"
+            "result %5\n");
+}
+
+TEST(FusePass, MultipliesByTheLastLayerInTheKernelOfTheVoteBeforeIt) {
+  const InferenceOptions options = test::forms({Precision::bin, Precision::bin, Precision::full});
+  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
+  const Program program = before_fusing(test::two_layers(Aggregation::sum, false, true), context);
+  EXPECT_EQ(fused(program, context),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1, -, -) : 64 x sign\n"
+            "%3 = BMM.BBB layer 1 (%2) : 64 x sign\n"
+            "%4 = BSpMM.BBB + BMM.BBF layer 1 (%3, -, %2) : 7 x float32\n"
+            "result %4\n");
+}
+
+TEST(FusePass, LeavesTheHostASmallGraphAndPartsAlone) {
+  const InferenceOptions options = test::forms({Precision::bin, Precision::full});
+  InferenceOptions not_fused = options;
+  not_fused.fusion = Fusion::none;
+  for (const PassContext& context :
+       {PassContext{.options = options, .graph = test::large_graph()},
+        PassContext{.options = options, .graph = test::large_graph(), .on_host = false, .whole = false},
+        PassContext{.options = options, .graph = {.nodes = 10, .entries = 20}, .on_host = false},
+        PassContext{.options = not_fused, .graph = test::large_graph(), .on_host = false}}) {
+    const Program program = before_fusing(test::two_layers(Aggregation::mean_with_self, false), context);
+    EXPECT_EQ(fused(program, context), to_text(program));
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes: each rewrites a program, and keeps what it computes. compile() has their order.
+#pragma once
+
+#include <bitgraph/core/device.hpp>
+#include <bitgraph/nn/plan.hpp>
+
+#include "nn/program/operators.hpp"
+#include "nn/program/program.hpp"
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// What passes decide by.
+struct PassContext {
+  const InferenceOptions& options;  ///< with one form a layer
+  GraphFacts graph;
+  bool on_host = true;
+  bool whole = true;             ///< the graph is on the device as a whole; it does not come in parts
+  bool sparse_features = false;  ///< the features are a sparse bit matrix
+  std::string_view without;      ///< leaves out this pass of passes_to_leave_out(), to see what it changes
+};
+
+struct Pass {
+  std::string_view name;
+  void (*rewrite)(Program&, const PassContext&);
+};
+
+/// How the graph's rows are held.
+struct GraphPlan {
+  std::size_t parts = 1;  ///< in so many patterns
+  bool sell = false;      ///< they are SELL patterns: votes and counts are all that the graph is for
+};
+
+/// Layers in floats become layers of the given forms: inputs of products of signs are quantized, votes take the place
+/// of sums, and scales in front of a sign are dropped (BitGNN, section 3.1.2). One form a layer.
+void apply_precision(Program& program, std::span<const Precision> forms);
+
+/// A value that is quantized for several readers is quantized once.
+void share(Program& program);
+
+/// Rectifying goes into the sum before it.
+void fold_relu(Program& program);
+
+/// Where that moves fewer bytes: mean over neighbours of products becomes products of counts (BitGNN, section 3.1.3).
+/// Each neighbour is then one bit a column, not a float.
+void sequence(Program& program, const PassContext& context);
+
+/// Patterns that have one kernel on a CUDA device, over a whole graph: a vote and the sum behind it, the product behind
+/// that, scores of the last layer, counts and their product (BitGNN, section 3.3).
+void fuse(Program& program, const PassContext& context);
+
+/// On the host: outputs of layers that stand side by side are put together some rows at a time, for the product.
+void join_rows(Program& program, const PassContext& context);
+
+/// Parts of the graph's rows where counts would take too much memory at once, or where SELL makes votes quicker.
+/// `parts` is at least what is given.
+[[nodiscard]] GraphPlan plan_graph(const Program& program, const PassContext& context, std::size_t parts);
+
+/// Aggregations take the rows part by part.
+void split_rows(Program& program, const GraphPlan& graph);
+
+/// Operators that nobody reads go, and values that no operator has.
+void remove_dead(Program& program);
+
+/// A program and the graph that it wants.
+struct Compiled {
+  Program program;
+  GraphPlan graph;
+  bool shares_memory = true;  ///< values that are never needed at once may have the same bytes
+};
+
+/// All passes, one after the other. `parts` as for plan_graph; `reorders`: the result comes back in another order.
+[[nodiscard]] Compiled compile(Program program, const PassContext& context, std::size_t parts, bool reorders);
+
+/// The passes that a program computes the same without.
+[[nodiscard]] std::vector<std::string_view> passes_to_leave_out();
+
+/// Where values lie in one piece of memory, by their lifetimes: two that are never needed at once share their bytes.
+struct Layout {
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  std::vector<std::size_t> offset;  ///< bytes, of each value; nowhere: it is not in that memory (the features)
+  std::vector<ValueId> owner;       ///< of each value: that whose place it has; itself where it has its own
+  std::size_t bytes = 0;
+};
+
+/// For a graph of so many nodes. The result keeps its place to the end. Where not `shares`, each value has bytes of its
+/// own. O(values^2).
+[[nodiscard]] Layout place(const Program& program, std::size_t nodes, bool shares = true);
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that only drop work: what is quantized twice, rectified apart, or read by nobody.
+#include "nn/program/passes/passes.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace bitgraph::nn {
+
+namespace {
+
+void replace_reads(Program& program, ValueId old, ValueId by) {
+  for (Operator& op : program.operators) std::replace(op.inputs.begin(), op.inputs.end(), old, by);
+  if (program.result == old) program.result = by;
+}
+
+}  // namespace
+
+void share(Program& program) {
+  std::map<ValueId, ValueId> quantized;
+  std::vector<Operator> kept;
+  for (std::size_t n = 0; n < program.operators.size(); ++n) {
+    const Operator& op = program.operators[n];
+    if (op.kind == OperatorKind::quantize) {
+      const auto [at, first] = quantized.try_emplace(op.inputs[0], op.output());
+      if (!first) {
+        replace_reads(program, op.output(), at->second);
+        continue;
+      }
+    }
+    kept.push_back(op);
+  }
+  program.operators = std::move(kept);
+}
+
+void fold_relu(Program& program) {
+  for (const Operator& relu : program.operators) {
+    if (relu.kind != OperatorKind::relu) continue;
+    const std::size_t n = program.producer(relu.inputs[0]);
+    if (n == program.operators.size() || program.uses(relu.inputs[0]) != 1) continue;
+    Operator& sum = program.operators[n];
+    if (sum.kind != OperatorKind::add) continue;
+    sum.relu = true;
+    replace_reads(program, relu.output(), sum.output());
+  }
+  remove_dead(program);
+}
+
+void remove_dead(Program& program) {
+  std::vector<bool> read(program.values.size(), false);
+  read[program.result] = true;
+  std::vector<Operator> kept;
+  for (std::size_t n = program.operators.size(); n-- > 0;) {
+    Operator& op = program.operators[n];
+    if (std::none_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return read[v]; })) continue;
+    for (const ValueId v : op.inputs) {
+      if (v != no_value) read[v] = true;
+    }
+    kept.push_back(std::move(op));
+  }
+  std::reverse(kept.begin(), kept.end());
+  program.operators = std::move(kept);
+
+  std::vector<ValueId> renamed(program.values.size(), no_value);
+  std::vector<Value> values;
+  const auto keep = [&](ValueId& v) {
+    if (v == no_value) return;
+    if (renamed[v] == no_value) {
+      renamed[v] = static_cast<ValueId>(values.size());
+      values.push_back(program.values[v]);
+    }
+    v = renamed[v];
+  };
+  keep(program.features);
+  for (Operator& op : program.operators) {
+    for (ValueId& v : op.inputs) keep(v);
+    for (ValueId& v : op.outputs) keep(v);
+  }
+  keep(program.result);
+  program.values = std::move(values);
+}
+
+}  // namespace bitgraph::nn

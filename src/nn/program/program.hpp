@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network as a program: a flat list of operators over values, in the order in which they run.
+//
+// A value is what one operator makes and others read: a matrix with a row for each node. It has a number of columns
+// and a NumberFormat; where it lies is decided later (place.cpp). An operator has a kind, inputs, outputs and
+// attributes. Weights are named by their layer and stay with the model. What is known of a kind of operator stands in
+// one row of the table in operators.cpp.
+//
+// Layers build programs in floats (layers.cpp). Everything else is a pass over the list (passes.hpp).
+#pragma once
+
+#include <bitgraph/formats/number_format.hpp>
+#include <bitgraph/nn/model.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// The place of a value in Program::values.
+using ValueId = std::uint32_t;
+inline constexpr ValueId no_value = ~ValueId{0};
+
+struct Value {
+  std::size_t columns = 0;
+  NumberFormat format;
+  std::size_t most_rows = 0;    ///< scratch of an operator that takes so many rows at a time; 0: a row for each node
+  std::size_t parts = 1;        ///< scratch for one of so many parts of the nodes
+  std::size_t scored_bits = 0;  ///< not 0: it is RowScores of rows of so many bits, of `columns` weights
+
+  /// Rows that it has where the graph has `nodes`.
+  [[nodiscard]] std::size_t rows(std::size_t nodes) const noexcept;
+  /// Bytes of memory, the scales of its rows included.
+  [[nodiscard]] std::size_t bytes(std::size_t nodes) const;
+  /// Signs, with or without scales.
+  [[nodiscard]] bool is_signs() const noexcept { return format.kind == NumberKind::sign; }
+};
+
+enum class OperatorKind : std::uint8_t {
+  quantize,         ///< y = the signs of x, and the mean magnitude of each row
+  product,          ///< y = x W^T, where `aggregation` is a mean: times its row scale
+  aggregate,        ///< y = A x: a sum, counts of bits, or a vote
+  add,              ///< y = a + b; of signs: or
+  relu,             ///< y = max(0, x)
+  concat,           ///< y = the inputs side by side
+  reorder,          ///< y = the rows of x in the caller's order
+  vote_post_op,     ///< a vote, or-ed with a node's own signs, and what VotePostOp says, in one kernel
+  add_scores,       ///< y = A p, p the products that scores stand for
+  multiply_counts,  ///< y = (A x) W^T, and the node's own product: in one kernel, or by parts of the rows
+  multiply_joined   ///< y = [inputs side by side] W^T, some rows at a time
+};
+inline constexpr std::size_t num_operator_kinds = 11;
+
+/// Which weights of its layer an operator multiplies with.
+enum class WeightOf : std::uint8_t { none, neighbor, root, both };
+
+/// Which bias is added: that of the operator's weights, or the sum of those of the layer.
+enum class BiasOf : std::uint8_t { none, weight, layer };
+
+/// The post-op that is fused into the kernel of a vote.
+enum class VotePostOp : std::uint8_t {
+  none,
+  scores,  ///< the counts that the last layer's products consist of; add_scores adds them up over neighbours
+  logits   ///< the product with the last layer
+};
+
+struct Operator {
+  OperatorKind kind = OperatorKind::product;
+  std::vector<ValueId> inputs;  ///< of vote_post_op: what votes, own signs, the output before; no_value: not there
+  std::vector<ValueId> outputs;
+  std::size_t layer = 0;
+  Aggregation aggregation = Aggregation::none;
+  WeightOf weight = WeightOf::none;
+  NumberFormat weight_format;
+  BiasOf bias = BiasOf::none;
+  bool relu = false;        ///< of add: rectifies behind the sum
+  bool by_parts = false;    ///< takes the rows of the graph part by part
+  bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
+  bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it
+  VotePostOp post_op = VotePostOp::none;
+
+  [[nodiscard]] ValueId output() const { return outputs.front(); }
+  [[nodiscard]] bool multiplies_signs() const noexcept { return weight_format.kind == NumberKind::sign; }
+};
+
+struct Program {
+  std::vector<Value> values;
+  std::vector<Operator> operators;
+  ValueId features = 0;
+  ValueId result = no_value;
+
+  ValueId add_value(Value value);
+  /// The place of the operator that makes a value; operators.size() for the features.
+  [[nodiscard]] std::size_t producer(ValueId value) const;
+  /// How often operators read a value; the result counts once more.
+  [[nodiscard]] std::size_t uses(ValueId value) const;
+  [[nodiscard]] const Value& value(ValueId id) const { return values[id]; }
+
+  /// Throws usage naming layer and operator: a value that is read before it is made or made twice, shapes and formats
+  /// that the operator does not take.
+  void validate() const;
+  /// 16 hexadecimal digits: others for programs that differ in an operator, a shape or a format.
+  [[nodiscard]] std::string fingerprint() const;
+};
+
+/// One line an operator: "%4 = BMM.BBF layer 1 (%3) : 64 x float32".
+[[nodiscard]] std::string to_text(const Program& program);
+
+/// The same for Graphviz.
+[[nodiscard]] std::string to_dot(const Program& program);
+
+/// Puts programs together. Throws usage where an operator does not take what it is given.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(std::size_t num_features);
+
+  [[nodiscard]] ValueId features() const noexcept { return program_.features; }
+  void begin_layer(std::size_t layer) noexcept { layer_ = layer; }
+
+  ValueId product(ValueId x, WeightOf weight, std::size_t outputs, BiasOf bias = BiasOf::none);
+  ValueId aggregate(ValueId x, Aggregation aggregation, BiasOf bias = BiasOf::none);
+  ValueId add(ValueId a, ValueId b, BiasOf bias = BiasOf::none);
+  ValueId relu(ValueId x);
+  ValueId concat(std::vector<ValueId> parts);
+
+  [[nodiscard]] Program finish(ValueId result);
+
+ private:
+  ValueId append(Operator op, std::size_t columns);
+
+  Program program_;
+  std::size_t layer_ = 0;
+};
+
+}  // namespace bitgraph::nn

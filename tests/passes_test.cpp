@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program computes the same whichever pass is left out.
+#include <bitgraph/graph/generate.hpp>
+
+#include "nn/inference/runtime/runtime.hpp"
+#include "nn/model/random_model.hpp"
+#include "nn/program/layers.hpp"
+#include "nn/program/passes/passes.hpp"
+#include "support/cuda_device.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+/// Odd widths: rows of signs end in the middle of a word, whose rest must be zero wherever a value lies.
+constexpr std::size_t hidden = 90;
+
+Dataset some_graph() {
+  return generate_planted_partition(
+      {.num_nodes = 700, .num_classes = 5, .num_features = 130, .mean_degree = 9, .seed = 3});
+}
+
+std::vector<Device> devices() {
+  std::vector<Device> all{Device::host(1), Device::host(3)};
+  if (test::cuda_device()) all.push_back(*test::cuda_device());
+  return all;
+}
+
+/// The logits of a run over memory that a run before has used.
+DenseMatrix<float> logits_without(std::string_view pass, const Model& model, const Dataset& data, const Device& device,
+                                  std::size_t parts) {
+  InferenceOptions options;
+  options.forms = model.layer_forms(model.precision);
+  options.launching = Launching::steps;  // else a small graph is not fused
+  GraphOperands graph(data.graph, device);
+  const InputFeatures features(model, data, options.forms.front(), options.features, device);
+  const PassContext context{.options = options,
+                            .graph = GraphFacts::of(data.graph),
+                            .on_host = device.is_host(),
+                            .whole = parts == 1,
+                            .sparse_features = features.packed && features.packed->sparse.has_value(),
+                            .without = pass};
+  const Compiled compiled = compile(program_of(model), context, parts, false);
+  const Weights weights(model, compiled.program, features, device);
+  Runtime runtime(graph, features, weights, options, device);
+  const CsrPattern none;
+  runtime.find(compiled, none, parts > 1);
+  runtime.bind(0);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    for (std::size_t n = 0; n < compiled.program.operators.size(); ++n) runtime.run(n);
+  }
+  return runtime.result().to(Device());
+}
+
+void expect_near(const DenseMatrix<float>& a, const DenseMatrix<float>& b, float relative) {
+  ASSERT_EQ(a.values().size(), b.values().size());
+  for (std::size_t n = 0; n < a.values().size(); ++n)
+    ASSERT_NEAR(a.values()[n], b.values()[n], relative * (1 + std::abs(b.values()[n]))) << n;
+}
+
+TEST(Passes, KeepTheLogits) {
+  const Dataset data = some_graph();
+  for (const Architecture architecture :
+       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+    for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+      const Model model = random_model(architecture, precision, data.num_features(), hidden, 5, 2, 7);
+      for (const Device& device : devices()) {
+        for (const std::size_t parts : {1, 3}) {
+          const auto all = logits_without("", model, data, device, parts);
+          for (const std::string_view pass : passes_to_leave_out()) {
+            SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)) + ", " +
+                         std::to_string(parts) + " parts, without " + std::string(pass));
+            // Other kernels and another order of operators round otherwise.
+            expect_near(logits_without(pass, model, data, device, parts), all, 1e-5F);
+          }
+          const auto apart = logits_without("place", model, data, device, parts);
+          EXPECT_TRUE(std::equal(apart.values().begin(), apart.values().end(), all.values().begin()))
+              << "values that share memory spoil one another";
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
