@@ -67,7 +67,7 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
 /// On a CUDA device the carry-save vote gives a tile row to one warp: where tile rows are long, and some of a skewed
 /// graph's very long, small tiles are quicker as words, which are shared out evenly.
 SpmmStrategy strategy_for(const BitTileMatrix& a, const SpmmOptions& options, const Device& device) {
-  const CudaSpmmTuning& tuning = cuda_spmm_tuning();
+  const CudaTileTuning& tuning = cuda_spmm_tuning().tiles;
   if (options.strategy != SpmmStrategy::automatic || device.is_host() || !options.col_scale.empty()) {
     return options.strategy;
   }

@@ -82,7 +82,7 @@ struct TileRowSizes {
 /// Rows assembled from tiles, as many at a time as fit a buffer on the stack.
 class RowBuffer {
  public:
-  static constexpr std::size_t capacity = 16384;
+  static constexpr std::size_t capacity = cpu_spmm_tuning().tile_entries;
 
   void clear(std::size_t first_row) {
     first_row_ = first_row;
@@ -124,7 +124,7 @@ class RowBuffer {
 /// A row longer than the buffer, feature block by feature block, in plain code: hubs belong in pattern CSR.
 template <int K, class In, class Out>
 void run_long_row(const SpmmArgs<BitTileView<K>, In, Out>& args, NodeId i) {
-  constexpr std::size_t width = 256;
+  constexpr std::size_t width = cpu_spmm_tuning().long_row_features;
   for (std::size_t begin = 0; begin < args.x.ncols; begin += width) {
     const std::size_t end = std::min(args.x.ncols, begin + width);
     std::array<float, width> sums{};
@@ -171,7 +171,7 @@ void run_rows(const SpmmArgs<BitTileView<K>, In, Out>& args, Range rows) {
 std::size_t chunk_rows(std::size_t nrows, int threads) {
   const CpuSpmmTuning& tuning = cpu_spmm_tuning();
   const std::size_t even = nrows / (static_cast<std::size_t>(threads) * tuning.turns) / 64 * 64;
-  return std::clamp<std::size_t>(even, 64, max_block_rows);
+  return std::clamp<std::size_t>(even, tuning.least_block_rows, max_block_rows);
 }
 
 template <class Graph, class In, class Out>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/spmm/spmm.hpp"
+#include "ops/spmm/tuning.hpp"
 
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/bfloat16.hpp>
@@ -42,7 +43,7 @@ struct SellPart {
 };
 
 /// A block is at most this long: kernels sort its rows by degree in arrays on the stack.
-inline constexpr std::size_t max_block_rows = 2048;
+inline constexpr std::size_t max_block_rows = cpu_spmm_tuning().most_block_rows;
 
 /// Unscaled sums of bits: each row counts its neighbours' bits in bit-sliced counters with carry-save adders.
 void vote_rows(const RowBlock& rows, const BitsIn& x, const Sink& sink);

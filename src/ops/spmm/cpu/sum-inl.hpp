@@ -28,7 +28,7 @@ using VF = hn::Vec<DF>;
 inline constexpr std::size_t lanes = HWY_LANES(float);
 
 /// How many entries ahead the rows of X are fetched, beyond the end of a row too: most rows are shorter.
-inline constexpr std::size_t prefetch_distance = 16;
+inline constexpr std::size_t prefetch_distance = cpu_spmm_tuning().prefetched_entries;
 
 /// Sums of M vectors of features from `first` on; the last vector holds `tail` features. `ahead` entries can be read.
 template <class D, std::size_t M, bool kScaled, bool kWhole, class T>

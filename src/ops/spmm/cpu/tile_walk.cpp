@@ -100,8 +100,8 @@ template <int K, class Out>
 void spmm(const Cpu& backend, const TileWordArgs<K, Out>& args) {
   const std::size_t num_rows = args.spmm.a.num_tile_rows;
   const auto threads = static_cast<std::size_t>(backend.device.threads());
-  const std::size_t chunk =
-      std::clamp<std::size_t>(num_rows / (threads * cpu_spmm_tuning().tile_word_turns), 1, 4096 / K);
+  const std::size_t chunk = std::clamp<std::size_t>(num_rows / (threads * cpu_spmm_tuning().tile_word_turns), 1,
+                                                    cpu_spmm_tuning().tile_word_rows / K);
   parallel_chunks(backend.device, num_rows, chunk, [&](Range tile_rows) {
     for (std::size_t word = 0; word < args.spmm.x.words_per_row; ++word) TileWalk<K, Out>(args, word).run(tile_rows);
   });

@@ -21,10 +21,10 @@ using spmm_cpu::RowBlock;
 using spmm_cpu::Sink;
 
 /// Degrees below this are sorted exactly, so that rows of one degree follow one another and no branch is mispredicted.
-constexpr std::size_t sorted_degrees = 64;
+constexpr std::size_t sorted_degrees = cpu_spmm_tuning().sorted_degrees;
 
-/// Longer rows are sorted by what is left of their degree after blocks of sixteen: their last neighbours take one path.
-constexpr std::size_t tails = 16;
+/// Longer rows are sorted by what is left of their degree after blocks of `tails`: their last neighbours take one path.
+constexpr std::size_t tails = cpu_spmm_tuning().sorted_tails;
 constexpr std::size_t num_keys = sorted_degrees + tails;
 
 /// The rows of a block by degree: rows of degree d < sorted_degrees are order[start[d]] .. order[start[d + 1]], longer

@@ -33,19 +33,14 @@ struct BfloatReaderTraits {
   using Values = float4;
   static constexpr unsigned chunks = 1;
   static constexpr bool always_weighted = false;
-  static constexpr unsigned batch = 4;
-  static constexpr unsigned most_span_items = 2048;
-  static constexpr std::size_t bringing = 150;
 
   __device__ static float4 terms(const Values& values, float scale, unsigned = 0) {
     return AlignedReader::terms(values, scale);
   }
 };
 
-class AlignedBfloatReader : public BfloatReaderTraits {
+class AlignedBfloatReader : public BfloatReaderTraits, public SpanShape<&CudaSumTuning::of_bfloats> {
  public:
-  static constexpr unsigned blocks = 4;
-
   __device__ AlignedBfloatReader(const AlignedBfloats& x, std::size_t first)
       : at_(x.data + min(first, x.ncols - own_features)), stride_(x.stride) {}
   __device__ Values fetch(NodeId j) const {
@@ -62,10 +57,8 @@ class AlignedBfloatReader : public BfloatReaderTraits {
 };
 
 /// Rows that may begin, or end, anywhere.
-class BfloatReader : public BfloatReaderTraits {
+class BfloatReader : public BfloatReaderTraits, public SpanShape<&CudaSumTuning::of_ragged_bfloats> {
  public:
-  static constexpr unsigned blocks = 3;
-
   __device__ BfloatReader(const DenseView<const Bfloat16>& x, std::size_t first) : data_(x.data), stride_(x.stride) {
     for (unsigned n = 0; n < own_features; ++n) at_[n] = static_cast<unsigned>(min(first + n, x.ncols - 1));
   }

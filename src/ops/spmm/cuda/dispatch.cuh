@@ -102,7 +102,7 @@ void start_sum(const Device& device, const SpmmArgs<CsrPatternView, In, Out>& ar
     if (kernel_kind == Kernel::sum_by_rows) {
       const dim3 grid(blocks_for(std::size_t{args.a.nrows} * Group, block_threads), slices);
       // Of so few blocks the way to the device is much of their time.
-      const unsigned few_blocks = cuda_spmm_tuning().early_blocks_a_multiprocessor * multiprocessors;
+      const unsigned few_blocks = cuda_spmm_tuning().sum.early_blocks_a_multiprocessor * multiprocessors;
       return with_frame(args, [&]<class Args>(const Args& kernel_args) {
         static ProgrammaticKernel kernel(spmm_sum_short<Group, Args>, "spmm_sum_short");
         kernel.launch(device, grid, block_threads, 0, kernel_args, grid.x * grid.y <= few_blocks);
@@ -201,7 +201,7 @@ void launch_sum(const Device& device, const SpmmArgs<CsrPatternView, FloatIn, Ou
     const AlignedFloats x = copy_in_fours(device, args.x, args.col_scale, tail_bytes(device, args, plan));
     return start_sum<16>(device, over_fours(args, x, false), plan.kernel);
   }
-  const bool few = args.x.ncols <= cuda_spmm_tuning().few_features && args.col_scale == nullptr;
+  const bool few = args.x.ncols <= cuda_spmm_tuning().sum.few_features && args.col_scale == nullptr;
   const bool in_whole_fours = is_in_fours(args.x) && (few || args.x.ncols % own_features == 0);
   if (!in_whole_fours) return start_float_sum(device, args, plan);
   start_float_sum(device, over_fours(args, in_fours(args.x.data, args.x.stride, args.x.ncols), true), plan);

@@ -12,7 +12,6 @@ namespace bitgraph::spmm_cuda {
 
 namespace {
 
-constexpr EdgeOffset even_row = 255;      ///< most entries of a row where all have about as many
 constexpr std::size_t lane_features = 4;  ///< numbers that a lane sums up
 
 bool rows_are_short(const Problem& p) { return p.longest_row < long_row; }
@@ -43,12 +42,12 @@ Plan shape_vote_short_rows(const Problem& p, const CudaSpmmTuning&) {
 bool suits_vote_ordered(const Problem& p, const CudaSpmmTuning&) { return !p.tiles && p.is_vote() && p.ordered; }
 Plan shape_vote_ordered(const Problem& p, const CudaSpmmTuning& t) {
   Plan plan = wide_vote(p, Kernel::vote_ordered);
-  if (plan.lanes <= 2 && p.entries >= t.large_ordered_vote) plan.threads = large_block;
+  if (plan.lanes <= 2 && p.entries >= t.vote.large_ordered_vote) plan.threads = large_block;
   return plan;
 }
 
 bool suits_vote_direct(const Problem& p, const CudaSpmmTuning& t) {
-  return !p.tiles && p.is_vote() && (p.nrows + p.entries) * (p.words() / 2) <= t.small_vote;
+  return !p.tiles && p.is_vote() && (p.nrows + p.entries) * (p.words() / 2) <= t.vote.small_vote;
 }
 Plan shape_vote_direct(const Problem& p, const CudaSpmmTuning&) { return narrow_vote(p, Kernel::vote_direct); }
 
@@ -69,23 +68,23 @@ Plan shape_sum_tiles(const Problem&, const CudaSpmmTuning&) { return {Kernel::su
 /// would not keep enough of X on its way.
 bool rows_have_groups(const Problem& p, const CudaSpmmTuning& t) {
   return is_even(p.nrows, p.entries, p.longest_row) &&
-         (p.entries >= times_rows(p, t.mesh_entries_a_row) || p.nrows <= t.mesh_rows);
+         (p.entries >= times_rows(p, t.sum.mesh_entries_a_row) || p.nrows <= t.sum.mesh_rows);
 }
 
 /// Whether such groups leave much of the device without work, and rows are long enough for more lanes.
 bool groups_are_few(const Problem& p, const CudaSpmmTuning& t) {
   const std::size_t lanes = p.features / (p.bits_in ? 2 * lane_features : lane_features);
-  return p.nrows * lanes < t.idle_lanes_a_multiprocessor * p.multiprocessors &&
-         p.entries >= times_rows(p, t.entries_for_more_lanes);
+  return p.nrows * lanes < t.sum.idle_lanes_a_multiprocessor * p.multiprocessors &&
+         p.entries >= times_rows(p, t.sum.entries_for_more_lanes);
 }
 
 /// Whether rows in order are quicker than equal spans of rows and entries. Where there are many entries spans are, of
 /// more features than a few: of floats where rows are short besides.
 bool order_beats_spans(const Problem& p, const CudaSpmmTuning& t) {
   if (!p.ordered) return false;
-  if (p.bits_in) return p.features <= 2 * t.few_features || p.entries <= 2 * t.many_entries;
-  const bool short_rows = p.entries < times_rows(p, t.short_row_entries);
-  return p.features <= t.few_features || !short_rows || p.entries <= t.many_entries / 2;
+  if (p.bits_in) return p.features <= 2 * t.sum.few_features || p.entries <= 2 * t.sum.many_entries;
+  const bool short_rows = p.entries < times_rows(p, t.sum.short_row_entries);
+  return p.features <= t.sum.few_features || !short_rows || p.entries <= t.sum.many_entries / 2;
 }
 
 bool is_sum(const Problem& p) { return !p.tiles && !p.is_vote(); }
@@ -94,7 +93,7 @@ bool is_float_sum(const Problem& p) { return is_sum(p) && !p.bits_in && p.in_byt
 
 /// Rows of X that are read in whole fours of floats: as they are, or from a copy.
 bool reads_as_it_is(const Problem& p, const CudaSpmmTuning& t) {
-  return p.aligned && !p.weighted && p.features <= t.few_features;
+  return p.aligned && !p.weighted && p.features <= t.sum.few_features;
 }
 bool reads_copy(const Problem& p, const CudaSpmmTuning& t) {
   return is_float_sum(p) && !reads_as_it_is(p, t) &&
@@ -109,8 +108,8 @@ bool suits_signs_of_fp16(const Problem& p, const CudaSpmmTuning& t) {
 Plan shape_signs_of_fp16(const Problem&, const CudaSpmmTuning&) { return {Kernel::signs_of_fp16, Copy::fp16, 16, 1}; }
 
 bool suits_sum_mesh(const Problem& p, const CudaSpmmTuning& t) {
-  return is_sum(p) && p.longest_row <= mesh_longest_row && p.entries < times_rows(p, t.mesh_entries_a_row) &&
-         p.nrows > t.mesh_rows;
+  return is_sum(p) && p.longest_row <= mesh_longest_row && p.entries < times_rows(p, t.sum.mesh_entries_a_row) &&
+         p.nrows > t.sum.mesh_rows;
 }
 bool suits_sum_ordered(const Problem& p, const CudaSpmmTuning& t) {
   if (!is_sum(p)) return false;
@@ -123,10 +122,10 @@ bool suits_sum_stream(const Problem& p, const CudaSpmmTuning&) { return is_sum(p
 /// Whether 33 to 64 features gain by rows that are written side by side. In whole fours they do not where rows are long
 /// or in order, one of them holds a large share of the entries, or entries are many.
 bool wide_rows_gain(const Problem& p, const CudaSpmmTuning& t) {
-  if (p.features % lane_features != 0) return p.entries <= t.many_entries;
-  const bool short_rows = p.entries < times_rows(p, t.short_row_entries);
-  const bool has_hub = p.longest_row > p.entries / t.hub_share;
-  return short_rows && !has_hub && !suits_sum_ordered(p, t) && p.entries <= t.many_entries / 2;
+  if (p.features % lane_features != 0) return p.entries <= t.sum.many_entries;
+  const bool short_rows = p.entries < times_rows(p, t.sum.short_row_entries);
+  const bool has_hub = p.longest_row > p.entries / t.sum.hub_share;
+  return short_rows && !has_hub && !suits_sum_ordered(p, t) && p.entries <= t.sum.many_entries / 2;
 }
 
 bool suits_sum_narrow(const Problem& p, const CudaSpmmTuning& t) {
@@ -152,7 +151,7 @@ Plan shape_sum_narrow(const Problem& p, const CudaSpmmTuning& t) {
 unsigned sum_lanes(const Problem& p, const CudaSpmmTuning& t, bool in_slices) {
   if (p.bits_in) return p.words() <= 2 ? 8U : p.words() <= 4 ? 16U : 32U;
   if (p.in_bytes < sizeof(float)) return 16U;  // slices of 64 features: rows of fewer bytes
-  return p.features <= t.few_features || in_slices || reads_copy(p, t) ? 16U : 32U;
+  return p.features <= t.sum.few_features || in_slices || reads_copy(p, t) ? 16U : 32U;
 }
 
 template <Kernel kernel>
@@ -165,7 +164,7 @@ Plan shape_sum_mesh(const Problem& p, const CudaSpmmTuning& t) {
 /// Of a great many entries 64 features are summed up, then the next 64: the caches keep more of X. Weights would be
 /// asked for each time.
 Plan shape_sum_stream(const Problem& p, const CudaSpmmTuning& t) {
-  const bool in_slices = p.entries > t.many_entries && !p.weighted;
+  const bool in_slices = p.entries > t.sum.many_entries && !p.weighted;
   return {Kernel::sum_stream, copy_of(p, t), sum_lanes(p, t, in_slices), 1};
 }
 
@@ -244,23 +243,25 @@ Prediction predict(const Problem& problem, const Plan& plan) {
 }
 
 bool is_even(NodeId nrows, EdgeOffset entries, EdgeOffset longest_row) noexcept {
-  return longest_row < long_row || (longest_row <= even_row && longest_row * nrows <= 4 * entries);
+  const CudaSumTuning& t = cuda_spmm_tuning().sum;
+  return longest_row < long_row || (longest_row <= t.even_row && longest_row * nrows <= t.even_share * entries);
 }
 
 bool sums_by_order(std::size_t features, const CudaSpmmTuning& tuning) noexcept {
-  return features > tuning.few_features / 2;
+  return features > tuning.sum.few_features / 2;
 }
 
 bool copies_features(std::size_t nrows, std::size_t ncols, EdgeOffset entries, bool in_fours, bool weighted,
                      const CudaSpmmTuning& tuning) noexcept {
-  const bool long_rows = entries >= tuning.copy_entries_a_row * nrows;
-  if (ncols > tuning.few_features) return in_fours && weighted && long_rows && entries > tuning.many_entries;
+  const bool long_rows = entries >= tuning.sum.copy_entries_a_row * nrows;
+  if (ncols > tuning.sum.few_features) return in_fours && weighted && long_rows && entries > tuning.sum.many_entries;
   if (in_fours && !weighted) return false;
   return in_fours && sums_by_order(ncols, tuning) ? long_rows : entries >= nrows;
 }
 
 bool gathers_fp16(std::size_t nrows, std::size_t ncols, EdgeOffset entries, const CudaSpmmTuning& tuning) noexcept {
-  return ncols >= tuning.few_features && entries >= tuning.fp16_entries && entries >= tuning.fp16_entries_a_row * nrows;
+  return ncols >= tuning.sum.few_features && entries >= tuning.sum.fp16_entries &&
+         entries >= tuning.sum.fp16_entries_a_row * nrows;
 }
 
 }  // namespace bitgraph::spmm_cuda

@@ -15,10 +15,10 @@
 namespace bitgraph::spmm_cuda {
 
 // What kernels are built for.
-constexpr EdgeOffset long_row = 64;          ///< a warp has a row of a vote from here on
-constexpr EdgeOffset mesh_longest_row = 16;  ///< of rows so many of which fit into shared memory
-constexpr unsigned usual_block = 256;        ///< threads
-constexpr unsigned large_block = 768;        ///< of votes in order, where one or two lanes have a row of X
+constexpr EdgeOffset long_row = cuda_spmm_tuning().vote.long_row;
+constexpr EdgeOffset mesh_longest_row = cuda_spmm_tuning().sum.mesh_longest_row;
+constexpr unsigned usual_block = cuda_spmm_tuning().block_threads;
+constexpr unsigned large_block = cuda_spmm_tuning().vote.ordered_many.threads;
 
 /// What the choice depends on.
 struct Problem {

@@ -135,7 +135,7 @@ TEST(SpmmPlan, ThresholdsAreThoseOfTheTuning) {
   CudaSpmmTuning tuning;
   Problem p = skewed_vote();
   EXPECT_EQ(plan(p, tuning).kernel, Kernel::vote_spans);
-  tuning.small_vote = std::size_t{1} << 30;
+  tuning.vote.small_vote = std::size_t{1} << 30;
   EXPECT_EQ(plan(p, tuning).kernel, Kernel::vote_direct);
 }
 

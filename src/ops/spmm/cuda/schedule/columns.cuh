@@ -6,12 +6,14 @@
 #include <bitgraph/core/kernel.cuh>
 #include <bitgraph/formats/views.hpp>
 
+#include "ops/spmm/tuning.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned queue_size = 128;
+constexpr unsigned queue_size = cuda_spmm_tuning().queue_columns;
 
 /// Loads a column index around the first-level cache: it is read once, and would evict rows of X.
 __device__ inline NodeId stream_in(const NodeId* place) {

@@ -17,11 +17,11 @@
 
 namespace bitgraph::spmm_cuda {
 
-constexpr EdgeOffset hub_row = 1024;
+constexpr EdgeOffset hub_row = cuda_spmm_tuning().vote.hub_row;
 
 /// Chunks of a block, and their rows and entries. So many rows end in them at most, and so many of those at most are
 /// long: the first may have begun before.
-constexpr unsigned block_chunks = 4;
+constexpr unsigned block_chunks = cuda_spmm_tuning().vote.block_chunks;
 constexpr unsigned block_items = block_chunks * csr_chunk_items;
 constexpr unsigned most_long_rows = block_items / long_row + 1;
 constexpr unsigned most_hubs = block_items / hub_row + 1;
@@ -83,7 +83,7 @@ __device__ inline unsigned take(BlockRows& rows) {
 
 /// The block's share of short rows, those of one length side by side, so that a warp's rows end together.
 struct ShortRows {
-  static constexpr unsigned class_width = 8;
+  static constexpr unsigned class_width = cuda_spmm_tuning().vote.class_width;
   static constexpr unsigned num_classes = long_row / class_width + 1;
 
   unsigned size;
@@ -129,9 +129,10 @@ struct Blocks {
   unsigned count;
 
   explicit Blocks(const CsrPatternView& a) {
-    constexpr unsigned enough = 1024;
+    constexpr unsigned enough = cuda_spmm_tuning().vote.enough_blocks;
+    constexpr unsigned most_parts = cuda_spmm_tuning().vote.most_parts;
     const unsigned groups = (a.num_chunks + block_chunks - 1) / block_chunks;
-    parts = groups >= enough ? 1 : std::min(32U, (enough + groups - 1) / std::max(groups, 1U));
+    parts = groups >= enough ? 1 : std::min(most_parts, (enough + groups - 1) / std::max(groups, 1U));
     count = groups * parts;
   }
 };

@@ -61,7 +61,7 @@ inline unsigned span_items(const CsrPatternView& a, unsigned most, std::size_t a
   const std::size_t total = std::size_t{a.nrows} + a.num_entries;
   unsigned best = most;
   std::size_t least = ~std::size_t{0};
-  for (unsigned items = 256; items <= most; items *= 2) {
+  for (unsigned items = cuda_spmm_tuning().sum.least_span_items; items <= most; items *= 2) {
     const std::size_t rounds = ((total + items - 1) / items * slices + at_once - 1) / at_once;
     if (rounds * (items + bringing) < least) {
       best = items;

@@ -65,8 +65,8 @@ struct Tails {
 /// Whether the next kernel may be brought up while blocks of `items` run: not where they take long and half fill the
 /// device, for its blocks then go where there is space, more to some multiprocessors than to others.
 inline bool lets_next_begin(unsigned items, std::size_t blocks, unsigned at_once) {
-  constexpr unsigned long_span = 1024;
-  return items < long_span || 5 * blocks >= 4 * std::size_t{at_once};
+  const CudaSumTuning& t = cuda_spmm_tuning().sum;
+  return items < t.long_span || 5 * blocks >= t.full_fifths * std::size_t{at_once};
 }
 
 /// Slices of as many features as a group has; a binary output has all the words of its rows written.

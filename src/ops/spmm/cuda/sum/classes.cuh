@@ -83,14 +83,16 @@ __device__ TakenRow take_row(const Args& args, const SumClasses& classes) {
 /// where it has more than one group, and a block four times as long as those; of longer ones each block has a part. All
 /// parts have room for twice the entries at most.
 inline SumClasses sum_classes(const CsrPatternView& a, const RowOrderView& order, unsigned group) {
-  const auto half_root = std::clamp(static_cast<unsigned>(std::bit_width(a.num_entries | 1) - 1) / 2, 7U, 12U);
-  const bool long_rows = a.num_entries >= EdgeOffset{48} * a.nrows;
-  const bool few_even =
-      is_even(a.nrows, a.num_entries, a.longest_row) && a.num_entries <= cuda_spmm_tuning().many_entries;
-  const unsigned row = few_even ? 4 : half_root - (half_root < 10 ? 3 : 2);
+  const CudaSumTuning& t = cuda_spmm_tuning().sum;
+  const auto root =
+      std::clamp(static_cast<unsigned>(std::bit_width(a.num_entries | 1) - 1) / 2, t.least_root, t.most_root);
+  const bool long_rows = a.num_entries >= t.long_mean * a.nrows;
+  const bool few_even = is_even(a.nrows, a.num_entries, a.longest_row) && a.num_entries <= t.many_entries;
+  const unsigned below_root = root < t.few_root ? t.below_root_of_few : t.below_root_of_many;
+  const unsigned row = few_even ? t.even_row_power : root - below_root;
   const unsigned warp_row = row - (long_rows ? 1 : 0);
-  const unsigned hub = group == 32 ? row + 1 : warp_row + 2;
-  const unsigned part = hub + 2;
+  const unsigned hub = group == 32 ? row + t.warp_powers_of_lone : warp_row + t.warp_powers;
+  const unsigned part = hub + t.block_powers;
   constexpr auto longest_power = static_cast<unsigned>(std::tuple_size_v<decltype(order.at_least)> - 1);
   static_assert(longest_power < 5 + SumClasses::hub_classes, "the shortest hubs have a class");
   SumClasses classes{order.at_least[hub], order.at_least[warp_row], 0, 0, 0, 0, {}, {}, {}};

@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(block_threads)
 inline Fp16Copy copy_as_fp16(const Device& device, const FloatIn& x, const float* weights, std::size_t from) {
   // What tells this copy from earlier ones; where a recorded call is repeated, X may count as rounded once it was.
   static std::atomic<std::uint32_t> calls{0};
-  constexpr unsigned rounds = 4;
+  constexpr unsigned rounds = cuda_spmm_tuning().sum.fp16_copy_rows;
   const auto lanes = static_cast<unsigned>((x.ncols + lane_values - 1) / lane_values);
   const std::size_t bytes = (x.nrows + 1) * lanes * sizeof(uint4);
   auto* const to = static_cast<std::byte*>(device.workspace(from + bytes + sizeof(std::uint32_t))) + from;

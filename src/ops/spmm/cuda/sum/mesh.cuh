@@ -13,7 +13,7 @@
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned mesh_rows = 64;  ///< of a block
+constexpr unsigned mesh_rows = cuda_spmm_tuning().sum.mesh_block_rows;  ///< of a block
 
 /// The rows of a block, from the first on, and their entries.
 template <bool Weighted>
@@ -75,12 +75,13 @@ struct FourNeighbors {
 };
 
 template <unsigned Group, bool Weighted, class Args>
-__global__ void __launch_bounds__(block_threads, 4) spmm_sum_mesh(const __grid_constant__ Args args) {
+__global__ void __launch_bounds__(block_threads, cuda_spmm_tuning().sum.mesh_blocks)
+    spmm_sum_mesh(const __grid_constant__ Args args) {
   using Out = std::remove_cvref_t<decltype(args.out)>;
   using Reader = ReaderOfArgs<Args>;
   constexpr unsigned groups = block_threads / Group;
   constexpr unsigned chunks = Reader::chunks;
-  constexpr unsigned at_once = 2;
+  constexpr unsigned at_once = cuda_spmm_tuning().sum.mesh_rows_at_once;
   __shared__ MeshRows<Weighted> rows;
   __shared__ FrameOf<Group, chunks, Out> frame;
   const std::size_t first_row = std::size_t{blockIdx.x} * mesh_rows;

@@ -68,12 +68,14 @@ struct OpenRow {
 template <unsigned Group>
 struct NarrowSpan {
   static constexpr unsigned groups = block_threads / Group;
-  static constexpr unsigned batch = 8;  ///< rows of X that a group loads before it adds them
-  static constexpr unsigned most_span_items = Group == 16 ? 1024 : 2048;
-  static constexpr unsigned blocks = 4;         ///< resident on a multiprocessor
-  static constexpr std::size_t bringing = 800;  ///< cost of loading a span, in items
+  static constexpr SpanSumTuning tuning =
+      Group == 16 ? cuda_spmm_tuning().sum.narrow_of_64 : cuda_spmm_tuning().sum.narrow;
+  static constexpr unsigned batch = tuning.batch;
+  static constexpr unsigned most_span_items = tuning.most_span_items;
+  static constexpr unsigned blocks = tuning.blocks;
+  static constexpr std::size_t bringing = tuning.bringing;
   static constexpr unsigned chunks = 1;
-  static constexpr unsigned most_rows = 2048 / Group;  ///< in one part of a span
+  static constexpr unsigned most_rows = cuda_spmm_tuning().sum.narrow_fours / Group;  ///< in one part of a span
 
   std::uint32_t ends[most_span_items / 32];  ///< one bit an entry: set for the last entry of a row
   OpenRow of_warp[block_warps][Group];
@@ -349,9 +351,10 @@ template <unsigned Group, class Out>
 void start_narrow_sum(const Device& device, const SpmmArgs<CsrPatternView, AlignedFloats, Out>& args,
                       const StreamShape& shape) {
   static ProgrammaticKernel kernel(spmm_sum_narrow<Group, Out>, "spmm_sum_narrow");
-  // Four times as many rows as a span has on average: shared memory that is not taken serves as first-level cache.
+  // Some times as many rows as a span has on average: shared memory that is not taken serves as first-level cache.
+  const CudaSumTuning& t = cuda_spmm_tuning().sum;
   const std::size_t items = std::size_t{args.a.nrows} + args.a.num_entries;
-  const std::size_t usual = shape.items * std::size_t{args.a.nrows} * 4 / items + 64;
+  const std::size_t usual = shape.items * std::size_t{args.a.nrows} * t.narrow_mean_rows / items + t.narrow_more_rows;
   const auto rows = static_cast<unsigned>(std::min<std::size_t>(usual, NarrowSpan<Group>::most_rows));
   kernel.launch(device, dim3(shape.blocks), block_threads, std::size_t{rows} * Group * sizeof(float4), args,
                 shape.items, rows, shape.tails(device), shape.lets_next_begin(NarrowSpan<Group>::blocks));

@@ -8,6 +8,7 @@
 #include "ops/spmm/cuda/schedule/taken_row.cuh"
 #include "ops/spmm/cuda/sum/lane_sums.cuh"
 #include "ops/spmm/spmm.hpp"
+#include "ops/spmm/tuning.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -33,16 +34,22 @@ struct WordPairs {
   std::size_t words_per_row;
 };
 
+/// What a reader tells the kernels of equal spans: see SpanSumTuning.
+template <SpanSumTuning CudaSumTuning::*Which>
+struct SpanShape {
+  static constexpr SpanSumTuning tuning = cuda_spmm_tuning().sum.*Which;
+  static constexpr unsigned batch = tuning.batch;
+  static constexpr unsigned blocks = tuning.blocks;
+  static constexpr unsigned most_span_items = tuning.most_span_items;
+  static constexpr std::size_t bringing = tuning.bringing;
+};
+
 /// What a lane reads of each neighbour: its four features. Those behind the last are read from where there are some.
-class AlignedReader {
+class AlignedReader : public SpanShape<&CudaSumTuning::of_floats> {
  public:
   using Values = float4;
   static constexpr unsigned chunks = 1;
   static constexpr bool always_weighted = false;
-  static constexpr unsigned batch = 4;
-  static constexpr unsigned blocks = 5;
-  static constexpr unsigned most_span_items = 2048;
-  static constexpr std::size_t bringing = 150;  ///< a span, in items
 
   __device__ AlignedReader(const AlignedFloats& x, std::size_t first)
       : at_(x.data + min(first, x.ncols - own_features)), stride_(x.stride) {}
@@ -62,15 +69,11 @@ class AlignedReader {
   std::size_t stride_;
 };
 
-class FloatReader {
+class FloatReader : public SpanShape<&CudaSumTuning::of_ragged_floats> {
  public:
   using Values = float4;
   static constexpr unsigned chunks = 1;
   static constexpr bool always_weighted = false;
-  static constexpr unsigned batch = 4;
-  static constexpr unsigned blocks = 4;
-  static constexpr unsigned most_span_items = 2048;
-  static constexpr std::size_t bringing = 150;
 
   __device__ FloatReader(const FloatIn& x, std::size_t first) : data_(x.data), stride_(x.stride) {
     for (unsigned n = 0; n < own_features; ++n) at_[n] = static_cast<unsigned>(min(first + n, x.ncols - 1));
@@ -130,15 +133,11 @@ class SignReader {
 };
 
 /// Four bits of each of two words.
-class PairReader {
+class PairReader : public SpanShape<&CudaSumTuning::of_bits> {
  public:
   using Values = uint2;
   static constexpr unsigned chunks = 2;
   static constexpr bool always_weighted = true;
-  static constexpr unsigned batch = 8;
-  static constexpr unsigned blocks = 3;
-  static constexpr unsigned most_span_items = 1024;
-  static constexpr std::size_t bringing = 150;
 
   __device__ PairReader(const WordPairs& x, std::size_t first)
       : at_(x.words + min(first / 64, x.words_per_row - 1)),
@@ -232,7 +231,8 @@ __device__ LaneSums<Reader::chunks> sum_of_columns(const Reader& reader, const f
 
 /// Blocks of a multiprocessor at least, of kernels whose groups of lanes have a row each.
 template <class Reader>
-constexpr unsigned row_blocks = std::is_same_v<Reader, FloatReader> ? 3 : 4;
+constexpr unsigned row_blocks = std::is_same_v<Reader, FloatReader> ? cuda_spmm_tuning().sum.row_blocks_of_ragged
+                                                                    : cuda_spmm_tuning().sum.row_blocks;
 
 /// A row, or a run of its entries, that a group of lanes has added up, and what the row is scaled by.
 template <unsigned Group, class Args>

@@ -112,7 +112,7 @@ __device__ inline Fp16Sums sum_of_fp16(const Fp16Copy& copy, unsigned lane_of_ro
 /// The sum of a feature of X over a row that `Team` lanes have; for each lane. For a whole warp.
 template <unsigned Team, class Args>
 __device__ float sum_of_floats(const Args& args, const TakenRow& taken, std::size_t feature) {
-  constexpr unsigned batch = Team == 32 ? 16 : 8;
+  constexpr unsigned batch = Team == 32 ? cuda_spmm_tuning().sum.open_batch_of_warp : cuda_spmm_tuning().sum.open_batch;
   const float* const at = args.x.data + feature;
   float sum = 0;
 #pragma unroll 1
@@ -190,7 +190,7 @@ struct Fp16Signs {
 /// first one, then for the next; of longer ones the warp. For a whole warp.
 template <class Args>
 __device__ void decide_open(const Args& args, Fp16Signs& of, NodeId row, std::uint32_t longest) {
-  constexpr std::uint32_t short_row = 64;
+  constexpr std::uint32_t short_row = cuda_spmm_tuning().sum.fp16_short_row;
   const unsigned lane = threadIdx.x % 32;
   const unsigned own = lane % half_group;
   for (std::uint32_t left = __ballot_sync(full_warp, of.open != 0); left != 0;
@@ -249,7 +249,7 @@ __device__ void signs_of_hub(const Args& args, const Fp16Copy& copy, const Taken
 
 /// Args are those of spmm_sum_ordered, as which hubs of several blocks go; `classes` are made for half_group lanes.
 template <class Args>
-__global__ void __launch_bounds__(block_threads, 4)
+__global__ void __launch_bounds__(block_threads, cuda_spmm_tuning().sum.fp16_blocks)
     spmm_signs_of_fp16(const __grid_constant__ Args args, const __grid_constant__ Fp16Copy copy,
                        const __grid_constant__ SumClasses classes, Tails tails) {
   trigger_dependent_launch();

@@ -11,23 +11,22 @@ namespace spmm_cuda {
 namespace {
 
 /// Even shares for more warps than a large device holds, and slots for the long rows, which are the longer the more
-/// memory their slots would take: 16 MiB or a quarter of the tiles' bytes are the most.
+/// memory their slots would take: `least_slot_bytes`, or a share of the tiles' bytes, are the most.
 template <int K, class Args>
 TileShares share_out(const Device& device, const TileWordArgs<K, Args>& args, dim3 grid) {
-  constexpr EdgeOffset warps = 8192;
-  const EdgeOffset most_slot_bytes =
-      std::max<EdgeOffset>(EdgeOffset{16} << 20, args.num_tiles * (sizeof(NodeId) + tile_bytes(K)) / 4);
-  constexpr EdgeOffset few_sets = 8;
+  const CudaTileTuning& t = cuda_spmm_tuning().tiles;
+  const EdgeOffset tile_array_bytes = args.num_tiles * (sizeof(NodeId) + tile_bytes(K));
+  const EdgeOffset most_slot_bytes = std::max(t.least_slot_bytes, tile_array_bytes / t.slot_share);
   constexpr EdgeOffset pieces_a_set = K < 32 ? 32 / K : 1;
   const EdgeOffset pieces = args.num_tiles * pieces_a_tile<K>;
   const EdgeOffset items = pieces + args.spmm.a.num_tile_rows * TileShares::items_a_row;
   TileShares shares;
   shares.twice_ones = args.strategy == SpmmStrategy::twice_ones;
-  shares.share = std::clamp((items + warps - 1) / warps, 4 * pieces_a_set, 32 * pieces_a_set);
+  shares.share = std::clamp((items + t.warps - 1) / t.warps, t.least_share * pieces_a_set, t.most_share * pieces_a_set);
   shares.num_shares = (items + shares.share - 1) / shares.share;
   const EdgeOffset slot_bytes = K * args.spmm.x.words_per_row * 64 * sizeof(std::int32_t);
-  const EdgeOffset most_slots = std::max<EdgeOffset>(64, most_slot_bytes / slot_bytes);
-  shares.long_row = std::max(few_sets * pieces_a_set, pieces / most_slots + 1);
+  const EdgeOffset most_slots = std::max(t.least_slots, most_slot_bytes / slot_bytes);
+  shares.long_row = std::max(t.long_row_words * pieces_a_set, pieces / most_slots + 1);
   const EdgeOffset slots = pieces / shares.long_row + 1;
   auto* const zeroed = static_cast<std::byte*>(
       device.zeroed_workspace(slots * slot_bytes + slots * grid.y * grid.z * sizeof(std::uint32_t)));

@@ -17,7 +17,7 @@ namespace bitgraph::spmm_cuda {
 /// How the stream of tile rows and pieces is cut. A piece counts as one item, a tile row as some: what it takes to
 /// write its rows.
 struct TileShares {
-  static constexpr EdgeOffset items_a_row = 4;
+  static constexpr EdgeOffset items_a_row = cuda_spmm_tuning().tiles.items_a_row;
 
   EdgeOffset share = 0;  ///< items of a warp
   EdgeOffset num_shares = 0;

@@ -128,7 +128,8 @@ union VoteStorage {
 };
 
 template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads, 5) spmm_vote(const __grid_constant__ Args args, unsigned parts) {
+__global__ void __launch_bounds__(block_threads, cuda_spmm_tuning().vote.blocks)
+    spmm_vote(const __grid_constant__ Args args, unsigned parts) {
   __shared__ BlockRows rows;
   __shared__ ShortRows sorted;
   __shared__ VoteStorage<Lanes> storage;
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(block_threads, 5) spmm_vote(const __grid_const
 /// consecutive rows. A set of lanes counts a row shorter than `longer`; the whole warp counts a longer one. The block
 /// counts its hubs at the end.
 template <int Lanes, class Args>
-__global__ void __launch_bounds__(block_threads, 5)
+__global__ void __launch_bounds__(block_threads, cuda_spmm_tuning().vote.blocks)
     spmm_vote_direct(const __grid_constant__ Args args, unsigned warp_rows, EdgeOffset longer) {
   __shared__ NodeId hubs[block_warps * 32 / Lanes];
   __shared__ unsigned num_hubs;
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(block_threads, 5)
 template <int Lanes>
 unsigned rows_of_warp(const CsrPatternView& a) {
   unsigned rows = 32 / Lanes;
-  while (rows > 1 && a.nrows < rows * cuda_spmm_tuning().vote_warps) rows /= 2;
+  while (rows > 1 && a.nrows < rows * cuda_spmm_tuning().vote.vote_warps) rows /= 2;
   return rows;
 }
 
@@ -211,7 +212,8 @@ void start_spans(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Ou
 template <int Lanes, class Out>
 void start_direct(const Device& device, const SpmmArgs<CsrPatternView, BitsIn, Out>& args, unsigned slices) {
   const unsigned warp_rows = rows_of_warp<Lanes>(args.a);
-  const EdgeOffset longer = warp_rows == 32 / Lanes ? long_row : warp_rows == 1 ? 4 : 16;
+  const CudaVoteTuning& t = cuda_spmm_tuning().vote;
+  const EdgeOffset longer = warp_rows == 32 / Lanes ? long_row : warp_rows == 1 ? t.lone_longer : t.shared_longer;
   const unsigned blocks = blocks_for(args.a.nrows, block_warps * warp_rows);
   with_plain(args, [&](const auto& kernel_args) {
     spmm_vote_direct<Lanes>

@@ -9,7 +9,7 @@
 namespace bitgraph::spmm_cuda {
 
 constexpr int any_planes = 32;
-constexpr unsigned batch = 8;  ///< neighbours a set of lanes takes at a time
+constexpr unsigned batch = cuda_spmm_tuning().vote.batch;  ///< neighbours a set of lanes takes at a time
 
 /// Adds the counters of a warp's sets of lanes; every set has the sum. Counts have `planes` bits at most.
 template <int Lanes, int Planes>

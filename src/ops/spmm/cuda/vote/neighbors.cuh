@@ -11,12 +11,13 @@
 #include "ops/spmm/spmm.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned most_words = 16;  ///< of 32 features, of a slice
-constexpr int short_planes = 6;      ///< counts of rows of fewer entries than long_row
-constexpr int long_planes = 10;      ///< counts of a lane of a longer row
+constexpr unsigned most_words = cuda_spmm_tuning().vote.slice_words;
+constexpr int short_planes = std::countr_zero(long_row);  ///< counts of rows of fewer entries than long_row
+constexpr int long_planes = 10;                           ///< counts of a lane of a longer row
 static_assert(long_row == 1U << short_planes);
 
 /// What a lane has of a row of X: `Words` words of 32 features. As many lanes as it takes for a row are a set.
@@ -25,14 +26,14 @@ struct Vote;
 template <>
 struct Vote<1> {
   using Values = std::uint32_t;
-  static constexpr unsigned batch = 8;  ///< neighbours of a set on their way at a time
+  static constexpr unsigned batch = cuda_spmm_tuning().vote.batch;
   __device__ static std::uint32_t word(Values value, int) { return value; }
   __device__ static void store(std::uint32_t* place, const std::uint32_t (&words)[1]) { *place = words[0]; }
 };
 template <>
 struct Vote<2> {
   using Values = uint2;
-  static constexpr unsigned batch = 8;
+  static constexpr unsigned batch = cuda_spmm_tuning().vote.batch;
   __device__ static std::uint32_t word(const Values& values, int w) { return w == 0 ? values.x : values.y; }
   __device__ static void store(std::uint32_t* place, const std::uint32_t (&words)[2]) {
     *reinterpret_cast<Values*>(place) = {words[0], words[1]};
@@ -41,7 +42,7 @@ struct Vote<2> {
 template <>
 struct Vote<4> {
   using Values = uint4;
-  static constexpr unsigned batch = 4;
+  static constexpr unsigned batch = cuda_spmm_tuning().vote.wide_batch;
   __device__ static std::uint32_t word(const Values& values, int w) {
     return w == 0 ? values.x : w == 1 ? values.y : w == 2 ? values.z : values.w;
   }

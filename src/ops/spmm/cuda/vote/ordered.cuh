@@ -17,35 +17,31 @@
 
 namespace bitgraph::spmm_cuda {
 
-constexpr unsigned sets_of_row = 4;  ///< where some sets take a row
-constexpr int most_planes = 7;       ///< the ones that most of those need
-constexpr int warp_planes = 14;      ///< counts of a warp's rows, none of which has 2^14 entries
+constexpr unsigned sets_of_row = cuda_spmm_tuning().vote.sets_of_row;
+constexpr int most_planes = cuda_spmm_tuning().vote.low_planes;
+constexpr int warp_planes = cuda_spmm_tuning().vote.warp_planes;
 
-/// The threads of a block, blocks of a multiprocessor at least, and neighbours of a set on their way at a time; some
-/// sets have rows of fewer entries than 2^sets_power, at most. Whether counts of all words of a lane are written at
-/// once: that takes so much more shared memory.
-struct FewEntries {
-  static constexpr bool words_at_once = true;
-  static constexpr unsigned threads = usual_block;
-  static constexpr unsigned blocks = 2;
-  static constexpr unsigned batch = 8;
+/// What a kernel is compiled for: see OrderedVoteTuning.
+template <bool Many>
+struct OrderedShape {
+  static constexpr OrderedVoteTuning tuning =
+      Many ? cuda_spmm_tuning().vote.ordered_many : cuda_spmm_tuning().vote.ordered_few;
+  static constexpr bool words_at_once = tuning.words_at_once;
+  static constexpr unsigned threads = tuning.threads;
+  static constexpr unsigned blocks = tuning.blocks;
+  static constexpr unsigned batch = tuning.batch;
   template <class Out>
-  static constexpr int sets_power = is_bits<Out> ? 9 : 8;
+  static constexpr int sets_power = is_bits<Out> ? tuning.sets_power_of_bits : tuning.sets_power_of_numbers;
 };
+struct FewEntries : OrderedShape<false> {};
 /// Rows that lie side by side in the order are gone through together: at one time all are at about the same columns,
 /// and what one has brought to the first-level cache others find there. The more rows a multiprocessor has the better.
-struct ManyEntries {
-  static constexpr bool words_at_once = false;
-  static constexpr unsigned threads = large_block;
-  static constexpr unsigned blocks = 1;
-  static constexpr unsigned batch = 4;
-  template <class Out>
-  static constexpr int sets_power = 12;
-};
+struct ManyEntries : OrderedShape<true> {};
 
 /// Bits of counts of rows that have a set of lanes. Counts take longer to write than votes.
 template <class Out>
-constexpr int set_planes = is_bits<Out> ? 5 : 4;
+constexpr int set_planes = is_bits<Out> ? cuda_spmm_tuning().vote.set_planes_of_bits
+                                        : cuda_spmm_tuning().vote.set_planes_of_numbers;
 
 /// Which rows, in order by length, have a block, a warp or some sets of lanes, and which blocks those are: the ends of
 /// each. What comes behind has a set.
@@ -281,15 +277,17 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 /// lanes of a warp write a row together.
 template <class Shape, int Lanes, class Out>
 RowClasses classes_of(const CsrPatternView& a, const RowOrderView& order) {
-  constexpr std::size_t most = Lanes == 1 ? 14 : Lanes == 2 ? 13 : Lanes == 4 ? 12 : 11;
-  constexpr EdgeOffset warps_at_once = is_bits<Out> ? 2000 : 1000;
+  constexpr const CudaVoteTuning& t = cuda_spmm_tuning().vote;
+  constexpr std::size_t most = warp_planes - std::countr_zero(static_cast<unsigned>(Lanes));
+  constexpr EdgeOffset warps_at_once = is_bits<Out> ? t.warps_of_bits : t.warps_of_numbers;
   const auto log2 = [](EdgeOffset n) { return static_cast<std::size_t>(std::bit_width(n | 1) - 1); };
   const std::size_t half_root = log2(a.num_entries) / 2 - 1;
-  const bool few = half_root < 9;
+  const bool few = half_root < t.few_root;
   const std::size_t set_row = set_planes<Out> - (few || (is_bits<Out> && Lanes == 1) ? 1U : 0U);
-  const std::size_t longer_sets = !is_bits<Out> || Lanes > 1 || half_root >= 12 ? 0 : 1;
-  const std::size_t warp_row = std::clamp<std::size_t>(half_root - longer_sets, 7, Shape::template sets_power<Out>);
-  const std::size_t hub = std::clamp<std::size_t>(log2(a.num_entries / warps_at_once) + 1, 8, most);
+  const std::size_t longer_sets = !is_bits<Out> || Lanes > 1 || half_root >= t.long_root ? 0 : 1;
+  const std::size_t warp_row =
+      std::clamp<std::size_t>(half_root - longer_sets, t.least_warp_row, Shape::template sets_power<Out>);
+  const std::size_t hub = std::clamp<std::size_t>(log2(a.num_entries / warps_at_once) + 1, t.least_hub, most);
   RowClasses classes{order.at_least[hub], order.at_least[warp_row], order.at_least[set_row], 0, 0, 0, 0};
   const auto add = [](unsigned before, NodeId rows, unsigned rows_of_block) {
     return before + (rows + rows_of_block - 1) / rows_of_block;

@@ -11,11 +11,12 @@
 #include "ops/spmm/spmm.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace bitgraph::spmm_cuda {
 
-constexpr EdgeOffset many_tiles = 64;
-constexpr int tile_planes = 13;  ///< bits of a counter: a row has at most many_tiles * 64 neighbors then
+constexpr EdgeOffset many_tiles = cuda_spmm_tuning().tiles.many_tiles;
+constexpr int tile_planes = std::bit_width(many_tiles * 64);  ///< bits of a counter: a row has no more neighbors then
 
 /// Counts the neighbors of one row with the whole warp.
 template <int Lanes, class Args>
