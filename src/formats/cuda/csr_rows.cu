@@ -36,8 +36,7 @@ __global__ void find_longest_row(NodeId nrows, const EdgeOffset* row_ptr, unsign
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < nrows; i += step) {
     longest = max(longest, static_cast<unsigned long long>(row_ptr[i + 1] - row_ptr[i]));
   }
-  for (unsigned lanes = 16; lanes != 0; lanes /= 2)
-    longest = max(longest, __shfl_xor_sync(0xFFFFFFFFU, longest, lanes));
+  for (unsigned lanes = 16; lanes != 0; lanes /= 2) longest = max(longest, __shfl_xor_sync(full_warp, longest, lanes));
   if (threadIdx.x % 32 == 0) atomicMax(longest_row, longest);
 }
 

@@ -30,9 +30,9 @@ __global__ void find_parents(NodeId* parent, CsrPatternView in, const std::int32
         if (level[j] == level[row] - 1) smallest = min(smallest, node == nullptr ? j : node[j]);
       }
       // Rows are sorted: where rows are nodes, the first hit is the smallest.
-      if (node == nullptr && __any_sync(0xFFFFFFFFU, smallest != no_parent)) break;
+      if (node == nullptr && __any_sync(full_warp, smallest != no_parent)) break;
     }
-    smallest = __reduce_min_sync(0xFFFFFFFFU, smallest);
+    smallest = __reduce_min_sync(full_warp, smallest);
   }
   if (lane == 0)
     parent[node == nullptr ? row : node[row]] = row == source ? (node == nullptr ? row : node[row]) : smallest;
