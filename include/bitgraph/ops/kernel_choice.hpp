@@ -10,7 +10,7 @@ namespace bitgraph {
 struct KernelChoice {
   std::string kernel;  ///< its name and shape: "spmm_vote_ordered, 2 lanes x 4 words", "spmm_vote (avx512)"
   double bytes = 0;    ///< read and written, gathers counted each
-  double seconds = 0;  ///< of the run, launches included; 0 where nothing is predicted: of spmm alone, on CUDA, it is
+  double seconds = 0;  ///< of the run, launches included; 0 on the host, of which nothing is predicted
 };
 
 }  // namespace bitgraph

@@ -80,33 +80,47 @@ fused_cuda::Problem counts_problem(const CsrPattern& a, const Bits& x) {
   return {.operation = fused_cuda::Operation::counts, .entries = a.nvals(), .words = x.words_per_row()};
 }
 
-/// Each entry reads its column and `entry_bytes` of a row, each row its place and `row_bytes`.
-KernelChoice choice_for(const fused_cuda::Problem& problem, const CsrPattern& a, std::size_t entry_bytes,
-                        std::size_t row_bytes) {
-  const std::size_t entries = a.nvals() * (sizeof(NodeId) + entry_bytes);
-  const std::size_t rows = a.nrows() * (sizeof(EdgeOffset) + sizeof(NodeId) + row_bytes);
-  return {.kernel = describe(plan(problem)), .bytes = static_cast<double>(entries + rows)};
+KernelChoice choice_for(const fused_cuda::Problem& problem) {
+  const fused_cuda::Plan chosen = plan(problem);
+  const Prediction cost = predict(problem, chosen);
+  return {describe(chosen), cost.bytes, cost.seconds};
 }
 
 }  // namespace
 
 KernelChoice vote_explain(const VoteUse& use, const CsrPattern& a, const Bits& x) {
-  const fused_cuda::Problem problem = vote_problem(use, a, x);
+  fused_cuda::Problem problem = vote_problem(use, a, x);
   const std::size_t row = problem.words * sizeof(std::uint64_t);
-  std::size_t written = (use.votes != nullptr ? row : 0) + (use.own != nullptr || use.own_beside ? row : 0);
-  if (use.scored != nullptr) written += RowScores::row_size(use.scored->nrows()) * sizeof(std::uint16_t);
-  if (use.before != nullptr) written += row;
-  if (use.multiplied != nullptr) written += use.multiplied->nrows() * sizeof(float);
-  return choice_for(problem, a, row, written);
+  problem.nrows = a.nrows();
+  problem.gathered_bytes = row;
+  problem.row_bytes = (use.votes != nullptr ? row : 0) + (use.own != nullptr || use.own_beside ? row : 0);
+  if (use.scored != nullptr) {
+    problem.row_bytes += RowScores::row_size(use.scored->nrows()) * sizeof(std::uint16_t);
+    problem.weights += use.scored->nrows();
+  }
+  if (use.before != nullptr) problem.row_bytes += row;
+  if (use.multiplied != nullptr) {
+    problem.row_bytes += use.multiplied->nrows() * sizeof(float);
+    problem.weights += use.multiplied->nrows();
+  }
+  return choice_for(problem);
 }
 
 KernelChoice add_scores_explain(const CsrPattern& a, const RowScores& scores) {
-  return choice_for(sum_problem(a), a, RowScores::row_size(scores.count) * sizeof(std::uint16_t),
-                    scores.count * sizeof(float));
+  fused_cuda::Problem problem = sum_problem(a);
+  problem.nrows = a.nrows();
+  problem.gathered_bytes = RowScores::row_size(scores.count) * sizeof(std::uint16_t);
+  problem.row_bytes = scores.count * sizeof(float);
+  return choice_for(problem);
 }
 
 KernelChoice multiply_counts_explain(const CsrPattern& a, const Bits& x, const Bits& w) {
-  return choice_for(counts_problem(a, x), a, x.words_per_row() * sizeof(std::uint64_t), w.nrows() * sizeof(float));
+  fused_cuda::Problem problem = counts_problem(a, x);
+  problem.nrows = a.nrows();
+  problem.gathered_bytes = x.words_per_row() * sizeof(std::uint64_t);
+  problem.row_bytes = w.nrows() * sizeof(float);
+  problem.weights = w.nrows();
+  return choice_for(problem);
 }
 
 RowScores::RowScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device)

@@ -63,11 +63,41 @@ Plan shape_counts(const Problem& p, const CudaFusedVoteTuning& t) {
   return plan;
 }
 
+/// Each entry reads its column and a row of X or of scores, each row its ends and its place.
+Cost cost_of_rows(const Problem& p) {
+  const auto entries = static_cast<double>(p.entries);
+  const auto rows = static_cast<double>(p.nrows);
+  const auto gathered = static_cast<double>(p.gathered_bytes);
+  const auto row = static_cast<double>(p.row_bytes + sizeof(EdgeOffset) + sizeof(NodeId));
+  return {.streamed = entries * sizeof(NodeId) + rows * row, .gathers = {entries, gathered, rows * gathered}};
+}
+/// Words of 32 bits meet.
+Cost cost_of_vote(const Problem& p) {
+  Cost cost = cost_of_rows(p);
+  cost.work = 2 * static_cast<double>(p.nrows) * static_cast<double>(p.words) * static_cast<double>(p.weights);
+  cost.peak = cuda_rates().word_counts;
+  return cost;
+}
+/// Planes of counts are rows of bits on tensor cores: as many as the mean count has.
+Cost cost_of_counts(const Problem& p) {
+  Cost cost = cost_of_rows(p);
+  const auto planes = static_cast<double>(std::bit_width(p.nrows == 0 ? 0 : p.entries / p.nrows));
+  const double bits = 64 * static_cast<double>(p.words);
+  cost.work = 2 * planes * static_cast<double>(p.nrows) * bits * static_cast<double>(p.weights);
+  cost.peak = cuda_rates().bit_products;
+  return cost;
+}
+
 constexpr std::array<KernelEntry, 3> all_kernels{{
-    {Kernel::vote, "fused_vote", is<Operation::vote>, shape_vote},
-    {Kernel::score_sum, "fused_score_sum", is<Operation::score_sum>, shape_score_sum},
-    {Kernel::counts, "fused_counts", is<Operation::counts>, shape_counts},
+    {Kernel::vote, "fused_vote", is<Operation::vote>, shape_vote, cost_of_vote},
+    {Kernel::score_sum, "fused_score_sum", is<Operation::score_sum>, shape_score_sum, cost_of_rows},
+    {Kernel::counts, "fused_counts", is<Operation::counts>, shape_counts, cost_of_counts},
 }};
+
+const KernelEntry& entry_of(const Plan& plan) {
+  return *std::find_if(all_kernels.begin(), all_kernels.end(),
+                       [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
+}
 
 }  // namespace
 
@@ -80,10 +110,10 @@ Plan plan(const Problem& problem, const CudaFusedVoteTuning& tuning) {
   fail(ErrorCode::internal, "fused: no kernel of the list suits");
 }
 
+Prediction predict(const Problem& problem, const Plan& plan) { return bitgraph::predict(entry_of(plan).cost(problem)); }
+
 std::string describe(const Plan& plan) {
-  const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
-                                         [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
-  return fmt::format("{}, {} lanes x {} words, {} threads", entry->name, plan.lanes, plan.words, plan.threads);
+  return fmt::format("{}, {} lanes x {} words, {} threads", entry_of(plan).name, plan.lanes, plan.words, plan.threads);
 }
 
 }  // namespace bitgraph::fused_cuda

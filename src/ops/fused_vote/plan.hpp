@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/fused_vote/tuning.hpp"
+#include "ops/prediction.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,12 @@ struct Problem {
   EdgeOffset entries = 0;
   std::size_t words = 0;    ///< of 64 bits of a row of X: 1, 2, 4 or 8
   bool multiplied = false;  ///< votes: there are products
+
+  // What the prediction depends on besides.
+  std::size_t nrows = 0;           ///< of the graph, and of X
+  std::size_t gathered_bytes = 0;  ///< for an entry: a row of X, or of scores
+  std::size_t row_bytes = 0;       ///< read and written for a row, the graph's and the order's besides
+  std::size_t weights = 0;         ///< rows of weights that a row's bits, or counts, are multiplied by
 };
 
 enum class Kernel : std::uint8_t { vote, score_sum, counts };
@@ -43,6 +50,7 @@ struct KernelEntry {
   const char* name;
   bool (*suits)(const Problem&);
   Plan (*shape)(const Problem&, const CudaFusedVoteTuning&);
+  Cost (*cost)(const Problem&);
 };
 
 /// In the order in which they are asked.
@@ -50,6 +58,9 @@ struct KernelEntry {
 
 /// The first kernel of the list that suits. There is one for every problem.
 [[nodiscard]] Plan plan(const Problem& problem, const CudaFusedVoteTuning& tuning = cuda_fused_vote_tuning());
+
+/// What a run costs, as far as its shape tells.
+[[nodiscard]] Prediction predict(const Problem& problem, const Plan& plan);
 
 /// "fused_vote, 2 lanes x 4 words, 256 threads".
 [[nodiscard]] std::string describe(const Plan& plan);

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 namespace bitgraph::fused_cuda {
@@ -67,6 +68,37 @@ TEST(FusedVotePlan, SumsHaveMoreThreadsForShortRows) {
   Problem more = few;
   more.entries = many;
   expect_classes(plan(more), 14, 8, 4);
+}
+
+Problem sized(Operation operation, std::size_t rows, EdgeOffset entries) {
+  return {.operation = operation,
+          .entries = entries,
+          .words = 2,
+          .multiplied = true,
+          .nrows = rows,
+          .gathered_bytes = 16,
+          .row_bytes = 164,
+          .weights = 41};
+}
+double predicted_us(const Problem& problem) { return predict(problem, plan(problem)).seconds * 1e6; }
+
+TEST(FusedVotePlan, EveryKernelHasAnOperationAndAPredictionThatGrows) {
+  std::set<Kernel> reached;
+  for (const Operation operation : {Operation::vote, Operation::score_sum, Operation::counts}) {
+    const double once = predicted_us(sized(operation, 100'000, 1'000'000));
+    EXPECT_GT(once, 0);
+    EXPECT_GT(predicted_us(sized(operation, 200'000, 1'000'000)), once);
+    EXPECT_GT(predicted_us(sized(operation, 100'000, 2'000'000)), once);
+    reached.insert(plan(sized(operation, 100'000, 1'000'000)).kernel);
+  }
+  EXPECT_EQ(reached.size(), kernels().size());
+}
+
+/// Measured: docs/notebook/networks-cuda.md, a kernel a step, GCN of Reddit size: counts of 128 bits times 41 weights.
+TEST(FusedVotePlan, PredictionsAreWithinAFactorOfThreeOfMeasurements) {
+  const double us = predicted_us(sized(Operation::counts, 232'965, 114'600'000));
+  EXPECT_GT(us, 894.0 / 3);
+  EXPECT_LT(us, 894.0 * 3);
 }
 
 TEST(FusedVotePlan, ThresholdsAreThoseOfTheTuning) {

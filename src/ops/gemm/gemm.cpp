@@ -163,6 +163,7 @@ gemm_cuda::Problem cuda_problem(Out& out, const X& x, const W& w, const GemmOpti
           .words = words_for_bits(x.ncols()),
           .outputs = w.nrows(),
           .bits_out = to_bits,
+          .float_weights = !of_floats && std::is_same_v<W, Floats>,
           .masked = options.keep != nullptr,
           .row_scaled = std::is_same_v<X, Floats> || (!options.row_scale.empty() && !idle),
           .col_scaled = std::is_same_v<W, Floats> || (!options.col_scale.empty() && !idle),
@@ -171,21 +172,19 @@ gemm_cuda::Problem cuda_problem(Out& out, const X& x, const W& w, const GemmOpti
 }
 
 /// Asks for cuBLAS where the plan would take it: it takes half a second to load.
-std::string cuda_kernel(const Device& device, gemm_cuda::Problem problem) {
+KernelChoice cuda_choice(const Device& device, gemm_cuda::Problem problem) {
   on_cuda("gemm", device, [&](const auto& cuda) {
     problem.multiprocessors = cuda_limits(cuda.device).multiprocessors;
     if (plan(problem).kernel == gemm_cuda::Kernel::blas) problem.has_blas = has_blas(cuda);
   });
-  return describe(plan(problem));
+  const gemm_cuda::Plan chosen = plan(problem);
+  const Prediction cost = predict(problem, chosen);
+  return {describe(chosen), cost.bytes, cost.seconds};
 }
 
 KernelChoice float_gemm_choice(const Device& device, std::size_t m, std::size_t n, std::size_t k) {
-  KernelChoice choice{.kernel = {}, .bytes = bytes_of(m, k, n, false, false, false)};
-  choice.kernel =
-      device.is_host()
-          ? float_gemm_kernels(device)
-          : cuda_kernel(device, {.factors = gemm_cuda::Factors::floats, .rows = m, .columns = k, .outputs = n});
-  return choice;
+  if (device.is_host()) return {float_gemm_kernels(device), bytes_of(m, k, n, false, false, false)};
+  return cuda_choice(device, {.factors = gemm_cuda::Factors::floats, .rows = m, .columns = k, .outputs = n});
 }
 
 template <class X, class W, class Out>
@@ -195,33 +194,32 @@ KernelChoice choice_for(Out& out, const X& x, const W& w, const GemmOptions& opt
   if constexpr (std::is_same_v<X, Floats> && std::is_same_v<W, Floats> && !to_bits) {
     return float_gemm_choice(device, x.nrows(), w.nrows(), x.ncols());
   } else if constexpr (std::is_same_v<X, Bfloats>) {
-    return {bfloat_gemm_kernels(device), static_cast<double>(x.bytes() + w.bytes() + out.bytes())};
-  } else {
-    KernelChoice choice{
-        .kernel = {},
-        .bytes = bytes_of(x.nrows(), x.ncols(), w.nrows(), std::is_same_v<X, Bits>, std::is_same_v<W, Bits>, to_bits)};
+    KernelChoice choice{bfloat_gemm_kernels(device), static_cast<double>(x.bytes() + w.bytes() + out.bytes())};
     if (!device.is_host()) {
-      choice.kernel = cuda_kernel(device, cuda_problem(out, x, w, options));
-      return choice;
+      constexpr std::size_t out_bytes = std::is_same_v<Out, Floats> ? sizeof(float) : sizeof(Bfloat16);
+      choice.seconds = gemm_cuda::predict_bfloats(x.nrows(), x.ncols(), w.nrows(), out_bytes).seconds;
     }
+    return choice;
+  } else {
+    if (!device.is_host()) return cuda_choice(device, cuda_problem(out, x, w, options));
     const gemm_cpu::Problem problem{.rows = x.nrows(),
                                     .words = words_for_bits(x.ncols()),
                                     .outputs = w.nrows(),
                                     .bits_out = to_bits,
                                     .masked = options.keep != nullptr,
                                     .isa = active_isa()};
-    choice.kernel = host_kernel(device, name_of(plan(problem)), Isa::amx);
-    return choice;
+    return {host_kernel(device, name_of(plan(problem)), Isa::amx),
+            bytes_of(x.nrows(), x.ncols(), w.nrows(), std::is_same_v<X, Bits>, std::is_same_v<W, Bits>, to_bits)};
   }
 }
 
 /// Of floats as they are.
 KernelChoice binary_weight_choice(const GemmOfFloats& args, const Device& device) {
-  KernelChoice choice{.kernel = {}, .bytes = bytes_of(args.x.nrows, args.x.ncols, args.w.nrows, false, true, false)};
-  choice.kernel = device.is_host()
-                      ? host_kernel(device, name_of(plan(gemm_cpu::problem_of(args))), Isa::amx)
-                      : cuda_kernel(device, gemm_cuda::problem_of(args, gemm_cuda::Factors::floats_and_bits, 0));
-  return choice;
+  if (!device.is_host()) {
+    return cuda_choice(device, gemm_cuda::problem_of(args, gemm_cuda::Factors::floats_and_bits, 0));
+  }
+  return {host_kernel(device, name_of(plan(gemm_cpu::problem_of(args))), Isa::amx),
+          bytes_of(args.x.nrows, args.x.ncols, args.w.nrows, false, true, false)};
 }
 
 }  // namespace

@@ -309,14 +309,34 @@ std::string host_name(const mxm_plan::Plan& chosen, Operation operation, const G
   return host_kernel(a.device(), name);
 }
 
-/// Bytes are those of the operands: those of the result are not known before it is there.
+mxm_plan::Sizes sizes_of(const CsrPattern& a, const CsrPattern& b, const CsrPattern* mask, bool) {
+  return {.rows = a.nrows(),
+          .a_items = a.nvals(),
+          .b_rows = b.nrows(),
+          .b_items = b.nvals(),
+          .mask_items = mask == nullptr ? 0 : mask->nvals()};
+}
+mxm_plan::Sizes sizes_of(const BitTileMatrix& a, const BitTileMatrix& b, const BitTileMatrix* mask, bool unpacks) {
+  const auto items = [&](const BitTileMatrix& of) { return unpacks ? of.nvals() : of.num_tiles(); };
+  const auto side = static_cast<std::size_t>(a.tile_dim());
+  return {.rows = unpacks ? a.nrows() : a.num_tile_rows(),
+          .a_items = items(a),
+          .b_rows = unpacks ? b.nrows() : b.num_tile_rows(),
+          .b_items = items(b),
+          .mask_items = mask == nullptr ? 0 : items(*mask),
+          .item_bytes = sizeof(NodeId) + (unpacks ? 0 : side * side / 8)};
+}
+
+/// On the host bytes are those of the operands: those of the result are not known before it is there.
 template <class Graph>
 KernelChoice choice_for(Operation operation, const Graph& a, const Graph& b, const MatrixMask<Graph>& mask) {
   const mxm_plan::Plan chosen = plan_for(operation, a, b, mask);
-  KernelChoice choice{.kernel = describe(chosen), .bytes = static_cast<double>(a.bytes() + b.bytes())};
-  if (mask.entries != nullptr) choice.bytes += static_cast<double>(mask.entries->bytes());
-  if (a.device().is_host()) choice.kernel = host_name(chosen, operation, a, b, mask);
-  return choice;
+  const std::size_t bytes = a.bytes() + b.bytes() + (mask.entries == nullptr ? 0 : mask.entries->bytes());
+  if (a.device().is_host()) return {host_name(chosen, operation, a, b, mask), static_cast<double>(bytes)};
+  mxm_plan::Sizes sizes = sizes_of(a, b, mask.entries, chosen.unpacks);
+  sizes.bytes = bytes;
+  const Prediction cost = predict(sizes, chosen);
+  return {describe(chosen), cost.bytes, cost.seconds};
 }
 
 }  // namespace

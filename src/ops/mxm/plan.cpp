@@ -32,14 +32,45 @@ bool suits_within(const Problem& p) {
 }
 bool suits_gather(const Problem& p) { return is_product(p); }
 
+double mean(std::size_t items, std::size_t rows) {
+  return rows == 0 ? 0 : static_cast<double>(items) / static_cast<double>(rows);
+}
+
+/// The length of a row of B is looked up for each item of A.
+Cost cost_of_lengths(const Sizes& s) {
+  return {.streamed = static_cast<double>(s.bytes),
+          .gathers = {static_cast<double>(s.a_items), sizeof(EdgeOffset),
+                      static_cast<double>(s.b_rows) * sizeof(EdgeOffset)}};
+}
+/// For each item of the mask a row of A and one of B are read.
+Cost cost_of_meetings(const Sizes& s) {
+  const double row = (mean(s.a_items, s.rows) + mean(s.b_items, s.b_rows)) * static_cast<double>(s.item_bytes);
+  return {.streamed = static_cast<double>(s.bytes),
+          .gathers = {static_cast<double>(s.mask_items), row, static_cast<double>(s.bytes)}};
+}
+/// For each item of A a row of B is read. Products are written, read and written to their place; a kernel each counts
+/// them, adds up lengths and moves them.
+Cost cost_of_products(const Sizes& s) {
+  const double row = mean(s.b_items, s.b_rows) * static_cast<double>(s.item_bytes);
+  const double products = static_cast<double>(s.a_items) * row;
+  return {.streamed = static_cast<double>(s.bytes) + 3 * products,
+          .gathers = {static_cast<double>(s.a_items), row, static_cast<double>(s.bytes)},
+          .launches = 4};
+}
+
 constexpr std::array<KernelEntry, 6> all_kernels{{
-    {Kernel::whole_sum, "mxm_whole_sum", suits_whole_sum},
-    {Kernel::masked_sum_of_tiles, "mxm_masked_sum_of_tiles", suits_masked_sum_of_tiles},
-    {Kernel::masked_sum, "mxm_masked_sum", suits_masked_sum},
-    {Kernel::tile_product, "mxm_tiles", suits_tile_product},
-    {Kernel::within, "mxm_within", suits_within},
-    {Kernel::gather, "mxm_gather", suits_gather},
+    {Kernel::whole_sum, "mxm_whole_sum", suits_whole_sum, cost_of_lengths},
+    {Kernel::masked_sum_of_tiles, "mxm_masked_sum_of_tiles", suits_masked_sum_of_tiles, cost_of_meetings},
+    {Kernel::masked_sum, "mxm_masked_sum", suits_masked_sum, cost_of_meetings},
+    {Kernel::tile_product, "mxm_tiles", suits_tile_product, cost_of_products},
+    {Kernel::within, "mxm_within", suits_within, cost_of_meetings},
+    {Kernel::gather, "mxm_gather", suits_gather, cost_of_products},
 }};
+
+const KernelEntry& entry_of(const Plan& plan) {
+  return *std::find_if(all_kernels.begin(), all_kernels.end(),
+                       [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
+}
 
 }  // namespace
 
@@ -52,10 +83,10 @@ Plan plan(const Problem& problem) {
   fail(ErrorCode::internal, "mxm: no kernel of the list suits");
 }
 
+Prediction predict(const Sizes& sizes, const Plan& plan) { return bitgraph::predict(entry_of(plan).cost(sizes)); }
+
 std::string describe(const Plan& plan) {
-  const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
-                                         [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
-  return std::string(entry->name) + (plan.unpacks ? ", of unpacked tiles" : "");
+  return std::string(entry_of(plan).name) + (plan.unpacks ? ", of unpacked tiles" : "");
 }
 
 bool is_loose(EdgeOffset tiles, EdgeOffset entries, int tile_dim, const MxmTuning& tuning) noexcept {

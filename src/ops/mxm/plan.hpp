@@ -4,7 +4,9 @@
 
 #include "core/backend.hpp"
 #include "ops/mxm/tuning.hpp"
+#include "ops/prediction.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,6 +28,17 @@ struct Problem {
   BackendKind backend = BackendKind::cpu;
 };
 
+/// What the prediction depends on. Items are tiles where the kernel takes tiles, else entries.
+struct Sizes {
+  std::size_t bytes = 0;  ///< of all operands
+  std::size_t rows = 0;   ///< of A and the mask, or tile rows
+  std::size_t a_items = 0;
+  std::size_t b_rows = 0;
+  std::size_t b_items = 0;
+  std::size_t mask_items = 0;
+  std::size_t item_bytes = sizeof(NodeId);
+};
+
 enum class Kernel : std::uint8_t { whole_sum, masked_sum_of_tiles, masked_sum, tile_product, within, gather };
 
 /// A kernel, and whether its operands are tiles that are unpacked first.
@@ -39,6 +52,7 @@ struct KernelEntry {
   Kernel kernel;
   const char* name;
   bool (*suits)(const Problem&);
+  Cost (*cost)(const Sizes&);  ///< on a CUDA device
 };
 
 /// In the order in which they are asked.
@@ -46,6 +60,10 @@ struct KernelEntry {
 
 /// The first kernel of the list that suits. There is one for every problem.
 [[nodiscard]] Plan plan(const Problem& problem);
+
+/// What a run on a CUDA device costs, as far as sizes tell: every row is taken as long as the mean. Skewed graphs have
+/// more products, and bytes of a result are not known before it is there.
+[[nodiscard]] Prediction predict(const Sizes& sizes, const Plan& plan);
 
 /// "mxm_within, of unpacked tiles".
 [[nodiscard]] std::string describe(const Plan& plan);

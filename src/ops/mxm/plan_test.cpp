@@ -71,6 +71,42 @@ TEST(MxmPlan, SkewedRowsAreComparedInSmallBlocks) {
   EXPECT_FALSE(compares_in_small_blocks(0, 0, 0));
 }
 
+/// Pattern CSR of n rows, all operands alike.
+Sizes sized(std::size_t n, std::size_t entries) {
+  return {.bytes = 3 * (8 * n + 4 * entries),
+          .rows = n,
+          .a_items = entries,
+          .b_rows = n,
+          .b_items = entries,
+          .mask_items = entries};
+}
+
+TEST(MxmPlan, PredictionsOfEveryKernelGrowWithTheEntries) {
+  for (const KernelEntry& entry : kernels()) {
+    const Plan chosen{.kernel = entry.kernel};
+    const Prediction few = predict(sized(100'000, 1'000'000), chosen);
+    const Prediction many = predict(sized(100'000, 2'000'000), chosen);
+    EXPECT_GT(few.seconds, 0) << entry.name;
+    EXPECT_GT(few.bytes, 0) << entry.name;
+    EXPECT_GT(many.seconds, few.seconds) << entry.name;
+    EXPECT_GT(many.bytes, few.bytes) << entry.name;
+  }
+}
+
+/// Measured: docs/performance/cuda.md, triangles of graphs whose edges are taken once. Skewed rows are longer than the
+/// mean says.
+TEST(MxmPlan, PredictionsOfTrianglesAreWithinAnOrderOfMeasurements) {
+  const auto us = [](std::size_t n, std::size_t edges) {
+    return predict(sized(n, edges), {.kernel = Kernel::masked_sum}).seconds * 1e6;
+  };
+  const double uniform = us(1U << 20U, 16'800'000);
+  EXPECT_GT(uniform, 790.0 / 3);
+  EXPECT_LT(uniform, 790.0 * 3);
+  const double rmat = us(1U << 20U, 15'700'000);
+  EXPECT_GT(rmat, 1'390.0 / 10);
+  EXPECT_LT(rmat, 1'390.0 * 10);
+}
+
 TEST(MxmPlan, EveryKernelHasAProblem) {
   std::set<Kernel> reached;
   for (const Operation operation : {Operation::sum, Operation::masked_sum, Operation::product, Operation::counts}) {

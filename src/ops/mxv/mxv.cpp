@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <type_traits>
 
 namespace bitgraph {
@@ -27,10 +28,10 @@ const void* address(const Buffer<T>& x) {
   return x.data();
 }
 
-std::size_t output_bytes(const BitVector& out) { return out.words().size_bytes(); }
+std::size_t bytes_of(const BitVector& x) { return x.words().size_bytes(); }
 template <class T>
-std::size_t output_bytes(const Buffer<T>& out) {
-  return out.bytes();
+std::size_t bytes_of(const Buffer<T>& x) {
+  return x.bytes();
 }
 
 BitVectorView<> input_view(const BitVector& x) { return x.view(); }
@@ -103,6 +104,23 @@ constexpr std::size_t gathered_bytes(const Buffer<T>&) {
   return sizeof(T);
 }
 
+/// Reads of a vector by a graph: a row of it for each entry, or for each tile.
+struct Reads {
+  std::size_t count = 0;
+  std::size_t bytes = 0;  ///< of each
+};
+template <class X>
+Reads reads_of(const CsrPattern& a, const X& x) {
+  return {a.nvals(), gathered_bytes(x)};
+}
+template <class T>
+Reads reads_of(const BitTileMatrix& a, const Buffer<T>&) {
+  return {a.num_tiles(), static_cast<std::size_t>(a.tile_dim()) * sizeof(T)};
+}
+Reads reads_of(const BitTileMatrix& a, const BitVector& x) {
+  return {a.num_tiles(), std::max(static_cast<std::size_t>(a.tile_dim()) / 8, gathered_bytes(x))};
+}
+
 /// Degrees are counted without x.
 template <class S, class X>
 constexpr const char* host_kernel_name() {
@@ -112,16 +130,23 @@ constexpr const char* host_kernel_name() {
 
 template <class S, class Out, class Graph, class X>
 KernelChoice choice_for(Out& out, const Graph& a, const X& x, const MxvOptions& options, bool transposed) {
-  KernelChoice choice;
-  choice.bytes = static_cast<double>(a.bytes() + a.nvals() * gathered_bytes(x) + output_bytes(out));
   if (a.device().is_host()) {
-    choice.kernel = host_kernel(a.device(), transposed ? "vxm_push" : host_kernel_name<S, X>());
-    return choice;
+    return {host_kernel(a.device(), transposed ? "vxm_push" : host_kernel_name<S, X>()),
+            static_cast<double>(a.bytes() + a.nvals() * gathered_bytes(x) + bytes_of(out))};
   }
+  KernelChoice choice;
   with_args<S>(out, a, x, options, [&](const auto& args) {
     mxv_cuda::Problem problem = mxv_cuda::problem_of(args);
     problem.transposed = transposed;
-    choice.kernel = describe(plan(problem));
+    const Reads reads = transposed ? reads_of(a, out) : reads_of(a, x);
+    problem.graph_bytes = a.bytes();
+    problem.gathers = reads.count;
+    problem.gathered_bytes = reads.bytes;
+    problem.x_bytes = bytes_of(x);
+    problem.out_bytes = bytes_of(out);
+    const mxv_cuda::Plan chosen = plan(problem);
+    const Prediction cost = predict(problem, chosen);
+    choice = {describe(chosen), cost.bytes, cost.seconds};
   });
   return choice;
 }

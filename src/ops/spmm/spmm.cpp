@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <type_traits>
 
 namespace bitgraph {
@@ -112,6 +113,19 @@ auto kernel_args(Out& out, const GraphView& a, const X& x, const SpmmOptions& gi
       order};
 }
 
+/// Each tile meets the rows of X that its columns name: a popcount for each of its rows, 32 columns and feature.
+template <class X>
+Cost tile_word_cost(const BitTileMatrix& a, const X& x, std::size_t out_bytes) {
+  const auto tiles = static_cast<double>(a.num_tiles());
+  const auto side = static_cast<double>(a.tile_dim());
+  const auto features = static_cast<double>(x.ncols());
+  const auto x_bytes = static_cast<double>(x.bytes());
+  return {.streamed = static_cast<double>(a.bytes() + out_bytes),
+          .gathers = {tiles * side, x_bytes / std::max(1.0, static_cast<double>(x.nrows())), x_bytes},
+          .work = tiles * side * side / 32 * features,
+          .peak = cuda_rates().word_counts};
+}
+
 /// The kernel for these operands. `entries` are the graph's.
 template <class Args>
 KernelChoice choice_for(const Device& device, const Args& args, EdgeOffset entries) {
@@ -123,7 +137,7 @@ KernelChoice choice_for(const Device& device, const Args& args, EdgeOffset entri
       spmm_cuda::Problem problem = spmm_cuda::problem_of(args, cuda_limits(cuda.device).multiprocessors);
       const spmm_cuda::Plan plan = spmm_cuda::plan(problem);
       problem.entries = entries;
-      const spmm_cuda::Prediction cost = spmm_cuda::predict(problem, plan);
+      const Prediction cost = spmm_cuda::predict(problem, plan);
       choice = {spmm_cuda::describe(plan), cost.bytes, cost.seconds};
     });
     if (chosen) return choice;
@@ -187,8 +201,9 @@ template <class X, class Out>
 KernelChoice spmm_explain(Out& out, const BitTileMatrix& a, const X& x, const SpmmOptions& options) {
   check(out, a, x, options);
   if (std::is_same_v<X, SpmmBits> && by_tile_words(strategy_for(a, options, out.device()))) {
-    return {out.device().is_host() ? host_kernel(out.device(), "spmm_tile_words") : "spmm_tile_words",
-            static_cast<double>(a.bytes()), 0};
+    if (out.device().is_host()) return {host_kernel(out.device(), "spmm_tile_words"), static_cast<double>(a.bytes())};
+    const Prediction cost = predict(tile_word_cost(a, x, out.bytes()));
+    return {"spmm_tile_words", cost.bytes, cost.seconds};
   }
   return with_tile_dim(a.tile_dim(), [&](auto k) {
     return choice_for(out.device(), kernel_args(out, a.template view<k()>(), x, options), a.nvals());

@@ -69,16 +69,74 @@ Plan shape_short_rows(const Problem& p, const CudaGemmTuning& t) {
   return {.kernel = Kernel::short_rows, .steps = steps_of(p), .finish = finish_of(p, t)};
 }
 
+// --- What a run costs: its operands and its output pass by once, and a multiplication and an addition count as two.
+
+double number(std::size_t n) { return static_cast<double>(n); }
+double bit_row(const Problem& p) { return number(p.words) * sizeof(std::uint64_t); }
+double float_row(const Problem& p) { return number(p.columns) * sizeof(float); }
+double output_bytes(const Problem& p) {
+  const std::size_t row = p.bits_out ? (p.outputs + 63) / 64 * sizeof(std::uint64_t) : p.outputs * sizeof(float);
+  return number(p.rows) * number(row);
+}
+double operations(const Problem& p) { return 2 * number(p.rows) * number(p.columns) * number(p.outputs); }
+/// Those of whole words, which is what is multiplied of bits.
+double bit_operations(const Problem& p) { return 2 * number(p.rows) * number(64 * p.words) * number(p.outputs); }
+
+/// Adds the passes of binarize: floats are read, bits written.
+Cost with_binarized(Cost cost, const Problem& p, bool binarizes_x) {
+  const double rows = (binarizes_x ? number(p.rows) : 0) + (p.float_weights ? number(p.outputs) : 0);
+  cost.streamed += rows * (float_row(p) + bit_row(p));
+  cost.launches += (binarizes_x ? 1 : 0) + (p.float_weights ? 1 : 0);
+  return cost;
+}
+
+Cost cost_of_floats(const Problem& p) {
+  return {.streamed = number(p.rows + p.outputs) * float_row(p) + output_bytes(p),
+          .work = operations(p),
+          .peak = cuda_rates().float_products};
+}
+/// A float is three bfloat16.
+Cost cost_of_float_rows(const Problem& p) {
+  constexpr double parts = 3;
+  return {.streamed = number(p.rows) * float_row(p) + number(p.outputs) * bit_row(p) + output_bytes(p),
+          .work = parts * operations(p),
+          .peak = cuda_rates().bfloat_products};
+}
+Cost cost_of_binarized_rows(const Problem& p) {
+  return with_binarized({.streamed = number(p.rows) * float_row(p) + number(p.outputs) * bit_row(p) + output_bytes(p),
+                         .work = bit_operations(p),
+                         .peak = cuda_rates().bit_products},
+                        p, false);
+}
+Cost cost_of_bits(const Problem& p) {
+  return with_binarized({.streamed = number(p.rows + p.outputs) * bit_row(p) + output_bytes(p),
+                         .work = bit_operations(p),
+                         .peak = cuda_rates().bit_products},
+                        p, p.factors == Factors::signs_of_floats);
+}
+/// The mask is read beside X, and its ones are counted as products are.
+Cost cost_of_masked_bits(const Problem& p) {
+  Cost cost = cost_of_bits(p);
+  cost.streamed += number(p.rows) * bit_row(p);
+  cost.work *= 2;
+  return cost;
+}
+
 constexpr std::array<KernelEntry, 8> all_kernels{{
-    {Kernel::blas, "gemm_cublas", suits_blas, plain<Kernel::blas>},
-    {Kernel::float_tiles, "gemm_float_tiles", suits_float_tiles, plain<Kernel::float_tiles>},
-    {Kernel::float_rows, "gemm_float_rows", suits_float_rows, shape_float_rows},
-    {Kernel::binarized_rows, "gemm_binarized_rows", suits_binarized_rows, shape_binarized_rows},
-    {Kernel::masked_bits, "gemm_masked_bits", suits_masked_bits, plain<Kernel::masked_bits>},
-    {Kernel::short_rows, "gemm_short_rows", suits_short_rows, shape_short_rows},
-    {Kernel::few_rows, "gemm_few_rows", suits_few_rows, plain<Kernel::few_rows>},
-    {Kernel::many_rows, "gemm_bits", suits_many_rows, plain<Kernel::many_rows>},
+    {Kernel::blas, "gemm_cublas", suits_blas, plain<Kernel::blas>, cost_of_floats},
+    {Kernel::float_tiles, "gemm_float_tiles", suits_float_tiles, plain<Kernel::float_tiles>, cost_of_floats},
+    {Kernel::float_rows, "gemm_float_rows", suits_float_rows, shape_float_rows, cost_of_float_rows},
+    {Kernel::binarized_rows, "gemm_binarized_rows", suits_binarized_rows, shape_binarized_rows, cost_of_binarized_rows},
+    {Kernel::masked_bits, "gemm_masked_bits", suits_masked_bits, plain<Kernel::masked_bits>, cost_of_masked_bits},
+    {Kernel::short_rows, "gemm_short_rows", suits_short_rows, shape_short_rows, cost_of_bits},
+    {Kernel::few_rows, "gemm_few_rows", suits_few_rows, plain<Kernel::few_rows>, cost_of_bits},
+    {Kernel::many_rows, "gemm_bits", suits_many_rows, plain<Kernel::many_rows>, cost_of_bits},
 }};
+
+const KernelEntry& entry_of(const Plan& plan) {
+  return *std::find_if(all_kernels.begin(), all_kernels.end(),
+                       [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
+}
 
 const char* text_of(Finish finish) {
   switch (finish) {
@@ -102,10 +160,18 @@ Plan plan(const Problem& problem, const CudaGemmTuning& tuning) {
   fail(ErrorCode::internal, "gemm: no kernel of the list suits");
 }
 
+Prediction predict(const Problem& problem, const Plan& plan) { return bitgraph::predict(entry_of(plan).cost(problem)); }
+
+Prediction predict_bfloats(std::size_t rows, std::size_t columns, std::size_t outputs, std::size_t out_bytes) {
+  const double work = 2 * number(rows) * number(columns) * number(outputs);
+  const double in = number(rows + outputs) * number(columns) * 2;
+  return bitgraph::predict({.streamed = in + number(rows) * number(outputs) * number(out_bytes),
+                            .work = work,
+                            .peak = cuda_rates().bfloat_products});
+}
+
 std::string describe(const Plan& plan) {
-  const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
-                                         [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
-  std::string text = entry->name;
+  std::string text = entry_of(plan).name;
   if (plan.steps != 0) text += fmt::format(", {} steps, {}", plan.steps, text_of(plan.finish));
   if (plan.tiles != 0) text += fmt::format(", {} tiles", plan.tiles);
   return text;

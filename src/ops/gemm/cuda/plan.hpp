@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/gemm/tuning.hpp"
+#include "ops/prediction.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +33,10 @@ struct Problem {
   std::size_t words = 0;    ///< of 64 bits of a row of bits
   std::size_t outputs = 0;  ///< rows of W
   bool bits_out = false;
-  bool masked = false;      ///< some elements of X do not count
-  bool row_scaled = false;  ///< there is a row_scale, or one is made of X
-  bool col_scaled = false;  ///< there is a col_scale
+  bool float_weights = false;  ///< W is floats that go through binarize first, where the kernel takes bits
+  bool masked = false;         ///< some elements of X do not count
+  bool row_scaled = false;     ///< there is a row_scale, or one is made of X
+  bool col_scaled = false;     ///< there is a col_scale
   bool has_bias = false;
   bool rows_in_sequence = false;  ///< rows of floats follow one another, from a multiple of 16 bytes on
   bool has_blas = true;           ///< cuBLAS is there, and sizes fit its int32
@@ -78,6 +80,7 @@ struct KernelEntry {
   const char* name;
   bool (*suits)(const Problem&, const CudaGemmTuning&);  ///< it can, and none behind it is quicker
   Plan (*shape)(const Problem&, const CudaGemmTuning&);
+  Cost (*cost)(const Problem&);  ///< binarize included
 };
 
 /// In the order in which they are asked.
@@ -86,6 +89,12 @@ struct KernelEntry {
 /// The first kernel of the list that suits. There is one for every problem. Signs of floats that binarized_rows does
 /// not suit go through binarize first: the kernel is that of the bits.
 [[nodiscard]] Plan plan(const Problem& problem, const CudaGemmTuning& tuning = cuda_gemm_tuning());
+
+/// What a run costs, as far as its shape tells.
+[[nodiscard]] Prediction predict(const Problem& problem, const Plan& plan);
+/// The same of bfloat16 by bfloat16, with numbers of `out_bytes`, by cuBLAS.
+[[nodiscard]] Prediction predict_bfloats(std::size_t rows, std::size_t columns, std::size_t outputs,
+                                         std::size_t out_bytes);
 
 /// "gemm_short_rows, 4 steps, signs, many outputs".
 [[nodiscard]] std::string describe(const Plan& plan);

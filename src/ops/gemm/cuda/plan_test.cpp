@@ -101,6 +101,60 @@ TEST(GemmPlan, LargeFloatProductsAreTheLibrarys) {
   EXPECT_EQ(described(without), "gemm_float_tiles");
 }
 
+double predicted_us(const Problem& problem) { return predict(problem, plan(problem)).seconds * 1e6; }
+
+TEST(GemmPlan, PredictionsGrowWithEveryExtent) {
+  for (const Factors factors : {Factors::bits, Factors::signs_of_floats, Factors::floats_and_bits, Factors::floats}) {
+    const auto problem = [&](std::size_t rows, std::size_t columns, std::size_t outputs) {
+      Problem p = bits_of(rows, columns, outputs);
+      p.factors = factors;
+      p.bits_out = factors == Factors::bits;
+      return p;
+    };
+    const double once = predicted_us(problem(100'000, 512, 256));
+    EXPECT_GT(once, 0);
+    EXPECT_GT(predicted_us(problem(200'000, 512, 256)), once);
+    EXPECT_GT(predicted_us(problem(100'000, 1'024, 256)), once);
+    EXPECT_GT(predicted_us(problem(100'000, 512, 512)), once);
+  }
+}
+
+/// Measured: docs/performance/cuda.md, "89,250 x 512 by 256" and the products of floats.
+TEST(GemmPlan, PredictionsAreWithinAFactorOfFourOfMeasurements) {
+  const auto expect_near = [](const Problem& p, double measured_us) {
+    EXPECT_GT(predicted_us(p), measured_us / 4);
+    EXPECT_LT(predicted_us(p), measured_us * 4);
+  };
+  Problem p = bits_of(89'250, 512, 256);
+  expect_near(p, 9.7);
+  p.bits_out = false;
+  expect_near(p, 27.9);
+  p.factors = Factors::signs_of_floats;
+  expect_near(p, 79.4);
+  p.factors = Factors::floats_and_bits;
+  expect_near(p, 290);
+  p.factors = Factors::floats;
+  expect_near(p, 536);
+}
+
+TEST(GemmPlan, PredictionsCountTheBytesOfBinarizeToo) {
+  Problem p = bits_of(1'000, 2'048, 64);
+  const double bits = predict(p, plan(p)).bytes;
+  EXPECT_EQ(bits, 1'000 * (256 + 8) + 64 * 256);
+  p.float_weights = true;
+  EXPECT_EQ(predict(p, plan(p)).bytes, bits + 64 * (8'192 + 256));
+  p.factors = Factors::signs_of_floats;
+  EXPECT_EQ(predict(p, plan(p)).bytes, bits + 1'064 * (8'192 + 256));
+}
+
+TEST(GemmPlan, ProductsOfBfloatsAreBoundByBytesOrTensorCores) {
+  EXPECT_GT(predict_bfloats(2'000, 512, 256, 2).seconds, predict_bfloats(1'000, 512, 256, 2).seconds);
+  // arxiv size, 128 by 128: 28 us measured by cuBLAS (docs/notebook/rates.md).
+  const double us = predict_bfloats(169'343, 128, 128, 2).seconds * 1e6;
+  EXPECT_GT(us, 28.0 / 3);
+  EXPECT_LT(us, 28.0 * 3);
+}
+
 TEST(GemmPlan, ThresholdsAreThoseOfTheTuning) {
   CudaGemmTuning tuning;
   const Problem p = bits_of(9'000, 1'433, 64);

@@ -45,12 +45,30 @@ Plan shape_chunks(const Problem& p, const CudaMxvTuning& t) {
   return {.kernel = Kernel::chunks, .items = is_small ? small_chunk : p.bits_in ? chunk_of_bits : chunk_of_values};
 }
 
+/// The graph and the output pass by once; of x an element is read for each entry.
+Cost cost_of_pull(const Problem& p) {
+  return {.streamed = static_cast<double>(p.graph_bytes + p.out_bytes),
+          .gathers = {static_cast<double>(p.gathers), static_cast<double>(p.gathered_bytes),
+                      static_cast<double>(p.x_bytes)}};
+}
+/// An element of the output is read and written for each entry.
+Cost cost_of_push(const Problem& p) {
+  return {.streamed = static_cast<double>(p.graph_bytes + p.x_bytes),
+          .gathers = {2 * static_cast<double>(p.gathers), static_cast<double>(p.gathered_bytes),
+                      static_cast<double>(p.out_bytes)}};
+}
+
 constexpr std::array<KernelEntry, 4> all_kernels{{
-    {Kernel::push, "vxm_rows", suits_push, plain<Kernel::push>},
-    {Kernel::tiles, "mxv_tiles", suits_tiles, plain<Kernel::tiles>},
-    {Kernel::short_rows, "mxv_short_rows", suits_short_rows, shape_short_rows},
-    {Kernel::chunks, "mxv_chunks", suits_chunks, shape_chunks},
+    {Kernel::push, "vxm_rows", suits_push, plain<Kernel::push>, cost_of_push},
+    {Kernel::tiles, "mxv_tiles", suits_tiles, plain<Kernel::tiles>, cost_of_pull},
+    {Kernel::short_rows, "mxv_short_rows", suits_short_rows, shape_short_rows, cost_of_pull},
+    {Kernel::chunks, "mxv_chunks", suits_chunks, shape_chunks, cost_of_pull},
 }};
+
+const KernelEntry& entry_of(const Plan& plan) {
+  return *std::find_if(all_kernels.begin(), all_kernels.end(),
+                       [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
+}
 
 }  // namespace
 
@@ -63,10 +81,10 @@ Plan plan(const Problem& problem, const CudaMxvTuning& tuning) {
   fail(ErrorCode::internal, "mxv: no kernel of the list suits");
 }
 
+Prediction predict(const Problem& problem, const Plan& plan) { return bitgraph::predict(entry_of(plan).cost(problem)); }
+
 std::string describe(const Plan& plan) {
-  const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
-                                         [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
-  std::string text = entry->name;
+  std::string text = entry_of(plan).name;
   if (plan.lanes != 0) text += fmt::format(", {} lanes", plan.lanes);
   if (plan.items != 0) text += fmt::format(" of {}", plan.items);
   return text;

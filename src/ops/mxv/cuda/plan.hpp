@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/mxv/tuning.hpp"
+#include "ops/prediction.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,13 @@ struct Problem {
   EdgeOffset longest_row = 0;  ///< entries, of pattern CSR
   bool bits_in = false;
   bool bits_out = false;
+
+  // What the prediction depends on besides.
+  std::size_t graph_bytes = 0;
+  std::size_t gathers = 0;         ///< entries, or tiles
+  std::size_t gathered_bytes = 0;  ///< of x, or where rows are pushed of the output, for an entry or a tile
+  std::size_t x_bytes = 0;
+  std::size_t out_bytes = 0;
 };
 
 enum class Kernel : std::uint8_t { push, tiles, short_rows, chunks };
@@ -42,6 +50,7 @@ struct KernelEntry {
   const char* name;
   bool (*suits)(const Problem&, const CudaMxvTuning&);  ///< it can, and none behind it is quicker
   Plan (*shape)(const Problem&, const CudaMxvTuning&);
+  Cost (*cost)(const Problem&);
 };
 
 /// In the order in which they are asked.
@@ -49,6 +58,9 @@ struct KernelEntry {
 
 /// The first kernel of the list that suits. There is one for every problem that has rows.
 [[nodiscard]] Plan plan(const Problem& problem, const CudaMxvTuning& tuning = cuda_mxv_tuning());
+
+/// What a run costs, as far as its shape tells; without a mask.
+[[nodiscard]] Prediction predict(const Problem& problem, const Plan& plan);
 
 /// "mxv_short_rows, 4 lanes", "mxv_chunks of 512".
 [[nodiscard]] std::string describe(const Plan& plan);

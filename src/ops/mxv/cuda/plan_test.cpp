@@ -74,6 +74,44 @@ TEST(MxvPlan, TilesAndTransposesHaveAKernelEach) {
   EXPECT_EQ(described(p), "vxm_rows");
 }
 
+/// Numbers of 4 bytes by pattern CSR of n rows and some entries.
+Problem sized(NodeId n, EdgeOffset entries) {
+  return {.nrows = n,
+          .entries = entries,
+          .longest_row = 1'000,
+          .graph_bytes = 8 * (std::size_t{n} + 1) + 4 * entries,
+          .gathers = entries,
+          .gathered_bytes = 4,
+          .x_bytes = std::size_t{4} * n,
+          .out_bytes = std::size_t{4} * n};
+}
+double predicted_us(const Problem& problem) { return predict(problem, plan(problem)).seconds * 1e6; }
+
+TEST(MxvPlan, PredictionsGrowWithRowsAndEntries) {
+  for (unsigned flags = 0; flags < 4; ++flags) {
+    const auto of = [&](NodeId n, EdgeOffset entries) {
+      Problem p = sized(n, entries);
+      p.tiles = (flags & 1U) != 0;
+      p.transposed = (flags & 2U) != 0;
+      return predicted_us(p);
+    };
+    EXPECT_GT(of(100'000, 1'000'000), 0);
+    EXPECT_GT(of(200'000, 1'000'000), of(100'000, 1'000'000));
+    EXPECT_GT(of(100'000, 2'000'000), of(100'000, 1'000'000));
+  }
+}
+
+/// Measured: docs/performance/cuda.md, plus_times and or_and of a uniform graph of 2^20 nodes.
+TEST(MxvPlan, PredictionsAreWithinAFactorOfThreeOfMeasurements) {
+  Problem p = sized(1U << 20U, 33'554'432);
+  EXPECT_GT(predicted_us(p), 235.0 / 3);
+  EXPECT_LT(predicted_us(p), 235.0 * 3);
+  p.bits_in = p.bits_out = true;
+  p.x_bytes = p.out_bytes = 1U << 17U;
+  EXPECT_GT(predicted_us(p), 69.6 / 3);
+  EXPECT_LT(predicted_us(p), 69.6 * 3);
+}
+
 TEST(MxvPlan, ThresholdsAreThoseOfTheTuning) {
   CudaMxvTuning tuning;
   tuning.longest_short_row = 5'000;

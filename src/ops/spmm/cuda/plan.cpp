@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace bitgraph::spmm_cuda {
 
@@ -185,15 +186,6 @@ constexpr std::array<KernelEntry, 12> all_kernels{{
     {Kernel::sum_tiles, "spmm_sum_tiles", suits_sum_tiles, shape_sum_tiles, 2 * column},
 }};
 
-/// Bytes a second at which an H200 gathers rows of so many bytes from its second-level cache, or from memory.
-double gather_rate(double row_bytes, double table_bytes) {
-  constexpr double cache = 40e6;
-  constexpr double memory_rate = 4.0e12;
-  if (table_bytes > cache) return memory_rate;
-  if (row_bytes <= 32) return 4.7e12;
-  return row_bytes <= 64 ? 8.6e12 : 9.2e12;
-}
-
 }  // namespace
 
 std::span<const KernelEntry> kernels() noexcept { return all_kernels; }
@@ -221,9 +213,6 @@ std::string describe(const Plan& plan) {
 }
 
 Prediction predict(const Problem& problem, const Plan& plan) {
-  constexpr double memory_rate = 4.0e12;
-  constexpr double sector = 32;
-  constexpr double launch = 2.8e-6;
   const auto rows = static_cast<double>(problem.nrows);
   const auto x_rows = static_cast<double>(problem.ncols);
   const auto entries = static_cast<double>(problem.entries);
@@ -233,13 +222,15 @@ Prediction predict(const Problem& problem, const Plan& plan) {
   const double row = plan.copy == Copy::fp16 ? features * 2 : given_row;
   const auto* const entry = std::find_if(all_kernels.begin(), all_kernels.end(),
                                          [&](const KernelEntry& e) { return e.kernel == plan.kernel; });
-  const double gathered = entries * std::max(row, sector);
-  const double graph = rows * sizeof(EdgeOffset) + entries * entry->bytes_a_gather;
+  // A lane has four numbers of X: 16 lanes go through wider rows in slices, for each of which all columns are read.
+  const double lanes_row = lane_features * static_cast<double>(plan.lanes);
+  const double slices = problem.bits_in ? 1 : std::max(1.0, std::ceil(features / lanes_row));
+  const double graph = rows * sizeof(EdgeOffset) + slices * entries * entry->bytes_a_gather;
   const double copy = plan.copy == Copy::none ? 0 : x_rows * (given_row + row);
   const double out_row = problem.bits_out ? bit_row : features * static_cast<double>(problem.out_bytes);
-  const double streamed = graph + copy + rows * out_row;
-  const int launches = plan.copy == Copy::none ? 1 : 2;
-  return {gathered + streamed, gathered / gather_rate(row, x_rows * row) + streamed / memory_rate + launches * launch};
+  return bitgraph::predict({.streamed = graph + copy + rows * out_row,
+                            .gathers = {entries * slices, row / slices, x_rows * row / slices},
+                            .launches = plan.copy == Copy::none ? 1 : 2});
 }
 
 bool is_even(NodeId nrows, EdgeOffset entries, EdgeOffset longest_row) noexcept {

@@ -5,6 +5,7 @@
 
 #include <bitgraph/core/types.hpp>
 
+#include "ops/prediction.hpp"
 #include "ops/spmm/tuning.hpp"
 
 #include <cstddef>
@@ -95,10 +96,6 @@ struct KernelEntry {
 [[nodiscard]] std::string describe(const Plan& plan);
 
 /// What a run costs, as far as its shape tells.
-struct Prediction {
-  double bytes = 0;    ///< read and written, gathers counted each
-  double seconds = 0;  ///< bytes at the rate at which the device gathers, and the launches
-};
 [[nodiscard]] Prediction predict(const Problem& problem, const Plan& plan);
 
 /// Rows are short, or all of about one length.

@@ -139,6 +139,43 @@ TEST(SpmmPlan, ThresholdsAreThoseOfTheTuning) {
   EXPECT_EQ(plan(p, tuning).kernel, Kernel::vote_direct);
 }
 
+double predicted_us(const Problem& problem) { return predict(problem, plan(problem)).seconds * 1e6; }
+
+TEST(SpmmPlan, PredictionsGrowWithEveryExtent) {
+  for (const Problem& p : {skewed_vote(), float_sum(128)}) {
+    Problem more = p;
+    more.entries *= 2;
+    EXPECT_GT(predicted_us(more), predicted_us(p));
+    more = p;
+    more.features *= 2;
+    EXPECT_GT(predicted_us(more), predicted_us(p));
+    more = p;
+    more.nrows *= 2;
+    EXPECT_GT(predicted_us(more), predicted_us(p));
+  }
+}
+
+/// Measured: docs/performance/cuda.md. Reddit size gathers 115 M rows of 16 bytes, a sector each; votes beat the roof
+/// of the second-level cache, because rows in order meet in the first.
+TEST(SpmmPlan, PredictionsAreWithinAFactorOfThreeOfMeasurements) {
+  const auto expect_near = [](const Problem& p, double measured_us) {
+    EXPECT_GT(predicted_us(p), measured_us / 3);
+    EXPECT_LT(predicted_us(p), measured_us * 3);
+  };
+  Problem reddit = skewed_vote();
+  reddit.nrows = reddit.ncols = 232'965;
+  reddit.entries = 114'600'000;
+  reddit.longest_row = 10'978;
+  reddit.features = 128;
+  reddit.ordered = true;
+  expect_near(reddit, 561);
+  reddit.bits_in = reddit.bits_out = false;
+  expect_near(reddit, 6'155);
+  Problem flickr = skewed_vote();
+  flickr.ordered = true;
+  expect_near(flickr, 10.8);
+}
+
 /// Every shape that an engineer may think of gets a kernel, each kernel of the list is reached, and costs something.
 TEST(SpmmPlan, EveryProblemHasAKernelAndEveryKernelAProblem) {
   std::set<Kernel> reached;
