@@ -235,7 +235,7 @@ struct CountSink {
 };
 
 template <class S>
-__global__ void __launch_bounds__(S::threads, S::threads == 128 ? 4 : 1)
+__global__ void __launch_bounds__(S::threads, S::threads == cuda_fused_vote_tuning().product_block ? 4 : 1)
     counts_ordered(const __grid_constant__ FusedCounts args, const __grid_constant__ Blocks blocks) {
   trigger_dependent_launch();
   __shared__ CountsShared<S> shared;
@@ -255,7 +255,7 @@ void fused(const Cuda& backend, const FusedCounts& args, const fused_cuda::Plan&
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  with_shape<128>(chosen, [&](auto shape) {
+  with_shape<cuda_fused_vote_tuning().product_block>(chosen, [&](auto shape) {
     using S = decltype(shape);
     static ProgrammaticKernel kernel(counts_ordered<S>, "counts_ordered");
     const Blocks blocks(args.order, args.a.nrows, S::threads, S::lanes);

@@ -41,7 +41,7 @@ unsigned block_of(const Plan& plan, const Problem& p, const CudaFusedVoteTuning&
 /// Products keep a warp busy behind its votes: smaller blocks make room sooner.
 Plan shape_vote(const Problem& p, const CudaFusedVoteTuning& t) {
   Plan plan = classes_of(p, t);
-  plan.threads = block_of(plan, p, t, p.multiplied ? 128 : 256);
+  plan.threads = block_of(plan, p, t, p.multiplied ? t.product_block : t.vote_block);
   return plan;
 }
 
@@ -49,7 +49,7 @@ Plan shape_score_sum(const Problem& p, const CudaFusedVoteTuning& t) {
   Plan plan = classes_of({.entries = p.entries, .words = 1}, t);
   plan.kernel = Kernel::score_sum;
   plan.words = 4;
-  plan.threads = 128;
+  plan.threads = t.product_block;
   if (p.entries < t.entries_for_long_warps) plan.warp_power = t.sum_warp_of_few;
   plan.group_power = t.sum_group;
   return plan;
@@ -59,7 +59,7 @@ Plan shape_score_sum(const Problem& p, const CudaFusedVoteTuning& t) {
 Plan shape_counts(const Problem& p, const CudaFusedVoteTuning& t) {
   Plan plan = classes_of(p, t);
   plan.kernel = Kernel::counts;
-  plan.threads = block_of(plan, p, t, 128);
+  plan.threads = block_of(plan, p, t, t.product_block);
   return plan;
 }
 

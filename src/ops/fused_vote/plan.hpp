@@ -42,7 +42,7 @@ struct Plan {
   std::size_t group_power = 0;  ///< and of fewer than 2^group_power one set of lanes
 };
 
-inline constexpr unsigned large_block = 768;
+inline constexpr unsigned large_block = cuda_fused_vote_tuning().large_block;
 
 /// A row of the list.
 struct KernelEntry {

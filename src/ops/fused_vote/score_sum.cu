@@ -126,7 +126,7 @@ void fused(const Cuda& backend, const FusedScoreSum& args, const fused_cuda::Pla
   using namespace spmm_cuda::ordered;
   if (args.a.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  constexpr unsigned threads = 128;
+  constexpr unsigned threads = cuda_fused_vote_tuning().product_block;
   static ProgrammaticKernel kernel(sum_ordered<threads>, "sum_ordered");
   const Blocks blocks(args.order, args.a.nrows, threads, 1);
   const unsigned parts = args.count <= outputs ? 1 : 2;

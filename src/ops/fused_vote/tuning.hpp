@@ -26,12 +26,15 @@ struct CudaFusedVoteTuning {
   // the other, so more lanes share a row.
   std::size_t sum_warp_of_few = 6;
   std::size_t sum_group = 4;
+
+  // Compiled into kernels: threads of a block.
+  unsigned large_block = 768;    ///< of large graphs
+  unsigned vote_block = 256;     ///< of votes without products
+  unsigned product_block = 128;  ///< of votes with products, counts and sums of scores: makes room sooner
 };
 
 /// The thresholds of every compute capability: only 9.0 has been measured.
-[[nodiscard]] inline const CudaFusedVoteTuning& cuda_fused_vote_tuning() noexcept {
-  static constexpr CudaFusedVoteTuning measured_on_9_0{};
-  return measured_on_9_0;
-}
+inline constexpr CudaFusedVoteTuning cuda_fused_vote_on_9_0{};
+[[nodiscard]] constexpr const CudaFusedVoteTuning& cuda_fused_vote_tuning() noexcept { return cuda_fused_vote_on_9_0; }
 
 }  // namespace bitgraph

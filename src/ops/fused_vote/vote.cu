@@ -173,8 +173,8 @@ void fused(const Cuda& backend, const FusedVote& args, const fused_cuda::Plan& c
     const std::size_t scratch = args.multiplied.count == 0 ? 0 : S::threads / 32 * scratch_words * sizeof(float);
     kernel.launch(backend.device, blocks.all, S::threads, scratch, args, blocks);
   };
-  if (args.multiplied.count != 0) return with_shape<128>(chosen, launch);
-  with_shape<256>(chosen, launch);
+  if (args.multiplied.count != 0) return with_shape<cuda_fused_vote_tuning().product_block>(chosen, launch);
+  with_shape<cuda_fused_vote_tuning().vote_block>(chosen, launch);
 }
 
 }  // namespace bitgraph

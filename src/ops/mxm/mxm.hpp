@@ -40,7 +40,7 @@ struct MaskedSumArgs {
 };
 
 /// Rows of the mask that a thread takes at a time; tile rows where the format is tiles.
-inline constexpr std::size_t masked_sum_chunk = 64;
+inline constexpr std::size_t masked_sum_chunk = cpu_mxm_tuning().chunk_rows;
 
 template <class Graph>
 std::uint64_t masked_sum(const Reference& backend, const MaskedSumArgs<Graph>& args);
@@ -67,7 +67,8 @@ struct ProductArgs {
   ProductWorkspace workspace;
 };
 
-inline constexpr std::size_t product_chunk = 64;  ///< rows, or tile rows, that a thread takes at a time
+inline constexpr std::size_t product_chunk =
+    cpu_mxm_tuning().chunk_rows;  ///< rows, or tile rows, that a thread takes at a time
 
 /// sizes[i] = the entries of row i of the product.
 template <class Graph>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thresholds by which mxm chooses a kernel, or how it shares out the work: one struct of them a compute capability,
-// one for the host, and one for what both decide alike. Sizes that a kernel is built for stand with the kernel.
-// `bitgraph bench graph` measures masked sums as the counting of triangles; docs/notebook/mxm.md says what was found.
+// The thresholds by which mxm chooses a kernel or a class of rows, and shares out the work: one struct of them a
+// compute capability, one for the host, and one for what both decide alike. `bitgraph bench graph` measures masked sums
+// as the counting of triangles; docs/notebook/mxm.md says what was found.
 #pragma once
 
 #include <bitgraph/core/types.hpp>
@@ -17,10 +17,8 @@ struct MxmTuning {
   EdgeOffset full_tile_share = 2;  ///< such a tile has fewer entries than its side divided by this
 };
 
-[[nodiscard]] inline const MxmTuning& mxm_tuning() noexcept {
-  static constexpr MxmTuning measured{};
-  return measured;
-}
+inline constexpr MxmTuning mxm_measured{};
+[[nodiscard]] constexpr const MxmTuning& mxm_tuning() noexcept { return mxm_measured; }
 
 struct CudaMxmTuning {
   // Blocks that compare rows take fewer entries each, where there are few entries and some take much longer.
@@ -42,13 +40,32 @@ struct CudaMxmTuning {
   std::size_t least_products_of_bits = 256;                  ///< that are always sorted
   std::size_t most_shared_bit_row = std::size_t{160} << 10;  ///< bytes
   std::size_t most_bit_row_bytes = std::size_t{1} << 30;     ///< of all blocks, in global memory
+
+  // Two rows that meet: which threads compare them, in entries. Compiled into kernels.
+  unsigned register_row = 8;    ///< longest row that a thread holds in registers
+  unsigned lone_row = 2;        ///< longest shorter row that a thread looks up alone,
+  unsigned team_row = 32;       ///< and that a team looks up; a warp above
+  unsigned team_lanes = 8;      ///< of a team
+  unsigned table_row = 128;     ///< longest row that goes into a warp's hash table,
+  unsigned table_slots = 256;   ///< which has so many slots
+  unsigned walked_row = 64;     ///< longest row to walk along beside a table
+  unsigned least_walks = 4;     ///< fewer pairs of a row do not make up for its table
+  unsigned meet_threads = 256;  ///< of a block that compares rows, which takes as many entries,
+  unsigned small_share = 4;     ///< or a quarter of them: small blocks
+
+  // Rows of a product: blocks. Compiled into kernels.
+  unsigned most_sorted = 2048;  ///< products of a row that a block sorts in shared memory
+  unsigned team_threads = 128;  ///< of a block whose teams sort rows in registers,
+  unsigned sort_threads = 256;  ///< that sorts a row,
+  unsigned bits_threads = 512;  ///< and that sets bits
+  unsigned sort_blocks = 8;     ///< of a multiprocessor that sort rows in turns,
+  unsigned bits_blocks = 4;     ///< that set bits,
+  unsigned sum_blocks = 16;     ///< and that add up lengths
 };
 
 /// Measured on compute capability 9.0; no other has been measured, so all have these.
-[[nodiscard]] inline const CudaMxmTuning& cuda_mxm_tuning() noexcept {
-  static constexpr CudaMxmTuning measured_on_9_0{};
-  return measured_on_9_0;
-}
+inline constexpr CudaMxmTuning cuda_mxm_on_9_0{};
+[[nodiscard]] constexpr const CudaMxmTuning& cuda_mxm_tuning() noexcept { return cuda_mxm_on_9_0; }
 
 /// What the two ways of a product within a mask cost, a column that is compared being 1.
 struct WithinCosts {
@@ -63,11 +80,14 @@ struct CpuMxmTuning {
   std::size_t most_direct_columns = std::size_t{1} << 22;   ///< more columns, and counts are hashed
   std::size_t least_long_row = 64;                          ///< entries of a row that has a bit row
   std::size_t most_long_row_bytes = std::size_t{64} << 20;  ///< of all bit rows
+
+  // Compiled into kernels.
+  std::size_t search_factor = 32;  ///< times as long must a row be for its columns to be searched for, not walked over
+  std::size_t vector_row = 5;      ///< entries from which a row is looked up by vectors
+  std::size_t chunk_rows = 64;     ///< rows, or tile rows, that a thread takes at a time
 };
 
-[[nodiscard]] inline const CpuMxmTuning& cpu_mxm_tuning() noexcept {
-  static constexpr CpuMxmTuning measured{};
-  return measured;
-}
+inline constexpr CpuMxmTuning cpu_mxm_measured{};
+[[nodiscard]] constexpr const CpuMxmTuning& cpu_mxm_tuning() noexcept { return cpu_mxm_measured; }
 
 }  // namespace bitgraph

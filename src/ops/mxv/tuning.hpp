@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thresholds by which mxv and vxm choose a kernel, or how they share out the work: one struct of them a compute
-// capability, one for the host. Sizes that a kernel is built for stand with the kernel. The CUDA figures are of mxv
-// beside cuSPARSE's SpMV over 52 graphs: see docs/notebook/mxv.md.
+// capability, one for the host. The CUDA figures are of mxv beside cuSPARSE's SpMV over 52 graphs: see
+// docs/notebook/mxv.md.
 #pragma once
 
 #include <bitgraph/core/types.hpp>
@@ -27,13 +27,20 @@ struct CudaMxvTuning {
   /// Rows and entries up to which one wave of warps has all small chunks: what counts is how long one takes. Beyond,
   /// little shared memory leaves more of the first-level cache to x.
   EdgeOffset items_in_small_chunks = EdgeOffset{1} << 20;
+
+  // Compiled into kernels.
+  unsigned small_chunk = 128;      ///< rows and entries of a chunk that one wave has,
+  unsigned chunk_of_values = 256;  ///< of others of values,
+  unsigned chunk_of_bits = 512;    ///< and of others of bits
+  unsigned ahead_alone = 8;        ///< columns under way of a lane that has a row,
+  unsigned ahead = 4;              ///< and of one of several
+  unsigned block_threads = 256;    ///< of a block: short rows, and rows that are pushed
+  unsigned tile_warps = 8;         ///< of a block over tiles, a tile row each
 };
 
 /// Measured on compute capability 9.0; no other has been measured, so all have these.
-[[nodiscard]] inline const CudaMxvTuning& cuda_mxv_tuning() noexcept {
-  static constexpr CudaMxvTuning measured_on_9_0{};
-  return measured_on_9_0;
-}
+inline constexpr CudaMxvTuning cuda_mxv_on_9_0{};
+[[nodiscard]] constexpr const CudaMxvTuning& cuda_mxv_tuning() noexcept { return cuda_mxv_on_9_0; }
 
 struct CpuMxvTuning {
   /// Entries or tiles below which a call is over before other threads are awake; values take three times as long as
@@ -49,11 +56,16 @@ struct CpuMxvTuning {
   double entries_for_a_hit = 3;
   double least_long_degree = 16;
   double most_long_degree = 256;
+
+  // Compiled into kernels.
+  std::size_t most_parts = 8;          ///< of the columns, for threads that push
+  std::size_t sample_size = 512;       ///< entries by which columns are cut into parts
+  std::size_t piece_rows = 1024;       ///< rows of a matrix that the pieces of a long row make
+  std::size_t strip_entries = 4096;    ///< of a strip whose values are brought together
+  std::size_t tested_entries = 16384;  ///< of a strip whose bits are looked at before they are counted
 };
 
-[[nodiscard]] inline const CpuMxvTuning& cpu_mxv_tuning() noexcept {
-  static constexpr CpuMxvTuning measured{};
-  return measured;
-}
+inline constexpr CpuMxvTuning cpu_mxv_measured{};
+[[nodiscard]] constexpr const CpuMxvTuning& cpu_mxv_tuning() noexcept { return cpu_mxv_measured; }
 
 }  // namespace bitgraph

@@ -12,6 +12,7 @@
 
 #include "ops/cpu_partial-inl.hpp"
 #include "ops/gemm/gemm.hpp"
+#include "ops/gemm/tuning.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {
@@ -29,11 +30,11 @@ using DI = hn::Rebind<std::int32_t, D>;
 constexpr std::size_t lanes = HWY_LANES(Word);
 
 /// Vectors of packed words on the stack: 32 KiB with vectors of 64 bytes. Longer rows are added piece by piece.
-constexpr std::size_t packed_vectors = 512;
+constexpr std::size_t packed_vectors = cpu_gemm_tuning().packed_vectors;
 
 /// Rows handled together, sharing the loads of w, and rows that all outputs on the stack are taken for.
 constexpr std::size_t group_rows = sizeof(Word) == 4 ? 8 : 4;
-constexpr std::size_t block_rows = 128;
+constexpr std::size_t block_rows = cpu_gemm_tuning().block_rows;
 
 HWY_INLINE Word load_word(const std::uint64_t* row, std::size_t word) {
   Word value;

@@ -8,6 +8,7 @@
 
 #include "ops/cpu_partial-inl.hpp"
 #include "ops/gemm/gemm.hpp"
+#include "ops/gemm/tuning.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {
@@ -21,7 +22,7 @@ constexpr std::size_t lanes = HWY_LANES(float);
 
 /// Weights on the stack: 32 KiB. Of longer rows as many columns at a time as fit; their sums wait in the output
 /// meanwhile.
-constexpr std::size_t most_unpacked = 8192;
+constexpr std::size_t most_unpacked = cpu_gemm_tuning().unpacked_weights;
 
 /// Rows handled together, sharing the loads of w: with so many vectors each, their sums are what fits in the registers.
 constexpr std::size_t rows_of(std::size_t vectors) { return vectors == 1 ? 12 : vectors == 2 ? 8 : 6; }

@@ -13,9 +13,9 @@
 namespace bitgraph::gemm_cpu {
 
 // What the kernels for matrix units are built for, so that what they unpack fits the stack.
-inline constexpr std::size_t tile_side = 16;             ///< rows of a tile, and outputs
-inline constexpr std::size_t weight_tiles = 128;         ///< unpacked at a time
-inline constexpr std::size_t most_words_of_bits = 16;    ///< of 64 bits, of a row of X
+inline constexpr std::size_t tile_side = 16;                                 ///< rows of a tile, and outputs
+inline constexpr std::size_t weight_tiles = cpu_gemm_tuning().weight_tiles;  ///< unpacked at a time
+inline constexpr std::size_t most_words_of_bits = 16;                        ///< of 64 bits, of a row of X
 inline constexpr std::size_t most_words_of_numbers = 8;  ///< the same where X is whole numbers: sums stay below 2^24
 
 enum class Factors : std::uint8_t {

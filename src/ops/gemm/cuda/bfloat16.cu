@@ -8,12 +8,13 @@
 
 #include "core/instances.hpp"
 #include "ops/gemm/cuda/blas.hpp"
+#include "ops/gemm/tuning.hpp"
 
 namespace bitgraph {
 
 namespace {
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_gemm_tuning().block_threads;
 
 __global__ void widen(DenseView<const Bfloat16> from, float* to) {
   const std::size_t n = std::size_t{blockIdx.x} * block_threads + threadIdx.x;

@@ -18,7 +18,7 @@ using float_rows::batch_columns;
 using Batch = float_rows::Batch<2>;
 using Reader = float_rows::Reader<2>;
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_gemm_tuning().block_threads;
 constexpr unsigned batch_bits = batch_columns / 4;  ///< bits of a row in one thread, for a batch of columns
 constexpr unsigned word_batches = 64 * step_words / batch_columns;  ///< batches that fill a thread's word
 constexpr unsigned block_warps = block_threads / 32;

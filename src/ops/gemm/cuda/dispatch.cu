@@ -14,12 +14,12 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_gemm_tuning().block_threads;
 constexpr unsigned block_warps = block_threads / 32;
 constexpr unsigned group_outputs = 64;
-constexpr unsigned output_tiles = group_outputs / 8;  ///< a tile of outputs is 8 wide
-constexpr unsigned chunk_words = 32;                  ///< words of W in shared memory at a time
-constexpr unsigned chunk_stride = chunk_words + 4;    ///< no two rows of a tile meet in a bank
+constexpr unsigned output_tiles = group_outputs / 8;              ///< a tile of outputs is 8 wide
+constexpr unsigned chunk_words = cuda_gemm_tuning().chunk_words;  ///< words of W in shared memory at a time
+constexpr unsigned chunk_stride = chunk_words + 4;                ///< no two rows of a tile meet in a bank
 
 template <class Args>
 inline constexpr bool to_bits = std::is_same_v<Args, GemmToBits>;

@@ -12,11 +12,11 @@ namespace bitgraph::gemm_cuda {
 
 namespace {
 
-constexpr unsigned row_tiles = 2;  ///< tiles of 16 rows in a block
+constexpr unsigned row_tiles = cuda_gemm_tuning().few_row_tiles;  ///< tiles of 16 rows in a block
 constexpr unsigned group_rows = 16 * row_tiles;
 constexpr unsigned group_outputs = 64;
 constexpr unsigned output_tiles = group_outputs / 8;
-constexpr unsigned most_threads = 512;
+constexpr unsigned most_threads = cuda_gemm_tuning().few_rows_block;
 
 /// Sums of a block.
 struct Sums {

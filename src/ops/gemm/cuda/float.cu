@@ -12,9 +12,9 @@ namespace bitgraph {
 
 namespace {
 
-constexpr unsigned tile_side = 64;
-constexpr unsigned depth = 16;  ///< of a strip
-constexpr unsigned block_threads = 256;
+constexpr unsigned tile_side = cuda_gemm_tuning().float_tile;
+constexpr unsigned depth = cuda_gemm_tuning().float_depth;  ///< of a strip
+constexpr unsigned block_threads = cuda_gemm_tuning().block_threads;
 constexpr unsigned own = 4;  ///< elements a thread in each direction
 static_assert(tile_side * tile_side == block_threads * own * own);
 

@@ -19,7 +19,7 @@ using float_rows::batch_parts;
 using Batch = float_rows::Batch<2>;
 using Reader = float_rows::Reader<2>;
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_gemm_tuning().block_threads;
 constexpr unsigned block_warps = block_threads / 32;
 constexpr unsigned chunk_columns = 128;  ///< columns whose signs fill one word of a thread
 constexpr std::size_t most_chunks =

@@ -37,7 +37,7 @@ Plan plain(const Problem&, const CudaGemmTuning&) {
 /// As many tiles side by side as there are outputs, of those that the kernel is made for.
 Plan shape_float_rows(const Problem& p, const CudaGemmTuning&) {
   constexpr unsigned tile_outputs = 8;
-  unsigned tiles = 8;
+  unsigned tiles = cuda_gemm_tuning().float_tiles;
   for (const unsigned fewer : {6U, 3U, 1U}) {
     if (p.outputs <= fewer * tile_outputs) tiles = fewer;
   }

@@ -13,9 +13,9 @@
 
 namespace bitgraph::gemm_cuda {
 
-constexpr std::size_t most_short_words = 16;  ///< of 64 bits, of a row of X that stays in registers
-constexpr unsigned step_words = 4;            ///< words of an instruction
-constexpr unsigned block_outputs = 256;       ///< of a block of the kernels for short rows
+constexpr std::size_t most_short_words = cuda_gemm_tuning().most_short_words;
+constexpr unsigned step_words = 4;  ///< words of an instruction
+constexpr unsigned block_outputs = cuda_gemm_tuning().block_outputs;
 
 /// What the factors are.
 enum class Factors : std::uint8_t {

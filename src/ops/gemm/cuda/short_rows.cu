@@ -9,9 +9,10 @@ namespace bitgraph::gemm_cuda {
 namespace {
 
 template <Finish How>
-inline constexpr unsigned block_threads = of_many(How) ? 512 : 256;
+inline constexpr unsigned block_threads = of_many(How) ? cuda_gemm_tuning().large_block
+                                                       : cuda_gemm_tuning().block_threads;
 template <Finish How>
-inline constexpr unsigned blocks_at_once = 512 / block_threads<How>;
+inline constexpr unsigned blocks_at_once = cuda_gemm_tuning().large_block / block_threads<How>;
 
 /// A thread's words of one row: 16 bytes at a time where steps come in pairs and rows begin at multiples of them.
 template <unsigned Steps, bool Aligned, class View>

@@ -19,7 +19,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// How much longer a row must be for its columns to be searched for instead of walked over.
-constexpr std::size_t search_factor = 32;
+constexpr std::size_t search_factor = cpu_mxm_tuning().search_factor;
 
 bool contains(const NodeId* row, std::size_t size, NodeId column) {
   while (size > 1) {
@@ -59,7 +59,7 @@ HWY_INLINE Row row_of(const CsrPatternView& a, std::size_t i) {
 }
 
 /// Shorter rows are looked up one by one.
-constexpr std::size_t vector_row = 5;
+constexpr std::size_t vector_row = cpu_mxm_tuning().vector_row;
 
 /// How many of the columns of x, which are marked, row j of b has, but for what is left in `counter`.
 HWY_INLINE std::uint64_t count_pair(const MaskedSumArgs<CsrPatternView>& args, const Row& x, const std::uint64_t* marks,

@@ -102,8 +102,8 @@ void launch_sorted(const Device& device, const GatherArgs& args, const unsigned*
   launch_team<fill, 32, 8>(device, args, list(3), sizes[3]);
   if (sizes[sorted_list] == 0) return;
   gather_in_block<fill>
-      <<<std::min(sizes[sorted_list], cuda_limits(device).multiprocessors * 8), sort_threads, 0, stream_of(device)>>>(
-          args);
+      <<<std::min(sizes[sorted_list], cuda_limits(device).multiprocessors * cuda_mxm_tuning().sort_blocks),
+         sort_threads, 0, stream_of(device)>>>(args);
   cuda_check_launch("gather_in_block");
 }
 

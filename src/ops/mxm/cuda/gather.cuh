@@ -7,9 +7,9 @@
 
 namespace bitgraph::mxm_cuda {
 
-constexpr unsigned half_products = 16;  ///< of a row for half a warp
-constexpr unsigned most_sorted = 2048;  ///< of a row that a block sorts
-constexpr unsigned num_lists = 6;       ///< at most 32, 64, 128, 256, most_sorted products, and more
+constexpr unsigned half_products = 16;                           ///< of a row for half a warp
+constexpr unsigned most_sorted = cuda_mxm_tuning().most_sorted;  ///< of a row that a block sorts
+constexpr unsigned num_lists = 6;  ///< at most 32, 64, 128, 256, most_sorted products, and more
 constexpr unsigned sorted_list = 4;
 constexpr unsigned bits_list = 5;
 constexpr std::uint8_t not_short = 0xFF;

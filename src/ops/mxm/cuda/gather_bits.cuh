@@ -9,7 +9,7 @@
 
 namespace bitgraph::mxm_cuda {
 
-constexpr unsigned bits_threads = 512;
+constexpr unsigned bits_threads = cuda_mxm_tuning().bits_threads;
 
 /// Where blocks keep a row as bits: a bit a column, then for each four words how many bits there are before them.
 struct BitRowSpace {
@@ -26,7 +26,7 @@ struct BitRowSpace {
     BitRowSpace space;
     space.bit_words = (std::size_t{ncols} + 127) / 128 * 4;
     const std::size_t bytes = space.words_each() * 4;
-    std::size_t blocks = std::size_t{limits.multiprocessors} * 4;
+    std::size_t blocks = std::size_t{limits.multiprocessors} * tuning.bits_blocks;
     if (bytes <= most_shared) {
       space.shared_bytes = bytes;
     } else {

@@ -87,7 +87,7 @@ __device__ void sort_in_team(NodeId (&v)[values]) {
   }
 }
 
-constexpr unsigned team_threads = 128;
+constexpr unsigned team_threads = cuda_mxm_tuning().team_threads;
 
 /// A team a row of at most lanes * values products: of all rows, or of a list.
 template <bool fill, unsigned lanes, unsigned values>
@@ -182,7 +182,7 @@ __device__ unsigned rank_in_block(bool one, unsigned* of_warps, unsigned& sum) {
   return low - at;
 }
 
-constexpr unsigned sort_threads = 256;
+constexpr unsigned sort_threads = cuda_mxm_tuning().sort_threads;
 
 /// A block a row of at most most_sorted products.
 template <bool fill>

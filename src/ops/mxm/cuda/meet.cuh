@@ -20,15 +20,15 @@
 
 namespace bitgraph::mxm_cuda {
 
-constexpr unsigned meet_threads = 256;
-constexpr unsigned register_row = 8;  ///< longest row that a thread holds
-constexpr unsigned lone_row = 2;      ///< longest one that a thread looks up alone
-constexpr unsigned team_row = 32;     ///< longest one for eight lanes
-constexpr unsigned team_lanes = 8;
-constexpr unsigned table_row = 128;    ///< longest row i for a table
-constexpr unsigned table_slots = 256;  ///< of a warp
-constexpr unsigned walked_row = 64;    ///< longest row k to walk along
-constexpr unsigned least_walks = 4;    ///< fewer do not make up for a table
+constexpr unsigned meet_threads = cuda_mxm_tuning().meet_threads;
+constexpr unsigned register_row = cuda_mxm_tuning().register_row;
+constexpr unsigned lone_row = cuda_mxm_tuning().lone_row;
+constexpr unsigned team_row = cuda_mxm_tuning().team_row;
+constexpr unsigned team_lanes = cuda_mxm_tuning().team_lanes;
+constexpr unsigned table_row = cuda_mxm_tuning().table_row;
+constexpr unsigned table_slots = cuda_mxm_tuning().table_slots;
+constexpr unsigned walked_row = cuda_mxm_tuning().walked_row;
+constexpr unsigned least_walks = cuda_mxm_tuning().least_walks;
 constexpr unsigned absent = ~0U;
 
 /// Bit rows of the long rows of a matrix.
@@ -358,7 +358,7 @@ void launch_meet(const Device& device, const CsrPatternView& driver, const MeetR
                  EdgeOffset longest, const Found& found) {
   if (driver.num_entries == 0) return;
   const bool in_small_blocks = mxm_plan::compares_in_small_blocks(driver.num_entries, driver.nrows, longest);
-  const unsigned entries = in_small_blocks ? meet_threads / 4 : meet_threads;
+  const unsigned entries = in_small_blocks ? meet_threads / cuda_mxm_tuning().small_share : meet_threads;
   const dim3 blocks(driver.num_chunks * static_cast<unsigned>(csr_chunk_items / entries), Found::slices);
   meet<<<blocks, meet_threads, 0, stream_of(device)>>>(driver, p, q, entries, found);
   cuda_check_launch("meet");

@@ -19,7 +19,7 @@ namespace {
 using namespace mxm_cuda;
 
 constexpr unsigned block_threads = 256;
-constexpr unsigned blocks_a_multiprocessor = 16;
+constexpr unsigned blocks_a_multiprocessor = cuda_mxm_tuning().sum_blocks;
 
 /// Blocks for `items` that threads go through in strides.
 unsigned stride_blocks(const Device& device, std::size_t items) {

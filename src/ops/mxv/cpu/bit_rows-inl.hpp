@@ -19,7 +19,7 @@ namespace {
 
 /// One bit for each entry that was tested, and 16 bytes more, because whole words are read.
 struct Hits {
-  static constexpr std::size_t capacity = 16384;
+  static constexpr std::size_t capacity = cpu_mxv_tuning().tested_entries;
   std::uint8_t bytes[capacity / 8 + 16];
 
   /// The bits from `at` on; at least 57 of the word are valid.

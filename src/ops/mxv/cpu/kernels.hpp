@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/mxv/mxv.hpp"
+#include "ops/mxv/tuning.hpp"
 
 #include <bitgraph/core/types.hpp>
 

@@ -15,7 +15,7 @@
 namespace bitgraph::mxv_cpu {
 
 /// Rows of the matrix of pieces: 16 strips, whatever the tile side.
-inline constexpr std::size_t piece_rows = 1024;
+inline constexpr std::size_t piece_rows = cpu_mxv_tuning().piece_rows;
 
 /// A row of pattern CSR, or a tile row.
 inline std::size_t unit_rows(const GraphRef& a) { return a.tile_dim == 0 ? 1 : static_cast<std::size_t>(a.tile_dim); }

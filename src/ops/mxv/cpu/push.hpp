@@ -18,14 +18,14 @@ namespace bitgraph::mxv_cpu {
 
 /// Columns first[p] .. first[p + 1] belong to part p; parts begin at whole words.
 struct ColumnParts {
-  static constexpr std::size_t max_parts = 8;
+  static constexpr std::size_t max_parts = cpu_mxv_tuning().most_parts;
   std::size_t count = 1;
   std::array<std::size_t, max_parts + 1> first{};
 };
 
 /// Cuts the columns so that about equally many entries fall on each part, by a sample of them.
 inline ColumnParts cut_columns(std::size_t ncols, std::span<const NodeId> cols, std::size_t side, std::size_t parts) {
-  constexpr std::size_t sample_size = 512;
+  constexpr std::size_t sample_size = cpu_mxv_tuning().sample_size;
   ColumnParts result;
   result.count = std::min(parts, ColumnParts::max_parts);
   if (cols.size() < sample_size) result.count = 1;

@@ -182,7 +182,7 @@ HWY_INLINE void reduce_single_rows(const mxv_cpu::ReduceArgs<T>& args, std::size
 }
 
 /// Entries of a strip whose values are brought together before rows are told apart.
-inline constexpr std::size_t stream_capacity = 4096;
+inline constexpr std::size_t stream_capacity = cpu_mxv_tuning().strip_entries;
 
 /// The entries of a strip as one stream: their values are gathered side by side with every lane busy, then each row
 /// adds up its stretch, C values at a time.

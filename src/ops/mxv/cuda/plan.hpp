@@ -40,9 +40,9 @@ struct Plan {
   unsigned items = 0;  ///< of chunks: rows and entries of one
 };
 
-inline constexpr unsigned small_chunk = 128;
-inline constexpr unsigned chunk_of_values = 256;
-inline constexpr unsigned chunk_of_bits = 512;
+inline constexpr unsigned small_chunk = cuda_mxv_tuning().small_chunk;
+inline constexpr unsigned chunk_of_values = cuda_mxv_tuning().chunk_of_values;
+inline constexpr unsigned chunk_of_bits = cuda_mxv_tuning().chunk_of_bits;
 
 /// A row of the list.
 struct KernelEntry {

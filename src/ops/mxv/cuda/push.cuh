@@ -4,10 +4,11 @@
 #pragma once
 
 #include "ops/mxv/cuda/rules.cuh"
+#include "ops/mxv/tuning.hpp"
 
 namespace bitgraph::mxv_cuda {
 
-constexpr unsigned push_threads = 256;
+constexpr unsigned push_threads = cuda_mxv_tuning().block_threads;
 
 /// Everything that is computed, or that the rule replaces, begins as the identity.
 template <class S, class T>

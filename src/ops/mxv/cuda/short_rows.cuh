@@ -6,14 +6,15 @@
 #include "core/cuda/launch.cuh"
 #include "ops/mxv/cuda/lanes.cuh"
 #include "ops/mxv/cuda/rules.cuh"
+#include "ops/mxv/tuning.hpp"
 
 namespace bitgraph::mxv_cuda {
 
-constexpr unsigned short_rows_threads = 256;
+constexpr unsigned short_rows_threads = cuda_mxv_tuning().block_threads;
 
 /// Columns that a lane has under way.
 template <unsigned Lanes>
-constexpr unsigned short_rows_ahead = Lanes == 1 ? 8 : 4;
+constexpr unsigned short_rows_ahead = Lanes == 1 ? cuda_mxv_tuning().ahead_alone : cuda_mxv_tuning().ahead;
 
 template <class S, class T>
 __device__ T element_product(const ValuesView<const T>& x, NodeId j) {

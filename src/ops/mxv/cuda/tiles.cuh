@@ -4,10 +4,11 @@
 #pragma once
 
 #include "ops/mxv/cuda/rules.cuh"
+#include "ops/mxv/tuning.hpp"
 
 namespace bitgraph::mxv_cuda {
 
-constexpr unsigned tile_warps = 8;  ///< of a block, a tile row each
+constexpr unsigned tile_warps = cuda_mxv_tuning().tile_warps;  ///< of a block, a tile row each
 
 template <int K>
 struct TileShape {
