@@ -26,6 +26,7 @@ struct CudaGemmTuning {
   std::size_t most_short_words = 16;  ///< of 64 bits, of a row of X that stays in registers
   unsigned block_outputs = 256;       ///< of a block of the kernels for short rows
   unsigned block_threads = 256;       ///< of a block,
+  unsigned blocks = 2;                ///< least of a multiprocessor, of these, which bounds the registers of a thread
   unsigned large_block = 512;         ///< of one of short rows that has many outputs,
   unsigned few_rows_block = 512;      ///< and at most of one that shares few rows
   unsigned few_row_tiles = 2;         ///< tiles of 16 rows that such a block has

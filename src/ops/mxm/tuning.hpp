@@ -54,13 +54,14 @@ struct CudaMxmTuning {
   unsigned small_share = 4;     ///< or a quarter of them: small blocks
 
   // Rows of a product: blocks. Compiled into kernels.
-  unsigned most_sorted = 2048;  ///< products of a row that a block sorts in shared memory
-  unsigned team_threads = 128;  ///< of a block whose teams sort rows in registers,
-  unsigned sort_threads = 256;  ///< that sorts a row,
-  unsigned bits_threads = 512;  ///< and that sets bits
-  unsigned sort_blocks = 8;     ///< of a multiprocessor that sort rows in turns,
-  unsigned bits_blocks = 4;     ///< that set bits,
-  unsigned sum_blocks = 16;     ///< and that add up lengths
+  unsigned most_sorted = 2048;   ///< products of a row that a block sorts in shared memory
+  unsigned team_threads = 128;   ///< of a block whose teams sort rows in registers,
+  unsigned sort_threads = 256;   ///< that sorts a row,
+  unsigned bits_threads = 512;   ///< and that sets bits
+  unsigned block_threads = 256;  ///< of every other block
+  unsigned sort_blocks = 8;      ///< of a multiprocessor that sort rows in turns,
+  unsigned bits_blocks = 4;      ///< that set bits,
+  unsigned sum_blocks = 16;      ///< and that add up lengths
 };
 
 /// Measured on compute capability 9.0; no other has been measured, so all have these.

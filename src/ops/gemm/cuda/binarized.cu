@@ -101,7 +101,7 @@ __device__ void load_weights(const Shared<Steps>& shared, const Args& args, cons
 /// Plain: the output is bits, and there are no scales of outputs and no bias. Then scales of rows, which are positive,
 /// change no sign and are left out.
 template <unsigned Steps, bool Plain, class Args>
-__global__ void __launch_bounds__(block_threads, 2) gemm_binarized_rows(Args args) {
+__global__ void __launch_bounds__(block_threads, cuda_gemm_tuning().blocks) gemm_binarized_rows(Args args) {
   extern __shared__ __align__(16) std::uint64_t raw[];
   const Outputs outputs(args);
   const Shared<Steps> shared(raw, outputs.tiles);

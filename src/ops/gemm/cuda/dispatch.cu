@@ -235,7 +235,7 @@ __device__ void store(const Args& args, const Place& place, const RowTile<Masked
 
 /// A block goes through rows of X a step of all blocks apart; weights that fit in shared memory stay there.
 template <bool Masked, class Args>
-__global__ void __launch_bounds__(block_threads, 2) gemm_bits(Args args) {
+__global__ void __launch_bounds__(block_threads, cuda_gemm_tuning().blocks) gemm_bits(Args args) {
   constexpr unsigned tiles = warp_tiles<Masked>;
   constexpr std::size_t block_rows = block_warps * 16 * tiles;
   __shared__ Weights weights;

@@ -129,7 +129,7 @@ __device__ void store(const GemmOfFloats& args, const Place& place, const Sums<T
 
 /// Shared memory has the signs [chunk][tile][lane], then copies of the output rows.
 template <unsigned Tiles>
-__global__ void __launch_bounds__(block_threads, 2) multiply_floats(GemmOfFloats args) {
+__global__ void __launch_bounds__(block_threads, cuda_gemm_tuning().blocks) multiply_floats(GemmOfFloats args) {
   extern __shared__ __align__(16) std::uint32_t raw[];
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;

@@ -21,7 +21,7 @@ namespace bitgraph::mxm_cuda {
 
 namespace {
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_mxm_tuning().block_threads;
 
 /// The class of a row that is not short.
 __device__ unsigned list_of(unsigned long long bound, unsigned bits_from) {

@@ -18,7 +18,7 @@ namespace {
 
 using namespace mxm_cuda;
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_mxm_tuning().block_threads;
 constexpr unsigned blocks_a_multiprocessor = cuda_mxm_tuning().sum_blocks;
 
 /// Blocks for `items` that threads go through in strides.

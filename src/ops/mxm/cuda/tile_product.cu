@@ -12,7 +12,7 @@ namespace bitgraph {
 namespace mxm_cuda {
 namespace {
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_mxm_tuning().block_threads;
 
 /// Multiplies tiles of A with tiles of B and ORs them into tiles of the result.
 template <int K>

@@ -36,7 +36,7 @@ template <int K>
   return {a.tile_row_ptr, a.tile_col_ind, {}};
 }
 
-constexpr unsigned lengths_threads = 256;
+constexpr unsigned lengths_threads = cuda_mxm_tuning().block_threads;
 
 /// The entries of every row of a matrix of tiles; a warp a tile row, a lane a row of a tile or two.
 template <int K, class T>

@@ -11,7 +11,7 @@ namespace bitgraph::mxm_cuda {
 
 namespace {
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = cuda_mxm_tuning().block_threads;
 
 /// A warp a row: counts the entries of the mask that were met or, with `fill`, writes them from the row's position on.
 template <bool fill>
