@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each network in each form, with its trainer and beside it the oracle, both with the same drawn tensors.
+// Each network in each form, as train() trains it and beside it the oracle, both with the same drawn tensors.
 #pragma once
 
-#include "nn/training/trainer.hpp"
+#include "nn/model/random_model.hpp"
 #include "support/double_matrix.hpp"
 #include "support/network_oracle.hpp"
 #include "support/oracle_batches.hpp"
 #include "support/planted_data.hpp"
+#include "support/training_run.hpp"
 
 #include <bitgraph/core/random.hpp>
+#include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/train.hpp>
 
-#include <cmath>
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +27,9 @@ struct NetworkCase {
   FeatureKind features = FeatureKind::counts;
   std::size_t depth = 2;
   bool second_half = false;  ///< of the epochs: then a bin network votes
-  bool taught = false;
+  bool taught = false;       ///< learns from a teacher, as sampled binary networks and bin always do
+  float learning_rate = 0.02F;
+  float weight_decay = 0.05F;
   float dropout = 0.4F;
   std::size_t batch_size = 12;
   std::vector<std::size_t> fan_outs;  ///< empty: 3 neighbours of a target, 2 of each other node
@@ -48,16 +52,23 @@ struct NetworkCase {
     return real() ? TrainerKind::gcn : TrainerKind::bi_gcn;
   }
 
-  [[nodiscard]] std::size_t epoch() const { return second_half ? 3 : 2; }
+  /// Whether train() trains a teacher first where it is given none.
+  [[nodiscard]] bool must_be_taught() const {
+    return precision.votes() || (!real() && architecture != nn::Architecture::gcn);
+  }
+
+  /// The one that is compared: the last of the second half, or one of the first half.
+  [[nodiscard]] std::size_t epoch() const { return second_half ? epochs : 2; }
+  static constexpr std::size_t epochs = 4;
 
   [[nodiscard]] nn::TrainOptions options() const {
     nn::TrainOptions options{.precision = precision,
                              .architecture = architecture,
                              .hidden = 10,
                              .depth = depth,
-                             .epochs = 4,
-                             .learning_rate = 0.02F,
-                             .weight_decay = 0.05F,
+                             .epochs = epochs,
+                             .learning_rate = learning_rate,
+                             .weight_decay = weight_decay,
                              .dropout = dropout,
                              .batch_size = batch_size,
                              .fan_outs = fan_outs,
@@ -72,79 +83,68 @@ struct NetworkCase {
   }
 };
 
-/// Probabilities of classes, drawn.
-inline DenseMatrix<float> drawn_teacher(const Dataset& dataset, std::uint64_t seed) {
-  DenseMatrix<float> teacher(dataset.graph.nrows(), static_cast<std::size_t>(dataset.num_classes));
-  for (std::size_t i = 0; i < teacher.nrows(); ++i) {
-    float sum = 0;
-    for (std::size_t c = 0; c < teacher.ncols(); ++c) {
-      teacher(i, c) = 0.05F + random_uniform({seed, 20, 0}, i * teacher.ncols() + c);
-      sum += teacher(i, c);
-    }
-    for (float& value : teacher.row(i)) value /= sum;
-  }
-  return teacher;
-}
-
-inline std::unique_ptr<nn::Trainer> make_trainer(TrainerKind kind, const Dataset& dataset,
-                                                 const nn::TrainOptions& options, DenseMatrix<float> teacher) {
-  const Device device = Device::host(2);
-  if (kind == TrainerKind::gcn) return nn::make_gcn_trainer(dataset, options, device);
-  if (kind == TrainerKind::bi_gcn) return nn::make_bi_gcn_trainer(dataset, options, device, std::move(teacher));
-  return nn::make_stack_trainer(dataset, options, device, std::move(teacher));
-}
-
-/// A trainer with drawn tensors: weights of binary layers on both sides of 1, biases that are not 0, and moments as of
+/// A run with drawn tensors: weights of binary layers on both sides of 1, biases that are not 0, and moments as of
 /// steps before, so that a small gradient makes a small step.
-struct DrawnTrainer {
+struct DrawnRun {
   NetworkCase network;
   Dataset dataset;
-  DenseMatrix<float> teacher;
+  nn::Model teacher;  ///< of another architecture or width: no weights are taken from it
   nn::TrainOptions options;
-  std::unique_ptr<nn::Trainer> trainer;
+  TrainingRun run;
 
-  DrawnTrainer(const NetworkCase& the_case, Dataset data)
-      : network(the_case), dataset(std::move(data)), options(the_case.options()) {
-    if (network.taught) teacher = drawn_teacher(dataset, network.seed);
-    trainer = make_trainer(network.kind(), dataset, options, teacher.clone());
-    for (std::size_t p = 0; p < trainer->parameters().size(); ++p) draw(p);
+  DrawnRun(const NetworkCase& the_case, Dataset data)
+      : network(the_case),
+        dataset(std::move(data)),
+        teacher(nn::random_model(nn::Architecture::gcn, nn::Precision::real, dataset.num_features(), 5, num_classes(),
+                                 2, the_case.seed)),
+        options(with_teacher(the_case)),
+        run(dataset, options) {
+    for (std::size_t p = 0; p < run.tensors.size(); ++p) draw(p);
   }
-  explicit DrawnTrainer(const NetworkCase& the_case)
-      : DrawnTrainer(the_case, planted_data({.kind = the_case.features, .seed = the_case.seed})) {}
+  explicit DrawnRun(const NetworkCase& the_case)
+      : DrawnRun(the_case, planted_data({.kind = the_case.features, .seed = the_case.seed})) {}
+  DrawnRun(const DrawnRun&) = delete;
+  DrawnRun& operator=(const DrawnRun&) = delete;
 
-  /// The GCN in floats keeps its weights inputs x outputs.
-  [[nodiscard]] DoubleMatrix in_oracle(const DenseMatrix<float>& tensor) const {
-    const bool turned = network.kind() == TrainerKind::gcn && tensor.nrows() != 1;
-    return turned ? flipped(DoubleMatrix(tensor)) : DoubleMatrix(tensor);
-  }
+  [[nodiscard]] OracleBatches batches() const { return {dataset, options, network.kind(), taught()}; }
 
-  [[nodiscard]] OracleBatches batches() const {
-    return {dataset, options, network.kind(), network.taught ? DoubleMatrix(teacher) : DoubleMatrix()};
-  }
-
-  /// With the trainer's present tensors. Weight decay is for all of a binary network, and for the first layer of a real
-  /// one.
+  /// With the present tensors. Weight decay is for all of a binary network, and for the first layer of a real one.
   [[nodiscard]] NetworkOracle oracle() const {
-    const auto shapes = nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                                         static_cast<std::size_t>(dataset.num_classes), options.depth);
+    const auto shapes =
+        nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden, num_classes(), options.depth);
     NetworkOracle oracle(shapes, network.real(), options.architecture == nn::Architecture::saint);
     const std::size_t in_first_layer = shapes[0].root ? 3 : 2;  // of a real network
+    EXPECT_EQ(oracle.tensors.size(), run.tensors.size());
     for (std::size_t p = 0; p < oracle.tensors.size(); ++p) {
       OracleTensor& tensor = oracle.tensors[p];
-      const nn::Parameter& parameter = trainer->parameters()[p];
-      tensor.value = in_oracle(parameter.value);
-      tensor.first_moment = in_oracle(parameter.first_moment);
-      tensor.second_moment = in_oracle(parameter.second_moment);
-      if (parameter.average.nrows() != 0) tensor.average = in_oracle(parameter.average);
+      const RunTensor& drawn = run.tensors.at(p);
+      tensor.value = drawn.value;
+      tensor.first_moment = drawn.first_moment;
+      tensor.second_moment = drawn.second_moment;
+      tensor.average = drawn.average;
       tensor.decay = network.real() && p >= in_first_layer ? 0 : static_cast<double>(*options.weight_decay);
     }
     return oracle;
   }
 
  private:
+  [[nodiscard]] std::size_t num_classes() const { return static_cast<std::size_t>(dataset.num_classes); }
+
+  [[nodiscard]] nn::TrainOptions with_teacher(const NetworkCase& the_case) const {
+    nn::TrainOptions complete = the_case.options();
+    if (the_case.taught || the_case.must_be_taught()) complete.teacher = &teacher;
+    return complete;
+  }
+
+  /// The teacher's probabilities, where there is one that is listened to.
+  [[nodiscard]] DoubleMatrix taught() const {
+    if (options.teacher == nullptr || network.real()) return {};
+    return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset).run()));
+  }
+
   void draw(std::size_t p) {
-    nn::Parameter& parameter = trainer->parameters()[p];
-    const bool binary_weight = !network.real() && parameter.value.nrows() != 1;
+    RunTensor& tensor = run.tensors[p];
+    const bool binary_weight = !network.real() && tensor.value.nrows != 1;
     const auto uniform = [&](std::uint32_t what, std::size_t n) {
       return random_uniform({network.seed, 30 + what, static_cast<std::uint32_t>(p)}, n);
     };
@@ -154,11 +154,11 @@ struct DrawnTrainer {
       if (!binary_weight) return 0.5F * sign * size;
       return sign * (uniform(what + 2, n) < 0.1F ? 0.7F + 0.7F * size : 0.02F + 0.3F * size);
     };
-    for (std::size_t n = 0; n < parameter.value.values().size(); ++n) {
-      parameter.value.values()[n] = value(0, n);
-      if (parameter.average.nrows() != 0) parameter.average.values()[n] = value(3, n);
-      parameter.first_moment.values()[n] = 0.02F * (2 * uniform(6, n) - 1);
-      parameter.second_moment.values()[n] = 1e-3F * (0.1F + uniform(7, n));
+    for (std::size_t n = 0; n < tensor.value.values.size(); ++n) {
+      tensor.value.values[n] = value(0, n);
+      if (!tensor.average.empty()) tensor.average.values[n] = value(3, n);
+      tensor.first_moment.values[n] = 0.02F * (2 * uniform(6, n) - 1);
+      tensor.second_moment.values[n] = 1e-3F * (0.1F + uniform(7, n));
     }
   }
 };

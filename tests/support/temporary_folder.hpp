@@ -16,8 +16,9 @@ namespace bitgraph::test {
 /// A folder that goes with all it holds.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "bitgraph-test-XXXXXX").string();
+  TemporaryFolder() : TemporaryFolder(std::filesystem::temp_directory_path()) {}
+  explicit TemporaryFolder(const std::filesystem::path& within) {
+    std::string name = (within / "bitgraph-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) fail(ErrorCode::internal, "cannot make the folder " + name);
     path_ = name;
   }
@@ -48,6 +49,12 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// Where a file that is synced hundreds of times costs nothing, if there is such a place.
+inline std::filesystem::path folder_in_memory() {
+  const std::filesystem::path shared = "/dev/shm";
+  return std::filesystem::is_directory(shared) ? shared : std::filesystem::temp_directory_path();
+}
 
 /// The bytes of a file.
 inline std::string contents(const std::filesystem::path& file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of each float network beside differences of the loss that its trainer tells, tensor by tensor, dropout on:
+// Gradients of each float network beside differences of the loss that training tells, tensor by tensor, dropout on:
 // masks depend on the epoch alone.
 #include "support/network_cases.hpp"
 
@@ -9,44 +9,51 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
 namespace {
 
-using test::DrawnTrainer;
+using test::DoubleMatrix;
+using test::DrawnRun;
 using test::FeatureKind;
 using test::NetworkCase;
 
-/// A step of rate 0 leaves the values as they are.
-double loss_of(const DrawnTrainer& drawn) { return drawn.trainer->train_epoch(drawn.network.epoch(), 0); }
-
-using Floats = DenseMatrix<float>;
-
-Floats moved(const Floats& value, const Floats& direction, float step) {
-  Floats out = value.clone();
-  for (std::size_t n = 0; n < out.values().size(); ++n) out.values()[n] += step * direction.values()[n];
-  return out;
+/// Steps too small to change a value; the first moments then have a tenth of the gradients.
+NetworkCase held(NetworkCase network) {
+  network.learning_rate = 1e-30F;
+  network.weight_decay = 0;
+  return network;
 }
 
-/// A direction for tensor p, along which no hidden unit is turned on or off: there a difference is no slope. 0 x 0:
+double loss_of(DrawnRun& drawn) {
+  for (test::RunTensor& tensor : drawn.run.tensors)
+    std::fill(tensor.first_moment.values.begin(), tensor.first_moment.values.end(), 0.0);
+  return drawn.run.train_epoch(drawn.network.epoch()).train_loss;
+}
+
+DoubleMatrix moved(const DoubleMatrix& value, const DoubleMatrix& direction, double step) {
+  return mapped(value, [&](std::size_t i, std::size_t j) { return value(i, j) + step * direction(i, j); });
+}
+
+/// A direction for tensor p, along which no hidden unit is turned on or off: there a difference is no slope. Empty:
 /// many were tried, none was found.
-Floats smooth_direction(const DrawnTrainer& drawn, const test::OracleStep& last_batch, std::size_t p, float step) {
-  Parameter& parameter = drawn.trainer->parameters()[p];
-  const Floats value = parameter.value.clone();
-  const auto units_on = [&](const Floats& at) {
-    parameter.value = at.clone();
+DoubleMatrix smooth_direction(const DrawnRun& drawn, const test::OracleStep& last_batch, std::size_t p, double step) {
+  const DoubleMatrix& value = drawn.run.tensors[p].value;
+  const auto units_on = [&](DoubleMatrix at) {
     test::NetworkOracle oracle = drawn.oracle();
+    oracle.tensors[p].value = std::move(at);
     oracle.step(last_batch);
-    parameter.value = value.clone();
     return oracle.units_on();
   };
-  Floats direction = value.clone();
+  DoubleMatrix direction = value;
   for (std::uint32_t attempt = 0; attempt < 100; ++attempt) {
-    for (std::size_t n = 0; n < value.values().size(); ++n) {
+    for (std::size_t n = 0; n < value.values.size(); ++n) {
       const RandomKey key{drawn.network.seed, 50 + attempt, static_cast<std::uint32_t>(p)};
-      direction.values()[n] = 2 * random_uniform(key, n) - 1;
+      direction.values[n] = 2 * random_uniform(key, n) - 1;
     }
     if (units_on(moved(value, direction, step)) == units_on(moved(value, direction, -step))) return direction;
   }
@@ -54,37 +61,39 @@ Floats smooth_direction(const DrawnTrainer& drawn, const test::OracleStep& last_
 }
 
 /// The slope of each tensor in a direction of its own, by its gradient and by a difference, `of_loss` being what the
-/// objective is of the loss that the trainer tells. Returns false where hidden units are in the way.
-bool check_slopes(const DrawnTrainer& drawn, double of_loss) {
+/// objective is of the loss that training tells. Returns false where hidden units are in the way.
+bool check_slopes(DrawnRun& drawn, double of_loss) {
   SCOPED_TRACE(drawn.network.name());
   test::OracleBatches batches = drawn.batches();
   const test::OracleStep last_batch = batches.step(drawn.network.epoch(), batches.batches() - 1);
-  for (std::size_t p = 0; p < drawn.trainer->parameters().size(); ++p) {
-    Parameter& parameter = drawn.trainer->parameters()[p];
-    constexpr float step = 5e-4F;
-    const Floats direction = smooth_direction(drawn, last_batch, p, step);
-    if (direction.nrows() == 0) return false;
+  for (std::size_t p = 0; p < drawn.run.tensors.size(); ++p) {
+    constexpr double step = 5e-4;
+    const DoubleMatrix direction = smooth_direction(drawn, last_batch, p, step);
+    if (direction.empty()) return false;
     loss_of(drawn);
+    test::RunTensor& tensor = drawn.run.tensors[p];
     double slope = 0, squares = 0;
-    for (std::size_t n = 0; n < direction.values().size(); ++n) {
-      slope += direction.values()[n] * parameter.gradient.values()[n];
-      squares += std::pow(parameter.gradient.values()[n], 2);
+    for (std::size_t n = 0; n < direction.values.size(); ++n) {
+      const double gradient = 10 * tensor.first_moment.values[n];
+      slope += direction.values[n] * gradient;
+      squares += gradient * gradient;
     }
-    const Floats value = parameter.value.clone();
-    parameter.value = moved(value, direction, step);
+    const DoubleMatrix value = tensor.value;
+    tensor.value = moved(value, direction, step);
     const double above = loss_of(drawn);
-    parameter.value = moved(value, direction, -step);
-    const double difference = of_loss * (above - loss_of(drawn)) / (2 * static_cast<double>(step));
-    parameter.value = value.clone();
+    tensor.value = moved(value, direction, -step);
+    const double difference = of_loss * (above - loss_of(drawn)) / (2 * step);
+    tensor.value = value;
     // One hundredth of what a random direction gives on average, and the rounding of the loss.
-    EXPECT_NEAR(slope, difference, 0.01 * std::sqrt(squares / 3) + 2e-4 * of_loss) << parameter.name;
+    EXPECT_NEAR(slope, difference, 0.01 * std::sqrt(squares / 3) + 2e-4 * of_loss) << tensor.name;
   }
   return true;
 }
 
 void check_with_a_seed(NetworkCase network) {
   for (network.seed = 1; network.seed <= 10; ++network.seed) {
-    if (check_slopes(DrawnTrainer(network), 1)) return;
+    DrawnRun drawn(held(network));
+    if (check_slopes(drawn, 1)) return;
   }
   FAIL() << network.name() << ": hidden units are in the way of each of ten draws";
 }
@@ -112,7 +121,7 @@ struct LastOnly {
   std::vector<double> weights;
   std::size_t batches = 0;
 
-  explicit LastOnly(const DrawnTrainer& drawn) {
+  explicit LastOnly(const DrawnRun& drawn) {
     test::OracleBatches source = drawn.batches();
     batches = source.batches();
     std::vector<bool> met(drawn.dataset.graph.nrows(), false);
@@ -130,21 +139,22 @@ struct LastOnly {
   }
 };
 
-/// A trainer tells the mean loss without the nodes' weights, and leaves the gradient of the last batch. So one node
-/// alone has a label: the gradient is its weight times that of its loss, and the loss of the epoch is its own over the
-/// number of batches.
+/// Training tells the mean loss without the nodes' weights, and the first moments have the gradients of all batches. So
+/// one node alone has a label, and is in the last batch alone: the gradient is its weight times that of its loss, and
+/// the loss of the epoch is its own over the number of batches.
 TEST(NetworkDifference, Saint) {
   for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense}) {
     for (const std::size_t depth : {2U, 3U}) {
       const NetworkCase network{.architecture = Architecture::saint, .features = kind, .depth = depth};
-      const LastOnly last(DrawnTrainer{network});
+      const LastOnly last(DrawnRun{network});
       std::size_t checked = 0;
       for (std::size_t n = 0; n < last.nodes.size() && checked < 4; ++n) {
         Dataset dataset = test::planted_data({.kind = kind, .seed = network.seed});
-        for (NodeId node = 0; node < dataset.graph.nrows(); ++node)
+        for (const NodeId node : dataset.train)
           if (node != last.nodes[n]) dataset.labels[node] = -1;
         const double of_loss = last.weights[n] * static_cast<double>(last.batches);
-        checked += check_slopes(DrawnTrainer(network, std::move(dataset)), of_loss) ? 1 : 0;
+        DrawnRun drawn(held(network), std::move(dataset));
+        checked += check_slopes(drawn, of_loss) ? 1 : 0;
       }
       EXPECT_GE(checked, 2U) << network.name();
     }

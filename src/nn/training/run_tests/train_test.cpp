@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training loop: its recipes, the epochs that it runs, what it reports, and which epoch's weights it returns.
+// The training loop: what it takes for empty options, what it reports, and which epoch's weights it returns.
 #include <bitgraph/nn/train.hpp>
 
 #include "support/network_cases.hpp"
@@ -22,74 +22,6 @@ namespace {
 using test::FeatureKind;
 using test::NetworkCase;
 
-struct Recipe {
-  Architecture architecture;
-  Precision precision;
-  bool dense;
-  std::size_t training_nodes, epochs;
-  float learning_rate, weight_decay, dropout;
-};
-
-/// 512 nodes of a step; 6000 walks of 2 steps, that is 18,000 nodes; 2000 steps in all, 30 to 300 epochs.
-const std::vector<Recipe> recipes{
-    {Architecture::gcn, Precision::real, false, 140, 200, 1e-2F, 5e-4F, 0.5F},
-    {Architecture::gcn, Precision::real, true, 140, 200, 1e-2F, 5e-4F, 0.5F},
-    {Architecture::gcn, Precision::full, false, 140, 1000, 1e-3F, 5e-4F, 0.4F},
-    {Architecture::gcn, Precision::bin, false, 140, 1000, 1e-3F, 5e-4F, 0.4F},
-    {Architecture::gcn, Precision::bin, true, 0, 1000, 1e-3F, 5e-4F, 0.4F},
-    {Architecture::inductive_gcn, Precision::real, false, 0, 100, 1e-2F, 0, 0.5F},
-    {Architecture::inductive_gcn, Precision::full, false, 140, 300, 3e-3F, 0, 0.3F},
-    {Architecture::inductive_gcn, Precision::bin, true, 5120, 200, 3e-3F, 0, 0.5F},
-    {Architecture::sage, Precision::real, false, 512000, 30, 1e-2F, 0, 0.5F},
-    {Architecture::sage, Precision::full, true, 20480, 50, 3e-3F, 0, 0.5F},
-    {Architecture::sage, Precision::bin, false, 5120, 200, 3e-3F, 0, 0.3F},
-    {Architecture::saint, Precision::real, true, 0, 100, 1e-2F, 0, 0.5F},
-    {Architecture::saint, Precision::full, false, 180000, 200, 3e-3F, 0, 0.3F},
-    {Architecture::saint, Precision::bin, false, 180000, 200, 3e-3F, 0, 0.3F},
-    {Architecture::saint, Precision::bin, false, 9000, 300, 3e-3F, 0, 0.3F},
-};
-
-TEST(Preset, IsTheTableOfRecipes) {
-  for (const Recipe& row : recipes) {
-    SCOPED_TRACE(std::string(to_string(row.architecture)) + " " + to_string(row.precision));
-    const TrainOptions made =
-        preset({.precision = row.precision, .architecture = row.architecture}, row.training_nodes, row.dense);
-    EXPECT_EQ(*made.epochs, row.epochs);
-    EXPECT_EQ(*made.learning_rate, row.learning_rate);
-    EXPECT_EQ(*made.weight_decay, row.weight_decay);
-    EXPECT_EQ(*made.dropout, row.dropout);
-    EXPECT_EQ(*made.batch_size, 512U);
-    EXPECT_EQ(*made.walk_roots, 6000U);
-    EXPECT_EQ(*made.walk_length, 2U);
-    EXPECT_EQ(made.fan_outs, (std::vector<std::size_t>{25, 10}));
-  }
-  EXPECT_EQ(preset({.depth = 3}).fan_outs, (std::vector<std::size_t>{25, 10, 10}));
-}
-
-TEST(Preset, KeepsWhatIsGiven) {
-  for (const Recipe& row : recipes) {
-    const TrainOptions made = preset({.precision = row.precision,
-                                      .architecture = row.architecture,
-                                      .epochs = 7,
-                                      .learning_rate = 0.25F,
-                                      .weight_decay = 0.125F,
-                                      .dropout = 0.0625F,
-                                      .batch_size = 8,
-                                      .fan_outs = {4, 3},
-                                      .walk_roots = 9,
-                                      .walk_length = 5},
-                                     row.training_nodes, row.dense);
-    EXPECT_EQ(*made.epochs, 7U);
-    EXPECT_EQ(*made.learning_rate, 0.25F);
-    EXPECT_EQ(*made.weight_decay, 0.125F);
-    EXPECT_EQ(*made.dropout, 0.0625F);
-    EXPECT_EQ(*made.batch_size, 8U);
-    EXPECT_EQ(made.fan_outs, (std::vector<std::size_t>{4, 3}));
-    EXPECT_EQ(*made.walk_roots, 9U);
-    EXPECT_EQ(*made.walk_length, 5U);
-  }
-}
-
 /// fn(network) for each network, form, kind of features and depth.
 void for_each_network(const std::function<void(const NetworkCase&)>& fn) {
   for (const Architecture architecture :
@@ -111,40 +43,35 @@ Model teacher_for(const Dataset& dataset, std::uint64_t seed) {
   return train(dataset, {.precision = Precision::real, .hidden = 5, .epochs = 30, .seed = seed}, Device::host(2)).model;
 }
 
-/// What train() takes from a teacher.
-DenseMatrix<float> probabilities_of(const Model& teacher, const Dataset& dataset) {
-  DenseMatrix<float> probabilities = logits_of(teacher, dataset);
-  log_softmax_into(probabilities, probabilities);
-  for (float& p : probabilities.values()) p = std::exp(p);
-  return probabilities;
+/// The reports of the first epochs.
+std::vector<EpochReport> first_reports(const Dataset& dataset, const TrainOptions& options, std::size_t epochs) {
+  struct Stop {};
+  std::vector<EpochReport> reports;
+  const auto note = [&](const EpochReport& report) {
+    reports.push_back(report);
+    if (reports.size() == epochs) throw Stop();
+  };
+  EXPECT_THROW((void)train(dataset, options, Device::host(2), note), Stop);
+  return reports;
 }
 
-TEST(Train, RunsTheEpochsOfTheTrainerByItsRecipe) {
+TEST(Train, TakesThePresetWhereNothingIsGiven) {
   for_each_network([](const NetworkCase& network) {
     SCOPED_TRACE(network.name());
     const Dataset dataset = test::planted_data({.kind = network.features});
     const Model teacher = teacher_for(dataset, 1);
-    TrainOptions options{.precision = network.precision,
-                         .architecture = network.architecture,
-                         .hidden = 10,
-                         .depth = network.depth,
-                         .epochs = 4};
+    TrainOptions options{
+        .precision = network.precision, .architecture = network.architecture, .hidden = 10, .depth = network.depth};
     if (!network.real()) options.teacher = &teacher;
-    std::vector<EpochReport> reports;
-    (void)train(dataset, options, Device::host(2), [&](const EpochReport& report) { reports.push_back(report); });
-    ASSERT_EQ(reports.size(), 4U);
-    const TrainOptions recipe = preset(options, dataset.train.size(), dataset.has_dense_features());
-    DenseMatrix<float> taught;
-    if (!network.real()) taught = probabilities_of(teacher, dataset);
-    const auto trainer = test::make_trainer(network.kind(), dataset, recipe, std::move(taught));
-    for (std::size_t epoch = 1; epoch <= 4; ++epoch) {
-      const EpochReport& report = reports[epoch - 1];
-      EXPECT_EQ(report.epoch, epoch);
-      EXPECT_EQ(report.epochs, 4U);
-      EXPECT_EQ(report.train_loss, trainer->train_epoch(epoch, *recipe.learning_rate));
-      const Score validation = trainer->evaluate(dataset.validation);
-      EXPECT_EQ(report.validation_loss, validation.loss);
-      EXPECT_EQ(report.validation_accuracy, validation.accuracy());
+    const std::vector<EpochReport> left_empty = first_reports(dataset, options, 4);
+    options = preset(options, dataset.train.size(), dataset.has_dense_features());
+    const std::vector<EpochReport> given = first_reports(dataset, options, 4);
+    for (std::size_t n = 0; n < 4; ++n) {
+      EXPECT_EQ(given[n].epoch, n + 1);
+      EXPECT_EQ(given[n].epochs, *options.epochs);
+      EXPECT_EQ(left_empty[n].epochs, *options.epochs);
+      EXPECT_EQ(left_empty[n].train_loss, given[n].train_loss);
+      EXPECT_EQ(left_empty[n].validation_loss, given[n].validation_loss);
     }
   });
 }
@@ -175,28 +102,24 @@ TEST(Train, BinaryFormsLearnFromTheirTeacher) {
   });
 }
 
-/// By the recipe of a float model, whatever is asked for of the binary one; of a whole graph for 1000 epochs.
+/// Whatever is asked for of the binary one. preset_test.cpp has the number of its epochs.
 TEST(Train, ATeacherThatIsTrainedFirstHasTheRecipeOfAFloatModel) {
   const Dataset dataset = test::planted_data({});
   for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
     TrainOptions options{.precision = Precision::bin,
                          .architecture = architecture,
                          .hidden = 4,
-                         .epochs = 3,
+                         .epochs = 10,
                          .learning_rate = 0.5F,
                          .weight_decay = 0.25F,
                          .dropout = 0.125F};
-    std::vector<double> of_teacher, alone;
-    (void)train(dataset, options, Device::host(1), [&](const EpochReport& report) {
-      if (report.of_teacher) of_teacher.push_back(report.train_loss);
-    });
-    options = {.precision = Precision::real,
-               .architecture = architecture,
-               .hidden = 4,
-               .epochs = architecture == Architecture::gcn ? 1000U : 3U};
-    (void)train(dataset, options, Device::host(1),
-                [&](const EpochReport& report) { alone.push_back(report.train_loss); });
-    EXPECT_EQ(of_teacher, alone);
+    const std::vector<EpochReport> of_teacher = first_reports(dataset, options, 5);
+    options = {.precision = Precision::real, .architecture = architecture, .hidden = 4, .epochs = 10};
+    const std::vector<EpochReport> alone = first_reports(dataset, options, 5);
+    for (std::size_t n = 0; n < 5; ++n) {
+      EXPECT_TRUE(of_teacher[n].of_teacher);
+      EXPECT_EQ(of_teacher[n].train_loss, alone[n].train_loss);
+    }
   }
 }
 

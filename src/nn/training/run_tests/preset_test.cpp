@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recipes as tables: a changed default fails here, and only here.
+#include <bitgraph/nn/train.hpp>
+
+#include "support/planted_data.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+struct Recipe {
+  Architecture architecture;
+  Precision precision;
+  bool dense;
+  std::size_t training_nodes, epochs;
+  float learning_rate, weight_decay, dropout;
+};
+
+/// Sampled models train for 2000 steps, but 30 to 300 epochs. A step has 512 nodes, or 6000 walks of 2 edges, which are
+/// 18,000 nodes.
+const std::vector<Recipe> recipes{
+    {Architecture::gcn, Precision::real, false, 140, 200, 1e-2F, 5e-4F, 0.5F},
+    {Architecture::gcn, Precision::real, true, 140, 200, 1e-2F, 5e-4F, 0.5F},
+    {Architecture::gcn, Precision::full, false, 140, 1000, 1e-3F, 5e-4F, 0.4F},
+    {Architecture::gcn, Precision::full, true, 140, 1000, 1e-3F, 5e-4F, 0.4F},
+    {Architecture::gcn, Precision::bin, false, 140, 1000, 1e-3F, 5e-4F, 0.4F},
+    {Architecture::gcn, Precision::bin, true, 0, 1000, 1e-3F, 5e-4F, 0.4F},
+    {Architecture::inductive_gcn, Precision::real, false, 0, 100, 1e-2F, 0, 0.5F},
+    {Architecture::inductive_gcn, Precision::full, false, 140, 300, 3e-3F, 0, 0.3F},
+    {Architecture::inductive_gcn, Precision::bin, true, 5120, 200, 3e-3F, 0, 0.5F},
+    {Architecture::sage, Precision::real, false, 512000, 30, 1e-2F, 0, 0.5F},
+    {Architecture::sage, Precision::full, true, 20480, 50, 3e-3F, 0, 0.5F},
+    {Architecture::sage, Precision::bin, false, 5120, 200, 3e-3F, 0, 0.3F},
+    {Architecture::saint, Precision::real, true, 0, 100, 1e-2F, 0, 0.5F},
+    {Architecture::saint, Precision::full, false, 180000, 200, 3e-3F, 0, 0.3F},
+    {Architecture::saint, Precision::bin, false, 180000, 200, 3e-3F, 0, 0.3F},
+    {Architecture::saint, Precision::bin, false, 9000, 300, 3e-3F, 0, 0.3F},
+};
+
+TEST(Preset, IsTheTableOfRecipes) {
+  for (const Recipe& row : recipes) {
+    SCOPED_TRACE(std::string(to_string(row.architecture)) + " " + to_string(row.precision));
+    const TrainOptions made =
+        preset({.precision = row.precision, .architecture = row.architecture}, row.training_nodes, row.dense);
+    EXPECT_EQ(*made.epochs, row.epochs);
+    EXPECT_EQ(*made.learning_rate, row.learning_rate);
+    EXPECT_EQ(*made.weight_decay, row.weight_decay);
+    EXPECT_EQ(*made.dropout, row.dropout);
+    EXPECT_EQ(*made.batch_size, 512U);
+    EXPECT_EQ(*made.walk_roots, 6000U);
+    EXPECT_EQ(*made.walk_length, 2U);
+    EXPECT_EQ(made.fan_outs, (std::vector<std::size_t>{25, 10}));
+  }
+  EXPECT_EQ(preset({.depth = 3}).fan_outs, (std::vector<std::size_t>{25, 10, 10}));
+}
+
+struct FirstEpoch {
+  Architecture architecture;
+  Precision precision;
+  bool of_teacher;
+  std::size_t epochs;  ///< of the teacher where there is one
+};
+
+/// What default options begin with, over 30 training nodes.
+const std::vector<FirstEpoch> first_epochs{
+    {Architecture::gcn, Precision::real, false, 200},
+    {Architecture::gcn, Precision::full, false, 1000},
+    {Architecture::gcn, Precision::bin, true, 1000},
+    {Architecture::inductive_gcn, Precision::real, false, 300},
+    {Architecture::inductive_gcn, Precision::full, true, 300},
+    {Architecture::inductive_gcn, Precision::bin, true, 300},
+    {Architecture::sage, Precision::real, false, 300},
+    {Architecture::sage, Precision::full, true, 300},
+    {Architecture::sage, Precision::bin, true, 300},
+    {Architecture::saint, Precision::real, false, 300},
+    {Architecture::saint, Precision::full, true, 300},
+    {Architecture::saint, Precision::bin, true, 300},
+};
+
+TEST(Preset, SaysWhoIsTaughtAndForHowManyEpochs) {
+  const Dataset dataset = test::planted_data({});
+  struct Stop {};
+  for (const FirstEpoch& row : first_epochs) {
+    SCOPED_TRACE(std::string(to_string(row.architecture)) + " " + to_string(row.precision));
+    const auto look = [&](const EpochReport& report) {
+      EXPECT_EQ(report.of_teacher, row.of_teacher);
+      EXPECT_EQ(report.epochs, row.epochs);
+      throw Stop();
+    };
+    EXPECT_THROW((void)train(dataset, {.precision = row.precision, .architecture = row.architecture, .hidden = 4},
+                             Device::host(1), look),
+                 Stop);
+  }
+}
+
+TEST(Preset, GivesHiddenWidths) {
+  EXPECT_EQ(preset_hidden(Architecture::gcn, "flickr"), 64U);
+  for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+    EXPECT_EQ(preset_hidden(architecture, "flickr"), 256U);
+    EXPECT_EQ(preset_hidden(architecture, "reddit"), 128U);
+  }
+}
+
+TEST(Preset, KeepsWhatIsGiven) {
+  for (const Recipe& row : recipes) {
+    const TrainOptions made = preset({.precision = row.precision,
+                                      .architecture = row.architecture,
+                                      .epochs = 7,
+                                      .learning_rate = 0.25F,
+                                      .weight_decay = 0.125F,
+                                      .dropout = 0.0625F,
+                                      .batch_size = 8,
+                                      .fan_outs = {4, 3},
+                                      .walk_roots = 9,
+                                      .walk_length = 5},
+                                     row.training_nodes, row.dense);
+    EXPECT_EQ(*made.epochs, 7U);
+    EXPECT_EQ(*made.learning_rate, 0.25F);
+    EXPECT_EQ(*made.weight_decay, 0.125F);
+    EXPECT_EQ(*made.dropout, 0.0625F);
+    EXPECT_EQ(*made.batch_size, 8U);
+    EXPECT_EQ(made.fan_outs, (std::vector<std::size_t>{4, 3}));
+    EXPECT_EQ(*made.walk_roots, 9U);
+    EXPECT_EQ(*made.walk_length, 5U);
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
