@@ -13,6 +13,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/train.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -136,10 +137,23 @@ struct DrawnRun {
     return complete;
   }
 
-  /// The teacher's probabilities, where there is one that is listened to.
+  /// The teacher's probabilities, where there is one that is listened to. Of sampled networks it sees what training
+  /// sees: edges between training nodes.
   [[nodiscard]] DoubleMatrix taught() const {
     if (options.teacher == nullptr || network.real()) return {};
-    return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset).run()));
+    if (network.architecture == nn::Architecture::gcn)
+      return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset).run()));
+    std::vector<NodeId> nodes = dataset.train, from, to;
+    std::sort(nodes.begin(), nodes.end());
+    const CsrPattern part = nn::induced_subgraph(dataset.graph, nodes);
+    for (NodeId i = 0; i < part.nrows(); ++i) {
+      for (const NodeId j : part.row(i)) from.push_back(nodes[i]), to.push_back(nodes[j]);
+    }
+    const NodeId n = dataset.graph.nrows();
+    const Dataset seen{.graph = csr_from_edges(n, n, from, to),
+                       .features = {dataset.features.pattern.share(), dataset.features.values.share()},
+                       .dense_features = dataset.dense_features.share()};
+    return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, seen).run()));
   }
 
   void draw(std::size_t p) {

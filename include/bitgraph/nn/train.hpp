@@ -32,8 +32,8 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
   /// forms learn; those of inductive_gcn, sage and saint start from its weights, too, where it has their architecture
-  /// and shape (see preset()). Null: where the form learns from one it is trained first, by the same options. Not
-  /// owned.
+  /// and shape (see preset()). Its predictions for them are made without the edges that they may not see. Null: where
+  /// the form learns from one it is trained first, by the same options. Not owned.
   const Model* teacher = nullptr;
   /// A model in full precision, of this architecture and of these widths, whose weights training starts from: of float
   /// models as they are, its biases and its preprocessing too; of binary forms latent weights, each matrix scaled to

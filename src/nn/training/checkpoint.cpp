@@ -48,7 +48,7 @@ std::string votes(const TrainOptions& options) {
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "7"},
+          {"version", "8"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", to_string(options.precision)},

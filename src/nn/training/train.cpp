@@ -7,6 +7,7 @@
 
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
+#include <bitgraph/ops/select.hpp>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
 namespace bitgraph::nn {
 
@@ -98,6 +100,19 @@ Model train_teacher(const Dataset& dataset, const TrainOptions& options, const D
       .model;
 }
 
+/// A data set that shares all but its graph, which has the edges between training nodes alone: those that sampled
+/// models see in training.
+Dataset without_unseen_edges(const Dataset& dataset) {
+  std::vector<bool> seen(dataset.graph.nrows(), false);
+  for (const NodeId node : dataset.train) seen[node] = true;
+  return {.name = dataset.name,
+          .graph = select(dataset.graph, [&](NodeId i, NodeId j) { return seen[i] && seen[j]; }),
+          .features = {dataset.features.pattern.share(), dataset.features.values.share()},
+          .dense_features = dataset.dense_features.share(),
+          .labels = dataset.labels,
+          .num_classes = dataset.num_classes};
+}
+
 /// What a model in full precision makes of all nodes.
 DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, const Device& device) {
   InferencePlan plan(teacher, dataset, {.forms = teacher.layer_forms(Precision::real)}, device);
@@ -121,8 +136,11 @@ bool needs_teacher(const TrainOptions& options) {
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   DenseMatrix<float> teacher;
-  if (options.teacher != nullptr && options.precision.multiplies_signs())
-    teacher = predictions(*options.teacher, dataset, device);
+  if (options.teacher != nullptr && options.precision.multiplies_signs()) {
+    const bool sampled = options.architecture != Architecture::gcn;
+    teacher = sampled ? predictions(*options.teacher, without_unseen_edges(dataset), device)
+                      : predictions(*options.teacher, dataset, device);
+  }
   if (!has_own_trainer(dataset, options, device))
     return make_stack_trainer(dataset, options, device, std::move(teacher));
   if (!options.precision.multiplies_signs()) return make_gcn_trainer(dataset, options, device);
