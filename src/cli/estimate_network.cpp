@@ -160,13 +160,16 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
   const bool binary = options.precision.multiplies_signs();
   const bool gcn = options.architecture == nn::Architecture::gcn;
   const auto training_nodes = static_cast<std::size_t>(std::max(1.0, size.graph.nodes / 2));
-  // Bi-GCN draws dropout of, and differentiates by, every feature of every node.
-  const double dense = binary && gcn ? 2 * size.graph.nodes * size.features : 0;
+  // A binary gcn draws dropout of, and differentiates by, every feature of every node, but where it has two layers over
+  // sparse features on the host.
+  const bool by_entries = options.depth == 2 && !size.dense && !machine.cuda();
+  const double dense = binary && gcn && !by_entries ? 2 * size.graph.nodes * size.features : 0;
   const double state = 2.5 * activation_bytes(shapes, size) + 6 * weight_bytes(shapes) + dense;
   const double once = run_nanoseconds(shapes, nn::Precision::real, size) * ns;
   const auto add = [&](const std::string& what, nn::Precision precision) {
     nn::TrainOptions recipe = options;
     recipe.precision = precision;
+    if (precision != options.precision && gcn) recipe.epochs.reset();  // of a teacher
     const double epochs = static_cast<double>(nn::preset(recipe, training_nodes, size.dense).epochs.value_or(200));
     const double epoch = once * rates::training_factor * (gcn ? 1 : 2) + rates::epoch_seconds + dense * 2 * ns;
     const double host = machine.parallel(epochs * epoch);
@@ -174,10 +177,10 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
                               held + (machine.cuda() ? 0 : state)});
   };
   if (machine.cuda()) estimate.device_bytes = held + state;
-  if (binary && !teacher_given && !(gcn && options.precision == nn::Precision::full))
-    add("train the teacher", nn::Precision::real);
+  if (binary && !teacher_given) add("train the teacher", nn::Precision::real);
   add("train", options.precision);
-  estimate.assumptions.emplace_back("epochs over the whole graph, and 10 classes; time within some times what it says");
+  estimate.assumptions.emplace_back(
+      "all epochs, over the whole graph, and 10 classes; time within some times what it says");
   return estimate;
 }
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct TrainOptions {
   int walk_length = -1;
   std::vector<std::size_t> fan_outs;
   std::size_t epochs = 0;
+  std::optional<std::size_t> patience;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
   bool normalize_rows = false;
@@ -62,6 +64,7 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   if (o.hidden != 0) t.hidden = o.hidden;
   t.seed = o.common.seed;
   if (o.epochs != 0) t.epochs = o.epochs;
+  if (o.patience) t.patience = *o.patience;
   if (o.learning_rate != 0) t.learning_rate = o.learning_rate;
   if (o.weight_decay >= 0) t.weight_decay = o.weight_decay;
   if (o.dropout >= 0) t.dropout = o.dropout;
@@ -80,6 +83,27 @@ std::optional<nn::Model> float_model(const std::string& file, const char* what, 
   if (model.precision.multiplies_signs())
     fail(ErrorCode::bad_input, fmt::format("{}: this model is binary; {} must be a float model", file, what));
   return model;
+}
+
+/// Where a binary form stays far below its teacher: the cheapest form that does not, told by validation nodes. Full is
+/// trained to know. Empty: the form is good enough.
+std::string advice(const nn::TrainResult& trained, const Dataset& dataset, nn::TrainOptions options,
+                   const Device& device, const std::function<void(const nn::EpochReport&)>& report) {
+  const double most = nn::most_lost_points / 100;
+  const auto lost = [](const nn::TrainResult& result) { return result.teacher_accuracy - result.validation_accuracy; };
+  if (trained.teacher_accuracy == 0 || lost(trained) <= most) return {};
+  std::string best = "float";
+  if (options.precision.votes()) {
+    options.precision = nn::Precision::full;
+    options.checkpoint.clear();
+    if (trained.teacher) options.teacher = &*trained.teacher;
+    const nn::TrainResult full = nn::train(dataset, options, device, report);
+    if (lost(full) <= most) best = fmt::format("full ({:.1f} %)", 100 * full.validation_accuracy);
+  }
+  return fmt::format(
+      "{:.1f} % of the validation nodes are right, float: {:.1f} %. The cheapest form that loses at most "
+      "{} points is {}",
+      100 * trained.validation_accuracy, 100 * trained.teacher_accuracy, nn::most_lost_points, best);
 }
 
 void run_train(const TrainOptions& o) {
@@ -103,6 +127,8 @@ void run_train(const TrainOptions& o) {
                     fmt::format("{}loss {:.3f}  validation {:.3f}", of_teacher ? "teacher: " : "", r.train_loss,
                                 r.validation_accuracy));
   };
+  result["recipe"] = nn::explain_recipe(dataset, recipe);
+  if (chatty) fmt::print(stderr, "recipe: {}\n", result["recipe"].get<std::string>());
   const nn::TrainResult trained = nn::train(dataset, recipe, device, report);
   trained.model.save(o.out);
   result["dataset"] = dataset.name;
@@ -112,6 +138,8 @@ void run_train(const TrainOptions& o) {
   result["seed"] = o.common.seed;
   result["best_epoch"] = trained.best_epoch;
   result["validation_loss"] = trained.validation_loss;
+  const std::string better = advice(trained, dataset, recipe, device, report);
+  result["advice"] = better;
   result["epoch_ms"] = trained.seconds_per_epoch * 1e3;
   result["teacher_seconds"] = trained.teacher_seconds;
   measure_forms(result, trained.model, dataset, forms_of(trained.model, "all"), {.repeats = 20}, device);
@@ -124,6 +152,7 @@ void run_train(const TrainOptions& o) {
       fmt::print("  a float teacher was trained first, in {:.1f} s\n", trained.teacher_seconds);
     fmt::print("  {}\n", split_line(result));
     print_forms(result);
+    if (!better.empty()) fmt::print("  {}\n", better);
     fmt::print("model written to {}\n", o.out);
   }
 }
@@ -154,6 +183,11 @@ void add_train(CLI::App& app) {
       ->check(whole_number(1, nn::most_depth));
   command->add_option("--epochs", options->epochs, "number of epochs; default: depends on the model and the precision")
       ->check(whole_number(1, 1000000000));
+  command
+      ->add_option("--patience", options->patience,
+                   "end after so many epochs without a better one; 0: never; default: of gcn 50 for float and 100 for "
+                   "full and bin; else 0")
+      ->check(whole_number(0, 1000000000));
   command
       ->add_option("--learning-rate", options->learning_rate,
                    "step size; default: depends on the model and the precision")

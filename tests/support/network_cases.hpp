@@ -28,7 +28,7 @@ struct NetworkCase {
   FeatureKind features = FeatureKind::counts;
   std::size_t depth = 2;
   bool second_half = false;  ///< of the epochs: then a bin network votes
-  bool taught = false;       ///< learns from a teacher, as sampled binary networks and bin always do
+  bool taught = false;       ///< real: with a teacher that nobody listens to; binary networks always have one
   float learning_rate = 0.02F;
   float weight_decay = 0.05F;
   float dropout = 0.4F;
@@ -54,9 +54,7 @@ struct NetworkCase {
   }
 
   /// Whether train() trains a teacher first where it is given none.
-  [[nodiscard]] bool must_be_taught() const {
-    return precision.votes() || (!real() && architecture != nn::Architecture::gcn);
-  }
+  [[nodiscard]] bool must_be_taught() const { return !real(); }
 
   /// The one that is compared: the last of the second half, or one of the first half.
   [[nodiscard]] std::size_t epoch() const { return second_half ? epochs : 2; }

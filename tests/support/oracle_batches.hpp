@@ -128,15 +128,23 @@ class OracleBatches {
                         std::none_of(x_.values.begin(), x_.values.end(), [](double value) { return value < 0; });
     if (real()) {
       if (counts) divide_rows();
+      if (counts && !samples()) scale_rows(dataset);
       return;
     }
-    presence_ = counts && samples();
+    presence_ = counts;
+    base_.assign(x_.ncols, -1);
+    if (!presence_) {
+      for (std::size_t j = 0; j < x_.ncols; ++j) {
+        double sum = 0;
+        for (std::size_t i = 0; i < x_.nrows; ++i) sum += x_(i, j);
+        base_[j] = sum > 0 ? -1 : 1;  // an absent feature is 0, and below the mean
+      }
+    }
     x_ = presence_ ? presence() : batch_norm();
     alpha_.resize(x_.nrows);
     for (std::size_t i = 0; i < x_.nrows; ++i) alpha_[i] = row_mean(x_, i);
     x_ = signs_of(x_);
     center_.assign(x_.ncols, 0);
-    if (!samples()) return;
     for (std::size_t j = 0; j < x_.ncols; ++j) {
       for (std::size_t i = 0; i < x_.nrows; ++i) center_[j] += alpha_[i] * x_(i, j) / static_cast<double>(x_.nrows);
     }
@@ -148,6 +156,19 @@ class OracleBatches {
       for (std::size_t j = 0; j < x_.ncols; ++j) sum += x_(i, j);
       for (std::size_t j = 0; j < x_.ncols && sum != 0; ++j) x_(i, j) /= sum;
     }
+  }
+
+  /// A whole-graph GCN in floats sees rows whose mean length is 1, by the training and validation nodes.
+  void scale_rows(const Dataset& dataset) {
+    double squares = 0, rows = 0;
+    for (const auto* nodes : {&dataset.train, &dataset.validation}) {
+      for (const NodeId node : *nodes) {
+        double of_row = 0;
+        for (std::size_t j = 0; j < x_.ncols; ++j) of_row += x_(node, j) * x_(node, j);
+        squares += of_row, rows += of_row > 0 ? 1 : 0;
+      }
+    }
+    for (double& value : x_.values) value /= std::sqrt(squares / rows);
   }
 
   /// Near +1 where a node has a feature, -1 where it does not.
@@ -276,7 +297,7 @@ class OracleBatches {
       // Masks have a row for each node that the loss depends on.
       const std::vector<NodeId> middle = taught_.empty() ? around(counted_) : around(all_rows());
       const std::vector<NodeId> inputs = around({middle.begin(), middle.end()});
-      first = spread(mask(inputs.size(), x_.ncols, two_layers_features, number), inputs);
+      first = mask_of_flips(two_layers_features, number, inputs);
       step.layers[1].dropout = spread(mask(middle.size(), options_.hidden, two_layers_hidden, number), middle);
     }
     step.input = DoubleMatrix(rows_.size(), x_.ncols);
@@ -287,6 +308,7 @@ class OracleBatches {
   [[nodiscard]] double dropped(std::size_t i, std::size_t j, double kept) const {
     const std::size_t row = rows_[i];
     if (real()) return x_(row, j) * kept;
+    if (kind_ == TrainerKind::bi_gcn) return alpha_[row] * (base_[j] + kept * (x_(row, j) - base_[j])) - center_[j];
     // Signs that say which features a node has are dropped as the entries of a sparse matrix: b = 0 or 1 times `kept`
     // is what is left, and 2 b - 1 the input.
     if (presence_ && *options_.dropout > 0) {
@@ -304,6 +326,21 @@ class OracleBatches {
       std::size_t entry = first_entry_[i];
       for (std::size_t j = 0; j < x_.ncols; ++j) {
         if (set_(i, j) != 0) out(i, j) = random_uniform(key, entry++) < *options_.dropout ? 0 : factor();
+      }
+    }
+    return out;
+  }
+
+  /// The binary GCN draws a number for each sign that is not the one of an absent feature, over the nodes that the loss
+  /// depends on.
+  [[nodiscard]] DoubleMatrix mask_of_flips(std::uint32_t tensor, std::size_t number,
+                                           const std::vector<NodeId>& nodes) const {
+    const RandomKey key{options_.seed, tensor, static_cast<std::uint32_t>(number)};
+    DoubleMatrix out(x_.nrows, x_.ncols);
+    std::size_t flip = 0;
+    for (const NodeId i : nodes) {
+      for (std::size_t j = 0; j < x_.ncols; ++j) {
+        if (x_(i, j) != base_[j]) out(i, j) = random_uniform(key, flip++) < *options_.dropout ? 0 : factor();
       }
     }
     return out;
@@ -350,6 +387,7 @@ class OracleBatches {
   DoubleMatrix set_;                      ///< 1 where the data set has an entry
   std::vector<std::size_t> first_entry_;  ///< of each row of sparse features
   std::vector<double> alpha_, center_;    ///< binary: of each row; of each feature
+  std::vector<double> base_;              ///< binary: the sign of an absent feature
   bool presence_ = false;                 ///< binary: signs say which features a node has
   std::optional<nn::NeighborSampler> neighbors_;
   std::optional<nn::RandomWalkSampler> walks_;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct TrainOptions {
   std::size_t hidden = 64;
   std::size_t depth = 2;  ///< layers that aggregate
   std::optional<std::size_t> epochs;
+  std::optional<std::size_t> patience;  ///< epochs without a better one after which training ends; 0: it does not
   std::optional<float> learning_rate;
   std::optional<float> weight_decay;
   std::optional<float> dropout;
@@ -31,9 +33,9 @@ struct TrainOptions {
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
   std::uint64_t seed = 0;
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
-  /// forms learn; those of inductive_gcn, sage and saint start from its weights, too, where it has their architecture
-  /// and shape (see preset()). Its predictions for them are made without the edges that they may not see. Null: where
-  /// the form learns from one it is trained first, by the same options. Not owned.
+  /// forms learn; they start from its weights, too, where it has their architecture and shape (see preset()). Its
+  /// predictions for inductive_gcn, sage and saint are made without the edges that they may not see. Null: it is trained
+  /// first, by the same options. Not owned.
   const Model* teacher = nullptr;
   /// A model in full precision, of this architecture and of these widths, whose weights training starts from: of float
   /// models as they are, its biases and its preprocessing too; of binary forms latent weights, each matrix scaled to
@@ -46,19 +48,21 @@ struct TrainOptions {
 };
 
 /// The recipe of an architecture and precision, all fields set.
-///   gcn, real: Kipf and Welling 2017: Adam 1e-2, decay 5e-4 on the first layer, dropout 0.5, 200 epochs.
-///   gcn, full: Bi-GCN (Wang et al. 2021): Adam 1e-3, decay 5e-4, dropout 0.4, 1000 epochs.
-///   gcn, bin:  as full, with the votes in the loop; docs/notebook says what was tried.
+///   gcn, real: Kipf and Welling 2017: Adam 1e-2, dropout 0.5; at most 1000 epochs, patience 50; decay 1e-2 on the
+///     first layer, over features of mean row length 1 (theirs, 5e-4, is over shorter rows).
+///   gcn, full and bin: Adam 3e-3, dropout 0.3, or 0.5 where features are dense, no decay; at most 400 epochs, patience
+///     100.
 ///   inductive_gcn, sage: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of those, as of any
 ///     further on (Hamilton et al. 2017, section 4).
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
 ///     least.
 ///   These three in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
-///   where features are dense; latent weights that start from the teacher's, each matrix scaled to the magnitude of a
-///   drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but their
-///   average over the last hundred steps or so is what is judged and returned. No decay. It is what did best in short
-///   trials: docs/notebook. Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes
-///   is told; else 100.
+///   where features are dense. No decay, no patience. Epochs are as many as 2,000 steps take, 30 to 300, where the
+///   number of training nodes is told; else 100.
+/// Binary forms of all learn from a teacher: latent weights start from its weights, each matrix scaled to the magnitude
+/// of a drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but
+/// their average over the last hundred steps or so is what is judged and returned. It is what did best in short trials:
+/// docs/notebook. explain_recipe() tells what is chosen beside these numbers.
 [[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0, bool dense_features = false);
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
@@ -81,7 +85,18 @@ struct TrainResult {
   double validation_loss = 0;
   double seconds_per_epoch = 0;  ///< median, validation included
   double teacher_seconds = 0;    ///< that a teacher took to be trained first; 0: none was
+  double validation_accuracy = 0;
+  double teacher_accuracy = 0;   ///< of the teacher on the validation nodes; 0: there is none
+  std::optional<Model> teacher;  ///< that was trained first
 };
+
+/// Points of validation accuracy that a binary form may lose to its teacher: more, and train of the program says which
+/// form to take instead.
+inline constexpr double most_lost_points = 3;
+
+/// In one line how a model is trained, and what in the data set decides it: the labels and features of training and
+/// validation nodes. "features are sparse and not negative: signs of presence, less their mean; ..." Throws as train().
+[[nodiscard]] std::string explain_recipe(const Dataset& dataset, const TrainOptions& options);
 
 /// Trains a model and returns the weights of the epoch with the least validation loss; for full and bin of the
 /// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss. A

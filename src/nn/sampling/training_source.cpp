@@ -73,10 +73,13 @@ Device sampling_host(const Device& device) { return device.is_host() ? device : 
 
 class WholeGraph final : public TrainingSource {
  public:
-  WholeGraph(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
-             const Device& device) {
+  WholeGraph(const Dataset& dataset, const TrainOptions& options, const Model& metadata, float feature_scale,
+             const Floats& teacher, const Device& device) {
     DenseFeatures features(dataset, metadata, device);
     batch_.features = std::move(features.real);
+    if (batch_.features.nrows() != 0 && feature_scale != 1)
+      accumulate(batch_.features, batch_.features, feature_scale, 0);
+    center_ = std::move(features.center);
     batch_.signs = std::move(features.signs);
     std::shared_ptr<const LayerGraph> graph;
     for (const LayerShape& shape : shapes_of(dataset, options)) {
@@ -97,7 +100,7 @@ class WholeGraph final : public TrainingSource {
   const TrainingBatch& batch(std::size_t, std::size_t) override { return batch_; }
 
  private:
-  Floats center_;  ///< none: a recipe that stands was found without
+  Floats center_;
   TrainingBatch batch_;
 };
 
@@ -280,9 +283,10 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
 }
 
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
-                                                     const Model& metadata, Floats teacher, const Device& device) {
+                                                     const Model& metadata, float feature_scale, Floats teacher,
+                                                     const Device& device) {
   if (options.architecture == Architecture::gcn)
-    return std::make_unique<WholeGraph>(dataset, options, metadata, teacher, device);
+    return std::make_unique<WholeGraph>(dataset, options, metadata, feature_scale, teacher, device);
   if (options.architecture == Architecture::saint)
     return std::make_unique<WalkBatches>(dataset, options, metadata, teacher, device);
   return std::make_unique<NeighborBatches>(dataset, options, metadata, teacher, device);

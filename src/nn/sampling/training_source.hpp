@@ -33,11 +33,12 @@ class TrainingSource {
   virtual const TrainingBatch& batch(std::size_t epoch, std::size_t n) = 0;
 };
 
-/// Batches over a data set of which everything may be seen. `metadata` says how the model sees features; `teacher` has
-/// the probabilities of all nodes, on the host, or is 0 x 0.
+/// Batches over a data set of which everything may be seen. `metadata` says how the model sees features, which of a
+/// float gcn are then multiplied by `feature_scale`; `teacher` has the probabilities of all nodes, on the host, or is
+/// 0 x 0.
 [[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
-                                                                   const Model& metadata, DenseMatrix<float> teacher,
-                                                                   const Device& device);
+                                                                   const Model& metadata, float feature_scale,
+                                                                   DenseMatrix<float> teacher, const Device& device);
 
 /// Random walks of a sample: those asked for, but of a small graph fewer, so that an epoch has at least two samples.
 [[nodiscard]] std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes);

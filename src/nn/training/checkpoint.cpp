@@ -62,6 +62,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"learning_rate", fmt::format("{}", *options.learning_rate)},
           {"weight_decay", fmt::format("{}", *options.weight_decay)},
           {"dropout", fmt::format("{}", *options.dropout)},
+          {"patience", std::to_string(*options.patience)},
           {"seed", std::to_string(options.seed)},
           {"teacher", fingerprint(options.teacher, "none given")},
           {"start", fingerprint(options.start, "drawn")}};

@@ -6,10 +6,13 @@
 
 #include "nn/inference/sparse_product.hpp"
 #include "nn/model/normalization.hpp"
+#include "nn/training/recipe.hpp"
+#include "nn/training/sparse_dropout.hpp"
 #include "nn/training/sums_in_order.hpp"
 #include "nn/training/trainer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -30,9 +33,10 @@ class GcnTrainer final : public Trainer {
         options_(options),
         device_(device),
         graph_(dataset.graph, device),
-        normalize_rows_(options.start != nullptr ? options.start->normalize_rows : rows_have_sums(dataset.features)),
+        recipe_(choose_recipe(options, measure_facts(dataset))),
+        normalize_rows_(options.start != nullptr ? options.start->normalize_rows : recipe_.normalize_rows),
         values_(model_features(dataset.features, normalize_rows_)),
-        dropped_(values_.clone()),
+        dropped_(values_.size(), device),
         transposed_(dataset.features.pattern),
         transposed_values_(values_.size(), device),
         product_(n(), options.hidden, device),
@@ -42,6 +46,7 @@ class GcnTrainer final : public Trainer {
         logits_(n(), classes(), device),
         logits_gradient_(n(), classes(), device),
         keep_(n(), options.hidden, device) {
+    for (float& value : values_) value *= recipe_.feature_scale;
     const float decay = *options.weight_decay;
     const std::size_t features = dataset.features.pattern.ncols();
     parameters_.emplace_back("layer0.weight", features, options.hidden, decay);
@@ -54,7 +59,8 @@ class GcnTrainer final : public Trainer {
   }
 
   double step(std::size_t epoch) override {
-    drop_features(epoch);
+    drop_entries(dropped_.span(), values_.span(), *options_.dropout,
+                 {options_.seed, feature_dropout, static_cast<std::uint32_t>(epoch)});
     forward(dropped_.span(), epoch, true);
     const Score score = cross_entropy_backward_into(logits_gradient_, logits_, dataset_.labels, dataset_.train);
     backward();
@@ -74,7 +80,11 @@ class GcnTrainer final : public Trainer {
     model.normalize_rows = normalize_rows_;
     for (std::size_t p = 0; p < parameters_.size(); p += 2) {
       Layer layer;
-      layer.neighbor.weight = transposed(parameters_[p].value);
+      DenseMatrix<float> weight = transposed(parameters_[p].value);
+      if (p == 0) {
+        for (float& w : weight.values()) w *= recipe_.feature_scale;
+      }
+      layer.neighbor.weight = std::move(weight);
       layer.neighbor.bias = Buffer<float>::copy_of(parameters_[p + 1].value.row(0));
       model.layers.push_back(std::move(layer));
     }
@@ -97,16 +107,11 @@ class GcnTrainer final : public Trainer {
     for (std::size_t l = 0; l < model.layers.size(); ++l) {
       const Linear& linear = model.layers[l].neighbor;
       parameters_[2 * l].value = transposed(linear.floats());
+      if (l == 0) {
+        for (float& w : parameters_[0].value.values()) w /= recipe_.feature_scale;
+      }
       std::copy(linear.bias.begin(), linear.bias.end(), parameters_[2 * l + 1].value.row(0).begin());
     }
-  }
-
-  void drop_features(std::size_t epoch) {
-    const float rate = *options_.dropout;
-    const RandomKey key{options_.seed, feature_dropout, static_cast<std::uint32_t>(epoch)};
-    const float scale = 1 / (1 - rate);
-    for (std::size_t e = 0; e < values_.size(); ++e)
-      dropped_[e] = random_uniform(key, e) < rate ? 0.0F : values_[e] * scale;
   }
 
   void forward(std::span<const float> values, std::size_t epoch, bool training) {
@@ -144,6 +149,7 @@ class GcnTrainer final : public Trainer {
   TrainOptions options_;
   Device device_;
   NormalizedGraph graph_;
+  Recipe recipe_;
   bool normalize_rows_;
   Buffer<float> values_, dropped_;
   TransposedEntries transposed_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The general trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
 #include <bitgraph/nn/infer.hpp>
-#include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gradient.hpp>
@@ -10,6 +9,7 @@
 #include "nn/model/normalization.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/layer_pass.hpp"
+#include "nn/training/recipe.hpp"
 #include "nn/training/reshape.hpp"
 #include "nn/training/trainer.hpp"
 
@@ -42,13 +42,13 @@ class StackTrainer final : public Trainer {
       : dataset_(dataset),
         options_(options),
         device_(device),
+        recipe_(choose_recipe(options, measure_facts(dataset))),
         shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                              static_cast<std::size_t>(dataset.num_classes), options.depth)) {
     make_parameters();
     options_.teacher = nullptr;  // it need not stay
     options_.start = nullptr;
-    // Not of votes: signs of an average vote otherwise than the weights that were trained.
-    if (options.precision == Precision::full && options.architecture != Architecture::gcn)
+    if (recipe_.average)
       for (Parameter& parameter : parameters_) parameter.keep_average();
     if (options.architecture != Architecture::gcn) see_training_nodes_only(teacher);
     metadata_.architecture = options.architecture;
@@ -56,12 +56,14 @@ class StackTrainer final : public Trainer {
     metadata_.dataset = dataset.name;
     metadata_.seed = options.seed;
     if (real()) {
-      metadata_.normalize_rows = !dataset.has_dense_features() && rows_have_sums(dataset.features);
+      metadata_.normalize_rows = recipe_.normalize_rows;
       if (options.start != nullptr) continue_from(*options.start);
     } else {
-      take_statistics(seen());
+      FeatureMap map = sign_map(seen(), recipe_);
+      metadata_.input_mean = std::move(map.shift);
+      metadata_.input_inverse_deviation = std::move(map.scale);
     }
-    source_ = make_training_source(seen(), options, metadata_, std::move(teacher), device);
+    source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device);
     validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
   }
 
@@ -116,6 +118,9 @@ class StackTrainer final : public Trainer {
         take_center_off(layer.neighbor);
         if (shapes_[l].root) take_center_off(layer.root);
       }
+      if (l == 0 && real()) {
+        for (float& w : layer.neighbor.floats().values()) w *= recipe_.feature_scale;
+      }
       if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
       model.layers.push_back(std::move(layer));
     }
@@ -153,13 +158,10 @@ class StackTrainer final : public Trainer {
       // A real layer adds up both biases: one is enough.
       root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
     }
-    // Where features are dense votes are learned better without the two.
-    const bool fits = options_.precision == Precision::full || !dataset_.has_dense_features();
-    const bool sampled = options_.architecture != Architecture::gcn;
-    if (!real() && sampled && fits) even_out_scales();
+    if (recipe_.even_scales) even_out_scales();
     if (!real() && options_.start != nullptr) {
       start_from(*options_.start);
-    } else if (!real() && sampled && fits && options_.teacher != nullptr && has_shapes(*options_.teacher)) {
+    } else if (recipe_.teacher_weights && options_.teacher != nullptr && has_shapes(*options_.teacher)) {
       start_from(*options_.teacher);
     }
     for (std::size_t l = 0; l < shapes_.size(); ++l)
@@ -206,6 +208,9 @@ class StackTrainer final : public Trainer {
       if (shapes_[l].aggregation == Aggregation::sum) {
         const float factor = sum_factor(seen().graph);
         for (float& w : weight.values()) w /= factor;
+      }
+      if (l == 0) {
+        for (float& w : weight.values()) w /= recipe_.feature_scale;
       }
       Floats bias(1, layer.outputs(), layer.neighbor.bias.clone());
       if (shapes_[l].root) {
@@ -292,24 +297,7 @@ class StackTrainer final : public Trainer {
   }
 
   /// Whether binary inputs are dropped as a sparse matrix's are: of what a node has something is forgotten.
-  [[nodiscard]] bool forgets_features() const noexcept { return presence_ && *options_.dropout > 0; }
-
-  /// What features are before their signs: batch norm, or which of them a node has.
-  void take_statistics(const Dataset& dataset) {
-    presence_ =
-        options_.architecture != Architecture::gcn && !dataset.has_dense_features() && rows_have_sums(dataset.features);
-    if (presence_) {
-      FeatureMap map = presence_map(dataset.features, dataset.num_features());
-      metadata_.input_mean = std::move(map.shift);
-      metadata_.input_inverse_deviation = std::move(map.scale);
-      return;
-    }
-    ColumnStatistics statistics = dataset.has_dense_features()
-                                      ? column_statistics(dataset.dense_features)
-                                      : column_statistics(dataset.features.pattern, dataset.features.values.span());
-    metadata_.input_inverse_deviation = inverse_deviation(statistics.variance.span());
-    metadata_.input_mean = std::move(statistics.mean);
-  }
+  [[nodiscard]] bool forgets_features() const noexcept { return recipe_.presence && *options_.dropout > 0; }
 
   /// The first layer's input of a step, and its dropout.
   LayerInput features_of(const TrainingBatch& batch, InputDropout& dropout) {
@@ -404,13 +392,13 @@ class StackTrainer final : public Trainer {
   const Dataset& dataset_;
   TrainOptions options_;
   Device device_;
+  Recipe recipe_;
   std::vector<LayerShape> shapes_;
   std::vector<LinearPlaces> neighbor_, root_;
   std::vector<LayerPass> passes_;
   std::optional<Dataset> part_;
   Model metadata_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
-  bool presence_ = false;     ///< the first layer's signs say which features a node has
   BitMatrix<ZeroOne> keep_;   ///< those that are not dropped in this step
   Binarized remembered_;      ///< the batch's signs, less what was dropped
   Floats remembered_center_;  ///< the center that goes with them

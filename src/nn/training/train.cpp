@@ -3,6 +3,7 @@
 
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/checkpoint.hpp"
+#include "nn/training/recipe.hpp"
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -51,14 +52,22 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   require_supported(options.precision);
   const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
   dataset.validate();
-  if (dataset.num_classes == 0 || dataset.num_features() == 0)
-    fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no labels or no features");
+  if (dataset.num_classes == 0) fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no labels");
+  if (dataset.num_features() == 0)
+    fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no features");
   if (!is_symmetric(dataset.graph))
     fail(ErrorCode::bad_input, "train: the graph of " + dataset.name + " is directed, expected both directions");
   if (dataset.train.empty())
     fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no training nodes");
-  if (dataset.validation.empty())
-    fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no validation nodes");
+  if (dataset.validation.empty()) {
+    fail(ErrorCode::bad_input, fmt::format("train: the data set {} has no validation nodes, {} of {} are for training",
+                                           dataset.name, dataset.train.size(), dataset.graph.nrows()));
+  }
+  if (measure_facts(dataset).classes < 2) {
+    fail(ErrorCode::bad_input, fmt::format("train: the training and validation nodes of {} have fewer than two "
+                                           "classes: there is nothing to tell apart",
+                                           dataset.name));
+  }
   if (options.hidden == 0) refuse("the hidden width must be at least 1");
   if (options.depth == 0) refuse("a model needs at least one layer");
   if (*options.epochs == 0) refuse("at least one epoch is needed");
@@ -81,9 +90,6 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
 }
 
-/// Kipf's 200 epochs leave a teacher short where features are dense: amazon_photo 82.9 % against 89.5 %.
-constexpr std::size_t teacher_epochs = 1000;
-
 /// The full-precision model that a binary form learns from where none is given: the same shape, the same samples.
 Model train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device,
                     const std::function<void(const EpochReport&)>& progress) {
@@ -91,7 +97,7 @@ Model train_teacher(const Dataset& dataset, const TrainOptions& options, const D
   recipe.precision = Precision::real;
   if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
   for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
-  if (options.architecture == Architecture::gcn) recipe.epochs = teacher_epochs;
+  if (options.architecture == Architecture::gcn) recipe.epochs.reset(), recipe.patience.reset();
   return train(dataset, recipe, device,
                [&](EpochReport report) {
                  report.of_teacher = true;
@@ -130,8 +136,15 @@ bool has_own_trainer(const Dataset& dataset, const TrainOptions& options, const 
 
 /// Whether a form learns from a teacher that has to be trained first.
 bool needs_teacher(const TrainOptions& options) {
-  const bool learns_bits = options.precision.multiplies_signs() && options.architecture != Architecture::gcn;
-  return options.teacher == nullptr && (options.precision.votes() || learns_bits);
+  return options.teacher == nullptr && options.precision.multiplies_signs();
+}
+
+/// Whether no epoch in so many has been better than the best. Of votes the first half of all epochs does not count:
+/// until then the network is not the one that is judged.
+bool out_of_patience(const TrainState& state, const TrainOptions& options) {
+  if (*options.patience == 0) return false;
+  const std::size_t counted_from = std::max(state.best_epoch, options.precision.votes() ? *options.epochs / 2 : 0);
+  return state.epoch >= counted_from + *options.patience;
 }
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
@@ -199,15 +212,15 @@ TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense
   give(options.walk_length, 2U);
   if (sampled) {
     give(options.epochs, training_nodes == 0 ? 100U : epochs_for(options, training_nodes));
-    give(options.learning_rate, real ? 1e-2F : 3e-3F);
     give(options.weight_decay, 0.0F);
-    give(options.dropout, real || dense_features ? 0.5F : 0.3F);
+    give(options.patience, 0U);
   } else {
-    give(options.epochs, real ? 200U : 1000U);
-    give(options.learning_rate, real ? 1e-2F : 1e-3F);
-    give(options.weight_decay, 5e-4F);
-    give(options.dropout, real ? 0.5F : 0.4F);
+    give(options.epochs, real ? 1000U : 400U);
+    give(options.weight_decay, real ? 1e-2F : 0.0F);
+    give(options.patience, real ? 50U : 100U);
   }
+  give(options.learning_rate, real ? 1e-2F : 3e-3F);
+  give(options.dropout, real || dense_features ? 0.5F : 0.3F);
   if (options.fan_outs.empty()) {
     options.fan_outs.assign(options.depth, 10);
     if (options.depth != 0) options.fan_outs[0] = 25;
@@ -218,6 +231,13 @@ TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense
 std::size_t preset_hidden(Architecture architecture, std::string_view dataset) noexcept {
   if (architecture == Architecture::gcn) return 64;
   return dataset.find("flickr") != std::string_view::npos ? 256 : 128;
+}
+
+std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {
+  const TrainOptions complete = preset(options, dataset.train.size(), dataset.has_dense_features());
+  check(dataset, complete);
+  const DataFacts facts = measure_facts(dataset);
+  return describe(choose_recipe(complete, facts), complete, facts);
 }
 
 TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
@@ -240,7 +260,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
     if (auto kept = checkpoint->load(trainer->parameters(), *recipe.epochs)) state = std::move(*kept);
   }
   std::vector<double> seconds;
-  while (state.epoch < *recipe.epochs) {
+  while (state.epoch < *recipe.epochs && !out_of_patience(state, recipe)) {
     const auto start = std::chrono::steady_clock::now();
     device.throw_if_stopped();
     const std::size_t epoch = ++state.epoch;
@@ -258,12 +278,18 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
     }
     seconds.push_back(seconds_since(start));
     if (progress) progress({epoch, *recipe.epochs, loss, validation.loss, validation.accuracy()});
-    const bool due = epoch % recipe.checkpoint_every == 0 || epoch == *recipe.epochs;
+    const bool last = epoch == *recipe.epochs || out_of_patience(state, recipe);
+    const bool due = epoch % recipe.checkpoint_every == 0 || last;
     if (checkpoint && due) checkpoint->save(trainer->parameters(), state);
   }
   for (std::size_t p = 0; p < state.best.size(); ++p) trainer->parameters()[p].outcome() = state.best[p].clone();
   TrainResult result{trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds)), teacher_seconds};
   result.model.trained = TrainingRecord::of(dataset);
+  result.validation_accuracy = state.best_accuracy;
+  if (taught.teacher != nullptr && recipe.precision.multiplies_signs())
+    result.teacher_accuracy =
+        score(predictions(*taught.teacher, dataset, device), dataset.labels, dataset.validation).accuracy();
+  result.teacher = std::move(teacher);
   return result;
 }
 

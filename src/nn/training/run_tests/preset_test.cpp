@@ -24,12 +24,12 @@ struct Recipe {
 /// Sampled models train for 2000 steps, but 30 to 300 epochs. A step has 512 nodes, or 6000 walks of 2 edges, which are
 /// 18,000 nodes.
 const std::vector<Recipe> recipes{
-    {Architecture::gcn, Precision::real, false, 140, 200, 1e-2F, 5e-4F, 0.5F},
-    {Architecture::gcn, Precision::real, true, 140, 200, 1e-2F, 5e-4F, 0.5F},
-    {Architecture::gcn, Precision::full, false, 140, 1000, 1e-3F, 5e-4F, 0.4F},
-    {Architecture::gcn, Precision::full, true, 140, 1000, 1e-3F, 5e-4F, 0.4F},
-    {Architecture::gcn, Precision::bin, false, 140, 1000, 1e-3F, 5e-4F, 0.4F},
-    {Architecture::gcn, Precision::bin, true, 0, 1000, 1e-3F, 5e-4F, 0.4F},
+    {Architecture::gcn, Precision::real, false, 140, 1000, 1e-2F, 1e-2F, 0.5F},
+    {Architecture::gcn, Precision::real, true, 140, 1000, 1e-2F, 1e-2F, 0.5F},
+    {Architecture::gcn, Precision::full, false, 140, 400, 3e-3F, 0, 0.3F},
+    {Architecture::gcn, Precision::full, true, 140, 400, 3e-3F, 0, 0.5F},
+    {Architecture::gcn, Precision::bin, false, 140, 400, 3e-3F, 0, 0.3F},
+    {Architecture::gcn, Precision::bin, true, 0, 400, 3e-3F, 0, 0.5F},
     {Architecture::inductive_gcn, Precision::real, false, 0, 100, 1e-2F, 0, 0.5F},
     {Architecture::inductive_gcn, Precision::full, false, 140, 300, 3e-3F, 0, 0.3F},
     {Architecture::inductive_gcn, Precision::bin, true, 5120, 200, 3e-3F, 0, 0.5F},
@@ -51,6 +51,8 @@ TEST(Preset, IsTheTableOfRecipes) {
     EXPECT_EQ(*made.learning_rate, row.learning_rate);
     EXPECT_EQ(*made.weight_decay, row.weight_decay);
     EXPECT_EQ(*made.dropout, row.dropout);
+    const std::size_t patience = row.precision.multiplies_signs() ? 100 : 50;
+    EXPECT_EQ(*made.patience, row.architecture == Architecture::gcn ? patience : 0U);
     EXPECT_EQ(*made.batch_size, 512U);
     EXPECT_EQ(*made.walk_roots, 6000U);
     EXPECT_EQ(*made.walk_length, 2U);
@@ -68,8 +70,8 @@ struct FirstEpoch {
 
 /// What default options begin with, over 30 training nodes.
 const std::vector<FirstEpoch> first_epochs{
-    {Architecture::gcn, Precision::real, false, 200},
-    {Architecture::gcn, Precision::full, false, 1000},
+    {Architecture::gcn, Precision::real, false, 1000},
+    {Architecture::gcn, Precision::full, true, 1000},
     {Architecture::gcn, Precision::bin, true, 1000},
     {Architecture::inductive_gcn, Precision::real, false, 300},
     {Architecture::inductive_gcn, Precision::full, true, 300},
@@ -111,6 +113,7 @@ TEST(Preset, KeepsWhatIsGiven) {
     const TrainOptions made = preset({.precision = row.precision,
                                       .architecture = row.architecture,
                                       .epochs = 7,
+                                      .patience = 3,
                                       .learning_rate = 0.25F,
                                       .weight_decay = 0.125F,
                                       .dropout = 0.0625F,
@@ -120,6 +123,7 @@ TEST(Preset, KeepsWhatIsGiven) {
                                       .walk_length = 5},
                                      row.training_nodes, row.dense);
     EXPECT_EQ(*made.epochs, 7U);
+    EXPECT_EQ(*made.patience, 3U);
     EXPECT_EQ(*made.learning_rate, 0.25F);
     EXPECT_EQ(*made.weight_decay, 0.125F);
     EXPECT_EQ(*made.dropout, 0.0625F);

@@ -164,7 +164,7 @@ TEST(Unseen, AWholeGraphModelTrainsOnTheLabelsOfTrainingNodes) {
     Scrambler(dataset).labels(other);
     const Model teacher = teacher_for(dataset);
     TrainOptions options = quick(architecture, precision);
-    if (precision.votes()) options.teacher = &teacher;
+    if (precision.multiplies_signs()) options.teacher = &teacher;
     EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
   });
 }

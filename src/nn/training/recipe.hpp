@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training chooses for a data set, in one place: from options and measured facts to a recipe. docs/notebook has
+// what was tried.
+#pragma once
+
+#include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/train.hpp>
+
+#include "nn/model/normalization.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace bitgraph::nn {
+
+/// What a recipe is chosen by: measured on the training and validation nodes alone.
+struct DataFacts {
+  bool dense = false;       ///< features are stored as a dense matrix
+  bool negative = false;    ///< some feature is below 0
+  double row_length = 0;    ///< sparse, not negative: root mean square length of a row of features divided by its sum
+  std::size_t classes = 0;  ///< that these nodes have
+};
+
+[[nodiscard]] DataFacts measure_facts(const Dataset& dataset);
+
+/// How a network is trained, beside the numbers of TrainOptions.
+struct Recipe {
+  bool normalize_rows = false;   ///< float: features of a node are divided by their sum,
+  float feature_scale = 1;       ///< and in training multiplied by this. The model has it in its weights
+  bool presence = false;         ///< binary: signs say which features a node has; else they are batch norm's
+  bool center = false;           ///< binary: the mean row is taken off the first layer's input
+  bool even_scales = false;      ///< binary: one hidden unit is constant and large, see StackTrainer::even_out_scales
+  bool teacher_weights = false;  ///< binary: latent weights start from the teacher's
+  bool average = false;          ///< binary: the average of the last weights is judged and returned
+  bool by_accuracy = false;      ///< the best epoch is the one with the best validation accuracy; else of least loss
+};
+
+/// The same rules for training over a whole graph and over samples of it.
+[[nodiscard]] Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts);
+
+/// "signs of presence, less their mean, since features are sparse and not negative; ...": what was chosen, and why.
+/// Options are complete.
+[[nodiscard]] std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts);
+
+/// What features are before their signs: batch norm, or which of them a node has.
+[[nodiscard]] FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe);
+
+}  // namespace bitgraph::nn

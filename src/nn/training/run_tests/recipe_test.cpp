@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training chooses: facts to recipe as a table, where the facts come from, and early stopping.
+#include "nn/training/recipe.hpp"
+
+#include "support/planted_data.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+using test::FeatureKind;
+
+struct Row {
+  Architecture architecture;
+  Precision precision;
+  DataFacts facts;
+  Recipe recipe;
+};
+
+constexpr DataFacts counts{.row_length = 0.25}, mixed{.negative = true}, dense{.dense = true};
+
+const std::vector<Row> table{
+    {Architecture::gcn, Precision::real, counts, {.normalize_rows = true, .feature_scale = 4}},
+    {Architecture::gcn, Precision::real, mixed, {}},
+    {Architecture::gcn, Precision::real, dense, {}},
+    {Architecture::sage, Precision::real, counts, {.normalize_rows = true}},
+    {Architecture::sage, Precision::real, dense, {}},
+    {Architecture::gcn,
+     Precision::full,
+     counts,
+     {.presence = true, .center = true, .even_scales = true, .teacher_weights = true, .average = true}},
+    {Architecture::gcn,
+     Precision::full,
+     mixed,
+     {.center = true, .even_scales = true, .teacher_weights = true, .average = true}},
+    {Architecture::gcn,
+     Precision::full,
+     dense,
+     {.center = true, .even_scales = true, .teacher_weights = true, .average = true}},
+    {Architecture::gcn,
+     Precision::bin,
+     counts,
+     {.presence = true, .center = true, .even_scales = true, .teacher_weights = true}},
+    {Architecture::gcn, Precision::bin, dense, {.center = true}},
+    {Architecture::saint,
+     Precision::full,
+     counts,
+     {.presence = true,
+      .center = true,
+      .even_scales = true,
+      .teacher_weights = true,
+      .average = true,
+      .by_accuracy = true}},
+    {Architecture::inductive_gcn, Precision::bin, dense, {.center = true, .by_accuracy = true}},
+};
+
+TEST(Recipe, IsTheTable) {
+  for (const Row& row : table) {
+    const Recipe made = choose_recipe({.precision = row.precision, .architecture = row.architecture}, row.facts);
+    SCOPED_TRACE(std::string(to_string(row.architecture)) + " " + to_string(row.precision) +
+                 (row.facts.dense      ? ", dense"
+                  : row.facts.negative ? ", mixed"
+                                       : ", counts"));
+    EXPECT_EQ(made.normalize_rows, row.recipe.normalize_rows);
+    EXPECT_EQ(made.feature_scale, row.recipe.feature_scale);
+    EXPECT_EQ(made.presence, row.recipe.presence);
+    EXPECT_EQ(made.center, row.recipe.center);
+    EXPECT_EQ(made.even_scales, row.recipe.even_scales);
+    EXPECT_EQ(made.teacher_weights, row.recipe.teacher_weights);
+    EXPECT_EQ(made.average, row.recipe.average);
+    EXPECT_EQ(made.by_accuracy, row.recipe.by_accuracy);
+  }
+}
+
+TEST(Recipe, FactsAreOfTrainingAndValidationNodesAlone) {
+  Dataset dataset = test::planted_data({});
+  const DataFacts before = measure_facts(dataset);
+  EXPECT_FALSE(before.dense);
+  EXPECT_FALSE(before.negative);
+  EXPECT_EQ(before.classes, 3U);
+  std::vector<bool> seen(dataset.graph.nrows(), false);
+  for (const auto* nodes : {&dataset.train, &dataset.validation}) {
+    for (const NodeId node : *nodes) seen[node] = true;
+  }
+  const auto first_entry = [&](bool of_seen) {
+    for (NodeId i = 0; i < dataset.graph.nrows(); ++i) {
+      if (seen[i] == of_seen && !dataset.features.pattern.row(i).empty()) return dataset.features.pattern.row_ptr()[i];
+    }
+    return EdgeOffset{0};
+  };
+  for (NodeId i = 0; i < dataset.graph.nrows(); ++i) {
+    if (!seen[i]) dataset.labels[i] = 0;
+  }
+  dataset.features.values[first_entry(false)] = -5;
+  const DataFacts unseen = measure_facts(dataset);
+  EXPECT_FALSE(unseen.negative);
+  EXPECT_EQ(unseen.row_length, before.row_length);
+  EXPECT_EQ(unseen.classes, 3U);
+  dataset.features.values[first_entry(true)] = -5;
+  EXPECT_TRUE(measure_facts(dataset).negative);
+  EXPECT_EQ(measure_facts(dataset).row_length, 0);
+}
+
+TEST(Recipe, RowLengthIsTheRootMeanSquareOfRowsDividedByTheirSums) {
+  Dataset dataset = test::planted_data({});
+  double squares = 0;
+  for (const auto* nodes : {&dataset.train, &dataset.validation}) {
+    for (const NodeId node : *nodes) {
+      ASSERT_FALSE(dataset.features.pattern.row(node).empty());
+      const EdgeOffset begin = dataset.features.pattern.row_ptr()[node];
+      const EdgeOffset end = dataset.features.pattern.row_ptr()[node + std::size_t{1}];
+      for (EdgeOffset e = begin; e < end; ++e) dataset.features.values[e] = 7;
+      squares += 1 / static_cast<double>(end - begin);
+    }
+  }
+  const auto rows = static_cast<double>(dataset.train.size() + dataset.validation.size());
+  EXPECT_NEAR(measure_facts(dataset).row_length, std::sqrt(squares / rows), 1e-9);
+}
+
+TEST(Recipe, IsToldInOneLine) {
+  const Dataset dataset = test::planted_data({});
+  const std::string real = explain_recipe(dataset, {.precision = Precision::real});
+  EXPECT_NE(real.find("rows divided by their sums, times "), std::string::npos) << real;
+  EXPECT_NE(real.find("1000 epochs at most, patience 50, rate 0.01"), std::string::npos) << real;
+  const std::string full = explain_recipe(dataset, {.precision = Precision::full, .epochs = 7, .patience = 0});
+  EXPECT_NE(full.find("sparse and not negative: signs of presence"), std::string::npos) << full;
+  EXPECT_NE(full.find("a float teacher, trained first"), std::string::npos) << full;
+  EXPECT_NE(full.find("7 epochs, rate"), std::string::npos) << full;
+  EXPECT_EQ(full.find('\n'), std::string::npos);
+}
+
+/// A run that overfits soon.
+TrainOptions impatient(Precision precision, const Model* teacher) {
+  return {
+      .precision = precision, .hidden = 16, .epochs = 200, .patience = 7, .learning_rate = 0.05F, .teacher = teacher};
+}
+
+Model teacher_for(const Dataset& dataset) {
+  return train(dataset, {.precision = Precision::real, .hidden = 5, .epochs = 20}, Device::host(1)).model;
+}
+
+TEST(Patience, EndsTrainingSoManyEpochsAfterTheBest) {
+  const Dataset dataset = test::planted_data({.mixing = 0.7});
+  const Model teacher = teacher_for(dataset);
+  for (const Precision& precision : {Precision::real, Precision::full, Precision::bin}) {
+    SCOPED_TRACE(to_string(precision));
+    std::size_t last = 0;
+    const auto look = [&](const EpochReport& report) { last = report.epoch; };
+    TrainOptions options = impatient(precision, precision.multiplies_signs() ? &teacher : nullptr);
+    const TrainResult result = train(dataset, options, Device::host(1), look);
+    EXPECT_LT(last, 200U);
+    // Votes come in after half of the epochs: no epoch before counts.
+    EXPECT_EQ(last, std::max<std::size_t>(result.best_epoch, precision.votes() ? 100 : 0) + 7);
+    options.patience = 0;
+    options.epochs = 120;
+    (void)train(dataset, options, Device::host(1), look);
+    EXPECT_EQ(last, 120U);
+  }
+}
+
+TEST(Patience, IsKeptByACheckpoint) {
+  const Dataset dataset = test::planted_data({.mixing = 0.7});
+  const test::TemporaryFolder folder;
+  for (const Precision& precision : {Precision::real, Precision::full}) {
+    SCOPED_TRACE(to_string(precision));
+    const Model teacher = teacher_for(dataset);
+    TrainOptions options = impatient(precision, precision.multiplies_signs() ? &teacher : nullptr);
+    const TrainResult whole = train(dataset, options, Device::host(1));
+    whole.model.save(folder / "whole.safetensors");
+    options.checkpoint = folder / ("state." + to_string(precision));
+    options.checkpoint_every = 3;
+    // Stopped between the best epoch and the end.
+    std::stop_source stop;
+    const auto look = [&](const EpochReport& report) {
+      if (report.epoch == whole.best_epoch + 4) stop.request_stop();
+    };
+    EXPECT_THROW((void)train(dataset, options, Device::host(1).with_stop(stop.get_token()), look), Error);
+    for (int run = 0; run < 2; ++run) {  // the second finds a run that has ended
+      std::size_t last = 0;
+      const TrainResult resumed =
+          train(dataset, options, Device::host(1), [&](const EpochReport& report) { last = report.epoch; });
+      EXPECT_EQ(last, run == 0 ? whole.best_epoch + 7 : 0);
+      EXPECT_EQ(resumed.best_epoch, whole.best_epoch);
+      resumed.model.save(folder / "resumed.safetensors");
+      EXPECT_EQ(test::contents(folder / "whole.safetensors"), test::contents(folder / "resumed.safetensors"));
+    }
+    options.patience = 8;
+    EXPECT_THROW((void)train(dataset, options, Device::host(1)), Error);
+  }
+}
+
+/// The one line that a data set is refused with.
+std::string refusal(const Dataset& dataset) {
+  try {
+    (void)train(dataset, {});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Recipe, RefusesDataThatTeachNothing) {
+  Dataset dataset = test::planted_data({});
+  for (std::int32_t& label : dataset.labels) label = label < 0 ? -1 : 0;
+  EXPECT_NE(refusal(dataset).find("fewer than two classes"), std::string::npos) << refusal(dataset);
+  dataset = test::planted_data({});
+  dataset.features.pattern =
+      CsrPattern(dataset.graph.nrows(), 0, Buffer<EdgeOffset>(dataset.graph.nrows() + 1, EdgeOffset{0}), {});
+  dataset.features.values = {};
+  EXPECT_NE(refusal(dataset).find("has no features"), std::string::npos) << refusal(dataset);
+  dataset = test::planted_data({});
+  dataset.train.insert(dataset.train.end(), dataset.validation.begin(), dataset.validation.end());
+  dataset.validation.clear();
+  EXPECT_NE(refusal(dataset).find("no validation nodes, 50 of 72 are for training"), std::string::npos)
+      << refusal(dataset);
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
