@@ -122,6 +122,10 @@ if(TARGET bitgraph_cli AND BITGRAPH_BUILD_EXAMPLES)
   endforeach()
 endif()
 
+# Objects that use a precompiled header are found again in another folder.
+add_test(NAME run.ccache COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/ccache_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
+set_tests_properties(run.ccache PROPERTIES SKIP_RETURN_CODE 77)
+
 # ./run installs packages though other programs hold locks.
 add_test(NAME run.install COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/run_install_test.sh ${PROJECT_SOURCE_DIR})
 

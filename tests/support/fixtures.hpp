@@ -10,7 +10,7 @@
 namespace bitgraph::test {
 
 /// A file of tests/data/io.
-inline std::filesystem::path fixture(std::string_view name) { return std::filesystem::path(BITGRAPH_TEST_DATA) / name; }
+std::filesystem::path fixture(std::string_view name);
 
 inline std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
