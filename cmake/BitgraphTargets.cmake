@@ -55,10 +55,6 @@ if(BITGRAPH_SANITIZE)
   endif()
 endif()
 
-if(BITGRAPH_BUILD_FUZZERS)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # the library tells the fuzzer which branches were taken
-endif()
-
 # bitgraph_sources(<out> <folder>): the sources of a floor. Tests and benchmarks stand beside them and are left out.
 function(bitgraph_sources out folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
