@@ -7,6 +7,13 @@ Usage: tidy.py [-j N] [--cache FOLDER] [--root FOLDER] [--tool PROGRAM] BUILD [F
 BUILD has compile_commands.json. A source is left out where it, every file of ours that it includes, .clang-tidy, its
 command, the tool and the system's headers are those of a run that it passed. What passed is remembered in FOLDER, by
 default in that of ccache, so that whoever keeps one keeps the other. Exits 1 if a source fails.
+
+Most of the time goes into headers that many sources include. So sources with the same options are looked at several at
+a time, by way of one that includes them. Those that an error names are looked at alone, and that verdict counts: names
+of two sources may meet. Always alone are kernels, which Highway compiles once for each instruction set, and sources with
+`using a::b;`: that it has no use is found in the main source only. Sources of src/cli are also compiled alone, without
+code, to see that each includes what it needs: other builds compile them together. The rest the release stage compiles
+alone.
 """
 
 import argparse
@@ -24,7 +31,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+ALONE = re.compile(r'hwy/foreach_target|^[ \t]*using [\w: ]+::\w+;', re.MULTILINE)
 KEPT_DAYS = 60
+BATCH = 12  # sources at a time
 
 
 def output_of(*command):
@@ -90,6 +99,13 @@ class Sources:
         parts = [f"{os.path.relpath(path, self.root)} {read(path)[0]}" for path in files_of(source, folders)]
         return digest(self.world, *(word.replace(self.root, ".") for word in arguments), *parts)
 
+    def options(self, source):
+        """The source's command without its own name and its object's."""
+        entry = self.commands[source]
+        words = entry.get("arguments") or shlex.split(entry["command"])
+        objects = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-o"]
+        return [word for word in words if word not in ("-o", "-c", entry["file"], *objects)]
+
 
 def cache_folder():
     told = output_of("ccache", "--get-config", "cache_dir").strip()
@@ -102,15 +118,68 @@ def forget_old(folder):
             path.unlink(missing_ok=True)
 
 
-def run_all(tool, build, waiting, jobs):
+def batches(sources, waiting, jobs):
+    """Lists of sources to look at together, the longest first."""
+    alone, alike = [], {}
+    for source in sorted(waiting):
+        if ALONE.search(source.read_text(encoding="utf-8")):
+            alone.append([source])
+        else:
+            alike.setdefault(digest(*sources.options(source)), []).append(source)
+    lists = []
+    for group in alike.values():
+        size = min(BATCH, -(-len(group) // jobs))
+        lists += [group[at:at + size] for at in range(0, len(group), size)]
+    return sorted(lists, key=len, reverse=True) + alone
+
+
+def write_batch(folder, sources, batch):
+    """A source that includes those of the batch, and how to compile it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "batch.cpp"
+    path.write_text("".join(f'#include "{source}"  // NOLINT\n' for source in batch), encoding="utf-8")
+    command = {"directory": sources.commands[batch[0]]["directory"], "file": str(path),
+               "arguments": [*sources.options(batch[0]), "-c", str(path)]}
+    (folder / "compile_commands.json").write_text(json.dumps([command]), encoding="utf-8")
+    return path
+
+
+def run_all(tool, build, sources, waiting, jobs):
     """Yields (source, passed, what was printed), whatever is ready first."""
-    def check(source):
-        done = subprocess.run([tool, "-p", str(build), "--quiet", str(source)], capture_output=True, text=True, check=False)
-        return source, done.returncode == 0, done.stdout + ("" if done.returncode == 0 else done.stderr)
+    def look(folder, source):
+        config = f"--config-file={sources.root}/.clang-tidy"
+        return subprocess.run([tool, "-p", str(folder), "--quiet", config, str(source)], capture_output=True, text=True,
+                              check=False)
+
+    def lacks_includes(source):
+        command = [*sources.options(source), "-fsyntax-only", str(source)]
+        return subprocess.run(command, cwd=sources.commands[source]["directory"], capture_output=True, text=True,
+                              check=False).returncode != 0
+
+    def check(number, batch):
+        found = []
+        alone = [source for source in batch if len(batch) > 1 and "/src/cli/" in str(source) and lacks_includes(source)]
+        batch = [source for source in batch if source not in alone]
+        while len(batch) > 1:
+            path = write_batch(build / "batches" / str(number), sources, batch)
+            done = look(path.parent, path)
+            if done.returncode == 0:
+                found, batch = [(source, True, "") for source in batch], []
+            else:
+                # Those that an error names are looked at alone, all where it names none.
+                named = [source for source in batch if f"{source}:" in done.stdout] or batch
+                alone += named
+                batch = [source for source in batch if source not in named]
+        for source in alone + batch:
+            done = look(build, source)
+            passed = done.returncode == 0
+            found.append((source, passed, done.stdout + ("" if passed else done.stderr)))
+        return found
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for future in concurrent.futures.as_completed([pool.submit(check, source) for source in waiting]):
-            yield future.result()
+        tasks = [pool.submit(check, *pair) for pair in enumerate(batches(sources, waiting, jobs))]
+        for future in concurrent.futures.as_completed(tasks):
+            yield from future.result()
 
 
 def main():
@@ -135,12 +204,10 @@ def main():
             (cache / key).touch()
         else:
             waiting.append(source)
-    # Kernels, once for each instruction set, take longest: they start first.
-    waiting.sort(key=lambda path: (not path.name.startswith("cpu"), -path.stat().st_size))
 
     print(f"clang-tidy: {len(keys) - len(waiting)} sources passed before as they are; {len(waiting)} to do", flush=True)
     failed = []
-    for number, (source, passed, text) in enumerate(run_all(options.tool, build, waiting, options.jobs), 1):
+    for number, (source, passed, text) in enumerate(run_all(options.tool, build, sources, waiting, options.jobs), 1):
         print(f"[{number}/{len(waiting)}] {os.path.relpath(source, sources.root)}{'' if passed else ': FAILED'}", flush=True)
         if passed:
             (cache / keys[source]).touch()
