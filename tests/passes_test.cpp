@@ -12,7 +12,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -32,9 +36,17 @@ std::vector<Device> devices() {
   return all;
 }
 
-/// The logits of a run over memory that a run before has used.
+CsrPattern identity(NodeId n) {
+  Buffer<EdgeOffset> row_ptr(std::size_t{n} + 1);
+  Buffer<NodeId> col_ind(n);
+  std::iota(row_ptr.begin(), row_ptr.end(), EdgeOffset{0});
+  std::iota(col_ind.begin(), col_ind.end(), NodeId{0});
+  return {n, n, std::move(row_ptr), std::move(col_ind)};
+}
+
+/// The logits of a run over memory that a run before has used. `rewrite` sees the program behind all passes.
 DenseMatrix<float> logits_without(std::string_view pass, const Model& model, const Dataset& data, const Device& device,
-                                  std::size_t parts) {
+                                  std::size_t parts, const std::function<void(Program&)>& rewrite = {}) {
   InferenceOptions options;
   options.forms = model.layer_forms(model.precision);
   options.launching = Launching::steps;  // else a small graph is not fused
@@ -46,16 +58,54 @@ DenseMatrix<float> logits_without(std::string_view pass, const Model& model, con
                             .whole = parts == 1,
                             .sparse_features = features.packed && features.packed->sparse.has_value(),
                             .without = pass};
-  const Compiled compiled = compile(program_of(model), context, parts, false);
+  Compiled compiled = compile(program_of(model), context, parts, false);
+  if (rewrite) rewrite(compiled.program);
   const Weights weights(model, compiled.program, features, device);
   Runtime runtime(graph, features, weights, options, device);
-  const CsrPattern none;
-  runtime.find(compiled, none, parts > 1);
+  const CsrPattern same_order = identity(data.graph.nrows()).to(device);
+  runtime.find(compiled, same_order, parts > 1);
   runtime.bind(0);
   for (int repeat = 0; repeat < 2; ++repeat) {
     for (std::size_t n = 0; n < compiled.program.operators.size(); ++n) runtime.run(n);
   }
   return runtime.result().to(Device());
+}
+
+/// Between each operator that makes floats and its readers: what several devices will exchange there. Here it is an
+/// operator that brings rows into the order that they have.
+void put_exchanges(Program& program) {
+  std::vector<Operator> before;
+  before.swap(program.operators);
+  std::map<ValueId, ValueId> exchanged;
+  for (Operator& op : before) {
+    for (ValueId& v : op.inputs) {
+      if (exchanged.count(v) != 0) v = exchanged[v];
+    }
+    const ValueId made = op.output();
+    const std::size_t layer = op.layer;
+    program.operators.push_back(std::move(op));
+    if (program.value(made).is_signs()) continue;
+    exchanged[made] = program.add_value(program.value(made));
+    program.operators.push_back(
+        {.kind = OperatorKind::reorder, .inputs = {made}, .outputs = {exchanged[made]}, .layer = layer});
+  }
+  program.result = exchanged[program.result];
+  program.validate();
+}
+
+TEST(Passes, AnExchangeBetweenAProducerAndItsReadersKeepsTheLogits) {
+  const Dataset data = some_graph();
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::saint}) {
+    for (const Precision precision : {Precision::real, Precision::full}) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
+      const Model model = random_model(architecture, precision, data.num_features(), hidden, 5, 2, 7);
+      for (const Device& device : devices()) {
+        const auto direct = logits_without("", model, data, device, 1);
+        const auto exchanged = logits_without("", model, data, device, 1, put_exchanges);
+        EXPECT_TRUE(std::equal(direct.values().begin(), direct.values().end(), exchanged.values().begin()));
+      }
+    }
+  }
 }
 
 void expect_near(const DenseMatrix<float>& a, const DenseMatrix<float>& b, float relative) {

@@ -46,13 +46,6 @@ struct NetworkCase {
 
   [[nodiscard]] bool real() const { return !precision.multiplies_signs(); }
 
-  /// As train() chooses it on the host.
-  [[nodiscard]] TrainerKind kind() const {
-    if (architecture != nn::Architecture::gcn || depth != 2 || features == FeatureKind::dense)
-      return TrainerKind::stack;
-    return real() ? TrainerKind::gcn : TrainerKind::bi_gcn;
-  }
-
   /// Whether train() trains a teacher first where it is given none.
   [[nodiscard]] bool must_be_taught() const { return !real(); }
 
@@ -105,7 +98,7 @@ struct DrawnRun {
   DrawnRun(const DrawnRun&) = delete;
   DrawnRun& operator=(const DrawnRun&) = delete;
 
-  [[nodiscard]] OracleBatches batches() const { return {dataset, options, network.kind(), taught()}; }
+  [[nodiscard]] OracleBatches batches() const { return {dataset, options, taught()}; }
 
   /// With the present tensors. Weight decay is for all of a binary network, and for the first layer of a real one.
   [[nodiscard]] NetworkOracle oracle() const {

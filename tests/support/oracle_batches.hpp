@@ -22,15 +22,12 @@
 
 namespace bitgraph::test {
 
-/// The trainers: those of a whole-graph GCN of two layers over sparse features, and the general one.
-enum class TrainerKind { gcn, bi_gcn, stack };
-
 class OracleBatches {
  public:
   /// Options are complete. `teacher` has the probabilities of all nodes, or is empty.
-  OracleBatches(const Dataset& dataset, const nn::TrainOptions& options, TrainerKind kind, const DoubleMatrix& teacher)
+  OracleBatches(const Dataset& dataset, const nn::TrainOptions& options, const DoubleMatrix& teacher)
       : options_(options),
-        kind_(kind),
+        dense_(dataset.has_dense_features()),
         shapes_(nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                                  static_cast<std::size_t>(dataset.num_classes), options.depth)) {
     see(dataset, teacher);
@@ -121,9 +118,6 @@ class OracleBatches {
       for (EdgeOffset e = pattern.row_ptr()[nodes_[n]]; e < pattern.row_ptr()[nodes_[n] + std::size_t{1}]; ++e)
         x_(n, pattern.col_ind()[e]) = dataset.features.values[e], set_(n, pattern.col_ind()[e]) = 1;
     }
-    first_entry_.assign(nodes_.size(), 0);
-    if (!dataset.has_dense_features())
-      for (std::size_t n = 0; n < nodes_.size(); ++n) first_entry_[n] = dataset.features.pattern.row_ptr()[nodes_[n]];
     const bool counts = !dataset.has_dense_features() &&
                         std::none_of(x_.values.begin(), x_.values.end(), [](double value) { return value < 0; });
     if (real()) {
@@ -281,34 +275,55 @@ class OracleBatches {
 
   /// Dropout of all layers' inputs, and the first layer's input.
   void drop(OracleStep& step, std::size_t number) {
-    constexpr std::uint32_t two_layers_features = 3, two_layers_hidden = 4, stack = 0x1000;
-    DoubleMatrix first;
-    if (kind_ == TrainerKind::stack) {
-      std::size_t nrows = rows_.size();
-      for (std::size_t l = 0; l < shapes_.size(); ++l) {
-        step.layers[l].dropout = mask(nrows, shapes_[l].inputs, stack + static_cast<std::uint32_t>(l), number);
-        if (!step.layers[l].aggregation.empty()) nrows = step.layers[l].aggregation.nrows;
+    constexpr std::uint32_t first_tensor = 0x1000;
+    const std::vector<std::vector<NodeId>> needed = samples() ? std::vector<std::vector<NodeId>>() : needed_inputs();
+    std::size_t nrows = rows_.size();
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      const std::uint32_t tensor = first_tensor + static_cast<std::uint32_t>(l);
+      OracleLayer& layer = step.layers[l];
+      if (samples()) {
+        layer.dropout = mask(nrows, shapes_[l].inputs, tensor, number);
+      } else if (l == 0 && !dense_) {
+        layer.dropout = real() ? mask_of_entries(tensor, number, needed[0]) : mask_of_flips(tensor, number, needed[0]);
+      } else {
+        layer.dropout = spread(mask(needed[l].size(), shapes_[l].inputs, tensor, number), needed[l]);
       }
-      first = step.layers[0].dropout;
-    } else if (kind_ == TrainerKind::gcn) {
-      first = mask_of_entries(two_layers_features, number);
-      step.layers[1].dropout = mask(x_.nrows, options_.hidden, two_layers_hidden, number);
-    } else {
-      // Masks have a row for each node that the loss depends on.
-      const std::vector<NodeId> middle = taught_.empty() ? around(counted_) : around(all_rows());
-      const std::vector<NodeId> inputs = around({middle.begin(), middle.end()});
-      first = mask_of_flips(two_layers_features, number, inputs);
-      step.layers[1].dropout = spread(mask(middle.size(), options_.hidden, two_layers_hidden, number), middle);
+      if (!layer.aggregation.empty()) nrows = layer.aggregation.nrows;
     }
+    const DoubleMatrix& first = step.layers[0].dropout;
     step.input = DoubleMatrix(rows_.size(), x_.ncols);
     step.input = mapped(step.input, [&](std::size_t i, std::size_t j) { return dropped(i, j, first(i, j)); });
+  }
+
+  /// The nodes that each layer's input has of a whole graph, in their order: those that the loss looks at, then their
+  /// neighbours by rising number, and so on.
+  [[nodiscard]] std::vector<std::vector<NodeId>> needed_inputs() const {
+    std::vector<bool> met(graph_.nrows(), false);
+    for (const std::size_t node : taught_.empty() ? counted_ : all_rows()) met[node] = true;
+    std::vector<NodeId> nodes;
+    for (NodeId node = 0; node < graph_.nrows(); ++node) {
+      if (met[node]) nodes.push_back(node);
+    }
+    std::vector<std::vector<NodeId>> inputs(shapes_.size());
+    for (std::size_t l = shapes_.size(); l-- > 0;) {
+      std::vector<bool> near(graph_.nrows(), false);
+      for (const NodeId node : nodes) {
+        for (const NodeId neighbor : graph_.row(node)) near[neighbor] = true;
+      }
+      for (NodeId node = 0; node < graph_.nrows(); ++node) {
+        if (near[node] && !met[node]) nodes.push_back(node);
+        met[node] = met[node] || near[node];
+      }
+      inputs[l] = nodes;
+    }
+    return inputs;
   }
 
   /// Element (i, j) of the first layer's input, `kept` being 0 or 1 / (1 - rate).
   [[nodiscard]] double dropped(std::size_t i, std::size_t j, double kept) const {
     const std::size_t row = rows_[i];
     if (real()) return x_(row, j) * kept;
-    if (kind_ == TrainerKind::bi_gcn) return alpha_[row] * (base_[j] + kept * (x_(row, j) - base_[j])) - center_[j];
+    if (!samples() && !dense_) return alpha_[row] * (base_[j] + kept * (x_(row, j) - base_[j])) - center_[j];
     // Signs that say which features a node has are dropped as the entries of a sparse matrix: b = 0 or 1 times `kept`
     // is what is left, and 2 b - 1 the input.
     if (presence_ && *options_.dropout > 0) {
@@ -318,12 +333,13 @@ class OracleBatches {
     return x_(row, j) * alpha_[row] * kept - center_[j];
   }
 
-  /// The GCN in floats draws a number for each entry of the sparse features.
-  [[nodiscard]] DoubleMatrix mask_of_entries(std::uint32_t tensor, std::size_t number) const {
+  /// A GCN in floats draws a number for each entry of sparse features. They are counted through the rows of `nodes`.
+  [[nodiscard]] DoubleMatrix mask_of_entries(std::uint32_t tensor, std::size_t number,
+                                             const std::vector<NodeId>& nodes) const {
     const RandomKey key{options_.seed, tensor, static_cast<std::uint32_t>(number)};
     DoubleMatrix out(x_.nrows, x_.ncols);
-    for (std::size_t i = 0; i < x_.nrows; ++i) {
-      std::size_t entry = first_entry_[i];
+    std::size_t entry = 0;
+    for (const NodeId i : nodes) {
       for (std::size_t j = 0; j < x_.ncols; ++j) {
         if (set_(i, j) != 0) out(i, j) = random_uniform(key, entry++) < *options_.dropout ? 0 : factor();
       }
@@ -331,8 +347,7 @@ class OracleBatches {
     return out;
   }
 
-  /// The binary GCN draws a number for each sign that is not the one of an absent feature, over the nodes that the loss
-  /// depends on.
+  /// A binary GCN draws a number for each sign that is not the one of an absent feature.
   [[nodiscard]] DoubleMatrix mask_of_flips(std::uint32_t tensor, std::size_t number,
                                            const std::vector<NodeId>& nodes) const {
     const RandomKey key{options_.seed, tensor, static_cast<std::uint32_t>(number)};
@@ -352,20 +367,6 @@ class OracleBatches {
     return all;
   }
 
-  /// The nodes and all their neighbours, rising.
-  [[nodiscard]] std::vector<NodeId> around(const std::vector<std::size_t>& nodes) const {
-    std::vector<bool> met(graph_.nrows(), false);
-    for (const std::size_t node : nodes) {
-      met[node] = true;
-      for (const NodeId neighbor : graph_.row(static_cast<NodeId>(node))) met[neighbor] = true;
-    }
-    std::vector<NodeId> out;
-    for (NodeId node = 0; node < graph_.nrows(); ++node) {
-      if (met[node]) out.push_back(node);
-    }
-    return out;
-  }
-
   /// Row i of a mask is node nodes[i]'s; the loss does not depend on the others.
   [[nodiscard]] DoubleMatrix spread(const DoubleMatrix& mask, const std::vector<NodeId>& nodes) const {
     DoubleMatrix out(graph_.nrows(), mask.ncols);
@@ -376,19 +377,18 @@ class OracleBatches {
   }
 
   nn::TrainOptions options_;
-  TrainerKind kind_;
+  bool dense_;
   std::vector<nn::LayerShape> shapes_;
   std::vector<NodeId> nodes_;  ///< that are seen, rising
   CsrPattern graph_;           ///< between them
   std::vector<std::int32_t> labels_;
-  std::vector<std::size_t> counted_;      ///< of the whole graph the training nodes
-  DoubleMatrix taught_;                   ///< of the nodes that are seen
-  DoubleMatrix x_;                        ///< real: features; else their signs
-  DoubleMatrix set_;                      ///< 1 where the data set has an entry
-  std::vector<std::size_t> first_entry_;  ///< of each row of sparse features
-  std::vector<double> alpha_, center_;    ///< binary: of each row; of each feature
-  std::vector<double> base_;              ///< binary: the sign of an absent feature
-  bool presence_ = false;                 ///< binary: signs say which features a node has
+  std::vector<std::size_t> counted_;    ///< of the whole graph the training nodes
+  DoubleMatrix taught_;                 ///< of the nodes that are seen
+  DoubleMatrix x_;                      ///< real: features; else their signs
+  DoubleMatrix set_;                    ///< 1 where the data set has an entry
+  std::vector<double> alpha_, center_;  ///< binary: of each row; of each feature
+  std::vector<double> base_;            ///< binary: the sign of an absent feature
+  bool presence_ = false;               ///< binary: signs say which features a node has
   std::optional<nn::NeighborSampler> neighbors_;
   std::optional<nn::RandomWalkSampler> walks_;
   std::size_t batches_ = 1;

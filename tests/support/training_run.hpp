@@ -81,8 +81,7 @@ class TrainingRun {
 
   void take_tensors() {
     for (std::size_t l = 0; l < options_.depth + 1; ++l) {
-      // A GCN of two layers has no name for a layer's neighbours.
-      for (const char* map : {"", ".neighbor", ".root"}) {
+      for (const char* map : {".neighbor", ".root"}) {
         for (const char* part : {".weight", ".bias"}) {
           const std::string name = "layer" + std::to_string(l) + map + part;
           if (file_.tensors.count(name + ".value") == 0) continue;
@@ -103,20 +102,13 @@ class TrainingRun {
   void exchange(const std::string& name, DoubleMatrix& matrix, bool to_file) {
     Array& array = file_.tensors.at(name);
     if (to_file) {
-      const DoubleMatrix here = is_turned(name) ? flipped(matrix) : matrix;
-      const std::vector<float> values(here.values.begin(), here.values.end());
+      const std::vector<float> values(matrix.values.begin(), matrix.values.end());
       array.data = Buffer<std::byte>::copy_of(std::as_bytes(std::span(values)));
       return;
     }
     const Buffer<float> values = array.as<float>();
-    DoubleMatrix read(array.shape[0], array.shape[1]);
-    read.values.assign(values.begin(), values.end());
-    matrix = is_turned(name) ? flipped(read) : std::move(read);
-  }
-
-  /// The float GCN of two layers keeps its weights inputs x outputs.
-  [[nodiscard]] bool is_turned(const std::string& name) const {
-    return !options_.precision.multiplies_signs() && name.find(".weight") == std::string("layer0").size();
+    matrix = DoubleMatrix(array.shape[0], array.shape[1]);
+    matrix.values.assign(values.begin(), values.end());
   }
 
   TemporaryFolder folder_{folder_in_memory()};

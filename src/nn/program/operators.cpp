@@ -6,6 +6,7 @@
 
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/runtime/kernels.hpp"
+#include "nn/training/run/kernels.hpp"
 
 #include <fmt/format.h>
 
@@ -34,6 +35,7 @@ std::string name_aggregate(const Program& p, const Operator& op) {
 std::string name_add(const Program& p, const Operator& op) { return signs(p, op.output()) ? "ADD.BBB" : "ADD.FFF"; }
 std::string name_relu(const Program&, const Operator&) { return "RELU"; }
 std::string name_concat(const Program&, const Operator&) { return "CONCAT"; }
+std::string name_dropout(const Program&, const Operator&) { return "DROPOUT"; }
 std::string name_reorder(const Program&, const Operator&) { return "REORDER"; }
 std::string name_vote_post_op(const Program&, const Operator& op) {
   const bool own = op.own_beside || op.inputs[1] != no_value;
@@ -143,15 +145,19 @@ Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& g
 
 constexpr std::array<OperatorTraits, num_operator_kinds> table{{
     {Kind::quantize, "quantize", name_quantize, check_quantize, traffic_once, no_input, nullptr, nullptr, run_quantize,
-     launch_quantize},
+     launch_quantize, train_quantize, gradient_quantize},
     {Kind::product, "product", name_product, check_product, traffic_product, no_input, find_product, nullptr,
-     run_product, launch_product},
+     run_product, launch_product, train_product, gradient_product},
     {Kind::aggregate, "aggregate", name_aggregate, check_aggregate, traffic_gather, no_input, find_aggregate,
-     bind_aggregate, run_aggregate, launch_aggregate},
-    {Kind::add, "add", name_add, check_add, traffic_once, 0, nullptr, nullptr, run_add, launch_add},
-    {Kind::relu, "relu", name_relu, check_same, traffic_once, 0, nullptr, nullptr, run_relu, nullptr},
+     bind_aggregate, run_aggregate, launch_aggregate, train_aggregate, gradient_aggregate},
+    {Kind::add, "add", name_add, check_add, traffic_once, 0, nullptr, nullptr, run_add, launch_add, train_add,
+     gradient_add},
+    {Kind::relu, "relu", name_relu, check_same, traffic_once, 0, nullptr, nullptr, run_relu, nullptr, train_relu,
+     gradient_relu},
     {Kind::concat, "concat", name_concat, check_concat, traffic_once, no_input, nullptr, nullptr, run_concat,
-     launch_concat},
+     launch_concat, train_concat, gradient_concat},
+    {Kind::dropout, "dropout", name_dropout, check_same, traffic_once, 0, nullptr, nullptr, nullptr, nullptr,
+     train_dropout, gradient_dropout},
     {Kind::reorder, "reorder", name_reorder, check_same, traffic_once, no_input, find_reorder, nullptr, run_reorder,
      launch_reorder},
     {Kind::vote_post_op, "vote with post-op", name_vote_post_op, check_vote_post_op, traffic_gather, 1, find_rows,

@@ -13,6 +13,7 @@
 namespace bitgraph::nn {
 
 class Runtime;
+class TrainingRun;
 struct Prepared;
 
 /// What passes may know of a graph: numbers, not its arrays.
@@ -58,6 +59,12 @@ struct OperatorTraits {
 
   /// The same as parts of one launch of a CUDA device. Null: it cannot be part of one.
   std::vector<LaunchStep> (*launch)(const Runtime&, const Operator&, const Prepared&);
+
+  /// In training: the same in floats, keeping what the gradient needs. Null: it has no part in training.
+  void (*train)(TrainingRun&, const Operator&) = nullptr;
+
+  /// From the gradient of the output to those of inputs and parameters.
+  void (*gradient)(TrainingRun&, const Operator&) = nullptr;
 };
 
 [[nodiscard]] const OperatorTraits& operator_traits(OperatorKind kind) noexcept;

@@ -42,16 +42,17 @@ enum class OperatorKind : std::uint8_t {
   quantize,         ///< y = the signs of x, and the mean magnitude of each row
   product,          ///< y = x W^T, where `aggregation` is a mean: times its row scale
   aggregate,        ///< y = A x: a sum, counts of bits, or a vote
-  add,              ///< y = a + b; of signs: or
+  add,              ///< y = a + b, or the larger of both; of signs: or
   relu,             ///< y = max(0, x)
   concat,           ///< y = the inputs side by side
+  dropout,          ///< in training: y = x with some elements left out, and the others larger
   reorder,          ///< y = the rows of x in the caller's order
   vote_post_op,     ///< a vote, or-ed with a node's own signs, and what VotePostOp says, in one kernel
   add_scores,       ///< y = A p, p the products that scores stand for
   multiply_counts,  ///< y = (A x) W^T, and the node's own product: in one kernel, or by parts of the rows
   multiply_joined   ///< y = [inputs side by side] W^T, some rows at a time
 };
-inline constexpr std::size_t num_operator_kinds = 11;
+inline constexpr std::size_t num_operator_kinds = 12;
 
 /// Which weights of its layer an operator multiplies with.
 enum class WeightOf : std::uint8_t { none, neighbor, root, both };
@@ -76,6 +77,8 @@ struct Operator {
   NumberFormat weight_format;
   BiasOf bias = BiasOf::none;
   bool relu = false;        ///< of add: rectifies behind the sum
+  bool maximum = false;     ///< of add: the larger one, whose sign is the or of both signs
+  bool straight = false;    ///< of quantize: a gradient passes whatever the input is, not within -1 to 1 alone
   bool by_parts = false;    ///< takes the rows of the graph part by part
   bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
   bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it

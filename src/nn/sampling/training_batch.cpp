@@ -26,8 +26,13 @@ LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const S
   Buffer<float> mean = of_row_sizes(whole, [](float entries) { return 1.0F / entries; });
   Buffer<float> rows;
   if (aggregation == Aggregation::symmetric) {
-    rows = of_row_sizes(whole, [](float entries) { return 1.0F / std::sqrt(entries); });
-    col_scale = rows.to(device);
+    Buffer<float> inputs = of_row_sizes(whole, [](float entries) { return 1.0F / std::sqrt(entries); });
+    if (!sum.input_degrees.empty()) {
+      inputs = Buffer<float>(sum.input_degrees.size());
+      for (std::size_t j = 0; j < inputs.size(); ++j) inputs[j] = 1.0F / std::sqrt(sum.input_degrees[j] + 1);
+    }
+    rows = Buffer<float>::copy_of(std::as_const(inputs).span().first(whole.nrows()));
+    col_scale = inputs.to(device);
   } else if (aggregation == Aggregation::sum) {
     rows = Buffer<float>(whole.nrows(), sum.factor);
     for (NodeId i = 0; i < sum.degrees.size(); ++i) rows[i] = sum.factor * sum.degrees[i] * mean[i];

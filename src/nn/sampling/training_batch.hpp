@@ -8,19 +8,34 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
+#include "nn/inference/sparse_product.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
 
-/// What Aggregation::sum is multiplied by in training.
+/// What a layer must know of the whole graph, where it sees a part of it.
 struct SumScale {
-  float factor = 1;
+  float factor = 1;  ///< of Aggregation::sum
   /// How many neighbours each target has in the whole graph, where only some were drawn: the sum over those is scaled
   /// up to all. Empty: all are there.
   std::span<const float> degrees;
+  /// For Aggregation::symmetric: how many neighbours each input has in the whole graph. Empty: as in this part.
+  std::span<const float> input_degrees;
+};
+
+/// Float features on the host, most of them zero.
+struct SparseRows {
+  CsrPattern pattern;
+  Buffer<float> values;
+  TransposedEntries transposed;
+
+  SparseRows(CsrPattern rows, Buffer<float> of_rows)
+      : pattern(std::move(rows)), values(std::move(of_rows)), transposed(pattern) {}
 };
 
 /// What a layer aggregates over, on a device: targets x inputs, target i being input i, with its own normalization.
@@ -35,11 +50,21 @@ struct LayerGraph {
   LayerGraph(const CsrPattern& block, Aggregation aggregation, const SumScale& sum, const Device& device);
 };
 
+/// Signs of sparse features on the host: row i is alpha[i] times (base + its flips), a flip being -2 base where a
+/// feature has the other sign.
+struct SparseSigns {
+  SparseRows flips;
+  DenseMatrix<float> base;  ///< 1 x features, of -1 and 1
+  Buffer<float> alpha;
+};
+
 /// All on one device.
 struct TrainingBatch {
   std::vector<std::shared_ptr<const LayerGraph>> graphs;  ///< one a layer that aggregates, the first layer's first
-  DenseMatrix<float> features;                            ///< real models: of the first layer's inputs
-  Binarized signs;                                        ///< binary models: the same
+  DenseMatrix<float> features;                            ///< real models: of the first layer's inputs; or
+  std::unique_ptr<const SparseRows> sparse;               ///< the same, of which most are zero
+  Binarized signs;                                        ///< binary models: the same; or
+  std::unique_ptr<const SparseSigns> sparse_signs;        ///< of which few are not the base's
   Buffer<std::int32_t> labels;                            ///< one a row of the logits
   Buffer<NodeId> counted;                                 ///< rows of the logits that count in the loss
   Buffer<float> loss_weight;                              ///< one a row of the logits; empty: ones

@@ -5,6 +5,8 @@
 #include <bitgraph/ops/dense.hpp>
 
 #include "nn/inference/input_features.hpp"
+#include "nn/model/normalization.hpp"
+#include "nn/sampling/needed_rows.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -38,6 +40,21 @@ Floats mean_row(const Binarized& x) {
   return mean;
 }
 
+/// The same of rows that are a base and few flips.
+Floats mean_row(const SparseBinarized& x, const Floats& base) {
+  const CsrPattern& flips = x.bits.flips;
+  std::vector<double> sums(base.ncols(), 0);
+  double scales = 0;
+  for (NodeId i = 0; i < flips.nrows(); ++i) {
+    scales += x.alpha[i];
+    for (const NodeId j : flips.row(i)) sums[j] -= 2 * static_cast<double>(x.alpha[i]);
+  }
+  Floats mean(1, base.ncols());
+  for (std::size_t j = 0; j < base.ncols(); ++j)
+    mean(0, j) = static_cast<float>(base(0, j) * (scales + sums[j]) / static_cast<double>(flips.nrows()));
+  return mean;
+}
+
 /// All features as a first layer in training takes them, dense.
 struct DenseFeatures {
   Floats real;
@@ -63,6 +80,19 @@ struct DenseFeatures {
   }
 };
 
+/// Some rows of signs and their scales.
+Binarized rows_of(const Binarized& all, std::span<const NodeId> nodes, const Device& device) {
+  Binarized some{BitMatrix<PlusMinusOne>(nodes.size(), all.bits.ncols(), device), Buffer<float>(nodes.size(), device)};
+  gather_rows_into(some.bits, all.bits, nodes);
+  Floats column(nodes.size(), 1, device);
+  const auto lent = std::shared_ptr<const void>(&all, [](const void*) {});
+  auto* const alpha = const_cast<float*>(all.alpha.data());
+  const Floats whole(all.alpha.size(), 1, Buffer<float>::borrow(alpha, all.alpha.size(), lent, device));
+  gather_rows_into(column, whole, nodes);
+  Device::copy(some.alpha.data(), device, column.values().data(), device, column.bytes());
+  return some;
+}
+
 std::vector<LayerShape> shapes_of(const Dataset& dataset, const TrainOptions& options) {
   return layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                       static_cast<std::size_t>(dataset.num_classes), options.depth);
@@ -71,27 +101,23 @@ std::vector<LayerShape> shapes_of(const Dataset& dataset, const TrainOptions& op
 /// Where samples are drawn: on the host, with the threads that it is trained with, or all beside a CUDA device.
 Device sampling_host(const Device& device) { return device.is_host() ? device : Device(); }
 
+/// The whole graph in one batch; of it, the rows that the loss depends on.
 class WholeGraph final : public TrainingSource {
  public:
   WholeGraph(const Dataset& dataset, const TrainOptions& options, const Model& metadata, float feature_scale,
              const Floats& teacher, const Device& device) {
-    DenseFeatures features(dataset, metadata, device);
-    batch_.features = std::move(features.real);
-    if (batch_.features.nrows() != 0 && feature_scale != 1)
-      accumulate(batch_.features, batch_.features, feature_scale, 0);
-    center_ = std::move(features.center);
-    batch_.signs = std::move(features.signs);
-    std::shared_ptr<const LayerGraph> graph;
-    for (const LayerShape& shape : shapes_of(dataset, options)) {
-      if (shape.aggregation == Aggregation::none) continue;
-      if (!graph) {
-        const SumScale sum{.factor = sum_factor(dataset.graph)};
-        graph = std::make_shared<LayerGraph>(dataset.graph, shape.aggregation, sum, device);
-      }
-      batch_.graphs.push_back(graph);
+    const std::vector<LayerShape> shapes = shapes_of(dataset, options);
+    std::vector<NodeId> targets = dataset.train;
+    std::sort(targets.begin(), targets.end());
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    if (teacher.nrows() != 0) {  // it has a word on each node
+      targets.resize(dataset.graph.nrows());
+      std::iota(targets.begin(), targets.end(), NodeId{0});
     }
-    batch_.labels = Buffer<std::int32_t>::copy_of(dataset.labels, device);
-    batch_.counted = Buffer<NodeId>::copy_of(dataset.train, device);
+    const NeededRows needed = needed_rows(dataset.graph, targets, count_aggregations(shapes));
+    take_features(dataset, metadata, feature_scale, needed.nodes, device);
+    take_graphs(dataset, shapes, needed, device);
+    take_labels(dataset, targets, device);
     batch_.taught = teacher.to(device);
   }
 
@@ -100,6 +126,78 @@ class WholeGraph final : public TrainingSource {
   const TrainingBatch& batch(std::size_t, std::size_t) override { return batch_; }
 
  private:
+  static std::size_t count_aggregations(const std::vector<LayerShape>& shapes) {
+    return static_cast<std::size_t>(std::count_if(
+        shapes.begin(), shapes.end(), [](const LayerShape& s) { return s.aggregation != Aggregation::none; }));
+  }
+
+  void take_features(const Dataset& dataset, const Model& metadata, float feature_scale,
+                     const std::vector<NodeId>& nodes, const Device& device) {
+    const bool real = !metadata.precision.multiplies_signs();
+    if (real && device.is_host() && !dataset.has_dense_features()) {
+      SparseFeatures rows = features_of(dataset.features, nodes);
+      Buffer<float> values = model_features(rows, metadata.normalize_rows);
+      for (float& value : values) value *= feature_scale;
+      batch_.sparse = std::make_unique<SparseRows>(std::move(rows.pattern), std::move(values));
+      return;
+    }
+    if (!real && device.is_host() && !dataset.has_dense_features()) return take_flips(dataset, metadata, nodes);
+    DenseFeatures all(dataset, metadata, device);
+    if (real) {
+      batch_.features = Floats(nodes.size(), dataset.num_features(), device);
+      gather_rows_into(batch_.features, all.real, nodes);
+      if (feature_scale != 1) accumulate(batch_.features, batch_.features, feature_scale, 0);
+    } else {
+      batch_.signs = rows_of(all.signs, nodes, device);
+      center_ = std::move(all.center);
+    }
+  }
+
+  void take_flips(const Dataset& dataset, const Model& metadata, const std::vector<NodeId>& nodes) {
+    const ColumnMap map{metadata.input_mean.span(), metadata.input_inverse_deviation.span()};
+    const SparseBinarized all = binarize(dataset.features.pattern, dataset.features.values.span(), map);
+    const std::size_t width = dataset.num_features();
+    Floats base(1, width);
+    for (std::size_t j = 0; j < width; ++j) base(0, j) = static_cast<float>(all.bits.base.value(0, j));
+    center_ = mean_row(all, base);
+    SparseFeatures rows = features_of({all.bits.flips.share(), Buffer<float>(all.bits.flips.nvals())}, nodes);
+    for (std::size_t e = 0; e < rows.values.size(); ++e) rows.values[e] = -2 * base(0, rows.pattern.col_ind()[e]);
+    Buffer<float> alpha(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) alpha[i] = all.alpha[nodes[i]];
+    batch_.sparse_signs = std::make_unique<SparseSigns>(
+        SparseSigns{SparseRows(std::move(rows.pattern), std::move(rows.values)), std::move(base), std::move(alpha)});
+  }
+
+  void take_graphs(const Dataset& dataset, const std::vector<LayerShape>& shapes, const NeededRows& needed,
+                   const Device& device) {
+    std::vector<float> degrees;
+    for (const NodeId node : needed.nodes) degrees.push_back(static_cast<float>(dataset.graph.row(node).size()));
+    const float factor = sum_factor(dataset.graph);
+    std::shared_ptr<const LayerGraph> before;
+    for (std::size_t l = 0; l < needed.blocks.size(); ++l) {
+      const CsrPattern& block = needed.blocks[l];
+      const bool again = l > 0 && block.nrows() == needed.blocks[l - 1].nrows();  // all nodes: the same once more
+      if (!again) {
+        const SumScale scale{.factor = factor, .input_degrees = std::span(degrees).first(block.ncols())};
+        before = std::make_shared<LayerGraph>(block, shapes[l].aggregation, scale, device);
+      }
+      batch_.graphs.push_back(before);
+    }
+  }
+
+  void take_labels(const Dataset& dataset, const std::vector<NodeId>& targets, const Device& device) {
+    std::vector<std::int32_t> labels;
+    std::vector<NodeId> row(dataset.graph.nrows(), 0);
+    for (const NodeId node : targets) {
+      row[node] = static_cast<NodeId>(labels.size());
+      labels.push_back(dataset.labels[node]);
+    }
+    std::vector<NodeId> counted;
+    for (const NodeId node : dataset.train) counted.push_back(row[node]);
+    batch_.labels = Buffer<std::int32_t>::copy_of(labels, device);
+    batch_.counted = Buffer<NodeId>::copy_of(counted, device);
+  }
+
   Floats center_;
   TrainingBatch batch_;
 };
@@ -130,9 +228,7 @@ class SampledSource : public TrainingSource {
       batch_.features = Floats(nodes.size(), width, device_);
       gather_rows_into(batch_.features, features_.real, nodes);
     } else {
-      batch_.signs = {BitMatrix<PlusMinusOne>(nodes.size(), width, device_), Buffer<float>(nodes.size(), device_)};
-      gather_rows_into(batch_.signs.bits, features_.signs.bits, nodes);
-      gather_into(batch_.signs.alpha, features_.signs.alpha, nodes);
+      batch_.signs = rows_of(features_.signs, nodes, device_);
     }
     const auto targets = nodes.first(num_targets);
     std::vector<std::int32_t> labels;
@@ -149,15 +245,6 @@ class SampledSource : public TrainingSource {
   }
 
  private:
-  /// A column of floats as a matrix.
-  void gather_into(Buffer<float>& out, const Buffer<float>& x, std::span<const NodeId> nodes) {
-    Floats column(nodes.size(), 1, device_);
-    const auto lent = std::shared_ptr<const void>(&x, [](const void*) {});
-    const Floats whole(x.size(), 1, Buffer<float>::borrow(const_cast<float*>(x.data()), x.size(), lent, x.device()));
-    gather_rows_into(column, whole, nodes);
-    Device::copy(out.data(), device_, column.values().data(), device_, column.bytes());
-  }
-
   const Dataset& dataset_;
   std::vector<LayerShape> shapes_;
   Device device_;

@@ -29,7 +29,7 @@ struct Recipe {
   float feature_scale = 1;       ///< and in training multiplied by this. The model has it in its weights
   bool presence = false;         ///< binary: signs say which features a node has; else they are batch norm's
   bool center = false;           ///< binary: the mean row is taken off the first layer's input
-  bool even_scales = false;      ///< binary: one hidden unit is constant and large, see StackTrainer::even_out_scales
+  bool even_scales = false;      ///< binary: one hidden unit is constant and large, see NetworkTrainer::even_out_scales
   bool teacher_weights = false;  ///< binary: latent weights start from the teacher's
   bool average = false;          ///< binary: the average of the last weights is judged and returned
   bool by_accuracy = false;      ///< the best epoch is the one with the best validation accuracy; else of least loss

@@ -128,12 +128,6 @@ DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, con
   return probabilities;
 }
 
-/// Of a GCN of two layers over sparse features on the host, what the loss does not depend on is left out.
-bool has_own_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
-  return options.architecture == Architecture::gcn && options.depth == 2 && device.is_host() &&
-         !dataset.has_dense_features();
-}
-
 /// Whether a form learns from a teacher that has to be trained first.
 bool needs_teacher(const TrainOptions& options) {
   return options.teacher == nullptr && options.precision.multiplies_signs();
@@ -147,17 +141,15 @@ bool out_of_patience(const TrainState& state, const TrainOptions& options) {
   return state.epoch >= counted_from + *options.patience;
 }
 
-std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+std::unique_ptr<Trainer> trainer_with_teacher(const Dataset& dataset, const TrainOptions& options,
+                                              const Device& device) {
   DenseMatrix<float> teacher;
   if (options.teacher != nullptr && options.precision.multiplies_signs()) {
     const bool sampled = options.architecture != Architecture::gcn;
     teacher = sampled ? predictions(*options.teacher, without_unseen_edges(dataset), device)
                       : predictions(*options.teacher, dataset, device);
   }
-  if (!has_own_trainer(dataset, options, device))
-    return make_stack_trainer(dataset, options, device, std::move(teacher));
-  if (!options.precision.multiplies_signs()) return make_gcn_trainer(dataset, options, device);
-  return make_bi_gcn_trainer(dataset, options, device, std::move(teacher));
+  return make_trainer(dataset, options, device, std::move(teacher));
 }
 
 void copy_outcome(const std::vector<Parameter>& from, std::vector<DenseMatrix<float>>& to) {
@@ -254,7 +246,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
     taught.teacher = &*teacher;
   }
   const double teacher_seconds = teacher ? seconds_since(began) : 0;
-  const auto trainer = make_trainer(dataset, taught, device);
+  const auto trainer = trainer_with_teacher(dataset, taught, device);
   TrainState state = first_state(trainer->parameters());
   if (checkpoint) {
     if (auto kept = checkpoint->load(trainer->parameters(), *recipe.epochs)) state = std::move(*kept);

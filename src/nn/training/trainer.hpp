@@ -75,14 +75,9 @@ class Trainer {
   std::vector<Parameter> parameters_;
 };
 
-/// Options are complete (preset()).
-[[nodiscard]] std::unique_ptr<Trainer> make_gcn_trainer(const Dataset& dataset, const TrainOptions& options,
-                                                        const Device& device);
-[[nodiscard]] std::unique_ptr<Trainer> make_bi_gcn_trainer(const Dataset& dataset, const TrainOptions& options,
-                                                           const Device& device, DenseMatrix<float> teacher);
-
-/// Any architecture, depth and device. `teacher` has the probabilities of all nodes, on the host, or is 0 x 0.
-[[nodiscard]] std::unique_ptr<Trainer> make_stack_trainer(const Dataset& dataset, const TrainOptions& options,
-                                                          const Device& device, DenseMatrix<float> teacher);
+/// Of any architecture, depth and device. Options are complete (preset()). `teacher` has the probabilities of all
+/// nodes, on the host, or is 0 x 0.
+[[nodiscard]] std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options,
+                                                    const Device& device, DenseMatrix<float> teacher);
 
 }  // namespace bitgraph::nn

@@ -33,6 +33,7 @@ std::vector<std::string_view> passes_to_leave_out() {
 
 Compiled compile(Program program, const PassContext& context, std::size_t parts, bool reorders) {
   apply_precision(program, context.options.forms);
+  make_signs_early(program);
   for (const Pass& pass : simple_passes) {
     if (pass.name != context.without) pass.rewrite(program, context);
   }

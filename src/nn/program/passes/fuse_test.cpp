@@ -9,6 +9,7 @@ namespace {
 /// As compile() brings it to fuse().
 Program before_fusing(Program program, const PassContext& context) {
   apply_precision(program, context.options.forms);
+  make_signs_early(program);
   share(program);
   fold_relu(program);
   sequence(program, context);

@@ -35,9 +35,16 @@ struct GraphPlan {
   bool sell = false;      ///< they are SELL patterns: votes and counts are all that the graph is for
 };
 
-/// Layers in floats become layers of the given forms: inputs of products of signs are quantized, votes take the place
-/// of sums, and scales in front of a sign are dropped (BitGNN, section 3.1.2). One form a layer.
+/// Layers in floats become layers of the given forms: inputs of products of signs and of votes are quantized, by
+/// operators of their own. One form a layer.
 void apply_precision(Program& program, std::span<const Precision> forms);
+
+/// An operator whose result is quantized makes the signs itself: scales in front of a sign are dropped (BitGNN, section
+/// 3.1.2).
+void make_signs_early(Program& program);
+
+/// For training: each layer drops elements of its input.
+void drop_inputs(Program& program);
 
 /// A value that is quantized for several readers is quantized once.
 void share(Program& program);

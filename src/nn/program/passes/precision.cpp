@@ -11,6 +11,7 @@ class PrecisionPass {
  public:
   PrecisionPass(Program& program, std::span<const Precision> forms) : program_(program), forms_(forms) {
     for (ValueId v = 0; v < program.values.size(); ++v) stands_for_.push_back(v);
+    voted_.resize(program.values.size(), false);
   }
 
   void run() {
@@ -30,39 +31,53 @@ class PrecisionPass {
 
  private:
   void in_signs(Operator op, const Precision& form) {
-    Value& out = program_.values[op.output()];
-    const NumberFormat made = form.votes() ? NumberFormat{NumberKind::sign, 1} : NumberFormat{};
+    const ValueId out = op.output();
     switch (op.kind) {
       case OperatorKind::product:
         op.inputs[0] = as_signs(op.inputs[0], form, op.layer);
         op.weight_format = form.weight;
         op.bias = BiasOf::weight;  // inside of the aggregation
-        program_.values[op.output()].format = made;
         break;
-      case OperatorKind::concat: out.format = program_.value(op.inputs[0]).format; break;
-      case OperatorKind::relu:  // signs rectify nothing
-        stands_for_[op.output()] = op.inputs[0];
-        return;
-      default:
+      case OperatorKind::aggregate:
         op.bias = BiasOf::none;
-        out.format = made;
+        if (!form.votes()) break;
+        op.inputs[0] = quantize(op.inputs[0], plain_sign, false, op.layer);
+        voted_[out] = true;
         break;
+      case OperatorKind::add:
+        op.bias = BiasOf::none;
+        op.maximum = voted_[out] = voted_[op.inputs[0]];
+        break;
+      case OperatorKind::concat: voted_[out] = voted_[op.inputs[0]]; break;
+      case OperatorKind::relu:  // signs rectify nothing
+        stands_for_[out] = op.inputs[0];
+        return;
+      default: break;
     }
     program_.operators.push_back(std::move(op));
   }
 
-  /// The value, or its signs where it is floats.
+  /// The value, or its signs where it is floats. Those of votes have no scales.
   ValueId as_signs(ValueId x, const Precision& form, std::size_t layer) {
     if (program_.value(x).is_signs()) return x;
-    const ValueId quantized = program_.add_value({program_.value(x).columns, form.input});
+    return quantize(x, voted_[x] ? plain_sign : form.input, voted_[x], layer);
+  }
+
+  ValueId quantize(ValueId x, NumberFormat format, bool straight, std::size_t layer) {
+    const ValueId quantized = program_.add_value({program_.value(x).columns, format});
+    stands_for_.push_back(quantized);
+    voted_.push_back(false);
     program_.operators.push_back(
-        {.kind = OperatorKind::quantize, .inputs = {x}, .outputs = {quantized}, .layer = layer});
+        {.kind = OperatorKind::quantize, .inputs = {x}, .outputs = {quantized}, .layer = layer, .straight = straight});
     return quantized;
   }
+
+  static constexpr NumberFormat plain_sign{NumberKind::sign, 1};
 
   Program& program_;
   std::span<const Precision> forms_;
   std::vector<ValueId> stands_for_;
+  std::vector<bool> voted_;  ///< what votes make: its sign is all there is
 };
 
 }  // namespace

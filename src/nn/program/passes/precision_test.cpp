@@ -21,6 +21,16 @@ const char* const before =
     "%5 = BSpMM.FBF layer 1 (%4) : 7 x float32\n"
     "result %5\n";
 
+const char* const after_votes =
+    "%0 = features : 100 x sign*row\n"
+    "%1 = BMM.BBF layer 0 (%0) : 64 x float32\n"
+    "%2 = BIN layer 0 (%1) : 64 x sign\n"
+    "%3 = BSpMM.BBF layer 0 (%2) : 64 x float32\n"
+    "%4 = BIN layer 1 (%3) : 64 x sign\n"
+    "%5 = BMM.BBF layer 1 (%4) : 7 x float32\n"
+    "%6 = BSpMM.FBF layer 1 (%5) : 7 x float32\n"
+    "result %6\n";
+
 TEST(PrecisionPass, LeavesFloatsAsTheyAre) {
   Program program = test::two_layers(Aggregation::symmetric, false);
   EXPECT_EQ(to_text(program), before);
@@ -42,10 +52,17 @@ TEST(PrecisionPass, QuantizesTheInputOfAProductOfSigns) {
             "result %5\n");
 }
 
-TEST(PrecisionPass, DropsScalesInFrontOfASign) {
+TEST(PrecisionPass, QuantizesWhatVotes) {
   Program program = test::two_layers(Aggregation::symmetric, false);
   apply_precision(program, votes_first);
   remove_dead(program);
+  EXPECT_EQ(to_text(program), after_votes);
+}
+
+TEST(SignsPass, DropsScalesInFrontOfASign) {
+  Program program = test::two_layers(Aggregation::symmetric, false);
+  apply_precision(program, votes_first);
+  make_signs_early(program);
   EXPECT_EQ(to_text(program),
             "%0 = features : 100 x sign*row\n"
             "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
@@ -53,6 +70,57 @@ TEST(PrecisionPass, DropsScalesInFrontOfASign) {
             "%3 = BMM.BBF layer 1 (%2) : 7 x float32\n"
             "%4 = BSpMM.FBF layer 1 (%3) : 7 x float32\n"
             "result %4\n");
+}
+
+TEST(SignsPass, MakesTheOrOfSignsOutOfTheSignOfAMaximum) {
+  Program program = test::two_layers(Aggregation::mean, true);
+  apply_precision(program, votes_first);
+  make_signs_early(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1) : 64 x sign\n"
+            "%3 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%4 = ADD.BBB layer 0 (%2, %3) : 64 x sign\n"
+            "%5 = BMM.BBF layer 1 (%4) : 7 x float32\n"
+            "%6 = BSpMM.FBF layer 1 (%5) : 7 x float32\n"
+            "%7 = BMM.BBF layer 1 (%4) : 7 x float32\n"
+            "%8 = ADD.FFF layer 1 (%6, %7) : 7 x float32\n"
+            "result %8\n");
+}
+
+TEST(SignsPass, PutsSignsSideBySide) {
+  Program program = test::two_layers(Aggregation::sum, false, true);
+  apply_precision(program, std::array{Precision::bin, Precision::bin, Precision::full});
+  make_signs_early(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1) : 64 x sign\n"
+            "%3 = BMM.BBB layer 1 (%2) : 64 x sign\n"
+            "%4 = BSpMM.BBB layer 1 (%3) : 64 x sign\n"
+            "%5 = CONCAT layer 2 (%2, %4) : 128 x sign\n"
+            "%6 = BMM.BBF layer 2 (%5) : 7 x float32\n"
+            "result %6\n");
+}
+
+TEST(DropoutPass, DropsTheInputOfEachLayerOnce) {
+  Program program = test::two_layers(Aggregation::mean, true);
+  fold_relu(program);
+  drop_inputs(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x float32\n"
+            "%9 = DROPOUT layer 0 (%0) : 100 x float32\n"
+            "%1 = MM layer 0 (%9) : 64 x float32\n"
+            "%2 = BSpMM.FBF layer 0 (%1) : 64 x float32\n"
+            "%3 = MM layer 0 (%9) : 64 x float32\n"
+            "%4 = ADD.FFF layer 0 (%2, %3) : 64 x float32\n"
+            "%10 = DROPOUT layer 1 (%4) : 64 x float32\n"
+            "%5 = MM layer 1 (%10) : 7 x float32\n"
+            "%6 = BSpMM.FBF layer 1 (%5) : 7 x float32\n"
+            "%7 = MM layer 1 (%10) : 7 x float32\n"
+            "%8 = ADD.FFF layer 1 (%6, %7) : 7 x float32\n"
+            "result %8\n");
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ TEST(SplitRowsPass, CountsIntoScratchOfOnePart) {
   options.sequence = Sequence::aggregate_first;
   Program program = test::two_layers(Aggregation::mean_with_self, false);
   apply_precision(program, options.forms);
+  make_signs_early(program);
   sequence(program, {.options = options, .graph = test::large_graph()});
   split_rows(program, {.parts = 4});
   EXPECT_EQ(to_text(program),
@@ -40,6 +41,7 @@ TEST(JoinRowsPass, PutsSignsOfLayersTogetherSomeRowsAtATime) {
   const InferenceOptions options = test::forms({Precision::bin, Precision::bin, Precision::full});
   Program program = test::two_layers(Aggregation::sum, false, true);
   apply_precision(program, options.forms);
+  make_signs_early(program);
   remove_dead(program);
   const std::string before = to_text(program);
   join_rows(program, {.options = options, .graph = test::large_graph(), .on_host = false});
@@ -61,6 +63,7 @@ TEST(GraphPlan, HasMorePartsWhereCountsWouldTakeTooMuchMemory) {
   options.sequence = Sequence::aggregate_first;
   Program program = test::two_layers(Aggregation::mean_with_self, false);
   apply_precision(program, options.forms);
+  make_signs_early(program);
   const GraphFacts graph{.nodes = 1000000, .entries = 1000000, .longest_row = 30};
   EXPECT_EQ(plan_graph(program, {.options = options, .graph = graph, .on_host = false}, 1).parts, 1U);
   sequence(program, {.options = options, .graph = graph});
@@ -74,6 +77,7 @@ TEST(GraphPlan, KeepsSellForVotesOverALargeGraphOnTheHost) {
   const InferenceOptions options = test::forms({Precision::bin, Precision::bin, Precision::full});
   Program program = test::two_layers(Aggregation::sum, false, true);
   apply_precision(program, options.forms);
+  make_signs_early(program);
   const GraphFacts graph{.nodes = 100000, .entries = 5000000, .longest_row = 500};
   EXPECT_TRUE(plan_graph(program, {.options = options, .graph = graph}, 1).sell);
   EXPECT_FALSE(plan_graph(program, {.options = options, .graph = graph, .on_host = false}, 1).sell);

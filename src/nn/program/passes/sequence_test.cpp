@@ -11,6 +11,7 @@ Program of_last_layer(std::size_t classes, const InferenceOptions& options) {
                                {Aggregation::mean_with_self, false, 256, classes}};
   Program program = program_of(shapes, false);
   apply_precision(program, options.forms);
+  make_signs_early(program);
   remove_dead(program);
   return program;
 }
@@ -61,6 +62,7 @@ TEST(SequencePass, KeepsAMeanWhoseBiasARowWithoutNeighboursMustNotHave) {
   for (const bool has_empty_row : {false, true}) {
     Program program = program_of(shapes, false);
     apply_precision(program, options.forms);
+    make_signs_early(program);
     sequence(program, {.options = options, .graph = {.nodes = 9, .entries = 9, .has_empty_row = has_empty_row}});
     EXPECT_EQ(to_text(program).find("counts") == std::string::npos, has_empty_row);
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of a layer: real ones beside differences of the layer in double; binary ones beside the rules of
-// docs/architecture.md written out over dense matrices in double.
-#include "nn/training/layer_pass.hpp"
-
+// Gradients of the operators of a layer: real ones beside differences of the layer in double; binary ones beside the
+// rules of docs/architecture.md written out over dense matrices in double.
+#include "nn/program/passes/passes.hpp"
+#include "nn/training/run/training_run.hpp"
 #include "support/cuda_device.hpp"
 #include "support/double_matrix.hpp"
+#include "support/expect_error.hpp"
 #include "support/random_matrices.hpp"
 
 #include <bitgraph/ops/dropout.hpp>
@@ -12,7 +13,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -43,7 +46,8 @@ struct Case {
   Floats x = test::random_dense(11, 9, 2), neighbor = test::random_dense(5, 9, 3), bias = test::random_dense(1, 5, 4),
          root = test::random_dense(5, 9, 5), root_bias = test::random_dense(1, 5, 6),
          center = test::random_dense(1, 9, 11), slope;
-  RandomKey key{7, 8, 9};
+  std::uint64_t seed = 7;
+  std::size_t step = 9;
 
   /// A weight of the output's elements: the loss is their weighted sum.
   void draw_slope() { slope = test::random_dense(num_targets(), 5, 10); }
@@ -84,7 +88,7 @@ Matrix aggregation(const Case& c, bool vote) {
 /// Elements that dropout keeps, with its factor.
 Matrix kept(const Case& c) {
   BitMatrix<ZeroOne> keep(11, 9);
-  dropout_mask_into(keep, c.dropout, c.key);
+  dropout_mask_into(keep, c.dropout, dropout_key(c.seed, 0, c.step));
   const Matrix x(c.x);
   return mapped(x, [&](auto i, auto j) { return keep.bit(i, j) ? 1.0 / (1.0 - static_cast<double>(c.dropout)) : 0.0; });
 }
@@ -182,6 +186,31 @@ void expect_near(const Floats& actual, const Matrix& expected, const char* what)
     ASSERT_NEAR(here.values()[n], expected.values[n], 1e-5 * (1 + largest)) << what << " element " << n;
 }
 
+/// The layer, with floats in front of its signs, and rectified unless it is the last.
+Program program_of(const Case& c) {
+  const LayerShape shapes[] = {c.shape};
+  const Precision forms[] = {c.form};
+  Program program = training_program(shapes, false, forms);
+  if (c.form.multiplies_signs()) {
+    const ValueId floats = program.add_value({9, {}});
+    if (c.votes) program.values[program.features].format = {NumberKind::sign, 1};
+    const ValueId signs = std::exchange(program.features, floats);
+    for (Operator& op : program.operators) {
+      if (op.kind == OperatorKind::dropout) program.values[op.output()].format = program.value(signs).format;
+    }
+    program.operators.insert(
+        program.operators.begin(),
+        {.kind = OperatorKind::quantize, .inputs = {floats}, .outputs = {signs}, .straight = c.votes});
+  } else if (!c.last) {
+    const ValueId rectified = program.add_value(program.value(program.result));
+    program.operators.push_back({.kind = OperatorKind::relu, .inputs = {program.result}, .outputs = {rectified}});
+    program.result = rectified;
+    fold_relu(program);
+  }
+  program.validate();
+  return program;
+}
+
 /// Runs the layer on a device and compares with what is expected.
 void check(const Case& c, const Device& device) {
   SCOPED_TRACE(c.name() + " on " + device.name());
@@ -191,15 +220,20 @@ void check(const Case& c, const Device& device) {
   Floats g_neighbor(5, 9, device), g_bias(1, 5, device), g_root(5, 9, device), g_root_bias(1, 5, device);
   LinearParameters root_map;
   if (c.shape.root) root_map = {&root, real ? nullptr : &root_bias, &g_root, real ? nullptr : &g_root_bias};
-  LayerPass pass(c.shape, c.last, {&neighbor, &bias, &g_neighbor, &g_bias}, root_map, device);
-  const LayerGraph graph(c.block, c.shape.aggregation, {}, device);
+  TrainingRun run(program_of(c), {{{&neighbor, &bias, &g_neighbor, &g_bias}, root_map}}, device, true);
+  TrainingBatch batch;
+  if (c.shape.aggregation != Aggregation::none)
+    batch.graphs.push_back(std::make_shared<LayerGraph>(c.block, c.shape.aggregation, SumScale{}, device));
   const Floats center = c.center.to(device);
-  const LayerInput input{.values = &x, .center = c.centered ? &center : nullptr, .votes = c.votes};
-  const Floats& output = pass.forward(input, &graph, c.form, {c.dropout, c.key});
-  if (!real) expect_near(output, binary_layer(c).output, "output");
-  const auto g_x = pass.backward(c.slope.to(device), true);
+  const TrainingInput input{.values = &x, .center = c.centered ? &center : nullptr, .dropout = c.dropout};
+  for (int repeat = 0; repeat < 2; ++repeat) {  // what a step before has left does not count
+    const Floats& output = run.forward(batch, input, {c.dropout, c.seed, c.step});
+    if (!real) expect_near(output, binary_layer(c).output, "output");
+    run.result_gradient() = c.slope.to(device);
+    run.backward();
+  }
   const Gradients expected = real ? real_gradients(c) : binary_layer(c).gradients;
-  expect_near(*g_x, expected.x, "input");
+  expect_near(run.gradient(run.program().features), expected.x, "input");
   expect_near(g_neighbor, expected.neighbor, "weight");
   expect_near(g_bias, expected.bias, "bias");
   if (!c.shape.root) return;
@@ -231,16 +265,16 @@ void for_each_case(Precision form, Fn&& fn) {
   }
 }
 
-TEST(LayerPass, GradientsOfRealLayersAreDifferencesOfTheLoss) {
+TEST(TrainingRun, GradientsOfRealLayersAreDifferencesOfTheLoss) {
   for_each_case(Precision::real, [](const Case& c) { check(c, Device::host(2)); });
 }
 
-TEST(LayerPass, GradientsOfBinaryLayersFollowTheRules) {
+TEST(TrainingRun, GradientsOfBinaryLayersFollowTheRules) {
   for (const Precision form : {Precision::full, Precision::bin})
     for_each_case(form, [](const Case& c) { check(c, Device::host(2)); });
 }
 
-TEST(LayerPass, TheSameOnADevice) {
+TEST(TrainingRun, TheSameOnADevice) {
   BITGRAPH_REQUIRE_CUDA();
   for (const Precision form : {Precision::real, Precision::full, Precision::bin})
     for_each_case(form, [](const Case& c) { check(c, *test::cuda_device()); });
@@ -253,6 +287,15 @@ TEST(LayerGraph, SumsOverASampleAreScaledUp) {
   const LayerGraph graph(block, Aggregation::sum, {.factor = 0.5F, .degrees = degrees}, {});
   for (NodeId i = 0; i < 7; ++i)
     EXPECT_FLOAT_EQ(graph.row_scale[i], block.row(i).empty() ? 0 : 4.5F / static_cast<float>(block.row(i).size()));
+}
+
+TEST(TrainingRun, RefusesAnOperatorWithoutAGradient) {
+  Program program;
+  program.features = program.add_value({8, {NumberKind::sign, 1}});
+  program.result = program.add_value({8, {}});
+  program.operators.push_back({.kind = OperatorKind::multiply_counts, .inputs = {0}, .outputs = {1}, .layer = 4});
+  test::expect_error([&] { TrainingRun(program, std::vector<LayerParameters>(5), {}); }, ErrorCode::usage,
+                     "layer 4, multiply counts: has no gradient");
 }
 
 }  // namespace

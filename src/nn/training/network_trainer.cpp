@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The general trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
+// The trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
@@ -8,9 +8,9 @@
 #include "nn/inference/forward.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/sampling/training_source.hpp"
-#include "nn/training/layer_pass.hpp"
 #include "nn/training/recipe.hpp"
 #include "nn/training/reshape.hpp"
+#include "nn/training/run/training_run.hpp"
 #include "nn/training/trainer.hpp"
 
 #include <algorithm>
@@ -24,9 +24,8 @@ namespace {
 
 using Floats = DenseMatrix<float>;
 
-/// Streams of random numbers: weights from 1 on, two a layer; dropout; the order of batches has its own in the source.
+/// Streams of random numbers: weights from 1 on, two a layer. Dropout and the order of batches have their own.
 constexpr std::uint32_t weight_streams = 1;
-constexpr std::uint32_t dropout_streams = 0x1000;
 
 constexpr float teacher_weight = 1.0F;
 
@@ -36,9 +35,9 @@ struct LinearPlaces {
   int bias = -1;
 };
 
-class StackTrainer final : public Trainer {
+class NetworkTrainer final : public Trainer {
  public:
-  StackTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher)
+  NetworkTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher)
       : dataset_(dataset),
         options_(options),
         device_(device),
@@ -77,9 +76,10 @@ class StackTrainer final : public Trainer {
       device_.throw_if_stopped();
       const std::size_t step = (epoch - 1) * batches + n + 1;
       const TrainingBatch& batch = source_->batch(epoch, n);
-      forward(batch, forms(votes), step);
-      loss += loss_gradient(batch) / static_cast<double>(batches);
-      backward();
+      TrainingRun& run = votes ? *voting_run_ : *run_;
+      run.forward(batch, features_of(batch, step), {*options_.dropout, options_.seed, step});
+      loss += loss_gradient(run, batch) / static_cast<double>(batches);
+      run.backward();
       for (Parameter& parameter : parameters_) parameter.adam(learning_rate, step);
     }
     return loss;
@@ -164,8 +164,9 @@ class StackTrainer final : public Trainer {
     } else if (recipe_.teacher_weights && options_.teacher != nullptr && has_shapes(*options_.teacher)) {
       start_from(*options_.teacher);
     }
-    for (std::size_t l = 0; l < shapes_.size(); ++l)
-      passes_.emplace_back(shapes_[l], is_last(l), places(neighbor_[l]), places(root_[l]), device_);
+    run_.emplace(training_program(shapes_, concatenates(), forms(false)), places(), device_);
+    if (options_.precision.votes())
+      voting_run_.emplace(training_program(shapes_, concatenates(), forms(true)), places(), device_);
   }
 
   /// One unit of each hidden layer is always on and as large as the layer is wide, so that the mean magnitude of a row,
@@ -223,6 +224,12 @@ class StackTrainer final : public Trainer {
   }
 
   [[nodiscard]] Parameter& parameter(int place) { return parameters_[static_cast<std::size_t>(place)]; }
+
+  std::vector<LayerParameters> places() {
+    std::vector<LayerParameters> all;
+    for (std::size_t l = 0; l < shapes_.size(); ++l) all.push_back({places(neighbor_[l]), places(root_[l])});
+    return all;
+  }
 
   LinearParameters places(const LinearPlaces& at) {
     LinearParameters linear;
@@ -299,16 +306,19 @@ class StackTrainer final : public Trainer {
   /// Whether binary inputs are dropped as a sparse matrix's are: of what a node has something is forgotten.
   [[nodiscard]] bool forgets_features() const noexcept { return recipe_.presence && *options_.dropout > 0; }
 
-  /// The first layer's input of a step, and its dropout.
-  LayerInput features_of(const TrainingBatch& batch, InputDropout& dropout) {
-    if (real()) return {.values = &batch.features};
-    if (!forgets_features()) return {.signs = &batch.signs, .center = center()};
+  /// The first layer's input of a step.
+  TrainingInput features_of(const TrainingBatch& batch, std::size_t step) {
+    const float rate = *options_.dropout;
+    if (batch.sparse) return {.sparse = batch.sparse.get(), .dropout = rate};
+    if (batch.sparse_signs) return {.sparse_signs = batch.sparse_signs.get(), .center = center(), .dropout = rate};
+    if (real()) return {.values = &batch.features, .dropout = rate};
+    if (!forgets_features()) return {.signs = &batch.signs, .center = center(), .dropout = rate};
     // With factor k = 1 / (1 - rate), what is kept counts k times: b becomes k b, and the signs 2 b - 1 become k times
     // what is left of them plus k - 1.
-    const float factor = 1 / (1 - dropout.rate);
+    const float factor = 1 / (1 - rate);
     const BitMatrix<PlusMinusOne>& bits = batch.signs.bits;
     reshape(keep_, bits.nrows(), bits.ncols(), device_);
-    dropout_mask_into(keep_, dropout.rate, dropout.key);
+    dropout_mask_into(keep_, rate, dropout_key(options_.seed, 0, step));
     reshape(remembered_, bits.nrows(), bits.ncols(), device_);
     Device::copy(remembered_.bits.words().data(), device_, bits.words().data(), device_, bits.bytes());
     drop_set_bits(remembered_.bits, keep_);
@@ -319,74 +329,20 @@ class StackTrainer final : public Trainer {
       for (float& value : shifted.values()) value += 1 - factor;
       remembered_center_ = shifted.to(device_);
     }
-    dropout.rate = 0;
     return {.signs = &remembered_, .center = &remembered_center_};
   }
 
-  void forward(const TrainingBatch& batch, const std::vector<Precision>& forms, std::size_t step) {
-    for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      InputDropout dropout{
-          *options_.dropout,
-          {options_.seed, dropout_streams + static_cast<std::uint32_t>(l), static_cast<std::uint32_t>(step)}};
-      LayerInput input;
-      if (l == 0) {
-        input = features_of(batch, dropout);
-      } else {
-        const bool joined = is_last(l) && concatenates();
-        if (joined) join_outputs();
-        input = {.values = joined ? &joined_ : &passes_[l - 1].output(), .votes = forms[l - 1].votes()};
-      }
-      const LayerGraph* graph = shapes_[l].aggregation == Aggregation::none ? nullptr : batch.graphs[l].get();
-      passes_[l].forward(input, graph, forms[l], dropout);
-    }
-  }
-
-  /// Columns of the joined outputs that layer l has.
-  template <class T>
-  [[nodiscard]] DenseSlice<T> columns_of(const DenseSlice<T>& joined, std::size_t l) const {
-    return joined.cols(l * options_.hidden, shapes_[l].outputs);
-  }
-
-  void join_outputs() {
-    reshape(joined_, passes_[0].output().nrows(), shapes_.back().inputs, device_);
-    for (std::size_t l = 0; !is_last(l); ++l)
-      accumulate(columns_of(DenseSlice<float>(joined_), l), passes_[l].output(), 1, 0);
-  }
-
   /// Cross entropy of the counted rows; with a teacher, plus the divergence from its predictions on all rows.
-  double loss_gradient(const TrainingBatch& batch) {
-    const Floats& logits = passes_.back().output();
-    logits_gradient_ = Floats(logits.nrows(), logits.ncols(), device_);
-    const Score score =
-        cross_entropy_backward_into(logits_gradient_, logits, batch.labels.span(), batch.counted.span());
-    if (!batch.loss_weight.empty()) scale_rows(logits_gradient_, batch.loss_weight.span());
+  double loss_gradient(TrainingRun& run, const TrainingBatch& batch) {
+    const Floats& logits = run.logits();
+    Floats& gradient = run.result_gradient();
+    const Score score = cross_entropy_backward_into(gradient, logits, batch.labels.span(), batch.counted.span());
+    if (!batch.loss_weight.empty()) scale_rows(gradient, batch.loss_weight.span());
     if (batch.taught.nrows() == 0) return score.loss;
     Floats log_p(logits.nrows(), logits.ncols(), device_);
     log_softmax_into(log_p, logits);
-    add_divergence_gradient(logits_gradient_, log_p, batch.taught, teacher_weight / static_cast<float>(logits.nrows()));
+    add_divergence_gradient(gradient, log_p, batch.taught, teacher_weight / static_cast<float>(logits.nrows()));
     return score.loss;
-  }
-
-  void backward() {
-    std::vector<std::optional<Floats>> gradients(shapes_.size());
-    gradients.back() = std::move(logits_gradient_);
-    for (std::size_t l = shapes_.size(); l-- > 0;) {
-      const std::optional<Floats> below = passes_[l].backward(std::move(*gradients[l]), l != 0);
-      if (!below) continue;
-      if (is_last(l) && concatenates()) {
-        for (std::size_t part = 0; part < l; ++part)
-          take_gradient(gradients[part], columns_of(DenseSlice<const float>(*below), part));
-      } else {
-        take_gradient(gradients[l - 1], *below);
-      }
-    }
-  }
-
-  /// Adds what comes to a layer's output from one of the layers that take it in.
-  void take_gradient(std::optional<Floats>& sum, const DenseSlice<const float>& part) {
-    const bool first = !sum;
-    if (first) sum.emplace(part.view.nrows, part.view.ncols, device_);
-    accumulate(*sum, part, 1, first ? 0.0F : 1.0F);
   }
 
   const Dataset& dataset_;
@@ -395,14 +351,13 @@ class StackTrainer final : public Trainer {
   Recipe recipe_;
   std::vector<LayerShape> shapes_;
   std::vector<LinearPlaces> neighbor_, root_;
-  std::vector<LayerPass> passes_;
+  std::optional<TrainingRun> run_, voting_run_;
   std::optional<Dataset> part_;
   Model metadata_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
   BitMatrix<ZeroOne> keep_;   ///< those that are not dropped in this step
   Binarized remembered_;      ///< the batch's signs, less what was dropped
   Floats remembered_center_;  ///< the center that goes with them
-  Floats joined_, logits_gradient_;
   Buffer<std::int32_t> validation_labels_;
   std::optional<GraphOperands> operands_;
   std::optional<InputFeatures> features_;
@@ -411,9 +366,9 @@ class StackTrainer final : public Trainer {
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_stack_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
-                                            Floats teacher) {
-  return std::make_unique<StackTrainer>(dataset, options, device, std::move(teacher));
+std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                                      Floats teacher) {
+  return std::make_unique<NetworkTrainer>(dataset, options, device, std::move(teacher));
 }
 
 }  // namespace bitgraph::nn

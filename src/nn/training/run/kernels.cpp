@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/training/run/kernels.hpp"
+
+#include <bitgraph/ops/add.hpp>
+#include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/dropout.hpp>
+#include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/gradient.hpp>
+#include <bitgraph/ops/spmm.hpp>
+
+#include "core/parallel.hpp"
+#include "nn/training/reshape.hpp"
+#include "nn/training/run/training_run.hpp"
+#include "nn/training/sparse_dropout.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Bits = BitMatrix<PlusMinusOne>;
+using Floats = DenseMatrix<float>;
+using Slot = TrainingRun::Slot;
+
+DenseSlice<const float> first_rows(const Floats& x, std::size_t nrows) {
+  return DenseSlice<const float>(x).rows(0, nrows);
+}
+
+/// The first rows of a matrix of bits: itself where they are all, else a copy kept in `storage`.
+template <class Domain>
+const BitMatrix<Domain>& first_rows(const BitMatrix<Domain>& x, std::size_t nrows, BitMatrix<Domain>& storage) {
+  if (nrows == x.nrows()) return x;
+  storage = BitMatrix<Domain>(nrows, x.ncols(), x.device());
+  Device::copy(storage.words().data(), x.device(), x.words().data(), x.device(), storage.bytes());
+  return storage;
+}
+
+std::span<const float> values_of(const Floats* row) {
+  return row == nullptr ? std::span<const float>{} : row->values();
+}
+
+void copy(Floats& out, const Floats& x) {
+  Device::copy(out.values().data(), out.device(), x.values().data(), x.device(), x.bytes());
+}
+
+/// Rows of a product's output: the layer's targets are the first of its inputs, and have the weights of the root.
+std::size_t rows_of_product(const TrainingRun& run, const Operator& op) {
+  return op.weight == WeightOf::root ? run.targets(op) : run.rows(op.inputs[0]);
+}
+
+/// What is taken off each input row is taken off the bias instead. `storage` keeps what is not a parameter.
+std::span<const float> bias_of_signs(TrainingRun& run, const Operator& op, Floats& storage) {
+  const Floats& bias = *run.parameters(op).bias;
+  if (!run.reads_features(op) || run.input().center == nullptr) return bias.values();
+  storage = bias.clone();
+  const Binarized& weight = run.weight_signs(op);
+  Floats& signs = run.scratch(weight.bits.nrows(), weight.bits.ncols());
+  expand_into(signs, weight.bits, weight.alpha.span(), nullptr);
+  float_gemm(storage, *run.input().center, false, signs, true, -1, 1);
+  return std::as_const(storage).values();
+}
+
+void train_sign_product(TrainingRun& run, const Operator& op) {
+  const ValueId x = op.inputs[0];
+  const std::size_t nrows = rows_of_product(run, op);
+  const Slot& in = run.slot(x);
+  const Binarized& weight = run.weight_signs(op);
+  Bits some_signs;
+  BitMatrix<ZeroOne> some_kept;
+  Floats shifted;
+  gemm_into(run.floats(op.output(), nrows), first_rows(run.bits(x), nrows, some_signs), weight.bits,
+            {.row_scale = in.scale.empty() ? in.scale : in.scale.first(nrows),
+             .col_scale = weight.alpha.span(),
+             .bias = bias_of_signs(run, op, shifted),
+             .keep = in.dropped ? &first_rows(in.keep, nrows, some_kept) : nullptr});
+}
+
+/// The signs that a product was given, as floats.
+const Floats& expanded(TrainingRun& run, ValueId x) {
+  Slot& in = run.slot(x);
+  if (!std::exchange(in.is_expanded, true)) {
+    reshape(in.expanded, in.nrows, run.program().value(x).columns, run.device());
+    expand_into(in.expanded, run.bits(x), in.scale, in.dropped ? &in.keep : nullptr);
+  }
+  return in.expanded;
+}
+
+/// Entries of sparse rows are dropped, not elements: the others are zero.
+void drop_sparse(TrainingRun& run, const Operator& op) {
+  const Slot& in = run.slot(op.inputs[0]);
+  Slot& out = run.slot(op.output());
+  const float rate = run.dropout_rate(op);
+  out.sparse = in.sparse;
+  out.nrows = in.nrows;
+  out.sparse_values = in.sparse_values;
+  out.scale = in.scale;
+  if (rate <= 0) return;
+  reshape(out.sparse_storage, in.sparse_values.size(), run.device());
+  drop_entries(out.sparse_storage.span(), in.sparse_values, rate, run.key(op));
+  out.sparse_values = std::as_const(out.sparse_storage).span();
+}
+
+/// out = in^T. Of weights: small.
+void transpose_into(Floats& out, const Floats& in) {
+  for (std::size_t i = 0; i < in.nrows(); ++i) {
+    const auto row = in.row(i);
+    for (std::size_t j = 0; j < row.size(); ++j) out(j, i) = row[j];
+  }
+}
+
+/// X W^T of sparse rows, W being in `wide` of the output, inputs x outputs.
+void sparse_rows_times(TrainingRun& run, const Operator& op) {
+  const Slot& in = run.slot(op.inputs[0]);
+  sparse_product(run.floats(op.output(), in.nrows), in.sparse->pattern, in.sparse_values, run.slot(op.output()).wide,
+                 run.device());
+}
+
+/// X^T G of sparse rows, into `wide` of the output: inputs x outputs.
+void sparse_columns_times(TrainingRun& run, const Operator& op, const Floats& gradient) {
+  Slot& in = run.slot(op.inputs[0]);
+  const TransposedEntries& transposed = in.sparse->transposed;
+  reshape(in.sparse_storage_by_column, in.sparse_values.size(), run.device());
+  for (std::size_t e = 0; e < in.sparse_values.size(); ++e)
+    in.sparse_storage_by_column[e] = in.sparse_values[transposed.source[e]];
+  sparse_product(run.slot(op.output()).wide, transposed.pattern, std::as_const(in.sparse_storage_by_column).span(),
+                 gradient, run.device());
+}
+
+Floats& wide_of(TrainingRun& run, const Operator& op) {
+  Floats& wide = run.slot(op.output()).wide;
+  const Floats& weight = *run.parameters(op).weight;
+  reshape(wide, weight.ncols(), weight.nrows(), run.device());
+  return wide;
+}
+
+void train_sparse_product(TrainingRun& run, const Operator& op) {
+  transpose_into(wide_of(run, op), *run.parameters(op).weight);
+  sparse_rows_times(run, op);
+}
+
+void gradient_sparse_product(TrainingRun& run, const Operator& op) {
+  sparse_columns_times(run, op, run.gradient(op.output()));
+  transpose_into(*run.parameters(op).weight_gradient, run.slot(op.output()).wide);
+}
+
+/// Rows alpha (base + flips) - center times binarized weights: the base's product is one row for all.
+void train_sparse_sign_product(TrainingRun& run, const Operator& op) {
+  const Binarized& weight = run.weight_signs(op);
+  const Floats& latent = *run.parameters(op).weight;
+  const Floats& base = run.input().sparse_signs->base;
+  const Floats* const center = run.input().center;
+  Floats& wide = wide_of(run, op);
+  std::vector<double> of_base(wide.ncols(), 0), of_center(wide.ncols(), 0);
+  for (std::size_t j = 0; j < wide.nrows(); ++j) {
+    for (std::size_t f = 0; f < wide.ncols(); ++f) {
+      const float w = latent(f, j) >= 0 ? weight.alpha[f] : -weight.alpha[f];
+      wide(j, f) = w;
+      of_base[f] += static_cast<double>(base(0, j)) * w;
+      if (center != nullptr) of_center[f] += static_cast<double>((*center)(0, j)) * w;
+    }
+  }
+  sparse_rows_times(run, op);
+  Floats& out = run.floats(op.output(), run.rows(op.inputs[0]));
+  const std::span<const float> alpha = run.slot(op.inputs[0]).scale;
+  const auto bias = run.parameters(op).bias->values();
+  parallel_for(run.device(), out.nrows(), 128, [&](std::size_t i) {
+    for (std::size_t f = 0; f < out.ncols(); ++f) {
+      out(i, f) = alpha[i] * (out(i, f) + static_cast<float>(of_base[f])) - static_cast<float>(of_center[f]) + bias[f];
+    }
+  });
+}
+
+void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
+  const LinearParameters& linear = run.parameters(op);
+  const Floats& gradient = run.gradient(op.output());
+  column_sums_into(linear.bias_gradient->values(), gradient);
+  Floats& scaled = run.scratch(gradient.nrows(), gradient.ncols());
+  copy(scaled, gradient);
+  scale_rows(scaled, run.slot(op.inputs[0]).scale);
+  std::vector<float> sums(scaled.ncols());
+  column_sums_into(sums, scaled);
+  sparse_columns_times(run, op, scaled);
+  const Floats& wide = run.slot(op.output()).wide;
+  const Floats& base = run.input().sparse_signs->base;
+  const Floats* const center = run.input().center;
+  for (std::size_t j = 0; j < wide.nrows(); ++j) {
+    for (std::size_t f = 0; f < wide.ncols(); ++f) {
+      const float of_center = center == nullptr ? 0.0F : (*center)(0, j) * (*linear.bias_gradient)(0, f);
+      (*linear.weight_gradient)(f, j) = wide(j, f) + base(0, j) * sums[f] - of_center;
+    }
+  }
+  binary_weight_backward(*linear.weight_gradient, *linear.weight, run.weight_signs(op).alpha.span());
+}
+
+}  // namespace
+
+void train_quantize(TrainingRun& run, const Operator& op) {
+  const Floats& x = run.floats(op.inputs[0]);
+  Slot& out = run.slot(op.output());
+  reshape(out.signs, x.nrows(), x.ncols(), run.device());
+  binarize_into(out.signs, x);
+  out.bits = &out.signs.bits;
+  const bool scaled = run.program().value(op.output()).format.scale != ScaleExtent::none;
+  out.scale = scaled ? std::as_const(out.signs.alpha).span() : std::span<const float>{};
+  out.nrows = x.nrows();
+}
+
+/// Straight through a sign. What votes make is never further from zero than a sign.
+void gradient_quantize(TrainingRun& run, const Operator& op) {
+  if (!run.share_gradient(op.inputs[0], op.output())) {
+    auto [to, beta] = run.target(op.inputs[0]);
+    Floats& passed = run.scratch(to.nrows(), to.ncols());
+    copy(passed, run.gradient(op.output()));
+    if (!op.straight) sign_backward(passed, run.floats(op.inputs[0]), 1);
+    return accumulate(to, passed, 1, beta);
+  }
+  if (!op.straight) sign_backward(run.gradient(op.output()), run.floats(op.inputs[0]), 1);
+}
+
+void train_dropout(TrainingRun& run, const Operator& op) {
+  if (run.slot(op.inputs[0]).sparse != nullptr) return drop_sparse(run, op);
+  const ValueId x = op.inputs[0];
+  Slot& in = run.slot(x);
+  Slot& out = run.slot(op.output());
+  const float rate = run.dropout_rate(op);
+  out.nrows = in.nrows;
+  out.floats = in.floats;
+  out.bits = in.bits;
+  out.scale = in.scale;
+  out.dropped = rate > 0;
+  if (!out.dropped) return;
+  reshape(out.keep, in.nrows, run.program().value(x).columns, run.device());
+  dropout_mask_into(out.keep, rate, run.key(op));
+  if (!run.is_signs(x)) {
+    copy(run.floats(op.output(), in.nrows), *in.floats);
+    return apply_dropout(run.floats(op.output(), in.nrows), out.keep, rate);
+  }
+  const float factor = 1 / (1 - rate);
+  if (in.scale.empty()) {
+    if (out.scale_storage.size() != in.nrows) out.scale_storage = Buffer<float>(in.nrows, factor, run.device());
+  } else {
+    reshape(out.scale_storage, in.nrows, run.device());
+    accumulate({{in.nrows, 1, 1, out.scale_storage.data()}, run.device()},
+               {{in.nrows, 1, 1, in.scale.data()}, run.device()}, factor, 0);
+  }
+  out.scale = std::as_const(out.scale_storage).span();
+}
+
+void gradient_dropout(TrainingRun& run, const Operator& op) {
+  const Slot& out = run.slot(op.output());
+  Floats& gradient = run.gradient(op.output());
+  if (out.dropped) apply_dropout(gradient, out.keep, run.dropout_rate(op));
+  if (run.share_gradient(op.inputs[0], op.output())) return;
+  auto [to, beta] = run.target(op.inputs[0]);
+  accumulate(to, gradient, 1, beta);
+}
+
+void train_product(TrainingRun& run, const Operator& op) {
+  const bool sparse = run.slot(op.inputs[0]).sparse != nullptr;
+  if (op.multiplies_signs()) return sparse ? train_sparse_sign_product(run, op) : train_sign_product(run, op);
+  if (sparse) return train_sparse_product(run, op);
+  const Floats& x = run.floats(op.inputs[0]);
+  const LinearParameters& linear = run.parameters(op);
+  const std::size_t nrows = rows_of_product(run, op);
+  Floats& out = run.floats(op.output(), nrows);
+  if (nrows == x.nrows()) {
+    const bool biased = op.bias != BiasOf::none;
+    gemm_into(out, x, *linear.weight, {.bias = biased ? values_of(linear.bias) : std::span<const float>{}});
+  } else {
+    float_gemm(out, first_rows(x, nrows), false, *linear.weight, true);
+  }
+}
+
+void gradient_product(TrainingRun& run, const Operator& op) {
+  const bool signs = op.multiplies_signs();
+  if (run.slot(op.inputs[0]).sparse != nullptr)
+    return signs ? gradient_sparse_sign_product(run, op) : gradient_sparse_product(run, op);
+  const ValueId input = op.inputs[0];
+  const Floats& gradient = run.gradient(op.output());
+  const LinearParameters& linear = run.parameters(op);
+  const Floats& x = signs ? expanded(run, input) : run.floats(input);
+  const bool biased = op.bias != BiasOf::none && linear.bias_gradient != nullptr;
+  if (biased) column_sums_into(linear.bias_gradient->values(), gradient);
+  float_gemm(*linear.weight_gradient, gradient, true, first_rows(x, gradient.nrows()), false);
+  if (signs) {
+    if (run.reads_features(op) && run.input().center != nullptr)
+      float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *run.input().center, false, -1, 1);
+    binary_weight_backward(*linear.weight_gradient, *linear.weight, run.weight_signs(op).alpha.span());
+  }
+  if (!run.learns(input)) return;
+  const Floats* weight = linear.weight;
+  if (signs) {
+    const Bits& bits = run.weight_signs(op).bits;
+    Floats& plain = run.scratch(bits.nrows(), bits.ncols());
+    expand_into(plain, bits, {}, nullptr);
+    weight = &plain;
+  }
+  auto [to, beta] = run.target(input);
+  if (beta == 0 && to.nrows() != gradient.nrows()) to = Floats(to.nrows(), to.ncols(), run.device());  // zeros
+  float_gemm(DenseSlice<float>(to).rows(0, gradient.nrows()), gradient, false, *weight, false, 1, beta);
+}
+
+/// Signs vote: their mean, whose sign the next layer takes.
+void train_aggregate(TrainingRun& run, const Operator& op) {
+  const LayerGraph& graph = run.graph(op);
+  Floats& out = run.floats(op.output(), graph.pattern.nrows());
+  if (run.is_signs(op.inputs[0])) {
+    return spmm_into(out, graph.pattern, run.bits(op.inputs[0]), {.row_scale = graph.vote_scale.span()});
+  }
+  const bool biased = op.bias != BiasOf::none;
+  spmm_into(out, graph.pattern, run.floats(op.inputs[0]),
+            {.row_scale = graph.row_scale.span(),
+             .col_scale = graph.col_scale.span(),
+             .bias = biased ? values_of(run.layer_bias(op).bias) : std::span<const float>{}});
+}
+
+void gradient_aggregate(TrainingRun& run, const Operator& op) {
+  const LayerGraph& graph = run.graph(op);
+  const Floats& gradient = run.gradient(op.output());
+  if (op.bias != BiasOf::none) column_sums_into(run.layer_bias(op).bias_gradient->values(), gradient);
+  auto [to, beta] = run.target(op.inputs[0]);
+  Floats& out = beta == 0 ? to : run.scratch(to.nrows(), to.ncols());
+  if (run.is_signs(op.inputs[0])) {
+    spmm_into(out, graph.transposed, gradient, {.col_scale = graph.vote_scale.span()});
+  } else {
+    spmm_into(out, graph.transposed, gradient,
+              {.row_scale = graph.col_scale.span(), .col_scale = graph.row_scale.span()});
+  }
+  if (beta != 0) accumulate(to, out, 1, 1);
+}
+
+void train_add(TrainingRun& run, const Operator& op) {
+  const Floats& a = run.floats(op.inputs[0]);
+  const Floats& b = run.floats(op.inputs[1]);
+  Floats& out = run.floats(op.output(), a.nrows());
+  if (op.maximum) {
+    if (&out != &a) copy(out, a);
+    return maximum_into(out, b);
+  }
+  const bool biased = op.bias != BiasOf::none;
+  add_into(out, a, b,
+           {.bias = biased ? values_of(run.layer_bias(op).bias) : std::span<const float>{}, .relu = op.relu});
+}
+
+/// Of a maximum both inputs are told: the or of two signs is let straight through as each sign is.
+void gradient_add(TrainingRun& run, const Operator& op) {
+  Floats& gradient = run.gradient(op.output());
+  if (op.relu) relu_backward(gradient, run.floats(op.output()));
+  if (op.bias != BiasOf::none) column_sums_into(run.layer_bias(op).bias_gradient->values(), gradient);
+  if (run.learns(op.inputs[1])) {
+    auto [to, beta] = run.target(op.inputs[1]);
+    accumulate(to, gradient, 1, beta);
+    if (op.maximum) sign_backward(to, run.floats(op.inputs[1]), 1);
+  }
+  if (run.share_gradient(op.inputs[0], op.output()) || !run.learns(op.inputs[0])) return;
+  auto [to, beta] = run.target(op.inputs[0]);
+  accumulate(to, gradient, 1, beta);
+}
+
+void train_relu(TrainingRun& run, const Operator& op) {
+  const Floats& x = run.floats(op.inputs[0]);
+  Floats& out = run.floats(op.output(), x.nrows());
+  if (&out != &x) copy(out, x);
+  relu(out);
+}
+
+void gradient_relu(TrainingRun& run, const Operator& op) {
+  Floats& gradient = run.gradient(op.output());
+  relu_backward(gradient, run.floats(op.output()));
+  if (run.share_gradient(op.inputs[0], op.output())) return;
+  auto [to, beta] = run.target(op.inputs[0]);
+  accumulate(to, gradient, 1, beta);
+}
+
+void train_concat(TrainingRun& run, const Operator& op) {
+  Floats& out = run.floats(op.output(), run.rows(op.inputs[0]));
+  std::size_t first = 0;
+  for (const ValueId part : op.inputs) {
+    const Floats& x = run.floats(part);
+    accumulate(DenseSlice<float>(out).cols(first, x.ncols()), x, 1, 0);
+    first += x.ncols();
+  }
+}
+
+void gradient_concat(TrainingRun& run, const Operator& op) {
+  const Floats& gradient = run.gradient(op.output());
+  std::size_t first = 0;
+  for (const ValueId part : op.inputs) {
+    const std::size_t columns = run.program().value(part).columns;
+    if (run.learns(part)) {
+      auto [to, beta] = run.target(part);
+      accumulate(to, DenseSlice<const float>(gradient).cols(first, columns), 1, beta);
+    }
+    first += columns;
+  }
+}
+
+}  // namespace bitgraph::nn

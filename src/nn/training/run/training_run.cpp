@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/training/run/training_run.hpp"
+
+#include "nn/program/layers.hpp"
+#include "nn/program/operators.hpp"
+#include "nn/program/passes/passes.hpp"
+#include "nn/training/reshape.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+/// Streams of random numbers: one a layer from here on.
+constexpr std::uint32_t dropout_streams = 0x1000;
+
+/// Operators that change a gradient in place on its way to their first input.
+bool keeps_gradient(const Operator& op) {
+  switch (op.kind) {
+    case OperatorKind::quantize:
+    case OperatorKind::dropout:
+    case OperatorKind::add:
+    case OperatorKind::relu: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) noexcept {
+  return {seed, dropout_streams + static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(step)};
+}
+
+Program training_program(std::span<const LayerShape> layers, bool concatenates, std::span<const Precision> forms) {
+  Program program = program_of(layers, concatenates);
+  apply_precision(program, forms);
+  share(program);
+  fold_relu(program);
+  drop_inputs(program);
+  remove_dead(program);
+  program.validate();
+  return program;
+}
+
+TrainingRun::TrainingRun(Program program, std::vector<LayerParameters> parameters, const Device& device,
+                         bool of_features)
+    : program_(std::move(program)),
+      parameters_(std::move(parameters)),
+      device_(device),
+      slots_(program_.values.size()),
+      learns_(program_.values.size(), false),
+      from_features_(program_.values.size(), false),
+      neighbor_signs_(parameters_.size()),
+      root_signs_(parameters_.size()) {
+  from_features_[program_.features] = true;
+  learns_[program_.features] = of_features;
+  for (const Operator& op : program_.operators) {
+    const OperatorTraits& traits = operator_traits(op.kind);
+    if (traits.train == nullptr || traits.gradient == nullptr)
+      fail(ErrorCode::usage, fmt::format("layer {}, {}: has no gradient", op.layer, traits.name));
+    bool learns = op.weight != WeightOf::none;
+    for (const ValueId v : op.inputs) learns = learns || learns_[v];
+    learns_[op.output()] = learns;
+    const bool same = op.kind == OperatorKind::quantize || op.kind == OperatorKind::dropout;
+    from_features_[op.output()] = same && from_features_[op.inputs[0]];
+  }
+  share_memory();
+}
+
+void TrainingRun::share_memory() {
+  gradient_of_.resize(slots_.size());
+  std::iota(gradient_of_.begin(), gradient_of_.end(), ValueId{0});
+  memory_of_ = gradient_of_;
+  for (const Operator& op : program_.operators) {
+    const ValueId in = op.inputs[0];
+    if (!keeps_gradient(op) || program_.uses(in) != 1 || !learns_[in]) continue;
+    gradient_of_[op.output()] = gradient_of_[in];
+    const bool in_place = op.kind == OperatorKind::add || op.kind == OperatorKind::relu;
+    if (in_place) memory_of_[op.output()] = memory_of_[in];
+  }
+}
+
+const DenseMatrix<float>& TrainingRun::floats(ValueId v) const { return *slots_[v].floats; }
+
+DenseMatrix<float>& TrainingRun::floats(ValueId v, std::size_t nrows) {
+  Floats& storage = slots_[memory_of_[v]].storage;
+  reshape(storage, nrows, program_.value(v).columns, device_);
+  slots_[v].floats = &storage;
+  slots_[v].nrows = nrows;
+  return storage;
+}
+
+const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const TrainingInput& input,
+                                               const TrainingDropout& dropout) {
+  batch_ = &batch;
+  input_ = input;
+  dropout_ = dropout;
+  for (Slot& slot : slots_) slot.has_gradient = slot.is_expanded = false;
+  for (auto* all : {&neighbor_signs_, &root_signs_}) {
+    for (WeightSigns& weight : *all) weight.made = false;
+  }
+  Slot& features = slots_[program_.features];
+  features.floats = input.values;
+  features.sparse = input.sparse;
+  if (input.values != nullptr) {
+    features.nrows = input.values->nrows();
+  } else if (input.sparse != nullptr) {
+    features.sparse_values = input.sparse->values.span();
+    features.nrows = input.sparse->pattern.nrows();
+  } else if (input.sparse_signs != nullptr) {
+    features.sparse = &input.sparse_signs->flips;
+    features.sparse_values = features.sparse->values.span();
+    features.scale = input.sparse_signs->alpha.span();
+    features.nrows = features.sparse->pattern.nrows();
+  } else {
+    features.bits = &input.signs->bits;
+    features.scale = input.signs->alpha.span();
+    features.nrows = features.bits->nrows();
+  }
+  for (const Operator& op : program_.operators) operator_traits(op.kind).train(*this, op);
+  return logits();
+}
+
+DenseMatrix<float>& TrainingRun::result_gradient() {
+  reshape(gradient(program_.result), logits().nrows(), logits().ncols(), device_);
+  slots_[gradient_of_[program_.result]].has_gradient = true;
+  return gradient(program_.result);
+}
+
+void TrainingRun::backward() {
+  for (std::size_t n = program_.operators.size(); n-- > 0;) {
+    const Operator& op = program_.operators[n];
+    if (learns_[op.output()] && has_gradient(op.output())) operator_traits(op.kind).gradient(*this, op);
+  }
+}
+
+TrainingRun::Target TrainingRun::target(ValueId v) {
+  Slot& slot = slots_[gradient_of_[v]];
+  if (!slot.has_gradient) reshape(slot.gradient, slots_[v].nrows, program_.value(v).columns, device_);
+  return {slot.gradient, std::exchange(slot.has_gradient, true) ? 1.0F : 0.0F};
+}
+
+DenseMatrix<float>& TrainingRun::scratch(std::size_t nrows, std::size_t ncols) {
+  reshape(scratch_, nrows, ncols, device_);
+  return scratch_;
+}
+
+const LinearParameters& TrainingRun::parameters(const Operator& op) const {
+  const LayerParameters& layer = parameters_[op.layer];
+  return op.weight == WeightOf::root ? layer.root : layer.neighbor;
+}
+
+const Binarized& TrainingRun::weight_signs(const Operator& op) {
+  WeightSigns& weight = op.weight == WeightOf::root ? root_signs_[op.layer] : neighbor_signs_[op.layer];
+  if (!std::exchange(weight.made, true)) {
+    const Floats& latent = *parameters(op).weight;
+    reshape(weight.signs, latent.nrows(), latent.ncols(), device_);
+    binarize_into(weight.signs, latent);
+  }
+  return weight.signs;
+}
+
+std::size_t TrainingRun::targets(const Operator& op) const {
+  const bool aggregates = op.layer < batch_->graphs.size() && batch_->graphs[op.layer] != nullptr;
+  return aggregates ? graph(op).pattern.nrows() : rows(op.inputs[0]);
+}
+
+float TrainingRun::dropout_rate(const Operator& op) const {
+  return from_features_[op.output()] ? input_.dropout : dropout_.rate;
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network's program in training: forward, keeping what the gradients need, and backward.
+// docs/architecture.md ("Gradients of a binary layer") has the rules.
+#pragma once
+
+#include <bitgraph/core/random.hpp>
+#include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/ops/binarize.hpp>
+
+#include "nn/program/program.hpp"
+#include "nn/sampling/training_batch.hpp"
+
+#include <span>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// A weight matrix with its bias, and where their gradients go. Null: there is none.
+struct LinearParameters {
+  const DenseMatrix<float>* weight = nullptr;  ///< outputs x inputs
+  const DenseMatrix<float>* bias = nullptr;    ///< 1 x outputs
+  DenseMatrix<float>* weight_gradient = nullptr;
+  DenseMatrix<float>* bias_gradient = nullptr;
+};
+
+struct LayerParameters {
+  LinearParameters neighbor, root;
+};
+
+/// The first layer's input in one step; it must stay until backward() is done.
+struct TrainingInput {
+  const DenseMatrix<float>* values = nullptr;  ///< real networks, or
+  const SparseRows* sparse = nullptr;          ///< the same, of which most are zero; on the host
+  const Binarized* signs = nullptr;            ///< binary networks, or
+  const SparseSigns* sparse_signs = nullptr;   ///< the same, on the host
+  const DenseMatrix<float>* center = nullptr;  ///< 1 x inputs, taken off each row of the signs; null: nothing is
+  float dropout = 0;
+};
+
+/// Which elements are dropped in one step.
+struct TrainingDropout {
+  float rate = 0;  ///< of all layers behind the first
+  std::uint64_t seed = 0;
+  std::size_t step = 0;
+};
+
+/// Names the random numbers that choose what a layer drops of its input in one step.
+[[nodiscard]] RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) noexcept;
+
+/// A program for training: floats between operators; signs are made by operators of their own, and each layer drops
+/// elements of its input. `forms` as for inference, one a layer.
+[[nodiscard]] Program training_program(std::span<const LayerShape> layers, bool concatenates,
+                                       std::span<const Precision> forms);
+
+/// Memory stays from step to step while shapes do. Parameters must outlive it.
+class TrainingRun {
+ public:
+  using Bits = BitMatrix<PlusMinusOne>;
+  using Floats = DenseMatrix<float>;
+
+  /// `of_features`: the gradient of the features is wanted, too. Throws usage, naming layer and operator, where one has
+  /// no gradient.
+  TrainingRun(Program program, std::vector<LayerParameters> parameters, const Device& device, bool of_features = false);
+
+  /// The logits. The batch, and what `input` points to, must stay until backward() is done.
+  const Floats& forward(const TrainingBatch& batch, const TrainingInput& input, const TrainingDropout& dropout);
+
+  /// The gradient of the logits, as large as they are: to be filled before backward().
+  [[nodiscard]] Floats& result_gradient();
+
+  /// From result_gradient() to the gradients of all parameters.
+  void backward();
+
+  [[nodiscard]] const Program& program() const noexcept { return program_; }
+  [[nodiscard]] const Floats& logits() const { return floats(program_.result); }
+
+  // What operators ask for.
+
+  /// The values of a matrix of floats.
+  [[nodiscard]] const Floats& floats(ValueId v) const;
+  /// To be filled anew.
+  Floats& floats(ValueId v, std::size_t nrows);
+  [[nodiscard]] bool is_signs(ValueId v) const { return program_.value(v).is_signs(); }
+  [[nodiscard]] const Bits& bits(ValueId v) const { return *slots_[v].bits; }
+  [[nodiscard]] std::size_t rows(ValueId v) const { return slots_[v].nrows; }
+
+  struct Slot {
+    Floats storage;
+    const Floats* floats = nullptr;        ///< storage, or another's
+    const SparseRows* sparse = nullptr;    ///< instead of floats, with these values:
+    std::span<const float> sparse_values;  ///< one an entry
+    Buffer<float> sparse_storage, sparse_storage_by_column;
+    Floats wide;  ///< inputs x outputs: weights for sparse rows, or their gradient
+    Binarized signs;
+    const Bits* bits = nullptr;    ///< signs' or another's
+    std::span<const float> scale;  ///< of each row of signs; empty: ones
+    Buffer<float> scale_storage;
+    BitMatrix<ZeroOne> keep;
+    bool dropped = false;  ///< some elements count as zero: keep says which
+    std::size_t nrows = 0;
+    Floats expanded;           ///< signs as floats
+    bool is_expanded = false;  ///< in this step
+    Floats gradient;
+    bool has_gradient = false;  ///< in this step
+  };
+  [[nodiscard]] Slot& slot(ValueId v) { return slots_[v]; }
+
+  /// The gradient of a value, as it came from those of its readers that have been looked at.
+  [[nodiscard]] Floats& gradient(ValueId v) { return slots_[gradient_of_[v]].gradient; }
+  [[nodiscard]] bool has_gradient(ValueId v) const { return slots_[gradient_of_[v]].has_gradient; }
+  /// Whether two values have one gradient, which is changed in place.
+  [[nodiscard]] bool share_gradient(ValueId a, ValueId b) const { return gradient_of_[a] == gradient_of_[b]; }
+  /// Whether parameters stand behind a value.
+  [[nodiscard]] bool learns(ValueId v) const { return learns_[v]; }
+  /// The gradient as a place to write to, and what stands there counts (1) or not (0).
+  struct Target {
+    Floats& gradient;
+    float beta;
+  };
+  [[nodiscard]] Target target(ValueId v);
+  /// Memory that no operator keeps anything in.
+  [[nodiscard]] Floats& scratch(std::size_t nrows, std::size_t ncols);
+
+  /// Signs and scales of a layer's weights in this step.
+  [[nodiscard]] const Binarized& weight_signs(const Operator& op);
+  [[nodiscard]] const LinearParameters& parameters(const Operator& op) const;
+  [[nodiscard]] const LinearParameters& layer_bias(const Operator& op) const { return parameters_[op.layer].neighbor; }
+  [[nodiscard]] const LayerGraph& graph(const Operator& op) const { return *batch_->graphs[op.layer]; }
+  /// Rows of a layer's output.
+  [[nodiscard]] std::size_t targets(const Operator& op) const;
+  [[nodiscard]] const TrainingInput& input() const noexcept { return input_; }
+  [[nodiscard]] bool reads_features(const Operator& op) const { return from_features_[op.inputs[0]]; }
+  [[nodiscard]] float dropout_rate(const Operator& op) const;
+  [[nodiscard]] RandomKey key(const Operator& op) const { return dropout_key(dropout_.seed, op.layer, dropout_.step); }
+  [[nodiscard]] const Device& device() const noexcept { return device_; }
+
+ private:
+  void share_memory();
+
+  struct WeightSigns {
+    Binarized signs;
+    bool made = false;  ///< in this step
+  };
+
+  Program program_;
+  std::vector<LayerParameters> parameters_;
+  Device device_;
+  std::vector<Slot> slots_;
+  std::vector<ValueId> gradient_of_;  ///< of each value: whose slot has its gradient
+  std::vector<ValueId> memory_of_;    ///< of each value: whose slot has its floats
+  std::vector<bool> learns_, from_features_;
+  std::vector<WeightSigns> neighbor_signs_, root_signs_;
+  Floats scratch_;
+  const TrainingBatch* batch_ = nullptr;
+  TrainingInput input_;
+  TrainingDropout dropout_;
+};
+
+}  // namespace bitgraph::nn
