@@ -11,7 +11,7 @@ namespace {
 
 Json microseconds(double seconds) { return seconds > 0 ? Json(seconds * 1e6) : Json(); }
 
-std::string text_of(const Json& number) { return number.is_null() ? "-" : fmt::format("{:.1f}", number.get<double>()); }
+std::string rounded(const Json& number) { return number.is_null() ? "-" : fmt::format("{:.1f}", number.get<double>()); }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void print_program(const std::string& form, const Json& explained) {
     const std::string makes = fmt::format("{} x {}", op["columns"].get<std::size_t>(), op["format"].get<std::string>());
     fmt::print("  {:>5}  {:<{}}  {:<18}{:>12}{:>14}{:>13}  {}\n", op["layer"].get<std::size_t>(),
                op["operator"].get<std::string>(), longest, makes, human_bytes(op["bytes"].get<double>()),
-               text_of(op["predicted_us"]), text_of(op["measured_us"]),
+               rounded(op["predicted_us"]), rounded(op["measured_us"]),
                op["kernel"].is_null() ? "-" : op["kernel"].get<std::string>());
   }
 }
