@@ -180,6 +180,10 @@ void run_vote_post_op(Runtime& at, const Operator& op, Prepared& prepared) {
 
 void run_add_scores(Runtime& at, const Operator& op, Prepared& prepared) {
   const Linear& w = at.weights().of(op).linear;
+  if (op.root && at.name(op.output()) != at.name(op.inputs[1])) {  // it adds to what is there
+    const Floats& own = at.floats(op.inputs[1]);
+    Device::copy(at.floats(op.output()).values().data(), at.device(), own.values().data(), at.device(), own.bytes());
+  }
   add_scores_into(at.floats(op.output()), *prepared.operand.pattern, *prepared.order, at.scores(op.inputs[0]),
                   {.row_scale = prepared.operand.row_scale,
                    .col_scale = w.signs().alpha.span(),

@@ -46,7 +46,7 @@ void make_signs_early(Program& program);
 /// For training: each layer drops elements of its input.
 void drop_inputs(Program& program);
 
-/// A value that is quantized for several readers is quantized once.
+/// What two operators make alike is made once: a value that is quantized for several readers, most of all.
 void share(Program& program);
 
 /// Rectifying goes into the sum before it.

@@ -104,6 +104,25 @@ TEST(SignsPass, PutsSignsSideBySide) {
             "result %6\n");
 }
 
+TEST(SignsPass, MakesTheOrOfSignsOnceForAllReaders) {
+  Program program = test::two_layers(Aggregation::sum, true, true);
+  apply_precision(program, std::array{Precision::bin, Precision::bin, Precision::full});
+  make_signs_early(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1) : 64 x sign\n"
+            "%3 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%4 = ADD.BBB layer 0 (%2, %3) : 64 x sign\n"
+            "%5 = BMM.BBB layer 1 (%4) : 64 x sign\n"
+            "%6 = BSpMM.BBB layer 1 (%5) : 64 x sign\n"
+            "%7 = BMM.BBB layer 1 (%4) : 64 x sign\n"
+            "%8 = ADD.BBB layer 1 (%6, %7) : 64 x sign\n"
+            "%9 = CONCAT layer 2 (%4, %8) : 128 x sign\n"
+            "%10 = BMM.BBF layer 2 (%9) : 7 x float32\n"
+            "result %10\n");
+}
+
 TEST(DropoutPass, DropsTheInputOfEachLayerOnce) {
   Program program = test::two_layers(Aggregation::mean, true);
   fold_relu(program);

@@ -3,7 +3,6 @@
 #include "nn/program/passes/passes.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace bitgraph::nn {
 
@@ -14,21 +13,31 @@ void replace_reads(Program& program, ValueId old, ValueId by) {
   if (program.result == old) program.result = by;
 }
 
+/// Whether two operators make the same of the same.
+bool equal(const Program& program, const Operator& a, const Operator& b) {
+  const bool of_its_layer = a.weight != WeightOf::none || a.bias != BiasOf::none;
+  if (of_its_layer && a.layer != b.layer) return false;
+  const Value& x = program.value(a.output());
+  const Value& y = program.value(b.output());
+  return a.kind == b.kind && a.inputs == b.inputs && a.aggregation == b.aggregation && a.weight == b.weight &&
+         a.bias == b.bias && a.relu == b.relu && a.maximum == b.maximum && a.straight == b.straight &&
+         x.columns == y.columns && x.format == y.format;
+}
+
 }  // namespace
 
 void share(Program& program) {
-  std::map<ValueId, ValueId> quantized;
   std::vector<Operator> kept;
-  for (std::size_t n = 0; n < program.operators.size(); ++n) {
-    const Operator& op = program.operators[n];
-    if (op.kind == OperatorKind::quantize) {
-      const auto [at, first] = quantized.try_emplace(op.inputs[0], op.output());
-      if (!first) {
-        replace_reads(program, op.output(), at->second);
-        continue;
-      }
+  const std::size_t count = program.operators.size();
+  for (std::size_t n = 0; n < count; ++n) {
+    const Operator op = program.operators[n];
+    const auto same =
+        std::find_if(kept.begin(), kept.end(), [&](const Operator& other) { return equal(program, op, other); });
+    if (same == kept.end()) {
+      kept.push_back(op);
+      continue;
     }
-    kept.push_back(op);
+    replace_reads(program, op.output(), same->output());
   }
   program.operators = std::move(kept);
 }
