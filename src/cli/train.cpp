@@ -185,8 +185,7 @@ void add_train(CLI::App& app) {
       ->check(whole_number(1, 1000000000));
   command
       ->add_option("--patience", options->patience,
-                   "end after so many epochs without a better one; 0: never; default: of gcn 50 for float and 100 for "
-                   "full and bin; else 0")
+                   "end after so many epochs without a better one; 0: never; default: 50 for float of gcn, else 0")
       ->check(whole_number(0, 1000000000));
   command
       ->add_option("--learning-rate", options->learning_rate,

@@ -34,8 +34,8 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
   /// forms learn; they start from its weights, too, where it has their architecture and shape (see preset()). Its
-  /// predictions for inductive_gcn, sage and saint are made without the edges that they may not see. Null: it is trained
-  /// first, by the same options. Not owned.
+  /// predictions for inductive_gcn, sage and saint are made without the edges that they may not see. Null: it is
+  /// trained first, by the same options. Not owned.
   const Model* teacher = nullptr;
   /// A model in full precision, of this architecture and of these widths, whose weights training starts from: of float
   /// models as they are, its biases and its preprocessing too; of binary forms latent weights, each matrix scaled to
@@ -50,8 +50,7 @@ struct TrainOptions {
 /// The recipe of an architecture and precision, all fields set.
 ///   gcn, real: Kipf and Welling 2017: Adam 1e-2, dropout 0.5; at most 1000 epochs, patience 50; decay 1e-2 on the
 ///     first layer, over features of mean row length 1 (theirs, 5e-4, is over shorter rows).
-///   gcn, full and bin: Adam 3e-3, dropout 0.3, or 0.5 where features are dense, no decay; at most 400 epochs, patience
-///     100.
+///   gcn, full and bin: Adam 3e-3, dropout 0.3, or 0.5 where features are dense, no decay; 400 epochs.
 ///   inductive_gcn, sage: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of those, as of any
 ///     further on (Hamilton et al. 2017, section 4).
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
@@ -98,7 +97,7 @@ inline constexpr double most_lost_points = 3;
 /// validation nodes. "features are sparse and not negative: signs of presence, less their mean; ..." Throws as train().
 [[nodiscard]] std::string explain_recipe(const Dataset& dataset, const TrainOptions& options);
 
-/// Trains a model and returns the weights of the epoch with the least validation loss; for full and bin of the
+/// Trains a model and returns the weights of the epoch with the least validation loss; for full, and for bin of the
 /// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss. A
 /// gcn is trained over the whole graph; the others see the training nodes and the edges between them only, a sample at
 /// a time, and the whole graph when they are judged on the validation nodes.

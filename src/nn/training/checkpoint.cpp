@@ -5,6 +5,7 @@
 
 #include "core/fingerprint.hpp"
 #include "io/file.hpp"
+#include "nn/training/recipe.hpp"
 
 #include <fmt/format.h>
 
@@ -89,7 +90,7 @@ bool all_finite(std::span<const float> values) {
 }  // namespace
 
 bool TrainState::improves(const Score& validation, const TrainOptions& options) const {
-  const bool by_accuracy = options.precision.multiplies_signs() && options.architecture != Architecture::gcn;
+  const bool by_accuracy = judged_by_accuracy(options);
   if (by_accuracy && validation.accuracy() != best_accuracy) return validation.accuracy() > best_accuracy;
   return validation.loss < best_loss;
 }

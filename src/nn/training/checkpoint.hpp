@@ -21,9 +21,8 @@ struct TrainState {
   double best_loss = 0, best_accuracy = 0;
   std::vector<DenseMatrix<float>> best;  ///< what a model was given of the parameters at best_epoch
 
-  /// Whether an epoch with these validation results is better than the best so far: one of less loss. Of binary forms
-  /// of a sampled model one of more accuracy, and of equal accuracy of less loss: their logits are so coarse that the
-  /// loss rises with a few nodes that they are sure of and wrong.
+  /// Whether an epoch with these validation results is better than the best so far: one of less loss; where
+  /// judged_by_accuracy(), one of more accuracy, and of equal accuracy of less loss.
   [[nodiscard]] bool improves(const Score& validation, const TrainOptions& options) const;
 };
 

@@ -66,10 +66,12 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   recipe.teacher_weights = fits;
   // Not of votes: signs of an average vote otherwise than the weights that were trained.
   recipe.average = options.precision == Precision::full;
-  // Logits of votes are so coarse that the loss rises with a few nodes that they are sure of and wrong. The few
-  // validation nodes of a whole-graph split tell losses apart, not accuracies.
-  recipe.by_accuracy = sampled;
   return recipe;
+}
+
+bool judged_by_accuracy(const TrainOptions& options) {
+  if (!options.precision.multiplies_signs()) return false;
+  return options.architecture != Architecture::gcn || !options.precision.votes();
 }
 
 std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts) {

@@ -32,11 +32,15 @@ struct Recipe {
   bool even_scales = false;      ///< binary: one hidden unit is constant and large, see NetworkTrainer::even_out_scales
   bool teacher_weights = false;  ///< binary: latent weights start from the teacher's
   bool average = false;          ///< binary: the average of the last weights is judged and returned
-  bool by_accuracy = false;      ///< the best epoch is the one with the best validation accuracy; else of least loss
 };
 
 /// The same rules for training over a whole graph and over samples of it.
 [[nodiscard]] Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts);
+
+/// How the best epoch is found: by the accuracy on validation nodes, or by the loss. Binary logits are so coarse that
+/// the loss rises with a few nodes that they are sure of and wrong. Of a full gcn it falls, rises and falls again. Of a
+/// bin gcn, whose splits have few validation nodes, it tells more than accuracies do.
+[[nodiscard]] bool judged_by_accuracy(const TrainOptions& options);
 
 /// "signs of presence, less their mean, since features are sparse and not negative; ...": what was chosen, and why.
 /// Options are complete.

@@ -209,7 +209,7 @@ TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense
   } else {
     give(options.epochs, real ? 1000U : 400U);
     give(options.weight_decay, real ? 1e-2F : 0.0F);
-    give(options.patience, real ? 50U : 100U);
+    give(options.patience, real ? 50U : 0U);
   }
   give(options.learning_rate, real ? 1e-2F : 3e-3F);
   give(options.dropout, real || dense_features ? 0.5F : 0.3F);

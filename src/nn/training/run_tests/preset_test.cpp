@@ -51,7 +51,7 @@ TEST(Preset, IsTheTableOfRecipes) {
     EXPECT_EQ(*made.learning_rate, row.learning_rate);
     EXPECT_EQ(*made.weight_decay, row.weight_decay);
     EXPECT_EQ(*made.dropout, row.dropout);
-    const std::size_t patience = row.precision.multiplies_signs() ? 100 : 50;
+    const std::size_t patience = row.precision.multiplies_signs() ? 0 : 50;
     EXPECT_EQ(*made.patience, row.architecture == Architecture::gcn ? patience : 0U);
     EXPECT_EQ(*made.batch_size, 512U);
     EXPECT_EQ(*made.walk_roots, 6000U);
