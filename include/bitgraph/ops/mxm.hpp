@@ -80,8 +80,8 @@ template <class Graph>
                                            const std::type_identity_t<MatrixMask<Graph>>& mask = {});
 
 /// The kernels that mxm and mxm_sum would run. Bytes are those of the operands, and on a CUDA device those of products,
-/// as if all rows were as long as the mean. They throw as mxm and mxm_sum do. Within a mask, on the host, the choice takes
-/// O(entries), and B^T where comparing may pay.
+/// as if all rows were as long as the mean. They throw as mxm and mxm_sum do. Within a mask, on the host, the choice
+/// takes O(entries), and B^T where comparing may pay.
 template <class Graph>
 [[nodiscard]] KernelChoice mxm_explain(OrAnd semiring, const Graph& a, const Graph& b,
                                        const std::type_identity_t<MatrixMask<Graph>>& mask = {});
