@@ -259,7 +259,8 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
     const std::string name(to_string(form));
     result["accuracy"][name] = accuracy_on(out, dataset.labels, dataset.test);
     const nn::InferenceBytes bytes = plan.bytes();
-    Json& of_form = result["forms"][name];
+    result["forms"][name] = nullptr;  // its place: what is added to `result` later moves all that stands in it
+    Json of_form;
     of_form["val_accuracy"] = accuracy_on(out, dataset.labels, dataset.validation);
     of_form["features"] = plan.feature_format();
     of_form["bytes"] = {{"model", bytes.model},
@@ -277,6 +278,7 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
     if (!own.is_host()) result["latency_us"][name]["stream"] = time_stream(plan, options.repeats, own);
     logits = out.clone();
     if (options.look) options.look(plan, of_form);
+    result["forms"][name] = std::move(of_form);
   }
   result["device"] = device.name();
   result["threads"] = device.threads();
