@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::cli {
@@ -117,18 +118,18 @@ void run_train(const TrainOptions& o) {
   const Dataset dataset = load_for_training(o.dataset, o.split, device, given.pointers(), result);
   if (given.start || given.teacher) warn_of_training_data(result, dataset);
   const nn::TrainOptions recipe = train_options(o, dataset, given);
-  const bool chatty = !o.common.quiet;
+  result["recipe"] = nn::explain_recipe(dataset, recipe);
+  bool told = o.common.quiet;  // the recipe: once training has begun, so that what is refused gets one line
   bool of_teacher = false;
   Progress progress("training", o.common.quiet);
   const auto report = [&](const nn::EpochReport& r) {
-    if (chatty && r.of_teacher && !of_teacher) fmt::print(stderr, "training a float teacher first\n");
+    if (!std::exchange(told, true)) fmt::print(stderr, "recipe: {}\n", result["recipe"].get<std::string>());
+    if (!o.common.quiet && r.of_teacher && !of_teacher) fmt::print(stderr, "training a float teacher first\n");
     of_teacher = r.of_teacher;
     progress.update(r.epoch, r.epochs,
                     fmt::format("{}loss {:.3f}  validation {:.3f}", of_teacher ? "teacher: " : "", r.train_loss,
                                 r.validation_accuracy));
   };
-  result["recipe"] = nn::explain_recipe(dataset, recipe);
-  if (chatty) fmt::print(stderr, "recipe: {}\n", result["recipe"].get<std::string>());
   const nn::TrainResult trained = nn::train(dataset, recipe, device, report);
   trained.model.save(o.out);
   result["dataset"] = dataset.name;

@@ -194,7 +194,8 @@ class BadBinary(InFolder):
         members = {"adj_indptr": ints(0, 1, 1), "adj_indices": ints(1), "adj_shape": ints(2, 2), "labels": ints(0, 1),
                    "attr_indptr": ints(0, 1, 1), "attr_indices": ints(0), "attr_shape": ints(2, 1), "train_idx": ints(0)}
         path = self.put("half.npz", archive(**members))
-        self.check_refused("train: the data set half has no validation nodes", "", "train", path, "--out", self.path("out"))
+        self.check_refused("train: the data set half has no validation nodes, 1 of 2 are for training", "",
+                           "train", path, "--out", self.path("out"))
         path = self.put("few.npz", dataset())
         self.check_refused("split: 0.1 of the 2 nodes with a label in few is none for training", "", "train", path, "--out",
                            self.path("out"), "--split-shares", "0.1,0.5,0.4")

@@ -200,7 +200,8 @@ class Results(InFolder):
     def test_classes_and_logits_in_text(self):
         dataset, model = self.folder / "set.npz", self.folder / "model.safetensors"
         self.done("generate", "planted-partition", dataset, "--nodes", 60, "--classes", 3, "--features", 8)
-        self.done("train", dataset, "--epochs", 1, "--hidden", 4, "--precision", "float", "--out", model)
+        self.done("train", dataset, "--epochs", 1, "--hidden", 4, "--precision", "float", "--out", model,
+                  "--quiet")
         for ending in ("npy", "csv"):
             self.done("infer", model, dataset, "--repeats", 1, "--out", self.folder / f"class.{ending}", "--logits",
                       self.folder / f"logits.{ending}", "--probabilities", self.folder / f"p.{ending}")

@@ -5,6 +5,8 @@ import json
 import shutil
 import unittest
 
+import numpy as np
+
 import program
 
 
@@ -18,11 +20,13 @@ def run(*words):
 
 class Tune(program.InFolder):
     def setUp(self):
-        """A narrow model in bits, trained for another data set, and a wide one in floats that fits and takes longer."""
+        """A narrow model in bits, trained for a data set of other labels, and a wide one in floats that fits and takes longer."""
         super().setUp()
         for name, seed, features in [("data", 1, 100), ("other", 2, 100), ("narrow", 3, 50)]:
             run("generate", "planted-partition", self.path(name + ".npz"), "--nodes", 300, "--classes", 3, "--features",
                 features, "--seed", seed)
+        other = dict(np.load(self.path("other.npz")))
+        np.savez(self.path("other.npz"), **(other | {"labels": (other["labels"] + 1) % 3}))
         self.data, self.bin, self.float = map(self.path, ["data.npz", "bin.safetensors", "float.safetensors"])
         run("train", self.path("other.npz"), "--precision", "bin", "--hidden", 4, "--epochs", 2, "--out", self.bin)
         run("train", self.data, "--precision", "float", "--hidden", 512, "--epochs", 20, "--out", self.float)
