@@ -2,8 +2,6 @@
 // Layers as programs (include/bitgraph/nn/model.hpp, Layer).
 #include "nn/program/layers.hpp"
 
-#include <utility>
-
 namespace bitgraph::nn {
 
 namespace {
@@ -24,11 +22,11 @@ Program program_of(std::span<const LayerShape> layers, bool concatenates) {
   require(!layers.empty(), "a program needs at least one layer");
   ProgramBuilder build(layers.front().inputs);
   ValueId x = build.features();
-  std::vector<ValueId> outputs;
+  std::vector<ValueId> outputs;  // of all layers before the last
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const bool last = l + 1 == layers.size();
     build.begin_layer(l);
-    if (last && concatenates && l > 0) x = build.concat(std::move(outputs));
+    if (last && concatenates && l > 0) x = build.concat(outputs);
     x = layer_of(build, layers[l], x);
     if (!last) outputs.push_back(x = build.relu(x));
   }

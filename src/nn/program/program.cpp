@@ -22,6 +22,7 @@ namespace {
 
 std::string names_of(const std::vector<ValueId>& values) {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const ValueId v : values) names.push_back(v == no_value ? "-" : fmt::format("%{}", v));
   return fmt::format("{}", fmt::join(names, ", "));
 }

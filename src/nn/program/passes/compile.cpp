@@ -26,6 +26,7 @@ void reorder_result(Program& program) {
 
 std::vector<std::string_view> passes_to_leave_out() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(simple_passes) + 2);
   for (const Pass& pass : simple_passes) names.push_back(pass.name);
   names.insert(names.end(), {"fuse", "place"});
   return names;
