@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
@@ -32,5 +33,27 @@ struct Score {
 /// the score as well. Throws as score().
 Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatrix<float>& logits,
                                   std::span<const std::int32_t> labels, std::span<const NodeId> nodes);
+
+/// A score that a device may still be working out: score_into() and the other asynchronous function wait for nothing
+/// and allocate nothing but in the first call.
+class PendingScore {
+ public:
+  /// Waits for it. Throws as score(): a device finds what is out of range only then.
+  [[nodiscard]] Score get() const;
+
+ private:
+  friend void score_into(PendingScore&, const DenseMatrix<float>&, std::span<const std::int32_t>,
+                         std::span<const NodeId>);
+  friend void cross_entropy_backward_into(DenseMatrix<float>&, PendingScore&, const DenseMatrix<float>&,
+                                          std::span<const std::int32_t>, std::span<const NodeId>);
+
+  Score here_;                   ///< of the host
+  Buffer<std::uint64_t> there_;  ///< of a device: what it adds up
+  std::size_t num_nodes_ = 0;
+};
+void score_into(PendingScore& out, const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
+                std::span<const NodeId> nodes);
+void cross_entropy_backward_into(DenseMatrix<float>& gradient, PendingScore& out, const DenseMatrix<float>& logits,
+                                 std::span<const std::int32_t> labels, std::span<const NodeId> nodes);
 
 }  // namespace bitgraph

@@ -62,11 +62,6 @@ void Forward::remake(CsrPattern back, bool other_graph) {
   bind();
 }
 
-void Forward::set_weights(const Model& model) {
-  recording_.clear();
-  weights_->set(model, one_launch_ != nullptr);
-}
-
 bool Forward::asks_for_one_launch() const {
   const bool small = options_.launching == Launching::automatic && fits_one_launch(facts_.nodes, facts_.entries);
   return !device_.is_host() && (small || options_.launching == Launching::one);

@@ -18,6 +18,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,9 @@ class Forward {
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;
 
-  /// Other weights of the same shapes.
-  void set_weights(const Model& model);
+  /// Other weights of the same shapes, on the host or where it runs; kernels find them where the old ones were. On a
+  /// CUDA device it waits for nothing where they are there.
+  void set_weights(std::span<const Layer> layers) { weights_->set(layers); }
 
   /// The program anew, after graph or features have changed: other sizes, other places. Weights stay. Where
   /// `other_graph`, the graph of the operands must be there still; else nothing is read of it.

@@ -5,7 +5,7 @@
 
 namespace bitgraph::nn {
 
-/// The two maps of a binary layer as one: the outputs of `neighbor` first, then those of `root`. On the host.
+/// The two maps of a binary layer as one: the outputs of `neighbor` first, then those of `root`. On the device of both.
 [[nodiscard]] Linear side_by_side(const Layer& layer);
 
 }  // namespace bitgraph::nn

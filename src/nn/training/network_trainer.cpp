@@ -3,13 +3,14 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
+#include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
 
 #include "nn/inference/forward.hpp"
 #include "nn/model/normalization.hpp"
+#include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/recipe.hpp"
-#include "nn/training/reshape.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "nn/training/trainer.hpp"
 
@@ -64,42 +65,49 @@ class NetworkTrainer final : public Trainer {
     }
     source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device);
     validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
+    validation_nodes_ = Buffer<NodeId>::copy_of(dataset.validation, device);
   }
 
-  double train_epoch(std::size_t epoch, float learning_rate) override {
+  void train_epoch(std::size_t epoch, float learning_rate) override {
     // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
     // lose a class for good.
     const bool votes = options_.precision.votes() && 2 * epoch > *options_.epochs;
-    const std::size_t batches = source_->batches();
-    double loss = 0;
-    for (std::size_t n = 0; n < batches; ++n) {
+    losses_.resize(source_->batches());
+    for (std::size_t n = 0; n < losses_.size(); ++n) {
       device_.throw_if_stopped();
-      const std::size_t step = (epoch - 1) * batches + n + 1;
+      const std::size_t step = (epoch - 1) * losses_.size() + n + 1;
       const TrainingBatch& batch = source_->batch(epoch, n);
       TrainingRun& run = votes ? *voting_run_ : *run_;
       run.forward(batch, features_of(batch, step), {*options_.dropout, options_.seed, step});
-      loss += loss_gradient(run, batch) / static_cast<double>(batches);
+      start_backward(run, batch, losses_[n]);
       run.backward();
       for (Parameter& parameter : parameters_) parameter.adam(learning_rate, step);
     }
+  }
+
+  [[nodiscard]] double train_loss() const override {
+    double loss = 0;
+    for (const PendingScore& batch : losses_) loss += batch.get().loss / static_cast<double>(losses_.size());
     return loss;
   }
 
-  double step(std::size_t epoch) override { return train_epoch(epoch, *options_.learning_rate); }
-
-  Score evaluate(std::span<const NodeId> nodes) override {
-    const Model present = model();
+  void judge() override {
+    take_layers();
     if (!forward_) {
+      const Model present = model();
+      const FeatureStorage storage = device_.is_host() ? FeatureStorage::sparse : FeatureStorage::dense;
       operands_.emplace(dataset_.graph, device_);
-      features_.emplace(present, dataset_, options_.precision, FeatureStorage::sparse, device_);
+      features_.emplace(present, dataset_, options_.precision, storage, device_);
       forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
                        *features_, device_);
     } else {
-      forward_->set_weights(present);
+      forward_->set_weights(layers_);
     }
-    const auto there = Buffer<NodeId>::copy_of(nodes, device_);
-    return score(forward_->run(), std::as_const(validation_labels_).span(), there.span());
+    score_into(validation_, forward_->run(), std::as_const(validation_labels_).span(),
+               std::as_const(validation_nodes_).span());
   }
+
+  [[nodiscard]] Score validation() const override { return validation_.get(); }
 
   [[nodiscard]] Model model() const override {
     Model model;
@@ -111,18 +119,10 @@ class NetworkTrainer final : public Trainer {
     model.input_mean = metadata_.input_mean.clone();
     model.input_inverse_deviation = metadata_.input_inverse_deviation.clone();
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
-      layer.neighbor = linear(neighbor_[l]);
-      if (shapes_[l].root) layer.root = linear(root_[l]);
-      if (l == 0 && center() != nullptr) {
-        take_center_off(layer.neighbor);
-        if (shapes_[l].root) take_center_off(layer.root);
-      }
-      if (l == 0 && real()) {
-        for (float& w : layer.neighbor.floats().values()) w *= recipe_.feature_scale;
-      }
-      if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
-      model.layers.push_back(std::move(layer));
+      Layer layer;
+      take_layer(layer, l);
+      model.layers.push_back(
+          {layer.aggregation, layer.precision, layer.neighbor.to(Device{}), layer.root.to(Device{})});
     }
     return model;
   }
@@ -246,21 +246,39 @@ class NetworkTrainer final : public Trainer {
     return linear;
   }
 
-  [[nodiscard]] Linear linear(const LinearPlaces& at) const {
-    Linear linear;
-    const Parameter& weight = parameters_[static_cast<std::size_t>(at.weight)];
+  /// The layers of the model, where it is trained. Their memory stays.
+  void take_layers() {
+    layers_.resize(shapes_.size());
+    for (std::size_t l = 0; l < shapes_.size(); ++l) take_layer(layers_[l], l);
+  }
+
+  void take_layer(Layer& layer, std::size_t l) const {
+    layer.aggregation = shapes_[l].aggregation;
+    layer.precision = forms(true)[l];
+    take_linear(layer.neighbor, neighbor_[l]);
+    if (shapes_[l].root) take_linear(layer.root, root_[l]);
+    if (l == 0 && center() != nullptr) {
+      take_center_off(layer.neighbor);
+      if (shapes_[l].root) take_center_off(layer.root);
+    }
+    if (l == 0 && real()) scale(layer.neighbor.floats(), recipe_.feature_scale);
+    if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
+  }
+
+  void take_linear(Linear& linear, const LinearPlaces& at) const {
+    const Floats& weight = parameters_[static_cast<std::size_t>(at.weight)].outcome();
     if (real()) {
-      linear.weight = weight.outcome().to(Device{});
+      reshape(linear.floats(), weight.nrows(), weight.ncols(), device_);
+      accumulate(linear.floats(), weight, 1, 0);
     } else {
-      const Binarized signs = binarize(weight.outcome());
-      linear.weight = Binarized{signs.bits.to(Device{}), signs.alpha.to(Device{})};
+      if (!linear.binary()) linear.weight.emplace<Binarized>();
+      reshape(linear.signs(), weight.nrows(), weight.ncols(), device_);
+      binarize_into(linear.signs(), weight);
     }
-    linear.bias = Buffer<float>(weight.value.nrows(), 0.0F);
-    if (at.bias >= 0) {
-      const Floats bias = parameters_[static_cast<std::size_t>(at.bias)].outcome().to(Device{});
-      std::copy_n(bias.values().begin(), linear.bias.size(), linear.bias.begin());
-    }
-    return linear;
+    reshape(linear.bias, weight.nrows(), device_);
+    if (at.bias < 0) return linear.bias.fill(0);
+    const Floats& bias = parameters_[static_cast<std::size_t>(at.bias)].outcome();
+    Device::copy(linear.bias.data(), device_, bias.values().data(), device_, bias.bytes());
   }
 
   [[nodiscard]] const Floats* center() const noexcept {
@@ -269,23 +287,24 @@ class NetworkTrainer final : public Trainer {
 
   /// Training takes the mean row off the first layer's input: the model has it in its bias.
   void take_center_off(Linear& linear) const {
-    const Floats center = source_->center().to(Device{});
-    for (std::size_t f = 0; f < linear.outputs(); ++f) {
-      double sum = 0;
-      for (std::size_t j = 0; j < linear.inputs(); ++j) sum += linear.signs().bits.value(f, j) * center(0, j);
-      linear.bias[f] -= linear.signs().alpha[f] * static_cast<float>(sum);
-    }
+    const std::size_t outputs = linear.outputs();
+    Floats signs(outputs, linear.inputs(), device_);
+    expand_into(signs, linear.signs().bits, linear.signs().alpha.span());
+    float_gemm({{1, outputs, outputs, linear.bias.data()}, device_}, *center(), false, signs, true, -1, 1);
+  }
+
+  static void scale(Floats& values, float factor) { accumulate(values, std::as_const(values), factor, 0); }
+  void scale(Buffer<float>& values, float factor) const {
+    const DenseView<float> view{1, values.size(), values.size(), values.data()};
+    accumulate({view, device_}, {{1, values.size(), values.size(), values.data()}, device_}, factor, 0);
   }
 
   /// Training divides sums over neighbours: the model does so by its weights. A vote does not change by it.
   void fold_sum_factor(Layer& layer) const {
     const float factor = sum_factor(seen().graph);
-    if (real()) {
-      for (float& w : layer.neighbor.floats().values()) w *= factor;
-      return;
-    }
-    for (float& m : layer.neighbor.signs().alpha) m *= factor;
-    for (float& b : layer.neighbor.bias) b *= factor;
+    if (real()) return scale(layer.neighbor.floats(), factor);
+    scale(layer.neighbor.signs().alpha, factor);
+    scale(layer.neighbor.bias, factor);
   }
 
   /// What training may see: all of a graph that is known whole; of others the training nodes and the edges between
@@ -332,17 +351,17 @@ class NetworkTrainer final : public Trainer {
     return {.signs = &remembered_, .center = &remembered_center_};
   }
 
-  /// Cross entropy of the counted rows; with a teacher, plus the divergence from its predictions on all rows.
-  double loss_gradient(TrainingRun& run, const TrainingBatch& batch) {
+  /// The gradient of the loss: cross entropy of the counted rows; with a teacher, plus the divergence from its
+  /// predictions on all rows.
+  void start_backward(TrainingRun& run, const TrainingBatch& batch, PendingScore& loss) {
     const Floats& logits = run.logits();
     Floats& gradient = run.result_gradient();
-    const Score score = cross_entropy_backward_into(gradient, logits, batch.labels.span(), batch.counted.span());
+    cross_entropy_backward_into(gradient, loss, logits, batch.labels.span(), batch.counted.span());
     if (!batch.loss_weight.empty()) scale_rows(gradient, batch.loss_weight.span());
-    if (batch.taught.nrows() == 0) return score.loss;
-    Floats log_p(logits.nrows(), logits.ncols(), device_);
-    log_softmax_into(log_p, logits);
-    add_divergence_gradient(gradient, log_p, batch.taught, teacher_weight / static_cast<float>(logits.nrows()));
-    return score.loss;
+    if (batch.taught.nrows() == 0) return;
+    reshape(log_p_, logits.nrows(), logits.ncols(), device_);
+    log_softmax_into(log_p_, logits);
+    add_divergence_gradient(gradient, log_p_, batch.taught, teacher_weight / static_cast<float>(logits.nrows()));
   }
 
   const Dataset& dataset_;
@@ -358,7 +377,12 @@ class NetworkTrainer final : public Trainer {
   BitMatrix<ZeroOne> keep_;   ///< those that are not dropped in this step
   Binarized remembered_;      ///< the batch's signs, less what was dropped
   Floats remembered_center_;  ///< the center that goes with them
+  Floats log_p_;
+  std::vector<PendingScore> losses_;  ///< of the batches of an epoch
+  std::vector<Layer> layers_;         ///< of the model that is judged
+  PendingScore validation_;
   Buffer<std::int32_t> validation_labels_;
+  Buffer<NodeId> validation_nodes_;
   std::optional<GraphOperands> operands_;
   std::optional<InputFeatures> features_;
   std::optional<Forward> forward_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/train.hpp>
 
+#include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/checkpoint.hpp"
 #include "nn/training/recipe.hpp"
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/select.hpp>
 
@@ -152,9 +154,14 @@ std::unique_ptr<Trainer> trainer_with_teacher(const Dataset& dataset, const Trai
   return make_trainer(dataset, options, device, std::move(teacher));
 }
 
+/// Memory stays where there is some.
 void copy_outcome(const std::vector<Parameter>& from, std::vector<DenseMatrix<float>>& to) {
-  to.clear();
-  for (const Parameter& parameter : from) to.push_back(parameter.outcome().clone());
+  to.resize(from.size());
+  for (std::size_t p = 0; p < from.size(); ++p) {
+    const DenseMatrix<float>& outcome = from[p].outcome();
+    reshape(to[p], outcome.nrows(), outcome.ncols(), outcome.device());
+    accumulate(to[p], outcome, 1, 0);
+  }
 }
 
 /// Before the first epoch.
@@ -256,8 +263,10 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
     const auto start = std::chrono::steady_clock::now();
     device.throw_if_stopped();
     const std::size_t epoch = ++state.epoch;
-    const double loss = trainer->train_epoch(epoch, *recipe.learning_rate);
-    const Score validation = trainer->evaluate(dataset.validation);
+    trainer->train_epoch(epoch, *recipe.learning_rate);
+    trainer->judge();
+    const double loss = trainer->train_loss();
+    const Score validation = trainer->validation();
     if (!std::isfinite(loss) || !std::isfinite(validation.loss)) {
       if (state.best_epoch == 0) refuse_divergence(epoch, *recipe.learning_rate);
       break;  // nothing comes back from there; what was best before is kept

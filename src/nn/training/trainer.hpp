@@ -53,18 +53,17 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
   virtual ~Trainer() = default;
 
-  /// All steps of an epoch, which count from 1. Returns the mean loss. As it stands here: one, over the whole graph.
-  virtual double train_epoch(std::size_t epoch, float learning_rate) {
-    const double loss = step(epoch);
-    for (Parameter& parameter : parameters_) parameter.adam(learning_rate, epoch);
-    return loss;
-  }
+  /// All steps of an epoch, which count from 1. Asks a device for them and waits for none, nor does judge().
+  virtual void train_epoch(std::size_t epoch, float learning_rate) = 0;
 
-  /// Forward and backward over the training nodes; leaves the gradients in the parameters. Returns the loss.
-  virtual double step(std::size_t epoch) = 0;
+  /// The mean loss of the last epoch; waits for it.
+  [[nodiscard]] virtual double train_loss() const = 0;
 
-  /// The loss and accuracy of `nodes` with the present parameters, in the form that inference will use.
-  virtual Score evaluate(std::span<const NodeId> nodes) = 0;
+  /// Judges the present parameters on the validation nodes, in the form that inference will use.
+  virtual void judge() = 0;
+
+  /// What came of it; waits for it.
+  [[nodiscard]] virtual Score validation() const = 0;
 
   /// The present parameters, packed.
   [[nodiscard]] virtual Model model() const = 0;

@@ -96,9 +96,9 @@ __device__ void add(LossSums& to, const LossSums& other) {
   to.first_bad = min(to.first_bad, other.first_bad);
 }
 
-/// One block. The result goes behind the sums.
+/// One block.
 __global__ void __launch_bounds__(block_threads)
-    add_all_losses(LossSums* sums, std::size_t count, std::uint64_t num_nodes) {
+    add_all_losses(LossSums* result, const LossSums* sums, std::size_t count, std::uint64_t num_nodes) {
   __shared__ LossSums shared[block_threads];
   LossSums mine{0, 0, 0, num_nodes};
   for (std::size_t n = threadIdx.x; n < count; n += block_threads) add(mine, sums[n]);
@@ -108,11 +108,11 @@ __global__ void __launch_bounds__(block_threads)
     if (threadIdx.x < half) add(shared[threadIdx.x], shared[threadIdx.x + half]);
     __syncthreads();
   }
-  if (threadIdx.x == 0) sums[count] = shared[0];
+  if (threadIdx.x == 0) *result = shared[0];
 }
 
 __global__ void __launch_bounds__(block_threads)
-    gradient_rows(LossArgs args, DenseView<float> gradient, double weight) {
+    gradient_rows(LossArgs args, DenseView<float> gradient, const LossSums* sums) {
   const std::size_t n = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
   if (n >= args.num_nodes) return;
   const std::int32_t label = label_at(args, n);
@@ -120,6 +120,7 @@ __global__ void __launch_bounds__(block_threads)
   const NodeId node = args.nodes[n];
   const float* const row = args.logits.data + node * args.logits.stride;
   const Normalizer norm = normalizer(row, args.logits.ncols);
+  const double weight = 1.0 / static_cast<double>(sums->total);
   for (std::size_t c = threadIdx.x % 32; c < args.logits.ncols; c += 32) {
     const double probability = exp(row[c] - norm.largest - norm.log_sum);
     const double off = probability - (c == static_cast<std::size_t>(label) ? 1.0 : 0.0);
@@ -137,26 +138,24 @@ void log_softmax(const Cuda& backend, DenseView<float> out, DenseView<const floa
   cuda_check_launch("softmax_rows");
 }
 
-LossSums add_losses(const Cuda& backend, const LossArgs& args) {
-  LossSums result;
-  if (args.num_nodes == 0) return result;
+void add_losses(const Cuda& backend, const LossArgs& args, LossSums* sums) {
   const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   const std::size_t warps = (args.num_nodes + warp_nodes - 1) / warp_nodes;
-  auto* const sums = static_cast<LossSums*>(device.workspace((warps + 1) * sizeof(LossSums)));
-  add_warp_losses<<<blocks_for(warps, block_warps), block_threads, 0, stream_of(device)>>>(args, sums);
-  cuda_check_launch("add_warp_losses");
-  add_all_losses<<<1, block_threads, 0, stream_of(device)>>>(sums, warps, args.num_nodes);
+  auto* const of_warps = static_cast<LossSums*>(device.workspace((warps + 1) * sizeof(LossSums)));
+  if (warps != 0) {
+    add_warp_losses<<<blocks_for(warps, block_warps), block_threads, 0, stream_of(device)>>>(args, of_warps);
+    cuda_check_launch("add_warp_losses");
+  }
+  add_all_losses<<<1, block_threads, 0, stream_of(device)>>>(sums, of_warps, warps, args.num_nodes);
   cuda_check_launch("add_all_losses");
-  Device::copy(&result, Device{}, sums + warps, device, sizeof(result));
-  return result;
 }
 
-void add_gradients(const Cuda& backend, const LossArgs& args, DenseView<float> gradient, double weight) {
+void add_gradients(const Cuda& backend, const LossArgs& args, DenseView<float> gradient, const LossSums* sums) {
   if (args.num_nodes == 0 || gradient.ncols == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
   const unsigned blocks = blocks_for(args.num_nodes, block_warps);
-  gradient_rows<<<blocks, block_threads, 0, stream_of(backend.device)>>>(args, gradient, weight);
+  gradient_rows<<<blocks, block_threads, 0, stream_of(backend.device)>>>(args, gradient, sums);
   cuda_check_launch("gradient_rows");
 }
 

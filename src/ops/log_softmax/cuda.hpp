@@ -31,10 +31,10 @@ struct LossSums {
 
 void log_softmax(const Cuda& backend, DenseView<float> out, DenseView<const float> x);
 
-/// Waits for the device.
-LossSums add_losses(const Cuda& backend, const LossArgs& args);
+/// Into `sums`, which lies on the device.
+void add_losses(const Cuda& backend, const LossArgs& args, LossSums* sums);
 
-/// gradient is zero and becomes weight * (softmax - onehot) at each time that a labelled node is listed.
-void add_gradients(const Cuda& backend, const LossArgs& args, DenseView<float> gradient, double weight);
+/// gradient is zero and becomes (softmax - onehot) / sums->total at each time that a labelled node is listed.
+void add_gradients(const Cuda& backend, const LossArgs& args, DenseView<float> gradient, const LossSums* sums);
 
 }  // namespace bitgraph

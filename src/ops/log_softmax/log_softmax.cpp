@@ -57,7 +57,7 @@ void for_labelled(const DenseMatrix<float>& logits, std::span<const std::int32_t
 }
 
 /// The score that a device's sums give, or the error that they tell of.
-[[maybe_unused]] Score score_of(const LossSums& sums, std::size_t num_nodes) {
+Score score_of(const LossSums& sums, std::size_t num_nodes) {
   if (sums.first_bad < num_nodes) {
     fail(ErrorCode::usage,
          fmt::format("loss: node number {} of the list, or its label, is out of range", sums.first_bad));
@@ -84,12 +84,29 @@ void log_softmax_into(DenseMatrix<float>& out, const DenseMatrix<float>& x) {
 }
 
 Score score(const DenseMatrix<float>& logits, std::span<const std::int32_t> labels, std::span<const NodeId> nodes) {
-  Score result;
+  PendingScore pending;
+  score_into(pending, logits, labels, nodes);
+  return pending.get();
+}
+
+Score PendingScore::get() const {
+  if (there_.size() == 0) return here_;
+  LossSums sums;
+  Device::copy(&sums, Device{}, there_.data(), there_.device(), sizeof(sums));
+  return score_of(sums, num_nodes_);
+}
+
+void score_into(PendingScore& out, const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
+                std::span<const NodeId> nodes) {
+  out.num_nodes_ = nodes.size();
   if (on_cuda("log_softmax", logits.device(), [&](const auto& cuda) {
-        result = score_of(add_losses(cuda, loss_args(logits, labels, nodes)), nodes.size());
+        constexpr std::size_t words = sizeof(LossSums) / sizeof(std::uint64_t);
+        if (out.there_.size() != words) out.there_ = Buffer<std::uint64_t>(words, logits.device());
+        add_losses(cuda, loss_args(logits, labels, nodes), reinterpret_cast<LossSums*>(out.there_.data()));
       })) {
-    return result;
+    return;
   }
+  Score result;
   for_labelled(logits, labels, nodes, [&](NodeId node, std::size_t label) {
     const auto row = logits.row(node);
     const Normalizer n = normalizer(row);
@@ -99,25 +116,33 @@ Score score(const DenseMatrix<float>& logits, std::span<const std::int32_t> labe
     ++result.total;
   });
   if (result.total != 0) result.loss /= static_cast<double>(result.total);
-  return result;
+  out.here_ = result;
 }
 
 Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatrix<float>& logits,
                                   std::span<const std::int32_t> labels, std::span<const NodeId> nodes) {
+  PendingScore pending;
+  cross_entropy_backward_into(gradient, pending, logits, labels, nodes);
+  return pending.get();
+}
+
+void cross_entropy_backward_into(DenseMatrix<float>& gradient, PendingScore& out, const DenseMatrix<float>& logits,
+                                 std::span<const std::int32_t> labels, std::span<const NodeId> nodes) {
   if (gradient.nrows() != logits.nrows() || gradient.ncols() != logits.ncols()) {
     fail(ErrorCode::usage, fmt::format("loss: logits are {} x {}, the gradient is {} x {}", logits.nrows(),
                                        logits.ncols(), gradient.nrows(), gradient.ncols()));
   }
   check_device("log_softmax", gradient.device(), logits.device(), "logits");
-  const Score result = score(logits, labels, nodes);
-  const double weight = result.total == 0 ? 0 : 1.0 / static_cast<double>(result.total);
+  score_into(out, logits, labels, nodes);
   if (on_cuda("log_softmax", logits.device(), [&](const auto& cuda) {
         const float zero = 0;
         logits.device().fill(gradient.values().data(), gradient.bytes(), &zero, sizeof(zero));
-        add_gradients(cuda, loss_args(logits, labels, nodes), gradient.view(), weight);
+        add_gradients(cuda, loss_args(logits, labels, nodes), gradient.view(),
+                      reinterpret_cast<const LossSums*>(out.there_.data()));
       })) {
-    return result;
+    return;
   }
+  const double weight = out.here_.total == 0 ? 0 : 1.0 / static_cast<double>(out.here_.total);
   std::fill(gradient.values().begin(), gradient.values().end(), 0.0F);
   for_labelled(logits, labels, nodes, [&](NodeId node, std::size_t label) {
     const Normalizer n = normalizer(logits.row(node));
@@ -126,7 +151,6 @@ Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatri
       gradient(node, c) += static_cast<float>(weight * (probability - (c == label ? 1.0 : 0.0)));
     }
   });
-  return result;
 }
 
 }  // namespace bitgraph

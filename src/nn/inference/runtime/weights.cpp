@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/inference/runtime/weights.hpp"
 
+#include <bitgraph/ops/dense.hpp>
+
+#include "nn/model/reshape.hpp"
 #include "nn/model/side_by_side.hpp"
 #include "nn/model/transposed.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace bitgraph::nn {
 
 namespace {
 
-void copy_into(Buffer<float>& kept, const Buffer<float>& made) {
-  Device::copy(kept.data(), kept.device(), made.data(), made.device(), made.bytes());
+/// The same values on the device: in the place of those that are there, where they are as many.
+void renew(Buffer<float>& kept, const Buffer<float>& from, const Device& device) {
+  if (kept.size() != from.size()) kept = Buffer<float>(from.size(), device);
+  Device::copy(kept.data(), device, from.data(), from.device(), from.bytes());
 }
-void copy_into(BitMatrix<PlusMinusOne>& kept, const BitMatrix<PlusMinusOne>& made) {
-  Device::copy(kept.words().data(), kept.device(), made.words().data(), made.device(), made.words().size_bytes());
+void renew(BitMatrix<PlusMinusOne>& kept, const BitMatrix<PlusMinusOne>& from, const Device& device) {
+  reshape(kept, from.nrows(), from.ncols(), device);
+  Device::copy(kept.words().data(), device, from.words().data(), from.device(), from.words().size_bytes());
 }
-void copy_into(DenseMatrix<float>& kept, const DenseMatrix<float>& made) {
-  Device::copy(kept.values().data(), kept.device(), made.values().data(), made.device(), made.bytes());
+void renew(DenseMatrix<float>& kept, const DenseMatrix<float>& from, const Device& device) {
+  reshape(kept, from.nrows(), from.ncols(), device);
+  Device::copy(kept.values().data(), device, from.values().data(), from.device(), from.bytes());
 }
-void copy_into(Binarized& kept, const Binarized& made) {
-  copy_into(kept.bits, made.bits);
-  copy_into(kept.alpha, made.alpha);
+void renew(Binarized& kept, const Binarized& from, const Device& device) {
+  renew(kept.bits, from.bits, device);
+  renew(kept.alpha, from.alpha, device);
 }
-
-void renew(Linear& kept, Linear made, bool in_place) {
-  if (!in_place) {
-    kept = std::move(made);
-    return;
-  }
-  std::visit([&](auto& weight) { copy_into(weight, std::get<std::remove_reference_t<decltype(weight)>>(made.weight)); },
-             kept.weight);
-  copy_into(kept.bias, made.bias);
+void renew(Linear& kept, const Linear& from, const Device& device) {
+  std::visit(
+      [&](const auto& weight) {
+        using Alternative = std::decay_t<decltype(weight)>;
+        if (!std::holds_alternative<Alternative>(kept.weight)) kept.weight.emplace<Alternative>();
+        renew(std::get<Alternative>(kept.weight), weight, device);
+      },
+      from.weight);
+  renew(kept.bias, from.bias, device);
 }
-void renew(SparseGemmWeights& kept, SparseGemmWeights made, bool in_place) {
-  if (!in_place) {
-    kept = std::move(made);
-    return;
-  }
-  copy_into(kept.u, made.u);
-  copy_into(kept.feature_scale, made.feature_scale);
-  copy_into(kept.feature_offset, made.feature_offset);
-}
-void renew(Buffer<float>& kept, Buffer<float> made, bool in_place) {
-  if (in_place) return copy_into(kept, made);
-  kept = std::move(made);
+void renew(SparseGemmWeights& kept, const SparseGemmWeights& from, const Device& device) {
+  renew(kept.u, from.u, device);
+  renew(kept.feature_scale, from.feature_scale, device);
+  renew(kept.feature_offset, from.feature_offset, device);
 }
 
 constexpr std::size_t index_of(WeightOf which) { return static_cast<std::size_t>(which) - 1; }
@@ -65,8 +65,10 @@ std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, bool 
 /// Both biases; of a layer without root weights its own.
 Buffer<float> sum_of_biases(const Layer& layer) {
   Buffer<float> bias = layer.neighbor.bias.clone();
-  if (layer.root.empty()) return bias;
-  for (std::size_t f = 0; f < bias.size(); ++f) bias[f] += layer.root.bias[f];
+  const Buffer<float>& other = layer.root.bias;
+  const std::size_t size = bias.size();
+  if (!layer.root.empty())
+    accumulate({{1, size, size, bias.data()}, bias.device()}, {{1, size, size, other.data()}, other.device()});
   return bias;
 }
 
@@ -92,7 +94,7 @@ Weights::Weights(const Model& model, const Program& program, const InputFeatures
     layers_[l].use = uses[l];
     shapes_.push_back({.aggregation = model.layers[l].aggregation, .precision = model.layers[l].precision});
   }
-  set(model, false);
+  set(model.layers);
 }
 
 const PreparedWeight& Weights::of(std::size_t layer, WeightOf which) const {
@@ -104,23 +106,23 @@ std::span<const float> Weights::bias(const Operator& op) const {
   return op.bias == BiasOf::layer ? layers_[op.layer].bias.span() : of(op).linear.bias.span();
 }
 
-void Weights::set(const Model& model, bool in_place) {
+void Weights::set(std::span<const Layer> layers) {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    renew(layers_[l].of[index_of(WeightOf::neighbor)].linear, model.layers[l].neighbor.to(device_), in_place);
-    renew(layers_[l].of[index_of(WeightOf::root)].linear, model.layers[l].root.to(device_), in_place);
-    prepare(layers_[l], model.layers[l], in_place);
+    renew(layers_[l].of[index_of(WeightOf::neighbor)].linear, layers[l].neighbor, device_);
+    renew(layers_[l].of[index_of(WeightOf::root)].linear, layers[l].root, device_);
+    prepare(layers_[l], layers[l]);
   }
 }
 
-void Weights::prepare(LayerWeights& layer, const Layer& on_host, bool in_place) {
-  if (layer.use.both) renew(layer.of[index_of(WeightOf::both)].linear, side_by_side(on_host).to(device_), in_place);
-  if (layer.use.layer_bias) renew(layer.bias, sum_of_biases(on_host).to(device_), in_place);
+void Weights::prepare(LayerWeights& layer, const Layer& of) {
+  if (layer.use.both) renew(layer.of[index_of(WeightOf::both)].linear, side_by_side(of), device_);
+  if (layer.use.layer_bias) renew(layer.bias, sum_of_biases(of), device_);
   for (const auto which : {WeightOf::neighbor, WeightOf::root}) {
-    const Linear& linear = which == WeightOf::neighbor ? on_host.neighbor : on_host.root;
+    const Linear& linear = which == WeightOf::neighbor ? of.neighbor : of.root;
     PreparedWeight& made = layer.of[index_of(which)];
     if (linear.empty()) continue;
-    if (layer.use.sparse) renew(made.sparse, sparse_weights(linear), in_place);
-    if (layer.use.wide) made.wide = transposed(linear.floats()).to(device_);
+    if (layer.use.sparse) renew(made.sparse, sparse_weights(linear), device_);
+    if (layer.use.wide) renew(made.wide, transposed(linear.floats()), device_);
   }
 }
 
@@ -137,16 +139,14 @@ void Weights::prepare(const Program& program) {
     const Layer here{shapes_[l].aggregation, shapes_[l].precision,
                      layer.of[index_of(WeightOf::neighbor)].linear.to(Device()),
                      layer.of[index_of(WeightOf::root)].linear.to(Device())};
-    prepare(layer, here, false);
+    prepare(layer, here);
   }
 }
 
-/// Made on the host, where models are.
+/// Made on the host, where the base row is.
 SparseGemmWeights Weights::sparse_weights(const Linear& linear) const {
-  SparseGemmWeights made =
-      prepare_sparse_gemm(features_.packed->sparse->bits.base, linear.signs().bits, linear.signs().alpha.span());
-  if (device_.is_host()) return made;
-  return {made.u.to(device_), made.feature_scale.to(device_), made.feature_offset.to(device_)};
+  const Linear here = linear.to(Device());
+  return prepare_sparse_gemm(features_.packed->sparse->bits.base, here.signs().bits, here.signs().alpha.span());
 }
 
 std::size_t Weights::predicted_bytes(const Model& model, const Program& program, bool sparse_bits, bool sparse_floats) {

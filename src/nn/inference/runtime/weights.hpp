@@ -10,6 +10,7 @@
 #include "nn/program/program.hpp"
 
 #include <array>
+#include <span>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -33,8 +34,9 @@ class Weights {
  public:
   Weights(const Model& model, const Program& program, const InputFeatures& features, const Device& device);
 
-  /// Other weights of the same shapes. Where `in_place` they are copied to where kernels know the old ones.
-  void set(const Model& model, bool in_place);
+  /// Weights of these layers, on the host or the device. Where there are some of the same shapes, these come into
+  /// their place, where kernels know them.
+  void set(std::span<const Layer> layers);
 
   /// The program reads other forms of the same weights from now on.
   void prepare(const Program& program);
@@ -56,7 +58,7 @@ class Weights {
     WeightUse use;
   };
 
-  void prepare(LayerWeights& layer, const Layer& on_host, bool in_place);
+  void prepare(LayerWeights& layer, const Layer& of);
   [[nodiscard]] SparseGemmWeights sparse_weights(const Linear& linear) const;
 
   const InputFeatures& features_;

@@ -9,7 +9,7 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "core/parallel.hpp"
-#include "nn/training/reshape.hpp"
+#include "nn/model/reshape.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "nn/training/sparse_dropout.hpp"
 

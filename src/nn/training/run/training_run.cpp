@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/training/run/training_run.hpp"
 
+#include "nn/model/reshape.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/operators.hpp"
 #include "nn/program/passes/passes.hpp"
-#include "nn/training/reshape.hpp"
 
 #include <fmt/format.h>
 
