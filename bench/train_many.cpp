@@ -14,6 +14,7 @@
 #include <bitgraph/ops/log_softmax.hpp>
 
 #include "cli/ranges.hpp"
+#include "nn/model/architectures.hpp"
 #include "program.hpp"
 
 #include <fmt/format.h>
@@ -273,7 +274,7 @@ int main(int argc, char** argv) {
   app.add_option("--datasets", settings.datasets, "files, or planted:PRESET:SCALE")->delimiter(',')->required();
   app.add_option("--models", settings.models, "architectures")
       ->delimiter(',')
-      ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}));
+      ->check(CLI::IsMember(nn::architecture_names()));
   app.add_option("--seeds", settings.seeds, "first-last");
   app.add_option("--device", settings.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--hidden", settings.hidden, "width; default: the papers'")->check(cli::whole_number(1, 1 << 20));

@@ -3,6 +3,7 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
@@ -21,8 +22,7 @@ namespace {
 
 using test::expect_near;
 
-constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
-                                   Architecture::saint};
+const std::vector<Architecture> architectures = all_architectures();
 
 /// 70 features: two words a row, the second with padding. Some nodes have no neighbours.
 Dataset planted() {
@@ -36,7 +36,7 @@ std::vector<std::vector<Precision>> forms_of(const Model& model) {
   std::vector<std::vector<Precision>> all;
   for (std::size_t mask = 0; mask < (std::size_t{1} << votes); ++mask) {
     // What stands side by side is all bits or all floats.
-    if (model.concatenates() && mask != 0 && mask + 1 != (std::size_t{1} << votes)) continue;
+    if (model.concatenates && mask != 0 && mask + 1 != (std::size_t{1} << votes)) continue;
     std::vector<Precision> forms;
     for (std::size_t l = 0; l < model.layers.size(); ++l) {
       if (model.precision == Precision::real) {

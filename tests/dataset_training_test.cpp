@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training and inference on every kind of data set: dense features, in memory and in the mapped file, and MUSAE's.
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/datasets.hpp"
 #include "support/everywhere.hpp"
@@ -25,8 +26,7 @@ namespace {
 
 using test::expect_near;
 
-constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
-                                   Architecture::saint};
+const std::vector<Architecture> architectures = all_architectures();
 constexpr std::array precisions{Precision::real, Precision::full, Precision::bin};
 
 /// 70 features: two words a row, the second with padding.

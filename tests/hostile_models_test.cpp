@@ -3,6 +3,7 @@
 // Error, or give the right results. BITGRAPH_CASES sets the number of cases; hostile_test.cpp has those of the formats.
 #include <bitgraph/bitgraph.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/hostile.hpp"
 #include "support/near_logits.hpp"
@@ -76,8 +77,7 @@ void spoil(nn::Linear& linear, Draw& d) {
 
 /// A model that is right but for what `d` spoils.
 nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
-  constexpr std::array architectures{nn::Architecture::gcn, nn::Architecture::inductive_gcn, nn::Architecture::sage,
-                                     nn::Architecture::saint};
+  const std::vector<nn::Architecture> architectures = nn::all_architectures();
   constexpr std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin};
   nn::Model model = nn::random_model(architectures[d.below(4)], precisions[d.below(3)],
                                      1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed);

@@ -3,6 +3,7 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/near_logits.hpp"
@@ -17,8 +18,7 @@
 namespace bitgraph::nn {
 namespace {
 
-constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
-                                   Architecture::saint};
+const std::vector<Architecture> architectures = all_architectures();
 
 /// A graph whose edges are most of what a plan holds.
 Dataset planted(bool dense_features) {

@@ -3,6 +3,7 @@
 #include <bitgraph/graph/generate.hpp>
 
 #include "nn/inference/runtime/runtime.hpp"
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
@@ -116,8 +117,7 @@ void expect_near(const DenseMatrix<float>& a, const DenseMatrix<float>& b, float
 
 TEST(Passes, KeepTheLogits) {
   const Dataset data = some_graph();
-  for (const Architecture architecture :
-       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+  for (const Architecture architecture : all_architectures()) {
     for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
       const Model model = random_model(architecture, precision, data.num_features(), hidden, 5, 2, 7);
       for (const Device& device : devices()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training of every architecture, on the host and on a CUDA device.
+#include "nn/model/architectures.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/sanitized.hpp"
@@ -21,8 +22,7 @@
 namespace bitgraph::nn {
 namespace {
 
-constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
-                                   Architecture::saint};
+const std::vector<Architecture> architectures = all_architectures();
 
 const Dataset& planted() {
   static const Dataset dataset = generate_planted_partition(

@@ -4,6 +4,7 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -76,8 +77,7 @@ void expect_same_logits(const Model& a, const Model& b) {
 
 TEST(TorchState, EveryArchitectureAndDepth) {
   const test::TemporaryFolder folder;
-  for (const auto architecture :
-       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+  for (const auto architecture : all_architectures()) {
     for (const std::size_t depth : {1, 2, 11}) {  // conv10 follows conv9
       for (const char* prefix : {"conv", "convs."}) {
         const Model model = real_model(architecture, depth);

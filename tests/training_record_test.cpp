@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model remembers of its training, and training that starts from another model's weights.
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -23,8 +24,7 @@
 namespace bitgraph::nn {
 namespace {
 
-constexpr std::array architectures{Architecture::gcn, Architecture::inductive_gcn, Architecture::sage,
-                                   Architecture::saint};
+const std::vector<Architecture> architectures = all_architectures();
 
 Dataset planted(std::uint64_t seed = 3) {
   return generate_planted_partition(

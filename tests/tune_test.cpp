@@ -5,6 +5,7 @@
 #include <bitgraph/nn/tune.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/expect_error.hpp"
@@ -49,8 +50,7 @@ void expect_sound(const TuneReport& report, const Model& model, const Dataset& d
 
 TEST(Tune, FindsAFrontWhateverTheArchitecture) {
   const Dataset dataset = planted();
-  for (const Architecture architecture :
-       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+  for (const Architecture architecture : all_architectures()) {
     for (const Precision precision : {Precision::real, Precision::bin}) {
       SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
       const Model model = random_model(architecture, precision, 70, 40, 3, 2, 7);

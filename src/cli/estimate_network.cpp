@@ -6,6 +6,7 @@
 #include "cli/estimate_graph.hpp"
 #include "cli/estimate_rates.hpp"
 #include "cli/graph_size.hpp"
+#include "nn/model/architectures.hpp"
 
 #include <fmt/format.h>
 
@@ -158,20 +159,20 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
                       s.aggregation != nn::Aggregation::none, s.root});
   }
   const bool binary = options.precision.multiplies_signs();
-  const bool gcn = options.architecture == nn::Architecture::gcn;
+  const bool whole_graph = !nn::traits_of(options.architecture).sampled();
   const auto training_nodes = static_cast<std::size_t>(std::max(1.0, size.graph.nodes / 2));
   // A binary gcn draws dropout of, and differentiates by, every feature of every node, but where it has two layers over
   // sparse features on the host.
   const bool by_entries = options.depth == 2 && !size.dense && !machine.cuda();
-  const double dense = binary && gcn && !by_entries ? 2 * size.graph.nodes * size.features : 0;
+  const double dense = binary && whole_graph && !by_entries ? 2 * size.graph.nodes * size.features : 0;
   const double state = 2.5 * activation_bytes(shapes, size) + 6 * weight_bytes(shapes) + dense;
   const double once = run_nanoseconds(shapes, nn::Precision::real, size) * ns;
   const auto add = [&](const std::string& what, nn::Precision precision) {
     nn::TrainOptions recipe = options;
     recipe.precision = precision;
-    if (precision != options.precision && gcn) recipe.epochs.reset();  // of a teacher
+    if (precision != options.precision && whole_graph) recipe.epochs.reset();  // of a teacher
     const double epochs = static_cast<double>(nn::preset(recipe, training_nodes, size.dense).epochs.value_or(200));
-    const double epoch = once * rates::training_factor * (gcn ? 1 : 2) + rates::epoch_seconds + dense * 2 * ns;
+    const double epoch = once * rates::training_factor * (whole_graph ? 1 : 2) + rates::epoch_seconds + dense * 2 * ns;
     const double host = machine.parallel(epochs * epoch);
     estimate.steps.push_back({fmt::format("{}, {:.0f} epochs", what, epochs), machine.cuda() ? host / 30 : host,
                               held + (machine.cuda() ? 0 : state)});

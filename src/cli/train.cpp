@@ -8,6 +8,7 @@
 #include "cli/estimate_network.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
+#include "nn/model/architectures.hpp"
 
 #include <fmt/format.h>
 
@@ -53,7 +54,7 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   nn::TrainOptions t{.precision = nn::precision_from_string(o.precision), .fan_outs = o.fan_outs};
   // What is not said is as in the model that training starts from.
   if (given.start) {
-    const std::size_t last = given.start->concatenates() ? 1 : 0;
+    const std::size_t last = given.start->concatenates ? 1 : 0;
     t.architecture = given.start->architecture;
     t.depth = given.start->layers.size() - last;
     t.hidden = given.start->hidden();
@@ -167,7 +168,7 @@ void add_train(CLI::App& app) {
               "a name (see bitgraph datasets list), a .npz file or a folder")
       ->required();
   command->add_option("--model", options->model, "architecture; default: gcn, or that of --from")
-      ->check(CLI::IsMember({"gcn", "inductive-gcn", "sage", "saint"}));
+      ->check(CLI::IsMember(nn::architecture_names()));
   command
       ->add_option(
           "--precision", options->precision,

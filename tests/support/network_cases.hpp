@@ -2,6 +2,7 @@
 // Each network in each form, as train() trains it and beside it the oracle, both with the same drawn tensors.
 #pragma once
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/double_matrix.hpp"
 #include "support/network_oracle.hpp"
@@ -104,7 +105,7 @@ struct DrawnRun {
   [[nodiscard]] NetworkOracle oracle() const {
     const auto shapes =
         nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden, num_classes(), options.depth);
-    NetworkOracle oracle(shapes, network.real(), options.architecture == nn::Architecture::saint);
+    NetworkOracle oracle(shapes, network.real(), nn::traits_of(options.architecture).concatenates);
     const std::size_t in_first_layer = shapes[0].root ? 3 : 2;  // of a real network
     EXPECT_EQ(oracle.tensors.size(), run.tensors.size());
     for (std::size_t p = 0; p < oracle.tensors.size(); ++p) {
@@ -132,7 +133,7 @@ struct DrawnRun {
   /// sees: edges between training nodes.
   [[nodiscard]] DoubleMatrix taught() const {
     if (options.teacher == nullptr || network.real()) return {};
-    if (network.architecture == nn::Architecture::gcn)
+    if (!nn::traits_of(network.architecture).sampled())
       return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset).run()));
     std::vector<NodeId> nodes = dataset.train, from, to;
     std::sort(nodes.begin(), nodes.end());

@@ -4,6 +4,7 @@
 // trained models are known by; all else is worked out here in double.
 #pragma once
 
+#include "nn/model/architectures.hpp"
 #include "support/double_matrix.hpp"
 #include "support/network_oracle.hpp"
 
@@ -32,7 +33,7 @@ class OracleBatches {
                                  static_cast<std::size_t>(dataset.num_classes), options.depth)) {
     see(dataset, teacher);
     take_features(dataset);
-    if (options.architecture == nn::Architecture::saint) {
+    if (nn::traits_of(options.architecture).batches == nn::BatchKind::walks) {
       const std::size_t most = std::max<std::size_t>(1, nodes_.size() / (2 * (*options.walk_length + 1)));
       const nn::RandomWalkOptions walks{
           .num_roots = std::min(*options.walk_roots, most), .walk_length = *options.walk_length, .seed = options.seed};
@@ -83,7 +84,7 @@ class OracleBatches {
   }
 
  private:
-  [[nodiscard]] bool samples() const { return options_.architecture != nn::Architecture::gcn; }
+  [[nodiscard]] bool samples() const { return nn::traits_of(options_.architecture).sampled(); }
   [[nodiscard]] bool real() const { return !options_.precision.multiplies_signs(); }
 
   /// A GCN is trained over the whole graph; the others see the training nodes and the edges between them.

@@ -12,9 +12,11 @@
 #include "cli/help.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -27,7 +29,7 @@ namespace {
 struct BenchGnnOptions {
   Common common;
   std::vector<std::string> datasets;
-  std::string models = "gcn,inductive-gcn,sage,saint";
+  std::string models = fmt::format("{}", fmt::join(nn::architecture_names(), ","));
   std::size_t hidden = 0;
   int repeats = 200;
   double limit = 10;

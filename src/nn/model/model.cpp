@@ -6,37 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 namespace bitgraph::nn {
 
 namespace {
-
-constexpr std::array<std::pair<Architecture, std::string_view>, 4> architectures{
-    {{Architecture::gcn, "gcn"},
-     {Architecture::inductive_gcn, "inductive-gcn"},
-     {Architecture::sage, "sage"},
-     {Architecture::saint, "saint"}}};
-
-template <class T, std::size_t N>
-std::string_view name_of(const std::array<std::pair<T, std::string_view>, N>& names, T wanted) noexcept {
-  for (const auto& [value, name] : names) {
-    if (value == wanted) return name;
-  }
-  return "unknown";
-}
-
-Aggregation aggregation_of(Architecture architecture) {
-  switch (architecture) {
-    case Architecture::gcn: return Aggregation::symmetric;
-    case Architecture::inductive_gcn: return Aggregation::mean_with_self;
-    case Architecture::sage: return Aggregation::mean;
-    case Architecture::saint: break;
-  }
-  return Aggregation::sum;
-}
 
 /// The weights as a T, or an error that says what they are.
 template <class T, class L>
@@ -47,15 +21,6 @@ auto& held(L& linear) {
 }
 
 }  // namespace
-
-std::string_view to_string(Architecture architecture) noexcept { return name_of(architectures, architecture); }
-
-Architecture architecture_from_string(std::string_view name) {
-  for (const auto& [value, text] : architectures) {
-    if (text == name) return value;
-  }
-  fail(ErrorCode::usage, "unknown model '" + std::string(name) + "': use gcn, inductive-gcn, sage or saint");
-}
 
 NumberFormat Linear::format() const noexcept {
   return binary() ? Precision::full.weight : format_of(std::get<DenseMatrix<float>>(weight));
@@ -132,22 +97,6 @@ std::string Model::fingerprint() const {
     print.add(input_inverse_deviation.span());
   }
   return fmt::format("{} {} {}", to_string(architecture), layers.size(), print.text());
-}
-
-std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features, std::size_t hidden,
-                                     std::size_t num_classes, std::size_t depth) {
-  require(num_features > 0 && hidden > 0 && num_classes > 0, "a model's widths must be at least 1");
-  require(depth > 0, "a model needs at least one layer");
-  require(depth <= most_depth, "a model has at most 64 layers that aggregate");
-  const bool saint = architecture == Architecture::saint;
-  const bool root = saint || architecture == Architecture::sage;
-  std::vector<LayerShape> shapes;
-  for (std::size_t l = 0; l < depth; ++l) {
-    const bool last = l + 1 == depth && !saint;
-    shapes.push_back({aggregation_of(architecture), root, l == 0 ? num_features : hidden, last ? num_classes : hidden});
-  }
-  if (saint) shapes.push_back({Aggregation::none, false, depth * hidden, num_classes});
-  return shapes;
 }
 
 }  // namespace bitgraph::nn

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch state dictionaries in safetensors, by the layer names of PyTorch Geometric and of Bi-GCN.
+#include "nn/model/architectures.hpp"
 #include "nn/model/tensor_reader.hpp"
 
 #include <cctype>
@@ -8,17 +9,6 @@
 namespace bitgraph::nn {
 
 namespace {
-
-/// The name of a map from neighbours and that of a node's own in each kind of convolution.
-struct Convolution {
-  const char* neighbor;
-  const char* root;  ///< null: none
-  Architecture architecture;
-};
-
-constexpr Convolution known_convolutions[]{{"lin_l", "lin_r", Architecture::sage},        // SAGEConv
-                                           {"lin_rel", "lin_root", Architecture::saint},  // GraphConv
-                                           {"lin", nullptr, Architecture::gcn}};          // GCNConv
 
 /// Names in the order of the numbers in them: conv2 before conv10.
 struct ByNumber {
@@ -62,7 +52,8 @@ class StateReader {
     model.dataset = "PyTorch";
     if (file_.metadata.contains("normalize_rows")) model.normalize_rows = reader_.flag("normalize_rows");
     for (const auto& [prefix, kind] : convolutions_) add_convolution(model, prefix, *kind);
-    if (model.architecture == Architecture::saint) add_linear(model);
+    model.concatenates = traits_of(model.architecture).concatenates;
+    if (model.concatenates) add_linear(model);
     check_widths(model);
     model.layers.back().precision = model.precision.of_last_layer();
     if (model.precision.multiplies_signs()) take_batch_norm(model);
@@ -87,11 +78,15 @@ class StateReader {
       if (!name.ends_with(".weight")) continue;
       const std::string owner = name.substr(0, name.size() - 7);
       bool part = false;
-      for (const Convolution& kind : known_convolutions) {
-        const std::string neighbor = std::string(".") + kind.neighbor;
-        if (owner.ends_with(neighbor)) convolutions_[owner.substr(0, owner.size() - neighbor.size())] = &kind;
+      for (const ArchitectureTraits& kind : architecture_table()) {
+        const std::string neighbor = fmt::format(".{}", kind.torch_neighbor);
+        if (owner.ends_with(neighbor)) {
+          const ArchitectureTraits*& known = convolutions_[owner.substr(0, owner.size() - neighbor.size())];
+          // Of those with the same names the first one in the table, unless the metadata say otherwise.
+          if (known == nullptr || known->torch_neighbor != kind.torch_neighbor) known = &kind;
+        }
         part = part || owner.ends_with(neighbor) ||
-               (kind.root != nullptr && owner.ends_with(std::string(".") + kind.root));
+               (!kind.torch_root.empty() && owner.ends_with(fmt::format(".{}", kind.torch_root)));
       }
       if (!part && tensor.shape.size() == 2) linears_.push_back(owner);
     }
@@ -112,8 +107,8 @@ class StateReader {
     const auto named = file_.metadata.find("kind");
     if (named == file_.metadata.end()) return found;
     const Architecture wanted = parsed("kind", named->second, architecture_from_string);
-    const bool both_gcn = found == Architecture::gcn && wanted == Architecture::inductive_gcn;
-    if (wanted != found && !both_gcn) reader_.refuse("its layers are not those of '" + printable(named->second) + "'");
+    const bool same_names = traits_of(wanted).torch_neighbor == traits_of(found).torch_neighbor;
+    if (!same_names) reader_.refuse("its layers are not those of '" + printable(named->second) + "'");
     return wanted;
   }
 
@@ -133,18 +128,18 @@ class StateReader {
     return make_linear(std::move(weight), std::move(values), precision.multiplies_signs());
   }
 
-  void add_convolution(Model& model, const std::string& prefix, const Convolution& kind) {
+  void add_convolution(Model& model, const std::string& prefix, const ArchitectureTraits& kind) {
     const auto shapes = layer_shapes(model.architecture, 1, 1, 1);
     Layer layer{.aggregation = shapes.front().aggregation, .precision = model.precision};
     // GCNConv has its bias outside of its linear map, and adds it behind the aggregation.
-    const bool outside = kind.root == nullptr && file_.tensors.contains(prefix + ".bias");
+    const bool outside = kind.torch_root.empty() && file_.tensors.contains(prefix + ".bias");
     if (outside && model.precision.multiplies_signs())
       reader_.refuse("'" + prefix + ".bias': a binary layer's bias is that of its linear map, " + prefix + ".lin.bias");
-    const bool inside = kind.root == nullptr && file_.tensors.contains(prefix + ".lin.bias");
+    const bool inside = kind.torch_root.empty() && file_.tensors.contains(prefix + ".lin.bias");
     if (inside && !model.precision.multiplies_signs())
       reader_.refuse("'" + prefix + ".lin.bias': a full-precision layer adds its bias behind the aggregation");
-    layer.neighbor = linear(prefix + "." + kind.neighbor, model.precision, prefix + ".bias");
-    if (kind.root != nullptr) layer.root = linear(prefix + "." + kind.root, model.precision);
+    layer.neighbor = linear(fmt::format("{}.{}", prefix, kind.torch_neighbor), model.precision, prefix + ".bias");
+    if (!kind.torch_root.empty()) layer.root = linear(fmt::format("{}.{}", prefix, kind.torch_root), model.precision);
     model.layers.push_back(std::move(layer));
   }
 
@@ -190,7 +185,7 @@ class StateReader {
 
   const TensorFile& file_;
   const TensorReader& reader_;
-  std::map<std::string, const Convolution*, ByNumber> convolutions_;
+  std::map<std::string, const ArchitectureTraits*, ByNumber> convolutions_;
   std::vector<std::string> linears_;
 };
 

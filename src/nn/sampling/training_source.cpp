@@ -5,6 +5,7 @@
 #include <bitgraph/ops/dense.hpp>
 
 #include "nn/inference/input_features.hpp"
+#include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/sampling/needed_rows.hpp"
 
@@ -372,10 +373,12 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                      const Model& metadata, float feature_scale, Floats teacher,
                                                      const Device& device) {
-  if (options.architecture == Architecture::gcn)
-    return std::make_unique<WholeGraph>(dataset, options, metadata, feature_scale, teacher, device);
-  if (options.architecture == Architecture::saint)
-    return std::make_unique<WalkBatches>(dataset, options, metadata, teacher, device);
+  switch (traits_of(options.architecture).batches) {
+    case BatchKind::whole_graph:
+      return std::make_unique<WholeGraph>(dataset, options, metadata, feature_scale, teacher, device);
+    case BatchKind::walks: return std::make_unique<WalkBatches>(dataset, options, metadata, teacher, device);
+    case BatchKind::neighbors: break;
+  }
   return std::make_unique<NeighborBatches>(dataset, options, metadata, teacher, device);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/fingerprint.hpp"
 #include "io/file.hpp"
+#include "nn/model/architectures.hpp"
 #include "nn/training/recipe.hpp"
 
 #include <fmt/format.h>
@@ -56,7 +57,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"architecture", std::string(to_string(options.architecture))},
           {"hidden", std::to_string(options.hidden)},
           {"depth", std::to_string(options.depth)},
-          {"samples", options.architecture == Architecture::gcn
+          {"samples", !traits_of(options.architecture).sampled()
                           ? std::string("none")
                           : fmt::format("batches of {}, fan-outs {}, {} walks of {}", *options.batch_size,
                                         fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length)},

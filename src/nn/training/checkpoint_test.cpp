@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/training/checkpoint.hpp"
+#include "nn/model/architectures.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,8 +22,7 @@ TEST(TrainState, LossSaysWhichEpochIsBestAndAccuracyForBinaryFormsButBinOfAGcn) 
                      {{.loss = 1.1, .correct = 5, .total = 10}, false, false}};
   for (const auto& [validation, by_loss, by_accuracy] : cases) {
     for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
-      for (const Architecture architecture :
-           {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+      for (const Architecture architecture : all_architectures()) {
         const bool accuracy =
             precision == Precision::full || (precision == Precision::bin && architecture != Architecture::gcn);
         EXPECT_EQ(best.improves(validation, {.precision = precision, .architecture = architecture}),

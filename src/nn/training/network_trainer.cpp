@@ -7,6 +7,7 @@
 #include <bitgraph/ops/gradient.hpp>
 
 #include "nn/inference/forward.hpp"
+#include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
@@ -50,8 +51,9 @@ class NetworkTrainer final : public Trainer {
     options_.start = nullptr;
     if (recipe_.average)
       for (Parameter& parameter : parameters_) parameter.keep_average();
-    if (options.architecture != Architecture::gcn) see_training_nodes_only(teacher);
+    if (traits_of(options.architecture).sampled()) see_training_nodes_only(teacher);
     metadata_.architecture = options.architecture;
+    metadata_.concatenates = concatenates();
     metadata_.precision = options.precision;
     metadata_.dataset = dataset.name;
     metadata_.seed = options.seed;
@@ -112,6 +114,7 @@ class NetworkTrainer final : public Trainer {
   [[nodiscard]] Model model() const override {
     Model model;
     model.architecture = metadata_.architecture;
+    model.concatenates = metadata_.concatenates;
     model.precision = metadata_.precision;
     model.dataset = metadata_.dataset;
     model.seed = metadata_.seed;
@@ -129,7 +132,7 @@ class NetworkTrainer final : public Trainer {
 
  private:
   [[nodiscard]] bool real() const noexcept { return !options_.precision.multiplies_signs(); }
-  [[nodiscard]] bool concatenates() const noexcept { return options_.architecture == Architecture::saint; }
+  [[nodiscard]] bool concatenates() const noexcept { return traits_of(options_.architecture).concatenates; }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
 
   /// The forms of the layers: until votes are in the loop, those of a bin model are full.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a binary form of a sampled model starts from, which weights it ends with, and what a step depends on.
+#include "nn/model/architectures.hpp"
 #include "nn/training/trainer.hpp"
 
 #include "support/everywhere.hpp"
@@ -150,8 +151,7 @@ TEST(NetworkTrainer, AFullFormEndsWithItsAverageWeights) {
 /// Memory stays from step to step; what is in it must not.
 TEST(NetworkTrainer, AStepDependsOnTheParametersAndItsNumberAlone) {
   const Dataset dataset = planted();
-  for (const Architecture architecture :
-       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+  for (const Architecture architecture : all_architectures()) {
     for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
       const auto trainer = trainer_of(dataset, quick(architecture, precision));
       const auto fresh = trainer_of(dataset, quick(architecture, precision));

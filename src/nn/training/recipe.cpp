@@ -3,6 +3,8 @@
 
 #include <bitgraph/ops/batch_norm.hpp>
 
+#include "nn/model/architectures.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +50,7 @@ DataFacts measure_facts(const Dataset& dataset) {
 }
 
 Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
-  const bool sampled = options.architecture != Architecture::gcn;
+  const bool sampled = traits_of(options.architecture).sampled();
   const bool counts = !facts.dense && !facts.negative;
   Recipe recipe;
   if (!options.precision.multiplies_signs()) {
@@ -71,7 +73,7 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
 
 bool judged_by_accuracy(const TrainOptions& options) {
   if (!options.precision.multiplies_signs()) return false;
-  return options.architecture != Architecture::gcn || !options.precision.votes();
+  return traits_of(options.architecture).sampled() || !options.precision.votes();
 }
 
 std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/train.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/checkpoint.hpp"
@@ -99,7 +100,7 @@ Model train_teacher(const Dataset& dataset, const TrainOptions& options, const D
   recipe.precision = Precision::real;
   if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
   for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
-  if (options.architecture == Architecture::gcn) recipe.epochs.reset(), recipe.patience.reset();
+  if (!traits_of(options.architecture).sampled()) recipe.epochs.reset(), recipe.patience.reset();
   return train(dataset, recipe, device,
                [&](EpochReport report) {
                  report.of_teacher = true;
@@ -147,7 +148,7 @@ std::unique_ptr<Trainer> trainer_with_teacher(const Dataset& dataset, const Trai
                                               const Device& device) {
   DenseMatrix<float> teacher;
   if (options.teacher != nullptr && options.precision.multiplies_signs()) {
-    const bool sampled = options.architecture != Architecture::gcn;
+    const bool sampled = traits_of(options.architecture).sampled();
     teacher = sampled ? predictions(*options.teacher, without_unseen_edges(dataset), device)
                       : predictions(*options.teacher, dataset, device);
   }
@@ -193,7 +194,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) {
   constexpr std::size_t steps = 2000;
   const std::size_t walked = walk_roots_for(options, training_nodes) * (*options.walk_length + 1);
-  const std::size_t sample = options.architecture == Architecture::saint ? walked : *options.batch_size;
+  const std::size_t sample = traits_of(options.architecture).batches == BatchKind::walks ? walked : *options.batch_size;
   const std::size_t batches = std::max<std::size_t>(1, training_nodes / std::max<std::size_t>(1, sample));
   return std::clamp<std::size_t>(steps / batches, 30, 300);
 }
@@ -202,7 +203,7 @@ std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) 
 
 TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense_features) {
   const bool real = !options.precision.multiplies_signs();
-  const bool sampled = options.architecture != Architecture::gcn;
+  const bool sampled = traits_of(options.architecture).sampled();
   const auto give = [](auto& option, auto value) {
     if (!option) option = value;
   };
@@ -228,8 +229,8 @@ TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense
 }
 
 std::size_t preset_hidden(Architecture architecture, std::string_view dataset) noexcept {
-  if (architecture == Architecture::gcn) return 64;
-  return dataset.find("flickr") != std::string_view::npos ? 256 : 128;
+  const ArchitectureTraits& traits = traits_of(architecture);
+  return dataset.find("flickr") != std::string_view::npos ? traits.hidden_of_large : traits.hidden;
 }
 
 std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {

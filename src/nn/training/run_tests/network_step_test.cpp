@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An epoch of each network in each form, done again in plain double arithmetic by tests/support/network_oracle.hpp: the
 // loss, Adam's moments, which have the gradients, and all tensors. And the model that the network becomes.
+#include "nn/model/architectures.hpp"
 #include "support/network_cases.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -213,8 +214,7 @@ bool compare_with_model(const NetworkCase& network) {
 }
 
 TEST(NetworkStep, WithoutDropoutItIsAPassOfTheModel) {
-  for (const Architecture architecture :
-       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+  for (const Architecture architecture : all_architectures()) {
     for (const Precision& precision : {Precision::real, Precision::full, Precision::bin}) {
       for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense}) {
         for (const std::size_t depth : {2U, 3U}) {

@@ -2,6 +2,7 @@
 // The training loop: what it takes for empty options, what it reports, and which epoch's weights it returns.
 #include <bitgraph/nn/train.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "support/network_cases.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -24,8 +25,7 @@ using test::NetworkCase;
 
 /// fn(network) for each network, form, kind of features and depth.
 void for_each_network(const std::function<void(const NetworkCase&)>& fn) {
-  for (const Architecture architecture :
-       {Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
+  for (const Architecture architecture : all_architectures()) {
     for (const Precision& precision : {Precision::real, Precision::full, Precision::bin}) {
       fn({.architecture = architecture, .precision = precision});
       fn({.architecture = architecture, .precision = precision, .depth = 3});

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/model/architectures.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+template <Aggregation aggregation, bool root>
+void one_layer(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t outputs) {
+  layers.push_back({aggregation, root, inputs, outputs});
+}
+
+constexpr std::array table{
+    ArchitectureTraits{.architecture = Architecture::gcn,
+                       .name = "gcn",
+                       .convolution = one_layer<Aggregation::symmetric, false>,
+                       .concatenates = false,
+                       .batches = BatchKind::whole_graph,
+                       .hidden = 64,
+                       .hidden_of_large = 64,
+                       .torch_neighbor = "lin",  // GCNConv
+                       .torch_root = ""},
+    ArchitectureTraits{.architecture = Architecture::inductive_gcn,
+                       .name = "inductive-gcn",
+                       .convolution = one_layer<Aggregation::mean_with_self, false>,
+                       .concatenates = false,
+                       .batches = BatchKind::neighbors,
+                       .hidden = 128,
+                       .hidden_of_large = 256,
+                       .torch_neighbor = "lin",  // GCNConv
+                       .torch_root = ""},
+    ArchitectureTraits{.architecture = Architecture::sage,
+                       .name = "sage",
+                       .convolution = one_layer<Aggregation::mean, true>,
+                       .concatenates = false,
+                       .batches = BatchKind::neighbors,
+                       .hidden = 128,
+                       .hidden_of_large = 256,
+                       .torch_neighbor = "lin_l",  // SAGEConv
+                       .torch_root = "lin_r"},
+    ArchitectureTraits{.architecture = Architecture::saint,
+                       .name = "saint",
+                       .convolution = one_layer<Aggregation::sum, true>,
+                       .concatenates = true,
+                       .batches = BatchKind::walks,
+                       .hidden = 128,
+                       .hidden_of_large = 256,
+                       .torch_neighbor = "lin_rel",  // GraphConv
+                       .torch_root = "lin_root"},
+};
+
+constexpr bool in_order() {
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    if (static_cast<std::size_t>(table[k].architecture) != k) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "rows stand in the order of Architecture");
+
+/// "a, b or c".
+std::string all_names() {
+  std::string text;
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    if (k != 0) text += k + 1 == table.size() ? " or " : ", ";
+    text += table[k].name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const ArchitectureTraits> architecture_table() noexcept { return table; }
+
+const ArchitectureTraits& traits_of(Architecture architecture) noexcept {
+  return table[static_cast<std::size_t>(architecture)];
+}
+
+std::vector<Architecture> all_architectures() {
+  std::vector<Architecture> all;
+  for (const ArchitectureTraits& row : table) all.push_back(row.architecture);
+  return all;
+}
+
+std::vector<std::string> architecture_names() {
+  std::vector<std::string> all;
+  for (const ArchitectureTraits& row : table) all.emplace_back(row.name);
+  return all;
+}
+
+std::string_view to_string(Architecture architecture) noexcept { return traits_of(architecture).name; }
+
+Architecture architecture_from_string(std::string_view name) {
+  for (const ArchitectureTraits& row : table) {
+    if (row.name == name) return row.architecture;
+  }
+  fail(ErrorCode::usage, "unknown model '" + std::string(name) + "': use " + all_names());
+}
+
+std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features, std::size_t hidden,
+                                     std::size_t num_classes, std::size_t depth) {
+  require(num_features > 0 && hidden > 0 && num_classes > 0, "a model's widths must be at least 1");
+  require(depth > 0, "a model needs at least one layer");
+  require(depth <= most_depth, "a model has at most 64 layers that aggregate");
+  const ArchitectureTraits& traits = traits_of(architecture);
+  std::vector<LayerShape> shapes;
+  for (std::size_t l = 0; l < depth; ++l) {
+    const bool last = l + 1 == depth && !traits.concatenates;
+    traits.convolution(shapes, l == 0 ? num_features : hidden, last ? num_classes : hidden);
+  }
+  if (traits.concatenates) shapes.push_back({Aggregation::none, false, depth * hidden, num_classes});
+  return shapes;
+}
+
+}  // namespace bitgraph::nn

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of architectures: all that is known of one stands in its row. A new architecture is a value of
+// Architecture and a row; where its layers are of a new kind, program/layers.cpp builds their operators.
+#pragma once
+
+#include <bitgraph/nn/model.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// Where the batches of training come from, and with that what training may see.
+enum class BatchKind {
+  whole_graph,  ///< all nodes and edges, with the labels of the training nodes
+  neighbors,    ///< training nodes alone: some of them, with neighbours drawn for each
+  walks         ///< training nodes alone: subgraphs that random walks come through
+};
+
+struct ArchitectureTraits {
+  Architecture architecture;
+  std::string_view name;
+
+  /// Appends the layers of one convolution from `inputs` to `outputs`.
+  void (*convolution)(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t outputs);
+
+  bool concatenates;  ///< the outputs of all convolutions, side by side, go through a linear layer
+  BatchKind batches;
+  std::size_t hidden;           ///< preset width
+  std::size_t hidden_of_large;  ///< the same of large graphs
+
+  std::string_view torch_neighbor;  ///< what PyTorch Geometric's convolution calls the map of the neighbours
+  std::string_view torch_root;      ///< and that of the node itself; empty: it has none
+
+  [[nodiscard]] constexpr bool sampled() const noexcept { return batches != BatchKind::whole_graph; }
+};
+
+[[nodiscard]] std::span<const ArchitectureTraits> architecture_table() noexcept;
+[[nodiscard]] std::vector<Architecture> all_architectures();
+[[nodiscard]] std::vector<std::string> architecture_names();
+[[nodiscard]] const ArchitectureTraits& traits_of(Architecture architecture) noexcept;
+
+}  // namespace bitgraph::nn
