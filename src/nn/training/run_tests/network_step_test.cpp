@@ -68,7 +68,7 @@ bool compare(const NetworkCase& network) {
   }
   if (oracle.margin() < 1e-5) return false;
   SCOPED_TRACE(network.name());
-  const bool many = network.architecture != Architecture::gcn;
+  const bool many = traits_of(network.architecture).sampled();
   EXPECT_EQ(batches.batches() > 1, many) << "a sampled epoch of one step";
   const std::vector<test::RunTensor> before = drawn.run.tensors;
   const EpochReport report = drawn.run.train_epoch(network.epoch());
