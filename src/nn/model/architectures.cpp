@@ -2,6 +2,7 @@
 #include "nn/model/architectures.hpp"
 
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -81,12 +82,14 @@ const ArchitectureTraits& traits_of(Architecture architecture) noexcept {
 
 std::vector<Architecture> all_architectures() {
   std::vector<Architecture> all;
+  all.reserve(std::size(table));
   for (const ArchitectureTraits& row : table) all.push_back(row.architecture);
   return all;
 }
 
 std::vector<std::string> architecture_names() {
   std::vector<std::string> all;
+  all.reserve(std::size(table));
   for (const ArchitectureTraits& row : table) all.emplace_back(row.name);
   return all;
 }
