@@ -34,11 +34,11 @@ struct Score {
 Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatrix<float>& logits,
                                   std::span<const std::int32_t> labels, std::span<const NodeId> nodes);
 
-/// A score that a device may still be working out: score_into() and the other asynchronous function wait for nothing
-/// and allocate nothing but in the first call.
+/// A score that a CUDA device may still be adding up, so that more can be asked of the device meanwhile. It may be used
+/// again: the last function that was given it counts.
 class PendingScore {
  public:
-  /// Waits for it. Throws as score(): a device finds what is out of range only then.
+  /// Waits for the device. Throws as score(): what is out of range is found only then.
   [[nodiscard]] Score get() const;
 
  private:
@@ -47,10 +47,13 @@ class PendingScore {
   friend void cross_entropy_backward_into(DenseMatrix<float>&, PendingScore&, const DenseMatrix<float>&,
                                           std::span<const std::int32_t>, std::span<const NodeId>);
 
-  Score here_;                   ///< of the host
-  Buffer<std::uint64_t> there_;  ///< of a device: what it adds up
+  Score here_;
+  Buffer<std::uint64_t> there_;  ///< what a CUDA device adds up; empty: the score is here
   std::size_t num_nodes_ = 0;
 };
+
+/// As score() and cross_entropy_backward_into() above, but they wait for no device and, of one device, allocate in the
+/// first call only. The gradient, too, is still being worked out when they return.
 void score_into(PendingScore& out, const DenseMatrix<float>& logits, std::span<const std::int32_t> labels,
                 std::span<const NodeId> nodes);
 void cross_entropy_backward_into(DenseMatrix<float>& gradient, PendingScore& out, const DenseMatrix<float>& logits,

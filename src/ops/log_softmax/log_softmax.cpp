@@ -101,7 +101,8 @@ void score_into(PendingScore& out, const DenseMatrix<float>& logits, std::span<c
   out.num_nodes_ = nodes.size();
   if (on_cuda("log_softmax", logits.device(), [&](const auto& cuda) {
         constexpr std::size_t words = sizeof(LossSums) / sizeof(std::uint64_t);
-        if (out.there_.size() != words) out.there_ = Buffer<std::uint64_t>(words, logits.device());
+        if (out.there_.size() != words || !(out.there_.device() == logits.device()))
+          out.there_ = Buffer<std::uint64_t>(words, logits.device());
         add_losses(cuda, loss_args(logits, labels, nodes), reinterpret_cast<LossSums*>(out.there_.data()));
       })) {
     return;
@@ -117,6 +118,7 @@ void score_into(PendingScore& out, const DenseMatrix<float>& logits, std::span<c
   });
   if (result.total != 0) result.loss /= static_cast<double>(result.total);
   out.here_ = result;
+  out.there_ = {};
 }
 
 Score cross_entropy_backward_into(DenseMatrix<float>& gradient, const DenseMatrix<float>& logits,

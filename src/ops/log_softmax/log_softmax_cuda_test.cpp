@@ -98,5 +98,22 @@ TEST(LogSoftmaxCuda, WhatIsOutOfRangeIsNamed) {
   }
 }
 
+TEST(PendingScoreCuda, GoesFromDeviceToHostAndBack) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const Loss first = random_loss(300, 5);
+  const Loss second = random_loss(70, 3);
+  const Floats there = first.logits.to(device);
+  const auto labels = Buffer<std::int32_t>::copy_of(first.labels, device);
+  const auto nodes = Buffer<NodeId>::copy_of(first.nodes, device);
+  PendingScore pending;
+  for (int time = 0; time < 2; ++time) {
+    score_into(pending, there, labels.span(), nodes.span());
+    EXPECT_EQ(pending.get().correct, score(first.logits, first.labels, first.nodes).correct);
+    score_into(pending, second.logits, second.labels, second.nodes);
+    EXPECT_EQ(pending.get().loss, score(second.logits, second.labels, second.nodes).loss);
+  }
+}
+
 }  // namespace
 }  // namespace bitgraph

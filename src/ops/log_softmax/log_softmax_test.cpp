@@ -161,5 +161,22 @@ TEST(LogSoftmax, ErrorsNameOperandsThatDoNotFit) {
   test::expect_usage_error([&] { (void)score(x, Labels{0, -2, 0}, Nodes{1}); }, "label -2 of node 1 with 4 classes");
 }
 
+TEST(PendingScore, IsThatOfTheLastFunctionThatWasGivenIt) {
+  const Floats x(2, 2, Buffer<float>{1, 2, 4, 0});
+  const Labels labels{1, 1};
+  PendingScore pending;
+  EXPECT_EQ(pending.get().total, 0U);
+  score_into(pending, x, labels, Nodes{0, 1});
+  EXPECT_EQ(pending.get().total, 2U);
+  EXPECT_EQ(pending.get().correct, 1U);
+  Floats gradient(2, 2), expected(2, 2);
+  cross_entropy_backward_into(gradient, pending, x, labels, Nodes{1});
+  const Score score = cross_entropy_backward_into(expected, x, labels, Nodes{1});
+  EXPECT_EQ(pending.get().loss, score.loss);
+  EXPECT_EQ(pending.get().total, 1U);
+  EXPECT_EQ(pending.get().correct, 0U);
+  test::expect_identical(gradient.values(), expected.values());
+}
+
 }  // namespace
 }  // namespace bitgraph
