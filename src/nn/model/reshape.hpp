@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices that are filled anew in every step of training: their memory stays while their shape does.
+// Matrices that are filled anew again and again, as in every step of training: their memory stays while their shape
+// does.
 #pragma once
 
 #include <bitgraph/formats/bit_matrix.hpp>
@@ -23,6 +24,24 @@ inline void reshape(Buffer<float>& values, std::size_t size, const Device& devic
 inline void reshape(Binarized& x, std::size_t nrows, std::size_t ncols, const Device& device) {
   reshape(x.bits, nrows, ncols, device);
   reshape(x.alpha, nrows, device);
+}
+
+/// kept = from, on `device`.
+inline void assign(Buffer<float>& kept, const Buffer<float>& from, const Device& device) {
+  reshape(kept, from.size(), device);
+  Device::copy(kept.data(), device, from.data(), from.device(), from.bytes());
+}
+inline void assign(DenseMatrix<float>& kept, const DenseMatrix<float>& from, const Device& device) {
+  reshape(kept, from.nrows(), from.ncols(), device);
+  Device::copy(kept.values().data(), device, from.values().data(), from.device(), from.bytes());
+}
+inline void assign(BitMatrix<PlusMinusOne>& kept, const BitMatrix<PlusMinusOne>& from, const Device& device) {
+  reshape(kept, from.nrows(), from.ncols(), device);
+  Device::copy(kept.words().data(), device, from.words().data(), from.device(), from.words().size_bytes());
+}
+inline void assign(Binarized& kept, const Binarized& from, const Device& device) {
+  assign(kept.bits, from.bits, device);
+  assign(kept.alpha, from.alpha, device);
 }
 
 }  // namespace bitgraph::nn

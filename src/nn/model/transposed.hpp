@@ -5,12 +5,16 @@
 
 namespace bitgraph::nn {
 
-/// A small matrix with rows and columns exchanged, on the host. O(nrows * ncols).
-inline DenseMatrix<float> transposed(const DenseMatrix<float>& m) {
-  DenseMatrix<float> t(m.ncols(), m.nrows(), m.device());
+/// t = m with rows and columns exchanged, a small matrix, on the host. O(nrows * ncols).
+inline void transpose_into(DenseMatrix<float>& t, const DenseMatrix<float>& m) {
   for (std::size_t i = 0; i < m.nrows(); ++i) {
-    for (std::size_t j = 0; j < m.ncols(); ++j) t(j, i) = m(i, j);
+    const auto row = m.row(i);
+    for (std::size_t j = 0; j < row.size(); ++j) t(j, i) = row[j];
   }
+}
+[[nodiscard]] inline DenseMatrix<float> transposed(const DenseMatrix<float>& m) {
+  DenseMatrix<float> t(m.ncols(), m.nrows(), m.device());
+  transpose_into(t, m);
   return t;
 }
 

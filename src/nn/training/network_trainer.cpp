@@ -53,7 +53,6 @@ class NetworkTrainer final : public Trainer {
       for (Parameter& parameter : parameters_) parameter.keep_average();
     if (traits_of(options.architecture).sampled()) see_training_nodes_only(teacher);
     metadata_.architecture = options.architecture;
-    metadata_.concatenates = concatenates();
     metadata_.precision = options.precision;
     metadata_.dataset = dataset.name;
     metadata_.seed = options.seed;
@@ -94,7 +93,6 @@ class NetworkTrainer final : public Trainer {
   }
 
   void judge() override {
-    take_layers();
     if (!forward_) {
       const Model present = model();
       const FeatureStorage storage = device_.is_host() ? FeatureStorage::sparse : FeatureStorage::dense;
@@ -103,6 +101,7 @@ class NetworkTrainer final : public Trainer {
       forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
                        *features_, device_);
     } else {
+      take_layers();
       forward_->set_weights(layers_);
     }
     score_into(validation_, forward_->run(), std::as_const(validation_labels_).span(),
@@ -114,7 +113,6 @@ class NetworkTrainer final : public Trainer {
   [[nodiscard]] Model model() const override {
     Model model;
     model.architecture = metadata_.architecture;
-    model.concatenates = metadata_.concatenates;
     model.precision = metadata_.precision;
     model.dataset = metadata_.dataset;
     model.seed = metadata_.seed;
@@ -271,8 +269,7 @@ class NetworkTrainer final : public Trainer {
   void take_linear(Linear& linear, const LinearPlaces& at) const {
     const Floats& weight = parameters_[static_cast<std::size_t>(at.weight)].outcome();
     if (real()) {
-      reshape(linear.floats(), weight.nrows(), weight.ncols(), device_);
-      accumulate(linear.floats(), weight, 1, 0);
+      assign(linear.floats(), weight, device_);
     } else {
       if (!linear.binary()) linear.weight.emplace<Binarized>();
       reshape(linear.signs(), weight.nrows(), weight.ncols(), device_);
@@ -291,9 +288,7 @@ class NetworkTrainer final : public Trainer {
   /// Training takes the mean row off the first layer's input: the model has it in its bias.
   void take_center_off(Linear& linear) const {
     const std::size_t outputs = linear.outputs();
-    Floats signs(outputs, linear.inputs(), device_);
-    expand_into(signs, linear.signs().bits, linear.signs().alpha.span());
-    float_gemm({{1, outputs, outputs, linear.bias.data()}, device_}, *center(), false, signs, true, -1, 1);
+    subtract_center({{1, outputs, outputs, linear.bias.data()}, device_}, linear.signs(), *center(), signs_);
   }
 
   static void scale(Floats& values, float factor) { accumulate(values, std::as_const(values), factor, 0); }
@@ -382,6 +377,7 @@ class NetworkTrainer final : public Trainer {
   Floats remembered_center_;  ///< the center that goes with them
   Floats log_p_;
   std::vector<PendingScore> losses_;  ///< of the batches of an epoch
+  mutable Floats signs_;              ///< scratch of take_center_off()
   std::vector<Layer> layers_;         ///< of the model that is judged
   PendingScore validation_;
   Buffer<std::int32_t> validation_labels_;

@@ -9,7 +9,6 @@
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
-#include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/select.hpp>
 
@@ -160,8 +159,7 @@ void copy_outcome(const std::vector<Parameter>& from, std::vector<DenseMatrix<fl
   to.resize(from.size());
   for (std::size_t p = 0; p < from.size(); ++p) {
     const DenseMatrix<float>& outcome = from[p].outcome();
-    reshape(to[p], outcome.nrows(), outcome.ncols(), outcome.device());
-    accumulate(to[p], outcome, 1, 0);
+    assign(to[p], outcome, outcome.device());
   }
 }
 

@@ -14,37 +14,22 @@ namespace bitgraph::nn {
 
 namespace {
 
-/// The same values on the device: in the place of those that are there, where they are as many.
-void renew(Buffer<float>& kept, const Buffer<float>& from, const Device& device) {
-  if (kept.size() != from.size()) kept = Buffer<float>(from.size(), device);
-  Device::copy(kept.data(), device, from.data(), from.device(), from.bytes());
-}
-void renew(BitMatrix<PlusMinusOne>& kept, const BitMatrix<PlusMinusOne>& from, const Device& device) {
-  reshape(kept, from.nrows(), from.ncols(), device);
-  Device::copy(kept.words().data(), device, from.words().data(), from.device(), from.words().size_bytes());
-}
-void renew(DenseMatrix<float>& kept, const DenseMatrix<float>& from, const Device& device) {
-  reshape(kept, from.nrows(), from.ncols(), device);
-  Device::copy(kept.values().data(), device, from.values().data(), from.device(), from.bytes());
-}
-void renew(Binarized& kept, const Binarized& from, const Device& device) {
-  renew(kept.bits, from.bits, device);
-  renew(kept.alpha, from.alpha, device);
-}
-void renew(Linear& kept, const Linear& from, const Device& device) {
+using bitgraph::nn::assign;
+
+void assign(Linear& kept, const Linear& from, const Device& device) {
   std::visit(
       [&](const auto& weight) {
         using Alternative = std::decay_t<decltype(weight)>;
         if (!std::holds_alternative<Alternative>(kept.weight)) kept.weight.emplace<Alternative>();
-        renew(std::get<Alternative>(kept.weight), weight, device);
+        assign(std::get<Alternative>(kept.weight), weight, device);
       },
       from.weight);
-  renew(kept.bias, from.bias, device);
+  assign(kept.bias, from.bias, device);
 }
-void renew(SparseGemmWeights& kept, const SparseGemmWeights& from, const Device& device) {
-  renew(kept.u, from.u, device);
-  renew(kept.feature_scale, from.feature_scale, device);
-  renew(kept.feature_offset, from.feature_offset, device);
+void assign(SparseGemmWeights& kept, const SparseGemmWeights& from, const Device& device) {
+  assign(kept.u, from.u, device);
+  assign(kept.feature_scale, from.feature_scale, device);
+  assign(kept.feature_offset, from.feature_offset, device);
 }
 
 constexpr std::size_t index_of(WeightOf which) { return static_cast<std::size_t>(which) - 1; }
@@ -108,21 +93,21 @@ std::span<const float> Weights::bias(const Operator& op) const {
 
 void Weights::set(std::span<const Layer> layers) {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    renew(layers_[l].of[index_of(WeightOf::neighbor)].linear, layers[l].neighbor, device_);
-    renew(layers_[l].of[index_of(WeightOf::root)].linear, layers[l].root, device_);
+    assign(layers_[l].of[index_of(WeightOf::neighbor)].linear, layers[l].neighbor, device_);
+    assign(layers_[l].of[index_of(WeightOf::root)].linear, layers[l].root, device_);
     prepare(layers_[l], layers[l]);
   }
 }
 
 void Weights::prepare(LayerWeights& layer, const Layer& of) {
-  if (layer.use.both) renew(layer.of[index_of(WeightOf::both)].linear, side_by_side(of), device_);
-  if (layer.use.layer_bias) renew(layer.bias, sum_of_biases(of), device_);
+  if (layer.use.both) assign(layer.of[index_of(WeightOf::both)].linear, side_by_side(of), device_);
+  if (layer.use.layer_bias) assign(layer.bias, sum_of_biases(of), device_);
   for (const auto which : {WeightOf::neighbor, WeightOf::root}) {
     const Linear& linear = which == WeightOf::neighbor ? of.neighbor : of.root;
     PreparedWeight& made = layer.of[index_of(which)];
     if (linear.empty()) continue;
-    if (layer.use.sparse) renew(made.sparse, sparse_weights(linear), device_);
-    if (layer.use.wide) renew(made.wide, transposed(linear.floats()), device_);
+    if (layer.use.sparse) assign(made.sparse, sparse_weights(linear), device_);
+    if (layer.use.wide) assign(made.wide, transposed(linear.floats()), device_);
   }
 }
 

@@ -223,7 +223,7 @@ void check(const Case& c, const Device& device) {
   TrainingRun run(program_of(c), {{{&neighbor, &bias, &g_neighbor, &g_bias}, root_map}}, device, true);
   TrainingBatch batch;
   if (c.shape.aggregation != Aggregation::none)
-    batch.graphs.push_back(std::make_shared<LayerGraph>(c.block, c.shape.aggregation, SumScale{}, device));
+    batch.graphs.push_back(std::make_shared<LayerGraph>(c.block, c.shape.aggregation, WholeGraphFacts{}, device));
   const Floats center = c.center.to(device);
   const TrainingInput input{.values = &x, .center = c.centered ? &center : nullptr, .dropout = c.dropout};
   for (int repeat = 0; repeat < 2; ++repeat) {  // what a step before has left does not count

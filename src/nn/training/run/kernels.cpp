@@ -10,6 +10,7 @@
 
 #include "core/parallel.hpp"
 #include "nn/model/reshape.hpp"
+#include "nn/model/transposed.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "nn/training/sparse_dropout.hpp"
 
@@ -41,25 +42,20 @@ std::span<const float> values_of(const Floats* row) {
   return row == nullptr ? std::span<const float>{} : row->values();
 }
 
-void copy(Floats& out, const Floats& x) {
-  Device::copy(out.values().data(), out.device(), x.values().data(), x.device(), x.bytes());
-}
-
 /// Rows of a product's output: the layer's targets are the first of its inputs, and have the weights of the root.
 std::size_t rows_of_product(const TrainingRun& run, const Operator& op) {
   return op.weight == WeightOf::root ? run.targets(op) : run.rows(op.inputs[0]);
 }
 
-/// What is taken off each input row is taken off the bias instead. `storage` keeps what is not a parameter.
-std::span<const float> bias_of_signs(TrainingRun& run, const Operator& op, Floats& storage) {
+/// Of features the center is taken off.
+std::span<const float> bias_of_signs(TrainingRun& run, const Operator& op) {
   const Floats& bias = *run.parameters(op).bias;
   if (!run.reads_features(op) || run.input().center == nullptr) return bias.values();
-  storage = bias.clone();
+  Floats& shifted = run.slot(op.output()).shifted_bias;
+  assign(shifted, bias, run.device());
   const Binarized& weight = run.weight_signs(op);
-  Floats& signs = run.scratch(weight.bits.nrows(), weight.bits.ncols());
-  expand_into(signs, weight.bits, weight.alpha.span(), nullptr);
-  float_gemm(storage, *run.input().center, false, signs, true, -1, 1);
-  return std::as_const(storage).values();
+  subtract_center(shifted, weight, *run.input().center, run.scratch(weight.bits.nrows(), weight.bits.ncols()));
+  return std::as_const(shifted).values();
 }
 
 void train_sign_product(TrainingRun& run, const Operator& op) {
@@ -69,11 +65,10 @@ void train_sign_product(TrainingRun& run, const Operator& op) {
   const Binarized& weight = run.weight_signs(op);
   Bits some_signs;
   BitMatrix<ZeroOne> some_kept;
-  Floats shifted;
   gemm_into(run.floats(op.output(), nrows), first_rows(run.bits(x), nrows, some_signs), weight.bits,
             {.row_scale = in.scale.empty() ? in.scale : in.scale.first(nrows),
              .col_scale = weight.alpha.span(),
-             .bias = bias_of_signs(run, op, shifted),
+             .bias = bias_of_signs(run, op),
              .keep = in.dropped ? &first_rows(in.keep, nrows, some_kept) : nullptr});
 }
 
@@ -100,14 +95,6 @@ void drop_sparse(TrainingRun& run, const Operator& op) {
   reshape(out.sparse_storage, in.sparse_values.size(), run.device());
   drop_entries(out.sparse_storage.span(), in.sparse_values, rate, run.key(op));
   out.sparse_values = std::as_const(out.sparse_storage).span();
-}
-
-/// out = in^T. Of weights: small.
-void transpose_into(Floats& out, const Floats& in) {
-  for (std::size_t i = 0; i < in.nrows(); ++i) {
-    const auto row = in.row(i);
-    for (std::size_t j = 0; j < row.size(); ++j) out(j, i) = row[j];
-  }
 }
 
 /// X W^T of sparse rows, W being in `wide` of the output, inputs x outputs.
@@ -177,7 +164,7 @@ void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
   const Floats& gradient = run.gradient(op.output());
   column_sums_into(linear.bias_gradient->values(), gradient);
   Floats& scaled = run.scratch(gradient.nrows(), gradient.ncols());
-  copy(scaled, gradient);
+  assign(scaled, gradient, run.device());
   scale_rows(scaled, run.slot(op.inputs[0]).scale);
   std::vector<float> sums(scaled.ncols());
   column_sums_into(sums, scaled);
@@ -212,7 +199,7 @@ void gradient_quantize(TrainingRun& run, const Operator& op) {
   if (!run.share_gradient(op.inputs[0], op.output())) {
     auto [to, beta] = run.target(op.inputs[0]);
     Floats& passed = run.scratch(to.nrows(), to.ncols());
-    copy(passed, run.gradient(op.output()));
+    assign(passed, run.gradient(op.output()), run.device());
     if (!op.straight) sign_backward(passed, run.floats(op.inputs[0]), 1);
     return accumulate(to, passed, 1, beta);
   }
@@ -234,7 +221,7 @@ void train_dropout(TrainingRun& run, const Operator& op) {
   reshape(out.keep, in.nrows, run.program().value(x).columns, run.device());
   dropout_mask_into(out.keep, rate, run.key(op));
   if (!run.is_signs(x)) {
-    copy(run.floats(op.output(), in.nrows), *in.floats);
+    assign(run.floats(op.output(), in.nrows), *in.floats, run.device());
     return apply_dropout(run.floats(op.output(), in.nrows), out.keep, rate);
   }
   const float factor = 1 / (1 - rate);
@@ -336,7 +323,7 @@ void train_add(TrainingRun& run, const Operator& op) {
   const Floats& b = run.floats(op.inputs[1]);
   Floats& out = run.floats(op.output(), a.nrows());
   if (op.maximum) {
-    if (&out != &a) copy(out, a);
+    if (&out != &a) assign(out, a, run.device());
     return maximum_into(out, b);
   }
   const bool biased = op.bias != BiasOf::none;
@@ -362,7 +349,7 @@ void gradient_add(TrainingRun& run, const Operator& op) {
 void train_relu(TrainingRun& run, const Operator& op) {
   const Floats& x = run.floats(op.inputs[0]);
   Floats& out = run.floats(op.output(), x.nrows());
-  if (&out != &x) copy(out, x);
+  if (&out != &x) assign(out, x, run.device());
   relu(out);
 }
 

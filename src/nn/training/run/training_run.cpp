@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/training/run/training_run.hpp"
 
+#include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/gemm.hpp>
 #include "nn/model/reshape.hpp"
+
 #include "nn/program/layers.hpp"
 #include "nn/program/operators.hpp"
 #include "nn/program/passes/passes.hpp"
@@ -19,21 +22,17 @@ namespace {
 /// Streams of random numbers: one a layer from here on.
 constexpr std::uint32_t dropout_streams = 0x1000;
 
-/// Operators that change a gradient in place on its way to their first input.
-bool keeps_gradient(const Operator& op) {
-  switch (op.kind) {
-    case OperatorKind::quantize:
-    case OperatorKind::dropout:
-    case OperatorKind::add:
-    case OperatorKind::relu: return true;
-    default: return false;
-  }
-}
-
 }  // namespace
 
 RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) noexcept {
   return {seed, dropout_streams + static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(step)};
+}
+
+void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, const DenseMatrix<float>& center,
+                     DenseMatrix<float>& signs) {
+  reshape(signs, weight.bits.nrows(), weight.bits.ncols(), bias.device);
+  expand_into(signs, weight.bits, weight.alpha.span());
+  float_gemm(bias, center, false, signs, true, -1, 1);
 }
 
 Program training_program(std::span<const LayerShape> layers, bool concatenates, std::span<const Precision> forms) {
@@ -78,10 +77,10 @@ void TrainingRun::share_memory() {
   memory_of_ = gradient_of_;
   for (const Operator& op : program_.operators) {
     const ValueId in = op.inputs[0];
-    if (!keeps_gradient(op) || program_.uses(in) != 1 || !learns_[in]) continue;
+    const TrainsInPlace in_place = operator_traits(op.kind).in_place;
+    if (in_place == TrainsInPlace::no || program_.uses(in) != 1 || !learns_[in]) continue;
     gradient_of_[op.output()] = gradient_of_[in];
-    const bool in_place = op.kind == OperatorKind::add || op.kind == OperatorKind::relu;
-    if (in_place) memory_of_[op.output()] = memory_of_[in];
+    if (in_place == TrainsInPlace::both) memory_of_[op.output()] = memory_of_[in];
   }
 }
 

@@ -48,6 +48,11 @@ struct TrainingDropout {
 /// Names the random numbers that choose what a layer drops of its input in one step.
 [[nodiscard]] RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) noexcept;
 
+/// bias -= center W^T, W being binarized: what is taken off each row of a product's input is taken off its bias
+/// instead. `signs` is scratch.
+void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, const DenseMatrix<float>& center,
+                     DenseMatrix<float>& signs);
+
 /// A program for training: floats between operators; signs are made by operators of their own, and each layer drops
 /// elements of its input. `forms` as for inference, one a layer.
 [[nodiscard]] Program training_program(std::span<const LayerShape> layers, bool concatenates,
@@ -95,6 +100,7 @@ class TrainingRun {
     Binarized signs;
     const Bits* bits = nullptr;    ///< signs' or another's
     std::span<const float> scale;  ///< of each row of signs; empty: ones
+    Floats shifted_bias;           ///< a product's, less the center
     Buffer<float> scale_storage;
     BitMatrix<ZeroOne> keep;
     bool dropped = false;  ///< some elements count as zero: keep says which
