@@ -36,7 +36,7 @@ std::vector<std::vector<Precision>> forms_of(const Model& model) {
   std::vector<std::vector<Precision>> all;
   for (std::size_t mask = 0; mask < (std::size_t{1} << votes); ++mask) {
     // What stands side by side is all bits or all floats.
-    if (model.concatenates && mask != 0 && mask + 1 != (std::size_t{1} << votes)) continue;
+    if (model.concatenates() && mask != 0 && mask + 1 != (std::size_t{1} << votes)) continue;
     std::vector<Precision> forms;
     for (std::size_t l = 0; l < model.layers.size(); ++l) {
       if (model.precision == Precision::real) {

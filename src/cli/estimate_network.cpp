@@ -161,9 +161,9 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
   const bool binary = options.precision.multiplies_signs();
   const bool whole_graph = !nn::traits_of(options.architecture).sampled();
   const auto training_nodes = static_cast<std::size_t>(std::max(1.0, size.graph.nodes / 2));
-  // A binary gcn draws dropout of, and differentiates by, every feature of every node, but where it has two layers over
-  // sparse features on the host.
-  const bool by_entries = options.depth == 2 && !size.dense && !machine.cuda();
+  // Over the whole graph a binary form draws dropout of, and differentiates by, every feature of every node, but where
+  // features are sparse and on the host.
+  const bool by_entries = !size.dense && !machine.cuda();
   const double dense = binary && whole_graph && !by_entries ? 2 * size.graph.nodes * size.features : 0;
   const double state = 2.5 * activation_bytes(shapes, size) + 6 * weight_bytes(shapes) + dense;
   const double once = run_nanoseconds(shapes, nn::Precision::real, size) * ns;

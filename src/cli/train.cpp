@@ -54,7 +54,7 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   nn::TrainOptions t{.precision = nn::precision_from_string(o.precision), .fan_outs = o.fan_outs};
   // What is not said is as in the model that training starts from.
   if (given.start) {
-    const std::size_t last = given.start->concatenates ? 1 : 0;
+    const std::size_t last = given.start->concatenates() ? 1 : 0;
     t.architecture = given.start->architecture;
     t.depth = given.start->layers.size() - last;
     t.hidden = given.start->hidden();

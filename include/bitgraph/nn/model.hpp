@@ -97,8 +97,7 @@ struct TrainingRecord {
 struct Model {
   Architecture architecture = Architecture::gcn;
   Precision precision = Precision::real;
-  bool concatenates = false;  ///< the outputs of all layers before the last stand side by side as its input
-  std::string dataset;        ///< name of the data set it was trained on
+  std::string dataset;  ///< name of the data set it was trained on
   std::uint64_t seed = 0;
   std::optional<TrainingRecord> trained;  ///< none: not known, as of a PyTorch model
   bool normalize_rows = false;            ///< features of a node are divided by their sum
@@ -109,6 +108,9 @@ struct Model {
   [[nodiscard]] std::size_t num_features() const { return layers.front().inputs(); }
   [[nodiscard]] std::size_t hidden() const { return layers.front().outputs(); }
   [[nodiscard]] std::size_t num_classes() const { return layers.back().outputs(); }
+
+  /// The outputs of all layers before the last stand side by side as its input.
+  [[nodiscard]] bool concatenates() const noexcept;
 
   /// Exact size of the weights as held for inference.
   [[nodiscard]] std::size_t bytes() const noexcept;

@@ -51,7 +51,7 @@ std::unique_ptr<GnnRival> GnnRival::make(const nn::Model& model, const Dataset& 
                                          std::string& absent) {
   std::unique_ptr<GnnRival> rival(new GnnRival(model, dataset, device));
   if (!rival->open(dataset, absent)) return nullptr;
-  rival->build(model.concatenates);
+  rival->build(model.concatenates());
   return rival;
 }
 

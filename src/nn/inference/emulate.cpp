@@ -100,7 +100,7 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
   std::vector<Floats> outputs;
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const bool last = l + 1 == model.layers.size();
-    if (last && model.concatenates) x = side_by_side(outputs);
+    if (last && model.concatenates()) x = side_by_side(outputs);
     const bool signs_in = l > 0 && forms[l - 1].votes();
     x = layer_output(graph, model.layers[l], forms[l], std::move(x), signs_in, last);
     outputs.push_back(x.clone());

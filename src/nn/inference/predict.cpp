@@ -282,7 +282,7 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
     const bool votes = wanted[l].votes();
     if (votes && (l + 1 == wanted.size() || model.layers[l].aggregation == Aggregation::none))
       fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
-    if (model.concatenates && l + 1 < wanted.size() && votes != wanted.front().votes())
+    if (model.concatenates() && l + 1 < wanted.size() && votes != wanted.front().votes())
       fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");
   }
   return wanted;

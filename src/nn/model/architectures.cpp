@@ -94,6 +94,8 @@ std::vector<std::string> architecture_names() {
   return all;
 }
 
+bool Model::concatenates() const noexcept { return traits_of(architecture).concatenates; }
+
 std::string_view to_string(Architecture architecture) noexcept { return traits_of(architecture).name; }
 
 Architecture architecture_from_string(std::string_view name) {

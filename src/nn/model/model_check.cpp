@@ -24,7 +24,7 @@ class ModelCheck {
     std::size_t side_by_side = 0;
     for (std::size_t l = 0; l < m_.layers.size(); ++l) {
       const bool last = l + 1 == m_.layers.size();
-      const std::size_t inputs = last && m_.concatenates ? side_by_side : before;
+      const std::size_t inputs = last && m_.concatenates() ? side_by_side : before;
       layer(l, inputs);
       before = m_.layers[l].outputs();
       side_by_side += before;
@@ -48,7 +48,7 @@ class ModelCheck {
     require(layer.inputs() == inputs && inputs > 0, "layer {} takes {} inputs, {} come to it", l, layer.inputs(),
             inputs);
     const bool linear = layer.aggregation == Aggregation::none;
-    require(linear == (last && m_.concatenates), "layer {} {}", l,
+    require(linear == (last && m_.concatenates()), "layer {} {}", l,
             linear ? "aggregates nothing" : "aggregates, expected a linear layer");
     weights(l, layer.neighbor, layer.precision.weight);
     if (layer.root.empty()) {

@@ -3,7 +3,6 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/model.hpp>
 
-#include "nn/model/architectures.hpp"
 #include "nn/model/tensor_reader.hpp"
 #include "nn/model/transposed.hpp"
 
@@ -185,7 +184,7 @@ void Model::save(const std::filesystem::path& path) const {
                    {"num_features", std::to_string(num_features())},
                    {"hidden", std::to_string(hidden())},
                    {"num_classes", std::to_string(num_classes())},
-                   {"depth", std::to_string(layers.size() - (concatenates ? 1 : 0))}};
+                   {"depth", std::to_string(layers.size() - (concatenates() ? 1 : 0))}};
   if (trained) put(file.metadata, *trained);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     file.metadata[formats_key(n)] = formats_of(layers[n].precision);
@@ -207,7 +206,6 @@ Model Model::load(const std::filesystem::path& path) {
   const FileVersion version = version_of(reader);
   Model model;
   model.architecture = known(reader, "kind", "kind of model", architecture_from_string);
-  model.concatenates = traits_of(model.architecture).concatenates;
   model.precision = known(reader, "precision", "precision", precision_from_string);
   model.dataset = reader.text("dataset");
   model.seed = reader.number("seed");

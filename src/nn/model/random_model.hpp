@@ -5,8 +5,6 @@
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/nn/model.hpp>
 
-#include "nn/model/architectures.hpp"
-
 #include <cmath>
 #include <utility>
 
@@ -30,7 +28,6 @@ inline Model random_model(Architecture architecture, Precision precision, std::s
                           std::size_t num_classes, std::size_t depth, std::uint64_t seed) {
   Model model;
   model.architecture = architecture;
-  model.concatenates = traits_of(architecture).concatenates;
   model.precision = precision;
   model.dataset = "random";
   const bool real = !precision.multiplies_signs();

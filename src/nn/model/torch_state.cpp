@@ -52,8 +52,7 @@ class StateReader {
     model.dataset = "PyTorch";
     if (file_.metadata.contains("normalize_rows")) model.normalize_rows = reader_.flag("normalize_rows");
     for (const auto& [prefix, kind] : convolutions_) add_convolution(model, prefix, *kind);
-    model.concatenates = traits_of(model.architecture).concatenates;
-    if (model.concatenates) add_linear(model);
+    if (model.concatenates()) add_linear(model);
     check_widths(model);
     model.layers.back().precision = model.precision.of_last_layer();
     if (model.precision.multiplies_signs()) take_batch_norm(model);

@@ -39,6 +39,6 @@ std::vector<LayerShape> shapes_of(const Model& model) {
   return shapes;
 }
 
-Program program_of(const Model& model) { return program_of(shapes_of(model), model.concatenates); }
+Program program_of(const Model& model) { return program_of(shapes_of(model), model.concatenates()); }
 
 }  // namespace bitgraph::nn

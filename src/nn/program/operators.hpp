@@ -34,6 +34,13 @@ struct Traffic {
 
 inline constexpr std::size_t no_input = ~std::size_t{0};
 
+/// What the output of an operator in training may share with its first input.
+enum class TrainsInPlace : std::uint8_t {
+  no,
+  gradient,  ///< the gradient is changed in place on its way back
+  both       ///< values and gradient
+};
+
 struct OperatorTraits {
   OperatorKind kind;
   std::string_view name;
@@ -65,6 +72,9 @@ struct OperatorTraits {
 
   /// From the gradient of the output to those of inputs and parameters.
   void (*gradient)(TrainingRun&, const Operator&) = nullptr;
+
+  /// Which memory the output has in training where nobody else reads the first input.
+  TrainsInPlace in_place = TrainsInPlace::no;
 };
 
 [[nodiscard]] const OperatorTraits& operator_traits(OperatorKind kind) noexcept;

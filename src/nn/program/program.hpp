@@ -86,6 +86,8 @@ struct Operator {
 
   [[nodiscard]] ValueId output() const { return outputs.front(); }
   [[nodiscard]] bool multiplies_signs() const noexcept { return weight_format.kind == NumberKind::sign; }
+
+  friend bool operator==(const Operator&, const Operator&) = default;
 };
 
 struct Program {

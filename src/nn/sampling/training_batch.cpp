@@ -21,21 +21,22 @@ bool takes_self(Aggregation aggregation) {
 
 }  // namespace
 
-LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const SumScale& sum, const Device& device) {
+LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const WholeGraphFacts& facts,
+                       const Device& device) {
   const CsrPattern whole = takes_self(aggregation) ? with_self_loops(block) : block.clone();
   Buffer<float> mean = of_row_sizes(whole, [](float entries) { return 1.0F / entries; });
   Buffer<float> rows;
   if (aggregation == Aggregation::symmetric) {
     Buffer<float> inputs = of_row_sizes(whole, [](float entries) { return 1.0F / std::sqrt(entries); });
-    if (!sum.input_degrees.empty()) {
-      inputs = Buffer<float>(sum.input_degrees.size());
-      for (std::size_t j = 0; j < inputs.size(); ++j) inputs[j] = 1.0F / std::sqrt(sum.input_degrees[j] + 1);
+    if (!facts.input_degrees.empty()) {
+      inputs = Buffer<float>(facts.input_degrees.size());
+      for (std::size_t j = 0; j < inputs.size(); ++j) inputs[j] = 1.0F / std::sqrt(facts.input_degrees[j] + 1);
     }
     rows = Buffer<float>::copy_of(std::as_const(inputs).span().first(whole.nrows()));
     col_scale = inputs.to(device);
   } else if (aggregation == Aggregation::sum) {
-    rows = Buffer<float>(whole.nrows(), sum.factor);
-    for (NodeId i = 0; i < sum.degrees.size(); ++i) rows[i] = sum.factor * sum.degrees[i] * mean[i];
+    rows = Buffer<float>(whole.nrows(), facts.factor);
+    for (NodeId i = 0; i < facts.degrees.size(); ++i) rows[i] = facts.factor * facts.degrees[i] * mean[i];
   } else {
     rows = mean.clone();
   }

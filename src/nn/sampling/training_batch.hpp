@@ -19,7 +19,7 @@
 namespace bitgraph::nn {
 
 /// What a layer must know of the whole graph, where it sees a part of it.
-struct SumScale {
+struct WholeGraphFacts {
   float factor = 1;  ///< of Aggregation::sum
   /// How many neighbours each target has in the whole graph, where only some were drawn: the sum over those is scaled
   /// up to all. Empty: all are there.
@@ -47,7 +47,7 @@ struct LayerGraph {
   Buffer<float> vote_scale;  ///< 1 / entries of a row; 0 for an empty one
 
   /// `block` lies on the host, without entries (i, i). `sum` is for Aggregation::sum.
-  LayerGraph(const CsrPattern& block, Aggregation aggregation, const SumScale& sum, const Device& device);
+  LayerGraph(const CsrPattern& block, Aggregation aggregation, const WholeGraphFacts& facts, const Device& device);
 };
 
 /// Signs of sparse features on the host: row i is alpha[i] times (base + its flips), a flip being -2 base where a

@@ -179,8 +179,8 @@ class WholeGraph final : public TrainingSource {
       const CsrPattern& block = needed.blocks[l];
       const bool again = l > 0 && block.nrows() == needed.blocks[l - 1].nrows();  // all nodes: the same once more
       if (!again) {
-        const SumScale scale{.factor = factor, .input_degrees = std::span(degrees).first(block.ncols())};
-        before = std::make_shared<LayerGraph>(block, shapes[l].aggregation, scale, device);
+        const WholeGraphFacts facts{.factor = factor, .input_degrees = std::span(degrees).first(block.ncols())};
+        before = std::make_shared<LayerGraph>(block, shapes[l].aggregation, facts, device);
       }
       batch_.graphs.push_back(before);
     }
@@ -281,7 +281,7 @@ class NeighborBatches final : public SampledSource {
     batch.graphs.clear();
     for (std::size_t l = 0; l < sample_.layers.size(); ++l) {
       batch.graphs.push_back(
-          std::make_shared<LayerGraph>(sample_.layers[l].get(), shapes()[l].aggregation, SumScale{}, device()));
+          std::make_shared<LayerGraph>(sample_.layers[l].get(), shapes()[l].aggregation, WholeGraphFacts{}, device()));
     }
     return batch;
   }
@@ -323,7 +323,7 @@ class WalkBatches final : public SampledSource {
     degrees.reserve(nodes.size());
     for (const NodeId node : nodes) degrees.push_back(static_cast<float>(dataset().graph.row(node).size()));
     const auto graph = std::make_shared<LayerGraph>(sample_.pattern.get(), shapes().front().aggregation,
-                                                    SumScale{.factor = factor_, .degrees = degrees}, device());
+                                                    WholeGraphFacts{.factor = factor_, .degrees = degrees}, device());
     batch.graphs.assign(shapes().size(), graph);
     // Of mean 1: the sum over a subgraph is as large as that over a batch of as many nodes.
     double sum = 0;

@@ -13,15 +13,15 @@ void replace_reads(Program& program, ValueId old, ValueId by) {
   if (program.result == old) program.result = by;
 }
 
-/// Whether two operators make the same of the same.
-bool equal(const Program& program, const Operator& a, const Operator& b) {
-  const bool of_its_layer = a.weight != WeightOf::none || a.bias != BiasOf::none;
-  if (of_its_layer && a.layer != b.layer) return false;
+/// Whether two operators make the same of the same, in the same format.
+bool make_alike(const Program& program, const Operator& a, Operator b) {
   const Value& x = program.value(a.output());
   const Value& y = program.value(b.output());
-  return a.kind == b.kind && a.inputs == b.inputs && a.aggregation == b.aggregation && a.weight == b.weight &&
-         a.bias == b.bias && a.relu == b.relu && a.maximum == b.maximum && a.straight == b.straight &&
-         x.columns == y.columns && x.format == y.format;
+  if (x.columns != y.columns || !(x.format == y.format)) return false;
+  const bool of_its_layer = a.weight != WeightOf::none || a.bias != BiasOf::none;
+  if (!of_its_layer) b.layer = a.layer;
+  b.outputs = a.outputs;
+  return a == b;
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ void share(Program& program) {
   for (std::size_t n = 0; n < count; ++n) {
     const Operator op = program.operators[n];
     const auto same =
-        std::find_if(kept.begin(), kept.end(), [&](const Operator& other) { return equal(program, op, other); });
+        std::find_if(kept.begin(), kept.end(), [&](const Operator& other) { return make_alike(program, op, other); });
     if (same == kept.end()) {
       kept.push_back(op);
       continue;
