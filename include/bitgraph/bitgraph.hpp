@@ -72,5 +72,6 @@
 #include <bitgraph/ops/reduce.hpp>
 #include <bitgraph/ops/select.hpp>
 #include <bitgraph/ops/semiring.hpp>
+#include <bitgraph/ops/sparse_product.hpp>
 #include <bitgraph/ops/spmm.hpp>
 #include <bitgraph/ops/spmm_strategy.hpp>

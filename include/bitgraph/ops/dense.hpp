@@ -36,4 +36,14 @@ void column_sums_into(std::span<float> out, const DenseMatrix<float>& x);
 void expand_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> row_scale = {},
                  const BitMatrix<ZeroOne>* keep = nullptr);
 
+/// out = x^T. On the host only: throws not_possible elsewhere.
+void transpose_into(DenseMatrix<float>& out, const DenseMatrix<float>& x);
+
+/// The transpose of expand_into: out(j, i) = scale[i] where bit (i, j) is set, else its negative. On the host only.
+void expand_transposed_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> scale);
+
+/// out[i] = sum over j of x(i, j) values[j], in double: 16 sums of every 16th column, added pair by pair. On the host
+/// only.
+void signed_sums_into(std::span<double> out, const BitMatrix<PlusMinusOne>& x, std::span<const float> values);
+
 }  // namespace bitgraph

@@ -5,6 +5,8 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
+#include <span>
+
 namespace bitgraph {
 
 /// Fills `keep` with bits that are 1 with probability 1 - rate (to 1/65536): a pure function of key and position (row,
@@ -23,5 +25,10 @@ void apply_dropout(DenseMatrix<float>& x, const BitMatrix<ZeroOne>& keep, float 
 /// the entries of a sparse matrix, and what it does not have stays so. O(nrows * ncols). Throws usage for shapes that
 /// differ.
 void drop_set_bits(BitMatrix<PlusMinusOne>& x, const BitMatrix<ZeroOne>& keep);
+
+/// The same for the entries of a sparse matrix: out[e] = 0 where random_uniform(key, e) < rate, else values[e] *
+/// (1 / (1 - rate)). On the host only. O(entries). Throws usage for a rate as above, or sizes that differ.
+void drop_entries_into(std::span<float> out, std::span<const float> values, float rate, RandomKey key,
+                       const Device& device = {});
 
 }  // namespace bitgraph

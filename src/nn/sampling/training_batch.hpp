@@ -8,7 +8,7 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
-#include "nn/inference/sparse_product.hpp"
+#include "nn/sampling/transposed_entries.hpp"
 
 #include <cstdint>
 #include <memory>

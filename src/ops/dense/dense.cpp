@@ -138,14 +138,13 @@ void column_sums_into(std::span<float> out, const DenseMatrix<float>& x) {
   const ColumnParts parts(x.nrows());
   const std::size_t width = x.ncols();
   std::vector<double> partial(parts.count * width, 0);
-  parallel_chunks(device, parts.count, 1, [&](Range range) {
-    for (std::size_t part = range.begin; part < range.end; ++part) {
-      double* const __restrict sum = partial.data() + part * width;
-      for (std::size_t i = part * parts.rows; i < std::min(x.nrows(), (part + 1) * parts.rows); ++i) {
-        const float* const __restrict row = x.row(i).data();
-        for (std::size_t f = 0; f < width; ++f) sum[f] += row[f];
+  with_host_backend(device, "column sums", [&](const auto& backend) {
+    parallel_chunks(device, parts.count, 1, [&](Range range) {
+      for (std::size_t part = range.begin; part < range.end; ++part) {
+        const std::size_t end = std::min(x.nrows(), (part + 1) * parts.rows);
+        add_rows(backend, partial.data() + part * width, x.view(), part * parts.rows, end);
       }
-    }
+    });
   });
   for (std::size_t f = 0; f < width; ++f) {
     double sum = 0;
@@ -169,6 +168,31 @@ void expand_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std:
   }
   if (on_cuda("expand", device, [&](const auto& cuda) { expand(cuda, args); })) return;
   parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) { expand_row(args, i); });
+}
+
+void transpose_into(DenseMatrix<float>& out, const DenseMatrix<float>& x) {
+  require_shape("transpose", out.nrows(), out.ncols(), x.ncols(), x.nrows());
+  check_device("transpose", out.device(), x.device(), "x");
+  const TransposeArgs args{out.view(), x.view()};
+  with_host_backend(out.device(), "transpose", [&](const auto& backend) { transpose(backend, args); });
+}
+
+void expand_transposed_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> scale) {
+  require_shape("expand", out.nrows(), out.ncols(), x.ncols(), x.nrows());
+  check_device("expand", out.device(), x.device(), "x");
+  if (scale.size() != x.nrows())
+    fail(ErrorCode::usage, fmt::format("expand: {} scales for {} rows", scale.size(), x.nrows()));
+  const ExpandTransposedArgs args{out.view(), x.view(), scale.data()};
+  with_host_backend(out.device(), "expand", [&](const auto& backend) { expand_transposed(backend, args); });
+}
+
+void signed_sums_into(std::span<double> out, const BitMatrix<PlusMinusOne>& x, std::span<const float> values) {
+  if (out.size() != x.nrows() || values.size() != x.ncols()) {
+    fail(ErrorCode::usage, fmt::format("signed sums: {} places and {} values for {} x {} signs", out.size(),
+                                       values.size(), x.nrows(), x.ncols()));
+  }
+  const SignedSumsArgs args{out.data(), x.view(), values.data()};
+  with_host_backend(x.device(), "signed sums", [&](const auto& backend) { signed_sums(backend, args); });
 }
 
 }  // namespace bitgraph

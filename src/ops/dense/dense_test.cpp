@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small operators on dense matrices against obvious loops, and the same bits on a CUDA device.
+#include "ops/dense/dense.hpp"
+
 #include "support/every_device.hpp"
+#include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
+#include "support/shapes.hpp"
 
 #include <bitgraph/ops/dense.hpp>
 
@@ -142,6 +146,45 @@ TEST(Dense, ShapesThatDoNotFitAreNamed) {
   test::expect_usage_error([&] { gather_rows_into(a, a, std::vector<NodeId>{0, 3, 1}); }, "row 3 of a matrix of 3");
   test::expect_usage_error([&] { expand_into(a, bits, two.span()); }, "2 scales for 3 rows");
   test::expect_usage_error([&] { expand_into(a, bits, {}, &keep); }, "2 x 4 and 3 x 4");
+}
+
+TEST(Dense, TransposesAndSignedSumsAreTheReferenceLoops) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
+    const Bits bits = test::random_bits<PlusMinusOne>(shape.nrows, shape.ncols, 2);
+    const auto scale = test::random_floats(shape.nrows, 3, -1, 1);
+    const auto values = test::random_floats(shape.ncols, 4, -1, 1);
+    Floats turned(shape.ncols, shape.nrows);
+    Floats expanded(shape.ncols, shape.nrows);
+    std::vector<double> sums(shape.nrows);
+    transpose(Reference{}, TransposeArgs{turned.view(), x.view()});
+    expand_transposed(Reference{}, ExpandTransposedArgs{expanded.view(), bits.view(), scale.data()});
+    signed_sums(Reference{}, SignedSumsArgs{sums.data(), bits.view(), values.data()});
+    test::everywhere([&](const Device& device) {
+      SCOPED_TRACE(testing::Message() << shape);
+      Floats out = test::random_dense(shape.ncols, shape.nrows, 5).to(device);
+      transpose_into(out, x.share(device));
+      test::expect_identical(out.values(), turned.values());
+      expand_transposed_into(out, bits.to(device), scale);
+      test::expect_identical(out.values(), expanded.values());
+      std::vector<double> of_rows(shape.nrows, 1);
+      signed_sums_into(of_rows, bits.to(device), values);
+      EXPECT_EQ(of_rows, sums);
+    });
+  }
+}
+
+TEST(Dense, ColumnSumsAreTheSameEverywhere) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
+    std::vector<double> wanted(shape.ncols, 0.5);
+    add_rows(Reference{}, wanted.data(), x.view(), 0, shape.nrows);
+    test::everywhere([&](const Device& device) {
+      std::vector<double> sums(shape.ncols, 0.5);
+      add_rows(Cpu{device}, sums.data(), x.view(), 0, shape.nrows);
+      EXPECT_EQ(sums, wanted) << shape;
+    });
+  }
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// What the other targets prepare for all words of a call.
 struct Stream {
-  explicit Stream(const DropoutArgs& args) : key(args.key), threshold(args.threshold) {}
+  Stream(RandomKey the_key, std::uint32_t the_threshold) : key(the_key), threshold(the_threshold) {}
   RandomKey key;
   std::uint32_t threshold;
 };
@@ -46,10 +46,10 @@ using D16 = hn::Repartition<std::uint16_t, D>;
 
 /// What all words of a call share: the round keys, the constant part of the counters, the threshold.
 struct Stream {
-  explicit Stream(const DropoutArgs& args) {
+  Stream(RandomKey key, std::uint32_t of_words) {
     const D d;
-    auto low = static_cast<std::uint32_t>(args.key.seed);
-    auto high = static_cast<std::uint32_t>(args.key.seed >> 32);
+    auto low = static_cast<std::uint32_t>(key.seed);
+    auto high = static_cast<std::uint32_t>(key.seed >> 32);
     for (int round = 0; round < 10; ++round) {
       key_low[round] = hn::Set(d, std::uint64_t{low});
       key_high[round] = hn::Set(d, std::uint64_t{high});
@@ -57,10 +57,10 @@ struct Stream {
       high += 0xBB67AE85U;
     }
     iota = hn::Iota(d, 0);
-    tensor = hn::Set(d, std::uint64_t{args.key.tensor});
-    step = hn::Set(d, std::uint64_t{args.key.step});
-    always = args.threshold > 0xFFFFU ? ~std::uint64_t{0} : 0;
-    threshold = hn::Set(D16(), static_cast<std::uint16_t>(args.threshold));
+    tensor = hn::Set(d, std::uint64_t{key.tensor});
+    step = hn::Set(d, std::uint64_t{key.step});
+    always = of_words > 0xFFFFU ? ~std::uint64_t{0} : 0;
+    threshold = hn::Set(D16(), static_cast<std::uint16_t>(of_words));
   }
   V key_low[10];
   V key_high[10];
@@ -91,9 +91,14 @@ HWY_INLINE std::uint64_t spread_bytes(std::uint64_t bytes) {
   return (bytes | (bytes << 8)) & 0x00FF00FF00FF00FFU;
 }
 
-/// The bits of the draws at positions first .. first + lanes, a byte each. first is a multiple of 8: the high half of
-/// the position is one for all.
-HWY_INLINE std::uint64_t mask_of_draws(const Stream& stream, std::uint64_t first) {
+/// Words of draws, the four of a draw side by side: those of even lanes and those of odd lanes.
+struct Draws {
+  V even, odd;
+};
+
+/// The draws at positions first .. first + lanes. first is a multiple of lanes: the high half of the position is one
+/// for all.
+HWY_INLINE Draws draw(const Stream& stream, std::uint64_t first) {
   const D d;
   V counter[4] = {hn::Add(hn::Set(d, first), stream.iota), hn::Set(d, first >> 32), stream.tensor, stream.step};
   for (int round = 0; round < 10; ++round) {
@@ -110,9 +115,13 @@ HWY_INLINE std::uint64_t mask_of_draws(const Stream& stream, std::uint64_t first
   };
   const V front = pair(counter[0], counter[1]);
   const V back = pair(counter[2], counter[3]);
-  const std::uint64_t even = kept_bits(stream, hn::InterleaveLower(d, front, back));
-  const std::uint64_t odd = kept_bits(stream, hn::InterleaveUpper(d, front, back));
-  return spread_bytes(even) | (spread_bytes(odd) << 8);
+  return {hn::InterleaveLower(d, front, back), hn::InterleaveUpper(d, front, back)};
+}
+
+/// The bits of the draws at positions first .. first + lanes, a byte each.
+HWY_INLINE std::uint64_t mask_of_draws(const Stream& stream, std::uint64_t first) {
+  const Draws draws = draw(stream, first);
+  return spread_bytes(kept_bits(stream, draws.even)) | (spread_bytes(kept_bits(stream, draws.odd)) << 8);
 }
 
 /// One word of 64 columns.
@@ -124,11 +133,41 @@ HWY_INLINE std::uint64_t mask_word(const Stream& stream, std::uint64_t word) {
 
 #endif
 
+/// Entries begin .. end. begin is a multiple of 32.
+void drop_entry_range(const DropEntriesArgs& args, std::size_t begin, std::size_t end) {
+  std::size_t e = begin;
+#if HWY_TARGET != HWY_SCALAR
+  const Stream stream(args.key, 0);
+  const hn::CappedTag<float, 4> d;
+  const hn::RebindToUnsigned<decltype(d)> words;
+  const hn::RebindToSigned<decltype(d)> numbers;
+  const auto threshold = hn::Set(numbers, static_cast<std::int32_t>(args.threshold));
+  const auto scale = hn::Set(d, args.scale);
+  HWY_ALIGN std::uint64_t drawn[2 * lanes];
+  for (; e + 4 * lanes <= end; e += 4 * lanes) {
+    const Draws draws = draw(stream, e / 4);
+    hn::Store(draws.even, D(), drawn);
+    hn::Store(draws.odd, D(), drawn + lanes);
+    for (std::size_t n = 0; n < lanes; ++n) {
+      const auto* from = reinterpret_cast<const std::uint32_t*>(drawn + n % 2 * lanes + n / 2 * 2);
+      const auto number = hn::BitCast(numbers, hn::ShiftRight<8>(hn::Load(words, from)));
+      const auto dropped = hn::RebindMask(d, hn::Lt(number, threshold));
+      const auto value = hn::Mul(hn::LoadU(d, args.values + e + 4 * n), scale);
+      hn::StoreU(hn::IfThenZeroElse(dropped, value), d, args.out + e + 4 * n);
+    }
+  }
+#endif
+  for (; e < end; ++e) {
+    const std::uint32_t word = random_words(args.key, e / 4)[e % 4];
+    args.out[e] = word >> 8 < args.threshold ? 0.0F : args.values[e] * args.scale;
+  }
+}
+
 void mask_rows(const DropoutArgs& args, std::size_t begin, std::size_t end) {
   const std::size_t words = args.keep.words_per_row;
   const std::uint64_t last =
       args.keep.ncols % 64 == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << (args.keep.ncols % 64)) - 1;
-  const Stream stream(args);
+  const Stream stream(args.key, args.threshold);
   for (std::size_t i = begin; i < end; ++i) {
     for (std::size_t word = 0; word < words; ++word) {
       args.keep.row(i)[word] = mask_word(stream, i * words + word) & (word + 1 == words ? last : ~std::uint64_t{0});
@@ -170,11 +209,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include "core/parallel.hpp"
 
+#include <algorithm>
+
 namespace bitgraph {
 
 namespace {
 HWY_EXPORT(mask_rows);
 HWY_EXPORT(apply_rows);
+HWY_EXPORT(drop_entry_range);
 }  // namespace
 
 void dropout_mask(const Cpu& backend, const DropoutArgs& args) {
@@ -186,6 +228,14 @@ void dropout_mask(const Cpu& backend, const DropoutArgs& args) {
 void apply_dropout(const Cpu& backend, const ApplyDropoutArgs& args) {
   parallel_ranges(backend.device, args.x.nrows, 128, [&](Range rows) {
     HWY_DYNAMIC_DISPATCH(apply_rows)(args, rows.begin, rows.end);
+  });
+}
+
+void drop_entries(const Cpu& backend, const DropEntriesArgs& args) {
+  constexpr std::size_t block = 32;
+  parallel_ranges(backend.device, (args.size + block - 1) / block, 128, [&](Range blocks) {
+    const std::size_t end = std::min(args.size, blocks.end * block);
+    HWY_DYNAMIC_DISPATCH(drop_entry_range)(args, blocks.begin * block, end);
   });
 }
 

@@ -48,4 +48,14 @@ void drop_set_bits(BitMatrix<PlusMinusOne>& x, const BitMatrix<ZeroOne>& keep) {
   with_backend(x.device(), "drop_set_bits", [&](const auto& backend) { drop_set_bits(backend, args); });
 }
 
+void drop_entries_into(std::span<float> out, std::span<const float> values, float rate, RandomKey key,
+                       const Device& device) {
+  check_rate(rate);
+  if (out.size() != values.size())
+    fail(ErrorCode::usage, fmt::format("dropout: {} entries, {} places", values.size(), out.size()));
+  const auto threshold = static_cast<std::uint32_t>(std::ceil(static_cast<double>(rate) * 0x1.0p24));
+  const DropEntriesArgs args{out.data(), values.data(), values.size(), threshold, 1 / (1 - rate), key};
+  with_host_backend(device, "drop_entries", [&](const auto& backend) { drop_entries(backend, args); });
+}
+
 }  // namespace bitgraph

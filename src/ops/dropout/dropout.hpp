@@ -29,6 +29,17 @@ struct DropSetBitsArgs {
   BitMatrixView<ZeroOne> keep;
 };
 
+struct DropEntriesArgs {
+  float* out = nullptr;
+  const float* values = nullptr;
+  std::size_t size = 0;
+  std::uint32_t threshold = 0;  ///< an entry is dropped where the first 24 bits of its word are below this
+  float scale = 1;              ///< of what is kept
+  RandomKey key;
+};
+
+void drop_entries(const Reference& backend, const DropEntriesArgs& args);
+void drop_entries(const Cpu& backend, const DropEntriesArgs& args);
 void dropout_mask(const Reference& backend, const DropoutArgs& args);
 void dropout_mask(const Cpu& backend, const DropoutArgs& args);
 void dropout_mask(const Cuda& backend, const DropoutArgs& args);

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -59,6 +60,26 @@ TEST(Dropout, TheExtremeRatesKeepAllAndNothing) {
     dropout_mask_into(keep, std::nextafter(1.0F, 0.0F), {1, 2, 3});
     EXPECT_EQ(ones(keep), 0U) << "the nearest multiple of 1/65536 is 1";
   });
+}
+
+TEST(Dropout, EntriesAreDroppedAsTheirNumbersSay) {
+  const RandomKey key{0xFEDCBA9876543210U, 0x80000001U, 0xFFFFFFFFU};
+  for (const std::size_t size : {0U, 1U, 31U, 32U, 33U, 127U, 20000U}) {
+    const auto values = test::random_floats(size, 3, -1, 1);
+    for (const float rate : {0.0F, 0.3F, 0.5F, std::nextafter(1.0F, 0.0F)}) {
+      std::vector<float> expected(size);
+      for (std::size_t e = 0; e < size; ++e)
+        expected[e] = random_uniform(key, e) < rate ? 0.0F : values[e] * (1 / (1 - rate));
+      test::everywhere([&](const Device& device) {
+        std::vector<float> out(size, 7);
+        drop_entries_into(out, values, rate, key, device);
+        test::expect_identical(out, expected);
+      });
+    }
+  }
+  std::vector<float> three(3);
+  EXPECT_THROW(drop_entries_into(three, std::vector<float>(2), 0.5F, key), Error);
+  EXPECT_THROW(drop_entries_into(three, three, 1, key), Error);
 }
 
 TEST(Dropout, TheStreamDoesNotChangeBetweenVersions) {

@@ -31,4 +31,11 @@ void drop_set_bits(const Reference&, const DropSetBitsArgs& args) {
   }
 }
 
+void drop_entries(const Reference&, const DropEntriesArgs& args) {
+  for (std::size_t e = 0; e < args.size; ++e) {
+    const std::uint32_t word = random_words(args.key, e / 4)[e % 4];
+    args.out[e] = word >> 8 < args.threshold ? 0.0F : args.values[e] * args.scale;
+  }
+}
+
 }  // namespace bitgraph

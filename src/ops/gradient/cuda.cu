@@ -60,12 +60,11 @@ void sign_backward(const Cuda& backend, float* g, const float* x, std::size_t si
       backend, size, [=] __device__(std::size_t n) { g[n] = fabsf(x[n]) <= limit ? g[n] : 0.0F; }, "sign_backward");
 }
 
-void binary_weight_backward(const Cuda& backend, DenseView<float> gradient, DenseView<const float> weight,
-                            const float* m) {
-  if (weight.nrows == 0 || weight.ncols == 0) return;
+void binary_weight_backward(const Cuda& backend, const BinaryWeightArgs& args) {
+  if (args.weight.nrows == 0 || args.weight.ncols == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  const unsigned blocks = blocks_for(weight.nrows, block_warps);
-  weight_rows<<<blocks, block_threads, 0, stream_of(backend.device)>>>(gradient, weight, m);
+  const unsigned blocks = blocks_for(args.weight.nrows, block_warps);
+  weight_rows<<<blocks, block_threads, 0, stream_of(backend.device)>>>(args.gradient, args.weight, args.m);
   cuda_check_launch("weight_rows");
 }
 

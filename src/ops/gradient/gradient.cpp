@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 namespace bitgraph {
@@ -27,31 +26,6 @@ void require_alike(const char* op, std::initializer_list<const Floats*> matrices
                                          matrix->nrows(), matrix->ncols()));
     }
     check_device(op, first.device(), matrix->device(), "another matrix", "the first matrix");
-  }
-}
-
-/// The sum over a row of sign(w) g: 32 sums of every 32nd column, halved until one is left.
-double signed_sum(const float* g, const float* w, std::size_t ncols) {
-  constexpr std::size_t lanes = 32;
-  std::array<double, lanes> sums{};
-  for (std::size_t j = 0; j < ncols; ++j) sums[j % lanes] += w[j] >= 0 ? g[j] : -g[j];
-  for (std::size_t half = lanes / 2; half != 0; half /= 2) {
-    for (std::size_t n = 0; n < half; ++n) sums[n] += sums[n + half];
-  }
-  return sums[0];
-}
-
-void update(const AdamArgs& args, Range range) {
-  const AdamStep& step = args.step;
-  float* const __restrict w = args.value;
-  const float* const __restrict g = args.gradient;
-  float* const __restrict m = args.first_moment;
-  float* const __restrict v = args.second_moment;
-  for (std::size_t n = range.begin; n < range.end; ++n) {
-    const float slope = g[n] + step.decay * w[n];
-    m[n] = AdamStep::beta1 * m[n] + (1 - AdamStep::beta1) * slope;
-    v[n] = AdamStep::beta2 * v[n] + (1 - AdamStep::beta2) * slope * slope;
-    w[n] -= step.rate * m[n] / (std::sqrt(v[n]) * step.correction + AdamStep::epsilon);
   }
 }
 
@@ -91,20 +65,8 @@ void binary_weight_backward(Floats& gradient, const Floats& weight, std::span<co
   require_alike("binary weight", {&gradient, &weight});
   if (m.size() != weight.nrows())
     fail(ErrorCode::usage, fmt::format("binary weight: {} scales for {} rows", m.size(), weight.nrows()));
-  if (on_cuda("binary weight", device,
-              [&](const auto& cuda) { binary_weight_backward(cuda, gradient.view(), weight.view(), m.data()); })) {
-    return;
-  }
-  const std::size_t ncols = weight.ncols();
-  parallel_for(device, weight.nrows(), 4, [&](std::size_t f) {
-    float* const __restrict g = gradient.row(f).data();
-    const float* const __restrict w = weight.row(f).data();
-    const auto mean = static_cast<float>(signed_sum(g, w, ncols) / static_cast<double>(ncols));
-    for (std::size_t j = 0; j < ncols; ++j) {
-      const float through = std::fabs(w[j]) <= 1 ? m[f] * g[j] : 0.0F;
-      g[j] = through + (w[j] >= 0 ? mean : -mean);
-    }
-  });
+  const BinaryWeightArgs args{gradient.view(), weight.view(), m.data()};
+  with_backend(device, "binary weight", [&](const auto& backend) { binary_weight_backward(backend, args); });
 }
 
 void adam(Floats& value, const Floats& gradient, Floats& first_moment, Floats& second_moment,
@@ -118,8 +80,7 @@ void adam(Floats& value, const Floats& gradient, Floats& first_moment, Floats& s
       static_cast<float>(1 / std::sqrt(1 - std::pow(static_cast<double>(AdamStep::beta2), count))), options.decay};
   const AdamArgs args{value.values().data(),         gradient.values().data(), first_moment.values().data(),
                       second_moment.values().data(), value.values().size(),    step};
-  if (on_cuda("adam", device, [&](const auto& cuda) { adam(cuda, args); })) return;
-  parallel_ranges(device, args.size, value_grain, [&](Range range) { update(args, range); });
+  with_backend(device, "adam", [&](const auto& backend) { adam(backend, args); });
 }
 
 void add_divergence_gradient(Floats& g, const Floats& log_p, const Floats& q, float weight) {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What training needs beside products, against obvious loops, and the same bits on a CUDA device.
+#include "ops/gradient/gradient.hpp"
+
 #include "support/every_device.hpp"
+#include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
+#include "support/shapes.hpp"
 
 #include <bitgraph/ops/gradient.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -65,6 +70,36 @@ TEST(Gradient, BinaryWeightsFollowTheRuleOfBiGcn) {
       }
     }
   });
+}
+
+TEST(Gradient, BinaryWeightsAndAdamAreTheReferenceLoopsEverywhere) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    const Floats w = values(shape, 1);
+    const Floats g = values(shape, 2);
+    const auto m = test::random_floats(shape.nrows, 3, 0.1F, 2);
+    Floats wanted = g.clone();
+    binary_weight_backward(Reference{}, BinaryWeightArgs{wanted.view(), w.view(), m.data()});
+    const Floats second = test::random_dense(shape.nrows, shape.ncols, 4);
+    std::vector<Floats> stepped;
+    for (const Floats* part : {&w, &g, &second}) stepped.push_back(part->clone());
+    for (float& v : stepped[2].values()) v = std::fabs(v);
+    const Floats start = stepped[2].clone();
+    const AdamStep step{0.02F, 1.5F, 0.1F};
+    const auto args_of = [&](std::vector<Floats>& parts) {
+      return AdamArgs{parts[0].values().data(), g.values().data(), parts[1].values().data(),
+                      parts[2].values().data(), g.values().size(), step};
+    };
+    adam(Reference{}, args_of(stepped));
+    test::everywhere([&](const Device& device) {
+      Floats out = g.to(device);
+      binary_weight_backward(out, w.to(device), m);
+      test::expect_identical(out.values(), wanted.values());
+      std::vector<Floats> here;
+      for (const Floats* part : {&w, &g, &start}) here.push_back(part->clone());
+      adam(Cpu{device}, args_of(here));
+      for (std::size_t n = 0; n < here.size(); ++n) test::expect_identical(here[n].values(), stepped[n].values());
+    });
+  }
 }
 
 TEST(Gradient, AdamFindsTheLeastSquares) {

@@ -5,12 +5,12 @@
 #include <bitgraph/ops/concat.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
+#include <bitgraph/ops/sparse_product.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "nn/inference/row_blocks.hpp"
 #include "nn/inference/runtime/kernels.hpp"
 #include "nn/inference/runtime/runtime.hpp"
-#include "nn/inference/sparse_product.hpp"
 #include "nn/updates/some_rows.hpp"
 
 #include <array>
@@ -39,7 +39,7 @@ void run_real_product(Runtime& at, const Operator& op) {
   Floats& out = at.floats(op.output());
   if (at.is_features(x) && !at.features().real->is_dense()) {
     const RealFeatures& features = *at.features().real;
-    sparse_product(out, features.pattern, features.values.span(), w.wide, at.device());
+    sparse_product_into(out, features.pattern, features.values.span(), w.wide);
   } else if (op.bias != BiasOf::none) {
     gemm_into(out, at.floats_in(x), w.linear.floats(), {.bias = at.weights().bias(op)});
   } else {

@@ -5,7 +5,6 @@
 
 #include "nn/model/reshape.hpp"
 #include "nn/model/side_by_side.hpp"
-#include "nn/model/transposed.hpp"
 
 #include <type_traits>
 #include <utility>
@@ -107,7 +106,9 @@ void Weights::prepare(LayerWeights& layer, const Layer& of) {
     PreparedWeight& made = layer.of[index_of(which)];
     if (linear.empty()) continue;
     if (layer.use.sparse) assign(made.sparse, sparse_weights(linear), device_);
-    if (layer.use.wide) assign(made.wide, transposed(linear.floats()), device_);
+    if (!layer.use.wide) continue;  // on the host: elsewhere features are dense
+    reshape(made.wide, linear.inputs(), linear.outputs(), device_);
+    transpose_into(made.wide, linear.floats());
   }
 }
 

@@ -6,13 +6,12 @@
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
+#include <bitgraph/ops/sparse_product.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "core/parallel.hpp"
 #include "nn/model/reshape.hpp"
-#include "nn/model/transposed.hpp"
 #include "nn/training/run/training_run.hpp"
-#include "nn/training/sparse_dropout.hpp"
 
 #include <utility>
 #include <vector>
@@ -93,28 +92,20 @@ void drop_sparse(TrainingRun& run, const Operator& op) {
   out.scale = in.scale;
   if (rate <= 0) return;
   reshape(out.sparse_storage, in.sparse_values.size(), run.device());
-  drop_entries(out.sparse_storage.span(), in.sparse_values, rate, run.key(op));
+  drop_entries_into(out.sparse_storage.span(), in.sparse_values, rate, run.key(op), run.device());
   out.sparse_values = std::as_const(out.sparse_storage).span();
 }
 
-/// X W^T of sparse rows, W being in `wide` of the output, inputs x outputs.
-void sparse_rows_times(TrainingRun& run, const Operator& op) {
-  const Slot& in = run.slot(op.inputs[0]);
-  sparse_product(run.floats(op.output(), in.nrows), in.sparse->pattern, in.sparse_values, run.slot(op.output()).wide,
-                 run.device());
-}
-
 /// X^T G of sparse rows, into `wide` of the output: inputs x outputs.
-void sparse_columns_times(TrainingRun& run, const Operator& op, const Floats& gradient) {
-  Slot& in = run.slot(op.inputs[0]);
+Floats& sparse_columns_times(TrainingRun& run, const Operator& op, const Floats& gradient) {
+  const Slot& in = run.slot(op.inputs[0]);
   const TransposedEntries& transposed = in.sparse->transposed;
-  reshape(in.sparse_storage_by_column, in.sparse_values.size(), run.device());
-  for (std::size_t e = 0; e < in.sparse_values.size(); ++e)
-    in.sparse_storage_by_column[e] = in.sparse_values[transposed.source[e]];
-  sparse_product(run.slot(op.output()).wide, transposed.pattern, std::as_const(in.sparse_storage_by_column).span(),
-                 gradient, run.device());
+  Floats& wide = run.slot(op.output()).wide;
+  sparse_product_into(wide, transposed.pattern, in.sparse_values, gradient, {.places = transposed.source.span()});
+  return wide;
 }
 
+/// Weights of sparse rows, or their gradient: inputs x outputs.
 Floats& wide_of(TrainingRun& run, const Operator& op) {
   Floats& wide = run.slot(op.output()).wide;
   const Floats& weight = *run.parameters(op).weight;
@@ -123,61 +114,58 @@ Floats& wide_of(TrainingRun& run, const Operator& op) {
 }
 
 void train_sparse_product(TrainingRun& run, const Operator& op) {
-  transpose_into(wide_of(run, op), *run.parameters(op).weight);
-  sparse_rows_times(run, op);
+  Floats& wide = wide_of(run, op);
+  transpose_into(wide, *run.parameters(op).weight);
+  const Slot& in = run.slot(op.inputs[0]);
+  sparse_product_into(run.floats(op.output(), in.nrows), in.sparse->pattern, in.sparse_values, wide);
 }
 
 void gradient_sparse_product(TrainingRun& run, const Operator& op) {
-  sparse_columns_times(run, op, run.gradient(op.output()));
-  transpose_into(*run.parameters(op).weight_gradient, run.slot(op.output()).wide);
+  transpose_into(*run.parameters(op).weight_gradient, sparse_columns_times(run, op, run.gradient(op.output())));
+}
+
+/// out[f] = scale[f] times the sum of a row of floats with the signs of weight f.
+void weighted_signs(TrainingRun& run, const Operator& op, const Floats& row, Buffer<float>& out) {
+  const Binarized& weight = run.weight_signs(op);
+  Buffer<double>& sums = run.sums(weight.alpha.size());
+  signed_sums_into(sums.span(), weight.bits, row.values());
+  reshape(out, sums.size(), run.device());
+  for (std::size_t f = 0; f < sums.size(); ++f) out[f] = static_cast<float>(weight.alpha[f] * sums[f]);
 }
 
 /// Rows alpha (base + flips) - center times binarized weights: the base's product is one row for all.
 void train_sparse_sign_product(TrainingRun& run, const Operator& op) {
   const Binarized& weight = run.weight_signs(op);
-  const Floats& latent = *run.parameters(op).weight;
-  const Floats& base = run.input().sparse_signs->base;
-  const Floats* const center = run.input().center;
+  const Slot& in = run.slot(op.inputs[0]);
+  Slot& made = run.slot(op.output());
   Floats& wide = wide_of(run, op);
-  std::vector<double> of_base(wide.ncols(), 0), of_center(wide.ncols(), 0);
-  for (std::size_t j = 0; j < wide.nrows(); ++j) {
-    for (std::size_t f = 0; f < wide.ncols(); ++f) {
-      const float w = latent(f, j) >= 0 ? weight.alpha[f] : -weight.alpha[f];
-      wide(j, f) = w;
-      of_base[f] += static_cast<double>(base(0, j)) * w;
-      if (center != nullptr) of_center[f] += static_cast<double>((*center)(0, j)) * w;
-    }
-  }
-  sparse_rows_times(run, op);
-  Floats& out = run.floats(op.output(), run.rows(op.inputs[0]));
-  const std::span<const float> alpha = run.slot(op.inputs[0]).scale;
-  const auto bias = run.parameters(op).bias->values();
-  parallel_for(run.device(), out.nrows(), 128, [&](std::size_t i) {
-    for (std::size_t f = 0; f < out.ncols(); ++f) {
-      out(i, f) = alpha[i] * (out(i, f) + static_cast<float>(of_base[f])) - static_cast<float>(of_center[f]) + bias[f];
-    }
-  });
+  expand_transposed_into(wide, weight.bits, weight.alpha.span());
+  weighted_signs(run, op, run.input().sparse_signs->base, made.of_base);
+  sparse_product_into(run.floats(op.output(), in.nrows), in.sparse->pattern, in.sparse_values, wide,
+                      {.row_scale = in.scale, .col_offset = std::as_const(made.of_base).span(), .bias = bias_of_signs(run, op)});
 }
 
 void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
   const LinearParameters& linear = run.parameters(op);
   const Floats& gradient = run.gradient(op.output());
-  column_sums_into(linear.bias_gradient->values(), gradient);
+  const std::span<float> of_bias = linear.bias_gradient->values();
+  column_sums_into(of_bias, gradient);
   Floats& scaled = run.scratch(gradient.nrows(), gradient.ncols());
   assign(scaled, gradient, run.device());
   scale_rows(scaled, run.slot(op.inputs[0]).scale);
-  std::vector<float> sums(scaled.ncols());
-  column_sums_into(sums, scaled);
-  sparse_columns_times(run, op, scaled);
-  const Floats& wide = run.slot(op.output()).wide;
-  const Floats& base = run.input().sparse_signs->base;
-  const Floats* const center = run.input().center;
-  for (std::size_t j = 0; j < wide.nrows(); ++j) {
-    for (std::size_t f = 0; f < wide.ncols(); ++f) {
-      const float of_center = center == nullptr ? 0.0F : (*center)(0, j) * (*linear.bias_gradient)(0, f);
-      (*linear.weight_gradient)(f, j) = wide(j, f) + base(0, j) * sums[f] - of_center;
-    }
-  }
+  Buffer<float>& sums = run.slot(op.output()).of_base;  // no longer wanted
+  column_sums_into(sums.span(), scaled);
+  Floats& wide = sparse_columns_times(run, op, scaled);
+  const float* const base = run.input().sparse_signs->base.values().data();
+  const float* const center = run.input().center == nullptr ? nullptr : run.input().center->values().data();
+  parallel_for(run.device(), wide.nrows(), 128, [&](std::size_t j) {
+    const float of_center = center == nullptr ? 0.0F : center[j];
+    float* const __restrict row = wide.row(j).data();
+    const float* const __restrict sum = sums.data();
+    const float* const __restrict bias = of_bias.data();
+    for (std::size_t f = 0; f < of_bias.size(); ++f) row[f] = row[f] + base[j] * sum[f] - of_center * bias[f];
+  });
+  transpose_into(*linear.weight_gradient, wide);
   binary_weight_backward(*linear.weight_gradient, *linear.weight, run.weight_signs(op).alpha.span());
 }
 

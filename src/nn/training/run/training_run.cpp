@@ -30,6 +30,12 @@ RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) n
 
 void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, const DenseMatrix<float>& center,
                      DenseMatrix<float>& signs) {
+  if (bias.device.is_host()) {
+    std::vector<double> sums(weight.bits.nrows());
+    signed_sums_into(sums, weight.bits, center.values());
+    for (std::size_t f = 0; f < sums.size(); ++f) bias.view.data[f] -= weight.alpha[f] * static_cast<float>(sums[f]);
+    return;
+  }
   reshape(signs, weight.bits.nrows(), weight.bits.ncols(), bias.device);
   expand_into(signs, weight.bits, weight.alpha.span());
   float_gemm(bias, center, false, signs, true, -1, 1);

@@ -49,7 +49,7 @@ struct TrainingDropout {
 [[nodiscard]] RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) noexcept;
 
 /// bias -= center W^T, W being binarized: what is taken off each row of a product's input is taken off its bias
-/// instead. `signs` is scratch.
+/// instead. `signs` is scratch of a device.
 void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, const DenseMatrix<float>& center,
                      DenseMatrix<float>& signs);
 
@@ -95,8 +95,9 @@ class TrainingRun {
     const Floats* floats = nullptr;        ///< storage, or another's
     const SparseRows* sparse = nullptr;    ///< instead of floats, with these values:
     std::span<const float> sparse_values;  ///< one an entry
-    Buffer<float> sparse_storage, sparse_storage_by_column;
-    Floats wide;  ///< inputs x outputs: weights for sparse rows, or their gradient
+    Buffer<float> sparse_storage;
+    Floats wide;                          ///< inputs x outputs: weights for sparse rows, or their gradient
+    Buffer<float> of_base;                ///< of a product of sparse signs: one an output
     Binarized signs;
     const Bits* bits = nullptr;    ///< signs' or another's
     std::span<const float> scale;  ///< of each row of signs; empty: ones
@@ -128,6 +129,12 @@ class TrainingRun {
   /// Memory that no operator keeps anything in.
   [[nodiscard]] Floats& scratch(std::size_t nrows, std::size_t ncols);
 
+  /// The same, on the host.
+  [[nodiscard]] Buffer<double>& sums(std::size_t count) {
+    if (sums_.size() != count) sums_ = Buffer<double>(count);
+    return sums_;
+  }
+
   /// Signs and scales of a layer's weights in this step.
   [[nodiscard]] const Binarized& weight_signs(const Operator& op);
   [[nodiscard]] const LinearParameters& parameters(const Operator& op) const;
@@ -158,6 +165,7 @@ class TrainingRun {
   std::vector<bool> learns_, from_features_;
   std::vector<WeightSigns> neighbor_signs_, root_signs_;
   Floats scratch_;
+  Buffer<double> sums_;
   const TrainingBatch* batch_ = nullptr;
   TrainingInput input_;
   TrainingDropout dropout_;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row's sums stay in registers while the rows of W that its entries name stream past.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/sparse_product/cpu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "ops/cpu_partial-inl.hpp"
+#include "ops/sparse_product/sparse_product.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bitgraph::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+constexpr std::size_t lanes = HWY_LANES(float);
+
+HWY_INLINE VF finish(const SparseProductArgs& args, std::size_t i, std::size_t f, std::size_t count, VF sum) {
+  const DF d;
+  if (args.col_offset != nullptr) sum = hn::Add(sum, load_first(d, args.col_offset + f, count));
+  if (args.row_scale != nullptr) sum = hn::Mul(sum, hn::Set(d, args.row_scale[i]));
+  if (args.bias != nullptr) sum = hn::Add(sum, load_first(d, args.bias + f, count));
+  return sum;
+}
+
+/// M vectors of columns from `first` on; the last one has `tail` of them.
+template <std::size_t M, bool kWhole>
+HWY_INLINE void multiply_row(const SparseProductArgs& args, std::size_t i, std::size_t first, std::size_t tail) {
+  const DF d;
+  VF sums[M];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  for (EdgeOffset e = args.x.row_ptr[i]; e < args.x.row_ptr[i + 1]; ++e) {
+    const VF value = hn::Set(d, args.value(e));
+    const float* const row = args.w.row(args.x.col_ind[e]) + first;
+    for (std::size_t m = 0; m < M; ++m) {
+      const float* const from = row + m * lanes;
+      const VF w = kWhole || m + 1 < M ? load_all(d, from) : load_first(d, from, tail);
+      sums[m] = hn::Add(sums[m], hn::Mul(value, w));
+    }
+  }
+  for (std::size_t m = 0; m < M; ++m) {
+    const std::size_t f = first + m * lanes;
+    const std::size_t count = kWhole || m + 1 < M ? lanes : tail;
+    store_first(d, finish(args, i, f, count, sums[m]), args.out.row(i) + f, count);
+  }
+}
+
+void multiply_rows(const SparseProductArgs& args, std::size_t begin, std::size_t end) {
+  const std::size_t ncols = args.w.ncols;
+  for (std::size_t i = begin; i < end; ++i) {
+    std::size_t first = 0;
+    for (; first + 8 * lanes <= ncols; first += 8 * lanes) multiply_row<8, true>(args, i, first, lanes);
+    for (; first + 4 * lanes <= ncols; first += 4 * lanes) multiply_row<4, true>(args, i, first, lanes);
+    for (; first + lanes <= ncols; first += lanes) multiply_row<1, true>(args, i, first, lanes);
+    if (first < ncols) multiply_row<1, false>(args, i, first, ncols - first);
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/parallel.hpp"
+
+namespace bitgraph {
+
+namespace {
+HWY_EXPORT(multiply_rows);
+}  // namespace
+
+void sparse_product(const Cpu& backend, const SparseProductArgs& args) {
+  parallel_chunks(backend.device, args.out.nrows, 64, [&](Range rows) {
+    HWY_DYNAMIC_DISPATCH(multiply_rows)(args, rows.begin, rows.end);
+  });
+}
+
+}  // namespace bitgraph
+#endif  // HWY_ONCE
