@@ -91,6 +91,18 @@ struct SparseGemmWeights {
 void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, bool transpose_a,
                 const DenseSlice<const float>& b, bool transpose_b, float alpha = 1.0F, float beta = 0.0F);
 
+/// The gradient of weights whose inputs are signs: out = G^T S, where S(i, j) = row_scale[i] (empty: 1) times the sign
+/// x(i, j), and 0 where `keep` (null: everything is kept) has no bit. G is n x f, out f x d, X at least n x d: its
+/// first rows count. Four rows are added at a time, in their order; the sums of all choices of their signs are made
+/// once and looked up. The same bits for any number of threads and every instruction set. On the host only. O(n f d /
+/// 4). Throws usage naming the shapes.
+struct SignGradientOptions {
+  std::span<const float> row_scale = {};
+  const BitMatrix<ZeroOne>* keep = nullptr;
+};
+void sign_gradient_into(DenseMatrix<float>& out, const DenseMatrix<float>& g, const BitMatrix<PlusMinusOne>& x,
+                        const SignGradientOptions& options = {});
+
 /// Which library's kernels float_gemm runs, and for which processors they were made or of which version they are:
 /// "OpenBLAS SkylakeX", "cuBLAS 13.0.2".
 [[nodiscard]] std::string float_gemm_kernels(const Device& device);

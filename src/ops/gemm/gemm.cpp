@@ -307,6 +307,26 @@ SparseGemmWeights prepare_sparse_gemm(const Bits& base, const Bits& w, std::span
   return weights;
 }
 
+void sign_gradient_into(Floats& out, const Floats& g, const Bits& x, const SignGradientOptions& options) {
+  constexpr const char* op = "sign gradient";
+  if (x.nrows() < g.nrows() || out.nrows() != g.ncols() || out.ncols() != x.ncols()) {
+    fail(ErrorCode::usage, fmt::format("{}: G is {} x {}, X is {} x {}, the output is {} x {}", op, g.nrows(),
+                                       g.ncols(), x.nrows(), x.ncols(), out.nrows(), out.ncols()));
+  }
+  check_device(op, out.device(), g.device(), "G");
+  check_device(op, out.device(), x.device(), "X");
+  if (!options.row_scale.empty() && options.row_scale.size() < g.nrows())
+    fail(ErrorCode::usage, fmt::format("{}: {} scales for {} rows", op, options.row_scale.size(), g.nrows()));
+  SignGradientArgs args{out.view(), g.view(), x.view(), or_null(options.row_scale), {}};
+  if (options.keep != nullptr) {
+    require(options.keep->nrows() >= g.nrows() && options.keep->ncols() == x.ncols(),
+            "sign gradient: the shape of keep differs from that of X");
+    check_device(op, out.device(), options.keep->device(), "keep");
+    args.keep = options.keep->view();
+  }
+  with_host_backend(out.device(), op, [&](const auto& backend) { sign_gradient(backend, args); });
+}
+
 void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, bool transpose_a,
                 const DenseSlice<const float>& b, bool transpose_b, float alpha, float beta) {
   const DenseView<const float>& left = a.view;

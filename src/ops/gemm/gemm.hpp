@@ -47,6 +47,17 @@ void gemm(const Reference& backend, const GemmOfFloats& args);
 void gemm(const Cpu& backend, const GemmOfFloats& args);
 void gemm(const Cuda& backend, const GemmOfFloats& args);
 
+/// out = g^T times the scaled signs of the first rows of x; of `keep` (words null: all) those with a bit.
+struct SignGradientArgs {
+  DenseView<float> out;
+  DenseView<const float> g;
+  BitMatrixView<PlusMinusOne> x;
+  const float* row_scale = nullptr;
+  BitMatrixView<ZeroOne> keep;
+};
+void sign_gradient(const Reference& backend, const SignGradientArgs& args);
+void sign_gradient(const Cpu& backend, const SignGradientArgs& args);
+
 /// x goes through binarize on the way, its scales multiplied by row_scale. False where no kernel is made for the shape:
 /// nothing was done.
 bool gemm_binarized(const Cuda& backend, const GemmFromFloats<BitMatrixView<PlusMinusOne, std::uint64_t>>& args);

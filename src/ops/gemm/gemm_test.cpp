@@ -2,6 +2,7 @@
 #include "ops/gemm/gemm.hpp"
 
 #include "core/isa.hpp"
+#include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
 #include <bitgraph/ops/binarize.hpp>
@@ -46,6 +47,47 @@ Out reference(const Bits& x, const Bits& w, const GemmOptions& options) {
                                       pointer(options.col_scale), pointer(options.bias),
                                       options.keep == nullptr ? BitMatrixView<ZeroOne>{} : options.keep->view()});
   return out;
+}
+
+TEST(Gemm, TheGradientOfSignsIsTheReferenceLoopEverywhere) {
+  for (const Shape& s : {Shape{0, 5, 5},
+                         {5, 0, 3},
+                         {5, 5, 0},
+                         {1, 1, 1},
+                         {3, 63, 7},
+                         {33, 64, 8},
+                         {67, 65, 33},
+                         {130, 700, 70},
+                         {64, 130, 16}}) {
+    const Floats g = test::random_dense(s.n, s.c, 1);
+    const Bits x = test::random_bits(s.n + 3, s.d, 2);
+    const auto keep = test::random_bits<ZeroOne>(s.n + 3, s.d, 3);
+    const auto scale = test::random_floats(s.n + 3, 4, -1, 1);
+    for (const SignGradientOptions& options :
+         {SignGradientOptions{}, SignGradientOptions{scale, nullptr}, SignGradientOptions{scale, &keep}}) {
+      Floats expected(s.c, s.d);
+      sign_gradient(Reference{}, SignGradientArgs{expected.view(), g.view(), x.view(),
+                                                  options.row_scale.empty() ? nullptr : options.row_scale.data(),
+                                                  options.keep == nullptr ? BitMatrixView<ZeroOne>{} : keep.view()});
+      Floats product(s.c, s.d);
+      Floats signs(s.n, s.d);
+      for (std::size_t i = 0; i < s.n; ++i) {
+        for (std::size_t j = 0; j < s.d; ++j) {
+          const bool counts = options.keep == nullptr || keep.bit(i, j);
+          signs(i, j) = counts ? x.value(i, j) * (options.row_scale.empty() ? 1 : scale[i]) : 0;
+        }
+      }
+      float_gemm(product, g, true, signs, false);
+      test::everywhere([&](const Device& device) {
+        Floats out = test::random_dense(s.c, s.d, 5).to(device);
+        sign_gradient_into(out, g.share(device), x.to(device), options);
+        test::expect_identical(out.values(), expected.values());
+        for (std::size_t n = 0; n < out.values().size(); ++n) ASSERT_NEAR(out.values()[n], product.values()[n], 1e-4);
+      });
+    }
+  }
+  Floats out(3, 4);
+  EXPECT_THROW(sign_gradient_into(out, Floats(5, 3), Bits(4, 4)), Error);
 }
 
 TEST(Gemm, BitsMatchTheReferenceOnEveryInstructionSet) {

@@ -42,4 +42,28 @@ void gemm(const Reference&, const GemmToBits& args) {
 void gemm(const Reference&, const GemmToFloats& args) { gemm_to_floats(args); }
 void gemm(const Reference&, const GemmOfFloats& args) { gemm_to_floats(args); }
 
+void sign_gradient(const Reference&, const SignGradientArgs& args) {
+  const bool masked = args.keep.words != nullptr;
+  for (std::size_t f = 0; f < args.out.nrows; ++f) {
+    for (std::size_t j = 0; j < args.out.ncols; ++j) {
+      float sum = 0;
+      for (std::size_t first = 0; first < args.g.nrows; first += 4) {
+        float plus = 0;   // of all rows, or those that are kept and positive
+        float minus = 0;  // of those that are kept and negative
+        for (std::size_t i = first; i < first + 4 && i < args.g.nrows; ++i) {
+          const float value = args.row_scale == nullptr ? args.g(i, f) : args.row_scale[i] * args.g(i, f);
+          if (!masked) {
+            plus += args.x.bit(i, j) ? value : -value;
+          } else if (args.keep.bit(i, j)) {
+            (args.x.bit(i, j) ? plus : minus) += value;
+          }
+        }
+        sum += plus;
+        if (masked) sum -= minus;
+      }
+      args.out(f, j) = sum;
+    }
+  }
+}
+
 }  // namespace bitgraph

@@ -255,10 +255,16 @@ void gradient_product(TrainingRun& run, const Operator& op) {
   const ValueId input = op.inputs[0];
   const Floats& gradient = run.gradient(op.output());
   const LinearParameters& linear = run.parameters(op);
-  const Floats& x = signs ? expanded(run, input) : run.floats(input);
   const bool biased = op.bias != BiasOf::none && linear.bias_gradient != nullptr;
   if (biased) column_sums_into(linear.bias_gradient->values(), gradient);
-  float_gemm(*linear.weight_gradient, gradient, true, first_rows(x, gradient.nrows()), false);
+  if (signs && run.device().is_host()) {
+    const Slot& in = run.slot(input);
+    sign_gradient_into(*linear.weight_gradient, gradient, run.bits(input),
+                       {.row_scale = in.scale, .keep = in.dropped ? &in.keep : nullptr});
+  } else {
+    const Floats& x = signs ? expanded(run, input) : run.floats(input);
+    float_gemm(*linear.weight_gradient, gradient, true, first_rows(x, gradient.nrows()), false);
+  }
   if (signs) {
     if (run.reads_features(op) && run.input().center != nullptr)
       float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *run.input().center, false, -1, 1);
