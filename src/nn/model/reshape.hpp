@@ -44,4 +44,28 @@ inline void assign(Binarized& kept, const Binarized& from, const Device& device)
   assign(kept.alpha, from.alpha, device);
 }
 
+/// The same where shapes change from step to step: memory grows to that of the largest and stays.
+class KeptFloats {
+ public:
+  DenseMatrix<float>& reshape(std::size_t nrows, std::size_t ncols, const Device& device) {
+    if (matrix_.nrows() == nrows && matrix_.ncols() == ncols) return matrix_;
+    const std::size_t size = checked_product(nrows, ncols);
+    if (memory_.size() < size) {
+      const std::size_t room = memory_.empty() ? 0 : size / 8;  // it has grown before, and will again
+      matrix_ = {};
+      memory_ = {};
+      memory_ = Buffer<float>(size + room, device);
+    }
+    static const auto nobody = std::make_shared<int>(0);
+    matrix_ = DenseMatrix<float>(nrows, ncols, Buffer<float>::borrow(memory_.data(), size, nobody, device));
+    return matrix_;
+  }
+
+  [[nodiscard]] DenseMatrix<float>& get() noexcept { return matrix_; }
+
+ private:
+  Buffer<float> memory_;
+  DenseMatrix<float> matrix_;
+};
+
 }  // namespace bitgraph::nn

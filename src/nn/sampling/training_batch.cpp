@@ -46,4 +46,11 @@ LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const W
   vote_scale = mean.to(device);
 }
 
+FeatureEntries::FeatureEntries(CsrPattern rows, Buffer<float> of_rows)
+    : pattern(std::move(rows)), values(std::move(of_rows)), present(pattern.nrows(), pattern.ncols()) {
+  for (NodeId i = 0; i < pattern.nrows(); ++i) {
+    for (const NodeId j : pattern.row(i)) present.set_bit(i, j, true);
+  }
+}
+
 }  // namespace bitgraph::nn

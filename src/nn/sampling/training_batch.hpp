@@ -38,6 +38,22 @@ struct SparseRows {
       : pattern(std::move(rows)), values(std::move(of_rows)), transposed(pattern) {}
 };
 
+/// Float features of all nodes on the host, few of which are not zero.
+struct FeatureEntries {
+  CsrPattern pattern;
+  Buffer<float> values;
+  BitMatrix<ZeroOne> present;  ///< the pattern
+
+  FeatureEntries() = default;
+  FeatureEntries(CsrPattern rows, Buffer<float> of_rows);
+};
+
+/// Some rows of them.
+struct FeatureRows {
+  const FeatureEntries* all = nullptr;
+  std::span<const NodeId> nodes;
+};
+
 /// What a layer aggregates over, on a device: targets x inputs, target i being input i, with its own normalization.
 struct LayerGraph {
   CsrPattern pattern;  ///< with the targets' own entries where the aggregation takes a node itself in
@@ -62,7 +78,8 @@ struct SparseSigns {
 struct TrainingBatch {
   std::vector<std::shared_ptr<const LayerGraph>> graphs;  ///< one a layer that aggregates, the first layer's first
   DenseMatrix<float> features;                            ///< real models: of the first layer's inputs; or
-  std::unique_ptr<const SparseRows> sparse;               ///< the same, of which most are zero
+  std::unique_ptr<const SparseRows> sparse;               ///< the same, of which most are zero; or
+  FeatureRows rows;                                       ///< the same, of a sample
   Binarized signs;                                        ///< binary models: the same; or
   std::unique_ptr<const SparseSigns> sparse_signs;        ///< of which few are not the base's
   Buffer<std::int32_t> labels;                            ///< one a row of the logits

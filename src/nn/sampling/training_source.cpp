@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -203,6 +204,19 @@ class WholeGraph final : public TrainingSource {
   TrainingBatch batch_;
 };
 
+/// Features as entries, for float models on the host: where few are left of a row, their products are quicker than
+/// those of dense rows.
+std::optional<FeatureEntries> sparse_entries(const Dataset& dataset, const TrainOptions& options, const Model& metadata,
+                                             const Device& device) {
+  constexpr double most_left = 0.25;
+  if (metadata.precision.multiplies_signs() || !device.is_host() || dataset.has_dense_features()) return {};
+  const SparseFeatures& features = dataset.features;
+  const double all = static_cast<double>(features.pattern.nrows()) * static_cast<double>(features.pattern.ncols());
+  const double left = static_cast<double>(features.values.size()) * (1 - static_cast<double>(*options.dropout));
+  if (left > most_left * all) return {};
+  return FeatureEntries(features.pattern.clone(), model_features(features, metadata.normalize_rows));
+}
+
 /// Batches of a part of the graph: their features, labels and a teacher's words are gathered where all of them lie.
 class SampledSource : public TrainingSource {
  public:
@@ -211,10 +225,12 @@ class SampledSource : public TrainingSource {
       : dataset_(dataset),
         shapes_(shapes_of(dataset, options)),
         device_(device),
-        features_(dataset, metadata, device),
-        teacher_(teacher.to(device)) {}
+        entries_(sparse_entries(dataset, options, metadata, device)),
+        teacher_(teacher.to(device)) {
+    if (!entries_) features_.emplace(dataset, metadata, device);
+  }
 
-  [[nodiscard]] const Floats& center() const noexcept override { return features_.center; }
+  [[nodiscard]] const Floats& center() const noexcept override { return entries_ ? no_center_ : features_->center; }
 
  protected:
   [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
@@ -225,11 +241,13 @@ class SampledSource : public TrainingSource {
   /// Everything of the batch but its graphs; the first `num_targets` of the nodes are the targets.
   void take_nodes(std::span<const NodeId> nodes, std::size_t num_targets) {
     const std::size_t width = dataset_.num_features();
-    if (features_.real.nrows() != 0) {
+    if (entries_) {
+      batch_.rows = {&*entries_, nodes};
+    } else if (features_->real.nrows() != 0) {
       batch_.features = Floats(nodes.size(), width, device_);
-      gather_rows_into(batch_.features, features_.real, nodes);
+      gather_rows_into(batch_.features, features_->real, nodes);
     } else {
-      batch_.signs = rows_of(features_.signs, nodes, device_);
+      batch_.signs = rows_of(features_->signs, nodes, device_);
     }
     const auto targets = nodes.first(num_targets);
     std::vector<std::int32_t> labels;
@@ -249,7 +267,9 @@ class SampledSource : public TrainingSource {
   const Dataset& dataset_;
   std::vector<LayerShape> shapes_;
   Device device_;
-  DenseFeatures features_;
+  std::optional<FeatureEntries> entries_;  ///< of float models on the host, or
+  std::optional<DenseFeatures> features_;  ///< all else
+  Floats no_center_;
   Floats teacher_;
   TrainingBatch batch_;
 };

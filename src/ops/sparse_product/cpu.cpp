@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row's sums stay in registers while the rows of W that its entries name stream past.
+// A row's sums stay in registers while the rows of W that its entries name stream past; of the transpose a row of G
+// stays there.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sparse_product/cpu.cpp"
 #include <hwy/foreach_target.h>
@@ -59,6 +60,33 @@ void multiply_rows(const SparseProductArgs& args, std::size_t begin, std::size_t
   }
 }
 
+/// M vectors of columns from `first` on, whole ones or one with `tail` columns.
+template <std::size_t M>
+HWY_INLINE void scatter_rows(const SparseGradientArgs& args, std::size_t first, std::size_t tail) {
+  const DF d;
+  for (std::size_t j = 0; j < args.out.nrows; ++j) {
+    for (std::size_t m = 0; m < M; ++m) store_first(d, hn::Zero(d), args.out.row(j) + first + m * lanes, tail);
+  }
+  for (std::size_t i = 0; i < args.g.nrows; ++i) {
+    VF g[M];
+    for (std::size_t m = 0; m < M; ++m) g[m] = load_first(d, args.g.row(i) + first + m * lanes, tail);
+    for (EdgeOffset e = args.x.row_ptr[i]; e < args.x.row_ptr[i + 1]; ++e) {
+      const VF value = hn::Set(d, args.values[e]);
+      float* const to = args.out.row(args.x.col_ind[e]) + first;
+      for (std::size_t m = 0; m < M; ++m) {
+        const VF sum = hn::Add(load_first(d, to + m * lanes, tail), hn::Mul(value, g[m]));
+        store_first(d, sum, to + m * lanes, tail);
+      }
+    }
+  }
+}
+
+void scatter_columns(const SparseGradientArgs& args, std::size_t begin, std::size_t end) {
+  std::size_t first = begin;
+  for (; first + 4 * lanes <= end; first += 4 * lanes) scatter_rows<4>(args, first, lanes);
+  for (; first < end; first += lanes) scatter_rows<1>(args, first, HWY_MIN(lanes, end - first));
+}
+
 }  // namespace
 }  // namespace bitgraph::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -66,15 +94,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include "core/parallel.hpp"
 
+#include <algorithm>
+
 namespace bitgraph {
 
 namespace {
 HWY_EXPORT(multiply_rows);
+HWY_EXPORT(scatter_columns);
 }  // namespace
 
 void sparse_product(const Cpu& backend, const SparseProductArgs& args) {
   parallel_chunks(backend.device, args.out.nrows, 64, [&](Range rows) {
     HWY_DYNAMIC_DISPATCH(multiply_rows)(args, rows.begin, rows.end);
+  });
+}
+
+/// Each thread has columns of its own, in whole cache lines.
+void sparse_gradient(const Cpu& backend, const SparseGradientArgs& args) {
+  constexpr std::size_t line = 16;
+  parallel_ranges(backend.device, (args.out.ncols + line - 1) / line, 1, [&](Range lines) {
+    const std::size_t end = std::min(args.out.ncols, lines.end * line);
+    HWY_DYNAMIC_DISPATCH(scatter_columns)(args, lines.begin * line, end);
   });
 }
 

@@ -17,4 +17,15 @@ void sparse_product(const Reference&, const SparseProductArgs& args) {
   }
 }
 
+void sparse_gradient(const Reference&, const SparseGradientArgs& args) {
+  for (std::size_t j = 0; j < args.out.nrows; ++j) {
+    for (std::size_t f = 0; f < args.out.ncols; ++f) args.out(j, f) = 0;
+  }
+  for (std::size_t i = 0; i < args.g.nrows; ++i) {
+    for (EdgeOffset e = args.x.row_ptr[i]; e < args.x.row_ptr[i + 1]; ++e) {
+      for (std::size_t f = 0; f < args.out.ncols; ++f) args.out(args.x.col_ind[e], f) += args.values[e] * args.g(i, f);
+    }
+  }
+}
+
 }  // namespace bitgraph

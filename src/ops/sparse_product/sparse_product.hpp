@@ -22,6 +22,15 @@ struct SparseProductArgs {
   [[nodiscard]] float value(EdgeOffset e) const noexcept { return values[places == nullptr ? e : places[e]]; }
 };
 
+struct SparseGradientArgs {
+  DenseView<float> out;
+  CsrPatternView x;
+  const float* values = nullptr;
+  DenseView<const float> g;
+};
+
+void sparse_gradient(const Reference& backend, const SparseGradientArgs& args);
+void sparse_gradient(const Cpu& backend, const SparseGradientArgs& args);
 void sparse_product(const Reference& backend, const SparseProductArgs& args);
 void sparse_product(const Cpu& backend, const SparseProductArgs& args);
 

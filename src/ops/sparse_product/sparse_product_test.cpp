@@ -47,12 +47,34 @@ TEST(SparseProduct, IsTheReferenceLoopEverywhere) {
   }
 }
 
+TEST(SparseProduct, TheGradientIsTheReferenceLoopEverywhere) {
+  struct Shape {
+    NodeId nrows, inner;
+    std::size_t ncols, rows_of_g;
+  };
+  for (const auto [nrows, inner, ncols, rows_of_g] :
+       {Shape{0, 3, 4, 0}, Shape{1, 1, 1, 1}, Shape{70, 0, 5, 70}, Shape{67, 130, 7, 60}, Shape{65, 40, 63, 65},
+        Shape{129, 9, 64, 100}, Shape{33, 50, 215, 33}}) {
+    const CsrPattern x = test::random_pattern(nrows, inner, 0.2, 1);
+    const auto values = test::random_floats(x.nvals(), 2, -1, 1);
+    const Floats g = test::random_dense(rows_of_g, ncols, 3);
+    Floats expected(inner, ncols);
+    sparse_gradient(Reference{}, SparseGradientArgs{expected.view(), x.view(), values.data(), g.view()});
+    test::everywhere([&](const Device& device) {
+      Floats out = test::random_dense(inner, ncols, 7).to(device);
+      sparse_gradient_into(out, x, values, g.share(device));
+      test::expect_identical(out.values(), expected.values());
+    });
+  }
+}
+
 TEST(SparseProduct, RefusesWhatDoesNotFit) {
   const CsrPattern x = test::random_pattern(4, 5, 0.5, 1);
   const std::vector<float> values(x.nvals(), 1);
   Floats out(4, 3);
   EXPECT_THROW(sparse_product_into(out, x, values, Floats(4, 3)), Error);
   EXPECT_THROW(sparse_product_into(out, x, std::span(values).first(1), Floats(5, 3)), Error);
+  EXPECT_THROW(sparse_gradient_into(out, x, values, Floats(4, 3)), Error);
   EXPECT_THROW(sparse_product_into(out, x, values, Floats(5, 3), {.bias = std::span(values).first(1)}), Error);
 }
 

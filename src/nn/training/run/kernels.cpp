@@ -13,6 +13,7 @@
 #include "nn/model/reshape.hpp"
 #include "nn/training/run/training_run.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,14 @@ const BitMatrix<Domain>& first_rows(const BitMatrix<Domain>& x, std::size_t nrow
 
 std::span<const float> values_of(const Floats* row) {
   return row == nullptr ? std::span<const float>{} : row->values();
+}
+
+/// Zeros from a row on.
+void fill_rows_from(Floats& x, std::size_t first) {
+  const std::span<float> rest = x.values().subspan(first * x.ncols());
+  if (x.device().is_host()) return std::fill(rest.begin(), rest.end(), 0.0F);
+  const float zero = 0;
+  if (!rest.empty()) x.device().fill(rest.data(), rest.size_bytes(), &zero, sizeof(zero));
 }
 
 /// Rows of a product's output: the layer's targets are the first of its inputs, and have the weights of the root.
@@ -75,10 +84,10 @@ void train_sign_product(TrainingRun& run, const Operator& op) {
 const Floats& expanded(TrainingRun& run, ValueId x) {
   Slot& in = run.slot(x);
   if (!std::exchange(in.is_expanded, true)) {
-    reshape(in.expanded, in.nrows, run.program().value(x).columns, run.device());
-    expand_into(in.expanded, run.bits(x), in.scale, in.dropped ? &in.keep : nullptr);
+    in.expanded.reshape(in.nrows, run.program().value(x).columns, run.device());
+    expand_into(in.expanded.get(), run.bits(x), in.scale, in.dropped ? &in.keep : nullptr);
   }
-  return in.expanded;
+  return in.expanded.get();
 }
 
 /// Entries of sparse rows are dropped, not elements: the others are zero.
@@ -86,7 +95,8 @@ void drop_sparse(TrainingRun& run, const Operator& op) {
   const Slot& in = run.slot(op.inputs[0]);
   Slot& out = run.slot(op.output());
   const float rate = run.dropout_rate(op);
-  out.sparse = in.sparse;
+  out.entries = in.entries;
+  out.by_column = in.by_column;
   out.nrows = in.nrows;
   out.sparse_values = in.sparse_values;
   out.scale = in.scale;
@@ -96,12 +106,32 @@ void drop_sparse(TrainingRun& run, const Operator& op) {
   out.sparse_values = std::as_const(out.sparse_storage).span();
 }
 
+/// Of a sample's rows elements are dropped, as of dense rows: entries where the mask has no bit.
+void drop_rows(TrainingRun& run, const Operator& op) {
+  const Slot& in = run.slot(op.inputs[0]);
+  Slot& out = run.slot(op.output());
+  const float rate = run.dropout_rate(op);
+  if (rate > 0) {
+    reshape(out.keep, in.nrows, run.program().value(op.output()).columns, run.device());
+    dropout_mask_into(out.keep, rate, run.key(op));
+  }
+  out.kept.take(*in.rows, rate > 0 ? &out.keep : nullptr, 1 / (1 - rate), run.device());
+  out.entries = &out.kept.pattern();
+  out.by_column = nullptr;
+  out.sparse_values = out.kept.values();
+  out.nrows = in.nrows;
+}
+
 /// X^T G of sparse rows, into `wide` of the output: inputs x outputs.
 Floats& sparse_columns_times(TrainingRun& run, const Operator& op, const Floats& gradient) {
   const Slot& in = run.slot(op.inputs[0]);
-  const TransposedEntries& transposed = in.sparse->transposed;
   Floats& wide = run.slot(op.output()).wide;
-  sparse_product_into(wide, transposed.pattern, in.sparse_values, gradient, {.places = transposed.source.span()});
+  if (in.by_column == nullptr) {
+    sparse_gradient_into(wide, *in.entries, in.sparse_values, gradient);
+  } else {
+    sparse_product_into(wide, in.by_column->pattern, in.sparse_values, gradient,
+                        {.places = in.by_column->source.span()});
+  }
   return wide;
 }
 
@@ -117,11 +147,18 @@ void train_sparse_product(TrainingRun& run, const Operator& op) {
   Floats& wide = wide_of(run, op);
   transpose_into(wide, *run.parameters(op).weight);
   const Slot& in = run.slot(op.inputs[0]);
-  sparse_product_into(run.floats(op.output(), in.nrows), in.sparse->pattern, in.sparse_values, wide);
+  const std::size_t nrows = rows_of_product(run, op);
+  const bool biased = op.bias != BiasOf::none && nrows == in.nrows;
+  sparse_product_into(run.floats(op.output(), nrows), *in.entries, in.sparse_values, wide,
+                      {.bias = biased ? values_of(run.parameters(op).bias) : std::span<const float>{}});
 }
 
 void gradient_sparse_product(TrainingRun& run, const Operator& op) {
-  transpose_into(*run.parameters(op).weight_gradient, sparse_columns_times(run, op, run.gradient(op.output())));
+  const LinearParameters& linear = run.parameters(op);
+  const Floats& gradient = run.gradient(op.output());
+  const bool biased = op.bias != BiasOf::none && linear.bias_gradient != nullptr;
+  if (biased) column_sums_into(linear.bias_gradient->values(), gradient);
+  transpose_into(*linear.weight_gradient, sparse_columns_times(run, op, gradient));
 }
 
 /// out[f] = scale[f] times the sum of a row of floats with the signs of weight f.
@@ -141,8 +178,9 @@ void train_sparse_sign_product(TrainingRun& run, const Operator& op) {
   Floats& wide = wide_of(run, op);
   expand_transposed_into(wide, weight.bits, weight.alpha.span());
   weighted_signs(run, op, run.input().sparse_signs->base, made.of_base);
-  sparse_product_into(run.floats(op.output(), in.nrows), in.sparse->pattern, in.sparse_values, wide,
-                      {.row_scale = in.scale, .col_offset = std::as_const(made.of_base).span(), .bias = bias_of_signs(run, op)});
+  sparse_product_into(
+      run.floats(op.output(), in.nrows), *in.entries, in.sparse_values, wide,
+      {.row_scale = in.scale, .col_offset = std::as_const(made.of_base).span(), .bias = bias_of_signs(run, op)});
 }
 
 void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
@@ -195,7 +233,8 @@ void gradient_quantize(TrainingRun& run, const Operator& op) {
 }
 
 void train_dropout(TrainingRun& run, const Operator& op) {
-  if (run.slot(op.inputs[0]).sparse != nullptr) return drop_sparse(run, op);
+  if (run.slot(op.inputs[0]).rows != nullptr) return drop_rows(run, op);
+  if (run.slot(op.inputs[0]).entries != nullptr) return drop_sparse(run, op);
   const ValueId x = op.inputs[0];
   Slot& in = run.slot(x);
   Slot& out = run.slot(op.output());
@@ -233,7 +272,7 @@ void gradient_dropout(TrainingRun& run, const Operator& op) {
 }
 
 void train_product(TrainingRun& run, const Operator& op) {
-  const bool sparse = run.slot(op.inputs[0]).sparse != nullptr;
+  const bool sparse = run.slot(op.inputs[0]).entries != nullptr;
   if (op.multiplies_signs()) return sparse ? train_sparse_sign_product(run, op) : train_sign_product(run, op);
   if (sparse) return train_sparse_product(run, op);
   const Floats& x = run.floats(op.inputs[0]);
@@ -250,7 +289,7 @@ void train_product(TrainingRun& run, const Operator& op) {
 
 void gradient_product(TrainingRun& run, const Operator& op) {
   const bool signs = op.multiplies_signs();
-  if (run.slot(op.inputs[0]).sparse != nullptr)
+  if (run.slot(op.inputs[0]).entries != nullptr)
     return signs ? gradient_sparse_sign_product(run, op) : gradient_sparse_product(run, op);
   const ValueId input = op.inputs[0];
   const Floats& gradient = run.gradient(op.output());
@@ -279,7 +318,7 @@ void gradient_product(TrainingRun& run, const Operator& op) {
     weight = &plain;
   }
   auto [to, beta] = run.target(input);
-  if (beta == 0 && to.nrows() != gradient.nrows()) to = Floats(to.nrows(), to.ncols(), run.device());  // zeros
+  if (beta == 0) fill_rows_from(to, gradient.nrows());
   float_gemm(DenseSlice<float>(to).rows(0, gradient.nrows()), gradient, false, *weight, false, 1, beta);
 }
 

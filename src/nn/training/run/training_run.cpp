@@ -93,8 +93,7 @@ void TrainingRun::share_memory() {
 const DenseMatrix<float>& TrainingRun::floats(ValueId v) const { return *slots_[v].floats; }
 
 DenseMatrix<float>& TrainingRun::floats(ValueId v, std::size_t nrows) {
-  Floats& storage = slots_[memory_of_[v]].storage;
-  reshape(storage, nrows, program_.value(v).columns, device_);
+  Floats& storage = slots_[memory_of_[v]].storage.reshape(nrows, program_.value(v).columns, device_);
   slots_[v].floats = &storage;
   slots_[v].nrows = nrows;
   return storage;
@@ -111,17 +110,24 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
   }
   Slot& features = slots_[program_.features];
   features.floats = input.values;
-  features.sparse = input.sparse;
+  features.rows = input.rows;
+  features.entries = nullptr;
   if (input.values != nullptr) {
     features.nrows = input.values->nrows();
   } else if (input.sparse != nullptr) {
+    features.entries = &input.sparse->pattern;
+    features.by_column = &input.sparse->transposed;
     features.sparse_values = input.sparse->values.span();
     features.nrows = input.sparse->pattern.nrows();
+  } else if (input.rows != nullptr) {
+    features.nrows = input.rows->nodes.size();
   } else if (input.sparse_signs != nullptr) {
-    features.sparse = &input.sparse_signs->flips;
-    features.sparse_values = features.sparse->values.span();
+    const SparseRows& flips = input.sparse_signs->flips;
+    features.entries = &flips.pattern;
+    features.by_column = &flips.transposed;
+    features.sparse_values = flips.values.span();
     features.scale = input.sparse_signs->alpha.span();
-    features.nrows = features.sparse->pattern.nrows();
+    features.nrows = flips.pattern.nrows();
   } else {
     features.bits = &input.signs->bits;
     features.scale = input.signs->alpha.span();
@@ -132,9 +138,9 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
 }
 
 DenseMatrix<float>& TrainingRun::result_gradient() {
-  reshape(gradient(program_.result), logits().nrows(), logits().ncols(), device_);
-  slots_[gradient_of_[program_.result]].has_gradient = true;
-  return gradient(program_.result);
+  Slot& slot = slots_[gradient_of_[program_.result]];
+  slot.has_gradient = true;
+  return slot.gradient.reshape(logits().nrows(), logits().ncols(), device_);
 }
 
 void TrainingRun::backward() {
@@ -146,13 +152,12 @@ void TrainingRun::backward() {
 
 TrainingRun::Target TrainingRun::target(ValueId v) {
   Slot& slot = slots_[gradient_of_[v]];
-  if (!slot.has_gradient) reshape(slot.gradient, slots_[v].nrows, program_.value(v).columns, device_);
-  return {slot.gradient, std::exchange(slot.has_gradient, true) ? 1.0F : 0.0F};
+  if (!slot.has_gradient) slot.gradient.reshape(slots_[v].nrows, program_.value(v).columns, device_);
+  return {slot.gradient.get(), std::exchange(slot.has_gradient, true) ? 1.0F : 0.0F};
 }
 
 DenseMatrix<float>& TrainingRun::scratch(std::size_t nrows, std::size_t ncols) {
-  reshape(scratch_, nrows, ncols, device_);
-  return scratch_;
+  return scratch_.reshape(nrows, ncols, device_);
 }
 
 const LinearParameters& TrainingRun::parameters(const Operator& op) const {

@@ -10,6 +10,8 @@
 
 #include "nn/program/program.hpp"
 #include "nn/sampling/training_batch.hpp"
+#include "nn/training/reshape.hpp"
+#include "nn/training/run/kept_rows.hpp"
 
 #include <span>
 #include <vector>
@@ -32,6 +34,7 @@ struct LayerParameters {
 struct TrainingInput {
   const DenseMatrix<float>* values = nullptr;  ///< real networks, or
   const SparseRows* sparse = nullptr;          ///< the same, of which most are zero; on the host
+  const FeatureRows* rows = nullptr;           ///< the same, of a sample
   const Binarized* signs = nullptr;            ///< binary networks, or
   const SparseSigns* sparse_signs = nullptr;   ///< the same, on the host
   const DenseMatrix<float>* center = nullptr;  ///< 1 x inputs, taken off each row of the signs; null: nothing is
@@ -91,13 +94,16 @@ class TrainingRun {
   [[nodiscard]] std::size_t rows(ValueId v) const { return slots_[v].nrows; }
 
   struct Slot {
-    Floats storage;
-    const Floats* floats = nullptr;        ///< storage, or another's
-    const SparseRows* sparse = nullptr;    ///< instead of floats, with these values:
-    std::span<const float> sparse_values;  ///< one an entry
+    KeptFloats storage;
+    const Floats* floats = nullptr;                ///< storage, or another's
+    const FeatureRows* rows = nullptr;             ///< instead of floats: features without dropout
+    const CsrPattern* entries = nullptr;           ///< instead of floats, with these values:
+    std::span<const float> sparse_values;          ///< one an entry
+    const TransposedEntries* by_column = nullptr;  ///< of entries; null: not there
+    KeptRows kept;
     Buffer<float> sparse_storage;
-    Floats wide;                          ///< inputs x outputs: weights for sparse rows, or their gradient
-    Buffer<float> of_base;                ///< of a product of sparse signs: one an output
+    Floats wide;            ///< inputs x outputs: weights for sparse rows, or their gradient
+    Buffer<float> of_base;  ///< of a product of sparse signs: one an output
     Binarized signs;
     const Bits* bits = nullptr;    ///< signs' or another's
     std::span<const float> scale;  ///< of each row of signs; empty: ones
@@ -106,15 +112,15 @@ class TrainingRun {
     BitMatrix<ZeroOne> keep;
     bool dropped = false;  ///< some elements count as zero: keep says which
     std::size_t nrows = 0;
-    Floats expanded;           ///< signs as floats
+    KeptFloats expanded;       ///< signs as floats
     bool is_expanded = false;  ///< in this step
-    Floats gradient;
+    KeptFloats gradient;
     bool has_gradient = false;  ///< in this step
   };
   [[nodiscard]] Slot& slot(ValueId v) { return slots_[v]; }
 
   /// The gradient of a value, as it came from those of its readers that have been looked at.
-  [[nodiscard]] Floats& gradient(ValueId v) { return slots_[gradient_of_[v]].gradient; }
+  [[nodiscard]] Floats& gradient(ValueId v) { return slots_[gradient_of_[v]].gradient.get(); }
   [[nodiscard]] bool has_gradient(ValueId v) const { return slots_[gradient_of_[v]].has_gradient; }
   /// Whether two values have one gradient, which is changed in place.
   [[nodiscard]] bool share_gradient(ValueId a, ValueId b) const { return gradient_of_[a] == gradient_of_[b]; }
@@ -164,7 +170,7 @@ class TrainingRun {
   std::vector<ValueId> memory_of_;    ///< of each value: whose slot has its floats
   std::vector<bool> learns_, from_features_;
   std::vector<WeightSigns> neighbor_signs_, root_signs_;
-  Floats scratch_;
+  KeptFloats scratch_;
   Buffer<double> sums_;
   const TrainingBatch* batch_ = nullptr;
   TrainingInput input_;
