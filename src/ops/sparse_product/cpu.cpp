@@ -18,6 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 constexpr std::size_t lanes = HWY_LANES(float);
+static_assert(lanes <= 16, "a vector is a cache line at most");
 
 HWY_INLINE VF finish(const SparseProductArgs& args, std::size_t i, std::size_t f, std::size_t count, VF sum) {
   const DF d;
@@ -60,31 +61,35 @@ void multiply_rows(const SparseProductArgs& args, std::size_t begin, std::size_t
   }
 }
 
-/// M vectors of columns from `first` on, whole ones or one with `tail` columns.
+/// M vectors of columns from `first` on, whole ones or one with `tail` columns. Sums stand close together meanwhile:
+/// two threads that write to neighbouring lines of one row slow each other down.
 template <std::size_t M>
-HWY_INLINE void scatter_rows(const SparseGradientArgs& args, std::size_t first, std::size_t tail) {
+HWY_INLINE void scatter_rows(const SparseGradientArgs& args, std::size_t first, std::size_t tail,
+                             float* HWY_RESTRICT sums) {
   const DF d;
-  for (std::size_t j = 0; j < args.out.nrows; ++j) {
-    for (std::size_t m = 0; m < M; ++m) store_first(d, hn::Zero(d), args.out.row(j) + first + m * lanes, tail);
-  }
+  constexpr std::size_t width = M * lanes;
+  for (std::size_t n = 0; n < args.out.nrows * width; n += lanes) hn::Store(hn::Zero(d), d, sums + n);
   for (std::size_t i = 0; i < args.g.nrows; ++i) {
     VF g[M];
     for (std::size_t m = 0; m < M; ++m) g[m] = load_first(d, args.g.row(i) + first + m * lanes, tail);
     for (EdgeOffset e = args.x.row_ptr[i]; e < args.x.row_ptr[i + 1]; ++e) {
       const VF value = hn::Set(d, args.values[e]);
-      float* const to = args.out.row(args.x.col_ind[e]) + first;
-      for (std::size_t m = 0; m < M; ++m) {
-        const VF sum = hn::Add(load_first(d, to + m * lanes, tail), hn::Mul(value, g[m]));
-        store_first(d, sum, to + m * lanes, tail);
-      }
+      float* const to = sums + args.x.col_ind[e] * width;
+      for (std::size_t m = 0; m < M; ++m)
+        hn::Store(hn::Add(hn::Load(d, to + m * lanes), hn::Mul(value, g[m])), d, to + m * lanes);
     }
+  }
+  for (std::size_t j = 0; j < args.out.nrows; ++j) {
+    for (std::size_t m = 0; m < M; ++m)
+      store_first(d, hn::Load(d, sums + j * width + m * lanes), args.out.row(j) + first + m * lanes, tail);
   }
 }
 
-void scatter_columns(const SparseGradientArgs& args, std::size_t begin, std::size_t end) {
+/// `sums` has room for 64 floats a row of the output.
+void scatter_columns(const SparseGradientArgs& args, std::size_t begin, std::size_t end, float* sums) {
   std::size_t first = begin;
-  for (; first + 4 * lanes <= end; first += 4 * lanes) scatter_rows<4>(args, first, lanes);
-  for (; first < end; first += lanes) scatter_rows<1>(args, first, HWY_MIN(lanes, end - first));
+  for (; first + 4 * lanes <= end; first += 4 * lanes) scatter_rows<4>(args, first, lanes, sums);
+  for (; first < end; first += lanes) scatter_rows<1>(args, first, HWY_MIN(lanes, end - first), sums);
 }
 
 }  // namespace
@@ -92,6 +97,8 @@ void scatter_columns(const SparseGradientArgs& args, std::size_t begin, std::siz
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <bitgraph/core/buffer.hpp>
+
 #include "core/parallel.hpp"
 
 #include <algorithm>
@@ -101,6 +108,13 @@ namespace bitgraph {
 namespace {
 HWY_EXPORT(multiply_rows);
 HWY_EXPORT(scatter_columns);
+
+/// Floats of a thread's own, kept for its next call.
+float* floats_of_thread(std::size_t count) {
+  thread_local Buffer<float> floats;
+  if (floats.size() < count) floats = Buffer<float>(count);
+  return floats.data();
+}
 }  // namespace
 
 void sparse_product(const Cpu& backend, const SparseProductArgs& args) {
@@ -114,7 +128,8 @@ void sparse_gradient(const Cpu& backend, const SparseGradientArgs& args) {
   constexpr std::size_t line = 16;
   parallel_ranges(backend.device, (args.out.ncols + line - 1) / line, 1, [&](Range lines) {
     const std::size_t end = std::min(args.out.ncols, lines.end * line);
-    HWY_DYNAMIC_DISPATCH(scatter_columns)(args, lines.begin * line, end);
+    float* const sums = floats_of_thread(args.out.nrows * 4 * line);
+    HWY_DYNAMIC_DISPATCH(scatter_columns)(args, lines.begin * line, end, sums);
   });
 }
 
