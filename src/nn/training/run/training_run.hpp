@@ -10,7 +10,7 @@
 
 #include "nn/program/program.hpp"
 #include "nn/sampling/training_batch.hpp"
-#include "nn/training/reshape.hpp"
+#include "nn/model/reshape.hpp"
 #include "nn/training/run/kept_rows.hpp"
 
 #include <span>
