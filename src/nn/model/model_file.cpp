@@ -2,9 +2,9 @@
 // Models as safetensors files: docs/formats.md lists tensors and metadata.
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/dense.hpp>
 
 #include "nn/model/tensor_reader.hpp"
-#include "nn/model/transposed.hpp"
 
 #include <fmt/format.h>
 
@@ -53,7 +53,9 @@ Linear take(const TensorReader& reader, const std::string& prefix, const LayerSh
     const char* const name = version == FileVersion::formats ? "weight" : "weight_bits";
     linear.weight = Binarized{reader.bits(prefix + name, out, in), reader.scales(prefix + "weight_scale", {out})};
   } else if (version == FileVersion::two_layers) {
-    linear.weight = transposed({in, out, reader.floats(prefix + "weight", {in, out})});
+    DenseMatrix<float> weight(out, in);
+    transpose_into(weight, {in, out, reader.floats(prefix + "weight", {in, out})});
+    linear.weight = std::move(weight);
   } else {
     linear.weight = DenseMatrix<float>(out, in, reader.floats(prefix + "weight", {out, in}));
   }
