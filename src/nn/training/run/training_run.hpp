@@ -8,9 +8,9 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
+#include "nn/model/reshape.hpp"
 #include "nn/program/program.hpp"
 #include "nn/sampling/training_batch.hpp"
-#include "nn/model/reshape.hpp"
 #include "nn/training/run/kept_rows.hpp"
 
 #include <span>
