@@ -69,6 +69,7 @@
 #include <bitgraph/ops/mxm.hpp>
 #include <bitgraph/ops/mxv.hpp>
 #include <bitgraph/ops/mxv_with.hpp>
+#include <bitgraph/ops/optimizer.hpp>
 #include <bitgraph/ops/reduce.hpp>
 #include <bitgraph/ops/select.hpp>
 #include <bitgraph/ops/semiring.hpp>

@@ -26,7 +26,8 @@ namespace {
 
 struct TrainOptions {
   Common common;
-  std::string dataset, out, model, precision = "full", teacher, start, checkpoint;
+  std::string dataset, out, model, precision = "full", teacher, start, checkpoint, optimizer = "adam",
+                                   schedule = "constant";
   std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0;
   int walk_length = -1;
   std::vector<std::size_t> fan_outs;
@@ -68,6 +69,8 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   if (o.epochs != 0) t.epochs = o.epochs;
   if (o.patience) t.patience = *o.patience;
   if (o.learning_rate != 0) t.learning_rate = o.learning_rate;
+  t.optimizer = optimizer_from_string(o.optimizer);
+  t.schedule = nn::schedule_from_string(o.schedule);
   if (o.weight_decay >= 0) t.weight_decay = o.weight_decay;
   if (o.dropout >= 0) t.dropout = o.dropout;
   if (o.batch_size != 0) t.batch_size = o.batch_size;
@@ -193,6 +196,15 @@ void add_train(CLI::App& app) {
       ->add_option("--learning-rate", options->learning_rate,
                    "step size; default: depends on the model and the precision")
       ->check(positive_number());
+  command
+      ->add_option("--optimizer", options->optimizer,
+                   "adam, adamw, or sgd, which has momentum 0.9 and needs a --learning-rate of its own; default: adam")
+      ->check(CLI::IsMember({"adam", "adamw", "sgd"}));
+  command
+      ->add_option("--schedule", options->schedule,
+                   "learning rate from epoch to epoch: constant, or falling to nearly 0: linear, cosine; default: "
+                   "constant")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}));
   command
       ->add_option("--weight-decay", options->weight_decay,
                    "L2 penalty; default: depends on the model and the precision")

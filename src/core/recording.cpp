@@ -22,6 +22,10 @@ bool Recording::usable() const {
   return graph_ && device_.workspace(0) == workspace_ && device_.zeroed_workspace(0) == zeroed_workspace_;
 }
 
+bool Recording::under_way(const Device& device) {
+  return !device.is_host() && cuda_runtime::is_recording(device.index(), device.stream());
+}
+
 void Recording::launch() const { cuda_runtime::launch_recording(device_.index(), device_.stream(), graph_.get()); }
 
 }  // namespace bitgraph

@@ -27,6 +27,17 @@ class Recording {
     end(true);
   }
 
+  /// Does the work: asks for it as it is and records it the first time, and launches what was recorded from then on.
+  template <class Work>
+  void repeat(const Device& device, Work&& work) {
+    if (usable()) return launch();
+    work();
+    record(device, work);
+  }
+
+  /// Whether a recording of the device's stream is under way: what is asked of it now will be done by launch().
+  [[nodiscard]] static bool under_way(const Device& device);
+
   /// False before the first record(), and where the device's workspace has moved since: record again then.
   [[nodiscard]] bool usable() const;
 

@@ -12,6 +12,9 @@ struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t tensor = 0;
   std::uint32_t step = 0;  ///< epoch or repetition
+  /// Where kernels of a CUDA device find the step (TrainingStep), so that it may change after they were recorded. Null:
+  /// it is `step`. The host does not look there.
+  const std::uint32_t* step_there = nullptr;
 };
 
 /// Four random words of a stream, by position. Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as

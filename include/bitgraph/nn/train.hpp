@@ -4,6 +4,7 @@
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/optimizer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,14 @@
 
 namespace bitgraph::nn {
 
+/// How the learning rate goes from epoch to epoch: it stays, or falls to nearly 0 in a line or half a cosine.
+enum class Schedule : std::uint8_t { constant, linear, cosine };
+[[nodiscard]] std::string_view to_string(Schedule schedule) noexcept;
+/// Throws usage for any other name.
+[[nodiscard]] Schedule schedule_from_string(std::string_view name);
+/// The rate of an epoch, which count from 1.
+[[nodiscard]] float scheduled_rate(Schedule schedule, float learning_rate, std::size_t epoch, std::size_t epochs);
+
 /// Hyper-parameters. Those left empty take the recipe of the precision and architecture: preset().
 struct TrainOptions {
   Precision precision = Precision::full;
@@ -25,6 +34,8 @@ struct TrainOptions {
   std::optional<std::size_t> epochs;
   std::optional<std::size_t> patience;  ///< epochs without a better one after which training ends; 0: it does not
   std::optional<float> learning_rate;
+  OptimizerKind optimizer = OptimizerKind::adam;
+  Schedule schedule = Schedule::constant;
   std::optional<float> weight_decay;
   std::optional<float> dropout;
   std::optional<std::size_t> batch_size;   ///< inductive_gcn, sage: training nodes of a step

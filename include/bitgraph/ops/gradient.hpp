@@ -8,7 +8,7 @@
 
 namespace bitgraph {
 
-// What training needs beside products: activations, the rules of binary layers, the optimiser. All of them run where
+// What training needs beside products: activations and the rules of binary layers. All of them run where
 // the matrices live, allocate nothing and throw usage naming the shapes or devices that do not go together.
 // O(elements).
 
@@ -26,16 +26,6 @@ void sign_backward(DenseMatrix<float>& g, const DenseMatrix<float>& x, float lim
 /// times the row mean of sign(W) G. The mean is taken in double, by 32 sums of every 32nd column: the same bits on
 /// every device.
 void binary_weight_backward(DenseMatrix<float>& gradient, const DenseMatrix<float>& weight, std::span<const float> m);
-
-/// One step of Adam (Kingma and Ba 2015; betas 0.9 and 0.999, epsilon 1e-8) with `decay` times the value added to the
-/// gradient. Steps count from 1. The same bits on every device.
-struct AdamOptions {
-  float learning_rate = 1e-3F;
-  float decay = 0;
-  std::size_t step = 1;
-};
-void adam(DenseMatrix<float>& value, const DenseMatrix<float>& gradient, DenseMatrix<float>& first_moment,
-          DenseMatrix<float>& second_moment, const AdamOptions& options);
 
 /// g += weight (exp(log_p) - q): the gradient of the divergence of softmax's p from the probabilities q of a teacher
 /// (Hinton et al. 2015, temperature 1), log_p from log_softmax.

@@ -35,6 +35,7 @@ void order(Place, Place later) { refuse(later.index); }
 void copy_between(Place target, void*, Place, const void*, std::size_t) { refuse(target.index); }
 void synchronize(int index, void*) { refuse(index); }
 void begin_recording(int index, void*) { refuse(index); }
+bool is_recording(int index, void*) { refuse(index); }
 void* end_recording(int index, void*, bool) { refuse(index); }
 void launch_recording(int index, void*, void*) { refuse(index); }
 void destroy_recording(void*) noexcept {}

@@ -212,6 +212,13 @@ void begin_recording(int index, void* stream) {
              "cudaStreamBeginCapture");
 }
 
+bool is_recording(int index, void* stream) {
+  const ScopedCudaDevice scope(index);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cuda_check(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status), "cudaStreamIsCapturing");
+  return status == cudaStreamCaptureStatusActive;
+}
+
 void* end_recording(int index, void* stream, bool keep) {
   const ScopedCudaDevice scope(index);
   cudaGraph_t graph = nullptr;

@@ -52,6 +52,7 @@ void synchronize(int index, void* stream);
 /// What is asked of the stream between these two is not done but kept, as a CUDA graph; nothing may wait for the
 /// stream. end_recording gives the graph, ready to launch, or null where `keep` is false.
 void begin_recording(int index, void* stream);
+[[nodiscard]] bool is_recording(int index, void* stream);
 [[nodiscard]] void* end_recording(int index, void* stream, bool keep);
 void launch_recording(int index, void* stream, void* recording);
 void destroy_recording(void* recording) noexcept;

@@ -86,15 +86,12 @@ void Forward::run_operators() {
 }
 
 const DenseMatrix<float>& Forward::run() {
-  if (device_.is_host() || options_.launching == Launching::steps) {
-    run_operators();
-  } else if (one_launch_) {
+  if (one_launch_) {
     one_launch_->run();
-  } else if (recording_.usable()) {
-    recording_.launch();
+  } else if (device_.is_host() || options_.launching == Launching::steps || Recording::under_way(device_)) {
+    run_operators();
   } else {
-    run_operators();  // whatever the operators keep is allocated now
-    recording_.record(device_, [this] { run_operators(); });
+    recording_.repeat(device_, [this] { run_operators(); });
   }
   return runtime_->result();
 }

@@ -126,6 +126,7 @@ class WholeGraph final : public TrainingSource {
   [[nodiscard]] const Floats& center() const noexcept override { return center_; }
   [[nodiscard]] std::size_t batches() const noexcept override { return 1; }
   const TrainingBatch& batch(std::size_t, std::size_t) override { return batch_; }
+  [[nodiscard]] bool same_batch() const noexcept override { return true; }
 
  private:
   static std::size_t count_aggregations(const std::vector<LayerShape>& shapes) {

@@ -31,6 +31,9 @@ class TrainingSource {
   /// Batch `n` of an epoch (they count from 1), a function of these two and the seed alone. It stays until the next
   /// call.
   virtual const TrainingBatch& batch(std::size_t epoch, std::size_t n) = 0;
+
+  /// Whether all batches are one, in the same memory.
+  [[nodiscard]] virtual bool same_batch() const noexcept { return false; }
 };
 
 /// Batches over a data set of which everything may be seen. `metadata` says how the model sees features, which of a

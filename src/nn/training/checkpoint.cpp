@@ -50,7 +50,7 @@ std::string votes(const TrainOptions& options) {
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "8"},
+          {"version", "9"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", to_string(options.precision)},
@@ -62,6 +62,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
                           : fmt::format("batches of {}, fan-outs {}, {} walks of {}", *options.batch_size,
                                         fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length)},
           {"learning_rate", fmt::format("{}", *options.learning_rate)},
+          {"optimizer", fmt::format("{}, {}", to_string(options.optimizer), to_string(options.schedule))},
           {"weight_decay", fmt::format("{}", *options.weight_decay)},
           {"dropout", fmt::format("{}", *options.dropout)},
           {"patience", std::to_string(*options.patience)},

@@ -5,7 +5,9 @@
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
+#include <bitgraph/ops/optimizer.hpp>
 
+#include "core/recording.hpp"
 #include "nn/inference/forward.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
@@ -43,6 +45,7 @@ class NetworkTrainer final : public Trainer {
       : dataset_(dataset),
         options_(options),
         device_(device),
+        step_(device),
         recipe_(choose_recipe(options, measure_facts(dataset))),
         shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                              static_cast<std::size_t>(dataset.num_classes), options.depth)) {
@@ -51,6 +54,7 @@ class NetworkTrainer final : public Trainer {
     options_.start = nullptr;
     if (recipe_.average)
       for (Parameter& parameter : parameters_) parameter.keep_average();
+    for (Parameter& parameter : parameters_) optimized_.push_back(parameter.optimized());
     if (traits_of(options.architecture).sampled()) see_training_nodes_only(teacher);
     metadata_.architecture = options.architecture;
     metadata_.precision = options.precision;
@@ -73,16 +77,13 @@ class NetworkTrainer final : public Trainer {
     // The bin form starts from weights that the full form has brought near: votes from the first epoch on now and then
     // lose a class for good.
     const bool votes = options_.precision.votes() && 2 * epoch > *options_.epochs;
+    TrainingRun& run = votes ? *voting_run_ : *run_;
     losses_.resize(source_->batches());
     for (std::size_t n = 0; n < losses_.size(); ++n) {
       device_.throw_if_stopped();
-      const std::size_t step = (epoch - 1) * losses_.size() + n + 1;
+      step_.set((epoch - 1) * losses_.size() + n + 1, learning_rate);
       const TrainingBatch& batch = source_->batch(epoch, n);
-      TrainingRun& run = votes ? *voting_run_ : *run_;
-      run.forward(batch, features_of(batch, step), {*options_.dropout, options_.seed, step});
-      start_backward(run, batch, losses_[n]);
-      run.backward();
-      for (Parameter& parameter : parameters_) parameter.adam(learning_rate, step);
+      repeat(votes ? voting_step_ : plain_step_, [&] { take_step(run, batch, losses_[n]); });
     }
   }
 
@@ -93,19 +94,13 @@ class NetworkTrainer final : public Trainer {
   }
 
   void judge() override {
-    if (!forward_) {
-      const Model present = model();
-      const FeatureStorage storage = device_.is_host() ? FeatureStorage::sparse : FeatureStorage::dense;
-      operands_.emplace(dataset_.graph, device_);
-      features_.emplace(present, dataset_, options_.precision, storage, device_);
-      forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
-                       *features_, device_);
-    } else {
+    if (!forward_) make_forward();
+    repeat(judging_, [this] {
       take_layers();
       forward_->set_weights(layers_);
-    }
-    score_into(validation_, forward_->run(), std::as_const(validation_labels_).span(),
-               std::as_const(validation_nodes_).span());
+      score_into(validation_, forward_->run(), std::as_const(validation_labels_).span(),
+                 std::as_const(validation_nodes_).span());
+    });
   }
 
   [[nodiscard]] Score validation() const override { return validation_.get(); }
@@ -139,6 +134,31 @@ class NetworkTrainer final : public Trainer {
     std::vector<Precision> all(shapes_.size(), form);
     all.back() = form.of_last_layer();
     return all;
+  }
+
+  /// Does it; on a device, where it is the same every time, from a recording.
+  template <class Work>
+  void repeat(Recording& recording, const Work& work) {
+    if (device_.is_host() || !source_->same_batch()) return work();
+    recording.repeat(device_, work);
+  }
+
+  void take_step(TrainingRun& run, const TrainingBatch& batch, PendingScore& loss) {
+    const StepValues* const there = step_.there();
+    const RandomKey key{options_.seed, 0, step_.values().number, &there->number};
+    run.forward(batch, features_of(batch, key), {*options_.dropout, key});
+    start_backward(run, batch, loss);
+    run.backward();
+    optimize(optimized_, options_.optimizer, step_);
+  }
+
+  void make_forward() {
+    const Model present = model();
+    const FeatureStorage storage = device_.is_host() ? FeatureStorage::sparse : FeatureStorage::dense;
+    operands_.emplace(dataset_.graph, device_);
+    features_.emplace(present, dataset_, options_.precision, storage, device_);
+    forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
+                     *features_, device_);
   }
 
   LinearPlaces add_linear(const std::string& name, const LayerShape& shape, float decay, bool bias) {
@@ -324,7 +344,7 @@ class NetworkTrainer final : public Trainer {
   [[nodiscard]] bool forgets_features() const noexcept { return recipe_.presence && *options_.dropout > 0; }
 
   /// The first layer's input of a step.
-  TrainingInput features_of(const TrainingBatch& batch, std::size_t step) {
+  TrainingInput features_of(const TrainingBatch& batch, const RandomKey& step) {
     const float rate = *options_.dropout;
     if (batch.sparse) return {.sparse = batch.sparse.get(), .dropout = rate};
     if (batch.rows.all != nullptr) return {.rows = &batch.rows, .dropout = rate};
@@ -336,7 +356,7 @@ class NetworkTrainer final : public Trainer {
     const float factor = 1 / (1 - rate);
     const BitMatrix<PlusMinusOne>& bits = batch.signs.bits;
     reshape(keep_, bits.nrows(), bits.ncols(), device_);
-    dropout_mask_into(keep_, rate, dropout_key(options_.seed, 0, step));
+    dropout_mask_into(keep_, rate, dropout_key(step, 0));
     reshape(remembered_, bits.nrows(), bits.ncols(), device_);
     Device::copy(remembered_.bits.words().data(), device_, bits.words().data(), device_, bits.bytes());
     drop_set_bits(remembered_.bits, keep_);
@@ -366,10 +386,13 @@ class NetworkTrainer final : public Trainer {
   const Dataset& dataset_;
   TrainOptions options_;
   Device device_;
+  TrainingStep step_;
   Recipe recipe_;
   std::vector<LayerShape> shapes_;
   std::vector<LinearPlaces> neighbor_, root_;
+  std::vector<OptimizedParameter> optimized_;
   std::optional<TrainingRun> run_, voting_run_;
+  Recording plain_step_, voting_step_, judging_;
   std::optional<Dataset> part_;
   Model metadata_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;

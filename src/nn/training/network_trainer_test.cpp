@@ -176,9 +176,12 @@ TEST(Parameter, TheAverageIsOfAHundredValuesOrSo) {
   Parameter parameter("w", 1, 1, 0);
   parameter.keep_average();
   parameter.gradient(0, 0) = -1;
+  const std::array all{parameter.optimized()};
+  TrainingStep number;
   double expected = 0;
   for (std::size_t step = 1; step <= 2000; ++step) {
-    parameter.adam(0.01F, step);  // a gradient that stays: each step is one of the rate
+    number.set(step, 0.01F);
+    optimize(all, OptimizerKind::adam, number);  // a gradient that stays: each step is one of the rate
     const double kept = std::min(0.99, static_cast<double>(step) / (static_cast<double>(step) + 10));
     expected = kept * expected + (1 - kept) * parameter.value(0, 0);
   }

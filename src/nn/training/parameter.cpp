@@ -2,8 +2,6 @@
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/core/random.hpp>
-#include <bitgraph/ops/dense.hpp>
-#include <bitgraph/ops/gradient.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -39,14 +37,8 @@ void Parameter::start_from(const DenseMatrix<float>& weight) {
   value = scaled.to(value.device());
 }
 
-void Parameter::adam(float learning_rate, std::size_t step) {
-  bitgraph::adam(value, gradient, first_moment, second_moment,
-                 {.learning_rate = learning_rate, .decay = decay, .step = step});
-  if (average.nrows() == 0) return;
-  constexpr float most = 0.99F;
-  const auto steps = static_cast<float>(step);
-  const float kept = std::min(most, steps / (steps + 10));  // of the first steps less: they lead away from chance
-  accumulate(average, value, 1 - kept, kept);
+OptimizedParameter Parameter::optimized() noexcept {
+  return {&value, &gradient, &first_moment, &second_moment, average.nrows() == 0 ? nullptr : &average, decay};
 }
 
 }  // namespace bitgraph::nn

@@ -262,7 +262,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
     const auto start = std::chrono::steady_clock::now();
     device.throw_if_stopped();
     const std::size_t epoch = ++state.epoch;
-    trainer->train_epoch(epoch, *recipe.learning_rate);
+    trainer->train_epoch(epoch, scheduled_rate(recipe.schedule, *recipe.learning_rate, epoch, *recipe.epochs));
     trainer->judge();
     const double loss = trainer->train_loss();
     const Score validation = trainer->validation();

@@ -6,6 +6,7 @@
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
+#include <bitgraph/ops/optimizer.hpp>
 
 #include <memory>
 #include <string>
@@ -41,9 +42,8 @@ struct Parameter {
   [[nodiscard]] const DenseMatrix<float>& outcome() const noexcept { return average.nrows() == 0 ? value : average; }
   [[nodiscard]] DenseMatrix<float>& outcome() noexcept { return average.nrows() == 0 ? value : average; }
 
-  /// One step of Adam (Kingma and Ba 2015; betas 0.9 and 0.999, epsilon 1e-8), and of the average; `step` counts
-  /// from 1.
-  void adam(float learning_rate, std::size_t step);
+  /// For an optimizer. The parameter must stay where it is.
+  [[nodiscard]] OptimizedParameter optimized() noexcept;
 };
 
 class Trainer {
@@ -53,7 +53,8 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
   virtual ~Trainer() = default;
 
-  /// All steps of an epoch, which count from 1. Asks a device for them and waits for none, nor does judge().
+  /// All steps of an epoch, which count from 1. Asks a device for them and waits for none, nor does judge(). A CUDA
+  /// device has both as recordings where all epochs are the same: over a whole graph.
   virtual void train_epoch(std::size_t epoch, float learning_rate) = 0;
 
   /// The mean loss of the last epoch; waits for it.

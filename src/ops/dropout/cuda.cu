@@ -14,7 +14,8 @@ constexpr unsigned block_threads = 256;
 
 /// random_words of core/random.hpp, for a kernel.
 __device__ uint4 draw_words(const RandomKey& key, std::uint64_t position) {
-  uint4 counter{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), key.tensor, key.step};
+  const std::uint32_t step = key.step_there != nullptr ? __ldg(key.step_there) : key.step;
+  uint4 counter{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), key.tensor, step};
   auto low = static_cast<std::uint32_t>(key.seed);
   auto high = static_cast<std::uint32_t>(key.seed >> 32);
 #pragma unroll

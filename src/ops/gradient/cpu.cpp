@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam and the gradient of binarized weights, a vector of columns at a time, rounded as the reference rounds.
+// The gradient of binarized weights, a vector of columns at a time, rounded as the reference rounds.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/gradient/cpu.cpp"
 #include <hwy/foreach_target.h>
@@ -17,31 +17,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 constexpr std::size_t lanes = HWY_LANES(float);
-
-void update(const AdamArgs& args, std::size_t begin, std::size_t end) {
-  const DF d;
-  const AdamStep& step = args.step;
-  const VF decay = hn::Set(d, step.decay);
-  const VF beta1 = hn::Set(d, AdamStep::beta1);
-  const VF beta2 = hn::Set(d, AdamStep::beta2);
-  const VF rest1 = hn::Set(d, 1 - AdamStep::beta1);
-  const VF rest2 = hn::Set(d, 1 - AdamStep::beta2);
-  const VF rate = hn::Set(d, step.rate);
-  const VF correction = hn::Set(d, step.correction);
-  const VF epsilon = hn::Set(d, AdamStep::epsilon);
-  for (std::size_t n = begin; n < end; n += lanes) {
-    const std::size_t count = end - n;
-    const VF w = load_first(d, args.value + n, count);
-    const VF slope = hn::Add(load_first(d, args.gradient + n, count), hn::Mul(decay, w));
-    const VF m = hn::Add(hn::Mul(beta1, load_first(d, args.first_moment + n, count)), hn::Mul(rest1, slope));
-    const VF v =
-        hn::Add(hn::Mul(beta2, load_first(d, args.second_moment + n, count)), hn::Mul(hn::Mul(rest2, slope), slope));
-    const VF divisor = hn::Add(hn::Mul(hn::Sqrt(v), correction), epsilon);
-    store_first(d, m, args.first_moment + n, count);
-    store_first(d, v, args.second_moment + n, count);
-    store_first(d, hn::Sub(w, hn::Div(hn::Mul(rate, m), divisor)), args.value + n, count);
-  }
-}
 
 using DD = hn::CappedTag<double, signed_lanes>;
 using HalfF = hn::Rebind<float, DD>;
@@ -99,15 +74,8 @@ HWY_AFTER_NAMESPACE();
 namespace bitgraph {
 
 namespace {
-HWY_EXPORT(update);
 HWY_EXPORT(binary_rows);
 }  // namespace
-
-void adam(const Cpu& backend, const AdamArgs& args) {
-  parallel_ranges(backend.device, args.size, std::size_t{1} << 14, [&](Range range) {
-    HWY_DYNAMIC_DISPATCH(update)(args, range.begin, range.end);
-  });
-}
 
 void binary_weight_backward(const Cpu& backend, const BinaryWeightArgs& args) {
   parallel_ranges(backend.device, args.weight.nrows, 4, [&](Range rows) {

@@ -68,22 +68,6 @@ void binary_weight_backward(const Cuda& backend, const BinaryWeightArgs& args) {
   cuda_check_launch("weight_rows");
 }
 
-void adam(const Cuda& backend, const AdamArgs& args) {
-  each_value(
-      backend, args.size,
-      [=] __device__(std::size_t n) {
-        constexpr float beta1 = AdamStep::beta1;
-        constexpr float beta2 = AdamStep::beta2;
-        const float slope = args.gradient[n] + args.step.decay * args.value[n];
-        const float first = beta1 * args.first_moment[n] + (1 - beta1) * slope;
-        const float second = beta2 * args.second_moment[n] + (1 - beta2) * slope * slope;
-        args.first_moment[n] = first;
-        args.second_moment[n] = second;
-        args.value[n] -= args.step.rate * first / (sqrtf(second) * args.step.correction + AdamStep::epsilon);
-      },
-      "adam");
-}
-
 void add_divergence_gradient(const Cuda& backend, float* g, const float* log_p, const float* q, std::size_t size,
                              float weight) {
   each_value(

@@ -69,20 +69,6 @@ void binary_weight_backward(Floats& gradient, const Floats& weight, std::span<co
   with_backend(device, "binary weight", [&](const auto& backend) { binary_weight_backward(backend, args); });
 }
 
-void adam(Floats& value, const Floats& gradient, Floats& first_moment, Floats& second_moment,
-          const AdamOptions& options) {
-  const Device& device = value.device();
-  require_alike("adam", {&value, &gradient, &first_moment, &second_moment});
-  require(options.step > 0, "adam: steps count from 1");
-  const auto count = static_cast<double>(options.step);
-  const AdamStep step{
-      static_cast<float>(options.learning_rate / (1 - std::pow(static_cast<double>(AdamStep::beta1), count))),
-      static_cast<float>(1 / std::sqrt(1 - std::pow(static_cast<double>(AdamStep::beta2), count))), options.decay};
-  const AdamArgs args{value.values().data(),         gradient.values().data(), first_moment.values().data(),
-                      second_moment.values().data(), value.values().size(),    step};
-  with_backend(device, "adam", [&](const auto& backend) { adam(backend, args); });
-}
-
 void add_divergence_gradient(Floats& g, const Floats& log_p, const Floats& q, float weight) {
   const Device& device = g.device();
   require_alike("divergence", {&g, &log_p, &q});

@@ -72,86 +72,19 @@ TEST(Gradient, BinaryWeightsFollowTheRuleOfBiGcn) {
   });
 }
 
-TEST(Gradient, BinaryWeightsAndAdamAreTheReferenceLoopsEverywhere) {
+TEST(Gradient, BinaryWeightsAreTheReferenceLoopEverywhere) {
   for (const test::Shape& shape : test::odd_shapes()) {
     const Floats w = values(shape, 1);
     const Floats g = values(shape, 2);
     const auto m = test::random_floats(shape.nrows, 3, 0.1F, 2);
     Floats wanted = g.clone();
     binary_weight_backward(Reference{}, BinaryWeightArgs{wanted.view(), w.view(), m.data()});
-    const Floats second = test::random_dense(shape.nrows, shape.ncols, 4);
-    std::vector<Floats> stepped;
-    for (const Floats* part : {&w, &g, &second}) stepped.push_back(part->clone());
-    for (float& v : stepped[2].values()) v = std::fabs(v);
-    const Floats start = stepped[2].clone();
-    const AdamStep step{0.02F, 1.5F, 0.1F};
-    const auto args_of = [&](std::vector<Floats>& parts) {
-      return AdamArgs{parts[0].values().data(), g.values().data(), parts[1].values().data(),
-                      parts[2].values().data(), g.values().size(), step};
-    };
-    adam(Reference{}, args_of(stepped));
     test::everywhere([&](const Device& device) {
       Floats out = g.to(device);
       binary_weight_backward(out, w.to(device), m);
       test::expect_identical(out.values(), wanted.values());
-      std::vector<Floats> here;
-      for (const Floats* part : {&w, &g, &start}) here.push_back(part->clone());
-      adam(Cpu{device}, args_of(here));
-      for (std::size_t n = 0; n < here.size(); ++n) test::expect_identical(here[n].values(), stepped[n].values());
     });
   }
-}
-
-TEST(Gradient, AdamFindsTheLeastSquares) {
-  test::on_all_devices([](const Device& device, const test::Shape& shape) {
-    const Floats wanted = values(shape, 1);
-    Floats value(shape.nrows, shape.ncols, device);
-    Floats first(shape.nrows, shape.ncols, device);
-    Floats second(shape.nrows, shape.ncols, device);
-    Floats here;
-    for (std::size_t step = 1; step <= 300; ++step) {
-      here = value.to(Device{});
-      Floats gradient(shape.nrows, shape.ncols);
-      for (std::size_t n = 0; n < here.values().size(); ++n)
-        gradient.values()[n] = here.values()[n] - wanted.values()[n];
-      adam(value, gradient.to(device), first, second, {.learning_rate = 0.05F, .step = step});
-      if (shape.nrows * shape.ncols > 5000 && step == 3) break;
-    }
-    if (shape.nrows * shape.ncols > 5000) return;
-    for (std::size_t n = 0; n < here.values().size(); ++n) ASSERT_NEAR(here.values()[n], wanted.values()[n], 0.02) << n;
-  });
-}
-
-TEST(Gradient, AdamTakesStepsOfItsRateAndDecaysWeights) {
-  Floats value(1, 2);
-  value(0, 0) = 3;
-  value(0, 1) = -3;
-  Floats first(1, 2);
-  Floats second(1, 2);
-  adam(value, Floats(1, 2), first, second, {.learning_rate = 0.5F, .decay = 0.1F, .step = 1});
-  EXPECT_NEAR(value(0, 0), 2.5F, 1e-5);
-  EXPECT_NEAR(value(0, 1), -2.5F, 1e-5);
-  EXPECT_NEAR(first(0, 0), 0.03F, 1e-6);
-  EXPECT_NEAR(second(0, 0), 0.00009F, 1e-8);
-}
-
-TEST(Gradient, OnCudaAdamGivesTheHostsBits) {
-  BITGRAPH_REQUIRE_CUDA();
-  const Device& device = *test::cuda_device();
-  const test::Shape shape{300, 129};
-  Floats value = values(shape, 1);
-  Floats first(shape.nrows, shape.ncols);
-  Floats second(shape.nrows, shape.ncols);
-  Floats value_there = value.to(device);
-  Floats first_there = first.to(device);
-  Floats second_there = second.to(device);
-  for (std::size_t step = 1; step <= 20; ++step) {
-    const Floats g = values(shape, step);
-    const AdamOptions options{.learning_rate = 0.01F, .decay = 5e-4F, .step = step};
-    adam(value, g, first, second, options);
-    adam(value_there, g.to(device), first_there, second_there, options);
-  }
-  test::expect_identical(value_there.to(Device{}).values(), value.values());
 }
 
 TEST(Gradient, DivergenceFromATeacher) {
@@ -177,8 +110,6 @@ TEST(Gradient, ShapesThatDoNotFitAreNamed) {
   test::expect_usage_error([&] { sign_backward(a, b); }, "3 x 4 and 3 x 5");
   test::expect_usage_error([&] { binary_weight_backward(a, b, two.span()); }, "3 x 4 and 3 x 5");
   test::expect_usage_error([&] { binary_weight_backward(a, a, two.span()); }, "2 scales for 3 rows");
-  test::expect_usage_error([&] { adam(a, a, a, b, {}); }, "3 x 4 and 3 x 5");
-  test::expect_usage_error([&] { adam(a, a, a, a, {.step = 0}); }, "steps count from 1");
   test::expect_usage_error([&] { add_divergence_gradient(a, a, b, 1); }, "3 x 4 and 3 x 5");
 }
 

@@ -32,17 +32,4 @@ void binary_weight_backward(const Reference&, const BinaryWeightArgs& args) {
   }
 }
 
-void adam(const Reference&, const AdamArgs& args) {
-  const AdamStep& step = args.step;
-  for (std::size_t n = 0; n < args.size; ++n) {
-    float& w = args.value[n];
-    float& m = args.first_moment[n];
-    float& v = args.second_moment[n];
-    const float slope = args.gradient[n] + step.decay * w;
-    m = AdamStep::beta1 * m + (1 - AdamStep::beta1) * slope;
-    v = AdamStep::beta2 * v + (1 - AdamStep::beta2) * slope * slope;
-    w -= step.rate * m / (std::sqrt(v) * step.correction + AdamStep::epsilon);
-  }
-}
-
 }  // namespace bitgraph

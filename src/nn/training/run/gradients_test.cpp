@@ -47,7 +47,7 @@ struct Case {
          root = test::random_dense(5, 9, 5), root_bias = test::random_dense(1, 5, 6),
          center = test::random_dense(1, 9, 11), slope;
   std::uint64_t seed = 7;
-  std::size_t step = 9;
+  std::uint32_t step = 9;
 
   /// A weight of the output's elements: the loss is their weighted sum.
   void draw_slope() { slope = test::random_dense(num_targets(), 5, 10); }
@@ -88,7 +88,7 @@ Matrix aggregation(const Case& c, bool vote) {
 /// Elements that dropout keeps, with its factor.
 Matrix kept(const Case& c) {
   BitMatrix<ZeroOne> keep(11, 9);
-  dropout_mask_into(keep, c.dropout, dropout_key(c.seed, 0, c.step));
+  dropout_mask_into(keep, c.dropout, dropout_key({c.seed, 0, c.step}, 0));
   const Matrix x(c.x);
   return mapped(x, [&](auto i, auto j) { return keep.bit(i, j) ? 1.0 / (1.0 - static_cast<double>(c.dropout)) : 0.0; });
 }
@@ -227,7 +227,7 @@ void check(const Case& c, const Device& device) {
   const Floats center = c.center.to(device);
   const TrainingInput input{.values = &x, .center = c.centered ? &center : nullptr, .dropout = c.dropout};
   for (int repeat = 0; repeat < 2; ++repeat) {  // what a step before has left does not count
-    const Floats& output = run.forward(batch, input, {c.dropout, c.seed, c.step});
+    const Floats& output = run.forward(batch, input, {c.dropout, {c.seed, 0, c.step}});
     if (!real) expect_near(output, binary_layer(c).output, "output");
     run.result_gradient() = c.slope.to(device);
     run.backward();

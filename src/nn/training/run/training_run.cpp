@@ -24,8 +24,9 @@ constexpr std::uint32_t dropout_streams = 0x1000;
 
 }  // namespace
 
-RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) noexcept {
-  return {seed, dropout_streams + static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(step)};
+RandomKey dropout_key(RandomKey step, std::size_t layer) noexcept {
+  step.tensor = dropout_streams + static_cast<std::uint32_t>(layer);
+  return step;
 }
 
 void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, const DenseMatrix<float>& center,

@@ -44,12 +44,11 @@ struct TrainingInput {
 /// Which elements are dropped in one step.
 struct TrainingDropout {
   float rate = 0;  ///< of all layers behind the first
-  std::uint64_t seed = 0;
-  std::size_t step = 0;
+  RandomKey step;  ///< the run's seed and the step's number
 };
 
 /// Names the random numbers that choose what a layer drops of its input in one step.
-[[nodiscard]] RandomKey dropout_key(std::uint64_t seed, std::size_t layer, std::size_t step) noexcept;
+[[nodiscard]] RandomKey dropout_key(RandomKey step, std::size_t layer) noexcept;
 
 /// bias -= center W^T, W being binarized: what is taken off each row of a product's input is taken off its bias
 /// instead. `signs` is scratch of a device.
@@ -151,7 +150,7 @@ class TrainingRun {
   [[nodiscard]] const TrainingInput& input() const noexcept { return input_; }
   [[nodiscard]] bool reads_features(const Operator& op) const { return from_features_[op.inputs[0]]; }
   [[nodiscard]] float dropout_rate(const Operator& op) const;
-  [[nodiscard]] RandomKey key(const Operator& op) const { return dropout_key(dropout_.seed, op.layer, dropout_.step); }
+  [[nodiscard]] RandomKey key(const Operator& op) const { return dropout_key(dropout_.step, op.layer); }
   [[nodiscard]] const Device& device() const noexcept { return device_; }
 
  private:
