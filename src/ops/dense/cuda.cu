@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(block_threads)
   const std::size_t first = blockIdx.y * part_rows;
   const std::size_t end = min(first + part_rows, x.nrows);
   double sum = 0;
-#pragma unroll 8
+#pragma unroll 32
   for (std::size_t i = first; i < end; ++i) sum += at(x, i, j);
   partial[blockIdx.y * x.ncols + j] = sum;
 }
@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(block_threads)
   const std::size_t j = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
   if (j >= ncols) return;
   double sum = 0;
+#pragma unroll 8
   for (std::size_t part = 0; part < parts; ++part) sum += partial[part * ncols + j];
   out[j] = static_cast<float>(sum);
 }

@@ -324,7 +324,7 @@ void sign_gradient_into(Floats& out, const Floats& g, const Bits& x, const SignG
     check_device(op, out.device(), options.keep->device(), "keep");
     args.keep = options.keep->view();
   }
-  with_host_backend(out.device(), op, [&](const auto& backend) { sign_gradient(backend, args); });
+  with_backend(out.device(), op, [&](const auto& backend) { sign_gradient(backend, args); });
 }
 
 void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, bool transpose_a,

@@ -57,6 +57,7 @@ struct SignGradientArgs {
 };
 void sign_gradient(const Reference& backend, const SignGradientArgs& args);
 void sign_gradient(const Cpu& backend, const SignGradientArgs& args);
+void sign_gradient(const Cuda& backend, const SignGradientArgs& args);
 
 /// x goes through binarize on the way, its scales multiplied by row_scale. False where no kernel is made for the shape:
 /// nothing was done.

@@ -2,6 +2,7 @@
 #include "ops/gemm/gemm.hpp"
 
 #include "core/isa.hpp"
+#include "support/every_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace bitgraph {
@@ -88,6 +90,34 @@ TEST(Gemm, TheGradientOfSignsIsTheReferenceLoopEverywhere) {
   }
   Floats out(3, 4);
   EXPECT_THROW(sign_gradient_into(out, Floats(5, 3), Bits(4, 4)), Error);
+}
+
+TEST(Gemm, SignGradientsOnCudaAreNearTheReferences) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const Shape& s : {Shape{1, 1, 1}, Shape{31, 63, 5}, Shape{33, 64, 16}, Shape{200, 65, 17}, Shape{2708, 1433, 64},
+                         Shape{1000, 129, 70}, Shape{0, 10, 3}}) {
+    const Bits x = test::random_bits(s.n, s.d, 1);
+    const Floats g = test::random_dense(s.n, s.c, 2);
+    const auto keep = test::random_bits<ZeroOne>(s.n, s.d, 3);
+    const auto scale = test::random_floats(s.n, 4, 0.5F, 2);
+    const auto scale_there = Buffer<float>::copy_of(scale, device);
+    const auto keep_there = keep.to(device);
+    for (const bool masked : {false, true}) {
+      Floats expected(s.c, s.d);
+      sign_gradient(Reference{}, SignGradientArgs{expected.view(), g.view(), x.view(), scale.data(),
+                                                  masked ? keep.view() : BitMatrixView<ZeroOne>{}});
+      Floats out(s.c, s.d, device);
+      sign_gradient_into(out, g.to(device), x.to(device), {scale_there.span(), masked ? &keep_there : nullptr});
+      const Floats here = out.to(Device{});
+      const double most = 1e-4 * std::sqrt(static_cast<double>(s.n) + 1);
+      for (std::size_t n = 0; n < here.values().size(); ++n)
+        ASSERT_NEAR(here.values()[n], expected.values()[n], most) << s.n << " " << s.d << " " << s.c;
+      Floats again(s.c, s.d, device);
+      sign_gradient_into(again, g.to(device), x.to(device), {scale_there.span(), masked ? &keep_there : nullptr});
+      test::expect_identical(again.to(Device{}).values(), here.values());
+    }
+  }
 }
 
 TEST(Gemm, BitsMatchTheReferenceOnEveryInstructionSet) {

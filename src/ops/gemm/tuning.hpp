@@ -22,6 +22,9 @@ struct CudaGemmTuning {
   /// Columns of X from which a product is not flat: its few sums, one after the other, are cuBLAS's whatever the size.
   std::size_t columns_for_blas = 513;
 
+  /// Blocks that a gradient of sign weights is cut into, about: parts of its rows.
+  std::size_t sign_gradient_blocks = 512;
+
   // Compiled into kernels.
   std::size_t most_short_words = 16;  ///< of 64 bits, of a row of X that stays in registers
   unsigned block_outputs = 256;       ///< of a block of the kernels for short rows

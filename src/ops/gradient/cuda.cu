@@ -32,11 +32,13 @@ __global__ void __launch_bounds__(block_threads)
   float* const g = gradient.data + f * gradient.stride;
   const float* const w = weight.data + f * weight.stride;
   double sum = 0;
+#pragma unroll 8
   for (std::size_t j = threadIdx.x % 32; j < weight.ncols; j += 32) sum += w[j] >= 0 ? g[j] : -g[j];
   for (unsigned half = 16; half != 0; half /= 2) sum += __shfl_down_sync(full_warp, sum, half);
   sum = __shfl_sync(full_warp, sum, 0);
   const auto mean = static_cast<float>(sum / static_cast<double>(weight.ncols));
   const float scale = m[f];
+#pragma unroll 8
   for (std::size_t j = threadIdx.x % 32; j < weight.ncols; j += 32) {
     const float through = fabsf(w[j]) <= 1 ? scale * g[j] : 0.0F;
     g[j] = through + (w[j] >= 0 ? mean : -mean);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned block_threads = 256;
 constexpr unsigned block_warps = block_threads / 32;
-constexpr std::size_t warp_nodes = 16;  ///< whose losses a warp adds up
+constexpr std::size_t most_warps = 4096;  ///< that add up losses: one block has their sums
 
 struct Normalizer {
   double largest = 0;
@@ -71,7 +71,7 @@ __device__ std::int32_t label_at(const LossArgs& args, std::size_t n) {
   return label < -1 || label >= static_cast<std::int64_t>(args.logits.ncols) ? -2 : label;
 }
 
-__global__ void __launch_bounds__(block_threads) add_warp_losses(LossArgs args, LossSums* sums) {
+__global__ void __launch_bounds__(block_threads) add_warp_losses(LossArgs args, LossSums* sums, std::size_t warp_nodes) {
   const std::size_t warp = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
   const std::size_t first = warp * warp_nodes;
   if (first >= args.num_nodes) return;
@@ -141,10 +141,11 @@ void log_softmax(const Cuda& backend, DenseView<float> out, DenseView<const floa
 void add_losses(const Cuda& backend, const LossArgs& args, LossSums* sums) {
   const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
-  const std::size_t warps = (args.num_nodes + warp_nodes - 1) / warp_nodes;
+  const std::size_t warp_nodes = (args.num_nodes + most_warps - 1) / most_warps;
+  const std::size_t warps = args.num_nodes == 0 ? 0 : (args.num_nodes + warp_nodes - 1) / warp_nodes;
   auto* const of_warps = static_cast<LossSums*>(device.workspace((warps + 1) * sizeof(LossSums)));
   if (warps != 0) {
-    add_warp_losses<<<blocks_for(warps, block_warps), block_threads, 0, stream_of(device)>>>(args, of_warps);
+    add_warp_losses<<<blocks_for(warps, block_warps), block_threads, 0, stream_of(device)>>>(args, of_warps, warp_nodes);
     cuda_check_launch("add_warp_losses");
   }
   add_all_losses<<<1, block_threads, 0, stream_of(device)>>>(sums, of_warps, warps, args.num_nodes);

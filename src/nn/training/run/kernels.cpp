@@ -80,16 +80,6 @@ void train_sign_product(TrainingRun& run, const Operator& op) {
              .keep = in.dropped ? &first_rows(in.keep, nrows, some_kept) : nullptr});
 }
 
-/// The signs that a product was given, as floats.
-const Floats& expanded(TrainingRun& run, ValueId x) {
-  Slot& in = run.slot(x);
-  if (!std::exchange(in.is_expanded, true)) {
-    in.expanded.reshape(in.nrows, run.program().value(x).columns, run.device());
-    expand_into(in.expanded.get(), run.bits(x), in.scale, in.dropped ? &in.keep : nullptr);
-  }
-  return in.expanded.get();
-}
-
 /// Entries of sparse rows are dropped, not elements: the others are zero.
 void drop_sparse(TrainingRun& run, const Operator& op) {
   const Slot& in = run.slot(op.inputs[0]);
@@ -296,13 +286,12 @@ void gradient_product(TrainingRun& run, const Operator& op) {
   const LinearParameters& linear = run.parameters(op);
   const bool biased = op.bias != BiasOf::none && linear.bias_gradient != nullptr;
   if (biased) column_sums_into(linear.bias_gradient->values(), gradient);
-  if (signs && run.device().is_host()) {
+  if (signs) {
     const Slot& in = run.slot(input);
     sign_gradient_into(*linear.weight_gradient, gradient, run.bits(input),
                        {.row_scale = in.scale, .keep = in.dropped ? &in.keep : nullptr});
   } else {
-    const Floats& x = signs ? expanded(run, input) : run.floats(input);
-    float_gemm(*linear.weight_gradient, gradient, true, first_rows(x, gradient.nrows()), false);
+    float_gemm(*linear.weight_gradient, gradient, true, first_rows(run.floats(input), gradient.nrows()), false);
   }
   if (signs) {
     if (run.reads_features(op) && run.input().center != nullptr)
