@@ -133,7 +133,7 @@ TEST(StackTraining, ARunThatStoppedGoesOnAndEndsWithTheSameBits) {
 TEST(StackTraining, ARunThatStoppedOnADeviceGoesOnAndEndsWithTheSameBits) {
   BITGRAPH_REQUIRE_CUDA();
   for (const Architecture architecture : architectures) {
-    for (const Precision precision : {Precision::real, Precision::full})
+    for (const Precision precision : {Precision::real, Precision::full, Precision::bin})
       expect_to_go_on(*test::cuda_device(), architecture, precision);
   }
 }

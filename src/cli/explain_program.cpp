@@ -15,9 +15,9 @@ std::string rounded(const Json& number) { return number.is_null() ? "-" : fmt::f
 
 }  // namespace
 
-Json explain_program(nn::InferencePlan& plan) {
+Json list_of(const std::vector<nn::ExplainedOperator>& operators) {
   Json program = Json::array();
-  for (const nn::ExplainedOperator& op : plan.explain()) {
+  for (const nn::ExplainedOperator& op : operators) {
     program.push_back({{"layer", op.layer},
                        {"operator", op.name},
                        {"columns", op.columns},
@@ -27,7 +27,11 @@ Json explain_program(nn::InferencePlan& plan) {
                        {"predicted_us", microseconds(op.predicted_seconds)},
                        {"measured_us", microseconds(op.seconds)}});
   }
-  return {{"executor", plan.executor()}, {"program", std::move(program)}};
+  return program;
+}
+
+Json explain_program(nn::InferencePlan& plan) {
+  return {{"executor", plan.executor()}, {"program", list_of(plan.explain())}};
 }
 
 void print_program(const std::string& form, const Json& explained) {

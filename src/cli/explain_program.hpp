@@ -12,6 +12,9 @@ namespace bitgraph::cli {
 /// "measured_us"}]}: a list entry an operator, in the order in which they run. What is not known is null.
 [[nodiscard]] Json explain_program(nn::InferencePlan& plan);
 
+/// The list alone.
+[[nodiscard]] Json list_of(const std::vector<nn::ExplainedOperator>& operators);
+
 /// The same as a table on stdout; `form` is its heading.
 void print_program(const std::string& form, const Json& explained);
 

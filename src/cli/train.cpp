@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/estimate_network.hpp"
+#include "cli/explain_program.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 #include "nn/model/architectures.hpp"
@@ -35,7 +36,7 @@ struct TrainOptions {
   std::optional<std::size_t> patience;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
-  bool normalize_rows = false;
+  bool normalize_rows = false, explain = false;
   SplitChoice split;
 };
 
@@ -111,9 +112,23 @@ std::string advice(const nn::TrainResult& trained, const Dataset& dataset, nn::T
       100 * trained.validation_accuracy, 100 * trained.teacher_accuracy, nn::most_lost_points, best);
 }
 
+/// What one step is made of, instead of training.
+void explain_step(const TrainOptions& o, Json result, const Dataset& dataset, const nn::TrainOptions& recipe,
+                  const Device& device) {
+  result["dataset"] = dataset.name;
+  result["model"] = to_string(recipe.architecture);
+  result["precision"] = o.precision;
+  result["executor"] = device.is_host() ? "host" : "stream";
+  result["program"] = list_of(nn::explain_training(dataset, recipe, device));
+  if (o.common.json) return fmt::print("{}\n", result.dump(2));
+  fmt::print("{} on {}: nothing is trained\n  recipe: {}\n", o.precision, dataset.name,
+             result["recipe"].get<std::string>());
+  print_program("a step", result);
+}
+
 void run_train(const TrainOptions& o) {
   const Device device = o.common.make_device();
-  if (o.out.empty()) fail(ErrorCode::usage, "--out: a model file needs a name");
+  if (o.out.empty() && !o.explain) fail(ErrorCode::usage, "--out is required");
   if (!o.teacher.empty() && o.precision == "float")
     fail(ErrorCode::usage, "--teacher: a float model does not learn from a teacher");
   const Given given{float_model(o.start, "a model to start from", o.normalize_rows),
@@ -123,6 +138,7 @@ void run_train(const TrainOptions& o) {
   if (given.start || given.teacher) warn_of_training_data(result, dataset);
   const nn::TrainOptions recipe = train_options(o, dataset, given);
   result["recipe"] = nn::explain_recipe(dataset, recipe);
+  if (o.explain) return explain_step(o, std::move(result), dataset, recipe, device);
   bool told = o.common.quiet;  // the recipe: once training has begun, so that what is refused gets one line
   bool of_teacher = false;
   Progress progress("training", o.common.quiet);
@@ -178,8 +194,8 @@ void add_train(CLI::App& app) {
           "float: 32-bit; full: products in bits, aggregation in floats; bin: products and aggregation in bits")
       ->check(CLI::IsMember({"float", "full", "bin"}))
       ->capture_default_str();
-  add_output(*command, options->common, "--out", options->out, "write the model to this file (.safetensors)")
-      ->required();
+  add_output(*command, options->common, "--out", options->out,
+             "write the model to this file (.safetensors); required but with --explain");
   command->add_option("--hidden", options->hidden, "hidden width; default: that of --from, or of the paper: 64 for gcn")
       ->check(whole_number(1, 1 << 20));
   command
@@ -241,6 +257,9 @@ void add_train(CLI::App& app) {
       ->check(whole_number(1))
       ->capture_default_str();
   add_split(*command, options->split, "that of --from or --teacher, else the file's, else seed 0");
+  command->add_flag("--explain", options->explain,
+                    "print the operators of one training step, and their gradients: bytes, kernel and measured time of "
+                    "each; trains nothing");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph train cora --precision full --out cora.safetensors\n  bitgraph train amazon_photo "

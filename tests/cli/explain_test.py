@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""infer --explain and --dot: the operators that a model became, as JSON, as a table and as a drawing."""
+"""infer --explain and --dot, train --explain: the operators that a model became, as JSON, as a table and as a drawing."""
 
 import unittest
 
@@ -41,6 +41,16 @@ class Explain(program.InFolder):
         table = done.stdout[done.stdout.index("bin as a program, run by: host"):].splitlines()
         self.assertEqual(table[1].split()[:4], ["layer", "operator", "makes", "bytes"])
         self.assertEqual([line.split()[1] for line in table[2:6]], ["BMM.BBB", "BSpMM.BBB", "BMM.BBF", "BSpMM.FBF"])
+
+    def test_a_training_step_has_its_gradients_behind_it(self):
+        result = program.run("train", self.data, "--precision", "full", "--explain")
+        names = [op["operator"] for op in result["program"]]
+        first = next(n for n, name in enumerate(names) if name.endswith(", gradient"))
+        self.assertEqual([name + ", gradient" for name in reversed(names[:first]) if "MM" in name],
+                         [name for name in names[first:] if "MM" in name])
+        for op in result["program"]:
+            self.assertGreater(op["measured_us"], 0)
+        self.assertEqual([path.name for path in self.folder.iterdir() if "full" in path.name], [])
 
     def test_draws_the_program(self):
         drawing = self.folder / "program.dot"

@@ -3,6 +3,7 @@
 
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/optimizer.hpp>
 
@@ -107,6 +108,11 @@ inline constexpr double most_lost_points = 3;
 /// In one line how a model is trained, and what in the data set decides it: the labels and features of training and
 /// validation nodes. "features are sparse and not negative: signs of presence, less their mean; ..." Throws as train().
 [[nodiscard]] std::string explain_recipe(const Dataset& dataset, const TrainOptions& options);
+
+/// The operators of one training step, of the program that is trained last, and behind them the gradients of those that
+/// have one. What is trained first is not trained, nor is anything else. Throws as train().
+[[nodiscard]] std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,
+                                                              const Device& device = {}, std::size_t repeats = 10);
 
 /// Trains a model and returns the weights of the epoch with the least validation loss; for full, and for bin of the
 /// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss. A

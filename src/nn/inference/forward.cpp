@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/inference/forward.hpp"
 
-#include "core/trace.hpp"
+#include "nn/inference/operator_times.hpp"
 #include "nn/program/layers.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace bitgraph::nn {
-
-namespace {
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-}  // namespace
 
 Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
                  const Device& device, CsrPattern back, std::size_t parts)
@@ -104,43 +92,15 @@ std::string Forward::executor() const {
 }
 
 std::vector<ExplainedOperator> Forward::explain(std::size_t repeats) {
-  const Program& program = compiled_.program;
-  const std::size_t count = program.operators.size();
-  std::vector<ExplainedOperator> explained(count);
+  const std::size_t count = compiled_.program.operators.size();
   // One launch has no memory for what stands between its operators.
   if (one_launch_) runtime_->bind(options_.capacity.nodes);
-  std::vector<std::vector<double>> seconds(count);
+  OperatorTimes times(count, device_);
   for (std::size_t repeat = 0; repeat <= repeats; ++repeat) {
-    for (std::size_t n = 0; n < count; ++n) {
-      std::vector<TracedKernel> kernels;
-      const auto start = std::chrono::steady_clock::now();
-      {
-        const TraceScope scope(repeat == 0 ? &kernels : nullptr);
-        runtime_->run(n);
-      }
-      device_.synchronize();
-      if (repeat > 0)
-        seconds[n].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      for (const TracedKernel& kernel : kernels) {
-        std::string& names = explained[n].kernel;
-        if (names.find(kernel.kernel) == std::string::npos) names += (names.empty() ? "" : " + ") + kernel.kernel;
-        explained[n].predicted_seconds += kernel.seconds;
-      }
-    }
-  }
-  for (std::size_t n = 0; n < count; ++n) {
-    const Operator& op = program.operators[n];
-    const Value& out = program.value(op.output());
-    ExplainedOperator& row = explained[n];
-    row.name = paper_name(program, op);
-    row.layer = op.layer;
-    row.columns = out.columns;
-    row.format = out.scored_bits != 0 ? "scores" : to_string(out.format);
-    row.bytes = operator_traits(op.kind).traffic(program, op, facts_).bytes;
-    if (repeats > 0) row.seconds = median(seconds[n]);
+    for (std::size_t n = 0; n < count; ++n) times.run(n, [&] { runtime_->run(n); });
   }
   if (one_launch_) bind();
-  return explained;
+  return times.explain(compiled_.program, facts_);
 }
 
 }  // namespace bitgraph::nn

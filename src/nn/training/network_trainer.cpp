@@ -9,6 +9,7 @@
 
 #include "core/recording.hpp"
 #include "nn/inference/forward.hpp"
+#include "nn/inference/operator_times.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/reshape.hpp"
@@ -104,6 +105,20 @@ class NetworkTrainer final : public Trainer {
   }
 
   [[nodiscard]] Score validation() const override { return validation_.get(); }
+
+  [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats) override {
+    TrainingRun& run = voting_run_ ? *voting_run_ : *run_;
+    const Program& program = run.program();
+    const std::size_t count = program.operators.size();
+    OperatorTimes times(2 * count, device_);  // gradients behind the operators
+    run.watch([&](std::size_t n, bool gradient, const auto& work) { times.run(gradient ? count + n : n, work); });
+    step_.set(1, *options_.learning_rate);
+    const TrainingBatch& batch = source_->batch(1, 0);
+    PendingScore loss;
+    for (std::size_t repeat = 0; repeat <= repeats; ++repeat) take_step(run, batch, loss);
+    run.watch(nullptr);
+    return times.explain(program, GraphFacts::of(batch.graphs.front()->pattern));
+  }
 
   [[nodiscard]] Model model() const override {
     Model model;

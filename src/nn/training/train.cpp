@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/train.hpp>
 
+#include "core/median.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
@@ -171,13 +172,6 @@ TrainState first_state(const std::vector<Parameter>& parameters) {
   return state;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -236,6 +230,13 @@ std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) 
   check(dataset, complete);
   const DataFacts facts = measure_facts(dataset);
   return describe(choose_recipe(complete, facts), complete, facts);
+}
+
+std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,
+                                                const Device& device, std::size_t repeats) {
+  const TrainOptions complete = preset(options, dataset.train.size(), dataset.has_dense_features());
+  check(dataset, complete);
+  return make_trainer(dataset, complete, device, {})->explain(repeats);
 }
 
 TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,

@@ -66,6 +66,9 @@ class Trainer {
   /// What came of it; waits for it.
   [[nodiscard]] virtual Score validation() const = 0;
 
+  /// The operators of a step, and the gradients of those that have one.
+  [[nodiscard]] virtual std::vector<ExplainedOperator> explain(std::size_t repeats) = 0;
+
   /// The present parameters, packed.
   [[nodiscard]] virtual Model model() const = 0;
 

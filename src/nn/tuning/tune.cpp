@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/tune.hpp>
 
+#include "core/median.hpp"
 #include "nn/tuning/within_loss.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -100,12 +101,6 @@ class Tuner {
     plan.run();
     device.synchronize();
     return seconds_since(begin) * 1e6;
-  }
-
-  static double median(std::vector<double>& times) {
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle;
   }
 
   double median_time(InferencePlan& plan, const Device& device, double hopeless) const {

@@ -105,7 +105,7 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
   batch_ = &batch;
   input_ = input;
   dropout_ = dropout;
-  for (Slot& slot : slots_) slot.has_gradient = slot.is_expanded = false;
+  for (Slot& slot : slots_) slot.has_gradient = false;
   for (auto* all : {&neighbor_signs_, &root_signs_}) {
     for (WeightSigns& weight : *all) weight.made = false;
   }
@@ -134,8 +134,16 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
     features.scale = input.signs->alpha.span();
     features.nrows = features.bits->nrows();
   }
-  for (const Operator& op : program_.operators) operator_traits(op.kind).train(*this, op);
+  for (std::size_t n = 0; n < program_.operators.size(); ++n) run(n, false);
   return logits();
+}
+
+void TrainingRun::run(std::size_t n, bool gradient) {
+  const Operator& op = program_.operators[n];
+  const OperatorTraits& traits = operator_traits(op.kind);
+  const auto work = gradient ? traits.gradient : traits.train;
+  if (!watch_) return work(*this, op);
+  watch_(n, gradient, [&] { work(*this, op); });
 }
 
 DenseMatrix<float>& TrainingRun::result_gradient() {
@@ -147,7 +155,7 @@ DenseMatrix<float>& TrainingRun::result_gradient() {
 void TrainingRun::backward() {
   for (std::size_t n = program_.operators.size(); n-- > 0;) {
     const Operator& op = program_.operators[n];
-    if (learns_[op.output()] && has_gradient(op.output())) operator_traits(op.kind).gradient(*this, op);
+    if (learns_[op.output()] && has_gradient(op.output())) run(n, true);
   }
 }
 

@@ -13,7 +13,9 @@
 #include "nn/sampling/training_batch.hpp"
 #include "nn/training/run/kept_rows.hpp"
 
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -79,6 +81,11 @@ class TrainingRun {
   /// From result_gradient() to the gradients of all parameters.
   void backward();
 
+  /// Is given each operator's number, whether it is its gradient that is wanted, and what does the work.
+  using Watch = std::function<void(std::size_t, bool, const std::function<void()>&)>;
+  /// From now on; null: nobody does.
+  void watch(Watch watch) { watch_ = std::move(watch); }
+
   [[nodiscard]] const Program& program() const noexcept { return program_; }
   [[nodiscard]] const Floats& logits() const { return floats(program_.result); }
 
@@ -111,8 +118,6 @@ class TrainingRun {
     BitMatrix<ZeroOne> keep;
     bool dropped = false;  ///< some elements count as zero: keep says which
     std::size_t nrows = 0;
-    KeptFloats expanded;       ///< signs as floats
-    bool is_expanded = false;  ///< in this step
     KeptFloats gradient;
     bool has_gradient = false;  ///< in this step
   };
@@ -155,6 +160,7 @@ class TrainingRun {
 
  private:
   void share_memory();
+  void run(std::size_t n, bool gradient);
 
   struct WeightSigns {
     Binarized signs;
@@ -174,6 +180,7 @@ class TrainingRun {
   const TrainingBatch* batch_ = nullptr;
   TrainingInput input_;
   TrainingDropout dropout_;
+  Watch watch_;
 };
 
 }  // namespace bitgraph::nn

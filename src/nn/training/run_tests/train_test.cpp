@@ -55,6 +55,25 @@ std::vector<EpochReport> first_reports(const Dataset& dataset, const TrainOption
   return reports;
 }
 
+TEST(Train, AStepIsExplainedOperatorByOperatorThereAndBack) {
+  for_each_network([](const NetworkCase& network) {
+    SCOPED_TRACE(network.name());
+    const Dataset dataset = test::planted_data({.kind = network.features});
+    const TrainOptions options{
+        .precision = network.precision, .architecture = network.architecture, .hidden = 10, .depth = network.depth};
+    const auto rows = explain_training(dataset, options, Device::host(2), 2);
+    const auto is_gradient = [](const ExplainedOperator& row) { return row.name.ends_with(", gradient"); };
+    const auto back = std::find_if(rows.begin(), rows.end(), is_gradient);
+    ASSERT_NE(back, rows.end());
+    EXPECT_TRUE(std::all_of(back, rows.end(), is_gradient));
+    const auto products = [](auto from, auto to) {
+      return std::count_if(from, to, [](const ExplainedOperator& row) { return row.name.find("MM") == 0; });
+    };
+    EXPECT_EQ(products(rows.begin(), back), products(back, rows.end()));  // all of them have weights to learn
+    for (const ExplainedOperator& row : rows) EXPECT_GT(row.seconds, 0) << row.name;
+  });
+}
+
 TEST(Train, TakesThePresetWhereNothingIsGiven) {
   for_each_network([](const NetworkCase& network) {
     SCOPED_TRACE(network.name());
