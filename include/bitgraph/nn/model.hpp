@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,6 +94,8 @@ struct TrainingRecord {
   [[nodiscard]] bool restore(Dataset& dataset) const;
 };
 
+class ProgramBuilder;  // bitgraph/nn/program.hpp
+
 /// A trained network, packed: all that inference needs.
 struct Model {
   Architecture architecture = Architecture::gcn;
@@ -104,6 +107,11 @@ struct Model {
   Buffer<float> input_mean;               ///< binary models: batch norm of the features
   Buffer<float> input_inverse_deviation;  ///< empty: none
   std::vector<Layer> layers;
+
+  /// A network of your own: builds, from the layers' weights, the operators from features to logits, and returns the
+  /// logits. Empty: the architecture's network. Such a model runs, and is planned, explained and tuned, as any other;
+  /// it is code, so that no file can hold it. Layers then need not fit one another, but what is built must.
+  std::function<std::uint32_t(ProgramBuilder&)> network;
 
   [[nodiscard]] std::size_t num_features() const { return layers.front().inputs(); }
   [[nodiscard]] std::size_t hidden() const { return layers.front().outputs(); }
@@ -121,7 +129,8 @@ struct Model {
 
   /// Throws bad_input, naming the layer and what is wrong, unless the layers fit one another: weights, scales and
   /// biases of one shape, finite, and scales not negative; each layer as wide as the one before it; precisions that the
-  /// weights have; a mean and a deviation for each feature, or none. All of it is on the host. O(weights).
+  /// weights have; of a network of your own (usage), operators that do not take what they are given; a mean and a
+  /// deviation for each feature, or none. All of it is on the host. O(weights).
   void validate() const;
 
   /// Calls validate() of both, and throws bad_input naming what does not fit: the width of the features, the number of
@@ -132,7 +141,7 @@ struct Model {
   [[nodiscard]] std::string fingerprint() const;
 
   /// One safetensors file: packed weights, and metadata that says everything needed to run it. docs/formats.md lists
-  /// both.
+  /// both. Throws not_possible for a network of your own.
   void save(const std::filesystem::path& path) const;
 
   /// Reads such a file, or a state dictionary of PyTorch in safetensors; of the latter `precision`, `kind` and

@@ -3,9 +3,12 @@
 #include <bitgraph/ops/binarize.hpp>
 
 #include "core/fingerprint.hpp"
+#include "nn/program/layers.hpp"
 
 #include <fmt/format.h>
 
+#include <span>
+#include <string>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -96,7 +99,11 @@ std::string Model::fingerprint() const {
     print.add(input_mean.span());
     print.add(input_inverse_deviation.span());
   }
-  return fmt::format("{} {} {}", to_string(architecture), layers.size(), print.text());
+  if (network) {
+    const std::string program = program_of(*this).fingerprint();
+    print.add(std::span<const char>(program));
+  }
+  return fmt::format("{} {} {}", network ? "own" : to_string(architecture), layers.size(), print.text());
 }
 
 }  // namespace bitgraph::nn

@@ -2,6 +2,7 @@
 #include <bitgraph/nn/model.hpp>
 
 #include "core/finite.hpp"
+#include "nn/program/layers.hpp"
 
 #include <fmt/format.h>
 
@@ -25,11 +26,12 @@ class ModelCheck {
     for (std::size_t l = 0; l < m_.layers.size(); ++l) {
       const bool last = l + 1 == m_.layers.size();
       const std::size_t inputs = last && m_.concatenates() ? side_by_side : before;
-      layer(l, inputs);
+      m_.network ? own_layer(l) : layer(l, inputs);
       before = m_.layers[l].outputs();
       side_by_side += before;
     }
     input();
+    if (m_.network) program_of(m_).validate();
   }
 
  private:
@@ -38,13 +40,26 @@ class ModelCheck {
     if (!holds) fail(ErrorCode::bad_input, "the model: " + fmt::format(what, std::forward<Args>(args)...));
   }
 
-  void layer(std::size_t l, std::size_t inputs) const {
+  /// Of a network of its own.
+  void own_layer(std::size_t l) const {
+    precision(l);
+    weights(l, m_.layers[l].neighbor, m_.layers[l].precision.weight);
+    if (!m_.layers[l].root.empty()) weights(l, m_.layers[l].root, m_.layers[l].precision.weight);
+  }
+
+  void precision(std::size_t l) const {
     const Layer& layer = m_.layers[l];
     const bool last = l + 1 == m_.layers.size();
     require(layer.precision.multiplies_signs() == m_.precision.multiplies_signs(),
             "layer {} is of precision {} in a model of precision {}", l, to_string(layer.precision),
             to_string(m_.precision));
     require(!last || !layer.precision.votes(), "its last layer votes, and logits are numbers");
+  }
+
+  void layer(std::size_t l, std::size_t inputs) const {
+    const Layer& layer = m_.layers[l];
+    const bool last = l + 1 == m_.layers.size();
+    precision(l);
     require(layer.inputs() == inputs && inputs > 0, "layer {} takes {} inputs, {} come to it", l, layer.inputs(),
             inputs);
     const bool linear = layer.aggregation == Aggregation::none;

@@ -175,6 +175,7 @@ Precision layer_precision(const TensorReader& reader, FileVersion version, const
 }  // namespace
 
 void Model::save(const std::filesystem::path& path) const {
+  if (network) fail(ErrorCode::not_possible, "a model with a network of its own is code: no file can hold it");
   TensorFile file;
   file.metadata = {{"format", std::string(format_name)},
                    {"version", std::to_string(static_cast<int>(newest))},

@@ -2,6 +2,12 @@
 // Layers as programs (include/bitgraph/nn/model.hpp, Layer).
 #include "nn/program/layers.hpp"
 
+#include "nn/program/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
 namespace bitgraph::nn {
 
 namespace {
@@ -39,6 +45,36 @@ std::vector<LayerShape> shapes_of(const Model& model) {
   return shapes;
 }
 
-Program program_of(const Model& model) { return program_of(shapes_of(model), model.concatenates()); }
+namespace {
+
+void check_weights(const Program& program, const Model& model) {
+  for (const Operator& op : program.operators) {
+    const auto refuse = [&](const std::string& what) {
+      fail(ErrorCode::usage, fmt::format("layer {}, {}: {}", op.layer, paper_name(program, op), what));
+    };
+    const bool needs_layer = op.weight != WeightOf::none || op.bias != BiasOf::none;
+    if (needs_layer && op.layer >= model.layers.size())
+      refuse(fmt::format("the model has {} layers", model.layers.size()));
+    if (op.weight == WeightOf::none) continue;
+    const Layer& layer = model.layers[op.layer];
+    const Linear& weight = op.weight == WeightOf::root ? layer.root : layer.neighbor;
+    const std::size_t inputs = program.value(op.inputs[0]).columns;
+    const std::size_t outputs = program.value(op.output()).columns;
+    if (weight.empty()) refuse("the layer has no such weights");
+    if (weight.inputs() != inputs || weight.outputs() != outputs)
+      refuse(fmt::format("from {} to {} columns, the layer's weights are {} x {}", inputs, outputs, weight.outputs(),
+                         weight.inputs()));
+  }
+}
+
+}  // namespace
+
+Program program_of(const Model& model) {
+  if (!model.network) return program_of(shapes_of(model), model.concatenates());
+  ProgramBuilder build(model.num_features());
+  Program program = build.finish(model.network(build));
+  check_weights(program, model);
+  return program;
+}
 
 }  // namespace bitgraph::nn

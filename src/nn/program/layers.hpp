@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 
 #include <span>
 
@@ -11,7 +11,7 @@ namespace bitgraph::nn {
 /// input. Throws usage where layers do not fit one another.
 [[nodiscard]] Program program_of(std::span<const LayerShape> layers, bool concatenates);
 
-/// The same of a model.
+/// The same of a model, or its own network. Throws usage where a product is not as wide as the weights of its layer.
 [[nodiscard]] Program program_of(const Model& model);
 
 /// The shapes of a model's layers.

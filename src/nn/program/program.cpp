@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 
 #include <bitgraph/ops/fused_vote.hpp>
 
@@ -123,6 +123,10 @@ ProgramBuilder::ProgramBuilder(std::size_t num_features) { program_.features = p
 
 ValueId ProgramBuilder::append(Operator op, std::size_t columns) {
   op.layer = layer_;
+  if (op.inputs.empty()) refuse(op, "reads nothing");
+  for (const ValueId v : op.inputs) {
+    if (v >= program_.values.size()) refuse(op, fmt::format("reads %{}, which is not there", v));
+  }
   op.outputs = {program_.add_value({columns, {}})};
   const std::string wrong = operator_traits(op.kind).check(program_, op);
   if (!wrong.empty()) refuse(op, wrong);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 
 #include "nn/program/layers.hpp"
 #include "support/expect_error.hpp"

@@ -117,7 +117,8 @@ class NetworkTrainer final : public Trainer {
     PendingScore loss;
     for (std::size_t repeat = 0; repeat <= repeats; ++repeat) take_step(run, batch, loss);
     run.watch(nullptr);
-    return times.explain(program, GraphFacts::of(batch.graphs.front()->pattern));
+    const CsrPattern& pattern = batch.graphs.front()->pattern;
+    return times.explain(program, {.nodes = pattern.nrows(), .entries = pattern.nvals()});
   }
 
   [[nodiscard]] Model model() const override {

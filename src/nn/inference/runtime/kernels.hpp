@@ -4,7 +4,7 @@
 #pragma once
 
 #include "nn/one_launch/row_program.hpp"
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 
 #include <vector>
 

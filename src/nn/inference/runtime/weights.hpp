@@ -7,7 +7,7 @@
 #include <bitgraph/ops/gemm.hpp>
 
 #include "nn/inference/input_features.hpp"
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 
 #include <array>
 #include <span>

@@ -6,7 +6,7 @@
 #include <bitgraph/nn/plan.hpp>
 
 #include "nn/program/operators.hpp"
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 
 #include <span>
 #include <string_view>

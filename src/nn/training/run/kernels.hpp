@@ -3,7 +3,7 @@
 // needs; gradient_X goes from the gradient of the output to those of inputs and parameters.
 #pragma once
 
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 
 namespace bitgraph::nn {
 

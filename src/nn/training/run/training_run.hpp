@@ -9,7 +9,7 @@
 #include <bitgraph/ops/binarize.hpp>
 
 #include "nn/model/reshape.hpp"
-#include "nn/program/program.hpp"
+#include <bitgraph/nn/program.hpp>
 #include "nn/sampling/training_batch.hpp"
 #include "nn/training/run/kept_rows.hpp"
 

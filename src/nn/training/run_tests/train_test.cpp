@@ -3,6 +3,7 @@
 #include <bitgraph/nn/train.hpp>
 
 #include "nn/model/architectures.hpp"
+#include "support/every_device.hpp"
 #include "support/network_cases.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -55,13 +56,13 @@ std::vector<EpochReport> first_reports(const Dataset& dataset, const TrainOption
   return reports;
 }
 
-TEST(Train, AStepIsExplainedOperatorByOperatorThereAndBack) {
-  for_each_network([](const NetworkCase& network) {
+void expect_explained_steps(const Device& device) {
+  for_each_network([&](const NetworkCase& network) {
     SCOPED_TRACE(network.name());
     const Dataset dataset = test::planted_data({.kind = network.features});
     const TrainOptions options{
         .precision = network.precision, .architecture = network.architecture, .hidden = 10, .depth = network.depth};
-    const auto rows = explain_training(dataset, options, Device::host(2), 2);
+    const auto rows = explain_training(dataset, options, device, 2);
     const auto is_gradient = [](const ExplainedOperator& row) { return row.name.ends_with(", gradient"); };
     const auto back = std::find_if(rows.begin(), rows.end(), is_gradient);
     ASSERT_NE(back, rows.end());
@@ -72,6 +73,13 @@ TEST(Train, AStepIsExplainedOperatorByOperatorThereAndBack) {
     EXPECT_EQ(products(rows.begin(), back), products(back, rows.end()));  // all of them have weights to learn
     for (const ExplainedOperator& row : rows) EXPECT_GT(row.seconds, 0) << row.name;
   });
+}
+
+TEST(Train, AStepIsExplainedOperatorByOperatorThereAndBack) { expect_explained_steps(Device::host(2)); }
+
+TEST(Train, AStepIsExplainedOnADevice) {
+  BITGRAPH_REQUIRE_CUDA();
+  expect_explained_steps(*test::cuda_device());
 }
 
 TEST(Train, TakesThePresetWhereNothingIsGiven) {

@@ -2,11 +2,12 @@
 // A network as a program: a flat list of operators over values, in the order in which they run.
 //
 // A value is what one operator makes and others read: a matrix with a row for each node. It has a number of columns
-// and a NumberFormat; where it lies is decided later (place.cpp). An operator has a kind, inputs, outputs and
-// attributes. Weights are named by their layer and stay with the model. What is known of a kind of operator stands in
-// one row of the table in operators.cpp.
+// and a NumberFormat; where it lies is decided later. An operator has a kind, inputs, outputs and attributes. Weights
+// are named by their layer and stay with the model. What is known of a kind of operator stands in one row of the table
+// in src/nn/program/operators.cpp.
 //
-// Layers build programs in floats (layers.cpp). Everything else is a pass over the list (passes.hpp).
+// Layers build programs in floats: those of the library in src/nn/program/layers.cpp, your own by way of
+// Model::network and a ProgramBuilder. Everything else is a pass over the list (src/nn/program/passes).
 #pragma once
 
 #include <bitgraph/formats/number_format.hpp>
@@ -116,15 +117,20 @@ struct Program {
 /// The same for Graphviz.
 [[nodiscard]] std::string to_dot(const Program& program);
 
-/// Puts programs together. Throws usage where an operator does not take what it is given.
+/// Puts programs together, in floats. Throws usage, naming layer and operator, where an operator does not take what it
+/// is given.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(std::size_t num_features);
 
   [[nodiscard]] ValueId features() const noexcept { return program_.features; }
+
+  /// What is built from here on has the weights, the biases and the precision of this layer of the model.
   void begin_layer(std::size_t layer) noexcept { layer_ = layer; }
 
+  /// y = x W^T, W the layer's weights for neighbours or for the node itself.
   ValueId product(ValueId x, WeightOf weight, std::size_t outputs, BiasOf bias = BiasOf::none);
+  /// y = A x, A with the normalization of `aggregation`.
   ValueId aggregate(ValueId x, Aggregation aggregation, BiasOf bias = BiasOf::none);
   ValueId add(ValueId a, ValueId b, BiasOf bias = BiasOf::none);
   ValueId relu(ValueId x);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that a user builds of operators (Model::network).
+#include <bitgraph/bitgraph.hpp>
+
+#include "nn/model/random_model.hpp"
+#include "support/every_device.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+constexpr std::size_t features = 40, hidden = 16, classes = 4;
+
+const Dataset& some_data() {
+  static const Dataset data = generate_planted_partition(
+      {.num_nodes = 300, .num_classes = classes, .num_features = features, .mean_degree = 6, .seed = 3});
+  return data;
+}
+
+ValueId convolution(ProgramBuilder& build, std::size_t layer, ValueId x, std::size_t outputs) {
+  build.begin_layer(layer);
+  return build.aggregate(build.product(x, WeightOf::neighbor, outputs), Aggregation::symmetric, BiasOf::layer);
+}
+
+std::vector<Device> devices() {
+  std::vector<Device> all{Device::host(1), Device::host(2)};
+  if (test::cuda_device()) all.push_back(*test::cuda_device());
+  return all;
+}
+
+TEST(OwnNetwork, OfTheSameOperatorsHasTheLogitsAndTheProgramOfTheArchitecture) {
+  for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+    const Model gcn = random_model(Architecture::gcn, precision, features, hidden, classes, 2, 5);
+    Model own = random_model(Architecture::gcn, precision, features, hidden, classes, 2, 5);
+    own.network = [](ProgramBuilder& build) {
+      return convolution(build, 1, build.relu(convolution(build, 0, build.features(), hidden)), classes);
+    };
+    EXPECT_NE(own.fingerprint(), gcn.fingerprint());
+    for (const Device& device : devices()) {
+      InferencePlan there(gcn, some_data(), {}, device);
+      InferencePlan here(own, some_data(), {}, device);
+      EXPECT_EQ(there.program_dot(), here.program_dot());
+      const DenseMatrix<float> wanted = there.run().to(Device{});
+      const DenseMatrix<float> got = here.run().to(Device{});
+      EXPECT_TRUE(std::equal(got.values().begin(), got.values().end(), wanted.values().begin()));
+    }
+    EXPECT_EQ(predict_memory(own, some_data()).bytes, predict_memory(gcn, some_data()).bytes);
+  }
+}
+
+/// Three convolutions; the input of the second is added to its output.
+Model residual_model(Precision precision) {
+  Model model = random_model(Architecture::gcn, precision, features, hidden, classes, 3, 7);
+  model.network = [](ProgramBuilder& build) {
+    const ValueId first = build.relu(convolution(build, 0, build.features(), hidden));
+    const ValueId second = build.add(build.relu(convolution(build, 1, first, hidden)), first);
+    return convolution(build, 2, second, classes);
+  };
+  return model;
+}
+
+/// The same in plain loops, without the graph: of nodes that have no neighbours each aggregation is the node itself.
+DenseMatrix<float> plain_logits(const Model& model, const DenseMatrix<float>& x) {
+  const auto apply = [&](std::size_t l, const DenseMatrix<float>& in) {
+    const Linear& linear = model.layers[l].neighbor;
+    DenseMatrix<float> out(in.nrows(), linear.outputs());
+    for (std::size_t i = 0; i < in.nrows(); ++i) {
+      for (std::size_t f = 0; f < linear.outputs(); ++f) {
+        out(i, f) = linear.bias[f];
+        for (std::size_t j = 0; j < in.ncols(); ++j) out(i, f) += in(i, j) * linear.floats()(f, j);
+      }
+    }
+    return out;
+  };
+  const auto rectify = [](DenseMatrix<float>& y) {
+    for (float& v : y.values()) v = std::max(v, 0.0F);
+  };
+  DenseMatrix<float> first = apply(0, x);
+  rectify(first);
+  DenseMatrix<float> second = apply(1, first);
+  rectify(second);
+  for (std::size_t n = 0; n < second.values().size(); ++n) second.values()[n] += first.values()[n];
+  return apply(2, second);
+}
+
+TEST(OwnNetwork, AResidualConnectionAddsTheInputOfALayer) {
+  Dataset data;
+  data.name = "lone nodes";
+  data.graph = csr_from_edges(5, 5, {}, {});
+  data.dense_features = DenseMatrix<float>(5, features);
+  for (std::size_t n = 0; n < data.dense_features.values().size(); ++n)
+    data.dense_features.values()[n] = random_uniform({9, 0, 0}, n) - 0.5F;
+  data.labels.assign(5, 0);
+  data.num_classes = classes;
+  const Model model = residual_model(Precision::real);
+  const DenseMatrix<float> wanted = plain_logits(model, data.dense_features);
+  for (const Device& device : devices()) {
+    InferencePlan plan(model, data, {}, device);
+    const DenseMatrix<float> got = plan.run().to(Device{});
+    for (std::size_t n = 0; n < wanted.values().size(); ++n)
+      ASSERT_NEAR(got.values()[n], wanted.values()[n], 1e-5) << device.name();
+  }
+}
+
+TEST(OwnNetwork, RunsInBitsAndInParts) {
+  for (const Precision precision : {Precision::full, Precision::bin}) {
+    const Model model = residual_model(precision);
+    InferencePlan whole(model, some_data());
+    const std::size_t bytes = predict_memory(model, some_data()).bytes;
+    InferencePlan parts(model, some_data(), {.memory = bytes - 1});
+    const DenseMatrix<float>& wanted = whole.run();
+    const DenseMatrix<float>& got = parts.run();
+    EXPECT_TRUE(std::equal(got.values().begin(), got.values().end(), wanted.values().begin()));
+  }
+}
+
+TEST(OwnNetwork, WhatDoesNotFitIsSaidWithItsLayer) {
+  using Build = std::function<ValueId(ProgramBuilder&)>;
+  const auto refused = [](const Build& build, const std::string& text) {
+    Model model = random_model(Architecture::gcn, Precision::real, features, hidden, classes, 2, 5);
+    model.network = build;
+    SCOPED_TRACE(text);
+    test::expect_error([&] { model.validate(); }, ErrorCode::usage, text);
+    test::expect_error([&] { InferencePlan(model, some_data()); }, ErrorCode::usage, text);
+  };
+  refused([](ProgramBuilder& b) { return convolution(b, 0, b.features(), hidden + 1); }, "layer 0");
+  refused([](ProgramBuilder& b) { return convolution(b, 1, b.features(), classes); }, "layer 1");
+  refused([](ProgramBuilder& b) { return convolution(b, 2, b.features(), classes); }, "the model has 2 layers");
+  refused([](ProgramBuilder& b) { return b.product(b.features(), WeightOf::root, hidden); }, "no such weights");
+  refused([](ProgramBuilder& b) { return b.add(b.features(), convolution(b, 0, b.features(), hidden)); }, "layer 0");
+  refused([](ProgramBuilder& b) { return b.relu(99); }, "%99");
+  refused([](ProgramBuilder& b) { return b.concat({}); }, "reads nothing");
+  refused([](ProgramBuilder&) { return ValueId{99}; }, "does not make its result");
+}
+
+TEST(OwnNetwork, NoFileHoldsIt) {
+  const test::TemporaryFolder folder;
+  const Model model = residual_model(Precision::full);
+  test::expect_error([&] { model.save(folder / "own.safetensors"); }, ErrorCode::not_possible, "network of its own");
+  EXPECT_FALSE(std::filesystem::exists(folder / "own.safetensors"));
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
