@@ -79,7 +79,7 @@ void spoil(nn::Linear& linear, Draw& d) {
 nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
   const std::vector<nn::Architecture> architectures = nn::all_architectures();
   constexpr std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin};
-  nn::Model model = nn::random_model(architectures[d.below(4)], precisions[d.below(3)],
+  nn::Model model = nn::random_model(architectures[d.below(architectures.size())], precisions[d.below(3)],
                                      1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed);
   model.normalize_rows = d.once_in(2);
   if (!d.once_in(2)) return model;
@@ -87,7 +87,7 @@ nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
   switch (d.below(8)) {
     case 0: model.layers.clear(); break;
     case 1: layer.precision = precisions[d.below(3)]; break;
-    case 2: layer.aggregation = static_cast<nn::Aggregation>(d.below(5)); break;
+    case 2: layer.aggregation = static_cast<nn::Aggregation>(d.below(6)); break;
     case 3: model.input_mean = Buffer<float>(d.below(9), 0.5F); break;
     case 4: model.input_inverse_deviation = Buffer<float>(d.below(9), 0.5F); break;
     case 5: model.precision = precisions[d.below(3)]; break;

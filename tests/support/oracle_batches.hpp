@@ -194,7 +194,8 @@ class OracleBatches {
   /// the graph.
   void aggregate(OracleLayer& layer, const CsrPattern& pattern, nn::Aggregation kind,
                  const std::vector<std::size_t>& degrees) const {
-    const bool loops = kind == nn::Aggregation::symmetric || kind == nn::Aggregation::mean_with_self;
+    const bool loops = kind == nn::Aggregation::symmetric || kind == nn::Aggregation::mean_with_self ||
+                       kind == nn::Aggregation::sum_with_self;
     DoubleMatrix a(pattern.nrows(), pattern.ncols());
     for (NodeId i = 0; i < pattern.nrows(); ++i) {
       for (const NodeId j : pattern.row(i)) a(i, j) = 1;

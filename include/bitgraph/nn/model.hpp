@@ -35,7 +35,8 @@ enum class Aggregation {
   symmetric,       ///< D^-1/2 (A + I) D^-1/2, D the degrees of A + I
   mean_with_self,  ///< D^-1 (A + I)
   mean,            ///< D^-1 A; nothing comes to a node without neighbours
-  sum              ///< A
+  sum,             ///< A
+  sum_with_self    ///< A + I
 };
 
 /// A weight matrix, outputs x inputs: floats, or signs with one scale an output (its mean magnitude). Each number

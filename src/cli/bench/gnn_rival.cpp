@@ -6,6 +6,8 @@
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
 
+#include "nn/inference/graph_operands.hpp"
+
 #include <cmath>
 
 namespace bitgraph::cli {
@@ -19,14 +21,15 @@ struct WeightedPattern {
 };
 
 WeightedPattern weighted(const CsrPattern& graph, nn::Aggregation aggregation) {
-  const bool loops = aggregation == nn::Aggregation::symmetric || aggregation == nn::Aggregation::mean_with_self;
+  const bool loops = nn::has_loops(aggregation);
   WeightedPattern out{loops ? with_self_loops(graph) : graph.clone(), {}};
   const auto degree = [&](NodeId i) { return static_cast<float>(out.pattern.row(i).size()); };
   for (NodeId i = 0; i < out.pattern.nrows(); ++i) {
     for (const NodeId j : out.pattern.row(i)) {
       switch (aggregation) {
         case nn::Aggregation::symmetric: out.values.push_back(1 / std::sqrt(degree(i) * degree(j))); break;
-        case nn::Aggregation::sum: out.values.push_back(1); break;
+        case nn::Aggregation::sum:
+        case nn::Aggregation::sum_with_self: out.values.push_back(1); break;
         default: out.values.push_back(1 / degree(i));
       }
     }

@@ -29,8 +29,13 @@ float inverse_sqrt(float degree) { return 1.0F / std::sqrt(degree); }
 
 }  // namespace
 
+bool is_sum(Aggregation aggregation) noexcept {
+  return aggregation == Aggregation::sum || aggregation == Aggregation::sum_with_self;
+}
+
 bool has_loops(Aggregation aggregation) noexcept {
-  return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self;
+  return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self ||
+         aggregation == Aggregation::sum_with_self;
 }
 
 GraphOperands::GraphOperands(const CsrPattern& a, Device device, PlanCapacity capacity)
@@ -108,7 +113,8 @@ AggregationOperand GraphOperands::scales_of(Aggregation aggregation) {
     }
     case Aggregation::mean_with_self: return {nullptr, made(mean_with_self_, inverse), {}};
     case Aggregation::mean: return {nullptr, made(mean_, inverse), {}};
-    case Aggregation::sum: return {};
+    case Aggregation::sum:
+    case Aggregation::sum_with_self: return {};
     case Aggregation::none: break;
   }
   fail(ErrorCode::internal, "a linear layer aggregates nothing");

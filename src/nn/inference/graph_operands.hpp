@@ -29,6 +29,9 @@ struct AggregationOperand {
 /// Whether A + I is aggregated over, not A.
 [[nodiscard]] bool has_loops(Aggregation aggregation) noexcept;
 
+/// Whether nothing divides what is added up.
+[[nodiscard]] bool is_sum(Aggregation aggregation) noexcept;
+
 /// The patterns and scales of one graph on a device, each made when it is first asked for. `a` must stay until the last
 /// one is made.
 class GraphOperands {

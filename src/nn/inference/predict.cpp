@@ -178,7 +178,7 @@ class Prediction {
       if (op.aggregation == Aggregation::none) continue;
       const Value& out = program.value(op.output());
       const bool vote = op.kind == OperatorKind::vote_post_op || out.is_signs();
-      if (!vote && op.aggregation != Aggregation::sum) needs.scales.insert(op.aggregation);
+      if (!vote && !is_sum(op.aggregation)) needs.scales.insert(op.aggregation);
       if (op.kind == OperatorKind::product) continue;
       const bool loops = has_loops(op.aggregation);
       needs.patterns.insert(loops);

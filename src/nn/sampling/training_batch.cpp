@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sampling/training_batch.hpp"
 
+#include "nn/inference/graph_operands.hpp"
+
 #include <cmath>
 
 namespace bitgraph::nn {
@@ -15,15 +17,11 @@ Buffer<float> of_row_sizes(const CsrPattern& a, Fn&& fn) {
   return values;
 }
 
-bool takes_self(Aggregation aggregation) {
-  return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self;
-}
-
 }  // namespace
 
 LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const WholeGraphFacts& facts,
                        const Device& device) {
-  const CsrPattern whole = takes_self(aggregation) ? with_self_loops(block) : block.clone();
+  const CsrPattern whole = has_loops(aggregation) ? with_self_loops(block) : block.clone();
   Buffer<float> mean = of_row_sizes(whole, [](float entries) { return 1.0F / entries; });
   Buffer<float> rows;
   if (aggregation == Aggregation::symmetric) {
@@ -34,9 +32,10 @@ LayerGraph::LayerGraph(const CsrPattern& block, Aggregation aggregation, const W
     }
     rows = Buffer<float>::copy_of(std::as_const(inputs).span().first(whole.nrows()));
     col_scale = inputs.to(device);
-  } else if (aggregation == Aggregation::sum) {
+  } else if (is_sum(aggregation)) {
+    const float own = has_loops(aggregation) ? 1.0F : 0.0F;
     rows = Buffer<float>(whole.nrows(), facts.factor);
-    for (NodeId i = 0; i < facts.degrees.size(); ++i) rows[i] = facts.factor * facts.degrees[i] * mean[i];
+    for (NodeId i = 0; i < facts.degrees.size(); ++i) rows[i] = facts.factor * (facts.degrees[i] + own) * mean[i];
   } else {
     rows = mean.clone();
   }

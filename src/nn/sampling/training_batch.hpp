@@ -20,9 +20,9 @@ namespace bitgraph::nn {
 
 /// What a layer must know of the whole graph, where it sees a part of it.
 struct WholeGraphFacts {
-  float factor = 1;  ///< of Aggregation::sum
+  float factor = 1;  ///< of sums
   /// How many neighbours each target has in the whole graph, where only some were drawn: the sum over those is scaled
-  /// up to all. Empty: all are there.
+  /// up to all, the node's own entry with it. Empty: all are there.
   std::span<const float> degrees;
   /// For Aggregation::symmetric: how many neighbours each input has in the whole graph. Empty: as in this part.
   std::span<const float> input_degrees;
@@ -62,7 +62,7 @@ struct LayerGraph {
   Buffer<float> col_scale;   ///< the same
   Buffer<float> vote_scale;  ///< 1 / entries of a row; 0 for an empty one
 
-  /// `block` lies on the host, without entries (i, i). `sum` is for Aggregation::sum.
+  /// `block` lies on the host, without entries (i, i). `facts` are for sums and Aggregation::symmetric.
   LayerGraph(const CsrPattern& block, Aggregation aggregation, const WholeGraphFacts& facts, const Device& device);
 };
 

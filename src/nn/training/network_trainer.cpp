@@ -243,7 +243,7 @@ class NetworkTrainer final : public Trainer {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       const Layer& layer = model.layers[l];
       Floats weight = layer.neighbor.floats().clone();
-      if (shapes_[l].aggregation == Aggregation::sum) {
+      if (is_sum(shapes_[l].aggregation)) {
         const float factor = sum_factor(seen().graph);
         for (float& w : weight.values()) w /= factor;
       }
@@ -299,7 +299,7 @@ class NetworkTrainer final : public Trainer {
       if (shapes_[l].root) take_center_off(layer.root);
     }
     if (l == 0 && real()) scale(layer.neighbor.floats(), recipe_.feature_scale);
-    if (shapes_[l].aggregation == Aggregation::sum) fold_sum_factor(layer);
+    if (is_sum(shapes_[l].aggregation)) fold_sum_factor(layer);
   }
 
   void take_linear(Linear& linear, const LinearPlaces& at) const {

@@ -66,8 +66,9 @@ Matrix aggregation(const Case& c, bool vote) {
     for (std::size_t i = 0; i < 11; ++i) same(i, i) = 1;
     return same;
   }
+  const Aggregation kind = c.shape.aggregation;
   const bool loops =
-      c.shape.aggregation == Aggregation::symmetric || c.shape.aggregation == Aggregation::mean_with_self;
+      kind == Aggregation::symmetric || kind == Aggregation::mean_with_self || kind == Aggregation::sum_with_self;
   Matrix a(c.block.nrows(), 11);
   for (NodeId i = 0; i < c.block.nrows(); ++i) {
     for (const NodeId j : c.block.row(i)) a(i, j) = 1;
@@ -243,8 +244,8 @@ void check(const Case& c, const Device& device) {
 
 template <class Fn>
 void for_each_case(Precision form, Fn&& fn) {
-  for (const Aggregation aggregation :
-       {Aggregation::none, Aggregation::symmetric, Aggregation::mean_with_self, Aggregation::mean, Aggregation::sum}) {
+  for (const Aggregation aggregation : {Aggregation::none, Aggregation::symmetric, Aggregation::mean_with_self,
+                                        Aggregation::mean, Aggregation::sum, Aggregation::sum_with_self}) {
     const bool none = aggregation == Aggregation::none;
     if (none && form == Precision::bin) continue;
     for (const bool root : {false, true}) {
