@@ -258,6 +258,12 @@ TEST(Architectures, ShapesOfLayers) {
   EXPECT_EQ(shapes[2].inputs, 8U);
   EXPECT_EQ(shapes[2].aggregation, Aggregation::none);
   EXPECT_EQ(layer_shapes(Architecture::gcn, 10, 4, 3, 1)[0].outputs, 3U);
+  const auto gin = layer_shapes(Architecture::gin, 10, 4, 3, 2);
+  ASSERT_EQ(gin.size(), 4U);
+  EXPECT_EQ(gin[1].aggregation, Aggregation::none);
+  EXPECT_EQ(gin[2].aggregation, Aggregation::sum_with_self);
+  EXPECT_EQ(gin[2].outputs, 4U);
+  EXPECT_EQ(gin[3].outputs, 3U);
   test::expect_usage_error([] { static_cast<void>(layer_shapes(Architecture::gcn, 10, 4, 3, 0)); }, "layer");
 }
 

@@ -75,9 +75,8 @@ TEST(ModelFile, EveryPartIsChecked) {
   const float nan = std::nanf("");
   const std::vector<Case> cases{
       {[](TensorFile& f) { f.metadata.erase("format"); },
-       "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv (NAME.lin_l.weight) "
-       "or "
-       "GraphConv (NAME.lin_rel.weight)"},
+       "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv (NAME.lin_l.weight), "
+       "GraphConv (NAME.lin_rel.weight) or GINConv (NAME.nn.0.weight)"},
       {metadata("format", "another"), "not a bitgraph model"},
       {metadata("version", "\n2\x1B"), "version '?2?', this program reads versions 1 to 3"},
       {metadata("kind", "gat\n"), "unknown kind of model 'gat?'"},

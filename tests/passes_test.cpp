@@ -96,7 +96,7 @@ void put_exchanges(Program& program) {
 
 TEST(Passes, AnExchangeBetweenAProducerAndItsReadersKeepsTheLogits) {
   const Dataset data = some_graph();
-  for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::saint}) {
+  for (const Architecture architecture : all_architectures()) {
     for (const Precision precision : {Precision::real, Precision::full}) {
       SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
       const Model model = random_model(architecture, precision, data.num_features(), hidden, 5, 2, 7);

@@ -9,6 +9,7 @@
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,6 +43,11 @@ TensorFile state_of(const Model& model, const std::string& prefix) {
   };
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const Layer& layer = model.layers[l];
+    if (model.architecture == Architecture::gin) {
+      const std::string map = fmt::format("{}{}.nn.{}", prefix, l / 2 + 1, l % 2 == 0 ? 0 : 3);
+      put(map, layer.neighbor, map + ".bias");
+      continue;
+    }
     if (layer.aggregation == Aggregation::none) {
       put("lin", layer.neighbor, "lin.bias");
       continue;
@@ -145,6 +151,54 @@ TEST(TorchState, BinaryLayersAndTheBatchNormOfBiGcn) {
   EXPECT_EQ(Model::load(folder / "state.safetensors").layers[0].precision, Precision::bin);
 }
 
+/// A graph isomorphism network whose MLPs have batch norms, as Sequential(Linear, BatchNorm1d, ReLU, Linear) or as
+/// torch_geometric.nn.MLP names them.
+TEST(TorchState, BatchNormAndEpsOfGin) {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "state.safetensors";
+  for (const bool sequential : {true, false}) {
+    Model model = real_model(Architecture::gin, 2);
+    TensorFile file = state_of(model, "convs.");
+    std::vector<float> mean(12), variance(12), scale(12), shift(12);
+    for (std::size_t f = 0; f < 12; ++f) {
+      const auto at = static_cast<float>(f);
+      mean[f] = 0.1F * at - 0.4F, variance[f] = 0.5F + 0.2F * at, scale[f] = 0.3F * at - 1, shift[f] = 0.7F - 0.2F * at;
+    }
+    const std::string norm = sequential ? "convs.2.nn.1" : "convs.2.nn.norms.0.module";
+    file.tensors[norm + ".running_mean"] = array_of({12}, mean);
+    file.tensors[norm + ".running_var"] = array_of({12}, variance);
+    file.tensors[norm + ".weight"] = array_of({12}, scale);
+    file.tensors[norm + ".bias"] = array_of({12}, shift);
+    const float none = 0, half = 0.5F;
+    file.tensors["convs.1.eps"] = array_of({1}, std::span(&none, 1));
+    file.tensors["convs.2.eps"] = array_of({1}, std::span(&half, 1));
+    if (!sequential) {
+      for (const auto& [old_name, name] : {std::pair("convs.2.nn.0", "lins.0"), std::pair("convs.2.nn.3", "lins.1")}) {
+        for (const std::string part : {".weight", ".bias"}) {
+          auto tensor = file.tensors.extract(old_name + part);
+          tensor.key() = "convs.2.nn." + (name + part);
+          file.tensors.insert(std::move(tensor));
+        }
+      }
+    }
+    Layer& layer = model.layers[2];
+    for (std::size_t f = 0; f < 12; ++f) {
+      const float factor = scale[f] / std::sqrt(variance[f] + 1e-5F);
+      for (float& w : layer.neighbor.floats().row(f)) w *= factor;
+      layer.neighbor.bias[f] = factor * (layer.neighbor.bias[f] - mean[f]) + shift[f];
+    }
+    layer.aggregation = Aggregation::sum;
+    layer.root = make_linear(layer.neighbor.floats().clone(), Buffer<float>(12, 0.0F), false);
+    for (float& w : layer.root.floats().values()) w *= 1.5F;
+    save_safetensors(path, file);
+    const Model read = Model::load(path);
+    expect_same_logits(read, model);
+    read.save(folder / "read.safetensors");
+    expect_same_logits(Model::load(folder / "read.safetensors"), model);
+    EXPECT_EQ(read.layers[0].aggregation, Aggregation::sum_with_self);
+  }
+}
+
 TEST(TorchState, WhatIsNotUnderstoodIsRefused) {
   const test::TemporaryFolder folder;
   const auto path = folder / "state.safetensors";
@@ -202,13 +256,23 @@ TEST(TorchState, WhatIsNotUnderstoodIsRefused) {
       },
       "'conv2' is a convolution of another kind");
   refuse(
+      Architecture::gin,
+      [&](TensorFile& f) { f.tensors["conv1.nn.2.running_mean"] = array_of({12}, std::span(some).first(12)); },
+      "'conv1.nn.2': a batch norm must follow a linear map");
+  refuse(
+      Architecture::gin, [](TensorFile& f) { f.tensors.erase("conv2.nn.3.weight"); },
+      "'conv2.nn' has 1 linear maps, expected 2");
+  refuse(
+      Architecture::gin, [](TensorFile& f) { f.metadata["precision"] = "full"; },
+      "'conv1.nn': of a state dictionary an MLP is read in full precision alone");
+  refuse(
       Architecture::gcn,
       [](TensorFile& f) {
         f.tensors.clear();
         f.metadata["a"] = "b";
       },
-      "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv (NAME.lin_l.weight) or "
-      "GraphConv (NAME.lin_rel.weight)");
+      "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv (NAME.lin_l.weight), "
+      "GraphConv (NAME.lin_rel.weight) or GINConv (NAME.nn.0.weight)");
   refuse(
       Architecture::gcn,
       [&](TensorFile& f) {

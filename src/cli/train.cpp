@@ -56,9 +56,8 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   nn::TrainOptions t{.precision = nn::precision_from_string(o.precision), .fan_outs = o.fan_outs};
   // What is not said is as in the model that training starts from.
   if (given.start) {
-    const std::size_t last = given.start->concatenates() ? 1 : 0;
     t.architecture = given.start->architecture;
-    t.depth = given.start->layers.size() - last;
+    t.depth = given.start->depth();
     t.hidden = given.start->hidden();
     t.start = &*given.start;
   }
@@ -196,7 +195,9 @@ void add_train(CLI::App& app) {
       ->capture_default_str();
   add_output(*command, options->common, "--out", options->out,
              "write the model to this file (.safetensors); required but with --explain");
-  command->add_option("--hidden", options->hidden, "hidden width; default: that of --from, or of the paper: 64 for gcn")
+  command
+      ->add_option("--hidden", options->hidden,
+                   "hidden width; default: that of --from, or of the paper: 64 for gcn and gin")
       ->check(whole_number(1, 1 << 20));
   command
       ->add_option("--depth", options->depth,
@@ -205,8 +206,9 @@ void add_train(CLI::App& app) {
   command->add_option("--epochs", options->epochs, "number of epochs; default: depends on the model and the precision")
       ->check(whole_number(1, 1000000000));
   command
-      ->add_option("--patience", options->patience,
-                   "end after so many epochs without a better one; 0: never; default: 50 for float of gcn, else 0")
+      ->add_option(
+          "--patience", options->patience,
+          "end after so many epochs without a better one; 0: never; default: 50 for float of gcn and gin, else 0")
       ->check(whole_number(0, 1000000000));
   command
       ->add_option("--learning-rate", options->learning_rate,

@@ -77,7 +77,8 @@ class NetworkOracle {
   void step(const OracleStep& given) {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       State& state = states_[l];
-      state.of_votes = l != 0 && given.layers[l - 1].form.votes();
+      state.plain = l != 0 && given.layers[l - 1].form.votes();
+      state.of_votes = state.plain && !given.layers[l - 1].aggregation.empty();
       state.before = l == 0 ? DoubleMatrix() : joins(l) ? joined(l) : states_[l - 1].output;
       state.input = l == 0 ? given.input : layer_input(state, given.layers[l].dropout);
       forward(l, given.layers[l]);
@@ -118,7 +119,8 @@ class NetworkOracle {
     DoubleMatrix input;             ///< the same as products take it
     DoubleMatrix updated, rooted;   ///< before their signs, where the layer votes
     DoubleMatrix output, gradient;  ///< and the loss by the output
-    bool of_votes = false;
+    bool plain = false;             ///< signs of the input have no scales
+    bool of_votes = false;          ///< and are those of votes
   };
 
   Map add_map(const nn::LayerShape& shape, bool bias) {
@@ -164,9 +166,8 @@ class NetworkOracle {
   DoubleMatrix layer_input(const State& state, const DoubleMatrix& dropout) {
     const DoubleMatrix& x = state.before;
     if (real_) return scaled(x, dropout);
-    if (state.of_votes) return scaled(signs_of(x), dropout);
-    see_signs(x);
-    return scaled(scaled_signs(x), dropout);
+    if (!state.of_votes) see_signs(x);
+    return scaled(state.plain ? signs_of(x) : scaled_signs(x), dropout);
   }
 
   DoubleMatrix weight_of(const Map& map) {
@@ -196,7 +197,7 @@ class NetworkOracle {
       return;
     }
     state.updated = product(state.neighbor, state.input);
-    const bool votes = given.form.votes();
+    const bool votes = given.form.votes() && aggregates;
     if (votes) see_signs(state.updated);
     state.output = !aggregates ? state.updated
                    : votes     ? divided(times(given.entries, signs_of(state.updated)), given.entries)
@@ -266,7 +267,7 @@ class NetworkOracle {
   /// The gradients of the layer's tensors; returns that of what the layer below gave.
   DoubleMatrix layer_backward(std::size_t l, const OracleLayer& given) {
     State& state = states_[l];
-    const bool votes = given.form.votes();
+    const bool votes = given.form.votes() && !given.aggregation.empty();
     DoubleMatrix g = state.gradient;
     if (real_ && !is_last(l))
       g = mapped(g, [&](std::size_t i, std::size_t f) { return state.output(i, f) > 0 ? g(i, f) : 0.0; });

@@ -85,6 +85,7 @@ class OracleBatches {
 
  private:
   [[nodiscard]] bool samples() const { return nn::traits_of(options_.architecture).sampled(); }
+  [[nodiscard]] bool aggregates(std::size_t l) const { return shapes_[l].aggregation != nn::Aggregation::none; }
   [[nodiscard]] bool real() const { return !options_.precision.multiplies_signs(); }
 
   /// A GCN is trained over the whole graph; the others see the training nodes and the edges between them.
@@ -191,7 +192,7 @@ class OracleBatches {
   }
 
   /// The aggregation over a pattern, and its entries. `degrees` has how many neighbours each target has in
-  /// the graph.
+  /// the graph; empty: all are there.
   void aggregate(OracleLayer& layer, const CsrPattern& pattern, nn::Aggregation kind,
                  const std::vector<std::size_t>& degrees) const {
     const bool loops = kind == nn::Aggregation::symmetric || kind == nn::Aggregation::mean_with_self ||
@@ -211,7 +212,9 @@ class OracleBatches {
     layer.aggregation = mapped(a, [&](std::size_t i, std::size_t j) {
       if (a(i, j) == 0) return 0.0;
       if (kind == nn::Aggregation::symmetric) return 1 / std::sqrt(entries[i] * entries[j]);
-      return kind == nn::Aggregation::sum ? static_cast<double>(degrees[i]) / entries[i] / mean_degree : 1 / entries[i];
+      if (kind != nn::Aggregation::sum && kind != nn::Aggregation::sum_with_self) return 1 / entries[i];
+      const double all = degrees.empty() ? entries[i] : static_cast<double>(degrees[i]) + (loops ? 1 : 0);
+      return all / entries[i] / mean_degree;
     });
   }
 
@@ -231,7 +234,8 @@ class OracleBatches {
     std::iota(all.begin(), all.end(), NodeId{0});
     take_rows(step, std::move(all), nodes_.size());
     step.counted = counted_;
-    for (OracleLayer& layer : step.layers) aggregate(layer, graph_, nn::Aggregation::symmetric, {});
+    for (std::size_t l = 0; l < shapes_.size(); ++l)
+      if (aggregates(l)) aggregate(step.layers[l], graph_, shapes_[l].aggregation, {});
   }
 
   void sample(OracleStep& step, std::size_t epoch, std::size_t batch) {
@@ -245,8 +249,9 @@ class OracleBatches {
     take_rows(step, sample.nodes, end - begin);
     step.counted.resize(end - begin);
     std::iota(step.counted.begin(), step.counted.end(), std::size_t{0});
+    std::size_t drawn = 0;
     for (std::size_t l = 0; l < shapes_.size(); ++l)
-      aggregate(step.layers[l], sample.layers[l].get(), shapes_[l].aggregation, {});
+      if (aggregates(l)) aggregate(step.layers[l], sample.layers[drawn++].get(), shapes_[l].aggregation, {});
   }
 
   void walk(OracleStep& step, std::size_t epoch, std::size_t batch) {
@@ -308,6 +313,8 @@ class OracleBatches {
     }
     std::vector<std::vector<NodeId>> inputs(shapes_.size());
     for (std::size_t l = shapes_.size(); l-- > 0;) {
+      inputs[l] = nodes;
+      if (!aggregates(l)) continue;
       std::vector<bool> near(graph_.nrows(), false);
       for (const NodeId node : nodes) {
         for (const NodeId neighbor : graph_.row(node)) near[neighbor] = true;

@@ -80,7 +80,7 @@ class TrainingRun {
   }
 
   void take_tensors() {
-    for (std::size_t l = 0; l < options_.depth + 1; ++l) {
+    for (std::size_t l = 0; l < 2 * options_.depth + 1; ++l) {
       for (const char* map : {".neighbor", ".root"}) {
         for (const char* part : {".weight", ".bias"}) {
           const std::string name = "layer" + std::to_string(l) + map + part;

@@ -18,13 +18,14 @@
 
 namespace bitgraph::nn {
 
-/// The models of BitGNN (section 4.1):
+/// The models of BitGNN (section 4.1), and gin:
 ///   gcn            Kipf and Welling 2017: layers with Aggregation::symmetric
 ///   inductive_gcn  Hamilton et al. 2017, the inductive variant of GCN: mean_with_self
 ///   sage           Hamilton et al. 2017: mean, and a weight for the node itself
 ///   saint          Zeng et al. 2020: layers with sum and a weight for the node itself (GraphConv), whose outputs, side
 ///                  by side, go through a linear layer
-enum class Architecture { gcn, inductive_gcn, sage, saint };
+///   gin            Xu et al. 2019: a layer with sum_with_self and a linear one behind it, the two layers of its MLP
+enum class Architecture { gcn, inductive_gcn, sage, saint, gin };
 
 [[nodiscard]] std::string_view to_string(Architecture architecture) noexcept;  ///< "gcn", "inductive-gcn", ...
 [[nodiscard]] Architecture architecture_from_string(std::string_view name);    ///< throws usage
@@ -70,7 +71,8 @@ struct Linear {
 /// One layer. With x its input, N and R its two linear maps without their biases b and c:
 ///   real  y = aggregate(N x) + b + R x + c, and relu where another layer follows
 ///   full  the same with x, N and R by their signs and scales, and b within the aggregation (Bi-GCN)
-///   bin   y = +1 where vote(sign(N x + b)) or sign(R x + c) is, else -1; a vote that is a tie is +1
+///   bin   y = +1 where vote(sign(N x + b)) or sign(R x + c) is, else -1; a vote that is a tie is +1. Of a linear layer
+///         sign(N x + b)
 struct Layer {
   Aggregation aggregation = Aggregation::symmetric;
   Precision precision = Precision::real;
@@ -117,8 +119,9 @@ struct Model {
   [[nodiscard]] std::size_t num_features() const { return layers.front().inputs(); }
   [[nodiscard]] std::size_t hidden() const { return layers.front().outputs(); }
   [[nodiscard]] std::size_t num_classes() const { return layers.back().outputs(); }
+  [[nodiscard]] std::size_t depth() const noexcept;  ///< how many of its layers aggregate
 
-  /// The outputs of all layers before the last stand side by side as its input.
+  /// The outputs of all convolutions stand side by side as the last layer's input.
   [[nodiscard]] bool concatenates() const noexcept;
 
   /// Exact size of the weights as held for inference.

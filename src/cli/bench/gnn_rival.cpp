@@ -74,6 +74,7 @@ DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
     steps_.emplace_back([&product, &x, &layer] {
       gemm_into(product, x, layer.neighbor.floats(), {.bias = layer.neighbor.bias.span()});
     });
+    if (!last) steps_.emplace_back([&product] { relu(product); });
     return product;
   }
   steps_.emplace_back([&product, &x, &layer] { float_gemm(product, x, false, layer.neighbor.floats(), true); });
@@ -104,7 +105,7 @@ void GnnRival::build(bool concatenates) {
       x = &joined;
     }
     x = &layer(l, *x);
-    if (l + 1 < layers_.size()) outputs.push_back(x);
+    if (l + 2 >= layers_.size() || layers_[l + 1].aggregation != nn::Aggregation::none) outputs.push_back(x);
   }
   logits_ = x;
 }

@@ -61,6 +61,7 @@ Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Fl
   Floats y = product(x, layer.neighbor, inside);
   if (form.votes()) {
     for_each(y, y, [](float v, float) { return sign(v); });
+    if (layer.aggregation == Aggregation::none) return y;
     y = spmm<DenseMatrix>(*graph.of(layer.aggregation).pattern, y);
     for_each(y, y, [](float v, float) { return sign(v); });
     if (!layer.root.empty()) for_each(y, own, [](float v, float r) { return sign(v + sign(r)); });
@@ -103,7 +104,10 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
     if (last && model.concatenates()) x = side_by_side(outputs);
     const bool signs_in = l > 0 && forms[l - 1].votes();
     x = layer_output(graph, model.layers[l], forms[l], std::move(x), signs_in, last);
-    outputs.push_back(x.clone());
+    // A convolution ends where the next one begins, or the layer that all of them go through.
+    const std::size_t next = l + 1;
+    if (next + 1 >= model.layers.size() || model.layers[next].aggregation != Aggregation::none)
+      outputs.push_back(x.clone());
   }
   return x;
 }

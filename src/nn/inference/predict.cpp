@@ -267,7 +267,7 @@ class Prediction {
 }  // namespace
 
 std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted) {
-  require(model.layers.size() <= most_depth + 1, "a model has at most 64 layers that aggregate");
+  require(model.depth() <= most_depth, "a model has at most 64 layers that aggregate");
   if (wanted.empty()) return model.layer_forms(model.precision);
   if (wanted.size() != model.layers.size()) {
     fail(ErrorCode::usage,
@@ -280,7 +280,7 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
                                          to_string(wanted[l])));
     }
     const bool votes = wanted[l].votes();
-    if (votes && (l + 1 == wanted.size() || model.layers[l].aggregation == Aggregation::none))
+    if (votes && l + 1 == wanted.size())
       fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
     if (model.concatenates() && l + 1 < wanted.size() && votes != wanted.front().votes())
       fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");

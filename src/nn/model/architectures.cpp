@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model/architectures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <string>
@@ -11,8 +12,13 @@ namespace bitgraph::nn {
 namespace {
 
 template <Aggregation aggregation, bool root>
-void one_layer(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t outputs) {
+void one_layer(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t, std::size_t outputs) {
   layers.push_back({aggregation, root, inputs, outputs});
+}
+
+void sum_and_mlp(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t hidden, std::size_t outputs) {
+  layers.push_back({Aggregation::sum_with_self, false, inputs, hidden});
+  layers.push_back({Aggregation::none, false, hidden, outputs});
 }
 
 constexpr std::array table{
@@ -52,6 +58,15 @@ constexpr std::array table{
                        .hidden_of_large = 256,
                        .torch_neighbor = "lin_rel",  // GraphConv
                        .torch_root = "lin_root"},
+    ArchitectureTraits{.architecture = Architecture::gin,
+                       .name = "gin",
+                       .convolution = sum_and_mlp,
+                       .concatenates = false,
+                       .batches = BatchKind::whole_graph,
+                       .hidden = 64,
+                       .hidden_of_large = 128,
+                       .torch_neighbor = "nn",  // GINConv
+                       .torch_root = ""},
 };
 
 constexpr bool in_order() {
@@ -94,7 +109,18 @@ std::vector<std::string> architecture_names() {
   return all;
 }
 
+std::size_t layers_of_convolution(const ArchitectureTraits& traits) {
+  std::vector<LayerShape> layers;
+  traits.convolution(layers, 1, 1, 1);
+  return layers.size();
+}
+
 bool Model::concatenates() const noexcept { return traits_of(architecture).concatenates; }
+
+std::size_t Model::depth() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      layers.begin(), layers.end(), [](const Layer& layer) { return layer.aggregation != Aggregation::none; }));
+}
 
 std::string_view to_string(Architecture architecture) noexcept { return traits_of(architecture).name; }
 
@@ -114,7 +140,7 @@ std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_
   std::vector<LayerShape> shapes;
   for (std::size_t l = 0; l < depth; ++l) {
     const bool last = l + 1 == depth && !traits.concatenates;
-    traits.convolution(shapes, l == 0 ? num_features : hidden, last ? num_classes : hidden);
+    traits.convolution(shapes, l == 0 ? num_features : hidden, hidden, last ? num_classes : hidden);
   }
   if (traits.concatenates) shapes.push_back({Aggregation::none, false, depth * hidden, num_classes});
   return shapes;

@@ -24,16 +24,17 @@ struct ArchitectureTraits {
   Architecture architecture;
   std::string_view name;
 
-  /// Appends the layers of one convolution from `inputs` to `outputs`.
-  void (*convolution)(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t outputs);
+  /// Appends the layers of one convolution from `inputs` to `outputs`; the first of them aggregates.
+  void (*convolution)(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t hidden, std::size_t outputs);
 
   bool concatenates;  ///< the outputs of all convolutions, side by side, go through a linear layer
   BatchKind batches;
   std::size_t hidden;           ///< preset width
   std::size_t hidden_of_large;  ///< the same of large graphs
 
-  std::string_view torch_neighbor;  ///< what PyTorch Geometric's convolution calls the map of the neighbours
-  std::string_view torch_root;      ///< and that of the node itself; empty: it has none
+  std::string_view
+      torch_neighbor;           ///< what PyTorch Geometric's convolution calls the map of the neighbours, or its MLP
+  std::string_view torch_root;  ///< and that of the node itself; empty: it has none
 
   [[nodiscard]] constexpr bool sampled() const noexcept { return batches != BatchKind::whole_graph; }
 };
@@ -42,5 +43,8 @@ struct ArchitectureTraits {
 [[nodiscard]] std::vector<Architecture> all_architectures();
 [[nodiscard]] std::vector<std::string> architecture_names();
 [[nodiscard]] const ArchitectureTraits& traits_of(Architecture architecture) noexcept;
+
+/// How many layers a convolution has.
+[[nodiscard]] std::size_t layers_of_convolution(const ArchitectureTraits& traits);
 
 }  // namespace bitgraph::nn

@@ -2,7 +2,11 @@
 #include <bitgraph/nn/model.hpp>
 
 #include "core/finite.hpp"
+<<<<<<< HEAD
 #include "nn/program/layers.hpp"
+=======
+#include "nn/model/architectures.hpp"
+>>>>>>> c1f9bb2 (nn: graph isomorphism networks)
 
 #include <fmt/format.h>
 
@@ -21,6 +25,8 @@ class ModelCheck {
 
   void run() const {
     require(!m_.layers.empty(), "it has no layers");
+    require((m_.layers.size() - (m_.concatenates() ? 1 : 0)) % convolution_ == 0,
+            "its {} layers are not whole convolutions of {}", m_.layers.size(), convolution_);
     std::size_t before = m_.layers.front().inputs();
     std::size_t side_by_side = 0;
     for (std::size_t l = 0; l < m_.layers.size(); ++l) {
@@ -28,7 +34,7 @@ class ModelCheck {
       const std::size_t inputs = last && m_.concatenates() ? side_by_side : before;
       m_.network ? own_layer(l) : layer(l, inputs);
       before = m_.layers[l].outputs();
-      side_by_side += before;
+      if ((l + 1) % convolution_ == 0) side_by_side += before;
     }
     input();
     if (m_.network) program_of(m_).validate();
@@ -63,7 +69,7 @@ class ModelCheck {
     require(layer.inputs() == inputs && inputs > 0, "layer {} takes {} inputs, {} come to it", l, layer.inputs(),
             inputs);
     const bool linear = layer.aggregation == Aggregation::none;
-    require(linear == (last && m_.concatenates()), "layer {} {}", l,
+    require(linear == (l % convolution_ != 0 || (last && m_.concatenates())), "layer {} {}", l,
             linear ? "aggregates nothing" : "aggregates, expected a linear layer");
     weights(l, layer.neighbor, layer.precision.weight);
     if (layer.root.empty()) {
@@ -105,6 +111,7 @@ class ModelCheck {
   }
 
   const Model& m_;
+  std::size_t convolution_ = layers_of_convolution(traits_of(m_.architecture));
 };
 
 }  // namespace

@@ -187,7 +187,7 @@ void Model::save(const std::filesystem::path& path) const {
                    {"num_features", std::to_string(num_features())},
                    {"hidden", std::to_string(hidden())},
                    {"num_classes", std::to_string(num_classes())},
-                   {"depth", std::to_string(layers.size() - (concatenates() ? 1 : 0))}};
+                   {"depth", std::to_string(depth())}};
   if (trained) put(file.metadata, *trained);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     file.metadata[formats_key(n)] = formats_of(layers[n].precision);
@@ -220,9 +220,15 @@ Model Model::load(const std::filesystem::path& path) {
   const std::uint64_t depth = version == FileVersion::two_layers ? 2 : reader.number("depth");
   if (depth == 0 || depth > most_depth)
     reader.refuse(fmt::format("a depth of {}, expected 1 to {}", depth, most_depth));
-  const auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth);
+  auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth);
   for (std::size_t n = 0; n < shapes.size(); ++n) {
     const bool last = n + 1 == shapes.size();
+    // A node has weights of its own in the sum: a GIN whose eps is not 0.
+    if (shapes[n].aggregation == Aggregation::sum_with_self &&
+        file.tensors.contains(fmt::format("layer{}.root_bias", n))) {
+      shapes[n].aggregation = Aggregation::sum;
+      shapes[n].root = true;
+    }
     Layer layer{.aggregation = shapes[n].aggregation,
                 .precision = layer_precision(reader, version, model.precision, n, last)};
     const NumberFormat& format = layer.precision.weight;

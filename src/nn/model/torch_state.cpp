@@ -4,6 +4,8 @@
 #include "nn/model/tensor_reader.hpp"
 
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <map>
 
 namespace bitgraph::nn {
@@ -37,6 +39,27 @@ struct ByNumber {
     return a.size() - i < b.size() - j;
   }
 };
+
+/// An MLP and not one linear map.
+bool has_mlp(const ArchitectureTraits& kind) { return layers_of_convolution(kind) > 1; }
+
+/// The prefix of the convolution of that kind whose map from neighbours has the name, or whose MLP it is part of;
+/// empty: it is of none.
+std::string prefix_of(const std::string& name, const ArchitectureTraits& kind) {
+  const std::string map = fmt::format(".{}{}", kind.torch_neighbor, has_mlp(kind) ? "." : "");
+  const std::size_t at = has_mlp(kind) || name.ends_with(map) ? name.rfind(map) : std::string::npos;
+  return at == std::string::npos ? "" : name.substr(0, at);
+}
+
+/// The first number in a name.
+std::size_t number_in(std::string_view name) {
+  std::size_t number = 0;
+  const std::size_t at = name.find_first_of("0123456789");
+  if (at != std::string_view::npos) std::from_chars(name.data() + at, name.data() + name.size(), number);
+  return number;
+}
+
+constexpr float torch_epsilon = 1e-5F;  // of batch norm
 
 class StateReader {
  public:
@@ -78,13 +101,13 @@ class StateReader {
       const std::string owner = name.substr(0, name.size() - 7);
       bool part = false;
       for (const ArchitectureTraits& kind : architecture_table()) {
-        const std::string neighbor = fmt::format(".{}", kind.torch_neighbor);
-        if (owner.ends_with(neighbor)) {
-          const ArchitectureTraits*& known = convolutions_[owner.substr(0, owner.size() - neighbor.size())];
+        const std::string prefix = prefix_of(owner, kind);
+        if (!prefix.empty()) {
+          const ArchitectureTraits*& known = convolutions_[prefix];
           // Of those with the same names the first one in the table, unless the metadata say otherwise.
           if (known == nullptr || known->torch_neighbor != kind.torch_neighbor) known = &kind;
         }
-        part = part || owner.ends_with(neighbor) ||
+        part = part || !prefix.empty() ||
                (!kind.torch_root.empty() && owner.ends_with(fmt::format(".{}", kind.torch_root)));
       }
       if (!part && tensor.shape.size() == 2) linears_.push_back(owner);
@@ -92,7 +115,7 @@ class StateReader {
     if (convolutions_.empty()) {
       reader_.refuse(
           "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv "
-          "(NAME.lin_l.weight) or GraphConv (NAME.lin_rel.weight)");
+          "(NAME.lin_l.weight), GraphConv (NAME.lin_rel.weight) or GINConv (NAME.nn.0.weight)");
     }
     if (convolutions_.size() > most_depth)
       reader_.refuse(fmt::format("{} convolutions, at most {} can be run", convolutions_.size(), most_depth));
@@ -127,7 +150,69 @@ class StateReader {
     return make_linear(std::move(weight), std::move(values), precision.multiplies_signs());
   }
 
+  /// Linear maps with a batch norm behind each of them or not; what rectifies between them has no tensors.
+  void add_mlp(Model& model, const std::string& prefix, const ArchitectureTraits& kind) {
+    if (model.precision.multiplies_signs())
+      reader_.refuse("'" + prefix + ".nn': of a state dictionary an MLP is read in full precision alone");
+    std::map<std::string, Linear, ByNumber> maps;
+    const std::string mlp = fmt::format("{}.{}.", prefix, kind.torch_neighbor);
+    const auto part = [&](const std::string& name, std::string_view ending) {
+      return name.starts_with(mlp) && name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : "";
+    };
+    for (const auto& [name, tensor] : file_.tensors) {
+      const std::string map = part(name, ".weight");
+      if (!map.empty() && tensor.shape.size() == 2) maps.emplace(map, linear(map, model.precision));
+    }
+    const std::size_t expected = layers_of_convolution(kind);
+    if (maps.size() != expected)
+      reader_.refuse(
+          fmt::format("'{}.{}' has {} linear maps, expected {}", prefix, kind.torch_neighbor, maps.size(), expected));
+    for (const auto& [name, tensor] : file_.tensors) {
+      const std::string norm = part(name, ".running_mean");
+      if (norm.empty()) continue;
+      const std::size_t number = number_in(std::string_view(norm).substr(mlp.size()));
+      Linear* ahead = nullptr;
+      for (auto& [map, linear] : maps) {  // nn.0 and nn.1, or nn.lins.0 and nn.norms.0
+        const std::size_t of_map = number_in(std::string_view(map).substr(mlp.size()));
+        if (of_map == number || of_map + 1 == number) ahead = &linear;
+      }
+      if (ahead == nullptr) reader_.refuse("'" + printable(norm) + "': a batch norm must follow a linear map");
+      fold_norm(*ahead, norm);
+    }
+    for (auto& [map, linear] : maps) {
+      model.layers.push_back({.aggregation = Aggregation::none, .precision = model.precision});
+      model.layers.back().neighbor = std::move(linear);
+    }
+    weigh_self(model.layers[model.layers.size() - expected], prefix + ".eps");
+  }
+
+  void fold_norm(Linear& linear, const std::string& norm) const {
+    const std::size_t outputs = linear.outputs();
+    const auto values = [&](const char* what, float otherwise) {
+      const std::string name = norm + what;
+      return file_.tensors.contains(name) ? reader_.floats(name, {outputs}) : Buffer<float>(outputs, otherwise);
+    };
+    const Buffer<float> mean = reader_.floats(norm + ".running_mean", {outputs});
+    const Buffer<float> variance = reader_.scales(norm + ".running_var", {outputs});
+    const Buffer<float> scale = values(".weight", 1), shift = values(".bias", 0);
+    for (std::size_t f = 0; f < outputs; ++f) {
+      const float factor = scale[f] / std::sqrt(variance[f] + torch_epsilon);
+      for (float& w : linear.floats().row(f)) w *= factor;
+      linear.bias[f] = factor * (linear.bias[f] - mean[f]) + shift[f];
+    }
+  }
+
+  /// (1 + eps) times the node itself.
+  void weigh_self(Layer& layer, const std::string& eps) const {
+    const float weight = file_.tensors.contains(eps) ? 1 + reader_.floats(eps, {1})[0] : 1;
+    layer.aggregation = weight == 1 ? Aggregation::sum_with_self : Aggregation::sum;
+    if (weight == 1) return;
+    layer.root = make_linear(layer.neighbor.floats().clone(), Buffer<float>(layer.outputs(), 0.0F), false);
+    for (float& w : layer.root.floats().values()) w *= weight;
+  }
+
   void add_convolution(Model& model, const std::string& prefix, const ArchitectureTraits& kind) {
+    if (has_mlp(kind)) return add_mlp(model, prefix, kind);
     const auto shapes = layer_shapes(model.architecture, 1, 1, 1);
     Layer layer{.aggregation = shapes.front().aggregation, .precision = model.precision};
     // GCNConv has its bias outside of its linear map, and adds it behind the aggregation.
@@ -178,8 +263,7 @@ class StateReader {
     model.input_mean = reader_.floats("bn1.running_mean", {d});
     const Buffer<float> variance = reader_.scales("bn1.running_var", {d});
     model.input_inverse_deviation = Buffer<float>(d);
-    constexpr float epsilon = 1e-5F;  // PyTorch's
-    for (std::size_t j = 0; j < d; ++j) model.input_inverse_deviation[j] = 1 / std::sqrt(variance[j] + epsilon);
+    for (std::size_t j = 0; j < d; ++j) model.input_inverse_deviation[j] = 1 / std::sqrt(variance[j] + torch_epsilon);
   }
 
   const TensorFile& file_;

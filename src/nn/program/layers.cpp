@@ -28,13 +28,15 @@ Program program_of(std::span<const LayerShape> layers, bool concatenates) {
   require(!layers.empty(), "a program needs at least one layer");
   ProgramBuilder build(layers.front().inputs);
   ValueId x = build.features();
-  std::vector<ValueId> outputs;  // of all layers before the last
+  std::vector<ValueId> outputs;  // of convolutions
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const bool last = l + 1 == layers.size();
     build.begin_layer(l);
     if (last && concatenates && l > 0) x = build.concat(outputs);
     x = layer_of(build, layers[l], x);
-    if (!last) outputs.push_back(x = build.relu(x));
+    if (last) break;
+    x = build.relu(x);
+    if (l + 2 == layers.size() || layers[l + 1].aggregation != Aggregation::none) outputs.push_back(x);
   }
   return build.finish(x);
 }

@@ -7,7 +7,7 @@
 
 namespace bitgraph::nn {
 
-/// The network in floats. Where `concatenates`, the outputs of all layers before the last stand side by side as its
+/// The network in floats. Where `concatenates`, the outputs of all convolutions stand side by side as the last layer's
 /// input. Throws usage where layers do not fit one another.
 [[nodiscard]] Program program_of(std::span<const LayerShape> layers, bool concatenates);
 

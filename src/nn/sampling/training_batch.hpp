@@ -76,7 +76,7 @@ struct SparseSigns {
 
 /// All on one device.
 struct TrainingBatch {
-  std::vector<std::shared_ptr<const LayerGraph>> graphs;  ///< one a layer that aggregates, the first layer's first
+  std::vector<std::shared_ptr<const LayerGraph>> graphs;  ///< one a layer; null: it aggregates nothing
   DenseMatrix<float> features;                            ///< real models: of the first layer's inputs; or
   std::unique_ptr<const SparseRows> sparse;               ///< the same, of which most are zero; or
   FeatureRows rows;                                       ///< the same, of a sample

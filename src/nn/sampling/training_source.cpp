@@ -177,14 +177,20 @@ class WholeGraph final : public TrainingSource {
     for (const NodeId node : needed.nodes) degrees.push_back(static_cast<float>(dataset.graph.row(node).size()));
     const float factor = sum_factor(dataset.graph);
     std::shared_ptr<const LayerGraph> before;
-    for (std::size_t l = 0; l < needed.blocks.size(); ++l) {
-      const CsrPattern& block = needed.blocks[l];
-      const bool again = l > 0 && block.nrows() == needed.blocks[l - 1].nrows();  // all nodes: the same once more
+    std::size_t n = 0;
+    for (const LayerShape& shape : shapes) {
+      if (shape.aggregation == Aggregation::none) {
+        batch_.graphs.push_back(nullptr);
+        continue;
+      }
+      const CsrPattern& block = needed.blocks[n];
+      const bool again = n > 0 && block.nrows() == needed.blocks[n - 1].nrows();  // all nodes: the same once more
       if (!again) {
         const WholeGraphFacts facts{.factor = factor, .input_degrees = std::span(degrees).first(block.ncols())};
-        before = std::make_shared<LayerGraph>(block, shapes[l].aggregation, facts, device);
+        before = std::make_shared<LayerGraph>(block, shape.aggregation, facts, device);
       }
       batch_.graphs.push_back(before);
+      ++n;
     }
   }
 
@@ -300,9 +306,12 @@ class NeighborBatches final : public SampledSource {
     take_nodes(sample_.nodes, end - begin);
     TrainingBatch& batch = batch_of_now();
     batch.graphs.clear();
-    for (std::size_t l = 0; l < sample_.layers.size(); ++l) {
-      batch.graphs.push_back(
-          std::make_shared<LayerGraph>(sample_.layers[l].get(), shapes()[l].aggregation, WholeGraphFacts{}, device()));
+    std::size_t drawn = 0;
+    for (const LayerShape& shape : shapes()) {
+      std::shared_ptr<const LayerGraph>& graph = batch.graphs.emplace_back();
+      if (shape.aggregation == Aggregation::none) continue;
+      graph =
+          std::make_shared<LayerGraph>(sample_.layers[drawn++].get(), shape.aggregation, WholeGraphFacts{}, device());
     }
     return batch;
   }

@@ -2,6 +2,7 @@
 // Updates of a plan: the logits are those of a new plan over the changed data set, bit for bit.
 #include <bitgraph/nn/infer.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
@@ -171,8 +172,7 @@ void update_graph(InferencePlan& plan, State& state, bool reserved) {
 }
 
 void check_updates(const Device& device) {
-  const auto architecture =
-      *rc::gen::element(Architecture::gcn, Architecture::inductive_gcn, Architecture::sage, Architecture::saint);
+  const auto architecture = *rc::gen::elementOf(all_architectures());
   const auto precision = *rc::gen::element(Precision::real, Precision::full, Precision::bin);
   Model model = random_model(architecture, precision, width, *rc::gen::element<std::size_t>(7, 64), 5,
                              *rc::gen::inRange<std::size_t>(1, 4), *rc::gen::inRange(1, 99));

@@ -11,6 +11,7 @@ class PrecisionPass {
  public:
   PrecisionPass(Program& program, std::span<const Precision> forms) : program_(program), forms_(forms) {
     for (ValueId v = 0; v < program.values.size(); ++v) stands_for_.push_back(v);
+    plain_.resize(program.values.size(), false);
     voted_.resize(program.values.size(), false);
   }
 
@@ -37,18 +38,22 @@ class PrecisionPass {
         op.inputs[0] = as_signs(op.inputs[0], form, op.layer);
         op.weight_format = form.weight;
         op.bias = BiasOf::weight;  // inside of the aggregation
+        plain_[out] = form.votes();
         break;
       case OperatorKind::aggregate:
         op.bias = BiasOf::none;
         if (!form.votes()) break;
         op.inputs[0] = quantize(op.inputs[0], plain_sign, false, op.layer);
-        voted_[out] = true;
+        plain_[out] = voted_[out] = true;
         break;
       case OperatorKind::add:
         op.bias = BiasOf::none;
-        op.maximum = voted_[out] = voted_[op.inputs[0]];
+        op.maximum = plain_[out] = voted_[out] = voted_[op.inputs[0]];
         break;
-      case OperatorKind::concat: voted_[out] = voted_[op.inputs[0]]; break;
+      case OperatorKind::concat:
+        plain_[out] = plain_[op.inputs[0]];
+        voted_[out] = voted_[op.inputs[0]];
+        break;
       case OperatorKind::relu:  // signs rectify nothing
         stands_for_[out] = op.inputs[0];
         return;
@@ -57,15 +62,16 @@ class PrecisionPass {
     program_.operators.push_back(std::move(op));
   }
 
-  /// The value, or its signs where it is floats. Those of votes have no scales.
+  /// The value, or its signs where it is floats.
   ValueId as_signs(ValueId x, const Precision& form, std::size_t layer) {
     if (program_.value(x).is_signs()) return x;
-    return quantize(x, voted_[x] ? plain_sign : form.input, voted_[x], layer);
+    return quantize(x, plain_[x] ? plain_sign : form.input, voted_[x], layer);
   }
 
   ValueId quantize(ValueId x, NumberFormat format, bool straight, std::size_t layer) {
     const ValueId quantized = program_.add_value({program_.value(x).columns, format});
     stands_for_.push_back(quantized);
+    plain_.push_back(false);
     voted_.push_back(false);
     program_.operators.push_back(
         {.kind = OperatorKind::quantize, .inputs = {x}, .outputs = {quantized}, .layer = layer, .straight = straight});
@@ -77,6 +83,7 @@ class PrecisionPass {
   Program& program_;
   std::span<const Precision> forms_;
   std::vector<ValueId> stands_for_;
+  std::vector<bool> plain_;  ///< of a layer that votes: its signs have no scales
   std::vector<bool> voted_;  ///< what votes make: its sign is all there is
 };
 

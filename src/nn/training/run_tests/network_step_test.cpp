@@ -146,6 +146,12 @@ TEST(NetworkStep, Saint) {
   check_forms({.architecture = Architecture::saint, .depth = 3});
 }
 
+TEST(NetworkStep, Gin) {
+  for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense})
+    check_forms({.architecture = Architecture::gin, .features = kind});
+  check_forms({.architecture = Architecture::gin, .depth = 3});
+}
+
 /// Nodes from which no walk of so many edges leaves the given ones.
 std::vector<bool> deep_inside(const CsrPattern& graph, const std::vector<NodeId>& nodes, std::size_t edges) {
   std::vector<bool> inside(graph.nrows(), false);

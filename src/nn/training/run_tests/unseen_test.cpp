@@ -158,31 +158,33 @@ TEST(Unseen, ASampledModelTrainsOnTrainingNodesAndTheEdgesBetweenThem) {
 }
 
 TEST(Unseen, AWholeGraphModelTrainsOnTheLabelsOfTrainingNodes) {
-  for_each_form({Architecture::gcn}, [](Architecture architecture, const Precision& precision, FeatureKind kind) {
-    const Dataset dataset = test::planted_data({.kind = kind});
-    Dataset other = test::planted_data({.kind = kind});
-    Scrambler(dataset).labels(other);
-    const Model teacher = teacher_for(dataset);
-    TrainOptions options = quick(architecture, precision);
-    if (precision.multiplies_signs()) options.teacher = &teacher;
-    EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
-  });
+  for_each_form({Architecture::gcn, Architecture::gin},
+                [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+                  const Dataset dataset = test::planted_data({.kind = kind});
+                  Dataset other = test::planted_data({.kind = kind});
+                  Scrambler(dataset).labels(other);
+                  const Model teacher = teacher_for(dataset);
+                  TrainOptions options = quick(architecture, precision);
+                  if (precision.multiplies_signs()) options.teacher = &teacher;
+                  EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
+                });
 }
 
 /// So the comparison does see a change.
 TEST(Unseen, TheLabelOfATrainingNodeChangesTheTensors) {
-  for_each_form({Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::gcn},
-                [](Architecture architecture, const Precision& precision, FeatureKind kind) {
-                  const Dataset dataset = test::planted_data({.kind = kind});
-                  const Model teacher = teacher_for(dataset);
-                  TrainOptions options = quick(architecture, precision);
-                  if (precision.multiplies_signs()) options.teacher = &teacher;
-                  const Tensors before = trained_tensors(dataset, options);
-                  Dataset other = test::planted_data({.kind = kind});
-                  std::int32_t& label = other.labels[dataset.train[1]];
-                  label = (label + 1) % dataset.num_classes;
-                  EXPECT_NE(before, trained_tensors(other, options));
-                });
+  for_each_form(
+      {Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::gcn, Architecture::gin},
+      [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+        const Dataset dataset = test::planted_data({.kind = kind});
+        const Model teacher = teacher_for(dataset);
+        TrainOptions options = quick(architecture, precision);
+        if (precision.multiplies_signs()) options.teacher = &teacher;
+        const Tensors before = trained_tensors(dataset, options);
+        Dataset other = test::planted_data({.kind = kind});
+        std::int32_t& label = other.labels[dataset.train[1]];
+        label = (label + 1) % dataset.num_classes;
+        EXPECT_NE(before, trained_tensors(other, options));
+      });
 }
 
 }  // namespace
