@@ -115,7 +115,8 @@ struct DrawnRun {
       tensor.first_moment = drawn.first_moment;
       tensor.second_moment = drawn.second_moment;
       tensor.average = drawn.average;
-      tensor.decay = network.real() && p >= in_first_layer ? 0 : static_cast<double>(*options.weight_decay);
+      const bool decays = !is_statistic(drawn) && !(network.real() && p >= in_first_layer);
+      tensor.decay = decays ? static_cast<double>(*options.weight_decay) : 0;
     }
     return oracle;
   }
@@ -148,6 +149,11 @@ struct DrawnRun {
     return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, seen).run()));
   }
 
+  /// Of a batch norm: no gradient changes it.
+  static bool is_statistic(const RunTensor& tensor) {
+    return tensor.name.ends_with(".mean") || tensor.name.ends_with(".variance");
+  }
+
   void draw(std::size_t p) {
     RunTensor& tensor = run.tensors[p];
     const bool binary_weight = !network.real() && tensor.value.nrows != 1;
@@ -166,6 +172,10 @@ struct DrawnRun {
       tensor.first_moment.values[n] = 0.02F * (2 * uniform(6, n) - 1);
       tensor.second_moment.values[n] = 1e-3F * (0.1F + uniform(7, n));
     }
+    if (!is_statistic(tensor)) return;
+    for (double& value : tensor.average.values) value = 0.1 + std::fabs(value);
+    for (DoubleMatrix* moment : {&tensor.first_moment, &tensor.second_moment})
+      std::fill(moment->values.begin(), moment->values.end(), 0.0);
   }
 };
 

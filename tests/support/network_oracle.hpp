@@ -44,13 +44,18 @@ struct OracleTensor {
 class NetworkOracle {
  public:
   /// Tensors stand in the trainers' order: of each layer weight and bias of its neighbours, then of the node itself.
-  /// Real layers have no bias of the node itself.
+  /// Real layers have no bias of the node itself. Then scale, mean and variance of a batch norm, whose shift is the
+  /// bias of the neighbours.
   NetworkOracle(std::vector<nn::LayerShape> shapes, bool real, bool concatenates)
       : shapes_(std::move(shapes)), real_(real), concatenates_(concatenates), states_(shapes_.size()) {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       State& state = states_[l];
       state.neighbor = add_map(shapes_[l], true);
       if (shapes_[l].root) state.root = add_map(shapes_[l], !real_);
+      if (!shapes_[l].norm) continue;
+      state.norm = static_cast<int>(tensors.size());
+      tensors.resize(tensors.size() + 3,
+                     {.value = DoubleMatrix(1, shapes_[l].outputs), .gradient = DoubleMatrix(1, shapes_[l].outputs)});
     }
   }
 
@@ -115,6 +120,9 @@ class NetworkOracle {
 
   struct State {
     Map neighbor, root;
+    int norm = -1;        ///< the place of its scale
+    DoubleMatrix normal;  ///< less the mean and by the deviation
+    std::vector<double> deviation;
     DoubleMatrix before;            ///< what the layer below gave
     DoubleMatrix input;             ///< the same as products take it
     DoubleMatrix updated, rooted;   ///< before their signs, where the layer votes
@@ -183,6 +191,42 @@ class NetworkOracle {
     return update(x, weight_of(map), map.bias < 0 ? none : tensor(map.bias).value);
   }
 
+  /// Batch norm of a product where the layer has one: the product's bias goes with the mean, and comes back as shift.
+  DoubleMatrix normalized(State& state, const DoubleMatrix& x) {
+    if (state.norm < 0) return x;
+    const auto rows = static_cast<double>(x.nrows);
+    const DoubleMatrix& scale = tensor(state.norm).value;
+    DoubleMatrix mean = sums_of_columns(x), variance(1, x.ncols);
+    for (double& value : mean.values) value /= rows;
+    for (std::size_t i = 0; i < x.nrows; ++i) {
+      for (std::size_t f = 0; f < x.ncols; ++f) variance(0, f) += std::pow(x(i, f) - mean(0, f), 2) / rows;
+    }
+    state.deviation.resize(x.ncols);
+    for (std::size_t f = 0; f < x.ncols; ++f) state.deviation[f] = std::sqrt(variance(0, f) + 1e-5);
+    state.normal = mapped(x, [&](auto i, auto f) { return (x(i, f) - mean(0, f)) / state.deviation[f]; });
+    // The bias is no part of the mean that is kept.
+    for (std::size_t f = 0; f < x.ncols; ++f) mean(0, f) -= tensor(state.neighbor.bias).value(0, f);
+    tensor(state.norm + 1).value = mean;
+    tensor(state.norm + 2).value = variance;
+    return mapped(
+        x, [&](auto i, auto f) { return scale(0, f) * state.normal(i, f) + tensor(state.neighbor.bias).value(0, f); });
+  }
+
+  /// From the gradient of what batch norm makes to that of what it takes.
+  DoubleMatrix norm_backward(const State& state, const DoubleMatrix& g) {
+    if (state.norm < 0) return g;
+    const auto rows = static_cast<double>(g.nrows);
+    const DoubleMatrix slopes =
+        sums_of_columns(mapped(g, [&](auto i, auto f) { return g(i, f) * state.normal(i, f); }));
+    const DoubleMatrix sums = sums_of_columns(g);
+    tensor(state.norm).gradient = slopes;
+    tensor(state.neighbor.bias).gradient = sums;
+    return mapped(g, [&](auto i, auto f) {
+      const double off = g(i, f) - sums(0, f) / rows - state.normal(i, f) * slopes(0, f) / rows;
+      return tensor(state.norm).value(0, f) * off / state.deviation[f];
+    });
+  }
+
   void forward(std::size_t l, const OracleLayer& given) {
     State& state = states_[l];
     const bool aggregates = !given.aggregation.empty();
@@ -190,13 +234,13 @@ class NetworkOracle {
     const DoubleMatrix own = first_of(state.input, targets);
     if (real_) {
       const DoubleMatrix x = aggregates ? times(given.aggregation, state.input) : state.input;
-      state.output = product(state.neighbor, x);
+      state.output = normalized(state, product(state.neighbor, x));
       if (state.root.there()) state.output = plus(state.output, product(state.root, own));
       if (is_last(l)) return;
       for (double& value : state.output.values) see(value), value = std::max(0.0, value);
       return;
     }
-    state.updated = product(state.neighbor, state.input);
+    state.updated = normalized(state, product(state.neighbor, state.input));
     const bool votes = given.form.votes() && aggregates;
     if (votes) see_signs(state.updated);
     state.output = !aggregates ? state.updated
@@ -256,11 +300,11 @@ class NetworkOracle {
   }
 
   /// Of the map's tensors, and what comes to its input.
-  DoubleMatrix map_backward(const Map& map, const DoubleMatrix& g, const DoubleMatrix& input) {
+  DoubleMatrix map_backward(const Map& map, const DoubleMatrix& g, const DoubleMatrix& input, bool biased) {
     OracleTensor& weight = tensor(map.weight);
     const DoubleMatrix of_product = times(flipped(g), input);
     weight.gradient = real_ ? of_product : weight_rule(of_product, weight.value);
-    if (!real_) tensor(map.bias).gradient = sums_of_columns(g);
+    if (!real_ && biased) tensor(map.bias).gradient = sums_of_columns(g);
     return times(g, real_ ? weight.value : signs_of(weight.value));
   }
 
@@ -271,15 +315,18 @@ class NetworkOracle {
     DoubleMatrix g = state.gradient;
     if (real_ && !is_last(l))
       g = mapped(g, [&](std::size_t i, std::size_t f) { return state.output(i, f) > 0 ? g(i, f) : 0.0; });
-    if (real_) tensor(state.neighbor.bias).gradient = sums_of_columns(g);  // it stands outside of the aggregation
+    const bool normal = state.norm >= 0;
+    if (real_ && normal) g = norm_backward(state, g);
+    if (real_ && !normal) tensor(state.neighbor.bias).gradient = sums_of_columns(g);  // outside of the aggregation
     DoubleMatrix of_updated = g;
     if (!given.aggregation.empty())
       of_updated = times(flipped(votes ? divided(given.entries, given.entries) : given.aggregation), g);
     if (votes) of_updated = through_sign(of_updated, state.updated);
-    DoubleMatrix below = map_backward(state.neighbor, of_updated, state.input);
+    if (!real_ && normal) of_updated = norm_backward(state, of_updated);
+    DoubleMatrix below = map_backward(state.neighbor, of_updated, state.input, !normal);
     if (state.root.there()) {
       const DoubleMatrix of_rooted = votes ? through_sign(g, state.rooted) : g;
-      const DoubleMatrix more = map_backward(state.root, of_rooted, first_of(state.input, g.nrows));
+      const DoubleMatrix more = map_backward(state.root, of_rooted, first_of(state.input, g.nrows), true);
       for (std::size_t n = 0; n < more.values.size(); ++n) below.values[n] += more.values[n];
     }
     if (l == 0) return below;

@@ -306,7 +306,9 @@ class OracleBatches {
   /// neighbours by rising number, and so on.
   [[nodiscard]] std::vector<std::vector<NodeId>> needed_inputs() const {
     std::vector<bool> met(graph_.nrows(), false);
-    for (const std::size_t node : taught_.empty() ? counted_ : all_rows()) met[node] = true;
+    // A teacher has a word on all of them, and statistics are of all of them.
+    const bool normalized = std::any_of(shapes_.begin(), shapes_.end(), [](const auto& shape) { return shape.norm; });
+    for (const std::size_t node : taught_.empty() && !normalized ? counted_ : all_rows()) met[node] = true;
     std::vector<NodeId> nodes;
     for (NodeId node = 0; node < graph_.nrows(); ++node) {
       if (met[node]) nodes.push_back(node);

@@ -42,7 +42,8 @@ class TrainingRun {
     take_tensors();
   }
 
-  /// Of each layer weight and bias of its neighbours, then of the node itself.
+  /// Of each layer weight and bias of its neighbours, then of the node itself, then scale, mean and variance of its
+  /// batch norm.
   std::vector<RunTensor> tensors;
 
   /// Trains one epoch, which is not the first, from `tensors` to `tensors`.
@@ -81,8 +82,8 @@ class TrainingRun {
 
   void take_tensors() {
     for (std::size_t l = 0; l < 2 * options_.depth + 1; ++l) {
-      for (const char* map : {".neighbor", ".root"}) {
-        for (const char* part : {".weight", ".bias"}) {
+      for (const char* map : {".neighbor", ".root", ".norm"}) {
+        for (const char* part : {".weight", ".bias", ".scale", ".mean", ".variance"}) {
           const std::string name = "layer" + std::to_string(l) + map + part;
           if (file_.tensors.count(name + ".value") == 0) continue;
           tensors.push_back({.name = name});

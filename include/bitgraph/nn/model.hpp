@@ -160,6 +160,7 @@ struct LayerShape {
   bool root = false;
   std::size_t inputs = 0;
   std::size_t outputs = 0;
+  bool norm = false;  ///< is trained with a batch norm, which the trained layer has in its weights
 };
 
 /// The most layers that aggregate in a model: as many as can stand side by side (most_concat_parts).

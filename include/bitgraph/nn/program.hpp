@@ -47,13 +47,14 @@ enum class OperatorKind : std::uint8_t {
   relu,             ///< y = max(0, x)
   concat,           ///< y = the inputs side by side
   dropout,          ///< in training: y = x with some elements left out, and the others larger
+  batch_norm,       ///< in training: each column by its mean and deviation, times a scale, and the layer's bias
   reorder,          ///< y = the rows of x in the caller's order
   vote_post_op,     ///< a vote, or-ed with a node's own signs, and what VotePostOp says, in one kernel
   add_scores,       ///< y = A p, p the products that scores stand for
   multiply_counts,  ///< y = (A x) W^T, and the node's own product: in one kernel, or by parts of the rows
   multiply_joined   ///< y = [inputs side by side] W^T, some rows at a time
 };
-inline constexpr std::size_t num_operator_kinds = 12;
+inline constexpr std::size_t num_operator_kinds = 13;
 
 /// Which weights of its layer an operator multiplies with.
 enum class WeightOf : std::uint8_t { none, neighbor, root, both };
@@ -134,6 +135,7 @@ class ProgramBuilder {
   ValueId aggregate(ValueId x, Aggregation aggregation, BiasOf bias = BiasOf::none);
   ValueId add(ValueId a, ValueId b, BiasOf bias = BiasOf::none);
   ValueId relu(ValueId x);
+  ValueId batch_norm(ValueId x);
   ValueId concat(std::vector<ValueId> parts);
 
   [[nodiscard]] Program finish(ValueId result);

@@ -19,19 +19,32 @@ struct ColumnStatistics {
 /// O(nrows * ncols).
 [[nodiscard]] ColumnStatistics column_statistics(const DenseMatrix<float>& x);
 
+/// The same into memory of x's device that is there, a value a column. x has rows.
+void column_statistics_into(std::span<float> mean, std::span<float> variance, const DenseMatrix<float>& x);
+
 /// The same for sparse x, absent entries being 0, on the host. O(entries + ncols).
 [[nodiscard]] ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const float> values);
 
+/// What is added to a variance (PyTorch's).
+inline constexpr float batch_norm_epsilon = 1e-5F;
+
 /// 1 / sqrt(variance + epsilon) of each column, on the host.
-[[nodiscard]] Buffer<float> inverse_deviation(std::span<const float> variance, float epsilon = 1e-5F);
+[[nodiscard]] Buffer<float> inverse_deviation(std::span<const float> variance, float epsilon = batch_norm_epsilon);
 
-/// out = (x - mean) * inverse_deviation, column by column: batch norm without affine parameters. out may be x.
-void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const float> mean,
-                     std::span<const float> inverse_deviation);
+/// A map of columns: x becomes scale (x - mean) / sqrt(variance + epsilon) + shift (Ioffe and Szegedy 2015).
+struct BatchNorm {
+  std::span<const float> mean, variance;
+  std::span<const float> scale, shift;  ///< empty: ones and zeros
+};
 
-/// Gradient of batch norm over the batch's own statistics: given y = batch_norm(x) and the gradient g of y, writes
-/// inverse_deviation * (g - mean(g) - y * mean(g y)), column by column. out may be g.
-void batch_norm_backward_into(DenseMatrix<float>& out, const DenseMatrix<float>& y, const DenseMatrix<float>& g,
-                              std::span<const float> inverse_deviation);
+/// out may be x. O(nrows * ncols).
+void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const BatchNorm& norm);
+
+/// The gradients of batch norm over the batch's own statistics: given x and the gradient g of its result, with
+/// y = (x - mean) / deviation, writes scale / deviation * (g - mean(g) - y * mean(g y)) to out, the sums of g y to
+/// of_scale and those of g to of_shift, column by column. out may be g. Sums are taken in double, in an order that
+/// depends on the shape only.
+void batch_norm_backward_into(DenseMatrix<float>& out, std::span<float> of_scale, std::span<float> of_shift,
+                              const DenseMatrix<float>& x, const DenseMatrix<float>& g, const BatchNorm& norm);
 
 }  // namespace bitgraph

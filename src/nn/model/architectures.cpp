@@ -17,7 +17,7 @@ void one_layer(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t,
 }
 
 void sum_and_mlp(std::vector<LayerShape>& layers, std::size_t inputs, std::size_t hidden, std::size_t outputs) {
-  layers.push_back({Aggregation::sum_with_self, false, inputs, hidden});
+  layers.push_back({Aggregation::sum_with_self, false, inputs, hidden, true});
   layers.push_back({Aggregation::none, false, hidden, outputs});
 }
 

@@ -12,11 +12,12 @@ namespace bitgraph::nn {
 
 namespace {
 
-/// y = aggregate(N x) + R x + the biases of both.
+/// y = aggregate(N x) + R x + the biases of both. Batch norm has the bias as its shift.
 ValueId layer_of(ProgramBuilder& build, const LayerShape& shape, ValueId x) {
   if (shape.aggregation == Aggregation::none)
     return build.product(x, WeightOf::neighbor, shape.outputs, BiasOf::weight);
   const ValueId update = build.product(x, WeightOf::neighbor, shape.outputs);
+  if (shape.norm) return build.batch_norm(build.aggregate(update, shape.aggregation));
   if (!shape.root) return build.aggregate(update, shape.aggregation, BiasOf::layer);
   const ValueId sum = build.aggregate(update, shape.aggregation);
   return build.add(sum, build.product(x, WeightOf::root, shape.outputs), BiasOf::layer);

@@ -36,6 +36,7 @@ std::string name_add(const Program& p, const Operator& op) { return signs(p, op.
 std::string name_relu(const Program&, const Operator&) { return "RELU"; }
 std::string name_concat(const Program&, const Operator&) { return "CONCAT"; }
 std::string name_dropout(const Program&, const Operator&) { return "DROPOUT"; }
+std::string name_batch_norm(const Program&, const Operator&) { return "BN"; }
 std::string name_reorder(const Program&, const Operator&) { return "REORDER"; }
 std::string name_vote_post_op(const Program&, const Operator& op) {
   const bool own = op.own_beside || op.inputs[1] != no_value;
@@ -158,6 +159,8 @@ constexpr std::array<OperatorTraits, num_operator_kinds> table{{
      launch_concat, train_concat, gradient_concat},
     {Kind::dropout, "dropout", name_dropout, check_same, traffic_once, 0, nullptr, nullptr, nullptr, nullptr,
      train_dropout, gradient_dropout, TrainsInPlace::gradient},
+    {Kind::batch_norm, "batch norm", name_batch_norm, check_same, traffic_once, no_input, nullptr, nullptr, nullptr,
+     nullptr, train_batch_norm, gradient_batch_norm, TrainsInPlace::gradient},
     {Kind::reorder, "reorder", name_reorder, check_same, traffic_once, no_input, find_reorder, nullptr, run_reorder,
      launch_reorder},
     {Kind::vote_post_op, "vote with post-op", name_vote_post_op, check_vote_post_op, traffic_gather, 1, find_rows,

@@ -151,6 +151,10 @@ ValueId ProgramBuilder::relu(ValueId x) {
   return append({.kind = OperatorKind::relu, .inputs = {x}}, program_.value(x).columns);
 }
 
+ValueId ProgramBuilder::batch_norm(ValueId x) {
+  return append({.kind = OperatorKind::batch_norm, .inputs = {x}}, program_.value(x).columns);
+}
+
 ValueId ProgramBuilder::concat(std::vector<ValueId> parts) {
   std::size_t columns = 0;
   for (const ValueId part : parts) columns += program_.value(part).columns;

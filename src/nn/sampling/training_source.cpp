@@ -112,7 +112,8 @@ class WholeGraph final : public TrainingSource {
     std::vector<NodeId> targets = dataset.train;
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-    if (teacher.nrows() != 0) {  // it has a word on each node
+    const bool normalized = std::any_of(shapes.begin(), shapes.end(), [](const LayerShape& s) { return s.norm; });
+    if (normalized || teacher.nrows() != 0) {  // statistics are of all nodes; a teacher has a word on each
       targets.resize(dataset.graph.nrows());
       std::iota(targets.begin(), targets.end(), NodeId{0});
     }

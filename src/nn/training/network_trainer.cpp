@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gemm.hpp>
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -50,6 +52,8 @@ class NetworkTrainer final : public Trainer {
         recipe_(choose_recipe(options, measure_facts(dataset))),
         shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
                              static_cast<std::size_t>(dataset.num_classes), options.depth)) {
+    // A float model that goes on from another has batch norms in its weights.
+    for (LayerShape& shape : shapes_) shape.norm = shape.norm && !(real() && options.start != nullptr);
     make_parameters();
     options_.teacher = nullptr;  // it need not stay
     options_.start = nullptr;
@@ -186,6 +190,20 @@ class NetworkTrainer final : public Trainer {
     return {first, first + 1};
   }
 
+  /// The place of its scale, which mean and variance follow. No gradient changes these: a step leaves there what it
+  /// saw, and the average is what a model is given.
+  int add_norm(const std::string& name, const LayerShape& shape) {
+    if (!shape.norm) return -1;
+    const auto first = static_cast<int>(parameters_.size());
+    for (const std::string part : {".scale", ".mean", ".variance"}) {
+      const float decay = real() || part != ".scale" ? 0.0F : *options_.weight_decay;
+      Parameter& row = parameters_.emplace_back(name + part, 1, shape.outputs, decay, device_);
+      if (part != ".mean") row.value = {1, shape.outputs, Buffer<float>(shape.outputs, 1.0F, device_)};
+      if (part != ".scale") row.keep_average();
+    }
+    return first;
+  }
+
   void make_parameters() {
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       // Kipf and Welling let the weights of the first layer alone decay; Bi-GCN all.
@@ -194,6 +212,7 @@ class NetworkTrainer final : public Trainer {
       neighbor_.push_back(add_linear(name + ".neighbor", shapes_[l], decay, true));
       // A real layer adds up both biases: one is enough.
       root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
+      norm_.push_back(add_norm(name + ".norm", shapes_[l]));
     }
     if (recipe_.even_scales) even_out_scales();
     if (!real() && options_.start != nullptr) {
@@ -264,8 +283,15 @@ class NetworkTrainer final : public Trainer {
 
   std::vector<LayerParameters> places() {
     std::vector<LayerParameters> all;
-    for (std::size_t l = 0; l < shapes_.size(); ++l) all.push_back({places(neighbor_[l]), places(root_[l])});
+    for (std::size_t l = 0; l < shapes_.size(); ++l)
+      all.push_back({places(neighbor_[l]), places(root_[l]), places(norm_[l])});
     return all;
+  }
+
+  NormParameters places(int scale) {
+    if (scale < 0) return {};
+    return {&parameter(scale).value, &parameter(scale).gradient, &parameter(scale + 1).value,
+            &parameter(scale + 2).value};
   }
 
   LinearParameters places(const LinearPlaces& at) {
@@ -292,8 +318,12 @@ class NetworkTrainer final : public Trainer {
   void take_layer(Layer& layer, std::size_t l) const {
     layer.aggregation = shapes_[l].aggregation;
     layer.precision = forms(true)[l];
-    take_linear(layer.neighbor, neighbor_[l]);
-    if (shapes_[l].root) take_linear(layer.root, root_[l]);
+    if (shapes_[l].norm) {
+      fold_norm(layer.neighbor, l);
+    } else {
+      take_linear(layer.neighbor, outcome(neighbor_[l].weight), neighbor_[l].bias);
+    }
+    if (shapes_[l].root) take_linear(layer.root, outcome(root_[l].weight), root_[l].bias);
     if (l == 0 && center() != nullptr) {
       take_center_off(layer.neighbor);
       if (shapes_[l].root) take_center_off(layer.root);
@@ -302,8 +332,27 @@ class NetworkTrainer final : public Trainer {
     if (is_sum(shapes_[l].aggregation)) fold_sum_factor(layer);
   }
 
-  void take_linear(Linear& linear, const LinearPlaces& at) const {
-    const Floats& weight = parameters_[static_cast<std::size_t>(at.weight)].outcome();
+  [[nodiscard]] const Floats& outcome(int place) const {
+    return parameters_[static_cast<std::size_t>(place)].outcome();
+  }
+
+  /// A batch norm multiplies each output by a factor, which the weights take over, and adds a shift, which is the bias.
+  void fold_norm(Linear& linear, std::size_t l) const {
+    const Floats& scale = outcome(norm_[l]);
+    const std::span<const float> mean = outcome(norm_[l] + 1).values(), variance = outcome(norm_[l] + 2).values();
+    Folded& folded = folded_[l];
+    reshape(folded.zeros, 1, scale.ncols(), device_);
+    reshape(folded.factor, 1, scale.ncols(), device_);
+    batch_norm_into(folded.factor, scale, {std::as_const(folded.zeros).values(), variance, {}, {}});
+    assign(folded.weight, outcome(neighbor_[l].weight), device_);
+    scale_rows(folded.weight, std::as_const(folded.factor).values());
+    take_linear(linear, folded.weight, -1);
+    Floats& shift = folded.factor;  // no longer wanted
+    batch_norm_into(shift, folded.zeros, {mean, variance, scale.values(), outcome(neighbor_[l].bias).values()});
+    Device::copy(linear.bias.data(), device_, shift.values().data(), device_, shift.bytes());
+  }
+
+  void take_linear(Linear& linear, const Floats& weight, int bias_place) const {
     if (real()) {
       assign(linear.floats(), weight, device_);
     } else {
@@ -312,8 +361,8 @@ class NetworkTrainer final : public Trainer {
       binarize_into(linear.signs(), weight);
     }
     reshape(linear.bias, weight.nrows(), device_);
-    if (at.bias < 0) return linear.bias.fill(0);
-    const Floats& bias = parameters_[static_cast<std::size_t>(at.bias)].outcome();
+    if (bias_place < 0) return linear.bias.fill(0);
+    const Floats& bias = outcome(bias_place);
     Device::copy(linear.bias.data(), device_, bias.values().data(), device_, bias.bytes());
   }
 
@@ -406,6 +455,7 @@ class NetworkTrainer final : public Trainer {
   Recipe recipe_;
   std::vector<LayerShape> shapes_;
   std::vector<LinearPlaces> neighbor_, root_;
+  std::vector<int> norm_;  ///< the place of a batch norm's scale; -1: there is none
   std::vector<OptimizedParameter> optimized_;
   std::optional<TrainingRun> run_, voting_run_;
   Recording plain_step_, voting_step_, judging_;
@@ -419,6 +469,10 @@ class NetworkTrainer final : public Trainer {
   std::vector<PendingScore> losses_;  ///< of the batches of an epoch
   mutable Floats signs_;              ///< scratch of take_center_off()
   std::vector<Layer> layers_;         ///< of the model that is judged
+  struct Folded {
+    Floats weight, factor, zeros;
+  };
+  mutable std::map<std::size_t, Folded> folded_;  ///< scratch of fold_norm(), by layer
   PendingScore validation_;
   Buffer<std::int32_t> validation_labels_;
   Buffer<NodeId> validation_nodes_;

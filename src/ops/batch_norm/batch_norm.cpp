@@ -25,9 +25,20 @@ void require_shape(const DenseMatrix<float>& a, const DenseMatrix<float>& b) {
   }
 }
 
-void require_width(std::span<const float> values, std::size_t ncols) {
-  if (values.size() != ncols)
-    fail(ErrorCode::usage, fmt::format("batch norm: {} statistics for {} columns", values.size(), ncols));
+void require_width(std::size_t count, std::size_t ncols) {
+  if (count != ncols) fail(ErrorCode::usage, fmt::format("batch norm: {} statistics for {} columns", count, ncols));
+}
+
+void require_widths(const BatchNorm& norm, std::size_t ncols) {
+  require_width(norm.mean.size(), ncols);
+  require_width(norm.variance.size(), ncols);
+  for (const auto& affine : {norm.scale, norm.shift}) require_width(affine.empty() ? ncols : affine.size(), ncols);
+}
+
+/// What a column less its mean is multiplied by.
+float factor_of(const BatchNorm& norm, std::size_t j) {
+  const float inverse = 1.0F / std::sqrt(norm.variance[j] + batch_norm_epsilon);
+  return norm.scale.empty() ? inverse : norm.scale[j] * inverse;
 }
 
 /// Columns are handed out in blocks, and a row's part of a block is two cache lines: each column is added up by one
@@ -50,13 +61,19 @@ void for_column_blocks(std::size_t ncols, const Device& device, Body&& body) {
 }  // namespace
 
 ColumnStatistics column_statistics(const DenseMatrix<float>& x) {
+  ColumnStatistics result{Buffer<float>(x.ncols(), 0.0F, x.device()), Buffer<float>(x.ncols(), 0.0F, x.device())};
+  if (x.nrows() != 0) column_statistics_into(result.mean.span(), result.variance.span(), x);
+  return result;
+}
+
+void column_statistics_into(std::span<float> to_mean, std::span<float> to_variance, const DenseMatrix<float>& x) {
   const Device& device = x.device();
-  ColumnStatistics result{Buffer<float>(x.ncols(), 0.0F, device), Buffer<float>(x.ncols(), 0.0F, device)};
-  if (x.nrows() == 0) return result;
-  if (on_cuda("batch norm", device, [&](const auto& cuda) {
-        column_statistics(cuda, x.view(), result.mean.data(), result.variance.data());
-      })) {
-    return result;
+  require_width(to_mean.size(), x.ncols());
+  require_width(to_variance.size(), x.ncols());
+  if (x.nrows() == 0) fail(ErrorCode::usage, "batch norm: no rows to take statistics of");
+  if (on_cuda("batch norm", device,
+              [&](const auto& cuda) { column_statistics(cuda, x.view(), to_mean.data(), to_variance.data()); })) {
+    return;
   }
   const auto count = static_cast<double>(x.nrows());
   for_column_blocks(x.ncols(), device, [&](std::size_t first, std::size_t width) {
@@ -72,11 +89,10 @@ ColumnStatistics column_statistics(const DenseMatrix<float>& x) {
       for (std::size_t j = 0; j < width; ++j) squares[j] += (row[j] - mean[j]) * (row[j] - mean[j]);
     }
     for (std::size_t j = 0; j < width; ++j) {
-      result.mean[first + j] = static_cast<float>(mean[j]);
-      result.variance[first + j] = static_cast<float>(squares[j] / count);
+      to_mean[first + j] = static_cast<float>(mean[j]);
+      to_variance[first + j] = static_cast<float>(squares[j] / count);
     }
   });
-  return result;
 }
 
 ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const float> values) {
@@ -115,60 +131,69 @@ Buffer<float> inverse_deviation(std::span<const float> variance, float epsilon) 
   return inverse;
 }
 
-void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const float> mean,
-                     std::span<const float> inverse_deviation) {
+void batch_norm_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const BatchNorm& norm) {
   const Device& device = out.device();
   require_shape(out, x);
-  require_width(mean, x.ncols());
-  require_width(inverse_deviation, x.ncols());
+  require_widths(norm, x.ncols());
   check_device("batch norm", device, x.device(), "x");
-  if (on_cuda("batch norm", device, [&](const auto& cuda) {
-        batch_norm(cuda, out.view(), x.view(), mean.data(), inverse_deviation.data());
-      })) {
-    return;
-  }
+  if (on_cuda("batch norm", device, [&](const auto& cuda) { batch_norm(cuda, out.view(), x.view(), norm); })) return;
+  std::vector<float> factor(x.ncols());
+  for (std::size_t j = 0; j < factor.size(); ++j) factor[j] = factor_of(norm, j);
   parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) {
-    for (std::size_t j = 0; j < x.ncols(); ++j) out(i, j) = (x(i, j) - mean[j]) * inverse_deviation[j];
+    for (std::size_t j = 0; j < x.ncols(); ++j) {
+      const float shift = norm.shift.empty() ? 0.0F : norm.shift[j];
+      out(i, j) = (x(i, j) - norm.mean[j]) * factor[j] + shift;
+    }
   });
 }
 
-void batch_norm_backward_into(DenseMatrix<float>& out, const DenseMatrix<float>& y, const DenseMatrix<float>& g,
-                              std::span<const float> inverse_deviation) {
+void batch_norm_backward_into(DenseMatrix<float>& out, std::span<float> of_scale, std::span<float> of_shift,
+                              const DenseMatrix<float>& x, const DenseMatrix<float>& g, const BatchNorm& norm) {
   const Device& device = out.device();
-  require_shape(out, y);
-  require_shape(y, g);
-  require_width(inverse_deviation, y.ncols());
-  for (const DenseMatrix<float>* matrix : {&y, &g, static_cast<const DenseMatrix<float>*>(&out)}) {
+  require_shape(out, x);
+  require_shape(x, g);
+  require_widths(norm, x.ncols());
+  require_width(of_scale.size(), x.ncols());
+  require_width(of_shift.size(), x.ncols());
+  for (const DenseMatrix<float>* matrix : {&x, &g, static_cast<const DenseMatrix<float>*>(&out)}) {
     check_device("batch norm", device, matrix->device());
   }
-  if (y.nrows() == 0) return;
+  if (x.nrows() == 0) fail(ErrorCode::usage, "batch norm: no rows to take statistics of");
   if (on_cuda("batch norm", device, [&](const auto& cuda) {
-        batch_norm_backward(cuda, out.view(), y.view(), g.view(), inverse_deviation.data());
+        batch_norm_backward(cuda, out.view(), of_scale.data(), of_shift.data(), x.view(), g.view(), norm);
       })) {
     return;
   }
-  const auto count = static_cast<double>(y.nrows());
-  for_column_blocks(y.ncols(), device, [&](std::size_t first, std::size_t width) {
-    ColumnSums mean{};
-    ColumnSums slope{};
-    for (std::size_t i = 0; i < y.nrows(); ++i) {
-      const float* y_row = y.row(i).data() + first;
+  const auto count = static_cast<double>(x.nrows());
+  for_column_blocks(x.ncols(), device, [&](std::size_t first, std::size_t width) {
+    std::array<float, column_block> mean{}, inverse{}, factor{};
+    for (std::size_t j = 0; j < width; ++j) {
+      mean[j] = norm.mean[first + j];
+      inverse[j] = 1.0F / std::sqrt(norm.variance[first + j] + batch_norm_epsilon);
+      factor[j] = factor_of(norm, first + j);
+    }
+    ColumnSums sum{}, slope{};
+    for (std::size_t i = 0; i < x.nrows(); ++i) {
+      const float* x_row = x.row(i).data() + first;
       const float* g_row = g.row(i).data() + first;
       for (std::size_t j = 0; j < width; ++j) {
-        mean[j] += g_row[j];
-        slope[j] += static_cast<double>(g_row[j]) * y_row[j];
+        sum[j] += g_row[j];
+        slope[j] += static_cast<double>(g_row[j]) * ((x_row[j] - mean[j]) * inverse[j]);
       }
     }
     for (std::size_t j = 0; j < width; ++j) {
-      mean[j] /= count;
+      of_shift[first + j] = static_cast<float>(sum[j]);
+      of_scale[first + j] = static_cast<float>(slope[j]);
+      sum[j] /= count;
       slope[j] /= count;
     }
-    for (std::size_t i = 0; i < y.nrows(); ++i) {
-      const float* y_row = y.row(i).data() + first;
+    for (std::size_t i = 0; i < x.nrows(); ++i) {
+      const float* x_row = x.row(i).data() + first;
       const float* g_row = g.row(i).data() + first;
       float* to = out.row(i).data() + first;
       for (std::size_t j = 0; j < width; ++j) {
-        to[j] = static_cast<float>(inverse_deviation[first + j] * (g_row[j] - mean[j] - y_row[j] * slope[j]));
+        const double y = (x_row[j] - mean[j]) * inverse[j];
+        to[j] = static_cast<float>(factor[j] * (g_row[j] - sum[j] - y * slope[j]));
       }
     }
   });

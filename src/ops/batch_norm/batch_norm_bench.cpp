@@ -12,30 +12,28 @@ template <class Body>
 void run(benchmark::State& state, const test::Shape& shape, const Device& device, Body body) {
   const auto x = test::random_dense(shape.nrows, shape.ncols, 1).to(device);
   const auto statistics = column_statistics(x);
-  const auto inverse = inverse_deviation(statistics.variance.span());
+  const BatchNorm norm{statistics.mean.span(), statistics.variance.span(), {}, {}};
   DenseMatrix<float> out(shape.nrows, shape.ncols, device);
   for (auto _ : state) {
-    body(out, x, statistics, inverse);
+    body(out, x, norm);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(x.bytes()));
 }
 
 void statistics(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  run(state, shape, *device, [&](auto&, const auto& x, const auto&, const auto&) {
-    benchmark::DoNotOptimize(column_statistics(x).mean.data());
-  });
+  run(state, shape, *device,
+      [&](auto&, const auto& x, const auto&) { benchmark::DoNotOptimize(column_statistics(x).mean.data()); });
 }
 
 void forward(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  run(state, shape, *device, [&](auto& out, const auto& x, const auto& s, const auto& inverse) {
-    batch_norm_into(out, x, s.mean.span(), inverse.span());
-  });
+  run(state, shape, *device, [&](auto& out, const auto& x, const auto& norm) { batch_norm_into(out, x, norm); });
 }
 
 void backward(benchmark::State& state, const test::Shape& shape, const Device* device) {
-  run(state, shape, *device, [&](auto& out, const auto& x, const auto&, const auto& inverse) {
-    batch_norm_backward_into(out, x, x, inverse.span());
+  run(state, shape, *device, [&](auto& out, const auto& x, const auto& norm) {
+    Buffer<float> of_scale(x.ncols(), x.device()), of_shift(x.ncols(), x.device());
+    batch_norm_backward_into(out, of_scale.span(), of_shift.span(), x, x, norm);
   });
 }
 

@@ -88,6 +88,25 @@ void add_up(const Device& device, const SumsView& sums, std::size_t nrows, const
   cuda_check_launch("add_columns");
 }
 
+/// A BatchNorm's arrays; null: ones, or zeros.
+struct NormView {
+  const float* mean;
+  const float* variance;
+  const float* scale;
+  const float* shift;
+
+  explicit NormView(const BatchNorm& norm)
+      : mean(norm.mean.data()),
+        variance(norm.variance.data()),
+        scale(norm.scale.empty() ? nullptr : norm.scale.data()),
+        shift(norm.shift.empty() ? nullptr : norm.shift.data()) {}
+
+  [[nodiscard]] __device__ float inverse(std::size_t j) const { return 1.0F / sqrtf(variance[j] + batch_norm_epsilon); }
+  [[nodiscard]] __device__ float factor(std::size_t j) const {
+    return scale == nullptr ? inverse(j) : scale[j] * inverse(j);
+  }
+};
+
 template <class Fn>
 __global__ void __launch_bounds__(block_threads) for_elements(std::size_t nrows, std::size_t ncols, Fn fn) {
   const std::size_t n = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
@@ -127,34 +146,38 @@ void column_statistics(const Cuda& backend, DenseView<const float> x, float* mea
       [=] __device__(std::size_t j, double sum, double) { variance[j] = static_cast<float>(sum / count); });
 }
 
-void batch_norm(const Cuda& backend, DenseView<float> out, DenseView<const float> x, const float* mean,
-                const float* inverse_deviation) {
+void batch_norm(const Cuda& backend, DenseView<float> out, DenseView<const float> x, const BatchNorm& norm) {
   const ScopedCudaDevice scope(backend.device.index());
+  const NormView by(norm);
   each_element(backend.device, x.nrows, x.ncols, [=] __device__(std::size_t i, std::size_t j) {
-    out.data[i * out.stride + j] = (x.data[i * x.stride + j] - mean[j]) * inverse_deviation[j];
+    const float shift = by.shift == nullptr ? 0.0F : by.shift[j];
+    out.data[i * out.stride + j] = (x.data[i * x.stride + j] - by.mean[j]) * by.factor(j) + shift;
   });
 }
 
-void batch_norm_backward(const Cuda& backend, DenseView<float> out, DenseView<const float> y, DenseView<const float> g,
-                         const float* inverse_deviation) {
-  if (y.ncols == 0) return;
+void batch_norm_backward(const Cuda& backend, DenseView<float> out, float* of_scale, float* of_shift,
+                         DenseView<const float> x, DenseView<const float> g, const BatchNorm& norm) {
+  if (x.ncols == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  const SumsView sums = make_sums(backend.device, y.nrows, y.ncols);
-  const auto count = static_cast<double>(y.nrows);
+  const NormView by(norm);
+  const SumsView sums = make_sums(backend.device, x.nrows, x.ncols);
+  const auto count = static_cast<double>(x.nrows);
   add_up(
-      backend.device, sums, y.nrows,
+      backend.device, sums, x.nrows,
       [=] __device__(std::size_t i, std::size_t j) {
-        const double slope = static_cast<double>(g.data[i * g.stride + j]) * y.data[i * y.stride + j];
-        return double2{g.data[i * g.stride + j], slope};
+        const float y = (x.data[i * x.stride + j] - by.mean[j]) * by.inverse(j);
+        return double2{g.data[i * g.stride + j], static_cast<double>(g.data[i * g.stride + j]) * y};
       },
-      [=] __device__(std::size_t j, double mean, double slope) {
-        sums.total[j] = mean / count;
+      [=] __device__(std::size_t j, double sum, double slope) {
+        of_shift[j] = static_cast<float>(sum);
+        of_scale[j] = static_cast<float>(slope);
+        sums.total[j] = sum / count;
         sums.total[sums.ncols + j] = slope / count;
       });
-  each_element(backend.device, y.nrows, y.ncols, [=] __device__(std::size_t i, std::size_t j) {
-    const double rest =
-        g.data[i * g.stride + j] - sums.total[j] - y.data[i * y.stride + j] * sums.total[sums.ncols + j];
-    out.data[i * out.stride + j] = static_cast<float>(inverse_deviation[j] * rest);
+  each_element(backend.device, x.nrows, x.ncols, [=] __device__(std::size_t i, std::size_t j) {
+    const double y = (x.data[i * x.stride + j] - by.mean[j]) * by.inverse(j);
+    const double rest = g.data[i * g.stride + j] - sums.total[j] - y * sums.total[sums.ncols + j];
+    out.data[i * out.stride + j] = static_cast<float>(by.factor(j) * rest);
   });
 }
 

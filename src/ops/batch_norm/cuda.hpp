@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/ops/batch_norm.hpp>
 
 #include "core/backend.hpp"
 
@@ -12,11 +13,10 @@ namespace bitgraph {
 /// Mean and biased variance of the columns of x, which has rows.
 void column_statistics(const Cuda& backend, DenseView<const float> x, float* mean, float* variance);
 
-void batch_norm(const Cuda& backend, DenseView<float> out, DenseView<const float> x, const float* mean,
-                const float* inverse_deviation);
+void batch_norm(const Cuda& backend, DenseView<float> out, DenseView<const float> x, const BatchNorm& norm);
 
-/// y and g have rows.
-void batch_norm_backward(const Cuda& backend, DenseView<float> out, DenseView<const float> y, DenseView<const float> g,
-                         const float* inverse_deviation);
+/// x and g have rows.
+void batch_norm_backward(const Cuda& backend, DenseView<float> out, float* of_scale, float* of_shift,
+                         DenseView<const float> x, DenseView<const float> g, const BatchNorm& norm);
 
 }  // namespace bitgraph

@@ -18,6 +18,7 @@ class PrecisionPass {
   void run() {
     if (forms_.front().multiplies_signs()) program_.values[program_.features].format = forms_.front().input;
     std::vector<Operator> before = std::exchange(program_.operators, {});
+    norm_inside(before);
     for (Operator& op : before) {
       for (ValueId& v : op.inputs) v = stands_for_[v];
       const Precision& form = forms_[op.layer];
@@ -31,6 +32,18 @@ class PrecisionPass {
   }
 
  private:
+  /// The bias of a binary layer stands inside of the aggregation, and so does a batch norm.
+  void norm_inside(std::vector<Operator>& operators) const {
+    for (std::size_t n = 1; n < operators.size(); ++n) {
+      Operator& sum = operators[n - 1];
+      Operator& norm = operators[n];
+      if (norm.kind != OperatorKind::batch_norm || !forms_[norm.layer].multiplies_signs()) continue;
+      std::swap(sum.inputs, norm.inputs);
+      std::swap(sum.outputs, norm.outputs);
+      std::swap(sum, norm);
+    }
+  }
+
   void in_signs(Operator op, const Precision& form) {
     const ValueId out = op.output();
     switch (op.kind) {
@@ -40,6 +53,7 @@ class PrecisionPass {
         op.bias = BiasOf::weight;  // inside of the aggregation
         plain_[out] = form.votes();
         break;
+      case OperatorKind::batch_norm: program_.operators.back().bias = BiasOf::none; break;  // the product's
       case OperatorKind::aggregate:
         op.bias = BiasOf::none;
         if (!form.votes()) break;

@@ -2,6 +2,7 @@
 #include "nn/training/run/kernels.hpp"
 
 #include <bitgraph/ops/add.hpp>
+#include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gemm.hpp>
@@ -58,9 +59,12 @@ std::size_t rows_of_product(const TrainingRun& run, const Operator& op) {
 /// Of features the center is taken off.
 std::span<const float> bias_of_signs(TrainingRun& run, const Operator& op) {
   const Floats& bias = *run.parameters(op).bias;
-  if (!run.reads_features(op) || run.input().center == nullptr) return bias.values();
+  const bool biased = op.bias != BiasOf::none;
+  if (!run.reads_features(op) || run.input().center == nullptr)
+    return biased ? bias.values() : std::span<const float>{};
   Floats& shifted = run.slot(op.output()).shifted_bias;
   assign(shifted, bias, run.device());
+  if (!biased) accumulate(shifted, bias, 0, 0);
   const Binarized& weight = run.weight_signs(op);
   subtract_center(shifted, weight, *run.input().center, run.scratch(weight.bits.nrows(), weight.bits.ncols()));
   return std::as_const(shifted).values();
@@ -176,8 +180,9 @@ void train_sparse_sign_product(TrainingRun& run, const Operator& op) {
 void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
   const LinearParameters& linear = run.parameters(op);
   const Floats& gradient = run.gradient(op.output());
+  const bool biased = op.bias != BiasOf::none;
   const std::span<float> of_bias = linear.bias_gradient->values();
-  column_sums_into(of_bias, gradient);
+  if (biased) column_sums_into(of_bias, gradient);
   Floats& scaled = run.scratch(gradient.nrows(), gradient.ncols());
   assign(scaled, gradient, run.device());
   scale_rows(scaled, run.slot(op.inputs[0]).scale);
@@ -185,7 +190,8 @@ void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
   column_sums_into(sums.span(), scaled);
   Floats& wide = sparse_columns_times(run, op, scaled);
   const float* const base = run.input().sparse_signs->base.values().data();
-  const float* const center = run.input().center == nullptr ? nullptr : run.input().center->values().data();
+  const bool centered = biased && run.input().center != nullptr;
+  const float* const center = centered ? run.input().center->values().data() : nullptr;
   parallel_for(run.device(), wide.nrows(), 128, [&](std::size_t j) {
     const float of_center = center == nullptr ? 0.0F : center[j];
     float* const __restrict row = wide.row(j).data();
@@ -294,7 +300,7 @@ void gradient_product(TrainingRun& run, const Operator& op) {
     float_gemm(*linear.weight_gradient, gradient, true, first_rows(run.floats(input), gradient.nrows()), false);
   }
   if (signs) {
-    if (run.reads_features(op) && run.input().center != nullptr)
+    if (biased && run.reads_features(op) && run.input().center != nullptr)
       float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *run.input().center, false, -1, 1);
     binary_weight_backward(*linear.weight_gradient, *linear.weight, run.weight_signs(op).alpha.span());
   }
@@ -378,6 +384,30 @@ void train_relu(TrainingRun& run, const Operator& op) {
 void gradient_relu(TrainingRun& run, const Operator& op) {
   Floats& gradient = run.gradient(op.output());
   relu_backward(gradient, run.floats(op.output()));
+  if (run.share_gradient(op.inputs[0], op.output())) return;
+  auto [to, beta] = run.target(op.inputs[0]);
+  accumulate(to, gradient, 1, beta);
+}
+
+namespace {
+
+BatchNorm norm_of(const TrainingRun& run, const Operator& op) {
+  const NormParameters& norm = run.norm(op);
+  return {values_of(norm.mean), values_of(norm.variance), values_of(norm.scale), values_of(run.layer_bias(op).bias)};
+}
+
+}  // namespace
+
+void train_batch_norm(TrainingRun& run, const Operator& op) {
+  const Floats& x = run.floats(op.inputs[0]);
+  column_statistics_into(run.norm(op).mean->values(), run.norm(op).variance->values(), x);
+  batch_norm_into(run.floats(op.output(), x.nrows()), x, norm_of(run, op));
+}
+
+void gradient_batch_norm(TrainingRun& run, const Operator& op) {
+  Floats& gradient = run.gradient(op.output());
+  batch_norm_backward_into(gradient, run.norm(op).scale_gradient->values(), run.layer_bias(op).bias_gradient->values(),
+                           run.floats(op.inputs[0]), gradient, norm_of(run, op));
   if (run.share_gradient(op.inputs[0], op.output())) return;
   auto [to, beta] = run.target(op.inputs[0]);
   accumulate(to, gradient, 1, beta);

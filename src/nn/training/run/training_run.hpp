@@ -28,8 +28,17 @@ struct LinearParameters {
   DenseMatrix<float>* bias_gradient = nullptr;
 };
 
+/// A batch norm, whose shift is the bias of the neighbours. Null: there is none.
+struct NormParameters {
+  const DenseMatrix<float>* scale = nullptr;  ///< 1 x outputs, as all of these
+  DenseMatrix<float>* scale_gradient = nullptr;
+  DenseMatrix<float>* mean = nullptr;  ///< of the rows of the step, as is the variance
+  DenseMatrix<float>* variance = nullptr;
+};
+
 struct LayerParameters {
   LinearParameters neighbor, root;
+  NormParameters norm = {};
 };
 
 /// The first layer's input in one step; it must stay until backward() is done.
@@ -148,6 +157,7 @@ class TrainingRun {
   /// Signs and scales of a layer's weights in this step.
   [[nodiscard]] const Binarized& weight_signs(const Operator& op);
   [[nodiscard]] const LinearParameters& parameters(const Operator& op) const;
+  [[nodiscard]] const NormParameters& norm(const Operator& op) const { return parameters_[op.layer].norm; }
   [[nodiscard]] const LinearParameters& layer_bias(const Operator& op) const { return parameters_[op.layer].neighbor; }
   [[nodiscard]] const LayerGraph& graph(const Operator& op) const { return *batch_->graphs[op.layer]; }
   /// Rows of a layer's output.

@@ -104,6 +104,13 @@ TEST(NetworkDifference, WholeGraphGcn) {
   }
 }
 
+TEST(NetworkDifference, Gin) {
+  for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense}) {
+    for (const std::size_t depth : {2U, 3U})
+      check_with_a_seed({.architecture = Architecture::gin, .features = kind, .depth = depth});
+  }
+}
+
 /// One batch of all training nodes, with neighbours drawn for each.
 TEST(NetworkDifference, InductiveGcnAndSage) {
   for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::sage}) {

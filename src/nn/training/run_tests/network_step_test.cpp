@@ -184,8 +184,6 @@ Dataset ring(const NetworkCase& network) {
 bool compare_with_model(const NetworkCase& network) {
   test::DrawnRun drawn(network, ring(network));
   const Dataset& dataset = drawn.dataset;
-  for (test::RunTensor& tensor : drawn.run.tensors)
-    if (!tensor.average.empty()) tensor.average = tensor.value;
   test::OracleBatches batches = drawn.batches();
   test::NetworkOracle oracle = drawn.oracle();
   std::vector<std::pair<NodeId, std::vector<double>>> logits_by_oracle;
@@ -201,6 +199,10 @@ bool compare_with_model(const NetworkCase& network) {
       const auto row = oracle.logits().values.begin() + static_cast<std::ptrdiff_t>(i * oracle.logits().ncols);
       logits_by_oracle.emplace_back(nodes[i], std::vector<double>(row, row + dataset.num_classes));
     }
+  }
+  for (std::size_t p = 0; p < oracle.tensors.size(); ++p) {
+    test::RunTensor& tensor = drawn.run.tensors[p];
+    if (!tensor.average.empty()) tensor.average = oracle.tensors[p].value;
   }
   SCOPED_TRACE(network.name());
   EXPECT_GE(logits_by_oracle.size(), 5U) << "nodes with all that they are computed from";

@@ -182,7 +182,7 @@ bool returns_the_best(const NetworkCase& network, std::uint64_t seed) {
   const Score of_model = score(logits_of(result.model, dataset), dataset.labels, dataset.validation);
   EXPECT_NEAR(result.validation_loss, of_model.loss, 1e-5 * (1 + of_model.loss));
   const std::size_t best = best_of(
-      reports, network.precision == Precision::full || (!network.real() && network.architecture != Architecture::gcn));
+      reports, network.precision == Precision::full || (!network.real() && traits_of(network.architecture).sampled()));
   EXPECT_EQ(result.best_epoch, best + 1);
   EXPECT_EQ(result.validation_loss, reports[best].validation_loss);
   EXPECT_DOUBLE_EQ(of_model.accuracy(), reports[best].validation_accuracy);
