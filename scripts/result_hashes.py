@@ -38,7 +38,7 @@ REFUSALS = (2, 3, 4)
 # What may differ between two runs of one program.
 LEFT_OUT = {"seconds", "device", "threads", "bytes", "latency_us", "forms", "epoch_ms", "teacher_seconds", "file", "out",
             "model", "reason", "format", "tile_dim"}
-ARCHITECTURES = ("gcn", "inductive-gcn", "sage", "saint")
+ARCHITECTURES = ("gcn", "inductive-gcn", "sage", "saint", "gin", "inductive-gin")
 PRECISIONS = ("float", "full", "bin")
 
 

@@ -55,10 +55,11 @@ void for_each_case(Fn&& fn) {
   const Dataset dataset = planted();
   for (const Architecture architecture : architectures) {
     for (const Precision precision : {Precision::real, Precision::bin}) {
-      for (const std::size_t depth : {1, 2, 3}) {
-        const Model model = random_model(architecture, precision, 70, 65, 3, depth, 11);
+      for (const std::size_t depth : {1, 2, 3, 0}) {
+        const bool jumping = depth == 0;
+        const Model model = random_model(architecture, precision, 70, 65, 3, jumping ? 2 : depth, 11, jumping);
         for (const auto& forms : forms_of(model)) {
-          std::string trace(to_string(architecture));
+          std::string trace = std::string(to_string(architecture)) + (jumping ? " jumping" : "");
           for (const Precision form : forms) trace += " " + std::string(to_string(form));
           SCOPED_TRACE(trace);
           fn(model, dataset, forms);
@@ -234,6 +235,7 @@ TEST(Architectures, GoThroughAFileUnchanged) {
     const Model read = Model::load(folder / "a.safetensors");
     EXPECT_EQ(read.architecture, model.architecture);
     EXPECT_EQ(read.layers.size(), model.layers.size());
+    EXPECT_EQ(read.concatenates(), model.concatenates());
     read.save(folder / "b.safetensors");
     EXPECT_EQ(test::contents(folder / "a.safetensors"), test::contents(folder / "b.safetensors"));
   });
@@ -264,6 +266,10 @@ TEST(Architectures, ShapesOfLayers) {
   EXPECT_EQ(gin[2].aggregation, Aggregation::sum_with_self);
   EXPECT_EQ(gin[2].outputs, 4U);
   EXPECT_EQ(gin[3].outputs, 3U);
+  const auto jumping = layer_shapes(Architecture::gin, 10, 4, 3, 2, true);
+  ASSERT_EQ(jumping.size(), 5U);
+  EXPECT_EQ(jumping[3].outputs, 4U);
+  EXPECT_EQ(jumping[4].inputs, 8U);
   test::expect_usage_error([] { static_cast<void>(layer_shapes(Architecture::gcn, 10, 4, 3, 0)); }, "layer");
 }
 

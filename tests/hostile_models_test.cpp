@@ -80,11 +80,11 @@ nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
   const std::vector<nn::Architecture> architectures = nn::all_architectures();
   constexpr std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin};
   nn::Model model = nn::random_model(architectures[d.below(architectures.size())], precisions[d.below(3)],
-                                     1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed);
+                                     1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed, d.once_in(4));
   model.normalize_rows = d.once_in(2);
   if (!d.once_in(2)) return model;
   nn::Layer& layer = model.layers[d.below(model.layers.size())];
-  switch (d.below(8)) {
+  switch (d.below(9)) {
     case 0: model.layers.clear(); break;
     case 1: layer.precision = precisions[d.below(3)]; break;
     case 2: layer.aggregation = static_cast<nn::Aggregation>(d.below(6)); break;
@@ -92,6 +92,7 @@ nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
     case 4: model.input_inverse_deviation = Buffer<float>(d.below(9), 0.5F); break;
     case 5: model.precision = precisions[d.below(3)]; break;
     case 6: spoil(layer.root, d); break;
+    case 7: model.jumping_knowledge = !model.jumping_knowledge; break;
     default: spoil(layer.neighbor, d);
   }
   return model;

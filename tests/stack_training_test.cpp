@@ -88,6 +88,18 @@ TEST(StackTraining, AConstantUnitGoesWithEveryBinaryHiddenLayerThatIsSampled) {
   EXPECT_LT(train(planted(), options, Device::host(1)).model.layers[1].root.bias[0], 1.0F) << "too narrow to spare one";
 }
 
+TEST(StackTraining, JumpingKnowledge) {
+  for (const Architecture architecture : architectures) {
+    for (const Precision& precision : {Precision::real, Precision::bin}) {
+      TrainOptions options = quick(architecture, precision);
+      options.jumping_knowledge = true;
+      const Model model = train(planted(), options, Device::host(1)).model;
+      EXPECT_TRUE(model.concatenates());
+      EXPECT_GT(test_accuracy(model, precision), test::sanitized ? 0 : 0.7) << to_string(architecture);
+    }
+  }
+}
+
 TEST(StackTraining, AnyDepth) {
   for (const Architecture architecture : architectures) {
     for (const std::size_t depth : {1, 3}) {

@@ -43,7 +43,8 @@ TensorFile state_of(const Model& model, const std::string& prefix) {
   };
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const Layer& layer = model.layers[l];
-    if (model.architecture == Architecture::gin) {
+    const bool last = l + 1 == model.layers.size();
+    if (layers_of_convolution(traits_of(model.architecture)) > 1 && !(last && model.concatenates())) {
       const std::string map = fmt::format("{}{}.nn.{}", prefix, l / 2 + 1, l % 2 == 0 ? 0 : 3);
       put(map, layer.neighbor, map + ".bias");
       continue;
@@ -88,7 +89,7 @@ TEST(TorchState, EveryArchitectureAndDepth) {
       for (const char* prefix : {"conv", "convs."}) {
         const Model model = real_model(architecture, depth);
         TensorFile file = state_of(model, prefix);
-        if (architecture == Architecture::inductive_gcn) file.metadata["kind"] = "inductive-gcn";
+        if (traits_of(architecture).name.starts_with("inductive")) file.metadata["kind"] = to_string(architecture);
         file.metadata["format"] = "pt";
         save_safetensors(folder / "state.safetensors", file);
         const Model read = Model::load(folder / "state.safetensors");
@@ -96,6 +97,20 @@ TEST(TorchState, EveryArchitectureAndDepth) {
         expect_same_logits(read, model);
       }
     }
+  }
+}
+
+TEST(TorchState, JumpingKnowledgeOfEveryArchitecture) {
+  const test::TemporaryFolder folder;
+  for (const auto architecture : all_architectures()) {
+    Model model = random_model(architecture, Precision::real, 30, 12, 3, 3, 4, true);
+    for (Layer& layer : model.layers) layer.root.bias = Buffer<float>(layer.root.bias.size(), 0.0F);
+    TensorFile file = state_of(model, "convs.");
+    file.metadata["kind"] = to_string(architecture);
+    save_safetensors(folder / "state.safetensors", file);
+    const Model read = Model::load(folder / "state.safetensors");
+    EXPECT_TRUE(read.concatenates());
+    expect_same_logits(read, model);
   }
 }
 

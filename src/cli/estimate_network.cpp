@@ -152,9 +152,9 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
   Estimate estimate;
   const double held = add_dataset_load(estimate, machine, size);
   std::vector<Shape> shapes;
-  for (const nn::LayerShape& s :
-       nn::layer_shapes(options.architecture, static_cast<std::size_t>(size.features), options.hidden,
-                        static_cast<std::size_t>(std::max(1.0, size.classes)), options.depth)) {
+  for (const nn::LayerShape& s : nn::layer_shapes(options.architecture, static_cast<std::size_t>(size.features),
+                                                  options.hidden, static_cast<std::size_t>(std::max(1.0, size.classes)),
+                                                  options.depth, options.jumping_knowledge)) {
     shapes.push_back({static_cast<double>(s.inputs), static_cast<double>(s.outputs),
                       s.aggregation != nn::Aggregation::none, s.root});
   }

@@ -36,7 +36,7 @@ struct TrainOptions {
   std::optional<std::size_t> patience;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
-  bool normalize_rows = false, explain = false;
+  bool normalize_rows = false, jumping_knowledge = false, explain = false;
   SplitChoice split;
 };
 
@@ -59,10 +59,12 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
     t.architecture = given.start->architecture;
     t.depth = given.start->depth();
     t.hidden = given.start->hidden();
+    t.jumping_knowledge = given.start->jumping_knowledge;
     t.start = &*given.start;
   }
   if (!o.model.empty()) t.architecture = nn::architecture_from_string(o.model);
   if (o.depth != 0) t.depth = o.depth;
+  if (o.jumping_knowledge) t.jumping_knowledge = true;
   if (!given.start) t.hidden = nn::preset_hidden(t.architecture, dataset.name);
   if (o.hidden != 0) t.hidden = o.hidden;
   t.seed = o.common.seed;
@@ -203,6 +205,8 @@ void add_train(CLI::App& app) {
       ->add_option("--depth", options->depth,
                    "number of layers that aggregate; saint has a linear layer more; default: 2, or that of --from")
       ->check(whole_number(1, nn::most_depth));
+  command->add_flag("--jumping-knowledge", options->jumping_knowledge,
+                    "a linear layer behind takes the outputs of all layers that aggregate; default: as that of --from");
   command->add_option("--epochs", options->epochs, "number of epochs; default: depends on the model and the precision")
       ->check(whole_number(1, 1000000000));
   command

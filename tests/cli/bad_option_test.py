@@ -74,7 +74,7 @@ class BadOption(InFolder):
     def test_benchmarks_check_what_they_measure_before_they_print(self):
         absent = "no such file, and no data set of this name (see bitgraph datasets list)"
         self.check_refused(3, f"absent.npz: {absent}", "bench", "gnn", self.data, "absent.npz")
-        self.check_refused(2, "unknown model 'x': use gcn, inductive-gcn, sage or saint", "bench", "gnn", self.data,
+        self.check_refused(2, "unknown model 'x': use gcn, inductive-gcn, sage, saint, gin or inductive-gin", "bench", "gnn", self.data,
                            "--models", "x")
         for words in [["graph"], ["operators", "--widths", 64, "--product", "8x8x8"]]:
             self.check_refused(2, "no graph is called 'rmat:x': ...", "bench", *words, "rmat:8", "rmat:x")

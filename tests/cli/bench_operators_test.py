@@ -78,7 +78,7 @@ class BenchGnn(unittest.TestCase):
     def test_every_model_and_form(self):
         report = program.run("bench", "gnn", "planted:flickr/400", "--hidden", 32, "--repeats", 1, "--limit", 0,
                              "--threads", 2)
-        self.assertEqual([row["model"] for row in report["results"]], ["gcn", "inductive-gcn", "sage", "saint"])
+        self.assertEqual([row["model"] for row in report["results"]], ["gcn", "inductive-gcn", "sage", "saint", "gin", "inductive-gin"])
         for result in report["results"]:
             self.assertEqual([row["form"] for row in result["rows"]], ["float", "full", "bin", "float, dense features"])
             self.assertTrue(all(row["latency_us"] > 0 and row["peak_bytes"] > 0 for row in result["rows"]), result)

@@ -28,6 +28,7 @@ struct NetworkCase {
   nn::Precision precision = nn::Precision::real;
   FeatureKind features = FeatureKind::counts;
   std::size_t depth = 2;
+  bool jumping_knowledge = false;
   bool second_half = false;  ///< of the epochs: then a bin network votes
   bool taught = false;       ///< real: with a teacher that nobody listens to; binary networks always have one
   float learning_rate = 0.02F;
@@ -41,8 +42,9 @@ struct NetworkCase {
   [[nodiscard]] std::string name() const {
     constexpr const char* kinds[] = {"counts", "mixed", "dense"};
     return std::string(to_string(architecture)) + " " + to_string(precision) + " of " + std::to_string(depth) +
-           " layers, " + kinds[static_cast<int>(features)] + (second_half ? ", second half" : ", first half") +
-           (taught ? ", taught" : "") + ", seed " + std::to_string(seed);
+           (jumping_knowledge ? " joined" : "") + " layers, " + kinds[static_cast<int>(features)] +
+           (second_half ? ", second half" : ", first half") + (taught ? ", taught" : "") + ", seed " +
+           std::to_string(seed);
   }
 
   [[nodiscard]] bool real() const { return !precision.multiplies_signs(); }
@@ -59,6 +61,7 @@ struct NetworkCase {
                              .architecture = architecture,
                              .hidden = 10,
                              .depth = depth,
+                             .jumping_knowledge = jumping_knowledge,
                              .epochs = epochs,
                              .learning_rate = learning_rate,
                              .weight_decay = weight_decay,
@@ -103,9 +106,10 @@ struct DrawnRun {
 
   /// With the present tensors. Weight decay is for all of a binary network, and for the first layer of a real one.
   [[nodiscard]] NetworkOracle oracle() const {
-    const auto shapes =
-        nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden, num_classes(), options.depth);
-    NetworkOracle oracle(shapes, network.real(), nn::traits_of(options.architecture).concatenates);
+    const auto shapes = nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden, num_classes(),
+                                         options.depth, options.jumping_knowledge);
+    NetworkOracle oracle(shapes, network.real(),
+                         options.jumping_knowledge || nn::traits_of(options.architecture).concatenates);
     const std::size_t in_first_layer = shapes[0].root ? 3 : 2;  // of a real network
     EXPECT_EQ(oracle.tensors.size(), run.tensors.size());
     for (std::size_t p = 0; p < oracle.tensors.size(); ++p) {

@@ -158,14 +158,20 @@ class NetworkOracle {
     for (const double value : x.values) see(value), see(std::fabs(value) - 1);
   }
 
-  /// The outputs of all layers before the last, side by side.
+  /// Whether a layer's output is that of a convolution, of which the last layer takes all.
+  [[nodiscard]] bool is_part(std::size_t l) const {
+    return l + 2 == shapes_.size() || shapes_[l + 1].aggregation != nn::Aggregation::none;
+  }
+
+  /// The outputs of all convolutions side by side, of the last one's nodes.
   [[nodiscard]] DoubleMatrix joined(std::size_t last) const {
-    DoubleMatrix out(states_[0].output.nrows, shapes_[last].inputs);
+    DoubleMatrix out(states_[last - 1].output.nrows, shapes_[last].inputs);
     std::size_t column = 0;
     for (std::size_t l = 0; l < last; ++l) {
+      if (!is_part(l)) continue;
       const DoubleMatrix& part = states_[l].output;
       for (std::size_t f = 0; f < part.ncols; ++f, ++column) {
-        for (std::size_t i = 0; i < part.nrows; ++i) out(i, column) = part(i, f);
+        for (std::size_t i = 0; i < out.nrows; ++i) out(i, column) = part(i, f);
       }
     }
     return out;
@@ -291,9 +297,10 @@ class NetworkOracle {
       }
       std::size_t column = 0;
       for (std::size_t part = 0; part < l; ++part) {
+        if (!is_part(part)) continue;
         DoubleMatrix& to = states_[part].gradient;
         for (std::size_t f = 0; f < to.ncols; ++f, ++column) {
-          for (std::size_t i = 0; i < to.nrows; ++i) to(i, f) += below(i, column);
+          for (std::size_t i = 0; i < below.nrows; ++i) to(i, f) += below(i, column);
         }
       }
     }

@@ -30,7 +30,8 @@ class OracleBatches {
       : options_(options),
         dense_(dataset.has_dense_features()),
         shapes_(nn::layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                                 static_cast<std::size_t>(dataset.num_classes), options.depth)) {
+                                 static_cast<std::size_t>(dataset.num_classes), options.depth,
+                                 options.jumping_knowledge)) {
     see(dataset, teacher);
     take_features(dataset);
     if (nn::traits_of(options.architecture).batches == nn::BatchKind::walks) {
@@ -251,7 +252,14 @@ class OracleBatches {
     std::iota(step.counted.begin(), step.counted.end(), std::size_t{0});
     std::size_t drawn = 0;
     for (std::size_t l = 0; l < shapes_.size(); ++l)
-      if (aggregates(l)) aggregate(step.layers[l], sample.layers[drawn++].get(), shapes_[l].aggregation, {});
+      if (aggregates(l)) aggregate(step.layers[l], sample.layers[drawn++].get(), shapes_[l].aggregation, degrees());
+  }
+
+  /// How many neighbours the step's nodes have in the graph.
+  [[nodiscard]] std::vector<std::size_t> degrees() const {
+    std::vector<std::size_t> all;
+    for (const NodeId node : rows_) all.push_back(graph_.row(node).size());
+    return all;
   }
 
   void walk(OracleStep& step, std::size_t epoch, std::size_t batch) {
@@ -260,10 +268,8 @@ class OracleBatches {
     take_rows(step, sample.nodes, sample.nodes.size());
     step.counted.resize(rows_.size());
     std::iota(step.counted.begin(), step.counted.end(), std::size_t{0});
-    std::vector<std::size_t> degrees;
-    for (const NodeId node : rows_) degrees.push_back(graph_.row(node).size());
-    for (std::size_t l = 0; l + 1 < shapes_.size(); ++l)
-      aggregate(step.layers[l], sample.pattern.get(), shapes_[l].aggregation, degrees);
+    for (std::size_t l = 0; l < shapes_.size(); ++l)
+      if (aggregates(l)) aggregate(step.layers[l], sample.pattern.get(), shapes_[l].aggregation, degrees());
     // GraphSAINT's weights, of mean 1.
     const double sum = std::accumulate(sample.loss_weight.begin(), sample.loss_weight.end(), 0.0);
     for (const float weight : sample.loss_weight)

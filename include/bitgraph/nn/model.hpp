@@ -25,7 +25,8 @@ namespace bitgraph::nn {
 ///   saint          Zeng et al. 2020: layers with sum and a weight for the node itself (GraphConv), whose outputs, side
 ///                  by side, go through a linear layer
 ///   gin            Xu et al. 2019: a layer with sum_with_self and a linear one behind it, the two layers of its MLP
-enum class Architecture { gcn, inductive_gcn, sage, saint, gin };
+///   inductive_gin  the same, trained over samples of neighbours
+enum class Architecture { gcn, inductive_gcn, sage, saint, gin, inductive_gin };
 
 [[nodiscard]] std::string_view to_string(Architecture architecture) noexcept;  ///< "gcn", "inductive-gcn", ...
 [[nodiscard]] Architecture architecture_from_string(std::string_view name);    ///< throws usage
@@ -106,6 +107,7 @@ struct Model {
   std::string dataset;  ///< name of the data set it was trained on
   std::uint64_t seed = 0;
   std::optional<TrainingRecord> trained;  ///< none: not known, as of a PyTorch model
+  bool jumping_knowledge = false;         ///< a linear layer takes the outputs of all convolutions (Xu et al. 2018)
   bool normalize_rows = false;            ///< features of a node are divided by their sum
   Buffer<float> input_mean;               ///< binary models: batch norm of the features
   Buffer<float> input_inverse_deviation;  ///< empty: none
@@ -166,9 +168,11 @@ struct LayerShape {
 /// The most layers that aggregate in a model: as many as can stand side by side (most_concat_parts).
 inline constexpr std::size_t most_depth = 64;
 
-/// The layers of an architecture with `depth` aggregations, the hidden ones all of one width. Throws usage for a width
+/// The layers of an architecture with `depth` aggregations, the hidden ones all of one width; with jumping knowledge a
+/// last linear layer takes the outputs of all convolutions side by side. Throws usage for a width
 /// or depth of 0, or a depth above most_depth.
 [[nodiscard]] std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features,
-                                                   std::size_t hidden, std::size_t num_classes, std::size_t depth = 2);
+                                                   std::size_t hidden, std::size_t num_classes, std::size_t depth = 2,
+                                                   bool jumping_knowledge = false);
 
 }  // namespace bitgraph::nn

@@ -31,7 +31,8 @@ struct TrainOptions {
   Precision precision = Precision::full;
   Architecture architecture = Architecture::gcn;
   std::size_t hidden = 64;
-  std::size_t depth = 2;  ///< layers that aggregate
+  std::size_t depth = 2;           ///< layers that aggregate
+  bool jumping_knowledge = false;  ///< of the model; saint has it in any case
   std::optional<std::size_t> epochs;
   std::optional<std::size_t> patience;  ///< epochs without a better one after which training ends; 0: it does not
   std::optional<float> learning_rate;
@@ -39,7 +40,7 @@ struct TrainOptions {
   Schedule schedule = Schedule::constant;
   std::optional<float> weight_decay;
   std::optional<float> dropout;
-  std::optional<std::size_t> batch_size;   ///< inductive_gcn, sage: training nodes of a step
+  std::optional<std::size_t> batch_size;   ///< inductive_gcn, sage, inductive_gin: training nodes of a step
   std::vector<std::size_t> fan_outs;       ///< the same: neighbours drawn for a node, the last layer's first
   std::optional<std::size_t> walk_roots;   ///< saint: random walks of a step
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
@@ -63,11 +64,13 @@ struct TrainOptions {
 ///   gcn, real: Kipf and Welling 2017: Adam 1e-2, dropout 0.5; at most 1000 epochs, patience 50; decay 1e-2 on the
 ///     first layer, over features of mean row length 1 (theirs, 5e-4, is over shorter rows).
 ///   gcn, full and bin: Adam 3e-3, dropout 0.3, or 0.5 where features are dense, no decay; 400 epochs.
-///   inductive_gcn, sage: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of those, as of any
+///   gin: as gcn.
+///   inductive_gcn, sage, inductive_gin: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of
+///   those, as of any
 ///     further on (Hamilton et al. 2017, section 4).
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
 ///     least.
-///   These three in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
+///   These four in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
 ///   where features are dense. No decay, no patience. Epochs are as many as 2,000 steps take, 30 to 300, where the
 ///   number of training nodes is told; else 100.
 /// Binary forms of all learn from a teacher: latent weights start from its weights, each matrix scaled to the magnitude

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan will hold, from shapes and counts alone: the program that Forward runs, placed without memory.
 #include "nn/inference/predict.hpp"
+#include "nn/model/architectures.hpp"
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
@@ -273,6 +274,7 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
     fail(ErrorCode::usage,
          fmt::format("{} forms are given for a model of {} layers", wanted.size(), model.layers.size()));
   }
+  const std::size_t convolution = layers_of_convolution(traits_of(model.architecture));
   for (std::size_t l = 0; l < wanted.size(); ++l) {
     require_supported(wanted[l]);
     if (wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
@@ -282,7 +284,8 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
     const bool votes = wanted[l].votes();
     if (votes && l + 1 == wanted.size())
       fail(ErrorCode::usage, fmt::format("layer {} cannot be bin: its output is the logits", l));
-    if (model.concatenates() && l + 1 < wanted.size() && votes != wanted.front().votes())
+    const bool part = model.concatenates() && l + 1 < wanted.size() && (l + 1) % convolution == 0;
+    if (part && votes != wanted[convolution - 1].votes())
       fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");
   }
   return wanted;

@@ -67,6 +67,15 @@ constexpr std::array table{
                        .hidden_of_large = 128,
                        .torch_neighbor = "nn",  // GINConv
                        .torch_root = ""},
+    ArchitectureTraits{.architecture = Architecture::inductive_gin,
+                       .name = "inductive-gin",
+                       .convolution = sum_and_mlp,
+                       .concatenates = false,
+                       .batches = BatchKind::neighbors,
+                       .hidden = 128,
+                       .hidden_of_large = 256,
+                       .torch_neighbor = "nn",  // GINConv
+                       .torch_root = ""},
 };
 
 constexpr bool in_order() {
@@ -115,7 +124,7 @@ std::size_t layers_of_convolution(const ArchitectureTraits& traits) {
   return layers.size();
 }
 
-bool Model::concatenates() const noexcept { return traits_of(architecture).concatenates; }
+bool Model::concatenates() const noexcept { return jumping_knowledge || traits_of(architecture).concatenates; }
 
 std::size_t Model::depth() const noexcept {
   return static_cast<std::size_t>(std::count_if(
@@ -132,17 +141,18 @@ Architecture architecture_from_string(std::string_view name) {
 }
 
 std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features, std::size_t hidden,
-                                     std::size_t num_classes, std::size_t depth) {
+                                     std::size_t num_classes, std::size_t depth, bool jumping_knowledge) {
   require(num_features > 0 && hidden > 0 && num_classes > 0, "a model's widths must be at least 1");
   require(depth > 0, "a model needs at least one layer");
   require(depth <= most_depth, "a model has at most 64 layers that aggregate");
   const ArchitectureTraits& traits = traits_of(architecture);
+  const bool concatenates = traits.concatenates || jumping_knowledge;
   std::vector<LayerShape> shapes;
   for (std::size_t l = 0; l < depth; ++l) {
-    const bool last = l + 1 == depth && !traits.concatenates;
+    const bool last = l + 1 == depth && !concatenates;
     traits.convolution(shapes, l == 0 ? num_features : hidden, hidden, last ? num_classes : hidden);
   }
-  if (traits.concatenates) shapes.push_back({Aggregation::none, false, depth * hidden, num_classes});
+  if (concatenates) shapes.push_back({Aggregation::none, false, depth * hidden, num_classes});
   return shapes;
 }
 

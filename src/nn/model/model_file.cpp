@@ -188,6 +188,7 @@ void Model::save(const std::filesystem::path& path) const {
                    {"hidden", std::to_string(hidden())},
                    {"num_classes", std::to_string(num_classes())},
                    {"depth", std::to_string(depth())}};
+  if (jumping_knowledge) file.metadata["jumping_knowledge"] = "1";
   if (trained) put(file.metadata, *trained);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     file.metadata[formats_key(n)] = formats_of(layers[n].precision);
@@ -213,6 +214,7 @@ Model Model::load(const std::filesystem::path& path) {
   model.dataset = reader.text("dataset");
   model.seed = reader.number("seed");
   model.trained = record_of(file, reader);
+  model.jumping_knowledge = file.metadata.contains("jumping_knowledge") && reader.flag("jumping_knowledge");
   model.normalize_rows = reader.flag("normalize_rows");
   const std::size_t num_features = width(reader, "num_features");
   const std::size_t hidden = width(reader, "hidden");
@@ -220,7 +222,7 @@ Model Model::load(const std::filesystem::path& path) {
   const std::uint64_t depth = version == FileVersion::two_layers ? 2 : reader.number("depth");
   if (depth == 0 || depth > most_depth)
     reader.refuse(fmt::format("a depth of {}, expected 1 to {}", depth, most_depth));
-  auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth);
+  auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth, model.jumping_knowledge);
   for (std::size_t n = 0; n < shapes.size(); ++n) {
     const bool last = n + 1 == shapes.size();
     // A node has weights of its own in the sum: a GIN whose eps is not 0.

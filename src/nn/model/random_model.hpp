@@ -25,14 +25,17 @@ inline Linear random_linear(std::size_t outputs, std::size_t inputs, bool real, 
 
 /// A model that no training made; its batch norm is near the identity.
 inline Model random_model(Architecture architecture, Precision precision, std::size_t num_features, std::size_t hidden,
-                          std::size_t num_classes, std::size_t depth, std::uint64_t seed) {
+                          std::size_t num_classes, std::size_t depth, std::uint64_t seed,
+                          bool jumping_knowledge = false) {
   Model model;
   model.architecture = architecture;
   model.precision = precision;
   model.dataset = "random";
+  model.jumping_knowledge = jumping_knowledge;
   const bool real = !precision.multiplies_signs();
   RandomKey key{seed, 0, 0};
-  for (const LayerShape& shape : layer_shapes(architecture, num_features, hidden, num_classes, depth)) {
+  for (const LayerShape& shape :
+       layer_shapes(architecture, num_features, hidden, num_classes, depth, jumping_knowledge)) {
     Layer layer{.aggregation = shape.aggregation, .precision = precision};
     layer.neighbor = random_linear(shape.outputs, shape.inputs, real, key);
     if (shape.root) layer.root = random_linear(shape.outputs, shape.inputs, real, key);

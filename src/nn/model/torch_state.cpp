@@ -75,6 +75,9 @@ class StateReader {
     model.dataset = "PyTorch";
     if (file_.metadata.contains("normalize_rows")) model.normalize_rows = reader_.flag("normalize_rows");
     for (const auto& [prefix, kind] : convolutions_) add_convolution(model, prefix, *kind);
+    const auto joined = convolutions_.size() * model.layers.front().outputs();
+    model.jumping_knowledge = !model.concatenates() && linears_.size() == 1 &&
+                              file_.tensors.at(linears_.front() + ".weight").shape[1] == joined;
     if (model.concatenates()) add_linear(model);
     check_widths(model);
     model.layers.back().precision = model.precision.of_last_layer();
@@ -238,8 +241,8 @@ class StateReader {
   /// What one layer gives the next one takes; all hidden layers of one width, as model files have them.
   void check_widths(const Model& model) const {
     const std::size_t depth = convolutions_.size();
-    const auto shapes =
-        layer_shapes(model.architecture, model.num_features(), model.hidden(), model.num_classes(), depth);
+    const auto shapes = layer_shapes(model.architecture, model.num_features(), model.hidden(), model.num_classes(),
+                                     depth, model.jumping_knowledge);
     for (std::size_t l = 0; l < shapes.size(); ++l) {
       const Layer& layer = model.layers[l];
       const bool root_fits =

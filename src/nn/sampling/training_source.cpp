@@ -97,7 +97,7 @@ Binarized rows_of(const Binarized& all, std::span<const NodeId> nodes, const Dev
 
 std::vector<LayerShape> shapes_of(const Dataset& dataset, const TrainOptions& options) {
   return layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                      static_cast<std::size_t>(dataset.num_classes), options.depth);
+                      static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
 }
 
 /// Where samples are drawn: on the host, with the threads that it is trained with, or all beside a CUDA device.
@@ -290,7 +290,8 @@ class NeighborBatches final : public SampledSource {
       : SampledSource(dataset, options, metadata, teacher, device),
         batch_size_(std::min(*options.batch_size, dataset.train.size())),
         seed_(options.seed),
-        sampler_(dataset.graph, options.fan_outs, options.seed, sampling_host(device)) {}
+        sampler_(dataset.graph, options.fan_outs, options.seed, sampling_host(device)),
+        factor_(sum_factor(dataset.graph)) {}
 
   [[nodiscard]] std::size_t batches() const noexcept override {
     return (dataset().train.size() + batch_size_ - 1) / batch_size_;
@@ -307,12 +308,15 @@ class NeighborBatches final : public SampledSource {
     take_nodes(sample_.nodes, end - begin);
     TrainingBatch& batch = batch_of_now();
     batch.graphs.clear();
+    degrees_.clear();
+    for (const NodeId node : sample_.nodes) degrees_.push_back(static_cast<float>(dataset().graph.row(node).size()));
     std::size_t drawn = 0;
     for (const LayerShape& shape : shapes()) {
       std::shared_ptr<const LayerGraph>& graph = batch.graphs.emplace_back();
       if (shape.aggregation == Aggregation::none) continue;
-      graph =
-          std::make_shared<LayerGraph>(sample_.layers[drawn++].get(), shape.aggregation, WholeGraphFacts{}, device());
+      const CsrPattern& block = sample_.layers[drawn++].get();
+      const WholeGraphFacts facts{.factor = factor_, .degrees = std::span(degrees_).first(block.nrows())};
+      graph = std::make_shared<LayerGraph>(block, shape.aggregation, facts, device());
     }
     return batch;
   }
@@ -322,6 +326,8 @@ class NeighborBatches final : public SampledSource {
   std::uint64_t seed_;
   NeighborSampler sampler_;
   NeighborSample sample_;
+  float factor_;
+  std::vector<float> degrees_;  ///< in the whole graph, of the sample's nodes
   std::vector<NodeId> order_;
   std::size_t shuffled_epoch_ = 0;
 };

@@ -56,7 +56,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"precision", to_string(options.precision)},
           {"architecture", std::string(to_string(options.architecture))},
           {"hidden", std::to_string(options.hidden)},
-          {"depth", std::to_string(options.depth)},
+          {"depth", fmt::format("{}{}", options.depth, options.jumping_knowledge ? ", jumping knowledge" : "")},
           {"samples", !traits_of(options.architecture).sampled()
                           ? std::string("none")
                           : fmt::format("batches of {}, fan-outs {}, {} walks of {}", *options.batch_size,

@@ -51,7 +51,7 @@ class NetworkTrainer final : public Trainer {
         step_(device),
         recipe_(choose_recipe(options, measure_facts(dataset))),
         shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                             static_cast<std::size_t>(dataset.num_classes), options.depth)) {
+                             static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge)) {
     // A float model that goes on from another has batch norms in its weights.
     for (LayerShape& shape : shapes_) shape.norm = shape.norm && !(real() && options.start != nullptr);
     make_parameters();
@@ -63,6 +63,7 @@ class NetworkTrainer final : public Trainer {
     if (traits_of(options.architecture).sampled()) see_training_nodes_only(teacher);
     metadata_.architecture = options.architecture;
     metadata_.precision = options.precision;
+    metadata_.jumping_knowledge = options.jumping_knowledge;
     metadata_.dataset = dataset.name;
     metadata_.seed = options.seed;
     if (real()) {
@@ -129,6 +130,7 @@ class NetworkTrainer final : public Trainer {
     Model model;
     model.architecture = metadata_.architecture;
     model.precision = metadata_.precision;
+    model.jumping_knowledge = metadata_.jumping_knowledge;
     model.dataset = metadata_.dataset;
     model.seed = metadata_.seed;
     model.normalize_rows = metadata_.normalize_rows;
@@ -145,7 +147,9 @@ class NetworkTrainer final : public Trainer {
 
  private:
   [[nodiscard]] bool real() const noexcept { return !options_.precision.multiplies_signs(); }
-  [[nodiscard]] bool concatenates() const noexcept { return traits_of(options_.architecture).concatenates; }
+  [[nodiscard]] bool concatenates() const noexcept {
+    return options_.jumping_knowledge || traits_of(options_.architecture).concatenates;
+  }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
 
   /// The forms of the layers: until votes are in the loop, those of a bin model are full.

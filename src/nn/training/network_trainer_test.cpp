@@ -19,7 +19,8 @@
 namespace bitgraph::nn {
 namespace {
 
-constexpr std::array sampled{Architecture::inductive_gcn, Architecture::sage, Architecture::saint};
+constexpr std::array sampled{Architecture::inductive_gcn, Architecture::sage, Architecture::saint,
+                             Architecture::inductive_gin};
 
 /// A ring whose nodes have two neighbours of their class, one to each side, and three of the features that it prefers.
 Dataset planted() {

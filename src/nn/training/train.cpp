@@ -36,8 +36,9 @@ void check_start(const Model& start, const Dataset& dataset, const TrainOptions&
   if (start.architecture != options.architecture)
     refuse(fmt::format("are of {}, expected {}", to_string(start.architecture), to_string(options.architecture)));
   start.require_fit(dataset);
-  const auto shapes = layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                                   static_cast<std::size_t>(dataset.num_classes), options.depth);
+  const auto shapes =
+      layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                   static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
   if (start.layers.size() != shapes.size())
     refuse(fmt::format("have {} layers, expected {}", start.layers.size(), shapes.size()));
   for (std::size_t l = 0; l < shapes.size(); ++l) {

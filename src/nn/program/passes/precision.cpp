@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/program/passes/passes.hpp"
 
+#include <cstdint>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -11,8 +12,7 @@ class PrecisionPass {
  public:
   PrecisionPass(Program& program, std::span<const Precision> forms) : program_(program), forms_(forms) {
     for (ValueId v = 0; v < program.values.size(); ++v) stands_for_.push_back(v);
-    plain_.resize(program.values.size(), false);
-    voted_.resize(program.values.size(), false);
+    made_.resize(program.values.size(), Made::scaled);
   }
 
   void run() {
@@ -51,23 +51,21 @@ class PrecisionPass {
         op.inputs[0] = as_signs(op.inputs[0], form, op.layer);
         op.weight_format = form.weight;
         op.bias = BiasOf::weight;  // inside of the aggregation
-        plain_[out] = form.votes();
+        if (form.votes()) made_[out] = Made::plain;
         break;
       case OperatorKind::batch_norm: program_.operators.back().bias = BiasOf::none; break;  // the product's
       case OperatorKind::aggregate:
         op.bias = BiasOf::none;
         if (!form.votes()) break;
         op.inputs[0] = quantize(op.inputs[0], plain_sign, false, op.layer);
-        plain_[out] = voted_[out] = true;
+        made_[out] = Made::voted;
         break;
       case OperatorKind::add:
         op.bias = BiasOf::none;
-        op.maximum = plain_[out] = voted_[out] = voted_[op.inputs[0]];
+        made_[out] = made_[op.inputs[0]];
+        op.maximum = made_[out] == Made::voted;
         break;
-      case OperatorKind::concat:
-        plain_[out] = plain_[op.inputs[0]];
-        voted_[out] = voted_[op.inputs[0]];
-        break;
+      case OperatorKind::concat: made_[out] = made_[op.inputs[0]]; break;
       case OperatorKind::relu:  // signs rectify nothing
         stands_for_[out] = op.inputs[0];
         return;
@@ -79,26 +77,28 @@ class PrecisionPass {
   /// The value, or its signs where it is floats.
   ValueId as_signs(ValueId x, const Precision& form, std::size_t layer) {
     if (program_.value(x).is_signs()) return x;
-    return quantize(x, plain_[x] ? plain_sign : form.input, voted_[x], layer);
+    return quantize(x, made_[x] == Made::scaled ? form.input : plain_sign, made_[x] == Made::voted, layer);
   }
 
   ValueId quantize(ValueId x, NumberFormat format, bool straight, std::size_t layer) {
     const ValueId quantized = program_.add_value({program_.value(x).columns, format});
     stands_for_.push_back(quantized);
-    plain_.push_back(false);
-    voted_.push_back(false);
+    made_.push_back(Made::scaled);
     program_.operators.push_back(
         {.kind = OperatorKind::quantize, .inputs = {x}, .outputs = {quantized}, .layer = layer, .straight = straight});
     return quantized;
   }
+
+  /// How the next layer takes the signs of floats: with scales; of a layer in bin without. Those of votes are all there
+  /// is to them.
+  enum class Made : std::uint8_t { scaled, plain, voted };
 
   static constexpr NumberFormat plain_sign{NumberKind::sign, 1};
 
   Program& program_;
   std::span<const Precision> forms_;
   std::vector<ValueId> stands_for_;
-  std::vector<bool> plain_;  ///< of a layer that votes: its signs have no scales
-  std::vector<bool> voted_;  ///< what votes make: its sign is all there is
+  std::vector<Made> made_;
 };
 
 }  // namespace

@@ -413,12 +413,13 @@ void gradient_batch_norm(TrainingRun& run, const Operator& op) {
   accumulate(to, gradient, 1, beta);
 }
 
+/// Of each layer the nodes of the last one, which are the first of the others.
 void train_concat(TrainingRun& run, const Operator& op) {
-  Floats& out = run.floats(op.output(), run.rows(op.inputs[0]));
+  Floats& out = run.floats(op.output(), run.rows(op.inputs.back()));
   std::size_t first = 0;
   for (const ValueId part : op.inputs) {
     const Floats& x = run.floats(part);
-    accumulate(DenseSlice<float>(out).cols(first, x.ncols()), x, 1, 0);
+    accumulate(DenseSlice<float>(out).cols(first, x.ncols()), first_rows(x, out.nrows()), 1, 0);
     first += x.ncols();
   }
 }
@@ -430,7 +431,9 @@ void gradient_concat(TrainingRun& run, const Operator& op) {
     const std::size_t columns = run.program().value(part).columns;
     if (run.learns(part)) {
       auto [to, beta] = run.target(part);
-      accumulate(to, DenseSlice<const float>(gradient).cols(first, columns), 1, beta);
+      if (beta == 0) fill_rows_from(to, gradient.nrows());
+      accumulate(DenseSlice<float>(to).rows(0, gradient.nrows()),
+                 DenseSlice<const float>(gradient).cols(first, columns), 1, beta);
     }
     first += columns;
   }

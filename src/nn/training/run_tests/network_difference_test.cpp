@@ -104,6 +104,11 @@ TEST(NetworkDifference, WholeGraphGcn) {
   }
 }
 
+TEST(NetworkDifference, JumpingKnowledge) {
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::gin})
+    check_with_a_seed({.architecture = architecture, .depth = 3, .jumping_knowledge = true, .batch_size = 1000});
+}
+
 TEST(NetworkDifference, Gin) {
   for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense}) {
     for (const std::size_t depth : {2U, 3U})
@@ -112,8 +117,9 @@ TEST(NetworkDifference, Gin) {
 }
 
 /// One batch of all training nodes, with neighbours drawn for each.
-TEST(NetworkDifference, InductiveGcnAndSage) {
-  for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::sage}) {
+TEST(NetworkDifference, SamplesOfNeighbours) {
+  for (const Architecture architecture :
+       {Architecture::inductive_gcn, Architecture::sage, Architecture::inductive_gin}) {
     for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense}) {
       for (const std::size_t depth : {2U, 3U}) {
         check_with_a_seed({.architecture = architecture, .features = kind, .depth = depth, .batch_size = 1000});

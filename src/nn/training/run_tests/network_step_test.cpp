@@ -146,9 +146,15 @@ TEST(NetworkStep, Saint) {
   check_forms({.architecture = Architecture::saint, .depth = 3});
 }
 
+TEST(NetworkStep, JumpingKnowledge) {
+  for (const Architecture architecture : all_architectures())
+    check_forms({.architecture = architecture, .depth = 2, .jumping_knowledge = true});
+}
+
 TEST(NetworkStep, Gin) {
   for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::mixed, FeatureKind::dense})
-    check_forms({.architecture = Architecture::gin, .features = kind});
+    for (const Architecture architecture : {Architecture::gin, Architecture::inductive_gin})
+      check_forms({.architecture = architecture, .features = kind});
   check_forms({.architecture = Architecture::gin, .depth = 3});
 }
 

@@ -141,7 +141,7 @@ Model teacher_for(const Dataset& dataset) {
 }
 
 TEST(Unseen, ASampledModelTrainsOnTrainingNodesAndTheEdgesBetweenThem) {
-  for_each_form({Architecture::inductive_gcn, Architecture::sage, Architecture::saint},
+  for_each_form({Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::inductive_gin},
                 [](Architecture architecture, const Precision& precision, FeatureKind kind) {
                   const bool real = !precision.multiplies_signs();
                   const Dataset dataset = test::planted_data({.kind = kind});
@@ -172,19 +172,19 @@ TEST(Unseen, AWholeGraphModelTrainsOnTheLabelsOfTrainingNodes) {
 
 /// So the comparison does see a change.
 TEST(Unseen, TheLabelOfATrainingNodeChangesTheTensors) {
-  for_each_form(
-      {Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::gcn, Architecture::gin},
-      [](Architecture architecture, const Precision& precision, FeatureKind kind) {
-        const Dataset dataset = test::planted_data({.kind = kind});
-        const Model teacher = teacher_for(dataset);
-        TrainOptions options = quick(architecture, precision);
-        if (precision.multiplies_signs()) options.teacher = &teacher;
-        const Tensors before = trained_tensors(dataset, options);
-        Dataset other = test::planted_data({.kind = kind});
-        std::int32_t& label = other.labels[dataset.train[1]];
-        label = (label + 1) % dataset.num_classes;
-        EXPECT_NE(before, trained_tensors(other, options));
-      });
+  for_each_form({Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::inductive_gin,
+                 Architecture::gcn, Architecture::gin},
+                [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+                  const Dataset dataset = test::planted_data({.kind = kind});
+                  const Model teacher = teacher_for(dataset);
+                  TrainOptions options = quick(architecture, precision);
+                  if (precision.multiplies_signs()) options.teacher = &teacher;
+                  const Tensors before = trained_tensors(dataset, options);
+                  Dataset other = test::planted_data({.kind = kind});
+                  std::int32_t& label = other.labels[dataset.train[1]];
+                  label = (label + 1) % dataset.num_classes;
+                  EXPECT_NE(before, trained_tensors(other, options));
+                });
 }
 
 }  // namespace
