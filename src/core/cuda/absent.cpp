@@ -31,6 +31,12 @@ void* allocate_plain(int index, std::size_t) { refuse(index); }
 void deallocate_plain(int, void*, void*) noexcept {}
 void fill(int index, void*, void*, std::size_t, const void*, std::size_t) { refuse(index); }
 void copy(int index, void*, void*, const void*, std::size_t) { refuse(index); }
+void* allocate_pinned(int index, std::size_t) { refuse(index); }
+void deallocate_pinned(void*) noexcept {}
+void* create_event(int index) { refuse(index); }
+void destroy_event(void*) noexcept {}
+void wait_for_event(void*) noexcept {}
+void copy_pinned(int index, void*, void*, const void*, std::size_t, void*) { refuse(index); }
 void order(Place, Place later) { refuse(later.index); }
 void copy_between(Place target, void*, Place, const void*, std::size_t) { refuse(target.index); }
 void synchronize(int index, void*) { refuse(index); }

@@ -171,6 +171,38 @@ void copy(int index, void* stream, void* to, const void* from, std::size_t bytes
   synchronize(index, stream);
 }
 
+void* allocate_pinned(int index, std::size_t bytes) {
+  const ScopedCudaDevice scope(index);
+  void* data = nullptr;
+  const cudaError_t error = cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
+  if (error == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    fail(ErrorCode::not_possible, "not enough memory for " + std::to_string(bytes) + " pinned bytes");
+  }
+  cuda_check(error, "cudaHostAlloc");
+  return data;
+}
+
+void deallocate_pinned(void* data) noexcept { static_cast<void>(cudaFreeHost(data)); }
+
+void* create_event(int index) {
+  const ScopedCudaDevice scope(index);
+  cudaEvent_t event = nullptr;
+  cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  return event;
+}
+
+void destroy_event(void* event) noexcept { static_cast<void>(cudaEventDestroy(static_cast<cudaEvent_t>(event))); }
+
+void wait_for_event(void* event) noexcept { static_cast<void>(cudaEventSynchronize(static_cast<cudaEvent_t>(event))); }
+
+void copy_pinned(int index, void* stream, void* to, const void* from, std::size_t bytes, void* copied) {
+  const ScopedCudaDevice scope(index);
+  auto* const at = static_cast<cudaStream_t>(stream);
+  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, at), "cudaMemcpyAsync");
+  cuda_check(cudaEventRecord(static_cast<cudaEvent_t>(copied), at), "cudaEventRecord");
+}
+
 void order(Place earlier, Place later) {
   cudaEvent_t done = nullptr;
   {

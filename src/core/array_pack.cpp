@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/array_pack.hpp"
+
+#include "core/cuda/runtime.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace bitgraph {
+
+void ArrayPack::grow(std::size_t filled) {
+  const std::size_t room = std::max(used_, room_ + room_ / 2);
+  Buffer<std::byte> larger(room);
+  if (filled != 0) std::memcpy(larger.data(), data_, filled);
+  here_ = std::move(larger);  // pinned memory is freed by the thread that has the device
+  data_ = here_.data();
+  room_ = room;
+}
+
+void ArrayPack::upload(Buffer<std::byte>& there, const Device& device) {
+  device_ = device;
+  lent_ = data_;
+  if (device.is_host() || used_ == 0) return;
+  if (pinned_.get() != data_) {
+    const std::shared_ptr<void> grown(cuda_runtime::allocate_pinned(device.index(), room_),
+                                      cuda_runtime::deallocate_pinned);
+    std::memcpy(grown.get(), data_, used_);
+    pinned_ = grown;
+    data_ = static_cast<std::byte*>(pinned_.get());
+    here_ = {};
+  }
+  if (there.size() < used_ || !(there.device() == device)) there = Buffer<std::byte>(room_, device);
+  if (!copied_) copied_ = {cuda_runtime::create_event(device.index()), cuda_runtime::destroy_event};
+  cuda_runtime::copy_pinned(device.index(), device.stream(), there.data(), data_, used_, copied_.get());
+  lent_ = there.data();
+}
+
+void ArrayPack::wait() const noexcept {
+  if (copied_) cuda_runtime::wait_for_event(copied_.get());
+}
+
+const std::shared_ptr<const void>& ArrayPack::nobody() {
+  static const std::shared_ptr<const void> nobody = std::make_shared<int>(0);
+  return nobody;
+}
+
+}  // namespace bitgraph
