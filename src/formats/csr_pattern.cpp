@@ -4,6 +4,7 @@
 #include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "formats/csr_chunks.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/sorted_row.hpp"
 #include "formats/transpose_index.hpp"
@@ -88,6 +89,22 @@ CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, B
   longest_row_ = with_cuda<EdgeOffset>(device(), "csr_longest_row", [&](const auto& cuda) {
     return cuda_formats::csr_longest_row(cuda, nrows, row_ptr_.data());
   });
+}
+
+CsrPattern::CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind,
+                       Buffer<NodeId> chunk_row, EdgeOffset longest_row, Trusted)
+    : nrows_(nrows),
+      ncols_(ncols),
+      row_ptr_(std::move(row_ptr)),
+      col_ind_(std::move(col_ind)),
+      chunk_row_(std::move(chunk_row)),
+      longest_row_(longest_row),
+      id_(next_id()) {
+  if (row_ptr_.size() != std::size_t{nrows} + 1 || chunk_row_.size() != csr_chunk_bounds(nrows, col_ind_.size())) {
+    fail(ErrorCode::usage,
+         fmt::format("pattern CSR: {} rows and {} entries with {} row pointers and {} bounds of chunks do not fit",
+                     nrows, col_ind_.size(), row_ptr_.size(), chunk_row_.size()));
+  }
 }
 
 void CsrPattern::validate() const {

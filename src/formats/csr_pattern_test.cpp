@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "formats/csr_chunks.hpp"
+#include "support/cuda_device.hpp"
 #include "support/entry_sets.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
@@ -9,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -69,7 +72,48 @@ TEST(CsrPattern, AnIdIsOneOfItsOwnAndGoesAlong) {
   EXPECT_EQ(moved.id(), id);
 }
 
+/// Rows as long as chunks, empty ones at both ends, none at all.
+std::vector<Ids> lengths_around_chunks() {
+  return {{}, {0}, {1}, {511}, {512}, {0, 511, 0, 0}, {511, 511, 512, 1}, {2000}, Ids(1023, 0), Ids(700, 3)};
+}
+
+TEST(CsrPattern, ChunksMadeOnTheHostAreThoseOfADevice) {
+  for (const Ids& lengths : lengths_around_chunks()) {
+    const auto nrows = static_cast<NodeId>(lengths.size());
+    Offsets row_ptr(1, 0);
+    Ids col_ind;
+    for (const NodeId length : lengths) {
+      for (NodeId j = 0; j < length; ++j) col_ind.push_back(j);
+      row_ptr.push_back(col_ind.size());
+    }
+    Ids chunk_row(csr_chunk_bounds(nrows, col_ind.size()), 77);
+    const EdgeOffset longest = csr_chunks_into(chunk_row, row_ptr);
+    EXPECT_EQ(longest, lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end()));
+    // Item by item: of each row its entries, then its end. Chunk c begins at item c * csr_chunk_items.
+    Ids row_of_item;
+    for (NodeId i = 0; i < nrows; ++i) row_of_item.insert(row_of_item.end(), lengths[i] + std::size_t{1}, i);
+    row_of_item.push_back(nrows);
+    for (std::size_t c = 0; c < chunk_row.size(); ++c)
+      ASSERT_EQ(chunk_row[c], row_of_item[std::min<std::size_t>(c * csr_chunk_items, row_of_item.size() - 1)]) << c;
+    if (!test::cuda_device()) continue;
+    const Device& device = *test::cuda_device();
+    const CsrPattern there = raw(nrows, 2000, row_ptr, col_ind).to(device);
+    const CsrPattern known(nrows, 2000, Buffer<EdgeOffset>::copy_of(row_ptr, device),
+                           Buffer<NodeId>::copy_of(col_ind, device), Buffer<NodeId>::copy_of(chunk_row, device),
+                           longest, trusted);
+    ASSERT_EQ(there.view().num_chunks, known.view().num_chunks);
+    EXPECT_EQ(there.view().longest_row, longest);
+    Ids found(chunk_row.size());
+    Device::copy(found.data(), {}, there.view().chunk_row, device, found.size() * sizeof(NodeId));
+    EXPECT_EQ(found, chunk_row);
+    EXPECT_TRUE(known.to(Device{}) == there.to(Device{}));
+  }
+}
+
 TEST(CsrPattern, ConstructorChecksSizes) {
+  expect_error(ErrorCode::usage, "do not fit", [] {
+    CsrPattern(1, 3, Buffer<EdgeOffset>{0, 1}, Buffer<NodeId>{0}, Buffer<NodeId>{0, 1, 1}, 1, trusted);
+  });
   expect_error(ErrorCode::usage, "do not fit", [] { raw(3, 3, {0, 1}, {0}); });
   expect_error(ErrorCode::usage, "do not fit", [] { raw(1, 3, {0, 2}, {0}); });
   expect_error(ErrorCode::usage, "do not fit", [] { raw(0, 3, {}, {}); });

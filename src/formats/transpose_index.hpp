@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace bitgraph {
@@ -55,15 +56,14 @@ void for_column_ranges(const Device& device, const std::vector<NodeId>& bounds, 
   });
 }
 
-/// Calls place(from, to, i) for every position `from` of row i in a, `to` its position in the transpose, whose row
-/// pointers are returned. Each thread takes a range of columns, a contiguous part of every row: the rows of the
+/// Calls place(from, to, i) for every position `from` of row i in a, `to` its position in the transpose, whose ncols +
+/// 1 row pointers are written. Each thread takes a range of columns, a contiguous part of every row: the rows of the
 /// transpose then fill in order, without atomic operations, whatever the number of threads. O(nrows log d) a thread and
 /// O(entries + ncols) in all; no memory but the row pointers.
 template <class Place>
-Buffer<EdgeOffset> transpose_index(const Device& device, const CompressedRows& a, Place&& place) {
+void transpose_index_into(std::span<EdgeOffset> row_ptr, const Device& device, const CompressedRows& a, Place&& place) {
   const std::vector<NodeId> bounds =
       balanced_columns(a, worthwhile_parts(device, a.col_ind.size() + a.nrows + a.ncols));
-  Buffer<EdgeOffset> row_ptr(std::size_t{a.ncols} + 1, device);
   for_column_ranges(device, bounds, [&](NodeId begin, NodeId end) {
     std::fill(row_ptr.begin() + begin, row_ptr.begin() + end, EdgeOffset{0});
     if (bounds.size() == 2) {
@@ -75,7 +75,7 @@ Buffer<EdgeOffset> transpose_index(const Device& device, const CompressedRows& a
     }
   });
   row_ptr[a.ncols] = 0;
-  exclusive_scan(device, row_ptr.span());
+  exclusive_scan(device, row_ptr);
   for_column_ranges(device, bounds, [&](NodeId begin, NodeId end) {
     for (NodeId i = 0; i < a.nrows; ++i) {
       const auto columns = bounds.size() == 2 ? a.row(i) : columns_between(a.row(i), begin, end);
@@ -86,6 +86,13 @@ Buffer<EdgeOffset> transpose_index(const Device& device, const CompressedRows& a
   // The pointers moved to the ends of their rows: shift them back.
   std::copy_backward(row_ptr.begin(), row_ptr.end() - 1, row_ptr.end());
   row_ptr[0] = 0;
+}
+
+/// The same; returns the row pointers.
+template <class Place>
+Buffer<EdgeOffset> transpose_index(const Device& device, const CompressedRows& a, Place&& place) {
+  Buffer<EdgeOffset> row_ptr(std::size_t{a.ncols} + 1, device);
+  transpose_index_into(row_ptr.span(), device, a, std::forward<Place>(place));
   return row_ptr;
 }
 

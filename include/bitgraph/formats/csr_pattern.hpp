@@ -27,6 +27,11 @@ class CsrPattern {
   /// The same without looking at the arrays. O(1) on the host.
   CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind, Trusted);
 
+  /// The same of arrays on a CUDA device whose chunks and longest row (formats/csr_chunks.hpp) are known: the other
+  /// constructor waits for the device to find them.
+  CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind, Buffer<NodeId> chunk_row,
+             EdgeOffset longest_row, Trusted);
+
   /// Checks every invariant, in parallel: O(nrows + nvals). Throws bad_input naming the row, usage where the arrays are
   /// not on the host.
   void validate() const;
