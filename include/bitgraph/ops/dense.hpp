@@ -27,6 +27,10 @@ void scale_rows(DenseMatrix<float>& x, std::span<const float> scale);
 void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const NodeId> rows);
 void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, std::span<const NodeId> rows);
 
+/// The same for rows that lie where x does. On a CUDA device they are not checked, and nothing waits for it.
+void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const Buffer<NodeId>& rows);
+void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, const Buffer<NodeId>& rows);
+
 /// out[f] = sum of x(:, f), in double: parts of 128 rows or more, as the number of rows decides, then the parts in
 /// order.
 void column_sums_into(std::span<float> out, const DenseMatrix<float>& x);

@@ -39,11 +39,9 @@ void each_element(const Cuda& backend, std::size_t nrows, std::size_t ncols, con
 template <class Word>
 void gather(const Cuda& backend, DenseView<Word> out, DenseView<const Word> x, const NodeId* rows) {
   if (out.nrows == 0 || out.ncols == 0) return;
-  auto* const there = static_cast<NodeId*>(backend.device.workspace(out.nrows * sizeof(NodeId)));
-  Device::copy(there, backend.device, rows, Device{}, out.nrows * sizeof(NodeId));
   each_element(
       backend, out.nrows, out.ncols,
-      [=] __device__(std::size_t i, std::size_t j) { at(out, i, j) = at(x, __ldg(there + i), j); }, "gather");
+      [=] __device__(std::size_t i, std::size_t j) { at(out, i, j) = at(x, __ldg(rows + i), j); }, "gather");
 }
 
 __global__ void __launch_bounds__(block_threads)

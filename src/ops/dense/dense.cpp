@@ -32,13 +32,27 @@ void require_rows(std::span<const NodeId> rows, std::size_t nrows) {
   }
 }
 
+/// `rows` lies on the host.
 template <class Word>
 void gather(DenseView<Word> out, DenseView<const Word> x, std::span<const NodeId> rows, const Device& device) {
   require_rows(rows, x.nrows);
-  if (on_cuda("gather", device, [&](const auto& cuda) { gather_rows(cuda, out, x, rows.data()); })) return;
+  if (on_cuda("gather", device, [&](const auto& cuda) {
+        auto* const there = static_cast<NodeId*>(device.workspace(rows.size_bytes()));
+        Device::copy(there, device, rows.data(), Device{}, rows.size_bytes());
+        gather_rows(cuda, out, x, there);
+      })) {
+    return;
+  }
   if (x.ncols == 0) return;
   parallel_for(device, rows.size(), row_grain,
                [&](std::size_t n) { std::memcpy(out.row(n), x.row(rows[n]), x.ncols * sizeof(Word)); });
+}
+
+template <class Word>
+void gather(DenseView<Word> out, DenseView<const Word> x, const Buffer<NodeId>& rows, const Device& device) {
+  check_device("gather", device, rows.device(), "rows");
+  if (device.is_host()) return gather(out, x, rows.span(), device);
+  on_cuda("gather", device, [&](const auto& cuda) { gather_rows(cuda, out, x, rows.data()); });
 }
 
 /// Floats as words: they are moved, not computed with.
@@ -114,20 +128,39 @@ void scale_rows(DenseMatrix<float>& x, std::span<const float> scale) {
   });
 }
 
-void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const NodeId> rows) {
+namespace {
+
+template <class Rows>
+void gather_rows(DenseMatrix<float>& out, const DenseMatrix<float>& x, const Rows& rows) {
   const Device& device = out.device();
   require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
   check_device("gather", device, x.device(), "x");
   gather(as_words(out), as_words(x), rows, device);
 }
 
-void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, std::span<const NodeId> rows) {
+template <class Rows>
+void gather_rows(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, const Rows& rows) {
   const Device& device = out.device();
   require_shape("gather", out.nrows(), out.ncols(), rows.size(), x.ncols());
   check_device("gather", device, x.device(), "x");
   const std::size_t words = x.words_per_row();
   gather(DenseView<std::uint64_t>{out.nrows(), words, words, out.words().data()},
          DenseView<const std::uint64_t>{x.nrows(), words, words, x.words().data()}, rows, device);
+}
+
+}  // namespace
+
+void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, std::span<const NodeId> rows) {
+  gather_rows(out, x, rows);
+}
+void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, std::span<const NodeId> rows) {
+  gather_rows(out, x, rows);
+}
+void gather_rows_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, const Buffer<NodeId>& rows) {
+  gather_rows(out, x, rows);
+}
+void gather_rows_into(BitMatrix<PlusMinusOne>& out, const BitMatrix<PlusMinusOne>& x, const Buffer<NodeId>& rows) {
+  gather_rows(out, x, rows);
 }
 
 void column_sums_into(std::span<float> out, const DenseMatrix<float>& x) {

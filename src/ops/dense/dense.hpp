@@ -64,7 +64,7 @@ void add_rows(const Cpu& backend, double* sums, DenseView<const float> x, std::s
 void accumulate(const Cuda& backend, DenseView<float> out, DenseView<const float> x, float alpha, float beta);
 void maximum(const Cuda& backend, DenseView<float> y, DenseView<const float> x);
 void scale_rows(const Cuda& backend, DenseView<float> x, const float* scale);
-/// Rows of words of 4 or 8 bytes; `rows` lies on the host.
+/// Rows of words of 4 or 8 bytes.
 void gather_rows(const Cuda& backend, DenseView<std::uint32_t> out, DenseView<const std::uint32_t> x,
                  const NodeId* rows);
 void gather_rows(const Cuda& backend, DenseView<std::uint64_t> out, DenseView<const std::uint64_t> x,

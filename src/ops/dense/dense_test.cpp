@@ -78,9 +78,13 @@ TEST(Dense, RowsAreScaledAndGathered) {
     const Buffer<float> scale_there = scale.to(device);
     scale_rows(scaled, scale_there.span());
     Floats gathered(rows.size(), shape.ncols, device);
+    const Buffer<NodeId> rows_there = Buffer<NodeId>::copy_of(rows, device);
     gather_rows_into(gathered, scaled, rows);
+    Floats again(rows.size(), shape.ncols, device);
+    gather_rows_into(again, scaled, rows_there);
+    test::expect_identical(again.to(Device{}).values(), gathered.to(Device{}).values());
     Bits gathered_bits(rows.size(), shape.ncols, device);
-    gather_rows_into(gathered_bits, bits.to(device), rows);
+    gather_rows_into(gathered_bits, bits.to(device), rows_there);
     const Floats here = gathered.to(Device{});
     const Bits bits_here = gathered_bits.to(Device{});
     EXPECT_TRUE(test::padding_is_zero(bits_here));
