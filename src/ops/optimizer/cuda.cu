@@ -49,7 +49,15 @@ void launch(const Cuda& backend, const OptimizeArgs& args) {
   cuda_check_launch("optimize_values");
 }
 
+__global__ void store_step(StepValues* there, const StepValues values) { *there = values; }
+
 }  // namespace
+
+void set_step(const Cuda& backend, StepValues* there, const StepValues& values) {
+  const ScopedCudaDevice scope(backend.device.index());
+  store_step<<<1, 1, 0, stream_of(backend.device)>>>(there, values);
+  cuda_check_launch("store_step");
+}
 
 void optimize(const Cuda& backend, OptimizerKind kind, const OptimizeArgs& args) {
   switch (kind) {

@@ -66,7 +66,7 @@ void TrainingStep::set(std::size_t number, float learning_rate) {
   values_.rate = static_cast<float>(learning_rate / rest(OptimizerRule::beta1));
   values_.correction = static_cast<float>(1 / std::sqrt(rest(OptimizerRule::beta2)));
   values_.kept = std::min(most, static_cast<float>(number) / static_cast<float>(number + 10));
-  if (!device().is_host()) Device::copy(there_.data(), device(), &values_, Device{}, sizeof(values_));
+  on_cuda("optimize", device(), [&](const auto& cuda) { set_step(cuda, there_.data(), values_); });
 }
 
 void optimize(std::span<const OptimizedParameter> parameters, OptimizerKind kind, const TrainingStep& step) {

@@ -41,4 +41,7 @@ void optimize(const Reference& backend, OptimizerKind kind, const OptimizeArgs& 
 void optimize(const Cpu& backend, OptimizerKind kind, const OptimizeArgs& args);
 void optimize(const Cuda& backend, OptimizerKind kind, const OptimizeArgs& args);
 
+/// *there = values, behind what the device was asked for before. Nothing waits for it, as a copy from the host would.
+void set_step(const Cuda& backend, StepValues* there, const StepValues& values);
+
 }  // namespace bitgraph
