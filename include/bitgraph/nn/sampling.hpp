@@ -128,6 +128,9 @@ class RandomWalkSampler {
   /// O(nodes / 64 + degrees of the sampled nodes), parallel.
   void sample_into(SubgraphSample& out, std::uint32_t epoch, std::uint32_t batch);
 
+  /// A sampler of the same subgraphs for another thread: estimate()'s counts are shared.
+  [[nodiscard]] RandomWalkSampler twin(const Device& device = {}) const;
+
   ~RandomWalkSampler();
   RandomWalkSampler(RandomWalkSampler&&) noexcept;
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -34,8 +35,11 @@ struct RandomWalkSampler::State {
   RandomWalkOptions options;
   Device device;
   NodeSet met;  ///< empty between samples
-  std::size_t num_counted = 0;
-  std::vector<Count> node_count, entry_count;
+  struct Counts {
+    std::size_t subgraphs = 0;
+    std::vector<Count> of_node, of_entry;
+  };
+  std::shared_ptr<const Counts> counts;  ///< null: estimate() was not called
   SubgraphSample counted;
 
   /// Fills `met`, numbers it, and lists it in `nodes`.
@@ -61,13 +65,13 @@ struct RandomWalkSampler::State {
   }
 
   /// C_v and C_uv of what `nodes` induce.
-  void count(const std::vector<NodeId>& nodes) {
+  void count(const std::vector<NodeId>& nodes, Counts& into) {
     parallel_chunks(device, nodes.size(), subgraph_row_grain, [&](Range range) {
       for (std::size_t n = range.begin; n < range.end; ++n) {
         const NodeId i = nodes[n];
-        ++node_count[i];
+        ++into.of_node[i];
         for (EdgeOffset e = graph.row_ptr()[i]; e < graph.row_ptr()[i + std::size_t{1}]; ++e)
-          entry_count[e] = static_cast<Count>(entry_count[e] + (met.has(graph.col_ind()[e]) ? 1 : 0));
+          into.of_entry[e] = static_cast<Count>(into.of_entry[e] + (met.has(graph.col_ind()[e]) ? 1 : 0));
       }
     });
   }
@@ -95,14 +99,22 @@ void RandomWalkSampler::estimate(std::size_t num_subgraphs) {
     fail(ErrorCode::usage,
          fmt::format("random walks: {} subgraphs to count, expected 1 to {}", num_subgraphs, most_subgraphs));
   State& s = *state_;
-  s.node_count.assign(s.graph.nrows(), 0);
-  s.entry_count.assign(s.graph.nvals(), 0);
+  auto counts = std::make_shared<State::Counts>();
+  counts->subgraphs = num_subgraphs;
+  counts->of_node.assign(s.graph.nrows(), 0);
+  counts->of_entry.assign(s.graph.nvals(), 0);
   for (std::size_t n = 0; n < num_subgraphs; ++n) {
     s.walk(s.counted.nodes, Draw::counted_walk, 0, static_cast<std::uint32_t>(n));
-    s.count(s.counted.nodes);
+    s.count(s.counted.nodes, *counts);
     s.met.clear(s.device);
   }
-  s.num_counted = num_subgraphs;
+  s.counts = std::move(counts);
+}
+
+RandomWalkSampler RandomWalkSampler::twin(const Device& device) const {
+  RandomWalkSampler other(state_->graph, state_->roots, state_->options, device);
+  other.state_->counts = state_->counts;
+  return other;
 }
 
 std::size_t RandomWalkSampler::subgraphs_for_coverage(double coverage) {
@@ -118,7 +130,7 @@ void RandomWalkSampler::sample_into(SubgraphSample& out, std::uint32_t epoch, st
   State& s = *state_;
   s.walk(out.nodes, Draw::walk, epoch, batch);
   const std::vector<NodeId>& nodes = out.nodes;
-  if (s.num_counted == 0) {
+  if (!s.counts) {
     induce(out.pattern, s.graph, nodes, s.met, s.device, [](EdgeOffset, EdgeOffset) {});
     out.loss_weight.clear();
     out.entry_scale.clear();
@@ -131,12 +143,12 @@ void RandomWalkSampler::sample_into(SubgraphSample& out, std::uint32_t epoch, st
   for (const NodeId i : nodes) most += s.graph.row(i).size();
   out.entry_scale.resize(most);
   induce(out.pattern, s.graph, nodes, s.met, s.device,
-         [&](EdgeOffset e, EdgeOffset to) { out.entry_scale[to] = 1 / at_least_one(s.entry_count[e]); });
+         [&](EdgeOffset e, EdgeOffset to) { out.entry_scale[to] = 1 / at_least_one(s.counts->of_entry[e]); });
   out.entry_scale.resize(out.pattern.get().nvals());
   out.loss_weight.resize(nodes.size());
   parallel_for(s.device, nodes.size(), 256, [&](std::size_t i) {
-    const float count = at_least_one(s.node_count[nodes[i]]);
-    out.loss_weight[i] = static_cast<float>(s.num_counted) / count;
+    const float count = at_least_one(s.counts->of_node[nodes[i]]);
+    out.loss_weight[i] = static_cast<float>(s.counts->subgraphs) / count;
     const EdgeOffset begin = out.pattern.begin_of_row(i);
     for (EdgeOffset e = begin; e < out.pattern.begin_of_row(i + 1); ++e) out.entry_scale[e] *= count;
   });

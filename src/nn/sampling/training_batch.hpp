@@ -8,6 +8,7 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
+#include "core/array_pack.hpp"
 #include "nn/sampling/transposed_entries.hpp"
 
 #include <cstdint>
@@ -54,6 +55,20 @@ struct FeatureRows {
   std::span<const NodeId> nodes;
 };
 
+/// The arrays of a LayerGraph in an ArrayPack.
+struct LayerPlaces {
+  struct Pattern {
+    NodeId nrows = 0;
+    NodeId ncols = 0;
+    ArrayPack::Place<EdgeOffset> row_ptr;
+    ArrayPack::Place<NodeId> col_ind;
+    ArrayPack::Place<NodeId> chunk_row;
+    EdgeOffset longest_row = 0;
+  };
+  Pattern pattern, transposed;
+  ArrayPack::Place<float> row_scale, col_scale, vote_scale;
+};
+
 /// What a layer aggregates over, on a device: targets x inputs, target i being input i, with its own normalization.
 struct LayerGraph {
   CsrPattern pattern;  ///< with the targets' own entries where the aggregation takes a node itself in
@@ -64,7 +79,14 @@ struct LayerGraph {
 
   /// `block` lies on the host, without entries (i, i). `facts` are for sums and Aggregation::symmetric.
   LayerGraph(const CsrPattern& block, Aggregation aggregation, const WholeGraphFacts& facts, const Device& device);
+
+  /// Where the pack was brought by upload().
+  LayerGraph(const LayerPlaces& places, const ArrayPack& arrays);
 };
+
+/// Adds the arrays of the LayerGraph of a block on the host, with the threads of its device.
+[[nodiscard]] LayerPlaces pack_layer(ArrayPack& arrays, const CsrPattern& block, Aggregation aggregation,
+                                     const WholeGraphFacts& facts);
 
 /// Signs of sparse features on the host: row i is alpha[i] times (base + its flips), a flip being -2 base where a
 /// feature has the other sign.

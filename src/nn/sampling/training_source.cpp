@@ -7,6 +7,8 @@
 #include "nn/inference/input_features.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
+#include "nn/sampling/batch_drawer.hpp"
+#include "nn/sampling/drawn_ahead.hpp"
 #include "nn/sampling/needed_rows.hpp"
 
 #include <algorithm>
@@ -83,15 +85,12 @@ struct DenseFeatures {
 };
 
 /// Some rows of signs and their scales.
-Binarized rows_of(const Binarized& all, std::span<const NodeId> nodes, const Device& device) {
+Binarized rows_of(const Binarized& all, const Buffer<NodeId>& nodes) {
+  const Device& device = nodes.device();
   Binarized some{BitMatrix<PlusMinusOne>(nodes.size(), all.bits.ncols(), device), Buffer<float>(nodes.size(), device)};
   gather_rows_into(some.bits, all.bits, nodes);
-  Floats column(nodes.size(), 1, device);
-  const auto lent = std::shared_ptr<const void>(&all, [](const void*) {});
-  auto* const alpha = const_cast<float*>(all.alpha.data());
-  const Floats whole(all.alpha.size(), 1, Buffer<float>::borrow(alpha, all.alpha.size(), lent, device));
-  gather_rows_into(column, whole, nodes);
-  Device::copy(some.alpha.data(), device, column.values().data(), device, column.bytes());
+  Floats column(nodes.size(), 1, some.alpha.share());
+  gather_rows_into(column, Floats(all.alpha.size(), 1, all.alpha.share()), nodes);
   return some;
 }
 
@@ -152,7 +151,7 @@ class WholeGraph final : public TrainingSource {
       gather_rows_into(batch_.features, all.real, nodes);
       if (feature_scale != 1) accumulate(batch_.features, batch_.features, feature_scale, 0);
     } else {
-      batch_.signs = rows_of(all.signs, nodes, device);
+      batch_.signs = rows_of(all.signs, Buffer<NodeId>::copy_of(nodes, device));
       center_ = std::move(all.center);
     }
   }
@@ -225,157 +224,90 @@ std::optional<FeatureEntries> sparse_entries(const Dataset& dataset, const Train
   return FeatureEntries(features.pattern.clone(), model_features(features, metadata.normalize_rows));
 }
 
-/// Batches of a part of the graph: their features, labels and a teacher's words are gathered where all of them lie.
-class SampledSource : public TrainingSource {
+/// How many threads draw samples ahead. On the host all are busy with the step.
+std::size_t drawing_threads(const Device& device) {
+  constexpr int most = 4;
+  return device.is_host() ? 0 : static_cast<std::size_t>(std::min(most, Device().threads() / 2));
+}
+
+/// Batches of a part of the graph: their features and a teacher's words are gathered where all of them lie.
+class SampledSource final : public TrainingSource {
  public:
   SampledSource(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
-                const Device& device)
-      : dataset_(dataset),
-        shapes_(shapes_of(dataset, options)),
+                const Device& device, std::size_t threads)
+      : shapes_(shapes_of(dataset, options)),
         device_(device),
         entries_(sparse_entries(dataset, options, metadata, device)),
         teacher_(teacher.to(device)) {
     if (!entries_) features_.emplace(dataset, metadata, device);
+    drawers_.push_back(make_batch_drawer(dataset, options, shapes_, sampling_host(device)));
+    for (std::size_t t = 0; t < threads; ++t) drawers_.push_back(drawers_.front()->twin());
+    if (threads != 0) drawers_.erase(drawers_.begin());
+    ahead_.emplace(threads, *options.epochs * batches(),
+                   [this](std::size_t worker, std::size_t number, DrawnBatch& out) {
+                     drawers_[worker]->draw(out, number / batches() + 1, number % batches());
+                   });
   }
 
   [[nodiscard]] const Floats& center() const noexcept override { return entries_ ? no_center_ : features_->center; }
+  [[nodiscard]] std::size_t batches() const noexcept override { return drawers_.front()->batches(); }
 
- protected:
-  [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
-  [[nodiscard]] const std::vector<LayerShape>& shapes() const noexcept { return shapes_; }
-  [[nodiscard]] const Device& device() const noexcept { return device_; }
-  [[nodiscard]] TrainingBatch& batch_of_now() noexcept { return batch_; }
-
-  /// Everything of the batch but its graphs; the first `num_targets` of the nodes are the targets.
-  void take_nodes(std::span<const NodeId> nodes, std::size_t num_targets) {
-    const std::size_t width = dataset_.num_features();
-    if (entries_) {
-      batch_.rows = {&*entries_, nodes};
-    } else if (features_->real.nrows() != 0) {
-      batch_.features = Floats(nodes.size(), width, device_);
-      gather_rows_into(batch_.features, features_->real, nodes);
-    } else {
-      batch_.signs = rows_of(features_->signs, nodes, device_);
+  const TrainingBatch& batch(std::size_t epoch, std::size_t n) override {
+    const std::size_t number = (epoch - 1) * batches() + n;
+    // What is drawn now, or soon, goes where the batch before the last one was.
+    if (number != next_) device_.synchronize();
+    if (before_ != nullptr) before_->arrays.wait();
+    DrawnBatch& drawn = ahead_->get(number);
+    before_ = std::exchange(last_, &drawn);
+    next_ = number + 1;
+    const ArrayPack& arrays = drawn.arrays;
+    drawn.arrays.upload(there_, device_);
+    batch_.graphs.clear();
+    auto layer = drawn.layers.begin();
+    std::shared_ptr<const LayerGraph> graph;
+    for (const LayerShape& shape : shapes_) {
+      const bool aggregates = shape.aggregation != Aggregation::none;
+      if (aggregates && layer != drawn.layers.end()) graph = std::make_shared<LayerGraph>(*layer++, arrays);
+      batch_.graphs.push_back(aggregates ? graph : nullptr);
     }
-    const auto targets = nodes.first(num_targets);
-    std::vector<std::int32_t> labels;
-    for (const NodeId node : targets) labels.push_back(dataset_.labels[node]);
-    batch_.labels = Buffer<std::int32_t>::copy_of(labels, device_);
-    if (batch_.counted.size() != num_targets) {
-      std::vector<NodeId> rows(num_targets);
-      std::iota(rows.begin(), rows.end(), NodeId{0});
-      batch_.counted = Buffer<NodeId>::copy_of(rows, device_);
-    }
-    if (teacher_.nrows() == 0) return;
-    batch_.taught = Floats(num_targets, teacher_.ncols(), device_);
-    gather_rows_into(batch_.taught, teacher_, targets);
+    batch_.labels = arrays.lend(drawn.labels);
+    batch_.counted = arrays.lend(drawn.counted);
+    batch_.loss_weight = arrays.lend(drawn.loss_weight);
+    gather(drawn);
+    return batch_;
   }
 
  private:
-  const Dataset& dataset_;
+  void gather(const DrawnBatch& drawn) {
+    const Buffer<NodeId> nodes = drawn.arrays.lend(drawn.nodes);
+    if (entries_) {
+      batch_.rows = {&*entries_, nodes.span()};
+    } else if (features_->real.nrows() != 0) {
+      batch_.features = Floats(nodes.size(), features_->real.ncols(), device_);
+      gather_rows_into(batch_.features, features_->real, nodes);
+    } else {
+      batch_.signs = rows_of(features_->signs, nodes);
+    }
+    if (teacher_.nrows() == 0) return;
+    ArrayPack::Place<NodeId> targets = drawn.nodes;
+    targets.size = drawn.labels.size;
+    batch_.taught = Floats(targets.size, teacher_.ncols(), device_);
+    gather_rows_into(batch_.taught, teacher_, drawn.arrays.lend(targets));
+  }
+
   std::vector<LayerShape> shapes_;
   Device device_;
   std::optional<FeatureEntries> entries_;  ///< of float models on the host, or
   std::optional<DenseFeatures> features_;  ///< all else
   Floats no_center_;
   Floats teacher_;
+  Buffer<std::byte> there_;  ///< a batch's arrays on a device
   TrainingBatch batch_;
-};
-
-/// The training nodes in an order of each epoch's own, cut into batches, with neighbours drawn for each.
-class NeighborBatches final : public SampledSource {
- public:
-  NeighborBatches(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
-                  const Device& device)
-      : SampledSource(dataset, options, metadata, teacher, device),
-        batch_size_(std::min(*options.batch_size, dataset.train.size())),
-        seed_(options.seed),
-        sampler_(dataset.graph, options.fan_outs, options.seed, sampling_host(device)),
-        factor_(sum_factor(dataset.graph)) {}
-
-  [[nodiscard]] std::size_t batches() const noexcept override {
-    return (dataset().train.size() + batch_size_ - 1) / batch_size_;
-  }
-
-  const TrainingBatch& batch(std::size_t epoch, std::size_t n) override {
-    if (epoch != shuffled_epoch_) shuffle_into(order_, dataset().train, seed_, static_cast<std::uint32_t>(epoch));
-    shuffled_epoch_ = epoch;
-    // Parts of nearly one size: a last batch of a few nodes would count as much as the others.
-    const std::size_t begin = order_.size() * n / batches();
-    const std::size_t end = order_.size() * (n + 1) / batches();
-    sampler_.sample_into(sample_, std::span(order_).subspan(begin, end - begin), static_cast<std::uint32_t>(epoch),
-                         static_cast<std::uint32_t>(n));
-    take_nodes(sample_.nodes, end - begin);
-    TrainingBatch& batch = batch_of_now();
-    batch.graphs.clear();
-    degrees_.clear();
-    for (const NodeId node : sample_.nodes) degrees_.push_back(static_cast<float>(dataset().graph.row(node).size()));
-    std::size_t drawn = 0;
-    for (const LayerShape& shape : shapes()) {
-      std::shared_ptr<const LayerGraph>& graph = batch.graphs.emplace_back();
-      if (shape.aggregation == Aggregation::none) continue;
-      const CsrPattern& block = sample_.layers[drawn++].get();
-      const WholeGraphFacts facts{.factor = factor_, .degrees = std::span(degrees_).first(block.nrows())};
-      graph = std::make_shared<LayerGraph>(block, shape.aggregation, facts, device());
-    }
-    return batch;
-  }
-
- private:
-  std::size_t batch_size_;
-  std::uint64_t seed_;
-  NeighborSampler sampler_;
-  NeighborSample sample_;
-  float factor_;
-  std::vector<float> degrees_;  ///< in the whole graph, of the sample's nodes
-  std::vector<NodeId> order_;
-  std::size_t shuffled_epoch_ = 0;
-};
-
-/// Subgraphs that random walks come through.
-class WalkBatches final : public SampledSource {
- public:
-  WalkBatches(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
-              const Device& device)
-      : SampledSource(dataset, options, metadata, teacher, device),
-        sampler_(dataset.graph, {},
-                 {.num_roots = walk_roots_for(options, dataset.graph.nrows()),
-                  .walk_length = *options.walk_length,
-                  .seed = options.seed},
-                 sampling_host(device)),
-        factor_(sum_factor(dataset.graph)) {
-    constexpr double coverage = 50;
-    sampler_.estimate(sampler_.subgraphs_for_coverage(coverage));
-    batches_ = sampler_.subgraphs_for_coverage(1);
-  }
-
-  [[nodiscard]] std::size_t batches() const noexcept override { return batches_; }
-
-  const TrainingBatch& batch(std::size_t epoch, std::size_t n) override {
-    sampler_.sample_into(sample_, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(n));
-    const std::vector<NodeId>& nodes = sample_.nodes;
-    take_nodes(nodes, nodes.size());
-    TrainingBatch& batch = batch_of_now();
-    std::vector<float> degrees;
-    degrees.reserve(nodes.size());
-    for (const NodeId node : nodes) degrees.push_back(static_cast<float>(dataset().graph.row(node).size()));
-    const auto graph = std::make_shared<LayerGraph>(sample_.pattern.get(), shapes().front().aggregation,
-                                                    WholeGraphFacts{.factor = factor_, .degrees = degrees}, device());
-    batch.graphs.assign(shapes().size(), graph);
-    // Of mean 1: the sum over a subgraph is as large as that over a batch of as many nodes.
-    double sum = 0;
-    for (const float weight : sample_.loss_weight) sum += weight;
-    const auto scale = static_cast<float>(static_cast<double>(nodes.size()) / sum);
-    for (float& weight : sample_.loss_weight) weight *= scale;
-    batch.loss_weight = Buffer<float>::copy_of(sample_.loss_weight, device());
-    return batch;
-  }
-
- private:
-  RandomWalkSampler sampler_;
-  SubgraphSample sample_;
-  float factor_;
-  std::size_t batches_ = 1;
+  DrawnBatch* last_ = nullptr;
+  DrawnBatch* before_ = nullptr;
+  std::size_t next_ = 0;
+  std::vector<std::unique_ptr<BatchDrawer>> drawers_;  ///< one a thread
+  std::optional<DrawnAhead<DrawnBatch>> ahead_;        ///< goes first: its threads use the others
 };
 
 }  // namespace
@@ -409,14 +341,11 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
 
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                      const Model& metadata, float feature_scale, Floats teacher,
-                                                     const Device& device) {
-  switch (traits_of(options.architecture).batches) {
-    case BatchKind::whole_graph:
-      return std::make_unique<WholeGraph>(dataset, options, metadata, feature_scale, teacher, device);
-    case BatchKind::walks: return std::make_unique<WalkBatches>(dataset, options, metadata, teacher, device);
-    case BatchKind::neighbors: break;
-  }
-  return std::make_unique<NeighborBatches>(dataset, options, metadata, teacher, device);
+                                                     const Device& device, std::optional<std::size_t> threads) {
+  if (traits_of(options.architecture).batches == BatchKind::whole_graph)
+    return std::make_unique<WholeGraph>(dataset, options, metadata, feature_scale, teacher, device);
+  return std::make_unique<SampledSource>(dataset, options, metadata, teacher, device,
+                                         threads ? *threads : drawing_threads(device));
 }
 
 }  // namespace bitgraph::nn

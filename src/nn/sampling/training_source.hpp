@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace bitgraph::nn {
@@ -38,10 +39,12 @@ class TrainingSource {
 
 /// Batches over a data set of which everything may be seen. `metadata` says how the model sees features, which of a
 /// float gcn are then multiplied by `feature_scale`; `teacher` has the probabilities of all nodes, on the host, or is
-/// 0 x 0.
+/// 0 x 0. Samples are drawn ahead by so many `threads`, or, where it is not said, by some where the device is
+/// not the host; the batches are the same. The data set stays where it is.
 [[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                                    const Model& metadata, float feature_scale,
-                                                                   DenseMatrix<float> teacher, const Device& device);
+                                                                   DenseMatrix<float> teacher, const Device& device,
+                                                                   std::optional<std::size_t> threads = {});
 
 /// Random walks of a sample: those asked for, but of a small graph fewer, so that an epoch has at least two samples.
 [[nodiscard]] std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes);

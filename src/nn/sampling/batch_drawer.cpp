@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/sampling/batch_drawer.hpp"
+
+#include <bitgraph/nn/sampling.hpp>
+
+#include "nn/sampling/training_source.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace bitgraph::nn {
+
+namespace {
+
+/// Of a new batch, all but graphs and weights; the first `num_targets` of the nodes are the targets.
+void take_nodes(DrawnBatch& out, const Dataset& dataset, std::span<const NodeId> nodes, std::size_t num_targets) {
+  ArrayPack& arrays = out.arrays;
+  arrays.clear();
+  out.nodes = arrays.add<NodeId>(nodes.size());
+  out.counted = arrays.add<NodeId>(num_targets);
+  out.labels = arrays.add<std::int32_t>(num_targets);
+  out.loss_weight = {};
+  out.layers.clear();
+  std::copy(nodes.begin(), nodes.end(), arrays[out.nodes].begin());
+  std::iota(arrays[out.counted].begin(), arrays[out.counted].end(), NodeId{0});
+  for (std::size_t n = 0; n < num_targets; ++n) arrays[out.labels][n] = dataset.labels[nodes[n]];
+}
+
+/// The training nodes in an order of each epoch's own, cut into batches, with neighbours drawn for each.
+class NeighborDrawer final : public BatchDrawer {
+ public:
+  NeighborDrawer(const Dataset& dataset, const TrainOptions& options, std::vector<LayerShape> shapes,
+                 const Device& host)
+      : dataset_(dataset),
+        options_(options),
+        shapes_(std::move(shapes)),
+        batch_size_(std::min(*options.batch_size, dataset.train.size())),
+        sampler_(dataset.graph, options.fan_outs, options.seed, host),
+        factor_(sum_factor(dataset.graph)) {}
+
+  [[nodiscard]] std::size_t batches() const noexcept override {
+    return (dataset_.train.size() + batch_size_ - 1) / batch_size_;
+  }
+
+  void draw(DrawnBatch& out, std::size_t epoch, std::size_t n) override {
+    if (epoch != shuffled_epoch_)
+      shuffle_into(order_, dataset_.train, options_.seed, static_cast<std::uint32_t>(epoch));
+    shuffled_epoch_ = epoch;
+    // Parts of nearly one size: a last batch of a few nodes would count as much as the others.
+    const std::size_t begin = order_.size() * n / batches();
+    const std::size_t end = order_.size() * (n + 1) / batches();
+    sampler_.sample_into(sample_, std::span(order_).subspan(begin, end - begin), static_cast<std::uint32_t>(epoch),
+                         static_cast<std::uint32_t>(n));
+    take_nodes(out, dataset_, sample_.nodes, end - begin);
+    degrees_.clear();
+    for (const NodeId node : sample_.nodes) degrees_.push_back(static_cast<float>(dataset_.graph.row(node).size()));
+    for (const LayerShape& shape : shapes_) {
+      if (shape.aggregation == Aggregation::none) continue;
+      const CsrPattern& block = sample_.layers[out.layers.size()].get();
+      const WholeGraphFacts facts{.factor = factor_, .degrees = std::span(degrees_).first(block.nrows())};
+      out.layers.push_back(pack_layer(out.arrays, block, shape.aggregation, facts));
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<BatchDrawer> twin() const override {
+    return std::make_unique<NeighborDrawer>(dataset_, options_, shapes_, Device::host(1));
+  }
+
+ private:
+  const Dataset& dataset_;
+  TrainOptions options_;
+  std::vector<LayerShape> shapes_;
+  std::size_t batch_size_;
+  NeighborSampler sampler_;
+  NeighborSample sample_;
+  float factor_;
+  std::vector<float> degrees_;  ///< in the whole graph, of the sample's nodes
+  std::vector<NodeId> order_;
+  std::size_t shuffled_epoch_ = 0;
+};
+
+/// Subgraphs that random walks come through.
+class WalkDrawer final : public BatchDrawer {
+ public:
+  WalkDrawer(const Dataset& dataset, Aggregation aggregation, RandomWalkSampler sampler, std::size_t batches)
+      : dataset_(dataset),
+        aggregation_(aggregation),
+        sampler_(std::move(sampler)),
+        batches_(batches),
+        factor_(sum_factor(dataset.graph)) {}
+
+  [[nodiscard]] std::size_t batches() const noexcept override { return batches_; }
+
+  void draw(DrawnBatch& out, std::size_t epoch, std::size_t n) override {
+    sampler_.sample_into(sample_, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(n));
+    const std::vector<NodeId>& nodes = sample_.nodes;
+    take_nodes(out, dataset_, nodes, nodes.size());
+    degrees_.clear();
+    for (const NodeId node : nodes) degrees_.push_back(static_cast<float>(dataset_.graph.row(node).size()));
+    out.layers.push_back(
+        pack_layer(out.arrays, sample_.pattern.get(), aggregation_, {.factor = factor_, .degrees = degrees_}));
+    // Of mean 1: the sum over a subgraph is as large as that over a batch of as many nodes.
+    double sum = 0;
+    for (const float weight : sample_.loss_weight) sum += weight;
+    const auto scale = static_cast<float>(static_cast<double>(nodes.size()) / sum);
+    out.loss_weight = out.arrays.add<float>(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) out.arrays[out.loss_weight][i] = sample_.loss_weight[i] * scale;
+  }
+
+  [[nodiscard]] std::unique_ptr<BatchDrawer> twin() const override {
+    return std::make_unique<WalkDrawer>(dataset_, aggregation_, sampler_.twin(Device::host(1)), batches_);
+  }
+
+ private:
+  const Dataset& dataset_;
+  Aggregation aggregation_;
+  RandomWalkSampler sampler_;
+  std::size_t batches_;
+  float factor_;
+  SubgraphSample sample_;
+  std::vector<float> degrees_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchDrawer> make_batch_drawer(const Dataset& dataset, const TrainOptions& options,
+                                               const std::vector<LayerShape>& shapes, const Device& host) {
+  if (traits_of(options.architecture).batches == BatchKind::neighbors)
+    return std::make_unique<NeighborDrawer>(dataset, options, shapes, host);
+  constexpr double coverage = 50;
+  RandomWalkSampler sampler(dataset.graph, {},
+                            {.num_roots = walk_roots_for(options, dataset.graph.nrows()),
+                             .walk_length = *options.walk_length,
+                             .seed = options.seed},
+                            host);
+  sampler.estimate(sampler.subgraphs_for_coverage(coverage));
+  const std::size_t batches = sampler.subgraphs_for_coverage(1);
+  return std::make_unique<WalkDrawer>(dataset, shapes.front().aggregation, std::move(sampler), batches);
+}
+
+}  // namespace bitgraph::nn
