@@ -3,13 +3,17 @@
 #include <bitgraph/bitgraph.hpp>
 
 #include "nn/model/random_model.hpp"
+#include "nn/program/layers.hpp"
+#include "nn/training/run/training_run.hpp"
 #include "support/every_device.hpp"
 #include "support/expect_error.hpp"
+#include "support/random_matrices.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -107,6 +111,63 @@ TEST(OwnNetwork, AResidualConnectionAddsTheInputOfALayer) {
     const DenseMatrix<float> got = plan.run().to(Device{});
     for (std::size_t n = 0; n < wanted.values().size(); ++n)
       ASSERT_NEAR(got.values()[n], wanted.values()[n], 1e-5) << device.name();
+  }
+}
+
+/// A layer as a row of the table of architectures would build it: a convolution, and its input where it is as wide.
+std::uint32_t residual_layer(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
+  const ValueId y = standard_layer(build, shape, x);
+  return shape.inputs == shape.outputs ? build.add(y, x) : y;
+}
+
+TEST(OwnNetwork, ALayerOfANewKindIsTrainedByTheGradientsOfItsOperators) {
+  const Dataset& data = some_data();
+  std::vector<LayerShape> shapes{{Aggregation::symmetric, false, features, 8},
+                                 {Aggregation::symmetric, false, 8, 8},
+                                 {Aggregation::symmetric, false, 8, classes}};
+  for (LayerShape& shape : shapes) shape.build = residual_layer;
+  const std::vector<Precision> forms(shapes.size(), Precision::real);
+  struct Weights {
+    DenseMatrix<float> value, gradient;
+  };
+  std::vector<Weights> weights, biases;
+  for (const LayerShape& shape : shapes) {
+    weights.push_back(
+        {test::random_dense(shape.outputs, shape.inputs, weights.size() + 1), {shape.outputs, shape.inputs}});
+    biases.push_back({test::random_dense(1, shape.outputs, weights.size() + 9), {1, shape.outputs}});
+  }
+  std::vector<LayerParameters> parameters(shapes.size());
+  for (std::size_t l = 0; l < shapes.size(); ++l)
+    parameters[l].neighbor = {&weights[l].value, &biases[l].value, &weights[l].gradient, &biases[l].gradient};
+  TrainingRun run(training_program(shapes, false, forms), parameters, Device::host(1));
+  TrainingBatch batch;
+  const auto graph = std::make_shared<LayerGraph>(data.graph, Aggregation::symmetric, WholeGraphFacts{}, Device{});
+  batch.graphs.assign(shapes.size(), graph);
+  const DenseMatrix<float> x = test::random_dense(data.graph.nrows(), features, 3);
+  const DenseMatrix<float> slope = test::random_dense(data.graph.nrows(), classes, 4);
+  const auto loss = [&] {
+    const DenseMatrix<float>& logits = run.forward(batch, {.values = &x}, {});
+    double sum = 0;
+    for (std::size_t n = 0; n < logits.values().size(); ++n)
+      sum += static_cast<double>(logits.values()[n]) * static_cast<double>(slope.values()[n]);
+    return sum;
+  };
+  loss();
+  std::copy(slope.values().begin(), slope.values().end(), run.result_gradient().values().begin());
+  run.backward();
+  for (Weights* const of : {&weights[0], &weights[1], &weights[2], &biases[1]}) {
+    for (std::size_t n = 0; n < of->value.values().size(); n += 7) {
+      constexpr float step = 1e-2F;
+      float& w = of->value.values()[n];
+      const float at = w;
+      w = at + step;
+      const double above = loss();
+      w = at - step;
+      const double below = loss();
+      w = at;
+      const double wanted = (above - below) / (2 * static_cast<double>(step));
+      EXPECT_NEAR(of->gradient.values()[n], wanted, 0.02 * std::abs(wanted) + 0.5) << n;
+    }
   }
 }
 

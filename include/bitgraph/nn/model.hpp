@@ -163,14 +163,17 @@ struct LayerShape {
   std::size_t inputs = 0;
   std::size_t outputs = 0;
   bool norm = false;  ///< is trained with a batch norm, which the trained layer has in its weights
+  /// Builds its operators, from its input to its output, which goes through relu where another layer follows. Null:
+  /// those that Layer says.
+  std::uint32_t (*build)(ProgramBuilder& builder, const LayerShape& shape, std::uint32_t x) = nullptr;
 };
 
 /// The most layers that aggregate in a model: as many as can stand side by side (most_concat_parts).
 inline constexpr std::size_t most_depth = 64;
 
 /// The layers of an architecture with `depth` aggregations, the hidden ones all of one width; with jumping knowledge a
-/// last linear layer takes the outputs of all convolutions side by side. Throws usage for a width
-/// or depth of 0, or a depth above most_depth.
+/// last linear layer takes the outputs of all convolutions side by side. Throws usage for a width or depth of 0, or a
+/// depth above most_depth.
 [[nodiscard]] std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features,
                                                    std::size_t hidden, std::size_t num_classes, std::size_t depth = 2,
                                                    bool jumping_knowledge = false);

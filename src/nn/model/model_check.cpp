@@ -2,11 +2,8 @@
 #include <bitgraph/nn/model.hpp>
 
 #include "core/finite.hpp"
-<<<<<<< HEAD
-#include "nn/program/layers.hpp"
-=======
 #include "nn/model/architectures.hpp"
->>>>>>> c1f9bb2 (nn: graph isomorphism networks)
+#include "nn/program/layers.hpp"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 // Layers as programs (include/bitgraph/nn/model.hpp, Layer).
 #include "nn/program/layers.hpp"
 
+#include "nn/model/architectures.hpp"
 #include "nn/program/operators.hpp"
 
 #include <fmt/format.h>
@@ -10,10 +11,7 @@
 
 namespace bitgraph::nn {
 
-namespace {
-
-/// y = aggregate(N x) + R x + the biases of both. Batch norm has the bias as its shift.
-ValueId layer_of(ProgramBuilder& build, const LayerShape& shape, ValueId x) {
+ValueId standard_layer(ProgramBuilder& build, const LayerShape& shape, ValueId x) {
   if (shape.aggregation == Aggregation::none)
     return build.product(x, WeightOf::neighbor, shape.outputs, BiasOf::weight);
   const ValueId update = build.product(x, WeightOf::neighbor, shape.outputs);
@@ -22,8 +20,6 @@ ValueId layer_of(ProgramBuilder& build, const LayerShape& shape, ValueId x) {
   const ValueId sum = build.aggregate(update, shape.aggregation);
   return build.add(sum, build.product(x, WeightOf::root, shape.outputs), BiasOf::layer);
 }
-
-}  // namespace
 
 Program program_of(std::span<const LayerShape> layers, bool concatenates) {
   require(!layers.empty(), "a program needs at least one layer");
@@ -34,7 +30,7 @@ Program program_of(std::span<const LayerShape> layers, bool concatenates) {
     const bool last = l + 1 == layers.size();
     build.begin_layer(l);
     if (last && concatenates && l > 0) x = build.concat(outputs);
-    x = layer_of(build, layers[l], x);
+    x = (layers[l].build != nullptr ? layers[l].build : standard_layer)(build, layers[l], x);
     if (last) break;
     x = build.relu(x);
     if (l + 2 == layers.size() || layers[l + 1].aggregation != Aggregation::none) outputs.push_back(x);
@@ -45,6 +41,10 @@ Program program_of(std::span<const LayerShape> layers, bool concatenates) {
 std::vector<LayerShape> shapes_of(const Model& model) {
   std::vector<LayerShape> shapes;
   for (const Layer& l : model.layers) shapes.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
+  std::vector<LayerShape> convolution;
+  traits_of(model.architecture).convolution(convolution, 1, 1, 1);
+  const std::size_t linear = model.concatenates() ? 1 : 0;
+  for (std::size_t l = 0; l + linear < shapes.size(); ++l) shapes[l].build = convolution[l % convolution.size()].build;
   return shapes;
 }
 

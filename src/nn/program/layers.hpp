@@ -7,6 +7,9 @@
 
 namespace bitgraph::nn {
 
+/// y = aggregate(N x) + R x + the biases of both; of a layer with batch norm in training, that of aggregate(N x).
+ValueId standard_layer(ProgramBuilder& build, const LayerShape& shape, ValueId x);
+
 /// The network in floats. Where `concatenates`, the outputs of all convolutions stand side by side as the last layer's
 /// input. Throws usage where layers do not fit one another.
 [[nodiscard]] Program program_of(std::span<const LayerShape> layers, bool concatenates);
