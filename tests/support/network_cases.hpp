@@ -177,7 +177,7 @@ struct DrawnRun {
       tensor.second_moment.values[n] = 1e-3F * (0.1F + uniform(7, n));
     }
     if (!is_statistic(tensor)) return;
-    for (double& value : tensor.average.values) value = 0.1 + std::fabs(value);
+    for (double& average : tensor.average.values) average = 0.1 + std::fabs(average);
     for (DoubleMatrix* moment : {&tensor.first_moment, &tensor.second_moment})
       std::fill(moment->values.begin(), moment->values.end(), 0.0);
   }
