@@ -6,6 +6,7 @@
 #include "nn/program/layers.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "support/every_device.hpp"
+#include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_matrices.hpp"
 #include "support/temporary_folder.hpp"
@@ -189,8 +190,8 @@ TEST(OwnNetwork, WhatDoesNotFitIsSaidWithItsLayer) {
     Model model = random_model(Architecture::gcn, Precision::real, features, hidden, classes, 2, 5);
     model.network = build;
     SCOPED_TRACE(text);
-    test::expect_error([&] { model.validate(); }, ErrorCode::usage, text);
-    test::expect_error([&] { InferencePlan(model, some_data()); }, ErrorCode::usage, text);
+    test::expect_usage_error([&] { model.validate(); }, text);
+    test::expect_usage_error([&] { InferencePlan(model, some_data()); }, text);
   };
   refused([](ProgramBuilder& b) { return convolution(b, 0, b.features(), hidden + 1); }, "layer 0");
   refused([](ProgramBuilder& b) { return convolution(b, 1, b.features(), classes); }, "layer 1");
@@ -198,14 +199,15 @@ TEST(OwnNetwork, WhatDoesNotFitIsSaidWithItsLayer) {
   refused([](ProgramBuilder& b) { return b.product(b.features(), WeightOf::root, hidden); }, "no such weights");
   refused([](ProgramBuilder& b) { return b.add(b.features(), convolution(b, 0, b.features(), hidden)); }, "layer 0");
   refused([](ProgramBuilder& b) { return b.relu(99); }, "%99");
-  refused([](ProgramBuilder& b) { return b.concat({}); }, "reads nothing");
+  refused([](ProgramBuilder& b) { return b.concat({}); }, "puts 0 values");
   refused([](ProgramBuilder&) { return ValueId{99}; }, "does not make its result");
 }
 
 TEST(OwnNetwork, NoFileHoldsIt) {
   const test::TemporaryFolder folder;
   const Model model = residual_model(Precision::full);
-  test::expect_error([&] { model.save(folder / "own.safetensors"); }, ErrorCode::not_possible, "network of its own");
+  test::expect_error([&] { model.save(folder / "own.safetensors"); }, ErrorCode::not_possible,
+                     "a model with a network of its own is code: no file can hold it");
   EXPECT_FALSE(std::filesystem::exists(folder / "own.safetensors"));
 }
 

@@ -123,7 +123,6 @@ ProgramBuilder::ProgramBuilder(std::size_t num_features) { program_.features = p
 
 ValueId ProgramBuilder::append(Operator op, std::size_t columns) {
   op.layer = layer_;
-  if (op.inputs.empty()) refuse(op, "reads nothing");
   for (const ValueId v : op.inputs) {
     if (v >= program_.values.size()) refuse(op, fmt::format("reads %{}, which is not there", v));
   }
