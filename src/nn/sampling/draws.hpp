@@ -5,7 +5,9 @@
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/core/types.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace bitgraph::nn {
@@ -28,6 +30,16 @@ class NodeDraws {
   std::uint32_t below(std::uint64_t bound) noexcept {
     if (next_ % 4 == 0) words_ = random_words({seed_, hop_, next_ / 4}, node_);
     return static_cast<std::uint32_t>(words_[next_++ % 4] * bound >> 32);
+  }
+
+  /// What the first `count` calls of below() would multiply, before any of them. Blocks do not wait for each other.
+  template <std::size_t most>
+  void first_words(std::array<std::uint32_t, most>& words, std::size_t count) const noexcept {
+    static_assert(most % 4 == 0);
+    for (std::size_t n = 0; n < count; n += 4) {
+      const auto four = random_words({seed_, hop_, static_cast<std::uint32_t>(n / 4)}, node_);
+      std::copy(four.begin(), four.end(), words.begin() + static_cast<std::ptrdiff_t>(n));
+    }
   }
 
  private:

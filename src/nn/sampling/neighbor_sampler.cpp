@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -16,9 +19,13 @@ namespace {
 constexpr NodeId none = std::numeric_limits<NodeId>::max();
 constexpr std::size_t row_grain = 64;
 
-/// out.size() different numbers below `degree`, rising: every set of them is equally likely.
-void choose(std::span<NodeId> out, std::size_t degree, NodeDraws draws) {
-  constexpr std::size_t few = 64;
+constexpr std::size_t few = 64;              ///< draws of a row that are made at once
+constexpr std::size_t few_neighbors = 4096;  ///< of a node: as many bits are quicker than a list
+
+/// out.size() different numbers below `degree`, rising: every set of them is equally likely. `marks` has a bit for each
+/// of few_neighbors, none of them set before or after.
+void choose(std::span<NodeId> out, std::size_t degree, NodeDraws draws,
+            std::array<std::uint64_t, few_neighbors / 64>& marks) {
   if (out.size() > few) {
     // One by one along all of them (Knuth, The Art of Computer Programming 2, algorithm 3.4.2 S).
     std::size_t chosen = 0;
@@ -28,18 +35,53 @@ void choose(std::span<NodeId> out, std::size_t degree, NodeDraws draws) {
     return;
   }
   // Floyd's way (Bentley and Floyd, "A sample of brilliance", CACM 1987): one draw a number, none thrown away.
+  std::array<std::uint32_t, few> words;
+  draws.first_words(words, out.size());
+  const std::size_t first = degree - out.size() + 1;
+  if (degree <= few_neighbors) {
+    for (std::size_t chosen = 0; chosen < out.size(); ++chosen) {
+      const std::size_t drawn = words[chosen] * std::uint64_t{first + chosen} >> 32;
+      const bool again = (marks[drawn / 64] >> (drawn % 64) & 1U) != 0;
+      const std::size_t taken = again ? first + chosen - 1 : drawn;
+      marks[taken / 64] |= std::uint64_t{1} << (taken % 64);
+    }
+    NodeId* to = out.data();
+    for (std::size_t w = 0; w * 64 < degree; ++w) {
+      for (std::uint64_t left = std::exchange(marks[w], 0); left != 0; left &= left - 1)
+        *to++ = static_cast<NodeId>(w * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+    }
+    return;
+  }
   for (std::size_t chosen = 0; chosen < out.size(); ++chosen) {
-    const std::size_t last = degree - out.size() + chosen;
-    const auto drawn = static_cast<NodeId>(draws.below(last + 1));
+    const auto drawn = static_cast<NodeId>(words[chosen] * std::uint64_t{first + chosen} >> 32);
     NodeId* const end = out.data() + chosen;
     NodeId* const place = std::lower_bound(out.data(), end, drawn);
     if (place != end && *place == drawn) {
-      *end = static_cast<NodeId>(last);  // larger than all before
+      *end = static_cast<NodeId>(first + chosen - 1);  // larger than all before
     } else {
       std::copy_backward(place, end, end + 1);
       *place = drawn;
     }
   }
+}
+
+/// Renumbers a row of rising nodes and sorts it. Those numbered from `first_rising` on rise with the nodes.
+void renumber(std::span<NodeId> row, const std::vector<NodeId>& place, NodeId first_rising) {
+  if (row.size() > few) {
+    for (NodeId& j : row) j = place[j];
+    return std::sort(row.begin(), row.end());
+  }
+  std::array<NodeId, few> rising;
+  std::size_t num_rising = 0, num_before = 0;
+  for (const NodeId j : row) {
+    const NodeId at = place[j];
+    const bool rises = at >= first_rising;
+    row[num_before] = rising[num_rising] = at;
+    num_rising += rises ? 1U : 0U;
+    num_before += rises ? 0U : 1U;
+  }
+  std::sort(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(num_before));
+  std::copy_n(rising.begin(), num_rising, row.begin() + static_cast<std::ptrdiff_t>(num_before));
 }
 
 }  // namespace
@@ -108,13 +150,14 @@ struct NeighborSampler::State {
                  [&](std::size_t i) { lengths[i] = std::min(fan_out, graph.row(nodes[i]).size()); });
     (void)layer.make_room(device);
     parallel_chunks(device, num_targets, row_grain, [&](Range range) {
+      std::array<std::uint64_t, few_neighbors / 64> marks{};
       for (std::size_t i = range.begin; i < range.end; ++i) {
         const auto all = graph.row(nodes[i]);
         const auto taken = layer.row(i);
         if (taken.size() == all.size()) {
           std::copy(all.begin(), all.end(), taken.begin());
         } else {
-          choose(taken, all.size(), {batch_seed, static_cast<std::uint32_t>(hop), nodes[i]});
+          choose(taken, all.size(), {batch_seed, static_cast<std::uint32_t>(hop), nodes[i]}, marks);
           for (NodeId& n : taken) n = all[n];
         }
         for (const NodeId j : taken) {
@@ -126,11 +169,8 @@ struct NeighborSampler::State {
     parallel_for(device, nodes.size() - num_targets, 1024,
                  [&](std::size_t n) { place[nodes[num_targets + n]] = static_cast<NodeId>(num_targets + n); });
     parallel_chunks(device, num_targets, row_grain, [&](Range range) {
-      for (std::size_t i = range.begin; i < range.end; ++i) {
-        const auto row = layer.row(i);
-        for (NodeId& j : row) j = place[j];
-        std::sort(row.begin(), row.end());
-      }
+      for (std::size_t i = range.begin; i < range.end; ++i)
+        renumber(layer.row(i), place, static_cast<NodeId>(num_targets));
     });
     layer.finish(static_cast<NodeId>(nodes.size()), device);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/sampling.hpp>
 
+#include "nn/sampling/draws.hpp"
+
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 
@@ -91,6 +93,31 @@ double chi_square(const std::vector<double>& counts, double expected) {
   double sum = 0;
   for (const double count : counts) sum += (count - expected) * (count - expected) / expected;
   return sum;
+}
+
+/// Whatever a row is drawn with, it is what Floyd's algorithm makes of below(), or, of many, Knuth's.
+TEST(NeighborSampler, DrawsAreThoseOfTheAlgorithms) {
+  for (const NodeId degree : {7U, 64U, 65U, 500U, 4096U, 4097U}) {
+    const CsrPattern graph = star(degree);
+    for (const std::size_t fan_out : {1U, 3U, 6U, 63U, 64U, 65U}) {
+      if (fan_out >= degree) continue;
+      NeighborSampler sampler(graph, {fan_out}, 7);
+      NeighborSample sample;
+      for (std::uint32_t batch = 0; batch < 20; ++batch) {
+        sampler.sample_into(sample, Nodes{0}, 3, batch);
+        NodeDraws draws(seed_of_batch(7, Draw::neighbors, 3, batch), 0, 0);
+        std::set<NodeId> expected;
+        for (std::size_t n = 0; fan_out > 64 && expected.size() < fan_out; ++n) {
+          if (draws.below(degree - n) < fan_out - expected.size()) expected.insert(static_cast<NodeId>(n + 1));
+        }
+        for (std::size_t last = degree - fan_out; fan_out <= 64 && last < degree; ++last) {
+          const NodeId drawn = draws.below(last + 1) + 1;
+          if (!expected.insert(drawn).second) expected.insert(static_cast<NodeId>(last + 1));
+        }
+        ASSERT_TRUE(std::ranges::equal(std::span(sample.nodes).subspan(1), expected)) << degree << " " << fan_out;
+      }
+    }
+  }
 }
 
 TEST(NeighborSampler, EverySetOfNeighborsIsEquallyLikely) {
