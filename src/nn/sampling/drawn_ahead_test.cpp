@@ -75,10 +75,11 @@ TEST(DrawnAhead, DrawsFewValuesAheadAndNoneBehindTheEnd) {
   });
   EXPECT_EQ(drawn, 0U);  // they begin with the first call
   (void)numbers.get(0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  while (drawn < 6) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(largest, 5U);
   for (std::size_t number = 1; number < 9; ++number) (void)numbers.get(number);
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(drawn, 9U);
 }
 
