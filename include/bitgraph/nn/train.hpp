@@ -80,7 +80,7 @@ struct TrainOptions {
 [[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0, bool dense_features = false);
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
-/// 64); else 256 where the name has "flickr" in it and 128 for Reddit and all others (BitGNN, Tables 4 and 5).
+/// 64) and gin; else 256 where the name has "flickr" in it and 128 for Reddit and all others (BitGNN, Tables 4 and 5).
 [[nodiscard]] std::size_t preset_hidden(Architecture architecture, std::string_view dataset) noexcept;
 
 /// What a finished epoch had.

@@ -64,7 +64,7 @@ constexpr std::array table{
                        .concatenates = false,
                        .batches = BatchKind::whole_graph,
                        .hidden = 64,
-                       .hidden_of_large = 128,
+                       .hidden_of_large = 64,
                        .torch_neighbor = "nn",  // GINConv
                        .torch_root = ""},
     ArchitectureTraits{.architecture = Architecture::inductive_gin,
@@ -116,6 +116,12 @@ std::vector<std::string> architecture_names() {
   all.reserve(std::size(table));
   for (const ArchitectureTraits& row : table) all.emplace_back(row.name);
   return all;
+}
+
+bool is_normalized(const ArchitectureTraits& traits) {
+  std::vector<LayerShape> layers;
+  traits.convolution(layers, 1, 1, 1);
+  return std::any_of(layers.begin(), layers.end(), [](const LayerShape& layer) { return layer.norm; });
 }
 
 std::size_t layers_of_convolution(const ArchitectureTraits& traits) {

@@ -44,6 +44,9 @@ struct ArchitectureTraits {
 [[nodiscard]] std::vector<std::string> architecture_names();
 [[nodiscard]] const ArchitectureTraits& traits_of(Architecture architecture) noexcept;
 
+/// Whether its layers are trained with batch norms.
+[[nodiscard]] bool is_normalized(const ArchitectureTraits& traits);
+
 /// How many layers a convolution has.
 [[nodiscard]] std::size_t layers_of_convolution(const ArchitectureTraits& traits);
 

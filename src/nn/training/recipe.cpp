@@ -50,7 +50,8 @@ DataFacts measure_facts(const Dataset& dataset) {
 }
 
 Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
-  const bool sampled = traits_of(options.architecture).sampled();
+  const ArchitectureTraits& traits = traits_of(options.architecture);
+  const bool sampled = traits.sampled();
   const bool counts = !facts.dense && !facts.negative;
   Recipe recipe;
   if (!options.precision.multiplies_signs()) {
@@ -58,6 +59,8 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
     // Rows of sum 1 are the shorter the more features a node has. Of one length, they need the same number of epochs
     // and the same decay for all data.
     if (!sampled && facts.row_length > 0) recipe.feature_scale = static_cast<float>(1 / facts.row_length);
+    // Batch norms make accuracy swing from step to step. A model that training starts from has them in its weights.
+    recipe.average = is_normalized(traits) && options.start == nullptr;
     return recipe;
   }
   recipe.presence = counts;
@@ -89,8 +92,8 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
     if (recipe.even_scales) text += "; a constant unit";
     text += options.teacher != nullptr ? "; the given teacher" : "; a float teacher, trained first";
     if (recipe.teacher_weights) text += ", and its weights";
-    if (recipe.average) text += "; averaged weights";
   }
+  if (recipe.average) text += "; averaged weights";
   text += fmt::format("; {} epochs", *options.epochs);
   if (*options.patience != 0) text += fmt::format(" at most, patience {}", *options.patience);
   return text + fmt::format(", rate {:g}, decay {:g}, dropout {:g}", *options.learning_rate, *options.weight_decay,

@@ -31,7 +31,7 @@ struct Recipe {
   bool center = false;           ///< binary: the mean row is taken off the first layer's input
   bool even_scales = false;      ///< binary: one hidden unit is constant and large, see NetworkTrainer::even_out_scales
   bool teacher_weights = false;  ///< binary: latent weights start from the teacher's
-  bool average = false;          ///< binary: the average of the last weights is judged and returned
+  bool average = false;          ///< the average of the last weights is judged and returned
 };
 
 /// The same rules for training over a whole graph and over samples of it.

@@ -2,6 +2,7 @@
 // The recipes as tables: a changed default fails here, and only here.
 #include <bitgraph/nn/train.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "support/planted_data.hpp"
 
 #include <gtest/gtest.h>
@@ -30,6 +31,9 @@ const std::vector<Recipe> recipes{
     {Architecture::gcn, Precision::full, true, 140, 400, 3e-3F, 0, 0.5F},
     {Architecture::gcn, Precision::bin, false, 140, 400, 3e-3F, 0, 0.3F},
     {Architecture::gcn, Precision::bin, true, 0, 400, 3e-3F, 0, 0.5F},
+    {Architecture::gin, Precision::real, false, 140, 1000, 1e-2F, 1e-2F, 0.5F},
+    {Architecture::gin, Precision::bin, false, 140, 400, 3e-3F, 0, 0.3F},
+    {Architecture::inductive_gin, Precision::bin, true, 5120, 200, 3e-3F, 0, 0.5F},
     {Architecture::inductive_gcn, Precision::real, false, 0, 100, 1e-2F, 0, 0.5F},
     {Architecture::inductive_gcn, Precision::full, false, 140, 300, 3e-3F, 0, 0.3F},
     {Architecture::inductive_gcn, Precision::bin, true, 5120, 200, 3e-3F, 0, 0.5F},
@@ -52,7 +56,7 @@ TEST(Preset, IsTheTableOfRecipes) {
     EXPECT_EQ(*made.weight_decay, row.weight_decay);
     EXPECT_EQ(*made.dropout, row.dropout);
     const std::size_t patience = row.precision.multiplies_signs() ? 0 : 50;
-    EXPECT_EQ(*made.patience, row.architecture == Architecture::gcn ? patience : 0U);
+    EXPECT_EQ(*made.patience, traits_of(row.architecture).sampled() ? 0U : patience);
     EXPECT_EQ(*made.batch_size, 512U);
     EXPECT_EQ(*made.walk_roots, 6000U);
     EXPECT_EQ(*made.walk_length, 2U);
@@ -102,6 +106,7 @@ TEST(Preset, SaysWhoIsTaughtAndForHowManyEpochs) {
 
 TEST(Preset, GivesHiddenWidths) {
   EXPECT_EQ(preset_hidden(Architecture::gcn, "flickr"), 64U);
+  EXPECT_EQ(preset_hidden(Architecture::gin, "flickr"), 64U);
   for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::sage, Architecture::saint}) {
     EXPECT_EQ(preset_hidden(architecture, "flickr"), 256U);
     EXPECT_EQ(preset_hidden(architecture, "reddit"), 128U);

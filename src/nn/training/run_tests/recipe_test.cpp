@@ -34,6 +34,8 @@ const std::vector<Row> table{
     {Architecture::gcn, Precision::real, mixed, {}},
     {Architecture::gcn, Precision::real, dense, {}},
     {Architecture::sage, Precision::real, counts, {.normalize_rows = true}},
+    {Architecture::gin, Precision::real, counts, {.normalize_rows = true, .feature_scale = 4, .average = true}},
+    {Architecture::inductive_gin, Precision::real, dense, {.average = true}},
     {Architecture::sage, Precision::real, dense, {}},
     {Architecture::gcn,
      Precision::full,
