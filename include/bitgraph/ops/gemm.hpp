@@ -93,9 +93,9 @@ void float_gemm(const DenseSlice<float>& out, const DenseSlice<const float>& a, 
 
 /// The gradient of weights whose inputs are signs: out = G^T S, where S(i, j) = row_scale[i] (empty: 1) times the sign
 /// x(i, j), and 0 where `keep` (null: everything is kept) has no bit. G is n x f, out f x d, X at least n x d: its
-/// first rows count. On the host four rows are added at a time, in their order; the sums of all choices of their signs are
-/// made once and looked up: the same bits for any number of threads and every instruction set. A CUDA device adds parts
-/// of the rows in their order: the same bits in every call. O(n f d). Throws usage naming the shapes.
+/// first rows count. On the host four rows are added at a time, in their order; the sums of all choices of their signs
+/// are made once and looked up: the same bits for any number of threads and every instruction set. A CUDA device adds
+/// parts of the rows in their order: the same bits in every call. O(n f d). Throws usage naming the shapes.
 struct SignGradientOptions {
   std::span<const float> row_scale = {};
   const BitMatrix<ZeroOne>* keep = nullptr;

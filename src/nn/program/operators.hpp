@@ -3,8 +3,8 @@
 // of OperatorKind, and a row.
 #pragma once
 
-#include "nn/one_launch/row_program.hpp"
 #include <bitgraph/nn/program.hpp>
+#include "nn/one_launch/row_program.hpp"
 
 #include <string>
 #include <string_view>

@@ -71,7 +71,8 @@ __device__ std::int32_t label_at(const LossArgs& args, std::size_t n) {
   return label < -1 || label >= static_cast<std::int64_t>(args.logits.ncols) ? -2 : label;
 }
 
-__global__ void __launch_bounds__(block_threads) add_warp_losses(LossArgs args, LossSums* sums, std::size_t warp_nodes) {
+__global__ void __launch_bounds__(block_threads)
+    add_warp_losses(LossArgs args, LossSums* sums, std::size_t warp_nodes) {
   const std::size_t warp = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
   const std::size_t first = warp * warp_nodes;
   if (first >= args.num_nodes) return;
@@ -145,7 +146,8 @@ void add_losses(const Cuda& backend, const LossArgs& args, LossSums* sums) {
   const std::size_t warps = args.num_nodes == 0 ? 0 : (args.num_nodes + warp_nodes - 1) / warp_nodes;
   auto* const of_warps = static_cast<LossSums*>(device.workspace((warps + 1) * sizeof(LossSums)));
   if (warps != 0) {
-    add_warp_losses<<<blocks_for(warps, block_warps), block_threads, 0, stream_of(device)>>>(args, of_warps, warp_nodes);
+    add_warp_losses<<<blocks_for(warps, block_warps), block_threads, 0, stream_of(device)>>>(args, of_warps,
+                                                                                             warp_nodes);
     cuda_check_launch("add_warp_losses");
   }
   add_all_losses<<<1, block_threads, 0, stream_of(device)>>>(sums, of_warps, warps, args.num_nodes);

@@ -3,8 +3,8 @@
 // operator, and launch_X says the same as parts of one launch.
 #pragma once
 
-#include "nn/one_launch/row_program.hpp"
 #include <bitgraph/nn/program.hpp>
+#include "nn/one_launch/row_program.hpp"
 
 #include <vector>
 

@@ -6,8 +6,8 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/gemm.hpp>
 
-#include "nn/inference/input_features.hpp"
 #include <bitgraph/nn/program.hpp>
+#include "nn/inference/input_features.hpp"
 
 #include <array>
 #include <span>

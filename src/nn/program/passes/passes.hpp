@@ -5,8 +5,8 @@
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/nn/plan.hpp>
 
-#include "nn/program/operators.hpp"
 #include <bitgraph/nn/program.hpp>
+#include "nn/program/operators.hpp"
 
 #include <span>
 #include <string_view>

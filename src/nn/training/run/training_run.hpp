@@ -8,8 +8,8 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
-#include "nn/model/reshape.hpp"
 #include <bitgraph/nn/program.hpp>
+#include "nn/model/reshape.hpp"
 #include "nn/sampling/training_batch.hpp"
 #include "nn/training/run/kept_rows.hpp"
 
