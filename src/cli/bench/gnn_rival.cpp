@@ -105,21 +105,16 @@ void GnnRival::build(bool concatenates) {
       x = &joined;
     }
     x = &layer(l, *x);
-    if (l + 2 >= layers_.size() || layers_[l + 1].aggregation != nn::Aggregation::none) outputs.push_back(x);
+    if (l + 1 == layers_.size()) break;
+    if (l + 2 == layers_.size() || layers_[l + 1].aggregation != nn::Aggregation::none) outputs.push_back(x);
   }
   logits_ = x;
 }
 
 const DenseMatrix<float>& GnnRival::run() {
-  const auto all = [this] {
+  recording_.repeat(device_, [this] {
     for (const auto& step : steps_) step();
-  };
-  if (recording_.usable()) {
-    recording_.launch();
-  } else {
-    all();
-    recording_.record(device_, all);
-  }
+  });
   return *logits_;
 }
 
