@@ -220,13 +220,14 @@ void add_train(CLI::App& app) {
       ->check(positive_number());
   command
       ->add_option("--optimizer", options->optimizer,
-                   "adam, adamw, or sgd, which has momentum 0.9 and needs a --learning-rate of its own; default: adam")
-      ->check(CLI::IsMember({"adam", "adamw", "sgd"}));
+                   "adam, adamw, or sgd, which has momentum 0.9 and needs a --learning-rate of its own")
+      ->check(CLI::IsMember({"adam", "adamw", "sgd"}))
+      ->capture_default_str();
   command
       ->add_option("--schedule", options->schedule,
-                   "learning rate from epoch to epoch: constant, or falling to nearly 0: linear, cosine; default: "
-                   "constant")
-      ->check(CLI::IsMember({"constant", "linear", "cosine"}));
+                   "learning rate from epoch to epoch: constant, or falling to nearly 0: linear, cosine")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}))
+      ->capture_default_str();
   command
       ->add_option("--weight-decay", options->weight_decay,
                    "L2 penalty; default: depends on the model and the precision")

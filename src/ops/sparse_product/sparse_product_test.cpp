@@ -20,11 +20,13 @@ TEST(SparseProduct, IsTheReferenceLoopEverywhere) {
     NodeId nrows, inner;
     std::size_t ncols;
   };
-  for (const auto [nrows, inner, ncols] : {Shape{0, 3, 4}, Shape{1, 1, 1}, Shape{70, 0, 5}, Shape{67, 130, 7},
-                                           Shape{65, 40, 63}, Shape{129, 9, 64}, Shape{33, 50, 215}}) {
-    const CsrPattern x = test::random_pattern(nrows, inner, 0.2, 1);
+  for (const Shape& shape : {Shape{0, 3, 4}, Shape{1, 1, 1}, Shape{70, 0, 5}, Shape{67, 130, 7}, Shape{65, 40, 63},
+                             Shape{129, 9, 64}, Shape{33, 50, 215}}) {
+    const NodeId nrows = shape.nrows;
+    const std::size_t ncols = shape.ncols;
+    const CsrPattern x = test::random_pattern(nrows, shape.inner, 0.2, 1);
     const auto values = test::random_floats(x.nvals(), 2, -1, 1);
-    const Floats w = test::random_dense(inner, ncols, 3);
+    const Floats w = test::random_dense(shape.inner, ncols, 3);
     std::vector<EdgeOffset> places(x.nvals());
     for (std::size_t e = 0; e < places.size(); ++e) places[e] = places.size() - 1 - e;
     const auto scale = test::random_floats(nrows, 4, -1, 1);
@@ -52,12 +54,13 @@ TEST(SparseProduct, TheGradientIsTheReferenceLoopEverywhere) {
     NodeId nrows, inner;
     std::size_t ncols, rows_of_g;
   };
-  for (const auto [nrows, inner, ncols, rows_of_g] :
-       {Shape{0, 3, 4, 0}, Shape{1, 1, 1, 1}, Shape{70, 0, 5, 70}, Shape{67, 130, 7, 60}, Shape{65, 40, 63, 65},
-        Shape{129, 9, 64, 100}, Shape{33, 50, 215, 33}}) {
-    const CsrPattern x = test::random_pattern(nrows, inner, 0.2, 1);
+  for (const Shape& shape : {Shape{0, 3, 4, 0}, Shape{1, 1, 1, 1}, Shape{70, 0, 5, 70}, Shape{67, 130, 7, 60},
+                             Shape{65, 40, 63, 65}, Shape{129, 9, 64, 100}, Shape{33, 50, 215, 33}}) {
+    const std::size_t inner = shape.inner;
+    const std::size_t ncols = shape.ncols;
+    const CsrPattern x = test::random_pattern(shape.nrows, shape.inner, 0.2, 1);
     const auto values = test::random_floats(x.nvals(), 2, -1, 1);
-    const Floats g = test::random_dense(rows_of_g, ncols, 3);
+    const Floats g = test::random_dense(shape.rows_of_g, ncols, 3);
     Floats expected(inner, ncols);
     sparse_gradient(Reference{}, SparseGradientArgs{expected.view(), x.view(), values.data(), g.view()});
     test::everywhere([&](const Device& device) {
