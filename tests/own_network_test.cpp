@@ -199,6 +199,9 @@ TEST(OwnNetwork, WhatDoesNotFitIsSaidWithItsLayer) {
   refused([](ProgramBuilder& b) { return b.product(b.features(), WeightOf::root, hidden); }, "no such weights");
   refused([](ProgramBuilder& b) { return b.add(b.features(), convolution(b, 0, b.features(), hidden)); }, "layer 0");
   refused([](ProgramBuilder& b) { return b.relu(99); }, "%99");
+  refused([](ProgramBuilder& b) { return b.add(99, b.features()); }, "%99");
+  refused([](ProgramBuilder& b) { return b.aggregate(99, Aggregation::mean); }, "%99");
+  refused([](ProgramBuilder& b) { return b.concat({b.features(), 99}); }, "%99");
   refused([](ProgramBuilder& b) { return b.concat({}); }, "puts 0 values");
   refused([](ProgramBuilder&) { return ValueId{99}; }, "does not make its result");
 }

@@ -141,6 +141,8 @@ class ProgramBuilder {
   [[nodiscard]] Program finish(ValueId result);
 
  private:
+  /// 0 where there is no such value: append() refuses to read it.
+  [[nodiscard]] std::size_t columns_of(ValueId x) const noexcept;
   ValueId append(Operator op, std::size_t columns);
 
   Program program_;

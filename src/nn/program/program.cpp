@@ -121,6 +121,10 @@ std::string to_dot(const Program& program) {
 
 ProgramBuilder::ProgramBuilder(std::size_t num_features) { program_.features = program_.add_value({num_features, {}}); }
 
+std::size_t ProgramBuilder::columns_of(ValueId x) const noexcept {
+  return x < program_.values.size() ? program_.value(x).columns : 0;
+}
+
 ValueId ProgramBuilder::append(Operator op, std::size_t columns) {
   op.layer = layer_;
   for (const ValueId v : op.inputs) {
@@ -139,25 +143,23 @@ ValueId ProgramBuilder::product(ValueId x, WeightOf weight, std::size_t outputs,
 
 ValueId ProgramBuilder::aggregate(ValueId x, Aggregation aggregation, BiasOf bias) {
   return append({.kind = OperatorKind::aggregate, .inputs = {x}, .aggregation = aggregation, .bias = bias},
-                program_.value(x).columns);
+                columns_of(x));
 }
 
 ValueId ProgramBuilder::add(ValueId a, ValueId b, BiasOf bias) {
-  return append({.kind = OperatorKind::add, .inputs = {a, b}, .bias = bias}, program_.value(a).columns);
+  return append({.kind = OperatorKind::add, .inputs = {a, b}, .bias = bias}, columns_of(a));
 }
 
-ValueId ProgramBuilder::relu(ValueId x) {
-  return append({.kind = OperatorKind::relu, .inputs = {x}}, program_.value(x).columns);
-}
+ValueId ProgramBuilder::relu(ValueId x) { return append({.kind = OperatorKind::relu, .inputs = {x}}, columns_of(x)); }
 
 ValueId ProgramBuilder::batch_norm(ValueId x) {
-  return append({.kind = OperatorKind::batch_norm, .inputs = {x}}, program_.value(x).columns);
+  return append({.kind = OperatorKind::batch_norm, .inputs = {x}}, columns_of(x));
 }
 
 ValueId ProgramBuilder::concat(std::vector<ValueId> parts) {
-  std::size_t columns = 0;
-  for (const ValueId part : parts) columns += program_.value(part).columns;
-  return append({.kind = OperatorKind::concat, .inputs = std::move(parts)}, columns);
+  std::size_t sum = 0;
+  for (const ValueId part : parts) sum += columns_of(part);
+  return append({.kind = OperatorKind::concat, .inputs = std::move(parts)}, sum);
 }
 
 Program ProgramBuilder::finish(ValueId result) {
