@@ -19,17 +19,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <bitgraph/core/error.hpp>
 
+#include "core/names.hpp"
+
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <string>
-#include <utility>
 
 namespace bitgraph {
 
@@ -37,12 +37,12 @@ namespace {
 
 HWY_EXPORT(compiled_target);
 
-constexpr std::array<std::pair<Isa, std::string_view>, 6> names{{{Isa::baseline, "baseline"},
-                                                                 {Isa::neon, "neon"},
-                                                                 {Isa::avx2, "avx2"},
-                                                                 {Isa::avx512, "avx512"},
-                                                                 {Isa::avx512_popcnt, "avx512_popcnt"},
-                                                                 {Isa::amx, "amx"}}};
+constexpr Names<Isa, 6> names{{{Isa::baseline, "baseline"},
+                               {Isa::neon, "neon"},
+                               {Isa::avx2, "avx2"},
+                               {Isa::avx512, "avx512"},
+                               {Isa::avx512_popcnt, "avx512_popcnt"},
+                               {Isa::amx, "amx"}}};
 
 Isa isa_of_target(long long target) {
   switch (target) {
@@ -93,20 +93,9 @@ const bool environment_applied = [] {
 
 }  // namespace
 
-std::string_view to_string(Isa isa) noexcept {
-  for (const auto& [value, name] : names) {
-    if (value == isa) return name;
-  }
-  return "unknown";
-}
+std::string_view to_string(Isa isa) noexcept { return name_of(names, isa); }
 
-Isa isa_from_string(std::string_view name) {
-  for (const auto& [value, text] : names) {
-    if (text == name) return value;
-  }
-  fail(ErrorCode::usage,
-       "unknown instruction set '" + std::string(name) + "': use baseline, neon, avx2, avx512, avx512_popcnt or amx");
-}
+Isa isa_from_string(std::string_view name) { return value_of(names, "instruction set", name); }
 
 void check_isa_environment() {
   if (!environment_applied) apply_environment();

@@ -2,13 +2,13 @@
 #include <bitgraph/formats/reorder.hpp>
 
 #include "core/backend.hpp"
+#include "core/names.hpp"
 #include "core/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -21,10 +21,10 @@ namespace {
 
 constexpr NodeId unset = std::numeric_limits<NodeId>::max();
 
-constexpr std::array<std::pair<Order, std::string_view>, 4> names{{{Order::original, "original"},
-                                                                   {Order::degree, "degree"},
-                                                                   {Order::reverse_cuthill_mckee, "rcm"},
-                                                                   {Order::community, "community"}}};
+constexpr Names<Order, 4> names{{{Order::original, "original"},
+                                 {Order::degree, "degree"},
+                                 {Order::reverse_cuthill_mckee, "rcm"},
+                                 {Order::community, "community"}}};
 
 std::vector<NodeId> degrees_of(const CsrPattern& a) {
   std::vector<NodeId> degrees(a.nrows());
@@ -191,19 +191,9 @@ Buffer<NodeId> reorder_there(const CsrPattern& a, Order order) {
 
 }  // namespace
 
-std::string_view to_string(Order order) noexcept {
-  for (const auto& [value, name] : names) {
-    if (value == order) return name;
-  }
-  return "unknown";
-}
+std::string_view to_string(Order order) noexcept { return name_of(names, order); }
 
-Order order_from_string(std::string_view name) {
-  for (const auto& [value, text] : names) {
-    if (text == name) return value;
-  }
-  fail(ErrorCode::usage, "unknown order '" + std::string(name) + "': use original, degree, rcm or community");
-}
+Order order_from_string(std::string_view name) { return value_of(names, "order", name); }
 
 Buffer<NodeId> reorder(const CsrPattern& a, Order order) {
   if (a.nrows() != a.ncols()) {

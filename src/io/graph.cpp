@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/io/graph.hpp>
 
+#include "core/names.hpp"
 #include "core/preconditions.hpp"
 #include "io/file.hpp"
 #include "io/graph_readers.hpp"
@@ -33,11 +34,11 @@ constexpr std::array<std::pair<std::string_view, GraphFileFormat>, 8> endings{
      {".npz", GraphFileFormat::npz},
      {".b2sr", GraphFileFormat::b2sr}}};
 
-constexpr std::array<std::pair<std::string_view, GraphFileFormat>, 5> formats{{{"mtx", GraphFileFormat::matrix_market},
-                                                                               {"list", GraphFileFormat::edge_list},
-                                                                               {"metis", GraphFileFormat::metis},
-                                                                               {"npz", GraphFileFormat::npz},
-                                                                               {"b2sr", GraphFileFormat::b2sr}}};
+constexpr Names<GraphFileFormat, 5> formats{{{GraphFileFormat::matrix_market, "mtx"},
+                                             {GraphFileFormat::edge_list, "list"},
+                                             {GraphFileFormat::metis, "metis"},
+                                             {GraphFileFormat::npz, "npz"},
+                                             {GraphFileFormat::b2sr, "b2sr"}}};
 
 bool has_gz(const std::filesystem::path& path) { return path.extension() == ".gz"; }
 
@@ -111,12 +112,7 @@ GraphFileFormat graph_file_format_of(const std::filesystem::path& path) {
                              ".gz), .npz or .b2sr");
 }
 
-GraphFileFormat graph_file_format_from_string(std::string_view name) {
-  for (const auto& [known, format] : formats) {
-    if (known == name) return format;
-  }
-  fail(ErrorCode::usage, "unknown graph format '" + std::string(name) + "': use mtx, list, metis, npz or b2sr");
-}
+GraphFileFormat graph_file_format_from_string(std::string_view name) { return value_of(formats, "graph format", name); }
 
 bool holds_ids(const std::filesystem::path& path) {
   const GraphFileFormat format = graph_file_format_of(path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/plan.hpp>
 
+#include "core/names.hpp"
 #include "io/file.hpp"
 #include "io/nesting.hpp"
 
@@ -17,9 +18,6 @@ namespace bitgraph::nn {
 namespace {
 
 using Json = nlohmann::json;
-
-template <class T, std::size_t N>
-using Names = std::array<std::pair<T, std::string_view>, N>;
 
 constexpr Names<FeatureStorage, 2> storages{{{FeatureStorage::dense, "dense"}, {FeatureStorage::sparse, "sparse"}}};
 constexpr Names<GraphFormat, 4> formats{{{GraphFormat::automatic, "auto"},
@@ -40,14 +38,6 @@ constexpr Names<SpmmStrategy, 5> strategies{{{SpmmStrategy::automatic, "auto"},
                                              {SpmmStrategy::difference, "difference"},
                                              {SpmmStrategy::twice_ones, "twice-ones"}}};
 
-template <class T, std::size_t N>
-std::string_view name_of(const Names<T, N>& names, T wanted) noexcept {
-  for (const auto& [value, name] : names) {
-    if (value == wanted) return name;
-  }
-  return "unknown";
-}
-
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   fail(ErrorCode::bad_input, file + ": " + what);
 }
@@ -61,14 +51,10 @@ class OptionReader {
   void take(const char* key, T& into, const Names<T, N>& names) {
     const auto found = object_.find(key);
     if (found == object_.end()) return;
-    for (const auto& [value, name] : names) {
-      if (found->is_string() && found->get<std::string>() == name) {
-        into = value;
-        object_.erase(found);
-        return;
-      }
-    }
-    refuse(file_, fmt::format("'{}' cannot be {}", key, printable(found->dump())));
+    const auto value = found->is_string() ? find_name(names, found->get<std::string>()) : std::nullopt;
+    if (!value) refuse(file_, fmt::format("'{}' cannot be {}", key, printable(found->dump())));
+    into = *value;
+    object_.erase(found);
   }
 
   template <class Fn>

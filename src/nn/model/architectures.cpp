@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model/architectures.hpp"
 
+#include "core/names.hpp"
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -86,14 +88,8 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "rows stand in the order of Architecture");
 
-/// "a, b or c".
-std::string all_names() {
-  std::string text;
-  for (std::size_t k = 0; k < table.size(); ++k) {
-    if (k != 0) text += k + 1 == table.size() ? " or " : ", ";
-    text += table[k].name;
-  }
-  return text;
+bool joins_outputs(Architecture architecture, bool jumping_knowledge) noexcept {
+  return jumping_knowledge || traits_of(architecture).concatenates;
 }
 
 }  // namespace
@@ -130,7 +126,7 @@ std::size_t layers_of_convolution(const ArchitectureTraits& traits) {
   return layers.size();
 }
 
-bool Model::concatenates() const noexcept { return jumping_knowledge || traits_of(architecture).concatenates; }
+bool Model::concatenates() const noexcept { return joins_outputs(architecture, jumping_knowledge); }
 
 std::size_t Model::depth() const noexcept {
   return static_cast<std::size_t>(std::count_if(
@@ -143,7 +139,9 @@ Architecture architecture_from_string(std::string_view name) {
   for (const ArchitectureTraits& row : table) {
     if (row.name == name) return row.architecture;
   }
-  fail(ErrorCode::usage, "unknown model '" + std::string(name) + "': use " + all_names());
+  std::array<std::string_view, table.size()> known;
+  std::transform(table.begin(), table.end(), known.begin(), [](const ArchitectureTraits& row) { return row.name; });
+  refuse_name("model", name, known);
 }
 
 std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_features, std::size_t hidden,
@@ -152,13 +150,13 @@ std::vector<LayerShape> layer_shapes(Architecture architecture, std::size_t num_
   require(depth > 0, "a model needs at least one layer");
   require(depth <= most_depth, "a model has at most 64 layers that aggregate");
   const ArchitectureTraits& traits = traits_of(architecture);
-  const bool concatenates = traits.concatenates || jumping_knowledge;
+  const bool joined = joins_outputs(architecture, jumping_knowledge);
   std::vector<LayerShape> shapes;
   for (std::size_t l = 0; l < depth; ++l) {
-    const bool last = l + 1 == depth && !concatenates;
+    const bool last = l + 1 == depth && !joined;
     traits.convolution(shapes, l == 0 ? num_features : hidden, hidden, last ? num_classes : hidden);
   }
-  if (concatenates) shapes.push_back({Aggregation::none, false, depth * hidden, num_classes});
+  if (joined) shapes.push_back({Aggregation::none, false, depth * hidden, num_classes});
   return shapes;
 }
 

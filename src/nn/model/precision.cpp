@@ -2,19 +2,18 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/nn/precision.hpp>
 
+#include "core/names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <utility>
 
 namespace bitgraph::nn {
 
 namespace {
 
-constexpr std::array<std::pair<Precision, std::string_view>, 3> presets{
-    {{Precision::real, "float"}, {Precision::full, "full"}, {Precision::bin, "bin"}}};
+constexpr Names<Precision, 3> presets{{{Precision::real, "float"}, {Precision::full, "full"}, {Precision::bin, "bin"}}};
 
 }  // namespace
 
@@ -38,9 +37,9 @@ void require_supported(const Precision& precision) {
 
 Precision precision_from_string(std::string_view text) {
   for (const auto& [preset, name] : presets) {
-    if (text == name || text == formats_of(preset)) return preset;
+    if (text == formats_of(preset)) return preset;
   }
-  fail(ErrorCode::usage, "unknown precision '" + std::string(text) + "': use float, full or bin");
+  return value_of(presets, "precision", text);
 }
 
 }  // namespace bitgraph::nn

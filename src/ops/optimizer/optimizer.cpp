@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/optimizer/optimizer.hpp"
 
+#include "core/names.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace {
 
 using Floats = DenseMatrix<float>;
 
-constexpr std::array<std::pair<OptimizerKind, std::string_view>, 3> names{
+constexpr Names<OptimizerKind, 3> names{
     {{OptimizerKind::adam, "adam"}, {OptimizerKind::adamw, "adamw"}, {OptimizerKind::sgd, "sgd"}}};
 
 /// The elements of one of a parameter's matrices, which is as large as its value and lies where the step does.
@@ -45,14 +46,9 @@ OptimizedValues values_of(const OptimizedParameter& p, OptimizerKind kind, const
 
 }  // namespace
 
-std::string_view to_string(OptimizerKind kind) noexcept { return names[static_cast<std::size_t>(kind)].second; }
+std::string_view to_string(OptimizerKind kind) noexcept { return name_of(names, kind); }
 
-OptimizerKind optimizer_from_string(std::string_view name) {
-  for (const auto& [kind, text] : names) {
-    if (text == name) return kind;
-  }
-  fail(ErrorCode::usage, fmt::format("unknown optimizer '{}': use adam, adamw or sgd", name));
-}
+OptimizerKind optimizer_from_string(std::string_view name) { return value_of(names, "optimizer", name); }
 
 TrainingStep::TrainingStep(const Device& device) : there_(device.is_host() ? 0 : 1, device) {}
 
