@@ -22,27 +22,28 @@ void ArrayPack::upload(Buffer<std::byte>& there, const Device& device) {
   device_ = device;
   lent_ = data_;
   if (device.is_host() || used_ == 0) return;
-  if (pinned_.get() != data_) {
-    const std::shared_ptr<void> grown(cuda_runtime::allocate_pinned(device.index(), room_),
-                                      cuda_runtime::deallocate_pinned);
-    std::memcpy(grown.get(), data_, used_);
-    pinned_ = grown;
-    data_ = static_cast<std::byte*>(pinned_.get());
-    here_ = {};
-  }
+  if (pinned_.get() != data_ && room_ != refused_) pin(device);
   if (there.size() < used_ || !(there.device() == device)) there = Buffer<std::byte>(room_, device);
   if (!copied_) copied_ = {cuda_runtime::create_event(device.index()), cuda_runtime::destroy_event};
   cuda_runtime::copy_pinned(device.index(), device.stream(), there.data(), data_, used_, copied_.get());
   lent_ = there.data();
 }
 
-void ArrayPack::wait() const noexcept {
-  if (copied_) cuda_runtime::wait_for_event(copied_.get());
+void ArrayPack::pin(const Device& device) {
+  const std::shared_ptr<void> pinned(cuda_runtime::allocate_pinned(device.index(), room_),
+                                     cuda_runtime::deallocate_pinned);
+  if (!pinned) {
+    refused_ = room_;
+    return;
+  }
+  std::memcpy(pinned.get(), data_, used_);
+  pinned_ = pinned;
+  data_ = static_cast<std::byte*>(pinned_.get());
+  here_ = {};
 }
 
-const std::shared_ptr<const void>& ArrayPack::nobody() {
-  static const std::shared_ptr<const void> nobody = std::make_shared<int>(0);
-  return nobody;
+void ArrayPack::wait() const noexcept {
+  if (copied_) cuda_runtime::wait_for_event(copied_.get());
 }
 
 }  // namespace bitgraph

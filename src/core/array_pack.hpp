@@ -4,6 +4,8 @@
 
 #include <bitgraph/core/buffer.hpp>
 
+#include "core/lent.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -51,9 +53,10 @@ class ArrayPack {
     return {reinterpret_cast<T*>(data_ + place.begin), place.size};
   }
 
-  /// Brings all arrays to `device`, in one copy from memory that the device reads by itself, behind what it was asked
-  /// for before. Returns at once: wait() before the pack is filled again. `there` is the memory on the device; it may
-  /// be used by many packs in turns, and grows. On the host the arrays stay where they are.
+  /// Brings all arrays to `device`, in one copy behind what it was asked for before, from memory that the device reads
+  /// by itself where there is enough of it. Returns at once: wait() before the pack is filled again. `there` is the
+  /// memory on the device; it may be used by many packs in turns, and grows. On the host the arrays stay where they
+  /// are.
   void upload(Buffer<std::byte>& there, const Device& device);
 
   /// Until the pack may be filled again.
@@ -62,7 +65,7 @@ class ArrayPack {
   /// An array where upload() brought it, for as long as it stays there.
   template <class T>
   [[nodiscard]] Buffer<T> lend(Place<T> place) const {
-    return Buffer<T>::borrow(reinterpret_cast<T*>(lent_ + place.begin), place.size, nobody(), device_);
+    return lent(reinterpret_cast<T*>(lent_ + place.begin), place.size, device_);
   }
 
  private:
@@ -70,11 +73,13 @@ class ArrayPack {
 
   /// More room; the first `filled` bytes keep their values.
   void grow(std::size_t filled);
-  [[nodiscard]] static const std::shared_ptr<const void>& nobody();
+  /// Moves into pinned memory, unless there is too little of it.
+  void pin(const Device& device);
 
   std::byte* data_ = nullptr;
   std::size_t used_ = 0;
   std::size_t room_ = 0;
+  std::size_t refused_ = 0;       ///< so many bytes could not be pinned
   Buffer<std::byte> here_;        ///< where data_ is, or
   std::shared_ptr<void> pinned_;  ///< where it is from an upload on until it grows
   std::shared_ptr<void> copied_;  ///< the event of the last upload

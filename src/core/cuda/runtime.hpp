@@ -34,7 +34,7 @@ void fill(int index, void* stream, void* data, std::size_t bytes, const void* pa
 /// Between the host and a device. Returns when the host may read `to` or write `from`.
 void copy(int index, void* stream, void* to, const void* from, std::size_t bytes);
 
-/// Host memory that devices read by themselves.
+/// Host memory that devices read by themselves; null where there is too little of it.
 [[nodiscard]] void* allocate_pinned(int index, std::size_t bytes);
 void deallocate_pinned(void* data) noexcept;
 
@@ -42,7 +42,8 @@ void deallocate_pinned(void* data) noexcept;
 void destroy_event(void* event) noexcept;
 void wait_for_event(void* event) noexcept;  ///< a kernel's failure is for the next call to tell
 
-/// From pinned memory to a device. Returns at once; `copied` happens when the host may write `from` again.
+/// From the host to a device. From pinned memory it returns at once; `copied` happens when the host may write `from`
+/// again.
 void copy_pinned(int index, void* stream, void* to, const void* from, std::size_t bytes, void* copied);
 
 /// A stream of a device.

@@ -5,7 +5,7 @@
 
 #include "core/parallel.hpp"
 #include "nn/model/normalization.hpp"
-#include "nn/updates/some_rows.hpp"
+#include "nn/model/some_rows.hpp"
 
 #include <algorithm>
 #include <utility>

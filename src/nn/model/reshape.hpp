@@ -7,6 +7,8 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
+#include "core/lent.hpp"
+
 #include <cstddef>
 
 namespace bitgraph::nn {
@@ -56,8 +58,7 @@ class KeptFloats {
       memory_ = {};
       memory_ = Buffer<float>(size + room, device);
     }
-    static const auto nobody = std::make_shared<int>(0);
-    matrix_ = DenseMatrix<float>(nrows, ncols, Buffer<float>::borrow(memory_.data(), size, nobody, device));
+    matrix_ = DenseMatrix<float>(nrows, ncols, lent(memory_.data(), size, device));
     return matrix_;
   }
 

@@ -3,6 +3,7 @@
 
 #include <bitgraph/nn/sampling.hpp>
 
+#include "nn/inference/graph_operands.hpp"
 #include "nn/sampling/training_source.hpp"
 
 #include <algorithm>
@@ -25,6 +26,13 @@ void take_nodes(DrawnBatch& out, const Dataset& dataset, std::span<const NodeId>
   std::copy(nodes.begin(), nodes.end(), arrays[out.nodes].begin());
   std::iota(arrays[out.counted].begin(), arrays[out.counted].end(), NodeId{0});
   for (std::size_t n = 0; n < num_targets; ++n) arrays[out.labels][n] = dataset.labels[nodes[n]];
+}
+
+/// Degrees in the whole graph of the first `count` of the nodes.
+void degrees_into(std::vector<float>& degrees, const CsrPattern& graph, std::span<const NodeId> nodes,
+                  std::size_t count) {
+  degrees.clear();
+  for (const NodeId node : nodes.first(count)) degrees.push_back(static_cast<float>(graph.row(node).size()));
 }
 
 /// The training nodes in an order of each epoch's own, cut into batches, with neighbours drawn for each.
@@ -53,12 +61,11 @@ class NeighborDrawer final : public BatchDrawer {
     sampler_.sample_into(sample_, std::span(order_).subspan(begin, end - begin), static_cast<std::uint32_t>(epoch),
                          static_cast<std::uint32_t>(n));
     take_nodes(out, dataset_, sample_.nodes, end - begin);
-    degrees_.clear();
-    for (const NodeId node : sample_.nodes) degrees_.push_back(static_cast<float>(dataset_.graph.row(node).size()));
     for (const LayerShape& shape : shapes_) {
       if (shape.aggregation == Aggregation::none) continue;
       const CsrPattern& block = sample_.layers[out.layers.size()].get();
-      const WholeGraphFacts facts{.factor = factor_, .degrees = std::span(degrees_).first(block.nrows())};
+      degrees_into(degrees_, dataset_.graph, sample_.nodes, is_sum(shape.aggregation) ? block.nrows() : 0);
+      const WholeGraphFacts facts{.factor = factor_, .degrees = degrees_};
       out.layers.push_back(pack_layer(out.arrays, block, shape.aggregation, facts));
     }
   }
@@ -75,7 +82,7 @@ class NeighborDrawer final : public BatchDrawer {
   NeighborSampler sampler_;
   NeighborSample sample_;
   float factor_;
-  std::vector<float> degrees_;  ///< in the whole graph, of the sample's nodes
+  std::vector<float> degrees_;  ///< of a layer's rows, where it sums
   std::vector<NodeId> order_;
   std::size_t shuffled_epoch_ = 0;
 };
@@ -96,8 +103,7 @@ class WalkDrawer final : public BatchDrawer {
     sampler_.sample_into(sample_, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(n));
     const std::vector<NodeId>& nodes = sample_.nodes;
     take_nodes(out, dataset_, nodes, nodes.size());
-    degrees_.clear();
-    for (const NodeId node : nodes) degrees_.push_back(static_cast<float>(dataset_.graph.row(node).size()));
+    degrees_into(degrees_, dataset_.graph, nodes, is_sum(aggregation_) ? nodes.size() : 0);
     out.layers.push_back(
         pack_layer(out.arrays, sample_.pattern.get(), aggregation_, {.factor = factor_, .degrees = degrees_}));
     // Of mean 1: the sum over a subgraph is as large as that over a batch of as many nodes.

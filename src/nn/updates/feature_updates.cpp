@@ -6,7 +6,7 @@
 #include "core/finite.hpp"
 #include "core/parallel.hpp"
 #include "nn/model/normalization.hpp"
-#include "nn/updates/some_rows.hpp"
+#include "nn/model/some_rows.hpp"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include "nn/inference/row_blocks.hpp"
 #include "nn/inference/runtime/kernels.hpp"
 #include "nn/inference/runtime/runtime.hpp"
-#include "nn/updates/some_rows.hpp"
+#include "nn/model/some_rows.hpp"
 
 #include <array>
 #include <utility>

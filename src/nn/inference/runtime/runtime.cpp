@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/inference/runtime/runtime.hpp"
 
-#include "nn/updates/some_rows.hpp"
+#include "nn/model/some_rows.hpp"
 
 #include <algorithm>
 
