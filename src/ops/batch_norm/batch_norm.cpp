@@ -4,11 +4,11 @@
 #include "core/parallel.hpp"
 #include "ops/batch_norm/cuda.hpp"
 #include "ops/operands.hpp"
+#include "ops/row_sums.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
@@ -41,20 +41,11 @@ float factor_of(const BatchNorm& norm, std::size_t j) {
   return norm.scale.empty() ? inverse : norm.scale[j] * inverse;
 }
 
-/// Columns are handed out in blocks, and a row's part of a block is two cache lines: each column is added up by one
-/// thread, row after row, so the sums do not depend on the number of threads.
-constexpr std::size_t column_block = 32;
-using ColumnSums = std::array<double, column_block>;
-
-/// body(first column, number of columns) for each block.
-template <class Body>
-void for_column_blocks(std::size_t ncols, const Device& device, Body&& body) {
-  const std::size_t blocks = (ncols + column_block - 1) / column_block;
-  parallel_chunks(device, blocks, 1, [&](Range range) {
-    for (std::size_t block = range.begin; block < range.end; ++block) {
-      const std::size_t first = block * column_block;
-      body(first, std::min(column_block, ncols - first));
-    }
+/// `width` sums over the rows; add(sums, i) adds row i.
+template <class Add>
+std::vector<double> sum_rows(const Device& device, std::size_t nrows, std::size_t width, const Add& add) {
+  return sum_over_rows(device, nrows, width, [&](double* sums, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) add(sums, i);
   });
 }
 
@@ -76,23 +67,20 @@ void column_statistics_into(std::span<float> to_mean, std::span<float> to_varian
     return;
   }
   const auto count = static_cast<double>(x.nrows());
-  for_column_blocks(x.ncols(), device, [&](std::size_t first, std::size_t width) {
-    ColumnSums mean{};
-    ColumnSums squares{};
-    for (std::size_t i = 0; i < x.nrows(); ++i) {
-      const float* row = x.row(i).data() + first;
-      for (std::size_t j = 0; j < width; ++j) mean[j] += row[j];
-    }
-    for (double& m : mean) m /= count;
-    for (std::size_t i = 0; i < x.nrows(); ++i) {
-      const float* row = x.row(i).data() + first;
-      for (std::size_t j = 0; j < width; ++j) squares[j] += (row[j] - mean[j]) * (row[j] - mean[j]);
-    }
-    for (std::size_t j = 0; j < width; ++j) {
-      to_mean[first + j] = static_cast<float>(mean[j]);
-      to_variance[first + j] = static_cast<float>(squares[j] / count);
-    }
+  const std::size_t width = x.ncols();
+  std::vector<double> mean = sum_rows(device, x.nrows(), width, [&](double* sums, std::size_t i) {
+    const float* const row = x.row(i).data();
+    for (std::size_t j = 0; j < width; ++j) sums[j] += row[j];
   });
+  for (double& m : mean) m /= count;
+  const std::vector<double> squares = sum_rows(device, x.nrows(), width, [&](double* sums, std::size_t i) {
+    const float* const row = x.row(i).data();
+    for (std::size_t j = 0; j < width; ++j) sums[j] += (row[j] - mean[j]) * (row[j] - mean[j]);
+  });
+  for (std::size_t j = 0; j < width; ++j) {
+    to_mean[j] = static_cast<float>(mean[j]);
+    to_variance[j] = static_cast<float>(squares[j] / count);
+  }
 }
 
 ColumnStatistics column_statistics(const CsrPattern& pattern, std::span<const float> values) {
@@ -165,36 +153,34 @@ void batch_norm_backward_into(DenseMatrix<float>& out, std::span<float> of_scale
     return;
   }
   const auto count = static_cast<double>(x.nrows());
-  for_column_blocks(x.ncols(), device, [&](std::size_t first, std::size_t width) {
-    std::array<float, column_block> mean{}, inverse{}, factor{};
+  const std::size_t width = x.ncols();
+  const float* const mean = norm.mean.data();
+  std::vector<float> inverse(width), factor(width);
+  for (std::size_t j = 0; j < width; ++j) {
+    inverse[j] = 1.0F / std::sqrt(norm.variance[j] + batch_norm_epsilon);
+    factor[j] = factor_of(norm, j);
+  }
+  // The sums of g, and behind them those of g y.
+  std::vector<double> sums = sum_rows(device, x.nrows(), 2 * width, [&](double* part, std::size_t i) {
+    const float* const x_row = x.row(i).data();
+    const float* const g_row = g.row(i).data();
     for (std::size_t j = 0; j < width; ++j) {
-      mean[j] = norm.mean[first + j];
-      inverse[j] = 1.0F / std::sqrt(norm.variance[first + j] + batch_norm_epsilon);
-      factor[j] = factor_of(norm, first + j);
+      part[j] += g_row[j];
+      part[width + j] += static_cast<double>(g_row[j]) * ((x_row[j] - mean[j]) * inverse[j]);
     }
-    ColumnSums sum{}, slope{};
-    for (std::size_t i = 0; i < x.nrows(); ++i) {
-      const float* x_row = x.row(i).data() + first;
-      const float* g_row = g.row(i).data() + first;
-      for (std::size_t j = 0; j < width; ++j) {
-        sum[j] += g_row[j];
-        slope[j] += static_cast<double>(g_row[j]) * ((x_row[j] - mean[j]) * inverse[j]);
-      }
-    }
+  });
+  for (std::size_t j = 0; j < width; ++j) {
+    of_shift[j] = static_cast<float>(sums[j]);
+    of_scale[j] = static_cast<float>(sums[width + j]);
+  }
+  for (double& sum : sums) sum /= count;
+  parallel_for(device, x.nrows(), row_grain, [&](std::size_t i) {
+    const float* const x_row = x.row(i).data();
+    const float* const g_row = g.row(i).data();
+    float* const to = out.row(i).data();
     for (std::size_t j = 0; j < width; ++j) {
-      of_shift[first + j] = static_cast<float>(sum[j]);
-      of_scale[first + j] = static_cast<float>(slope[j]);
-      sum[j] /= count;
-      slope[j] /= count;
-    }
-    for (std::size_t i = 0; i < x.nrows(); ++i) {
-      const float* x_row = x.row(i).data() + first;
-      const float* g_row = g.row(i).data() + first;
-      float* to = out.row(i).data() + first;
-      for (std::size_t j = 0; j < width; ++j) {
-        const double y = (x_row[j] - mean[j]) * inverse[j];
-        to[j] = static_cast<float>(factor[j] * (g_row[j] - sum[j] - y * slope[j]));
-      }
+      const double y = (x_row[j] - mean[j]) * inverse[j];
+      to[j] = static_cast<float>(factor[j] * (g_row[j] - sums[j] - y * sums[width + j]));
     }
   });
 }

@@ -5,7 +5,8 @@
 
 #include <bitgraph/core/kernel.cuh>
 
-#include <algorithm>
+#include "ops/row_parts.hpp"
+
 #include <cstdint>
 
 namespace bitgraph {
@@ -15,17 +16,6 @@ namespace {
 constexpr unsigned block_columns = 32;
 constexpr unsigned block_rows = 8;
 constexpr unsigned block_threads = 256;
-constexpr std::size_t most_parts = 512;
-constexpr std::size_t least_rows = 128;  ///< of a part
-
-/// How rows are cut into parts.
-struct Parts {
-  std::size_t rows;
-  std::size_t count;
-
-  explicit Parts(std::size_t nrows)
-      : rows(std::max(least_rows, (nrows + most_parts - 1) / most_parts)), count((nrows + rows - 1) / rows) {}
-};
 
 /// Pairs of sums of columns: partial[0 .. parts * ncols) the first ones, behind them the second ones.
 struct SumsView {
@@ -74,7 +64,7 @@ __global__ void __launch_bounds__(block_threads) add_columns(SumsView sums, Fini
 }
 
 SumsView make_sums(const Device& device, std::size_t nrows, std::size_t ncols) {
-  const Parts parts(nrows);
+  const RowParts parts(nrows);
   auto* const doubles = static_cast<double*>(device.workspace((2 * parts.count + 2) * ncols * sizeof(double)));
   return {doubles, doubles + 2 * parts.count * ncols, parts.count, parts.rows, ncols};
 }

@@ -4,6 +4,8 @@
 
 #include <bitgraph/core/kernel.cuh>
 
+#include "ops/row_parts.hpp"
+
 namespace bitgraph {
 
 namespace {
@@ -106,7 +108,7 @@ void gather_rows(const Cuda& backend, DenseView<std::uint64_t> out, DenseView<co
 void column_sums(const Cuda& backend, float* out, DenseView<const float> x) {
   if (x.ncols == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  const ColumnParts parts(x.nrows);
+  const RowParts parts(x.nrows);
   auto* const partial = static_cast<double*>(backend.device.workspace((parts.count * x.ncols + 1) * sizeof(double)));
   const unsigned blocks = blocks_for(x.ncols, block_threads);
   if (parts.count != 0) {

@@ -5,9 +5,11 @@
 
 #include "core/parallel.hpp"
 #include "ops/operands.hpp"
+#include "ops/row_sums.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -168,22 +170,12 @@ void column_sums_into(std::span<float> out, const DenseMatrix<float>& x) {
   if (out.size() != x.ncols())
     fail(ErrorCode::usage, fmt::format("column sums: {} places for {} columns", out.size(), x.ncols()));
   if (on_cuda("column sums", device, [&](const auto& cuda) { column_sums(cuda, out.data(), x.view()); })) return;
-  const ColumnParts parts(x.nrows());
-  const std::size_t width = x.ncols();
-  std::vector<double> partial(parts.count * width, 0);
   with_host_backend(device, "column sums", [&](const auto& backend) {
-    parallel_chunks(device, parts.count, 1, [&](Range range) {
-      for (std::size_t part = range.begin; part < range.end; ++part) {
-        const std::size_t end = std::min(x.nrows(), (part + 1) * parts.rows);
-        add_rows(backend, partial.data() + part * width, x.view(), part * parts.rows, end);
-      }
-    });
+    const std::vector<double> sums = sum_over_rows(
+        device, x.nrows(), x.ncols(),
+        [&](double* part, std::size_t first, std::size_t end) { add_rows(backend, part, x.view(), first, end); });
+    std::transform(sums.begin(), sums.end(), out.begin(), [](double sum) { return static_cast<float>(sum); });
   });
-  for (std::size_t f = 0; f < width; ++f) {
-    double sum = 0;
-    for (std::size_t part = 0; part < parts.count; ++part) sum += partial[part * width + f];
-    out[f] = static_cast<float>(sum);
-  }
 }
 
 void expand_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> row_scale,

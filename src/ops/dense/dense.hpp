@@ -9,20 +9,10 @@
 
 #include "core/backend.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace bitgraph {
-
-/// How the rows of a sum over columns are cut into parts.
-struct ColumnParts {
-  std::size_t rows;
-  std::size_t count;
-
-  explicit ColumnParts(std::size_t nrows)
-      : rows(std::max<std::size_t>(128, (nrows + 511) / 512)), count((nrows + rows - 1) / rows) {}
-};
 
 struct ExpandArgs {
   DenseView<float> out;

@@ -4,6 +4,7 @@
 #include "core/parallel.hpp"
 #include "ops/log_softmax/cuda.hpp"
 #include "ops/operands.hpp"
+#include "ops/row_sums.hpp"
 
 #include <fmt/format.h>
 
@@ -107,15 +108,20 @@ void score_into(PendingScore& out, const DenseMatrix<float>& logits, std::span<c
       })) {
     return;
   }
-  Score result;
-  for_labelled(logits, labels, nodes, [&](NodeId node, std::size_t label) {
-    const auto row = logits.row(node);
-    const Normalizer n = normalizer(row);
-    result.loss -= row[label] - n.largest - n.log_sum;
-    result.correct +=
-        std::max_element(row.begin(), row.end()) - row.begin() == static_cast<std::ptrdiff_t>(label) ? 1U : 0U;
-    ++result.total;
-  });
+  for_labelled(logits, labels, nodes, [](NodeId, std::size_t) {});  // throws before threads begin
+  enum Sum { loss, correct, total, num_sums };
+  const auto sums =
+      sum_over_rows(logits.device(), nodes.size(), num_sums, [&](double* sum, std::size_t first, std::size_t end) {
+        for_labelled(logits, labels, nodes.subspan(first, end - first), [&](NodeId node, std::size_t label) {
+          const auto row = logits.row(node);
+          const Normalizer n = normalizer(row);
+          sum[loss] -= row[label] - n.largest - n.log_sum;
+          sum[correct] +=
+              std::max_element(row.begin(), row.end()) - row.begin() == static_cast<std::ptrdiff_t>(label) ? 1 : 0;
+          ++sum[total];
+        });
+      });
+  Score result{sums[loss], static_cast<std::size_t>(sums[correct]), static_cast<std::size_t>(sums[total])};
   if (result.total != 0) result.loss /= static_cast<double>(result.total);
   out.here_ = result;
   out.there_ = {};
