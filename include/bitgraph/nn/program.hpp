@@ -78,10 +78,12 @@ struct Operator {
   WeightOf weight = WeightOf::none;
   NumberFormat weight_format;
   BiasOf bias = BiasOf::none;
-  bool relu = false;        ///< of add: rectifies behind the sum
-  bool maximum = false;     ///< of add: the larger one, whose sign is the or of both signs
-  bool straight = false;    ///< of quantize: a gradient passes whatever the input is, not within -1 to 1 alone
-  bool by_parts = false;    ///< takes the rows of the graph part by part
+  bool relu = false;      ///< of add: rectifies behind the sum
+  bool maximum = false;   ///< of add: the larger one, whose sign is the or of both signs
+  bool straight = false;  ///< of quantize: a gradient passes whatever the input is, not within -1 to 1 alone
+  bool scale_before =
+      false;              ///< of quantize in training: rows have the scales of the step before, in the first their own
+  bool by_parts = false;  ///< takes the rows of the graph part by part
   bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
   bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it
   VotePostOp post_op = VotePostOp::none;

@@ -64,6 +64,8 @@ std::string check_same(const Program& p, const Operator& op) {
 std::string check_quantize(const Program& p, const Operator& op) {
   if (std::string wrong = check_same(p, op); !wrong.empty()) return wrong;
   if (signs(p, op.inputs[0])) return "its input is signs already";
+  if (op.scale_before && p.value(op.output()).format.scale == ScaleExtent::none)
+    return "has no scale that could be of the step before";
   return signs(p, op.output()) ? "" : fmt::format("makes {}, expected signs", to_string(p.value(op.output()).format));
 }
 std::string check_product(const Program& p, const Operator& op) {

@@ -21,7 +21,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -54,6 +53,11 @@ class NetworkTrainer final : public Trainer {
                              static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge)) {
     // A float model that goes on from another has batch norms in its weights.
     for (LayerShape& shape : shapes_) shape.norm = shape.norm && !(real() && options.start != nullptr);
+    metadata_.architecture = options.architecture;
+    metadata_.precision = options.precision;
+    metadata_.jumping_knowledge = options.jumping_knowledge;
+    metadata_.dataset = dataset.name;
+    metadata_.seed = options.seed;
     make_parameters();
     options_.teacher = nullptr;  // it need not stay
     options_.start = nullptr;
@@ -61,11 +65,6 @@ class NetworkTrainer final : public Trainer {
       for (Parameter& parameter : parameters_) parameter.keep_average();
     for (Parameter& parameter : parameters_) optimized_.push_back(parameter.optimized());
     if (traits_of(options.architecture).sampled()) see_training_nodes_only(teacher);
-    metadata_.architecture = options.architecture;
-    metadata_.precision = options.precision;
-    metadata_.jumping_knowledge = options.jumping_knowledge;
-    metadata_.dataset = dataset.name;
-    metadata_.seed = options.seed;
     if (real()) {
       metadata_.normalize_rows = recipe_.normalize_rows;
       if (options.start != nullptr) continue_from(*options.start);
@@ -147,9 +146,6 @@ class NetworkTrainer final : public Trainer {
 
  private:
   [[nodiscard]] bool real() const noexcept { return !options_.precision.multiplies_signs(); }
-  [[nodiscard]] bool concatenates() const noexcept {
-    return options_.jumping_knowledge || traits_of(options_.architecture).concatenates;
-  }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
 
   /// The forms of the layers: until votes are in the loop, those of a bin model are full.
@@ -224,9 +220,9 @@ class NetworkTrainer final : public Trainer {
     } else if (recipe_.teacher_weights && options_.teacher != nullptr && has_shapes(*options_.teacher)) {
       start_from(*options_.teacher);
     }
-    run_.emplace(training_program(shapes_, concatenates(), forms(false)), places(), device_);
+    run_.emplace(training_program(shapes_, metadata_.concatenates(), forms(false)), places(), device_);
     if (options_.precision.votes())
-      voting_run_.emplace(training_program(shapes_, concatenates(), forms(true)), places(), device_);
+      voting_run_.emplace(training_program(shapes_, metadata_.concatenates(), forms(true)), places(), device_);
   }
 
   /// One unit of each hidden layer is always on and as large as the layer is wide, so that the mean magnitude of a row,
@@ -344,6 +340,7 @@ class NetworkTrainer final : public Trainer {
   void fold_norm(Linear& linear, std::size_t l) const {
     const Floats& scale = outcome(norm_[l]);
     const std::span<const float> mean = outcome(norm_[l] + 1).values(), variance = outcome(norm_[l] + 2).values();
+    folded_.resize(shapes_.size());
     Folded& folded = folded_[l];
     reshape(folded.zeros, 1, scale.ncols(), device_);
     reshape(folded.factor, 1, scale.ncols(), device_);
@@ -476,7 +473,7 @@ class NetworkTrainer final : public Trainer {
   struct Folded {
     Floats weight, factor, zeros;
   };
-  mutable std::map<std::size_t, Folded> folded_;  ///< scratch of fold_norm(), by layer
+  mutable std::vector<Folded> folded_;  ///< scratch of fold_norm(), by layer
   PendingScore validation_;
   Buffer<std::int32_t> validation_labels_;
   Buffer<NodeId> validation_nodes_;

@@ -12,16 +12,6 @@ constexpr std::array simple_passes{Pass{"share", [](Program& program, const Pass
                                    Pass{"fold relu", [](Program& program, const PassContext&) { fold_relu(program); }},
                                    Pass{"sequence", sequence}, Pass{"join rows", join_rows}};
 
-/// The rows of the result come back in the caller's order.
-void reorder_result(Program& program) {
-  const ValueId result = program.add_value(program.value(program.result));
-  program.operators.push_back({.kind = OperatorKind::reorder,
-                               .inputs = {program.result},
-                               .outputs = {result},
-                               .layer = program.operators.back().layer});
-  program.result = result;
-}
-
 }  // namespace
 
 std::vector<std::string_view> passes_to_leave_out() {
@@ -46,7 +36,7 @@ Compiled compile(Program program, const PassContext& context, std::size_t parts,
     made.graph = plan_graph(made.program, context, parts);
   }
   split_rows(made.program, made.graph);
-  if (reorders) reorder_result(made.program);
+  if (reorders) put_behind(made.program, made.program.result, {.kind = OperatorKind::reorder});
   made.program.validate();
   return made;
 }

@@ -70,6 +70,10 @@ void join_rows(Program& program, const PassContext& context);
 /// Aggregations take the rows part by part.
 void split_rows(Program& program, const GraphPlan& graph);
 
+/// Puts `op` between a value and all its readers, that of the result too: what another device makes, for one, comes
+/// here first. Sets its input, its layer and its output, which is as wide and of the same format; returns the output.
+ValueId put_behind(Program& program, ValueId value, Operator op);
+
 /// Operators that nobody reads go, and values that no operator has.
 void remove_dead(Program& program);
 

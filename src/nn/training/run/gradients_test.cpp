@@ -48,6 +48,7 @@ struct Case {
          center = test::random_dense(1, 9, 11), slope;
   std::uint64_t seed = 7;
   std::uint32_t step = 9;
+  std::size_t rows_of_part = 1000;
 
   /// A weight of the output's elements: the loss is their weighted sum.
   void draw_slope() { slope = test::random_dense(num_targets(), 5, 10); }
@@ -221,7 +222,8 @@ void check(const Case& c, const Device& device) {
   Floats g_neighbor(5, 9, device), g_bias(1, 5, device), g_root(5, 9, device), g_root_bias(1, 5, device);
   LinearParameters root_map;
   if (c.shape.root) root_map = {&root, real ? nullptr : &root_bias, &g_root, real ? nullptr : &g_root_bias};
-  TrainingRun run(program_of(c), {{{&neighbor, &bias, &g_neighbor, &g_bias}, root_map}}, device, true);
+  TrainingRun run(program_of(c), {{{&neighbor, &bias, &g_neighbor, &g_bias}, root_map}}, device,
+                  {.of_features = true, .rows_of_part = c.rows_of_part});
   TrainingBatch batch;
   if (c.shape.aggregation != Aggregation::none)
     batch.graphs.push_back(std::make_shared<LayerGraph>(c.block, c.shape.aggregation, WholeGraphFacts{}, device));
@@ -259,7 +261,7 @@ void for_each_case(Precision form, Fn&& fn) {
           c.draw_slope();
           for (float& value : c.x.values()) value *= 1.5F;
           for (float& value : c.neighbor.values()) value *= 1.3F;
-          fn(c);
+          fn(std::move(c));
         }
       }
     }
@@ -273,6 +275,15 @@ TEST(TrainingRun, GradientsOfRealLayersAreDifferencesOfTheLoss) {
 TEST(TrainingRun, GradientsOfBinaryLayersFollowTheRules) {
   for (const Precision form : {Precision::full, Precision::bin})
     for_each_case(form, [](const Case& c) { check(c, Device::host(2)); });
+}
+
+TEST(TrainingRun, PartsOfTheRowsGiveTheSameGradients) {
+  for (const Precision form : {Precision::real, Precision::full, Precision::bin}) {
+    for_each_case(form, [](Case c) {
+      c.rows_of_part = 4;
+      check(c, Device::host(2));
+    });
+  }
 }
 
 TEST(TrainingRun, TheSameOnADevice) {

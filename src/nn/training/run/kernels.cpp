@@ -12,6 +12,7 @@
 
 #include "core/parallel.hpp"
 #include "nn/model/reshape.hpp"
+#include "nn/model/some_rows.hpp"
 #include "nn/training/run/training_run.hpp"
 
 #include <algorithm>
@@ -26,17 +27,16 @@ using Bits = BitMatrix<PlusMinusOne>;
 using Floats = DenseMatrix<float>;
 using Slot = TrainingRun::Slot;
 
-DenseSlice<const float> first_rows(const Floats& x, std::size_t nrows) {
-  return DenseSlice<const float>(x).rows(0, nrows);
+DenseSlice<const float> slice(const Floats& x, std::size_t first, std::size_t nrows) {
+  return DenseSlice<const float>(x).rows(first, nrows);
 }
+DenseSlice<const float> first_rows(const Floats& x, std::size_t nrows) { return slice(x, 0, nrows); }
 
-/// The first rows of a matrix of bits: itself where they are all, else a copy kept in `storage`.
-template <class Domain>
-const BitMatrix<Domain>& first_rows(const BitMatrix<Domain>& x, std::size_t nrows, BitMatrix<Domain>& storage) {
-  if (nrows == x.nrows()) return x;
-  storage = BitMatrix<Domain>(nrows, x.ncols(), x.device());
-  Device::copy(storage.words().data(), x.device(), x.words().data(), x.device(), storage.bytes());
-  return storage;
+/// sums = those of the gradient's columns.
+void bias_gradient(TrainingRun& run, Floats& sums, const Floats& gradient) {
+  run.sum_parts(sums, gradient.nrows(), [&](Floats& to, std::size_t first, std::size_t nrows) {
+    column_sums_into(to.values(), some_rows(gradient, first, nrows));
+  });
 }
 
 std::span<const float> values_of(const Floats* row) {
@@ -75,13 +75,12 @@ void train_sign_product(TrainingRun& run, const Operator& op) {
   const std::size_t nrows = rows_of_product(run, op);
   const Slot& in = run.slot(x);
   const Binarized& weight = run.weight_signs(op);
-  Bits some_signs;
-  BitMatrix<ZeroOne> some_kept;
-  gemm_into(run.floats(op.output(), nrows), first_rows(run.bits(x), nrows, some_signs), weight.bits,
+  const BitMatrix<ZeroOne> keep = in.dropped ? some_rows(in.keep, 0, nrows) : BitMatrix<ZeroOne>();
+  gemm_into(run.floats(op.output(), nrows), some_rows(run.bits(x), 0, nrows), weight.bits,
             {.row_scale = in.scale.empty() ? in.scale : in.scale.first(nrows),
              .col_scale = weight.alpha.span(),
              .bias = bias_of_signs(run, op),
-             .keep = in.dropped ? &first_rows(in.keep, nrows, some_kept) : nullptr});
+             .keep = in.dropped ? &keep : nullptr});
 }
 
 /// Entries of sparse rows are dropped, not elements: the others are zero.
@@ -151,7 +150,7 @@ void gradient_sparse_product(TrainingRun& run, const Operator& op) {
   const LinearParameters& linear = run.parameters(op);
   const Floats& gradient = run.gradient(op.output());
   const bool biased = op.bias != BiasOf::none && linear.bias_gradient != nullptr;
-  if (biased) column_sums_into(linear.bias_gradient->values(), gradient);
+  if (biased) bias_gradient(run, *linear.bias_gradient, gradient);
   transpose_into(*linear.weight_gradient, sparse_columns_times(run, op, gradient));
 }
 
@@ -182,7 +181,7 @@ void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
   const Floats& gradient = run.gradient(op.output());
   const bool biased = op.bias != BiasOf::none;
   const std::span<float> of_bias = linear.bias_gradient->values();
-  if (biased) column_sums_into(of_bias, gradient);
+  if (biased) bias_gradient(run, *linear.bias_gradient, gradient);
   Floats& scaled = run.scratch(gradient.nrows(), gradient.ncols());
   assign(scaled, gradient, run.device());
   scale_rows(scaled, run.slot(op.inputs[0]).scale);
@@ -208,11 +207,14 @@ void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
 void train_quantize(TrainingRun& run, const Operator& op) {
   const Floats& x = run.floats(op.inputs[0]);
   Slot& out = run.slot(op.output());
+  const bool from_before = op.scale_before && out.signs.alpha.size() == x.nrows();
+  if (from_before) assign(out.scale_storage, out.signs.alpha, run.device());
   reshape(out.signs, x.nrows(), x.ncols(), run.device());
   binarize_into(out.signs, x);
   out.bits = &out.signs.bits;
   const bool scaled = run.program().value(op.output()).format.scale != ScaleExtent::none;
-  out.scale = scaled ? std::as_const(out.signs.alpha).span() : std::span<const float>{};
+  const Buffer<float>& scale = from_before ? out.scale_storage : out.signs.alpha;
+  out.scale = scaled ? scale.span() : std::span<const float>{};
   out.nrows = x.nrows();
 }
 
@@ -291,14 +293,16 @@ void gradient_product(TrainingRun& run, const Operator& op) {
   const Floats& gradient = run.gradient(op.output());
   const LinearParameters& linear = run.parameters(op);
   const bool biased = op.bias != BiasOf::none && linear.bias_gradient != nullptr;
-  if (biased) column_sums_into(linear.bias_gradient->values(), gradient);
-  if (signs) {
-    const Slot& in = run.slot(input);
-    sign_gradient_into(*linear.weight_gradient, gradient, run.bits(input),
-                       {.row_scale = in.scale, .keep = in.dropped ? &in.keep : nullptr});
-  } else {
-    float_gemm(*linear.weight_gradient, gradient, true, first_rows(run.floats(input), gradient.nrows()), false);
-  }
+  if (biased) bias_gradient(run, *linear.bias_gradient, gradient);
+  const Slot& in = run.slot(input);
+  run.sum_parts(*linear.weight_gradient, gradient.nrows(), [&](Floats& to, std::size_t first, std::size_t nrows) {
+    if (!signs)
+      return float_gemm(to, slice(gradient, first, nrows), true, slice(run.floats(input), first, nrows), false);
+    const BitMatrix<ZeroOne> keep = in.dropped ? some_rows(in.keep, first, nrows) : BitMatrix<ZeroOne>();
+    sign_gradient_into(to, some_rows(gradient, first, nrows), some_rows(run.bits(input), first, nrows),
+                       {.row_scale = in.scale.empty() ? in.scale : in.scale.subspan(first, nrows),
+                        .keep = in.dropped ? &keep : nullptr});
+  });
   if (signs) {
     if (biased && run.reads_features(op) && run.input().center != nullptr)
       float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *run.input().center, false, -1, 1);
@@ -334,7 +338,7 @@ void train_aggregate(TrainingRun& run, const Operator& op) {
 void gradient_aggregate(TrainingRun& run, const Operator& op) {
   const LayerGraph& graph = run.graph(op);
   const Floats& gradient = run.gradient(op.output());
-  if (op.bias != BiasOf::none) column_sums_into(run.layer_bias(op).bias_gradient->values(), gradient);
+  if (op.bias != BiasOf::none) bias_gradient(run, *run.layer_bias(op).bias_gradient, gradient);
   auto [to, beta] = run.target(op.inputs[0]);
   Floats& out = beta == 0 ? to : run.scratch(to.nrows(), to.ncols());
   if (run.is_signs(op.inputs[0])) {
@@ -363,7 +367,7 @@ void train_add(TrainingRun& run, const Operator& op) {
 void gradient_add(TrainingRun& run, const Operator& op) {
   Floats& gradient = run.gradient(op.output());
   if (op.relu) relu_backward(gradient, run.floats(op.output()));
-  if (op.bias != BiasOf::none) column_sums_into(run.layer_bias(op).bias_gradient->values(), gradient);
+  if (op.bias != BiasOf::none) bias_gradient(run, *run.layer_bias(op).bias_gradient, gradient);
   if (run.learns(op.inputs[1])) {
     auto [to, beta] = run.target(op.inputs[1]);
     accumulate(to, gradient, 1, beta);

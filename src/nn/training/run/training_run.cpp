@@ -54,7 +54,7 @@ Program training_program(std::span<const LayerShape> layers, bool concatenates, 
 }
 
 TrainingRun::TrainingRun(Program program, std::vector<LayerParameters> parameters, const Device& device,
-                         bool of_features)
+                         const TrainingRunOptions& options)
     : program_(std::move(program)),
       parameters_(std::move(parameters)),
       device_(device),
@@ -62,9 +62,10 @@ TrainingRun::TrainingRun(Program program, std::vector<LayerParameters> parameter
       learns_(program_.values.size(), false),
       from_features_(program_.values.size(), false),
       neighbor_signs_(parameters_.size()),
-      root_signs_(parameters_.size()) {
+      root_signs_(parameters_.size()),
+      rows_of_part_(options.rows_of_part) {
   from_features_[program_.features] = true;
-  learns_[program_.features] = of_features;
+  learns_[program_.features] = options.of_features;
   for (const Operator& op : program_.operators) {
     const OperatorTraits& traits = operator_traits(op.kind);
     if (traits.train == nullptr || traits.gradient == nullptr)

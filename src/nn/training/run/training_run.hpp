@@ -7,12 +7,14 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/dense.hpp>
 
 #include <bitgraph/nn/program.hpp>
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_batch.hpp"
 #include "nn/training/run/kept_rows.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <utility>
@@ -71,15 +73,22 @@ void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, con
 [[nodiscard]] Program training_program(std::span<const LayerShape> layers, bool concatenates,
                                        std::span<const Precision> forms);
 
+struct TrainingRunOptions {
+  bool of_features = false;  ///< the gradient of the features is wanted, too
+  /// Sums over nodes, such as the gradients of weights, are made for so many rows at a time and joined in their order:
+  /// parts may come from anywhere.
+  std::size_t rows_of_part = std::size_t{1} << 16;
+};
+
 /// Memory stays from step to step while shapes do. Parameters must outlive it.
 class TrainingRun {
  public:
   using Bits = BitMatrix<PlusMinusOne>;
   using Floats = DenseMatrix<float>;
 
-  /// `of_features`: the gradient of the features is wanted, too. Throws usage, naming layer and operator, where one has
-  /// no gradient.
-  TrainingRun(Program program, std::vector<LayerParameters> parameters, const Device& device, bool of_features = false);
+  /// Throws usage, naming layer and operator, where one has no gradient.
+  TrainingRun(Program program, std::vector<LayerParameters> parameters, const Device& device,
+              const TrainingRunOptions& options = {});
 
   /// The logits. The batch, and what `input` points to, must stay until backward() is done.
   const Floats& forward(const TrainingBatch& batch, const TrainingInput& input, const TrainingDropout& dropout);
@@ -145,6 +154,16 @@ class TrainingRun {
     float beta;
   };
   [[nodiscard]] Target target(ValueId v);
+  /// out = the sum of what part(to, first row, number of rows) makes of each part of [0, nrows).
+  template <class Part>
+  void sum_parts(Floats& out, std::size_t nrows, const Part& part) {
+    part(out, 0, std::min(nrows, rows_of_part_));
+    for (std::size_t first = rows_of_part_; first < nrows; first += rows_of_part_) {
+      Floats& more = part_.reshape(out.nrows(), out.ncols(), device_);
+      part(more, first, std::min(nrows - first, rows_of_part_));
+      accumulate(out, std::as_const(more));
+    }
+  }
   /// Memory that no operator keeps anything in.
   [[nodiscard]] Floats& scratch(std::size_t nrows, std::size_t ncols);
 
@@ -185,7 +204,8 @@ class TrainingRun {
   std::vector<ValueId> memory_of_;    ///< of each value: whose slot has its floats
   std::vector<bool> learns_, from_features_;
   std::vector<WeightSigns> neighbor_signs_, root_signs_;
-  KeptFloats scratch_;
+  KeptFloats scratch_, part_;
+  std::size_t rows_of_part_;
   Buffer<double> sums_;
   const TrainingBatch* batch_ = nullptr;
   TrainingInput input_;
