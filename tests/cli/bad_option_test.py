@@ -131,7 +131,10 @@ class BadOption(InFolder):
     def test_models_that_are_too_deep(self):
         plan = self.folder / "plan.json"
         saint = str(self.folder / "saint.safetensors")
-        words = ["train", self.data, "--model", "saint", "--epochs", 1, "--hidden", 4, "--out", saint]
+        teacher = self.folder / "teacher.safetensors"  # or one as deep would be trained first
+        run("train", self.data, "--epochs", 1, "--precision", "float", "--out", teacher)
+        words = ["train", self.data, "--model", "saint", "--teacher", teacher, "--epochs", 1, "--hidden", 4, "--out",
+                 saint]
         run(*words, "--precision", "bin", "--depth", 64)
         self.assertEqual(run("infer", saint, self.data, "--repeats", 1)["precision"], "bin")
         self.check_refused(2, "--depth: '65' is not a whole number, 1 to 64", *words, "--depth", 65)
@@ -149,8 +152,10 @@ class BadOption(InFolder):
         for words in [["train", none, "--out", self.folder / "o"], ["bench", "gnn", none, "--json"]]:
             self.check_refused(3, f"{none}: the nodes have no features", *words)
         unset = str(self.write("unset.npz", dataset(attr_indptr=ints(0, 0, 0), attr_indices=ints())))
-        for precision in ["float", "full", "bin"]:
-            run("train", unset, "--precision", precision, "--epochs", 2, "--out", self.folder / "o")
+        real = self.folder / "float.safetensors"
+        run("train", unset, "--precision", "float", "--epochs", 2, "--out", real)
+        for precision in ["full", "bin"]:
+            run("train", unset, "--precision", precision, "--teacher", real, "--epochs", 2, "--out", self.folder / "o")
         huge = npy("<f4", "(2, 2)", struct.pack("<4f", 1e38, 3e38, 3e38, 1e38))
         members = {"adj_indptr": ints(0, 1, 1), "adj_indices": ints(1), "adj_shape": ints(2, 2), "labels": ints(0, 1),
                    "attr_matrix": huge, "train_idx": ints(0), "val_idx": ints(1)}

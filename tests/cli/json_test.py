@@ -3,7 +3,7 @@
 
 import unittest
 
-from program import SANITIZED, InFolder, run
+from program import ARCHITECTURES, SANITIZED, InFolder, run
 
 # A model of precision bin has all that one of full has.
 PRECISIONS = ("float", "bin") if SANITIZED else ("float", "full", "bin")
@@ -57,7 +57,7 @@ class Json(InFolder):
     def test_architectures(self):
         dataset, model = self.folder / "planted.npz", self.folder / "model.safetensors"
         run("generate", "planted-partition", dataset, "--nodes", 400, "--classes", 3, "--seed", 5)
-        for architecture in ("gcn", "inductive-gcn", "sage", "saint", "gin", "inductive-gin"):
+        for architecture in ARCHITECTURES:
             for precision in ("float", "bin"):
                 trained = run("train", dataset, "--model", architecture, "--precision", precision, "--epochs", 4,
                               "--hidden", 16, "--depth", 3, "--split-shares", "0.5,0.2,0.3", "--batch-size", 64,

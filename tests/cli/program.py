@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 PROGRAM = os.environ["BITGRAPH_PROGRAM"]
+ARCHITECTURES = ["gcn", "inductive-gcn", "sage", "saint", "gin", "inductive-gin"]
 SANITIZED = bool(os.environ.get("BITGRAPH_SANITIZED"))  # all takes long there: what goes the same way is left out
 
 

@@ -68,7 +68,7 @@ class ResultHashes(program.InFolder):
         (self.data / "npz").mkdir()
         program.run("generate", "planted-partition", self.data / "npz" / "set.npz", "--nodes", 80, "--features", 30)
         lines = self.hashes("--epochs", 1)
-        self.assertEqual(len(lines), 6 * (2 + 3 + 3))
+        self.assertEqual(len(lines), len(program.ARCHITECTURES) * (2 + 3 + 3))
         self.assertIn("set saint full logits bin", lines)
         self.assertIn("set gcn bin taught model", lines)
 
