@@ -123,7 +123,8 @@ TEST(TrainingSeams, GradientsOfWeightsAreSumsOfFixedPartsOfTheRowsInTheirOrder) 
   Floats of_weight(classes, features), of_bias(1, classes);
   TrainingRun run(training_program(shapes, false, forms), {{{&weight, &bias, &of_weight, &of_bias}, {}}},
                   Device::host(2), {.rows_of_part = rows_of_part});
-  run.forward({}, {.values = &x}, {});
+  const TrainingBatch batch;
+  run.forward(batch, {.values = &x}, {});
   run.result_gradient() = slope.clone();
   run.backward();
   // The last part first, each by a device of its own.
@@ -181,8 +182,9 @@ TEST(TrainingSeams, AScaleMayBeThatOfTheStepBefore) {
   program.validate();
   Program without = program;
   without.operators.front().scale_before = false;
+  const TrainingBatch batch;
   const auto output_of = [&](TrainingRun& run, const Floats& x) {
-    return run.forward({}, {.values = &x}, {}).to(Device{});
+    return run.forward(batch, {.values = &x}, {}).to(Device{});
   };
   for (const Device& device : devices()) {
     SCOPED_TRACE(device.name());
