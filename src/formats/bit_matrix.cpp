@@ -33,7 +33,7 @@ void check_padding(const BitMatrixView<Domain>& bits) {
 }  // namespace
 
 template <BitDomain Domain>
-BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words)
+BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words, PaddingIsZero)
     : nrows_(nrows), ncols_(ncols), words_(std::move(words)) {
   // Divided, not multiplied: the product of hostile sides may wrap around.
   const bool fits = nrows == 0 || words_per_row() == 0
@@ -43,6 +43,11 @@ BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::u
     fail(ErrorCode::usage, fmt::format("bit matrix: {} words for {} x {} bits, expected {} a row", words_.size(), nrows,
                                        ncols, words_per_row()));
   }
+}
+
+template <BitDomain Domain>
+BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words)
+    : BitMatrix(nrows, ncols, std::move(words), PaddingIsZero{}) {
   if (device().is_host()) {
     check_padding(std::as_const(*this).view());
   } else {
