@@ -30,6 +30,7 @@ struct Value {
   std::size_t most_rows = 0;    ///< scratch of an operator that takes so many rows at a time; 0: a row for each node
   std::size_t parts = 1;        ///< scratch for one of so many parts of the nodes
   std::size_t scored_bits = 0;  ///< not 0: it is RowScores of rows of so many bits, of `columns` weights
+  bool scaled_scores = false;   ///< it is ScaledScores of them
 
   /// Rows that it has where the graph has `nodes`.
   [[nodiscard]] std::size_t rows(std::size_t nodes) const noexcept;

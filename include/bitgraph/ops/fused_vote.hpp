@@ -13,6 +13,8 @@
 #include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/ops/kernel_choice.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,12 +22,14 @@
 namespace bitgraph {
 
 /// Of each row of a bit matrix and each of up to 16 weights, how many of `ncols` signs agree: a product of signs is
-/// 2 agreeing - ncols. Rows of 8 or 16 numbers of 16 bits, as many as the weights need.
+/// 2 agreeing - ncols. Rows of 8 or 16 numbers of 16 bits, as many as the weights need. With a scale for each row: rows
+/// of as many parts of 16 bytes, each with eight numbers of 10 bits, three a word of 32, and the scale as a float.
 struct RowScores {
   Buffer<std::uint16_t> values;
   std::size_t nrows = 0;
   std::size_t count = 0;  ///< weights
   std::size_t ncols = 0;  ///< bits of a row
+  bool scaled = false;    ///< rows have scales: vote_into() says so
 
   RowScores() = default;
   RowScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device);
@@ -33,6 +37,27 @@ struct RowScores {
   /// Numbers of a row.
   [[nodiscard]] static constexpr std::size_t row_size(std::size_t weights) noexcept { return weights <= 8 ? 8 : 16; }
   static constexpr std::size_t most = 16;
+};
+
+/// The same as bytes, with a scale for each row: of up to 60 weights and an even number of up to 254 bits. A row is the
+/// counts, zeros, and the scale as a float in the last four bytes. A neighbour is one gather.
+struct ScaledScores {
+  Buffer<std::uint8_t> values;
+  std::size_t nrows = 0;
+  std::size_t count = 0;  ///< weights
+  std::size_t ncols = 0;  ///< bits of a row
+
+  ScaledScores() = default;
+  ScaledScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device);
+
+  /// 16, 32 or 64: a row does not cross lines of memory.
+  [[nodiscard]] static constexpr std::size_t row_bytes(std::size_t weights) noexcept {
+    return std::max<std::size_t>(16, std::bit_ceil(weights + sizeof(float)));
+  }
+  [[nodiscard]] static constexpr bool can_hold(std::size_t weights, std::size_t bits) noexcept {
+    return weights > 0 && weights <= most && bits > 0 && bits % 2 == 0 && bits <= 254;
+  }
+  static constexpr std::size_t most = 60;
 };
 
 /// Whether there are kernels for bits of this width over a graph whose longest row has so many entries: 64, 128, 256 or
@@ -50,6 +75,7 @@ struct VoteUse {
 
   const BitMatrix<PlusMinusOne>* scored = nullptr;  ///< weights, one a row
   RowScores* scores = nullptr;                      ///< of v with them
+  std::span<const float> score_scale;               ///< of each row of scores; none: they have none
 
   /// products = v w^T, or [before v] w^T: `before` is as wide as v, a multiple of 64 bits, and w as both.
   const BitMatrix<PlusMinusOne>* multiplied = nullptr;  ///< w; up to 16 rows
@@ -74,13 +100,30 @@ struct AggregateScales {
   bool add = false;  ///< to what is there
 };
 
-/// out = row_scale (sum over a row's entries of (col_scale (2 score - ncols) + bias)): BSpMM.FBF of the products that
-/// the scores stand for, as whole numbers until the last step. O(entries * weights).
+/// out = row_scale (sum over a row's entries of scale (col_scale (2 score - ncols) + bias)), scale being that of the
+/// neighbour's row of scores, or 1: BSpMM.FBF of the products that the scores stand for. Without scales they are whole
+/// numbers until the last step. With scales `ncols` is even, and sums are of floats, which do not depend on timing.
+/// O(entries * weights).
 void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order, const RowScores& scores,
                      const AggregateScales& scales);
 
 /// The kernel that add_scores_into would run.
 [[nodiscard]] KernelChoice add_scores_explain(const CsrPattern& a, const RowScores& scores);
+
+/// The scores of the rows of x with those of w, and the rows' scales; none: ones. Nothing is allocated. Throws usage
+/// for shapes that do not fit; not_possible on the host, and where can_hold is false. O(rows * ncols / 32 * weights).
+void score_rows_into(ScaledScores& scores, const BitMatrix<PlusMinusOne>& x, const BitMatrix<PlusMinusOne>& w,
+                     std::span<const float> scale = {});
+
+/// The kernel that score_rows_into would run.
+[[nodiscard]] KernelChoice score_rows_explain(const ScaledScores& scores);
+
+/// The same over scaled scores; `scales.add` is not looked at.
+void add_scores_into(DenseMatrix<float>& out, const CsrPattern& a, const RowOrder& order, const ScaledScores& scores,
+                     const AggregateScales& scales);
+
+/// The kernel that it would run.
+[[nodiscard]] KernelChoice add_scores_explain(const CsrPattern& a, const ScaledScores& scores);
 
 /// A row's own bits in X times weights of their own.
 struct OwnProduct {

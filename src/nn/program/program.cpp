@@ -28,7 +28,10 @@ std::string names_of(const std::vector<ValueId>& values) {
 }
 
 std::string type_of(const Value& value) {
-  if (value.scored_bits != 0) return fmt::format("{} x scores of {} bits", value.columns, value.scored_bits);
+  if (value.scored_bits != 0) {
+    return fmt::format("{} x {}scores of {} bits", value.columns, value.scaled_scores ? "scaled " : "",
+                       value.scored_bits);
+  }
   const std::string rows = value.most_rows != 0 ? fmt::format(", {} rows", value.most_rows)
                            : value.parts != 1   ? fmt::format(", 1 of {} parts", value.parts)
                                                 : "";
@@ -43,6 +46,7 @@ std::size_t Value::rows(std::size_t nodes) const noexcept {
 }
 
 std::size_t Value::bytes(std::size_t nodes) const {
+  if (scaled_scores) return rows(nodes) * ScaledScores::row_bytes(columns);
   if (scored_bits != 0) return rows(nodes) * RowScores::row_size(columns) * sizeof(std::uint16_t);
   return stored_bytes(format, rows(nodes), columns);
 }

@@ -76,6 +76,32 @@ fused_cuda::Problem sum_problem(const CsrPattern& a) {
   return {.operation = fused_cuda::Operation::score_sum, .entries = a.nvals(), .words = 1};
 }
 
+fused_cuda::Problem scaled_sum_problem(const CsrPattern& a, const ScaledScores& scores) {
+  const std::size_t row_bytes = ScaledScores::row_bytes(scores.count);
+  return {.operation = fused_cuda::Operation::scaled_sum,
+          .entries = a.nvals(),
+          .words = row_bytes / sizeof(std::uint64_t),
+          .nrows = a.nrows(),
+          .gathered_bytes = row_bytes,
+          .row_bytes = scores.count * sizeof(float)};
+}
+
+fused_cuda::Problem score_rows_problem(const ScaledScores& scores) {
+  const std::size_t words = words_for_bits(scores.ncols);
+  return {.operation = fused_cuda::Operation::score_rows,
+          .words = words,
+          .nrows = scores.nrows,
+          .row_bytes = words * sizeof(std::uint64_t) + ScaledScores::row_bytes(scores.count),
+          .weights = scores.count};
+}
+
+void check_scores(const ScaledScores& scores) {
+  if (ScaledScores::can_hold(scores.count, scores.ncols)) return;
+  fail(ErrorCode::not_possible, fmt::format("fused: scores of {} bits with {} weights are not bytes: at most 254 bits, "
+                                            "an even number, and {} weights",
+                                            scores.ncols, scores.count, ScaledScores::most));
+}
+
 fused_cuda::Problem counts_problem(const CsrPattern& a, const Bits& x) {
   return {.operation = fused_cuda::Operation::counts, .entries = a.nvals(), .words = x.words_per_row()};
 }
@@ -123,6 +149,15 @@ KernelChoice multiply_counts_explain(const CsrPattern& a, const Bits& x, const B
   return choice_for(problem);
 }
 
+KernelChoice score_rows_explain(const ScaledScores& scores) { return choice_for(score_rows_problem(scores)); }
+
+KernelChoice add_scores_explain(const CsrPattern& a, const ScaledScores& scores) {
+  return choice_for(scaled_sum_problem(a, scores));
+}
+
+ScaledScores::ScaledScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device)
+    : values(rows * row_bytes(weights), device), nrows(rows), count(weights), ncols(bits) {}
+
 RowScores::RowScores(std::size_t rows, std::size_t weights, std::size_t bits, const Device& device)
     : values(rows * row_size(weights), device), nrows(rows), count(weights), ncols(bits) {}
 
@@ -166,7 +201,11 @@ void vote_into(const VoteUse& use, const CsrPattern& a, const RowOrder& order, c
     check_shape(*use.scored, use.scores->count, width, "a weight");
     require(use.scores->nrows == x.nrows() && use.scores->ncols == width, "fused: scores of another shape");
     args.scored = weights_of(*use.scored);
+    check_length("fused", use.score_scale, x.nrows(), "score_scale");
+    require(use.score_scale.empty() || width % 2 == 0, "fused: scaled scores are of an even number of bits");
+    use.scores->scaled = !use.score_scale.empty();
     args.scores = use.scores->values.data();
+    args.score_scale = or_null(use.score_scale);
   }
   if (use.multiplied != nullptr) {
     const Bits& w = *use.multiplied;
@@ -206,11 +245,59 @@ void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, co
                        .ncols = scores.ncols,
                        .count = static_cast<unsigned>(scores.count),
                        .scores = scores.values.data(),
+                       .scaled = scores.scaled,
                        .row_scale = or_null(scales.row_scale),
                        .scale = or_null(scales.col_scale),
                        .bias = or_null(scales.bias),
                        .out = out.view().data,
                        .add = scales.add},
+         chosen);
+}
+
+void score_rows_into(ScaledScores& scores, const Bits& x, const Bits& w, std::span<const float> scale) {
+  const Device& device = x.device();
+  if (device.is_host()) fail(ErrorCode::not_possible, device.name() + ": scores have no kernel for this device");
+  check_scores(scores);
+  check_shape(x, scores.nrows, scores.ncols, "X");
+  check_shape(w, scores.count, scores.ncols, "a weight");
+  check_length("fused", scale, scores.nrows, "scale");
+  check_place("fused", device, w.device(), "W");
+  const fused_cuda::Plan chosen = plan(score_rows_problem(scores));
+  trace_choice(device, [&] { return score_rows_explain(scores); });
+  launch(device,
+         FusedScoreRows{.nrows = scores.nrows,
+                        .words = static_cast<unsigned>(2 * x.words_per_row()),
+                        .ncols = scores.ncols,
+                        .x = words_of(x),
+                        .weights = weights_of(w),
+                        .scale = or_null(scale),
+                        .row_bytes = ScaledScores::row_bytes(scores.count),
+                        .scores = scores.values.data()},
+         chosen);
+}
+
+void add_scores_into(Floats& out, const CsrPattern& a, const RowOrder& order, const ScaledScores& scores,
+                     const AggregateScales& scales) {
+  const Device& device = out.device();
+  check_graph(a, order, scores.nrows, 64, device);
+  check_scores(scores);
+  check_shape(out, scores.nrows, scores.count, "the output");
+  check_length("fused", scales.row_scale, a.nrows(), "row_scale");
+  check_length("fused", scales.col_scale, scores.count, "col_scale");
+  check_length("fused", scales.bias, scores.count, "bias");
+  const fused_cuda::Plan chosen = plan(scaled_sum_problem(a, scores));
+  trace_choice(device, [&] { return add_scores_explain(a, scores); });
+  launch(device,
+         FusedScaledSum{.a = a.view(),
+                        .order = classes_of(order, chosen),
+                        .ncols = scores.ncols,
+                        .count = static_cast<unsigned>(scores.count),
+                        .row_bytes = ScaledScores::row_bytes(scores.count),
+                        .scores = scores.values.data(),
+                        .row_scale = or_null(scales.row_scale),
+                        .scale = or_null(scales.col_scale),
+                        .bias = or_null(scales.bias),
+                        .out = out.view().data},
          chosen);
 }
 

@@ -40,7 +40,8 @@ struct FusedVote {
   std::uint32_t* votes = nullptr;
 
   FusedWeights scored;
-  std::uint16_t* scores = nullptr;  ///< rows of 8, or of 16 where more are scored
+  std::uint16_t* scores = nullptr;     ///< rows of 8, or of 16 where more are scored
+  const float* score_scale = nullptr;  ///< not null: as scaled RowScores are
 
   FusedWeights multiplied, multiplied_before;
   const std::uint32_t* before = nullptr;
@@ -55,11 +56,38 @@ struct FusedScoreSum {
   std::size_t ncols = 0;  ///< bits that a score counts
   unsigned count = 0;
   const std::uint16_t* scores = nullptr;
+  bool scaled = false;  ///< rows of scores have scales
   const float* row_scale = nullptr;
   const float* scale = nullptr;
   const float* bias = nullptr;
   float* out = nullptr;
   bool add = false;
+};
+
+/// Rows of ScaledScores from bits.
+struct FusedScoreRows {
+  std::size_t nrows = 0;
+  unsigned words = 0;  ///< of a row of X, without gaps
+  std::size_t ncols = 0;
+  const std::uint32_t* x = nullptr;
+  FusedWeights weights;
+  const float* scale = nullptr;  ///< of each row
+  std::size_t row_bytes = 0;
+  std::uint8_t* scores = nullptr;
+};
+
+/// Their sums: out = row_scale * (scale * sum + bias * the sum of the scales).
+struct FusedScaledSum {
+  CsrPatternView a;
+  FusedOrder order;
+  std::size_t ncols = 0;  ///< bits that a score counts
+  unsigned count = 0;
+  std::size_t row_bytes = 0;
+  const std::uint8_t* scores = nullptr;
+  const float* row_scale = nullptr;
+  const float* scale = nullptr;
+  const float* bias = nullptr;
+  float* out = nullptr;
 };
 
 /// Counts times weights: out = row_scale * (scale * counts w^T + n bias) + own's product.
@@ -83,6 +111,8 @@ struct FusedCounts {
 /// In the shape that was chosen.
 void fused(const Cuda& backend, const FusedVote& args, const fused_cuda::Plan& chosen);
 void fused(const Cuda& backend, const FusedScoreSum& args, const fused_cuda::Plan& chosen);
+void fused(const Cuda& backend, const FusedScoreRows& args, const fused_cuda::Plan& chosen);
+void fused(const Cuda& backend, const FusedScaledSum& args, const fused_cuda::Plan& chosen);
 void fused(const Cuda& backend, const FusedCounts& args, const fused_cuda::Plan& chosen);
 
 }  // namespace bitgraph

@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -162,6 +164,69 @@ TEST(FusedCuda, ScoresAndTheirSums) {
   });
 }
 
+/// Sums of floats that are added up in another order differ by their rounding.
+void expect_near_sums(const Floats& actual, const Floats& expected, const Floats& of_magnitudes) {
+  for (std::size_t i = 0; i < expected.nrows(); ++i) {
+    for (std::size_t f = 0; f < expected.ncols(); ++f)
+      ASSERT_NEAR(actual(i, f), expected(i, f), 1e-5F * of_magnitudes(i, f) + 1e-30F) << i << ", " << f;
+  }
+}
+
+/// The sums of scaled products on the host, and those of their magnitudes.
+std::pair<Floats, Floats> scaled_sums(const Operands& o, const Bits& x, std::span<const float> neighbor_scale) {
+  const Floats products = gemm<Floats>(x, o.w, {.col_scale = o.scale.span(), .bias = o.bias.span()});
+  Floats magnitudes = products.clone();
+  for (float& value : magnitudes.values()) value = std::abs(value);
+  const SpmmOptions scales{.row_scale = o.row_scale.span(), .col_scale = neighbor_scale};
+  return {spmm<Floats>(o.a, products, scales), spmm<Floats>(o.a, magnitudes, scales)};
+}
+
+const std::vector<std::pair<std::size_t, std::size_t>> even_widths{{64, 7}, {50, 1}, {128, 8}, {100, 9}, {256, 16}};
+
+TEST(FusedCuda, SumsOfScoresWithAScaleForEachNeighbor) {
+  BITGRAPH_REQUIRE_CUDA();
+  for_each_case(even_widths, [](const Operands& o, const Graph& g, const Device& device) {
+    const Bits x = o.x.to(device);
+    const Bits w = o.w.to(device);
+    const Buffer<float> scale = o.scale.to(device);
+    const Buffer<float> bias = o.bias.to(device);
+    const Buffer<float> row_scale = o.row_scale.to(device);
+    const Buffer<float> neighbors = floats(o.x.nrows(), 11);
+    const Buffer<float> neighbor_scale = neighbors.to(device);
+    RowScores scores(x.nrows(), w.nrows(), x.ncols(), device);
+    vote_into({.scored = &w, .scores = &scores, .score_scale = neighbor_scale.span()}, g.a, g.order, x);
+    Floats out(x.nrows(), w.nrows(), device);
+    add_scores_into(out, g.a, g.order, scores,
+                    {.row_scale = row_scale.span(), .col_scale = scale.span(), .bias = bias.span()});
+    const auto [sums, magnitudes] = scaled_sums(o, spmm<Bits>(o.a, o.x), neighbors.span());
+    expect_near_sums(out.to(Device()), sums, magnitudes);
+  });
+}
+
+TEST(FusedCuda, SumsOfScaledScores) {
+  BITGRAPH_REQUIRE_CUDA();
+  for_each_case({{64, 12}, {50, 1}, {128, 41}, {100, 13}, {254, 60}, {250, 28}, {6, 29}, {128, 44}},
+                [](const Operands& o, const Graph& g, const Device& device) {
+                  const Bits x = o.x.to(device);
+                  const Bits w = o.w.to(device);
+                  const Buffer<float> scale = o.scale.to(device);
+                  const Buffer<float> bias = o.bias.to(device);
+                  const Buffer<float> row_scale = o.row_scale.to(device);
+                  const Buffer<float> neighbors = floats(o.x.nrows(), 11);
+                  const Buffer<float> neighbor_scale = neighbors.to(device);
+                  ScaledScores scores(x.nrows(), w.nrows(), x.ncols(), device);
+                  score_rows_into(scores, x, w, neighbor_scale.span());
+                  Floats out(x.nrows(), w.nrows(), device);
+                  add_scores_into(out, g.a, g.order, scores,
+                                  {.row_scale = row_scale.span(), .col_scale = scale.span(), .bias = bias.span()});
+                  const auto [sums, magnitudes] = scaled_sums(o, o.x, neighbors.span());
+                  expect_near_sums(out.to(Device()), sums, magnitudes);
+                  score_rows_into(scores, x, w);
+                  add_scores_into(out, g.a, g.order, scores, {});
+                  expect_equal(out.to(Device()), spmm<Floats>(o.a, gemm<Floats>(o.x, o.w)));  // whole numbers
+                });
+}
+
 TEST(FusedCuda, VotesBehindOtherBits) {
   BITGRAPH_REQUIRE_CUDA();
   for_each_case({{64, 7}, {128, 16}, {256, 9}}, [](const Operands& o, const Graph& g, const Device& device) {
@@ -218,6 +283,13 @@ TEST(Fused, WhatHasNoKernelIsRefused) {
   const Bits x(4, 64);
   test::expect_error([&] { vote_into({}, a, RowOrder(a), x); }, ErrorCode::not_possible,
                      Device().name() + ": a fused vote or sum has no kernel for this device");
+  ScaledScores scores(4, 7, 64, Device());
+  test::expect_error([&] { score_rows_into(scores, x, Bits(7, 64)); }, ErrorCode::not_possible,
+                     Device().name() + ": scores have no kernel for this device");
+  EXPECT_TRUE(ScaledScores::can_hold(60, 254));
+  EXPECT_FALSE(ScaledScores::can_hold(61, 254));
+  EXPECT_FALSE(ScaledScores::can_hold(60, 256));
+  EXPECT_FALSE(ScaledScores::can_hold(60, 101));
 }
 
 }  // namespace

@@ -73,13 +73,23 @@ struct Part<4> {
   __device__ static Values of(const std::uint32_t (&w)[4]) { return {w[0], w[1], w[2], w[3]}; }
 };
 
-/// Calls use(values) with Batch neighbours of a row at a time, zeros for those that are not there: neighbours
-/// first + k Sets, and again `step` further on. The next columns come while the values are used. `longest` is the
-/// warp's largest n. Once a kernel: it waits for the kernel before this one.
-template <unsigned Words, unsigned Sets, unsigned Batch, class Use>
-__device__ void for_neighbors(const std::uint32_t* x, std::size_t stride, const Row& row, unsigned first,
-                              unsigned longest, unsigned step, const Use& use) {
+/// Reads a lane's part of a neighbour's row of X, which begins at `part` in the first row.
+template <unsigned Words>
+struct PartReader {
   using Values = typename Part<Words>::Values;
+  const std::uint32_t* part;
+  std::size_t stride;  ///< words from one row to the next
+
+  __device__ Values operator()(NodeId j) const { return __ldg(reinterpret_cast<const Values*>(part + j * stride)); }
+};
+
+/// Calls use(values) with what is read of Batch neighbours of a row at a time, zeros for those that are not there:
+/// neighbours first + k Sets, and again `step` further on. The next columns come while the values are used. `longest`
+/// is the warp's largest n. Once a kernel: it waits for the kernel before this one.
+template <unsigned Sets, unsigned Batch, class Reader, class Use>
+__device__ void for_neighbors(const Reader& read, const Row& row, unsigned first, unsigned longest, unsigned step,
+                              const Use& use) {
+  using Values = typename Reader::Values;
   NodeId column[Batch];
   const auto load = [&](unsigned at) {
 #pragma unroll
@@ -97,9 +107,7 @@ __device__ void for_neighbors(const std::uint32_t* x, std::size_t stride, const 
     for (unsigned k = 0; k < Batch; ++k) {
       values[k] = Values{};
       if (Sets == 1 && k >= 4 && longest - at <= 4) continue;
-      if (at + first + k * Sets < row.n) {
-        values[k] = __ldg(reinterpret_cast<const Values*>(x + column[k] * stride));
-      }
+      if (at + first + k * Sets < row.n) values[k] = read(column[k]);
     }
     if (at + step < longest) load(at + step);
     use(values);
@@ -212,7 +220,7 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   const unsigned set = lane / S::lanes;
-  const std::uint32_t* const part = x + lane % S::lanes * S::words;
+  const PartReader<S::words> read{x + lane % S::lanes * S::words, stride};
   const unsigned first_word = lane % S::lanes * S::words;
   if (blockIdx.x >= blocks.groups) {
     if constexpr (Sink::short_rows) {
@@ -220,8 +228,8 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
           order.groups + (std::size_t{blockIdx.x - blocks.groups} * S::threads + threadIdx.x) / S::lanes;
       const Row row(a, order, place, a.nrows);
       Counts<S::words, short_planes> counts;
-      for_neighbors<S::words, 1, S::batch>(part, stride, row, 0, __reduce_max_sync(full_warp, row.n), S::batch,
-                                           [&](const auto& values) { counts.add(values); });
+      for_neighbors<1, S::batch>(read, row, 0, __reduce_max_sync(full_warp, row.n), S::batch,
+                                 [&](const auto& values) { counts.add(values); });
       sink.short_row(row, counts);
     }
   } else if (blockIdx.x >= blocks.warps) {
@@ -229,9 +237,8 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
         order.warps + (std::size_t{blockIdx.x - blocks.warps} * S::threads + threadIdx.x) / (S::lanes * group_sets);
     const Row row(a, order, place, order.groups);
     Counts<S::words, part_planes> counts;
-    for_neighbors<S::words, group_sets, S::batch>(part, stride, row, set % group_sets,
-                                                  __reduce_max_sync(full_warp, row.n), S::batch * group_sets,
-                                                  [&](const auto& values) { counts.add(values); });
+    for_neighbors<group_sets, S::batch>(read, row, set % group_sets, __reduce_max_sync(full_warp, row.n),
+                                        S::batch * group_sets, [&](const auto& values) { counts.add(values); });
     auto count = join<S::lanes, group_sets, group_planes>(counts, group_planes);
     count.word += first_word;
     sink.group(row, count);
@@ -243,8 +250,8 @@ __device__ void count_rows(const CsrPatternView& a, const FusedOrder& order, con
         is_hub ? blockIdx.x : order.hubs + std::size_t{blockIdx.x - blocks.hubs} * (S::threads / 32) + warp;
     const Row row(a, order, place, is_hub ? order.hubs : order.warps);
     Counts<S::words, lane_planes> counts;
-    for_neighbors<S::words, sets, S::batch>(part, stride, row, (is_hub ? warp : 0) * S::batch * sets + set, row.n,
-                                            S::batch * sets * ways, [&](const auto& values) { counts.add(values); });
+    for_neighbors<sets, S::batch>(read, row, (is_hub ? warp : 0) * S::batch * sets + set, row.n, S::batch * sets * ways,
+                                  [&](const auto& values) { counts.add(values); });
     const int planes = bits_of(row.n);
     auto count = join<S::lanes, sets, row_planes>(counts, planes);
     count.word += first_word;

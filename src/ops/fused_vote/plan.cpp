@@ -55,6 +55,20 @@ Plan shape_score_sum(const Problem& p, const CudaFusedVoteTuning& t) {
   return plan;
 }
 
+/// A thread has a row.
+Plan shape_score_rows(const Problem&, const CudaFusedVoteTuning& t) {
+  return {.kernel = Kernel::score_rows, .words = 4, .threads = t.product_block};
+}
+
+/// Rows of scores have up to four parts of 16 bytes.
+Plan shape_scaled_sum(const Problem& p, const CudaFusedVoteTuning& t) {
+  Plan plan = shape_score_sum(p, t);
+  plan.kernel = Kernel::scaled_sum;
+  plan.lanes = p.words <= 2 ? 1U : p.words <= 4 ? 2U : 4U;
+  if (p.entries >= t.entries_for_long_warps) plan.warp_power = t.scaled_warp_of_many;
+  return plan;
+}
+
 /// Without short rows.
 Plan shape_counts(const Problem& p, const CudaFusedVoteTuning& t) {
   Plan plan = classes_of(p, t);
@@ -78,6 +92,12 @@ Cost cost_of_vote(const Problem& p) {
   cost.peak = cuda_rates().word_counts;
   return cost;
 }
+Cost cost_of_score_rows(const Problem& p) {
+  Cost cost{.streamed = static_cast<double>(p.nrows) * static_cast<double>(p.row_bytes)};
+  cost.work = 2 * static_cast<double>(p.nrows) * static_cast<double>(p.words) * static_cast<double>(p.weights);
+  cost.peak = cuda_rates().word_counts;
+  return cost;
+}
 /// Planes of counts are rows of bits on tensor cores: as many as the mean count has.
 Cost cost_of_counts(const Problem& p) {
   Cost cost = cost_of_rows(p);
@@ -88,10 +108,12 @@ Cost cost_of_counts(const Problem& p) {
   return cost;
 }
 
-constexpr std::array<KernelEntry, 3> all_kernels{{
+constexpr std::array<KernelEntry, 5> all_kernels{{
     {Kernel::vote, "fused_vote", is<Operation::vote>, shape_vote, cost_of_vote},
     {Kernel::score_sum, "fused_score_sum", is<Operation::score_sum>, shape_score_sum, cost_of_rows},
     {Kernel::counts, "fused_counts", is<Operation::counts>, shape_counts, cost_of_counts},
+    {Kernel::score_rows, "fused_score_rows", is<Operation::score_rows>, shape_score_rows, cost_of_score_rows},
+    {Kernel::scaled_sum, "fused_scaled_sum", is<Operation::scaled_sum>, shape_scaled_sum, cost_of_rows},
 }};
 
 const KernelEntry& entry_of(const Plan& plan) {

@@ -13,13 +13,13 @@
 
 namespace bitgraph::fused_cuda {
 
-enum class Operation : std::uint8_t { vote, score_sum, counts };
+enum class Operation : std::uint8_t { vote, score_sum, counts, score_rows, scaled_sum };
 
 /// What the choice depends on.
 struct Problem {
   Operation operation = Operation::vote;
   EdgeOffset entries = 0;
-  std::size_t words = 0;    ///< of 64 bits of a row of X: 1, 2, 4 or 8
+  std::size_t words = 0;    ///< of 64 bits of a row of X, or of scaled scores
   bool multiplied = false;  ///< votes: there are products
 
   // What the prediction depends on besides.
@@ -29,7 +29,7 @@ struct Problem {
   std::size_t weights = 0;         ///< rows of weights that a row's bits, or counts, are multiplied by
 };
 
-enum class Kernel : std::uint8_t { vote, score_sum, counts };
+enum class Kernel : std::uint8_t { vote, score_sum, counts, score_rows, scaled_sum };
 
 /// A kernel, the shape that it runs in, and where its classes of rows begin.
 struct Plan {

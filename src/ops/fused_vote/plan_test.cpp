@@ -70,6 +70,16 @@ TEST(FusedVotePlan, SumsHaveMoreThreadsForShortRows) {
   expect_classes(plan(more), 14, 8, 4);
 }
 
+TEST(FusedVotePlan, RowsOfScaledScoresHaveALaneForEachPart) {
+  Problem p{.operation = Operation::scaled_sum, .entries = EdgeOffset{1} << 22, .words = 2};
+  EXPECT_EQ(described(p), "fused_scaled_sum, 1 lanes x 4 words, 128 threads");
+  p.words = 4;
+  EXPECT_EQ(described(p), "fused_scaled_sum, 2 lanes x 4 words, 128 threads");
+  p.words = 8;
+  EXPECT_EQ(described(p), "fused_scaled_sum, 4 lanes x 4 words, 128 threads");
+  expect_classes(plan(p), 14, 7, 4);
+}
+
 Problem sized(Operation operation, std::size_t rows, EdgeOffset entries) {
   return {.operation = operation,
           .entries = entries,
@@ -84,11 +94,13 @@ double predicted_us(const Problem& problem) { return predict(problem, plan(probl
 
 TEST(FusedVotePlan, EveryKernelHasAnOperationAndAPredictionThatGrows) {
   std::set<Kernel> reached;
-  for (const Operation operation : {Operation::vote, Operation::score_sum, Operation::counts}) {
+  for (const Operation operation :
+       {Operation::vote, Operation::score_sum, Operation::counts, Operation::score_rows, Operation::scaled_sum}) {
     const double once = predicted_us(sized(operation, 100'000, 1'000'000));
     EXPECT_GT(once, 0);
     EXPECT_GT(predicted_us(sized(operation, 200'000, 1'000'000)), once);
-    EXPECT_GT(predicted_us(sized(operation, 100'000, 2'000'000)), once);
+    const bool has_entries = operation != Operation::score_rows;
+    EXPECT_EQ(predicted_us(sized(operation, 100'000, 2'000'000)) > once, has_entries);
     reached.insert(plan(sized(operation, 100'000, 1'000'000)).kernel);
   }
   EXPECT_EQ(reached.size(), kernels().size());
@@ -124,6 +136,10 @@ TEST(FusedVoteExplain, NamesTheKernelAndCountsItsBytes) {
   EXPECT_EQ(multiply_counts_explain(a, x, w).kernel, "fused_counts, 2 lanes x 4 words, 128 threads");
   EXPECT_EQ(add_scores_explain(a, RowScores(50, 7, 200, Device())).kernel,
             "fused_score_sum, 1 lanes x 4 words, 128 threads");
+  const ScaledScores scaled(50, 41, 128, Device());
+  EXPECT_EQ(score_rows_explain(scaled).kernel, "fused_score_rows, 1 lanes x 4 words, 128 threads");
+  EXPECT_EQ(add_scores_explain(a, scaled).kernel, "fused_scaled_sum, 4 lanes x 4 words, 128 threads");
+  EXPECT_EQ(add_scores_explain(a, scaled).bytes, static_cast<double>(a.nvals() * (4 + 64) + 50 * (8 + 4 + 41 * 4)));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct CudaFusedVoteTuning {
   // the other, so more lanes share a row.
   std::size_t sum_warp_of_few = 6;
   std::size_t sum_group = 4;
+  std::size_t scaled_warp_of_many = 7;  ///< of scaled scores, in graphs of many entries
 
   // Compiled into kernels: threads of a block.
   unsigned large_block = 768;    ///< of large graphs

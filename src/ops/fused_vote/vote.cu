@@ -71,6 +71,13 @@ __device__ void add_agreeing(std::uint32_t (&pair)[outputs / 2], const std::uint
   }
 }
 
+/// Eight scores of 10 bits, three a word, and their scale.
+__device__ inline uint4 scaled_scores(const std::uint32_t (&pair)[outputs / 2], float scale) {
+  const auto score = [&](unsigned k) { return pair[k / 2] >> (16 * (k % 2)) & 0xFFFFU; };
+  return {score(0) | score(1) << 10 | score(2) << 20, score(3) | score(4) << 10 | score(5) << 20,
+          score(6) | score(7) << 10, __float_as_uint(scale)};
+}
+
 template <class S>
 struct VoteSink {
   static constexpr bool short_rows = true;
@@ -120,8 +127,9 @@ struct VoteSink {
       join_lanes<Span>(pair);
       if (!exists || threadIdx.x % Span != 0) continue;
       const unsigned row_size = args.scored.count > outputs ? 2 * outputs : outputs;
-      *reinterpret_cast<uint4*>(args.scores + std::size_t{votes.row} * row_size + first) = {pair[0], pair[1], pair[2],
-                                                                                            pair[3]};
+      auto* const to = reinterpret_cast<uint4*>(args.scores + std::size_t{votes.row} * row_size + first);
+      *to = args.score_scale == nullptr ? uint4{pair[0], pair[1], pair[2], pair[3]}
+                                        : scaled_scores(pair, __ldg(args.score_scale + votes.row));
     }
 #pragma unroll 1
     for (unsigned first = 0; first < args.multiplied.count; first += outputs) {

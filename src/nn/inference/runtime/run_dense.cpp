@@ -3,6 +3,7 @@
 #include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/concat.hpp>
+#include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/sparse_product.hpp>
@@ -67,7 +68,7 @@ void run_quantize(Runtime& at, const Operator& op, Prepared&) {
   binarize_into(at.binarized(op.output()), at.floats_in(op.inputs[0]));
 }
 
-/// Of counts: the scale of the mean.
+/// Of counts: the scale of the mean. Of scores: the scales of nodes as neighbours.
 void find_product(Runtime& at, const Operator& op, Prepared& prepared) {
   if (op.aggregation != Aggregation::none) prepared.operand = at.graph().scales_of(op.aggregation);
 }
@@ -77,6 +78,9 @@ void run_product(Runtime& at, const Operator& op, Prepared& prepared) {
   const ValueId x = op.inputs[0];
   if (is_sparse_bits(at, x)) return run_sparse_bits_product(at, op);
   const Binarized& w = at.weights().of(op).linear.signs();
+  if (at.makes_scaled_scores(op.output())) {
+    return score_rows_into(at.scaled_scores(op.output()), at.bits_in(x), w.bits, prepared.operand.col_scale);
+  }
   if (!at.makes_bits(x)) {
     return binary_weight_gemm_into(
         at.floats(op.output()), at.floats_in(x), w.bits,

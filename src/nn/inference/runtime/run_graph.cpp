@@ -89,7 +89,7 @@ SpmmOptions options_of(const Runtime& at, const Operator& op, const Prepared& pr
 }  // namespace
 
 void find_rows(Runtime& at, const Operator& op, Prepared& prepared) {
-  if (op.kind == OperatorKind::vote_post_op) {
+  if (op.kind == OperatorKind::vote_post_op && op.post_op != VotePostOp::scores) {
     prepared.operand.pattern = &at.graph().pattern_of(op.aggregation);
   } else {
     prepared.operand = at.graph().of(op.aggregation);
@@ -167,6 +167,7 @@ void run_vote_post_op(Runtime& at, const Operator& op, Prepared& prepared) {
   } else {
     use.scored = &at.weights().of(next, WeightOf::neighbor).linear.signs().bits;
     use.scores = &at.scores(op.output());
+    use.score_scale = prepared.operand.col_scale;
     if (op.root) {
       const Linear& w = at.weights().of(next, WeightOf::root).linear;
       use.multiplied = &w.signs().bits;
@@ -180,15 +181,19 @@ void run_vote_post_op(Runtime& at, const Operator& op, Prepared& prepared) {
 
 void run_add_scores(Runtime& at, const Operator& op, Prepared& prepared) {
   const Linear& w = at.weights().of(op).linear;
+  const AggregateScales scales{.row_scale = prepared.operand.row_scale,
+                               .col_scale = w.signs().alpha.span(),
+                               .bias = at.weights().bias(op),
+                               .add = op.root};
+  if (at.makes_scaled_scores(op.inputs[0])) {
+    return add_scores_into(at.floats(op.output()), *prepared.operand.pattern, *prepared.order,
+                           at.scaled_scores(op.inputs[0]), scales);
+  }
   if (op.root && at.name(op.output()) != at.name(op.inputs[1])) {  // it adds to what is there
     const Floats& own = at.floats(op.inputs[1]);
     Device::copy(at.floats(op.output()).values().data(), at.device(), own.values().data(), at.device(), own.bytes());
   }
-  add_scores_into(at.floats(op.output()), *prepared.operand.pattern, *prepared.order, at.scores(op.inputs[0]),
-                  {.row_scale = prepared.operand.row_scale,
-                   .col_scale = w.signs().alpha.span(),
-                   .bias = w.bias.span(),
-                   .add = op.root});
+  add_scores_into(at.floats(op.output()), *prepared.operand.pattern, *prepared.order, at.scores(op.inputs[0]), scales);
 }
 
 void find_multiply_counts(Runtime& at, const Operator& op, Prepared& prepared) {

@@ -4,6 +4,7 @@
 #include "nn/model/some_rows.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace bitgraph::nn {
 
@@ -24,12 +25,9 @@ void Runtime::bind(std::size_t capacity) {
   layout_ = place(program(), std::max(num_nodes(), capacity), compiled_->shares_memory);
   const std::size_t words = (layout_.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   values_.clear();
-  // A matrix of bits is made over zeros: what is behind the columns is looked at.
-  if (device_.is_host() && memory_.size() == words) {
-    std::fill(memory_.begin(), memory_.end(), std::uint64_t{0});
-  } else {
+  if (memory_.size() != words) {
     memory_ = Buffer<std::uint64_t>();  // before the new memory is there
-    memory_ = Buffer<std::uint64_t>(words, std::uint64_t{0}, device_);
+    memory_ = Buffer<std::uint64_t>(words, device_);
   }
   for (ValueId v = 0; v < program().values.size(); ++v) values_.push_back(view_of(v));
   for (std::size_t n = 0; n < prepared_.size(); ++n) {
@@ -49,19 +47,21 @@ Runtime::Memory Runtime::view_of(ValueId v) {
   const Value& value = program().value(v);
   const std::size_t rows = value.rows(num_nodes());
   auto* const at = reinterpret_cast<std::byte*>(memory_.data()) + layout_.offset[v];
-  if (value.scored_bits != 0) {
-    RowScores scores;
-    scores.nrows = rows;
-    scores.count = value.columns;
-    scores.ncols = value.scored_bits;
-    scores.values = lent(reinterpret_cast<std::uint16_t*>(at), rows * RowScores::row_size(value.columns), device_);
-    return scores;
-  }
+  const auto scores = [&](auto empty, std::size_t row_size) {
+    using Number = std::remove_pointer_t<decltype(empty.values.data())>;
+    empty.nrows = rows;
+    empty.count = value.columns;
+    empty.ncols = value.scored_bits;
+    empty.values = lent(reinterpret_cast<Number*>(at), rows * row_size, device_);
+    return empty;
+  };
+  if (value.scaled_scores) return scores(ScaledScores(), ScaledScores::row_bytes(value.columns));
+  if (value.scored_bits != 0) return scores(RowScores(), RowScores::row_size(value.columns));
   if (!value.is_signs()) {
     return Floats(rows, value.columns, lent(reinterpret_cast<float*>(at), rows * value.columns, device_));
   }
   const std::size_t words = rows * words_for_bits(value.columns);
-  Bits bits(rows, value.columns, lent(reinterpret_cast<std::uint64_t*>(at), words, device_));
+  Bits bits(rows, value.columns, lent(reinterpret_cast<std::uint64_t*>(at), words, device_), PaddingIsZero{});
   if (value.format.scale == ScaleExtent::none) return bits;
   auto* const scales = reinterpret_cast<float*>(at + words * sizeof(std::uint64_t));
   return Binarized{std::move(bits), lent(scales, rows, device_)};

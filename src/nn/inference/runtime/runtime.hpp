@@ -66,6 +66,8 @@ class Runtime {
   [[nodiscard]] const Bits& bits_in(ValueId v) const;
   [[nodiscard]] Binarized& binarized(ValueId v) { return std::get<Binarized>(values_[v]); }
   [[nodiscard]] RowScores& scores(ValueId v) { return std::get<RowScores>(values_[v]); }
+  [[nodiscard]] ScaledScores& scaled_scores(ValueId v) { return std::get<ScaledScores>(values_[v]); }
+  [[nodiscard]] bool makes_scaled_scores(ValueId v) const { return program().value(v).scaled_scores; }
   [[nodiscard]] bool is_features(ValueId v) const noexcept { return v == program().features; }
   [[nodiscard]] bool makes_bits(ValueId v) const { return program().value(v).is_signs(); }
   /// The scale of each row of signs; empty: ones.
@@ -85,7 +87,7 @@ class Runtime {
   [[nodiscard]] bool streamed() const noexcept { return streamed_; }
 
  private:
-  using Memory = std::variant<std::monostate, Floats, Bits, Binarized, RowScores>;
+  using Memory = std::variant<std::monostate, Floats, Bits, Binarized, RowScores, ScaledScores>;
 
   [[nodiscard]] const Operator& op(std::size_t n) const { return program().operators[n]; }
   [[nodiscard]] Memory view_of(ValueId v);

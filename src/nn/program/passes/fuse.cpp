@@ -121,6 +121,9 @@ bool fuse_logits(Program& program, std::size_t n, const PassContext&) {
   return true;
 }
 
+/// Whether an aggregation adds neighbours' products up with a weight each.
+bool weighs_neighbors(const Operator& aggregate) { return aggregate.aggregation == Aggregation::symmetric; }
+
 /// A vote and the products of the last layer, whose sums over neighbours add_scores makes.
 bool fuse_scores(Program& program, std::size_t n, const PassContext&) {
   Operator& vote = program.operators[n];
@@ -129,7 +132,7 @@ bool fuse_scores(Program& program, std::size_t n, const PassContext&) {
   const Operator* sum = nullptr;
   const Operator* product = nullptr;
   for (const Operator& op : program.operators) {
-    if (op.kind != Kind::aggregate || op.aggregation == Aggregation::symmetric) continue;
+    if (op.kind != Kind::aggregate || (weighs_neighbors(op) && program.value(votes).columns % 2 != 0)) continue;
     const Operator* const ahead = only_read(program, op.inputs[0], Kind::product);
     if (ahead == nullptr || ahead->inputs[0] != votes || !ahead->multiplies_signs()) continue;
     sum = &op;
@@ -139,6 +142,7 @@ bool fuse_scores(Program& program, std::size_t n, const PassContext&) {
   const std::size_t classes = program.value(sum->output()).columns;
   if (classes > RowScores::most) return false;
   const Operator* const add = only_reader(program, sum->output(), Kind::add);
+  if (weighs_neighbors(*sum) && (add != nullptr || product->bias != BiasOf::weight)) return false;
   if (add != nullptr) {
     const Operator* const own = only_read(program, add->inputs[1], Kind::product);
     if (own == nullptr || own->inputs[0] != votes) return false;
@@ -168,6 +172,31 @@ bool fuse_scores(Program& program, std::size_t n, const PassContext&) {
     last.root = true;
   }
   program.operators[at] = std::move(last);
+  return true;
+}
+
+/// A product of signs whose sum over neighbours has a weight for each. What is gathered is bytes, not floats.
+bool fuse_scaled_scores(Program& program, std::size_t n, const PassContext& context) {
+  const Operator& sum = program.operators[n];
+  if (sum.kind != Kind::aggregate || !weighs_neighbors(sum) || program.value(sum.output()).is_signs()) return false;
+  const Operator* const product = only_read(program, sum.inputs[0], Kind::product);
+  if (product == nullptr || !product->multiplies_signs() || product->bias != BiasOf::weight) return false;
+  const Value x = program.value(product->inputs[0]);
+  if (!x.is_signs() || x.format.scale != ScaleExtent::none || sum.bias != BiasOf::none) return false;
+  const std::size_t columns = program.value(sum.output()).columns;
+  if (!ScaledScores::can_hold(columns, x.columns) || !can_fuse(64, longest_row(context))) return false;
+
+  const auto first = static_cast<std::size_t>(product - program.operators.data());
+  const ValueId scores = program.add_value({.columns = columns, .scored_bits = x.columns, .scaled_scores = true});
+  Operator& made = program.operators[first];
+  Operator& added = program.operators[n];
+  made.outputs = {scores};
+  made.aggregation = added.aggregation;
+  added.kind = Kind::add_scores;
+  added.inputs = {scores};
+  added.weight = made.weight;
+  added.weight_format = made.weight_format;
+  added.bias = BiasOf::weight;
   return true;
 }
 
@@ -205,10 +234,12 @@ struct Pattern {
   bool (*rewrite)(Program&, std::size_t, const PassContext&);
 };
 
-constexpr std::array patterns{
-    Pattern{"counts and their product", fuse_counts}, Pattern{"a vote and the or behind it", fuse_vote},
-    Pattern{"two products of one input", join_products}, Pattern{"a vote and the last product", fuse_logits},
-    Pattern{"a vote and the last layer's scores", fuse_scores}};
+constexpr std::array patterns{Pattern{"counts and their product", fuse_counts},
+                              Pattern{"a vote and the or behind it", fuse_vote},
+                              Pattern{"two products of one input", join_products},
+                              Pattern{"a vote and the last product", fuse_logits},
+                              Pattern{"a vote and the last layer's scores", fuse_scores},
+                              Pattern{"a product of signs and its weighed sum", fuse_scaled_scores}};
 
 }  // namespace
 

@@ -79,6 +79,39 @@ TEST(FusePass, MultipliesByTheLastLayerInTheKernelOfTheVoteBeforeIt) {
             "result %4\n");
 }
 
+TEST(FusePass, MakesScoresOfAVoteForASumWithWeightsToo) {
+  const InferenceOptions options = test::forms({Precision::bin, Precision::full});
+  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
+  const Program program = before_fusing(test::two_layers(Aggregation::symmetric, false), context);
+  EXPECT_EQ(fused(program, context),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+            "%2 = BSpMM.BBB + BMM.BBF layer 0 (%1, -, -) : 7 x scores of 64 bits\n"
+            "%3 = BSpMM.FBF layer 1 (%2) : 7 x float32\n"
+            "result %3\n");
+}
+
+TEST(FusePass, GathersBytesWhereNeighborsHaveWeightsAndScoresAreMany) {
+  const InferenceOptions options = test::forms({Precision::bin, Precision::full});
+  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
+  const LayerShape shapes[] = {{Aggregation::symmetric, false, 100, 128}, {Aggregation::symmetric, false, 128, 41}};
+  const Program program = before_fusing(program_of(shapes, false), context);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 128 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1) : 128 x sign\n"
+            "%3 = BMM.BBF layer 1 (%2) : 41 x float32\n"
+            "%4 = BSpMM.FBF layer 1 (%3) : 41 x float32\n"
+            "result %4\n");
+  EXPECT_EQ(fused(program, context),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBB layer 0 (%0) : 128 x sign\n"
+            "%2 = BSpMM.BBB layer 0 (%1, -, -) : 128 x sign\n"
+            "%3 = BMM.BBF layer 1 (%2) : 41 x scaled scores of 128 bits\n"
+            "%4 = BSpMM.FBF layer 1 (%3) : 41 x float32\n"
+            "result %4\n");
+}
+
 TEST(FusePass, LeavesTheHostASmallGraphAndPartsAlone) {
   const InferenceOptions options = test::forms({Precision::bin, Precision::full});
   InferenceOptions not_fused = options;

@@ -45,7 +45,8 @@ void join_in_place(const Program& program, Layout& layout, std::vector<Lifetime>
     const ValueId owner = layout.owner[op.inputs[which]];
     const Value& in = program.value(op.inputs[which]);
     const Value& out = program.value(op.output());
-    const bool alike = in.columns == out.columns && in.format == out.format && in.scored_bits == out.scored_bits;
+    const bool alike = in.columns == out.columns && in.format == out.format && in.scored_bits == out.scored_bits &&
+                       in.scaled_scores == out.scaled_scores;
     if (!alike || lives[owner].last != n) continue;
     layout.owner[op.output()] = owner;
     lives[owner].last = lives[op.output()].last;
