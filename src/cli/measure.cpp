@@ -4,6 +4,7 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
+#include "cli/graph_command.hpp"
 #include "cli/planted_spec.hpp"
 #include "cli/ranges.hpp"
 
@@ -144,7 +145,9 @@ Dataset load_or_make(const std::string& name, const Device& device) {
 
 Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device,
                           std::span<const nn::Model* const> models, Json& result) {
+  const auto start = std::chrono::steady_clock::now();
   Dataset dataset = load_or_make(name, device);
+  result["read_seconds"] = seconds_since(start);
   if (dataset.num_features() == 0) fail(ErrorCode::bad_input, name + ": the nodes have no features");
   // Before another split is drawn: a model may have been trained with the file's.
   std::vector<std::optional<Parts>> trained;
@@ -254,7 +257,10 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
     const Device own = device.is_host() ? Device::host(device.threads()) : Device::cuda(device.index());
     nn::InferenceOptions how = options.plan;
     if (how.forms.empty()) how.forms = model.layer_forms(form);
+    const auto start = std::chrono::steady_clock::now();
     nn::InferencePlan plan(model, dataset, how, own);
+    own.synchronize();
+    const double plan_seconds = seconds_since(start);
     const DenseMatrix<float> out = plan.run().to(Device());
     const std::string name(to_string(form));
     result["accuracy"][name] = accuracy_on(out, dataset.labels, dataset.test);
@@ -263,6 +269,7 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
     Json of_form;
     of_form["val_accuracy"] = accuracy_on(out, dataset.labels, dataset.validation);
     of_form["features"] = plan.feature_format();
+    of_form["plan_seconds"] = plan_seconds;
     of_form["bytes"] = {{"model", bytes.model},
                         {"graph", bytes.graph},
                         {"features", bytes.features},

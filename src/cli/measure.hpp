@@ -36,6 +36,7 @@ void require_data(const std::string& name);
 /// Loads a data set, or makes one (planted:NAME, with seed 0). Its split is the one that is asked for; else the one
 /// that the first of `models` was trained with, where the data set still has it; else the file's, or, where the file
 /// has none, one that is drawn with seed 0. Adds to `result`
+///   read_seconds          what reading it took, or making it
 ///   split                 {"kind", "seed", "per_class" or "shares", "from": "option", "model", "file" or "default"}
 /// and, where there are models,
 ///   trained_nodes_tested  how many validation and test nodes one of them was trained with; null: not known

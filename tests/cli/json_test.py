@@ -53,6 +53,8 @@ class Json(InFolder):
                 self.assertLessEqual({"model", "graph", "features", "peak"}, set(result["bytes"]))
                 self.assertEqual(result["bytes"], result["forms"][precision]["bytes"])
             self.assertEqual(trained["accuracy"], inferred["accuracy"])
+            self.assertGreater(inferred["read_seconds"], 0)
+            self.assertTrue(all(inferred["forms"][form]["plan_seconds"] > 0 for form in forms), inferred)
 
     def test_architectures(self):
         dataset, model = self.folder / "planted.npz", self.folder / "model.safetensors"
