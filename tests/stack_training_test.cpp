@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -87,6 +88,35 @@ TEST(StackTraining, SignsOfSparseFeaturesSayWhichANodeHas) {
   for (const float scale : model.input_inverse_deviation) EXPECT_EQ(scale, 2.0F);
   InferencePlan plan(model, dataset, {.forms = model.layer_forms(Precision::full)});
   EXPECT_GT(score(plan.run(), dataset.labels, dataset.test).accuracy(), 0.8);
+}
+
+/// A few of thousands of features are set, so a device takes them as entries, as the host does.
+TEST(StackTraining, SamplesOfSparseFeaturesTrainOnADeviceAsOnTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  Dataset dataset = generate_planted_partition(
+      {.num_nodes = 800, .num_classes = 4, .num_features = 3000, .mean_degree = 8, .features_a_node = 15, .seed = 3});
+  inductive_split(dataset, {}, 1);
+  for (const Architecture architecture : architectures) {
+    if (!traits_of(architecture).sampled()) continue;
+    TrainOptions options = quick(architecture, Precision::real);
+    options.epochs = 2;
+    options.batch_size = 64;
+    options.dropout = 0.3F;
+    const Model here = train(dataset, options, Device::host(1)).model;
+    const Model there = train(dataset, options, *test::cuda_device()).model;
+    for (std::size_t l = 0; l < here.layers.size(); ++l) {
+      const auto expected = here.layers[l].neighbor.floats().values();
+      const auto actual = there.layers[l].neighbor.floats().values();
+      ASSERT_EQ(actual.size(), expected.size());
+      double difference = 0;
+      double size = 0;
+      for (std::size_t n = 0; n < expected.size(); ++n) {
+        difference += std::abs(static_cast<double>(actual[n]) - static_cast<double>(expected[n]));
+        size += std::abs(static_cast<double>(expected[n]));
+      }
+      EXPECT_LT(difference, 1e-3 * size) << to_string(architecture) << ", layer " << l;
+    }
+  }
 }
 
 /// No gradient reaches the unit that keeps the scales of hidden rows alike: it is in the model as it was made.

@@ -40,7 +40,7 @@ void column_sums_into(std::span<float> out, const DenseMatrix<float>& x);
 void expand_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> row_scale = {},
                  const BitMatrix<ZeroOne>* keep = nullptr);
 
-/// out = x^T. On the host only: throws not_possible elsewhere.
+/// out = x^T.
 void transpose_into(DenseMatrix<float>& out, const DenseMatrix<float>& x);
 
 /// The transpose of expand_into: out(j, i) = scale[i] where bit (i, j) is set, else its negative. On the host only.

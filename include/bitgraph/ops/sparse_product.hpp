@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/csr_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
@@ -29,5 +31,36 @@ void sparse_product_into(DenseMatrix<float>& out, const CsrPattern& x, std::span
 /// above.
 void sparse_gradient_into(DenseMatrix<float>& out, const CsrPattern& x, std::span<const float> values,
                           const DenseMatrix<float>& g);
+
+/// A sparse matrix by rows and by columns, so that some of its rows can be multiplied, and the gradient of such a
+/// product be made, on a CUDA device. Columns are cut into parts, which are added up in their order.
+struct SparseBothWays {
+  CsrMatrix<float> rows;
+  CsrMatrix<float> columns;    ///< the transpose
+  Buffer<NodeId> part_column;  ///< of each part
+  Buffer<EdgeOffset> part;     ///< of each column, its first part; and how many there are
+  static constexpr EdgeOffset part_entries = 128;
+
+  SparseBothWays() = default;
+  /// From a matrix on the host. O(entries).
+  SparseBothWays(const CsrMatrix<float>& matrix, const Device& device);
+};
+
+/// Rows of it, one for each of `nodes`, with the entries that `keep` has: a bit for each of those rows and each column.
+struct SparseSample {
+  const SparseBothWays* all = nullptr;
+  std::span<const NodeId> nodes;             ///< on the device; no node twice
+  const BitMatrix<ZeroOne>* keep = nullptr;  ///< null: all entries
+  float scale = 1;                           ///< of each value
+};
+
+/// out = X W + bias of the first rows of a sample, as many as out has. Throws usage for shapes that do not go together;
+/// not_possible on the host. The same bits in every call. O(entries of those rows * columns of W).
+void sparse_product_into(DenseMatrix<float>& out, const SparseSample& x, const DenseMatrix<float>& w,
+                         std::span<const float> bias = {});
+
+/// out = X^T G of the first rows of a sample, as many as G has. O(entries of the whole matrix + entries of those rows *
+/// columns of G). The rest as above.
+void sparse_gradient_into(DenseMatrix<float>& out, const SparseSample& x, const DenseMatrix<float>& g);
 
 }  // namespace bitgraph

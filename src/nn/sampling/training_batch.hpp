@@ -7,6 +7,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/sparse_product.hpp>
 
 #include "core/array_pack.hpp"
 #include "nn/sampling/transposed_entries.hpp"
@@ -49,10 +50,13 @@ struct FeatureEntries {
   FeatureEntries(CsrPattern rows, Buffer<float> of_rows);
 };
 
-/// Some rows of them.
+/// Some rows of the features of all nodes: on the host, or on a device.
 struct FeatureRows {
   const FeatureEntries* all = nullptr;
+  const SparseBothWays* there = nullptr;
   std::span<const NodeId> nodes;
+
+  [[nodiscard]] bool exist() const noexcept { return all != nullptr || there != nullptr; }
 };
 
 /// The arrays of a LayerGraph in an ArrayPack.

@@ -413,7 +413,7 @@ class NetworkTrainer final : public Trainer {
   TrainingInput features_of(const TrainingBatch& batch, const RandomKey& step) {
     const float rate = *options_.dropout;
     if (batch.sparse) return {.sparse = batch.sparse.get(), .dropout = rate};
-    if (batch.rows.all != nullptr) return {.rows = &batch.rows, .dropout = rate};
+    if (batch.rows.exist()) return {.rows = &batch.rows, .dropout = rate};
     if (batch.sparse_signs) return {.sparse_signs = batch.sparse_signs.get(), .center = center(), .dropout = rate};
     if (real()) return {.values = &batch.features, .dropout = rate};
     if (!forgets_features()) return {.signs = &batch.signs, .center = center(), .dropout = rate};

@@ -16,8 +16,10 @@ constexpr unsigned lanes = binarize_sums;
 static_assert(lanes == 16, "two rows a warp");
 constexpr unsigned words_ahead = 4;        ///< whose values are on their way at once
 constexpr std::size_t few_rows = 4096;     ///< rows that large blocks would not spread over the device
-constexpr unsigned few_rows_threads = 64;  ///< of a block then
+constexpr unsigned few_rows_threads = 64;  ///< of a block then,
+constexpr unsigned few_rows_ahead = 16;    ///< and words
 
+template <unsigned Ahead>
 __global__ void __launch_bounds__(block_threads) binarize_rows(BinarizeArgs args) {
   const std::size_t row = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / lanes;
   const unsigned lane = threadIdx.x % lanes;
@@ -25,7 +27,7 @@ __global__ void __launch_bounds__(block_threads) binarize_rows(BinarizeArgs args
   const bool exists = row < args.x.nrows;
   const float* const x = args.x.data + (exists ? row * args.x.stride : 0);
   float sum = 0;
-  float ahead[words_ahead][64 / lanes];
+  float ahead[Ahead][64 / lanes];
   const auto fetch = [&](float(&values)[64 / lanes], std::size_t word) {
 #pragma unroll
     for (unsigned k = 0; k < 64 / lanes; ++k) {
@@ -33,11 +35,11 @@ __global__ void __launch_bounds__(block_threads) binarize_rows(BinarizeArgs args
       values[k] = exists && j < args.x.ncols ? x[j] : 0.0F;
     }
   };
-  for (std::size_t first = 0; first < args.bits.words_per_row; first += words_ahead) {
+  for (std::size_t first = 0; first < args.bits.words_per_row; first += Ahead) {
 #pragma unroll
-    for (unsigned w = 0; w < words_ahead; ++w) fetch(ahead[w], first + w);
+    for (unsigned w = 0; w < Ahead; ++w) fetch(ahead[w], first + w);
 #pragma unroll
-    for (unsigned w = 0; w < words_ahead; ++w) {
+    for (unsigned w = 0; w < Ahead; ++w) {
       const std::size_t word = first + w;
       if (word >= args.bits.words_per_row) break;
       float(&z)[64 / lanes] = ahead[w];
@@ -65,9 +67,11 @@ __global__ void __launch_bounds__(block_threads) binarize_rows(BinarizeArgs args
 void binarize(const Cuda& backend, const BinarizeArgs& args) {
   if (args.x.nrows == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  const unsigned threads = args.x.nrows < few_rows ? few_rows_threads : block_threads;
+  const bool few = args.x.nrows < few_rows;
+  const unsigned threads = few ? few_rows_threads : block_threads;
   const unsigned blocks = blocks_for(args.x.nrows * lanes, threads);
-  binarize_rows<<<blocks, threads, 0, stream_of(backend.device)>>>(args);
+  const auto kernel = few ? binarize_rows<few_rows_ahead> : binarize_rows<words_ahead>;
+  kernel<<<blocks, threads, 0, stream_of(backend.device)>>>(args);
   cuda_check_launch("binarize_rows");
 }
 

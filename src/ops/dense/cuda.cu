@@ -46,6 +46,28 @@ void gather(const Cuda& backend, DenseView<Word> out, DenseView<const Word> x, c
       [=] __device__(std::size_t i, std::size_t j) { at(out, i, j) = at(x, __ldg(rows + i), j); }, "gather");
 }
 
+constexpr unsigned turned_side = 32;  ///< of a square that a block turns
+constexpr unsigned turned_rows = block_threads / turned_side;
+
+/// By way of shared memory, so that reads and writes are both of consecutive floats.
+__global__ void __launch_bounds__(block_threads)
+    turn(const __grid_constant__ TransposeArgs args, unsigned columns_of_blocks) {
+  __shared__ float square[turned_side][turned_side + 1];
+  const unsigned lane = threadIdx.x % turned_side;
+  const unsigned first = threadIdx.x / turned_side;
+  const std::size_t i = std::size_t{blockIdx.x / columns_of_blocks} * turned_side;
+  const std::size_t j = std::size_t{blockIdx.x % columns_of_blocks} * turned_side;
+#pragma unroll
+  for (unsigned r = first; r < turned_side; r += turned_rows) {
+    if (i + r < args.x.nrows && j + lane < args.x.ncols) square[r][lane] = at(args.x, i + r, j + lane);
+  }
+  __syncthreads();
+#pragma unroll
+  for (unsigned r = first; r < turned_side; r += turned_rows) {
+    if (j + r < args.x.ncols && i + lane < args.x.nrows) at(args.out, j + r, i + lane) = square[lane][r];
+  }
+}
+
 __global__ void __launch_bounds__(block_threads)
     add_parts(double* partial, DenseView<const float> x, std::size_t part_rows) {
   const std::size_t j = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
@@ -129,6 +151,14 @@ void expand(const Cuda& backend, const ExpandArgs& args) {
         at(args.out, i, j) = args.keep.words == nullptr || bit_at(args.keep, i, j) ? value : 0.0F;
       },
       "expand");
+}
+
+void transpose(const Cuda& backend, const TransposeArgs& args) {
+  if (args.x.nrows == 0 || args.x.ncols == 0) return;
+  const ScopedCudaDevice scope(backend.device.index());
+  const unsigned columns = blocks_for(args.x.ncols, turned_side);
+  turn<<<columns * blocks_for(args.x.nrows, turned_side), block_threads, 0, stream_of(backend.device)>>>(args, columns);
+  cuda_check_launch("transpose");
 }
 
 }  // namespace bitgraph

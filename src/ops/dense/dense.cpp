@@ -199,7 +199,7 @@ void transpose_into(DenseMatrix<float>& out, const DenseMatrix<float>& x) {
   require_shape("transpose", out.nrows(), out.ncols(), x.ncols(), x.nrows());
   check_device("transpose", out.device(), x.device(), "x");
   const TransposeArgs args{out.view(), x.view()};
-  with_host_backend(out.device(), "transpose", [&](const auto& backend) { transpose(backend, args); });
+  with_backend(out.device(), "transpose", [&](const auto& backend) { transpose(backend, args); });
 }
 
 void expand_transposed_into(DenseMatrix<float>& out, const BitMatrix<PlusMinusOne>& x, std::span<const float> scale) {

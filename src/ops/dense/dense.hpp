@@ -43,6 +43,7 @@ struct SignedSumsArgs {
 
 void transpose(const Reference& backend, const TransposeArgs& args);
 void transpose(const Cpu& backend, const TransposeArgs& args);
+void transpose(const Cuda& backend, const TransposeArgs& args);
 void expand_transposed(const Reference& backend, const ExpandTransposedArgs& args);
 void expand_transposed(const Cpu& backend, const ExpandTransposedArgs& args);
 void signed_sums(const Reference& backend, const SignedSumsArgs& args);

@@ -178,6 +178,19 @@ TEST(Dense, TransposesAndSignedSumsAreTheReferenceLoops) {
   }
 }
 
+TEST(Dense, TransposesOnCudaAreTheReferences) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const test::Shape& shape : test::odd_shapes()) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);
+    Floats turned(shape.ncols, shape.nrows);
+    transpose(Reference{}, TransposeArgs{turned.view(), x.view()});
+    Floats out(shape.ncols, shape.nrows, device);
+    transpose_into(out, x.to(device));
+    test::expect_identical(out.to(Device()).values(), turned.values());
+  }
+}
+
 TEST(Dense, ColumnSumsAreTheSameEverywhere) {
   for (const test::Shape& shape : test::odd_shapes()) {
     const Floats x = test::random_dense(shape.nrows, shape.ncols, 1);

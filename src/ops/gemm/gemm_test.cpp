@@ -96,7 +96,7 @@ TEST(Gemm, SignGradientsOnCudaAreNearTheReferences) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   for (const Shape& s : {Shape{1, 1, 1}, Shape{31, 63, 5}, Shape{33, 64, 16}, Shape{200, 65, 17}, Shape{2708, 1433, 64},
-                         Shape{1000, 129, 70}, Shape{0, 10, 3}}) {
+                         Shape{1000, 129, 70}, Shape{257, 200, 140}, Shape{65, 1000, 129}, Shape{0, 10, 3}}) {
     const Bits x = test::random_bits(s.n, s.d, 1);
     const Floats g = test::random_dense(s.n, s.c, 2);
     const auto keep = test::random_bits<ZeroOne>(s.n, s.d, 3);

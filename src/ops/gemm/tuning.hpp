@@ -22,8 +22,8 @@ struct CudaGemmTuning {
   /// Columns of X from which a product is not flat: its few sums, one after the other, are cuBLAS's whatever the size.
   std::size_t columns_for_blas = 513;
 
-  /// Blocks that a gradient of sign weights is cut into, about: parts of its rows.
-  std::size_t sign_gradient_blocks = 512;
+  /// Blocks that a gradient of sign weights is cut into, at most unless its columns alone are more: parts of its rows.
+  std::size_t sign_gradient_blocks = 264;
 
   // Compiled into kernels.
   std::size_t most_short_words = 16;  ///< of 64 bits, of a row of X that stays in registers

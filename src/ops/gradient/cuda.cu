@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread an element; of binary weights a warp a row.
+// A thread an element; of binary weights a warp a row, or a block where rows are long.
 #include "ops/gradient/gradient.hpp"
 
 #include <bitgraph/core/kernel.cuh>
@@ -25,21 +25,39 @@ void each_value(const Cuda& backend, std::size_t size, const Fn& fn, const char*
   cuda_check_launch(name);
 }
 
+/// The sum over the lanes of `Warps` warps of a block that have a row together, the same in all of them.
+template <unsigned Warps>
+__device__ double sum_over_row(double sum) {
+  for (unsigned half = 16; half != 0; half /= 2) sum += __shfl_xor_sync(full_warp, sum, half);
+  if constexpr (Warps == 1) {
+    return sum;
+  } else {
+    static_assert(Warps == block_warps);
+    __shared__ double of_warps[Warps];
+    if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0;
+    for (const double part : of_warps) sum += part;
+    return sum;
+  }
+}
+
+template <unsigned Warps>
 __global__ void __launch_bounds__(block_threads)
     weight_rows(DenseView<float> gradient, DenseView<const float> weight, const float* m) {
-  const std::size_t f = std::size_t{blockIdx.x} * block_warps + threadIdx.x / 32;
+  constexpr unsigned lanes = 32 * Warps;
+  const std::size_t f = (std::size_t{blockIdx.x} * block_threads + threadIdx.x) / lanes;
   if (f >= weight.nrows) return;
   float* const g = gradient.data + f * gradient.stride;
   const float* const w = weight.data + f * weight.stride;
   double sum = 0;
 #pragma unroll 8
-  for (std::size_t j = threadIdx.x % 32; j < weight.ncols; j += 32) sum += w[j] >= 0 ? g[j] : -g[j];
-  for (unsigned half = 16; half != 0; half /= 2) sum += __shfl_down_sync(full_warp, sum, half);
-  sum = __shfl_sync(full_warp, sum, 0);
+  for (std::size_t j = threadIdx.x % lanes; j < weight.ncols; j += lanes) sum += w[j] >= 0 ? g[j] : -g[j];
+  sum = sum_over_row<Warps>(sum);
   const auto mean = static_cast<float>(sum / static_cast<double>(weight.ncols));
   const float scale = m[f];
 #pragma unroll 8
-  for (std::size_t j = threadIdx.x % 32; j < weight.ncols; j += 32) {
+  for (std::size_t j = threadIdx.x % lanes; j < weight.ncols; j += lanes) {
     const float through = fabsf(w[j]) <= 1 ? scale * g[j] : 0.0F;
     g[j] = through + (w[j] >= 0 ? mean : -mean);
   }
@@ -65,8 +83,15 @@ void sign_backward(const Cuda& backend, float* g, const float* x, std::size_t si
 void binary_weight_backward(const Cuda& backend, const BinaryWeightArgs& args) {
   if (args.weight.nrows == 0 || args.weight.ncols == 0) return;
   const ScopedCudaDevice scope(backend.device.index());
-  const unsigned blocks = blocks_for(args.weight.nrows, block_warps);
-  weight_rows<<<blocks, block_threads, 0, stream_of(backend.device)>>>(args.gradient, args.weight, args.m);
+  const cudaStream_t stream = stream_of(backend.device);
+  constexpr std::size_t columns_for_block = 512;
+  if (args.weight.ncols >= columns_for_block) {
+    const auto blocks = static_cast<unsigned>(args.weight.nrows);
+    weight_rows<block_warps><<<blocks, block_threads, 0, stream>>>(args.gradient, args.weight, args.m);
+  } else {
+    const unsigned blocks = blocks_for(args.weight.nrows, block_warps);
+    weight_rows<1><<<blocks, block_threads, 0, stream>>>(args.gradient, args.weight, args.m);
+  }
   cuda_check_launch("weight_rows");
 }
 

@@ -29,6 +29,32 @@ struct SparseGradientArgs {
   DenseView<const float> g;
 };
 
+/// Rows of a sparse matrix: see SparseSample. One of these is the output, the other dense operand the input.
+struct SampledProductArgs {
+  DenseView<float> out;  ///< a row for each of the first nodes
+  CsrPatternView x;
+  const float* values = nullptr;
+  const NodeId* nodes = nullptr;
+  BitMatrixView<ZeroOne> keep;  ///< null words: all
+  float scale = 1;
+  DenseView<const float> w;
+  const float* bias = nullptr;
+};
+struct SampledGradientArgs {
+  DenseView<float> out;    ///< a row for each column of X
+  CsrPatternView columns;  ///< X^T
+  const float* values = nullptr;
+  const NodeId* part_column = nullptr;
+  const EdgeOffset* part = nullptr;
+  std::size_t parts = 0;
+  const NodeId* nodes = nullptr;
+  BitMatrixView<ZeroOne> keep;
+  float scale = 1;
+  DenseView<const float> g;  ///< a row for each of the first nodes
+};
+void sampled_product(const Cuda& backend, const SampledProductArgs& args);
+void sampled_gradient(const Cuda& backend, const SampledGradientArgs& args);
+
 void sparse_gradient(const Reference& backend, const SparseGradientArgs& args);
 void sparse_gradient(const Cpu& backend, const SparseGradientArgs& args);
 void sparse_product(const Reference& backend, const SparseProductArgs& args);

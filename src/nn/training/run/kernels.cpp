@@ -108,6 +108,11 @@ void drop_rows(TrainingRun& run, const Operator& op) {
     reshape(out.keep, in.nrows, run.program().value(op.output()).columns, run.device());
     dropout_mask_into(out.keep, rate, run.key(op));
   }
+  if (in.rows->there != nullptr) {
+    out.sample = {in.rows->there, in.rows->nodes, rate > 0 ? &out.keep : nullptr, 1 / (1 - rate)};
+    out.nrows = in.nrows;
+    return;
+  }
   out.kept.take(*in.rows, rate > 0 ? &out.keep : nullptr, 1 / (1 - rate), run.device());
   out.entries = &out.kept.pattern();
   out.by_column = nullptr;
@@ -115,11 +120,16 @@ void drop_rows(TrainingRun& run, const Operator& op) {
   out.nrows = in.nrows;
 }
 
+/// Whether the input of a product is sparse rows, not floats or signs of each element.
+bool is_sparse(const Slot& in) { return in.entries != nullptr || in.sample.all != nullptr; }
+
 /// X^T G of sparse rows, into `wide` of the output: inputs x outputs.
 Floats& sparse_columns_times(TrainingRun& run, const Operator& op, const Floats& gradient) {
   const Slot& in = run.slot(op.inputs[0]);
   Floats& wide = run.slot(op.output()).wide;
-  if (in.by_column == nullptr) {
+  if (in.sample.all != nullptr) {
+    sparse_gradient_into(wide, in.sample, gradient);
+  } else if (in.by_column == nullptr) {
     sparse_gradient_into(wide, *in.entries, in.sparse_values, gradient);
   } else {
     sparse_product_into(wide, in.by_column->pattern, in.sparse_values, gradient,
@@ -142,8 +152,10 @@ void train_sparse_product(TrainingRun& run, const Operator& op) {
   const Slot& in = run.slot(op.inputs[0]);
   const std::size_t nrows = rows_of_product(run, op);
   const bool biased = op.bias != BiasOf::none && nrows == in.nrows;
-  sparse_product_into(run.floats(op.output(), nrows), *in.entries, in.sparse_values, wide,
-                      {.bias = biased ? values_of(run.parameters(op).bias) : std::span<const float>{}});
+  const auto bias = biased ? values_of(run.parameters(op).bias) : std::span<const float>{};
+  Floats& out = run.floats(op.output(), nrows);
+  if (in.sample.all != nullptr) return sparse_product_into(out, in.sample, wide, bias);
+  sparse_product_into(out, *in.entries, in.sparse_values, wide, {.bias = bias});
 }
 
 void gradient_sparse_product(TrainingRun& run, const Operator& op) {
@@ -270,7 +282,7 @@ void gradient_dropout(TrainingRun& run, const Operator& op) {
 }
 
 void train_product(TrainingRun& run, const Operator& op) {
-  const bool sparse = run.slot(op.inputs[0]).entries != nullptr;
+  const bool sparse = is_sparse(run.slot(op.inputs[0]));
   if (op.multiplies_signs()) return sparse ? train_sparse_sign_product(run, op) : train_sign_product(run, op);
   if (sparse) return train_sparse_product(run, op);
   const Floats& x = run.floats(op.inputs[0]);
@@ -287,7 +299,7 @@ void train_product(TrainingRun& run, const Operator& op) {
 
 void gradient_product(TrainingRun& run, const Operator& op) {
   const bool signs = op.multiplies_signs();
-  if (run.slot(op.inputs[0]).entries != nullptr)
+  if (is_sparse(run.slot(op.inputs[0])))
     return signs ? gradient_sparse_sign_product(run, op) : gradient_sparse_product(run, op);
   const ValueId input = op.inputs[0];
   const Floats& gradient = run.gradient(op.output());

@@ -121,6 +121,7 @@ class TrainingRun {
     KeptFloats storage;
     const Floats* floats = nullptr;                ///< storage, or another's
     const FeatureRows* rows = nullptr;             ///< instead of floats: features without dropout
+    SparseSample sample;                           ///< instead of floats, on a device: the same with dropout
     const CsrPattern* entries = nullptr;           ///< instead of floats, with these values:
     std::span<const float> sparse_values;          ///< one an entry
     const TransposedEntries* by_column = nullptr;  ///< of entries; null: not there

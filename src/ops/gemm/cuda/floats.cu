@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats times signs on a CUDA device, on tensor cores. A float is split into three bfloat16 that have 8 bits of its
-// significand each and add up to it exactly. A product with 1 or -1 is exact too, so only the float32 sums round. A
-// warp computes 16 rows, which it reads once, by up to 64 outputs. Their signs are in shared memory, in the order in
-// which a thread has the columns.
+// Floats times signs on a CUDA device, on tensor cores (bfloat16_parts.cuh). A warp computes 16 rows, which it reads
+// once, by up to 64 outputs. Their signs are in shared memory, in the order in which a thread has the columns.
 #include "ops/cuda_float_rows.cuh"
+#include "ops/gemm/cuda/bfloat16_parts.cuh"
 #include "ops/gemm/cuda/bits.cuh"
 #include "ops/gemm/cuda/image.cuh"
 #include "ops/gemm/cuda/problem.hpp"
@@ -24,30 +23,6 @@ constexpr unsigned block_warps = block_threads / 32;
 constexpr unsigned chunk_columns = 128;  ///< columns whose signs fill one word of a thread
 constexpr std::size_t most_chunks =
     32;  ///< chunks of signs in shared memory; signs of longer rows are made again for every tile
-
-/// sum += x w of 16 rows, 8 outputs and 16 columns: four pairs of bfloat16, two pairs of signs.
-__device__ void multiply_add(float (&sum)[4], const std::uint32_t (&x)[4], const std::uint32_t (&w)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w[0]), "r"(w[1]));
-}
-
-/// The rest of a float without the first 8 bits of its significand; exact.
-__device__ inline float behind_bfloat16(float x) { return x - __uint_as_float(__float_as_uint(x) & 0xFFFF0000U); }
-
-/// The upper 16 bits of two floats, in one word.
-__device__ inline std::uint32_t upper_halves(float x, float y) {
-  return __byte_perm(__float_as_uint(x), __float_as_uint(y), 0x7632);
-}
-
-/// Two consecutive floats of a row, split into three parts, the largest first.
-__device__ inline void split(float x, float y, std::uint32_t& first, std::uint32_t& second, std::uint32_t& third) {
-  first = upper_halves(x, y);
-  x = behind_bfloat16(x);
-  y = behind_bfloat16(y);
-  second = upper_halves(x, y);
-  third = upper_halves(behind_bfloat16(x), behind_bfloat16(y));
-}
 
 /// A thread's signs of one output in the columns 128 chunk + 16 i + 4 q + 0..3, i below 8, a set bit for -1: those of
 /// pair m = 2 i + 0..1 are bits 15 - m and 31 - m, so that a shift by m brings them to the signs of two bfloat16.
@@ -84,8 +59,6 @@ struct Sums {
       const unsigned m = 2 * (batch_parts * n + i);
 #pragma unroll
       for (unsigned t = 0; t < Tiles; ++t) {
-        constexpr std::uint32_t both_signs = 0x80008000U;
-        constexpr std::uint32_t both_ones = 0x3F803F80U;
         const std::uint32_t w[2] = {(signs[t] << m & both_signs) ^ both_ones,
                                     (signs[t] << (m + 1) & both_signs) ^ both_ones};
 #pragma unroll
