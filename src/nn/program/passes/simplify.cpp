@@ -14,14 +14,15 @@ void replace_reads(Program& program, ValueId old, ValueId by) {
 }
 
 /// Whether two operators make the same of the same, in the same format.
-bool make_alike(const Program& program, const Operator& a, Operator b) {
+bool make_alike(const Program& program, const Operator& a, const Operator& b) {
+  if (a.kind != b.kind || a.inputs != b.inputs) return false;  // nearly all pairs: before anything is copied
   const Value& x = program.value(a.output());
   const Value& y = program.value(b.output());
   if (x.columns != y.columns || !(x.format == y.format)) return false;
-  const bool of_its_layer = a.weight != WeightOf::none || a.bias != BiasOf::none;
-  if (!of_its_layer) b.layer = a.layer;
-  b.outputs = a.outputs;
-  return a == b;
+  Operator same = b;
+  if (a.weight == WeightOf::none && a.bias == BiasOf::none) same.layer = a.layer;
+  same.outputs = a.outputs;
+  return a == same;
 }
 
 }  // namespace
