@@ -2,8 +2,6 @@
 #include "graph/pagerank/cpu.hpp"
 #include "formats/graph_views.hpp"
 
-#include <tuple>
-
 #include "core/parallel.hpp"
 
 namespace bitgraph {
@@ -27,8 +25,8 @@ namespace {
 
 [[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
   using Graph = TypeOf<decltype(type)>;
-  return std::make_tuple(static_cast<void (*)(const Cpu&, const PageRankArgs<Graph, float>&)>(&pagerank_step),
-                         static_cast<void (*)(const Cpu&, const PageRankArgs<Graph, double>&)>(&pagerank_step));
+  return instances_of(static_cast<void (*)(const Cpu&, const PageRankArgs<Graph, float>&)>(&pagerank_step),
+                      static_cast<void (*)(const Cpu&, const PageRankArgs<Graph, double>&)>(&pagerank_step));
 });
 
 }  // namespace

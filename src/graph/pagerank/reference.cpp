@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 namespace bitgraph {
 
@@ -33,8 +32,8 @@ namespace {
 
 [[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
   using Graph = TypeOf<decltype(type)>;
-  return std::make_tuple(static_cast<void (*)(const Reference&, const PageRankArgs<Graph, float>&)>(&pagerank_step),
-                         static_cast<void (*)(const Reference&, const PageRankArgs<Graph, double>&)>(&pagerank_step));
+  return instances_of(static_cast<void (*)(const Reference&, const PageRankArgs<Graph, float>&)>(&pagerank_step),
+                      static_cast<void (*)(const Reference&, const PageRankArgs<Graph, double>&)>(&pagerank_step));
 });
 
 }  // namespace

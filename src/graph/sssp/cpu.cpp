@@ -18,7 +18,6 @@
 #include <array>
 #include <atomic>
 #include <limits>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -341,8 +340,8 @@ namespace {
 
 [[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
   using Graph = TypeOf<decltype(type)>;
-  return std::make_tuple(static_cast<void (*)(const Cpu&, const SsspArgs<Graph, std::uint8_t, std::int32_t>&)>(&sssp),
-                         static_cast<void (*)(const Cpu&, const SsspArgs<Graph, float, float>&)>(&sssp));
+  return instances_of(static_cast<void (*)(const Cpu&, const SsspArgs<Graph, std::uint8_t, std::int32_t>&)>(&sssp),
+                      static_cast<void (*)(const Cpu&, const SsspArgs<Graph, float, float>&)>(&sssp));
 });
 
 }  // namespace

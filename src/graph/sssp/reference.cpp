@@ -7,7 +7,6 @@
 #include "graph/sssp/sssp.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace bitgraph {
 
@@ -36,7 +35,7 @@ namespace {
 
 [[gnu::used]] constexpr auto instances = for_types(GraphViews(), [](auto type) {
   using Graph = TypeOf<decltype(type)>;
-  return std::make_tuple(
+  return instances_of(
       static_cast<void (*)(const Reference&, const SsspArgs<Graph, std::uint8_t, std::int32_t>&)>(&sssp),
       static_cast<void (*)(const Reference&, const SsspArgs<Graph, float, float>&)>(&sssp));
 });

@@ -9,7 +9,6 @@
 #include <bitgraph/ops/semiring.hpp>
 
 #include <cstdint>
-#include <tuple>
 
 namespace bitgraph {
 
@@ -36,7 +35,7 @@ constexpr auto for_ewise_types(Make make) {
   const auto of_floats = for_types(Types<PlusTimes, MinPlus, MaxTimes>(), [&](auto semiring) {
     return for_types(Types<float, double>(), [&](auto type) { return make(semiring, type); });
   });
-  return std::make_tuple(of_integers, of_floats);
+  return instances_of(of_integers, of_floats);
 }
 
 }  // namespace bitgraph

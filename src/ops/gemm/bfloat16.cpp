@@ -7,7 +7,6 @@
 #include "core/instances.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace bitgraph {
 
@@ -64,8 +63,8 @@ namespace {
 
 [[gnu::used]] constexpr auto instances = for_types(Types<float, Bfloat16>(), [](auto type) {
   using Args = BfloatGemm<TypeOf<decltype(type)>>;
-  return std::make_tuple(static_cast<void (*)(const Reference&, const Args&)>(&gemm),
-                         static_cast<void (*)(const Cpu&, const Args&)>(&gemm));
+  return instances_of(static_cast<void (*)(const Reference&, const Args&)>(&gemm),
+                      static_cast<void (*)(const Cpu&, const Args&)>(&gemm));
 });
 
 }  // namespace

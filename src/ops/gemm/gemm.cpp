@@ -264,18 +264,18 @@ namespace {
 
 template <class Out, class X, class W>
 constexpr auto functions_of() {
-  return std::make_tuple(&gemm_into<X, W, Out>, &gemm_explain<X, W, Out>);
+  return instances_of(&gemm_into<X, W, Out>, &gemm_explain<X, W, Out>);
 }
 
 /// Every X and W with every output.
 [[gnu::used]] constexpr auto instances = for_types(Types<Bits, Floats>(), [](auto type) {
   using Out = TypeOf<decltype(type)>;
-  return std::make_tuple(functions_of<Out, Bits, Bits>(), functions_of<Out, Floats, Bits>(),
-                         functions_of<Out, Bits, Floats>(), functions_of<Out, Floats, Floats>(),
-                         &gemm_into<SparseBitMatrix, Bits, Out>);
+  return instances_of(functions_of<Out, Bits, Bits>(), functions_of<Out, Floats, Bits>(),
+                      functions_of<Out, Bits, Floats>(), functions_of<Out, Floats, Floats>(),
+                      &gemm_into<SparseBitMatrix, Bits, Out>);
 });
 [[gnu::used]] constexpr auto bfloat16_instances =
-    std::make_tuple(functions_of<Floats, Bfloats, Bfloats>(), functions_of<Bfloats, Bfloats, Bfloats>());
+    instances_of(functions_of<Floats, Bfloats, Bfloats>(), functions_of<Bfloats, Bfloats, Bfloats>());
 
 }  // namespace
 

@@ -7,7 +7,6 @@
 #include "ops/mxm/mxm.hpp"
 
 #include <cstdint>
-#include <tuple>
 
 namespace bitgraph {
 
@@ -24,8 +23,8 @@ template <class Backend, class Graphs>
 constexpr auto product_kernels(Graphs graphs) {
   return for_types(graphs, [](auto type) {
     using Args = ProductArgs<TypeOf<decltype(type)>>;
-    return std::make_tuple(static_cast<void (*)(const Backend&, const Args&, EdgeOffset*)>(&product_sizes),
-                           static_cast<void (*)(const Backend&, const Args&, const ProductOut&)>(&product_fill));
+    return instances_of(static_cast<void (*)(const Backend&, const Args&, EdgeOffset*)>(&product_sizes),
+                        static_cast<void (*)(const Backend&, const Args&, const ProductOut&)>(&product_fill));
   });
 }
 

@@ -432,7 +432,7 @@ namespace {
   using Graph = TypeOf<decltype(type)>;
   using Mask = MatrixMask<Graph>;
   using Choice = KernelChoice (*)(const Graph&, const Graph&, const Mask&, const MxmSumOptions&);
-  return std::make_tuple(
+  return instances_of(
       static_cast<std::uint64_t (*)(const Graph&, const Graph&)>(&mxm_sum<Graph>),
       static_cast<std::uint64_t (*)(const Graph&, const Graph&, const Mask&, const MxmSumOptions&)>(&mxm_sum<Graph>),
       static_cast<Graph (*)(OrAnd, const Graph&, const Graph&, const Mask&)>(&mxm<Graph>),

@@ -6,7 +6,6 @@
 #include "ops/mxv/mxv.hpp"
 
 #include <cstdint>
-#include <tuple>
 
 namespace bitgraph {
 
@@ -15,7 +14,7 @@ constexpr auto mxv_kernels() {
   return for_types(GraphViews(), [](auto type) {
     using Graph = TypeOf<decltype(type)>;
     using Kernel = void (*)(const Backend&, const MxvArgs<S, Graph, In, Out>&);
-    return std::make_tuple(static_cast<Kernel>(&mxv), static_cast<Kernel>(&vxm));
+    return instances_of(static_cast<Kernel>(&mxv), static_cast<Kernel>(&vxm));
   });
 }
 
@@ -31,7 +30,7 @@ constexpr auto mxv_kernels_of_values() {
     using S = TypeOf<decltype(type)>;
     return mxv_kernels<Backend, S, ValuesView<const T>, ValuesView<T>>();
   });
-  return std::make_tuple(mxv_kernels<Backend, PlusTimes, BitVectorView<>, ValuesView<T>>(), of_values);
+  return instances_of(mxv_kernels<Backend, PlusTimes, BitVectorView<>, ValuesView<T>>(), of_values);
 }
 
 template <class Backend>
@@ -40,7 +39,7 @@ constexpr auto mxv_kernels_of_all() {
     using T = TypeOf<decltype(type)>;
     return mxv_kernels_of_values<Backend, T>();
   });
-  return std::make_tuple(mxv_kernels_of_bits<Backend>(), of_values);
+  return instances_of(mxv_kernels_of_bits<Backend>(), of_values);
 }
 
 }  // namespace bitgraph

@@ -196,8 +196,8 @@ template <class Out, class X, class S>
 constexpr auto functions_of() {
   return for_types(Types<CsrPattern, BitTileMatrix>(), [](auto type) {
     using Graph = TypeOf<decltype(type)>;
-    return std::make_tuple(&mxv_into<S, Out, Graph, X>, &vxm_into<S, Out, Graph, X>, &mxv_explain<S, Out, Graph, X>,
-                           &vxm_explain<S, Out, Graph, X>);
+    return instances_of(&mxv_into<S, Out, Graph, X>, &vxm_into<S, Out, Graph, X>, &mxv_explain<S, Out, Graph, X>,
+                        &vxm_explain<S, Out, Graph, X>);
   });
 }
 
@@ -212,7 +212,7 @@ constexpr auto functions_of_values() {
     using S = TypeOf<decltype(type)>;
     return functions_of<Values, Values, S>();
   });
-  return std::make_tuple(of_bits, of_values);
+  return instances_of(of_bits, of_values);
 }
 
 [[gnu::used]] constexpr auto of_bits = functions_of<BitVector, BitVector, OrAnd>();

@@ -10,7 +10,6 @@
 #include "formats/graph_views.hpp"
 #include "ops/spmm/tile_words.hpp"
 
-#include <tuple>
 #include <utility>
 
 namespace bitgraph {
@@ -52,8 +51,8 @@ constexpr auto spmm_kernels_of_all() {
     using Pair = TypeOf<decltype(type)>;
     return spmm_kernels<Backend, typename Pair::XView, typename Pair::OutView>();
   });
-  return std::make_tuple(over_graphs, spmm_kernels<Backend, Sell, BitsIn, BitsOut>(Sell()),
-                         spmm_kernels<Backend, Sell, BitsIn, FloatOut>(Sell()));
+  return instances_of(over_graphs, spmm_kernels<Backend, Sell, BitsIn, BitsOut>(Sell()),
+                      spmm_kernels<Backend, Sell, BitsIn, FloatOut>(Sell()));
 }
 
 /// Votes by words of the graph's bits, and their counts.
@@ -67,9 +66,9 @@ constexpr auto tile_word_kernels_of() {
 
 template <class Backend>
 constexpr auto tile_word_kernels() {
-  return std::make_tuple(tile_word_kernels_of<Backend, 4>(), tile_word_kernels_of<Backend, 8>(),
-                         tile_word_kernels_of<Backend, 16>(), tile_word_kernels_of<Backend, 32>(),
-                         tile_word_kernels_of<Backend, 64>());
+  return instances_of(tile_word_kernels_of<Backend, 4>(), tile_word_kernels_of<Backend, 8>(),
+                      tile_word_kernels_of<Backend, 16>(), tile_word_kernels_of<Backend, 32>(),
+                      tile_word_kernels_of<Backend, 64>());
 }
 
 }  // namespace bitgraph

@@ -244,16 +244,16 @@ template <class Graph, class X, class Out>
 constexpr auto functions_of() {
   using Into = void (*)(Out&, const Graph&, const X&, const SpmmOptions&);
   using Explain = KernelChoice (*)(Out&, const Graph&, const X&, const SpmmOptions&);
-  return std::make_tuple(static_cast<Into>(&spmm_into), static_cast<Explain>(&spmm_explain));
+  return instances_of(static_cast<Into>(&spmm_into), static_cast<Explain>(&spmm_explain));
 }
 
 [[gnu::used]] constexpr auto over_graphs = for_types(SpmmPairs(), [](auto type) {
   using Pair = TypeOf<decltype(type)>;
-  return std::make_tuple(functions_of<CsrPattern, typename Pair::X, typename Pair::Out>(),
-                         functions_of<BitTileMatrix, typename Pair::X, typename Pair::Out>());
+  return instances_of(functions_of<CsrPattern, typename Pair::X, typename Pair::Out>(),
+                      functions_of<BitTileMatrix, typename Pair::X, typename Pair::Out>());
 });
 [[gnu::used]] constexpr auto over_sell =
-    std::make_tuple(functions_of<SellPattern, SpmmBits, SpmmBits>(), functions_of<SellPattern, SpmmBits, SpmmFloats>());
+    instances_of(functions_of<SellPattern, SpmmBits, SpmmBits>(), functions_of<SellPattern, SpmmBits, SpmmFloats>());
 
 }  // namespace
 

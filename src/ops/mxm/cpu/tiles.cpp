@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The boolean product of tiles: a row of a result tile is the OR of those rows of a tile of B whose bits are set in the
 // row of A's tile. A tile row of the result is gathered side by side, a place for each tile column.
+#include "core/instances.hpp"
 #include "core/thread_chunks.hpp"
 #include "ops/mxm/column_set.hpp"
 #include "ops/mxm/mxm.hpp"
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <tuple>
 
 namespace bitgraph {
 
@@ -139,11 +139,11 @@ namespace {
 
 template <int K>
 constexpr auto tile_products() {
-  return std::make_tuple(&tile_product_sizes<K>, &tile_product_fill<K>);
+  return instances_of(&tile_product_sizes<K>, &tile_product_fill<K>);
 }
 
-[[gnu::used]] constexpr auto instances = std::make_tuple(tile_products<4>(), tile_products<8>(), tile_products<16>(),
-                                                         tile_products<32>(), tile_products<64>());
+[[gnu::used]] constexpr auto instances =
+    instances_of(tile_products<4>(), tile_products<8>(), tile_products<16>(), tile_products<32>(), tile_products<64>());
 
 }  // namespace
 

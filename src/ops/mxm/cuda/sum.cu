@@ -142,9 +142,8 @@ std::uint64_t masked_sum(const Cuda& backend, const MaskedSumArgs<Graph>& args) 
 
 [[gnu::used]] constexpr auto mxm_cuda_sums = for_types(GraphViews(), [](auto type) {
   using Graph = TypeOf<decltype(type)>;
-  return std::make_tuple(
-      static_cast<std::uint64_t (*)(const Cuda&, const Graph&, EdgeOffset, const Graph&)>(&whole_sum),
-      static_cast<std::uint64_t (*)(const Cuda&, const MaskedSumArgs<Graph>&)>(&masked_sum));
+  return instances_of(static_cast<std::uint64_t (*)(const Cuda&, const Graph&, EdgeOffset, const Graph&)>(&whole_sum),
+                      static_cast<std::uint64_t (*)(const Cuda&, const MaskedSumArgs<Graph>&)>(&masked_sum));
 });
 
 }  // namespace bitgraph
