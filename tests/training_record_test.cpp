@@ -167,10 +167,8 @@ TEST(Train, AFloatModelGoesOnFromAnother) {
         EXPECT_EQ(model.normalize_rows, normalize_rows);
         InferencePlan expected(start, dataset);
         InferencePlan actual(model, dataset);
-        expected.run();
-        actual.run();
-        for (std::size_t n = 0; n < expected.run().values().size(); ++n)
-          ASSERT_NEAR(actual.run().values()[n], expected.run().values()[n], 1e-4F);
+        const auto wanted = expected.run().values(), found = actual.run().values();
+        for (std::size_t n = 0; n < wanted.size(); ++n) ASSERT_NEAR(found[n], wanted[n], 1e-4F);
       }
     }
   }

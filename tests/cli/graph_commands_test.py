@@ -28,9 +28,11 @@ def read_npy(path):
 class GraphCommands(InFolder):
     def test_keys_formats_and_orders(self):
         graph = self.write("arcs.mtx", ARCS)
-        for command in COMMANDS:
-            for tile in ("auto", "csr", "4", "64") if SANITIZED else ("auto", "csr", "4", "8", "16", "32", "64"):
-                for order in ("none", "degree", "rcm", "community"):
+        orders = ("none", "degree", "rcm", "community")
+        for number, command in enumerate(COMMANDS):
+            tiles = ("auto", "csr", "4", "64") if SANITIZED else ("auto", "csr", "4", "8", "16", "32", "64")
+            for place, tile in enumerate(tiles, number):
+                for order in orders[place % 4:place % 4 + 1] if SANITIZED else orders:
                     with self.subTest(command=command, tile=tile, order=order):
                         result = run(command, graph, "--tile", tile, "--reorder", order)
                         self.assertLessEqual(KEYS, set(result))

@@ -4,6 +4,7 @@
 
 #include "support/late_pattern.hpp"
 #include "support/random_matrices.hpp"
+#include "support/sanitized.hpp"
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
@@ -36,7 +37,7 @@ inline std::vector<MxvCase> make_mxv_cases() {
   add("one_row", [] { return random_pattern(1, 3000, 0.6, 3); });
   add("full_rows", [] { return random_pattern(80, 300, 3, 4); });
   add("skewed", [] { return rmat_pattern(10, 12000, 5); });  // shared among threads
-  add("grid", [] { return grid_pattern(73, 71); });
+  add("grid", [] { return address_sanitized ? grid_pattern(37, 29) : grid_pattern(73, 71); });
   add("long_rows", [] { return random_pattern(3, 9000, 1.2, 6); });
   add("long_columns", [] { return random_pattern(9000, 3, 1.2, 7); });
   return cases;
