@@ -67,12 +67,13 @@ void sparse_product_into(DenseMatrix<float>& out, const SparseSample& x, const D
   constexpr const char* op = "sampled product";
   check_sample(op, out.device(), x, out, w);
   check_length(op, bias, w.ncols(), "bias");
+  const BitMatrixView<ZeroOne> keep = kept(x);
   with_cuda(out.device(), op, [&](const auto& cuda) {
     sampled_product(cuda, {.out = out.view(),
                            .x = x.all->rows.pattern().view(),
                            .values = x.all->rows.values().data(),
                            .nodes = x.nodes.data(),
-                           .keep = kept(x),
+                           .keep = keep,
                            .scale = x.scale,
                            .w = w.view(),
                            .bias = or_null(bias)});
@@ -82,6 +83,7 @@ void sparse_product_into(DenseMatrix<float>& out, const SparseSample& x, const D
 void sparse_gradient_into(DenseMatrix<float>& out, const SparseSample& x, const DenseMatrix<float>& g) {
   constexpr const char* op = "sampled gradient";
   check_sample(op, out.device(), x, g, out);
+  const BitMatrixView<ZeroOne> keep = kept(x);
   with_cuda(out.device(), op, [&](const auto& cuda) {
     sampled_gradient(cuda, {.out = out.view(),
                             .columns = x.all->columns.pattern().view(),
@@ -90,7 +92,7 @@ void sparse_gradient_into(DenseMatrix<float>& out, const SparseSample& x, const 
                             .part = x.all->part.data(),
                             .parts = x.all->part_column.size(),
                             .nodes = x.nodes.data(),
-                            .keep = kept(x),
+                            .keep = keep,
                             .scale = x.scale,
                             .g = g.view()});
   });
