@@ -95,7 +95,9 @@ const CsrPattern& GraphOperands::with_loops() {
     return changing_->pattern();
   }
   if (!with_loops_) {
-    with_loops_ = std::make_unique<CsrPattern>(with_self_loops(*a_).to(device_));
+    // On the host it is made where it stays: a copy of a large graph takes longer than all else of a plan.
+    with_loops_ = std::make_unique<CsrPattern>(device_.is_host() ? with_self_loops(a_->share(device_))
+                                                                 : with_self_loops(*a_).to(device_));
   }
   return *with_loops_;
 }
