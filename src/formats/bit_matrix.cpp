@@ -33,7 +33,7 @@ void check_padding(const BitMatrixView<Domain>& bits) {
 }  // namespace
 
 template <BitDomain Domain>
-BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words, PaddingIsZero)
+BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words, Trusted)
     : nrows_(nrows), ncols_(ncols), words_(std::move(words)) {
   // Divided, not multiplied: the product of hostile sides may wrap around.
   const bool fits = nrows == 0 || words_per_row() == 0
@@ -47,7 +47,7 @@ BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::u
 
 template <BitDomain Domain>
 BitMatrix<Domain>::BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words)
-    : BitMatrix(nrows, ncols, std::move(words), PaddingIsZero{}) {
+    : BitMatrix(nrows, ncols, std::move(words), trusted) {
   if (device().is_host()) {
     check_padding(std::as_const(*this).view());
   } else {

@@ -131,6 +131,14 @@ TEST(BitMatrix, NothingDependsOnTheThreads) {
   }
 }
 
+TEST(BitMatrix, TrustedWordsAreCountedAndNotLookedAt) {
+  const auto with_padding = [] { return Buffer<std::uint64_t>(2, ~std::uint64_t{0}); };
+  EXPECT_THROW((void)BitMatrix<ZeroOne>(2, 63, with_padding()), Error);
+  const BitMatrix<ZeroOne> bits(2, 63, with_padding(), trusted);
+  EXPECT_TRUE(bits.bit(1, 62));
+  EXPECT_THROW((void)BitMatrix<ZeroOne>(3, 63, with_padding(), trusted), Error);
+}
+
 TEST(SparseBitMatrix, IsTheBaseRowWithFlips) {
   EXPECT_TRUE(rc::check("expanded", [](std::uint64_t seed) {
     const test::EntrySet flips = test::arbitrary_matrix();

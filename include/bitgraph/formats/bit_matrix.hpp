@@ -11,9 +11,6 @@
 
 namespace bitgraph {
 
-/// Says that no padding bit is set.
-struct PaddingIsZero {};
-
 /// Dense bits, row-packed: element j of a row is bit j % 64 (least significant first) of the row's word j / 64.
 /// Every row starts on a word. The padding bits behind the last column are zero, always.
 template <BitDomain Domain = PlusMinusOne>
@@ -33,7 +30,7 @@ class BitMatrix {
   BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words);
 
   /// The same without a look at the words: of a device's they would come to the host for it.
-  BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words, PaddingIsZero);
+  BitMatrix(std::size_t nrows, std::size_t ncols, Buffer<std::uint64_t> words, Trusted);
 
   [[nodiscard]] std::size_t nrows() const noexcept { return nrows_; }
   [[nodiscard]] std::size_t ncols() const noexcept { return ncols_; }

@@ -18,7 +18,7 @@ inline DenseMatrix<float> some_rows(DenseMatrix<float>& m, std::size_t first, st
 template <class Domain>
 BitMatrix<Domain> some_rows(BitMatrix<Domain>& m, std::size_t first, std::size_t rows) {
   const std::size_t words = m.words_per_row();
-  return {rows, m.ncols(), lent(m.words().data() + first * words, rows * words, m.device()), PaddingIsZero{}};
+  return {rows, m.ncols(), lent(m.words().data() + first * words, rows * words, m.device()), trusted};
 }
 
 /// The same to be read.

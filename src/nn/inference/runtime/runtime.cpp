@@ -61,7 +61,7 @@ Runtime::Memory Runtime::view_of(ValueId v) {
     return Floats(rows, value.columns, lent(reinterpret_cast<float*>(at), rows * value.columns, device_));
   }
   const std::size_t words = rows * words_for_bits(value.columns);
-  Bits bits(rows, value.columns, lent(reinterpret_cast<std::uint64_t*>(at), words, device_), PaddingIsZero{});
+  Bits bits(rows, value.columns, lent(reinterpret_cast<std::uint64_t*>(at), words, device_), trusted);
   if (value.format.scale == ScaleExtent::none) return bits;
   auto* const scales = reinterpret_cast<float*>(at + words * sizeof(std::uint64_t));
   return Binarized{std::move(bits), lent(scales, rows, device_)};
