@@ -75,7 +75,9 @@ struct Operands {
         scale(floats(weights, 7)),
         bias(floats(weights, 8)),
         row_scale(floats(graph.nrows(), 9)),
-        on_device(device) {}
+        on_device(device) {
+    for (std::size_t j = 0; j < ncols; ++j) w.set_bit(0, j, true);
+  }
 
   [[nodiscard]] Bits votes() const {
     Bits v = spmm<Bits>(a, x);
@@ -181,49 +183,58 @@ std::pair<Floats, Floats> scaled_sums(const Operands& o, const Bits& x, std::spa
   return {spmm<Floats>(o.a, products, scales), spmm<Floats>(o.a, magnitudes, scales)};
 }
 
-const std::vector<std::pair<std::size_t, std::size_t>> even_widths{{64, 7}, {50, 1}, {128, 8}, {100, 9}, {256, 16}};
+/// What sums with a scale for each neighbour take, on the device.
+struct ScaledOperands {
+  ScaledOperands(const Operands& o, const Device& device)
+      : neighbors(floats(o.x.nrows(), 11)),
+        x(o.x.to(device)),
+        w(o.w.to(device)),
+        scale(o.scale.to(device)),
+        bias(o.bias.to(device)),
+        row_scale(o.row_scale.to(device)),
+        neighbor_scale(neighbors.to(device)),
+        out(x.nrows(), w.nrows(), device) {}
 
+  [[nodiscard]] AggregateScales scales() const { return {row_scale.span(), scale.span(), bias.span()}; }
+
+  /// `of` is what has been multiplied by the weights.
+  void expect_sums(const Operands& o, const Bits& of) const {
+    const auto [sums, magnitudes] = scaled_sums(o, of, neighbors.span());
+    expect_near_sums(out.to(Device()), sums, magnitudes);
+  }
+
+  Buffer<float> neighbors;  ///< on the host
+  Bits x, w;
+  Buffer<float> scale, bias, row_scale, neighbor_scale;
+  Floats out;
+};
+
+/// Nodes without neighbours vote for all bits, and so does the first weight: scores reach the number of bits.
 TEST(FusedCuda, SumsOfScoresWithAScaleForEachNeighbor) {
   BITGRAPH_REQUIRE_CUDA();
-  for_each_case(even_widths, [](const Operands& o, const Graph& g, const Device& device) {
-    const Bits x = o.x.to(device);
-    const Bits w = o.w.to(device);
-    const Buffer<float> scale = o.scale.to(device);
-    const Buffer<float> bias = o.bias.to(device);
-    const Buffer<float> row_scale = o.row_scale.to(device);
-    const Buffer<float> neighbors = floats(o.x.nrows(), 11);
-    const Buffer<float> neighbor_scale = neighbors.to(device);
-    RowScores scores(x.nrows(), w.nrows(), x.ncols(), device);
-    vote_into({.scored = &w, .scores = &scores, .score_scale = neighbor_scale.span()}, g.a, g.order, x);
-    Floats out(x.nrows(), w.nrows(), device);
-    add_scores_into(out, g.a, g.order, scores,
-                    {.row_scale = row_scale.span(), .col_scale = scale.span(), .bias = bias.span()});
-    const auto [sums, magnitudes] = scaled_sums(o, spmm<Bits>(o.a, o.x), neighbors.span());
-    expect_near_sums(out.to(Device()), sums, magnitudes);
-  });
+  for_each_case({{64, 7}, {50, 1}, {128, 8}, {100, 9}, {256, 16}, {512, 3}},
+                [](const Operands& o, const Graph& g, const Device& device) {
+                  ScaledOperands there(o, device);
+                  RowScores scores(there.x.nrows(), there.w.nrows(), there.x.ncols(), device);
+                  vote_into({.scored = &there.w, .scores = &scores, .score_scale = there.neighbor_scale.span()}, g.a,
+                            g.order, there.x);
+                  add_scores_into(there.out, g.a, g.order, scores, there.scales());
+                  there.expect_sums(o, spmm<Bits>(o.a, o.x));
+                });
 }
 
 TEST(FusedCuda, SumsOfScaledScores) {
   BITGRAPH_REQUIRE_CUDA();
   for_each_case({{64, 12}, {50, 1}, {128, 41}, {100, 13}, {254, 60}, {250, 28}, {6, 29}, {128, 44}},
                 [](const Operands& o, const Graph& g, const Device& device) {
-                  const Bits x = o.x.to(device);
-                  const Bits w = o.w.to(device);
-                  const Buffer<float> scale = o.scale.to(device);
-                  const Buffer<float> bias = o.bias.to(device);
-                  const Buffer<float> row_scale = o.row_scale.to(device);
-                  const Buffer<float> neighbors = floats(o.x.nrows(), 11);
-                  const Buffer<float> neighbor_scale = neighbors.to(device);
-                  ScaledScores scores(x.nrows(), w.nrows(), x.ncols(), device);
-                  score_rows_into(scores, x, w, neighbor_scale.span());
-                  Floats out(x.nrows(), w.nrows(), device);
-                  add_scores_into(out, g.a, g.order, scores,
-                                  {.row_scale = row_scale.span(), .col_scale = scale.span(), .bias = bias.span()});
-                  const auto [sums, magnitudes] = scaled_sums(o, o.x, neighbors.span());
-                  expect_near_sums(out.to(Device()), sums, magnitudes);
-                  score_rows_into(scores, x, w);
-                  add_scores_into(out, g.a, g.order, scores, {});
-                  expect_equal(out.to(Device()), spmm<Floats>(o.a, gemm<Floats>(o.x, o.w)));  // whole numbers
+                  ScaledOperands there(o, device);
+                  ScaledScores scores(there.x.nrows(), there.w.nrows(), there.x.ncols(), device);
+                  score_rows_into(scores, there.x, there.w, there.neighbor_scale.span());
+                  add_scores_into(there.out, g.a, g.order, scores, there.scales());
+                  there.expect_sums(o, o.x);
+                  score_rows_into(scores, there.x, there.w);
+                  add_scores_into(there.out, g.a, g.order, scores, {});
+                  expect_equal(there.out.to(Device()), spmm<Floats>(o.a, gemm<Floats>(o.x, o.w)));  // whole numbers
                 });
 }
 

@@ -37,13 +37,13 @@ __device__ void store_words(std::uint32_t* to, const std::uint32_t (&words)[N]) 
   }
 }
 
-/// The sums over lanes that have a row, in all of them.
-template <unsigned Span>
-__device__ void join_lanes(std::uint32_t (&pair)[outputs / 2]) {
+/// The sums over the `Span` lanes that have a row, in all of them.
+template <unsigned Span, class Number, unsigned Count>
+__device__ void join_lanes(Number (&sums)[Count]) {
 #pragma unroll
   for (unsigned step = 1; step < Span; step *= 2) {
 #pragma unroll
-    for (unsigned p = 0; p < outputs / 2; ++p) pair[p] += __shfl_xor_sync(full_warp, pair[p], step);
+    for (Number& sum : sums) sum += __shfl_xor_sync(full_warp, sum, step);
   }
 }
 

@@ -12,16 +12,6 @@ namespace spmm_cuda::ordered {
 
 namespace {
 
-/// The sums of `Lanes` lanes, in all of them.
-template <unsigned Lanes, class Number, unsigned Count>
-__device__ void join_lanes(Number (&sums)[Count]) {
-#pragma unroll
-  for (unsigned step = 1; step < Lanes; step *= 2) {
-#pragma unroll
-    for (Number& sum : sums) sum += __shfl_xor_sync(full_warp, sum, step);
-  }
-}
-
 /// Eight sums of scores.
 struct WholeSums {
   static constexpr unsigned batch = 8;       ///< neighbors whose scores add up within 16 bits
