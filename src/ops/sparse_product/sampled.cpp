@@ -3,10 +3,12 @@
 
 #include <bitgraph/ops/sparse_product.hpp>
 
+#include "formats/transpose_index.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 namespace bitgraph {
@@ -15,14 +17,16 @@ namespace {
 
 /// The transpose with its values.
 CsrMatrix<float> transposed(const CsrMatrix<float>& a) {
-  CsrPattern pattern = transpose(a.pattern());
+  Buffer<NodeId> rows(a.nvals());
   Buffer<float> values(a.nvals());
-  std::vector<EdgeOffset> next(pattern.row_ptr().begin(), pattern.row_ptr().end() - 1);
-  for (NodeId i = 0; i < a.nrows(); ++i) {
-    const auto columns = a.pattern().row(i);
-    for (std::size_t e = 0; e < columns.size(); ++e) values[next[columns[e]]++] = a.row_values(i)[e];
-  }
-  return {std::move(pattern), std::move(values)};
+  const CsrPattern& pattern = a.pattern();
+  Buffer<EdgeOffset> row_ptr =
+      transpose_index(pattern.device(), {a.nrows(), a.ncols(), pattern.row_ptr(), pattern.col_ind()},
+                      [&](EdgeOffset from, EdgeOffset to, NodeId i) {
+                        rows[to] = i;
+                        values[to] = a.values()[from];
+                      });
+  return {CsrPattern(a.ncols(), a.nrows(), std::move(row_ptr), std::move(rows), trusted), std::move(values)};
 }
 
 void check_sample(const char* op, const Device& device, const SparseSample& x, const DenseMatrix<float>& of_rows,
