@@ -23,23 +23,26 @@ std::string fused(Program program, const PassContext& context) {
   return to_text(program);
 }
 
+/// Sums with a weight for each neighbour too: the weights stand beside the scores.
 TEST(FusePass, MakesAVoteAndTheLastLayersScoresOneKernel) {
   const InferenceOptions options = test::forms({Precision::bin, Precision::full});
   const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
-  const Program program = before_fusing(test::two_layers(Aggregation::mean_with_self, false), context);
-  EXPECT_EQ(to_text(program),
-            "%0 = features : 100 x sign*row\n"
-            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
-            "%2 = BSpMM.BBB layer 0 (%1) : 64 x sign\n"
-            "%3 = BMM.BBF layer 1 (%2) : 7 x float32\n"
-            "%4 = BSpMM.FBF layer 1 (%3) : 7 x float32\n"
-            "result %4\n");
-  EXPECT_EQ(fused(program, context),
-            "%0 = features : 100 x sign*row\n"
-            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
-            "%2 = BSpMM.BBB + BMM.BBF layer 0 (%1, -, -) : 7 x scores of 64 bits\n"
-            "%3 = BSpMM.FBF layer 1 (%2) : 7 x float32\n"
-            "result %3\n");
+  for (const Aggregation aggregation : {Aggregation::mean_with_self, Aggregation::symmetric}) {
+    const Program program = before_fusing(test::two_layers(aggregation, false), context);
+    EXPECT_EQ(to_text(program),
+              "%0 = features : 100 x sign*row\n"
+              "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+              "%2 = BSpMM.BBB layer 0 (%1) : 64 x sign\n"
+              "%3 = BMM.BBF layer 1 (%2) : 7 x float32\n"
+              "%4 = BSpMM.FBF layer 1 (%3) : 7 x float32\n"
+              "result %4\n");
+    EXPECT_EQ(fused(program, context),
+              "%0 = features : 100 x sign*row\n"
+              "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
+              "%2 = BSpMM.BBB + BMM.BBF layer 0 (%1, -, -) : 7 x scores of 64 bits\n"
+              "%3 = BSpMM.FBF layer 1 (%2) : 7 x float32\n"
+              "result %3\n");
+  }
 }
 
 TEST(FusePass, OrsANodesOwnSignsInTheKernelOfTheVote) {
@@ -77,18 +80,6 @@ TEST(FusePass, MultipliesByTheLastLayerInTheKernelOfTheVoteBeforeIt) {
             "%3 = BMM.BBB layer 1 (%2) : 64 x sign\n"
             "%4 = BSpMM.BBB + BMM.BBF layer 1 (%3, -, %2) : 7 x float32\n"
             "result %4\n");
-}
-
-TEST(FusePass, MakesScoresOfAVoteForASumWithWeightsToo) {
-  const InferenceOptions options = test::forms({Precision::bin, Precision::full});
-  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
-  const Program program = before_fusing(test::two_layers(Aggregation::symmetric, false), context);
-  EXPECT_EQ(fused(program, context),
-            "%0 = features : 100 x sign*row\n"
-            "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
-            "%2 = BSpMM.BBB + BMM.BBF layer 0 (%1, -, -) : 7 x scores of 64 bits\n"
-            "%3 = BSpMM.FBF layer 1 (%2) : 7 x float32\n"
-            "result %3\n");
 }
 
 TEST(FusePass, GathersBytesWhereNeighborsHaveWeightsAndScoresAreMany) {
