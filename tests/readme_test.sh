@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the README's own commands in a clean clone of SOURCE_DIR: the first block of "## Start". What is not committed is
 # not tested. `./run test` is cut to its first stage there: this test is part of it. Exit 77: nothing to clone.
-#   readme_test.sh SOURCE_DIR
+#   readme_test.sh SOURCE_DIR OPTION...
+# OPTIONs are those of the build that this test is part of, so that the compiler cache has its objects.
 set -eu
 source=$1
+shift
+export BITGRAPH_OPTIONS="$*"
 
 if ! git -C "$source" rev-parse --verify -q HEAD >/dev/null 2>&1; then
   echo "$source is not a git checkout with a commit: skipped"

@@ -140,6 +140,8 @@ if(NOT BITGRAPH_SANITIZE)
   endif()
 
   # The commands of the README in a clean clone.
-  add_test(NAME readme.commands COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/readme_test.sh ${PROJECT_SOURCE_DIR})
+  add_test(NAME readme.commands COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/readme_test.sh ${PROJECT_SOURCE_DIR}
+           -DBITGRAPH_PCH=${BITGRAPH_PCH} -DBITGRAPH_UNITY=${BITGRAPH_UNITY} -DBITGRAPH_WERROR=${BITGRAPH_WERROR}
+           -DBITGRAPH_LEVELS_LEFT_OUT=${BITGRAPH_LEVELS_LEFT_OUT})
   set_tests_properties(readme.commands PROPERTIES LABELS slow TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endif()
