@@ -115,7 +115,7 @@ TEST(RealDatasets, TrainWithEveryArchitectureAndPrecision) {
       // Bits of a whole graph learn in small steps.
       const bool slow = architecture == Architecture::gcn && precision == Precision::full;
       TrainOptions options{.precision = precision, .architecture = architecture, .hidden = 16};
-      options.epochs = test::sanitized ? 1 : slow ? 300 : 20;
+      options.epochs = test::sanitized ? 1 : slow ? 300 : architecture == Architecture::gin ? 60 : 20;
       options.learning_rate = 1e-2F;
       options.fan_outs = {5, 5};
       options.walk_roots = 300;

@@ -285,6 +285,29 @@ TEST(Train, TheTeacherThatIsTrainedFirstHasACheckpointToo) {
   EXPECT_EQ(once.validation_loss, again.validation_loss);
 }
 
+/// Over a whole graph three networks are trained one behind another; each goes on where it was stopped.
+TEST(Train, AStopInAnyOfTheTrainingsLeavesTheSameModel) {
+  const TemporaryFolder folder;
+  TrainOptions options{.precision = Precision::full, .hidden = 8, .epochs = 6};
+  const std::string expected = train(planted(), options, Device::host(1)).model.fingerprint();
+  std::size_t reports = 0;
+  (void)train(planted(), options, Device::host(1), [&](const EpochReport&) { ++reports; });
+  options.checkpoint = folder / "state";
+  options.checkpoint_every = 20;
+  struct Stop {};
+  for (const std::size_t at : {std::size_t{25}, reports / 3, 2 * reports / 3, reports - 2}) {
+    SCOPED_TRACE(testing::Message() << "report " << at << " of " << reports);
+    std::size_t seen = 0;
+    const auto stop = [&](const EpochReport&) {
+      if (++seen == at) throw Stop();
+    };
+    EXPECT_THROW((void)train(planted(), options, Device::host(1), stop), Stop);
+    EXPECT_TRUE(fs::exists(folder / "state.teacher.teacher"));
+    EXPECT_EQ(train(planted(), options, Device::host(1)).model.fingerprint(), expected);
+    for (const char* name : {"state", "state.teacher", "state.teacher.teacher"}) fs::remove(folder / name);
+  }
+}
+
 TEST(Train, ACheckpointOfAnotherRunIsRefusedBeforeATeacherIsTrained) {
   const TemporaryFolder folder;
   TrainOptions options{.precision = Precision::full, .architecture = Architecture::sage, .hidden = 8, .epochs = 2};

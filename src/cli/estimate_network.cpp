@@ -171,13 +171,16 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
     nn::TrainOptions recipe = options;
     recipe.precision = precision;
     if (precision != options.precision && whole_graph) recipe.epochs.reset();  // of a teacher
-    const double epochs = static_cast<double>(nn::preset(recipe, training_nodes, size.dense).epochs.value_or(200));
+    const double epochs = static_cast<double>(
+        nn::preset(recipe, {.training_nodes = training_nodes, .dense_features = size.dense}).epochs.value_or(200));
     const double epoch = once * rates::training_factor * (whole_graph ? 1 : 2) + rates::epoch_seconds + dense * 2 * ns;
     const double host = machine.parallel(epochs * epoch);
     estimate.steps.push_back({fmt::format("{}, {:.0f} epochs", what, epochs), machine.cuda() ? host / 30 : host,
                               held + (machine.cuda() ? 0 : state)});
   };
   if (machine.cuda()) estimate.device_bytes = held + state;
+  const bool twice = whole_graph && (binary || options.self_distillation);
+  if (twice && !teacher_given) add("train the teacher's teacher", nn::Precision::real);
   if (binary && !teacher_given) add("train the teacher", nn::Precision::real);
   add("train", options.precision);
   estimate.assumptions.emplace_back(

@@ -36,7 +36,7 @@ struct TrainOptions {
   std::optional<std::size_t> patience;
   float learning_rate = 0, weight_decay = -1, dropout = -1;
   std::size_t checkpoint_every = 100;
-  bool normalize_rows = false, jumping_knowledge = false, explain = false;
+  bool normalize_rows = false, jumping_knowledge = false, explain = false, self_distillation = false;
   SplitChoice split;
 };
 
@@ -79,6 +79,7 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   if (o.walk_roots != 0) t.walk_roots = o.walk_roots;
   if (o.walk_length >= 0) t.walk_length = static_cast<std::size_t>(o.walk_length);
   if (given.teacher) t.teacher = &*given.teacher;
+  t.self_distillation = o.self_distillation;
   t.checkpoint = o.checkpoint;
   t.checkpoint_every = o.checkpoint_every;
   return t;
@@ -130,8 +131,9 @@ void explain_step(const TrainOptions& o, Json result, const Dataset& dataset, co
 void run_train(const TrainOptions& o) {
   const Device device = o.common.make_device();
   if (o.out.empty() && !o.explain) fail(ErrorCode::usage, "--out is required");
-  if (!o.teacher.empty() && o.precision == "float")
-    fail(ErrorCode::usage, "--teacher: a float model does not learn from a teacher");
+  if (o.self_distillation && o.precision != "float")
+    fail(ErrorCode::usage, "--self-distillation: of float alone; the teachers of full and bin learn so as it is");
+  if (o.self_distillation && !o.teacher.empty()) fail(ErrorCode::usage, "--self-distillation: --teacher is given");
   const Given given{float_model(o.start, "a model to start from", o.normalize_rows),
                     float_model(o.teacher, "a teacher", o.normalize_rows)};
   Json result;
@@ -212,7 +214,7 @@ void add_train(CLI::App& app) {
   command
       ->add_option(
           "--patience", options->patience,
-          "end after so many epochs without a better one; 0: never; default: 50 for float of gcn and gin, else 0")
+          "end after so many epochs without a better one; 0: never; default: 100 for float of gcn and gin, else 0")
       ->check(whole_number(0, 1000000000));
   command
       ->add_option("--learning-rate", options->learning_rate,
@@ -247,9 +249,12 @@ void add_train(CLI::App& app) {
       ->check(whole_number(1, most_nodes));
   command->add_option("--walk-length", options->walk_length, "saint: length of a walk; default: 2")
       ->check(whole_number(0, 10000));
-  add_input(*command, options->common, "--teacher", options->teacher,
-            "full and bin learn from this float model (of train or PyTorch); default: train a "
-            "teacher first if the recipe uses one");
+  add_input(
+      *command, options->common, "--teacher", options->teacher,
+      "learn from this float model (of train or PyTorch), too; default: float from the labels alone, full and bin "
+      "from a teacher that is trained first");
+  command->add_flag("--self-distillation", options->self_distillation,
+                    "float: train twice, the second time with the first model as teacher, and keep the better one");
   add_input(*command, options->common, "--from", options->start,
             "start from the weights of this float model (of train or PyTorch) instead of random ones");
   add_normalize_rows(*command, options->normalize_rows);
@@ -259,6 +264,10 @@ void add_train(CLI::App& app) {
   options->common.files.writes("--checkpoint (of the teacher)", [options = options.get()] {
     const bool none = options->checkpoint.empty() || !options->teacher.empty();
     return std::vector{none ? std::string() : options->checkpoint + ".teacher"};
+  });
+  options->common.files.writes("--checkpoint (of the teacher's teacher)", [options = options.get()] {
+    const bool none = options->checkpoint.empty() || !options->teacher.empty() || options->precision == "float";
+    return std::vector{none ? std::string() : options->checkpoint + ".teacher.teacher"};
   });
   command->add_option("--checkpoint-every", options->checkpoint_every, "epochs between checkpoints")
       ->check(whole_number(1))

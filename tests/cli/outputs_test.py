@@ -114,7 +114,8 @@ class Outputs(InFolder):
 
     def test_the_checkpoint_of_the_teacher_is_an_output_too(self):
         _, paths = self.paths("train, teacher first")
-        self.refused("train, teacher first", {**paths, "model_out": f"{paths['checkpoint']}.teacher"}, 2, "same file")
+        for behind in [".teacher", ".teacher.teacher"]:
+            self.refused("train, teacher first", {**paths, "model_out": f"{paths['checkpoint']}{behind}"}, 2, "same file")
 
     def test_a_file_of_a_folder_that_is_a_data_set_is_an_input(self):
         folder = self.folder / "tiny"

@@ -30,7 +30,7 @@ struct NetworkCase {
   std::size_t depth = 2;
   bool jumping_knowledge = false;
   bool second_half = false;  ///< of the epochs: then a bin network votes
-  bool taught = false;       ///< real: with a teacher that nobody listens to; binary networks always have one
+  bool taught = false;       ///< real: with a teacher; binary networks always have one
   float learning_rate = 0.02F;
   float weight_decay = 0.05F;
   float dropout = 0.4F;
@@ -134,10 +134,10 @@ struct DrawnRun {
     return complete;
   }
 
-  /// The teacher's probabilities, where there is one that is listened to. Of sampled networks it sees what training
+  /// The teacher's probabilities, where there is one. Of sampled networks it sees what training
   /// sees: edges between training nodes.
   [[nodiscard]] DoubleMatrix taught() const {
-    if (options.teacher == nullptr || network.real()) return {};
+    if (options.teacher == nullptr) return {};
     if (!nn::traits_of(network.architecture).sampled())
       return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset).run()));
     std::vector<NodeId> nodes = dataset.train, from, to;

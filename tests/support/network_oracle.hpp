@@ -33,6 +33,7 @@ struct OracleStep {
   std::vector<std::size_t> counted;  ///< rows that count in the loss; those without a label do not
   std::vector<double> loss_weight;   ///< of each row; empty: 1
   DoubleMatrix taught;               ///< a teacher's probabilities; empty: none
+  double divergence_weight = 1;      ///< of the divergence from them
 };
 
 /// A trained tensor.
@@ -281,7 +282,7 @@ class NetworkOracle {
     }
     if (given.taught.empty()) return g;
     return mapped(g, [&](std::size_t i, std::size_t c) {
-      return g(i, c) + (p(i, c) - given.taught(i, c)) / static_cast<double>(p.nrows);
+      return g(i, c) + given.divergence_weight * (p(i, c) - given.taught(i, c)) / static_cast<double>(p.nrows);
     });
   }
 

@@ -224,6 +224,7 @@ class OracleBatches {
     rows_ = std::move(nodes);
     for (std::size_t i = 0; i < targets; ++i) step.labels.push_back(labels_[rows_[i]]);
     if (taught_.empty()) return;
+    step.divergence_weight = real() || samples() ? 1 : 4;
     step.taught = DoubleMatrix(targets, taught_.ncols);
     for (std::size_t i = 0; i < targets; ++i) {
       for (std::size_t c = 0; c < taught_.ncols; ++c) step.taught(i, c) = taught_(rows_[i], c);

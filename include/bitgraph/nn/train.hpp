@@ -45,24 +45,39 @@ struct TrainOptions {
   std::optional<std::size_t> walk_roots;   ///< saint: random walks of a step
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
   std::uint64_t seed = 0;
-  /// A model in full precision over the same data set, of any architecture and shape, from whose predictions binary
-  /// forms learn; they start from its weights, too, where it has their architecture and shape (see preset()). Its
-  /// predictions for inductive_gcn, sage and saint are made without the edges that they may not see. Null: it is
-  /// trained first, by the same options. Not owned.
+  /// A model in full precision over the same data set, of any architecture and shape, from whose predictions this one
+  /// learns; binary forms start from its weights, too, where it has their architecture and shape (see preset()). Its
+  /// predictions for inductive_gcn, sage and saint are made without the edges that they may not see. Null: float learns
+  /// from the labels alone; the teacher of a binary form is trained first, by the same options. Not owned.
   const Model* teacher = nullptr;
+  /// Float without a teacher: the model is trained twice, and the second time it learns from the first. The one with
+  /// the better validation accuracy is returned (Furlanello et al. 2018, "Born-again neural networks"). So are the
+  /// teachers that are trained first over a whole graph.
+  bool self_distillation = false;
   /// A model in full precision, of this architecture and of these widths, whose weights training starts from: of float
   /// models as they are, its biases and its preprocessing too; of binary forms latent weights, each matrix scaled to
   /// the magnitude of a drawn one. A teacher that is trained first starts from it as well. Null: weights are drawn, or
   /// taken from the teacher. Not owned.
   const Model* start = nullptr;
-  /// Empty: none is written. A teacher that is trained first has a file of its own, with .teacher behind the name.
+  /// Empty: none is written. A teacher that is trained first has a file of its own, with .teacher behind the name; the
+  /// one that such a teacher learns from has one with .teacher.teacher.
   std::filesystem::path checkpoint;
   std::size_t checkpoint_every = 100;  ///< epochs
 };
 
+/// What preset() goes by in a data set. A number that is 0 is not known.
+struct DataSize {
+  std::size_t training_nodes = 0;
+  double mean_degree = 0;  ///< entries in a row of the graph, mean of training and validation nodes
+  bool dense_features = false;
+};
+/// Of a data set that is valid.
+[[nodiscard]] DataSize size_of(const Dataset& dataset);
+
 /// The recipe of an architecture and precision, all fields set.
-///   gcn, real: Kipf and Welling 2017: Adam 1e-2, dropout 0.5; at most 1000 epochs, patience 50; decay 1e-2 on the
-///     first layer, over features of mean row length 1 (theirs, 5e-4, is over shorter rows).
+///   gcn, real: Kipf and Welling 2017: Adam 1e-2, dropout 0.5; at most 1000 epochs, patience 100; decay 1e-2 on the
+///     first layer, over features of mean row length 1 (theirs, 5e-4, is over shorter rows). Above a mean degree of 8
+///     decay falls as 8 / degree: a mean over many neighbours leaves less noise to hold back.
 ///   gcn, full and bin: Adam 3e-3, dropout 0.3, or 0.5 where features are dense, no decay; 400 epochs.
 ///   gin: as gcn.
 ///   inductive_gcn, sage, inductive_gin: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of
@@ -77,7 +92,7 @@ struct TrainOptions {
 /// of a drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but
 /// their average over the last hundred steps or so is what is judged and returned. It is what did best in short trials:
 /// docs/notebook. explain_recipe() tells what is chosen beside these numbers.
-[[nodiscard]] TrainOptions preset(TrainOptions options, std::size_t training_nodes = 0, bool dense_features = false);
+[[nodiscard]] TrainOptions preset(TrainOptions options, const DataSize& size = {});
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
 /// 64) and gin; else 256 where the name has "flickr" in it and 128 for Reddit and all others (BitGNN, Tables 4 and 5).

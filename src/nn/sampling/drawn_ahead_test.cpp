@@ -157,7 +157,7 @@ std::unique_ptr<TrainingSource> source_of(const Case& c, const Dataset& dataset,
                                           std::optional<std::size_t> threads) {
   const TrainOptions options =
       preset({.precision = c.precision, .architecture = c.architecture, .epochs = 2, .batch_size = 100, .seed = 3},
-             dataset.train.size(), c.dense);
+             {.training_nodes = dataset.train.size(), .dense_features = c.dense});
   Model metadata;
   metadata.architecture = c.architecture;
   metadata.precision = c.precision;

@@ -50,7 +50,7 @@ std::string votes(const TrainOptions& options) {
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "9"},
+          {"version", "10"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", to_string(options.precision)},
@@ -67,7 +67,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"dropout", fmt::format("{}", *options.dropout)},
           {"patience", std::to_string(*options.patience)},
           {"seed", std::to_string(options.seed)},
-          {"teacher", fingerprint(options.teacher, "none given")},
+          {"teacher", fingerprint(options.teacher, options.self_distillation ? "itself" : "none given")},
           {"start", fingerprint(options.start, "drawn")}};
 }
 

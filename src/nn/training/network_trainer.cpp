@@ -33,8 +33,6 @@ using Floats = DenseMatrix<float>;
 /// Streams of random numbers: weights from 1 on, two a layer. Dropout and the order of batches have their own.
 constexpr std::uint32_t weight_streams = 1;
 
-constexpr float teacher_weight = 1.0F;
-
 /// The parameters of one linear map, by their places in the list; -1: not there.
 struct LinearPlaces {
   int weight = -1;
@@ -446,7 +444,8 @@ class NetworkTrainer final : public Trainer {
     if (batch.taught.nrows() == 0) return;
     reshape(log_p_, logits.nrows(), logits.ncols(), device_);
     log_softmax_into(log_p_, logits);
-    add_divergence_gradient(gradient, log_p_, batch.taught, teacher_weight / static_cast<float>(logits.nrows()));
+    add_divergence_gradient(gradient, log_p_, batch.taught,
+                            recipe_.divergence_weight / static_cast<float>(logits.nrows()));
   }
 
   const Dataset& dataset_;

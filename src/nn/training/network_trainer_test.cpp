@@ -66,7 +66,7 @@ void expect_signs_of(const DenseMatrix<float>& weight, const Linear& linear) {
 }
 
 std::unique_ptr<Trainer> trainer_of(const Dataset& dataset, const TrainOptions& options) {
-  return make_trainer(dataset, preset(options, dataset.train.size()), Device::host(1), {});
+  return make_trainer(dataset, preset(options, {.training_nodes = dataset.train.size()}), Device::host(1), {});
 }
 
 /// Whether with this teacher the first weights are others than without.

@@ -69,6 +69,8 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   const bool fits = options.precision == Precision::full || !facts.dense;
   recipe.even_scales = fits;
   recipe.teacher_weights = fits;
+  // Over a whole graph few nodes have labels, and the teacher has a word on all.
+  if (!sampled) recipe.divergence_weight = 4;
   // Not of votes: signs of an average vote otherwise than the weights that were trained.
   recipe.average = options.precision == Precision::full;
   return recipe;
@@ -86,11 +88,17 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
     text =
         fmt::format("features are {}: {}", kind, recipe.normalize_rows ? "rows divided by their sums" : "as they are");
     if (recipe.feature_scale != 1) text += fmt::format(", times {:.3g} for a mean length of 1", recipe.feature_scale);
+    if (options.teacher != nullptr)
+      text += "; the given teacher";
+    else if (options.self_distillation)
+      text += "; trained twice, the second time with the first as its teacher";
   } else {
     text = fmt::format("features are {}: signs of {}{}", kind, recipe.presence ? "presence" : "batch norm",
                        recipe.center ? ", less their mean" : "");
     if (recipe.even_scales) text += "; a constant unit";
     text += options.teacher != nullptr ? "; the given teacher" : "; a float teacher, trained first";
+    if (options.teacher == nullptr && !traits_of(options.architecture).sampled())
+      text += " (twice, as by --self-distillation)";
     if (recipe.teacher_weights) text += ", and its weights";
   }
   if (recipe.average) text += "; averaged weights";

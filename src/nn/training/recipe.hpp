@@ -32,6 +32,7 @@ struct Recipe {
   bool even_scales = false;      ///< binary: one hidden unit is constant and large, see NetworkTrainer::even_out_scales
   bool teacher_weights = false;  ///< binary: latent weights start from the teacher's
   bool average = false;          ///< the average of the last weights is judged and returned
+  float divergence_weight = 1;   ///< of the divergence from a teacher, beside the labels' cross entropy
 };
 
 /// The same rules for training over a whole graph and over samples of it.

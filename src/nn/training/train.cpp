@@ -55,7 +55,6 @@ void check_start(const Model& start, const Dataset& dataset, const TrainOptions&
 void check(const Dataset& dataset, const TrainOptions& options) {
   require_supported(options.precision);
   const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
-  dataset.validate();
   if (dataset.num_classes == 0) fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no labels");
   if (dataset.num_features() == 0)
     fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no features");
@@ -94,20 +93,32 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
 }
 
-/// The full-precision model that a binary form learns from where none is given: the same shape, the same samples.
-Model train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device,
-                    const std::function<void(const EpochReport&)>& progress) {
+/// The options with all fields set, where they and the data set can be trained with.
+TrainOptions complete(const TrainOptions& options, const Dataset& dataset) {
+  dataset.validate();
+  TrainOptions all = preset(options, size_of(dataset));
+  check(dataset, all);
+  return all;
+}
+
+/// The full-precision model that is learned from where none is given: the same shape, the same samples. Over a whole
+/// graph, where it has a word on nodes without labels, the teacher of a binary form has learned from one itself.
+TrainResult train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                          const std::function<void(const EpochReport&)>& progress) {
+  const bool of_binary = options.precision.multiplies_signs();
+  const bool whole_graph = !traits_of(options.architecture).sampled();
   TrainOptions recipe = options;
   recipe.precision = Precision::real;
+  recipe.self_distillation = of_binary && whole_graph;
   if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
-  for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
-  if (!traits_of(options.architecture).sampled()) recipe.epochs.reset(), recipe.patience.reset();
-  return train(dataset, recipe, device,
-               [&](EpochReport report) {
-                 report.of_teacher = true;
-                 if (progress) progress(report);
-               })
-      .model;
+  if (of_binary) {
+    for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
+    if (whole_graph) recipe.epochs.reset(), recipe.patience.reset();
+  }
+  return train(dataset, recipe, device, [&](EpochReport report) {
+    report.of_teacher = true;
+    if (progress) progress(report);
+  });
 }
 
 /// A data set that shares all but its graph, which has the edges between training nodes alone: those that sampled
@@ -132,9 +143,9 @@ DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, con
   return probabilities;
 }
 
-/// Whether a form learns from a teacher that has to be trained first.
+/// Whether a teacher has to be trained first.
 bool needs_teacher(const TrainOptions& options) {
-  return options.teacher == nullptr && options.precision.multiplies_signs();
+  return options.teacher == nullptr && (options.precision.multiplies_signs() || options.self_distillation);
 }
 
 /// Whether no epoch in so many has been better than the best. Of votes the first half of all epochs does not count:
@@ -148,7 +159,7 @@ bool out_of_patience(const TrainState& state, const TrainOptions& options) {
 std::unique_ptr<Trainer> trainer_with_teacher(const Dataset& dataset, const TrainOptions& options,
                                               const Device& device) {
   DenseMatrix<float> teacher;
-  if (options.teacher != nullptr && options.precision.multiplies_signs()) {
+  if (options.teacher != nullptr) {
     const bool sampled = traits_of(options.architecture).sampled();
     teacher = sampled ? predictions(*options.teacher, without_unseen_edges(dataset), device)
                       : predictions(*options.teacher, dataset, device);
@@ -194,7 +205,18 @@ std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) 
 
 }  // namespace
 
-TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense_features) {
+DataSize size_of(const Dataset& dataset) {
+  std::size_t entries = 0;
+  for (const auto* nodes : {&dataset.train, &dataset.validation}) {
+    for (const NodeId node : *nodes) entries += dataset.graph.row(node).size();
+  }
+  const std::size_t nodes = std::max<std::size_t>(1, dataset.train.size() + dataset.validation.size());
+  return {.training_nodes = dataset.train.size(),
+          .mean_degree = static_cast<double>(entries) / static_cast<double>(nodes),
+          .dense_features = dataset.has_dense_features()};
+}
+
+TrainOptions preset(TrainOptions options, const DataSize& size) {
   const bool real = !options.precision.multiplies_signs();
   const bool sampled = traits_of(options.architecture).sampled();
   const auto give = [](auto& option, auto value) {
@@ -204,16 +226,18 @@ TrainOptions preset(TrainOptions options, std::size_t training_nodes, bool dense
   give(options.walk_roots, 6000U);
   give(options.walk_length, 2U);
   if (sampled) {
-    give(options.epochs, training_nodes == 0 ? 100U : epochs_for(options, training_nodes));
+    give(options.epochs, size.training_nodes == 0 ? 100U : epochs_for(options, size.training_nodes));
     give(options.weight_decay, 0.0F);
     give(options.patience, 0U);
   } else {
     give(options.epochs, real ? 1000U : 400U);
-    give(options.weight_decay, real ? 1e-2F : 0.0F);
-    give(options.patience, real ? 50U : 0U);
+    constexpr double few_neighbors = 8;
+    const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);
+    give(options.weight_decay, real ? static_cast<float>(1e-2 * share) : 0.0F);
+    give(options.patience, real ? 100U : 0U);
   }
   give(options.learning_rate, real ? 1e-2F : 3e-3F);
-  give(options.dropout, real || dense_features ? 0.5F : 0.3F);
+  give(options.dropout, real || size.dense_features ? 0.5F : 0.3F);
   if (options.fan_outs.empty()) {
     options.fan_outs.assign(options.depth, 10);
     if (options.depth != 0) options.fan_outs[0] = 25;
@@ -227,33 +251,29 @@ std::size_t preset_hidden(Architecture architecture, std::string_view dataset) n
 }
 
 std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {
-  const TrainOptions complete = preset(options, dataset.train.size(), dataset.has_dense_features());
-  check(dataset, complete);
+  const TrainOptions all = complete(options, dataset);
   const DataFacts facts = measure_facts(dataset);
-  return describe(choose_recipe(complete, facts), complete, facts);
+  return describe(choose_recipe(all, facts), all, facts);
 }
 
 std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,
                                                 const Device& device, std::size_t repeats) {
-  const TrainOptions complete = preset(options, dataset.train.size(), dataset.has_dense_features());
-  check(dataset, complete);
-  return make_trainer(dataset, complete, device, {})->explain(repeats);
+  return make_trainer(dataset, complete(options, dataset), device, {})->explain(repeats);
 }
 
 TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
-  const TrainOptions recipe = preset(options, dataset.train.size(), dataset.has_dense_features());
-  check(dataset, recipe);
+  const TrainOptions recipe = complete(options, dataset);
   std::optional<Checkpoint> checkpoint;  // before a teacher is trained: that may take long, and leaves a file
   if (!recipe.checkpoint.empty()) checkpoint.emplace(recipe.checkpoint, dataset, recipe);
-  std::optional<Model> teacher;
+  std::optional<TrainResult> first;
   TrainOptions taught = recipe;
   const auto began = std::chrono::steady_clock::now();
   if (needs_teacher(recipe)) {
-    teacher = train_teacher(dataset, recipe, device, progress);
-    taught.teacher = &*teacher;
+    first = train_teacher(dataset, recipe, device, progress);
+    taught.teacher = &first->model;
   }
-  const double teacher_seconds = teacher ? seconds_since(began) : 0;
+  const double teacher_seconds = first ? seconds_since(began) : 0;
   const auto trainer = trainer_with_teacher(dataset, taught, device);
   TrainState state = first_state(trainer->parameters());
   if (checkpoint) {
@@ -288,10 +308,14 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   TrainResult result{trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds)), teacher_seconds};
   result.model.trained = TrainingRecord::of(dataset);
   result.validation_accuracy = state.best_accuracy;
-  if (taught.teacher != nullptr && recipe.precision.multiplies_signs())
-    result.teacher_accuracy =
-        score(predictions(*taught.teacher, dataset, device), dataset.labels, dataset.validation).accuracy();
-  result.teacher = std::move(teacher);
+  if (!recipe.precision.multiplies_signs()) {
+    if (!first || first->validation_accuracy <= result.validation_accuracy) return result;
+    first->teacher_seconds = teacher_seconds;
+    return std::move(*first);
+  }
+  result.teacher_accuracy =
+      score(predictions(*taught.teacher, dataset, device), dataset.labels, dataset.validation).accuracy();
+  if (first) result.teacher = std::move(first->model);
   return result;
 }
 

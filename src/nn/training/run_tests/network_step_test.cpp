@@ -105,7 +105,10 @@ void check_forms(NetworkCase network) {
   const auto check = [](const NetworkCase& one) { with_a_seed(one, compare); };
   network.precision = Precision::real;
   network.second_half = true;
-  check(network);
+  for (const bool taught : {false, true}) {
+    network.taught = taught;
+    check(network);
+  }
   for (const Precision& precision : {Precision::full, Precision::bin}) {
     network.precision = precision;
     for (const bool second_half : {false, true}) {

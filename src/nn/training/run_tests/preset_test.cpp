@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recipes as tables: a changed default fails here, and only here.
 #include <bitgraph/nn/train.hpp>
+#include <bitgraph/ops/select.hpp>
 
 #include "nn/model/architectures.hpp"
 #include "support/planted_data.hpp"
@@ -49,13 +50,13 @@ const std::vector<Recipe> recipes{
 TEST(Preset, IsTheTableOfRecipes) {
   for (const Recipe& row : recipes) {
     SCOPED_TRACE(std::string(to_string(row.architecture)) + " " + to_string(row.precision));
-    const TrainOptions made =
-        preset({.precision = row.precision, .architecture = row.architecture}, row.training_nodes, row.dense);
+    const TrainOptions made = preset({.precision = row.precision, .architecture = row.architecture},
+                                     {.training_nodes = row.training_nodes, .dense_features = row.dense});
     EXPECT_EQ(*made.epochs, row.epochs);
     EXPECT_EQ(*made.learning_rate, row.learning_rate);
     EXPECT_EQ(*made.weight_decay, row.weight_decay);
     EXPECT_EQ(*made.dropout, row.dropout);
-    const std::size_t patience = row.precision.multiplies_signs() ? 0 : 50;
+    const std::size_t patience = row.precision.multiplies_signs() ? 0 : 100;
     EXPECT_EQ(*made.patience, traits_of(row.architecture).sampled() ? 0U : patience);
     EXPECT_EQ(*made.batch_size, 512U);
     EXPECT_EQ(*made.walk_roots, 6000U);
@@ -63,6 +64,39 @@ TEST(Preset, IsTheTableOfRecipes) {
     EXPECT_EQ(made.fan_outs, (std::vector<std::size_t>{25, 10}));
   }
   EXPECT_EQ(preset({.depth = 3}).fan_outs, (std::vector<std::size_t>{25, 10, 10}));
+}
+
+TEST(Preset, DecayOfFloatFallsWhereNodesHaveMoreThanEightNeighbors) {
+  const auto decay = [](Architecture architecture, Precision precision, double mean_degree) {
+    return *preset({.precision = precision, .architecture = architecture}, {.mean_degree = mean_degree}).weight_decay;
+  };
+  for (const Architecture architecture : {Architecture::gcn, Architecture::gin}) {
+    for (const double degree : {0.0, 1.0, 8.0}) EXPECT_EQ(decay(architecture, Precision::real, degree), 1e-2F);
+    EXPECT_EQ(decay(architecture, Precision::real, 16), 5e-3F);
+    EXPECT_EQ(decay(architecture, Precision::real, 80), 1e-3F);
+    EXPECT_EQ(decay(architecture, Precision::full, 80), 0);
+  }
+  EXPECT_EQ(decay(Architecture::sage, Precision::real, 80), 0);
+}
+
+TEST(Preset, SizesAreOfTrainingAndValidationNodesAlone) {
+  Dataset dataset = test::planted_data({});
+  const DataSize before = size_of(dataset);
+  EXPECT_EQ(before.training_nodes, dataset.train.size());
+  EXPECT_FALSE(before.dense_features);
+  std::vector<bool> seen(dataset.graph.nrows(), false);
+  std::size_t entries = 0;
+  for (const auto* nodes : {&dataset.train, &dataset.validation}) {
+    for (const NodeId node : *nodes) seen[node] = true, entries += dataset.graph.row(node).size();
+  }
+  const auto nodes = static_cast<double>(dataset.train.size() + dataset.validation.size());
+  EXPECT_DOUBLE_EQ(before.mean_degree, static_cast<double>(entries) / nodes);
+  dataset.graph = select(dataset.graph, [&](NodeId i, NodeId) { return seen[i]; });
+  EXPECT_EQ(size_of(dataset).mean_degree, before.mean_degree);
+  EXPECT_TRUE(size_of(test::planted_data({.kind = test::FeatureKind::dense})).dense_features);
+  dataset.train.clear();
+  dataset.validation.clear();
+  EXPECT_EQ(size_of(dataset).mean_degree, 0);
 }
 
 struct FirstEpoch {
@@ -115,18 +149,19 @@ TEST(Preset, GivesHiddenWidths) {
 
 TEST(Preset, KeepsWhatIsGiven) {
   for (const Recipe& row : recipes) {
-    const TrainOptions made = preset({.precision = row.precision,
-                                      .architecture = row.architecture,
-                                      .epochs = 7,
-                                      .patience = 3,
-                                      .learning_rate = 0.25F,
-                                      .weight_decay = 0.125F,
-                                      .dropout = 0.0625F,
-                                      .batch_size = 8,
-                                      .fan_outs = {4, 3},
-                                      .walk_roots = 9,
-                                      .walk_length = 5},
-                                     row.training_nodes, row.dense);
+    const TrainOptions made =
+        preset({.precision = row.precision,
+                .architecture = row.architecture,
+                .epochs = 7,
+                .patience = 3,
+                .learning_rate = 0.25F,
+                .weight_decay = 0.125F,
+                .dropout = 0.0625F,
+                .batch_size = 8,
+                .fan_outs = {4, 3},
+                .walk_roots = 9,
+                .walk_length = 5},
+               {.training_nodes = row.training_nodes, .mean_degree = 100, .dense_features = row.dense});
     EXPECT_EQ(*made.epochs, 7U);
     EXPECT_EQ(*made.patience, 3U);
     EXPECT_EQ(*made.learning_rate, 0.25F);

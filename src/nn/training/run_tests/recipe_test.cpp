@@ -40,20 +40,25 @@ const std::vector<Row> table{
     {Architecture::gcn,
      Precision::full,
      counts,
-     {.presence = true, .center = true, .even_scales = true, .teacher_weights = true, .average = true}},
+     {.presence = true,
+      .center = true,
+      .even_scales = true,
+      .teacher_weights = true,
+      .average = true,
+      .divergence_weight = 4}},
     {Architecture::gcn,
      Precision::full,
      mixed,
-     {.center = true, .even_scales = true, .teacher_weights = true, .average = true}},
+     {.center = true, .even_scales = true, .teacher_weights = true, .average = true, .divergence_weight = 4}},
     {Architecture::gcn,
      Precision::full,
      dense,
-     {.center = true, .even_scales = true, .teacher_weights = true, .average = true}},
+     {.center = true, .even_scales = true, .teacher_weights = true, .average = true, .divergence_weight = 4}},
     {Architecture::gcn,
      Precision::bin,
      counts,
-     {.presence = true, .center = true, .even_scales = true, .teacher_weights = true}},
-    {Architecture::gcn, Precision::bin, dense, {.center = true}},
+     {.presence = true, .center = true, .even_scales = true, .teacher_weights = true, .divergence_weight = 4}},
+    {Architecture::gcn, Precision::bin, dense, {.center = true, .divergence_weight = 4}},
     {Architecture::saint,
      Precision::full,
      counts,
@@ -75,6 +80,7 @@ TEST(Recipe, IsTheTable) {
     EXPECT_EQ(made.even_scales, row.recipe.even_scales);
     EXPECT_EQ(made.teacher_weights, row.recipe.teacher_weights);
     EXPECT_EQ(made.average, row.recipe.average);
+    EXPECT_EQ(made.divergence_weight, row.recipe.divergence_weight);
   }
 }
 
@@ -127,7 +133,7 @@ TEST(Recipe, IsToldInOneLine) {
   const Dataset dataset = test::planted_data({});
   const std::string real = explain_recipe(dataset, {.precision = Precision::real});
   EXPECT_NE(real.find("rows divided by their sums, times "), std::string::npos) << real;
-  EXPECT_NE(real.find("1000 epochs at most, patience 50, rate 0.01"), std::string::npos) << real;
+  EXPECT_NE(real.find("1000 epochs at most, patience 100, rate 0.01"), std::string::npos) << real;
   const std::string full = explain_recipe(dataset, {.precision = Precision::full, .epochs = 7, .patience = 0});
   EXPECT_NE(full.find("sparse and not negative: signs of presence"), std::string::npos) << full;
   EXPECT_NE(full.find("a float teacher, trained first"), std::string::npos) << full;

@@ -91,7 +91,7 @@ TEST(Train, TakesThePresetWhereNothingIsGiven) {
         .precision = network.precision, .architecture = network.architecture, .hidden = 10, .depth = network.depth};
     if (!network.real()) options.teacher = &teacher;
     const std::vector<EpochReport> left_empty = first_reports(dataset, options, 4);
-    options = preset(options, dataset.train.size(), dataset.has_dense_features());
+    options = preset(options, size_of(dataset));
     const std::vector<EpochReport> given = first_reports(dataset, options, 4);
     for (std::size_t n = 0; n < 4; ++n) {
       EXPECT_EQ(given[n].epoch, n + 1);
@@ -103,9 +103,8 @@ TEST(Train, TakesThePresetWhereNothingIsGiven) {
   });
 }
 
-TEST(Train, BinaryFormsLearnFromTheirTeacher) {
+TEST(Train, EveryFormLearnsFromTheTeacherItIsGiven) {
   for_each_network([](const NetworkCase& network) {
-    if (network.real()) return;
     SCOPED_TRACE(network.name());
     const Dataset dataset = test::planted_data({.kind = network.features});
     const Model first = teacher_for(dataset, 1), second = teacher_for(dataset, 2);
@@ -127,6 +126,50 @@ TEST(Train, BinaryFormsLearnFromTheirTeacher) {
     }
     EXPECT_NE(losses[1], losses[5]);
   });
+}
+
+/// The second model of self-distillation is the one that learns from the first; the better of both is returned.
+TEST(Train, SelfDistillationReturnsTheBetterOfAModelAndOneThatLearnsFromIt) {
+  std::size_t second_was_better = 0, seeds = 0;
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
+    for (std::uint64_t seed = 0; seed < 4; ++seed, ++seeds) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + ", seed " + std::to_string(seed));
+      const Dataset dataset = test::planted_data({});
+      TrainOptions options{
+          .precision = Precision::real, .architecture = architecture, .hidden = 4, .epochs = 6, .seed = seed};
+      const TrainResult first = train(dataset, options, Device::host(1));
+      options.teacher = &first.model;
+      const TrainResult second = train(dataset, options, Device::host(1));
+      options.teacher = nullptr;
+      options.self_distillation = true;
+      const TrainResult made = train(dataset, options, Device::host(1));
+      const bool better = second.validation_accuracy >= first.validation_accuracy;
+      second_was_better += better ? 1 : 0;
+      const TrainResult& expected = better ? second : first;
+      EXPECT_NE(first.model.fingerprint(), second.model.fingerprint());
+      EXPECT_EQ(made.model.fingerprint(), expected.model.fingerprint());
+      EXPECT_EQ(made.validation_loss, expected.validation_loss);
+      EXPECT_EQ(made.validation_accuracy, expected.validation_accuracy);
+      EXPECT_EQ(made.best_epoch, expected.best_epoch);
+      EXPECT_GT(made.teacher_seconds, 0);
+    }
+  }
+  EXPECT_GT(second_was_better, 0U) << "both ways are to be seen";
+  EXPECT_LT(second_was_better, seeds);
+}
+
+/// Over a whole graph the teacher has learned from one itself; over samples from the labels alone.
+TEST(Train, TheTeacherOfABinaryFormIsSelfDistilledOverAWholeGraph) {
+  const Dataset dataset = test::planted_data({});
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
+    TrainOptions options{.precision = Precision::full, .architecture = architecture, .hidden = 4};
+    if (architecture == Architecture::sage) options.epochs = 5;
+    const TrainResult full = train(dataset, options, Device::host(1));
+    options.precision = Precision::real;
+    options.self_distillation = architecture == Architecture::gcn;
+    ASSERT_TRUE(full.teacher.has_value());
+    EXPECT_EQ(full.teacher->fingerprint(), train(dataset, options, Device::host(1)).model.fingerprint());
+  }
 }
 
 /// Whatever is asked for of the binary one. preset_test.cpp has the number of its epochs.
