@@ -13,13 +13,16 @@
 #include <bitgraph/formats/advisor.hpp>
 #include <bitgraph/formats/bfloat16.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
+#include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
 #include <bitgraph/formats/csr_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/edge_weights.hpp>
+#include <bitgraph/formats/level_scale.hpp>
 #include <bitgraph/formats/number_format.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>

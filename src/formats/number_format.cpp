@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of number kinds: the only file, beside the presets of nn, that names them all.
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/formats/level_scale.hpp>
 #include <bitgraph/formats/number_format.hpp>
+
+#include "formats/level_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -32,7 +35,7 @@ double constant(int) {
   return value;
 }
 
-double greatest_of_planes(int bits) { return std::ldexp(1.0, bits) - 1; }
+double greatest_of_bits(int bits) { return std::ldexp(1.0, bits) - 1; }
 
 template <class T>
 double least_of(int) {
@@ -74,84 +77,87 @@ void load_elements(std::span<float> row, std::size_t i, std::size_t, int, const 
   }
 }
 
-/// Word `w` of row i of bit matrix `plane`, of `nrows` rows of `ncols` bits; host memory of any alignment.
-std::byte* word_at(std::byte* levels, std::size_t plane, std::size_t i, std::size_t nrows, std::size_t ncols,
-                   std::size_t w) {
-  return levels + ((plane * nrows + i) * words_for_bits(ncols) + w) * sizeof(std::uint64_t);
+/// Word `w` of row i in plane p of `bits`, of rows of `ncols` bits; host memory of any alignment.
+std::byte* word_at(std::byte* levels, int p, std::size_t i, int bits, std::size_t ncols, std::size_t w) {
+  const std::size_t row = i * static_cast<std::size_t>(bits) + static_cast<std::size_t>(p);
+  return levels + (row * words_for_bits(ncols) + w) * sizeof(std::uint64_t);
 }
 
 /// Bit p of digits[j] becomes element j of plane p.
-void store_digits(std::span<const std::uint32_t> digits, std::size_t i, std::size_t nrows, int bits,
-                  std::byte* levels) {
+void store_digits(std::span<const std::uint32_t> digits, std::size_t i, int bits, std::byte* levels) {
   const std::size_t ncols = digits.size();
   for (int p = 0; p < bits; ++p) {
     for (std::size_t w = 0; w < words_for_bits(ncols); ++w) {
       std::uint64_t word = 0;
       for (std::size_t j = 64 * w; j < std::min(ncols, 64 * w + 64); ++j)
         word |= std::uint64_t{(digits[j] >> p) & 1U} << (j % 64);
-      std::memcpy(word_at(levels, static_cast<std::size_t>(p), i, nrows, ncols, w), &word, sizeof(word));
+      std::memcpy(word_at(levels, p, i, bits, ncols, w), &word, sizeof(word));
     }
   }
 }
 
-std::uint32_t digits_at(const std::byte* levels, std::size_t i, std::size_t j, std::size_t nrows, std::size_t ncols,
-                        int bits) {
+std::uint32_t digits_at(const std::byte* levels, std::size_t i, std::size_t j, std::size_t ncols, int bits) {
   std::uint32_t digits = 0;
   for (int p = 0; p < bits; ++p) {
     std::uint64_t word = 0;
-    std::memcpy(&word, word_at(const_cast<std::byte*>(levels), static_cast<std::size_t>(p), i, nrows, ncols, j / 64),
-                sizeof(word));
+    std::memcpy(&word, word_at(const_cast<std::byte*>(levels), p, i, bits, ncols, j / 64), sizeof(word));
     digits |= static_cast<std::uint32_t>((word >> (j % 64)) & 1U) << p;
   }
   return digits;
 }
 
-void store_signs(std::span<const float> row, std::size_t i, std::size_t nrows, int, std::byte* levels) {
+void store_signs(std::span<const float> row, std::size_t i, std::size_t, int, std::byte* levels) {
   std::vector<std::uint32_t> digits(row.size());
   std::transform(row.begin(), row.end(), digits.begin(), [](float v) { return v >= 0 ? 1U : 0U; });
-  store_digits(digits, i, nrows, 1, levels);
+  store_digits(digits, i, 1, levels);
 }
 
-void load_signs(std::span<float> row, std::size_t i, std::size_t nrows, int, const std::byte* levels) {
+void load_signs(std::span<float> row, std::size_t i, std::size_t, int, const std::byte* levels) {
   for (std::size_t j = 0; j < row.size(); ++j)
-    row[j] = PlusMinusOne::value(digits_at(levels, i, j, nrows, row.size(), 1) != 0);
+    row[j] = PlusMinusOne::value(digits_at(levels, i, j, row.size(), 1) != 0);
 }
 
-void store_planes(std::span<const float> row, std::size_t i, std::size_t nrows, int bits, std::byte* levels) {
+std::vector<std::uint32_t> whole_levels(std::span<const float> row, int bits) {
   std::vector<std::uint32_t> digits(row.size());
   std::transform(row.begin(), row.end(), digits.begin(),
-                 [bits](float v) { return static_cast<std::uint32_t>(whole_level(v, 0, greatest_of_planes(bits))); });
-  store_digits(digits, i, nrows, bits, levels);
+                 [bits](float v) { return static_cast<std::uint32_t>(whole_level(v, 0, greatest_of_bits(bits))); });
+  return digits;
 }
 
-void load_planes(std::span<float> row, std::size_t i, std::size_t nrows, int bits, const std::byte* levels) {
-  for (std::size_t j = 0; j < row.size(); ++j)
-    row[j] = static_cast<float>(digits_at(levels, i, j, nrows, row.size(), bits));
+void store_planes(std::span<const float> row, std::size_t i, std::size_t, int bits, std::byte* levels) {
+  store_digits(whole_levels(row, bits), i, bits, levels);
+}
+
+void load_planes(std::span<float> row, std::size_t i, std::size_t, int bits, const std::byte* levels) {
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = static_cast<float>(digits_at(levels, i, j, row.size(), bits));
+}
+
+std::size_t level_bytes(std::size_t nrows, std::size_t ncols, int bits) { return nrows * level_row_bytes(ncols, bits); }
+
+void store_levels(std::span<const float> row, std::size_t i, std::size_t, int bits, std::byte* levels) {
+  const std::size_t row_bytes = level_row_bytes(row.size(), bits);
+  pack_levels(whole_levels(row, bits), bits, {reinterpret_cast<std::uint8_t*>(levels) + i * row_bytes, row_bytes});
+}
+
+void load_levels(std::span<float> row, std::size_t i, std::size_t, int bits, const std::byte* levels) {
+  const auto* const from = reinterpret_cast<const std::uint8_t*>(levels) + i * level_row_bytes(row.size(), bits);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = static_cast<float>(level_at(from, j, bits));
 }
 
 // clang-format off
 constexpr std::array traits_of_kinds{
-    NumberTraits{NumberKind::float32,  "float32",  32, false, element_bytes<float>,        constant<0>,            constant<1>,               store_elements<float>,        load_elements<float>},
-    NumberTraits{NumberKind::bfloat16, "bfloat16", 16, false, element_bytes<Bfloat16>,     constant<0>,            constant<1>,               store_elements<Bfloat16>,     load_elements<Bfloat16>},
-    NumberTraits{NumberKind::sign,     "sign",     1,  true,  plane_bytes,                 constant<-1>,           constant<1>,               store_signs,                  load_signs},
-    NumberTraits{NumberKind::zero_one, "zero-one", 1,  true,  plane_bytes,                 constant<0>,            constant<1>,               store_planes,                 load_planes},
-    NumberTraits{NumberKind::int8,     "int8",     8,  true,  element_bytes<std::int8_t>,  least_of<std::int8_t>,  greatest_of<std::int8_t>,  store_elements<std::int8_t>,  load_elements<std::int8_t>},
-    NumberTraits{NumberKind::int32,    "int32",    32, true,  element_bytes<std::int32_t>, least_of<std::int32_t>, greatest_of<std::int32_t>, store_elements<std::int32_t>, load_elements<std::int32_t>},
-    NumberTraits{NumberKind::planes,   "planes",   0,  true,  plane_bytes,                 constant<0>,            greatest_of_planes,        store_planes,                 load_planes}};
+    NumberTraits{NumberKind::float32,  "float32",  32, 32, false, element_bytes<float>,        constant<0>,            constant<1>,               store_elements<float>,        load_elements<float>},
+    NumberTraits{NumberKind::bfloat16, "bfloat16", 16, 16, false, element_bytes<Bfloat16>,     constant<0>,            constant<1>,               store_elements<Bfloat16>,     load_elements<Bfloat16>},
+    NumberTraits{NumberKind::sign,     "sign",     1,  1,  true,  plane_bytes,                 constant<-1>,           constant<1>,               store_signs,                  load_signs},
+    NumberTraits{NumberKind::zero_one, "zero-one", 1,  1,  true,  plane_bytes,                 constant<0>,            constant<1>,               store_planes,                 load_planes},
+    NumberTraits{NumberKind::int8,     "int8",     8,  8,  true,  element_bytes<std::int8_t>,  least_of<std::int8_t>,  greatest_of<std::int8_t>,  store_elements<std::int8_t>,  load_elements<std::int8_t>},
+    NumberTraits{NumberKind::int32,    "int32",    32, 32, true,  element_bytes<std::int32_t>, least_of<std::int32_t>, greatest_of<std::int32_t>, store_elements<std::int32_t>, load_elements<std::int32_t>},
+    NumberTraits{NumberKind::planes,   "planes",   0,  32, true,  plane_bytes,                 constant<0>,            greatest_of_bits,          store_planes,                 load_planes},
+    NumberTraits{NumberKind::levels,   "levels",   0,  16, true,  level_bytes,                 constant<0>,            greatest_of_bits,          store_levels,                 load_levels}};
 // clang-format on
 
 constexpr std::array<std::pair<ScaleExtent, std::string_view>, 3> extents{
     {{ScaleExtent::tensor, "tensor"}, {ScaleExtent::row, "row"}, {ScaleExtent::column, "column"}}};
-
-std::size_t num_scales(ScaleExtent extent, std::size_t nrows, std::size_t ncols) {
-  switch (extent) {
-    case ScaleExtent::none: return 0;
-    case ScaleExtent::tensor: return 1;
-    case ScaleExtent::row: return nrows;
-    case ScaleExtent::column: break;
-  }
-  return ncols;
-}
 
 /// What the step and offset of an extent are made of.
 struct Range {
@@ -241,7 +247,7 @@ NumberFormat number_format_from_string(std::string_view text) {
 
 void require_valid(const NumberFormat& format) {
   const NumberTraits& traits = number_traits(format.kind);
-  if (traits.bits != 0 ? format.bits != traits.bits : format.bits < 1 || format.bits > 32)
+  if (traits.bits != 0 ? format.bits != traits.bits : format.bits < 1 || format.bits > traits.most_bits)
     fail(ErrorCode::usage, fmt::format("numbers of kind {} have no {} bits", traits.name, format.bits));
   if (format.offset && format.scale == ScaleExtent::none)
     fail(ErrorCode::usage, fmt::format("{} has an offset, but no scale", to_string(format)));

@@ -95,6 +95,7 @@ TEST(NumberFormat, SignsHaveTheMeanMagnitude) {
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), back.values().begin()));
 }
 
+/// A row has its planes one after the other, as BitPlanes packs them.
 TEST(NumberFormat, PlanesAreBitMatricesOnePerDigit) {
   DenseMatrix<float> x(2, 65);
   x(0, 0) = 5;
@@ -104,7 +105,7 @@ TEST(NumberFormat, PlanesAreBitMatricesOnePerDigit) {
   std::vector<std::uint64_t> words(3 * 2 * 2);
   std::memcpy(words.data(), matrix.levels.data(), matrix.levels.bytes());
   const std::uint64_t top = std::uint64_t{1} << 63;
-  EXPECT_EQ(words, (std::vector<std::uint64_t>{1, 0, top, 0, 0, 0, top, 1, 1, 0, top, 0}));
+  EXPECT_EQ(words, (std::vector<std::uint64_t>{1, 0, 0, 0, 1, 0, top, 0, top, 1, top, 0}));
   EXPECT_EQ(decode(matrix)(1, 63), 7);
 }
 

@@ -24,7 +24,8 @@ enum class NumberKind : std::uint8_t {
   zero_one,  ///< one bit: 0 or 1
   int8,      ///< -128 .. 127
   int32,     ///< a sum of products of levels
-  planes     ///< 0 .. 2^bits - 1, one bit matrix for each binary digit (QGTC, section 4.2)
+  planes,    ///< 0 .. 2^bits - 1, 1 to 32 bits, one bit matrix for each binary digit (QGTC, section 4.2)
+  levels     ///< 0 .. 2^bits - 1, 1 to 16 bits, in nibbles, bytes or 16 bits
 };
 
 /// The part of a matrix that one scale belongs to, and one offset where there are offsets.
@@ -33,7 +34,7 @@ enum class ScaleExtent : std::uint8_t { none, tensor, row, column };
 /// How the numbers of a matrix are stored: value = step * level + offset. Without a scale the step is 1.
 struct NumberFormat {
   NumberKind kind = NumberKind::float32;
-  int bits = 32;  ///< of one level; what the kind says, and 1 to 32 of planes
+  int bits = 32;  ///< of one level; as the kind says
   ScaleExtent scale = ScaleExtent::none;
   bool offset = false;  ///< one beside each step; not without a scale
 
@@ -45,8 +46,9 @@ struct NumberFormat {
 struct NumberTraits {
   NumberKind kind;
   std::string_view name;
-  int bits;    ///< of one level; 0: any from 1 to 32
-  bool whole;  ///< levels are whole numbers
+  int bits;       ///< of one level; 0: any from 1 to most_bits
+  int most_bits;  ///< of one level
+  bool whole;     ///< levels are whole numbers
 
   /// Bytes of the levels of an nrows x ncols matrix at `bits` a level.
   std::size_t (*bytes)(std::size_t nrows, std::size_t ncols, int bits);
@@ -61,11 +63,21 @@ struct NumberTraits {
   void (*load)(std::span<float> row, std::size_t i, std::size_t nrows, int bits, const std::byte* levels);
 };
 
+/// Bits of the places in which levels of so many bits are stored: 4, 8 or 16.
+[[nodiscard]] constexpr int level_place_bits(int bits) noexcept { return bits <= 4 ? 4 : bits <= 8 ? 8 : 16; }
+
+/// Bytes of a row of `ncols` levels: whole words of 64 bits.
+[[nodiscard]] constexpr std::size_t level_row_bytes(std::size_t ncols, int bits) noexcept {
+  const auto a_word = static_cast<std::size_t>(64 / level_place_bits(bits));
+  return (ncols / a_word + (ncols % a_word == 0 ? 0 : 1)) * sizeof(std::uint64_t);
+}
+
 /// The rows of all kinds, in the order of NumberKind.
 [[nodiscard]] std::span<const NumberTraits> number_traits() noexcept;
 [[nodiscard]] const NumberTraits& number_traits(NumberKind kind) noexcept;
 
-/// "float32", "sign*row", "planes4*column+offset": the name, the bits of planes, the scale's extent, the offset.
+/// "float32", "sign*row", "planes4*column+offset": the name, the bits where they are free, the scale's extent, the
+/// offset.
 [[nodiscard]] std::string to_string(const NumberFormat& format);
 
 /// Reads such a text. Throws usage for another one.

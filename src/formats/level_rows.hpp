@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row of levels in nibbles, bytes or 16 bits, as QuantizedMatrix stores them.
+#pragma once
+
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/number_format.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace bitgraph {
+
+/// Level j of a row.
+[[nodiscard]] inline std::uint32_t level_at(const std::uint8_t* row, std::size_t j, int bits) noexcept {
+  switch (level_place_bits(bits)) {
+    case 4: return (row[j / 2] >> (4 * (j % 2))) & 0xFU;
+    case 8: return row[j];
+    default: return row[2 * j] | static_cast<std::uint32_t>(row[2 * j + 1]) << 8;
+  }
+}
+
+inline void put_level(std::uint8_t* row, std::size_t j, int bits, std::uint32_t level) noexcept {
+  const auto shift = static_cast<unsigned>(4 * (j % 2));
+  switch (level_place_bits(bits)) {
+    case 4: row[j / 2] = static_cast<std::uint8_t>((row[j / 2] & ~(0xFU << shift)) | level << shift); return;
+    case 8: row[j] = static_cast<std::uint8_t>(level); return;
+    default: row[2 * j] = static_cast<std::uint8_t>(level); row[2 * j + 1] = static_cast<std::uint8_t>(level >> 8);
+  }
+}
+
+/// A whole row, with zeros behind the last level.
+inline void pack_levels(std::span<const std::uint32_t> levels, int bits, std::span<std::uint8_t> row) noexcept {
+  std::fill(row.begin(), row.end(), std::uint8_t{0});
+  for (std::size_t j = 0; j < levels.size(); ++j) put_level(row.data(), j, bits, levels[j]);
+}
+
+inline void unpack_levels(const std::uint8_t* row, int bits, std::span<std::uint32_t> levels) noexcept {
+  for (std::size_t j = 0; j < levels.size(); ++j) levels[j] = level_at(row, j, bits);
+}
+
+/// Throws bad_input, naming the place, for a number above 2^bits - 1.
+void require_levels(const DenseMatrix<std::uint32_t>& levels, int bits);
+
+}  // namespace bitgraph
