@@ -74,6 +74,7 @@
 #include <bitgraph/ops/mxv.hpp>
 #include <bitgraph/ops/mxv_with.hpp>
 #include <bitgraph/ops/optimizer.hpp>
+#include <bitgraph/ops/quantize.hpp>
 #include <bitgraph/ops/reduce.hpp>
 #include <bitgraph/ops/select.hpp>
 #include <bitgraph/ops/semiring.hpp>

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// From numbers to packed levels, and the end of products and aggregations of levels: sums of a row become values, and
+// those levels. Included once for each instruction set (Highway's convention: the guard toggles).
+#if defined(BITGRAPH_OPS_CPU_LEVELS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef BITGRAPH_OPS_CPU_LEVELS_INL_HPP
+#undef BITGRAPH_OPS_CPU_LEVELS_INL_HPP
+#else
+#define BITGRAPH_OPS_CPU_LEVELS_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include "ops/cpu_partial-inl.hpp"
+#include "ops/level_epilogue.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace bitgraph::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// a where it is greater than b; else b, also where a is not a number.
+template <class V>
+HWY_INLINE V greater_of(V a, V b) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return hn::Max(a, b);  // the processor's maximum is the second one where there is none
+#else
+  return hn::IfThenElse(hn::Gt(a, b), a, b);
+#endif
+}
+
+/// Floats that int32 can hold as whole numbers. Highway's conversions mend those that it cannot hold, in three
+/// instructions each.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+HWY_INLINE hn::Vec512<std::int32_t> nearest(hn::Vec512<float> v) { return {_mm512_cvtps_epi32(v.raw)}; }
+HWY_INLINE hn::Vec512<std::int32_t> towards_zero(hn::Vec512<float> v) { return {_mm512_cvttps_epi32(v.raw)}; }
+#endif
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+HWY_INLINE hn::Vec256<std::int32_t> nearest(hn::Vec256<float> v) { return {_mm256_cvtps_epi32(v.raw)}; }
+HWY_INLINE hn::Vec256<std::int32_t> towards_zero(hn::Vec256<float> v) { return {_mm256_cvttps_epi32(v.raw)}; }
+#else
+template <class V>
+HWY_INLINE auto nearest(V v) {
+  return hn::NearestInt(v);
+}
+template <class V>
+HWY_INLINE auto towards_zero(V v) {
+  return hn::ConvertTo(hn::RebindToSigned<hn::DFromV<V> >(), v);
+}
+#endif
+
+/// Places on a scale of levels as levels `least` .. `most`, neither below 0; `least` for what is not a number.
+template <bool floors, class V>
+HWY_INLINE auto levels_of(V place, V least, V most) {
+  const V within = hn::Min(greater_of(place, least), most);
+  if constexpr (floors) {
+    return towards_zero(within);
+  } else {
+    return nearest(within);
+  }
+}
+
+/// Two bytes each become one, the first one its lower half.
+HWY_INLINE void pack_nibbles(const std::uint8_t* levels, std::size_t bytes, std::uint8_t* to) {
+  std::size_t n = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::int16_t> d;
+  const hn::Rebind<std::uint8_t, decltype(d)> half;
+  const hn::Repartition<std::uint8_t, decltype(d)> whole;
+  for (; n + hn::Lanes(d) <= bytes; n += hn::Lanes(d)) {
+    const auto pair = hn::BitCast(d, hn::LoadU(whole, levels + 2 * n));
+    const auto both = hn::Or(pair, hn::ShiftRight<4>(pair));
+    hn::StoreU(hn::DemoteTo(half, hn::And(both, hn::Set(d, std::int16_t{0xFF}))), half, to + n);
+  }
+#endif
+  for (; n < bytes; ++n) to[n] = static_cast<std::uint8_t>(levels[2 * n] | levels[2 * n + 1] << 4);
+}
+
+/// Levels of up to 8 bits, a byte each, to their places in a row, from an even column on. Returns the bytes that they
+/// take. There is room for one byte behind the levels.
+HWY_INLINE std::size_t store_levels(std::uint8_t* levels, std::size_t count, int bits, std::uint8_t* to) {
+  if (bits > 4) {
+    for (std::size_t j = 0; j < count; ++j) to[j] = levels[j];
+    return count;
+  }
+  levels[count] = 0;  // beside the last one where they are odd
+  pack_nibbles(levels, (count + 1) / 2, to);
+  return (count + 1) / 2;
+}
+
+/// The same of 16 bits.
+HWY_INLINE std::size_t store_levels(const std::uint16_t* levels, std::size_t count, std::uint8_t* to) {
+  for (std::size_t j = 0; j < count; ++j) {
+    to[2 * j] = static_cast<std::uint8_t>(levels[j]);
+    to[2 * j + 1] = static_cast<std::uint8_t>(levels[j] >> 8);
+  }
+  return 2 * count;
+}
+
+/// Outputs that are finished together: even.
+inline constexpr std::size_t slice_outputs = 256;
+
+using Floats = hn::ScalableTag<float>;
+
+HWY_INLINE hn::Vec<Floats> as_floats(const std::int32_t* sums) {
+  return hn::ConvertTo(Floats(), hn::LoadU(hn::RebindToSigned<Floats>(), sums));
+}
+HWY_INLINE hn::Vec<Floats> as_floats(const std::uint16_t* sums) {
+  const hn::RebindToSigned<Floats> d;
+  return hn::ConvertTo(Floats(), hn::PromoteTo(d, hn::LoadU(hn::Rebind<std::uint16_t, Floats>(), sums)));
+}
+HWY_INLINE hn::Vec<Floats> as_floats(const std::int64_t* sums) {
+  HWY_ALIGN float values[HWY_MAX_BYTES / 4];
+  for (std::size_t n = 0; n < hn::Lanes(Floats()); ++n) values[n] = static_cast<float>(sums[n]);
+  return hn::Load(Floats(), values);
+}
+
+/// What an epilogue has for each output of a slice.
+struct SliceEpilogue {
+  HWY_ALIGN float shift[slice_outputs];
+  HWY_ALIGN float least[slice_outputs];
+
+  HWY_INLINE void set(std::size_t place, const LevelEpilogue& epilogue, std::size_t output, float factor) {
+    shift[place] = epilogue.shift(output, factor);
+    least[place] = epilogue.least(output, factor);
+  }
+};
+
+/// Outputs first .. first + count - 1 of row i of levels. place(f) has those of vector f, in slice order.
+template <bool floors, class Place>
+HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, const SliceEpilogue& at, std::size_t i,
+                              std::size_t first, std::size_t count, const Place& place) {
+  const Floats d;
+  const hn::Rebind<std::uint8_t, Floats> byte;
+  const hn::Rebind<std::uint16_t, Floats> word;
+  HWY_ALIGN std::uint8_t bytes[slice_outputs + HWY_MAX_BYTES];
+  HWY_ALIGN std::uint16_t words[slice_outputs + HWY_MAX_BYTES];
+  const auto most = hn::Set(d, static_cast<float>((1U << out.bits) - 1));
+  for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {
+    const auto level = levels_of<floors>(place(f), hn::Load(d, at.least + f), most);
+    if (out.bits > 8) {
+      hn::StoreU(hn::DemoteTo(word, level), word, words + f);
+    } else {
+      hn::StoreU(hn::DemoteTo(byte, level), byte, bytes + f);
+    }
+  }
+  std::uint8_t* const row = out.row(i);
+  std::size_t used = first * static_cast<std::size_t>(level_place_bits(out.bits)) / 8;
+  used += out.bits > 8 ? store_levels(words, count, row + used) : store_levels(bytes, count, out.bits, row + used);
+  if (first + count < out.ncols) return;
+  for (; used < out.row_bytes; ++used) row[used] = 0;
+}
+
+/// The end of outputs first .. first + count - 1 of row i, a multiple of slice_outputs on. sums has room for a whole
+/// vector behind them; product(f) has the values of vector f without the epilogue's shift.
+template <class Total, class Product>
+HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue, const SliceEpilogue& at, std::size_t i,
+                             std::size_t first, std::size_t count, const Total* sums, const Product& product) {
+  const Floats d;
+  if (out.sums.data != nullptr) {
+    std::int32_t* const to = out.sums.row(i) + first;
+    for (std::size_t f = 0; f < count; ++f) to[f] = static_cast<std::int32_t>(sums[f]);
+    return;
+  }
+  if (out.wide_sums.data != nullptr) {
+    std::int64_t* const to = out.wide_sums.row(i) + first;
+    for (std::size_t f = 0; f < count; ++f) to[f] = sums[f];
+    return;
+  }
+  const auto place = [&](std::size_t f) HWY_ATTR { return hn::Add(product(f), hn::Load(d, at.shift + f)); };
+  if (out.values.data != nullptr) {
+    float* const to = out.values.row(i) + first;
+    for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {
+      const auto value = epilogue.relu ? greater_of(place(f), hn::Zero(d)) : place(f);
+      store_first(d, value, to + f, count - f);
+    }
+  } else if (epilogue.rounding == Rounding::floor) {
+    finish_levels<true>(out.levels, at, i, first, count, place);
+  } else {
+    finish_levels<false>(out.levels, at, i, first, count, place);
+  }
+}
+
+}  // namespace
+}  // namespace bitgraph::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/level_epilogue.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include "ops/operands.hpp"
+
+#include <fmt/format.h>
+
+namespace bitgraph {
+
+LevelScaleView view_of(const LevelScale& scale) {
+  return {scale.steps.empty() ? nullptr : scale.steps.data(), scale.has_offsets() ? scale.offsets.data() : nullptr,
+          scale.extent != ScaleExtent::row && scale.extent != ScaleExtent::column};
+}
+
+void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool relu, Rounding rounding,
+                  std::size_t columns, const char* op) {
+  check_length(op, bias, columns, "bias");
+  epilogue.bias = or_null(bias);
+  epilogue.relu = relu;
+  epilogue.rounding = rounding;
+}
+
+void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op) {
+  const ScaleExtent extent = out.scale().extent;
+  if (extent == ScaleExtent::none) fail(ErrorCode::usage, fmt::format("{}: the output has no scale", op));
+  if (extent == ScaleExtent::row) {
+    fail(ErrorCode::usage,
+         fmt::format("{}: the output has a scale by rows, expected one for the tensor or for each column", op));
+  }
+  epilogue.out = view_of(out.scale());
+}
+
+}  // namespace bitgraph
