@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/core/buffer.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
+#include <bitgraph/ops/quantize.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace bitgraph {
+
+// Products of matrices of few bits (QGTC, section 3): X is n x k, W is f x k, out(i, j) = sum over c of x(i, c) w(j,
+// c). X has one scale for all or one for each row, W one for all or one for each row, which is an output. All sums of
+// levels are exact.
+
+/// W made ready for many products: levels as bytes, in the order in which kernels read them.
+struct LevelWeights {
+  std::size_t nrows = 0;  ///< outputs
+  std::size_t ncols = 0;
+  int bits = 1;
+  /// For the lower byte of the levels, and for the upper one where they have more than 8 bits: panels of 16 outputs,
+  /// [panel][4 columns][output][column], a level less shift_of(bits). Places without an output or a column have
+  /// level 0.
+  Buffer<std::int8_t> panels;
+  Buffer<std::int64_t> sums;  ///< of an output's levels
+  Buffer<float> steps;        ///< one an output
+  Buffer<float> offsets;      ///< the same; empty: zeros
+
+  static constexpr std::size_t panel_outputs = 16;
+  static constexpr std::size_t group = 4;  ///< columns that are multiplied together
+
+  [[nodiscard]] static constexpr int shift_of(int bits) noexcept { return bits < 8 ? 0 : 128; }
+  [[nodiscard]] std::size_t num_panels() const noexcept { return (nrows + panel_outputs - 1) / panel_outputs; }
+  [[nodiscard]] std::size_t num_groups() const noexcept { return (ncols + group - 1) / group; }
+  [[nodiscard]] std::size_t panel_bytes() const noexcept { return num_groups() * group * panel_outputs; }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return panels.bytes() + sums.bytes() + steps.bytes() + offsets.bytes();
+  }
+};
+
+/// On the host. Throws usage for a scale by columns. O(nrows * ncols).
+[[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w);
+
+/// Sums of products of levels; scales do not count: QGTC's bitMM2Int. Throws usage, naming the shapes, or where a sum
+/// could pass the type: that is, where the bits of X and W and log2 of k are more than 31, or 63. Allocates nothing.
+/// O(n f k).
+void level_gemm_into(DenseMatrix<std::int32_t>& out, const QuantizedMatrix& x, const LevelWeights& w);
+void level_gemm_into(DenseMatrix<std::int64_t>& out, const QuantizedMatrix& x, const LevelWeights& w);
+
+/// The epilogue: what is done to a product of values before it is stored.
+struct LevelGemmOptions {
+  std::span<const float> bias = {};  ///< one an output; empty: zeros
+  bool relu = false;                 ///< behind the bias
+  /// Of levels out: how values become levels.
+  Rounding rounding = Rounding::nearest;
+};
+
+/// Products of the values that levels mean, as floats. With s the sum of products of levels, r the sum of x's levels, t
+/// that of w's, and u = 1:
+///     x_step ((w_step u) s + (w_offset u) r) + x_offset ((w_step t + w_offset k) u) + (bias - out_offset) u
+/// each operation rounded to float32 in this order, the whole numbers first: the same bits on every backend.
+void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const LevelWeights& w,
+                     const LevelGemmOptions& options = {});
+
+/// The same as levels, with the bits and the scale that `out` has: of the tensor or by columns. With u = 1 / out_step
+/// the formula gives the level, which is then rounded and brought into range. QGTC's bitMM2Bit. Throws usage for an
+/// `out` without a scale, or with one by rows.
+void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
+                     const LevelGemmOptions& options = {});
+
+/// The kernel that these would run.
+[[nodiscard]] KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w);
+
+}  // namespace bitgraph

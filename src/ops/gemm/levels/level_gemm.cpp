@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/ops/level_gemm.hpp>
+
+#include "core/parallel.hpp"
+#include "core/preconditions.hpp"
+#include "formats/level_rows.hpp"
+#include "ops/explain.hpp"
+#include "ops/gemm/levels/levels.hpp"
+#include "ops/operands.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+namespace bitgraph {
+
+namespace {
+
+void run(const Device& device, const QuantizedMatrix& x, const LevelWeights& w, const LevelGemmArgs& args) {
+  trace_choice(device, [&] { return level_gemm_explain(x, w); });
+  with_host_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
+}
+
+LevelGemmArgs with_options(LevelGemmArgs args, const LevelGemmOptions& options) {
+  take_options(args.epilogue, options.bias, options.relu, options.rounding, args.outputs, "level gemm");
+  return args;
+}
+
+}  // namespace
+
+LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, std::size_t nrows, std::size_t ncols,
+                              const Device& device) {
+  if (x.ncols() != w.ncols || nrows != x.nrows() || ncols != w.nrows) {
+    fail(ErrorCode::usage, fmt::format("level gemm: X is {} x {}, W is {} x {}, the output is {} x {}", x.nrows(),
+                                       x.ncols(), w.nrows, w.ncols, nrows, ncols));
+  }
+  if (x.scale().extent == ScaleExtent::column)
+    fail(ErrorCode::usage, "level gemm: X has a scale by columns, expected one for the tensor or for each row");
+  if (!sums_fit(x.bits(), w.bits, x.ncols(), 63)) {
+    fail(ErrorCode::usage,
+         fmt::format("level gemm: sums of {} products of {} by {} bits pass 63 bits", x.ncols(), x.bits(), w.bits));
+  }
+  check_device("level gemm", device, x.device(), "X");
+  check_place("level gemm", device, w.panels.device(), "W");
+  LevelGemmArgs args;
+  args.x = x.view();
+  args.x_scale = view_of(x.scale());
+  args.outputs = w.nrows;
+  args.w_bits = w.bits;
+  args.panels = w.panels.data();
+  args.panel_bytes = w.panel_bytes();
+  args.num_panels = w.num_panels();
+  args.w_sums = w.sums.data();
+  args.w_scale = {w.steps.data(), w.offsets.empty() ? nullptr : w.offsets.data(), false};
+  return args;
+}
+
+LevelWeights prepare_level_weights(const QuantizedMatrix& w) {
+  require_host(w.device(), "prepare_level_weights");
+  if (w.scale().extent == ScaleExtent::column)
+    fail(ErrorCode::usage, "level gemm: W has a scale by columns, expected one for the tensor or for each row");
+  const Device& device = w.device();
+  LevelWeights made{.nrows = w.nrows(), .ncols = w.ncols(), .bits = w.bits()};
+  const std::size_t halves = w.bits() > 8 ? 2 : 1;
+  const int shift = LevelWeights::shift_of(w.bits());
+  // Places without an output or a column hold level 0: sums that nobody reads do not overflow either.
+  made.panels = Buffer<std::int8_t>(checked_product(halves * made.num_panels(), made.panel_bytes()),
+                                    static_cast<std::int8_t>(-shift), device);
+  made.sums = Buffer<std::int64_t>(w.nrows(), device);
+  made.steps = Buffer<float>(w.nrows(), device);
+  if (w.scale().has_offsets()) made.offsets = Buffer<float>(w.nrows(), device);
+  constexpr std::size_t outputs = LevelWeights::panel_outputs, group = LevelWeights::group;
+  parallel_for(device, w.nrows(), outputs, [&](std::size_t f) {
+    std::int64_t sum = 0;
+    for (std::size_t c = 0; c < w.ncols(); ++c) {
+      const std::uint32_t level = level_at(w.view().row(f), c, w.bits());
+      sum += level;
+      for (std::size_t half = 0; half < halves; ++half) {
+        const std::size_t panel = half * made.num_panels() + f / outputs;
+        const std::size_t place = (c / group * outputs + f % outputs) * group + c % group;
+        const auto byte = static_cast<int>((level >> (8 * half)) & 0xFFU);
+        made.panels[panel * made.panel_bytes() + place] = static_cast<std::int8_t>(byte - shift);
+      }
+    }
+    made.sums[f] = sum;
+    made.steps[f] = w.scale().step(f, 0);
+    if (w.scale().has_offsets()) made.offsets[f] = w.scale().offset(f, 0);
+  });
+  return made;
+}
+
+void level_gemm_into(DenseMatrix<std::int32_t>& out, const QuantizedMatrix& x, const LevelWeights& w) {
+  LevelGemmArgs args = level_gemm_args(x, w, out.nrows(), out.ncols(), out.device());
+  if (!sums_fit(x.bits(), w.bits, x.ncols(), 31)) {
+    fail(ErrorCode::usage, fmt::format("level gemm: sums of {} products of {} by {} bits may pass int32: use int64",
+                                       x.ncols(), x.bits(), w.bits));
+  }
+  args.out.sums = out.view();
+  run(out.device(), x, w, args);
+}
+
+void level_gemm_into(DenseMatrix<std::int64_t>& out, const QuantizedMatrix& x, const LevelWeights& w) {
+  LevelGemmArgs args = level_gemm_args(x, w, out.nrows(), out.ncols(), out.device());
+  args.out.wide_sums = out.view();
+  run(out.device(), x, w, args);
+}
+
+void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const LevelWeights& w,
+                     const LevelGemmOptions& options) {
+  LevelGemmArgs args = with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  args.out.values = out.view();
+  run(out.device(), x, w, args);
+}
+
+void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
+                     const LevelGemmOptions& options) {
+  LevelGemmArgs args = with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  take_out_scale(args.epilogue, out, "level gemm");
+  args.out.levels = out.view();
+  run(out.device(), x, w, args);
+}
+
+KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w) {
+  return {host_kernel(x.device(), fmt::format("level_gemm, {} by {} bits in bytes", x.bits(), w.bits)),
+          static_cast<double>(x.bytes() + w.bytes())};
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/levels/levels.hpp"
+
+namespace bitgraph {
+
+namespace {
+
+/// The level of W that a panel has at its place.
+std::uint32_t packed_level(const LevelGemmArgs& args, std::size_t output, std::size_t c) {
+  constexpr std::size_t outputs = LevelWeights::panel_outputs, group = LevelWeights::group;
+  const std::size_t place = (c / group * outputs + output % outputs) * group + c % group;
+  std::uint32_t level = 0;
+  for (std::size_t half = 0; half < (args.w_bits > 8 ? 2 : 1); ++half) {
+    const std::size_t panel = half * args.num_panels + output / outputs;
+    const int byte = args.panels[panel * args.panel_bytes + place] + LevelWeights::shift_of(args.w_bits);
+    level |= static_cast<std::uint32_t>(byte) << (8 * half);
+  }
+  return level;
+}
+
+/// The product of the values of row i of X and output j, in steps of the output.
+float product_of(const LevelGemmArgs& args, std::size_t i, std::size_t j, std::int64_t sum, std::int64_t x_sum) {
+  const float factor = args.epilogue.factor(j);
+  const float by_step = args.w_scale.step(j) * factor * static_cast<float>(sum);
+  const float by_offset = args.w_scale.offset(j) * factor * static_cast<float>(x_sum);
+  const float w_by_step = args.w_scale.step(j) * static_cast<float>(args.w_sums[j]);
+  const float w_by_offset = args.w_scale.offset(j) * static_cast<float>(args.x.ncols);
+  const float of_w = (w_by_step + w_by_offset) * factor;
+  const float of_steps = args.x_scale.step(i) * (by_step + by_offset);
+  const float of_offsets = args.x_scale.offset(i) * of_w;
+  return of_steps + of_offsets;
+}
+
+}  // namespace
+
+void level_gemm(const Reference&, const LevelGemmArgs& args) {
+  for (std::size_t i = 0; i < args.x.nrows; ++i) {
+    std::int64_t x_sum = 0;
+    for (std::size_t c = 0; c < args.x.ncols; ++c) x_sum += level_at(args.x.row(i), c, args.x.bits);
+    clear_levels(args.out, i);
+    for (std::size_t j = 0; j < args.outputs; ++j) {
+      std::int64_t sum = 0;
+      for (std::size_t c = 0; c < args.x.ncols; ++c)
+        sum += std::int64_t{level_at(args.x.row(i), c, args.x.bits)} * packed_level(args, j, c);
+      put_sum(args.out, args.epilogue, i, j, sum, product_of(args, i, j, sum, x_sum));
+    }
+  }
+}
+
+}  // namespace bitgraph
