@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
+#include <bitgraph/ops/kernel_choice.hpp>
+#include <bitgraph/ops/quantize.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace bitgraph {
+
+// Aggregation of values of few bits (QGTC, section 3.2): A is an n x m 0/1 matrix, X m x w with one scale for all or
+// one for each column, out n x w. Only whole numbers are added, so all sums of levels are exact.
+
+/// Sums of the levels of each row's neighbours; scales do not count. Throws usage, naming the shapes, or where a sum
+/// could pass the type: the bits of X and log2 of the longest row more than 31, or 63. Allocates nothing. O(nvals w).
+void level_spmm_into(DenseMatrix<std::int32_t>& out, const CsrPattern& a, const QuantizedMatrix& x);
+void level_spmm_into(DenseMatrix<std::int64_t>& out, const CsrPattern& a, const QuantizedMatrix& x);
+
+/// The epilogue. With s the sum of the levels of a column over the d neighbours of a row, and u = 1, a value is
+///     row_scale ((x_step u) s + (x_offset u) d) + (bias - out_offset) u
+/// each operation rounded to float32 in this order: the same bits on every backend.
+struct LevelSpmmOptions {
+  std::span<const float> row_scale = {};  ///< one a row of A; empty: ones
+  std::span<const float> bias = {};       ///< one a column of X; empty: zeros
+  bool relu = false;                      ///< behind the bias
+  Rounding rounding = Rounding::nearest;  ///< of levels out
+};
+void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const QuantizedMatrix& x,
+                     const LevelSpmmOptions& options = {});
+
+/// The same as levels, with the bits and the scale that `out` has: of the tensor or by columns. With u = 1 / out_step
+/// the formula gives the level, which is then rounded and brought into range. Fastest where X and `out` have levels of
+/// up to 4 bits both, or of 5 to 8. Throws usage for an `out` without a scale, or with one by rows.
+void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
+                     const LevelSpmmOptions& options = {});
+
+/// The kernel that these would run.
+[[nodiscard]] KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x);
+
+}  // namespace bitgraph

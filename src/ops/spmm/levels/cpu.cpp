@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of levels over neighbours. Levels are added as they lie, a nibble or a byte each: a neighbour costs one load and
+// up to three more instructions for 64 bytes. Narrow counters are emptied into wider ones before they could overflow:
+//     nibbles   of 1 or 2 bits: 15 or 5 neighbours
+//     bytes     85 neighbours of 2 bits, 17 of 4 bits
+//     16 bits   21,845 neighbours of 2 bits, 4,369 of 4 bits, 257 of 8 bits
+// The end of a row costs as much as some ten neighbours. Where levels go out as wide as they come in, it keeps their
+// order: what columns are scaled by is put in the order of the counters once, and nothing is shuffled.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/spmm/levels/cpu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "ops/cpu_levels-inl.hpp"
+#include "ops/spmm/levels/cpu_counters-inl.hpp"
+#include "ops/spmm/levels/levels.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bitgraph::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The entries of a row.
+struct Neighbors {
+  const NodeId* begin;
+  std::size_t count;
+};
+
+/// Columns of X that are summed together, each at a place of its own; places without a column have zeros.
+struct Slice {
+  std::size_t first, columns;
+  HWY_ALIGN float steps[slice_outputs];
+  HWY_ALIGN float offsets[slice_outputs];
+  SliceEpilogue epilogue;
+
+  template <class PlaceOf>
+  Slice(const LevelSpmmArgs& args, std::size_t first_column, std::size_t places, const PlaceOf& place_of)
+      : first(first_column), columns(HWY_MIN(places, args.x.ncols - first_column)) {
+    for (std::size_t place = columns == places ? places : 0; place < places; ++place)
+      steps[place] = offsets[place] = epilogue.shift[place] = epilogue.least[place] = 0;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::size_t place = place_of(column), j = first + column;
+      const float factor = args.epilogue.factor(j);
+      steps[place] = args.x_scale.step(j) * factor;
+      offsets[place] = args.x_scale.offset(j) * factor;
+      epilogue.set(place, args.epilogue, j, factor);
+    }
+  }
+};
+
+HWY_INLINE Neighbors neighbors_of(const LevelSpmmArgs& args, std::size_t i) {
+  const EdgeOffset from = args.a.row_ptr[i];
+  return {args.a.col_ind + from, static_cast<std::size_t>(args.a.row_ptr[i + 1] - from)};
+}
+
+HWY_INLINE float row_scale_of(const LevelSpmmArgs& args, std::size_t i) {
+  return args.row_scale == nullptr ? 1.0F : args.row_scale[i];
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+/// Bytes of a row that are taken at a time.
+constexpr std::size_t most_chunk_bytes = 8;
+
+/// sums[n] = the sum of level n of bytes `byte` on of each neighbour.
+template <int place_bits, class Total>
+HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::size_t byte, Total* sums) {
+  for (std::size_t n = 0; n < most_chunk_bytes * 8 / place_bits; ++n) sums[n] = 0;
+  for (std::size_t e = 0; e < neighbors.count; ++e) {
+    const std::uint8_t* const from = args.x.row(neighbors.begin[e]) + byte;
+    for (std::size_t n = 0; n < most_chunk_bytes * 8 / place_bits; ++n)
+      sums[n] = static_cast<Total>(sums[n] + static_cast<Total>(level_at(from, n, args.x.bits)));
+  }
+}
+
+#else
+
+constexpr std::size_t most_chunk_bytes = HWY_MIN(HWY_LANES(std::uint8_t), 64);
+
+/// Bytes of X that are taken to stay in a core's cache: its rows are not prefetched.
+constexpr std::size_t cached_bytes = std::size_t{3} << 18;
+
+template <class Words, class V>
+HWY_INLINE void store_interleaved(Words d, const V (&v)[4], std::uint16_t* to) {
+  hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, to);
+}
+template <class Words, class V>
+HWY_INLINE void store_interleaved(Words d, const V (&v)[2], std::uint16_t* to) {
+  hn::StoreInterleaved2(v[0], v[1], d, to);
+}
+
+/// sums[n] = the sum of level n of a chunk of each neighbour. Sums of 16 bits are for up to x.of_words neighbours.
+template <int place_bits, class From, class Total>
+HWY_INLINE void sum_places(const Source& x, Neighbors neighbors, Total* sums) {
+  using Words = typename From::Words;
+  constexpr std::size_t count = hn::MaxLanes(Words()) * (16 / place_bits);
+  const NodeId* neighbor = neighbors.begin;
+  const NodeId* const end = neighbors.begin + neighbors.count;
+  if constexpr (sizeof(Total) == sizeof(std::uint16_t)) {
+    store_interleaved(Words(), Counters<place_bits, From, 1>(x, neighbor, end).counters[0], sums);
+  } else {
+    HWY_ALIGN std::uint16_t ordered[count];
+    for (std::size_t n = 0; n < count; ++n) sums[n] = 0;
+    while (neighbor != end) {
+      const std::size_t rest = static_cast<std::size_t>(end - neighbor);
+      const NodeId* const words_end = neighbor + HWY_MIN(rest, x.of_words);
+      store_interleaved(Words(), Counters<place_bits, From, 1>(x, neighbor, words_end).counters[0], ordered);
+      for (std::size_t n = 0; n < count; ++n) sums[n] += static_cast<Total>(ordered[n]);
+      neighbor = words_end;
+    }
+  }
+}
+
+/// The same of levels of 16 bits.
+template <class From, class Total>
+HWY_INLINE void sum_words(const Source& x, Neighbors neighbors, Total* sums) {
+  using Quads = hn::Repartition<std::uint32_t, typename From::Bytes>;
+  const Quads quads;
+  const auto low_word = hn::Set(quads, 0xFFFFU);
+  constexpr std::size_t of_quads = 65537;
+  constexpr std::size_t count = 2 * hn::MaxLanes(Quads());
+  HWY_ALIGN std::uint32_t ordered[count];
+  for (std::size_t n = 0; n < count; ++n) sums[n] = 0;
+  const NodeId* neighbor = neighbors.begin;
+  const NodeId* const end = neighbors.begin + neighbors.count;
+  while (neighbor != end) {
+    const NodeId* const quads_end = neighbor + HWY_MIN(static_cast<std::size_t>(end - neighbor), of_quads);
+    auto even = hn::Zero(quads), odd = hn::Zero(quads);
+    for (; neighbor != quads_end; ++neighbor) {
+      From::prefetch(x, neighbor);
+      const auto pairs = hn::BitCast(quads, From::load(x, x.row(*neighbor), 0));
+      even = hn::Add(even, hn::And(pairs, low_word));
+      odd = hn::Add(odd, hn::ShiftRight<16>(pairs));
+    }
+    hn::StoreInterleaved2(even, odd, quads, ordered);
+    for (std::size_t n = 0; n < count; ++n) sums[n] += static_cast<Total>(ordered[n]);
+  }
+}
+
+/// sums[n] = the sum of level n of bytes `byte` on of each neighbour.
+template <int place_bits, class Total>
+HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::size_t byte, Total* sums) {
+  const Source x(args, byte);
+  const auto sum = [&](auto whole) HWY_ATTR {
+    using From = Chunks<most_chunk_bytes, 1, whole(), true>;
+    if constexpr (place_bits == 16) {
+      sum_words<From>(x, neighbors, sums);
+    } else {
+      sum_places<place_bits, From>(x, neighbors, sums);
+    }
+  };
+  if (x.bytes >= most_chunk_bytes) {
+    sum(std::true_type{});
+  } else {
+    sum(std::false_type{});
+  }
+}
+
+/// Vectors of floats that the places of a counter fill: one where counters have half a vector.
+template <class Words>
+constexpr std::size_t parts_of_counter = hn::MaxLanes(Words()) <= hn::MaxLanes(Floats()) ? 1 : 2;
+
+/// Which of the floats of a counter is its lane `n`.
+template <class Words>
+constexpr std::size_t place_of_lane(std::size_t n) {
+  if (parts_of_counter<Words> == 1) return n;
+  // The lower halves of its blocks of 128 bits, then the upper ones.
+  return n / 8 * 4 + n / 4 % 2 * (hn::MaxLanes(Words()) / 2) + n % 4;
+}
+
+/// use(part, numbers) for each part of a counter; puts what it returns, numbers below 2^15, together again.
+template <class Words, class Use>
+HWY_INLINE hn::Vec<Words> for_each_part(hn::Vec<Words> counter, const Use& use) {
+  using Signed = hn::RebindToSigned<Words>;
+  const Words words;
+  if constexpr (parts_of_counter<Words> == 1) {
+    const hn::Rebind<std::int32_t, Words> d;
+    return hn::BitCast(words, hn::DemoteTo(Signed(), use(0, hn::PromoteTo(d, counter))));
+  } else {
+    const hn::Repartition<std::int32_t, Words> d;
+    const auto lower = use(0, hn::BitCast(d, hn::InterleaveLower(words, counter, hn::Zero(words))));
+    const auto upper = use(1, hn::BitCast(d, hn::InterleaveUpper(words, counter, hn::Zero(words))));
+    return hn::BitCast(words, hn::ReorderDemote2To(Signed(), lower, upper));
+  }
+}
+
+/// Stores a row of levels. The places of the slice are in the order of the counters.
+template <int place_bits, bool floors, class From, std::size_t chunks>
+HWY_INLINE void store_levels_of(const Source& x, const Slice& slice, float row_scale, float count, float greatest,
+                                const Counters<place_bits, From, chunks>& sums, std::uint8_t* to) {
+  using Words = typename From::Words;
+  const auto levels = [&](std::size_t c, std::size_t k) HWY_ATTR {
+    const std::size_t first = (c * (16 / place_bits) + k) * hn::MaxLanes(Words());
+    return for_each_part<Words>(sums.counters[c][k], [&](std::size_t part, auto numbers) HWY_ATTR {
+      const hn::Rebind<float, hn::DFromV<decltype(numbers)> > d;
+      const std::size_t place = first + part * hn::MaxLanes(d);
+      const auto by_step = hn::Mul(hn::Load(d, slice.steps + place), hn::ConvertTo(d, numbers));
+      const auto by_offset = hn::Mul(hn::Load(d, slice.offsets + place), hn::Set(d, count));
+      const auto product = hn::Mul(hn::Set(d, row_scale), hn::Add(by_step, by_offset));
+      return levels_of<floors>(hn::Add(product, hn::Load(d, slice.epilogue.shift + place)),
+                               hn::Load(d, slice.epilogue.least + place), hn::Set(d, greatest));
+    });
+  };
+  for (std::size_t c = 0; c < chunks; ++c) {
+    auto packed = hn::Or(levels(c, 0), hn::ShiftLeft<place_bits>(levels(c, 1)));
+    if constexpr (place_bits == 4)
+      packed = hn::Or(packed, hn::Or(hn::ShiftLeft<8>(levels(c, 2)), hn::ShiftLeft<12>(levels(c, 3))));
+    From::store(x, hn::BitCast(typename From::Bytes(), packed), to, c);
+  }
+}
+
+/// Levels out in places as wide as those of X, for `chunks` of `chunk_bytes` bytes of the rows, from `byte` on. Leaves
+/// out rows of more neighbours than counters of 16 bits hold; returns whether there are any.
+template <int place_bits, std::size_t chunk_bytes, std::size_t chunks, bool whole, bool prefetches>
+HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, std::size_t end, std::size_t byte) {
+  using From = Chunks<chunk_bytes, chunks, whole, prefetches>;
+  constexpr std::size_t of_word = 16 / place_bits, lanes = chunk_bytes / 2;
+  const Source x(args, byte);
+  const Slice slice(args, byte * 8 / place_bits, chunks * lanes * of_word, [](std::size_t column) {
+    const std::size_t word = column / of_word, counter = word / lanes * of_word + column % of_word;
+    return counter * lanes + place_of_lane<typename From::Words>(word % lanes);
+  });
+  const std::size_t most_neighbors = neighbors_of_words(args.x.bits);
+  const auto greatest = static_cast<float>((1U << args.out.levels.bits) - 1);
+  const bool floors = args.epilogue.rounding == Rounding::floor;
+  bool any_longer = false;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Neighbors neighbors = neighbors_of(args, i);
+    if (HWY_UNLIKELY(neighbors.count > most_neighbors)) {
+      any_longer = true;
+      continue;
+    }
+    const Counters<place_bits, From, chunks> sums(x, neighbors.begin, neighbors.begin + neighbors.count);
+    const auto store = [&](auto floors) HWY_ATTR {
+      store_levels_of<place_bits, floors()>(x, slice, row_scale_of(args, i), static_cast<float>(neighbors.count),
+                                            greatest, sums, args.out.levels.row(i) + byte);
+    };
+    if (floors) {
+      store(std::true_type{});
+    } else {
+      store(std::false_type{});
+    }
+  }
+  return any_longer;
+}
+
+/// All columns of such rows.
+template <int place_bits, bool prefetches>
+HWY_INLINE bool sum_range_in_places(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
+  constexpr std::size_t chunk = most_chunk_bytes, half = chunk == 64 ? 32 : chunk;
+  bool any_longer = false;
+  for (std::size_t byte = 0; byte < args.x.row_bytes;) {
+    const std::size_t rest = args.x.row_bytes - byte;
+    if (rest >= 2 * chunk) {
+      any_longer = sum_in_places<place_bits, chunk, 2, true, prefetches>(args, begin, end, byte);
+      byte += 2 * chunk;
+    } else if (rest >= chunk) {
+      any_longer = sum_in_places<place_bits, chunk, 1, true, prefetches>(args, begin, end, byte);
+      byte += chunk;
+    } else if (rest >= half) {
+      any_longer = sum_in_places<place_bits, half, 1, true, prefetches>(args, begin, end, byte);
+      byte += half;
+    } else {
+      any_longer = sum_in_places<place_bits, half, 1, false, prefetches>(args, begin, end, byte);
+      byte += half;
+    }
+  }
+  return any_longer;
+}
+
+#endif
+
+template <int place_bits, class Total>
+HWY_INLINE void sum_row(const LevelSpmmArgs& args, const Slice& slice, std::size_t i, Neighbors neighbors) {
+  constexpr std::size_t chunk_levels = most_chunk_bytes * 8 / place_bits;
+  static_assert(slice_outputs % chunk_levels == 0);
+  HWY_ALIGN Total sums[slice_outputs];
+  for (std::size_t f = 0; f < slice.columns; f += chunk_levels)
+    sum_chunk<place_bits>(args, neighbors, (slice.first + f) * place_bits / 8, sums + f);
+  const Floats d;
+  const auto row_scale = hn::Set(d, row_scale_of(args, i));
+  const auto count = hn::Set(d, static_cast<float>(neighbors.count));
+  const auto product = [&](std::size_t f) HWY_ATTR {
+    const auto by_step = hn::Mul(hn::Load(d, slice.steps + f), as_floats(sums + f));
+    const auto by_offset = hn::Mul(hn::Load(d, slice.offsets + f), count);
+    return hn::Mul(row_scale, hn::Add(by_step, by_offset));
+  };
+  finish_slice(args.out, args.epilogue, slice.epilogue, i, slice.first, slice.columns, sums, product);
+}
+
+/// Rows of more than `fewest` neighbours; counters of 16 bits hold the sums of `words` neighbours.
+template <int place_bits, class Total>
+HWY_INLINE void sum_range(const LevelSpmmArgs& args, std::size_t begin, std::size_t end, std::size_t words,
+                          bool only_longer) {
+  for (std::size_t first = 0; first < args.x.ncols; first += slice_outputs) {
+    const Slice slice(args, first, slice_outputs, [](std::size_t n) { return n; });
+    for (std::size_t i = begin; i < end; ++i) {
+      const Neighbors neighbors = neighbors_of(args, i);
+      if (neighbors.count > words) {
+        sum_row<place_bits, Total>(args, slice, i, neighbors);
+      } else if (!only_longer) {
+        sum_row<place_bits, std::uint16_t>(args, slice, i, neighbors);
+      }
+    }
+  }
+}
+
+template <int place_bits, class Total>
+HWY_INLINE void sum_places_as(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
+  const std::size_t words = neighbors_of_words(args.x.bits);
+  bool only_longer = false;
+#if HWY_TARGET != HWY_SCALAR
+  const QuantizedView<std::uint8_t>& levels = args.out.levels;
+  if (levels.data != nullptr && level_place_bits(levels.bits) == place_bits) {
+    const bool any_longer = args.x.nrows * args.x.row_bytes > cached_bytes
+                                ? sum_range_in_places<place_bits, true>(args, begin, end)
+                                : sum_range_in_places<place_bits, false>(args, begin, end);
+    if (!any_longer) return;
+    only_longer = true;
+  }
+#endif
+  sum_range<place_bits, Total>(args, begin, end, words, only_longer);
+}
+
+template <class Total>
+HWY_INLINE void sum_words_as(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
+  for (std::size_t first = 0; first < args.x.ncols; first += slice_outputs) {
+    const Slice slice(args, first, slice_outputs, [](std::size_t n) { return n; });
+    for (std::size_t i = begin; i < end; ++i) sum_row<16, Total>(args, slice, i, neighbors_of(args, i));
+  }
+}
+
+template <class Total>
+HWY_INLINE void sum_rows_as(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
+  switch (level_place_bits(args.x.bits)) {
+    case 4: return sum_places_as<4, Total>(args, begin, end);
+    case 8: return sum_places_as<8, Total>(args, begin, end);
+    default: return sum_words_as<Total>(args, begin, end);
+  }
+}
+
+void sum_rows(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
+  sum_rows_as<std::int32_t>(args, begin, end);
+}
+void sum_rows_wide(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
+  sum_rows_as<std::int64_t>(args, begin, end);
+}
+
+}  // namespace
+}  // namespace bitgraph::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/parallel.hpp"
+
+namespace bitgraph {
+
+namespace {
+
+HWY_EXPORT(sum_rows);
+HWY_EXPORT(sum_rows_wide);
+
+/// Turns that each thread has, at most: rows are uneven.
+constexpr std::size_t turns = 16;
+constexpr std::size_t least_rows = 64;
+
+}  // namespace
+
+void level_spmm(const Cpu& backend, const LevelSpmmArgs& args) {
+  const std::size_t wanted = static_cast<std::size_t>(backend.device.threads()) * turns;
+  const std::size_t chunk = std::max(least_rows, (args.a.nrows + wanted - 1) / wanted);
+  parallel_chunks(backend.device, args.a.nrows, chunk, [&](Range rows) {
+    if (args.wide) {
+      HWY_DYNAMIC_DISPATCH(sum_rows_wide)(args, rows.begin, rows.end);
+    } else {
+      HWY_DYNAMIC_DISPATCH(sum_rows)(args, rows.begin, rows.end);
+    }
+  });
+}
+
+}  // namespace bitgraph
+#endif  // HWY_ONCE

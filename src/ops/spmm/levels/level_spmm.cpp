@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/ops/level_spmm.hpp>
+
+#include "core/parallel.hpp"
+#include "ops/explain.hpp"
+#include "ops/operands.hpp"
+#include "ops/spmm/levels/levels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bitgraph {
+
+namespace {
+
+LevelSpmmArgs with_options(LevelSpmmArgs args, const LevelSpmmOptions& options) {
+  check_length("level spmm", options.row_scale, args.a.nrows, "row_scale");
+  args.row_scale = or_null(options.row_scale);
+  take_options(args.epilogue, options.bias, options.relu, options.rounding, args.x.ncols, "level spmm");
+  return args;
+}
+
+void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmArgs& args) {
+  trace_choice(device, [&] { return level_spmm_explain(a, x); });
+  with_host_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
+}
+
+std::size_t longest_row(const CsrPattern& a) {
+  EdgeOffset longest = 0;
+  for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, a.row_ptr()[i + 1] - a.row_ptr()[i]);
+  return longest;
+}
+
+}  // namespace
+
+LevelSpmmArgs level_spmm_args(const CsrPattern& a, const QuantizedMatrix& x, std::size_t nrows, std::size_t ncols,
+                              const Device& device) {
+  if (a.ncols() != x.nrows() || nrows != a.nrows() || ncols != x.ncols()) {
+    fail(ErrorCode::usage, fmt::format("level spmm: A is {} x {}, X is {} x {}, the output is {} x {}", a.nrows(),
+                                       a.ncols(), x.nrows(), x.ncols(), nrows, ncols));
+  }
+  if (x.scale().extent == ScaleExtent::row)
+    fail(ErrorCode::usage, "level spmm: X has a scale by rows, expected one for the tensor or for each column");
+  check_device("level spmm", device, x.device(), "X");
+  check_place("level spmm", device, a.device(), "A");
+  LevelSpmmArgs args;
+  args.a = a.view();
+  args.x = x.view();
+  args.x_scale = view_of(x.scale());
+  // A row has no more entries than X has rows: only then is it worth a look.
+  args.wide = !sums_fit(x.bits(), 0, x.nrows(), 31) && device.is_host() && !sums_fit(x.bits(), 0, longest_row(a), 31);
+  return args;
+}
+
+void level_spmm_into(DenseMatrix<std::int32_t>& out, const CsrPattern& a, const QuantizedMatrix& x) {
+  LevelSpmmArgs args = level_spmm_args(a, x, out.nrows(), out.ncols(), out.device());
+  if (args.wide)
+    fail(ErrorCode::usage, fmt::format("level spmm: sums of levels of {} bits may pass int32: use int64", x.bits()));
+  args.out.sums = out.view();
+  run(out.device(), a, x, args);
+}
+
+void level_spmm_into(DenseMatrix<std::int64_t>& out, const CsrPattern& a, const QuantizedMatrix& x) {
+  LevelSpmmArgs args = level_spmm_args(a, x, out.nrows(), out.ncols(), out.device());
+  args.out.wide_sums = out.view();
+  run(out.device(), a, x, args);
+}
+
+void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const QuantizedMatrix& x,
+                     const LevelSpmmOptions& options) {
+  LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), options);
+  args.out.values = out.view();
+  run(out.device(), a, x, args);
+}
+
+void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
+                     const LevelSpmmOptions& options) {
+  LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), options);
+  take_out_scale(args.epilogue, out, "level spmm");
+  args.out.levels = out.view();
+  run(out.device(), a, x, args);
+}
+
+KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) {
+  const double gathered = static_cast<double>(a.nvals()) * (static_cast<double>(x.row_bytes()) + sizeof(NodeId));
+  return {host_kernel(x.device(), fmt::format("level_spmm, {} bits", x.bits())), gathered};
+}
+
+}  // namespace bitgraph

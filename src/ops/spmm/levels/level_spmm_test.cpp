@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/spmm/levels/levels.hpp"
+#include "support/everywhere.hpp"
+#include "support/expect_error.hpp"
+#include "support/random_levels.hpp"
+#include "support/random_matrices.hpp"
+
+#include <bitgraph/ops/level_spmm.hpp>
+#include <bitgraph/ops/quantize.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bitgraph {
+namespace {
+
+using Floats = DenseMatrix<float>;
+
+struct GraphCase {
+  std::string name;
+  CsrPattern a;
+};
+
+/// One row of all columns, behind rows of none: more neighbours than counters of 8 bits hold, and than those of 16.
+CsrPattern one_long_row(NodeId columns) {
+  std::vector<NodeId> rows(columns, 3), cols(columns);
+  for (NodeId j = 0; j < columns; ++j) cols[j] = j;
+  return csr_from_edges(5, columns, rows, cols);
+}
+
+std::vector<GraphCase> graphs() {
+  std::vector<GraphCase> all;
+  all.push_back({"nothing", test::random_pattern(0, 0, 0, 1)});
+  all.push_back({"no entries", test::random_pattern(4, 9, 0, 1)});
+  all.push_back({"rectangular", test::random_pattern(90, 33, 0.2, 1)});
+  all.push_back({"skewed", test::rmat_pattern(7, 1000, 2)});
+  all.push_back({"300 neighbours", one_long_row(300)});
+  all.push_back({"5000 neighbours", one_long_row(5000)});
+  return all;
+}
+
+constexpr int widths[] = {1, 2, 3, 4, 5, 8, 9, 16};
+constexpr std::size_t features[] = {0, 1, 7, 16, 63, 64, 65, 129, 300};
+
+template <class T>
+void expect_equal(const DenseMatrix<T>& actual, const DenseMatrix<std::int64_t>& expected) {
+  for (std::size_t n = 0; n < expected.values().size(); ++n)
+    ASSERT_EQ(actual.values()[n], expected.values()[n]) << "element " << n;
+}
+
+TEST(LevelSpmm, SumsAreExactEverywhere) {
+  for (const GraphCase& graph : graphs()) {
+    for (const int bits : widths) {
+      for (const std::size_t width : features) {
+        SCOPED_TRACE(testing::Message() << graph.name << ", " << bits << " bits, " << width << " features");
+        const CsrPattern& a = graph.a;
+        const QuantizedMatrix x = test::random_levels(a.ncols(), width, bits, 3);
+        DenseMatrix<std::int64_t> expected(a.nrows(), width);
+        for (NodeId i = 0; i < a.nrows(); ++i) {
+          for (const NodeId j : a.row(i)) {
+            for (std::size_t f = 0; f < width; ++f) expected(i, f) += x.level(j, f);
+          }
+        }
+        test::everywhere([&](const Device& device) {
+          const CsrPattern there = a.to(device);
+          const QuantizedMatrix x_there = x.to(device);
+          DenseMatrix<std::int64_t> wide(a.nrows(), width, device);
+          level_spmm_into(wide, there, x_there);
+          expect_equal(wide, expected);
+          DenseMatrix<std::int32_t> sums(a.nrows(), width, device);
+          level_spmm_into(sums, there, x_there);
+          expect_equal(sums, expected);
+        });
+      }
+    }
+  }
+}
+
+TEST(LevelSpmm, SumsPastInt32TakeInt64) {
+  constexpr NodeId neighbors = 70000;  // of 65,535 each: 4.6e9
+  const CsrPattern a = one_long_row(neighbors);
+  DenseMatrix<std::uint32_t> levels(neighbors, 3);
+  for (std::uint32_t& level : levels.values()) level = 65535;
+  const QuantizedMatrix x = quantized_from_levels(levels, 16);
+  test::everywhere([&](const Device& device) {
+    DenseMatrix<std::int64_t> sums(5, 3, device);
+    level_spmm_into(sums, a.to(device), x.to(device));
+    for (std::size_t f = 0; f < 3; ++f) ASSERT_EQ(sums(3, f), std::int64_t{neighbors} * 65535);
+  });
+  DenseMatrix<std::int32_t> narrow(5, 3);
+  test::expect_usage_error([&] { level_spmm_into(narrow, a, x); }, "may pass int32: use int64");
+}
+
+/// An aggregation with everything that an epilogue has.
+struct Aggregation {
+  QuantizedMatrix x;
+  std::vector<float> row_scale, bias;
+  LevelSpmmOptions options;
+
+  Aggregation(const CsrPattern& a, std::size_t width, int bits, ScaleExtent extent, bool offsets)
+      : x(test::random_levels(a.ncols(), width, bits, 3)),
+        row_scale(test::random_floats(a.nrows(), 4, 0.1F, 1)),
+        bias(test::random_floats(width, 5, -1, 1)) {
+    x.set_scale(test::random_scale(extent, num_scales(extent, a.ncols(), width), offsets, 6));
+    options = {.row_scale = row_scale, .bias = bias, .relu = offsets};
+  }
+
+  [[nodiscard]] LevelSpmmArgs args(const CsrPattern& a) const {
+    LevelSpmmArgs args = level_spmm_args(a, x, a.nrows(), x.ncols(), Device{});
+    args.row_scale = row_scale.data();
+    args.epilogue.bias = bias.data();
+    args.epilogue.relu = options.relu;
+    args.epilogue.rounding = options.rounding;
+    return args;
+  }
+};
+
+/// Every graph, width and number of features, with the scales of X in turn.
+template <class Fn>
+void for_each_aggregation(Fn&& fn) {
+  constexpr ScaleExtent extents[] = {ScaleExtent::none, ScaleExtent::tensor, ScaleExtent::column};
+  std::size_t turn = 0;
+  for (const GraphCase& graph : graphs()) {
+    for (const int bits : {2, 4, 8, 12}) {
+      for (const std::size_t width : {7U, 63U, 64U, 65U, 129U, 300U}) {
+        const ScaleExtent extent = extents[(turn + turn / 6) % 3];
+        ++turn;
+        SCOPED_TRACE(testing::Message() << graph.name << ", " << bits << " bits, " << width << " features, extent "
+                                        << static_cast<int>(extent));
+        Aggregation aggregation(graph.a, width, bits, extent, extent == ScaleExtent::column);
+        fn(graph.a, aggregation);
+      }
+    }
+  }
+}
+
+TEST(LevelSpmm, ValuesAreThoseOfTheLevelsAndTheSameEverywhere) {
+  for_each_aggregation([](const CsrPattern& a, const Aggregation& aggregation) {
+    const QuantizedMatrix& x = aggregation.x;
+    Floats expected(a.nrows(), x.ncols());
+    LevelSpmmArgs args = aggregation.args(a);
+    args.out.values = expected.view();
+    level_spmm(Reference{}, args);
+    for (NodeId i = 0; i < a.nrows(); ++i) {
+      for (std::size_t f = 0; f < x.ncols(); ++f) {
+        double value = 0, magnitude = 0;
+        for (const NodeId j : a.row(i)) {
+          value += static_cast<double>(x.value(j, f));
+          magnitude += std::fabs(x.value(j, f)) + std::fabs(x.scale().offset(j, f));
+        }
+        value = value * static_cast<double>(aggregation.row_scale[i]) + static_cast<double>(aggregation.bias[f]);
+        if (aggregation.options.relu) value = std::max(value, 0.0);
+        ASSERT_NEAR(expected(i, f), value, 1e-6 * (1 + magnitude));
+      }
+    }
+    test::everywhere([&](const Device& device) {
+      Floats actual(a.nrows(), x.ncols(), device);
+      level_spmm_into(actual, a.to(device), x.to(device), aggregation.options);
+      test::expect_identical(actual.values(), expected.values());
+    });
+  });
+}
+
+/// Levels out of the reference are those of the values, and everywhere the same; what was in `out` does not matter.
+void expect_levels_out(const CsrPattern& a, const Aggregation& aggregation, const Floats& values, LevelScale scale,
+                       int bits) {
+  QuantizedMatrix expected(a.nrows(), values.ncols(), bits);
+  expected.set_scale(std::move(scale));
+  LevelSpmmArgs args = aggregation.args(a);
+  args.out.levels = expected.view();
+  take_out_scale(args.epilogue, expected, "level spmm");
+  level_spmm(Reference{}, args);
+  const float of_step = aggregation.options.rounding == Rounding::floor ? 1.01F : 0.51F;
+  for (std::size_t i = 0; i < values.nrows(); ++i) {
+    for (std::size_t f = 0; f < values.ncols(); ++f) {
+      ASSERT_NEAR(expected.value(i, f), values(i, f),
+                  of_step * expected.scale().step(i, f) + 2e-6F * std::fabs(values(i, f)));
+    }
+  }
+  test::everywhere([&](const Device& device) {
+    QuantizedMatrix actual(a.nrows(), values.ncols(), bits, device);
+    std::fill(actual.levels().begin(), actual.levels().end(), std::uint8_t{0xFF});
+    actual.set_scale(expected.scale().to(device));
+    level_spmm_into(actual, a.to(device), aggregation.x.to(device), aggregation.options);
+    ASSERT_TRUE(std::equal(actual.levels().begin(), actual.levels().end(), expected.levels().begin()));
+  });
+}
+
+TEST(LevelSpmm, LevelsOutAreTheSameEverywhere) {
+  for_each_aggregation([](const CsrPattern& a, Aggregation& aggregation) {
+    Floats values(a.nrows(), aggregation.x.ncols());
+    level_spmm_into(values, a, aggregation.x, aggregation.options);
+    const int x_bits = aggregation.x.bits();
+    // As wide as they come in, and of another width.
+    for (const int bits : {x_bits, x_bits == 2 ? 8 : x_bits == 4 ? 12 : 3}) {
+      SCOPED_TRACE(testing::Message() << bits << " bits out");
+      const Rounding rounding = x_bits == 8 || bits == 12 ? Rounding::floor : Rounding::nearest;
+      const auto extent = x_bits == 4 ? ScaleExtent::tensor : ScaleExtent::column;
+      aggregation.options.rounding = rounding;
+      expect_levels_out(a, aggregation, values,
+                        choose_scale(values, {.bits = bits, .extent = extent, .rounding = rounding}), bits);
+    }
+  });
+}
+
+TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
+  const CsrPattern a = test::rmat_pattern(7, 1000, 2);
+  for (const int bits : {4, 8, 12}) {
+    for (const bool relu : {false, true}) {
+      Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
+      aggregation.options.relu = relu;
+      std::fill_n(aggregation.row_scale.begin() + 20, 20, -1.0F);
+      aggregation.row_scale[3] = NAN;
+      aggregation.row_scale[5] = INFINITY;
+      aggregation.row_scale[7] = -INFINITY;
+      aggregation.bias[8] = NAN;
+      aggregation.bias[9] = INFINITY;
+      aggregation.bias[64] = -INFINITY;
+      Floats expected(a.nrows(), 65);
+      LevelSpmmArgs args = aggregation.args(a);
+      args.out.values = expected.view();
+      level_spmm(Reference{}, args);
+      EXPECT_EQ(std::isnan(expected(3, 0)), !relu);
+      QuantizedMatrix levels(a.nrows(), 65, bits);
+      levels.set_scale(test::random_scale(ScaleExtent::column, 65, true, 9));
+      args = aggregation.args(a);
+      args.out.levels = levels.view();
+      take_out_scale(args.epilogue, levels, "level spmm");
+      level_spmm(Reference{}, args);
+      EXPECT_EQ(levels.level(0, 9), (1U << bits) - 1);
+      EXPECT_EQ(levels.level(0, 8), levels.level(1, 8));
+      test::everywhere([&](const Device& device) {
+        Floats actual(a.nrows(), 65, device);
+        level_spmm_into(actual, a.to(device), aggregation.x.to(device), aggregation.options);
+        test::expect_identical(actual.values(), expected.values());
+        QuantizedMatrix out(a.nrows(), 65, bits, device);
+        out.set_scale(levels.scale().to(device));
+        level_spmm_into(out, a.to(device), aggregation.x.to(device), aggregation.options);
+        ASSERT_TRUE(std::equal(out.levels().begin(), out.levels().end(), levels.levels().begin()));
+      });
+    }
+  }
+}
+
+TEST(LevelSpmm, RefusesWhatDoesNotGoTogether) {
+  const CsrPattern a = test::random_pattern(4, 6, 0.5, 1);
+  QuantizedMatrix x = test::random_levels(6, 3, 4, 1);
+  Floats out(4, 3);
+  const auto refused = [](auto&& call, const char* text) { test::expect_usage_error(call, text); };
+  refused([&] { level_spmm_into(out, a, test::random_levels(5, 3, 4, 1)); }, "A is 4 x 6, X is 5 x 3");
+  Floats narrow(4, 2);
+  refused([&] { level_spmm_into(narrow, a, x); }, "the output is 4 x 2");
+  const std::vector<float> three(3), four(4);
+  refused([&] { level_spmm_into(out, a, x, {.row_scale = three}); }, "row_scale has 3 values, expected 4");
+  refused([&] { level_spmm_into(out, a, x, {.bias = four}); }, "bias has 4 values, expected 3");
+  QuantizedMatrix levels(4, 3, 4);
+  refused([&] { level_spmm_into(levels, a, x); }, "the output has no scale");
+  x.set_scale(test::random_scale(ScaleExtent::row, 6, false, 1));
+  refused([&] { level_spmm_into(out, a, x); }, "X has a scale by rows");
+}
+
+}  // namespace
+}  // namespace bitgraph
