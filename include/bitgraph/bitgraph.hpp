@@ -21,6 +21,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/edge_weights.hpp>
 #include <bitgraph/formats/level_scale.hpp>
+#include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/number_format.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>

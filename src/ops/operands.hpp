@@ -4,6 +4,7 @@
 
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/formats/row_order.hpp>
 
 #include "core/backend.hpp"
 
@@ -31,6 +32,14 @@ inline void check_device(const char* op, const Device& device, const Device& oth
 /// waited for it, so kernels of any stream of the device may read it.
 inline void check_place(const char* op, const Device& device, const Device& other, const char* name) {
   require_same_place(op, "the output", device, name, other);
+}
+
+/// Null and an empty order are of any matrix.
+inline void check_row_order(const char* op, const RowOrder* order, NodeId nrows, const Device& device) {
+  if (order == nullptr || order->empty()) return;
+  check_place(op, device, order->device(), "row_order");
+  if (order->nrows() != nrows)
+    fail(ErrorCode::usage, fmt::format("{}: row_order has {} rows, A {}", op, order->nrows(), nrows));
 }
 
 /// How kernels are told of what was left out.

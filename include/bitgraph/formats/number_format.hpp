@@ -7,6 +7,7 @@
 #include <bitgraph/formats/bfloat16.hpp>
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/level_view.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,9 +28,6 @@ enum class NumberKind : std::uint8_t {
   planes,    ///< 0 .. 2^bits - 1, 1 to 32 bits, one bit matrix for each binary digit (QGTC, section 4.2)
   levels     ///< 0 .. 2^bits - 1, 1 to 16 bits, in nibbles, bytes or 16 bits
 };
-
-/// The part of a matrix that one scale belongs to, and one offset where there are offsets.
-enum class ScaleExtent : std::uint8_t { none, tensor, row, column };
 
 /// How the numbers of a matrix are stored: value = step * level + offset. Without a scale the step is 1.
 struct NumberFormat {
@@ -62,15 +60,6 @@ struct NumberTraits {
   void (*store)(std::span<const float> row, std::size_t i, std::size_t nrows, int bits, std::byte* levels);
   void (*load)(std::span<float> row, std::size_t i, std::size_t nrows, int bits, const std::byte* levels);
 };
-
-/// Bits of the places in which levels of so many bits are stored: 4, 8 or 16.
-[[nodiscard]] constexpr int level_place_bits(int bits) noexcept { return bits <= 4 ? 4 : bits <= 8 ? 8 : 16; }
-
-/// Bytes of a row of `ncols` levels: whole words of 64 bits.
-[[nodiscard]] constexpr std::size_t level_row_bytes(std::size_t ncols, int bits) noexcept {
-  const auto a_word = static_cast<std::size_t>(64 / level_place_bits(bits));
-  return (ncols / a_word + (ncols % a_word == 0 ? 0 : 1)) * sizeof(std::uint64_t);
-}
 
 /// The rows of all kinds, in the order of NumberKind.
 [[nodiscard]] std::span<const NumberTraits> number_traits() noexcept;

@@ -4,24 +4,13 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/level_scale.hpp>
+#include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/number_format.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace bitgraph {
-
-/// What a kernel sees of the levels of a QuantizedMatrix: row i starts at data + i * row_bytes.
-template <class Byte = const std::uint8_t>
-struct QuantizedView {
-  std::size_t nrows = 0;
-  std::size_t ncols = 0;
-  std::size_t row_bytes = 0;
-  int bits = 0;
-  Byte* data = nullptr;
-
-  [[nodiscard]] Byte* row(std::size_t i) const noexcept { return data + i * row_bytes; }
-};
 
 /// Whole numbers of few bits, row by row: levels 0 .. 2^bits - 1 in nibbles (1 to 4 bits), bytes (5 to 8) or 16 bits
 /// (9 to 16; the low byte first). Of two nibbles in a byte the lower half is the even column. Every row starts on a

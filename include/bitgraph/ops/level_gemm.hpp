@@ -26,6 +26,7 @@ struct LevelWeights {
   /// [panel][4 columns][output][column], a level less shift_of(bits). Places without an output or a column have
   /// level 0.
   Buffer<std::int8_t> panels;
+  Buffer<std::uint8_t> rows;  ///< on a CUDA device, instead: rows of bytes or of 16 bits, behind each zeros to 32 bytes
   Buffer<std::int64_t> sums;  ///< of an output's levels
   Buffer<float> steps;        ///< one an output
   Buffer<float> offsets;      ///< the same; empty: zeros
@@ -37,13 +38,15 @@ struct LevelWeights {
   [[nodiscard]] std::size_t num_panels() const noexcept { return (nrows + panel_outputs - 1) / panel_outputs; }
   [[nodiscard]] std::size_t num_groups() const noexcept { return (ncols + group - 1) / group; }
   [[nodiscard]] std::size_t panel_bytes() const noexcept { return num_groups() * group * panel_outputs; }
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return (ncols * (bits > 8 ? 2 : 1) + 31) / 32 * 32; }
+  [[nodiscard]] const Device& device() const noexcept { return steps.device(); }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return panels.bytes() + sums.bytes() + steps.bytes() + offsets.bytes();
+    return panels.bytes() + rows.bytes() + sums.bytes() + steps.bytes() + offsets.bytes();
   }
 };
 
-/// On the host. Throws usage for a scale by columns. O(nrows * ncols).
-[[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w);
+/// For products on `device`, of a W on the host. Throws usage for a scale by columns. O(nrows * ncols).
+[[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device = {});
 
 /// Sums of products of levels; scales do not count: QGTC's bitMM2Int. Throws usage, naming the shapes, or where a sum
 /// could pass the type: that is, where the bits of X and W and log2 of k are more than 31, or 63. Allocates nothing.

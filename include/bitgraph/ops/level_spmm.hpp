@@ -4,6 +4,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
+#include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
@@ -28,6 +29,9 @@ struct LevelSpmmOptions {
   std::span<const float> bias = {};       ///< one a column of X; empty: zeros
   bool relu = false;                      ///< behind the bias
   Rounding rounding = Rounding::nearest;  ///< of levels out
+  /// Of A, on a CUDA device, where many products go over one pattern: rows of one length are added side by side. Null:
+  /// none. The host does not look at it.
+  const RowOrder* row_order = nullptr;
 };
 void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options = {});

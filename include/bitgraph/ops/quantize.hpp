@@ -3,18 +3,13 @@
 
 #include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 
 #include <cstdint>
 #include <optional>
 
 namespace bitgraph {
-
-/// How a value between two levels becomes one of them.
-enum class Rounding : std::uint8_t {
-  nearest,  ///< ties to even; step = (greatest - least) / (2^bits - 1)
-  floor     ///< QGTC, Equation 2; step = (greatest - least) / 2^bits, so a level stands for the values above it
-};
 
 /// Where the least and the greatest value that levels stand for come from. Values beyond them become the first or the
 /// last level.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantize/quantize.hpp"
 
+#include <bitgraph/ops/quantize.hpp>
+
 #include "core/parallel.hpp"
 #include "core/preconditions.hpp"
 #include "ops/operands.hpp"
@@ -45,10 +47,11 @@ void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding r
   const QuantizeArgs args{
       x.view(), out.view(), scale.extent, scale.steps.data(), scale.has_offsets() ? scale.offsets.data() : nullptr,
       rounding};
-  with_host_backend(device, "quantize", [&](const auto& backend) { quantize(backend, args); });
+  with_backend(device, "quantize", [&](const auto& backend) { quantize(backend, args); });
 }
 
 QuantizedMatrix quantize(const DenseMatrix<float>& x, const QuantizeOptions& options) {
+  require_host(x.device(), "quantize");
   QuantizedMatrix out(x.nrows(), x.ncols(), options.bits, x.device());
   out.set_scale(choose_scale(x, options));
   quantize_into(out, x, options.rounding);

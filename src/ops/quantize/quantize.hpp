@@ -2,7 +2,8 @@
 // The kernels of quantize. See include/bitgraph/ops/quantize.hpp.
 #pragma once
 
-#include <bitgraph/ops/quantize.hpp>
+#include <bitgraph/formats/level_view.hpp>
+#include <bitgraph/formats/views.hpp>
 
 #include "core/backend.hpp"
 
@@ -19,5 +20,6 @@ struct QuantizeArgs {
 
 void quantize(const Reference& backend, const QuantizeArgs& args);
 void quantize(const Cpu& backend, const QuantizeArgs& args);
+void quantize(const Cuda& backend, const QuantizeArgs& args);
 
 }  // namespace bitgraph

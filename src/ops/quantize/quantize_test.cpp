@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantize/quantize.hpp"
 
+#include <bitgraph/ops/quantize.hpp>
+
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_matrices.hpp"
@@ -30,13 +33,16 @@ QuantizedMatrix reference(const Floats& x, const LevelScale& scale, int bits, Ro
 
 void expect_same_everywhere(const Floats& x, const LevelScale& scale, int bits, Rounding rounding) {
   const QuantizedMatrix expected = reference(x, scale, bits, rounding);
-  test::everywhere([&](const Device& device) {
-    QuantizedMatrix actual(x.nrows(), x.ncols(), bits, device);
-    std::fill(actual.levels().begin(), actual.levels().end(), std::uint8_t{0xFF});
-    actual.set_scale(scale.to(device));
-    quantize_into(actual, x.to(device), rounding);
+  const auto check = [&](const Device& device) {
+    QuantizedMatrix there(x.nrows(), x.ncols(), bits, device);
+    there.levels().fill(0xFF);
+    there.set_scale(scale.to(device));
+    quantize_into(there, x.to(device), rounding);
+    const QuantizedMatrix actual = there.to(Device{});
     ASSERT_TRUE(std::equal(actual.levels().begin(), actual.levels().end(), expected.levels().begin()));
-  });
+  };
+  test::everywhere(check);
+  if (test::cuda_device()) check(*test::cuda_device());
   // What is behind the last column is zero: the constructor looks.
   const QuantizedMatrix checked(x.nrows(), x.ncols(), bits, expected.levels().clone());
 }

@@ -22,15 +22,6 @@ namespace bitgraph {
 
 namespace {
 
-/// An empty order is of any matrix.
-void check_row_order(const RowOrder* order, NodeId nrows, const Device& device) {
-  if (order == nullptr || order->empty()) return;
-  check_place("spmm", device, order->device(), "row_order");
-  if (order->nrows() != nrows) {
-    fail(ErrorCode::usage, fmt::format("spmm: row_order has {} rows, A {}", order->nrows(), nrows));
-  }
-}
-
 /// Whether words of the graph's bits are to meet columns of X.
 bool by_tile_words(SpmmStrategy strategy) {
   return strategy != SpmmStrategy::automatic && strategy != SpmmStrategy::carry_save;
@@ -61,7 +52,7 @@ void check(const Out& out, const Graph& a, const X& x, const SpmmOptions& option
   if constexpr (!std::is_same_v<Graph, SellPattern>)
     check_place("spmm", out.device(), a.device(), "A");  // always on the host
   check_device("spmm", out.device(), x.device(), "X");
-  check_row_order(options.row_order, a.nrows(), out.device());
+  check_row_order("spmm", options.row_order, a.nrows(), out.device());
   check_strategy<Graph, X>(options);
 }
 

@@ -19,12 +19,63 @@ namespace {
 
 void run(const Device& device, const QuantizedMatrix& x, const LevelWeights& w, const LevelGemmArgs& args) {
   trace_choice(device, [&] { return level_gemm_explain(x, w); });
-  with_host_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
+  with_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
 }
 
 LevelGemmArgs with_options(LevelGemmArgs args, const LevelGemmOptions& options) {
   take_options(args.epilogue, options.bias, options.relu, options.rounding, args.outputs, "level gemm");
   return args;
+}
+
+/// What a W of any layout has.
+LevelWeights without_levels(const QuantizedMatrix& w) {
+  LevelWeights made{.nrows = w.nrows(), .ncols = w.ncols(), .bits = w.bits()};
+  made.sums = Buffer<std::int64_t>(w.nrows(), std::int64_t{0}, w.device());
+  made.steps = Buffer<float>(w.nrows(), w.device());
+  if (w.scale().has_offsets()) made.offsets = Buffer<float>(w.nrows(), w.device());
+  parallel_for(w.device(), w.nrows(), 16, [&](std::size_t f) {
+    for (std::size_t c = 0; c < w.ncols(); ++c) made.sums[f] += level_at(w.view().row(f), c, w.bits());
+    made.steps[f] = w.scale().step(f, 0);
+    if (w.scale().has_offsets()) made.offsets[f] = w.scale().offset(f, 0);
+  });
+  return made;
+}
+
+LevelWeights in_panels(const QuantizedMatrix& w) {
+  LevelWeights made = without_levels(w);
+  const std::size_t halves = w.bits() > 8 ? 2 : 1;
+  const int shift = LevelWeights::shift_of(w.bits());
+  // Places without an output or a column hold level 0: sums that nobody reads do not overflow either.
+  made.panels = Buffer<std::int8_t>(checked_product(halves * made.num_panels(), made.panel_bytes()),
+                                    static_cast<std::int8_t>(-shift), w.device());
+  constexpr std::size_t outputs = LevelWeights::panel_outputs, group = LevelWeights::group;
+  parallel_for(w.device(), w.nrows(), outputs, [&](std::size_t f) {
+    for (std::size_t c = 0; c < w.ncols(); ++c) {
+      const std::uint32_t level = level_at(w.view().row(f), c, w.bits());
+      for (std::size_t half = 0; half < halves; ++half) {
+        const std::size_t panel = half * made.num_panels() + f / outputs;
+        const std::size_t place = (c / group * outputs + f % outputs) * group + c % group;
+        const auto byte = static_cast<int>((level >> (8 * half)) & 0xFFU);
+        made.panels[panel * made.panel_bytes() + place] = static_cast<std::int8_t>(byte - shift);
+      }
+    }
+  });
+  return made;
+}
+
+LevelWeights in_rows(const QuantizedMatrix& w, const Device& device) {
+  LevelWeights made = without_levels(w);
+  Buffer<std::uint8_t> rows(checked_product(w.nrows(), made.row_bytes()), std::uint8_t{0});
+  const int place_bits = w.bits() > 8 ? 16 : 8;
+  for (std::size_t f = 0; f < w.nrows(); ++f) {
+    for (std::size_t c = 0; c < w.ncols(); ++c)
+      put_level(rows.data() + f * made.row_bytes(), c, place_bits, level_at(w.view().row(f), c, w.bits()));
+  }
+  made.rows = rows.to(device);
+  made.sums = made.sums.to(device);
+  made.steps = made.steps.to(device);
+  made.offsets = made.offsets.to(device);
+  return made;
 }
 
 }  // namespace
@@ -42,7 +93,7 @@ LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, s
          fmt::format("level gemm: sums of {} products of {} by {} bits pass 63 bits", x.ncols(), x.bits(), w.bits));
   }
   check_device("level gemm", device, x.device(), "X");
-  check_place("level gemm", device, w.panels.device(), "W");
+  check_place("level gemm", device, w.device(), "W");
   LevelGemmArgs args;
   args.x = x.view();
   args.x_scale = view_of(x.scale());
@@ -51,43 +102,18 @@ LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, s
   args.panels = w.panels.data();
   args.panel_bytes = w.panel_bytes();
   args.num_panels = w.num_panels();
+  args.w_rows = w.rows.data();
+  args.w_row_bytes = w.row_bytes();
   args.w_sums = w.sums.data();
   args.w_scale = {w.steps.data(), w.offsets.empty() ? nullptr : w.offsets.data(), false};
   return args;
 }
 
-LevelWeights prepare_level_weights(const QuantizedMatrix& w) {
+LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device) {
   require_host(w.device(), "prepare_level_weights");
   if (w.scale().extent == ScaleExtent::column)
     fail(ErrorCode::usage, "level gemm: W has a scale by columns, expected one for the tensor or for each row");
-  const Device& device = w.device();
-  LevelWeights made{.nrows = w.nrows(), .ncols = w.ncols(), .bits = w.bits()};
-  const std::size_t halves = w.bits() > 8 ? 2 : 1;
-  const int shift = LevelWeights::shift_of(w.bits());
-  // Places without an output or a column hold level 0: sums that nobody reads do not overflow either.
-  made.panels = Buffer<std::int8_t>(checked_product(halves * made.num_panels(), made.panel_bytes()),
-                                    static_cast<std::int8_t>(-shift), device);
-  made.sums = Buffer<std::int64_t>(w.nrows(), device);
-  made.steps = Buffer<float>(w.nrows(), device);
-  if (w.scale().has_offsets()) made.offsets = Buffer<float>(w.nrows(), device);
-  constexpr std::size_t outputs = LevelWeights::panel_outputs, group = LevelWeights::group;
-  parallel_for(device, w.nrows(), outputs, [&](std::size_t f) {
-    std::int64_t sum = 0;
-    for (std::size_t c = 0; c < w.ncols(); ++c) {
-      const std::uint32_t level = level_at(w.view().row(f), c, w.bits());
-      sum += level;
-      for (std::size_t half = 0; half < halves; ++half) {
-        const std::size_t panel = half * made.num_panels() + f / outputs;
-        const std::size_t place = (c / group * outputs + f % outputs) * group + c % group;
-        const auto byte = static_cast<int>((level >> (8 * half)) & 0xFFU);
-        made.panels[panel * made.panel_bytes() + place] = static_cast<std::int8_t>(byte - shift);
-      }
-    }
-    made.sums[f] = sum;
-    made.steps[f] = w.scale().step(f, 0);
-    if (w.scale().has_offsets()) made.offsets[f] = w.scale().offset(f, 0);
-  });
-  return made;
+  return device.is_host() ? in_panels(w) : in_rows(w, device);
 }
 
 void level_gemm_into(DenseMatrix<std::int32_t>& out, const QuantizedMatrix& x, const LevelWeights& w) {
@@ -122,8 +148,14 @@ void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const Level
 }
 
 KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w) {
-  return {host_kernel(x.device(), fmt::format("level_gemm, {} by {} bits in bytes", x.bits(), w.bits)),
-          static_cast<double>(x.bytes() + w.bytes())};
+  const auto bytes = static_cast<double>(x.bytes() + w.bytes());
+  if (!x.device().is_host()) {
+    const bool by_tiles = with_cuda<bool>(x.device(), "level gemm", [&](const auto& backend) {
+      return level_gemm_by_tiles(backend, x.bits(), w.bits, x.ncols());
+    });
+    return {by_tiles ? "level_gemm_tiles" : "level_gemm_plain", bytes};
+  }
+  return {host_kernel(x.device(), fmt::format("level_gemm, {} by {} bits in bytes", x.bits(), w.bits)), bytes};
 }
 
 }  // namespace bitgraph

@@ -14,19 +14,21 @@ namespace bitgraph {
 
 namespace {
 
-LevelSpmmArgs with_options(LevelSpmmArgs args, const LevelSpmmOptions& options) {
+LevelSpmmArgs with_options(LevelSpmmArgs args, const CsrPattern& a, const LevelSpmmOptions& options) {
   check_length("level spmm", options.row_scale, args.a.nrows, "row_scale");
   args.row_scale = or_null(options.row_scale);
+  if (options.row_order != nullptr) args.row_order = options.row_order->view_over(a);
   take_options(args.epilogue, options.bias, options.relu, options.rounding, args.x.ncols, "level spmm");
   return args;
 }
 
 void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmArgs& args) {
   trace_choice(device, [&] { return level_spmm_explain(a, x); });
-  with_host_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
+  with_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
 }
 
 std::size_t longest_row(const CsrPattern& a) {
+  if (!a.device().is_host()) return a.view().longest_row;
   EdgeOffset longest = 0;
   for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, a.row_ptr()[i + 1] - a.row_ptr()[i]);
   return longest;
@@ -49,7 +51,7 @@ LevelSpmmArgs level_spmm_args(const CsrPattern& a, const QuantizedMatrix& x, std
   args.x = x.view();
   args.x_scale = view_of(x.scale());
   // A row has no more entries than X has rows: only then is it worth a look.
-  args.wide = !sums_fit(x.bits(), 0, x.nrows(), 31) && device.is_host() && !sums_fit(x.bits(), 0, longest_row(a), 31);
+  args.wide = !sums_fit(x.bits(), 0, x.nrows(), 31) && !sums_fit(x.bits(), 0, longest_row(a), 31);
   return args;
 }
 
@@ -69,14 +71,16 @@ void level_spmm_into(DenseMatrix<std::int64_t>& out, const CsrPattern& a, const 
 
 void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options) {
-  LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), options);
+  check_row_order("level spmm", options.row_order, a.nrows(), out.device());
+  LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
   args.out.values = out.view();
   run(out.device(), a, x, args);
 }
 
 void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options) {
-  LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), options);
+  check_row_order("level spmm", options.row_order, a.nrows(), out.device());
+  LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
   take_out_scale(args.epilogue, out, "level spmm");
   args.out.levels = out.view();
   run(out.device(), a, x, args);
@@ -84,6 +88,10 @@ void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedM
 
 KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) {
   const double gathered = static_cast<double>(a.nvals()) * (static_cast<double>(x.row_bytes()) + sizeof(NodeId));
+  if (!x.device().is_host()) {
+    const bool plain = x.bits() > 8 || !sums_fit(x.bits(), 0, longest_row(a), 31);
+    return {plain ? "level_spmm_plain" : "level_spmm_rows", gathered};
+  }
   return {host_kernel(x.device(), fmt::format("level_spmm, {} bits", x.bits())), gathered};
 }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of products and aggregations of levels on a CUDA device: sums become values, and those levels. The same
+// float32 operations in the same order as level_views.hpp has them; the build fuses none of them.
+#pragma once
+
+#include "ops/level_views.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::level_cuda {
+
+/// A step or an offset of a scale, as device code reads it.
+__device__ inline float at_or(const float* values, bool single, std::size_t n, float otherwise) {
+  return values == nullptr ? otherwise : __ldg(values + (single ? 0 : n));
+}
+
+/// What a column of the output needs: see LevelEpilogue.
+struct ColumnPlace {
+  float factor = 0;
+  float shift = 0;
+  float least = 0;
+
+  ColumnPlace() = default;
+  __device__ ColumnPlace(const LevelEpilogue& epilogue, std::size_t column) {
+    const float out_offset = at_or(epilogue.out.offsets, epilogue.out.single, column, 0);
+    const float bias = epilogue.bias == nullptr ? 0.0F : __ldg(epilogue.bias + column);
+    factor = 1.0F / at_or(epilogue.out.steps, epilogue.out.single, column, 1);
+    shift = (bias - out_offset) * factor;
+    least = epilogue.relu ? fmaxf(-out_offset * factor, 0.0F) : 0.0F;
+  }
+};
+
+/// Where levels are stored, and how values become levels.
+struct LevelRule {
+  float most;
+  bool nearest;
+  bool relu;
+
+  explicit __device__ LevelRule(const LevelEpilogue& epilogue, int bits)
+      : most(static_cast<float>((1U << bits) - 1)),
+        nearest(epilogue.rounding == Rounding::nearest),
+        relu(epilogue.relu) {}
+
+  /// Of two floats the maximum is the one that is a number. Below 2^22 the lowest bits of a float that begins with 1.5
+  /// * 2^23 are the nearest whole number, or the next one below, as the addition rounds.
+  template <bool to_nearest>
+  [[nodiscard]] __device__ std::uint32_t level(float place, float least) const {
+    const float within = fminf(fmaxf(place, least), most);
+    constexpr float whole = 12582912.0F;
+    return __float_as_uint(to_nearest ? __fadd_rn(within, whole) : __fadd_rd(within, whole)) & 0xFFFFU;
+  }
+  [[nodiscard]] __device__ std::uint32_t level(float place, float least) const {
+    return nearest ? level<true>(place, least) : level<false>(place, least);
+  }
+  [[nodiscard]] __device__ float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
+};
+
+/// A whole number below 2^23 as a float. Two cheap instructions: conversions run at a quarter of their rate.
+__device__ inline float small_float(std::uint32_t number) { return __uint_as_float(0x4B000000U | number) - 8388608.0F; }
+
+/// Writes `Count` consecutive levels of a row, level_of(n), whose places are of `Bits` bits each and together fill
+/// whole words; only the bytes that the row has.
+template <unsigned Count, unsigned Bits, class LevelOf>
+__device__ void store_levels(std::uint8_t* row, std::size_t row_bytes, std::size_t first, const LevelOf& level_of) {
+  static_assert(Count * Bits % 32 == 0);
+  constexpr unsigned a_word = 32 / Bits;
+  constexpr unsigned words = Count / a_word;
+  std::uint32_t word[words];
+#pragma unroll
+  for (unsigned w = 0; w < words; ++w) {
+    word[w] = 0;
+#pragma unroll
+    for (unsigned k = 0; k < a_word; ++k) word[w] |= level_of(w * a_word + k) << (Bits * k);
+  }
+  const std::size_t at = first * Bits / 8;
+  if (at >= row_bytes) return;
+  auto* const to = reinterpret_cast<std::uint32_t*>(row + at);
+  // Rows begin and end at multiples of eight bytes.
+  if constexpr (words % 4 == 0) {
+    if (at + 4 * words <= row_bytes && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+#pragma unroll
+      for (unsigned w = 0; w < words; w += 4)
+        *reinterpret_cast<uint4*>(to + w) = {word[w], word[w + 1], word[w + 2], word[w + 3]};
+      return;
+    }
+  }
+  if constexpr (words % 2 == 0) {
+#pragma unroll
+    for (unsigned w = 0; w < words; w += 2) {
+      if (at + 4 * w < row_bytes) *reinterpret_cast<uint2*>(to + w) = {word[w], word[w + 1]};
+    }
+  } else {
+#pragma unroll
+    for (unsigned w = 0; w < words; ++w) {
+      if (at + 4 * w < row_bytes) to[w] = word[w];
+    }
+  }
+}
+
+/// The same with places as wide as `bits` of the output need.
+template <unsigned Count, class LevelOf>
+__device__ void store_levels(const QuantizedView<std::uint8_t>& out, std::size_t row, std::size_t first,
+                             const LevelOf& level_of) {
+  std::uint8_t* const to = out.row(row);
+  if (out.bits <= 4) {
+    store_levels<Count, 4>(to, out.row_bytes, first, level_of);
+  } else if (out.bits <= 8) {
+    store_levels<Count, 8>(to, out.row_bytes, first, level_of);
+  } else {
+    store_levels<Count, 16>(to, out.row_bytes, first, level_of);
+  }
+}
+
+}  // namespace bitgraph::level_cuda

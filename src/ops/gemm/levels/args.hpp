@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of products of levels are given.
+#pragma once
+
+#include "core/backend.hpp"
+#include "ops/level_views.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph {
+
+struct LevelGemmArgs {
+  QuantizedView<> x;
+  LevelScaleView x_scale;
+
+  std::size_t outputs = 0;
+  int w_bits = 1;
+  const std::int8_t* panels = nullptr;
+  std::size_t panel_bytes = 0;
+  std::size_t num_panels = 0;
+  const std::uint8_t* w_rows = nullptr;  ///< on a CUDA device
+  std::size_t w_row_bytes = 0;
+  const std::int64_t* w_sums = nullptr;
+  LevelScaleView w_scale;
+
+  LevelEpilogue epilogue;
+  LevelOut out;
+};
+
+void level_gemm(const Cuda& backend, const LevelGemmArgs& args);
+
+/// Whether a product of levels of so many bits has the fast kernel: sums below 2^31, and rows of W that fit.
+[[nodiscard]] bool level_gemm_by_tiles(const Cuda& backend, int x_bits, int w_bits, std::size_t columns);
+
+}  // namespace bitgraph

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of levels on a CUDA device, by matrix instructions of bytes. A block keeps its outputs' rows of W in shared
+// memory and goes through tiles of 64 rows of X. Two groups of four warps have tiles in turns, so that one multiplies
+// while the other makes levels of its sums. Rows of X come into shared memory a few chunks ahead, packed: nibbles
+// become bytes on their way from there to registers.
+#include "core/cuda/cooperative.cuh"
+#include "core/cuda/launch.cuh"
+#include "core/cuda/limits.hpp"
+#include "ops/cuda_level_epilogue.cuh"
+#include "ops/gemm/levels/args.hpp"
+#include "ops/gemm/levels/cuda_tiles.cuh"
+
+#include <algorithm>
+
+namespace bitgraph {
+
+namespace level_cuda {
+
+namespace {
+
+constexpr unsigned row_warps = 1;     ///< of a group: each has a share of a tile's rows,
+constexpr unsigned output_warps = 4;  ///< and of the outputs
+constexpr unsigned group_threads = 32 * row_warps * output_warps;
+constexpr unsigned groups = 2;
+constexpr unsigned threads = groups * group_threads;
+constexpr unsigned tile_rows = 64;
+constexpr unsigned row_tiles = tile_rows / row_warps / 16;  ///< of 16 rows, that a warp has
+constexpr unsigned stages = 4;                              ///< chunks of X on their way
+constexpr unsigned chunk_bytes = tile_rows * block_bytes;
+constexpr unsigned step = 32;  ///< columns of one matrix instruction
+constexpr unsigned few_columns = 8;
+
+/// What an output needs: see level_gemm.hpp.
+struct ProductPlace {
+  float by_step = 0;
+  float by_offset = 0;
+  float of_w = 0;
+  float shift = 0;
+
+  ProductPlace() = default;
+  __device__ ProductPlace(const LevelGemmArgs& args, std::size_t output, const ColumnPlace& column) {
+    const float w_step = args.w_scale.steps[output];
+    const float w_offset = args.w_scale.offsets == nullptr ? 0.0F : args.w_scale.offsets[output];
+    by_step = w_step * column.factor;
+    by_offset = w_offset * column.factor;
+    const float w_by_step = w_step * static_cast<float>(args.w_sums[output]);
+    const float w_by_offset = w_offset * static_cast<float>(args.x.ncols);
+    of_w = (w_by_step + w_by_offset) * column.factor;
+    shift = column.shift;
+  }
+
+  /// Without offsets all that they multiply is 0, and left out.
+  template <bool offsets>
+  [[nodiscard]] __device__ float place(float sum, float x_sum, float x_step, float x_offset) const {
+    if constexpr (!offsets) return x_step * (by_step * sum) + shift;
+    return x_step * (by_step * sum + by_offset * x_sum) + x_offset * of_w + shift;
+  }
+};
+
+/// A row of X as the epilogue needs it.
+struct RowOfX {
+  float step, offset, sum;
+
+  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels)
+      : step(at_or(args.x_scale.steps, args.x_scale.single, row, 1)),
+        offset(at_or(args.x_scale.offsets, args.x_scale.single, row, 0)),
+        sum(sum_of_levels) {}
+};
+
+/// A block's part of the work, the same for all its threads.
+struct Tiles {
+  unsigned slices;    ///< of outputs
+  unsigned chunks;    ///< of a row of X
+  unsigned w_pitch;   ///< bytes of a row of W in shared memory
+  std::size_t tiles;  ///< of rows
+};
+
+template <unsigned Outputs>
+struct Columns {
+  ProductPlace place[Outputs];
+  float least[Outputs];
+};
+
+template <unsigned XBits, unsigned OutputTiles, bool small>
+struct Kernel {
+  static constexpr unsigned warp_outputs = 8 * OutputTiles;
+  static constexpr unsigned outputs = output_warps * warp_outputs;
+  static constexpr unsigned chunk_columns = block_bytes * 8 / XBits;
+  static constexpr unsigned chunk_steps = chunk_columns / step;
+  static_assert(OutputTiles % 2 == 0);
+
+  const LevelGemmArgs& args;
+  const Tiles& tiles;
+  std::uint8_t* const w;  ///< rows of W
+  Columns<outputs>& columns;
+  std::uint8_t* const stage;  ///< this group's
+  const unsigned first_output;
+  const unsigned group = threadIdx.x / group_threads;
+  const unsigned own = threadIdx.x % group_threads;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned output_warp = own / 32 / row_warps;
+  const unsigned first_row = own / 32 % row_warps * (tile_rows / row_warps);  ///< of the warp
+
+  static std::size_t shared_bytes(unsigned w_pitch) {
+    return std::size_t{outputs} * w_pitch + sizeof(Columns<outputs>) + groups * stages * chunk_bytes;
+  }
+
+  __device__ Kernel(const LevelGemmArgs& the_args, const Tiles& the_tiles, std::uint8_t* shared)
+      : args(the_args),
+        tiles(the_tiles),
+        w(shared + groups * stages * chunk_bytes),
+        columns(*reinterpret_cast<Columns<outputs>*>(w + std::size_t{outputs} * tiles.w_pitch)),
+        stage(shared + threadIdx.x / group_threads * stages * chunk_bytes),
+        first_output(blockIdx.y * outputs) {}
+
+  /// Rows of W; outputs and columns that are not there are zeros.
+  __device__ void bring_w() {
+    const unsigned steps = tiles.chunks * chunk_steps;
+#pragma unroll 8
+    for (unsigned n = threadIdx.x; n < outputs * steps; n += threads) {
+      const unsigned f = n / steps, s = n % steps;
+      uint4 first = {}, second = {};
+      if (first_output + f < args.outputs && s * step < args.w_row_bytes) {
+        const auto* from =
+            reinterpret_cast<const uint4*>(args.w_rows + (first_output + f) * args.w_row_bytes + s * step);
+        first = __ldg(from);
+        second = __ldg(from + 1);
+      }
+      std::uint8_t* const row = w + std::size_t{f} * tiles.w_pitch;
+      auto* const to_first = reinterpret_cast<uint4*>(row + place_of_piece(f, 2 * s));
+      auto* const to_second = reinterpret_cast<uint4*>(row + place_of_piece(f, 2 * s + 1));
+      *to_first = XBits == 4 ? every_second(first, second, even_places) : first;
+      *to_second = XBits == 4 ? every_second(first, second, odd_places) : second;
+    }
+    for (unsigned f = threadIdx.x; f < outputs; f += threads) {
+      const std::size_t output = first_output + f;
+      ColumnPlace column;
+      if (output < args.outputs) column = ColumnPlace(args.epilogue, output);
+      columns.place[f] = output < args.outputs ? ProductPlace(args, output, column) : ProductPlace();
+      columns.least[f] = column.least;
+    }
+    __syncthreads();
+  }
+
+  /// Asks for chunk `chunk` of a tile; nothing behind the last tile. For a group.
+  __device__ void ask_for(std::size_t tile, unsigned chunk, unsigned place) {
+    if (tile < tiles.tiles) {
+      args.x.row_bytes % piece == 0 ? copy_chunk<piece>(tile, chunk, place) : copy_chunk<8>(tile, chunk, place);
+    }
+    end_copies();
+  }
+  template <unsigned Bytes>
+  __device__ void copy_chunk(std::size_t tile, unsigned chunk, unsigned place) {
+    constexpr unsigned copies = block_bytes / Bytes;
+#pragma unroll
+    for (unsigned n = own; n < tile_rows * copies; n += group_threads) {
+      const unsigned r = n / copies, at = n % copies * Bytes;
+      const std::size_t row = tile * tile_rows + r;
+      const std::size_t byte = std::size_t{chunk} * block_bytes + at;
+      const bool exists = row < args.x.nrows && byte < args.x.row_bytes;
+      const unsigned to =
+          shared_address(stage + place * chunk_bytes + r * block_bytes) + place_of_piece(r, at / piece) + at % piece;
+      copy_later<Bytes>(to, exists ? args.x.data + row * args.x.row_bytes + byte : args.x.data, exists);
+    }
+  }
+
+  using Sums = std::int32_t[row_tiles][OutputTiles][4];
+  using RowSums = std::uint32_t[row_tiles][2];  ///< of X's levels: two rows of a thread in each tile
+
+  /// Adds the products of a chunk.
+  __device__ void multiply(Sums& sums, RowSums& x_sum, unsigned chunk, unsigned place) {
+    // A lane's rows differ by multiples of eight, so its pieces change places alike in all of them.
+    const unsigned x = shared_address(stage) + place * chunk_bytes + (first_row + lane % 16) * block_bytes;
+    const unsigned f = output_warp * warp_outputs + lane / 16 * 8 + lane % 8;
+    const unsigned w_chunk = shared_address(w) + f * tiles.w_pitch + chunk * chunk_columns;
+    constexpr unsigned pairs = XBits == 4 ? 2 : 1;  // steps whose columns of X come in one load
+#pragma unroll
+    for (unsigned s = 0; s < chunk_steps; s += pairs) {
+      std::uint32_t raw[row_tiles][4];
+#pragma unroll
+      for (unsigned m = 0; m < row_tiles; ++m) {
+        const unsigned p = XBits == 4 ? s + lane / 16 : 2 * s + lane / 16;
+        load_matrices(raw[m], x + m * 16 * block_bytes + place_of_piece(lane, p));
+      }
+#pragma unroll
+      for (unsigned half = 0; half < pairs; ++half) {
+        std::uint32_t a[row_tiles][4];
+#pragma unroll
+        for (unsigned m = 0; m < row_tiles; ++m) {
+          if constexpr (XBits == 4) {
+            a[m][0] = raw[m][2 * half] & 0x0F0F0F0FU;
+            a[m][1] = raw[m][2 * half + 1] & 0x0F0F0F0FU;
+            a[m][2] = raw[m][2 * half] >> 4 & 0x0F0F0F0FU;
+            a[m][3] = raw[m][2 * half + 1] >> 4 & 0x0F0F0F0FU;
+          } else {
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q) a[m][q] = raw[m][q];
+          }
+          if (args.w_scale.offsets != nullptr) {
+            x_sum[m][0] = __dp4a(a[m][0], 0x01010101U, __dp4a(a[m][2], 0x01010101U, x_sum[m][0]));
+            x_sum[m][1] = __dp4a(a[m][1], 0x01010101U, __dp4a(a[m][3], 0x01010101U, x_sum[m][1]));
+          }
+        }
+        const unsigned w_step = w_chunk + place_of_piece(lane, 2 * (s + half) + lane / 8 % 2);
+#pragma unroll
+        for (unsigned t = 0; t < OutputTiles; t += 2) {
+          std::uint32_t b[4];
+          load_matrices(b, w_step + t * 8 * tiles.w_pitch);
+#pragma unroll
+          for (unsigned m = 0; m < row_tiles; ++m) {
+            multiply_add(sums[m][t], a[m], b[0], b[1]);
+            multiply_add(sums[m][t + 1], a[m], b[2], b[3]);
+          }
+        }
+      }
+    }
+  }
+
+  /// The sum of a row's levels, over the four lanes that have some of them.
+  __device__ static float add_quad(std::uint32_t value) {
+    value += __shfl_xor_sync(full_warp, value, 1);
+    value += __shfl_xor_sync(full_warp, value, 2);
+    return static_cast<float>(value);
+  }
+
+  /// Two neighbouring outputs that a thread has of a tile of outputs.
+  struct Pair {
+    ProductPlace place[2];
+    float least[2];
+  };
+
+  /// Stores a tile's outputs.
+  __device__ void store(const Sums& sums, const RowSums& x_sum, std::size_t tile) {
+    const bool offsets = args.w_scale.offsets != nullptr || args.x_scale.offsets != nullptr;
+    const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
+    if (rule.nearest) {
+      offsets ? store_all<true, true>(sums, x_sum, tile, rule) : store_all<false, true>(sums, x_sum, tile, rule);
+    } else {
+      offsets ? store_all<true, false>(sums, x_sum, tile, rule) : store_all<false, false>(sums, x_sum, tile, rule);
+    }
+  }
+
+  template <bool offsets, bool nearest>
+  __device__ void store_all(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) {
+    constexpr unsigned together = OutputTiles < 4 ? OutputTiles : 4;
+#pragma unroll
+    for (unsigned t = 0; t < OutputTiles; t += together) {
+      Pair pairs[together];
+#pragma unroll
+      for (unsigned n = 0; n < together; ++n) {
+#pragma unroll
+        for (unsigned k = 0; k < 2; ++k) {
+          const unsigned f = first_of_pair(t + n) + k;
+          pairs[n].place[k] = columns.place[f];
+          pairs[n].least[k] = columns.least[f];
+        }
+      }
+#pragma unroll
+      for (unsigned m = 0; m < row_tiles; ++m) {
+#pragma unroll
+        for (unsigned upper = 0; upper < 2; ++upper) {
+          const float sum_of_row = args.w_scale.offsets == nullptr ? 0.0F : add_quad(x_sum[m][upper]);
+          const std::size_t row = tile * tile_rows + first_row + m * 16 + upper * 8 + lane / 4;
+          const bool exists = row < args.x.nrows;
+          const RowOfX of_x(args, exists ? row : 0, sum_of_row);
+          const auto place_of = [&](unsigned n, unsigned k) {
+            const std::int32_t sum = sums[m][t + n][2 * upper + k];
+            const float number = small ? small_float(static_cast<std::uint32_t>(sum)) : static_cast<float>(sum);
+            return pairs[n].place[k].template place<offsets>(number, of_x.sum, of_x.step, of_x.offset);
+          };
+          if (args.out.levels.data != nullptr) {
+            store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
+              return rule.template level<nearest>(place_of(n, k), pairs[n].least[k]);
+            });
+          } else if (exists) {
+#pragma unroll
+            for (unsigned n = 0; n < together; ++n) {
+              store_numbers(row, first_output + first_of_pair(t + n), sums[m][t + n][2 * upper],
+                            sums[m][t + n][2 * upper + 1], rule.value(place_of(n, 0)), rule.value(place_of(n, 1)));
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// The first output of a thread's pair of a tile of outputs, from the block's first on.
+  [[nodiscard]] __device__ unsigned first_of_pair(unsigned t) const {
+    return output_warp * warp_outputs + t * 8 + lane % 4 * 2;
+  }
+
+  __device__ void store_numbers(std::size_t row, std::size_t output, std::int32_t sum, std::int32_t next_sum,
+                                float value, float next_value) const {
+    const LevelOut& out = args.out;
+    const bool first = output < args.outputs, both = output + 1 < args.outputs;
+    if (out.sums.data != nullptr) {
+      std::int32_t* const to = out.sums.data + row * out.sums.stride + output;
+      if (first) to[0] = sum;
+      if (both) to[1] = next_sum;
+    } else if (out.wide_sums.data != nullptr) {
+      std::int64_t* const to = out.wide_sums.data + row * out.wide_sums.stride + output;
+      if (first) to[0] = sum;
+      if (both) to[1] = next_sum;
+    } else {
+      float* const to = out.values.data + row * out.values.stride + output;
+      if (both && reinterpret_cast<std::uintptr_t>(to) % sizeof(float2) == 0) {
+        *reinterpret_cast<float2*>(to) = {value, next_value};
+      } else {
+        if (first) to[0] = value;
+        if (both) to[1] = next_value;
+      }
+    }
+  }
+
+  /// The four lanes of a row have pairs of each eight outputs. They change them for all eight of some. `level_of`(n, k)
+  /// is a level of tile t + n.
+  template <unsigned Together, class LevelOf>
+  __device__ void store_levels_of_row(std::size_t row, bool exists, unsigned t, const LevelOf& level_of) const {
+    const unsigned quarter = lane % 4;
+    std::uint32_t pair[4] = {};  // of tile t + n: 16 bits each
+#pragma unroll
+    for (unsigned n = 0; n < Together; ++n) pair[n] = level_of(n, 0) | level_of(n, 1) << 16;
+    // Lane q gets what all lanes have of tile t + q.
+    exchange<1>(pair, quarter);
+    exchange<2>(pair, quarter);
+    if (!exists || quarter >= Together) return;
+    const std::size_t first = first_output + output_warp * warp_outputs + (t + quarter) * 8;
+    store_levels<few_columns>(args.out.levels, row, first,
+                              [&](unsigned n) { return pair[n / 2] >> (16 * (n % 2)) & 0xFFFFU; });
+  }
+
+  /// A step of turning a square of four lanes by four words: words whose numbers differ in bit `Bit` change places with
+  /// those of the lane that differs in it.
+  template <unsigned Bit>
+  __device__ static void exchange(std::uint32_t (&word)[4], unsigned quarter) {
+    const bool upper = (quarter & Bit) != 0;
+#pragma unroll
+    for (unsigned n = 0; n < 4; ++n) {
+      if ((n & Bit) != 0) continue;
+      const std::uint32_t given = upper ? word[n] : word[n + Bit];
+      const std::uint32_t got = __shfl_xor_sync(full_warp, given, Bit);
+      (upper ? word[n] : word[n + Bit]) = got;
+    }
+  }
+
+  __device__ void run() {
+    const unsigned barrier_id = 1 + group;
+    const std::size_t stride = std::size_t{gridDim.x} * groups;
+    std::size_t tile = std::size_t{blockIdx.x} * groups + group;
+    std::size_t asked_tile = tile;
+    unsigned asked_chunk = 0, asked = 0;
+    const auto ask = [&] {
+      ask_for(asked_tile, asked_chunk, asked);
+      asked = asked + 1 == stages ? 0 : asked + 1;
+      if (++asked_chunk == tiles.chunks) asked_chunk = 0, asked_tile += stride;
+    };
+#pragma unroll
+    for (unsigned n = 0; n + 1 < stages; ++n) ask();
+    unsigned place = 0;
+    for (; tile < tiles.tiles; tile += stride) {
+      Sums sums = {};
+      RowSums x_sum = {};
+#pragma unroll 1
+      for (unsigned chunk = 0; chunk < tiles.chunks; ++chunk) {
+        wait_for_copies<stages - 2>();
+        barrier(barrier_id, group_threads);
+        ask();
+        multiply(sums, x_sum, chunk, place);
+        place = place + 1 == stages ? 0 : place + 1;
+      }
+      store(sums, x_sum, tile);
+    }
+    wait_for_copies<0>();
+  }
+};
+
+template <unsigned XBits, unsigned OutputTiles, bool small>
+__global__ void __launch_bounds__(threads, 1)
+    level_gemm_tiles(const __grid_constant__ LevelGemmArgs args, const __grid_constant__ Tiles tiles) {
+  extern __shared__ __align__(128) std::uint8_t shared[];
+  trigger_dependent_launch();
+  wait_for_previous_kernel();
+  Kernel<XBits, OutputTiles, small> kernel(args, tiles, shared);
+  kernel.bring_w();
+  kernel.run();
+}
+
+/// One level of X of any width.
+__device__ inline std::uint32_t level_of(const QuantizedView<>& x, std::size_t row, std::size_t column) {
+  const std::uint8_t* const levels = x.data + row * x.row_bytes;
+  if (x.bits <= 4) return __ldg(levels + column / 2) >> (4 * (column % 2)) & 0xFU;
+  if (x.bits <= 8) return __ldg(levels + column);
+  return __ldg(reinterpret_cast<const std::uint16_t*>(levels) + column);
+}
+
+/// Any widths and sums: a thread has a few outputs of a row.
+__global__ void __launch_bounds__(threads)
+    level_gemm_plain(const __grid_constant__ LevelGemmArgs args, std::size_t groups_a_row) {
+  const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
+  if (item >= groups_a_row * args.x.nrows) return;
+  const std::size_t row = item / groups_a_row;
+  const std::size_t first = item % groups_a_row * few_columns;
+  std::int64_t sum[few_columns] = {}, x_sum = 0;
+  for (std::size_t c = 0; c < args.x.ncols; ++c) {
+    const std::int64_t level = level_of(args.x, row, c);
+    x_sum += level;
+#pragma unroll
+    for (unsigned n = 0; n < few_columns; ++n) {
+      if (first + n >= args.outputs) continue;
+      const std::uint8_t* const of_w = args.w_rows + (first + n) * args.w_row_bytes;
+      sum[n] += level * (args.w_bits <= 8 ? of_w[c] : reinterpret_cast<const std::uint16_t*>(of_w)[c]);
+    }
+  }
+  const RowOfX of_x(args, row, static_cast<float>(x_sum));
+  const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
+  std::uint32_t level[few_columns] = {};
+#pragma unroll
+  for (unsigned n = 0; n < few_columns; ++n) {
+    const std::size_t output = first + n;
+    if (output >= args.outputs) continue;
+    const ColumnPlace column(args.epilogue, output);
+    const float place =
+        ProductPlace(args, output, column).place<true>(static_cast<float>(sum[n]), of_x.sum, of_x.step, of_x.offset);
+    const LevelOut& out = args.out;
+    if (out.sums.data != nullptr) {
+      out.sums.data[row * out.sums.stride + output] = static_cast<std::int32_t>(sum[n]);
+    } else if (out.wide_sums.data != nullptr) {
+      out.wide_sums.data[row * out.wide_sums.stride + output] = sum[n];
+    } else if (out.values.data != nullptr) {
+      out.values.data[row * out.values.stride + output] = rule.value(place);
+    } else {
+      level[n] = rule.level(place, column.least);
+    }
+  }
+  if (args.out.levels.data != nullptr)
+    store_levels<few_columns>(args.out.levels, row, first, [&](unsigned n) { return level[n]; });
+}
+
+/// Outputs that have a place, behind the last one too.
+std::size_t stored_outputs(const LevelGemmArgs& args) {
+  if (args.out.levels.data == nullptr) return args.outputs;
+  const auto bits = static_cast<std::size_t>(level_place_bits(args.out.levels.bits));
+  return std::max(args.outputs, args.out.levels.row_bytes * 8 / bits);
+}
+
+unsigned chunks_of(std::size_t row_bytes) { return static_cast<unsigned>((row_bytes + block_bytes - 1) / block_bytes); }
+
+/// False where the rows of W do not fit shared memory.
+template <unsigned XBits, unsigned OutputTiles, bool small>
+bool launch(const Device& device, const LevelGemmArgs& args) {
+  using Made = Kernel<XBits, OutputTiles, small>;
+  Tiles tiles;
+  tiles.chunks = chunks_of(args.x.row_bytes);
+  tiles.w_pitch = tiles.chunks * Made::chunk_columns;
+  tiles.tiles = (args.x.nrows + tile_rows - 1) / tile_rows;
+  tiles.slices = static_cast<unsigned>((stored_outputs(args) + Made::outputs - 1) / Made::outputs);
+  const std::size_t bytes = Made::shared_bytes(tiles.w_pitch);
+  const CudaLimits& limits = cuda_limits(device);
+  if (bytes > limits.shared_bytes_a_block) return false;
+  const auto blocks = static_cast<unsigned>(
+      std::min<std::size_t>((tiles.tiles + groups - 1) / groups, std::max(1U, limits.multiprocessors / tiles.slices)));
+  static ProgrammaticKernel kernel(level_gemm_tiles<XBits, OutputTiles, small>, "level_gemm_tiles");
+  allow_shared_bytes(level_gemm_tiles<XBits, OutputTiles, small>, bytes, "level_gemm_tiles");
+  kernel.launch(device, dim3(blocks, tiles.slices), threads, bytes, args, tiles);
+  return true;
+}
+
+/// As many outputs a block as fit.
+template <unsigned XBits, bool small>
+void launch_widest(const Device& device, const LevelGemmArgs& args) {
+  const std::size_t outputs = stored_outputs(args);
+  if (outputs > 128 && launch<XBits, 8, small>(device, args)) return;
+  if (outputs > 64 && launch<XBits, 4, small>(device, args)) return;
+  static_cast<void>(launch<XBits, 2, small>(device, args));
+}
+
+template <unsigned XBits>
+void launch_tiles(const Device& device, const LevelGemmArgs& args) {
+  if (sums_fit(args.x.bits, args.w_bits, args.x.ncols, 23)) return launch_widest<XBits, true>(device, args);
+  launch_widest<XBits, false>(device, args);
+}
+
+template <unsigned XBits>
+bool least_fits(const Device& device, std::size_t columns) {
+  using Made = Kernel<XBits, 2, true>;
+  const unsigned chunks = chunks_of(columns * XBits / 8 + 1);
+  return Made::shared_bytes(chunks * Made::chunk_columns) <= cuda_limits(device).shared_bytes_a_block;
+}
+
+}  // namespace
+
+}  // namespace level_cuda
+
+bool level_gemm_by_tiles(const Cuda& backend, int x_bits, int w_bits, std::size_t columns) {
+  using namespace level_cuda;
+  if (x_bits > 8 || w_bits > 8 || columns == 0 || !sums_fit(x_bits, w_bits, columns, 31)) return false;
+  return x_bits <= 4 ? least_fits<4>(backend.device, columns) : least_fits<8>(backend.device, columns);
+}
+
+void level_gemm(const Cuda& backend, const LevelGemmArgs& args) {
+  using namespace level_cuda;
+  const Device& device = backend.device;
+  if (args.x.nrows == 0 || args.outputs == 0) return;
+  if (level_gemm_by_tiles(backend, args.x.bits, args.w_bits, args.x.ncols)) {
+    return args.x.bits <= 4 ? launch_tiles<4>(device, args) : launch_tiles<8>(device, args);
+  }
+  const std::size_t groups_a_row = (stored_outputs(args) + few_columns - 1) / few_columns;
+  level_gemm_plain<<<blocks_for(groups_a_row * args.x.nrows, threads), threads, 0, stream_of(device)>>>(args,
+                                                                                                        groups_a_row);
+  cuda_check_launch("level_gemm_plain");
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel of products of levels on a CUDA device is made of: copies into shared memory, matrix instructions of
+// bytes, and where everything lies. A row in shared memory is cut into blocks of 128 bytes; within a block its pieces
+// of 16 bytes change places by the row's number, so that eight rows of one piece lie in different banks.
+#pragma once
+
+#include <cstdint>
+
+namespace bitgraph::level_cuda {
+
+constexpr unsigned piece = 16;  ///< bytes that are copied, and that a row of a matrix instruction has, at a time
+constexpr unsigned block_bytes = 128;
+constexpr unsigned block_pieces = block_bytes / piece;
+
+/// Where piece `p` of a row lies from the row's first byte on.
+__device__ inline unsigned place_of_piece(unsigned row, unsigned p) {
+  return p / block_pieces * block_bytes + ((p % block_pieces) ^ (row % block_pieces)) * piece;
+}
+
+__device__ inline unsigned shared_address(const void* place) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(place));
+}
+
+/// Copies `Bytes` bytes, 8 or 16, into shared memory some time before wait_for_copies(); zeros unless `exists`.
+template <unsigned Bytes>
+__device__ void copy_later(unsigned to, const std::uint8_t* from, bool exists) {
+  const unsigned count = exists ? Bytes : 0;
+  if constexpr (Bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(count));
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(count));
+  }
+}
+__device__ inline void end_copies() { asm volatile("cp.async.commit_group;"); }
+/// Until all but the last `Left` groups of copies of this thread are there.
+template <unsigned Left>
+__device__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
+
+/// A barrier of `count` of the block's threads.
+__device__ inline void barrier(unsigned id, unsigned count) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory");
+}
+
+/// Four matrices of eight rows of 16 bytes: lane l has the row of matrix l / 8 that begins at its address.
+__device__ inline void load_matrices(std::uint32_t (&to)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(address));
+}
+
+/// sum += x w: 16 rows of X, 8 outputs, 32 columns of bytes without signs.
+__device__ inline void multiply_add(std::int32_t (&sum)[4], const std::uint32_t (&x)[4], std::uint32_t w_first,
+                                    std::uint32_t w_second) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w_first), "r"(w_second));
+}
+
+/// Of 32 bytes those whose places `selected` names in each eight: the even or the odd ones. Nibbles of X are multiplied
+/// in this order.
+__device__ inline uint4 every_second(const uint4& first, const uint4& second, unsigned selected) {
+  return {__byte_perm(first.x, first.y, selected), __byte_perm(first.z, first.w, selected),
+          __byte_perm(second.x, second.y, selected), __byte_perm(second.z, second.w, selected)};
+}
+constexpr unsigned even_places = 0x6420, odd_places = 0x7531;
+
+}  // namespace bitgraph::level_cuda

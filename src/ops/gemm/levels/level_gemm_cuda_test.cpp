@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of levels on a CUDA device are the reference's to the last bit.
+#include "ops/gemm/levels/levels.hpp"
+#include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/expect_error.hpp"
+#include "support/random_levels.hpp"
+#include "support/random_matrices.hpp"
+
+#include <bitgraph/ops/level_gemm.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace bitgraph {
+namespace {
+
+using Floats = DenseMatrix<float>;
+using Shape = std::array<std::size_t, 3>;
+
+/// Rows and columns of X, outputs: around tiles of rows, chunks of columns and blocks of outputs, and none of each.
+constexpr std::array<Shape, 14> shapes{{{0, 5, 7},
+                                        {5, 0, 7},
+                                        {5, 7, 0},
+                                        {1, 1, 1},
+                                        {63, 31, 16},
+                                        {64, 64, 64},
+                                        {65, 127, 65},
+                                        {129, 128, 128},
+                                        {200, 129, 129},
+                                        {70, 512, 256},
+                                        {40, 513, 257},
+                                        {3, 1433, 64},
+                                        {33, 3703, 6},
+                                        {1000, 300, 40}}};
+
+constexpr std::array<std::pair<int, int>, 8> widths{
+    {{1, 1}, {2, 2}, {4, 4}, {4, 8}, {8, 2}, {8, 8}, {12, 3}, {16, 16}}};
+
+struct Case {
+  QuantizedMatrix x, w;
+  std::vector<float> bias;
+  LevelGemmOptions options;
+
+  Case(const Shape& shape, int p, int q, bool by_row, bool offsets)
+      : x(test::random_levels(shape[0], shape[1], p, 1)),
+        w(test::random_levels(shape[2], shape[1], q, 2)),
+        bias(test::random_floats(shape[2], 3, -1, 1)) {
+    const auto extent = by_row ? ScaleExtent::row : ScaleExtent::tensor;
+    x.set_scale(test::random_scale(extent, by_row ? shape[0] : 1, offsets, 5));
+    w.set_scale(test::random_scale(extent, by_row ? shape[2] : 1, offsets, 6));
+    options = {.bias = bias, .relu = by_row, .rounding = p == 4 ? Rounding::floor : Rounding::nearest};
+  }
+
+  [[nodiscard]] LevelGemmArgs args(const LevelWeights& prepared) const {
+    LevelGemmArgs args = level_gemm_args(x, prepared, x.nrows(), prepared.nrows, Device{});
+    args.epilogue.bias = bias.data();
+    args.epilogue.relu = options.relu;
+    args.epilogue.rounding = options.rounding;
+    return args;
+  }
+};
+
+template <class Fn>
+void for_each_case(Fn&& fn) {
+  std::size_t turn = 0;
+  for (const Shape& shape : shapes) {
+    for (const auto& [p, q] : widths) {
+      const bool by_row = turn % 2 == 0, offsets = turn / 2 % 2 == 0;
+      ++turn;
+      SCOPED_TRACE(testing::Message() << shape[0] << " x " << shape[1] << " by " << shape[2] << ", " << p << " and "
+                                      << q << " bits" << (by_row ? ", by row" : "") << (offsets ? ", offsets" : ""));
+      fn(Case(shape, p, q, by_row, offsets));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(LevelGemmCuda, SumsAndValuesAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for_each_case([&](const Case& product) {
+    const std::size_t n = product.x.nrows(), f = product.w.nrows();
+    const LevelWeights w = prepare_level_weights(product.w), there = prepare_level_weights(product.w, device);
+    DenseMatrix<std::int64_t> sums(n, f);
+    Floats values(n, f);
+    LevelGemmArgs args = product.args(w);
+    args.out.wide_sums = sums.view();
+    level_gemm(Reference{}, args);
+    args = product.args(w);
+    args.out.values = values.view();
+    level_gemm(Reference{}, args);
+    const QuantizedMatrix x = product.x.to(device);
+    const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+    LevelGemmOptions options = product.options;
+    options.bias = bias.span();
+    Floats of_device(n, f, device);
+    level_gemm_into(of_device, x, there, options);
+    test::expect_identical(of_device.to(Device{}).values(), values.values());
+    DenseMatrix<std::int64_t> wide(n, f, device);
+    level_gemm_into(wide, x, there);
+    const auto wide_here = wide.to(Device{});
+    ASSERT_TRUE(std::ranges::equal(wide_here.values(), sums.values()));
+    if (!sums_fit(product.x.bits(), product.w.bits(), product.x.ncols(), 31)) return;
+    DenseMatrix<std::int32_t> narrow(n, f, device);
+    level_gemm_into(narrow, x, there);
+    const auto narrow_here = narrow.to(Device{});
+    ASSERT_TRUE(std::ranges::equal(narrow_here.values(), sums.values()));
+  });
+}
+
+TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::size_t turn = 0;
+  for_each_case([&](const Case& product) {
+    const std::size_t n = product.x.nrows(), f = product.w.nrows();
+    const LevelWeights w = prepare_level_weights(product.w), there = prepare_level_weights(product.w, device);
+    const QuantizedMatrix x = product.x.to(device);
+    const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+    LevelGemmOptions options = product.options;
+    options.bias = bias.span();
+    for (const int bits : {1, 4, 8, 13}) {
+      SCOPED_TRACE(testing::Message() << bits << " bits out");
+      const auto extent = ++turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+      QuantizedMatrix expected(n, f, bits);
+      LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, turn);
+      const auto range = static_cast<float>(product.x.ncols()) * static_cast<float>(1U << product.x.bits()) *
+                         static_cast<float>(1U << product.w.bits());
+      for (float& step : scale.steps.span()) step *= (1 + 0.1F * range) / static_cast<float>(1U << bits);
+      expected.set_scale(std::move(scale));
+      LevelGemmArgs args = product.args(w);
+      args.out.levels = expected.view();
+      take_out_scale(args.epilogue, expected, "level gemm");
+      level_gemm(Reference{}, args);
+      QuantizedMatrix out(n, f, bits, device);
+      out.levels().fill(0xFF);  // what was there does not matter
+      out.set_scale(expected.scale().to(device));
+      level_gemm_into(out, x, there, options);
+      const QuantizedMatrix here = out.to(Device{});
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < f; ++j) ASSERT_EQ(here.level(i, j), expected.level(i, j)) << i << ", " << j;
+      }
+      ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span())) << "behind the last output";
+    }
+  });
+}
+
+TEST(LevelGemmCuda, ExplainNamesTheKernel) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const LevelWeights w = prepare_level_weights(test::random_levels(3, 5, 8, 1), device);
+  EXPECT_EQ(level_gemm_explain(test::random_levels(2, 5, 8, 1).to(device), w).kernel, "level_gemm_tiles");
+  EXPECT_EQ(level_gemm_explain(test::random_levels(2, 5, 9, 1).to(device), w).kernel, "level_gemm_plain");
+  const LevelWeights long_rows = prepare_level_weights(test::random_levels(3, 30000, 8, 1), device);
+  EXPECT_EQ(level_gemm_explain(test::random_levels(2, 30000, 8, 1).to(device), long_rows).kernel, "level_gemm_plain");
+}
+
+TEST(LevelGemmCuda, WeightsOfTheHostAreRefused) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const LevelWeights w = prepare_level_weights(test::random_levels(3, 5, 8, 1));
+  Floats out(2, 3, device);
+  const QuantizedMatrix x = test::random_levels(2, 5, 8, 1).to(device);
+  test::expect_usage_error([&] { level_gemm_into(out, x, w); }, "W");
+}
+
+}  // namespace
+}  // namespace bitgraph

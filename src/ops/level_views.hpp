@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where products and aggregations of levels go, and what is done to them before, as kernels see it.
+#pragma once
+
+#include <bitgraph/formats/level_view.hpp>
+#include <bitgraph/formats/views.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph {
+
+/// One of the four has data.
+struct LevelOut {
+  DenseView<std::int32_t> sums;
+  DenseView<std::int64_t> wide_sums;
+  DenseView<float> values;
+  QuantizedView<std::uint8_t> levels;
+};
+
+/// Steps and offsets as kernels read them.
+struct LevelScaleView {
+  const float* steps = nullptr;    ///< null: 1
+  const float* offsets = nullptr;  ///< null: 0
+  bool single = true;              ///< the first one is for all rows or columns
+
+  [[nodiscard]] float step(std::size_t n) const { return steps == nullptr ? 1.0F : steps[single ? 0 : n]; }
+  [[nodiscard]] float offset(std::size_t n) const { return offsets == nullptr ? 0.0F : offsets[single ? 0 : n]; }
+};
+
+/// What is done to products and sums before they are stored. Everything that multiplies or shifts a column is divided
+/// by the step of the output beforehand, so what a kernel computes is a place on the output's scale: the value itself
+/// where values are stored, else the level before it is rounded.
+struct LevelEpilogue {
+  const float* bias = nullptr;  ///< null: 0
+  bool relu = false;
+  Rounding rounding = Rounding::nearest;
+  LevelScaleView out;  ///< of levels; values have step 1 and offset 0
+
+  /// What multiplies column j.
+  [[nodiscard]] float factor(std::size_t j) const { return 1.0F / out.step(j); }
+  /// What is added to column j, whose factor is given.
+  [[nodiscard]] float shift(std::size_t j, float factor) const {
+    return ((bias == nullptr ? 0.0F : bias[j]) - out.offset(j)) * factor;
+  }
+  /// The least place of column j for levels: that of the value 0 behind a relu, and no less than the first level's.
+  [[nodiscard]] float least(std::size_t j, float factor) const {
+    return relu ? std::max(-out.offset(j) * factor, 0.0F) : 0.0F;
+  }
+
+  /// What is stored at a place: the definition of right. What is not a number becomes the least level, or 0 by a relu.
+  [[nodiscard]] float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
+  [[nodiscard]] std::uint32_t level(float place, std::size_t j, int bits) const {
+    const float low = least(j, factor(j));
+    const float within = std::min(place > low ? place : low, static_cast<float>((1U << bits) - 1));
+    return static_cast<std::uint32_t>(rounding == Rounding::nearest ? std::nearbyint(within) : std::floor(within));
+  }
+};
+
+/// Whether sums of k products of levels of p and q bits, or with q = 0 of k levels, are below 2^limit.
+[[nodiscard]] constexpr bool sums_fit(int p, int q, std::size_t k, int limit) noexcept {
+  return p + q + static_cast<int>(k < 2 ? 0 : std::bit_width(k - 1)) <= limit;
+}
+
+}  // namespace bitgraph

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of sums of levels over neighbours are given.
+#pragma once
+
+#include <bitgraph/formats/views.hpp>
+
+#include "core/backend.hpp"
+#include "ops/level_views.hpp"
+
+namespace bitgraph {
+
+struct LevelSpmmArgs {
+  CsrPatternView a;
+  QuantizedView<> x;
+  LevelScaleView x_scale;
+  const float* row_scale = nullptr;  ///< null: 1
+  RowOrderView row_order;            ///< of a CUDA device; no rows: none
+  bool wide = false;                 ///< sums may pass 31 bits
+  LevelEpilogue epilogue;
+  LevelOut out;
+};
+
+void level_spmm(const Cuda& backend, const LevelSpmmArgs& args);
+
+}  // namespace bitgraph

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of levels on a CUDA device are the reference's to the last bit.
+#include "ops/spmm/levels/level_spmm_cases.hpp"
+#include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/expect_error.hpp"
+
+#include <bitgraph/formats/row_order.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace bitgraph {
+namespace {
+
+using namespace level_cases;
+using Floats = DenseMatrix<float>;
+
+/// Rows of all lengths up to some thousand, so that sets of lanes, warps and blocks have some.
+CsrPattern rows_of_all_lengths() {
+  std::vector<NodeId> rows, cols;
+  constexpr NodeId columns = 3000;
+  NodeId row = 0;
+  for (const NodeId length :
+       {0U, 1U, 7U, 8U, 9U, 31U, 63U, 64U, 65U, 255U, 256U, 257U, 300U, 1023U, 1024U, 1025U, 3000U}) {
+    for (NodeId n = 0; n < length; ++n) rows.push_back(row), cols.push_back((n * 7 + row) % columns);
+    ++row;
+  }
+  return csr_from_edges(row, columns, rows, cols);
+}
+
+std::vector<GraphCase> cuda_graphs() {
+  std::vector<GraphCase> all = graphs();
+  all.push_back({"rows of all lengths", rows_of_all_lengths()});
+  all.push_back({"many short rows", test::random_pattern(20000, 500, 0.01, 1)});
+  return all;
+}
+
+/// body(graph, aggregation) with all bits and features, scales in turn.
+template <class Fn>
+void for_each_case(Fn&& fn) {
+  constexpr ScaleExtent extents[] = {ScaleExtent::none, ScaleExtent::tensor, ScaleExtent::column};
+  std::size_t turn = 0;
+  for (const GraphCase& graph : cuda_graphs()) {
+    for (const int bits : {1, 2, 4, 5, 8, 9, 16}) {
+      for (const std::size_t width : {0U, 1U, 7U, 16U, 17U, 63U, 64U, 65U, 128U, 129U, 300U}) {
+        const ScaleExtent extent = extents[turn++ % 3];
+        SCOPED_TRACE(testing::Message() << graph.name << ", " << bits << " bits, " << width << " features, extent "
+                                        << static_cast<int>(extent));
+        Aggregation aggregation(graph.a, width, bits, extent, extent == ScaleExtent::column);
+        fn(graph.a, aggregation);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+/// Operands of an aggregation on the device. `ordered`: with an order of the rows.
+struct There {
+  CsrPattern a;
+  QuantizedMatrix x;
+  Buffer<float> row_scale, bias;
+  RowOrder order;
+  LevelSpmmOptions options;
+
+  There(const CsrPattern& graph, const Aggregation& aggregation, bool ordered, const Device& device)
+      : a(graph.to(device)),
+        x(aggregation.x.to(device)),
+        row_scale(Buffer<float>::copy_of(aggregation.row_scale, device)),
+        bias(Buffer<float>::copy_of(aggregation.bias, device)),
+        options(aggregation.options) {
+    options.row_scale = row_scale.span();
+    options.bias = bias.span();
+    if (!ordered) return;
+    order = RowOrder(a);
+    options.row_order = &order;
+  }
+};
+
+TEST(LevelSpmmCuda, SumsAndValuesAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for_each_case([&](const CsrPattern& a, const Aggregation& aggregation) {
+    const std::size_t width = aggregation.x.ncols();
+    DenseMatrix<std::int64_t> sums(a.nrows(), width);
+    Floats values(a.nrows(), width);
+    LevelSpmmArgs args = aggregation.args(a);
+    args.out.wide_sums = sums.view();
+    level_spmm(Reference{}, args);
+    args = aggregation.args(a);
+    args.out.values = values.view();
+    level_spmm(Reference{}, args);
+    for (const bool ordered : {false, true}) {
+      SCOPED_TRACE(ordered ? "ordered" : "as stored");
+      const There there(a, aggregation, ordered, device);
+      Floats of_device(a.nrows(), width, device);
+      level_spmm_into(of_device, there.a, there.x, there.options);
+      test::expect_identical(of_device.to(Device{}).values(), values.values());
+      DenseMatrix<std::int64_t> wide(a.nrows(), width, device);
+      level_spmm_into(wide, there.a, there.x);
+      DenseMatrix<std::int32_t> narrow(a.nrows(), width, device);
+      level_spmm_into(narrow, there.a, there.x);
+      const auto wide_here = wide.to(Device{});
+      const auto narrow_here = narrow.to(Device{});
+      for (std::size_t n = 0; n < sums.values().size(); ++n) {
+        ASSERT_EQ(wide_here.values()[n], sums.values()[n]) << "element " << n;
+        ASSERT_EQ(narrow_here.values()[n], sums.values()[n]) << "element " << n;
+      }
+    }
+  });
+}
+
+TEST(LevelSpmmCuda, LevelsOutAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::size_t turn = 0;
+  for_each_case([&](const CsrPattern& a, Aggregation& aggregation) {
+    const std::size_t width = aggregation.x.ncols();
+    for (const int bits : {2, 4, 8, 12}) {
+      SCOPED_TRACE(testing::Message() << bits << " bits out");
+      const auto extent = turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+      aggregation.options.rounding = ++turn % 3 == 0 ? Rounding::floor : Rounding::nearest;
+      QuantizedMatrix expected(a.nrows(), width, bits);
+      LevelScale scale = test::random_scale(extent, num_scales(extent, a.nrows(), width), true, turn);
+      for (float& step : scale.steps.span()) step *= 20.0F / static_cast<float>(1U << bits);
+      expected.set_scale(std::move(scale));
+      LevelSpmmArgs args = aggregation.args(a);
+      args.out.levels = expected.view();
+      take_out_scale(args.epilogue, expected, "level spmm");
+      level_spmm(Reference{}, args);
+      for (const bool ordered : {false, true}) {
+        SCOPED_TRACE(ordered ? "ordered" : "as stored");
+        const There there(a, aggregation, ordered, device);
+        QuantizedMatrix out(a.nrows(), width, bits, device);
+        out.levels().fill(0xFF);  // what was there does not matter
+        out.set_scale(expected.scale().to(device));
+        level_spmm_into(out, there.a, there.x, there.options);
+        const QuantizedMatrix here = out.to(Device{});
+        const auto [at, other] = std::mismatch(here.levels().begin(), here.levels().end(), expected.levels().begin());
+        ASSERT_EQ(at - here.levels().begin(), static_cast<std::ptrdiff_t>(here.levels().size()))
+            << int{*at} << ", expected " << int{*other};
+      }
+    }
+  });
+}
+
+TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = test::rmat_pattern(7, 1000, 2);
+  for (const int bits : {4, 8}) {
+    for (const bool relu : {false, true}) {
+      Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
+      aggregation.options.relu = relu;
+      aggregation.row_scale[3] = NAN;
+      aggregation.row_scale[5] = INFINITY;
+      aggregation.row_scale[7] = -INFINITY;
+      aggregation.bias[8] = NAN;
+      aggregation.bias[9] = INFINITY;
+      aggregation.bias[64] = -INFINITY;
+      Floats values(a.nrows(), 65);
+      LevelSpmmArgs args = aggregation.args(a);
+      args.out.values = values.view();
+      level_spmm(Reference{}, args);
+      QuantizedMatrix levels(a.nrows(), 65, bits);
+      levels.set_scale(test::random_scale(ScaleExtent::column, 65, true, 9));
+      args = aggregation.args(a);
+      args.out.levels = levels.view();
+      take_out_scale(args.epilogue, levels, "level spmm");
+      level_spmm(Reference{}, args);
+      const There there(a, aggregation, true, device);
+      Floats of_device(a.nrows(), 65, device);
+      level_spmm_into(of_device, there.a, there.x, there.options);
+      test::expect_identical(of_device.to(Device{}).values(), values.values());
+      QuantizedMatrix out(a.nrows(), 65, bits, device);
+      out.set_scale(levels.scale().to(device));
+      level_spmm_into(out, there.a, there.x, there.options);
+      const QuantizedMatrix here = out.to(Device{});
+      ASSERT_TRUE(std::equal(here.levels().begin(), here.levels().end(), levels.levels().begin()));
+    }
+  }
+}
+
+TEST(LevelSpmmCuda, SumsPast32BitsHaveAKernelOfTheirOwn) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  constexpr NodeId neighbors = 70000;  // of 65,535 each: 4.6e9
+  const CsrPattern a = one_long_row(neighbors).to(device);
+  DenseMatrix<std::uint32_t> levels(neighbors, 3);
+  for (std::uint32_t& level : levels.values()) level = 65535;
+  const QuantizedMatrix x = quantized_from_levels(levels, 16).to(device);
+  DenseMatrix<std::int64_t> sums(5, 3, device);
+  level_spmm_into(sums, a, x);
+  for (std::size_t f = 0; f < 3; ++f) ASSERT_EQ(sums.to(Device{})(3, f), std::int64_t{neighbors} * 65535);
+  DenseMatrix<std::int32_t> narrow(5, 3, device);
+  test::expect_usage_error([&] { level_spmm_into(narrow, a, x); }, "may pass int32: use int64");
+}
+
+TEST(LevelSpmmCuda, ExplainNamesTheKernel) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = one_long_row(300).to(device);
+  EXPECT_EQ(level_spmm_explain(a, test::random_levels(300, 8, 8, 1).to(device)).kernel, "level_spmm_rows");
+  EXPECT_EQ(level_spmm_explain(a, test::random_levels(300, 8, 9, 1).to(device)).kernel, "level_spmm_plain");
+}
+
+TEST(LevelSpmmCuda, AnOrderOfAnotherGraphIsRefused) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = one_long_row(300).to(device);
+  const QuantizedMatrix x = test::random_levels(300, 8, 8, 1).to(device);
+  Floats out(5, 8, device);
+  const RowOrder other(test::random_pattern(4, 300, 0.5, 1).to(device));
+  test::expect_usage_error([&] { level_spmm_into(out, a, x, {.row_order = &other}); }, "row_order has 4 rows, A 5");
+}
+
+}  // namespace
+}  // namespace bitgraph

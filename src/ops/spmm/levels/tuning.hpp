@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers by which sums of levels share out rows on a CUDA device: one struct of them a compute capability.
+// src/ops/spmm/levels/level_spmm_bench.cpp measures them.
+#pragma once
+
+#include <cstdint>
+
+namespace bitgraph {
+
+struct CudaLevelSpmmTuning {
+  unsigned block_threads = 256;
+  unsigned blocks = 3;            ///< least blocks of a multiprocessor, which bounds the registers of a thread
+  unsigned batch = 8;             ///< neighbours of a set of lanes on their way at a time
+  unsigned most_lanes = 8;        ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
+  std::uint32_t warp_row = 64;    ///< entries from which a warp has a row, a power of two
+  std::uint32_t hub_row = 1024;   ///< entries from which a block has a row, a power of two
+  std::uint32_t lone_longer = 8;  ///< the first of the two where warps have fewer rows than sets of lanes
+  unsigned busy_warps = 4096;     ///< that keep the device busy: warps take fewer rows below
+};
+
+/// Of compute capability 9.0, and of all others.
+[[nodiscard]] constexpr CudaLevelSpmmTuning cuda_level_spmm_tuning() noexcept { return {}; }
+
+}  // namespace bitgraph
