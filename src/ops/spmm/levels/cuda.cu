@@ -157,18 +157,20 @@ struct BlockColumns {
   }
 };
 
-/// The rows of X as a lane reads them.
+/// The rows of X as a lane reads them. Places are products of 32 bits: one instruction.
 template <unsigned Words>
 struct PartReader {
-  const Part<Words>* data;
-  std::size_t stride;  ///< of a row
-  bool reads;          ///< rows have this part
+  const std::uint8_t* first;
+  std::uint32_t row_bytes;
+  bool reads;  ///< rows have this part
 
   __device__ PartReader(const QuantizedView<>& x, unsigned part)
-      : data(reinterpret_cast<const Part<Words>*>(x.data) + part),
-        stride(x.row_bytes / sizeof(Part<Words>)),
-        reads(part < stride) {}
-  __device__ Part<Words> operator()(NodeId row) const { return __ldg(data + row * stride); }
+      : first(x.data + std::size_t{part} * sizeof(Part<Words>)),
+        row_bytes(static_cast<std::uint32_t>(x.row_bytes)),
+        reads(part < row_bytes / sizeof(Part<Words>)) {}
+  __device__ Part<Words> operator()(NodeId row) const {
+    return __ldg(reinterpret_cast<const Part<Words>*>(first + std::uint64_t{row} * row_bytes));
+  }
 };
 
 /// Adds neighbours of a row. `Sets` sets of `Lanes` lanes share its `n` columns, which begin at `cols`: they read a
@@ -450,7 +452,8 @@ void launch_parts(const Device& device, const LevelSpmmArgs& args) {
 void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   using namespace level_cuda;
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
-  if (level_place_bits(args.x.bits) == 16 || args.wide) {
+  constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
+  if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row) {
     const std::size_t groups = (stored_columns(args) + least_stored - 1) / least_stored;
     level_spmm_plain<<<blocks_for(groups * args.a.nrows, threads), threads, 0, stream_of(backend.device)>>>(args,
                                                                                                             groups);
