@@ -179,9 +179,9 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
                               held + (machine.cuda() ? 0 : state)});
   };
   if (machine.cuda()) estimate.device_bytes = held + state;
-  const bool twice = whole_graph && (binary || options.self_distillation);
-  if (twice && !teacher_given) add("train the teacher's teacher", nn::Precision::real);
-  if (binary && !teacher_given) add("train the teacher", nn::Precision::real);
+  const bool trains_teacher = !teacher_given && (binary || options.self_distillation);
+  if (trains_teacher && binary && whole_graph) add("train the teacher's teacher", nn::Precision::real);
+  if (trains_teacher) add("train the teacher", nn::Precision::real);
   add("train", options.precision);
   estimate.assumptions.emplace_back(
       "all epochs, over the whole graph, and 10 classes; time within some times what it says");
