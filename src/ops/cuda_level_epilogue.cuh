@@ -5,6 +5,7 @@
 
 #include "ops/level_views.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -110,6 +111,20 @@ __device__ void store_levels(const QuantizedView<std::uint8_t>& out, std::size_t
   } else {
     store_levels<Count, 16>(to, out.row_bytes, first, level_of);
   }
+}
+
+/// One level of any width.
+__device__ inline std::uint32_t level_of(const QuantizedView<>& x, std::size_t row, std::size_t column) {
+  const std::uint8_t* const levels = x.data + row * x.row_bytes;
+  if (x.bits <= 4) return __ldg(levels + column / 2) >> (4 * (column % 2)) & 0xFU;
+  if (x.bits <= 8) return __ldg(levels + column);
+  return __ldg(reinterpret_cast<const std::uint16_t*>(levels) + column);
+}
+
+/// Columns that have a place in an output of `ncols`, behind the last one too.
+inline std::size_t stored_columns(const LevelOut& out, std::size_t ncols) {
+  if (out.levels.data == nullptr) return ncols;
+  return std::max(ncols, out.levels.row_bytes * 8 / static_cast<std::size_t>(level_place_bits(out.levels.bits)));
 }
 
 }  // namespace bitgraph::level_cuda

@@ -6,8 +6,8 @@
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
-#include "ops/cuda_level_epilogue.cuh"
 #include "ops/gemm/levels/args.hpp"
+#include "ops/gemm/levels/cuda_places.cuh"
 #include "ops/gemm/levels/cuda_tiles.cuh"
 
 #include <algorithm>
@@ -29,43 +29,6 @@ constexpr unsigned stages = 4;                              ///< chunks of X on 
 constexpr unsigned chunk_bytes = tile_rows * block_bytes;
 constexpr unsigned step = 32;  ///< columns of one matrix instruction
 constexpr unsigned few_columns = 8;
-
-/// What an output needs: see level_gemm.hpp.
-struct ProductPlace {
-  float by_step = 0;
-  float by_offset = 0;
-  float of_w = 0;
-  float shift = 0;
-
-  ProductPlace() = default;
-  __device__ ProductPlace(const LevelGemmArgs& args, std::size_t output, const ColumnPlace& column) {
-    const float w_step = args.w_scale.steps[output];
-    const float w_offset = args.w_scale.offsets == nullptr ? 0.0F : args.w_scale.offsets[output];
-    by_step = w_step * column.factor;
-    by_offset = w_offset * column.factor;
-    const float w_by_step = w_step * static_cast<float>(args.w_sums[output]);
-    const float w_by_offset = w_offset * static_cast<float>(args.x.ncols);
-    of_w = (w_by_step + w_by_offset) * column.factor;
-    shift = column.shift;
-  }
-
-  /// Without offsets all that they multiply is 0, and left out.
-  template <bool offsets>
-  [[nodiscard]] __device__ float place(float sum, float x_sum, float x_step, float x_offset) const {
-    if constexpr (!offsets) return x_step * (by_step * sum) + shift;
-    return x_step * (by_step * sum + by_offset * x_sum) + x_offset * of_w + shift;
-  }
-};
-
-/// A row of X as the epilogue needs it.
-struct RowOfX {
-  float step, offset, sum;
-
-  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels)
-      : step(at_or(args.x_scale.steps, args.x_scale.single, row, 1)),
-        offset(at_or(args.x_scale.offsets, args.x_scale.single, row, 0)),
-        sum(sum_of_levels) {}
-};
 
 /// A block's part of the work, the same for all its threads.
 struct Tiles {
@@ -385,14 +348,6 @@ __global__ void __launch_bounds__(threads, 1)
   kernel.run();
 }
 
-/// One level of X of any width.
-__device__ inline std::uint32_t level_of(const QuantizedView<>& x, std::size_t row, std::size_t column) {
-  const std::uint8_t* const levels = x.data + row * x.row_bytes;
-  if (x.bits <= 4) return __ldg(levels + column / 2) >> (4 * (column % 2)) & 0xFU;
-  if (x.bits <= 8) return __ldg(levels + column);
-  return __ldg(reinterpret_cast<const std::uint16_t*>(levels) + column);
-}
-
 /// Any widths and sums: a thread has a few outputs of a row.
 __global__ void __launch_bounds__(threads)
     level_gemm_plain(const __grid_constant__ LevelGemmArgs args, std::size_t groups_a_row) {
@@ -436,13 +391,6 @@ __global__ void __launch_bounds__(threads)
     store_levels<few_columns>(args.out.levels, row, first, [&](unsigned n) { return level[n]; });
 }
 
-/// Outputs that have a place, behind the last one too.
-std::size_t stored_outputs(const LevelGemmArgs& args) {
-  if (args.out.levels.data == nullptr) return args.outputs;
-  const auto bits = static_cast<std::size_t>(level_place_bits(args.out.levels.bits));
-  return std::max(args.outputs, args.out.levels.row_bytes * 8 / bits);
-}
-
 unsigned chunks_of(std::size_t row_bytes) { return static_cast<unsigned>((row_bytes + block_bytes - 1) / block_bytes); }
 
 /// False where the rows of W do not fit shared memory.
@@ -453,7 +401,7 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
   tiles.chunks = chunks_of(args.x.row_bytes);
   tiles.w_pitch = tiles.chunks * Made::chunk_columns;
   tiles.tiles = (args.x.nrows + tile_rows - 1) / tile_rows;
-  tiles.slices = static_cast<unsigned>((stored_outputs(args) + Made::outputs - 1) / Made::outputs);
+  tiles.slices = static_cast<unsigned>((stored_columns(args.out, args.outputs) + Made::outputs - 1) / Made::outputs);
   const std::size_t bytes = Made::shared_bytes(tiles.w_pitch);
   const CudaLimits& limits = cuda_limits(device);
   if (bytes > limits.shared_bytes_a_block) return false;
@@ -468,7 +416,7 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
 /// As many outputs a block as fit.
 template <unsigned XBits, bool small>
 void launch_widest(const Device& device, const LevelGemmArgs& args) {
-  const std::size_t outputs = stored_outputs(args);
+  const std::size_t outputs = stored_columns(args.out, args.outputs);
   if (outputs > 128 && launch<XBits, 8, small>(device, args)) return;
   if (outputs > 64 && launch<XBits, 4, small>(device, args)) return;
   static_cast<void>(launch<XBits, 2, small>(device, args));
@@ -483,7 +431,7 @@ void launch_tiles(const Device& device, const LevelGemmArgs& args) {
 template <unsigned XBits>
 bool least_fits(const Device& device, std::size_t columns) {
   using Made = Kernel<XBits, 2, true>;
-  const unsigned chunks = chunks_of(columns * XBits / 8 + 1);
+  const unsigned chunks = chunks_of(level_row_bytes(columns, XBits));
   return Made::shared_bytes(chunks * Made::chunk_columns) <= cuda_limits(device).shared_bytes_a_block;
 }
 
@@ -504,7 +452,7 @@ void level_gemm(const Cuda& backend, const LevelGemmArgs& args) {
   if (level_gemm_by_tiles(backend, args.x.bits, args.w_bits, args.x.ncols)) {
     return args.x.bits <= 4 ? launch_tiles<4>(device, args) : launch_tiles<8>(device, args);
   }
-  const std::size_t groups_a_row = (stored_outputs(args) + few_columns - 1) / few_columns;
+  const std::size_t groups_a_row = (stored_columns(args.out, args.outputs) + few_columns - 1) / few_columns;
   level_gemm_plain<<<blocks_for(groups_a_row * args.x.nrows, threads), threads, 0, stream_of(device)>>>(args,
                                                                                                         groups_a_row);
   cuda_check_launch("level_gemm_plain");

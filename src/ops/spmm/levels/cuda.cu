@@ -375,14 +375,6 @@ __global__ void __launch_bounds__(threads, tuning.blocks)
   }
 }
 
-/// One level of any width.
-__device__ inline std::uint32_t level_of(const QuantizedView<>& x, NodeId row, std::size_t column) {
-  const std::uint8_t* const levels = x.data + row * x.row_bytes;
-  if (x.bits <= 4) return __ldg(levels + column / 2) >> (4 * (column % 2)) & 0xFU;
-  if (x.bits <= 8) return __ldg(levels + column);
-  return __ldg(reinterpret_cast<const std::uint16_t*>(levels) + column);
-}
-
 /// Levels of more than 8 bits, and sums that may pass 32: a thread has a few columns of a row.
 __global__ void __launch_bounds__(threads)
     level_spmm_plain(const __grid_constant__ LevelSpmmArgs args, std::size_t groups) {
@@ -405,13 +397,6 @@ __global__ void __launch_bounds__(threads)
 }
 
 unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }
-
-/// Columns that have a place in the output, behind the last one too.
-std::size_t stored_columns(const LevelSpmmArgs& args) {
-  if (args.out.levels.data == nullptr) return args.x.ncols;
-  const auto bits = static_cast<std::size_t>(level_place_bits(args.out.levels.bits));
-  return std::max(args.x.ncols, args.out.levels.row_bytes * 8 / bits);
-}
 
 template <unsigned Bits, unsigned Words, unsigned Lanes>
 void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
@@ -437,7 +422,7 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
 template <unsigned Bits, unsigned Words>
 void launch_parts(const Device& device, const LevelSpmmArgs& args) {
   constexpr std::size_t features = LaneLevels<Bits, Words>::features;
-  const std::size_t parts = (stored_columns(args) + features - 1) / features;
+  const std::size_t parts = (stored_columns(args.out, args.x.ncols) + features - 1) / features;
   const auto slices = static_cast<unsigned>((parts + most_lanes - 1) / most_lanes);
   if (parts <= 1) return launch<Bits, Words, 1>(device, args, slices);
   if (parts <= 2) return launch<Bits, Words, 2>(device, args, slices);
@@ -454,7 +439,7 @@ void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
   constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
   if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row) {
-    const std::size_t groups = (stored_columns(args) + least_stored - 1) / least_stored;
+    const std::size_t groups = (stored_columns(args.out, args.x.ncols) + least_stored - 1) / least_stored;
     level_spmm_plain<<<blocks_for(groups * args.a.nrows, threads), threads, 0, stream_of(backend.device)>>>(args,
                                                                                                             groups);
     return cuda_check_launch("level_spmm_plain");

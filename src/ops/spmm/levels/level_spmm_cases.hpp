@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,16 @@ struct Aggregation {
         bias(test::random_floats(width, 5, -1, 1)) {
     x.set_scale(test::random_scale(extent, num_scales(extent, a.ncols(), width), offsets, 6));
     options = {.row_scale = row_scale, .bias = bias, .relu = offsets};
+  }
+
+  /// Scales of rows 3, 5 and 7 and biases of columns 8, 9 and 64 that are no numbers.
+  void spoil() {
+    row_scale[3] = NAN;
+    row_scale[5] = INFINITY;
+    row_scale[7] = -INFINITY;
+    bias[8] = NAN;
+    bias[9] = INFINITY;
+    bias[64] = -INFINITY;
   }
 
   [[nodiscard]] LevelSpmmArgs args(const CsrPattern& a) const {

@@ -153,12 +153,7 @@ TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
     for (const bool relu : {false, true}) {
       Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
       aggregation.options.relu = relu;
-      aggregation.row_scale[3] = NAN;
-      aggregation.row_scale[5] = INFINITY;
-      aggregation.row_scale[7] = -INFINITY;
-      aggregation.bias[8] = NAN;
-      aggregation.bias[9] = INFINITY;
-      aggregation.bias[64] = -INFINITY;
+      aggregation.spoil();
       Floats values(a.nrows(), 65);
       LevelSpmmArgs args = aggregation.args(a);
       args.out.values = values.view();

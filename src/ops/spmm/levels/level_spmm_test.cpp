@@ -148,12 +148,7 @@ TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
       Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
       aggregation.options.relu = relu;
       std::fill_n(aggregation.row_scale.begin() + 20, 20, -1.0F);
-      aggregation.row_scale[3] = NAN;
-      aggregation.row_scale[5] = INFINITY;
-      aggregation.row_scale[7] = -INFINITY;
-      aggregation.bias[8] = NAN;
-      aggregation.bias[9] = INFINITY;
-      aggregation.bias[64] = -INFINITY;
+      aggregation.spoil();
       Floats expected(a.nrows(), 65);
       LevelSpmmArgs args = aggregation.args(a);
       args.out.values = expected.view();
