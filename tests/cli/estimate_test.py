@@ -90,6 +90,17 @@ class Estimate(InFolder):
         self.assertEqual(len(tried), 2)
         self.assertAlmostEqual(sum(tried), 1e-5)
 
+    def test_every_training_has_a_step(self):
+        expected = [("float", [], 0), ("float", ["--self-distillation"], 1), ("full", [], 2), ("bin", [], 2),
+                    ("bin", ["--model", "sage"], 1)]
+        for precision, more, teachers in expected:
+            with self.subTest(precision=precision, more=more):
+                found = self.estimate("train", self.paths["dataset"], "--precision", precision, *more, "--out",
+                                      self.paths["new"])
+                steps = [step["step"].split(",")[0] for step in found["what"] if step["step"].startswith("train")]
+                names = ["train the teacher's teacher", "train the teacher"][2 - teachers:] + ["train"]
+                self.assertEqual(steps, names)
+
     def test_a_device_need_not_be_there(self):
         found = self.estimate("bfs", self.paths["graph"], "--device", "cuda")
         self.assertGreater(found["device_bytes"], 0)
