@@ -54,6 +54,7 @@
 #include <bitgraph/nn/plan.hpp>
 #include <bitgraph/nn/precision.hpp>
 #include <bitgraph/nn/program.hpp>
+#include <bitgraph/nn/quantize.hpp>
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/nn/tune.hpp>

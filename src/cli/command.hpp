@@ -82,6 +82,7 @@ void add_generate(CLI::App& app);
 void add_train(CLI::App& app);
 void add_infer(CLI::App& app);
 void add_tune(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_datasets(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_bfs(CLI::App& app);

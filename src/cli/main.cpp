@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
     cli::add_train(app);
     cli::add_infer(app);
     cli::add_tune(app);
+    cli::add_quantize(app);
     cli::add_datasets(app);
     cli::add_doctor(app);
     cli::add_bfs(app);

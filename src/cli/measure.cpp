@@ -222,11 +222,12 @@ nn::Model load_model(const std::string& file, bool normalize_rows) {
 void warn(const std::string& what) { fmt::print(stderr, "warning: {}\n", what); }
 
 std::vector<nn::Precision> forms_of(const nn::Model& model, const std::string& wanted) {
-  const bool real = !model.precision.multiplies_signs();
+  if (model.has_levels() && (wanted == "own" || wanted == "all")) return {model.precision};
+  const bool real = !model.precision.multiplies_signs() && !model.has_levels();
   if (wanted == "all")
     return real ? std::vector{nn::Precision::real} : std::vector{nn::Precision::full, nn::Precision::bin};
   const nn::Precision form = wanted == "own" ? model.precision : nn::precision_from_string(wanted);
-  if (form.multiplies_signs() == real) {
+  if (model.has_levels() ? form != model.precision : form.has_levels() || form.multiplies_signs() == real) {
     fail(ErrorCode::usage,
          fmt::format("a model of precision {} has no form {}", to_string(model.precision), to_string(form)));
   }

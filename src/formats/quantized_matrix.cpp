@@ -74,6 +74,10 @@ QuantizedMatrix::QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits,
   set_scale(std::move(scale));
 }
 
+QuantizedMatrix::QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, Buffer<std::uint8_t> levels,
+                                 LevelScale scale, Trusted) noexcept
+    : nrows_(nrows), ncols_(ncols), bits_(bits), levels_(std::move(levels)), scale_(std::move(scale)) {}
+
 void QuantizedMatrix::set_scale(LevelScale scale) {
   if (scale.extent != ScaleExtent::none)
     require_same_place("a quantized matrix", "the levels", device(), "the scale", scale.steps.device());

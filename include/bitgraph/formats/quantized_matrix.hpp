@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
+#include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/level_scale.hpp>
 #include <bitgraph/formats/level_view.hpp>
@@ -25,6 +26,10 @@ class QuantizedMatrix {
   /// Takes packed levels. Throws usage where their number or the scale's does not fit; bad_input where a level is above
   /// 2^bits - 1, what is behind the last column is not zero, or a step is not positive. O(bytes).
   QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, Buffer<std::uint8_t> levels, LevelScale scale = {});
+
+  /// The same without a look at levels and scale: they keep the rules.
+  QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, Buffer<std::uint8_t> levels, LevelScale scale,
+                  Trusted trusted) noexcept;
 
   [[nodiscard]] std::size_t nrows() const noexcept { return nrows_; }
   [[nodiscard]] std::size_t ncols() const noexcept { return ncols_; }

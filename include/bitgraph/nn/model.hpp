@@ -3,6 +3,8 @@
 
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/level_scale.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/precision.hpp>
 #include <bitgraph/ops/binarize.hpp>
@@ -41,9 +43,9 @@ enum class Aggregation {
   sum_with_self    ///< A + I
 };
 
-/// A weight matrix, outputs x inputs: floats, or signs with one scale an output (its mean magnitude). Each number
-/// format that layers can have weights in is one alternative.
-using Weight = std::variant<DenseMatrix<float>, Binarized>;
+/// A weight matrix, outputs x inputs: floats, signs with one scale an output (its mean magnitude), or levels with one
+/// step and offset an output. Each number format that layers can have weights in is one alternative.
+using Weight = std::variant<DenseMatrix<float>, Binarized, QuantizedMatrix>;
 
 /// A linear map: y = W x + bias.
 struct Linear {
@@ -52,15 +54,18 @@ struct Linear {
 
   [[nodiscard]] NumberFormat format() const noexcept;  ///< of the weight
   [[nodiscard]] bool binary() const noexcept { return std::holds_alternative<Binarized>(weight); }
+  [[nodiscard]] bool in_levels() const noexcept { return std::holds_alternative<QuantizedMatrix>(weight); }
   [[nodiscard]] bool empty() const noexcept { return inputs() == 0; }
-  [[nodiscard]] std::size_t inputs() const noexcept { return binary() ? signs().bits.ncols() : floats().ncols(); }
-  [[nodiscard]] std::size_t outputs() const noexcept { return binary() ? signs().bits.nrows() : floats().nrows(); }
+  [[nodiscard]] std::size_t inputs() const noexcept;
+  [[nodiscard]] std::size_t outputs() const noexcept;
 
-  /// The weight as floats, or as signs. Throw usage where it is the other.
+  /// The weight as floats, as signs, or as levels. Throw usage where it is another.
   [[nodiscard]] DenseMatrix<float>& floats();
   [[nodiscard]] const DenseMatrix<float>& floats() const;
   [[nodiscard]] Binarized& signs();
   [[nodiscard]] const Binarized& signs() const;
+  [[nodiscard]] QuantizedMatrix& levels();
+  [[nodiscard]] const QuantizedMatrix& levels() const;
 
   [[nodiscard]] std::size_t bytes() const noexcept;
   [[nodiscard]] Linear to(const Device& device) const;
@@ -74,11 +79,16 @@ struct Linear {
 ///   full  the same with x, N and R by their signs and scales, and b within the aggregation (Bi-GCN)
 ///   bin   y = +1 where vote(sign(N x + b)) or sign(R x + c) is, else -1; a vote that is a tie is +1. Of a linear layer
 ///         sign(N x + b)
+///   levels  as real, with x, the weights and N x each by its levels: values are quantized before they are multiplied
+///         and before they are added up. What comes from a neighbour j is scaled by D^-1/2 before, where the aggregation
+///         is symmetric
 struct Layer {
   Aggregation aggregation = Aggregation::symmetric;
   Precision precision = Precision::real;
   Linear neighbor;  ///< of what is aggregated; of a linear layer the only one
   Linear root;      ///< of the node itself; empty: there is none
+  LevelScale input_scale;    ///< of levels: one step of the input; none where that is the features
+  LevelScale message_scale;  ///< of levels: a step for each column of what is added up
 
   [[nodiscard]] std::size_t inputs() const noexcept { return neighbor.inputs(); }
   [[nodiscard]] std::size_t outputs() const noexcept { return neighbor.outputs(); }
@@ -126,11 +136,14 @@ struct Model {
   /// The outputs of all convolutions stand side by side as the last layer's input.
   [[nodiscard]] bool concatenates() const noexcept;
 
+  /// Products or sums of its layers are of levels.
+  [[nodiscard]] bool has_levels() const noexcept { return precision.has_levels(); }
+
   /// Exact size of the weights as held for inference.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// The forms of its layers where the whole runs as `form`. Throws usage for a binary form of a real model and a real
-  /// form of a binary one.
+  /// The forms of its layers where the whole runs as `form`. Throws usage for a binary form of a real model, a real form
+  /// of a binary one, and for a model of levels any form but its own.
   [[nodiscard]] std::vector<Precision> layer_forms(Precision form) const;
 
   /// Throws bad_input, naming the layer and what is wrong, unless the layers fit one another: weights, scales and

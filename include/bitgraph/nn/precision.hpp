@@ -8,16 +8,21 @@
 
 namespace bitgraph::nn {
 
-/// In which numbers a layer, or a whole model, computes. The presets are those of BitGNN, section 4.2.
+/// In which numbers a layer, or a whole model, computes: the presets of BitGNN (section 4.2), or levels of any number of
+/// bits (QGTC, section 3).
 struct Precision {
   NumberFormat input;     ///< of the layer's input, as its products read it
   NumberFormat weight;    ///< of its weights; the extent `row` is one scale an output
   NumberFormat messages;  ///< of what is aggregated over neighbours
-  NumberFormat output;    ///< of what the next layer gets
+  NumberFormat output;    ///< of what the next layer gets; layers of levels quantize their inputs themselves
 
   static const Precision real;  ///< "float": full precision everywhere
   static const Precision full;  ///< "full": binary products, full-precision aggregation
   static const Precision bin;   ///< "bin": binary products, a binary vote as aggregation; logits stay numbers
+
+  /// Levels of so many bits each, 1 to 16; 32 bits are floats. Weights have one scale an output, inputs one for all,
+  /// messages one a column. Throws usage for other bits, and where only one factor of the products is floats.
+  [[nodiscard]] static Precision of_levels(int weight_bits, int input_bits, int message_bits);
 
   /// Products are of signs: XNOR and popcount.
   [[nodiscard]] constexpr bool multiplies_signs() const noexcept { return weight.kind == NumberKind::sign; }
@@ -25,8 +30,24 @@ struct Precision {
   /// The aggregation is a vote of signs, and the layer's output is signs.
   [[nodiscard]] constexpr bool votes() const noexcept { return messages.kind == NumberKind::sign; }
 
-  /// The same for a layer whose output is logits: these are sums of floats.
-  [[nodiscard]] constexpr Precision of_last_layer() const noexcept { return {input, weight, {}, {}}; }
+  /// Products are of levels: sums of whole numbers.
+  [[nodiscard]] constexpr bool multiplies_levels() const noexcept { return weight.kind == NumberKind::levels; }
+
+  /// The aggregation adds up levels.
+  [[nodiscard]] constexpr bool sums_levels() const noexcept { return messages.kind == NumberKind::levels; }
+
+  /// Levels anywhere.
+  [[nodiscard]] constexpr bool has_levels() const noexcept { return multiplies_levels() || sums_levels(); }
+
+  /// The same for a layer whose output is logits: these are sums of floats, or of levels of at least 8 bits, because
+  /// nothing behind them corrects an error.
+  [[nodiscard]] constexpr Precision of_last_layer() const noexcept {
+    Precision last{input, weight, {}, {}};
+    if (sums_levels()) last.messages = messages;
+    if (sums_levels() && messages.bits < least_last_message_bits) last.messages.bits = least_last_message_bits;
+    return last;
+  }
+  static constexpr int least_last_message_bits = 8;
 
   friend constexpr bool operator==(const Precision&, const Precision&) = default;
 };
@@ -44,17 +65,18 @@ inline constexpr Precision Precision::full{precision_formats::scaled_sign, preci
 inline constexpr Precision Precision::bin{precision_formats::scaled_sign, precision_formats::scaled_sign,
                                           precision_formats::sign, precision_formats::sign};
 
-/// The preset's name, "float", "full" or "bin"; of another precision formats_of().
+/// The preset's name, "float", "full" or "bin"; of levels their bits: "w4a4" has weights, inputs and messages of 4 bits,
+/// "w8a4m2" messages of 2; of another precision formats_of().
 [[nodiscard]] std::string to_string(const Precision& precision);
 
 /// Its four formats, "input/weight/messages/output": "sign*row/sign*row/float32/float32".
 [[nodiscard]] std::string formats_of(const Precision& precision);
 
-/// Throws usage, naming the formats, unless layers have kernels for the precision: it is one of the presets.
+/// Throws usage, naming the formats, unless layers have kernels for the precision: a preset, or Precision::of_levels.
 void require_supported(const Precision& precision);
 
-/// A preset by its name, or four formats with slashes between them. Throws usage for another text, and for a precision
-/// that no layer computes in: those of the presets are all there are.
+/// A precision by its name, as to_string() gives it, or four formats with slashes between them. Throws usage for another
+/// text, and for a precision that no layer computes in.
 [[nodiscard]] Precision precision_from_string(std::string_view text);
 
 }  // namespace bitgraph::nn

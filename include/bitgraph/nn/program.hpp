@@ -24,9 +24,18 @@ namespace bitgraph::nn {
 using ValueId = std::uint32_t;
 inline constexpr ValueId no_value = ~ValueId{0};
 
+/// Which scale of its layer the levels of a value have.
+enum class LevelsOf : std::uint8_t {
+  features,  ///< that of each row of the features
+  input,     ///< Layer::input_scale
+  messages   ///< Layer::message_scale
+};
+
 struct Value {
   std::size_t columns = 0;
   NumberFormat format;
+  LevelsOf levels_of = LevelsOf::features;  ///< where it is levels
+  std::size_t scale_layer = 0;              ///< the layer that has the scale
   std::size_t most_rows = 0;    ///< scratch of an operator that takes so many rows at a time; 0: a row for each node
   std::size_t parts = 1;        ///< scratch for one of so many parts of the nodes
   std::size_t scored_bits = 0;  ///< not 0: it is RowScores of rows of so many bits, of `columns` weights
@@ -34,15 +43,17 @@ struct Value {
 
   /// Rows that it has where the graph has `nodes`.
   [[nodiscard]] std::size_t rows(std::size_t nodes) const noexcept;
-  /// Bytes of memory, the scales of its rows included.
+  /// Bytes of memory, the scales of its rows included. Those of levels belong to the weights.
   [[nodiscard]] std::size_t bytes(std::size_t nodes) const;
   /// Signs, with or without scales.
   [[nodiscard]] bool is_signs() const noexcept { return format.kind == NumberKind::sign; }
+  [[nodiscard]] bool is_levels() const noexcept { return format.kind == NumberKind::levels; }
 };
 
 enum class OperatorKind : std::uint8_t {
-  quantize,         ///< y = the signs of x, and the mean magnitude of each row
+  quantize,         ///< y = the signs of x, and the mean magnitude of each row; or its levels
   product,          ///< y = x W^T, where `aggregation` is a mean: times its row scale
+                    ///< of levels, and of quantize to levels, where `aggregation` is symmetric: times its column scale
   aggregate,        ///< y = A x: a sum, counts of bits, or a vote
   add,              ///< y = a + b, or the larger of both; of signs: or
   relu,             ///< y = max(0, x)
@@ -79,7 +90,7 @@ struct Operator {
   WeightOf weight = WeightOf::none;
   NumberFormat weight_format;
   BiasOf bias = BiasOf::none;
-  bool relu = false;      ///< of add: rectifies behind the sum
+  bool relu = false;      ///< rectifies behind the sum: of add, and of what multiplies or adds up levels
   bool maximum = false;   ///< of add: the larger one, whose sign is the or of both signs
   bool straight = false;  ///< of quantize: a gradient passes whatever the input is, not within -1 to 1 alone
   bool scale_before =
@@ -91,6 +102,7 @@ struct Operator {
 
   [[nodiscard]] ValueId output() const { return outputs.front(); }
   [[nodiscard]] bool multiplies_signs() const noexcept { return weight_format.kind == NumberKind::sign; }
+  [[nodiscard]] bool multiplies_levels() const noexcept { return weight_format.kind == NumberKind::levels; }
 
   friend bool operator==(const Operator&, const Operator&) = default;
 };

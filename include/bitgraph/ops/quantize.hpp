@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 namespace bitgraph {
 
@@ -44,9 +45,11 @@ struct QuantizeOptions {
 /// The same levels on every backend. Throws as choose_scale().
 [[nodiscard]] QuantizedMatrix quantize(const DenseMatrix<float>& x, const QuantizeOptions& options = {});
 
-/// The same with the bits and the scale that `out` has; allocates nothing. What is not a number becomes level 0. Throws
-/// usage naming the shapes, or for an `out` without a scale.
-void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding rounding = Rounding::nearest);
+/// The same with the bits and the scale that `out` has; allocates nothing. Row i of x is multiplied by row_scale[i]
+/// before, where there are row scales. What is not a number becomes level 0. Throws usage naming the shapes, or for an
+/// `out` without a scale.
+void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding rounding = Rounding::nearest,
+                   std::span<const float> row_scale = {});
 
 /// Levels as planes, 1 to 32 bits; above 16 bits they are computed in double. On the host.
 [[nodiscard]] BitPlanes quantize_to_planes(const DenseMatrix<float>& x, const QuantizeOptions& options = {},

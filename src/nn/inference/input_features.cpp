@@ -2,10 +2,15 @@
 #include "nn/inference/input_features.hpp"
 
 #include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/quantize.hpp>
 
 #include "core/parallel.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/some_rows.hpp"
+#include "nn/program/layers.hpp"
+#include "nn/program/passes/passes.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +36,62 @@ Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap&
   return made;
 }
 
+/// Copies rows first .. of dense features, as a model sees them.
+void copy_rows(DenseMatrix<float>& rows, std::size_t first, const DenseMatrix<float>& features, bool normalize_rows,
+               std::span<const NodeId> nodes) {
+  if (nodes.empty()) {
+    std::copy_n(features.row(first).data(), rows.values().size(), rows.values().data());
+  } else {
+    gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()));
+  }
+  if (normalize_rows) normalize_dense_rows(rows);
+}
+
+/// Some rows at a time, as `prepare(rows, first)` makes them; several threads call it.
+template <class Prepare>
+QuantizedMatrix quantize_by_parts(std::size_t nrows, std::size_t ncols, int bits, const Device& device,
+                                  const Prepare& prepare) {
+  constexpr std::size_t most_rows = 32;
+  const Device host = device.is_host() ? device : Device();
+  QuantizedMatrix made(nrows, ncols, bits, host);
+  LevelScale scale{ScaleExtent::row, Buffer<float>(nrows, host), Buffer<float>(nrows, host)};
+  parallel_chunks(host, nrows, most_rows, [&](Range range) {
+    DenseMatrix<float> some(range.size(), ncols, Device::host(1));
+    prepare(some, range.begin);
+    const QuantizedMatrix levels = quantize(some, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true});
+    std::copy(levels.levels().begin(), levels.levels().end(), made.view().row(range.begin));
+    for (std::size_t i = 0; i < range.size(); ++i) {
+      scale.steps[range.begin + i] = levels.scale().step(i, 0);
+      scale.offsets[range.begin + i] = levels.scale().offset(i, 0);
+    }
+  });
+  made.set_scale(std::move(scale));
+  return device.is_host() ? std::move(made) : made.to(device);
+}
+
 }  // namespace
+
+QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
+                               int bits, const Device& device) {
+  const std::size_t nrows = nodes.empty() ? features.nrows() : nodes.size();
+  return quantize_by_parts(
+      nrows, features.ncols(), bits, device,
+      [&](DenseMatrix<float>& rows, std::size_t first) { copy_rows(rows, first, features, normalize_rows, nodes); });
+}
+
+QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
+                               const Device& device) {
+  const CsrPattern& pattern = features.pattern;
+  return quantize_by_parts(pattern.nrows(), pattern.ncols(), bits, device,
+                           [&](DenseMatrix<float>& rows, std::size_t first) {
+                             std::fill(rows.values().begin(), rows.values().end(), 0.0F);
+                             for (std::size_t i = 0; i < rows.nrows(); ++i) {
+                               const auto row_ptr = pattern.row_ptr();
+                               for (EdgeOffset e = row_ptr[first + i]; e < row_ptr[first + i + 1]; ++e)
+                                 rows(i, pattern.col_ind()[e]) = values[e];
+                             }
+                           });
+}
 
 PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                                const Device& device)
@@ -53,12 +113,7 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normaliz
   const Device host = device.is_host() ? device : Device();
   if (normalize_rows || !nodes.empty()) {
     dense = binarize_by_parts(features, map, host, [&](DenseMatrix<float>& rows, std::size_t first) {
-      if (nodes.empty()) {
-        std::copy_n(features.row(first).data(), rows.values().size(), rows.values().data());
-      } else {
-        gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()));
-      }
-      if (normalize_rows) normalize_dense_rows(rows);
+      copy_rows(rows, first, features, normalize_rows, nodes);
     });
   } else {
     dense = Binarized{{features.nrows(), features.ncols(), host}, Buffer<float>(features.nrows(), host)};
@@ -134,6 +189,11 @@ RealFeatures::RealFeatures(const SparseFeatures& features, Buffer<float> model_v
 InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
                              const Device& device, std::span<const NodeId> nodes) {
   const ColumnMap map{model.input_mean.span(), model.input_inverse_deviation.span()};
+  const bool in_levels = form.input.kind == NumberKind::levels;
+  if (dataset.has_dense_features() && in_levels) {
+    levels = level_features(dataset.dense_features, model.normalize_rows, nodes, form.input.bits, device);
+    return;
+  }
   if (dataset.has_dense_features()) {
     // On the way to bits no more than some rows are copied.
     if (!form.multiplies_signs()) {
@@ -148,7 +208,9 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   const SparseFeatures in_order = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
   const SparseFeatures& features = nodes.empty() ? dataset.features : in_order;
   Buffer<float> values = model_features(features, model.normalize_rows);
-  if (!form.multiplies_signs()) {
+  if (in_levels) {
+    levels = level_features(features, values.span(), form.input.bits, device);
+  } else if (!form.multiplies_signs()) {
     real.emplace(features, std::move(values), storage, device);
   } else {
     packed.emplace(features, values.span(), map, device);
@@ -156,7 +218,14 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   }
 }
 
+Precision form_of_features(const Model& model, std::span<const Precision> forms) {
+  Precision form = forms.front();
+  if (!form.multiplies_signs()) form = {format_of_features(program_of(model), forms), {}, {}, {}};
+  return form;
+}
+
 std::string InputFeatures::format() const {
+  if (levels) return fmt::format("levels of {} bits", levels->bits());
   if (packed) return packed->sparse ? "sparse bits" : "bits";
   return real->is_dense() ? "float" : "sparse float";
 }

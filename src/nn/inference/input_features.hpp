@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
@@ -47,17 +48,34 @@ struct RealFeatures {
   }
 };
 
-/// The features as the first layer, of form `form`, takes them: row i is node nodes[i]'s, where nodes are given.
+/// Dense features as levels with a step and an offset for each row, in which 0 is a level's value. Rows in the order of
+/// `nodes`, where there are some; divided by their sums first where `normalize_rows`. Some rows at a time become floats.
+[[nodiscard]] QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows,
+                                             std::span<const NodeId> nodes, int bits, const Device& device);
+/// The same of sparse features, whose values are as the model takes them.
+[[nodiscard]] QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
+                                             const Device& device);
+
+/// The features as a first layer takes them, whose form has `form.input`: row i is node nodes[i]'s, where nodes are
+/// given.
 struct InputFeatures {
   std::optional<PackedFeatures> packed;
   std::optional<RealFeatures> real;
+  std::optional<QuantizedMatrix> levels;
 
   InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
                 const Device& device, std::span<const NodeId> nodes = {});
   explicit InputFeatures(PackedFeatures features) : packed(std::move(features)) {}
-  [[nodiscard]] std::size_t bytes() const noexcept { return packed ? packed->bytes() : real->bytes(); }
-  [[nodiscard]] std::string format() const;  ///< "bits", "sparse bits", "float", "sparse float"
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    if (levels) return levels->bytes();
+    return packed ? packed->bytes() : real->bytes();
+  }
+  [[nodiscard]] std::string format() const;  ///< "bits", "sparse bits", "levels of 4 bits", "float", "sparse float"
 };
+
+/// A form with the format in which a program takes its features: that of its first layer; or floats, where not only
+/// products of levels read them.
+[[nodiscard]] Precision form_of_features(const Model& model, std::span<const Precision> forms);
 
 /// The features of some nodes.
 [[nodiscard]] SparseFeatures features_of(const SparseFeatures& features, std::span<const NodeId> nodes);

@@ -101,8 +101,9 @@ class Prediction {
                               .sparse_features = sparse_bits_};
     const Compiled compiled = compile(plain_, context, parts, options_.order != Order::original);
     const Program& program = compiled.program;
-    const std::size_t kept = features_ + Weights::predicted_bytes(model_, program, sparse_bits_, sparse_floats_) +
-                             graph_bytes(compiled, parts > 1) + order_bytes();
+    const std::size_t kept = features_ + 
+        Weights::predicted_bytes(model_, program, sparse_bits_, sparse_floats_, device_.is_host()) +
+        graph_bytes(compiled, parts > 1) + order_bytes() + scaled_bytes(program);
     const std::size_t values = is_one_launch(program, parts)
                                    ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
                                    : place(program, n_).bytes + copy_bytes(compiled);
@@ -115,6 +116,8 @@ class Prediction {
  private:
   [[nodiscard]] std::size_t feature_bytes() {
     const std::size_t d = dataset_.num_features();
+    const NumberFormat format = format_of_features(plain_, options_.forms);
+    if (format.kind == NumberKind::levels) return n_ * (level_row_bytes(d, format.bits) + 2 * sizeof(float));
     if (!options_.forms.front().multiplies_signs()) {
       const bool dense =
           dataset_.has_dense_features() || !device_.is_host() || options_.features == FeatureStorage::dense;
@@ -180,12 +183,13 @@ class Prediction {
       const Value& out = program.value(op.output());
       const bool vote = op.kind == OperatorKind::vote_post_op || out.is_signs();
       if (!vote && !is_sum(op.aggregation)) needs.scales.insert(op.aggregation);
-      if (op.kind == OperatorKind::product) continue;
+      if (op.kind == OperatorKind::product || op.kind == OperatorKind::quantize) continue;
       const bool loops = has_loops(op.aggregation);
       needs.patterns.insert(loops);
       if (vote) needs.votes.insert(loops);
       const bool other_format = options_.graph == GraphFormat::sell || options_.graph == GraphFormat::tiles;
-      const bool float_sum = op.kind == OperatorKind::aggregate && !program.value(op.inputs[0]).is_signs();
+      const Value& in = program.value(op.inputs[0]);
+      const bool float_sum = op.kind == OperatorKind::aggregate && !in.is_signs() && !in.is_levels();
       const bool by_order = float_sum ? spmm_sums_by_order(out.columns) : !vote || !other_format;
       if (!device_.is_host() && by_order) needs.orders.insert(loops);
     }
@@ -217,7 +221,8 @@ class Prediction {
     if (device_.is_host()) return 0;
     std::size_t most = 0;
     for (const Operator& op : compiled.program.operators) {
-      if (op.kind != OperatorKind::aggregate || compiled.program.value(op.inputs[0]).is_signs()) continue;
+      const Value& in = compiled.program.value(op.inputs[0]);
+      if (op.kind != OperatorKind::aggregate || in.is_signs() || in.is_levels()) continue;
       const std::size_t entries =
           op.by_parts ? largest_part(compiled.graph.parts) : entries_of(has_loops(op.aggregation));
       const bool weighted = op.aggregation == Aggregation::symmetric;
@@ -226,12 +231,26 @@ class Prediction {
     return most;
   }
 
+  /// The scales of rows that products of levels have where they scale their rows.
+  [[nodiscard]] std::size_t scaled_bytes(const Program& program) const {
+    std::size_t total = 0;
+    for (const Operator& op : program.operators) {
+      if (op.kind != OperatorKind::product || !op.multiplies_levels() || op.aggregation == Aggregation::none) continue;
+      const Value& x = program.value(op.inputs[0]);
+      const bool features = x.levels_of == LevelsOf::features;
+      const bool offsets = features || model_.layers[x.scale_layer].input_scale.has_offsets();
+      total += n_ * sizeof(float) * (offsets ? 2 : 1);
+    }
+    return total;
+  }
+
   [[nodiscard]] bool is_one_launch(const Program& program, std::size_t parts) const {
     const bool asked = options_.launching == Launching::one ||
                        (options_.launching == Launching::automatic && fits_one_launch(n_, graph_.nvals()));
     const bool pattern_alone = options_.graph == GraphFormat::automatic || options_.graph == GraphFormat::csr;
     if (!asked || !pattern_alone || device_.is_host() || parts != 1) return false;
     return std::all_of(program.operators.begin(), program.operators.end(), [&](const Operator& op) {
+      if (program.value(op.output()).is_levels() || program.value(op.inputs[0]).is_levels()) return false;
       const bool counts = op.kind == OperatorKind::aggregate && program.value(op.inputs[0]).is_signs() &&
                           !program.value(op.output()).is_signs();
       const bool floats = op.kind == OperatorKind::product && !op.multiplies_signs();
@@ -270,6 +289,11 @@ class Prediction {
 std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted) {
   require(model.depth() <= most_depth, "a model has at most 64 layers that aggregate");
   if (wanted.empty()) return model.layer_forms(model.precision);
+  if (model.has_levels()) {
+    if (wanted != model.layer_forms(model.precision))
+      fail(ErrorCode::usage, "a model of levels runs in its own form alone: bitgraph quantize makes another model");
+    return wanted;
+  }
   if (wanted.size() != model.layers.size()) {
     fail(ErrorCode::usage,
          fmt::format("{} forms are given for a model of {} layers", wanted.size(), model.layers.size()));

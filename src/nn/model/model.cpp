@@ -23,29 +23,65 @@ auto& held(L& linear) {
   return *weight;
 }
 
+const DenseMatrix<float>& matrix_of(const DenseMatrix<float>& weight) { return weight; }
+const BitMatrix<PlusMinusOne>& matrix_of(const Binarized& weight) { return weight.bits; }
+const QuantizedMatrix& matrix_of(const QuantizedMatrix& weight) { return weight; }
+
+void add_to(Fingerprint& print, const LevelScale& scale) {
+  print.add(scale.steps.span());
+  print.add(scale.offsets.span());
+}
+
+void add_to(Fingerprint& print, const Linear& linear) {
+  print.add(!linear.binary() && !linear.in_levels() ? linear.floats().values() : std::span<const float>());
+  print.add(linear.bias.span());
+  if (linear.binary()) {
+    print.add(linear.signs().bits.words());
+    print.add(linear.signs().alpha.span());
+  }
+  if (linear.in_levels()) {
+    print.add(linear.levels().levels().span());
+    add_to(print, linear.levels().scale());
+  }
+}
+
 }  // namespace
 
 NumberFormat Linear::format() const noexcept {
-  return binary() ? Precision::full.weight : format_of(std::get<DenseMatrix<float>>(weight));
+  if (binary()) return Precision::full.weight;
+  if (in_levels()) return std::get<QuantizedMatrix>(weight).format();
+  return format_of(std::get<DenseMatrix<float>>(weight));
+}
+
+std::size_t Linear::inputs() const noexcept {
+  return std::visit([](const auto& w) { return matrix_of(w).ncols(); }, weight);
+}
+std::size_t Linear::outputs() const noexcept {
+  return std::visit([](const auto& w) { return matrix_of(w).nrows(); }, weight);
 }
 
 DenseMatrix<float>& Linear::floats() { return held<DenseMatrix<float>>(*this); }
 const DenseMatrix<float>& Linear::floats() const { return held<DenseMatrix<float>>(*this); }
 Binarized& Linear::signs() { return held<Binarized>(*this); }
 const Binarized& Linear::signs() const { return held<Binarized>(*this); }
+QuantizedMatrix& Linear::levels() { return held<QuantizedMatrix>(*this); }
+const QuantizedMatrix& Linear::levels() const { return held<QuantizedMatrix>(*this); }
 
 std::size_t Linear::bytes() const noexcept {
-  return bias.bytes() + (binary() ? signs().bits.bytes() + signs().alpha.bytes() : floats().bytes());
+  const std::size_t scales = binary() ? std::get<Binarized>(weight).alpha.bytes() : 0;
+  return bias.bytes() + scales + std::visit([](const auto& w) { return matrix_of(w).bytes(); }, weight);
 }
 
 Linear Linear::to(const Device& device) const {
-  if (!binary()) return {floats().to(device), bias.to(device)};
-  return {Binarized{signs().bits.to(device), signs().alpha.to(device)}, bias.to(device)};
+  if (binary()) return {Binarized{signs().bits.to(device), signs().alpha.to(device)}, bias.to(device)};
+  if (in_levels()) return {levels().to(device), bias.to(device)};
+  return {floats().to(device), bias.to(device)};
 }
 
 std::size_t Model::bytes() const noexcept {
   std::size_t total = input_mean.bytes() + input_inverse_deviation.bytes();
-  for (const Layer& layer : layers) total += layer.neighbor.bytes() + layer.root.bytes();
+  for (const Layer& l : layers)
+    total += l.neighbor.bytes() + l.root.bytes() + l.input_scale.bytes() + l.message_scale.bytes();
   return total;
 }
 
@@ -61,7 +97,15 @@ Linear make_linear(DenseMatrix<float> weight, Buffer<float> bias, bool binary) {
 }
 
 std::vector<Precision> Model::layer_forms(Precision form) const {
-  if (form.multiplies_signs() != precision.multiplies_signs()) {
+  if (has_levels()) {
+    std::vector<Precision> own;
+    for (const Layer& layer : layers) own.push_back(layer.precision);
+    if (form != precision)
+      fail(ErrorCode::usage, fmt::format("a model of precision {} has no form {}: bitgraph quantize makes one of it",
+                                         to_string(precision), to_string(form)));
+    return own;
+  }
+  if (form.has_levels() || form.multiplies_signs() != precision.multiplies_signs()) {
     fail(ErrorCode::usage,
          fmt::format("a model of precision {} has no form {}", to_string(precision), to_string(form)));
   }
@@ -86,14 +130,11 @@ void Model::require_fit(const Dataset& data) const {
 std::string Model::fingerprint() const {
   Fingerprint print;
   for (const Layer& layer : layers) {
-    for (const Linear* linear : {&layer.neighbor, &layer.root}) {
-      const bool binary = linear->binary();
-      print.add(binary ? std::span<const float>() : linear->floats().values());
-      print.add(linear->bias.span());
-      if (!binary) continue;
-      print.add(linear->signs().bits.words());
-      print.add(linear->signs().alpha.span());
-    }
+    add_to(print, layer.neighbor);
+    add_to(print, layer.root);
+    if (!layer.precision.has_levels()) continue;
+    add_to(print, layer.input_scale);
+    add_to(print, layer.message_scale);
   }
   if (!input_mean.empty()) {
     print.add(input_mean.span());

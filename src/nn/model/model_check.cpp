@@ -46,6 +46,7 @@ class ModelCheck {
   /// Of a network of its own.
   void own_layer(std::size_t l) const {
     precision(l);
+    level_scales(l, false);
     weights(l, m_.layers[l].neighbor, m_.layers[l].precision.weight);
     if (!m_.layers[l].root.empty()) weights(l, m_.layers[l].root, m_.layers[l].precision.weight);
   }
@@ -59,6 +60,26 @@ class ModelCheck {
     require(!last || !layer.precision.votes(), "its last layer votes, and logits are numbers");
   }
 
+  /// The first layer's input is the features, whose scales are those of their rows. The shapes of a network of its own
+  /// are checked where it is run.
+  void level_scales(std::size_t l, bool known_shapes) const {
+    const Layer& layer = m_.layers[l];
+    const auto check = [&](const LevelScale& scale, bool there, ScaleExtent extent, std::size_t count, const char* of) {
+      require(scale.extent == ScaleExtent::none || scale.extent == extent, "layer {}: its {} have steps of another extent",
+              l, of);
+      require(scale.steps.device().is_host() && scale.offsets.device().is_host(), "layer {} has steps on a device", l);
+      const std::size_t found = scale.steps.size();
+      require(known_shapes ? found == (there ? count : 0) : !there || found != 0, "layer {}: {} steps of its {}", l,
+              found, of);
+      if (found != 0) require_valid(scale, found, found);
+    };
+    const bool reads_features = known_shapes && l == 0;
+    check(layer.input_scale, known_shapes && layer.precision.multiplies_levels() && !reads_features,
+          ScaleExtent::tensor, 1, "inputs");
+    const bool sums = layer.aggregation != Aggregation::none && layer.precision.sums_levels();
+    check(layer.message_scale, known_shapes && sums, ScaleExtent::column, layer.outputs(), "messages");
+  }
+
   void layer(std::size_t l, std::size_t inputs) const {
     const Layer& layer = m_.layers[l];
     const bool last = l + 1 == m_.layers.size();
@@ -69,6 +90,7 @@ class ModelCheck {
     require(linear == (l % convolution_ != 0 || (last && m_.concatenates())), "layer {} {}", l,
             linear ? "aggregates nothing" : "aggregates, expected a linear layer");
     weights(l, layer.neighbor, layer.precision.weight);
+    level_scales(l, true);
     if (layer.root.empty()) {
       require(layer.root.bytes() == 0, "layer {} has scales or biases of a weight that is not there", l);
       return;
@@ -88,11 +110,14 @@ class ModelCheck {
     const Buffer<float>& scale = w.binary() ? w.signs().alpha : none;
     require(scale.size() == (w.binary() ? w.outputs() : 0) && w.bias.size() == w.outputs(),
             "layer {} has {} outputs, {} scales, {} biases", l, w.outputs(), scale.size(), w.bias.size());
-    const Device& device = w.binary() ? w.signs().bits.device() : w.floats().device();
+    const Device& device = w.binary()      ? w.signs().bits.device()
+                           : w.in_levels() ? w.levels().device()
+                                           : w.floats().device();
     for (const Device* place : {&device, &scale.device(), &w.bias.device()}) {
       require(place->is_host(), "layer {} has weights on {}, expected the host", l, place->name());
     }
-    require((w.binary() || all_finite(w.floats().values())) && all_finite(scale.span()) && all_finite(w.bias.span()),
+    const bool floats = !w.binary() && !w.in_levels();
+    require((!floats || all_finite(w.floats().values())) && all_finite(scale.span()) && all_finite(w.bias.span()),
             "layer {} has a weight that is infinite or not a number", l);
     require(std::none_of(scale.begin(), scale.end(), [](float s) { return s < 0; }), "layer {} has a negative scale",
             l);

@@ -32,8 +32,18 @@ Array array_of(ElementType type, std::vector<std::uint64_t> shape, std::span<con
 
 Array vector_of(const Buffer<float>& values) { return array_of(ElementType::f32, {values.size()}, values.span()); }
 
+/// Steps and offsets, where there are any.
+void put(TensorFile& file, const std::string& name, const LevelScale& scale) {
+  if (!scale.steps.empty()) file.tensors[name + "_step"] = vector_of(scale.steps);
+  if (scale.has_offsets()) file.tensors[name + "_offset"] = vector_of(scale.offsets);
+}
+
 void put(TensorFile& file, const std::string& prefix, const Linear& linear) {
-  if (linear.binary()) {
+  if (linear.in_levels()) {
+    const QuantizedMatrix& w = linear.levels();
+    file.tensors[prefix + "weight"] = array_of(ElementType::u8, {w.nrows(), w.row_bytes()}, w.levels().span());
+    put(file, prefix + "weight", w.scale());
+  } else if (linear.binary()) {
     const auto& [bits, scale] = linear.signs();
     file.tensors[prefix + "weight"] = array_of(ElementType::u64, {bits.nrows(), bits.words_per_row()}, bits.words());
     file.tensors[prefix + "weight_scale"] = vector_of(scale);
@@ -49,7 +59,9 @@ Linear take(const TensorReader& reader, const std::string& prefix, const LayerSh
   const std::uint64_t in = shape.inputs;
   const std::uint64_t out = shape.outputs;
   Linear linear;
-  if (format.kind == NumberKind::sign) {
+  if (format.kind == NumberKind::levels) {
+    linear.weight = reader.levels(prefix + "weight", out, in, format);
+  } else if (format.kind == NumberKind::sign) {
     const char* const name = version == FileVersion::formats ? "weight" : "weight_bits";
     linear.weight = Binarized{reader.bits(prefix + name, out, in), reader.scales(prefix + "weight_scale", {out})};
   } else if (version == FileVersion::two_layers) {
@@ -159,13 +171,15 @@ std::optional<TrainingRecord> record_of(const TensorFile& file, const TensorRead
 
 std::string formats_key(std::size_t layer) { return fmt::format("layer{}.formats", layer); }
 
-/// Layers of one model all multiply signs, or none does; the last one does not vote.
+/// Layers of one model all multiply signs, or none does; the last one does not vote. Only models of levels have layers of
+/// levels.
 Precision layer_precision(const TensorReader& reader, FileVersion version, const Precision& model, std::size_t layer,
                           bool last) {
   if (version != FileVersion::formats) return last ? model.of_last_layer() : model;
   const std::string key = formats_key(layer);
   const Precision precision = known(reader, key, "formats of layer " + std::to_string(layer), precision_from_string);
-  if (precision.multiplies_signs() != model.multiplies_signs() || (last && precision.votes())) {
+  if (precision.multiplies_signs() != model.multiplies_signs() || (last && precision.votes()) ||
+      (precision.has_levels() && !model.has_levels())) {
     reader.refuse(fmt::format("metadata '{}': layer {} of a model of precision {} cannot be of precision {}", key,
                               layer, to_string(model), to_string(precision)));
   }
@@ -194,6 +208,8 @@ void Model::save(const std::filesystem::path& path) const {
     file.metadata[formats_key(n)] = formats_of(layers[n].precision);
     put(file, fmt::format("layer{}.", n), layers[n].neighbor);
     if (!layers[n].root.empty()) put(file, fmt::format("layer{}.root_", n), layers[n].root);
+    put(file, fmt::format("layer{}.input", n), layers[n].input_scale);
+    put(file, fmt::format("layer{}.message", n), layers[n].message_scale);
   }
   if (!input_mean.empty()) {
     file.tensors["input.mean"] = vector_of(input_mean);
@@ -236,6 +252,12 @@ Model Model::load(const std::filesystem::path& path) {
     const NumberFormat& format = layer.precision.weight;
     layer.neighbor = take(reader, fmt::format("layer{}.", n), shapes[n], format, version);
     if (shapes[n].root) layer.root = take(reader, fmt::format("layer{}.root_", n), shapes[n], format, version);
+    if (layer.precision.multiplies_levels() && n > 0)
+      layer.input_scale = reader.level_scale(fmt::format("layer{}.input", n), ScaleExtent::tensor, 1);
+    if (layer.precision.sums_levels() && layer.aggregation != Aggregation::none) {
+      layer.message_scale =
+          reader.level_scale(fmt::format("layer{}.message", n), ScaleExtent::column, shapes[n].outputs);
+    }
     model.layers.push_back(std::move(layer));
   }
   if (model.precision.multiplies_signs()) {

@@ -3,10 +3,14 @@
 #include <bitgraph/nn/precision.hpp>
 
 #include "core/names.hpp"
+#include "io/file.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
 #include <string>
 
 namespace bitgraph::nn {
@@ -15,13 +19,82 @@ namespace {
 
 constexpr Names<Precision, 3> presets{{{Precision::real, "float"}, {Precision::full, "full"}, {Precision::bin, "bin"}}};
 
+constexpr int float_bits = 32;
+
+int bits_of(const NumberFormat& format) { return format.kind == NumberKind::levels ? format.bits : float_bits; }
+
+NumberFormat levels_or_float(int bits, ScaleExtent extent) {
+  if (bits == float_bits) return {};
+  return {NumberKind::levels, bits, extent, true};
+}
+
+/// Reads `letter` and the number behind it. False where the text does not begin so.
+bool take_bits(std::string_view& text, char letter, int& bits) {
+  if (!text.starts_with(letter)) return false;
+  const auto [stop, error] = std::from_chars(text.data() + 1, text.data() + text.size(), bits);
+  if (error != std::errc() || bits < 0) return false;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  return true;
+}
+
+/// "w8a4m2", or without the last part, which is then as the second. Empty: it is not such a name.
+std::optional<Precision> precision_of_bits(std::string_view text) {
+  int weight = 0, input = 0, messages = 0;
+  if (!take_bits(text, 'w', weight) || !take_bits(text, 'a', input)) return std::nullopt;
+  messages = input;
+  if (!text.empty() && (!take_bits(text, 'm', messages) || !text.empty())) return std::nullopt;
+  return Precision::of_levels(weight, input, messages);
+}
+
+/// Four formats with slashes between them. Empty: these are not four parts.
+std::optional<Precision> precision_of_formats(std::string_view text) {
+  std::array<NumberFormat, 4> formats;
+  for (std::size_t n = 0; n < formats.size(); ++n) {
+    const std::size_t end = text.find('/');
+    const bool last = n + 1 == formats.size();
+    if ((end == std::string_view::npos) != last) return std::nullopt;
+    formats[n] = number_format_from_string(text.substr(0, end));
+    if (!last) text.remove_prefix(end + 1);
+  }
+  const Precision precision{formats[0], formats[1], formats[2], formats[3]};
+  require_supported(precision);
+  return precision;
+}
+
+/// Whether it is what of_levels() makes.
+bool is_of_levels(const Precision& p) {
+  if (!p.has_levels()) return false;
+  const bool together = (p.input.kind == NumberKind::levels) == p.multiplies_levels();
+  return together && p == Precision::of_levels(bits_of(p.weight), bits_of(p.input), bits_of(p.messages));
+}
+
 }  // namespace
+
+Precision Precision::of_levels(int weight_bits, int input_bits, int message_bits) {
+  const int most = number_traits(NumberKind::levels).most_bits;
+  for (const int bits : {weight_bits, input_bits, message_bits}) {
+    if (bits < 1 || (bits > most && bits != float_bits)) {
+      fail(ErrorCode::usage,
+           fmt::format("levels of {} bits: expected 1 to {}, or {} for floats", bits, most, float_bits));
+    }
+  }
+  if ((weight_bits == float_bits) != (input_bits == float_bits)) {
+    fail(ErrorCode::usage,
+         fmt::format("weights of {} bits and inputs of {}: floats are multiplied by floats", weight_bits, input_bits));
+  }
+  return {levels_or_float(input_bits, ScaleExtent::tensor), levels_or_float(weight_bits, ScaleExtent::row),
+          levels_or_float(message_bits, ScaleExtent::column), {}};
+}
 
 std::string to_string(const Precision& precision) {
   for (const auto& [preset, name] : presets) {
     if (precision == preset) return std::string(name);
   }
-  return formats_of(precision);
+  if (!is_of_levels(precision)) return formats_of(precision);
+  const int input = bits_of(precision.input);
+  const int messages = bits_of(precision.messages);
+  const std::string name = fmt::format("w{}a{}", bits_of(precision.weight), input);
+  return messages == input ? name : fmt::format("{}m{}", name, messages);
 }
 
 std::string formats_of(const Precision& precision) {
@@ -30,16 +103,19 @@ std::string formats_of(const Precision& precision) {
 }
 
 void require_supported(const Precision& precision) {
-  const bool supported =
-      std::any_of(presets.begin(), presets.end(), [&](const auto& preset) { return preset.first == precision; });
-  if (!supported) fail(ErrorCode::usage, "no layer computes in the formats " + formats_of(precision));
+  const bool preset =
+      std::any_of(presets.begin(), presets.end(), [&](const auto& row) { return row.first == precision; });
+  if (!preset && !is_of_levels(precision))
+    fail(ErrorCode::usage, "no layer computes in the formats " + formats_of(precision));
 }
 
 Precision precision_from_string(std::string_view text) {
-  for (const auto& [preset, name] : presets) {
-    if (text == formats_of(preset)) return preset;
-  }
-  return value_of(presets, "precision", text);
+  if (const auto preset = find_name(presets, text)) return *preset;
+  if (const auto precision = precision_of_bits(text)) return *precision;
+  if (const auto precision = precision_of_formats(text)) return *precision;
+  fail(ErrorCode::usage, fmt::format("unknown precision '{}': use float, full, bin, or bits such as w8a8, w4a4 or "
+                                     "w8a4m2 (weights, inputs, messages)",
+                                     printable(text)));
 }
 
 }  // namespace bitgraph::nn

@@ -5,6 +5,7 @@
 
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/level_scale.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
 #include "core/lent.hpp"
@@ -44,6 +45,12 @@ inline void assign(BitMatrix<PlusMinusOne>& kept, const BitMatrix<PlusMinusOne>&
 inline void assign(Binarized& kept, const Binarized& from, const Device& device) {
   assign(kept.bits, from.bits, device);
   assign(kept.alpha, from.alpha, device);
+}
+
+inline void assign(LevelScale& kept, const LevelScale& from, const Device& device) {
+  kept.extent = from.extent;
+  assign(kept.steps, from.steps, device);
+  assign(kept.offsets, from.offsets, device);
 }
 
 /// The same where shapes change from step to step: memory grows to that of the largest and stays.

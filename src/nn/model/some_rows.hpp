@@ -4,6 +4,7 @@
 
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
 
 #include "core/lent.hpp"
 
@@ -19,6 +20,13 @@ template <class Domain>
 BitMatrix<Domain> some_rows(BitMatrix<Domain>& m, std::size_t first, std::size_t rows) {
   const std::size_t words = m.words_per_row();
   return {rows, m.ncols(), lent(m.words().data() + first * words, rows * words, m.device()), trusted};
+}
+
+/// Of levels with a scale for all or by columns.
+inline QuantizedMatrix some_rows(QuantizedMatrix& m, std::size_t first, std::size_t rows) {
+  const std::size_t bytes = m.row_bytes();
+  return {rows,    m.ncols(), m.bits(), lent(m.levels().data() + first * bytes, rows * bytes, m.device()),
+          m.scale().share(m.device()), trusted};
 }
 
 /// The same to be read.

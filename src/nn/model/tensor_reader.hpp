@@ -85,6 +85,30 @@ class TensorReader {
     }
   }
 
+  /// Steps, and offsets where the file has them.
+  [[nodiscard]] LevelScale level_scale(const std::string& name, ScaleExtent extent, std::uint64_t count) const {
+    LevelScale scale{extent, floats(name + "_step", {count}), {}};
+    if (file_.tensors.contains(name + "_offset")) scale.offsets = floats(name + "_offset", {count});
+    try {
+      require_valid(scale, count, count);
+    } catch (const Error& error) {
+      refuse("the tensor '" + name + "_step': " + error.what());
+    }
+    return scale;
+  }
+
+  [[nodiscard]] QuantizedMatrix levels(const std::string& key, std::uint64_t nrows, std::uint64_t ncols,
+                                       const NumberFormat& format) const {
+    auto bytes = tensor(key, ElementType::u8, {nrows, level_row_bytes(ncols, format.bits)}).as<std::uint8_t>();
+    LevelScale scale = level_scale(key, format.scale, nrows);
+    if (scale.has_offsets() != format.offset) refuse("the tensor '" + key + "_offset' is missing");
+    try {
+      return {nrows, ncols, format.bits, std::move(bytes), std::move(scale)};
+    } catch (const Error& error) {
+      refuse("the tensor '" + key + "': " + error.what());
+    }
+  }
+
   /// Throws where there is a tensor that nobody took: attention, a second batch norm, a layer of another kind would
   /// change the logits. Names that end in `but_for` say nothing.
   void refuse_what_is_left(std::string_view but_for = {}) const {

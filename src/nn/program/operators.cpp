@@ -22,13 +22,20 @@ using Kind = OperatorKind;
 bool signs(const Program& p, ValueId v) { return p.value(v).is_signs(); }
 std::string parts_of(const Operator& op) { return op.by_parts ? " by parts" : ""; }
 
-std::string name_quantize(const Program&, const Operator&) { return "BIN"; }
+std::string name_quantize(const Program& p, const Operator& op) {
+  return p.value(op.output()).is_levels() ? "to_bit" : "BIN";
+}
+/// QGTC's names: bitMM2Bit has levels out, bitMM2Int numbers.
 std::string name_product(const Program& p, const Operator& op) {
+  if (op.multiplies_levels()) return p.value(op.output()).is_levels() ? "bitMM2Bit" : "bitMM2Int";
   if (!op.multiplies_signs()) return "MM";
   if (!signs(p, op.inputs[0])) return "BMM, counts";
   return signs(p, op.output()) ? "BMM.BBB" : "BMM.BBF";
 }
 std::string name_aggregate(const Program& p, const Operator& op) {
+  if (p.value(op.inputs[0]).is_levels()) {
+    return fmt::format("{}, sparse{}", p.value(op.output()).is_levels() ? "bitMM2Bit" : "bitMM2Int", parts_of(op));
+  }
   const char* const types = signs(p, op.output()) ? "BBB" : signs(p, op.inputs[0]) ? "BBF" : "FBF";
   return fmt::format("BSpMM.{}{}", types, parts_of(op));
 }
@@ -66,7 +73,9 @@ std::string check_quantize(const Program& p, const Operator& op) {
   if (signs(p, op.inputs[0])) return "its input is signs already";
   if (op.scale_before && p.value(op.output()).format.scale == ScaleExtent::none)
     return "has no scale that could be of the step before";
-  return signs(p, op.output()) ? "" : fmt::format("makes {}, expected signs", to_string(p.value(op.output()).format));
+  if (p.value(op.inputs[0]).is_levels()) return "its input is levels already";
+  const bool good = signs(p, op.output()) || p.value(op.output()).is_levels();
+  return good ? "" : fmt::format("makes {}, expected signs or levels", to_string(p.value(op.output()).format));
 }
 std::string check_product(const Program& p, const Operator& op) {
   if (std::string wrong = need_inputs(op, 1); !wrong.empty()) return wrong;
@@ -74,6 +83,9 @@ std::string check_product(const Program& p, const Operator& op) {
   if (p.value(op.output()).columns == 0 || p.value(op.inputs[0]).columns == 0) return "has no columns";
   if (!op.multiplies_signs() && signs(p, op.inputs[0]) && op.inputs[0] != p.features)
     return "multiplies signs by weights that are floats";
+  if (p.value(op.inputs[0]).is_levels() != op.multiplies_levels())
+    return fmt::format("multiplies {} by weights in {}", to_string(p.value(op.inputs[0]).format),
+                       to_string(op.weight_format));
   return "";
 }
 std::string check_aggregate(const Program& p, const Operator& op) {
@@ -86,6 +98,7 @@ std::string check_add(const Program& p, const Operator& op) {
   const Value& b = p.value(op.inputs[1]);
   if (a.columns != b.columns) return fmt::format("adds {} columns and {}", a.columns, b.columns);
   if (a.is_signs() != b.is_signs()) return "adds signs and numbers";
+  if (a.is_levels() || b.is_levels()) return "adds levels, expected numbers";
   return "";
 }
 std::string check_concat(const Program& p, const Operator& op) {
@@ -147,9 +160,9 @@ Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& g
 }
 
 constexpr std::array<OperatorTraits, num_operator_kinds> table{{
-    {Kind::quantize, "quantize", name_quantize, check_quantize, traffic_once, no_input, nullptr, nullptr, run_quantize,
+    {Kind::quantize, "quantize", name_quantize, check_quantize, traffic_once, no_input, find_quantize, nullptr, run_quantize,
      launch_quantize, train_quantize, gradient_quantize, TrainsInPlace::gradient},
-    {Kind::product, "product", name_product, check_product, traffic_product, no_input, find_product, nullptr,
+    {Kind::product, "product", name_product, check_product, traffic_product, no_input, find_product, bind_product,
      run_product, launch_product, train_product, gradient_product},
     {Kind::aggregate, "aggregate", name_aggregate, check_aggregate, traffic_gather, no_input, find_aggregate,
      bind_aggregate, run_aggregate, launch_aggregate, train_aggregate, gradient_aggregate},

@@ -48,6 +48,7 @@ std::size_t Value::rows(std::size_t nodes) const noexcept {
 std::size_t Value::bytes(std::size_t nodes) const {
   if (scaled_scores) return rows(nodes) * ScaledScores::row_bytes(columns);
   if (scored_bits != 0) return rows(nodes) * RowScores::row_size(columns) * sizeof(std::uint16_t);
+  if (is_levels()) return rows(nodes) * level_row_bytes(columns, format.bits);
   return stored_bytes(format, rows(nodes), columns);
 }
 

@@ -95,7 +95,7 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
     : features_(features),
       form_(form),
       storage_(storage),
-      dense_(dense),
+      dense_(dense || form.input.kind == NumberKind::levels),
       width_(num_features),
       reserved_(reserved_rows),
       device_(device),
@@ -107,6 +107,12 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
 
 void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {
   if (!dense_) return set_all(sparse_features(x), nodes);
+  if (features_.levels) {
+    require_finite(x, host_);
+    moved_ = true;
+    features_.levels = level_features(x, header_.normalize_rows, nodes, form_.input.bits, device_);
+    return level_rows_.forget(), steps_.forget(), alpha_.forget();
+  }
   if (!form_.multiplies_signs()) {
     DenseMatrix<float> copy = x.to(host_);
     return swap_all(copy, nodes);
@@ -121,7 +127,7 @@ void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId
 }
 
 void FeatureUpdates::swap_all(DenseMatrix<float>& x, std::span<const NodeId> nodes) {
-  if (!dense_ || form_.multiplies_signs()) return set_all(x, nodes);
+  if (!dense_ || form_.multiplies_signs() || features_.levels) return set_all(x, nodes);
   require_finite(x, host_);
   moved_ = true;
   DenseMatrix<float> in_order(nodes.empty() ? 0 : x.nrows(), width_, host_);
@@ -166,7 +172,22 @@ void FeatureUpdates::set_rows(std::span<const NodeId> rows, const SparseFeatures
   dense_ ? set_dense_rows(rows, dense_features(x, x.values.span(), host_)) : set_sparse_rows(rows, x);
 }
 
+void FeatureUpdates::set_levels(std::span<const NodeId> rows, const QuantizedMatrix& x) {
+  QuantizedMatrix& kept = *features_.levels;
+  const std::size_t bytes = kept.row_bytes();
+  LevelScale scale = kept.scale().share(device_);  // the same arrays
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    copy_row(kept.levels().data() + rows[i] * bytes, device_, x.levels().data() + i * bytes, bytes);
+    copy_row(scale.steps.data() + rows[i], device_, x.scale().steps.data() + i, 1);
+    copy_row(scale.offsets.data() + rows[i], device_, x.scale().offsets.data() + i, 1);
+  }
+}
+
 void FeatureUpdates::set_dense_rows(std::span<const NodeId> rows, const DenseMatrix<float>& x) {
+  if (features_.levels) {
+    moved_ = true;  // a copy of the scales stands in the plan
+    return set_levels(rows, level_features(x, header_.normalize_rows, {}, form_.input.bits, host_));
+  }
   if (form_.multiplies_signs())
     return set_signs(rows, *PackedFeatures(x, header_.normalize_rows, {}, map(), host_).dense);
   DenseMatrix<float> values = x.clone();
@@ -279,7 +300,18 @@ void FeatureUpdates::resize(std::size_t rows) {
     return storage.resize(matrix, values, rows * per_row, reserved_ * per_row, device_);
   };
   std::size_t before = 0;
-  if (features_.real) {
+  if (features_.levels) {
+    QuantizedMatrix& kept = *features_.levels;
+    before = kept.nrows();
+    LevelScale scale = kept.scale().share(device_);
+    const std::span<std::uint8_t> levels = kept.levels().span();
+    const auto [row_bytes, bits] = std::pair(kept.row_bytes(), kept.bits());
+    Buffer<float> steps = resized(steps_, scale.steps, scale.steps.span(), 1);
+    Buffer<float> offsets = resized(alpha_, scale.offsets, scale.offsets.span(), 1);
+    Buffer<std::uint8_t> bytes = resized(level_rows_, kept, levels, row_bytes);
+    kept = QuantizedMatrix(rows, width_, bits, std::move(bytes),
+                           {ScaleExtent::row, std::move(steps), std::move(offsets)}, trusted);
+  } else if (features_.real) {
     RealFeatures& real = *features_.real;
     before = real.is_dense() ? real.dense.nrows() : real.pattern.nrows();
     if (real.is_dense()) {
@@ -370,6 +402,17 @@ void FeatureUpdates::permute(std::span<const NodeId> from) {
     for (std::size_t i = 0; i < from.size(); ++i) moved[i] = here[from[i]];
     return device_.is_host() ? std::move(moved) : moved.to(device_);
   };
+  if (features_.levels) {
+    const QuantizedMatrix here = features_.levels->to(Device());
+    QuantizedMatrix moved(from.size(), width_, here.bits(), host_);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      std::copy_n(here.view().row(from[i]), here.row_bytes(), moved.view().row(i));
+    LevelScale scale{ScaleExtent::row, gathered(here.scale().steps), gathered(here.scale().offsets)};
+    if (!device_.is_host()) moved = moved.to(device_);
+    moved.set_scale(std::move(scale));
+    features_.levels = std::move(moved);
+    return level_rows_.forget(), steps_.forget(), alpha_.forget();
+  }
   if (features_.real) {
     RealFeatures& real = *features_.real;
     if (real.is_dense()) {

@@ -59,6 +59,7 @@ class FeatureUpdates {
   [[nodiscard]] ColumnMap map() const { return {header_.input_mean.span(), header_.input_inverse_deviation.span()}; }
   void set_dense_rows(std::span<const NodeId> rows, const DenseMatrix<float>& x);
   void set_sparse_rows(std::span<const NodeId> rows, const SparseFeatures& x);
+  void set_levels(std::span<const NodeId> rows, const QuantizedMatrix& x);
   void set_signs(std::span<const NodeId> rows, const Binarized& signs);
   void set_flips(std::span<const NodeId> rows, const SparseBinarized& signs);
   void replace_entries(std::span<const NodeId> rows, const CsrPattern& pattern, std::span<const float> values);
@@ -84,7 +85,9 @@ class FeatureUpdates {
   std::optional<ChangingRows> entries_;  ///< sparse floats, or where bits differ from the base row
   BitMatrix<PlusMinusOne> base_;         ///< the signs of a node without features, of features that came sparse
   std::optional<std::size_t> flips_;     ///< of signs that came sparse and are kept dense, once counted
-  GrowingRows<float> floats_, alpha_;
+  GrowingRows<float> floats_, alpha_;    ///< the scales of signs; of levels the offsets
+  GrowingRows<float> steps_;             ///< of levels
+  GrowingRows<std::uint8_t> level_rows_;
   GrowingRows<std::uint64_t> words_;
 };
 

@@ -32,6 +32,7 @@ HWY_INLINE void quantize_piece(const QuantizeArgs& args, std::size_t i, std::siz
   const auto most = hn::Set(d, static_cast<float>((1U << args.out.bits) - 1));
   const bool by_column = args.extent == ScaleExtent::column;
   const std::size_t one = args.extent == ScaleExtent::row ? i : 0;
+  const auto factor = hn::Set(d, args.row_scale == nullptr ? 1.0F : args.row_scale[i]);
   auto step = hn::Set(d, by_column ? 1.0F : args.steps[one]);
   auto offset = hn::Set(d, by_column || args.offsets == nullptr ? 0.0F : args.offsets[one]);
   const float* const row = args.x.row(i) + first;
@@ -42,7 +43,7 @@ HWY_INLINE void quantize_piece(const QuantizeArgs& args, std::size_t i, std::siz
       if (rest < lanes) step = hn::IfThenElse(hn::FirstN(d, rest), step, hn::Set(d, 1.0F));
       if (args.offsets != nullptr) offset = load_first(d, args.offsets + first + j, rest);
     }
-    const auto place = hn::Div(hn::Sub(load_first(d, row + j, rest), offset), step);
+    const auto place = hn::Div(hn::Sub(hn::Mul(load_first(d, row + j, rest), factor), offset), step);
     hn::StoreU(hn::DemoteTo(to, levels_of<floors>(place, hn::Zero(d), most)), to, levels + j);
   }
 }

@@ -22,11 +22,13 @@ __global__ void __launch_bounds__(threads)
   const std::size_t row = item / groups;
   const std::size_t first = item % groups * columns;
   const float* const x = args.x.data + row * args.x.stride + first;
+  const float factor = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + row);
   const auto most = static_cast<float>((1U << args.out.bits) - 1);
   const auto level_of = [&](unsigned n) {
     if (first + n >= args.x.ncols) return 0U;
     const std::size_t s = args.extent == ScaleExtent::row ? row : args.extent == ScaleExtent::column ? first + n : 0;
-    const float value = args.offsets == nullptr ? __ldg(x + n) : __ldg(x + n) - __ldg(args.offsets + s);
+    const float scaled = __ldg(x + n) * factor;
+    const float value = args.offsets == nullptr ? scaled : scaled - __ldg(args.offsets + s);
     const float place = value / __ldg(args.steps + s);
     const float within = place >= 0 ? fminf(place, most) : 0.0F;  // 0 for what is not a number
     return args.rounding == Rounding::nearest ? __float2uint_rn(within) : __float2uint_rd(within);

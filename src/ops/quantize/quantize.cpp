@@ -35,7 +35,8 @@ BitPlanes wide_planes(const DenseMatrix<float>& x, const LevelScale& scale, cons
 
 }  // namespace
 
-void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding rounding) {
+void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding rounding,
+                   std::span<const float> row_scale) {
   const Device& device = out.device();
   if (out.nrows() != x.nrows() || out.ncols() != x.ncols()) {
     fail(ErrorCode::usage,
@@ -43,10 +44,12 @@ void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding r
   }
   if (out.scale().extent == ScaleExtent::none) fail(ErrorCode::usage, "quantize: the output has no scale");
   check_device("quantize", device, x.device(), "X");
+  if (!row_scale.empty() && row_scale.size() != x.nrows())
+    fail(ErrorCode::usage, fmt::format("quantize: {} row scales for {} rows", row_scale.size(), x.nrows()));
   const LevelScale& scale = out.scale();
   const QuantizeArgs args{
       x.view(), out.view(), scale.extent, scale.steps.data(), scale.has_offsets() ? scale.offsets.data() : nullptr,
-      rounding};
+      rounding, row_scale.empty() ? nullptr : row_scale.data()};
   with_backend(device, "quantize", [&](const auto& backend) { quantize(backend, args); });
 }
 

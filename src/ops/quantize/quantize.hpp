@@ -16,6 +16,7 @@ struct QuantizeArgs {
   const float* steps = nullptr;
   const float* offsets = nullptr;  ///< null: 0
   Rounding rounding = Rounding::nearest;
+  const float* row_scale = nullptr;  ///< of x, before all else; null: 1
 };
 
 void quantize(const Reference& backend, const QuantizeArgs& args);

@@ -13,10 +13,12 @@ namespace bitgraph::nn {
 class Runtime;
 struct Prepared;
 
+void find_quantize(Runtime& at, const Operator& op, Prepared& prepared);
 void run_quantize(Runtime& at, const Operator& op, Prepared& prepared);
 std::vector<LaunchStep> launch_quantize(const Runtime& at, const Operator& op, const Prepared& prepared);
 
 void find_product(Runtime& at, const Operator& op, Prepared& prepared);
+void bind_product(Runtime& at, const Operator& op, Prepared& prepared);
 void run_product(Runtime& at, const Operator& op, Prepared& prepared);
 std::vector<LaunchStep> launch_product(const Runtime& at, const Operator& op, const Prepared& prepared);
 

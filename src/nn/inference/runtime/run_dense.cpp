@@ -6,6 +6,8 @@
 #include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
+#include <bitgraph/ops/level_gemm.hpp>
+#include <bitgraph/ops/quantize.hpp>
 #include <bitgraph/ops/sparse_product.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
@@ -64,16 +66,54 @@ bool is_sparse_bits(const Runtime& at, ValueId v) { return at.is_features(v) && 
 
 }  // namespace
 
-void run_quantize(Runtime& at, const Operator& op, Prepared&) {
+void find_quantize(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (op.aggregation != Aggregation::none) prepared.operand = at.graph().scales_of(op.aggregation);
+}
+
+void run_quantize(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (at.makes_levels(op.output())) {
+    return quantize_into(at.levels(op.output()), at.floats_in(op.inputs[0]), Rounding::nearest,
+                         prepared.operand.col_scale);
+  }
   binarize_into(at.binarized(op.output()), at.floats_in(op.inputs[0]));
 }
 
-/// Of counts: the scale of the mean. Of scores: the scales of nodes as neighbours.
+/// Of counts: the scale of the mean. Of scores and of levels: the scales of nodes as neighbours.
 void find_product(Runtime& at, const Operator& op, Prepared& prepared) {
   if (op.aggregation != Aggregation::none) prepared.operand = at.graph().scales_of(op.aggregation);
 }
 
+/// Of levels with a factor of each row: their input with the factor in its scale.
+void bind_product(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (!op.multiplies_levels() || op.aggregation == Aggregation::none) return;
+  const QuantizedMatrix& x = at.levels_in(op.inputs[0]);
+  const LevelScale here = x.scale().to(Device());
+  Buffer<float> factor(x.nrows());
+  Device::copy(factor.data(), Device(), prepared.operand.col_scale.data(), at.device(), factor.bytes());
+  LevelScale scale{ScaleExtent::row, Buffer<float>(x.nrows()), Buffer<float>(here.has_offsets() ? x.nrows() : 0)};
+  for (std::size_t i = 0; i < x.nrows(); ++i) {
+    scale.steps[i] = here.step(i, 0) * factor[i];
+    if (here.has_offsets()) scale.offsets[i] = here.offset(i, 0) * factor[i];
+  }
+  prepared.scaled = QuantizedMatrix(x.nrows(), x.ncols(), x.bits(), x.levels().share(at.device()),
+                                    scale.to(at.device()), trusted);
+}
+
+namespace {
+
+void run_level_product(Runtime& at, const Operator& op, const Prepared& prepared) {
+  const LevelWeights& w = at.weights().of(op).levels;
+  const bool scaled = op.aggregation != Aggregation::none;
+  const QuantizedMatrix& x = scaled ? prepared.scaled : at.levels_in(op.inputs[0]);
+  const LevelGemmOptions epilogue{.bias = at.weights().bias(op), .relu = op.relu};
+  if (at.makes_levels(op.output())) return level_gemm_into(at.levels(op.output()), x, w, epilogue);
+  level_gemm_into(at.floats(op.output()), x, w, epilogue);
+}
+
+}  // namespace
+
 void run_product(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (op.multiplies_levels()) return run_level_product(at, op, prepared);
   if (!op.multiplies_signs()) return run_real_product(at, op);
   const ValueId x = op.inputs[0];
   if (is_sparse_bits(at, x)) return run_sparse_bits_product(at, op);

@@ -2,6 +2,7 @@
 // Operators over a node's neighbours: sums, counts and votes, whole or a part of the graph's rows at a time.
 #include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/level_spmm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "nn/inference/row_blocks.hpp"
@@ -21,9 +22,9 @@ using Floats = DenseMatrix<float>;
 
 bool votes(const Runtime& at, const Operator& op) { return at.makes_bits(op.output()); }
 
-/// Whether a sum over so many columns is quicker in the order of the rows; votes and counts always are.
+/// Whether a sum over so many columns is quicker in the order of the rows; votes, counts and sums of levels always are.
 bool goes_by_order(const Runtime& at, const Operator& op) {
-  return at.makes_bits(op.inputs[0]) || spmm_sums_by_order(at.program().value(op.output()).columns);
+  return at.makes_bits(op.inputs[0]) || at.makes_levels(op.inputs[0]) || spmm_sums_by_order(at.program().value(op.output()).columns);
 }
 
 /// Makes the parts that stay, before the first run.
@@ -78,6 +79,34 @@ void run_by_parts(Runtime& at, const Operator& op, const Prepared& prepared, con
   });
 }
 
+LevelSpmmOptions level_options(const Runtime& at, const Operator& op, const Prepared& prepared) {
+  return {.row_scale = prepared.operand.row_scale,
+          .bias = at.weights().bias(op),
+          .relu = op.relu,
+          .row_order = prepared.order};
+}
+
+/// Sums of levels, as levels or as floats.
+void add_levels(Runtime& at, const Operator& op, Prepared& prepared) {
+  const QuantizedMatrix& x = at.levels_in(op.inputs[0]);
+  const bool to_levels = at.makes_levels(op.output());
+  if (!op.by_parts) {
+    const LevelSpmmOptions how = level_options(at, op, prepared);
+    const CsrPattern& pattern = *prepared.operand.pattern;
+    if (to_levels) return level_spmm_into(at.levels(op.output()), pattern, x, how);
+    return level_spmm_into(at.floats(op.output()), pattern, x, how);
+  }
+  for_each_part(at, op.aggregation, [&](const auto& pattern, std::size_t part, std::size_t first, std::size_t rows) {
+    if constexpr (!std::is_same_v<decltype(pattern), const SellPattern&>) {
+      LevelSpmmOptions how = level_options(at, op, prepared);
+      if (!how.row_scale.empty()) how.row_scale = how.row_scale.subspan(first, rows);
+      how.row_order = order_of(at, pattern);
+      if (to_levels) return level_spmm_into(prepared.level_rows[part], pattern, x, how);
+      level_spmm_into(prepared.float_rows[part], pattern, x, how);
+    }
+  });
+}
+
 SpmmOptions options_of(const Runtime& at, const Operator& op, const Prepared& prepared) {
   if (at.makes_bits(op.inputs[0])) return {.strategy = at.options().strategy, .row_order = prepared.order};
   return {.row_scale = prepared.operand.row_scale,
@@ -117,10 +146,13 @@ void bind_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
   if (!op.by_parts) return;
   prepared.bit_rows.clear();
   prepared.float_rows.clear();
+  prepared.level_rows.clear();
   for (std::size_t part = 0; part < at.parts(); ++part) {
     const std::size_t first = first_row(at.num_nodes(), part, at.parts());
     const std::size_t rows = first_row(at.num_nodes(), part + 1, at.parts()) - first;
-    if (votes(at, op)) {
+    if (at.makes_levels(op.output())) {
+      prepared.level_rows.push_back(some_rows(at.levels(op.output()), first, rows));
+    } else if (votes(at, op)) {
       prepared.bit_rows.push_back(some_rows(at.bits(op.output()), first, rows));
     } else {
       prepared.float_rows.push_back(some_rows(at.floats(op.output()), first, rows));
@@ -130,6 +162,7 @@ void bind_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
 
 void run_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
   const ValueId x = op.inputs[0];
+  if (at.makes_levels(x)) return add_levels(at, op, prepared);
   if (op.by_parts) {
     if (votes(at, op)) return run_by_parts(at, op, prepared, at.bits_in(x), prepared.bit_rows);
     return run_by_parts(at, op, prepared, at.floats_in(x), prepared.float_rows);

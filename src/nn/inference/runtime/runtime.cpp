@@ -57,6 +57,12 @@ Runtime::Memory Runtime::view_of(ValueId v) {
   };
   if (value.scaled_scores) return scores(ScaledScores(), ScaledScores::row_bytes(value.columns));
   if (value.scored_bits != 0) return scores(RowScores(), RowScores::row_size(value.columns));
+  if (value.is_levels()) {
+    const std::size_t bytes = rows * level_row_bytes(value.columns, value.format.bits);
+    return QuantizedMatrix(rows, value.columns, value.format.bits,
+                           lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_),
+                           weights_.scale_of(value).share(device_), trusted);
+  }
   if (!value.is_signs()) {
     return Floats(rows, value.columns, lent(reinterpret_cast<float*>(at), rows * value.columns, device_));
   }
@@ -69,6 +75,10 @@ Runtime::Memory Runtime::view_of(ValueId v) {
 
 const Runtime::Floats& Runtime::floats_in(ValueId v) const {
   return is_features(v) ? features_.real->dense : std::get<Floats>(values_[v]);
+}
+
+const QuantizedMatrix& Runtime::levels_in(ValueId v) const {
+  return is_features(v) ? *features_.levels : std::get<QuantizedMatrix>(values_[v]);
 }
 
 Runtime::Bits& Runtime::bits(ValueId v) {

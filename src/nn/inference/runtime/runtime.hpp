@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/nn/plan.hpp>
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/fused_vote.hpp>
@@ -27,6 +28,8 @@ struct Prepared {
   // waits for the device.
   std::vector<DenseMatrix<float>> float_rows;
   std::vector<BitMatrix<PlusMinusOne>> bit_rows;
+  std::vector<QuantizedMatrix> level_rows;
+  QuantizedMatrix scaled;  ///< of a product of levels: its input, with the factor of a neighbour in the scale of each row
   std::vector<std::vector<BitMatrix<PlusMinusOne>>> joined;  ///< of each block of rows: scratch, then the inputs
 };
 
@@ -65,11 +68,14 @@ class Runtime {
   [[nodiscard]] Bits& bits(ValueId v);
   [[nodiscard]] const Bits& bits_in(ValueId v) const;
   [[nodiscard]] Binarized& binarized(ValueId v) { return std::get<Binarized>(values_[v]); }
+  [[nodiscard]] QuantizedMatrix& levels(ValueId v) { return std::get<QuantizedMatrix>(values_[v]); }
+  [[nodiscard]] const QuantizedMatrix& levels_in(ValueId v) const;
   [[nodiscard]] RowScores& scores(ValueId v) { return std::get<RowScores>(values_[v]); }
   [[nodiscard]] ScaledScores& scaled_scores(ValueId v) { return std::get<ScaledScores>(values_[v]); }
   [[nodiscard]] bool makes_scaled_scores(ValueId v) const { return program().value(v).scaled_scores; }
   [[nodiscard]] bool is_features(ValueId v) const noexcept { return v == program().features; }
   [[nodiscard]] bool makes_bits(ValueId v) const { return program().value(v).is_signs(); }
+  [[nodiscard]] bool makes_levels(ValueId v) const { return program().value(v).is_levels(); }
   /// The scale of each row of signs; empty: ones.
   [[nodiscard]] std::span<const float> row_scales(ValueId v) const;
   /// Names the memory of a value; values of one name share it.
@@ -87,7 +93,7 @@ class Runtime {
   [[nodiscard]] bool streamed() const noexcept { return streamed_; }
 
  private:
-  using Memory = std::variant<std::monostate, Floats, Bits, Binarized, RowScores, ScaledScores>;
+  using Memory = std::variant<std::monostate, Floats, Bits, Binarized, QuantizedMatrix, RowScores, ScaledScores>;
 
   [[nodiscard]] const Operator& op(std::size_t n) const { return program().operators[n]; }
   [[nodiscard]] Memory view_of(ValueId v);

@@ -6,6 +6,8 @@
 #include "nn/model/reshape.hpp"
 #include "nn/model/side_by_side.hpp"
 
+#include <fmt/format.h>
+
 #include <type_traits>
 #include <utility>
 
@@ -15,12 +17,15 @@ namespace {
 
 using bitgraph::nn::assign;
 
+/// Of levels the bias alone: LevelWeights have the rest.
 void assign(Linear& kept, const Linear& from, const Device& device) {
+  if (from.in_levels()) return assign(kept.bias, from.bias, device);
   std::visit(
       [&](const auto& weight) {
         using Alternative = std::decay_t<decltype(weight)>;
         if (!std::holds_alternative<Alternative>(kept.weight)) kept.weight.emplace<Alternative>();
-        assign(std::get<Alternative>(kept.weight), weight, device);
+        if constexpr (!std::is_same_v<Alternative, QuantizedMatrix>)
+          assign(std::get<Alternative>(kept.weight), weight, device);
       },
       from.weight);
   assign(kept.bias, from.bias, device);
@@ -29,6 +34,22 @@ void assign(SparseGemmWeights& kept, const SparseGemmWeights& from, const Device
   assign(kept.u, from.u, device);
   assign(kept.feature_scale, from.feature_scale, device);
   assign(kept.feature_offset, from.feature_offset, device);
+}
+
+/// Where the shapes are the same, each array takes the place of the one before, where kernels know it.
+void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
+  if (kept.bytes() != from.bytes() || kept.offsets.size() != from.offsets.size()) {
+    kept = std::move(from);
+    return;
+  }
+  const auto copy = [&](auto& to, const auto& of) {
+    Device::copy(to.data(), device, of.data(), of.device(), of.bytes());
+  };
+  copy(kept.panels, from.panels);
+  copy(kept.rows, from.rows);
+  copy(kept.sums, from.sums);
+  copy(kept.steps, from.steps);
+  copy(kept.offsets, from.offsets);
 }
 
 constexpr std::size_t index_of(WeightOf which) { return static_cast<std::size_t>(which) - 1; }
@@ -51,13 +72,22 @@ Buffer<float> sum_of_biases(const Layer& layer) {
   Buffer<float> bias = layer.neighbor.bias.clone();
   const Buffer<float>& other = layer.root.bias;
   const std::size_t size = bias.size();
-  if (!layer.root.empty())
+  if (!other.empty())
     accumulate({{1, size, size, bias.data()}, bias.device()}, {{1, size, size, other.data()}, other.device()});
   return bias;
 }
 
-std::size_t bytes_of(const Linear& linear, const WeightUse& use) {
+/// Of LevelWeights of the same shape.
+std::size_t level_weight_bytes(const QuantizedMatrix& w, bool on_host) {
+  const LevelWeights shape{.nrows = w.nrows(), .ncols = w.ncols(), .bits = w.bits()};
+  const std::size_t halves = w.bits() > 8 ? 2 : 1;
+  const std::size_t levels = on_host ? halves * shape.num_panels() * shape.panel_bytes() : w.nrows() * shape.row_bytes();
+  return levels + w.nrows() * sizeof(std::int64_t) + w.scale().bytes();
+}
+
+std::size_t bytes_of(const Linear& linear, const WeightUse& use, bool on_host) {
   if (linear.empty()) return 0;
+  if (linear.in_levels()) return linear.bias.bytes() + level_weight_bytes(linear.levels(), on_host);
   std::size_t total = linear.bytes();
   if (use.sparse) {
     total += linear.inputs() * words_for_bits(linear.outputs()) * sizeof(std::uint64_t);
@@ -85,6 +115,18 @@ const PreparedWeight& Weights::of(std::size_t layer, WeightOf which) const {
   return layers_[layer].of[index_of(which)];
 }
 
+const LevelScale& Weights::scale_of(const Value& value) const {
+  const LayerWeights& layer = layers_[value.scale_layer];
+  const bool input = value.levels_of == LevelsOf::input;
+  const LevelScale& scale = input ? layer.input_scale : layer.message_scale;
+  const std::size_t expected = num_scales(value.format.scale, 0, value.columns);
+  if (scale.steps.size() != expected) {
+    fail(ErrorCode::usage, fmt::format("layer {} has {} steps of its {}, expected {}", value.scale_layer,
+                                       scale.steps.size(), input ? "input" : "messages", expected));
+  }
+  return scale;
+}
+
 std::span<const float> Weights::bias(const Operator& op) const {
   if (op.bias == BiasOf::none) return {};
   return op.bias == BiasOf::layer ? layers_[op.layer].bias.span() : of(op).linear.bias.span();
@@ -94,6 +136,8 @@ void Weights::set(std::span<const Layer> layers) {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     assign(layers_[l].of[index_of(WeightOf::neighbor)].linear, layers[l].neighbor, device_);
     assign(layers_[l].of[index_of(WeightOf::root)].linear, layers[l].root, device_);
+    assign(layers_[l].input_scale, layers[l].input_scale, device_);
+    assign(layers_[l].message_scale, layers[l].message_scale, device_);
     prepare(layers_[l], layers[l]);
   }
 }
@@ -105,6 +149,11 @@ void Weights::prepare(LayerWeights& layer, const Layer& of) {
     const Linear& linear = which == WeightOf::neighbor ? of.neighbor : of.root;
     PreparedWeight& made = layer.of[index_of(which)];
     if (linear.empty()) continue;
+    if (linear.in_levels()) {
+      const QuantizedMatrix& w = linear.levels();
+      assign(made.levels, prepare_level_weights(w.device().is_host() ? w.share() : w.to(Device()), device_), device_);
+      continue;
+    }
     if (layer.use.sparse) assign(made.sparse, sparse_weights(linear), device_);
     if (!layer.use.wide) continue;  // on the host: elsewhere features are dense
     reshape(made.wide, linear.inputs(), linear.outputs(), device_);
@@ -135,12 +184,14 @@ SparseGemmWeights Weights::sparse_weights(const Linear& linear) const {
   return prepare_sparse_gemm(features_.packed->sparse->bits.base, here.signs().bits, here.signs().alpha.span());
 }
 
-std::size_t Weights::predicted_bytes(const Model& model, const Program& program, bool sparse_bits, bool sparse_floats) {
+std::size_t Weights::predicted_bytes(const Model& model, const Program& program, bool sparse_bits, bool sparse_floats,
+                                     bool on_host) {
   const std::vector<WeightUse> uses = uses_of(program, model.layers.size(), sparse_bits, sparse_floats);
   std::size_t total = 0;
   for (std::size_t l = 0; l < uses.size(); ++l) {
     const Layer& layer = model.layers[l];
-    total += bytes_of(layer.neighbor, uses[l]) + bytes_of(layer.root, uses[l]);
+    total += bytes_of(layer.neighbor, uses[l], on_host) + bytes_of(layer.root, uses[l], on_host);
+    total += layer.input_scale.bytes() + layer.message_scale.bytes();
     if (uses[l].both) total += layer.neighbor.bytes() + layer.root.bytes();
     if (uses[l].layer_bias) total += layer.outputs() * sizeof(float);
   }

@@ -5,6 +5,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/level_gemm.hpp>
 
 #include <bitgraph/nn/program.hpp>
 #include "nn/inference/input_features.hpp"
@@ -20,6 +21,7 @@ struct PreparedWeight {
   Linear linear;             ///< outputs x inputs; empty: the layer has no such weight
   SparseGemmWeights sparse;  ///< where the input is a sparse bit matrix
   DenseMatrix<float> wide;   ///< inputs x outputs, where the input is sparse floats
+  LevelWeights levels;       ///< of levels, instead of the linear map's weight
 };
 
 /// Which forms of its weights a program reads.
@@ -44,17 +46,21 @@ class Weights {
   [[nodiscard]] const PreparedWeight& of(const Operator& op) const { return of(op.layer, op.weight); }
   [[nodiscard]] const PreparedWeight& of(std::size_t layer, WeightOf which) const;
 
+  /// The scale of a value in levels that a layer knows. Throws usage where the layer has none of the value's shape.
+  [[nodiscard]] const LevelScale& scale_of(const Value& value) const;
+
   /// The bias that an operator adds; empty: none.
   [[nodiscard]] std::span<const float> bias(const Operator& op) const;
 
   /// Bytes of all of it.
   [[nodiscard]] static std::size_t predicted_bytes(const Model& model, const Program& program, bool sparse_bits,
-                                                   bool sparse_floats);
+                                                   bool sparse_floats, bool on_host);
 
  private:
   struct LayerWeights {
     std::array<PreparedWeight, 3> of;  ///< neighbor, root, both
     Buffer<float> bias;
+    LevelScale input_scale, message_scale;
     WeightUse use;
   };
 

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::array simple_passes{Pass{"share", [](Program& program, const PassContext&) { share(program); }},
                                    Pass{"fold relu", [](Program& program, const PassContext&) { fold_relu(program); }},
+                                   Pass{"epilogues of levels",
+                                        [](Program& program, const PassContext&) { make_levels_early(program); }},
                                    Pass{"sequence", sequence}, Pass{"join rows", join_rows}};
 
 }  // namespace

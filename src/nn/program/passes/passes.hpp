@@ -36,8 +36,16 @@ struct GraphPlan {
 };
 
 /// Layers in floats become layers of the given forms: inputs of products of signs and of votes are quantized, by
-/// operators of their own. One form a layer.
+/// operators of their own, and so are inputs of products and of sums of levels. One form a layer.
 void apply_precision(Program& program, std::span<const Precision> forms);
+
+/// How a program in floats takes its features, once its layers have these forms: signs with scales; levels with a scale
+/// of each row where products of levels are all that reads them; else floats.
+[[nodiscard]] NumberFormat format_of_features(const Program& program, std::span<const Precision> forms);
+
+/// A product or a sum of levels whose result is quantized, rectified or both does so in its epilogue (QGTC, section
+/// 4.5).
+void make_levels_early(Program& program);
 
 /// An operator whose result is quantized makes the signs itself: scales in front of a sign are dropped (BitGNN, section
 /// 3.1.2).

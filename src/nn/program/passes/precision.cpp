@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/program/passes/passes.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -16,7 +17,7 @@ class PrecisionPass {
   }
 
   void run() {
-    if (forms_.front().multiplies_signs()) program_.values[program_.features].format = forms_.front().input;
+    program_.values[program_.features].format = format_of_features(program_, forms_);
     std::vector<Operator> before = std::exchange(program_.operators, {});
     norm_inside(before);
     for (Operator& op : before) {
@@ -24,6 +25,8 @@ class PrecisionPass {
       const Precision& form = forms_[op.layer];
       if (form.multiplies_signs()) {
         in_signs(std::move(op), form);
+      } else if (form.has_levels()) {
+        in_levels(std::move(op), form);
       } else {
         program_.operators.push_back(std::move(op));
       }
@@ -74,6 +77,29 @@ class PrecisionPass {
     program_.operators.push_back(std::move(op));
   }
 
+  /// What is multiplied or added up is quantized before; what comes out is floats.
+  void in_levels(Operator op, const Precision& form) {
+    if (op.kind == OperatorKind::product && form.multiplies_levels()) {
+      op.inputs[0] = as_levels(op.inputs[0], form.input, LevelsOf::input, op);
+      op.weight_format = form.weight;
+    }
+    if (op.kind == OperatorKind::aggregate && form.sums_levels())
+      op.inputs[0] = as_levels(op.inputs[0], form.messages, LevelsOf::messages, op);
+    program_.operators.push_back(std::move(op));
+  }
+
+  /// The levels of a value for `reader`; features that have levels already keep them.
+  ValueId as_levels(ValueId x, NumberFormat format, LevelsOf of, const Operator& reader) {
+    if (program_.value(x).is_levels()) return x;
+    const ValueId made = quantize(x, format, false, reader.layer);
+    program_.values[made].levels_of = of;
+    program_.values[made].scale_layer = reader.layer;
+    // The neighbours' share of D^-1/2 goes in before: only whole numbers are added up.
+    if (reader.aggregation == Aggregation::symmetric)
+      program_.operators.back().aggregation = Aggregation::symmetric;
+    return made;
+  }
+
   /// The value, or its signs where it is floats.
   ValueId as_signs(ValueId x, const Precision& form, std::size_t layer) {
     if (program_.value(x).is_signs()) return x;
@@ -102,6 +128,19 @@ class PrecisionPass {
 };
 
 }  // namespace
+
+NumberFormat format_of_features(const Program& program, std::span<const Precision> forms) {
+  if (forms.front().multiplies_signs()) return forms.front().input;
+  const Precision* first = nullptr;
+  for (const Operator& op : program.operators) {
+    if (std::find(op.inputs.begin(), op.inputs.end(), program.features) == op.inputs.end()) continue;
+    const Precision& form = forms[op.layer];
+    if (op.kind != OperatorKind::product || !form.multiplies_levels()) return {};
+    if (first == nullptr) first = &form;
+    if (first->input.bits != form.input.bits) return {};
+  }
+  return first == nullptr ? NumberFormat() : scaled_by(first->input, ScaleExtent::row);
+}
 
 void apply_precision(Program& program, std::span<const Precision> forms) { PrecisionPass(program, forms).run(); }
 

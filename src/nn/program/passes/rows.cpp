@@ -65,7 +65,8 @@ void split_rows(Program& program, const GraphPlan& graph) {
   for (Operator& op : program.operators) op.by_parts = op.by_parts || op.kind == Kind::aggregate;
   for (std::size_t n = 0; n < program.operators.size(); ++n) {
     Operator& product = program.operators[n];
-    if (product.kind != Kind::product || product.aggregation == Aggregation::none) continue;
+    const bool of_counts = product.multiplies_signs() && product.aggregation != Aggregation::none;
+    if (product.kind != Kind::product || !of_counts) continue;
     const ValueId counts = product.inputs[0];
     product.kind = Kind::multiply_counts;
     product.by_parts = true;

@@ -19,6 +19,7 @@ bool make_alike(const Program& program, const Operator& a, const Operator& b) {
   const Value& x = program.value(a.output());
   const Value& y = program.value(b.output());
   if (x.columns != y.columns || !(x.format == y.format)) return false;
+  if (x.is_levels() && (x.levels_of != y.levels_of || x.scale_layer != y.scale_layer)) return false;
   Operator same = b;
   if (a.weight == WeightOf::none && a.bias == BiasOf::none) same.layer = a.layer;
   same.outputs = a.outputs;

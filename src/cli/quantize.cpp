@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
+
+#include "cli/command.hpp"
+#include "cli/estimate_network.hpp"
+#include "cli/measure.hpp"
+#include "cli/ranges.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace bitgraph::cli {
+
+namespace {
+
+struct QuantizeCommand {
+  Common common;
+  std::string model, dataset, out, bits = "8";
+  double max_loss = 1;
+  std::size_t repeats = 20;
+  bool normalize_rows = false;
+  SplitChoice split;
+};
+
+/// The cheapest first.
+constexpr std::array<std::array<int, 3>, 6> automatic_choices{
+    {{2, 2, 2}, {4, 2, 2}, {4, 4, 4}, {8, 4, 4}, {8, 8, 8}, {16, 16, 16}}};
+
+/// "8" is w8a8.
+nn::Precision precision_of(const std::string& bits) {
+  const bool number = !bits.empty() && bits.find_first_not_of("0123456789") == std::string::npos && bits.size() <= 2;
+  nn::Precision precision = number ? nn::Precision::of_levels(std::stoi(bits), std::stoi(bits), std::stoi(bits))
+                                   : nn::precision_from_string(bits);
+  if (!precision.has_levels())
+    fail(ErrorCode::usage, fmt::format("--bits {}: expected a number from 1 to 16, bits such as w8a4, or auto", bits));
+  return precision;
+}
+
+/// The share of nodes that get the same class.
+double agreement(const DenseMatrix<float>& a, const DenseMatrix<float>& b) {
+  const Buffer<std::int32_t> x = nn::predict(a);
+  const Buffer<std::int32_t> y = nn::predict(b);
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) same += x[i] == y[i] ? 1U : 0U;
+  return x.empty() ? 1 : static_cast<double>(same) / static_cast<double>(x.size());
+}
+
+DenseMatrix<float> logits_of(const nn::Model& model, const Dataset& dataset, const Device& device) {
+  nn::InferencePlan plan(model, dataset, {}, device);
+  return plan.run().to(Device());
+}
+
+/// The model in the bits that are asked for; of auto the first choice that differs from the float model at no more than
+/// the given share of the nodes, or the last one.
+nn::Model quantized(const QuantizeCommand& o, const nn::Model& model, const Dataset& dataset, const Device& device,
+                    Json& result) {
+  if (o.bits != "auto") return nn::quantize(model, dataset, {.precision = precision_of(o.bits)}, device);
+  const DenseMatrix<float> wanted = logits_of(model, dataset, device);
+  nn::Model made;
+  for (const auto& [weights, inputs, messages] : automatic_choices) {
+    made = nn::quantize(model, dataset, {.precision = nn::Precision::of_levels(weights, inputs, messages)}, device);
+    const double same = agreement(wanted, logits_of(made, dataset, device));
+    result["tried"][to_string(made.precision)] = same;
+    if (100 * (1 - same) <= o.max_loss) break;
+  }
+  return made;
+}
+
+void run_quantize(const QuantizeCommand& o) {
+  if (o.bits != "auto") static_cast<void>(precision_of(o.bits));  // before anything is read
+  const Device device = o.common.make_device();
+  const nn::Model model = load_model(o.model, o.normalize_rows);
+  Json result{{"model", o.model}, {"out", o.out}};
+  const nn::Model* const models[] = {&model};
+  const Dataset dataset = load_for_training(o.dataset, o.split, device, models, result);
+  result["dataset"] = dataset.name;
+  result["num_nodes"] = dataset.graph.nrows();
+  warn_of_training_data(result, dataset);
+  const auto start = std::chrono::steady_clock::now();
+  const nn::Model made = quantized(o, model, dataset, device, result);
+  result["seconds"] = seconds_since(start);
+  made.save(o.out);
+  const MeasureOptions measured{.repeats = o.repeats, .plan = {}};
+  const DenseMatrix<float> before = measure_forms(result, model, dataset, {model.precision}, measured, device);
+  const DenseMatrix<float> after = measure_forms(result, made, dataset, {made.precision}, measured, device);
+  result["precision"] = to_string(made.precision);
+  result["agreement"] = agreement(before, after);
+  if (o.common.json) return fmt::print("{}\n", result.dump(2));
+  fmt::print("{} on {}: {} is in {}\n", o.model, dataset.name, o.out, to_string(made.precision));
+  fmt::print("  {}\n", split_line(result));
+  if (result.contains("tried")) {
+    for (const auto& [name, same] : result["tried"].items())
+      fmt::print("  tried {:<8} the same class at {:.2f} % of the nodes\n", name, 100 * same.get<double>());
+  }
+  print_forms(result);
+  fmt::print("  the float model's class at {:.2f} % of the nodes\n", 100 * result["agreement"].get<double>());
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  auto options = std::make_shared<QuantizeCommand>();
+  CLI::App* command = app.add_subcommand(
+      "quantize", "Turn a float model into one of few bits, without labels and without training; save it");
+  add_input(*command, options->common, "model", options->model,
+            "a model file of bitgraph, or a PyTorch state dictionary as safetensors")
+      ->required();
+  add_dataset(*command, options->common, "dataset", options->dataset,
+              "the data set whose values give the scales: a name, a .npz file or a folder")
+      ->required();
+  command
+      ->add_option("--bits", options->bits,
+                   "bits of weights, inputs and messages: a number for all, or such as w8a4 or w8a4m2; auto: the fewest "
+                   "within --max-loss")
+      ->capture_default_str();
+  command
+      ->add_option("--max-loss", options->max_loss,
+                   "of --bits auto: the most percent of nodes whose class may differ from the float model's")
+      ->check(number_between(0, 100))
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "number of timed runs")
+      ->check(whole_number(1, 1000000))
+      ->capture_default_str();
+  add_split(*command, options->split, "the one that the model was trained with");
+  add_normalize_rows(*command, options->normalize_rows);
+  add_output(*command, options->common, "--out", options->out, "write the model to this file")->required();
+  add_common(*command, options->common);
+  add_examples(*command,
+               "  bitgraph quantize cora.safetensors cora --bits 8 --out cora-w8a8.safetensors\n"
+               "  bitgraph quantize cora.safetensors cora --bits w8a4 --out cora-w8a4.safetensors\n"
+               "  bitgraph quantize cora.safetensors cora --bits auto --max-loss 0.5 --out small.safetensors\n");
+  add_actions(
+      *command, options->common, [options] { run_quantize(*options); },
+      [options] {
+        const nn::Model model = nn::Model::load(options->model);
+        return estimate_runs(model, options->dataset, {model.precision}, 2 * options->repeats + 50, options->common);
+      });
+}
+
+}  // namespace bitgraph::cli

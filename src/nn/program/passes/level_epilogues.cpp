@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Epilogues of levels (QGTC, section 4.5): what is done to a product or a sum of levels before it is stored.
+#include "nn/program/passes/passes.hpp"
+
+#include <algorithm>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Kind = OperatorKind;
+
+/// The operator whose epilogue may take in what `op` does to its input; null: there is none.
+Operator* ahead_of(Program& program, const Operator& op) {
+  const ValueId x = op.inputs[0];
+  const std::size_t n = program.producer(x);
+  if (n == program.operators.size() || program.uses(x) != 1) return nullptr;
+  Operator& ahead = program.operators[n];
+  const bool takes_one = ahead.kind == Kind::product || ahead.kind == Kind::aggregate;
+  return takes_one && program.value(ahead.inputs[0]).is_levels() ? &ahead : nullptr;
+}
+
+bool fold(Program& program, const Operator& op) {
+  if (op.kind != Kind::relu && op.kind != Kind::quantize) return false;
+  if (op.kind == Kind::quantize && !program.value(op.output()).is_levels()) return false;
+  Operator* const ahead = ahead_of(program, op);
+  // Levels end an epilogue: nothing comes behind them.
+  if (ahead == nullptr || program.value(ahead->output()).is_levels()) return false;
+  // A product has its factor in the scales of its rows: before the bias, which the factor is for, too.
+  const bool scaled = op.kind == Kind::quantize && op.aggregation != Aggregation::none;
+  if (scaled && (ahead->kind != Kind::product || ahead->bias != BiasOf::none)) return false;
+  if (scaled) ahead->aggregation = op.aggregation;
+  if (op.kind == Kind::relu) ahead->relu = true;
+  ahead->outputs = op.outputs;
+  return true;
+}
+
+}  // namespace
+
+void make_levels_early(Program& program) {
+  for (std::size_t n = 0; n < program.operators.size();) {
+    const Operator op = program.operators[n];
+    if (fold(program, op)) {
+      program.operators.erase(program.operators.begin() + static_cast<std::ptrdiff_t>(n));
+    } else {
+      ++n;
+    }
+  }
+  remove_dead(program);
+}
+
+}  // namespace bitgraph::nn
