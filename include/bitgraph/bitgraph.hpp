@@ -28,6 +28,7 @@
 #include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/formats/sparse_bit_matrix.hpp>
+#include <bitgraph/formats/sparse_levels.hpp>
 #include <bitgraph/formats/views.hpp>
 #include <bitgraph/formats/weight_factors.hpp>
 #include <bitgraph/graph/betweenness.hpp>

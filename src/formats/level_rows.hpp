@@ -6,6 +6,7 @@
 #include <bitgraph/formats/number_format.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,6 +29,13 @@ inline void put_level(std::uint8_t* row, std::size_t j, int bits, std::uint32_t 
     case 8: row[j] = static_cast<std::uint8_t>(level); return;
     default: row[2 * j] = static_cast<std::uint8_t>(level); row[2 * j + 1] = static_cast<std::uint8_t>(level >> 8);
   }
+}
+
+/// The level of the value 0, as quantize() makes it.
+[[nodiscard]] inline std::uint32_t zero_level(float step, float offset, int bits) noexcept {
+  const float place = (0.0F - offset) / step;
+  const float within = std::clamp(place, 0.0F, static_cast<float>((1U << bits) - 1));
+  return static_cast<std::uint32_t>(std::nearbyint(within));
 }
 
 /// A whole row, with zeros behind the last level.

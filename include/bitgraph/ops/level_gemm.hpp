@@ -4,6 +4,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
+#include <bitgraph/formats/sparse_levels.hpp>
 #include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
@@ -26,6 +27,9 @@ struct LevelWeights {
   /// [panel][4 columns][output][column], a level less shift_of(bits). Places without an output or a column have
   /// level 0.
   Buffer<std::int8_t> panels;
+  /// For products with SparseLevels: row c has column c of all outputs, whole panels, a level less 2^(bits - 1). Empty:
+  /// it is not made for them.
+  Buffer<std::int16_t> table;
   Buffer<std::uint8_t> rows;  ///< on a CUDA device, instead: rows of bytes or of 16 bits, behind each zeros to 32 bytes
   Buffer<std::int64_t> sums;  ///< of an output's levels
   Buffer<float> steps;        ///< one an output
@@ -41,12 +45,14 @@ struct LevelWeights {
   [[nodiscard]] std::size_t row_bytes() const noexcept { return (ncols * (bits > 8 ? 2 : 1) + 31) / 32 * 32; }
   [[nodiscard]] const Device& device() const noexcept { return steps.device(); }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return panels.bytes() + rows.bytes() + sums.bytes() + steps.bytes() + offsets.bytes();
+    return panels.bytes() + table.bytes() + rows.bytes() + sums.bytes() + steps.bytes() + offsets.bytes();
   }
 };
 
-/// For products on `device`, of a W on the host. Throws usage for a scale by columns. O(nrows * ncols).
-[[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device = {});
+/// For products on `device`, of a W on the host; with `for_sparse` for X in SparseLevels too. Throws usage for a scale
+/// by columns. O(nrows * ncols).
+[[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device = {},
+                                                 bool for_sparse = false);
 
 /// Sums of products of levels; scales do not count: QGTC's bitMM2Int. Throws usage, naming the shapes, or where a sum
 /// could pass the type: that is, where the bits of X and W and log2 of k are more than 31, or 63. Allocates nothing.
@@ -73,6 +79,14 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
 /// the formula gives the level, which is then rounded and brought into range. QGTC's bitMM2Bit. Throws usage for an
 /// `out` without a scale, or with one by rows.
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
+                     const LevelGemmOptions& options = {});
+
+/// The same results, bit for bit, of an X that is mostly zeros: products of the entries alone. On the host; W must have
+/// been made ready for them. O(nvals f + n f).
+void level_gemm_into(DenseMatrix<std::int64_t>& out, const SparseLevels& x, const LevelWeights& w);
+void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const LevelWeights& w,
+                     const LevelGemmOptions& options = {});
+void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 
 /// The kernel that these would run.

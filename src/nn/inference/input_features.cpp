@@ -74,23 +74,61 @@ QuantizedMatrix quantize_by_parts(std::size_t nrows, std::size_t ncols, int bits
 QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
                                int bits, const Device& device) {
   const std::size_t nrows = nodes.empty() ? features.nrows() : nodes.size();
-  return quantize_by_parts(
-      nrows, features.ncols(), bits, device,
-      [&](DenseMatrix<float>& rows, std::size_t first) { copy_rows(rows, first, features, normalize_rows, nodes); });
+  return quantize_by_parts(nrows, features.ncols(), bits, device, [&](DenseMatrix<float>& rows, std::size_t first) {
+    copy_rows(rows, first, features, normalize_rows, nodes);
+  });
 }
+
+namespace {
+
+/// Rows first .. of sparse features, dense.
+void expand_rows(DenseMatrix<float>& rows, std::size_t first, const CsrPattern& pattern,
+                 std::span<const float> values) {
+  const auto row_ptr = pattern.row_ptr();
+  std::fill(rows.values().begin(), rows.values().end(), 0.0F);
+  for (std::size_t i = 0; i < rows.nrows(); ++i) {
+    for (EdgeOffset e = row_ptr[first + i]; e < row_ptr[first + i + 1]; ++e) rows(i, pattern.col_ind()[e]) = values[e];
+  }
+}
+
+}  // namespace
 
 QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
                                const Device& device) {
   const CsrPattern& pattern = features.pattern;
-  return quantize_by_parts(pattern.nrows(), pattern.ncols(), bits, device,
-                           [&](DenseMatrix<float>& rows, std::size_t first) {
-                             std::fill(rows.values().begin(), rows.values().end(), 0.0F);
-                             for (std::size_t i = 0; i < rows.nrows(); ++i) {
-                               const auto row_ptr = pattern.row_ptr();
-                               for (EdgeOffset e = row_ptr[first + i]; e < row_ptr[first + i + 1]; ++e)
-                                 rows(i, pattern.col_ind()[e]) = values[e];
-                             }
-                           });
+  return quantize_by_parts(
+      pattern.nrows(), pattern.ncols(), bits, device,
+      [&](DenseMatrix<float>& rows, std::size_t first) { expand_rows(rows, first, pattern, values); });
+}
+
+SparseLevels sparse_level_features(const SparseFeatures& features, std::span<const float> values, int bits,
+                                   const Device& host) {
+  constexpr std::size_t most_rows = 32;
+  const CsrPattern& pattern = features.pattern;
+  const std::size_t n = pattern.nrows();
+  SparseLevels made{pattern.to(host),
+                    Buffer<std::uint16_t>(pattern.nvals(), host),
+                    bits,
+                    {ScaleExtent::row, Buffer<float>(n, host), Buffer<float>(n, host)}};
+  parallel_chunks(host, n, most_rows, [&](Range range) {
+    DenseMatrix<float> some(range.size(), pattern.ncols(), Device::host(1));
+    expand_rows(some, range.begin, pattern, values);
+    const QuantizedMatrix levels = quantize(some, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true});
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      made.scale.steps[i] = levels.scale().step(i - range.begin, 0);
+      made.scale.offsets[i] = levels.scale().offset(i - range.begin, 0);
+      for (EdgeOffset e = pattern.row_ptr()[i]; e < pattern.row_ptr()[i + 1]; ++e)
+        made.levels[e] = static_cast<std::uint16_t>(levels.level(i - range.begin, pattern.col_ind()[e]));
+    }
+  });
+  return made;
+}
+
+bool keeps_level_entries(std::size_t entries, std::size_t nrows, std::size_t ncols, FeatureStorage storage,
+                         const Device& device) {
+  // An entry takes a multiplication for each output, and so do four columns of a dense row, of bytes.
+  constexpr std::size_t columns_an_entry = 16;
+  return device.is_host() && storage == FeatureStorage::sparse && entries <= nrows * ncols / columns_an_entry;
 }
 
 PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
@@ -208,7 +246,10 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   const SparseFeatures in_order = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
   const SparseFeatures& features = nodes.empty() ? dataset.features : in_order;
   Buffer<float> values = model_features(features, model.normalize_rows);
-  if (in_levels) {
+  const CsrPattern& pattern = features.pattern;
+  if (in_levels && keeps_level_entries(pattern.nvals(), pattern.nrows(), pattern.ncols(), storage, device)) {
+    sparse_levels = sparse_level_features(features, values.span(), form.input.bits, device);
+  } else if (in_levels) {
     levels = level_features(features, values.span(), form.input.bits, device);
   } else if (!form.multiplies_signs()) {
     real.emplace(features, std::move(values), storage, device);
@@ -225,6 +266,7 @@ Precision form_of_features(const Model& model, std::span<const Precision> forms)
 }
 
 std::string InputFeatures::format() const {
+  if (sparse_levels) return fmt::format("sparse levels of {} bits", sparse_levels->bits);
   if (levels) return fmt::format("levels of {} bits", levels->bits());
   if (packed) return packed->sparse ? "sparse bits" : "bits";
   return real->is_dense() ? "float" : "sparse float";

@@ -4,6 +4,7 @@
 
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
+#include <bitgraph/formats/sparse_levels.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
@@ -49,12 +50,20 @@ struct RealFeatures {
 };
 
 /// Dense features as levels with a step and an offset for each row, in which 0 is a level's value. Rows in the order of
-/// `nodes`, where there are some; divided by their sums first where `normalize_rows`. Some rows at a time become floats.
+/// `nodes`, where there are some; divided by their sums first where `normalize_rows`. Some rows at a time become
+/// floats.
 [[nodiscard]] QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows,
                                              std::span<const NodeId> nodes, int bits, const Device& device);
-/// The same of sparse features, whose values are as the model takes them.
+/// The same of sparse features, whose values are as the model takes them; and their entries alone, on the host.
 [[nodiscard]] QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
                                              const Device& device);
+[[nodiscard]] SparseLevels sparse_level_features(const SparseFeatures& features, std::span<const float> values,
+                                                 int bits, const Device& host);
+
+/// Whether levels of features are kept as entries: few of them, and on the host, whose products of entries are quicker
+/// then.
+[[nodiscard]] bool keeps_level_entries(std::size_t entries, std::size_t nrows, std::size_t ncols,
+                                       FeatureStorage storage, const Device& device);
 
 /// The features as a first layer takes them, whose form has `form.input`: row i is node nodes[i]'s, where nodes are
 /// given.
@@ -62,15 +71,17 @@ struct InputFeatures {
   std::optional<PackedFeatures> packed;
   std::optional<RealFeatures> real;
   std::optional<QuantizedMatrix> levels;
+  std::optional<SparseLevels> sparse_levels;
 
   InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
                 const Device& device, std::span<const NodeId> nodes = {});
   explicit InputFeatures(PackedFeatures features) : packed(std::move(features)) {}
   [[nodiscard]] std::size_t bytes() const noexcept {
     if (levels) return levels->bytes();
+    if (sparse_levels) return sparse_levels->bytes();
     return packed ? packed->bytes() : real->bytes();
   }
-  [[nodiscard]] std::string format() const;  ///< "bits", "sparse bits", "levels of 4 bits", "float", "sparse float"
+  [[nodiscard]] std::string format() const;  ///< "bits", "sparse levels of 4 bits", "float" ...
 };
 
 /// A form with the format in which a program takes its features: that of its first layer; or floats, where not only

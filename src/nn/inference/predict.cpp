@@ -101,8 +101,9 @@ class Prediction {
                               .sparse_features = sparse_bits_};
     const Compiled compiled = compile(plain_, context, parts, options_.order != Order::original);
     const Program& program = compiled.program;
-    const std::size_t kept = features_ + 
-        Weights::predicted_bytes(model_, program, sparse_bits_, sparse_floats_, device_.is_host()) +
+    const std::size_t kept =
+        features_ +
+        Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_}, device_.is_host()) +
         graph_bytes(compiled, parts > 1) + order_bytes() + scaled_bytes(program);
     const std::size_t values = is_one_launch(program, parts)
                                    ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
@@ -117,7 +118,14 @@ class Prediction {
   [[nodiscard]] std::size_t feature_bytes() {
     const std::size_t d = dataset_.num_features();
     const NumberFormat format = format_of_features(plain_, options_.forms);
-    if (format.kind == NumberKind::levels) return n_ * (level_row_bytes(d, format.bits) + 2 * sizeof(float));
+    if (format.kind == NumberKind::levels) {
+      const std::size_t scales = n_ * 2 * sizeof(float);
+      const std::size_t entries = dataset_.has_dense_features() ? 0 : dataset_.features.pattern.nvals();
+      sparse_levels_ =
+          !dataset_.has_dense_features() && keeps_level_entries(entries, graph_.nrows(), d, options_.features, device_);
+      if (!sparse_levels_) return scales + n_ * level_row_bytes(d, format.bits);
+      return scales + pattern_bytes(n_, for_all_nodes(entries)) + for_all_nodes(entries) * sizeof(std::uint16_t);
+    }
     if (!options_.forms.front().multiplies_signs()) {
       const bool dense =
           dataset_.has_dense_features() || !device_.is_host() || options_.features == FeatureStorage::dense;
@@ -280,6 +288,7 @@ class Prediction {
   std::size_t m_;  ///< entries, with those that there is room for
   bool sparse_bits_ = false;
   bool sparse_floats_ = false;
+  bool sparse_levels_ = false;
   std::size_t while_made_ = 0;
   std::size_t features_ = 0;
 };

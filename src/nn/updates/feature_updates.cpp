@@ -107,9 +107,10 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
 
 void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {
   if (!dense_) return set_all(sparse_features(x), nodes);
-  if (features_.levels) {
+  if (features_.levels || features_.sparse_levels) {
     require_finite(x, host_);
     moved_ = true;
+    features_.sparse_levels.reset();
     features_.levels = level_features(x, header_.normalize_rows, nodes, form_.input.bits, device_);
     return level_rows_.forget(), steps_.forget(), alpha_.forget();
   }
@@ -127,7 +128,7 @@ void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId
 }
 
 void FeatureUpdates::swap_all(DenseMatrix<float>& x, std::span<const NodeId> nodes) {
-  if (!dense_ || form_.multiplies_signs() || features_.levels) return set_all(x, nodes);
+  if (!dense_ || form_.multiplies_signs() || form_.input.kind == NumberKind::levels) return set_all(x, nodes);
   require_finite(x, host_);
   moved_ = true;
   DenseMatrix<float> in_order(nodes.empty() ? 0 : x.nrows(), width_, host_);
@@ -172,6 +173,14 @@ void FeatureUpdates::set_rows(std::span<const NodeId> rows, const SparseFeatures
   dense_ ? set_dense_rows(rows, dense_features(x, x.values.span(), host_)) : set_sparse_rows(rows, x);
 }
 
+/// Rows that change are dense: the same levels, and the same results.
+void FeatureUpdates::make_levels_dense() {
+  if (!features_.sparse_levels) return;
+  moved_ = true;
+  features_.levels = to_quantized(*features_.sparse_levels);
+  features_.sparse_levels.reset();
+}
+
 void FeatureUpdates::set_levels(std::span<const NodeId> rows, const QuantizedMatrix& x) {
   QuantizedMatrix& kept = *features_.levels;
   const std::size_t bytes = kept.row_bytes();
@@ -184,6 +193,7 @@ void FeatureUpdates::set_levels(std::span<const NodeId> rows, const QuantizedMat
 }
 
 void FeatureUpdates::set_dense_rows(std::span<const NodeId> rows, const DenseMatrix<float>& x) {
+  make_levels_dense();
   if (features_.levels) {
     moved_ = true;  // a copy of the scales stands in the plan
     return set_levels(rows, level_features(x, header_.normalize_rows, {}, form_.input.bits, host_));
@@ -300,6 +310,7 @@ void FeatureUpdates::resize(std::size_t rows) {
     return storage.resize(matrix, values, rows * per_row, reserved_ * per_row, device_);
   };
   std::size_t before = 0;
+  make_levels_dense();
   if (features_.levels) {
     QuantizedMatrix& kept = *features_.levels;
     before = kept.nrows();
@@ -402,6 +413,7 @@ void FeatureUpdates::permute(std::span<const NodeId> from) {
     for (std::size_t i = 0; i < from.size(); ++i) moved[i] = here[from[i]];
     return device_.is_host() ? std::move(moved) : moved.to(device_);
   };
+  make_levels_dense();
   if (features_.levels) {
     const QuantizedMatrix here = features_.levels->to(Device());
     QuantizedMatrix moved(from.size(), width_, here.bits(), host_);

@@ -59,6 +59,7 @@ class FeatureUpdates {
   [[nodiscard]] ColumnMap map() const { return {header_.input_mean.span(), header_.input_inverse_deviation.span()}; }
   void set_dense_rows(std::span<const NodeId> rows, const DenseMatrix<float>& x);
   void set_sparse_rows(std::span<const NodeId> rows, const SparseFeatures& x);
+  void make_levels_dense();
   void set_levels(std::span<const NodeId> rows, const QuantizedMatrix& x);
   void set_signs(std::span<const NodeId> rows, const Binarized& signs);
   void set_flips(std::span<const NodeId> rows, const SparseBinarized& signs);

@@ -62,6 +62,7 @@ void run_sparse_bits_product(Runtime& at, const Operator& op) {
   });
 }
 
+bool is_sparse_levels(const Runtime& at, ValueId v) { return at.is_features(v) && at.features().sparse_levels; }
 bool is_sparse_bits(const Runtime& at, ValueId v) { return at.is_features(v) && at.features().packed->sparse; }
 
 }  // namespace
@@ -86,17 +87,26 @@ void find_product(Runtime& at, const Operator& op, Prepared& prepared) {
 /// Of levels with a factor of each row: their input with the factor in its scale.
 void bind_product(Runtime& at, const Operator& op, Prepared& prepared) {
   if (!op.multiplies_levels() || op.aggregation == Aggregation::none) return;
-  const QuantizedMatrix& x = at.levels_in(op.inputs[0]);
-  const LevelScale here = x.scale().to(Device());
-  Buffer<float> factor(x.nrows());
+  const bool sparse = is_sparse_levels(at, op.inputs[0]);
+  const std::size_t n = at.num_nodes();
+  const LevelScale& given = sparse ? at.features().sparse_levels->scale : at.levels_in(op.inputs[0]).scale();
+  const LevelScale here = given.to(Device());
+  Buffer<float> factor(n);
   Device::copy(factor.data(), Device(), prepared.operand.col_scale.data(), at.device(), factor.bytes());
-  LevelScale scale{ScaleExtent::row, Buffer<float>(x.nrows()), Buffer<float>(here.has_offsets() ? x.nrows() : 0)};
-  for (std::size_t i = 0; i < x.nrows(); ++i) {
+  LevelScale scale{ScaleExtent::row, Buffer<float>(n), Buffer<float>(here.has_offsets() ? n : 0)};
+  for (std::size_t i = 0; i < n; ++i) {
     scale.steps[i] = here.step(i, 0) * factor[i];
     if (here.has_offsets()) scale.offsets[i] = here.offset(i, 0) * factor[i];
   }
-  prepared.scaled = QuantizedMatrix(x.nrows(), x.ncols(), x.bits(), x.levels().share(at.device()),
-                                    scale.to(at.device()), trusted);
+  if (sparse) {
+    const SparseLevels& x = *at.features().sparse_levels;
+    prepared.scaled_entries = {x.pattern.share(at.device()), x.levels.share(at.device()), x.bits,
+                               scale.to(at.device())};
+    return;
+  }
+  const QuantizedMatrix& x = at.levels_in(op.inputs[0]);
+  prepared.scaled =
+      QuantizedMatrix(x.nrows(), x.ncols(), x.bits(), x.levels().share(at.device()), scale.to(at.device()), trusted);
 }
 
 namespace {
@@ -104,10 +114,14 @@ namespace {
 void run_level_product(Runtime& at, const Operator& op, const Prepared& prepared) {
   const LevelWeights& w = at.weights().of(op).levels;
   const bool scaled = op.aggregation != Aggregation::none;
-  const QuantizedMatrix& x = scaled ? prepared.scaled : at.levels_in(op.inputs[0]);
   const LevelGemmOptions epilogue{.bias = at.weights().bias(op), .relu = op.relu};
-  if (at.makes_levels(op.output())) return level_gemm_into(at.levels(op.output()), x, w, epilogue);
-  level_gemm_into(at.floats(op.output()), x, w, epilogue);
+  const auto multiply = [&](const auto& x) {
+    if (at.makes_levels(op.output())) return level_gemm_into(at.levels(op.output()), x, w, epilogue);
+    level_gemm_into(at.floats(op.output()), x, w, epilogue);
+  };
+  if (is_sparse_levels(at, op.inputs[0]))
+    return multiply(scaled ? prepared.scaled_entries : *at.features().sparse_levels);
+  multiply(scaled ? prepared.scaled : at.levels_in(op.inputs[0]));
 }
 
 }  // namespace

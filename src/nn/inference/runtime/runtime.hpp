@@ -29,7 +29,9 @@ struct Prepared {
   std::vector<DenseMatrix<float>> float_rows;
   std::vector<BitMatrix<PlusMinusOne>> bit_rows;
   std::vector<QuantizedMatrix> level_rows;
-  QuantizedMatrix scaled;  ///< of a product of levels: its input, with the factor of a neighbour in the scale of each row
+  QuantizedMatrix
+      scaled;  ///< of a product of levels: its input, with the factor of a neighbour in the scale of each row
+  SparseLevels scaled_entries;                               ///< the same of sparse features
   std::vector<std::vector<BitMatrix<PlusMinusOne>>> joined;  ///< of each block of rows: scratch, then the inputs
 };
 

@@ -46,6 +46,7 @@ void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
     Device::copy(to.data(), device, of.data(), of.device(), of.bytes());
   };
   copy(kept.panels, from.panels);
+  copy(kept.table, from.table);
   copy(kept.rows, from.rows);
   copy(kept.sums, from.sums);
   copy(kept.steps, from.steps);
@@ -54,15 +55,16 @@ void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
 
 constexpr std::size_t index_of(WeightOf which) { return static_cast<std::size_t>(which) - 1; }
 
-std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, bool sparse_bits, bool sparse_floats) {
+std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, const SparseInput& sparse) {
   std::vector<WeightUse> uses(layers);
   for (const Operator& op : program.operators) {
     WeightUse& use = uses[op.layer];
     use.both = use.both || op.weight == WeightOf::both;
     use.layer_bias = use.layer_bias || op.bias == BiasOf::layer;
     const bool of_features = op.kind == OperatorKind::product && op.inputs[0] == program.features;
-    use.sparse = use.sparse || (of_features && sparse_bits);
-    use.wide = use.wide || (of_features && sparse_floats);
+    use.sparse = use.sparse || (of_features && sparse.bits);
+    use.wide = use.wide || (of_features && sparse.floats);
+    use.table = use.table || (of_features && sparse.levels);
   }
   return uses;
 }
@@ -78,16 +80,18 @@ Buffer<float> sum_of_biases(const Layer& layer) {
 }
 
 /// Of LevelWeights of the same shape.
-std::size_t level_weight_bytes(const QuantizedMatrix& w, bool on_host) {
+std::size_t level_weight_bytes(const QuantizedMatrix& w, bool for_sparse, bool on_host) {
   const LevelWeights shape{.nrows = w.nrows(), .ncols = w.ncols(), .bits = w.bits()};
   const std::size_t halves = w.bits() > 8 ? 2 : 1;
-  const std::size_t levels = on_host ? halves * shape.num_panels() * shape.panel_bytes() : w.nrows() * shape.row_bytes();
-  return levels + w.nrows() * sizeof(std::int64_t) + w.scale().bytes();
+  const std::size_t levels =
+      on_host ? halves * shape.num_panels() * shape.panel_bytes() : w.nrows() * shape.row_bytes();
+  const std::size_t table = shape.num_panels() * LevelWeights::panel_outputs * w.ncols() * sizeof(std::int16_t);
+  return levels + (for_sparse ? table : 0) + w.nrows() * sizeof(std::int64_t) + w.scale().bytes();
 }
 
 std::size_t bytes_of(const Linear& linear, const WeightUse& use, bool on_host) {
   if (linear.empty()) return 0;
-  if (linear.in_levels()) return linear.bias.bytes() + level_weight_bytes(linear.levels(), on_host);
+  if (linear.in_levels()) return linear.bias.bytes() + level_weight_bytes(linear.levels(), use.table, on_host);
   std::size_t total = linear.bytes();
   if (use.sparse) {
     total += linear.inputs() * words_for_bits(linear.outputs()) * sizeof(std::uint64_t);
@@ -99,11 +103,15 @@ std::size_t bytes_of(const Linear& linear, const WeightUse& use, bool on_host) {
 
 }  // namespace
 
+SparseInput SparseInput::of(const InputFeatures& features) {
+  return {.bits = features.packed && features.packed->sparse.has_value(),
+          .floats = features.real && !features.real->is_dense(),
+          .levels = features.sparse_levels.has_value()};
+}
+
 Weights::Weights(const Model& model, const Program& program, const InputFeatures& features, const Device& device)
     : features_(features), device_(device), layers_(model.layers.size()) {
-  const std::vector<WeightUse> uses =
-      uses_of(program, layers_.size(), features.packed && features.packed->sparse.has_value(),
-              features.real && !features.real->is_dense());
+  const std::vector<WeightUse> uses = uses_of(program, layers_.size(), SparseInput::of(features));
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     layers_[l].use = uses[l];
     shapes_.push_back({.aggregation = model.layers[l].aggregation, .precision = model.layers[l].precision});
@@ -151,7 +159,8 @@ void Weights::prepare(LayerWeights& layer, const Layer& of) {
     if (linear.empty()) continue;
     if (linear.in_levels()) {
       const QuantizedMatrix& w = linear.levels();
-      assign(made.levels, prepare_level_weights(w.device().is_host() ? w.share() : w.to(Device()), device_), device_);
+      const QuantizedMatrix here = w.device().is_host() ? w.share() : w.to(Device());
+      assign(made.levels, prepare_level_weights(here, device_, layer.use.table), device_);
       continue;
     }
     if (layer.use.sparse) assign(made.sparse, sparse_weights(linear), device_);
@@ -162,9 +171,7 @@ void Weights::prepare(LayerWeights& layer, const Layer& of) {
 }
 
 void Weights::prepare(const Program& program) {
-  const std::vector<WeightUse> uses =
-      uses_of(program, layers_.size(), features_.packed && features_.packed->sparse.has_value(),
-              features_.real && !features_.real->is_dense());
+  const std::vector<WeightUse> uses = uses_of(program, layers_.size(), SparseInput::of(features_));
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     LayerWeights& layer = layers_[l];
     const WeightUse before = std::exchange(layer.use, uses[l]);
@@ -184,9 +191,9 @@ SparseGemmWeights Weights::sparse_weights(const Linear& linear) const {
   return prepare_sparse_gemm(features_.packed->sparse->bits.base, here.signs().bits, here.signs().alpha.span());
 }
 
-std::size_t Weights::predicted_bytes(const Model& model, const Program& program, bool sparse_bits, bool sparse_floats,
+std::size_t Weights::predicted_bytes(const Model& model, const Program& program, const SparseInput& sparse,
                                      bool on_host) {
-  const std::vector<WeightUse> uses = uses_of(program, model.layers.size(), sparse_bits, sparse_floats);
+  const std::vector<WeightUse> uses = uses_of(program, model.layers.size(), sparse);
   std::size_t total = 0;
   for (std::size_t l = 0; l < uses.size(); ++l) {
     const Layer& layer = model.layers[l];

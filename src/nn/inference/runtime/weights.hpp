@@ -28,8 +28,18 @@ struct PreparedWeight {
 struct WeightUse {
   bool sparse = false;      ///< neighbor and root, for a sparse bit matrix
   bool wide = false;        ///< the same, for sparse floats
+  bool table = false;       ///< the same, for sparse levels
   bool both = false;        ///< the rows of neighbor and root as one matrix
   bool layer_bias = false;  ///< the sum of both biases
+};
+
+/// How features are sparse, if they are.
+struct SparseInput {
+  bool bits = false;
+  bool floats = false;
+  bool levels = false;
+
+  [[nodiscard]] static SparseInput of(const InputFeatures& features);
 };
 
 class Weights {
@@ -53,8 +63,8 @@ class Weights {
   [[nodiscard]] std::span<const float> bias(const Operator& op) const;
 
   /// Bytes of all of it.
-  [[nodiscard]] static std::size_t predicted_bytes(const Model& model, const Program& program, bool sparse_bits,
-                                                   bool sparse_floats, bool on_host);
+  [[nodiscard]] static std::size_t predicted_bytes(const Model& model, const Program& program,
+                                                   const SparseInput& sparse, bool on_host);
 
  private:
   struct LayerWeights {

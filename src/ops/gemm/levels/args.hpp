@@ -2,6 +2,8 @@
 // What the kernels of products of levels are given.
 #pragma once
 
+#include <bitgraph/core/types.hpp>
+
 #include "core/backend.hpp"
 #include "ops/level_views.hpp"
 
@@ -10,8 +12,16 @@
 
 namespace bitgraph {
 
+/// The entries of a sparse X.
+struct SparseLevelView {
+  const EdgeOffset* row_ptr = nullptr;  ///< null: X is not sparse
+  const NodeId* col_ind = nullptr;
+  const std::uint16_t* levels = nullptr;
+};
+
 struct LevelGemmArgs {
-  QuantizedView<> x;
+  QuantizedView<> x;  ///< of a sparse one without data
+  SparseLevelView sparse;
   LevelScaleView x_scale;
 
   std::size_t outputs = 0;
@@ -19,7 +29,8 @@ struct LevelGemmArgs {
   const std::int8_t* panels = nullptr;
   std::size_t panel_bytes = 0;
   std::size_t num_panels = 0;
-  const std::uint8_t* w_rows = nullptr;  ///< on a CUDA device
+  const std::int16_t* w_table = nullptr;  ///< for a sparse X: rows of whole panels
+  const std::uint8_t* w_rows = nullptr;   ///< on a CUDA device
   std::size_t w_row_bytes = 0;
   const std::int64_t* w_sums = nullptr;
   LevelScaleView w_scale;

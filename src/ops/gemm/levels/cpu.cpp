@@ -229,6 +229,31 @@ HWY_INLINE void make_sums(const LevelGemmArgs& args, Block<Total>& block) {
   }
 }
 
+/// The same of a sparse X: its entries, each less the level of 0, times rows of the table; then what all other places
+/// have in common.
+template <class Total>
+HWY_INLINE void make_sparse_sums(const LevelGemmArgs& args, Block<Total>& block) {
+  const std::size_t stride = args.num_panels * panel_outputs;
+  const std::size_t width = HWY_MIN(slice_outputs, stride - block.first_output);
+  const Total middle = Total{1} << (args.w_bits - 1);
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    const std::size_t i = block.first_row + r;
+    const auto zero = static_cast<Total>(zero_level(args.x_scale.step(i), args.x_scale.offset(i), args.x.bits));
+    Total* HWY_RESTRICT const sums = block.sums[r];
+    for (std::size_t f = 0; f < width; ++f) sums[f] = 0;
+    Total above = 0;
+    for (EdgeOffset e = args.sparse.row_ptr[i]; e < args.sparse.row_ptr[i + 1]; ++e) {
+      const Total level = static_cast<Total>(args.sparse.levels[e]) - zero;
+      const std::int16_t* HWY_RESTRICT const w = args.w_table + args.sparse.col_ind[e] * stride + block.first_output;
+      above += level;
+      for (std::size_t f = 0; f < width; ++f) sums[f] += level * static_cast<Total>(w[f]);
+    }
+    block.x_sums[r] = above + zero * static_cast<Total>(args.x.ncols);
+    for (std::size_t f = 0; f < block.outputs; ++f)
+      sums[f] += middle * above + zero * static_cast<Total>(args.w_sums[block.first_output + f]);
+  }
+}
+
 /// What products have for each output of a slice; places behind the last output repeat it.
 struct SliceWeights {
   HWY_ALIGN float steps[slice_outputs];
@@ -278,7 +303,11 @@ HWY_INLINE void multiply_range(const LevelGemmArgs& args, std::size_t begin, std
     for (std::size_t i = begin; i < end; i += block_rows) {
       block.first_row = i;
       block.rows = HWY_MIN(block_rows, end - i);
-      make_sums(args, block);
+      if (args.sparse.row_ptr != nullptr) {
+        make_sparse_sums(args, block);
+      } else {
+        make_sums(args, block);
+      }
       finish_block(args, block, w);
     }
   }

@@ -41,6 +41,20 @@ LevelWeights without_levels(const QuantizedMatrix& w) {
   return made;
 }
 
+/// Columns of W side by side, for X in SparseLevels.
+Buffer<std::int16_t> table_of(const QuantizedMatrix& w, const LevelWeights& shape) {
+  const std::size_t stride = shape.num_panels() * LevelWeights::panel_outputs;
+  Buffer<std::int16_t> table(checked_product(w.ncols(), stride), std::int16_t{0}, w.device());
+  const int middle = 1 << (w.bits() - 1);
+  for (std::size_t f = 0; f < w.nrows(); ++f) {
+    for (std::size_t c = 0; c < w.ncols(); ++c) {
+      const auto level = static_cast<int>(level_at(w.view().row(f), c, w.bits()));
+      table[c * stride + f] = static_cast<std::int16_t>(level - middle);
+    }
+  }
+  return table;
+}
+
 LevelWeights in_panels(const QuantizedMatrix& w) {
   LevelWeights made = without_levels(w);
   const std::size_t halves = w.bits() > 8 ? 2 : 1;
@@ -80,28 +94,31 @@ LevelWeights in_rows(const QuantizedMatrix& w, const Device& device) {
 
 }  // namespace
 
-LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, std::size_t nrows, std::size_t ncols,
-                              const Device& device) {
-  if (x.ncols() != w.ncols || nrows != x.nrows() || ncols != w.nrows) {
-    fail(ErrorCode::usage, fmt::format("level gemm: X is {} x {}, W is {} x {}, the output is {} x {}", x.nrows(),
-                                       x.ncols(), w.nrows, w.ncols, nrows, ncols));
+namespace {
+
+/// Of an X without data, whose scale is checked too.
+LevelGemmArgs args_of_shape(const QuantizedView<>& x, const LevelScale& scale, const LevelWeights& w, std::size_t nrows,
+                            std::size_t ncols, const Device& device) {
+  if (x.ncols != w.ncols || nrows != x.nrows || ncols != w.nrows) {
+    fail(ErrorCode::usage, fmt::format("level gemm: X is {} x {}, W is {} x {}, the output is {} x {}", x.nrows,
+                                       x.ncols, w.nrows, w.ncols, nrows, ncols));
   }
-  if (x.scale().extent == ScaleExtent::column)
+  if (scale.extent == ScaleExtent::column)
     fail(ErrorCode::usage, "level gemm: X has a scale by columns, expected one for the tensor or for each row");
-  if (!sums_fit(x.bits(), w.bits, x.ncols(), 63)) {
+  if (!sums_fit(x.bits, w.bits, x.ncols, 63)) {
     fail(ErrorCode::usage,
-         fmt::format("level gemm: sums of {} products of {} by {} bits pass 63 bits", x.ncols(), x.bits(), w.bits));
+         fmt::format("level gemm: sums of {} products of {} by {} bits pass 63 bits", x.ncols, x.bits, w.bits));
   }
-  check_device("level gemm", device, x.device(), "X");
   check_place("level gemm", device, w.device(), "W");
   LevelGemmArgs args;
-  args.x = x.view();
-  args.x_scale = view_of(x.scale());
+  args.x = x;
+  args.x_scale = view_of(scale);
   args.outputs = w.nrows;
   args.w_bits = w.bits;
   args.panels = w.panels.data();
   args.panel_bytes = w.panel_bytes();
   args.num_panels = w.num_panels();
+  args.w_table = w.table.data();
   args.w_rows = w.rows.data();
   args.w_row_bytes = w.row_bytes();
   args.w_sums = w.sums.data();
@@ -109,11 +126,41 @@ LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, s
   return args;
 }
 
-LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device) {
+/// Of a sparse X.
+LevelGemmArgs sparse_args(const SparseLevels& x, const LevelWeights& w, std::size_t nrows, std::size_t ncols,
+                          const Device& device) {
+  require_host(device, "products of sparse levels");
+  check_device("level gemm", device, x.pattern.device(), "X");
+  LevelGemmArgs args = args_of_shape({x.nrows(), x.ncols(), 0, x.bits, nullptr}, x.scale, w, nrows, ncols, device);
+  if (x.levels.size() != x.pattern.nvals())
+    fail(ErrorCode::usage, fmt::format("level gemm: {} levels for {} entries", x.levels.size(), x.pattern.nvals()));
+  if (w.table.empty() && w.nrows != 0 && w.ncols != 0)
+    fail(ErrorCode::usage, "level gemm: W was not made ready for sparse levels");
+  args.sparse = {x.pattern.view().row_ptr, x.pattern.view().col_ind, x.levels.data()};
+  return args;
+}
+
+void run_sparse(const Device& device, const LevelGemmArgs& args) {
+  with_host_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
+}
+
+}  // namespace
+
+LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, std::size_t nrows, std::size_t ncols,
+                              const Device& device) {
+  LevelGemmArgs args = args_of_shape(x.view(), x.scale(), w, nrows, ncols, device);
+  check_device("level gemm", device, x.device(), "X");
+  return args;
+}
+
+LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device, bool for_sparse) {
   require_host(w.device(), "prepare_level_weights");
   if (w.scale().extent == ScaleExtent::column)
     fail(ErrorCode::usage, "level gemm: W has a scale by columns, expected one for the tensor or for each row");
-  return device.is_host() ? in_panels(w) : in_rows(w, device);
+  if (!device.is_host()) return in_rows(w, device);
+  LevelWeights made = in_panels(w);
+  if (for_sparse) made.table = table_of(w, made);
+  return made;
 }
 
 void level_gemm_into(DenseMatrix<std::int32_t>& out, const QuantizedMatrix& x, const LevelWeights& w) {
@@ -145,6 +192,27 @@ void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const Level
   take_out_scale(args.epilogue, out, "level gemm");
   args.out.levels = out.view();
   run(out.device(), x, w, args);
+}
+
+void level_gemm_into(DenseMatrix<std::int64_t>& out, const SparseLevels& x, const LevelWeights& w) {
+  LevelGemmArgs args = sparse_args(x, w, out.nrows(), out.ncols(), out.device());
+  args.out.wide_sums = out.view();
+  run_sparse(out.device(), args);
+}
+
+void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const LevelWeights& w,
+                     const LevelGemmOptions& options) {
+  LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  args.out.values = out.view();
+  run_sparse(out.device(), args);
+}
+
+void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWeights& w,
+                     const LevelGemmOptions& options) {
+  LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  take_out_scale(args.epilogue, out, "level gemm");
+  args.out.levels = out.view();
+  run_sparse(out.device(), args);
 }
 
 KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/levels/levels.hpp"
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 namespace bitgraph {
 
 namespace {
@@ -16,6 +20,19 @@ std::uint32_t packed_level(const LevelGemmArgs& args, std::size_t output, std::s
     level |= static_cast<std::uint32_t>(byte) << (8 * half);
   }
   return level;
+}
+
+/// A row of X as numbers.
+std::vector<std::uint32_t> row_of(const LevelGemmArgs& args, std::size_t i) {
+  std::vector<std::uint32_t> row(args.x.ncols);
+  if (args.sparse.row_ptr == nullptr) {
+    unpack_levels(args.x.row(i), args.x.bits, row);
+    return row;
+  }
+  std::fill(row.begin(), row.end(), zero_level(args.x_scale.step(i), args.x_scale.offset(i), args.x.bits));
+  for (EdgeOffset e = args.sparse.row_ptr[i]; e < args.sparse.row_ptr[i + 1]; ++e)
+    row[args.sparse.col_ind[e]] = args.sparse.levels[e];
+  return row;
 }
 
 /// The product of the values of row i of X and output j, in steps of the output.
@@ -35,13 +52,12 @@ float product_of(const LevelGemmArgs& args, std::size_t i, std::size_t j, std::i
 
 void level_gemm(const Reference&, const LevelGemmArgs& args) {
   for (std::size_t i = 0; i < args.x.nrows; ++i) {
-    std::int64_t x_sum = 0;
-    for (std::size_t c = 0; c < args.x.ncols; ++c) x_sum += level_at(args.x.row(i), c, args.x.bits);
+    const std::vector<std::uint32_t> x = row_of(args, i);
+    const std::int64_t x_sum = std::accumulate(x.begin(), x.end(), std::int64_t{0});
     clear_levels(args.out, i);
     for (std::size_t j = 0; j < args.outputs; ++j) {
       std::int64_t sum = 0;
-      for (std::size_t c = 0; c < args.x.ncols; ++c)
-        sum += std::int64_t{level_at(args.x.row(i), c, args.x.bits)} * packed_level(args, j, c);
+      for (std::size_t c = 0; c < args.x.ncols; ++c) sum += std::int64_t{x[c]} * packed_level(args, j, c);
       put_sum(args.out, args.epilogue, i, j, sum, product_of(args, i, j, sum, x_sum));
     }
   }
