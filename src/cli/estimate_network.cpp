@@ -158,7 +158,7 @@ Estimate estimate_training(const nn::TrainOptions& options, const std::string& d
     shapes.push_back({static_cast<double>(s.inputs), static_cast<double>(s.outputs),
                       s.aggregation != nn::Aggregation::none, s.root});
   }
-  const bool binary = options.precision.multiplies_signs();
+  const bool binary = options.precision != nn::Precision::real;
   const bool whole_graph = !nn::traits_of(options.architecture).sampled();
   const auto training_nodes = static_cast<std::size_t>(std::max(1.0, size.graph.nodes / 2));
   // Over the whole graph a binary form draws dropout of, and differentiates by, every feature of every node, but where

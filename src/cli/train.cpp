@@ -181,11 +181,25 @@ void run_train(const TrainOptions& o) {
   }
 }
 
+/// Accepts what nn::precision_from_string() reads.
+CLI::Validator precision_name() {
+  return {[](const std::string& text) -> std::string {
+            try {
+              static_cast<void>(nn::precision_from_string(text));
+            } catch (const Error& error) {
+              return error.what();
+            }
+            return {};
+          },
+          "PRECISION"};
+}
+
 }  // namespace
 
 void add_train(CLI::App& app) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = app.add_subcommand("train", "Train a graph neural network in full precision or in bits");
+  CLI::App* command =
+      app.add_subcommand("train", "Train a graph neural network in full precision, in bits or in levels of a few bits");
   add_dataset(*command, options->common, "dataset", options->dataset,
               "a name (see bitgraph datasets list), a .npz file or a folder")
       ->required();
@@ -194,8 +208,9 @@ void add_train(CLI::App& app) {
   command
       ->add_option(
           "--precision", options->precision,
-          "float: 32-bit; full: products in bits, aggregation in floats; bin: products and aggregation in bits")
-      ->check(CLI::IsMember({"float", "full", "bin"}))
+          "float: 32-bit; full: products in bits, aggregation in floats; bin: products and aggregation in bits; levels "
+          "of any bits: w4a4 for weights, inputs and messages of 4 bits, w8a4m2 for 8, 4 and 2")
+      ->check(precision_name())
       ->capture_default_str();
   add_output(*command, options->common, "--out", options->out,
              "write the model to this file (.safetensors); required but with --explain");

@@ -105,10 +105,12 @@ Device sampling_host(const Device& device) { return device.is_host() ? device : 
 /// The whole graph in one batch; of it, the rows that the loss depends on.
 class WholeGraph final : public TrainingSource {
  public:
-  WholeGraph(const Dataset& dataset, const TrainOptions& options, const Model& metadata, float feature_scale,
-             const Floats& teacher, const Device& device) {
+  /// The loss counts the nodes `counted`; sums are multiplied by `factor`.
+  WholeGraph(const Dataset& dataset, std::span<const NodeId> counted, const TrainOptions& options,
+             const Model& metadata, float feature_scale, float factor, const Floats& teacher, const Device& device)
+      : factor_(factor) {
     const std::vector<LayerShape> shapes = shapes_of(dataset, options);
-    std::vector<NodeId> targets = dataset.train;
+    std::vector<NodeId> targets(counted.begin(), counted.end());
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
     const bool normalized = std::any_of(shapes.begin(), shapes.end(), [](const LayerShape& s) { return s.norm; });
@@ -119,7 +121,7 @@ class WholeGraph final : public TrainingSource {
     const NeededRows needed = needed_rows(dataset.graph, targets, count_aggregations(shapes));
     take_features(dataset, metadata, feature_scale, needed.nodes, device);
     take_graphs(dataset, shapes, needed, device);
-    take_labels(dataset, targets, device);
+    take_labels(dataset, counted, targets, device);
     batch_.taught = teacher.to(device);
   }
 
@@ -175,7 +177,6 @@ class WholeGraph final : public TrainingSource {
                    const Device& device) {
     std::vector<float> degrees;
     for (const NodeId node : needed.nodes) degrees.push_back(static_cast<float>(dataset.graph.row(node).size()));
-    const float factor = sum_factor(dataset.graph);
     std::shared_ptr<const LayerGraph> before;
     std::size_t n = 0;
     for (const LayerShape& shape : shapes) {
@@ -186,7 +187,7 @@ class WholeGraph final : public TrainingSource {
       const CsrPattern& block = needed.blocks[n];
       const bool again = n > 0 && block.nrows() == needed.blocks[n - 1].nrows();  // all nodes: the same once more
       if (!again) {
-        const WholeGraphFacts facts{.factor = factor, .input_degrees = std::span(degrees).first(block.ncols())};
+        const WholeGraphFacts facts{.factor = factor_, .input_degrees = std::span(degrees).first(block.ncols())};
         before = std::make_shared<LayerGraph>(block, shape.aggregation, facts, device);
       }
       batch_.graphs.push_back(before);
@@ -194,7 +195,8 @@ class WholeGraph final : public TrainingSource {
     }
   }
 
-  void take_labels(const Dataset& dataset, const std::vector<NodeId>& targets, const Device& device) {
+  void take_labels(const Dataset& dataset, std::span<const NodeId> counted_nodes, const std::vector<NodeId>& targets,
+                   const Device& device) {
     std::vector<std::int32_t> labels;
     std::vector<NodeId> row(dataset.graph.nrows(), 0);
     for (const NodeId node : targets) {
@@ -202,11 +204,12 @@ class WholeGraph final : public TrainingSource {
       labels.push_back(dataset.labels[node]);
     }
     std::vector<NodeId> counted;
-    for (const NodeId node : dataset.train) counted.push_back(row[node]);
+    for (const NodeId node : counted_nodes) counted.push_back(row[node]);
     batch_.labels = Buffer<std::int32_t>::copy_of(labels, device);
     batch_.counted = Buffer<NodeId>::copy_of(counted, device);
   }
 
+  float factor_;
   Floats center_;
   TrainingBatch batch_;
 };
@@ -351,11 +354,18 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   return part;
 }
 
+std::unique_ptr<TrainingSource> make_whole_graph_source(const Dataset& dataset, std::span<const NodeId> counted,
+                                                        const TrainOptions& options, const Model& metadata,
+                                                        float feature_scale, float factor, const Device& device) {
+  return std::make_unique<WholeGraph>(dataset, counted, options, metadata, feature_scale, factor, Floats(), device);
+}
+
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                      const Model& metadata, float feature_scale, Floats teacher,
                                                      const Device& device, std::optional<std::size_t> threads) {
   if (traits_of(options.architecture).batches == BatchKind::whole_graph)
-    return std::make_unique<WholeGraph>(dataset, options, metadata, feature_scale, teacher, device);
+    return std::make_unique<WholeGraph>(dataset, dataset.train, options, metadata, feature_scale,
+                                        sum_factor(dataset.graph), teacher, device);
   return std::make_unique<SampledSource>(dataset, options, metadata, teacher, device,
                                          threads ? *threads : drawing_threads(device));
 }

@@ -37,6 +37,14 @@ class TrainingSource {
   [[nodiscard]] virtual bool same_batch() const noexcept { return false; }
 };
 
+/// The whole graph in one batch, and of its rows those that the nodes `counted` depend on, whatever the architecture is
+/// trained with. Sums over neighbours are multiplied by `factor`.
+[[nodiscard]] std::unique_ptr<TrainingSource> make_whole_graph_source(const Dataset& dataset,
+                                                                      std::span<const NodeId> counted,
+                                                                      const TrainOptions& options,
+                                                                      const Model& metadata, float feature_scale,
+                                                                      float factor, const Device& device);
+
 /// Batches over a data set of which everything may be seen. `metadata` says how the model sees features, which of a
 /// float gcn are then multiplied by `feature_scale`; `teacher` has the probabilities of all nodes, on the host, or is
 /// 0 x 0. Samples are drawn ahead by so many `threads`, or, where it is not said, by some where the device is

@@ -7,6 +7,7 @@
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/optimizer.hpp>
+#include <bitgraph/ops/quantize.hpp>
 
 #include "core/recording.hpp"
 #include "nn/inference/forward.hpp"
@@ -37,6 +38,7 @@ constexpr std::uint32_t weight_streams = 1;
 struct LinearPlaces {
   int weight = -1;
   int bias = -1;
+  int steps = -1;  ///< of levels; offsets follow
 };
 
 class NetworkTrainer final : public Trainer {
@@ -72,6 +74,10 @@ class NetworkTrainer final : public Trainer {
       metadata_.input_inverse_deviation = std::move(map.scale);
     }
     source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device);
+    if (has_levels()) {
+      judged_ = make_whole_graph_source(dataset, dataset.validation, options, metadata_, recipe_.feature_scale,
+                                        sum_factor(seen().graph), device);
+    }
     validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
     validation_nodes_ = Buffer<NodeId>::copy_of(dataset.validation, device);
   }
@@ -86,6 +92,11 @@ class NetworkTrainer final : public Trainer {
       device_.throw_if_stopped();
       step_.set((epoch - 1) * losses_.size() + n + 1, learning_rate);
       const TrainingBatch& batch = source_->batch(epoch, n);
+      if (n == 0 && fits_scales_in(epoch)) {
+        run.fit_scales();
+        take_step(run, batch, losses_[n]);
+        continue;
+      }
       repeat(votes ? voting_step_ : plain_step_, [&] { take_step(run, batch, losses_[n]); });
     }
   }
@@ -97,6 +108,7 @@ class NetworkTrainer final : public Trainer {
   }
 
   void judge() override {
+    if (has_levels()) return judge_levels();
     if (!forward_) make_forward();
     repeat(judging_, [this] {
       take_layers();
@@ -134,6 +146,10 @@ class NetworkTrainer final : public Trainer {
     model.input_mean = metadata_.input_mean.clone();
     model.input_inverse_deviation = metadata_.input_inverse_deviation.clone();
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      if (has_levels()) {
+        model.layers.push_back(level_layer(l));
+        continue;
+      }
       Layer layer;
       take_layer(layer, l);
       model.layers.push_back(
@@ -144,6 +160,7 @@ class NetworkTrainer final : public Trainer {
 
  private:
   [[nodiscard]] bool real() const noexcept { return !options_.precision.multiplies_signs(); }
+  [[nodiscard]] bool has_levels() const noexcept { return options_.precision.has_levels(); }
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
 
   /// The forms of the layers: until votes are in the loop, those of a bin model are full.
@@ -170,6 +187,69 @@ class NetworkTrainer final : public Trainer {
     optimize(optimized_, options_.optimizer, step_);
   }
 
+  /// Often while the weights find their places, then now and then.
+  [[nodiscard]] bool fits_scales_in(std::size_t epoch) const noexcept {
+    constexpr std::size_t first_epochs = 5, epochs_between = 10;
+    return has_levels() && (epoch <= first_epochs || epoch % epochs_between == 1);
+  }
+
+  /// Levels in floats, as training has them: the same whole numbers as inference.
+  void judge_levels() {
+    repeat(judging_, [this] {
+      const TrainingBatch& batch = judged_->batch(1, 0);
+      TrainingInput input = features_of(batch, {});
+      input.dropout = 0;
+      run_->forward(batch, input, {});
+      score_into(validation_, run_->logits(), batch.labels.span(), batch.counted.span());
+    });
+  }
+
+  /// Of the place of the steps, on the host; offsets that are all 0 are none.
+  [[nodiscard]] LevelScale scale_of(int steps, ScaleExtent extent, float factor, bool keeps_offsets) const {
+    const auto row = [&](int place) {
+      const Floats here = outcome(place).to(Device());
+      Buffer<float> values(here.ncols());
+      for (std::size_t f = 0; f < values.size(); ++f) values[f] = here(0, f) * factor;
+      return values;
+    };
+    LevelScale scale{extent, row(steps), row(steps + 1)};
+    if (!keeps_offsets && std::all_of(scale.offsets.begin(), scale.offsets.end(), [](float o) { return o == 0; }))
+      scale.offsets = Buffer<float>();
+    return scale;
+  }
+
+  /// The weights' levels in training; `factor` is what the model multiplies the weights by.
+  [[nodiscard]] Linear level_linear(const LinearPlaces& at, const NumberFormat& format, float factor) const {
+    if (at.weight < 0) return {};
+    const Floats weight = outcome(at.weight).to(Device());
+    Linear linear;
+    linear.bias = Buffer<float>(weight.nrows(), 0.0F);
+    if (at.bias >= 0) linear.bias = Buffer<float>::copy_of(outcome(at.bias).to(Device()).values());
+    if (format.kind == NumberKind::levels) {
+      QuantizedMatrix levels(weight.nrows(), weight.ncols(), format.bits);
+      levels.set_scale(scale_of(at.steps, format.scale, 1, true));
+      quantize_into(levels, weight);
+      levels.set_scale(scale_of(at.steps, format.scale, factor, true));
+      linear.weight = std::move(levels);
+    } else {
+      Floats scaled = weight.clone();
+      for (float& w : scaled.values()) w *= factor;
+      linear.weight = std::move(scaled);
+    }
+    return linear;
+  }
+
+  [[nodiscard]] Layer level_layer(std::size_t l) const {
+    Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
+    const float of_sum = is_sum(shapes_[l].aggregation) ? sum_factor(seen().graph) : 1.0F;
+    const float of_features = l == 0 ? recipe_.feature_scale : 1.0F;
+    layer.neighbor = level_linear(neighbor_[l], layer.precision.weight, of_sum * of_features);
+    layer.root = level_linear(root_[l], layer.precision.weight, 1);
+    if (inputs_[l] >= 0) layer.input_scale = scale_of(inputs_[l], ScaleExtent::tensor, 1, false);
+    if (messages_[l] >= 0) layer.message_scale = scale_of(messages_[l], ScaleExtent::column, of_sum, false);
+    return layer;
+  }
+
   void make_forward() {
     const Model present = model();
     const FeatureStorage storage = device_.is_host() ? FeatureStorage::sparse : FeatureStorage::dense;
@@ -186,6 +266,26 @@ class NetworkTrainer final : public Trainer {
     if (!bias) return {first, -1};
     parameters_.emplace_back(name + ".bias", 1, shape.outputs, decay, device_);
     return {first, first + 1};
+  }
+
+  /// Steps of levels, which offsets follow. No gradient changes these.
+  int add_scale(const std::string& name, std::size_t count) {
+    const auto first = static_cast<int>(parameters_.size());
+    for (const char* part : {".step", ".offset"}) parameters_.emplace_back(name + part, 1, count, 0.0F, device_);
+    parameters_[static_cast<std::size_t>(first)].value = {1, count, Buffer<float>(count, 1.0F, device_)};
+    return first;
+  }
+
+  void add_scales(const std::string& name, std::size_t l) {
+    const LayerShape& shape = shapes_[l];
+    const Precision form = forms(true)[l];
+    if (form.multiplies_levels()) {
+      neighbor_[l].steps = add_scale(name + ".neighbor.weight", shape.outputs);
+      if (shape.root) root_[l].steps = add_scale(name + ".root.weight", shape.outputs);
+    }
+    inputs_.push_back(form.multiplies_levels() && l > 0 ? add_scale(name + ".input", 1) : -1);
+    const bool sums = form.sums_levels() && shape.aggregation != Aggregation::none;
+    messages_.push_back(sums ? add_scale(name + ".message", shape.outputs) : -1);
   }
 
   /// The place of its scale, which mean and variance follow. No gradient changes these: a step leaves there what it
@@ -211,6 +311,7 @@ class NetworkTrainer final : public Trainer {
       // A real layer adds up both biases: one is enough.
       root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
       norm_.push_back(add_norm(name + ".norm", shapes_[l]));
+      add_scales(name, l);
     }
     if (recipe_.even_scales) even_out_scales();
     if (!real() && options_.start != nullptr) {
@@ -282,8 +383,14 @@ class NetworkTrainer final : public Trainer {
   std::vector<LayerParameters> places() {
     std::vector<LayerParameters> all;
     for (std::size_t l = 0; l < shapes_.size(); ++l)
-      all.push_back({places(neighbor_[l]), places(root_[l]), places(norm_[l])});
+      all.push_back({places(neighbor_[l]), places(root_[l]), places(norm_[l]), scales(neighbor_[l].steps),
+                     scales(root_[l].steps), scales(inputs_[l]), scales(messages_[l])});
     return all;
+  }
+
+  ScaleParameters scales(int steps) {
+    if (steps < 0) return {};
+    return {&parameter(steps).value, &parameter(steps + 1).value};
   }
 
   NormParameters places(int scale) {
@@ -455,16 +562,18 @@ class NetworkTrainer final : public Trainer {
   Recipe recipe_;
   std::vector<LayerShape> shapes_;
   std::vector<LinearPlaces> neighbor_, root_;
-  std::vector<int> norm_;  ///< the place of a batch norm's scale; -1: there is none
+  std::vector<int> inputs_, messages_;  ///< the places of steps of levels; -1: there are none
+  std::vector<int> norm_;               ///< the place of a batch norm's scale; -1: there is none
   std::vector<OptimizedParameter> optimized_;
   std::optional<TrainingRun> run_, voting_run_;
   Recording plain_step_, voting_step_, judging_;
   std::optional<Dataset> part_;
   Model metadata_;  ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
-  BitMatrix<ZeroOne> keep_;   ///< those that are not dropped in this step
-  Binarized remembered_;      ///< the batch's signs, less what was dropped
-  Floats remembered_center_;  ///< the center that goes with them
+  std::unique_ptr<TrainingSource> judged_;  ///< the validation nodes, of levels
+  BitMatrix<ZeroOne> keep_;                 ///< those that are not dropped in this step
+  Binarized remembered_;                    ///< the batch's signs, less what was dropped
+  Floats remembered_center_;                ///< the center that goes with them
   Floats log_p_;
   std::vector<PendingScore> losses_;  ///< of the batches of an epoch
   mutable Floats signs_;              ///< scratch of take_center_off()

@@ -61,6 +61,8 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
     if (!sampled && facts.row_length > 0) recipe.feature_scale = static_cast<float>(1 / facts.row_length);
     // Batch norms make accuracy swing from step to step. A model that training starts from has them in its weights.
     recipe.average = is_normalized(traits) && options.start == nullptr;
+    // Of levels: over a whole graph few nodes have labels, and the teacher has a word on all.
+    if (options.precision.has_levels() && !sampled) recipe.divergence_weight = 4;
     return recipe;
   }
   recipe.presence = counts;
@@ -77,6 +79,7 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
 }
 
 bool judged_by_accuracy(const TrainOptions& options) {
+  if (options.precision.has_levels()) return true;
   if (!options.precision.multiplies_signs()) return false;
   return traits_of(options.architecture).sampled() || !options.precision.votes();
 }
@@ -88,7 +91,10 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
     text =
         fmt::format("features are {}: {}", kind, recipe.normalize_rows ? "rows divided by their sums" : "as they are");
     if (recipe.feature_scale != 1) text += fmt::format(", times {:.3g} for a mean length of 1", recipe.feature_scale);
-    if (options.teacher != nullptr)
+    if (options.precision.has_levels())
+      text += options.teacher != nullptr ? "; levels, from the given teacher's weights"
+                                         : "; levels, from the weights of a float teacher that is trained first";
+    else if (options.teacher != nullptr)
       text += "; the given teacher";
     else if (options.self_distillation)
       text += "; trained twice, the second time with the first as its teacher";

@@ -31,7 +31,7 @@ void check_start(const Model& start, const Dataset& dataset, const TrainOptions&
   const auto refuse = [](const std::string& what) {
     fail(ErrorCode::bad_input, "train: the starting weights " + what);
   };
-  if (start.precision.multiplies_signs())
+  if (start.precision != Precision::real)
     refuse(fmt::format("are of a {} model, expected a float model", to_string(start.precision)));
   if (start.architecture != options.architecture)
     refuse(fmt::format("are of {}, expected {}", to_string(start.architecture), to_string(options.architecture)));
@@ -86,7 +86,7 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   if (std::find(options.fan_outs.begin(), options.fan_outs.end(), std::size_t{0}) != options.fan_outs.end())
     refuse("a fan-out must be at least 1");
   if (options.teacher != nullptr) {
-    if (options.teacher->precision.multiplies_signs()) refuse("a teacher is a model in full precision");
+    if (options.teacher->precision != Precision::real) refuse("a teacher is a model in full precision");
     options.teacher->require_fit(dataset);
   }
   if (options.start != nullptr) check_start(*options.start, dataset, options);
@@ -102,10 +102,10 @@ TrainOptions complete(const TrainOptions& options, const Dataset& dataset) {
 }
 
 /// The full-precision model that is learned from where none is given: the same shape, the same samples. Over a whole
-/// graph, where it has a word on nodes without labels, the teacher of a binary form has learned from one itself.
+/// graph, where it has a word on nodes without labels, the teacher of bits and of levels has learned from one itself.
 TrainResult train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device,
                           const std::function<void(const EpochReport&)>& progress) {
-  const bool of_binary = options.precision.multiplies_signs();
+  const bool of_binary = options.precision != Precision::real;
   const bool whole_graph = !traits_of(options.architecture).sampled();
   TrainOptions recipe = options;
   recipe.precision = Precision::real;
@@ -143,9 +143,26 @@ DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, con
   return probabilities;
 }
 
-/// Whether a teacher has to be trained first.
-bool needs_teacher(const TrainOptions& options) {
-  return options.teacher == nullptr && (options.precision.multiplies_signs() || options.self_distillation);
+/// Whether a float model has the layers that are trained.
+bool has_layers(const Model& model, const TrainOptions& options, const Dataset& dataset) {
+  const auto shapes =
+      layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                   static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
+  if (model.architecture != options.architecture || model.layers.size() != shapes.size()) return false;
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const Layer& layer = model.layers[l];
+    if (layer.inputs() != shapes[l].inputs || layer.outputs() != shapes[l].outputs ||
+        layer.aggregation != shapes[l].aggregation || layer.root.empty() == shapes[l].root)
+      return false;
+  }
+  return true;
+}
+
+/// Whether a float model has to be trained first: a teacher, or that which levels start from.
+bool needs_teacher(const TrainOptions& options, const Dataset& dataset) {
+  if (options.precision.has_levels() && options.start == nullptr && options.teacher != nullptr)
+    return !has_layers(*options.teacher, options, dataset);
+  return options.teacher == nullptr && (options.precision != Precision::real || options.self_distillation);
 }
 
 /// Whether no epoch in so many has been better than the best. Of votes the first half of all epochs does not count:
@@ -217,7 +234,7 @@ DataSize size_of(const Dataset& dataset) {
 }
 
 TrainOptions preset(TrainOptions options, const DataSize& size) {
-  const bool real = !options.precision.multiplies_signs();
+  const bool real = options.precision == Precision::real;
   const bool sampled = traits_of(options.architecture).sampled();
   const auto give = [](auto& option, auto value) {
     if (!option) option = value;
@@ -269,10 +286,12 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   std::optional<TrainResult> first;
   TrainOptions taught = recipe;
   const auto began = std::chrono::steady_clock::now();
-  if (needs_teacher(recipe)) {
+  if (needs_teacher(recipe, dataset)) {
     first = train_teacher(dataset, recipe, device, progress);
-    taught.teacher = &first->model;
+    if (taught.teacher == nullptr) taught.teacher = &first->model;
   }
+  if (recipe.precision.has_levels())
+    taught.start = first ? &first->model : recipe.start ? recipe.start : recipe.teacher;
   const double teacher_seconds = first ? seconds_since(began) : 0;
   const auto trainer = trainer_with_teacher(dataset, taught, device);
   TrainState state = first_state(trainer->parameters());
@@ -308,7 +327,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   TrainResult result{trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds)), teacher_seconds};
   result.model.trained = TrainingRecord::of(dataset);
   result.validation_accuracy = state.best_accuracy;
-  if (!recipe.precision.multiplies_signs()) {
+  if (recipe.precision == Precision::real) {
     if (!first || first->validation_accuracy <= result.validation_accuracy) return result;
     first->teacher_seconds = teacher_seconds;
     return std::move(*first);

@@ -5,6 +5,7 @@
 #include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
+#include <bitgraph/ops/fake_quantize.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/sparse_product.hpp>
@@ -148,7 +149,7 @@ Floats& wide_of(TrainingRun& run, const Operator& op) {
 
 void train_sparse_product(TrainingRun& run, const Operator& op) {
   Floats& wide = wide_of(run, op);
-  transpose_into(wide, *run.parameters(op).weight);
+  transpose_into(wide, run.weight(op));
   const Slot& in = run.slot(op.inputs[0]);
   const std::size_t nrows = rows_of_product(run, op);
   const bool biased = op.bias != BiasOf::none && nrows == in.nrows;
@@ -216,7 +217,18 @@ void gradient_sparse_sign_product(TrainingRun& run, const Operator& op) {
 
 }  // namespace
 
+namespace {
+
+/// Floats that have the values of levels.
+void train_levels(TrainingRun& run, const Operator& op) {
+  const Floats& x = run.floats(op.inputs[0]);
+  fake_quantize_into(run.floats(op.output(), x.nrows()), x, run.grid(op, x));
+}
+
+}  // namespace
+
 void train_quantize(TrainingRun& run, const Operator& op) {
+  if (!run.is_signs(op.output())) return train_levels(run, op);
   const Floats& x = run.floats(op.inputs[0]);
   Slot& out = run.slot(op.output());
   const bool from_before = op.scale_before && out.signs.alpha.size() == x.nrows();
@@ -230,16 +242,20 @@ void train_quantize(TrainingRun& run, const Operator& op) {
   out.nrows = x.nrows();
 }
 
-/// Straight through a sign. What votes make is never further from zero than a sign.
+/// Straight through a sign, and through levels within their range. What votes make is never further from zero than a
+/// sign.
 void gradient_quantize(TrainingRun& run, const Operator& op) {
-  if (!run.share_gradient(op.inputs[0], op.output())) {
-    auto [to, beta] = run.target(op.inputs[0]);
-    Floats& passed = run.scratch(to.nrows(), to.ncols());
-    assign(passed, run.gradient(op.output()), run.device());
-    if (!op.straight) sign_backward(passed, run.floats(op.inputs[0]), 1);
-    return accumulate(to, passed, 1, beta);
-  }
-  if (!op.straight) sign_backward(run.gradient(op.output()), run.floats(op.inputs[0]), 1);
+  const auto pass = [&](Floats& gradient) {
+    const Floats& x = run.floats(op.inputs[0]);
+    if (!run.is_signs(op.output())) return fake_quantize_backward(gradient, x, run.grid(op, x));
+    if (!op.straight) sign_backward(gradient, x, 1);
+  };
+  if (run.share_gradient(op.inputs[0], op.output())) return pass(run.gradient(op.output()));
+  auto [to, beta] = run.target(op.inputs[0]);
+  Floats& passed = run.scratch(to.nrows(), to.ncols());
+  assign(passed, run.gradient(op.output()), run.device());
+  pass(passed);
+  accumulate(to, passed, 1, beta);
 }
 
 void train_dropout(TrainingRun& run, const Operator& op) {
@@ -291,9 +307,9 @@ void train_product(TrainingRun& run, const Operator& op) {
   Floats& out = run.floats(op.output(), nrows);
   if (nrows == x.nrows()) {
     const bool biased = op.bias != BiasOf::none;
-    gemm_into(out, x, *linear.weight, {.bias = biased ? values_of(linear.bias) : std::span<const float>{}});
+    gemm_into(out, x, run.weight(op), {.bias = biased ? values_of(linear.bias) : std::span<const float>{}});
   } else {
-    float_gemm(out, first_rows(x, nrows), false, *linear.weight, true);
+    float_gemm(out, first_rows(x, nrows), false, run.weight(op), true);
   }
 }
 
@@ -321,7 +337,7 @@ void gradient_product(TrainingRun& run, const Operator& op) {
     binary_weight_backward(*linear.weight_gradient, *linear.weight, run.weight_signs(op).alpha.span());
   }
   if (!run.learns(input)) return;
-  const Floats* weight = linear.weight;
+  const Floats* weight = &run.weight(op);
   if (signs) {
     const Bits& bits = run.weight_signs(op).bits;
     Floats& plain = run.scratch(bits.nrows(), bits.ncols());

@@ -3,6 +3,7 @@
 
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/gemm.hpp>
+#include <bitgraph/ops/quantize.hpp>
 #include "nn/model/reshape.hpp"
 
 #include "nn/program/layers.hpp"
@@ -106,14 +107,17 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
   batch_ = &batch;
   input_ = input;
   dropout_ = dropout;
-  for (Slot& slot : slots_) slot.has_gradient = false;
+  for (Slot& slot : slots_) {  // batches may have features of another kind
+    slot.has_gradient = false;
+    slot.entries = nullptr;
+    slot.sample = {};
+  }
   for (auto* all : {&neighbor_signs_, &root_signs_}) {
     for (WeightSigns& weight : *all) weight.made = false;
   }
   Slot& features = slots_[program_.features];
   features.floats = input.values;
   features.rows = input.rows;
-  features.entries = nullptr;
   if (input.values != nullptr) {
     features.nrows = input.values->nrows();
   } else if (input.sparse != nullptr) {
@@ -136,6 +140,7 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
     features.nrows = features.bits->nrows();
   }
   for (std::size_t n = 0; n < program_.operators.size(); ++n) run(n, false);
+  fits_ = false;
   return logits();
 }
 
@@ -173,6 +178,57 @@ DenseMatrix<float>& TrainingRun::scratch(std::size_t nrows, std::size_t ncols) {
 const LinearParameters& TrainingRun::parameters(const Operator& op) const {
   const LayerParameters& layer = parameters_[op.layer];
   return op.weight == WeightOf::root ? layer.root : layer.neighbor;
+}
+
+const DenseMatrix<float>& TrainingRun::weight(const Operator& op) {
+  const Floats& latent = *parameters(op).weight;
+  if (!op.multiplies_levels()) return latent;
+  const bool root = op.weight == WeightOf::root;
+  WeightSigns& weight = root ? root_signs_[op.layer] : neighbor_signs_[op.layer];
+  if (std::exchange(weight.made, true)) return weight.levels;
+  const ScaleParameters& scale = root ? parameters_[op.layer].root_scale : parameters_[op.layer].neighbor_scale;
+  const LevelGrid grid{.bits = op.weight_format.bits,
+                       .extent = op.weight_format.scale,
+                       .steps = std::as_const(*scale.steps).values(),
+                       .offsets = std::as_const(*scale.offsets).values()};
+  if (fits_) fit(scale, latent, grid);
+  reshape(weight.levels, latent.nrows(), latent.ncols(), device_);
+  fake_quantize_into(weight.levels, latent, grid);
+  return weight.levels;
+}
+
+LevelGrid TrainingRun::grid(const Operator& op, const Floats& x) {
+  const Value& value = program_.value(op.output());
+  const LayerParameters& layer = parameters_[value.scale_layer];
+  const ScaleParameters& scale = value.levels_of == LevelsOf::input ? layer.input_scale : layer.message_scale;
+  LevelGrid grid{.bits = value.format.bits,
+                 .extent = value.format.scale,
+                 .steps = std::as_const(*scale.steps).values(),
+                 .offsets = std::as_const(*scale.offsets).values()};
+  if (op.aggregation != Aggregation::none) grid.row_scale = graph(op).col_scale.span();
+  if (fits_) fit(scale, x, grid);
+  return grid;
+}
+
+void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid) {
+  // Of many rows some are enough, and each row of weights has a scale of its own.
+  constexpr std::size_t most_rows = 2048;
+  const Floats here = x.to(Device());
+  const std::size_t stride = grid.extent == ScaleExtent::row ? 1 : (here.nrows() + most_rows - 1) / most_rows;
+  const std::size_t nrows = stride == 0 ? 0 : (here.nrows() + stride - 1) / stride;
+  Floats some(nrows, here.ncols());
+  Buffer<float> factor(grid.row_scale.size());
+  Device::copy(factor.data(), Device(), grid.row_scale.data(), device_, factor.bytes());
+  for (std::size_t i = 0; i < nrows; ++i) {
+    const float of_row = factor.empty() ? 1.0F : factor[i * stride];
+    for (std::size_t j = 0; j < here.ncols(); ++j) some(i, j) = here(i * stride, j) * of_row;
+  }
+  const LevelScale chosen =
+      choose_scale(some, {.bits = grid.bits, .extent = grid.extent, .bounds = BoundsOf::least_error});
+  const Buffer<float> zeros(chosen.has_offsets() ? 0 : chosen.steps.size(), 0.0F);
+  const Buffer<float>& offsets = chosen.has_offsets() ? chosen.offsets : zeros;
+  Device::copy(scale.steps->values().data(), device_, chosen.steps.data(), Device(), chosen.steps.bytes());
+  Device::copy(scale.offsets->values().data(), device_, offsets.data(), Device(), offsets.bytes());
 }
 
 const Binarized& TrainingRun::weight_signs(const Operator& op) {

@@ -8,6 +8,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/fake_quantize.hpp>
 
 #include <bitgraph/nn/program.hpp>
 #include "nn/model/reshape.hpp"
@@ -38,9 +39,17 @@ struct NormParameters {
   DenseMatrix<float>* variance = nullptr;
 };
 
+/// The levels of a matrix in training: as many offsets as steps, in a row. Null: they are not levels.
+struct ScaleParameters {
+  DenseMatrix<float>* steps = nullptr;
+  DenseMatrix<float>* offsets = nullptr;
+};
+
 struct LayerParameters {
   LinearParameters neighbor, root;
   NormParameters norm = {};
+  ScaleParameters neighbor_scale = {}, root_scale = {};  ///< of weights, one an output
+  ScaleParameters input_scale = {}, message_scale = {};
 };
 
 /// The first layer's input in one step; it must stay until backward() is done.
@@ -92,6 +101,10 @@ class TrainingRun {
 
   /// The logits. The batch, and what `input` points to, must stay until backward() is done.
   const Floats& forward(const TrainingBatch& batch, const TrainingInput& input, const TrainingDropout& dropout);
+
+  /// In the next forward() the steps and offsets of levels are chosen anew, by the values and weights that it meets: on
+  /// the host, for which it waits.
+  void fit_scales() noexcept { fits_ = true; }
 
   /// The gradient of the logits, as large as they are: to be filled before backward().
   [[nodiscard]] Floats& result_gradient();
@@ -177,6 +190,10 @@ class TrainingRun {
   /// Signs and scales of a layer's weights in this step.
   [[nodiscard]] const Binarized& weight_signs(const Operator& op);
   [[nodiscard]] const LinearParameters& parameters(const Operator& op) const;
+  /// A layer's weights as floats, with the values of levels where it multiplies these.
+  [[nodiscard]] const Floats& weight(const Operator& op);
+  /// What quantizes x to a value in levels; chosen by x where scales are fitted.
+  [[nodiscard]] LevelGrid grid(const Operator& op, const Floats& x);
   [[nodiscard]] const NormParameters& norm(const Operator& op) const { return parameters_[op.layer].norm; }
   [[nodiscard]] const LinearParameters& layer_bias(const Operator& op) const { return parameters_[op.layer].neighbor; }
   [[nodiscard]] const LayerGraph& graph(const Operator& op) const { return *batch_->graphs[op.layer]; }
@@ -194,8 +211,10 @@ class TrainingRun {
 
   struct WeightSigns {
     Binarized signs;
+    Floats levels;      ///< the same weights with the values of levels
     bool made = false;  ///< in this step
   };
+  void fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid);
 
   Program program_;
   std::vector<LayerParameters> parameters_;
@@ -212,6 +231,7 @@ class TrainingRun {
   TrainingInput input_;
   TrainingDropout dropout_;
   Watch watch_;
+  bool fits_ = false;
 };
 
 }  // namespace bitgraph::nn
