@@ -9,6 +9,7 @@
 #include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/sampling/batch_drawer.hpp"
+#include "nn/sampling/cuda/device_batches.hpp"
 #include "nn/sampling/drawn_ahead.hpp"
 #include "nn/sampling/needed_rows.hpp"
 
@@ -275,6 +276,17 @@ class HostBatches final : public BatchQueue {
   std::optional<DrawnAhead<DrawnBatch>> ahead_;        ///< goes first: its threads use the others
 };
 
+/// Drawn by the device itself where it can and `threads` of the host are not asked for.
+std::unique_ptr<BatchQueue> make_queue(const Dataset& dataset, const TrainOptions& options,
+                                       const std::vector<LayerShape>& shapes, const Device& device,
+                                       std::optional<std::size_t> threads) {
+  if (!threads) {
+    std::unique_ptr<BatchQueue> queue = make_device_batches(dataset, options, shapes, device);
+    if (queue) return queue;
+  }
+  return std::make_unique<HostBatches>(dataset, options, shapes, device, threads ? *threads : drawing_threads(device));
+}
+
 /// Batches of a part of the graph: their features and a teacher's words are gathered where all of them lie.
 class SampledSource final : public TrainingSource {
  public:
@@ -282,8 +294,7 @@ class SampledSource final : public TrainingSource {
                 const Device& device, std::optional<std::size_t> threads)
       : shapes_(shapes_of(dataset, options)), device_(device), teacher_(teacher.to(device)) {
     take_features(dataset, options, metadata);
-    queue_ = std::make_unique<HostBatches>(dataset, options, shapes_, device,
-                                           threads ? *threads : drawing_threads(device));
+    queue_ = make_queue(dataset, options, shapes_, device, threads);
   }
 
   [[nodiscard]] const Floats& center() const noexcept override { return features_ ? features_->center : no_center_; }

@@ -41,7 +41,8 @@ struct LinearPlaces {
 
 class NetworkTrainer final : public Trainer {
  public:
-  NetworkTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher)
+  NetworkTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher,
+                 std::optional<std::size_t> drawing_threads)
       : dataset_(dataset),
         options_(options),
         device_(device),
@@ -71,7 +72,8 @@ class NetworkTrainer final : public Trainer {
       metadata_.input_mean = std::move(map.shift);
       metadata_.input_inverse_deviation = std::move(map.scale);
     }
-    source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device);
+    source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device,
+                                   drawing_threads);
     validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
     validation_nodes_ = Buffer<NodeId>::copy_of(dataset.validation, device);
   }
@@ -484,8 +486,8 @@ class NetworkTrainer final : public Trainer {
 }  // namespace
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
-                                      Floats teacher) {
-  return std::make_unique<NetworkTrainer>(dataset, options, device, std::move(teacher));
+                                      Floats teacher, std::optional<std::size_t> drawing_threads) {
+  return std::make_unique<NetworkTrainer>(dataset, options, device, std::move(teacher), drawing_threads);
 }
 
 }  // namespace bitgraph::nn
