@@ -12,7 +12,7 @@
 namespace bitgraph {
 
 /// The length of CsrPatternView::chunk_row.
-[[nodiscard]] inline std::size_t csr_chunk_bounds(std::size_t nrows, EdgeOffset nvals) noexcept {
+[[nodiscard]] constexpr std::size_t csr_chunk_bounds(std::size_t nrows, EdgeOffset nvals) noexcept {
   return (nrows + nvals + csr_chunk_items - 1) / csr_chunk_items + 1;
 }
 

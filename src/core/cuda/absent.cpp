@@ -35,6 +35,7 @@ void* allocate_pinned(int index, std::size_t) { refuse(index); }
 void deallocate_pinned(void*) noexcept {}
 void* create_event(int index) { refuse(index); }
 void destroy_event(void*) noexcept {}
+void record_event(int index, void*, void*) { refuse(index); }
 void wait_for_event(void*) noexcept {}
 void copy_pinned(int index, void*, void*, const void*, std::size_t, void*) { refuse(index); }
 void order(Place, Place later) { refuse(later.index); }

@@ -194,6 +194,11 @@ void* create_event(int index) {
 
 void destroy_event(void* event) noexcept { static_cast<void>(cudaEventDestroy(static_cast<cudaEvent_t>(event))); }
 
+void record_event(int index, void* stream, void* event) {
+  const ScopedCudaDevice scope(index);
+  cuda_check(cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(stream)), "cudaEventRecord");
+}
+
 void wait_for_event(void* event) noexcept { static_cast<void>(cudaEventSynchronize(static_cast<cudaEvent_t>(event))); }
 
 void copy_pinned(int index, void* stream, void* to, const void* from, std::size_t bytes, void* copied) {

@@ -40,7 +40,10 @@ void deallocate_pinned(void* data) noexcept;
 
 [[nodiscard]] void* create_event(int index);
 void destroy_event(void* event) noexcept;
-void wait_for_event(void* event) noexcept;  ///< a kernel's failure is for the next call to tell
+/// The event happens when all that the stream was asked for is done.
+void record_event(int index, void* stream, void* event);
+/// Returns at once where the event was never recorded. A kernel's failure is for the next call to tell.
+void wait_for_event(void* event) noexcept;
 
 /// From the host to a device. From pinned memory it returns at once; `copied` happens when the host may write `from`
 /// again.

@@ -5,29 +5,18 @@
 
 #include <bitgraph/formats/csr_pattern.hpp>
 
+#include "formats/cuda/csr_chunks.cuh"
+
 #include <algorithm>
 
 namespace bitgraph::cuda_formats {
 
 namespace {
 
-/// Where the diagonal c * csr_chunk_items crosses the merge path of row ends and entries (Merrill and Garland 2016).
 __global__ void find_chunk_rows(NodeId* chunk_row, NodeId num_chunks, NodeId nrows, EdgeOffset nvals,
                                 const EdgeOffset* row_ptr) {
   const NodeId c = blockIdx.x * blockDim.x + threadIdx.x;
-  if (c > num_chunks) return;
-  const EdgeOffset diagonal = min(EdgeOffset{c} * csr_chunk_items, EdgeOffset{nrows} + nvals);
-  EdgeOffset low = diagonal > nvals ? diagonal - nvals : 0;
-  EdgeOffset high = min(diagonal, EdgeOffset{nrows});
-  while (low < high) {
-    const EdgeOffset middle = (low + high) / 2;
-    if (row_ptr[middle + 1] <= diagonal - middle - 1) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  chunk_row[c] = static_cast<NodeId>(low);
+  if (c <= num_chunks) chunk_row[c] = csr_chunk_row(c, nrows, nvals, row_ptr);
 }
 
 __global__ void find_longest_row(NodeId nrows, const EdgeOffset* row_ptr, unsigned long long* longest_row) {

@@ -43,24 +43,17 @@ class NeighborDrawer final : public BatchDrawer {
       : dataset_(dataset),
         options_(options),
         shapes_(std::move(shapes)),
-        batch_size_(std::min(*options.batch_size, dataset.train.size())),
+        order_(dataset.train, *options.batch_size, options.seed),
         sampler_(dataset.graph, options.fan_outs, options.seed, host),
         factor_(sum_factor(dataset.graph)) {}
 
-  [[nodiscard]] std::size_t batches() const noexcept override {
-    return (dataset_.train.size() + batch_size_ - 1) / batch_size_;
-  }
+  [[nodiscard]] std::size_t batches() const noexcept override { return order_.batches(); }
 
   void draw(DrawnBatch& out, std::size_t epoch, std::size_t n) override {
-    if (epoch != shuffled_epoch_)
-      shuffle_into(order_, dataset_.train, options_.seed, static_cast<std::uint32_t>(epoch));
-    shuffled_epoch_ = epoch;
-    // Parts of nearly one size: a last batch of a few nodes would count as much as the others.
-    const std::size_t begin = order_.size() * n / batches();
-    const std::size_t end = order_.size() * (n + 1) / batches();
-    sampler_.sample_into(sample_, std::span(order_).subspan(begin, end - begin), static_cast<std::uint32_t>(epoch),
-                         static_cast<std::uint32_t>(n));
-    take_nodes(out, dataset_, sample_.nodes, end - begin);
+    const Range targets = order_.batch(n);
+    sampler_.sample_into(sample_, order_.of_epoch(epoch).subspan(targets.begin, targets.size()),
+                         static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(n));
+    take_nodes(out, dataset_, sample_.nodes, targets.size());
     for (const LayerShape& shape : shapes_) {
       if (shape.aggregation == Aggregation::none) continue;
       const CsrPattern& block = sample_.layers[out.layers.size()].get();
@@ -78,13 +71,11 @@ class NeighborDrawer final : public BatchDrawer {
   const Dataset& dataset_;
   TrainOptions options_;
   std::vector<LayerShape> shapes_;
-  std::size_t batch_size_;
+  BatchOrder order_;
   NeighborSampler sampler_;
   NeighborSample sample_;
   float factor_;
   std::vector<float> degrees_;  ///< of a layer's rows, where it sums
-  std::vector<NodeId> order_;
-  std::size_t shuffled_epoch_ = 0;
 };
 
 /// Subgraphs that random walks come through.
@@ -129,6 +120,12 @@ class WalkDrawer final : public BatchDrawer {
 };
 
 }  // namespace
+
+std::span<const NodeId> BatchOrder::of_epoch(std::size_t epoch) {
+  if (epoch != shuffled_epoch_) shuffle_into(order_, nodes_, seed_, static_cast<std::uint32_t>(epoch));
+  shuffled_epoch_ = epoch;
+  return order_;
+}
 
 std::unique_ptr<BatchDrawer> make_batch_drawer(const Dataset& dataset, const TrainOptions& options,
                                                const std::vector<LayerShape>& shapes, const Device& host) {

@@ -86,6 +86,13 @@ struct LayerGraph {
 
   /// Where the pack was brought by upload().
   LayerGraph(const LayerPlaces& places, const ArrayPack& arrays);
+
+  /// Of arrays that are made already; no scales of columns.
+  LayerGraph(CsrPattern of_rows, CsrPattern of_columns, Buffer<float> row_scales, Buffer<float> vote_scales)
+      : pattern(std::move(of_rows)),
+        transposed(std::move(of_columns)),
+        row_scale(std::move(row_scales)),
+        vote_scale(std::move(vote_scales)) {}
 };
 
 /// Adds the arrays of the LayerGraph of a block on the host, with the threads of its device.

@@ -4,10 +4,12 @@
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/ops/dense.hpp>
 
+#include "core/lent.hpp"
 #include "nn/inference/input_features.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/sampling/batch_drawer.hpp"
+#include "nn/sampling/cuda/device_batches.hpp"
 #include "nn/sampling/drawn_ahead.hpp"
 #include "nn/sampling/needed_rows.hpp"
 
@@ -231,14 +233,13 @@ std::size_t drawing_threads(const Device& device) {
   return device.is_host() ? 0 : static_cast<std::size_t>(std::min(most, Device().threads() / 2));
 }
 
-/// Batches of a part of the graph: their features and a teacher's words are gathered where all of them lie.
-class SampledSource final : public TrainingSource {
+/// Batches that the host draws and brings to the device.
+class HostBatches final : public BatchQueue {
  public:
-  SampledSource(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
-                const Device& device, std::size_t threads)
-      : shapes_(shapes_of(dataset, options)), device_(device), teacher_(teacher.to(device)) {
-    take_features(dataset, options, metadata);
-    drawers_.push_back(make_batch_drawer(dataset, options, shapes_, sampling_host(device)));
+  HostBatches(const Dataset& dataset, const TrainOptions& options, const std::vector<LayerShape>& shapes,
+              const Device& device, std::size_t threads)
+      : device_(device) {
+    drawers_.push_back(make_batch_drawer(dataset, options, shapes, sampling_host(device)));
     for (std::size_t t = 0; t < threads; ++t) drawers_.push_back(drawers_.front()->twin());
     if (threads != 0) drawers_.erase(drawers_.begin());
     ahead_.emplace(threads, *options.epochs * batches(),
@@ -247,10 +248,9 @@ class SampledSource final : public TrainingSource {
                    });
   }
 
-  [[nodiscard]] const Floats& center() const noexcept override { return features_ ? features_->center : no_center_; }
   [[nodiscard]] std::size_t batches() const noexcept override { return drawers_.front()->batches(); }
 
-  const TrainingBatch& batch(std::size_t epoch, std::size_t n) override {
+  PlacedBatch get(std::size_t epoch, std::size_t n) override {
     const std::size_t number = (epoch - 1) * batches() + n;
     // What is drawn now, or soon, goes where the batch before the last one was.
     if (number != next_) device_.synchronize();
@@ -258,20 +258,65 @@ class SampledSource final : public TrainingSource {
     DrawnBatch& drawn = ahead_->get(number);
     before_ = std::exchange(last_, &drawn);
     next_ = number + 1;
-    const ArrayPack& arrays = drawn.arrays;
     drawn.arrays.upload(there_, device_);
+    PlacedBatch batch;
+    for (const LayerPlaces& layer : drawn.layers)
+      batch.graphs.push_back(std::make_shared<LayerGraph>(layer, drawn.arrays));
+    batch.nodes = drawn.arrays.lend(drawn.nodes);
+    batch.counted = drawn.arrays.lend(drawn.counted);
+    batch.labels = drawn.arrays.lend(drawn.labels);
+    batch.loss_weight = drawn.arrays.lend(drawn.loss_weight);
+    return batch;
+  }
+
+ private:
+  Device device_;
+  Buffer<std::byte> there_;  ///< a batch's arrays on a device
+  DrawnBatch* last_ = nullptr;
+  DrawnBatch* before_ = nullptr;
+  std::size_t next_ = 0;
+  std::vector<std::unique_ptr<BatchDrawer>> drawers_;  ///< one a thread
+  std::optional<DrawnAhead<DrawnBatch>> ahead_;        ///< goes first: its threads use the others
+};
+
+/// Drawn by the device itself where it can and `threads` of the host are not asked for.
+std::unique_ptr<BatchQueue> make_queue(const Dataset& dataset, const TrainOptions& options,
+                                       const std::vector<LayerShape>& shapes, const Device& device,
+                                       std::optional<std::size_t> threads) {
+  if (!threads) {
+    std::unique_ptr<BatchQueue> queue = make_device_batches(dataset, options, shapes, device);
+    if (queue) return queue;
+  }
+  return std::make_unique<HostBatches>(dataset, options, shapes, device, threads ? *threads : drawing_threads(device));
+}
+
+/// Batches of a part of the graph: their features and a teacher's words are gathered where all of them lie.
+class SampledSource final : public TrainingSource {
+ public:
+  SampledSource(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
+                const Device& device, std::optional<std::size_t> threads)
+      : shapes_(shapes_of(dataset, options)), device_(device), teacher_(teacher.to(device)) {
+    take_features(dataset, options, metadata);
+    queue_ = make_queue(dataset, options, shapes_, device, threads);
+  }
+
+  [[nodiscard]] const Floats& center() const noexcept override { return features_ ? features_->center : no_center_; }
+  [[nodiscard]] std::size_t batches() const noexcept override { return queue_->batches(); }
+
+  const TrainingBatch& batch(std::size_t epoch, std::size_t n) override {
+    PlacedBatch placed = queue_->get(epoch, n);
     batch_.graphs.clear();
-    auto layer = drawn.layers.begin();
+    auto next = placed.graphs.begin();
     std::shared_ptr<const LayerGraph> graph;
     for (const LayerShape& shape : shapes_) {
       const bool aggregates = shape.aggregation != Aggregation::none;
-      if (aggregates && layer != drawn.layers.end()) graph = std::make_shared<LayerGraph>(*layer++, arrays);
+      if (aggregates && next != placed.graphs.end()) graph = *next++;
       batch_.graphs.push_back(aggregates ? graph : nullptr);
     }
-    batch_.labels = arrays.lend(drawn.labels);
-    batch_.counted = arrays.lend(drawn.counted);
-    batch_.loss_weight = arrays.lend(drawn.loss_weight);
-    gather(drawn);
+    gather(placed.nodes, placed.labels.size());
+    batch_.labels = std::move(placed.labels);
+    batch_.counted = std::move(placed.counted);
+    batch_.loss_weight = std::move(placed.loss_weight);
     return batch_;
   }
 
@@ -290,8 +335,7 @@ class SampledSource final : public TrainingSource {
     }
   }
 
-  void gather(const DrawnBatch& drawn) {
-    const Buffer<NodeId> nodes = drawn.arrays.lend(drawn.nodes);
+  void gather(Buffer<NodeId>& nodes, std::size_t num_targets) {
     if (entries_) {
       batch_.rows = {.all = &*entries_, .nodes = nodes.span()};
     } else if (entries_there_) {
@@ -303,10 +347,8 @@ class SampledSource final : public TrainingSource {
       batch_.signs = rows_of(features_->signs, nodes);
     }
     if (teacher_.nrows() == 0) return;
-    ArrayPack::Place<NodeId> targets = drawn.nodes;
-    targets.size = drawn.labels.size;
-    batch_.taught = Floats(targets.size, teacher_.ncols(), device_);
-    gather_rows_into(batch_.taught, teacher_, drawn.arrays.lend(targets));
+    batch_.taught = Floats(num_targets, teacher_.ncols(), device_);
+    gather_rows_into(batch_.taught, teacher_, lent(nodes.data(), num_targets, device_));
   }
 
   std::vector<LayerShape> shapes_;
@@ -316,13 +358,8 @@ class SampledSource final : public TrainingSource {
   std::optional<DenseFeatures> features_;        ///< all else
   Floats no_center_;
   Floats teacher_;
-  Buffer<std::byte> there_;  ///< a batch's arrays on a device
   TrainingBatch batch_;
-  DrawnBatch* last_ = nullptr;
-  DrawnBatch* before_ = nullptr;
-  std::size_t next_ = 0;
-  std::vector<std::unique_ptr<BatchDrawer>> drawers_;  ///< one a thread
-  std::optional<DrawnAhead<DrawnBatch>> ahead_;        ///< goes first: its threads use the others
+  std::unique_ptr<BatchQueue> queue_;
 };
 
 }  // namespace
@@ -366,8 +403,7 @@ std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, con
   if (traits_of(options.architecture).batches == BatchKind::whole_graph)
     return std::make_unique<WholeGraph>(dataset, dataset.train, options, metadata, feature_scale,
                                         sum_factor(dataset.graph), teacher, device);
-  return std::make_unique<SampledSource>(dataset, options, metadata, teacher, device,
-                                         threads ? *threads : drawing_threads(device));
+  return std::make_unique<SampledSource>(dataset, options, metadata, teacher, device, threads);
 }
 
 }  // namespace bitgraph::nn

@@ -47,8 +47,9 @@ class TrainingSource {
 
 /// Batches over a data set of which everything may be seen. `metadata` says how the model sees features, which of a
 /// float gcn are then multiplied by `feature_scale`; `teacher` has the probabilities of all nodes, on the host, or is
-/// 0 x 0. Samples are drawn ahead by so many `threads`, or, where it is not said, by some where the device is
-/// not the host; the batches are the same. The data set stays where it is.
+/// 0 x 0. Samples are drawn ahead by so many `threads` of the host. Where it is not said, a CUDA device draws
+/// neighbours itself (cuda/device_batches.hpp), some threads draw ahead what it does not, and the host draws for itself
+/// when a batch is asked for. The batches are the same. The data set stays where it is.
 [[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                                    const Model& metadata, float feature_scale,
                                                                    DenseMatrix<float> teacher, const Device& device,

@@ -43,7 +43,8 @@ struct LinearPlaces {
 
 class NetworkTrainer final : public Trainer {
  public:
-  NetworkTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher)
+  NetworkTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher,
+                 std::optional<std::size_t> drawing_threads)
       : dataset_(dataset),
         options_(options),
         device_(device),
@@ -73,7 +74,8 @@ class NetworkTrainer final : public Trainer {
       metadata_.input_mean = std::move(map.shift);
       metadata_.input_inverse_deviation = std::move(map.scale);
     }
-    source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device);
+    source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device,
+                                   drawing_threads);
     if (has_levels()) {
       judged_ = make_whole_graph_source(dataset, dataset.validation, options, metadata_, recipe_.feature_scale,
                                         sum_factor(seen().graph), device);
@@ -593,8 +595,8 @@ class NetworkTrainer final : public Trainer {
 }  // namespace
 
 std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options, const Device& device,
-                                      Floats teacher) {
-  return std::make_unique<NetworkTrainer>(dataset, options, device, std::move(teacher));
+                                      Floats teacher, std::optional<std::size_t> drawing_threads) {
+  return std::make_unique<NetworkTrainer>(dataset, options, device, std::move(teacher), drawing_threads);
 }
 
 }  // namespace bitgraph::nn

@@ -8,7 +8,9 @@
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/optimizer.hpp>
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,8 +81,9 @@ class Trainer {
 };
 
 /// Of any architecture, depth and device. Options are complete (preset()). `teacher` has the probabilities of all
-/// nodes, on the host, or is 0 x 0.
+/// nodes, on the host, or is 0 x 0. `drawing_threads` are those of make_training_source(): they change no bit.
 [[nodiscard]] std::unique_ptr<Trainer> make_trainer(const Dataset& dataset, const TrainOptions& options,
-                                                    const Device& device, DenseMatrix<float> teacher);
+                                                    const Device& device, DenseMatrix<float> teacher,
+                                                    std::optional<std::size_t> drawing_threads = {});
 
 }  // namespace bitgraph::nn

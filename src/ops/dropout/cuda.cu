@@ -4,6 +4,8 @@
 
 #include <bitgraph/core/kernel.cuh>
 
+#include "core/cuda/random.cuh"
+
 #include <cstdint>
 
 namespace bitgraph {
@@ -12,29 +14,13 @@ namespace {
 
 constexpr unsigned block_threads = 256;
 
-/// random_words of core/random.hpp, for a kernel.
-__device__ uint4 draw_words(const RandomKey& key, std::uint64_t position) {
-  const std::uint32_t step = key.step_there != nullptr ? __ldg(key.step_there) : key.step;
-  uint4 counter{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), key.tensor, step};
-  auto low = static_cast<std::uint32_t>(key.seed);
-  auto high = static_cast<std::uint32_t>(key.seed >> 32);
-#pragma unroll
-  for (int round = 0; round < 10; ++round) {
-    const std::uint32_t first = 0xD2511F53U * counter.x;
-    const std::uint32_t second = 0xCD9E8D57U * counter.z;
-    counter = {__umulhi(0xCD9E8D57U, counter.z) ^ counter.y ^ low, second,
-               __umulhi(0xD2511F53U, counter.x) ^ counter.w ^ high, first};
-    low += 0x9E3779B9U;
-    high += 0xBB67AE85U;
-  }
-  return counter;
-}
-
 __global__ void __launch_bounds__(block_threads) dropout_bytes(DropoutArgs args) {
   const std::size_t position = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
   const std::size_t row_bytes = args.keep.words_per_row * 8;
   if (position >= args.keep.nrows * row_bytes) return;
-  const uint4 draw = draw_words(args.key, position);
+  RandomKey key = args.key;
+  if (key.step_there != nullptr) key.step = __ldg(key.step_there);
+  const uint4 draw = cuda_random_words(key, position);
   const std::uint32_t words[4] = {draw.x, draw.y, draw.z, draw.w};
   const std::size_t first = position % row_bytes * 8;
   unsigned bits = 0;
