@@ -5,6 +5,7 @@
 #include "core/cuda/launch.cuh"
 #include "ops/cuda_level_epilogue.cuh"
 #include "ops/spmm/levels/args.hpp"
+#include "ops/spmm/cuda/schedule/taken_row.cuh"
 #include "ops/spmm/levels/sums.cuh"
 #include "ops/spmm/levels/tuning.hpp"
 
@@ -23,7 +24,8 @@ constexpr unsigned warps = threads / 32;
 constexpr unsigned batch = tuning.batch;
 constexpr unsigned most_lanes = tuning.most_lanes;
 constexpr unsigned least_stored = 8;  ///< levels that a lane stores at least: nibbles of a word
-constexpr NodeId no_row = ~NodeId{0};
+using spmm_cuda::no_row;
+using spmm_cuda::TakenRow;
 
 /// What multiplies a column's sum of levels and its count of neighbours, and what comes behind.
 struct SumPlace {
@@ -47,32 +49,6 @@ struct SumPlace {
   [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
     if constexpr (!offsets) return row_scale * (by_step * sum) + shift;
     return row_scale * (by_step * sum + by_offset * count) + shift;
-  }
-};
-
-/// A row, and where its entries are; of no entries where there is no row.
-struct TakenRow {
-  NodeId row = no_row;
-  std::uint32_t n = 0;
-  const NodeId* columns = nullptr;
-
-  TakenRow() = default;
-  __device__ TakenRow(const CsrPatternView& a, NodeId the_row) : row(the_row) {
-    const EdgeOffset begin = __ldg(a.row_ptr + row);
-    n = static_cast<std::uint32_t>(__ldg(a.row_ptr + row + 1) - begin);
-    columns = a.col_ind + begin;
-  }
-  /// The row at a place of an order, below `end`.
-  __device__ TakenRow(const CsrPatternView& a, const RowOrderView& order, std::size_t place, std::size_t end) {
-    if (place >= end) return;
-    if (order.place == nullptr) {
-      *this = TakenRow(a, __ldg(order.row + place));
-      return;
-    }
-    const uint4 found = __ldg(reinterpret_cast<const uint4*>(order.place + place));
-    row = found.z;
-    n = found.w;
-    columns = a.col_ind + (EdgeOffset{found.y} << 32 | found.x);
   }
 };
 
@@ -322,7 +298,7 @@ struct Kernel {
     const auto bring = [&] { bring_columns(); };
     const unsigned block = blockIdx.x;
     const auto row_at = [&](std::size_t place, std::size_t end) {
-      return TakenRow(args.a, args.row_order, place, end);
+      return TakenRow(args, place, end);
     };
     if (block < blocks.end_of_hubs) {
       const TakenRow hub = row_at(block, blocks.hubs);
@@ -346,19 +322,19 @@ struct Kernel {
     const std::size_t first = (std::size_t{blockIdx.x} * warps + threadIdx.x / 32) * blocks.rows_of_warp;
     const std::size_t place = first + lane / Lanes;
     const bool exists = lane / Lanes < blocks.rows_of_warp && place < args.a.nrows;
-    const TakenRow taken = exists ? TakenRow(args.a, static_cast<NodeId>(place)) : TakenRow();
+    const TakenRow taken = exists ? TakenRow(args, static_cast<NodeId>(place)) : TakenRow(args, no_row);
     const EdgeOffset longer = blocks.rows_of_warp < sets ? tuning.lone_longer : tuning.warp_row;
     if (taken.n >= hub_row && lane % Lanes == 0) storage.hubs[atomicAdd(&storage.num_hubs, 1U)] = taken.row;
     std::uint32_t others = __ballot_sync(full_warp, taken.n >= longer && taken.n < hub_row && lane % Lanes == 0);
-    take_short_row(taken.n < longer ? taken : TakenRow(), [&] { bring_columns(); });
+    take_short_row(taken.n < longer ? taken : TakenRow(args, no_row), [&] { bring_columns(); });
 #pragma unroll 1
     for (; others != 0; others &= others - 1) {
       const auto row = static_cast<NodeId>(first + (__ffs(static_cast<int>(others)) - 1) / Lanes);
-      take_warp_row(TakenRow(args.a, row), [] {});
+      take_warp_row(TakenRow(args, row), [] {});
     }
     __syncthreads();
 #pragma unroll 1
-    for (unsigned hub = 0; hub < storage.num_hubs; ++hub) take_hub(TakenRow(args.a, storage.hubs[hub]), [] {});
+    for (unsigned hub = 0; hub < storage.num_hubs; ++hub) take_hub(TakenRow(args, storage.hubs[hub]), [] {});
   }
 };
 
@@ -382,7 +358,7 @@ __global__ void __launch_bounds__(threads)
   if (item >= groups * args.a.nrows) return;
   const auto row = static_cast<NodeId>(item / groups);
   const std::size_t first = item % groups * least_stored;
-  const TakenRow taken(args.a, row);
+  const TakenRow taken(args, row);
   std::int64_t sum[least_stored] = {};
   for (std::uint32_t e = 0; e < taken.n; ++e) {
     const NodeId j = __ldg(taken.columns + e);
