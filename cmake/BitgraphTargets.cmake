@@ -15,6 +15,8 @@ find_library(BITGRAPH_OPENBLAS openblas REQUIRED)
 find_path(BITGRAPH_OPENBLAS_INCLUDE cblas.h
           PATH_SUFFIXES openblas-openmp openblas-pthread openblas ${CMAKE_LIBRARY_ARCHITECTURE}
                         ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread REQUIRED)
+find_path(BITGRAPH_METIS_INCLUDE metis.h REQUIRED)
+find_library(BITGRAPH_METIS metis REQUIRED)
 
 set(BITGRAPH_MODULE_DIR ${CMAKE_INSTALL_LIBDIR}/bitgraph)  # what the program loads when it is asked to
 

@@ -221,6 +221,32 @@ TEST(Hostile, Permutations) {
   }
 }
 
+TEST(Hostile, Partitions) {
+  test::Outcomes outcomes;
+  for (std::size_t n = 0; n < test::hostile_cases(); ++n) {
+    SCOPED_TRACE(n);
+    Draw d(n);
+    const auto size = static_cast<NodeId>(d.below(12));
+    const auto parts = static_cast<NodeId>(1 + d.below(std::max<NodeId>(size, 1)));
+    std::vector<NodeId> part_of(size);
+    for (NodeId& part : part_of) part = d.perhaps(static_cast<NodeId>(d.below(parts)), 30);
+    outcomes.add([&] { return Partition(part_of, d.perhaps(parts)); },
+                 [&](const Partition& partition) {
+                   std::vector<NodeId> met;
+                   for (NodeId p = 0; p < partition.num_parts(); ++p) {
+                     for (const NodeId i : partition.nodes(p)) {
+                       EXPECT_EQ(part_of[i], p);
+                       met.push_back(i);
+                     }
+                   }
+                   std::sort(met.begin(), met.end());
+                   std::vector<NodeId> all(size);
+                   std::iota(all.begin(), all.end(), NodeId{0});
+                   EXPECT_EQ(met, all);
+                 });
+  }
+}
+
 TEST(Hostile, Samplers) {
   test::Outcomes outcomes;
   for (std::size_t n = 0; n < test::hostile_cases(); ++n) {

@@ -16,6 +16,7 @@
 #include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>
+#include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/formats/csr_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
@@ -23,6 +24,7 @@
 #include <bitgraph/formats/level_scale.hpp>
 #include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/number_format.hpp>
+#include <bitgraph/formats/partition.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/formats/row_order.hpp>
@@ -43,6 +45,7 @@
 #include <bitgraph/graph/multi_source_bfs.hpp>
 #include <bitgraph/graph/packed_graph.hpp>
 #include <bitgraph/graph/pagerank.hpp>
+#include <bitgraph/graph/partition.hpp>
 #include <bitgraph/graph/sssp.hpp>
 #include <bitgraph/graph/triangles.hpp>
 #include <bitgraph/graph/weighted_graph.hpp>
@@ -50,8 +53,10 @@
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/io/graph.hpp>
 #include <bitgraph/io/node_ids.hpp>
+#include <bitgraph/io/partition.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/part_batches.hpp>
 #include <bitgraph/nn/plan.hpp>
 #include <bitgraph/nn/precision.hpp>
 #include <bitgraph/nn/program.hpp>

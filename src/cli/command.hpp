@@ -92,6 +92,7 @@ void add_cc(CLI::App& app);
 void add_tc(CLI::App& app);
 void add_mis(CLI::App& app);
 void add_color(CLI::App& app);
+void add_partition(CLI::App& app);
 void add_diameter(CLI::App& app);
 void add_betweenness(CLI::App& app);
 void add_closeness(CLI::App& app);

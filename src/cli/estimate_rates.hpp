@@ -28,6 +28,10 @@ inline constexpr double count_entry = 70, count_tiles_entry = 20;  ///< all that
 // Orders, an entry.
 inline constexpr double order_degree = 36, order_rcm = 90, order_community = 60;
 
+// Partitioning by METIS: an entry, and again for each halving of the parts; bytes held meanwhile.
+inline constexpr double partition_entry = 120, partition_entry_level = 30;
+inline constexpr double partition_entry_bytes = 45, partition_node_bytes = 20;
+
 // Writing, a byte of text; an entry of a binary file.
 inline constexpr double write_text_byte = 4.5, write_gzip_byte = 30, write_b2sr_byte = 2, write_npz_entry = 2500;
 

@@ -2,6 +2,7 @@
 #include "cli/graph_command.hpp"
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/formats/partition.hpp>
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/io/graph.hpp>
 
@@ -23,25 +24,6 @@ using Clock = std::chrono::steady_clock;
 int tile_of(const std::string& name) {
   if (name == "auto") return auto_tile;
   return name == "csr" ? csr_tile : std::stoi(name);
-}
-
-/// The graph of the file, or why no algorithm can run on it.
-Graph load(const GraphOptions& options, const GraphNeeds& needs, const Device& host) {
-  LoadOptions how = load_options(options);
-  how.keep_weights = needs.weights_allowed && !options.ignore_weights;
-  Graph graph = load_graph(options.graph, how, host);
-  const CsrPattern& a = graph.pattern;
-  if (a.nrows() != a.ncols()) {
-    fail(ErrorCode::bad_input,
-         fmt::format("{}: the matrix is {} x {}, a graph needs a square one", options.graph, a.nrows(), a.ncols()));
-  }
-  if (graph.weighted && !options.ignore_weights && !needs.weights_allowed) {
-    fail(ErrorCode::bad_input,
-         options.graph + ": the file has weights, and only connectivity makes sense here: use --ignore-weights");
-  }
-  if (!options.id_map.empty()) save_id_map(options.id_map, graph.ids, a.nrows());
-  note_header(options, graph);
-  return graph;
 }
 
 /// Throws bad_input unless all weights are lengths of edges, naming an edge by the ids of the file.
@@ -120,6 +102,24 @@ void print_rows(const Json& rows) {
 
 }  // namespace
 
+Graph load_for_algorithm(const GraphOptions& options, const GraphNeeds& needs, const Device& host) {
+  LoadOptions how = load_options(options);
+  how.keep_weights = needs.weights_allowed && !options.ignore_weights;
+  Graph graph = load_graph(options.graph, how, host);
+  const CsrPattern& a = graph.pattern;
+  if (a.nrows() != a.ncols()) {
+    fail(ErrorCode::bad_input,
+         fmt::format("{}: the matrix is {} x {}, a graph needs a square one", options.graph, a.nrows(), a.ncols()));
+  }
+  if (graph.weighted && !options.ignore_weights && !needs.weights_allowed) {
+    fail(ErrorCode::bad_input,
+         options.graph + ": the file has weights, and only connectivity makes sense here: use --ignore-weights");
+  }
+  if (!options.id_map.empty()) save_id_map(options.id_map, graph.ids, a.nrows());
+  note_header(options, graph);
+  return graph;
+}
+
 void add_graph_options(CLI::App& command, GraphOptions& options, const std::string& values) {
   add_graph_input(command, options.common, "graph", options);
   command.add_option("--tile", options.tile, "the format: B2SR of this tile side, or pattern CSR")
@@ -168,17 +168,14 @@ GraphJob::GraphJob(std::string algorithm, const GraphOptions& options, const Gra
     : options_(options), device_(options.common.make_device()) {
   const Device host = device_.is_host() ? device_ : Device::host(options.common.threads);
   auto start = Clock::now();
-  Graph loaded = load(options, needs, host);
+  Graph loaded = load_for_algorithm(options, needs, host);
   CsrPattern& pattern = loaded.pattern;
   seconds_["load"] = seconds_since(start);
   ids_ = std::move(loaded.ids);
   names_ = NodeNames(ids_);
 
   start = Clock::now();
-  if (needs.undirected) {
-    if (!is_symmetric(pattern)) pattern = symmetrized(pattern);
-    if (num_self_loops(pattern) != 0) pattern = without_self_loops(pattern);
-  }
+  if (needs.undirected) pattern = undirected(pattern);
   pack(pattern, loaded.weights.span(), needs);
   // What the order cost is told apart from the packing.
   const double reordering = graph().reorder_seconds();

@@ -60,6 +60,10 @@ struct GraphNeeds {
   Workload workload = Workload::traversal;
 };
 
+/// Loads the graph that an algorithm runs on, and writes --id-map. Throws bad_input for a rectangular matrix, and for a
+/// file with weights unless they are allowed or ignored.
+[[nodiscard]] Graph load_for_algorithm(const GraphOptions& options, const GraphNeeds& needs, const Device& host);
+
 /// Seconds since `start`.
 [[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -68,8 +72,7 @@ struct GraphNeeds {
 /// One run of an algorithm on the graph of a file.
 class GraphJob {
  public:
-  /// Makes the device, loads and packs. Throws bad_input for a rectangular matrix, and for a file with weights unless
-  /// they are allowed or ignored.
+  /// Makes the device, loads and packs. Throws as load_for_algorithm().
   GraphJob(std::string algorithm, const GraphOptions& options, const GraphNeeds& needs = {});
 
   [[nodiscard]] const PackedGraph& graph() const noexcept { return weighted_ ? weighted_->graph() : *graph_; }

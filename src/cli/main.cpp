@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
     cli::add_tc(app);
     cli::add_mis(app);
     cli::add_color(app);
+    cli::add_partition(app);
     cli::add_diameter(app);
     cli::add_betweenness(app);
     cli::add_closeness(app);

@@ -28,8 +28,8 @@ constexpr std::int32_t no_path = 0x7FFFFFFF;
 
 enum class ResultFormat { npy, csv, tsv };
 
-/// Throws usage for another ending.
-ResultFormat format_of(const std::string& path, const std::string& option) {
+/// Throws usage for another ending. `also` is an ending that the message names too.
+ResultFormat format_of(const std::string& path, const std::string& option, const std::string& also = "") {
   if (path == "-") return ResultFormat::csv;
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending == ".npy") return ResultFormat::npy;
@@ -38,7 +38,8 @@ ResultFormat format_of(const std::string& path, const std::string& option) {
   std::error_code none;
   if (std::filesystem::is_other(path, none)) return ResultFormat::npy;
   fail(ErrorCode::usage,
-       fmt::format("{} '{}': the name must end in .npy, .csv or .tsv, or be - for standard output", option, path));
+       fmt::format("{} '{}': the name must end in {}{}.npy, .csv or .tsv, or be - for standard output", option, path,
+                   also, also.empty() ? "" : ", "));
 }
 
 template <class T>
@@ -133,11 +134,13 @@ void write_standard_output(std::string_view text) {
 }  // namespace
 
 CLI::Option* add_result(CLI::App& app, Common& common, const std::string& name, std::string& path,
-                        const std::string& what) {
-  CLI::Option* option = add_output(app, common, name, path, "write " + what + ", to this .npy, .csv or .tsv; -: CSV");
-  common.files.checks([&common, &path, label = option->get_name()] {
-    if (path.empty()) return;
-    static_cast<void>(format_of(path, label));
+                        const std::string& what, const std::string& also, const std::string& also_what) {
+  std::string help = "write " + what + ", to this .npy, .csv or .tsv; -: CSV";
+  if (!also.empty()) help += "; " + also + ": " + also_what;
+  CLI::Option* option = add_output(app, common, name, path, help);
+  common.files.checks([&common, &path, label = option->get_name(), also] {
+    if (path.empty() || (!also.empty() && path.ends_with(also))) return;
+    static_cast<void>(format_of(path, label, also));
     if (path != "-") return;
     if (common.json) fail(ErrorCode::usage, label + " - and --json both print on standard output: use one of them");
     if (!common.data_on_stdout.empty()) {

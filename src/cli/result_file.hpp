@@ -37,9 +37,10 @@ struct ResultTable {
 
 /// An option for a file of results: `what` says what it holds, as in "the level of every node, int32". Before any work
 /// begins, a name that ends in none of .npy, .csv and .tsv is refused (usage), and so is "-" (standard output) for two
-/// options or beside --json.
+/// options or beside --json. `also` is one more ending, of a file that the command writes itself; `also_what` says what
+/// it holds.
 CLI::Option* add_result(CLI::App& app, Common& common, const std::string& name, std::string& path,
-                        const std::string& what);
+                        const std::string& what, const std::string& also = "", const std::string& also_what = "");
 
 /// Writes the results in the format of the path's ending. Text has a header line, and starts each line with the
 /// node's id; numbers are the shortest that read back exactly. A file appears whole or not at all; "-" is CSV on

@@ -8,8 +8,8 @@ import unittest
 from program import start
 
 COMMANDS = ["info", "convert", "generate", "bfs", "msbfs", "sssp", "diameter", "pagerank", "betweenness", "closeness", "cc",
-            "tc", "mis", "color", "train", "infer", "tune", "bench graph", "bench gnn", "bench operators", "datasets",
-            "doctor"]
+            "tc", "mis", "color", "partition", "train", "infer", "tune", "bench graph", "bench gnn", "bench operators",
+            "datasets", "doctor"]
 ALGORITHMS = COMMANDS[3:14]
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
 
@@ -53,7 +53,7 @@ class DocumentedOptions(unittest.TestCase):
                     del everywhere["--estimate"]
                 if command in ALGORITHMS:
                     everywhere |= documented("Options of an algorithm")
-                if command in ALGORITHMS or command in ("info", "convert"):
+                if command in ALGORITHMS or command in ("info", "convert", "partition"):
                     everywhere |= documented("Options of a graph file")
                 self.assertEqual(set(expected) & set(everywhere), set())
                 words = ["datasets list", "datasets path", "datasets fetch"] if command == "datasets" else [command]

@@ -23,6 +23,7 @@ CALLS = {
     "tc": "tc {graph} --clustering",
     "mis": "mis {graph}",
     "color": "color {graph} --reorder degree",
+    "partition": "partition {graph} --parts 2 --out {new}.safetensors",
     "diameter": "diameter {graph} --max-searches 2",
     "betweenness": "betweenness {graph} --samples 2",
     "closeness": "closeness {graph}",

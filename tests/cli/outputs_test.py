@@ -21,6 +21,8 @@ COMMANDS = {
     "betweenness": "betweenness {graph} --out {out} --id-map {ids}",
     "closeness": "closeness {graph} --out {out} --id-map {ids}",
     "msbfs": "msbfs {graph} --samples 2 --out {out} --id-map {ids}",
+    "partition": "partition {graph} --parts 2 --out {out} --id-map {ids}",
+    "partition, from a file": "partition {graph} --from {parts} --out {out} --id-map {ids}",
     "convert": "convert {graph} {written} --permutation {permutation} --id-map {ids} --reorder degree",
     "generate": "generate grid {written} --width 3 --height 3",
     "train": "train {dataset} --epochs 1 --hidden 4 --precision full --out {model_out} --teacher {teacher} "
@@ -62,13 +64,15 @@ class Outputs(InFolder):
         super().setUp()
         self.inputs = {"graph": self.write("graph.csv", "7,100\n100,200\n7,200\n"),
                        "dataset": self.folder / "set.npz", "teacher": self.folder / "teacher.safetensors",
-                       "model": self.folder / "model.safetensors", "plan": self.folder / "plan.json"}
+                       "model": self.folder / "model.safetensors", "plan": self.folder / "plan.json",
+                       "parts": self.folder / "parts.safetensors"}
         self.done("generate", "planted-partition", self.inputs["dataset"], "--nodes", 60, "--classes", 2, "--features", 8)
         train = ["train", self.inputs["dataset"], "--epochs", 1, "--hidden", 4]
         self.done(*train, "--precision", "float", "--out", self.inputs["teacher"])
         self.done(*train, "--precision", "full", "--teacher", self.inputs["teacher"], "--out", self.inputs["model"])
         self.done("tune", self.inputs["model"], self.inputs["dataset"], "--repeats", 1, "--seconds", 0.01, "--out",
                   self.inputs["plan"])
+        self.done("partition", self.inputs["graph"], "--parts", 2, "--out", self.inputs["parts"])
 
     def done(self, *arguments):
         done = start(*arguments, "--quiet")

@@ -15,12 +15,12 @@ ARCS = [(7, 2), (2, 3), (3, 7), (2, 5), (5, 3), (11, 13), (13, 17)]
 NODES = [2, 3, 5, 7, 11, 13, 17]
 VALUES = {"bfs": ["level"], "sssp": ["distance"], "pagerank": ["rank"], "cc": ["component"], "tc": ["triangles"],
           "mis": ["member"], "color": ["color"], "diameter": ["eccentricity"], "betweenness": ["betweenness"],
-          "closeness": ["closeness"], "msbfs": ["2", "11"]}
+          "closeness": ["closeness"], "msbfs": ["2", "11"], "partition": ["part"]}
 RANKING = ("pagerank", "betweenness", "closeness", "tc")
 
 
 def options_of(command):
-    return ["--sources", "2,11"] if command == "msbfs" else []
+    return {"msbfs": ["--sources", "2,11"], "partition": ["--parts", "3"]}.get(command, [])
 
 
 def read_npy(path):

@@ -49,6 +49,9 @@ inline void assign(Binarized& kept, const Binarized& from, const Device& device)
 
 inline void assign(LevelScale& kept, const LevelScale& from, const Device& device) {
   kept.extent = from.extent;
+  for (Buffer<float>* part : {&kept.steps, &kept.offsets}) {
+    if (part->empty()) *part = Buffer<float>(0, device);  // what is not there is there, too
+  }
   assign(kept.steps, from.steps, device);
   assign(kept.offsets, from.offsets, device);
 }
