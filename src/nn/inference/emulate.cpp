@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model in plain float arithmetic, layer by layer as include/bitgraph/nn/model.hpp defines it. Layers of levels are in
-// emulate_levels.cpp.
+// A model in plain float arithmetic, layer by layer as include/bitgraph/nn/model.hpp defines it. Layers of levels are
+// in emulate_levels.cpp.
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/spmm.hpp>

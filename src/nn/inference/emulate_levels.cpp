@@ -77,9 +77,7 @@ class Neighbors {
   }
 
  private:
-  [[nodiscard]] double degree(NodeId i) const {
-    return static_cast<double>(graph_.row(i).size()) + (loops_ ? 1 : 0);
-  }
+  [[nodiscard]] double degree(NodeId i) const { return static_cast<double>(graph_.row(i).size()) + (loops_ ? 1 : 0); }
 
   [[nodiscard]] double factor_behind(NodeId i) const {
     switch (aggregation_) {
@@ -140,10 +138,10 @@ DenseMatrix<float> emulate_levels(const Model& model, const CsrPattern& graph, c
     if (forms[l].multiplies_levels()) {
       const int bits = forms[l].input.bits;
       // Each row of the features has a scale of its own, which no file holds: it is of the row's values.
-      round_to_levels(
-          x, l == 0 ? choose_scale(features, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true})
-                    : model.layers[l].input_scale.to(Device()),
-          bits);
+      round_to_levels(x,
+                      l == 0 ? choose_scale(features, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true})
+                             : model.layers[l].input_scale.to(Device()),
+                      bits);
     }
     return layer_output(graph, model.layers[l], forms[l], x, l + 1 == model.layers.size());
   };
