@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of models of levels, beside the model in plain double arithmetic and beside one another.
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
+
+#include "support/everywhere.hpp"
+#include "support/level_models.hpp"
+#include "support/near_logits.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+using Floats = DenseMatrix<float>;
+using test::LevelData;
+using test::LevelModel;
+
+const Dataset& sparse_data() {
+  static const Dataset data = test::level_data({});
+  return data;
+}
+
+const Dataset& dense_data() {
+  static const Dataset data = test::level_data({.density = 1, .seed = 2});
+  return data;
+}
+
+/// Rows have neighbours enough for the graph to be most of what a plan holds.
+const Dataset& large_data() {
+  static const Dataset data = test::level_data({.nodes = 300, .edges = 9000, .below_zero = false, .seed = 3});
+  return data;
+}
+
+Floats logits_of(const Model& model, const Dataset& data, const InferenceOptions& options,
+                 const Device& device = Device::host(1)) {
+  InferencePlan plan(model, data, options, device);
+  return plan.run().to(Device());
+}
+
+float largest_of(const Floats& logits) {
+  float largest = 0;
+  for (const float v : logits.values()) largest = std::max(largest, std::fabs(v));
+  return largest;
+}
+
+/// Every logit, within a share of the largest one.
+void expect_within(const Floats& actual, const Floats& expected, float share) {
+  ASSERT_EQ(actual.nrows(), expected.nrows());
+  ASSERT_EQ(actual.ncols(), expected.ncols());
+  const float bound = share * largest_of(expected);
+  for (std::size_t n = 0; n < expected.values().size(); ++n)
+    ASSERT_NEAR(actual.values()[n], expected.values()[n], bound) << "logit " << n;
+}
+
+/// The same bits where all sums are of whole numbers; else another order of floats may turn a level.
+void expect_same(const Floats& actual, const Floats& expected, const Precision& precision) {
+  if (!test::is_of_whole_numbers(precision)) return test::expect_near(actual, expected);
+  test::expect_identical(actual.values(), expected.values());
+}
+
+TEST(LevelPlans, MatchPlainArithmetic) {
+  for (const Dataset* data : {&sparse_data(), &dense_data()}) {
+    test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+      const Model made = model.in_levels(*data, precision);
+      const Floats expected = emulate(made, *data, made.layer_forms(made.precision));
+      ASSERT_GT(largest_of(expected), 0.01F);
+      expect_within(logits_of(made, *data, {}), expected, 1e-4F);
+    });
+  }
+}
+
+TEST(LevelPlans, OfOneAndOfThreeConvolutionsMatchPlainArithmetic) {
+  for (const std::size_t depth : {1, 3}) {
+    for (const Architecture architecture : all_architectures()) {
+      for (const char* const name : {"w8a8", "w4a4", "w8a8m32"}) {
+        SCOPED_TRACE(std::string(to_string(architecture)) + " " + name);
+        const LevelModel model{.architecture = architecture, .hidden = 7, .depth = depth, .normalize_rows = true};
+        const Dataset data = test::level_data({.nodes = 30, .below_zero = false, .seed = 4});
+        const Model made = model.in_levels(data, precision_from_string(name));
+        expect_within(logits_of(made, data, {}), emulate(made, data, made.layer_forms(made.precision)), 1e-4F);
+      }
+    }
+  }
+}
+
+TEST(LevelPlans, FormsOfLayersMayDiffer) {
+  const char* const forms[] = {"float", "w8a8", "w4a8m32", "w32a32m4", "w2a9m8"};
+  for (const char* const first : forms) {
+    for (const char* const last : forms) {
+      if (std::string("float") == first && std::string("float") == last) continue;
+      for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
+        SCOPED_TRACE(std::string(to_string(architecture)) + ", " + first + ", " + last);
+        const LevelModel model{.architecture = architecture};
+        const Model made = quantize(model.in_floats(sparse_data()), sparse_data(),
+                                    {.forms = {precision_from_string(first), precision_from_string(last)}});
+        expect_within(logits_of(made, sparse_data(), {}),
+                      emulate(made, sparse_data(), made.layer_forms(made.precision)), 1e-4F);
+      }
+    }
+  }
+}
+
+TEST(LevelPlans, SparseFeaturesGiveTheBitsOfDenseOnes) {
+  Dataset dense = test::level_data({});
+  dense.dense_features = Floats(dense.graph.nrows(), dense.num_features());
+  for (NodeId i = 0; i < dense.graph.nrows(); ++i) {
+    const auto row = dense.features.pattern.row(i);
+    for (std::size_t e = 0; e < row.size(); ++e)
+      dense.dense_features(i, row[e]) = dense.features.values[dense.features.pattern.row_ptr()[i] + e];
+  }
+  dense.features = {};
+  test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+    const Model made = model.in_levels(sparse_data(), precision);
+    InferencePlan sparse(made, sparse_data(), {.features = FeatureStorage::sparse}, Device::host(1));
+    InferencePlan levels(made, sparse_data(), {.features = FeatureStorage::dense}, Device::host(1));
+    const bool multiplies = precision.multiplies_levels();
+    const std::string bits = std::to_string(precision.input.bits);
+    EXPECT_EQ(sparse.feature_format(), multiplies ? "sparse levels of " + bits + " bits" : "sparse float");
+    EXPECT_EQ(levels.feature_format(), multiplies ? "levels of " + bits + " bits" : "float");
+    const Floats expected = sparse.run().clone();
+    expect_same(levels.run(), expected, precision);
+    expect_same(logits_of(made, dense, {}), expected, precision);
+  });
+}
+
+TEST(LevelPlans, PartsGiveTheBitsOfTheWhole) {
+  test::for_each_level_model([](const LevelModel& model, const Precision& precision) {
+    const Model made = model.in_levels(large_data(), precision);
+    InferencePlan whole(made, large_data(), {}, Device::host(1));
+    const Floats expected = whole.run().clone();
+    const Device device = Device::host(2);
+    InferencePlan parts(made, large_data(), {.memory = whole.predicted().bytes - large_data().graph.bytes() / 2},
+                        device);
+    EXPECT_GT(parts.predicted().parts, 1U);
+    expect_same(parts.run(), expected, precision);
+    expect_same(parts.run(), expected, precision);
+  });
+}
+
+TEST(LevelPlans, ThreadsOrdersAndInstructionSetsGiveTheSameBits) {
+  test::for_each_level_model([](const LevelModel& model, const Precision& precision) {
+    const Model made = model.in_levels(sparse_data(), precision);
+    const Floats expected = logits_of(made, sparse_data(), {});
+    for (const Order order : {Order::degree, Order::reverse_cuthill_mckee, Order::community}) {
+      for (const FeatureStorage storage : {FeatureStorage::sparse, FeatureStorage::dense})
+        expect_same(logits_of(made, sparse_data(), {.features = storage, .order = order}), expected, precision);
+    }
+    test::everywhere(
+        [&](const Device& device) { expect_same(logits_of(made, sparse_data(), {}, device), expected, precision); });
+  });
+}
+
+TEST(LevelPlans, ARepeatedRunAllocatesNothing) {
+  test::for_each_level_model([](const LevelModel& model, const Precision& precision) {
+    const Model made = model.in_levels(sparse_data(), precision);
+    const Device device = Device::host(1);
+    InferencePlan plan(made, sparse_data(), {}, device);
+    const Floats first = plan.run().clone();
+    const std::size_t before = device.memory().allocations;
+    test::expect_identical(plan.run().values(), first.values());
+    EXPECT_EQ(device.memory().allocations, before);
+  });
+}
+
+/// 65,535 steps lose next to nothing.
+TEST(LevelPlans, SixteenBitsAreNearTheFloatModel) {
+  for (const Dataset* data : {&sparse_data(), &dense_data()}) {
+    for (const Architecture architecture : all_architectures()) {
+      for (const bool jumping : {false, true}) {
+        const LevelModel model{.architecture = architecture, .jumping_knowledge = jumping};
+        SCOPED_TRACE(model.name());
+        const Floats floats = logits_of(model.in_floats(*data), *data, {});
+        expect_within(logits_of(model.in_levels(*data, Precision::of_levels(16, 16, 16)), *data, {}), floats, 1e-3F);
+      }
+    }
+  }
+}
+
+TEST(LevelPlans, AFileGivesTheSameModel) {
+  const test::TemporaryFolder folder;
+  test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+    const Model made = model.in_levels(sparse_data(), precision);
+    made.save(folder / "a");
+    const Model read = Model::load(folder / "a");
+    EXPECT_EQ(read.fingerprint(), made.fingerprint());
+    EXPECT_EQ(read.precision, made.precision);
+    EXPECT_EQ(read.bytes(), made.bytes());
+    for (std::size_t l = 0; l < made.layers.size(); ++l) EXPECT_EQ(read.layers[l].precision, made.layers[l].precision);
+    test::expect_identical(logits_of(read, sparse_data(), {}).values(), logits_of(made, sparse_data(), {}).values());
+    read.save(folder / "b");
+    EXPECT_EQ(test::contents(folder / "a"), test::contents(folder / "b"));
+  });
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
