@@ -142,6 +142,8 @@ TEST(LevelPlans, PartsGiveTheBitsOfTheWhole) {
     EXPECT_GT(parts.predicted().parts, 1U);
     expect_same(parts.run(), expected, precision);
     expect_same(parts.run(), expected, precision);
+    const auto peak = static_cast<double>(device.memory().peak);
+    EXPECT_NEAR(static_cast<double>(parts.predicted().bytes), peak, 0.02 * peak);
   });
 }
 
@@ -197,6 +199,27 @@ TEST(LevelPlans, AFileGivesTheSameModel) {
     test::expect_identical(logits_of(read, sparse_data(), {}).values(), logits_of(made, sparse_data(), {}).values());
     read.save(folder / "b");
     EXPECT_EQ(test::contents(folder / "a"), test::contents(folder / "b"));
+  });
+}
+
+TEST(LevelPlans, MemoryIsPredictedWithinTwoPercent) {
+  test::for_each_level_model([](const LevelModel& model, const Precision& precision) {
+    for (const bool dense : {false, true}) {
+      const Dataset& data = dense ? dense_data() : large_data();
+      const Model made = model.in_levels(data, precision);
+      for (const FeatureStorage storage : {FeatureStorage::sparse, FeatureStorage::dense}) {
+        for (const Order order : {Order::original, Order::degree}) {
+          const InferenceOptions options{.features = storage, .order = order};
+          const Device device = Device::host(1);
+          const auto predicted = static_cast<double>(predict_memory(made, data, options, device).bytes);
+          EXPECT_EQ(device.memory().allocations, 0U);
+          InferencePlan plan(made, data, options, device);
+          plan.run();
+          const auto peak = static_cast<double>(device.memory().peak);
+          EXPECT_NEAR(predicted, peak, 0.02 * peak) << plan.feature_format() << (dense ? ", dense" : "");
+        }
+      }
+    }
   });
 }
 
