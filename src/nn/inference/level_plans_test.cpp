@@ -223,5 +223,23 @@ TEST(LevelPlans, MemoryIsPredictedWithinTwoPercent) {
   });
 }
 
+TEST(LevelPlans, OtherFormsThanTheModelsAreRefused) {
+  const LevelModel model;
+  const Model floats = model.in_floats(sparse_data());
+  const Model w8a8 = model.in_levels(sparse_data(), Precision::of_levels(8, 8, 8));
+  const Precision w4a4 = Precision::of_levels(4, 4, 4);
+  const auto refuse = [](const Model& of, const std::vector<Precision>& forms, const char* message) {
+    test::expect_usage_error([&] { InferencePlan(of, sparse_data(), {.forms = forms}); }, message);
+    test::expect_usage_error([&] { static_cast<void>(predict_memory(of, sparse_data(), {.forms = forms})); }, message);
+  };
+  refuse(w8a8, {w4a4, w4a4}, "runs in its own form alone");
+  refuse(w8a8, {Precision::real, Precision::real}, "runs in its own form alone");
+  refuse(floats, {w4a4, w4a4}, "a model of precision float has no layer of form w4a4");
+  refuse(floats, {Precision::real, Precision::of_levels(32, 32, 8)},
+         "a model of precision float has no layer of form w32a32m8");
+  test::expect_usage_error([&] { static_cast<void>(w8a8.layer_forms(w4a4)); }, "has no form w4a4");
+  test::expect_usage_error([&] { static_cast<void>(floats.layer_forms(w4a4)); }, "has no form w4a4");
+}
+
 }  // namespace
 }  // namespace bitgraph::nn

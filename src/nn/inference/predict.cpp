@@ -310,7 +310,7 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
   const std::size_t convolution = layers_of_convolution(traits_of(model.architecture));
   for (std::size_t l = 0; l < wanted.size(); ++l) {
     require_supported(wanted[l]);
-    if (wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
+    if (wanted[l].has_levels() || wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
       fail(ErrorCode::usage, fmt::format("a model of precision {} has no layer of form {}", to_string(model.precision),
                                          to_string(wanted[l])));
     }
