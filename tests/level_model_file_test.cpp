@@ -176,5 +176,53 @@ TEST(LevelModelFile, TheFingerprintTellsLevelsAndScales) {
   expect_new([](Model& m) { m.layers[0].message_scale.offsets[0] += 1; });
 }
 
+TEST(Model, ValidateChecksLayersOfLevels) {
+  struct Wrong {
+    std::function<void(Model&)> change;
+    std::string message;
+  };
+  const auto levels = [](std::size_t nrows, std::size_t ncols, int bits) {
+    return quantize(DenseMatrix<float>(nrows, ncols), {.bits = bits, .extent = ScaleExtent::row});
+  };
+  const std::vector<Wrong> cases{
+      {[](Model& m) { m.layers[1].input_scale = {}; }, "layer 1: 0 steps of its inputs"},
+      {[](Model& m) { m.layers[0].input_scale = m.layers[1].input_scale.to(Device()); },
+       "layer 0: 1 steps of its inputs"},
+      {[](Model& m) { m.layers[0].message_scale = {}; }, "layer 0: 0 steps of its messages"},
+      {[](Model& m) { m.layers[0].message_scale = m.layers[1].message_scale.to(Device()); },
+       "layer 0: 3 steps of its messages"},
+      {[](Model& m) { m.layers[0].message_scale.extent = ScaleExtent::row; },
+       "layer 0: its messages have steps of another extent"},
+      {[](Model& m) { m.layers[0].message_scale.extent = ScaleExtent::none; },
+       "layer 0: its messages have steps of another extent"},
+      {[](Model& m) { m.layers[0].input_scale.offsets = Buffer<float>(1, 0.0F); },
+       "layer 0: 0 steps and 1 offsets of its inputs"},
+      {[](Model& m) { m.layers[0].message_scale.steps[1] = 0; }, "step 1 is 0"},
+      {[](Model& m) { m.layers[1].input_scale.steps[0] = std::nanf(""); }, "step 0 is nan"},
+      {[](Model& m) { m.layers[0].message_scale.offsets = Buffer<float>(2, 0.0F); },
+       "layer 0: 5 steps and 2 offsets of its messages"},
+      {[&](Model& m) { m.layers[0].neighbor.weight = levels(5, 61, 4); }, "layer 0 has weights in levels4*row+offset"},
+      {[](Model& m) { m.layers[0].root.weight = DenseMatrix<float>(5, 61); },
+       "layer 0 has weights in float32, expected levels3*row+offset"},
+      {[&](Model& m) { m.layers[0].neighbor.weight = levels(5, 60, 3); }, "layer 0 "},
+      {[](Model& m) { m.layers[0].neighbor.bias[1] = std::nanf(""); }, "layer 0 has a weight that is infinite"},
+      {[](Model& m) { m.layers[1].precision = Precision::full; }, "layer 1 is of precision full"},
+      {[](Model& m) { m.precision = Precision::real; },
+       "layer 0 is of precision w3a5m7 in a model of precision float"}};
+  for (const Wrong& wrong : cases) {
+    SCOPED_TRACE(wrong.message);
+    Model model = model_of("w3a5m7");
+    ASSERT_NO_THROW(model.validate());
+    wrong.change(model);
+    try {
+      model.validate();
+      ADD_FAILURE() << "taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_input) << error.what();
+      EXPECT_NE(std::string(error.what()).find(wrong.message), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bitgraph::nn
