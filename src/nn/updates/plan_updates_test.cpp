@@ -336,6 +336,30 @@ TEST(PlanUpdates, WhatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_EQ(plan.num_nodes(), 6U);
 }
 
+TEST(PlanUpdates, OfLevelsKeepTheirFeaturesWhereNewOnesAreNotFinite) {
+  for (const bool dense : {false, true}) {
+    State state{random_graph(20, 40, 1), random_rows(20, 1, 0.04F), dense};
+    const Model model =
+        quantize(random_model(Architecture::sage, Precision::real, width, 16, 3, 2, 1), state.dataset());
+    InferencePlan plan(model, state.dataset());
+    const DenseMatrix<float> before = plan.run().clone();
+    const std::vector<NodeId> one{7};
+    for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      DenseMatrix<float> x = random_rows(20, 2, 0.5F);
+      x(3, width - 1) = wrong;
+      EXPECT_EQ(code_of([&] { plan.set_features(x); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(sparse_features(x)); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(x.clone()); }), ErrorCode::bad_input);
+      DenseMatrix<float> row(1, width);
+      row(0, 0) = wrong;
+      EXPECT_EQ(code_of([&] { plan.set_features(one, row); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(one, sparse_features(row)); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(one, DenseMatrix<float>(1, width + 1)); }), ErrorCode::usage);
+    }
+    EXPECT_TRUE(same_bits(plan.run(), before));
+  }
+}
+
 TEST(PlanUpdates, NewNodesNeedCapacity) {
   Small small;
   InferencePlan plan(small.model, small.state.dataset());
