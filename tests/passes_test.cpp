@@ -148,6 +148,7 @@ TEST(Passes, KeepTheLogits) {
 }
 
 /// Sums of whole numbers have the same bits without any pass but one: a factor is multiplied by a step, not by a sum.
+/// Where sums are rounded otherwise a level may turn, which changes some logits a little.
 TEST(Passes, KeepTheBitsOfModelsOfLevels) {
   const Dataset data = some_graph();
   for (const Architecture architecture : all_architectures()) {
@@ -165,7 +166,7 @@ TEST(Passes, KeepTheBitsOfModelsOfLevels) {
             if (whole_numbers && pass != "epilogues of levels") {
               test::expect_identical(without.values(), all.values());
             } else {
-              test::expect_near(without, all);
+              EXPECT_LT(test::distance(without, all), 0.05F);
             }
           }
         }

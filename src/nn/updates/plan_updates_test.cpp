@@ -38,13 +38,14 @@ CsrPattern random_graph(NodeId nodes, std::size_t edges, std::uint32_t seed) {
   return csr_from_edges(nodes, nodes, from, to, {.symmetrize = true, .drop_loops = true});
 }
 
-/// Rows of which some have many features and some have none.
+/// Rows of which some have many features and some have none. Of even seeds every third column is below zero.
 DenseMatrix<float> random_rows(std::size_t rows, std::uint32_t seed, float density) {
   DenseMatrix<float> x(rows, width);
   RandomKey key{seed, 1, 0};
   for (std::size_t n = 0; n < x.values().size(); ++n) {
+    const float sign = seed % 2 == 0 && n % width % 3 == 0 ? -0.5F : 1.0F;
     const bool there = random_uniform(key, 2 * n) < density;
-    if (there) x.values()[n] = 0.25F + random_uniform(key, 2 * n + 1);
+    if (there) x.values()[n] = sign * (0.25F + random_uniform(key, 2 * n + 1));
   }
   return x;
 }
