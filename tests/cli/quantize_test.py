@@ -2,6 +2,7 @@
 """quantize: a float model becomes one of few bits that infer runs; what cannot be is one line and an exit code."""
 
 import os
+import re
 import unittest
 
 import numpy as np
@@ -142,6 +143,18 @@ class Quantize(InFolder):
         self.refused(2, "--out", model, self.data)
         missing = self.path("no folder") + "/made.safetensors"
         self.refused(1, missing, model, self.data, "--repeats", 1, "--out", missing)
+
+    def test_tune_knows_one_form_of_the_result_and_no_way_to_bits(self):
+        model = self.train(epochs=3)
+        words = ["--repeats", 1, "--seconds", 0.2, "--out", self.path("plan.json")]
+        self.quantize(model, "--bits", "w8a4m2")
+        tuned = run("tune", self.out, self.data, *words)
+        self.assertNotIn("next", tuned)
+        self.assertEqual({re.split("[, ]", each["options"])[0] for each in tuned["candidates"]}, {"w8a4m2+w8a4m8"})
+        done = run("infer", self.out, self.data, "--plan", self.path("plan.json"), "--repeats", 1)
+        self.assertEqual(done["val_accuracy"], tuned["chosen"]["val_accuracy"])
+        self.assertNotIn("next", run("tune", model, self.data, "--also", self.out, *words))
+        self.assertIn("next", run("tune", model, self.data, *words))
 
     def test_other_forms_of_the_result_are_refused(self):
         self.quantize(self.train(epochs=1))
