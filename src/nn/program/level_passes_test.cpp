@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the passes make of layers of levels: where values become levels, what is made once, and epilogues.
 #include "nn/program/passes/pass_cases.hpp"
 
 #include <gtest/gtest.h>
