@@ -387,6 +387,28 @@ TEST(PlanUpdates, MemoryIsPredictedForTheCapacity) {
               0.15 * static_cast<double>(device.memory().peak));
 }
 
+TEST(PlanUpdates, MemoryOfLevelsIsPredictedForTheCapacity) {
+  for (const bool dense : {true, false}) {
+    State state{random_graph(1000, 4000, 1), random_rows(1000, 2, dense ? 0.5F : 0.02F), dense};
+    const Dataset data = state.dataset();
+    const Model model = quantize(random_model(Architecture::gcn, Precision::real, width, 64, 5, 2, 1), data);
+    const Device device = Device::host(1);
+    const InferenceOptions options{.capacity = {1100, 10000}};
+    const std::size_t predicted = predict_memory(model, data, options, device).bytes;
+    InferencePlan plan(model, data, options, device);
+    plan.run();
+    for (NodeId added = 0; added < 100; ++added) {
+      const std::vector<NodeId> node{plan.add_nodes(1)}, neighbor{added};
+      plan.add_edges(node, neighbor);
+      plan.set_features(node, random_rows(1, added, 0.02F));
+      plan.run();
+    }
+    EXPECT_NEAR(static_cast<double>(predicted), static_cast<double>(device.memory().peak),
+                0.15 * static_cast<double>(device.memory().peak))
+        << plan.feature_format();
+  }
+}
+
 TEST(Softmax, RowsAreProbabilitiesWhateverTheSizeOfTheLogits) {
   const DenseMatrix<float> p = softmax(DenseMatrix<float>(3, 3, Buffer<float>{0, 0, 0, 1e4F, 0, -1e4F, 1, 2, 3}));
   for (std::size_t c = 0; c < 3; ++c) EXPECT_FLOAT_EQ(p(0, c), 1.0F / 3);
