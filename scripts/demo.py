@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: trains a GCN in full precision and one in bits, and shows them side by side.
+"""The demonstration: a GCN in floats, in levels of 8, 4 and 2 bits and in signs, side by side.
+
+The float model is trained once. It is quantized without training, and is the teacher of the models that are trained.
 
 Usage: demo.py PROGRAM DATASET [--work FOLDER]. DATASET is what `bitgraph train` takes. The caller says which it is.
 """
@@ -26,14 +28,19 @@ class Demo:
                      + ("" if shown else ": " + done.stderr.strip()))
         return json.loads(done.stdout)
 
-    def train(self, what, precision, model):
+    def train(self, what, precision, model, *options):
         print(f"  {what:<58}", end="", flush=True)
         if sys.stdout.isatty():
             print(flush=True)  # the progress bar has a line of its own
         start = time.monotonic()
         result = self.call("train", self.dataset, "--model", "gcn", "--precision", precision, "--out", model,
-                           shown=sys.stdout.isatty())
+                           *options, shown=sys.stdout.isatty())
         print(f"{time.monotonic() - start:5.1f} s, {result['epoch_ms']:.1f} ms an epoch", flush=True)
+
+    def quantize(self, what, float_model, bits, model):
+        print(f"  {what:<58}", end="", flush=True)
+        result = self.call("quantize", float_model, self.dataset, "--bits", bits, "--repeats", 1, "--out", model)
+        print(f"{result['seconds']:5.1f} s, the same class at {100 * result['agreement']:.1f} %", flush=True)
 
     def infer(self, model, *options):
         return self.call("infer", model, self.dataset, *options)
@@ -61,28 +68,35 @@ def main():
     arguments = parser.parse_args()
     work = pathlib.Path(arguments.work)
     work.mkdir(parents=True, exist_ok=True)
-    models = {form: work / f"{form}.safetensors" for form in ("float", "full", "bin")}
+    names = ("float", "w8a8", "w4a4", "w8a4m2", "w2a2", "full", "bin")
+    models = {name: work / f"{name}.safetensors" for name in names}
     demo = Demo(arguments.program, arguments.dataset)
+    taught = ("--teacher", models["float"])
     print("\nTraining a GCN of two layers")
-    demo.train("float: 32-bit weights and activations", "float", models["float"])
-    demo.train("full: products in bits, sums of neighbours in floats", "full", models["full"])
-    demo.train("bin: products and sums in bits", "bin", models["bin"])
+    demo.train("float: 32-bit; trained twice, to learn from itself", "float", models["float"],
+               "--self-distillation")
+    demo.train("2 bits: whole numbers 0 to 3, products and sums of them", "w2a2", models["w2a2"], *taught)
+    demo.train("full: products of signs, sums of neighbours in floats", "full", models["full"], *taught)
+    demo.train("bin: products of signs, a vote of the neighbours", "bin", models["bin"], *taught)
+    print("\nQuantizing the float model, without training")
+    demo.quantize("8 bits: whole numbers 0 to 255", models["float"], "8", models["w8a8"])
+    demo.quantize("4 bits: whole numbers 0 to 15", models["float"], "4", models["w4a4"])
+    demo.quantize("mixed, w8a4m2: weights of 8, inputs of 4, messages of 2", models["float"], "w8a4m2", models["w8a4m2"])
 
+    results = {name: demo.infer(model) for name, model in models.items()}
     dense = demo.infer(models["float"], "--features", "dense")
-    sparse = demo.infer(models["float"], "--features", "sparse")
-    full = demo.infer(models["full"], "--form", "full")
-    binary = demo.infer(models["bin"], "--form", "bin")
-    print(f"\nInference: classes of all {full['num_nodes']:,} nodes, {full['threads']} threads, median of many runs\n")
+    print(f"\nInference: classes of all {dense['num_nodes']:,} nodes, {dense['threads']} threads, median of many runs\n")
     print(f"  {'':<26}{'accuracy':>8}{'latency, us':>13}{'faster':>9}{'memory':>11}{'smaller':>10}")
     baseline = row("float", dense, "float", None)
-    row("float, sparse features", sparse, "float", baseline)
-    row("full", full, "full", baseline)
-    row("bin", binary, "bin", baseline)
-    peaks = (binary["forms"]["bin"]["bytes"]["peak"], full["forms"]["full"]["bytes"]["peak"], dense["bytes"]["peak"])
+    for title, name in (("float, sparse features", "float"), ("8 bits", "w8a8"), ("4 bits", "w4a4"),
+                        ("mixed, w8a4m2", "w8a4m2"), ("2 bits, trained", "w2a2"), ("full", "full"), ("bin", "bin")):
+        row(title, results[name], name, baseline)
+    peaks = [dense["bytes"]["peak"]] + [results[name]["bytes"]["peak"] for name in ("w8a8", "w4a4", "full", "bin")]
     print("\n  accuracy: of the test nodes; memory: model, graph and features.")
-    print("  Peak memory of a run: bin {}, full {}, float {}.".format(*map(size, peaks)))
+    print("  Peak memory of a run: float {}, 8 bits {}, 4 bits {}, full {}, bin {}.".format(*map(size, peaks)))
     print("\nTry next\n")
-    for command in (f"tune {models['bin']} {demo.dataset} --also {models['float']}",
+    for command in (f"tune {models['bin']} {demo.dataset} --also {models['float']} --also {models['w4a4']}",
+                    f"quantize {models['float']} {demo.dataset} --bits auto --out {work / 'small.safetensors'}",
                     f"bench gnn {demo.dataset}",
                     f"pagerank {demo.dataset} --top 5"):
         print(f"  {demo.program} {command}")

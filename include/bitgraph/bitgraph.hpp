@@ -73,6 +73,7 @@
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/ewise.hpp>
 #include <bitgraph/ops/extract.hpp>
+#include <bitgraph/ops/fake_quantize.hpp>
 #include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>

@@ -201,7 +201,7 @@ void add_planted(CLI::App& command, GenerateOptions& options) {
       ->check(number_between(0, 1))
       ->capture_default_str();
   command.add_option("--preset", options.preset, "planted-graph: the size of a published data set")
-      ->check(CLI::IsMember({"flickr", "reddit", "arxiv"}));
+      ->check(CLI::IsMember(planted_graph_preset_names()));
   command
       .add_option("--scale-down", options.scale_down, "planted-graph: divide nodes and entries of the preset by this")
       ->check(number_between(1, 1e6))

@@ -8,8 +8,8 @@ import unittest
 from program import start
 
 COMMANDS = ["info", "convert", "generate", "bfs", "msbfs", "sssp", "diameter", "pagerank", "betweenness", "closeness", "cc",
-            "tc", "mis", "color", "partition", "train", "infer", "tune", "bench graph", "bench gnn", "bench operators",
-            "datasets", "doctor"]
+            "tc", "mis", "color", "partition", "train", "quantize", "infer", "tune", "bench graph", "bench gnn",
+            "bench operators", "datasets", "doctor"]
 ALGORITHMS = COMMANDS[3:14]
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
 

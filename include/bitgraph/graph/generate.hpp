@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace bitgraph {
 
@@ -71,9 +73,13 @@ struct PlantedGraphOptions {
   std::uint64_t seed = 0;
 };
 
+/// The names that planted_graph_preset() knows.
+[[nodiscard]] std::vector<std::string> planted_graph_preset_names();
+
 /// The sizes and shares of a published data set: "flickr" (89,250 nodes, 899,756 entries, 500 features, 7 classes),
-/// "reddit" (232,965; 114,615,892; 602; 41) or "arxiv" (169,343; 2,500,000; 128; 40). `scale_down` divides nodes and
-/// entries. Throws usage for another name or a scale below 1.
+/// "reddit" (232,965; 114,615,892; 602; 41) or "arxiv" (169,343; 2,500,000; 128; 40). And of QGTC's Table 1, with two
+/// entries for each edge of the table: "proteins", "artist", "blogcatalog", "ppi", "ogbn-arxiv" and "ogbn-products".
+/// `scale_down` divides nodes and entries. Throws usage for another name or a scale below 1.
 [[nodiscard]] PlantedGraphOptions planted_graph_preset(std::string_view name, double scale_down = 1);
 
 /// The graph alone, after Chung and Lu (2002). Both ends of an edge are drawn in proportion to weights that fall as a

@@ -12,7 +12,7 @@ namespace bitgraph::cli {
 /// The kinds of generated graphs, for --help.
 inline constexpr const char* graph_kinds =
     "rmat:SCALE, uniform:SCALE (16 edges drawn a node), grid:SIDE, mesh:SIDE, mycielskian:ORDER, bruijn:SCALE, "
-    "planted:flickr, planted:reddit, planted:arxiv (planted:reddit/10: a tenth of it)";
+    "planted:flickr and the other presets of generate (planted:reddit/10: a tenth of it)";
 
 /// The pattern that a word stands for: a file, a generated graph (KIND:SIZE, planted:NAME), or a data set's name.
 /// Throws usage for an unknown kind or size, bad_input where there is no such file or data set.

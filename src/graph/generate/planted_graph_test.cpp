@@ -56,6 +56,36 @@ TEST(PlantedGraph, PresetsHaveTheirSizes) {
   EXPECT_EQ(small.num_entries, 1'146'159U);
 }
 
+TEST(PlantedGraph, PresetsOfQgtcHaveTheSizesOfTable1) {
+  struct Case {
+    const char* name;
+    NodeId nodes;
+    EdgeOffset edges;
+    std::size_t features;
+    std::int32_t classes;
+  };
+  const std::array<Case, 6> table{{{"proteins", 43'471, 162'088, 29, 2},
+                                   {"artist", 50'515, 1'638'396, 100, 12},
+                                   {"blogcatalog", 88'784, 2'093'195, 128, 39},
+                                   {"ppi", 56'944, 818'716, 50, 121},
+                                   {"ogbn-arxiv", 169'343, 1'166'243, 128, 40},
+                                   {"ogbn-products", 2'449'029, 61'859'140, 100, 47}}};
+  for (const Case& c : table) {
+    SCOPED_TRACE(c.name);
+    const PlantedGraphOptions options = planted_graph_preset(c.name);
+    EXPECT_EQ(options.num_nodes, c.nodes);
+    EXPECT_EQ(options.num_entries, 2 * c.edges);
+    EXPECT_EQ(options.num_features, c.features);
+    EXPECT_EQ(options.num_classes, c.classes);
+    EXPECT_NEAR(options.split.train + options.split.validation + options.split.test, 1, 1e-9);
+    // The whole graphs have up to 124 million entries: too many for a test.
+    const PlantedGraphOptions small = planted_graph_preset(c.name, 20);
+    const CsrPattern a = generate_planted_pattern(small);
+    EXPECT_EQ(a.nrows(), small.num_nodes);
+    if (a.nvals() < 1'000'000) expect_near_target(a, small.num_entries);
+  }
+}
+
 TEST(PlantedGraph, EntriesComeNearTheTargetWhateverTheShape) {
   for (const double exponent : {2.05, 2.5, 4.0, 100.0}) {
     for (const double homophily : {0.0, 0.7, 0.95}) {
@@ -169,7 +199,7 @@ TEST(PlantedGraph, SmallAndImpossible) {
   refused({.exponent = 2}, "exponent");
   refused({.homophily = 1.5}, "shares");
   refused({.num_nodes = 100, .num_entries = 10'000}, "more than");  // all pairs make 9,900
-  test::expect_usage_error([] { (void)planted_graph_preset("cora"); }, "use flickr, reddit or arxiv");
+  test::expect_usage_error([] { (void)planted_graph_preset("cora"); }, "use flickr, reddit, arxiv, proteins");
   test::expect_usage_error([] { (void)planted_graph_preset("reddit", 0.5); }, "at least 1");
 }
 
