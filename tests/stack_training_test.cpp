@@ -180,7 +180,7 @@ void expect_to_go_on(const Device& device, Architecture architecture, Precision 
 
 TEST(StackTraining, ARunThatStoppedGoesOnAndEndsWithTheSameBits) {
   for (const Architecture architecture : architectures) {
-    for (const Precision precision : {Precision::real, Precision::full})
+    for (const Precision precision : {Precision::real, Precision::full, Precision::of_levels(4, 4, 4)})
       expect_to_go_on(Device::host(1), architecture, precision);
   }
 }
@@ -188,7 +188,7 @@ TEST(StackTraining, ARunThatStoppedGoesOnAndEndsWithTheSameBits) {
 TEST(StackTraining, ARunThatStoppedOnADeviceGoesOnAndEndsWithTheSameBits) {
   BITGRAPH_REQUIRE_CUDA();
   for (const Architecture architecture : architectures) {
-    for (const Precision precision : {Precision::real, Precision::full, Precision::bin})
+    for (const Precision precision : {Precision::real, Precision::full, Precision::bin, Precision::of_levels(4, 4, 4)})
       expect_to_go_on(*test::cuda_device(), architecture, precision);
   }
 }

@@ -92,8 +92,10 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
 std::optional<nn::Model> float_model(const std::string& file, const char* what, bool normalize_rows) {
   if (file.empty()) return std::nullopt;
   nn::Model model = load_model(file, normalize_rows);
-  if (model.precision.multiplies_signs())
-    fail(ErrorCode::bad_input, fmt::format("{}: this model is binary; {} must be a float model", file, what));
+  if (model.precision != nn::Precision::real) {
+    const std::string found = model.has_levels() ? "of levels" : "binary";
+    fail(ErrorCode::bad_input, fmt::format("{}: this model is {}; {} must be a float model", file, found, what));
+  }
   return model;
 }
 

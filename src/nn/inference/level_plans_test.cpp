@@ -3,6 +3,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/level_models.hpp"
 #include "support/near_logits.hpp"
@@ -168,6 +169,23 @@ TEST(LevelPlans, ThreadsOrdersAndInstructionSetsGiveTheSameBits) {
     test::everywhere(
         [&](const Device& device) { expect_same(logits_of(made, sparse_data(), {}, device), expected, precision); });
   });
+}
+
+TEST(LevelPlans, ADeviceGivesTheBitsOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const Dataset* data : {&sparse_data(), &dense_data(), &large_data()}) {
+    test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+      const Model made = model.in_levels(*data, precision);
+      const Floats expected = logits_of(made, *data, {});
+      for (const Launching launching : {Launching::automatic, Launching::steps, Launching::graph}) {
+        InferencePlan plan(made, *data, {.launching = launching}, device);
+        for (int run = 0; run < 3; ++run) expect_same(plan.run().to(Device()), expected, precision);
+      }
+      const Floats parts = logits_of(made, *data, {.order = Order::degree}, device);
+      expect_same(parts, expected, precision);
+    });
+  }
 }
 
 TEST(LevelPlans, ARepeatedRunAllocatesNothing) {
