@@ -115,9 +115,10 @@ void add_quantize(CLI::App& app) {
               "the data set whose values give the scales: a name, a .npz file or a folder")
       ->required();
   command
-      ->add_option("--bits", options->bits,
-                   "bits of weights, inputs and messages: a number for all, or such as w8a4 or w8a4m2; auto: the fewest "
-                   "within --max-loss")
+      ->add_option(
+          "--bits", options->bits,
+          "bits of weights, inputs and messages: a number for all, or such as w8a4 or w8a4m2; auto: the fewest "
+          "within --max-loss")
       ->capture_default_str();
   command
       ->add_option("--max-loss", options->max_loss,

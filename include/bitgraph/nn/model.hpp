@@ -80,13 +80,13 @@ struct Linear {
 ///   bin   y = +1 where vote(sign(N x + b)) or sign(R x + c) is, else -1; a vote that is a tie is +1. Of a linear layer
 ///         sign(N x + b)
 ///   levels  as real, with x, the weights and N x each by its levels: values are quantized before they are multiplied
-///         and before they are added up. What comes from a neighbour j is scaled by D^-1/2 before, where the aggregation
-///         is symmetric
+///         and before they are added up. What comes from a neighbour j is scaled by D^-1/2 before, where the
+///         aggregation is symmetric
 struct Layer {
   Aggregation aggregation = Aggregation::symmetric;
   Precision precision = Precision::real;
-  Linear neighbor;  ///< of what is aggregated; of a linear layer the only one
-  Linear root;      ///< of the node itself; empty: there is none
+  Linear neighbor;           ///< of what is aggregated; of a linear layer the only one
+  Linear root;               ///< of the node itself; empty: there is none
   LevelScale input_scale;    ///< of levels: one step of the input; none where that is the features
   LevelScale message_scale;  ///< of levels: a step for each column of what is added up
 
@@ -142,8 +142,8 @@ struct Model {
   /// Exact size of the weights as held for inference.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// The forms of its layers where the whole runs as `form`. Throws usage for a binary form of a real model, a real form
-  /// of a binary one, and for a model of levels any form but its own.
+  /// The forms of its layers where the whole runs as `form`. Throws usage for a binary form of a real model, a real
+  /// form of a binary one, and for a model of levels any form but its own.
   [[nodiscard]] std::vector<Precision> layer_forms(Precision form) const;
 
   /// Throws bad_input, naming the layer and what is wrong, unless the layers fit one another: weights, scales and

@@ -8,8 +8,8 @@
 
 namespace bitgraph::nn {
 
-/// In which numbers a layer, or a whole model, computes: the presets of BitGNN (section 4.2), or levels of any number of
-/// bits (QGTC, section 3).
+/// In which numbers a layer, or a whole model, computes: the presets of BitGNN (section 4.2), or levels of any number
+/// of bits (QGTC, section 3).
 struct Precision {
   NumberFormat input;     ///< of the layer's input, as its products read it
   NumberFormat weight;    ///< of its weights; the extent `row` is one scale an output
@@ -65,8 +65,8 @@ inline constexpr Precision Precision::full{precision_formats::scaled_sign, preci
 inline constexpr Precision Precision::bin{precision_formats::scaled_sign, precision_formats::scaled_sign,
                                           precision_formats::sign, precision_formats::sign};
 
-/// The preset's name, "float", "full" or "bin"; of levels their bits: "w4a4" has weights, inputs and messages of 4 bits,
-/// "w8a4m2" messages of 2; of another precision formats_of().
+/// The preset's name, "float", "full" or "bin"; of levels their bits: "w4a4" has weights, inputs and messages of 4
+/// bits, "w8a4m2" messages of 2; of another precision formats_of().
 [[nodiscard]] std::string to_string(const Precision& precision);
 
 /// Its four formats, "input/weight/messages/output": "sign*row/sign*row/float32/float32".
@@ -75,8 +75,8 @@ inline constexpr Precision Precision::bin{precision_formats::scaled_sign, precis
 /// Throws usage, naming the formats, unless layers have kernels for the precision: a preset, or Precision::of_levels.
 void require_supported(const Precision& precision);
 
-/// A precision by its name, as to_string() gives it, or four formats with slashes between them. Throws usage for another
-/// text, and for a precision that no layer computes in.
+/// A precision by its name, as to_string() gives it, or four formats with slashes between them. Throws usage for
+/// another text, and for a precision that no layer computes in.
 [[nodiscard]] Precision precision_from_string(std::string_view text);
 
 }  // namespace bitgraph::nn

@@ -13,8 +13,8 @@ namespace bitgraph::nn {
 
 struct QuantizeModelOptions {
   Precision precision = Precision::of_levels(8, 8, 8);
-  /// One a layer, instead; layers in float stay as they are. Empty: `precision` for all, the last one's messages with at
-  /// least Precision::least_last_message_bits.
+  /// One a layer, instead; layers in float stay as they are. Empty: `precision` for all, the last one's messages with
+  /// at least Precision::least_last_message_bits.
   std::vector<Precision> forms;
   /// Of weights, inputs and messages. The least error serves few bits best; 8 bits and more are hardly changed by it.
   BoundsOf bounds = BoundsOf::least_error;

@@ -171,8 +171,8 @@ std::optional<TrainingRecord> record_of(const TensorFile& file, const TensorRead
 
 std::string formats_key(std::size_t layer) { return fmt::format("layer{}.formats", layer); }
 
-/// Layers of one model all multiply signs, or none does; the last one does not vote. Only models of levels have layers of
-/// levels.
+/// Layers of one model all multiply signs, or none does; the last one does not vote. Only models of levels have layers
+/// of levels.
 Precision layer_precision(const TensorReader& reader, FileVersion version, const Precision& model, std::size_t layer,
                           bool last) {
   if (version != FileVersion::formats) return last ? model.of_last_layer() : model;

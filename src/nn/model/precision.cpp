@@ -82,8 +82,10 @@ Precision Precision::of_levels(int weight_bits, int input_bits, int message_bits
     fail(ErrorCode::usage,
          fmt::format("weights of {} bits and inputs of {}: floats are multiplied by floats", weight_bits, input_bits));
   }
-  return {levels_or_float(input_bits, ScaleExtent::tensor), levels_or_float(weight_bits, ScaleExtent::row),
-          levels_or_float(message_bits, ScaleExtent::column), {}};
+  return {levels_or_float(input_bits, ScaleExtent::tensor),
+          levels_or_float(weight_bits, ScaleExtent::row),
+          levels_or_float(message_bits, ScaleExtent::column),
+          {}};
 }
 
 std::string to_string(const Precision& precision) {

@@ -25,8 +25,12 @@ BitMatrix<Domain> some_rows(BitMatrix<Domain>& m, std::size_t first, std::size_t
 /// Of levels with a scale for all or by columns.
 inline QuantizedMatrix some_rows(QuantizedMatrix& m, std::size_t first, std::size_t rows) {
   const std::size_t bytes = m.row_bytes();
-  return {rows,    m.ncols(), m.bits(), lent(m.levels().data() + first * bytes, rows * bytes, m.device()),
-          m.scale().share(m.device()), trusted};
+  return {rows,
+          m.ncols(),
+          m.bits(),
+          lent(m.levels().data() + first * bytes, rows * bytes, m.device()),
+          m.scale().share(m.device()),
+          trusted};
 }
 
 /// The same to be read.

@@ -160,8 +160,8 @@ Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& g
 }
 
 constexpr std::array<OperatorTraits, num_operator_kinds> table{{
-    {Kind::quantize, "quantize", name_quantize, check_quantize, traffic_once, no_input, find_quantize, nullptr, run_quantize,
-     launch_quantize, train_quantize, gradient_quantize, TrainsInPlace::gradient},
+    {Kind::quantize, "quantize", name_quantize, check_quantize, traffic_once, no_input, find_quantize, nullptr,
+     run_quantize, launch_quantize, train_quantize, gradient_quantize, TrainsInPlace::gradient},
     {Kind::product, "product", name_product, check_product, traffic_product, no_input, find_product, bind_product,
      run_product, launch_product, train_product, gradient_product},
     {Kind::aggregate, "aggregate", name_aggregate, check_aggregate, traffic_gather, no_input, find_aggregate,

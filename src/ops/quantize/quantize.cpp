@@ -47,9 +47,13 @@ void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding r
   if (!row_scale.empty() && row_scale.size() != x.nrows())
     fail(ErrorCode::usage, fmt::format("quantize: {} row scales for {} rows", row_scale.size(), x.nrows()));
   const LevelScale& scale = out.scale();
-  const QuantizeArgs args{
-      x.view(), out.view(), scale.extent, scale.steps.data(), scale.has_offsets() ? scale.offsets.data() : nullptr,
-      rounding, row_scale.empty() ? nullptr : row_scale.data()};
+  const QuantizeArgs args{x.view(),
+                          out.view(),
+                          scale.extent,
+                          scale.steps.data(),
+                          scale.has_offsets() ? scale.offsets.data() : nullptr,
+                          rounding,
+                          row_scale.empty() ? nullptr : row_scale.data()};
   with_backend(device, "quantize", [&](const auto& backend) { quantize(backend, args); });
 }
 

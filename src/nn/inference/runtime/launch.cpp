@@ -78,7 +78,8 @@ std::vector<LaunchStep> launch_product(const Runtime& at, const Operator& op, co
 std::vector<LaunchStep> launch_aggregate(const Runtime& at, const Operator& op, const Prepared& prepared) {
   const CsrPattern* const pattern = prepared.operand.pattern;
   const bool vote = at.makes_bits(op.output());
-  if (op.by_parts || pattern == nullptr || at.makes_levels(op.inputs[0]) || at.makes_bits(op.inputs[0]) != vote) return {};
+  if (op.by_parts || pattern == nullptr || at.makes_levels(op.inputs[0]) || at.makes_bits(op.inputs[0]) != vote)
+    return {};
   LaunchStep s = over(at, op, vote ? Kind::vote : Kind::sum, *pattern);
   s.in = at.name(op.inputs[0]);
   if (vote) return {s};

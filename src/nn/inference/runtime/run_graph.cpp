@@ -24,7 +24,8 @@ bool votes(const Runtime& at, const Operator& op) { return at.makes_bits(op.outp
 
 /// Whether a sum over so many columns is quicker in the order of the rows; votes, counts and sums of levels always are.
 bool goes_by_order(const Runtime& at, const Operator& op) {
-  return at.makes_bits(op.inputs[0]) || at.makes_levels(op.inputs[0]) || spmm_sums_by_order(at.program().value(op.output()).columns);
+  return at.makes_bits(op.inputs[0]) || at.makes_levels(op.inputs[0]) ||
+         spmm_sums_by_order(at.program().value(op.output()).columns);
 }
 
 /// Makes the parts that stay, before the first run.

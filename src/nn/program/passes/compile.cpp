@@ -8,11 +8,11 @@ namespace bitgraph::nn {
 
 namespace {
 
-constexpr std::array simple_passes{Pass{"share", [](Program& program, const PassContext&) { share(program); }},
-                                   Pass{"fold relu", [](Program& program, const PassContext&) { fold_relu(program); }},
-                                   Pass{"epilogues of levels",
-                                        [](Program& program, const PassContext&) { make_levels_early(program); }},
-                                   Pass{"sequence", sequence}, Pass{"join rows", join_rows}};
+constexpr std::array simple_passes{
+    Pass{"share", [](Program& program, const PassContext&) { share(program); }},
+    Pass{"fold relu", [](Program& program, const PassContext&) { fold_relu(program); }},
+    Pass{"epilogues of levels", [](Program& program, const PassContext&) { make_levels_early(program); }},
+    Pass{"sequence", sequence}, Pass{"join rows", join_rows}};
 
 }  // namespace
 

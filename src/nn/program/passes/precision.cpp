@@ -95,8 +95,7 @@ class PrecisionPass {
     program_.values[made].levels_of = of;
     program_.values[made].scale_layer = reader.layer;
     // The neighbours' share of D^-1/2 goes in before: only whole numbers are added up.
-    if (reader.aggregation == Aggregation::symmetric)
-      program_.operators.back().aggregation = Aggregation::symmetric;
+    if (reader.aggregation == Aggregation::symmetric) program_.operators.back().aggregation = Aggregation::symmetric;
     return made;
   }
 

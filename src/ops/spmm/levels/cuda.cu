@@ -4,8 +4,8 @@
 // of 4 or 8 bits are added packed, in sums of 16 bits, and become numbers once a row.
 #include "core/cuda/launch.cuh"
 #include "ops/cuda_level_epilogue.cuh"
-#include "ops/spmm/levels/args.hpp"
 #include "ops/spmm/cuda/schedule/taken_row.cuh"
+#include "ops/spmm/levels/args.hpp"
 #include "ops/spmm/levels/sums.cuh"
 #include "ops/spmm/levels/tuning.hpp"
 
@@ -297,9 +297,7 @@ struct Kernel {
   __device__ void take_ordered() {
     const auto bring = [&] { bring_columns(); };
     const unsigned block = blockIdx.x;
-    const auto row_at = [&](std::size_t place, std::size_t end) {
-      return TakenRow(args, place, end);
-    };
+    const auto row_at = [&](std::size_t place, std::size_t end) { return TakenRow(args, place, end); };
     if (block < blocks.end_of_hubs) {
       const TakenRow hub = row_at(block, blocks.hubs);
       bring();
