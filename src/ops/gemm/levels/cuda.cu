@@ -18,14 +18,12 @@ namespace level_cuda {
 
 namespace {
 
-constexpr unsigned row_warps = 1;     ///< of a group: each has a share of a tile's rows,
-constexpr unsigned output_warps = 4;  ///< and of the outputs
-constexpr unsigned group_threads = 32 * row_warps * output_warps;
+constexpr unsigned group_warps = 4;
+constexpr unsigned group_threads = 32 * group_warps;
 constexpr unsigned groups = 2;
 constexpr unsigned threads = groups * group_threads;
 constexpr unsigned tile_rows = 64;
-constexpr unsigned row_tiles = tile_rows / row_warps / 16;  ///< of 16 rows, that a warp has
-constexpr unsigned stages = 4;                              ///< chunks of X on their way
+constexpr unsigned stages = 4;  ///< chunks of X on their way
 constexpr unsigned chunk_bytes = tile_rows * block_bytes;
 constexpr unsigned step = 32;  ///< columns of one matrix instruction
 constexpr unsigned few_columns = 8;
@@ -44,10 +42,14 @@ struct Columns {
   float least[Outputs];
 };
 
-template <unsigned XBits, unsigned OutputTiles, bool small>
+/// The warps of a group share the outputs, `OutputWarps` ways, and the rows of a tile. Few outputs a block leave more
+/// blocks to small products, and shared memory to long rows of W.
+template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps, bool small>
 struct Kernel {
+  static constexpr unsigned row_warps = group_warps / OutputWarps;
+  static constexpr unsigned row_tiles = tile_rows / row_warps / 16;  ///< of 16 rows, that a warp has
   static constexpr unsigned warp_outputs = 8 * OutputTiles;
-  static constexpr unsigned outputs = output_warps * warp_outputs;
+  static constexpr unsigned outputs = OutputWarps * warp_outputs;
   static constexpr unsigned chunk_columns = block_bytes * 8 / XBits;
   static constexpr unsigned chunk_steps = chunk_columns / step;
   static_assert(OutputTiles % 2 == 0);
@@ -337,13 +339,13 @@ struct Kernel {
   }
 };
 
-template <unsigned XBits, unsigned OutputTiles, bool small>
+template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps, bool small>
 __global__ void __launch_bounds__(threads, 1)
     level_gemm_tiles(const __grid_constant__ LevelGemmArgs args, const __grid_constant__ Tiles tiles) {
   extern __shared__ __align__(128) std::uint8_t shared[];
   trigger_dependent_launch();
   wait_for_previous_kernel();
-  Kernel<XBits, OutputTiles, small> kernel(args, tiles, shared);
+  Kernel<XBits, OutputTiles, OutputWarps, small> kernel(args, tiles, shared);
   kernel.bring_w();
   kernel.run();
 }
@@ -394,9 +396,9 @@ __global__ void __launch_bounds__(threads)
 unsigned chunks_of(std::size_t row_bytes) { return static_cast<unsigned>((row_bytes + block_bytes - 1) / block_bytes); }
 
 /// False where the rows of W do not fit shared memory.
-template <unsigned XBits, unsigned OutputTiles, bool small>
+template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps, bool small>
 bool launch(const Device& device, const LevelGemmArgs& args) {
-  using Made = Kernel<XBits, OutputTiles, small>;
+  using Made = Kernel<XBits, OutputTiles, OutputWarps, small>;
   Tiles tiles;
   tiles.chunks = chunks_of(args.x.row_bytes);
   tiles.w_pitch = tiles.chunks * Made::chunk_columns;
@@ -407,30 +409,38 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
   if (bytes > limits.shared_bytes_a_block) return false;
   const auto blocks = static_cast<unsigned>(
       std::min<std::size_t>((tiles.tiles + groups - 1) / groups, std::max(1U, limits.multiprocessors / tiles.slices)));
-  static ProgrammaticKernel kernel(level_gemm_tiles<XBits, OutputTiles, small>, "level_gemm_tiles");
-  allow_shared_bytes(level_gemm_tiles<XBits, OutputTiles, small>, bytes, "level_gemm_tiles");
+  static ProgrammaticKernel kernel(level_gemm_tiles<XBits, OutputTiles, OutputWarps, small>, "level_gemm_tiles");
+  allow_shared_bytes(level_gemm_tiles<XBits, OutputTiles, OutputWarps, small>, bytes, "level_gemm_tiles");
   kernel.launch(device, dim3(blocks, tiles.slices), threads, bytes, args, tiles);
   return true;
 }
 
-/// As many outputs a block as fit.
+/// As many outputs a block as fit; of a small product as few as still give each multiprocessor one block at most.
 template <unsigned XBits, bool small>
-void launch_widest(const Device& device, const LevelGemmArgs& args) {
+void launch_fitting(const Device& device, const LevelGemmArgs& args) {
   const std::size_t outputs = stored_columns(args.out, args.outputs);
-  if (outputs > 128 && launch<XBits, 8, small>(device, args)) return;
-  if (outputs > 64 && launch<XBits, 4, small>(device, args)) return;
-  static_cast<void>(launch<XBits, 2, small>(device, args));
+  const std::size_t pairs = (args.x.nrows + groups * tile_rows - 1) / (groups * tile_rows);
+  const auto one_wave = [&](std::size_t outputs_a_block) {
+    return (outputs + outputs_a_block - 1) / outputs_a_block * pairs <= cuda_limits(device).multiprocessors;
+  };
+  const bool fewest = outputs <= 16 || one_wave(16);
+  const bool few = outputs <= 32 || one_wave(32);
+  if (!few && outputs > 128 && launch<XBits, 8, 4, small>(device, args)) return;
+  if (!few && outputs > 64 && launch<XBits, 4, 4, small>(device, args)) return;
+  if (!few && launch<XBits, 2, 4, small>(device, args)) return;
+  if (!fewest && launch<XBits, 2, 2, small>(device, args)) return;
+  static_cast<void>(launch<XBits, 2, 1, small>(device, args));
 }
 
 template <unsigned XBits>
 void launch_tiles(const Device& device, const LevelGemmArgs& args) {
-  if (sums_fit(args.x.bits, args.w_bits, args.x.ncols, 23)) return launch_widest<XBits, true>(device, args);
-  launch_widest<XBits, false>(device, args);
+  if (sums_fit(args.x.bits, args.w_bits, args.x.ncols, 23)) return launch_fitting<XBits, true>(device, args);
+  launch_fitting<XBits, false>(device, args);
 }
 
 template <unsigned XBits>
 bool least_fits(const Device& device, std::size_t columns) {
-  using Made = Kernel<XBits, 2, true>;
+  using Made = Kernel<XBits, 2, 1, true>;
   const unsigned chunks = chunks_of(level_row_bytes(columns, XBits));
   return Made::shared_bytes(chunks * Made::chunk_columns) <= cuda_limits(device).shared_bytes_a_block;
 }
