@@ -55,7 +55,8 @@ Dataset perhaps_wrong_dataset(Draw& d, std::uint64_t seed) {
 }
 
 void spoil(nn::Linear& linear, Draw& d) {
-  switch (d.below(7)) {
+  const bool floats = !linear.binary() && !linear.in_levels();
+  switch (d.below(8)) {
     case 0: linear.weight = DenseMatrix<float>(d.below(5), d.below(9)); break;
     case 1:
       linear.weight = Binarized{BitMatrix<PlusMinusOne>(d.below(5), d.below(9)), Buffer<float>(d.below(9), 1.0F)};
@@ -70,29 +71,74 @@ void spoil(nn::Linear& linear, Draw& d) {
     case 5:
       if (linear.binary() && !linear.signs().alpha.empty()) linear.signs().alpha[0] = d.once_in(2) ? -1.0F : NAN;
       break;
+    case 6: {
+      QuantizedMatrix levels(d.below(6), d.below(9), 1 + static_cast<int>(d.below(16)));
+      if (d.once_in(2)) levels.set_scale({ScaleExtent::tensor, Buffer<float>{0.5F}, {}});
+      linear.weight = std::move(levels);
+      break;
+    }
     default:
-      if (!linear.binary() && !linear.floats().values().empty()) linear.floats().values()[0] = NAN;
+      if (floats && !linear.floats().values().empty()) linear.floats().values()[0] = NAN;
   }
+}
+
+void spoil(LevelScale& scale, Draw& d) {
+  switch (d.below(4)) {
+    case 0: scale.steps = Buffer<float>(d.below(6), 0.5F); break;
+    case 1: scale.offsets = Buffer<float>(d.below(6), 0.5F); break;
+    case 2: scale.extent = static_cast<ScaleExtent>(d.below(4)); break;
+    default:
+      if (!scale.steps.empty()) scale.steps[0] = d.once_in(2) ? 0.0F : NAN;
+  }
+}
+
+LevelScale any_scale(ScaleExtent extent, std::size_t count) {
+  return {extent, Buffer<float>(count, 0.01F), Buffer<float>(count, -0.5F)};
+}
+
+/// A model of levels whose scales are of no data.
+nn::Model in_levels(nn::Model model, const nn::Precision& precision) {
+  model.precision = precision;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    nn::Layer& layer = model.layers[l];
+    layer.precision = l + 1 == model.layers.size() ? precision.of_last_layer() : precision;
+    for (nn::Linear* linear : {&layer.neighbor, &layer.root}) {
+      if (linear->empty() || !precision.multiplies_levels()) continue;
+      QuantizedMatrix weight(linear->outputs(), linear->inputs(), precision.weight.bits);
+      weight.set_scale(any_scale(ScaleExtent::row, linear->outputs()));
+      linear->weight = std::move(weight);
+    }
+    if (l > 0 && precision.multiplies_levels()) layer.input_scale = any_scale(ScaleExtent::tensor, 1);
+    if (layer.aggregation != nn::Aggregation::none && precision.sums_levels())
+      layer.message_scale = any_scale(ScaleExtent::column, layer.outputs());
+  }
+  return model;
 }
 
 /// A model that is right but for what `d` spoils.
 nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
   const std::vector<nn::Architecture> architectures = nn::all_architectures();
-  constexpr std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin};
-  nn::Model model = nn::random_model(architectures[d.below(architectures.size())], precisions[d.below(3)],
+  const std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin,
+                              nn::Precision::of_levels(8, 4, 2), nn::Precision::of_levels(32, 32, 8)};
+  const nn::Precision& precision = precisions[d.below(precisions.size())];
+  nn::Model model = nn::random_model(architectures[d.below(architectures.size())],
+                                     precision.has_levels() ? nn::Precision::real : precision,
                                      1 + d.perhaps(std::size_t{5}, 15) % 50, 5, 3, 1 + d.below(3), seed, d.once_in(4));
+  if (precision.has_levels()) model = in_levels(std::move(model), precision);
   model.normalize_rows = d.once_in(2);
   if (!d.once_in(2)) return model;
   nn::Layer& layer = model.layers[d.below(model.layers.size())];
-  switch (d.below(9)) {
+  switch (d.below(11)) {
     case 0: model.layers.clear(); break;
-    case 1: layer.precision = precisions[d.below(3)]; break;
+    case 1: layer.precision = precisions[d.below(precisions.size())]; break;
     case 2: layer.aggregation = static_cast<nn::Aggregation>(d.below(6)); break;
     case 3: model.input_mean = Buffer<float>(d.below(9), 0.5F); break;
     case 4: model.input_inverse_deviation = Buffer<float>(d.below(9), 0.5F); break;
-    case 5: model.precision = precisions[d.below(3)]; break;
+    case 5: model.precision = precisions[d.below(precisions.size())]; break;
     case 6: spoil(layer.root, d); break;
     case 7: model.jumping_knowledge = !model.jumping_knowledge; break;
+    case 8: spoil(layer.input_scale, d); break;
+    case 9: spoil(layer.message_scale, d); break;
     default: spoil(layer.neighbor, d);
   }
   return model;
@@ -112,8 +158,8 @@ TEST(Hostile, DataSetsModelsAndPlans) {
     options.order = static_cast<Order>(d.below(4));
     options.sequence = static_cast<nn::Sequence>(d.below(3));
     const std::array precisions{nn::Precision::real, nn::Precision::full, nn::Precision::bin,
-                                nn::Precision{.weight = {NumberKind::int8, 8}}};
-    if (d.once_in(5)) options.forms.assign(d.below(4), precisions[d.below(4)]);
+                                nn::Precision{.weight = {NumberKind::int8, 8}}, nn::Precision::of_levels(8, 4, 2)};
+    if (d.once_in(5)) options.forms.assign(d.below(4), precisions[d.below(precisions.size())]);
     if (d.once_in(5)) options.memory = d.below(9000);
     const Device host = Device::host(1 + static_cast<int>(d.below(2)));
     outcomes.add(

@@ -6,13 +6,13 @@
 #include <bitgraph/nn/train.hpp>
 
 #include "nn/model/random_model.hpp"
+#include "support/damaged_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
@@ -25,7 +25,11 @@ namespace bitgraph::nn {
 namespace {
 
 using test::contents;
+using test::Damage;
 using test::expect_bad_input;
+using test::expect_refused;
+using test::metadata;
+using test::put_value;
 using test::TemporaryFolder;
 
 /// 70 features: two words a row, the second with padding.
@@ -39,41 +43,12 @@ TrainOptions quick(Precision precision, const std::filesystem::path& checkpoint 
   return options;
 }
 
-template <class T>
-void put_value(Array& array, std::size_t index, T value) {
-  std::memcpy(array.data.data() + index * sizeof(T), &value, sizeof(T));
-}
-
-struct Case {
-  std::function<void(TensorFile&)> change;
-  std::string message;
-};
-
-/// Changes a good file in one place each; read() must refuse each with the message.
-void expect_refused(const std::filesystem::path& path, const std::vector<Case>& cases,
-                    const std::function<void()>& read) {
-  const std::string good = contents(path);
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.message);
-    TensorFile file = load_safetensors(path);
-    c.change(file);
-    save_safetensors(path, file);
-    expect_bad_input(read, path.string() + ": " + c.message);
-    std::ofstream(path, std::ios::binary) << good;
-  }
-  EXPECT_NO_THROW(read());
-}
-
-std::function<void(TensorFile&)> metadata(const std::string& key, const std::string& value) {
-  return [=](TensorFile& file) { file.metadata[key] = value; };
-}
-
 TEST(ModelFile, EveryPartIsChecked) {
   const TemporaryFolder folder;
   const auto path = folder / "m.safetensors";
   train(planted(), quick(Precision::full), Device::host(1)).model.save(path);
   const float nan = std::nanf("");
-  const std::vector<Case> cases{
+  const std::vector<Damage> cases{
       {[](TensorFile& f) { f.metadata.erase("format"); },
        "neither a bitgraph model nor a state dictionary with GCNConv (NAME.lin.weight), SAGEConv (NAME.lin_l.weight), "
        "GraphConv (NAME.lin_rel.weight) or GINConv (NAME.nn.0.weight)"},
@@ -157,7 +132,7 @@ TEST(ModelFile, EveryPartOfAFloatModelIsChecked) {
   const TemporaryFolder folder;
   const auto path = folder / "m.safetensors";
   train(planted(), quick(Precision::real), Device::host(1)).model.save(path);
-  const std::vector<Case> cases{
+  const std::vector<Damage> cases{
       {metadata("hidden", "6"), "the tensor 'layer0.weight' is f32 [5, 70], expected f32 [6, 70]"},
       {metadata("precision", "bin"),
        "metadata 'layer0.formats': layer 0 of a model of precision bin cannot be of precision float"},
@@ -303,7 +278,7 @@ TEST(Checkpoint, EveryPartIsChecked) {
   for (const auto& [name, array] : load_safetensors(path).tensors) {
     if (weight.empty() && name.ends_with(".value")) weight = name;
   }
-  const std::vector<Case> cases{
+  const std::vector<Damage> cases{
       {[](TensorFile& f) { f.metadata.erase("precision"); }, "not a checkpoint: it lacks 'precision'"},
       {[](TensorFile& f) { f.metadata.erase("epoch"); }, "not a checkpoint: it lacks 'epoch'"},
       {metadata("seed", "10\n"), another + "seed is '10?', expected '9'" + advice},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program computes the same whichever pass is left out.
 #include <bitgraph/graph/generate.hpp>
+#include <bitgraph/nn/quantize.hpp>
 
 #include "nn/inference/runtime/runtime.hpp"
 #include "nn/model/architectures.hpp"
@@ -8,6 +9,8 @@
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
 #include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/near_logits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -52,7 +55,7 @@ DenseMatrix<float> logits_without(std::string_view pass, const Model& model, con
   options.forms = model.layer_forms(model.precision);
   options.launching = Launching::steps;  // else a small graph is not fused
   GraphOperands graph(data.graph, device);
-  const InputFeatures features(model, data, options.forms.front(), options.features, device);
+  const InputFeatures features(model, data, form_of_features(model, options.forms), options.features, device);
   const PassContext context{.options = options,
                             .graph = GraphFacts::of(data.graph),
                             .on_host = device.is_host(),
@@ -72,6 +75,12 @@ DenseMatrix<float> logits_without(std::string_view pass, const Model& model, con
   return runtime.result().to(Device());
 }
 
+Model some_model(Architecture architecture, const Precision& precision, const Dataset& data) {
+  const Precision trained = precision.has_levels() ? Precision::real : precision;
+  Model model = random_model(architecture, trained, data.num_features(), hidden, 5, 2, 7);
+  return precision.has_levels() ? quantize(model, data, {.precision = precision}) : std::move(model);
+}
+
 /// Between each operator that makes floats and its readers: what several devices will exchange there. Here it is an
 /// operator that brings rows into the order that they have.
 void put_exchanges(Program& program) {
@@ -85,7 +94,7 @@ void put_exchanges(Program& program) {
     const ValueId made = op.output();
     const std::size_t layer = op.layer;
     program.operators.push_back(std::move(op));
-    if (program.value(made).is_signs()) continue;
+    if (program.value(made).is_signs() || program.value(made).is_levels()) continue;
     exchanged[made] = program.add_value(program.value(made));
     program.operators.push_back(
         {.kind = OperatorKind::reorder, .inputs = {made}, .outputs = {exchanged[made]}, .layer = layer});
@@ -97,9 +106,9 @@ void put_exchanges(Program& program) {
 TEST(Passes, AnExchangeBetweenAProducerAndItsReadersKeepsTheLogits) {
   const Dataset data = some_graph();
   for (const Architecture architecture : all_architectures()) {
-    for (const Precision precision : {Precision::real, Precision::full}) {
+    for (const Precision precision : {Precision::real, Precision::full, Precision::of_levels(8, 8, 8)}) {
       SCOPED_TRACE(std::string(to_string(architecture)) + " " + std::string(to_string(precision)));
-      const Model model = random_model(architecture, precision, data.num_features(), hidden, 5, 2, 7);
+      const Model model = some_model(architecture, precision, data);
       for (const Device& device : devices()) {
         const auto direct = logits_without("", model, data, device, 1);
         const auto exchanged = logits_without("", model, data, device, 1, put_exchanges);
@@ -132,6 +141,34 @@ TEST(Passes, KeepTheLogits) {
           const auto apart = logits_without("place", model, data, device, parts);
           EXPECT_TRUE(std::equal(apart.values().begin(), apart.values().end(), all.values().begin()))
               << "values that share memory spoil one another";
+        }
+      }
+    }
+  }
+}
+
+/// Sums of whole numbers have the same bits without any pass but one: a factor is multiplied by a step, not by a sum.
+/// Where sums are rounded otherwise a level may turn, which changes some logits a little.
+TEST(Passes, KeepTheBitsOfModelsOfLevels) {
+  const Dataset data = some_graph();
+  for (const Architecture architecture : all_architectures()) {
+    for (const char* const name : {"w4a4", "w8a4m2", "w8a8m32", "w32a32m8"}) {
+      const Precision precision = precision_from_string(name);
+      const bool whole_numbers = precision.multiplies_levels() && precision.sums_levels();
+      const Model model = some_model(architecture, precision, data);
+      for (const Device& device : devices()) {
+        for (const std::size_t parts : {1, 3}) {
+          const auto all = logits_without("", model, data, device, parts);
+          for (const std::string_view pass : passes_to_leave_out()) {
+            SCOPED_TRACE(std::string(to_string(architecture)) + " " + name + ", " + std::to_string(parts) +
+                         " parts, without " + std::string(pass));
+            const auto without = logits_without(pass, model, data, device, parts);
+            if (whole_numbers && pass != "epilogues of levels") {
+              test::expect_identical(without.values(), all.values());
+            } else {
+              EXPECT_LT(test::distance(without, all), 0.05F);
+            }
+          }
         }
       }
     }

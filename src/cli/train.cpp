@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/io/partition.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
@@ -27,9 +28,9 @@ namespace {
 
 struct TrainOptions {
   Common common;
-  std::string dataset, out, model, precision = "full", teacher, start, checkpoint, optimizer = "adam",
+  std::string dataset, out, model, precision = "full", teacher, start, checkpoint, partition, optimizer = "adam",
                                    schedule = "constant";
-  std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0;
+  std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0, batch_parts = 0;
   int walk_length = -1;
   std::vector<std::size_t> fan_outs;
   std::size_t epochs = 0;
@@ -40,9 +41,10 @@ struct TrainOptions {
   SplitChoice split;
 };
 
-/// Models that training reads.
+/// Files that training reads beside the data set.
 struct Given {
   std::optional<nn::Model> start, teacher;
+  std::optional<Partition> partition;
 
   [[nodiscard]] std::vector<const nn::Model*> pointers() const {
     std::vector<const nn::Model*> all;
@@ -78,6 +80,8 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   if (o.batch_size != 0) t.batch_size = o.batch_size;
   if (o.walk_roots != 0) t.walk_roots = o.walk_roots;
   if (o.walk_length >= 0) t.walk_length = static_cast<std::size_t>(o.walk_length);
+  if (given.partition) t.partition = &*given.partition;
+  if (o.batch_parts != 0) t.batch_parts = o.batch_parts;
   if (given.teacher) t.teacher = &*given.teacher;
   t.self_distillation = o.self_distillation;
   t.checkpoint = o.checkpoint;
@@ -134,11 +138,12 @@ void run_train(const TrainOptions& o) {
   if (o.self_distillation && o.precision != "float")
     fail(ErrorCode::usage, "--self-distillation: of float alone; the teachers of full and bin learn so as it is");
   if (o.self_distillation && !o.teacher.empty()) fail(ErrorCode::usage, "--self-distillation: --teacher is given");
-  const Given given{float_model(o.start, "a model to start from", o.normalize_rows),
-                    float_model(o.teacher, "a teacher", o.normalize_rows)};
+  Given given{.start = float_model(o.start, "a model to start from", o.normalize_rows),
+              .teacher = float_model(o.teacher, "a teacher", o.normalize_rows)};
   Json result;
   const Dataset dataset = load_for_training(o.dataset, o.split, device, given.pointers(), result);
   if (given.start || given.teacher) warn_of_training_data(result, dataset);
+  if (!o.partition.empty()) given.partition = load_partition(o.partition, dataset.graph);
   const nn::TrainOptions recipe = train_options(o, dataset, given);
   result["recipe"] = nn::explain_recipe(dataset, recipe);
   if (o.explain) return explain_step(o, std::move(result), dataset, recipe, device);
@@ -264,6 +269,12 @@ void add_train(CLI::App& app) {
       ->check(whole_number(1, most_nodes));
   command->add_option("--walk-length", options->walk_length, "saint: length of a walk; default: 2")
       ->check(whole_number(0, 10000));
+  CLI::Option* partition = add_input(
+      *command, options->common, "--partition", options->partition,
+      "a part file of bitgraph partition: a step sees some parts, with the edges between them, for any model");
+  command->add_option("--batch-parts", options->batch_parts, "parts in a batch; default: a twentieth of them")
+      ->check(whole_number(1, most_nodes))
+      ->needs(partition);
   add_input(
       *command, options->common, "--teacher", options->teacher,
       "learn from this float model (of train or PyTorch), too; default: float from the labels alone, full and bin "
@@ -303,6 +314,7 @@ void add_train(CLI::App& app) {
       [options] {
         Given given;
         given.start = float_model(options->start, "a model to start from", options->normalize_rows);
+        if (!options->partition.empty()) given.partition = load_partition(options->partition);
         return estimate_training(train_options(*options, Dataset{.name = options->dataset}, given), options->dataset,
                                  !options->teacher.empty(), options->common);
       });

@@ -134,10 +134,10 @@ void save_plan(const std::string& file, const Models& models, const nn::TuneCand
   plan.save(file);
 }
 
-/// The command that makes a model in bits of a float one; empty where there is one already.
+/// The command that makes a model in bits of a float one; empty where there is one of bits or of levels already.
 std::string way_to_bits(const Models& models, const TuneOptions& o) {
   for (const nn::Model& model : models.loaded) {
-    if (model.precision.multiplies_signs()) return {};
+    if (model.precision != nn::Precision::real) return {};
   }
   const std::string file = shell_word(models.files.front());
   return fmt::format("bitgraph train {} --precision bin --teacher {} --from {}{} --out bits.safetensors",

@@ -16,6 +16,7 @@ CALLS = {
     "train": "train {dataset} --epochs 1 --hidden 4 --precision bin --out {new}.safetensors",
     "infer": "infer {model} {dataset} --form all --out {new}.npy",
     "tune": "tune {model} {dataset} --out {new}.json",
+    "quantize": "quantize {floats} {dataset} --bits w8a4 --out {new}.safetensors",
     "bfs": "bfs {graph} --out {new}.npy",
     "sssp": "sssp {graph} --tile 8",
     "pagerank": "pagerank {graph} --iterations 3",
@@ -48,9 +49,12 @@ class Estimate(InFolder):
     def setUp(self):
         super().setUp()
         self.paths = {"graph": self.write("graph.txt", "0 1\n1 2\n2 3\n3 0\n"), "dataset": self.folder / "set.npz",
-                      "model": self.folder / "model.safetensors", "new": self.folder / "new"}
+                      "model": self.folder / "model.safetensors", "floats": self.folder / "floats.safetensors",
+                      "new": self.folder / "new"}
         run("generate", "planted-partition", self.paths["dataset"], "--nodes", 60, "--classes", 2, "--features", 8)
         run("train", self.paths["dataset"], "--epochs", 1, "--hidden", 4, "--out", self.paths["model"])
+        run("train", self.paths["dataset"], "--epochs", 1, "--hidden", 4, "--precision", "float", "--out",
+            self.paths["floats"])
 
     def estimate(self, *arguments):
         return run(*arguments, "--estimate")["estimate"]

@@ -10,6 +10,21 @@
 
 namespace bitgraph::test {
 
+/// How far the logits are apart, as a share of the largest.
+inline float distance(const DenseMatrix<float>& actual, const DenseMatrix<float>& expected) {
+  EXPECT_EQ(actual.nrows(), expected.nrows());
+  EXPECT_EQ(actual.ncols(), expected.ncols());
+  if (actual.values().size() != expected.values().size()) return INFINITY;
+  float largest = 0, most = 0;
+  for (std::size_t n = 0; n < expected.values().size(); ++n) {
+    const float difference = std::fabs(actual.values()[n] - expected.values()[n]);
+    if (std::isnan(difference)) return INFINITY;
+    most = std::max(most, difference);
+    largest = std::max(largest, std::fabs(expected.values()[n]));
+  }
+  return most == 0 ? 0 : most / largest;
+}
+
 /// Rounding may turn the sign of a sum that is nearly 0, and with it a bit of a later layer: a few rows may differ.
 inline void expect_near(const DenseMatrix<float>& actual, const DenseMatrix<float>& expected) {
   ASSERT_EQ(actual.nrows(), expected.nrows());

@@ -37,12 +37,14 @@ struct NetworkCase {
   std::size_t batch_size = 12;
   std::vector<std::size_t> fan_outs;  ///< empty: 3 neighbours of a target, 2 of each other node
   std::size_t walk_length = 2;
+  std::size_t batch_parts = 0;  ///< of parts_of(); 0: no parts
   std::uint64_t seed = 1;
 
   [[nodiscard]] std::string name() const {
     constexpr const char* kinds[] = {"counts", "mixed", "dense"};
     return std::string(to_string(architecture)) + " " + to_string(precision) + " of " + std::to_string(depth) +
            (jumping_knowledge ? " joined" : "") + " layers, " + kinds[static_cast<int>(features)] +
+           (batch_parts == 0 ? "" : ", " + std::to_string(batch_parts) + " parts") +
            (second_half ? ", second half" : ", first half") + (taught ? ", taught" : "") + ", seed " +
            std::to_string(seed);
   }
@@ -79,11 +81,24 @@ struct NetworkCase {
   }
 };
 
+/// Five parts of uneven sizes, with edges between them. One has no node, and one no training node.
+inline Partition parts_of(const Dataset& dataset) {
+  std::vector<bool> trained(dataset.graph.nrows(), false);
+  for (const NodeId node : dataset.train) trained[node] = true;
+  std::vector<NodeId> part_of;
+  for (NodeId i = 0; i < dataset.graph.nrows(); ++i) {
+    const auto part = static_cast<NodeId>(random_below({3, 40, 0}, i, 6));
+    part_of.push_back(part >= 3 ? trained[i] ? 0 : 4 : part == 2 ? 3 : part);
+  }
+  return Partition(std::move(part_of), 5);
+}
+
 /// A run with drawn tensors: weights of binary layers on both sides of 1, biases that are not 0, and moments as of
 /// steps before, so that a small gradient makes a small step.
 struct DrawnRun {
   NetworkCase network;
   Dataset dataset;
+  Partition partition;
   nn::Model teacher;  ///< of another architecture or width: no weights are taken from it
   nn::TrainOptions options;
   TrainingRun run;
@@ -91,6 +106,7 @@ struct DrawnRun {
   DrawnRun(const NetworkCase& the_case, Dataset data)
       : network(the_case),
         dataset(std::move(data)),
+        partition(parts_of(dataset)),
         teacher(nn::random_model(nn::Architecture::gcn, nn::Precision::real, dataset.num_features(), 5, num_classes(),
                                  2, the_case.seed)),
         options(with_teacher(the_case)),
@@ -131,6 +147,10 @@ struct DrawnRun {
   [[nodiscard]] nn::TrainOptions with_teacher(const NetworkCase& the_case) const {
     nn::TrainOptions complete = the_case.options();
     if (the_case.taught || the_case.must_be_taught()) complete.teacher = &teacher;
+    if (the_case.batch_parts != 0) {
+      complete.partition = &partition;
+      complete.batch_parts = the_case.batch_parts;
+    }
     return complete;
   }
 

@@ -34,7 +34,9 @@ class OracleBatches {
                                  options.jumping_knowledge)) {
     see(dataset, teacher);
     take_features(dataset);
-    if (nn::traits_of(options.architecture).batches == nn::BatchKind::walks) {
+    if (options.partition != nullptr) {
+      take_parts(*options.partition);
+    } else if (nn::traits_of(options.architecture).batches == nn::BatchKind::walks) {
       const std::size_t most = std::max<std::size_t>(1, nodes_.size() / (2 * (*options.walk_length + 1)));
       const nn::RandomWalkOptions walks{
           .num_roots = std::min(*options.walk_roots, most), .walk_length = *options.walk_length, .seed = options.seed};
@@ -66,7 +68,9 @@ class OracleBatches {
       for (OracleLayer& layer : step.layers) layer.form = nn::Precision::full;
     }
     step.layers.back().form = step.layers.back().form.of_last_layer();
-    if (walks_) {
+    if (!parts_.empty()) {
+      take_some_parts(step, epoch, batch);
+    } else if (walks_) {
       walk(step, epoch, batch);
     } else if (neighbors_) {
       sample(step, epoch, batch);
@@ -86,6 +90,7 @@ class OracleBatches {
 
  private:
   [[nodiscard]] bool samples() const { return nn::traits_of(options_.architecture).sampled(); }
+  [[nodiscard]] bool in_batches() const { return samples() || !parts_.empty(); }
   [[nodiscard]] bool aggregates(std::size_t l) const { return shapes_[l].aggregation != nn::Aggregation::none; }
   [[nodiscard]] bool real() const { return !options_.precision.multiplies_signs(); }
 
@@ -240,6 +245,39 @@ class OracleBatches {
       if (aggregates(l)) aggregate(step.layers[l], graph_, shapes_[l].aggregation, {});
   }
 
+  /// The seen nodes of each part that has some.
+  void take_parts(const Partition& partition) {
+    for (NodeId part = 0; part < partition.num_parts(); ++part) {
+      std::vector<NodeId> nodes;
+      for (std::size_t n = 0; n < nodes_.size(); ++n) {
+        if (partition.part_of()[nodes_[n]] == part) nodes.push_back(static_cast<NodeId>(n));
+      }
+      if (!nodes.empty()) parts_.push_back(std::move(nodes));
+    }
+    batches_ = (parts_.size() + *options_.batch_parts - 1) / *options_.batch_parts;
+  }
+
+  /// A batch of parts: what counts are training nodes with a label.
+  void take_some_parts(OracleStep& step, std::size_t epoch, std::size_t batch) {
+    std::vector<NodeId> all(parts_.size()), order, nodes;
+    std::iota(all.begin(), all.end(), NodeId{0});
+    nn::shuffle_into(order, all, options_.seed, static_cast<std::uint32_t>(epoch));
+    const std::size_t begin = order.size() * batch / batches_, end = order.size() * (batch + 1) / batches_;
+    for (std::size_t p = begin; p < end; ++p) {
+      const std::vector<NodeId>& part = parts_[order[p]];
+      nodes.insert(nodes.end(), part.begin(), part.end());
+    }
+    std::sort(nodes.begin(), nodes.end());
+    take_rows(step, nodes, nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const bool trained = samples() || std::find(counted_.begin(), counted_.end(), nodes[i]) != counted_.end();
+      if (trained && labels_[nodes[i]] >= 0) step.counted.push_back(i);
+    }
+    const CsrPattern pattern = nn::induced_subgraph(graph_, nodes);
+    for (std::size_t l = 0; l < shapes_.size(); ++l)
+      if (aggregates(l)) aggregate(step.layers[l], pattern, shapes_[l].aggregation, degrees());
+  }
+
   void sample(OracleStep& step, std::size_t epoch, std::size_t batch) {
     std::vector<NodeId> all(nodes_.size()), order;
     std::iota(all.begin(), all.end(), NodeId{0});
@@ -290,12 +328,12 @@ class OracleBatches {
   /// Dropout of all layers' inputs, and the first layer's input.
   void drop(OracleStep& step, std::size_t number) {
     constexpr std::uint32_t first_tensor = 0x1000;
-    const std::vector<std::vector<NodeId>> needed = samples() ? std::vector<std::vector<NodeId>>() : needed_inputs();
+    const std::vector<std::vector<NodeId>> needed = in_batches() ? std::vector<std::vector<NodeId>>() : needed_inputs();
     std::size_t nrows = rows_.size();
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       const std::uint32_t tensor = first_tensor + static_cast<std::uint32_t>(l);
       OracleLayer& layer = step.layers[l];
-      if (samples()) {
+      if (in_batches()) {
         layer.dropout = mask(nrows, shapes_[l].inputs, tensor, number);
       } else if (l == 0 && !dense_) {
         layer.dropout = real() ? mask_of_entries(tensor, number, needed[0]) : mask_of_flips(tensor, number, needed[0]);
@@ -341,7 +379,7 @@ class OracleBatches {
   [[nodiscard]] double dropped(std::size_t i, std::size_t j, double kept) const {
     const std::size_t row = rows_[i];
     if (real()) return x_(row, j) * kept;
-    if (!samples() && !dense_) return alpha_[row] * (base_[j] + kept * (x_(row, j) - base_[j])) - center_[j];
+    if (!in_batches() && !dense_) return alpha_[row] * (base_[j] + kept * (x_(row, j) - base_[j])) - center_[j];
     // Signs that say which features a node has are dropped as the entries of a sparse matrix: b = 0 or 1 times `kept`
     // is what is left, and 2 b - 1 the input.
     if (presence_ && *options_.dropout > 0) {
@@ -409,6 +447,7 @@ class OracleBatches {
   bool presence_ = false;               ///< binary: signs say which features a node has
   std::optional<nn::NeighborSampler> neighbors_;
   std::optional<nn::RandomWalkSampler> walks_;
+  std::vector<std::vector<NodeId>> parts_;  ///< of the nodes that are seen; none: no parts
   std::size_t batches_ = 1;
   std::vector<NodeId> rows_;  ///< of the step, of the nodes that are seen
 };

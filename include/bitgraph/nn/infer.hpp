@@ -132,8 +132,9 @@ class InferencePlan {
 /// rounding, also for logits of any finite size. Logits on the host. O(nodes * classes), parallel.
 [[nodiscard]] DenseMatrix<float> softmax(const DenseMatrix<float>& logits, const Device& device = {});
 
-/// The same network in plain float arithmetic, signs as +-1.0f and products by the float gemm: what the packed forms
-/// are tested against. `forms` has one a layer, as for the plan. On the host.
+/// The same network in plain float arithmetic, signs as +-1.0f and products by the float gemm; a model of levels in
+/// plain double arithmetic. What the packed forms are tested against. `forms` has one a layer, as for the plan. On the
+/// host.
 [[nodiscard]] DenseMatrix<float> emulate(const Model& model, const Dataset& dataset,
                                          const std::vector<Precision>& forms);
 

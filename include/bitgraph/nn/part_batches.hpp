@@ -14,7 +14,7 @@
 namespace bitgraph::nn {
 
 struct PartBatchOptions {
-  std::size_t parts = 1;   ///< of a batch; the last batch of an epoch may have fewer
+  std::size_t parts = 1;  ///< of a batch at most: in training all have nearly one number, in inference all but the last
   std::uint64_t seed = 0;  ///< of the order of the parts
 };
 

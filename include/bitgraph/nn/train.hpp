@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitgraph/core/device.hpp>
+#include <bitgraph/formats/partition.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
@@ -44,6 +45,11 @@ struct TrainOptions {
   std::vector<std::size_t> fan_outs;       ///< the same: neighbours drawn for a node, the last layer's first
   std::optional<std::size_t> walk_roots;   ///< saint: random walks of a step
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
+  /// Parts of the data set's graph. Each step of training then sees some of them, drawn anew in each epoch: their nodes
+  /// and all edges between these (Chiang et al. 2019, "Cluster-GCN"). It takes the place of the samples above, for any
+  /// architecture. Those that see training nodes alone see the training nodes of the parts. Null: no parts. Not owned.
+  const Partition* partition = nullptr;
+  std::optional<std::size_t> batch_parts;  ///< parts of a step, at most
   std::uint64_t seed = 0;
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions this one
   /// learns; binary forms start from its weights, too, where it has their architecture and shape (see preset()). Its
@@ -88,6 +94,8 @@ struct DataSize {
 ///   These four in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
 ///   where features are dense. No decay, no patience. Epochs are as many as 2,000 steps take, 30 to 300, where the
 ///   number of training nodes is told; else 100.
+/// Over the parts of a partition: a twentieth of the parts in a batch. Epochs are as many as 2,000 steps take, 30 to
+/// 300, and there is no patience; all else is as above.
 /// Binary forms of all learn from a teacher: latent weights start from its weights, each matrix scaled to the magnitude
 /// of a drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but
 /// their average over the last hundred steps or so is what is judged and returned. It is what did best in short trials:
@@ -135,7 +143,8 @@ inline constexpr double most_lost_points = 3;
 /// Trains a model and returns the weights of the epoch with the least validation loss; for full, and for bin of the
 /// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss. A
 /// gcn is trained over the whole graph; the others see the training nodes and the edges between them only, a sample at
-/// a time, and the whole graph when they are judged on the validation nodes.
+/// a time, and the whole graph when they are judged on the validation nodes. With a partition each sees a batch of
+/// parts at a time; a batch without a labelled training node takes no step unless there is a teacher.
 ///
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see
 /// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at
@@ -144,7 +153,8 @@ inline constexpr double most_lost_points = 3;
 /// each epoch, of a teacher that is trained first too. The result depends on data set, options, the kind of device and,
 /// through the order of float sums, a host's number of threads. The data set is on the host; `device` says where
 /// training runs. Where the loss is no longer finite, training ends. Throws usage or bad_input: no training or
-/// validation nodes, impossible hyper-parameters, a teacher or a start that does not fit, a loss that never was finite.
+/// validation nodes, impossible hyper-parameters, a teacher, a start or a partition that does not fit, a loss that
+/// never was finite.
 [[nodiscard]] TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device = {},
                                 const std::function<void(const EpochReport&)>& progress = {});
 

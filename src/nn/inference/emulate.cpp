@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model in plain float arithmetic, layer by layer as include/bitgraph/nn/model.hpp defines it.
+// A model in plain float arithmetic, layer by layer as include/bitgraph/nn/model.hpp defines it. Layers of levels are
+// in emulate_levels.cpp.
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
+#include "nn/inference/emulate_levels.hpp"
+#include "nn/inference/emulate_network.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/input_features.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -76,40 +80,22 @@ Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Fl
   return y;
 }
 
-/// All matrices side by side.
-Floats side_by_side(const std::vector<Floats>& parts) {
-  std::size_t width = 0;
-  for (const Floats& part : parts) width += part.ncols();
-  Floats out(parts.front().nrows(), width);
-  for (std::size_t i = 0; i < out.nrows(); ++i) {
-    float* to = out.row(i).data();
-    for (const Floats& part : parts) to = std::copy(part.row(i).begin(), part.row(i).end(), to);
-  }
-  return out;
-}
-
 }  // namespace
 
 DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
   model.require_fit(dataset);
-  GraphOperands graph(dataset.graph, {});
   Floats x = dense_features(dataset, model.normalize_rows, {});
+  if (std::any_of(forms.begin(), forms.end(), [](const Precision& form) { return form.has_levels(); }))
+    return emulate_levels(model, dataset.graph, x, forms);
+  GraphOperands graph(dataset.graph, {});
   for (std::size_t i = 0; !model.input_mean.empty() && i < x.nrows(); ++i) {
     for (std::size_t j = 0; j < x.ncols(); ++j)
       x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
   }
-  std::vector<Floats> outputs;
-  for (std::size_t l = 0; l < model.layers.size(); ++l) {
-    const bool last = l + 1 == model.layers.size();
-    if (last && model.concatenates()) x = side_by_side(outputs);
+  return emulate_network(model, std::move(x), [&](std::size_t l, Floats in) {
     const bool signs_in = l > 0 && forms[l - 1].votes();
-    x = layer_output(graph, model.layers[l], forms[l], std::move(x), signs_in, last);
-    // A convolution ends where the next one begins, or the layer that all of them go through.
-    const std::size_t next = l + 1;
-    if (next + 1 >= model.layers.size() || model.layers[next].aggregation != Aggregation::none)
-      outputs.push_back(x.clone());
-  }
-  return x;
+    return layer_output(graph, model.layers[l], forms[l], std::move(in), signs_in, l + 1 == model.layers.size());
+  });
 }
 
 }  // namespace bitgraph::nn

@@ -131,6 +131,11 @@ bool keeps_level_entries(std::size_t entries, std::size_t nrows, std::size_t nco
   return device.is_host() && storage == FeatureStorage::sparse && entries <= nrows * ncols / columns_an_entry;
 }
 
+FeatureStorage storage_of_features(const InferenceOptions& options, const NumberFormat& format) noexcept {
+  const bool grows = options.capacity.nodes != 0 || options.capacity.entries != 0;
+  return grows && format.kind == NumberKind::levels ? FeatureStorage::dense : options.features;
+}
+
 PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
                                const Device& device)
     : sparse(SparseBinarized{{}, Buffer<float>(features.pattern.nrows(), device.is_host() ? device : Device())}) {

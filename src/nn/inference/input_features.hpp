@@ -65,6 +65,9 @@ struct RealFeatures {
 [[nodiscard]] bool keeps_level_entries(std::size_t entries, std::size_t nrows, std::size_t ncols,
                                        FeatureStorage storage, const Device& device);
 
+/// How a plan holds its features: levels that are to change are dense from the start, as they would become.
+[[nodiscard]] FeatureStorage storage_of_features(const InferenceOptions& options, const NumberFormat& format) noexcept;
+
 /// The features as a first layer takes them, whose form has `form.input`: row i is node nodes[i]'s, where nodes are
 /// given.
 struct InputFeatures {

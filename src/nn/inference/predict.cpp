@@ -121,8 +121,8 @@ class Prediction {
     if (format.kind == NumberKind::levels) {
       const std::size_t scales = n_ * 2 * sizeof(float);
       const std::size_t entries = dataset_.has_dense_features() ? 0 : dataset_.features.pattern.nvals();
-      sparse_levels_ =
-          !dataset_.has_dense_features() && keeps_level_entries(entries, graph_.nrows(), d, options_.features, device_);
+      sparse_levels_ = !dataset_.has_dense_features() &&
+                       keeps_level_entries(entries, graph_.nrows(), d, storage_of_features(options_, format), device_);
       if (!sparse_levels_) return scales + n_ * level_row_bytes(d, format.bits);
       return scales + pattern_bytes(n_, for_all_nodes(entries)) + for_all_nodes(entries) * sizeof(std::uint16_t);
     }
@@ -310,7 +310,7 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
   const std::size_t convolution = layers_of_convolution(traits_of(model.architecture));
   for (std::size_t l = 0; l < wanted.size(); ++l) {
     require_supported(wanted[l]);
-    if (wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
+    if (wanted[l].has_levels() || wanted[l].multiplies_signs() != model.precision.multiplies_signs()) {
       fail(ErrorCode::usage, fmt::format("a model of precision {} has no layer of form {}", to_string(model.precision),
                                          to_string(wanted[l])));
     }

@@ -101,7 +101,7 @@ std::vector<Precision> Model::layer_forms(Precision form) const {
     std::vector<Precision> own;
     for (const Layer& layer : layers) own.push_back(layer.precision);
     if (form != precision)
-      fail(ErrorCode::usage, fmt::format("a model of precision {} has no form {}: bitgraph quantize makes one of it",
+      fail(ErrorCode::usage, fmt::format("a model of precision {} has no form {}: it runs in its own alone",
                                          to_string(precision), to_string(form)));
     return own;
   }

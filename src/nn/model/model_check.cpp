@@ -54,7 +54,8 @@ class ModelCheck {
   void precision(std::size_t l) const {
     const Layer& layer = m_.layers[l];
     const bool last = l + 1 == m_.layers.size();
-    require(layer.precision.multiplies_signs() == m_.precision.multiplies_signs(),
+    require(layer.precision.multiplies_signs() == m_.precision.multiplies_signs() &&
+                (m_.has_levels() || !layer.precision.has_levels()),
             "layer {} is of precision {} in a model of precision {}", l, to_string(layer.precision),
             to_string(m_.precision));
     require(!last || !layer.precision.votes(), "its last layer votes, and logits are numbers");
@@ -65,10 +66,11 @@ class ModelCheck {
   void level_scales(std::size_t l, bool known_shapes) const {
     const Layer& layer = m_.layers[l];
     const auto check = [&](const LevelScale& scale, bool there, ScaleExtent extent, std::size_t count, const char* of) {
-      require(scale.extent == ScaleExtent::none || scale.extent == extent, "layer {}: its {} have steps of another extent",
-              l, of);
-      require(scale.steps.device().is_host() && scale.offsets.device().is_host(), "layer {} has steps on a device", l);
       const std::size_t found = scale.steps.size();
+      require(found == 0 || scale.extent == extent, "layer {}: its {} have steps of another extent", l, of);
+      require(scale.offsets.empty() || scale.offsets.size() == found, "layer {}: {} steps and {} offsets of its {}", l,
+              found, scale.offsets.size(), of);
+      require(scale.steps.device().is_host() && scale.offsets.device().is_host(), "layer {} has steps on a device", l);
       require(known_shapes ? found == (there ? count : 0) : !there || found != 0, "layer {}: {} steps of its {}", l,
               found, of);
       if (found != 0) require_valid(scale, found, found);

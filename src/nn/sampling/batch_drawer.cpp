@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sampling/batch_drawer.hpp"
 
+#include <bitgraph/nn/part_batches.hpp>
 #include <bitgraph/nn/sampling.hpp>
 
 #include "nn/inference/graph_operands.hpp"
 #include "nn/sampling/training_source.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -14,18 +16,22 @@ namespace bitgraph::nn {
 
 namespace {
 
-/// Of a new batch, all but graphs and weights; the first `num_targets` of the nodes are the targets.
+/// Of a new batch, all but graphs, weights and what counts; the first `num_targets` of the nodes are the targets.
 void take_nodes(DrawnBatch& out, const Dataset& dataset, std::span<const NodeId> nodes, std::size_t num_targets) {
   ArrayPack& arrays = out.arrays;
   arrays.clear();
   out.nodes = arrays.add<NodeId>(nodes.size());
-  out.counted = arrays.add<NodeId>(num_targets);
   out.labels = arrays.add<std::int32_t>(num_targets);
+  out.counted = {};
   out.loss_weight = {};
   out.layers.clear();
   std::copy(nodes.begin(), nodes.end(), arrays[out.nodes].begin());
-  std::iota(arrays[out.counted].begin(), arrays[out.counted].end(), NodeId{0});
   for (std::size_t n = 0; n < num_targets; ++n) arrays[out.labels][n] = dataset.labels[nodes[n]];
+}
+
+void count_all(DrawnBatch& out, std::size_t num_targets) {
+  out.counted = out.arrays.add<NodeId>(num_targets);
+  std::iota(out.arrays[out.counted].begin(), out.arrays[out.counted].end(), NodeId{0});
 }
 
 /// Degrees in the whole graph of the first `count` of the nodes.
@@ -54,6 +60,7 @@ class NeighborDrawer final : public BatchDrawer {
     sampler_.sample_into(sample_, order_.of_epoch(epoch).subspan(targets.begin, targets.size()),
                          static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(n));
     take_nodes(out, dataset_, sample_.nodes, targets.size());
+    count_all(out, targets.size());
     for (const LayerShape& shape : shapes_) {
       if (shape.aggregation == Aggregation::none) continue;
       const CsrPattern& block = sample_.layers[out.layers.size()].get();
@@ -94,6 +101,7 @@ class WalkDrawer final : public BatchDrawer {
     sampler_.sample_into(sample_, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(n));
     const std::vector<NodeId>& nodes = sample_.nodes;
     take_nodes(out, dataset_, nodes, nodes.size());
+    count_all(out, nodes.size());
     degrees_into(degrees_, dataset_.graph, nodes, is_sum(aggregation_) ? nodes.size() : 0);
     out.layers.push_back(
         pack_layer(out.arrays, sample_.pattern.get(), aggregation_, {.factor = factor_, .degrees = degrees_}));
@@ -119,6 +127,59 @@ class WalkDrawer final : public BatchDrawer {
   std::vector<float> degrees_;
 };
 
+/// Some parts of a partition, with all edges between their nodes. What counts in the loss are the training nodes that
+/// have a label. Of nodes with neighbours in other batches, symmetric normalizations are by degrees in the batch, as
+/// Cluster-GCN renormalizes it (section 3.2): they then fit its pattern, and a row is a weighted mean as it is in the
+/// whole graph. Means are over the neighbours that are there. Sums are scaled up to all neighbours, as those over other
+/// samples are: in the whole graph, where the model is judged, they are as large.
+class PartDrawer final : public BatchDrawer {
+ public:
+  PartDrawer(const Dataset& dataset, Aggregation aggregation, PartBatches parts)
+      : dataset_(dataset), aggregation_(aggregation), parts_(std::move(parts)), factor_(sum_factor(dataset.graph)) {
+    auto counts = std::make_shared<std::vector<bool>>(dataset.graph.nrows(), false);
+    for (const NodeId node : dataset.train) (*counts)[node] = dataset.labels[node] >= 0;
+    counts_ = std::move(counts);
+  }
+
+  [[nodiscard]] std::size_t batches() const noexcept override { return parts_.num_batches(); }
+
+  void draw(DrawnBatch& out, std::size_t epoch, std::size_t n) override {
+    parts_.sample_into(sample_, static_cast<std::uint32_t>(epoch), n);
+    const std::vector<NodeId>& nodes = sample_.nodes;
+    take_nodes(out, dataset_, nodes, nodes.size());
+    rows_.clear();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if ((*counts_)[nodes[i]]) rows_.push_back(static_cast<NodeId>(i));
+    }
+    out.counted = out.arrays.add<NodeId>(rows_.size());
+    std::copy(rows_.begin(), rows_.end(), out.arrays[out.counted].begin());
+    degrees_into(degrees_, dataset_.graph, nodes, is_sum(aggregation_) ? nodes.size() : 0);
+    out.layers.push_back(
+        pack_layer(out.arrays, sample_.pattern.get(), aggregation_, {.factor = factor_, .degrees = degrees_}));
+  }
+
+  [[nodiscard]] std::unique_ptr<BatchDrawer> twin() const override {
+    return std::unique_ptr<BatchDrawer>(new PartDrawer(*this));
+  }
+
+ private:
+  PartDrawer(const PartDrawer& other)
+      : dataset_(other.dataset_),
+        aggregation_(other.aggregation_),
+        parts_(other.parts_.twin(Device::host(1))),
+        factor_(other.factor_),
+        counts_(other.counts_) {}
+
+  const Dataset& dataset_;
+  Aggregation aggregation_;
+  PartBatches parts_;
+  float factor_;
+  std::shared_ptr<const std::vector<bool>> counts_;  ///< of each node: whether it counts in the loss
+  SubgraphSample sample_;
+  std::vector<NodeId> rows_;
+  std::vector<float> degrees_;
+};
+
 }  // namespace
 
 std::span<const NodeId> BatchOrder::of_epoch(std::size_t epoch) {
@@ -129,6 +190,11 @@ std::span<const NodeId> BatchOrder::of_epoch(std::size_t epoch) {
 
 std::unique_ptr<BatchDrawer> make_batch_drawer(const Dataset& dataset, const TrainOptions& options,
                                                const std::vector<LayerShape>& shapes, const Device& host) {
+  if (options.partition != nullptr) {
+    const PartBatchOptions of_batch{.parts = *options.batch_parts, .seed = options.seed};
+    return std::make_unique<PartDrawer>(dataset, shapes.front().aggregation,
+                                        PartBatches(dataset.graph, *options.partition, of_batch, host));
+  }
   if (traits_of(options.architecture).batches == BatchKind::neighbors)
     return std::make_unique<NeighborDrawer>(dataset, options, shapes, host);
   constexpr double coverage = 50;

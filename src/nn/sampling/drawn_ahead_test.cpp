@@ -151,13 +151,22 @@ struct Case {
   Precision precision = Precision::real;
   bool dense = false;
   bool taught = false;
+  bool parts = false;
 };
 
 std::unique_ptr<TrainingSource> source_of(const Case& c, const Dataset& dataset, const Device& device,
                                           std::optional<std::size_t> threads) {
-  const TrainOptions options =
-      preset({.precision = c.precision, .architecture = c.architecture, .epochs = 2, .batch_size = 100, .seed = 3},
-             {.training_nodes = dataset.train.size(), .dense_features = c.dense});
+  std::vector<NodeId> part_of(dataset.graph.nrows());
+  for (NodeId i = 0; i < dataset.graph.nrows(); ++i) part_of[i] = static_cast<NodeId>(random_below({8, 0, 0}, i, 16));
+  const Partition partition(std::move(part_of), 16);
+  const TrainOptions options = preset({.precision = c.precision,
+                                       .architecture = c.architecture,
+                                       .epochs = 2,
+                                       .batch_size = 100,
+                                       .partition = c.parts ? &partition : nullptr,
+                                       .batch_parts = c.parts ? std::optional<std::size_t>(3) : std::nullopt,
+                                       .seed = 3},
+                                      {.training_nodes = dataset.train.size(), .dense_features = c.dense});
   Model metadata;
   metadata.architecture = c.architecture;
   metadata.precision = c.precision;
@@ -214,7 +223,10 @@ std::vector<Case> all_cases() {
           {Architecture::inductive_gcn},
           {Architecture::inductive_gin},
           {Architecture::saint},
-          {Architecture::saint, Precision::bin, true, true}};
+          {Architecture::saint, Precision::bin, true, true},
+          {Architecture::gcn, Precision::real, true, true, true},
+          {Architecture::gin, Precision::full, false, true, true},
+          {Architecture::sage, Precision::bin, true, false, true}};
 }
 
 /// `b` gives in two epochs, and out of order, what `a` gives.

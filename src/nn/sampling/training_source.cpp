@@ -294,9 +294,9 @@ std::unique_ptr<BatchQueue> make_queue(const Dataset& dataset, const TrainOption
 class SampledSource final : public TrainingSource {
  public:
   SampledSource(const Dataset& dataset, const TrainOptions& options, const Model& metadata, const Floats& teacher,
-                const Device& device, std::optional<std::size_t> threads)
+                float feature_scale, const Device& device, std::optional<std::size_t> threads)
       : shapes_(shapes_of(dataset, options)), device_(device), teacher_(teacher.to(device)) {
-    take_features(dataset, options, metadata);
+    take_features(dataset, options, metadata, feature_scale);
     queue_ = make_queue(dataset, options, shapes_, device, threads);
   }
 
@@ -321,13 +321,16 @@ class SampledSource final : public TrainingSource {
   }
 
  private:
-  void take_features(const Dataset& dataset, const TrainOptions& options, const Model& metadata) {
+  void take_features(const Dataset& dataset, const TrainOptions& options, const Model& metadata, float scale) {
     if (!are_sparse(dataset, options, metadata, device_)) {
       features_.emplace(dataset, metadata, device_);
+      Floats& real = features_->real;
+      if (real.nrows() != 0 && scale != 1) accumulate(real, real, scale, 0);
       return;
     }
     CsrPattern pattern = dataset.features.pattern.share();
     Buffer<float> values = model_features(dataset.features, metadata.normalize_rows);
+    for (float& value : values) value *= scale;
     if (device_.is_host()) {
       entries_.emplace(pattern.clone(), std::move(values));
     } else {
@@ -391,6 +394,17 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   return part;
 }
 
+Partition part_of(const Partition& partition, std::span<const NodeId> nodes) {
+  std::vector<NodeId> number(partition.num_parts(), 0);
+  for (const NodeId node : nodes) number[partition.part_of()[node]] = 1;
+  NodeId parts = 0;
+  for (NodeId& part : number) part = part != 0 ? parts++ : 0;
+  std::vector<NodeId> left;
+  left.reserve(nodes.size());
+  for (const NodeId node : nodes) left.push_back(number[partition.part_of()[node]]);
+  return Partition(std::move(left), std::max<NodeId>(1, parts));
+}
+
 std::unique_ptr<TrainingSource> make_whole_graph_source(const Dataset& dataset, std::span<const NodeId> counted,
                                                         const TrainOptions& options, const Model& metadata,
                                                         float feature_scale, float factor, const Device& device) {
@@ -400,10 +414,10 @@ std::unique_ptr<TrainingSource> make_whole_graph_source(const Dataset& dataset, 
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                      const Model& metadata, float feature_scale, Floats teacher,
                                                      const Device& device, std::optional<std::size_t> threads) {
-  if (traits_of(options.architecture).batches == BatchKind::whole_graph)
+  if (traits_of(options.architecture).batches == BatchKind::whole_graph && options.partition == nullptr)
     return std::make_unique<WholeGraph>(dataset, dataset.train, options, metadata, feature_scale,
                                         sum_factor(dataset.graph), teacher, device);
-  return std::make_unique<SampledSource>(dataset, options, metadata, teacher, device, threads);
+  return std::make_unique<SampledSource>(dataset, options, metadata, teacher, feature_scale, device, threads);
 }
 
 }  // namespace bitgraph::nn

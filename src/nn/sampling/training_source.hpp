@@ -2,6 +2,7 @@
 // Where a trainer's batches come from: the whole graph, again and again, or samples of it.
 #pragma once
 
+#include <bitgraph/formats/partition.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/train.hpp>
@@ -45,8 +46,9 @@ class TrainingSource {
                                                                       const Model& metadata, float feature_scale,
                                                                       float factor, const Device& device);
 
-/// Batches over a data set of which everything may be seen. `metadata` says how the model sees features, which of a
-/// float gcn are then multiplied by `feature_scale`; `teacher` has the probabilities of all nodes, on the host, or is
+/// Batches over a data set of which everything may be seen. A partition among the options is of its graph, and has no
+/// empty part. `metadata` says how the model sees features, which of a float gcn are then multiplied by
+/// `feature_scale`; `teacher` has the probabilities of all nodes, on the host, or is
 /// 0 x 0. Samples are drawn ahead by so many `threads` of the host. Where it is not said, a CUDA device draws
 /// neighbours itself (cuda/device_batches.hpp), some threads draw ahead what it does not, and the host draws for itself
 /// when a batch is asked for. The batches are the same. The data set stays where it is.
@@ -65,5 +67,8 @@ class TrainingSource {
 /// What is left of a data set where there are some nodes only, in rising order: the edges between them, their features
 /// and labels. All are training nodes.
 [[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
+
+/// What is left of a partition where there are some nodes only, in rising order: parts that have none of them are gone.
+[[nodiscard]] Partition part_of(const Partition& partition, std::span<const NodeId> nodes);
 
 }  // namespace bitgraph::nn

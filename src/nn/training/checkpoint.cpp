@@ -48,6 +48,18 @@ std::string votes(const TrainOptions& options) {
   return options.precision.votes() ? fmt::format("after half of {} epochs", *options.epochs) : "none";
 }
 
+std::string samples(const TrainOptions& options) {
+  if (options.partition != nullptr) {
+    Fingerprint parts;
+    parts.add(options.partition->part_of());
+    return fmt::format("batches of {} of {} parts, {}", *options.batch_parts, options.partition->num_parts(),
+                       parts.text());
+  }
+  if (!traits_of(options.architecture).sampled()) return "none";
+  return fmt::format("batches of {}, fan-outs {}, {} walks of {}", *options.batch_size,
+                     fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length);
+}
+
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
           {"version", "10"},
@@ -57,10 +69,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"architecture", std::string(to_string(options.architecture))},
           {"hidden", std::to_string(options.hidden)},
           {"depth", fmt::format("{}{}", options.depth, options.jumping_knowledge ? ", jumping knowledge" : "")},
-          {"samples", !traits_of(options.architecture).sampled()
-                          ? std::string("none")
-                          : fmt::format("batches of {}, fan-outs {}, {} walks of {}", *options.batch_size,
-                                        fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length)},
+          {"samples", samples(options)},
           {"learning_rate", fmt::format("{}", *options.learning_rate)},
           {"optimizer", fmt::format("{}, {}", to_string(options.optimizer), to_string(options.schedule))},
           {"weight_decay", fmt::format("{}", *options.weight_decay)},

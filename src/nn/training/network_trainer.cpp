@@ -22,7 +22,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -65,7 +67,12 @@ class NetworkTrainer final : public Trainer {
     if (recipe_.average)
       for (Parameter& parameter : parameters_) parameter.keep_average();
     for (Parameter& parameter : parameters_) optimized_.push_back(parameter.optimized());
-    if (traits_of(options.architecture).sampled()) see_training_nodes_only(teacher);
+    const std::vector<NodeId> nodes = seen_nodes();
+    if (traits_of(options.architecture).sampled()) see_only(nodes, teacher);
+    if (options.partition != nullptr) {
+      partition_ = part_of(*options.partition, nodes);
+      options_.partition = &*partition_;
+    }
     if (real()) {
       metadata_.normalize_rows = recipe_.normalize_rows;
       if (options.start != nullptr) continue_from(*options.start);
@@ -74,7 +81,7 @@ class NetworkTrainer final : public Trainer {
       metadata_.input_mean = std::move(map.shift);
       metadata_.input_inverse_deviation = std::move(map.scale);
     }
-    source_ = make_training_source(seen(), options, metadata_, recipe_.feature_scale, std::move(teacher), device,
+    source_ = make_training_source(seen(), options_, metadata_, recipe_.feature_scale, std::move(teacher), device,
                                    drawing_threads);
     if (has_levels()) {
       judged_ = make_whole_graph_source(dataset, dataset.validation, options, metadata_, recipe_.feature_scale,
@@ -89,23 +96,28 @@ class NetworkTrainer final : public Trainer {
     // lose a class for good.
     const bool votes = options_.precision.votes() && 2 * epoch > *options_.epochs;
     TrainingRun& run = votes ? *voting_run_ : *run_;
-    losses_.resize(source_->batches());
-    for (std::size_t n = 0; n < losses_.size(); ++n) {
+    const std::size_t batches = source_->batches();
+    losses_.resize(batches);
+    num_steps_ = 0;
+    for (std::size_t n = 0; n < batches; ++n) {
       device_.throw_if_stopped();
-      step_.set((epoch - 1) * losses_.size() + n + 1, learning_rate);
+      step_.set((epoch - 1) * batches + n + 1, learning_rate);
       const TrainingBatch& batch = source_->batch(epoch, n);
-      if (n == 0 && fits_scales_in(epoch)) {
+      if (!has_loss(batch)) continue;
+      PendingScore& loss = losses_[num_steps_++];
+      if (num_steps_ == 1 && fits_scales_in(epoch)) {
         run.fit_scales();
-        take_step(run, batch, losses_[n]);
+        take_step(run, batch, loss);
         continue;
       }
-      repeat(votes ? voting_step_ : plain_step_, [&] { take_step(run, batch, losses_[n]); });
+      repeat(votes ? voting_step_ : plain_step_, [&] { take_step(run, batch, loss); });
     }
   }
 
   [[nodiscard]] double train_loss() const override {
     double loss = 0;
-    for (const PendingScore& batch : losses_) loss += batch.get().loss / static_cast<double>(losses_.size());
+    for (const PendingScore& batch : std::span(losses_).first(num_steps_))
+      loss += batch.get().loss / static_cast<double>(num_steps_);
     return loss;
   }
 
@@ -178,6 +190,11 @@ class NetworkTrainer final : public Trainer {
   void repeat(Recording& recording, const Work& work) {
     if (device_.is_host() || !source_->same_batch()) return work();
     recording.repeat(device_, work);
+  }
+
+  /// Parts of a graph may have no node that counts: without a teacher's word a step would go by its momentum alone.
+  [[nodiscard]] static bool has_loss(const TrainingBatch& batch) noexcept {
+    return batch.counted.size() != 0 || batch.taught.nrows() != 0;
   }
 
   void take_step(TrainingRun& run, const TrainingBatch& batch, PendingScore& loss) {
@@ -502,10 +519,18 @@ class NetworkTrainer final : public Trainer {
   /// them.
   [[nodiscard]] const Dataset& seen() const noexcept { return part_ ? *part_ : dataset_; }
 
-  void see_training_nodes_only(Floats& teacher) {
+  [[nodiscard]] std::vector<NodeId> seen_nodes() const {
     std::vector<NodeId> nodes = dataset_.train;
+    if (!traits_of(options_.architecture).sampled()) {
+      nodes.resize(dataset_.graph.nrows());
+      std::iota(nodes.begin(), nodes.end(), NodeId{0});
+    }
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    return nodes;
+  }
+
+  void see_only(const std::vector<NodeId>& nodes, Floats& teacher) {
     part_ = part_of(dataset_, nodes);
     if (teacher.nrows() == 0) return;
     Floats taught(nodes.size(), teacher.ncols());
@@ -570,14 +595,16 @@ class NetworkTrainer final : public Trainer {
   std::optional<TrainingRun> run_, voting_run_;
   Recording plain_step_, voting_step_, judging_;
   std::optional<Dataset> part_;
-  Model metadata_;  ///< all of a model but its layers
+  std::optional<Partition> partition_;  ///< of what is seen, without empty parts
+  Model metadata_;                      ///< all of a model but its layers
   std::unique_ptr<TrainingSource> source_;
   std::unique_ptr<TrainingSource> judged_;  ///< the validation nodes, of levels
   BitMatrix<ZeroOne> keep_;                 ///< those that are not dropped in this step
   Binarized remembered_;                    ///< the batch's signs, less what was dropped
   Floats remembered_center_;                ///< the center that goes with them
   Floats log_p_;
-  std::vector<PendingScore> losses_;  ///< of the batches of an epoch
+  std::vector<PendingScore> losses_;  ///< of the steps of an epoch
+  std::size_t num_steps_ = 0;         ///< that it took
   mutable Floats signs_;              ///< scratch of take_center_off()
   std::vector<Layer> layers_;         ///< of the model that is judged
   struct Folded {

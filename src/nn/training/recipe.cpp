@@ -108,6 +108,8 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
     if (recipe.teacher_weights) text += ", and its weights";
   }
   if (recipe.average) text += "; averaged weights";
+  if (options.partition != nullptr)
+    text += fmt::format("; {} of {} parts a step", *options.batch_parts, options.partition->num_parts());
   text += fmt::format("; {} epochs", *options.epochs);
   if (*options.patience != 0) text += fmt::format(" at most, patience {}", *options.patience);
   return text + fmt::format(", rate {:g}, decay {:g}, dropout {:g}", *options.learning_rate, *options.weight_decay,

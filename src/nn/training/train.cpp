@@ -85,6 +85,12 @@ void check(const Dataset& dataset, const TrainOptions& options) {
     refuse(fmt::format("{} fan-outs for {} layers that aggregate", options.fan_outs.size(), options.depth));
   if (std::find(options.fan_outs.begin(), options.fan_outs.end(), std::size_t{0}) != options.fan_outs.end())
     refuse("a fan-out must be at least 1");
+  if (options.partition != nullptr) {
+    options.partition->require_graph(dataset.graph, "train: the partition");
+    if (*options.batch_parts == 0) refuse("a batch needs at least one part");
+  } else if (options.batch_parts) {
+    refuse("parts of a batch are given, and no partition");
+  }
   if (options.teacher != nullptr) {
     if (options.teacher->precision != Precision::real) refuse("a teacher is a model in full precision");
     options.teacher->require_fit(dataset);
@@ -211,13 +217,27 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
                                      epoch, learning_rate));
 }
 
-/// Epochs of so many steps that a sampled model comes near its best, whatever the number of nodes.
-std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) {
+/// Epochs of so many steps that a model which sees a part of the graph in each comes near its best.
+std::size_t epochs_of_batches(std::size_t batches) {
   constexpr std::size_t steps = 2000;
+  return std::clamp<std::size_t>(steps / batches, 30, 300);
+}
+
+/// Whatever the number of nodes.
+std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) {
   const std::size_t walked = walk_roots_for(options, training_nodes) * (*options.walk_length + 1);
   const std::size_t sample = traits_of(options.architecture).batches == BatchKind::walks ? walked : *options.batch_size;
   const std::size_t batches = std::max<std::size_t>(1, training_nodes / std::max<std::size_t>(1, sample));
-  return std::clamp<std::size_t>(steps / batches, 30, 300);
+  return epochs_of_batches(batches);
+}
+
+void give_parts_preset(TrainOptions& options) {
+  constexpr std::size_t batches = 20;
+  const std::size_t parts = options.partition->num_parts();
+  if (!options.batch_parts) options.batch_parts = std::max<std::size_t>(1, (parts + batches / 2) / batches);
+  const std::size_t of_batch = std::max<std::size_t>(1, *options.batch_parts);
+  if (!options.epochs) options.epochs = epochs_of_batches(std::max<std::size_t>(1, parts / of_batch));
+  if (!options.patience) options.patience = 0;
 }
 
 }  // namespace
@@ -242,6 +262,7 @@ TrainOptions preset(TrainOptions options, const DataSize& size) {
   give(options.batch_size, 512U);
   give(options.walk_roots, 6000U);
   give(options.walk_length, 2U);
+  if (options.partition != nullptr) give_parts_preset(options);
   if (sampled) {
     give(options.epochs, size.training_nodes == 0 ? 100U : epochs_for(options, size.training_nodes));
     give(options.weight_decay, 0.0F);

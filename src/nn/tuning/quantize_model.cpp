@@ -67,7 +67,7 @@ LevelScale without_zero_offsets(LevelScale scale) {
 
 Linear in_levels(const Linear& linear, const NumberFormat& format, BoundsOf bounds) {
   if (linear.empty()) return {};
-  const QuantizeOptions how{.bits = format.bits, .extent = format.scale, .bounds = bounds};
+  const QuantizeOptions how{.bits = format.bits, .extent = format.scale, .bounds = bounds, .keeps_zero = true};
   QuantizedMatrix weight = quantize(linear.floats(), how);
   if (!weight.scale().has_offsets()) {  // the format says that there are some
     LevelScale scale = weight.scale().to(Device());
@@ -84,21 +84,22 @@ std::vector<Precision> forms_of(const Model& model, const QuantizeModelOptions& 
     forms.back() = options.precision.of_last_layer();
   }
   if (forms.size() != model.layers.size()) {
-    fail(ErrorCode::usage, fmt::format("quantize: {} forms are given for a model of {} layers", forms.size(),
-                                       model.layers.size()));
+    fail(ErrorCode::usage,
+         fmt::format("quantize: {} forms are given for a model of {} layers", forms.size(), model.layers.size()));
   }
   for (const Precision& form : forms) {
     require_supported(form);
     if (form.has_levels() || form == Precision::real) continue;
-    fail(ErrorCode::usage, fmt::format("quantize: a float model has no layer of form {}: bits are trained",
-                                       to_string(form)));
+    fail(ErrorCode::usage,
+         fmt::format("quantize: a float model has no layer of form {}: bits are trained", to_string(form)));
   }
   if (std::none_of(forms.begin(), forms.end(), [](const Precision& form) { return form.has_levels(); }))
     fail(ErrorCode::usage, "quantize: no layer is to have levels");
   return forms;
 }
 
-/// The scales of what the program quantizes.
+/// The scales of what the program quantizes. 0 is a level's value: a sum over many neighbours that have next to nothing
+/// stays next to nothing, and what a relu has set to 0 stays so.
 void choose_scales(Model& made, const Program& program, FloatValues& values, BoundsOf bounds) {
   for (const Operator& op : program.operators) {
     if (op.kind != OperatorKind::quantize) continue;
@@ -112,7 +113,7 @@ void choose_scales(Model& made, const Program& program, FloatValues& values, Bou
     }
     const DenseMatrix<float> x = values.scaled(op.inputs[0], values.neighbor_scale(op.aggregation));
     scale = without_zero_offsets(
-        choose_scale(x, {.bits = out.format.bits, .extent = out.format.scale, .bounds = bounds}));
+        choose_scale(x, {.bits = out.format.bits, .extent = out.format.scale, .bounds = bounds, .keeps_zero = true}));
   }
 }
 

@@ -72,9 +72,10 @@ InferencePlan::State::State(const Model& model, const Dataset& dataset, const In
       predicted(predict_memory_over(order.graph_or(dataset.graph), model, dataset, options, device)),
       graph(order.graph_or(kept ? kept->pattern() : dataset.graph), device,
             kept && wanted.order == Order::original ? capacity : PlanCapacity{}),
-      features(model, dataset, form_of_features(model, options.forms), options.features, device, order.old_id.span()),
-      updates(features, model, form_of_features(model, options.forms), options.features, dataset.has_dense_features(), num_features,
-              capacity.nodes, device),
+      features(model, dataset, form_of_features(model, options.forms),
+               storage_of_features(options, form_of_features(model, options.forms).input), device, order.old_id.span()),
+      updates(features, model, form_of_features(model, options.forms), options.features, dataset.has_dense_features(),
+              num_features, capacity.nodes, device),
       forward(model, options, graph, features, device, order.back(device), predicted.parts) {
   bytes = {.model = model.bytes(), .graph = graph.bytes(), .features = features.bytes()};
   if (predicted.parts == 1) order.graph = {};  // all that is used of it is in the operands now

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of a plan: the logits are those of a new plan over the changed data set, bit for bit.
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
 
 #include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
@@ -37,13 +38,14 @@ CsrPattern random_graph(NodeId nodes, std::size_t edges, std::uint32_t seed) {
   return csr_from_edges(nodes, nodes, from, to, {.symmetrize = true, .drop_loops = true});
 }
 
-/// Rows of which some have many features and some have none.
+/// Rows of which some have many features and some have none. Of even seeds every third column is below zero.
 DenseMatrix<float> random_rows(std::size_t rows, std::uint32_t seed, float density) {
   DenseMatrix<float> x(rows, width);
   RandomKey key{seed, 1, 0};
   for (std::size_t n = 0; n < x.values().size(); ++n) {
+    const float sign = seed % 2 == 0 && n % width % 3 == 0 ? -0.5F : 1.0F;
     const bool there = random_uniform(key, 2 * n) < density;
-    if (there) x.values()[n] = 0.25F + random_uniform(key, 2 * n + 1);
+    if (there) x.values()[n] = sign * (0.25F + random_uniform(key, 2 * n + 1));
   }
   return x;
 }
@@ -171,16 +173,22 @@ void update_graph(InferencePlan& plan, State& state, bool reserved) {
   state.graph = csr_from_edges(nodes, nodes, from, to, {.symmetrize = true});
 }
 
-void check_updates(const Device& device) {
-  const auto architecture = *rc::gen::elementOf(all_architectures());
-  const auto precision = *rc::gen::element(Precision::real, Precision::full, Precision::bin);
-  Model model = random_model(architecture, precision, width, *rc::gen::element<std::size_t>(7, 64), 5,
+/// Where `precision` has levels, of the values that the model has over the data set.
+Model some_model(Architecture architecture, const Precision& precision, const Dataset& data) {
+  const Precision trained = precision.has_levels() ? Precision::real : precision;
+  Model model = random_model(architecture, trained, width, *rc::gen::element<std::size_t>(7, 64), 5,
                              *rc::gen::inRange<std::size_t>(1, 4), *rc::gen::inRange(1, 99));
   model.normalize_rows = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) {
     model.input_mean = Buffer<float>();
     model.input_inverse_deviation = Buffer<float>();
   }
+  return precision.has_levels() ? quantize(model, data, {.precision = precision}) : std::move(model);
+}
+
+void check_updates(const Device& device, const std::vector<Precision>& precisions) {
+  const auto architecture = *rc::gen::elementOf(all_architectures());
+  const Precision precision = precisions[*rc::gen::inRange<std::size_t>(0, precisions.size())];
   InferenceOptions options{.features = *rc::gen::element(FeatureStorage::sparse, FeatureStorage::dense),
                            .graph = *rc::gen::element(GraphFormat::automatic, GraphFormat::csr, GraphFormat::tiles),
                            .order = *rc::gen::element(Order::original, Order::reverse_cuthill_mckee, Order::degree)};
@@ -193,6 +201,7 @@ void check_updates(const Device& device) {
               *rc::gen::arbitrary<bool>()};
   state.x = random_rows(state.graph.nrows(), 5, density);
   const Dataset first = state.dataset();  // plans in parts walk over its graph
+  const Model model = some_model(architecture, precision, first);
   if (options.graph == GraphFormat::automatic && *rc::gen::arbitrary<bool>()) {
     options.memory = predict_memory(model, first, options, device).bytes - 1;
     try {
@@ -220,19 +229,33 @@ void check_updates(const Device& device) {
              << " entries, " << plan.feature_format() << "; a new plan: " << fresh.feature_format() << "\n";
     for (int repeat = 0; repeat < 2; ++repeat)
       RC_ASSERT((rounds ? nearly_same(plan.run(), expected) : same_bits(plan.run(), expected)));
-    RC_ASSERT(plan.feature_format() == fresh.feature_format());
+    // Levels that were sparse are dense once some of them have changed.
+    if (!model.has_levels()) RC_ASSERT(plan.feature_format() == fresh.feature_format());
   }
 }
 
+const std::vector<Precision> presets{Precision::real, Precision::full, Precision::bin};
+const std::vector<Precision> of_levels{Precision::of_levels(8, 8, 8),  Precision::of_levels(8, 4, 2),
+                                       Precision::of_levels(1, 1, 1),  Precision::of_levels(16, 16, 16),
+                                       Precision::of_levels(8, 8, 32), Precision::of_levels(32, 32, 8)};
+
 TEST(PlanUpdates, GiveTheBitsOfANewPlan) {
   for (const int threads : {1, 3}) {
-    EXPECT_TRUE(rc::check([&] { check_updates(Device::host(threads)); }));
+    EXPECT_TRUE(rc::check([&] { check_updates(Device::host(threads), presets); }));
+  }
+}
+
+TEST(PlanUpdates, OfModelsOfLevelsGiveTheBitsOfANewPlan) {
+  for (const int threads : {1, 3}) {
+    EXPECT_TRUE(rc::check([&] { check_updates(Device::host(threads), of_levels); }));
   }
 }
 
 TEST(PlanUpdates, GiveTheBitsOfANewPlanOnADevice) {
   BITGRAPH_REQUIRE_CUDA();
-  EXPECT_TRUE(rc::check([] { check_updates(*test::cuda_device()); }));
+  for (const auto& precisions : {presets, of_levels}) {
+    EXPECT_TRUE(rc::check([&] { check_updates(*test::cuda_device(), precisions); }));
+  }
 }
 
 /// Signs that came sparse are kept dense while that is smaller: they are counted once, and then row by row.
@@ -314,6 +337,30 @@ TEST(PlanUpdates, WhatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_EQ(plan.num_nodes(), 6U);
 }
 
+TEST(PlanUpdates, OfLevelsKeepTheirFeaturesWhereNewOnesAreNotFinite) {
+  for (const bool dense : {false, true}) {
+    State state{random_graph(20, 40, 1), random_rows(20, 1, 0.04F), dense};
+    const Model model =
+        quantize(random_model(Architecture::sage, Precision::real, width, 16, 3, 2, 1), state.dataset());
+    InferencePlan plan(model, state.dataset());
+    const DenseMatrix<float> before = plan.run().clone();
+    const std::vector<NodeId> one{7};
+    for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      DenseMatrix<float> x = random_rows(20, 2, 0.5F);
+      x(3, width - 1) = wrong;
+      EXPECT_EQ(code_of([&] { plan.set_features(x); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(sparse_features(x)); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(x.clone()); }), ErrorCode::bad_input);
+      DenseMatrix<float> row(1, width);
+      row(0, 0) = wrong;
+      EXPECT_EQ(code_of([&] { plan.set_features(one, row); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(one, sparse_features(row)); }), ErrorCode::bad_input);
+      EXPECT_EQ(code_of([&] { plan.set_features(one, DenseMatrix<float>(1, width + 1)); }), ErrorCode::usage);
+    }
+    EXPECT_TRUE(same_bits(plan.run(), before));
+  }
+}
+
 TEST(PlanUpdates, NewNodesNeedCapacity) {
   Small small;
   InferencePlan plan(small.model, small.state.dataset());
@@ -338,6 +385,28 @@ TEST(PlanUpdates, MemoryIsPredictedForTheCapacity) {
   EXPECT_EQ(plan.num_nodes(), 1100U);
   EXPECT_NEAR(static_cast<double>(predicted), static_cast<double>(device.memory().peak),
               0.15 * static_cast<double>(device.memory().peak));
+}
+
+TEST(PlanUpdates, MemoryOfLevelsIsPredictedForTheCapacity) {
+  for (const bool dense : {true, false}) {
+    State state{random_graph(1000, 4000, 1), random_rows(1000, 2, dense ? 0.5F : 0.02F), dense};
+    const Dataset data = state.dataset();
+    const Model model = quantize(random_model(Architecture::gcn, Precision::real, width, 64, 5, 2, 1), data);
+    const Device device = Device::host(1);
+    const InferenceOptions options{.capacity = {1100, 10000}};
+    const std::size_t predicted = predict_memory(model, data, options, device).bytes;
+    InferencePlan plan(model, data, options, device);
+    plan.run();
+    for (NodeId added = 0; added < 100; ++added) {
+      const std::vector<NodeId> node{plan.add_nodes(1)}, neighbor{added};
+      plan.add_edges(node, neighbor);
+      plan.set_features(node, random_rows(1, added, 0.02F));
+      plan.run();
+    }
+    EXPECT_NEAR(static_cast<double>(predicted), static_cast<double>(device.memory().peak),
+                0.15 * static_cast<double>(device.memory().peak))
+        << plan.feature_format();
+  }
 }
 
 TEST(Softmax, RowsAreProbabilitiesWhateverTheSizeOfTheLogits) {

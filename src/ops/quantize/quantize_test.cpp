@@ -65,6 +65,35 @@ TEST(Quantize, LevelsAreTheSameEverywhere) {
   }
 }
 
+/// What D^-1/2 is multiplied in by: the row first, then its place on the scale.
+TEST(Quantize, RowsTimesFactorsAreTheSameEverywhere) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    const Floats x = test::random_dense(shape.nrows, shape.ncols, shape.ncols + 1);
+    const std::vector<float> factors = test::random_floats(shape.nrows, 9, 0, 2);
+    Floats scaled = x.clone();
+    for (std::size_t i = 0; i < shape.nrows; ++i) {
+      for (float& value : scaled.row(i)) value *= factors[i];
+    }
+    for (const int bits : {1, 4, 8, 16}) {
+      for (const ScaleExtent extent : extents) {
+        SCOPED_TRACE(testing::Message() << shape << ", " << bits << " bits, extent " << static_cast<int>(extent));
+        const LevelScale scale = choose_scale(x, {.bits = bits, .extent = extent});  // some values beyond the bounds
+        const QuantizedMatrix expected = reference(scaled, scale, bits, Rounding::nearest);
+        const auto check = [&](const Device& device) {
+          QuantizedMatrix there(shape.nrows, shape.ncols, bits, device);
+          there.set_scale(scale.to(device));
+          const Buffer<float> row_scale = Buffer<float>::copy_of(factors, device);
+          quantize_into(there, x.to(device), Rounding::nearest, row_scale.span());
+          const QuantizedMatrix actual = there.to(Device{});
+          ASSERT_TRUE(std::ranges::equal(actual.levels().span(), expected.levels().span()));
+        };
+        test::everywhere(check);
+        if (test::cuda_device()) check(*test::cuda_device());
+      }
+    }
+  }
+}
+
 TEST(Quantize, SpecialValuesBecomeTheFirstOrTheLastLevel) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> values{NAN, -NAN, infinity, -infinity, 1e38F, -1e38F, -0.0F, 1e-45F, 0.5F, 1.5F, 2.5F, 3};
@@ -206,6 +235,9 @@ TEST(Quantize, BadInputNamesThePlace) {
   QuantizedMatrix out(2, 3, 4);
   test::expect_usage_error([&] { quantize_into(out, fine); }, "no scale");
   test::expect_usage_error([&] { quantize_into(out, Floats(3, 3)); }, "X is 3 x 3, the output is 2 x 3");
+  out.set_scale(choose_scale(fine));
+  const std::vector<float> three(3, 1.0F);
+  test::expect_usage_error([&] { quantize_into(out, fine, Rounding::nearest, three); }, "3 row scales for 2 rows");
 }
 
 }  // namespace

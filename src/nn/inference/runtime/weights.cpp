@@ -159,7 +159,9 @@ void Weights::prepare(LayerWeights& layer, const Layer& of) {
     if (linear.empty()) continue;
     if (linear.in_levels()) {
       const QuantizedMatrix& w = linear.levels();
-      const QuantizedMatrix here = w.device().is_host() ? w.share() : w.to(Device());
+      // What is made on the host counts as this device's memory, where that is the host.
+      const Device host = device_.is_host() ? device_ : Device();
+      const QuantizedMatrix here = w.device().is_host() ? w.share(host) : w.to(host);
       assign(made.levels, prepare_level_weights(here, device_, layer.use.table), device_);
       continue;
     }

@@ -203,7 +203,8 @@ bool fuse_scaled_scores(Program& program, std::size_t n, const PassContext& cont
 /// Counts of neighbours' bits and their product, and the node's own product where there is one.
 bool fuse_counts(Program& program, std::size_t n, const PassContext& context) {
   const Operator& product = program.operators[n];
-  if (product.kind != Kind::product || product.aggregation == Aggregation::none) return false;
+  if (product.kind != Kind::product || !product.multiplies_signs() || product.aggregation == Aggregation::none)
+    return false;
   const Operator* const counts = only_read(program, product.inputs[0], Kind::aggregate);
   if (counts == nullptr) return false;
   const std::size_t columns = program.value(product.inputs[0]).columns;

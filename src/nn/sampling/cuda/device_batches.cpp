@@ -345,7 +345,8 @@ class DeviceBatches final : public BatchQueue {
 
 std::unique_ptr<BatchQueue> make_device_batches(const Dataset& dataset, const TrainOptions& options,
                                                 const std::vector<LayerShape>& shapes, const Device& device) {
-  if (device.is_host() || traits_of(options.architecture).batches != BatchKind::neighbors) return nullptr;
+  if (device.is_host() || options.partition != nullptr) return nullptr;
+  if (traits_of(options.architecture).batches != BatchKind::neighbors) return nullptr;
   SamplePlan plan = plan_of(dataset, options, shapes);
   if (!fits(plan, dataset.graph, device)) return nullptr;
   check_targets(dataset);

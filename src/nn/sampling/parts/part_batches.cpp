@@ -86,7 +86,11 @@ std::span<const NodeId> PartBatches::parts_of(std::uint32_t epoch, std::size_t b
     shuffle_into(s.drawn, s.in_order, s.options.seed, epoch);
     s.epoch = epoch;
   }
-  return s.cut(s.drawn, batch);
+  // Of nearly one number: a last batch of a few parts would count as much as the others.
+  const std::size_t batches = s.num_batches(), parts = s.drawn.size();
+  if (batch >= batches) fail(ErrorCode::usage, fmt::format("part batches: batch {} of {}", batch, batches));
+  const std::size_t first = parts * batch / batches;
+  return std::span(s.drawn).subspan(first, parts * (batch + 1) / batches - first);
 }
 
 void PartBatches::sample_into(SubgraphSample& out, std::uint32_t epoch, std::size_t batch) {

@@ -223,8 +223,8 @@ void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const Level
     const float of_row = factor.empty() ? 1.0F : factor[i * stride];
     for (std::size_t j = 0; j < here.ncols(); ++j) some(i, j) = here(i * stride, j) * of_row;
   }
-  const LevelScale chosen =
-      choose_scale(some, {.bits = grid.bits, .extent = grid.extent, .bounds = BoundsOf::least_error});
+  const LevelScale chosen = choose_scale(
+      some, {.bits = grid.bits, .extent = grid.extent, .bounds = BoundsOf::least_error, .keeps_zero = true});
   const Buffer<float> zeros(chosen.has_offsets() ? 0 : chosen.steps.size(), 0.0F);
   const Buffer<float>& offsets = chosen.has_offsets() ? chosen.offsets : zeros;
   Device::copy(scale.steps->values().data(), device_, chosen.steps.data(), Device(), chosen.steps.bytes());

@@ -157,6 +157,27 @@ TEST(Unseen, ASampledModelTrainsOnTrainingNodesAndTheEdgesBetweenThem) {
                 });
 }
 
+TEST(Unseen, NothingElseIsInThePartsThatASampledModelTrainsOn) {
+  for_each_form({Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::inductive_gin},
+                [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+                  const Dataset dataset = test::planted_data({.kind = kind});
+                  Dataset other = test::planted_data({.kind = kind});
+                  Scrambler scrambler(dataset);
+                  scrambler.labels(other);
+                  scrambler.edges(other);
+                  scrambler.features(other);
+                  std::vector<NodeId> part_of(dataset.graph.nrows());
+                  for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i * 7 % 5;
+                  const Partition partition(std::move(part_of), 5);
+                  const Model teacher = teacher_for(dataset);
+                  TrainOptions options = quick(architecture, precision);
+                  options.partition = &partition;
+                  options.batch_parts = 2;
+                  if (precision.multiplies_signs()) options.teacher = &teacher;
+                  EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
+                });
+}
+
 TEST(Unseen, AWholeGraphModelTrainsOnTheLabelsOfTrainingNodes) {
   for_each_form({Architecture::gcn, Architecture::gin},
                 [](Architecture architecture, const Precision& precision, FeatureKind kind) {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/nn/precision.hpp>
+
+#include "support/everywhere.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace bitgraph::nn {
+namespace {
+
+TEST(Precision, BitsOfWeightsInputsAndMessagesAreAName) {
+  const Precision w4a4 = Precision::of_levels(4, 4, 4);
+  EXPECT_EQ(precision_from_string("w4a4"), w4a4);
+  EXPECT_EQ(precision_from_string("w4a4m4"), w4a4);
+  EXPECT_EQ(to_string(w4a4), "w4a4");
+  EXPECT_EQ(formats_of(w4a4), "levels4*tensor+offset/levels4*row+offset/levels4*column+offset/float32");
+  EXPECT_TRUE(w4a4.multiplies_levels() && w4a4.sums_levels() && w4a4.has_levels());
+  EXPECT_FALSE(w4a4.multiplies_signs() || w4a4.votes());
+
+  const Precision mixed = precision_from_string("w8a4m2");
+  EXPECT_EQ(mixed.weight.bits, 8);
+  EXPECT_EQ(mixed.input.bits, 4);
+  EXPECT_EQ(mixed.messages.bits, 2);
+  EXPECT_EQ(to_string(mixed), "w8a4m2");
+
+  const Precision sums = precision_from_string("w32a32m8");
+  EXPECT_FALSE(sums.multiplies_levels());
+  EXPECT_TRUE(sums.sums_levels());
+  EXPECT_EQ(sums.weight, NumberFormat());
+  EXPECT_EQ(to_string(sums), "w32a32m8");
+
+  const Precision products = precision_from_string("w8a8m32");
+  EXPECT_TRUE(products.multiplies_levels());
+  EXPECT_FALSE(products.sums_levels());
+  EXPECT_EQ(to_string(products), "w8a8m32");
+  EXPECT_EQ(precision_from_string("w32a32"), Precision::real);
+}
+
+TEST(Precision, EveryNameAndItsFormatsComeBack) {
+  for (const int weight : {1, 2, 7, 8, 16}) {
+    for (const int input : {1, 5, 16}) {
+      for (const int messages : {1, 8, 16, 32}) {
+        const Precision precision = Precision::of_levels(weight, input, messages);
+        EXPECT_EQ(precision_from_string(to_string(precision)), precision);
+        EXPECT_EQ(precision_from_string(formats_of(precision)), precision);
+      }
+    }
+  }
+  for (const Precision& preset : {Precision::real, Precision::full, Precision::bin}) {
+    EXPECT_EQ(precision_from_string(to_string(preset)), preset);
+    EXPECT_EQ(precision_from_string(formats_of(preset)), preset);
+  }
+}
+
+TEST(Precision, OfTheLastLayerAddsUpAtLeastEightBits) {
+  EXPECT_EQ(to_string(precision_from_string("w2a2").of_last_layer()), "w2a2m8");
+  EXPECT_EQ(to_string(precision_from_string("w2a2m9").of_last_layer()), "w2a2m9");
+  EXPECT_EQ(to_string(precision_from_string("w2a2m32").of_last_layer()), "w2a2m32");
+  EXPECT_EQ(to_string(precision_from_string("w32a32m3").of_last_layer()), "w32a32m8");
+  EXPECT_EQ(Precision::bin.of_last_layer(), Precision::full);
+}
+
+TEST(Precision, OtherTextsAreRefused) {
+  const auto refused = [](const char* text, const std::string& message) {
+    SCOPED_TRACE(text);
+    test::expect_usage_error([&] { static_cast<void>(precision_from_string(text)); }, message);
+  };
+  for (const char* const text : {"", "w", "w4", "w4a", "a4w4", "w4a4m", "w4a4x", "w4a4m4m4", "w-4a4", "w4a-4", " w4a4",
+                                 "w4 a4", "W4A4", "w4a99999999999", "foo", "int8", "w4a4\nm2"})
+    refused(text, "unknown precision '");
+  refused("w4a4\nm2", "'w4a4?m2'");
+  refused("w0a4", "levels of 0 bits: expected 1 to 16, or 32 for floats");
+  refused("w17a8", "levels of 17 bits");
+  refused("w4a0", "levels of 0 bits");
+  refused("w4a4m0", "levels of 0 bits");
+  refused("w4a4m31", "levels of 31 bits");
+  refused("w8a32", "weights of 8 bits and inputs of 32");
+  refused("w32a8", "weights of 32 bits and inputs of 8");
+}
+
+TEST(Precision, FormatsThatNoLayerComputesInAreRefused) {
+  const auto refused = [](const char* text, const std::string& message) {
+    SCOPED_TRACE(text);
+    test::expect_usage_error([&] { static_cast<void>(precision_from_string(text)); }, message);
+  };
+  // A scale of other extent, no offset, products of levels with floats or signs, levels as the output.
+  for (const char* const text :
+       {"levels4*row+offset/levels4*row+offset/float32/float32", "levels4*tensor/levels4*row+offset/float32/float32",
+        "levels4*tensor+offset/levels4*tensor+offset/float32/float32", "levels4*tensor+offset/float32/float32/float32",
+        "float32/levels4*row+offset/float32/float32", "levels4*tensor+offset/sign*row/float32/float32",
+        "levels4*tensor+offset/levels4*row+offset/levels4*row+offset/float32",
+        "levels4*tensor+offset/levels4*row+offset/sign/float32",
+        "levels4*tensor+offset/levels4*row+offset/float32/levels4*tensor+offset", "int8/int8/int8/int8"})
+    refused(text, "no layer computes in the formats ");
+  refused("float32/float32/float32", "unknown precision");
+  refused("float32/float32/float32/float32/float32", "");
+  refused("levels0*tensor+offset/levels4*row+offset/float32/float32", "");
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the passes make of layers of levels: where values become levels, what is made once, and epilogues.
+#include "nn/program/passes/pass_cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace bitgraph::nn {
+namespace {
+
+using Forms = std::vector<Precision>;
+
+const Precision w8a4m2 = Precision::of_levels(8, 4, 2);
+const Forms two_forms{w8a4m2, w8a4m2.of_last_layer()};
+
+/// As compile() brings it to the pass.
+Program quantized(Program program, const Forms& forms) {
+  apply_precision(program, forms);
+  share(program);
+  fold_relu(program);
+  remove_dead(program);
+  return program;
+}
+
+std::string with_epilogues(Program program) {
+  make_levels_early(program);
+  program.validate();
+  return to_text(program);
+}
+
+TEST(LevelsPass, QuantizesWhatIsMultipliedAndWhatIsAddedUp) {
+  const Program program = quantized(test::two_layers(Aggregation::symmetric, false), two_forms);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Int layer 0 (%0) : 64 x float32\n"
+            "%2 = to_bit layer 0 (%1) : 64 x levels2*column+offset\n"
+            "%3 = bitMM2Int, sparse layer 0 (%2) : 64 x float32\n"
+            "%4 = RELU layer 0 (%3) : 64 x float32\n"
+            "%5 = to_bit layer 1 (%4) : 64 x levels4*tensor+offset\n"
+            "%6 = bitMM2Int layer 1 (%5) : 7 x float32\n"
+            "%7 = to_bit layer 1 (%6) : 7 x levels8*column+offset\n"
+            "%8 = bitMM2Int, sparse layer 1 (%7) : 7 x float32\n"
+            "result %8\n");
+  EXPECT_EQ(program.value(2).levels_of, LevelsOf::messages);
+  EXPECT_EQ(program.value(5).levels_of, LevelsOf::input);
+  EXPECT_EQ(program.value(5).scale_layer, 1U);
+  EXPECT_EQ(program.operators[1].aggregation, Aggregation::symmetric) << "D^-1/2 goes in before";
+  EXPECT_EQ(program.operators[4].aggregation, Aggregation::none);
+}
+
+TEST(LevelsPass, QuantizesProductsAlone) {
+  const Precision products = Precision::of_levels(4, 4, 32);
+  EXPECT_EQ(to_text(quantized(test::two_layers(Aggregation::mean, false), {products, products})),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Int layer 0 (%0) : 64 x float32\n"
+            "%2 = BSpMM.FBF layer 0 (%1) : 64 x float32\n"
+            "%3 = RELU layer 0 (%2) : 64 x float32\n"
+            "%4 = to_bit layer 1 (%3) : 64 x levels4*tensor+offset\n"
+            "%5 = bitMM2Int layer 1 (%4) : 7 x float32\n"
+            "%6 = BSpMM.FBF layer 1 (%5) : 7 x float32\n"
+            "result %6\n");
+}
+
+TEST(LevelsPass, QuantizesSumsAlone) {
+  const Precision sums = Precision::of_levels(32, 32, 8);
+  EXPECT_EQ(to_text(quantized(test::two_layers(Aggregation::mean, false), {sums, Precision::real})),
+            "%0 = features : 100 x float32\n"
+            "%1 = MM layer 0 (%0) : 64 x float32\n"
+            "%2 = to_bit layer 0 (%1) : 64 x levels8*column+offset\n"
+            "%3 = bitMM2Int, sparse layer 0 (%2) : 64 x float32\n"
+            "%4 = RELU layer 0 (%3) : 64 x float32\n"
+            "%5 = MM layer 1 (%4) : 7 x float32\n"
+            "%6 = BSpMM.FBF layer 1 (%5) : 7 x float32\n"
+            "result %6\n");
+}
+
+TEST(LevelEpilogues, OfAGcnLayerTakeInTheFactorTheReluAndTheLevels) {
+  Program program = quantized(test::two_layers(Aggregation::symmetric, false), two_forms);
+  EXPECT_EQ(with_epilogues(program),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 64 x levels2*column+offset\n"
+            "%2 = bitMM2Bit, sparse layer 0 (%1) : 64 x levels4*tensor+offset\n"
+            "%3 = bitMM2Bit layer 1 (%2) : 7 x levels8*column+offset\n"
+            "%4 = bitMM2Int, sparse layer 1 (%3) : 7 x float32\n"
+            "result %4\n");
+  make_levels_early(program);
+  EXPECT_EQ(program.operators[0].aggregation, Aggregation::symmetric);
+  EXPECT_FALSE(program.operators[0].relu);
+  EXPECT_TRUE(program.operators[1].relu);
+  EXPECT_EQ(program.operators[1].bias, BiasOf::layer);
+  EXPECT_EQ(program.operators[2].aggregation, Aggregation::symmetric);
+  EXPECT_FALSE(program.operators[3].relu) << "logits are not rectified";
+}
+
+/// What a sum with the node's own product is made of stays floats.
+TEST(LevelEpilogues, OfASageLayerEndAtTheSum) {
+  Program program = quantized(test::two_layers(Aggregation::mean, true), two_forms);
+  EXPECT_EQ(with_epilogues(program),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 64 x levels2*column+offset\n"
+            "%2 = bitMM2Int, sparse layer 0 (%1) : 64 x float32\n"
+            "%3 = bitMM2Int layer 0 (%0) : 64 x float32\n"
+            "%4 = ADD.FFF layer 0 (%2, %3) : 64 x float32\n"
+            "%5 = to_bit layer 1 (%4) : 64 x levels4*tensor+offset\n"
+            "%6 = bitMM2Bit layer 1 (%5) : 7 x levels8*column+offset\n"
+            "%7 = bitMM2Int, sparse layer 1 (%6) : 7 x float32\n"
+            "%8 = bitMM2Int layer 1 (%5) : 7 x float32\n"
+            "%9 = ADD.FFF layer 1 (%7, %8) : 7 x float32\n"
+            "result %9\n");
+  make_levels_early(program);
+  EXPECT_EQ(program.operators[0].aggregation, Aggregation::none) << "a mean's factor comes behind the sum";
+  EXPECT_TRUE(program.operators[3].relu);
+}
+
+/// A layer's network: product, with or without a bias, relu where asked for, and an aggregation.
+Program one_layer(BiasOf bias, bool relu, Aggregation aggregation) {
+  ProgramBuilder build(100);
+  ValueId x = build.product(build.features(), WeightOf::neighbor, 8, bias);
+  if (relu) x = build.relu(x);
+  return build.finish(build.aggregate(x, aggregation));
+}
+
+TEST(LevelEpilogues, AProductWithABiasTakesNoFactor) {
+  EXPECT_EQ(with_epilogues(quantized(one_layer(BiasOf::weight, false, Aggregation::symmetric), {w8a4m2})),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Int layer 0 (%0) : 8 x float32\n"
+            "%2 = to_bit layer 0 (%1) : 8 x levels2*column+offset\n"
+            "%3 = bitMM2Int, sparse layer 0 (%2) : 8 x float32\n"
+            "result %3\n");
+  EXPECT_EQ(with_epilogues(quantized(one_layer(BiasOf::weight, false, Aggregation::sum), {w8a4m2})),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 8 x levels2*column+offset\n"
+            "%2 = bitMM2Int, sparse layer 0 (%1) : 8 x float32\n"
+            "result %2\n");
+}
+
+TEST(LevelEpilogues, AProductWithABiasIsStillRectified) {
+  Program program = quantized(one_layer(BiasOf::weight, true, Aggregation::symmetric), {w8a4m2});
+  make_levels_early(program);
+  ASSERT_EQ(program.operators.size(), 3U);
+  EXPECT_TRUE(program.operators[0].relu);
+  EXPECT_EQ(program.operators[0].aggregation, Aggregation::none);
+  EXPECT_EQ(program.operators[1].kind, OperatorKind::quantize);
+}
+
+TEST(LevelEpilogues, AValueWithTwoReadersIsNotFolded) {
+  ProgramBuilder build(100);
+  const ValueId product = build.product(build.features(), WeightOf::neighbor, 8);
+  const ValueId sum = build.aggregate(product, Aggregation::sum);
+  const Program program = quantized(build.finish(build.add(sum, product)), {w8a4m2});
+  EXPECT_EQ(with_epilogues(program), to_text(program));
+}
+
+TEST(LevelEpilogues, TheResultIsNotFoldedIntoWhatReadsIt) {
+  ProgramBuilder build(100);
+  const ValueId product = build.product(build.features(), WeightOf::neighbor, 8);
+  static_cast<void>(build.aggregate(product, Aggregation::sum));
+  Program program = build.finish(product);
+  apply_precision(program, Forms{w8a4m2});
+  make_levels_early(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Int layer 0 (%0) : 8 x float32\n"
+            "result %1\n");
+}
+
+TEST(LevelEpilogues, ProductsOfFloatsAndSignsAreLeftAlone) {
+  const Precision sums = Precision::of_levels(32, 32, 8);
+  for (const Forms& forms : {Forms{sums, sums}, Forms{Precision::real, Precision::real}}) {
+    const Program program = quantized(test::two_layers(Aggregation::symmetric, false), forms);
+    const std::string text = with_epilogues(program);
+    EXPECT_EQ(text.find("bitMM2Bit layer"), std::string::npos) << text;
+    EXPECT_NE(text.find("MM layer 0"), std::string::npos) << text;
+  }
+  Program signs = test::two_layers(Aggregation::symmetric, false);
+  apply_precision(signs, Forms{Precision::full, Precision::full});
+  remove_dead(signs);
+  EXPECT_EQ(with_epilogues(signs), to_text(signs));
+}
+
+NumberFormat features_of(const Program& program, const Forms& forms) { return format_of_features(program, forms); }
+
+TEST(FormatOfFeatures, IsLevelsWhereProductsOfLevelsAloneReadThem) {
+  const Program sage = test::two_layers(Aggregation::mean, true);
+  const NumberFormat levels{NumberKind::levels, 4, ScaleExtent::row, true};
+  EXPECT_EQ(features_of(sage, two_forms), levels);
+  EXPECT_EQ(features_of(sage, {w8a4m2, Precision::real}), levels);
+  EXPECT_EQ(features_of(sage, {Precision::real, w8a4m2}), NumberFormat());
+  EXPECT_EQ(features_of(sage, {Precision::of_levels(32, 32, 8), w8a4m2}), NumberFormat());
+  EXPECT_EQ(features_of(sage, {Precision::bin, Precision::full}), Precision::bin.input);
+}
+
+TEST(FormatOfFeatures, IsFloatsWhereSomethingElseReadsThemToo) {
+  const auto format = [](auto&& network, const Forms& forms) {
+    ProgramBuilder build(16);
+    return features_of(build.finish(network(build)), forms);
+  };
+  const auto summed_too = [](ProgramBuilder& b) {
+    return b.add(b.product(b.features(), WeightOf::neighbor, 16), b.aggregate(b.features(), Aggregation::sum));
+  };
+  EXPECT_EQ(format(summed_too, {w8a4m2}), NumberFormat());
+  const auto added_too = [](ProgramBuilder& b) {
+    return b.add(b.product(b.features(), WeightOf::neighbor, 16), b.features());
+  };
+  EXPECT_EQ(format(added_too, {w8a4m2}), NumberFormat());
+  const auto two_layers = [](ProgramBuilder& b) {
+    const ValueId first = b.product(b.features(), WeightOf::neighbor, 16);
+    b.begin_layer(1);
+    return b.add(b.product(b.features(), WeightOf::neighbor, 16), first);
+  };
+  const Precision w2a4 = Precision::of_levels(2, 4, 4);
+  EXPECT_EQ(format(two_layers, {w8a4m2, w2a4}).kind, NumberKind::levels) << "as many bits for both";
+  EXPECT_EQ(format(two_layers, {w8a4m2, Precision::of_levels(8, 8, 2)}), NumberFormat());
+  EXPECT_EQ(format(two_layers, {w8a4m2, Precision::real}), NumberFormat());
+  const auto not_read = [](ProgramBuilder& b) { return b.features(); };
+  EXPECT_EQ(format(not_read, {w8a4m2}), NumberFormat());
+}
+
+TEST(SharePass, MakesLevelsOfALayerOnceAndThoseOfTwoLayersApart) {
+  const Precision w4a4 = Precision::of_levels(4, 4, 32);
+  ProgramBuilder build(100);
+  const ValueId x = build.relu(build.product(build.features(), WeightOf::neighbor, 8));
+  build.begin_layer(1);
+  const ValueId neighbor = build.product(x, WeightOf::neighbor, 8);
+  const ValueId first = build.add(neighbor, build.product(x, WeightOf::root, 8));
+  build.begin_layer(2);
+  Program program = build.finish(build.add(first, build.product(x, WeightOf::neighbor, 8)));
+  apply_precision(program, Forms{Precision::real, w4a4, w4a4});
+  share(program);
+  remove_dead(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x float32\n"
+            "%1 = MM layer 0 (%0) : 8 x float32\n"
+            "%2 = RELU layer 0 (%1) : 8 x float32\n"
+            "%3 = to_bit layer 1 (%2) : 8 x levels4*tensor+offset\n"
+            "%4 = bitMM2Int layer 1 (%3) : 8 x float32\n"
+            "%5 = bitMM2Int layer 1 (%3) : 8 x float32\n"
+            "%6 = ADD.FFF layer 1 (%4, %5) : 8 x float32\n"
+            "%7 = to_bit layer 2 (%2) : 8 x levels4*tensor+offset\n"
+            "%8 = bitMM2Int layer 2 (%7) : 8 x float32\n"
+            "%9 = ADD.FFF layer 2 (%6, %8) : 8 x float32\n"
+            "result %9\n");
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

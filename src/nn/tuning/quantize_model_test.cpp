@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
+
+#include "support/everywhere.hpp"
+#include "support/expect_error.hpp"
+#include "support/level_models.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+using test::LevelModel;
+
+const Dataset& data() {
+  static const Dataset made = test::level_data({});
+  return made;
+}
+
+TEST(QuantizeModel, KeepsAllButTheNumbers) {
+  LevelModel how{.architecture = Architecture::saint, .normalize_rows = true};
+  const Dataset positive = test::level_data({.below_zero = false});
+  Model floats = how.in_floats(positive);
+  floats.dataset = "some data";
+  floats.seed = 77;
+  floats.trained = TrainingRecord{.data = std::string(16, 'a'), .training_nodes = std::string(16, 'b')};
+  const Model made = quantize(floats, positive, {.precision = precision_from_string("w8a4m2")});
+  made.validate();
+  EXPECT_EQ(made.architecture, floats.architecture);
+  EXPECT_EQ(made.dataset, "some data");
+  EXPECT_EQ(made.seed, 77U);
+  EXPECT_EQ(made.trained->data, floats.trained->data);
+  EXPECT_TRUE(made.normalize_rows);
+  EXPECT_EQ(to_string(made.precision), "w8a4m2");
+  EXPECT_TRUE(made.has_levels());
+  ASSERT_EQ(made.layers.size(), floats.layers.size());
+  EXPECT_EQ(to_string(made.layers.back().precision), "w8a4m8") << "nothing behind the last layer corrects an error";
+  for (std::size_t l = 0; l < made.layers.size(); ++l) {
+    const Layer& layer = made.layers[l];
+    EXPECT_EQ(layer.aggregation, floats.layers[l].aggregation);
+    EXPECT_EQ(layer.neighbor.format(), layer.precision.weight);
+    EXPECT_TRUE(std::ranges::equal(layer.neighbor.bias.span(), floats.layers[l].neighbor.bias.span()));
+    EXPECT_EQ(layer.input_scale.steps.size(), l == 0 ? 0U : 1U) << "rows of features have scales of their own";
+    const bool adds_up = layer.aggregation != Aggregation::none;
+    EXPECT_EQ(layer.message_scale.steps.size(), adds_up ? layer.outputs() : 0U);
+  }
+}
+
+TEST(QuantizeModel, WeightsComeBackWithinHalfAStep) {
+  const LevelModel how{.architecture = Architecture::sage};
+  const Model floats = how.in_floats(data());
+  for (const int bits : {2, 4, 8, 16}) {
+    const Model made =
+        quantize(floats, data(), {.precision = Precision::of_levels(bits, 8, 8), .bounds = BoundsOf::range});
+    for (std::size_t l = 0; l < made.layers.size(); ++l) {
+      for (const auto linear : {&Layer::neighbor, &Layer::root}) {
+        const QuantizedMatrix& w = (made.layers[l].*linear).levels();
+        const DenseMatrix<float>& from = (floats.layers[l].*linear).floats();
+        for (std::size_t f = 0; f < w.nrows(); ++f) {
+          for (std::size_t j = 0; j < w.ncols(); ++j)
+            ASSERT_NEAR(w.value(f, j), from(f, j), 0.502F * w.scale().step(f, j));
+        }
+      }
+    }
+  }
+}
+
+/// Behind a relu nothing is below 0, and the least error may leave the largest out.
+TEST(QuantizeModel, ScalesAreThoseOfTheFloatModelsValues) {
+  const LevelModel how{};
+  const Model made =
+      quantize(how.in_floats(data()), data(), {.precision = Precision::of_levels(8, 8, 8), .bounds = BoundsOf::range});
+  EXPECT_FALSE(made.layers[1].input_scale.has_offsets()) << "an offset that is 0 everywhere is none";
+  EXPECT_TRUE(made.layers[0].message_scale.has_offsets());
+  // Of x W^T times D^-1/2: the range of column f, which 255 steps cover.
+  const Model floats = how.in_floats(data());
+  const Linear& w = floats.layers[0].neighbor;
+  for (std::size_t f = 0; f < w.outputs(); ++f) {
+    double least = 0, most = 0;
+    for (NodeId i = 0; i < data().graph.nrows(); ++i) {
+      double sum = 0;
+      const auto row = data().features.pattern.row(i);
+      for (std::size_t e = 0; e < row.size(); ++e) {
+        sum += static_cast<double>(data().features.values[data().features.pattern.row_ptr()[i] + e]) *
+               static_cast<double>(w.floats()(f, row[e]));
+      }
+      sum /= std::sqrt(1 + static_cast<double>(data().graph.row(i).size()));
+      least = std::min(least, sum);
+      most = std::max(most, sum);
+    }
+    EXPECT_NEAR(made.layers[0].message_scale.steps[f], (most - least) / 255, 1e-5 * (most - least));
+    EXPECT_NEAR(made.layers[0].message_scale.offsets[f], least, 1e-5 * (most - least));
+  }
+}
+
+TEST(QuantizeModel, TheLeastErrorIsTheDefaultAndServesFewBits) {
+  const LevelModel how{.hidden = 40};
+  const Model floats = how.in_floats(data());
+  const auto error = [&](const QuantizeModelOptions& options) {
+    const QuantizedMatrix w = quantize(floats, data(), options).layers[0].neighbor.levels().clone();
+    double sum = 0;
+    for (std::size_t f = 0; f < w.nrows(); ++f) {
+      for (std::size_t j = 0; j < w.ncols(); ++j)
+        sum += std::pow(w.value(f, j) - floats.layers[0].neighbor.floats()(f, j), 2);
+    }
+    return sum;
+  };
+  const Precision w2a2 = Precision::of_levels(2, 2, 2);
+  EXPECT_LT(error({.precision = w2a2}), error({.precision = w2a2, .bounds = BoundsOf::range}));
+}
+
+TEST(QuantizeModel, ThreadsDoNotMatter) {
+  const LevelModel how{.architecture = Architecture::gin};
+  const Model floats = how.in_floats(data());
+  const std::string one = quantize(floats, data(), {}, Device::host(1)).fingerprint();
+  for (const int threads : {2, 5}) EXPECT_EQ(quantize(floats, data(), {}, Device::host(threads)).fingerprint(), one);
+}
+
+TEST(QuantizeModel, WhatCannotBeIsRefused) {
+  const Precision w8a8 = Precision::of_levels(8, 8, 8);
+  const Model floats = LevelModel{}.in_floats(data());
+  const auto refuse = [](const Model& model, const QuantizeModelOptions& options, const std::string& message) {
+    test::expect_usage_error([&] { static_cast<void>(quantize(model, data(), options)); }, message);
+  };
+  for (const Precision& binary : {Precision::full, Precision::bin}) {
+    refuse(random_model(Architecture::gcn, binary, 64, 12, 3, 2, 1), {},
+           "quantize: the model is of precision " + to_string(binary) + ", expected a float model");
+  }
+  refuse(quantize(floats, data()), {}, "quantize: the model is of precision w8a8, expected a float model");
+  refuse(floats, {.precision = Precision::real}, "quantize: no layer is to have levels");
+  refuse(floats, {.precision = Precision::bin}, "quantize: a float model has no layer of form bin: bits are trained");
+  refuse(floats, {.forms = {Precision::real, Precision::real}}, "quantize: no layer is to have levels");
+  refuse(floats, {.forms = {w8a8}}, "quantize: 1 forms are given for a model of 2 layers");
+  refuse(floats, {.forms = {w8a8, w8a8, w8a8}}, "quantize: 3 forms are given for a model of 2 layers");
+  refuse(floats, {.forms = {w8a8, Precision::full}}, "quantize: a float model has no layer of form full");
+  refuse(floats, {.forms = {w8a8, {.weight = {NumberKind::int8, 8}}}}, "no layer computes in the formats");
+  const Dataset narrow = test::level_data({.features = 63});
+  test::expect_error_with([&] { static_cast<void>(quantize(floats, narrow)); }, ErrorCode::bad_input, "features");
+}
+
+ValueId convolution(ProgramBuilder& build, std::size_t layer, ValueId x, std::size_t outputs) {
+  build.begin_layer(layer);
+  return build.aggregate(build.product(x, WeightOf::neighbor, outputs), Aggregation::symmetric, BiasOf::layer);
+}
+
+/// A skip connection: the input of the second convolution is added to its output.
+TEST(QuantizeModel, OfANetworkOfItsOwn) {
+  const LevelModel how{.depth = 3};
+  Model floats = how.in_floats(data());
+  floats.network = [](ProgramBuilder& build) {
+    const ValueId first = build.relu(convolution(build, 0, build.features(), 12));
+    const ValueId second = build.add(build.relu(convolution(build, 1, first, 12)), first);
+    return convolution(build, 2, second, 3);
+  };
+  InferencePlan wanted(floats, data(), {}, Device::host(1));
+  const DenseMatrix<float>& logits = wanted.run();
+  float largest = 0;
+  for (const float v : logits.values()) largest = std::max(largest, std::fabs(v));
+  InferencePlan plan(quantize(floats, data(), {.precision = Precision::of_levels(16, 16, 16)}), data(), {},
+                     Device::host(1));
+  const DenseMatrix<float>& actual = plan.run();
+  for (std::size_t n = 0; n < logits.values().size(); ++n)
+    ASSERT_NEAR(actual.values()[n], logits.values()[n], 1e-3F * largest);
+}
+
+TEST(QuantizeModel, ALayerThatNeedsTwoScalesIsRefused) {
+  Model floats = LevelModel{}.in_floats(data());
+  const auto refuse = [&](const std::function<ValueId(ProgramBuilder&)>& network, const std::string& message) {
+    floats.network = network;
+    test::expect_usage_error([&] { static_cast<void>(quantize(floats, data())); }, message);
+  };
+  refuse(
+      [](ProgramBuilder& b) {
+        const ValueId x = b.product(b.features(), WeightOf::neighbor, 12);
+        return b.add(b.aggregate(x, Aggregation::sum), b.aggregate(b.relu(x), Aggregation::sum));
+      },
+      "quantize: layer 0 adds up two different values, for which it has one scale");
+  refuse(
+      [](ProgramBuilder& b) {
+        const ValueId x = b.product(b.features(), WeightOf::neighbor, 12);
+        b.begin_layer(1);
+        return b.add(b.product(x, WeightOf::neighbor, 3), b.product(b.relu(x), WeightOf::neighbor, 3));
+      },
+      "quantize: layer 1 multiplies two different values, for which it has one scale");
+}
+
+}  // namespace
+}  // namespace bitgraph::nn

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of sparse levels are those of all levels, bit by bit.
+#include <bitgraph/ops/level_gemm.hpp>
+
+#include "support/everywhere.hpp"
+#include "support/expect_error.hpp"
+#include "support/random_levels.hpp"
+#include "support/random_matrices.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace bitgraph {
+namespace {
+
+using Floats = DenseMatrix<float>;
+using WideSums = DenseMatrix<std::int64_t>;
+
+/// Rows and columns of X, outputs: around blocks of rows, panels and slices of 256 outputs, and none of each.
+constexpr std::array<std::array<std::size_t, 3>, 11> shapes{{{0, 5, 7},
+                                                             {5, 0, 7},
+                                                             {5, 7, 0},
+                                                             {1, 1, 1},
+                                                             {6, 63, 16},
+                                                             {7, 64, 17},
+                                                             {13, 65, 65},
+                                                             {9, 130, 256},
+                                                             {6, 40, 257},
+                                                             {7, 65, 300},
+                                                             {130, 300, 5}}};
+
+constexpr std::array<int, 7> widths{1, 2, 4, 5, 8, 9, 16};
+
+/// Every third row has no entries. Steps and offsets of rows are such that 0 has any level, the first and the last too.
+SparseLevels random_entries(std::size_t nrows, std::size_t ncols, int bits, ScaleExtent extent, bool offsets) {
+  const CsrPattern any = test::random_pattern(static_cast<NodeId>(nrows), static_cast<NodeId>(ncols), 0.1, ncols);
+  std::vector<NodeId> rows, cols;
+  for (NodeId i = 0; i < any.nrows(); ++i) {
+    for (const NodeId j : any.row(i)) {
+      if (i % 3 != 1) rows.push_back(i), cols.push_back(j);
+    }
+  }
+  SparseLevels x{csr_from_edges(any.nrows(), any.ncols(), rows, cols), {}, bits, {}};
+  const auto numbers = test::random_numbers(1, x.pattern.nvals(), bits, nrows);
+  x.levels = Buffer<std::uint16_t>(x.pattern.nvals());
+  for (std::size_t e = 0; e < x.levels.size(); ++e) x.levels[e] = static_cast<std::uint16_t>(numbers(0, e));
+  x.scale = test::random_scale(extent, num_scales(extent, nrows, ncols), offsets, 5);
+  const auto most = static_cast<float>((1U << bits) - 1);
+  for (std::size_t s = 0; s < x.scale.offsets.size(); ++s) {
+    const float zero = s % 4 == 0 ? 0.0F : s % 4 == 1 ? most : std::round(most * static_cast<float>(s % 7) / 7);
+    x.scale.offsets[s] = -x.scale.steps[s] * zero;
+  }
+  return x;
+}
+
+struct Product {
+  SparseLevels x;
+  QuantizedMatrix w;
+  std::vector<float> bias;
+  LevelGemmOptions options;
+
+  Product(const std::array<std::size_t, 3>& shape, int p, int q, std::size_t turn)
+      : x(random_entries(shape[0], shape[1], p, turn % 4 == 0 ? ScaleExtent::tensor : ScaleExtent::row, turn % 3 != 0)),
+        w(test::random_levels(shape[2], shape[1], q, 2)),
+        bias(test::random_floats(shape[2], 3, -1, 1)) {
+    w.set_scale(test::random_scale(ScaleExtent::row, shape[2], turn % 2 == 0, 6));
+    options = {.bias = bias, .relu = turn % 2 == 0, .rounding = turn % 5 == 0 ? Rounding::floor : Rounding::nearest};
+  }
+};
+
+template <class Fn>
+void for_each_product(Fn&& fn) {
+  std::size_t turn = 0;
+  for (const auto& shape : shapes) {
+    for (const int p : widths) {
+      for (const int q : widths) {
+        // All pairs of widths where a product is small.
+        if (shape[0] > 100 && p != q) continue;
+        SCOPED_TRACE(testing::Message() << shape[0] << " x " << shape[1] << " by " << shape[2] << ", " << p << " and "
+                                        << q << " bits");
+        fn(Product(shape, p, q, ++turn));
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+SparseLevels moved_to(const SparseLevels& x, const Device& device) {
+  return {x.pattern.to(device), x.levels.to(device), x.bits, x.scale.to(device)};
+}
+
+TEST(SparseLevelGemm, SumsAndValuesAreThoseOfAllLevelsEverywhere) {
+  for_each_product([](const Product& product) {
+    const QuantizedMatrix all = to_quantized(product.x);
+    const std::size_t n = all.nrows(), f = product.w.nrows();
+    WideSums sums(n, f);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < f; ++j) {
+        for (std::size_t c = 0; c < all.ncols(); ++c)
+          sums(i, j) += std::int64_t{all.level(i, c)} * product.w.level(j, c);
+      }
+    }
+    const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+    Floats values(n, f);
+    level_gemm_into(values, all, w, product.options);
+    test::everywhere([&](const Device& device) {
+      const SparseLevels x = moved_to(product.x, device);
+      WideSums actual_sums(n, f, device);
+      level_gemm_into(actual_sums, x, w);
+      ASSERT_TRUE(std::ranges::equal(actual_sums.values(), sums.values()));
+      Floats actual(n, f, device);
+      level_gemm_into(actual, x, w, product.options);
+      test::expect_identical(actual.values(), values.values());
+    });
+  });
+}
+
+TEST(SparseLevelGemm, LevelsOutAreThoseOfAllLevelsEverywhere) {
+  std::size_t turn = 0;
+  for_each_product([&](const Product& product) {
+    const QuantizedMatrix all = to_quantized(product.x);
+    const std::size_t n = all.nrows(), f = product.w.nrows();
+    const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+    Floats values(n, f);
+    level_gemm_into(values, all, w, product.options);
+    const int bits = std::array{1, 4, 5, 8, 13}[++turn % 5];
+    const ScaleExtent extent = turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+    QuantizedMatrix expected(n, f, bits);
+    expected.set_scale(choose_scale(values, {.bits = bits, .extent = extent}));
+    level_gemm_into(expected, all, w, product.options);
+    test::everywhere([&](const Device& device) {
+      QuantizedMatrix out(n, f, bits, device);
+      out.levels().fill(0xFF);  // what was there does not matter
+      out.set_scale(expected.scale().to(device));
+      level_gemm_into(out, moved_to(product.x, device), w, product.options);
+      ASSERT_TRUE(std::ranges::equal(out.levels().span(), expected.levels().span()));
+    });
+  });
+}
+
+TEST(SparseLevelGemm, ProductsOfTheReferenceAreTheSame) {
+  const Product product({7, 65, 300}, 5, 9, 1);
+  const QuantizedMatrix all = to_quantized(product.x);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  Floats expected(7, 300), actual(7, 300);
+  level_gemm_into(expected, all, w, product.options);
+  ::setenv("BITGRAPH_BACKEND", "reference", 1);
+  level_gemm_into(actual, product.x, w, product.options);
+  ::unsetenv("BITGRAPH_BACKEND");
+  test::expect_identical(actual.values(), expected.values());
+}
+
+TEST(SparseLevelGemm, WhatDoesNotFitIsRefused) {
+  const Product product({4, 9, 6}, 8, 8, 1);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  const auto refused = [&](const SparseLevels& x, const LevelWeights& weights, std::size_t ncols, const char* text) {
+    Floats out(4, ncols);
+    test::expect_usage_error([&] { level_gemm_into(out, x, weights); }, text);
+    WideSums sums(4, ncols);
+    test::expect_usage_error([&] { level_gemm_into(sums, x, weights); }, text);
+  };
+  refused(product.x, prepare_level_weights(product.w), 6, "W was not made ready for sparse levels");
+  refused(product.x, w, 5, "X is 4 x 9, W is 6 x 9, the output is 4 x 5");
+  refused(random_entries(4, 10, 8, ScaleExtent::row, true), w, 6, "X is 4 x 10, W is 6 x 9, the output is 4 x 6");
+  SparseLevels wrong = moved_to(product.x, Device{});
+  wrong.levels = Buffer<std::uint16_t>(2);
+  refused(wrong, w, 6, "2 levels for");
+  wrong = moved_to(product.x, Device{});
+  wrong.scale = test::random_scale(ScaleExtent::column, 9, true, 1);
+  refused(wrong, w, 6, "X has a scale by columns");
+  QuantizedMatrix out(4, 6, 8);
+  test::expect_usage_error([&] { level_gemm_into(out, product.x, w); }, "scale");
+}
+
+}  // namespace
+}  // namespace bitgraph
