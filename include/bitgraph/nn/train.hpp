@@ -95,7 +95,7 @@ struct DataSize {
 ///   where features are dense. No decay, no patience. Epochs are as many as 2,000 steps take, 30 to 300, where the
 ///   number of training nodes is told; else 100.
 /// Over the parts of a partition: a twentieth of the parts in a batch. Epochs are as many as 2,000 steps take, 30 to
-/// 300, and there is no patience; all else is as above.
+/// 300, there is no patience, and gcn and gin have a tenth of the decay; all else is as above.
 /// Binary forms of all learn from a teacher: latent weights start from its weights, each matrix scaled to the magnitude
 /// of a drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but
 /// their average over the last hundred steps or so is what is judged and returned. It is what did best in short trials:

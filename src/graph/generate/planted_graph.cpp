@@ -332,6 +332,7 @@ DenseMatrix<float> draw_features(const PlantedGraphOptions& o, std::span<const s
 
 std::vector<std::string> planted_graph_preset_names() {
   std::vector<std::string> names;
+  names.reserve(presets.size());
   for (const Preset& preset : presets) names.emplace_back(preset.name);
   return names;
 }

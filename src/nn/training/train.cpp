@@ -271,7 +271,8 @@ TrainOptions preset(TrainOptions options, const DataSize& size) {
     give(options.epochs, real ? 1000U : 400U);
     constexpr double few_neighbors = 8;
     const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);
-    give(options.weight_decay, real ? static_cast<float>(1e-2 * share) : 0.0F);
+    const double decay = options.partition != nullptr ? 1e-3 : 1e-2;
+    give(options.weight_decay, real ? static_cast<float>(decay * share) : 0.0F);
     give(options.patience, real ? 100U : 0U);
   }
   give(options.learning_rate, real ? 1e-2F : 3e-3F);

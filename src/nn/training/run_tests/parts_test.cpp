@@ -233,6 +233,9 @@ TEST(TrainingOverParts, HasARecipeThatSaysSo) {
     EXPECT_EQ(made.batch_parts, 3U);
     EXPECT_EQ(made.epochs, 2000U / 21U);
     EXPECT_EQ(made.patience, 0U);
+    TrainOptions whole = options;
+    whole.partition = nullptr;
+    EXPECT_FLOAT_EQ(*made.weight_decay, *preset(whole, size_of(dataset)).weight_decay / 10);
   }
   EXPECT_NE(explain_recipe(dataset, options).find("; 3 of 64 parts a step; 95 epochs"), std::string::npos)
       << explain_recipe(dataset, options);

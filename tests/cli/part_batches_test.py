@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""train over the parts of a part file: what it says and writes, and what is refused."""
+
+from program import InFolder, run, start
+
+
+class PartBatches(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.data = self.planted("data.npz", 300, 1)
+        self.parts = self.folder / "parts.safetensors"
+        run("partition", self.data, "--parts", 12, "--out", self.parts)
+        self.model = self.folder / "model.safetensors"
+
+    def planted(self, name, nodes, seed):
+        path = self.folder / name
+        run("generate", "planted-partition", path, "--nodes", nodes, "--classes", 3, "--features", 60, "--seed", seed)
+        return path
+
+    def refused(self, code, message, *arguments):
+        done = start(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), (arguments, done.stderr))
+        self.assertRegex(done.stderr, r"\Abitgraph: [^\n]+\n\Z")
+        self.assertIn(message, done.stderr)
+
+
+class TrainOverParts(PartBatches):
+    def train(self, *more):
+        return run("train", self.data, "--epochs", 3, "--hidden", 8, "--out", self.model, "--partition", self.parts, *more)
+
+    def test_every_model_and_precision(self):
+        for model in ("gcn", "sage", "gin"):
+            for precision in ("float", "bin", "w4a4"):
+                result = self.train("--model", model, "--precision", precision, "--batch-parts", 4, "--depth", 3)
+                self.assertIn("; 4 of 12 parts a step; 3 epochs", result["recipe"])
+                self.assertGreater(result["val_accuracy"], 0.2)
+                self.assertTrue(self.model.exists())
+
+    def test_the_default_is_a_twentieth_of_the_parts(self):
+        self.assertIn("; 1 of 12 parts a step", self.train()["recipe"])
+        run("partition", self.data, "--parts", 100, "--out", self.parts)
+        self.assertIn("; 5 of 100 parts a step", self.train()["recipe"])
+
+    def test_a_seed_gives_the_same_bits_and_other_batches_other_ones(self):
+        def content(*more):
+            self.train("--precision", "float", *more)
+            return self.model.read_bytes()
+
+        first = content("--batch-parts", 4)
+        self.assertEqual(content("--batch-parts", 4), first)
+        self.assertNotEqual(content("--batch-parts", 3), first)
+
+    def test_a_checkpoint_of_other_batches_is_refused(self):
+        state = ["--precision", "float", "--checkpoint", self.folder / "state"]
+        self.train(*state, "--batch-parts", 4)
+        words = ["train", self.data, "--epochs", 3, "--hidden", 8, "--out", self.model, *state]
+        self.refused(3, "samples is 'batches of 4 of 12 parts", *words, "--partition", self.parts, "--batch-parts", 3)
+        self.refused(3, "a checkpoint of another run", *words)
+
+    def test_one_line_says_what_is_wrong(self):
+        words = ["train", self.data, "--out", self.model]
+        other = self.planted("other.npz", 300, 2)
+        self.refused(3, f"{self.parts}: the parts belong to another graph", "train", other, "--out", self.model,
+                     "--partition", self.parts)
+        smaller = self.planted("smaller.npz", 200, 1)
+        self.refused(3, f"{self.parts}: the parts are of 300 nodes, and the graph has 200", "train", smaller, "--out",
+                     self.model, "--partition", self.parts)
+        broken = self.write("broken.safetensors", "no part file")
+        self.refused(3, str(broken), *words, "--partition", broken)
+        self.refused(3, "absent.safetensors", *words, "--partition", self.folder / "absent.safetensors")
+        self.refused(2, "--batch-parts requires --partition", *words, "--batch-parts", 2)
+        self.refused(2, "--batch-parts: '0' is not a whole number", *words, "--partition", self.parts, "--batch-parts", 0)
+        self.assertFalse(self.model.exists())
+
+    def test_an_estimate_reads_the_part_file(self):
+        done = start("train", self.data, "--partition", self.parts, "--out", self.model, "--estimate")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("166 epochs", done.stdout)
+        self.assertFalse(self.model.exists())
