@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/io/partition.hpp>
 #include <bitgraph/nn/infer.hpp>
 
 #include "cli/command.hpp"
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +26,9 @@ namespace {
 
 struct InferOptions {
   Common common;
-  std::string model, dataset, out, logits, probabilities, plan, memory, dot, form = "own", features = "sparse";
+  std::string model, dataset, out, logits, probabilities, plan, memory, dot, partition, form = "own",
+                                                                                        features = "sparse";
+  std::size_t batch_parts = 0;
   std::size_t repeats = 200;
   bool normalize_rows = false;
   bool explain = false;
@@ -81,6 +85,13 @@ void run_infer(const InferOptions& o) {
     plan = plan_of(o, model);
     plan.memory = memory;
     result["plan"] = plan.describe();
+  }
+  std::optional<Partition> partition;
+  if (!o.partition.empty()) {
+    partition = load_partition(o.partition, dataset.graph);
+    plan.partition = &*partition;
+    plan.batch_parts = o.batch_parts;
+    result["partition"] = o.partition;
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
   warn_of_training_data(result, dataset);
@@ -144,6 +155,12 @@ void add_infer(CLI::App& app) {
   command->add_option("--features", options->features, "float models: how to store the features")
       ->check(CLI::IsMember({"sparse", "dense"}))
       ->capture_default_str();
+  CLI::Option* partition =
+      add_input(*command, options->common, "--partition", options->partition,
+                "a part file of bitgraph partition: run on some parts at a time, without the edges to other batches");
+  command->add_option("--batch-parts", options->batch_parts, "parts in a batch; default: a twentieth of them")
+      ->check(whole_number(1, most_nodes))
+      ->needs(partition);
   command->add_option("--repeats", options->repeats, "number of timed runs")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();

@@ -277,6 +277,7 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
                         {"predicted", plan.predicted().bytes},
                         {"peak", own.memory().peak}};
     of_form["parts"] = plan.predicted().parts;
+    if (how.partition != nullptr) of_form["batches"] = plan.num_batches();
     if (form == model.precision || !own_form_runs) {
       result["val_accuracy"] = of_form["val_accuracy"];
       result["bytes"] = of_form["bytes"];

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train over the parts of a part file: what it says and writes, and what is refused."""
+"""train and infer over the parts of a part file: what they say and write, and what is refused."""
+
+import csv
+import unittest
 
 from program import InFolder, run, start
 
@@ -77,3 +80,58 @@ class TrainOverParts(PartBatches):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("166 epochs", done.stdout)
         self.assertFalse(self.model.exists())
+
+
+class InferOverParts(PartBatches):
+    def setUp(self):
+        super().setUp()
+        run("train", self.data, "--precision", "full", "--teacher", self.teacher(), "--epochs", 3, "--hidden", 8, "--out",
+            self.model)
+
+    def teacher(self):
+        path = self.folder / "teacher.safetensors"
+        run("train", self.data, "--precision", "float", "--epochs", 3, "--hidden", 8, "--out", path)
+        return path
+
+    def infer(self, *more):
+        out = self.folder / "logits.csv"
+        result = run("infer", self.model, self.data, "--repeats", 1, "--logits", out, *more)
+        return result, list(csv.reader(out.read_text().splitlines()))
+
+    def test_batches_of_all_parts_are_the_whole_graph(self):
+        whole, expected = self.infer()
+        parts, found = self.infer("--partition", self.parts, "--batch-parts", 12)
+        self.assertEqual(found, expected)
+        self.assertEqual(parts["accuracy"], whole["accuracy"])
+        self.assertEqual(parts["forms"]["full"]["batches"], 1)
+        self.assertEqual(parts["partition"], str(self.parts))
+        self.assertNotIn("batches", whole["forms"]["full"])
+
+    def test_every_node_has_logits_and_a_batch_takes_little_memory(self):
+        for form in ("full", "bin"):
+            result, rows = self.infer("--form", form, "--partition", self.parts, "--batch-parts", 2)
+            self.assertEqual(len(rows), 301)
+            self.assertEqual(result["forms"][form]["batches"], 6)
+            bytes_of = result["forms"][form]["bytes"]
+            self.assertAlmostEqual(bytes_of["predicted"] / bytes_of["peak"], 1, delta=0.1)
+        self.assertEqual(self.infer("--partition", self.parts)[0]["forms"]["full"]["batches"], 12)
+        _, whole = self.infer()
+        _, parts = self.infer("--partition", self.parts, "--batch-parts", 2)
+        self.assertNotEqual(parts, whole)
+
+    def test_explain_names_the_executor(self):
+        result, _ = self.infer("--partition", self.parts, "--explain")
+        self.assertEqual(result["forms"]["full"]["executor"], "parts of a partition")
+
+    def test_one_line_says_what_is_wrong(self):
+        words = ["infer", self.model, self.data]
+        other = self.planted("other.npz", 300, 2)
+        self.refused(3, f"{self.parts}: the parts belong to another graph", "infer", self.model, other, "--partition",
+                     self.parts)
+        self.refused(2, "--batch-parts requires --partition", *words, "--batch-parts", 2)
+        self.refused(3, "absent", *words, "--partition", self.folder / "absent.safetensors")
+        self.refused(4, "take fewer parts in a batch", *words, "--partition", self.parts, "--memory", 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -39,6 +39,8 @@ struct ExplainedOperator {
   double seconds = 0;            ///< median of its runs, waiting for the device included; 0: it was not timed
 };
 
+struct Program;
+
 struct InferenceBytes {
   std::size_t model = 0;
   std::size_t graph = 0;
@@ -56,7 +58,8 @@ class InferencePlan {
  public:
   /// Throws bad_input where the model does not fit the data set; usage where it has no such form: a binary form of a
   /// real model or the other way round, a vote in the last layer, forms of another number than its layers, a strategy
-  /// that the format of the graph has not; not_possible where options.memory is too little for it.
+  /// that the format of the graph has not, a partition together with an order or a capacity; bad_input for a partition
+  /// of another graph; not_possible where options.memory is too little for it.
   InferencePlan(const Model& model, const Dataset& dataset, const InferenceOptions& options = {},
                 const Device& device = {});
 
@@ -70,7 +73,8 @@ class InferencePlan {
   /// Updates for a plan that serves. The next run() computes the logits of the changed graph and features: the same
   /// bits as those of a new plan with the same options over the changed data set. The first run() after an update
   /// renews what depends on it: steps, captured CUDA graphs, launches. Nodes have the numbers that the caller gave
-  /// them. An update that throws usage or bad_input leaves the plan as it was. One thread at a time may use a plan.
+  /// them. An update that throws usage or bad_input leaves the plan as it was. One thread at a time may use a plan. A
+  /// plan over the parts of a partition takes no updates: not_possible.
   ///
   /// All features, one row a node, on the host. A matrix that is moved here need not be copied: afterwards it has the
   /// same shape and any values, often those that the plan had before, for the caller to fill again. Throws usage naming
@@ -99,6 +103,10 @@ class InferencePlan {
 
   [[nodiscard]] NodeId num_nodes() const noexcept;
 
+  /// Of a run over the parts of a partition; else 1.
+  [[nodiscard]] std::size_t num_batches() const noexcept;
+
+  /// Over parts, of the largest batch.
   [[nodiscard]] InferenceBytes bytes() const noexcept;
 
   /// How the features are held: "bits", "sparse bits", "float", "sparse float".
@@ -111,9 +119,11 @@ class InferencePlan {
   [[nodiscard]] std::vector<std::string> steps() const;
 
   /// The program: one entry an operator, run one after the other and timed `repeats` times (0: run once, not timed).
+  /// Over the parts of a partition, of the largest batch.
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats = 10);
 
-  /// How run() runs the program: "host", "stream", "CUDA graph", "one launch" or "parts of the rows".
+  /// How run() runs the program: "host", "stream", "CUDA graph", "one launch", "parts of the rows" or "parts of a
+  /// partition".
   [[nodiscard]] std::string executor() const;
 
   /// The program as text, one line an operator, or for Graphviz.
@@ -122,7 +132,13 @@ class InferencePlan {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  class OverParts;
+
+  State& whole();  ///< throws where there are only parts
+  [[nodiscard]] const Program& program() const;
+
+  std::unique_ptr<State> state_;      ///< of the whole graph, or
+  std::unique_ptr<OverParts> parts_;  ///< of batches of its parts
 };
 
 /// Class with the largest logit of each node; logits on the host.

@@ -18,6 +18,9 @@ struct PartBatchOptions {
   std::uint64_t seed = 0;  ///< of the order of the parts
 };
 
+/// A twentieth of the parts, at least one: what a batch has where nothing is said.
+[[nodiscard]] std::size_t preset_batch_parts(const Partition& partition) noexcept;
+
 /// Batches made of the parts of a graph, for training (Chiang et al., "Cluster-GCN: an efficient algorithm for training
 /// deep and large graph convolutional networks", KDD 2019, algorithm 1: stochastic multiple partitions) and for
 /// inference (QGTC, section 4.1). A batch is the subgraph that the nodes of its parts induce: the edges within its

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bitgraph/formats/partition.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/spmm.hpp>
@@ -76,6 +77,13 @@ struct InferenceOptions {
   /// set, which must outlive the plan then, and its rows are taken part by part; a run allocates what a part needs.
   /// Not saved.
   std::size_t memory = 0;
+
+  /// Parts of the data set's graph: a run takes `batch_parts` of them at a time, in their order, with the edges between
+  /// them; 0: preset_batch_parts(). Edges to other batches are left out, so the result is that over the graph without
+  /// these (QGTC, section 4.1). The plan holds one batch, and makes it from the data set, which must outlive the plan.
+  /// Nodes cannot be numbered anew or change then. The partition need not stay. Not saved.
+  const Partition* partition = nullptr;
+  std::size_t batch_parts = 0;
 
   /// Room for nodes and edges to come. Not saved.
   PlanCapacity capacity = {};

@@ -9,7 +9,7 @@
 namespace bitgraph::nn {
 
 Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
-                 const Device& device, CsrPattern back, std::size_t parts)
+                 const Device& device, CsrPattern back, std::size_t parts, std::optional<GraphFacts> facts)
     : graph_(graph),
       features_(features),
       device_(device),
@@ -17,7 +17,7 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
       back_(std::move(back)),
       asked_parts_(parts),
       plain_(program_of(model)),
-      facts_(GraphFacts::of(graph.graph())) {
+      facts_(facts ? *facts : GraphFacts::of(graph.graph())) {
   if (asked_parts_ > 1) options_.launching = Launching::steps;
   compile_program();
   weights_.emplace(model, compiled_.program, features_, device_);
@@ -100,7 +100,7 @@ std::vector<ExplainedOperator> Forward::explain(std::size_t repeats) {
     for (std::size_t n = 0; n < count; ++n) times.run(n, [&] { runtime_->run(n); });
   }
   if (one_launch_) bind();
-  return times.explain(compiled_.program, facts_);
+  return times.explain(compiled_.program, {.nodes = graph_.num_nodes(), .entries = graph_.entries()});
 }
 
 }  // namespace bitgraph::nn

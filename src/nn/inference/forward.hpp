@@ -29,9 +29,10 @@ class Forward {
  public:
   /// `options.forms` has one form a layer: real for all, or full and bin, the last one full. The order of the nodes is
   /// the caller's business; `back`, where it has rows, brings the rows of the logits into another order. With
-  /// more than one part the graph stays where `graph` found it, and aggregations bring its rows part by part.
+  /// more than one part the graph stays where `graph` found it, and aggregations bring its rows part by part. Passes
+  /// decide by `facts`, where they are given, and not by the sizes of the graph that is there first.
   Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
-          const Device& device, CsrPattern back = {}, std::size_t parts = 1);
+          const Device& device, CsrPattern back = {}, std::size_t parts = 1, std::optional<GraphFacts> facts = {});
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;
 
@@ -42,6 +43,9 @@ class Forward {
   /// The program anew, after graph or features have changed: other sizes, other places. Weights stay. Where
   /// `other_graph`, the graph of the operands must be there still; else nothing is read of it.
   void remake(CsrPattern back, bool other_graph);
+
+  /// Lets go of all that operators found of graph and features, which then may go: remake() comes before the next run.
+  void forget() { runtime_->forget(); }
 
   /// The logits, num_nodes x num_classes. A CUDA device has the operators as one CUDA graph from the second run on.
   const DenseMatrix<float>& run();

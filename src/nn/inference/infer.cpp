@@ -2,6 +2,7 @@
 #include <bitgraph/nn/infer.hpp>
 
 #include "core/parallel.hpp"
+#include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/plan_state.hpp"
 #include "nn/inference/predict.hpp"
 
@@ -15,38 +16,56 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   model.require_fit(dataset);
   InferenceOptions checked = options;
   checked.forms = checked_forms(model, options.forms);
-  state_ = std::make_unique<State>(model, dataset, checked, device);
+  if (options.partition != nullptr) {
+    parts_ = std::make_unique<OverParts>(model, dataset, checked, device);
+  } else {
+    state_ = std::make_unique<State>(model, dataset, checked, device);
+  }
 }
 
 InferencePlan::~InferencePlan() = default;
 InferencePlan::InferencePlan(InferencePlan&&) noexcept = default;
 
+InferencePlan::State& InferencePlan::whole() {
+  if (parts_) fail(ErrorCode::not_possible, "a plan over the parts of a partition takes no updates: make a new one");
+  return *state_;
+}
+
 const DenseMatrix<float>& InferencePlan::run() {
+  if (parts_) return parts_->run();
   state_->refresh();
   return state_->forward.run();
 }
 
-InferenceBytes InferencePlan::bytes() const noexcept { return state_->bytes; }
+NodeId InferencePlan::num_nodes() const noexcept { return parts_ ? parts_->num_nodes() : state_->num_nodes; }
+std::size_t InferencePlan::num_batches() const noexcept { return parts_ ? parts_->num_batches() : 1; }
+InferenceBytes InferencePlan::bytes() const noexcept { return parts_ ? parts_->bytes() : state_->bytes; }
 
-const PredictedMemory& InferencePlan::predicted() const noexcept { return state_->predicted; }
+const PredictedMemory& InferencePlan::predicted() const noexcept {
+  return parts_ ? parts_->predicted() : state_->predicted;
+}
 
-std::string InferencePlan::feature_format() const { return state_->features.format(); }
+std::string InferencePlan::feature_format() const {
+  return parts_ ? parts_->feature_format() : state_->features.format();
+}
 
 std::vector<std::string> InferencePlan::steps() const {
   std::vector<std::string> names;
-  const Program& program = state_->forward.program();
-  for (const Operator& op : program.operators) names.push_back(paper_name(program, op));
+  for (const Operator& op : program().operators) names.push_back(paper_name(program(), op));
   return names;
 }
 
 std::vector<ExplainedOperator> InferencePlan::explain(std::size_t repeats) {
+  if (parts_) return parts_->explain(repeats);
   state_->refresh();
   return state_->forward.explain(repeats);
 }
 
-std::string InferencePlan::executor() const { return state_->forward.executor(); }
-std::string InferencePlan::program_text() const { return to_text(state_->forward.program()); }
-std::string InferencePlan::program_dot() const { return to_dot(state_->forward.program()); }
+const Program& InferencePlan::program() const { return parts_ ? parts_->program() : state_->forward.program(); }
+
+std::string InferencePlan::executor() const { return parts_ ? "parts of a partition" : state_->forward.executor(); }
+std::string InferencePlan::program_text() const { return to_text(program()); }
+std::string InferencePlan::program_dot() const { return to_dot(program()); }
 
 Buffer<std::int32_t> predict(const DenseMatrix<float>& logits) {
   Buffer<std::int32_t> classes(logits.nrows());

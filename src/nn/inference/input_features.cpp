@@ -19,15 +19,15 @@ namespace bitgraph::nn {
 
 namespace {
 
+constexpr std::size_t rows_at_once = 32;
+
 /// Some rows at a time, as `prepare(rows, first)` makes them; several threads call it.
 template <class Prepare>
-Binarized binarize_by_parts(const DenseMatrix<float>& features, const ColumnMap& map, const Device& host,
+Binarized binarize_by_parts(std::size_t n, std::size_t ncols, const ColumnMap& map, const Device& host,
                             const Prepare& prepare) {
-  constexpr std::size_t most_rows = 32;
-  const std::size_t n = features.nrows();
-  Binarized made{BitMatrix<PlusMinusOne>(n, features.ncols(), host), Buffer<float>(n, host)};
-  parallel_chunks(host, n, most_rows, [&](Range range) {
-    DenseMatrix<float> some(range.size(), features.ncols(), host);
+  Binarized made{BitMatrix<PlusMinusOne>(n, ncols, host), Buffer<float>(n, host)};
+  parallel_chunks(host, n, rows_at_once, [&](Range range) {
+    DenseMatrix<float> some(range.size(), ncols, host);
     prepare(some, range.begin);
     Binarized to{some_rows(made.bits, range.begin, range.size()),
                  lent(made.alpha.data() + range.begin, range.size(), host)};
@@ -70,6 +70,10 @@ QuantizedMatrix quantize_by_parts(std::size_t nrows, std::size_t ncols, int bits
 }
 
 }  // namespace
+
+std::size_t binarized_rows_bytes(std::size_t num_features, int threads) noexcept {
+  return static_cast<std::size_t>(threads) * rows_at_once * num_features * sizeof(float);
+}
 
 QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
                                int bits, const Device& device) {
@@ -155,7 +159,8 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normaliz
                                const ColumnMap& map, const Device& device) {
   const Device host = device.is_host() ? device : Device();
   if (normalize_rows || !nodes.empty()) {
-    dense = binarize_by_parts(features, map, host, [&](DenseMatrix<float>& rows, std::size_t first) {
+    const std::size_t n = nodes.empty() ? features.nrows() : nodes.size();
+    dense = binarize_by_parts(n, features.ncols(), map, host, [&](DenseMatrix<float>& rows, std::size_t first) {
       copy_rows(rows, first, features, normalize_rows, nodes);
     });
   } else {

@@ -60,6 +60,10 @@ struct RealFeatures {
 [[nodiscard]] SparseLevels sparse_level_features(const SparseFeatures& features, std::span<const float> values,
                                                  int bits, const Device& host);
 
+/// What threads hold of floats while dense features of which not all are taken, or whose rows are divided by their
+/// sums, become bits on the host.
+[[nodiscard]] std::size_t binarized_rows_bytes(std::size_t num_features, int threads) noexcept;
+
 /// Whether levels of features are kept as entries: few of them, and on the host, whose products of entries are quicker
 /// then.
 [[nodiscard]] bool keeps_level_entries(std::size_t entries, std::size_t nrows, std::size_t ncols,

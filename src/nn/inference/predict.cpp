@@ -8,16 +8,19 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "nn/inference/graph_operands.hpp"
+#include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/row_blocks.hpp"
 #include "nn/inference/runtime/weights.hpp"
 #include "nn/one_launch/one_launch.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
+#include "nn/sampling/training_source.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 
 namespace bitgraph::nn {
@@ -76,14 +79,14 @@ std::size_t flips(const Model& model, const Dataset& dataset) {
 class Prediction {
  public:
   Prediction(const CsrPattern& graph, const Model& model, const Dataset& dataset, const InferenceOptions& options,
-             const Device& device)
+             const Device& device, std::optional<GraphFacts> facts = {})
       : graph_(graph),
         model_(model),
         dataset_(dataset),
         options_(options),
         device_(device),
         plain_(program_of(model)),
-        facts_(GraphFacts::of(graph)),
+        facts_(facts ? *facts : GraphFacts::of(graph)),
         n_(std::max<std::size_t>(graph.nrows(), options.capacity.nodes)),
         m_(std::max<std::size_t>(graph.nvals(), options.capacity.entries)) {
     features_ = feature_bytes();
@@ -91,7 +94,21 @@ class Prediction {
     if (n_ > graph.nrows()) features_ += features_ / n_ * graph.nrows();
   }
 
+  /// What is there while a plan is made and while it runs.
+  struct Stages {
+    std::size_t weights = 0;
+    std::size_t kept = 0;  ///< features, weights and graph
+    std::size_t rows = 0;  ///< besides, while SELL is made, ahead of all values: one part is there as rows
+    std::size_t values = 0;
+    std::size_t features = 0;  ///< while features are made, before all else but the weights of a batch before
+  };
+
   [[nodiscard]] std::size_t bytes(std::size_t parts) const {
+    const Stages s = stages(parts);
+    return std::max({s.features, s.kept + s.rows, s.kept + s.values});
+  }
+
+  [[nodiscard]] Stages stages(std::size_t parts) const {
     InferenceOptions options = options_;
     if (parts > 1) options.launching = Launching::steps;
     const PassContext context{.options = options,
@@ -101,17 +118,14 @@ class Prediction {
                               .sparse_features = sparse_bits_};
     const Compiled compiled = compile(plain_, context, parts, options_.order != Order::original);
     const Program& program = compiled.program;
-    const std::size_t kept =
-        features_ +
-        Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_}, device_.is_host()) +
-        graph_bytes(compiled, parts > 1) + order_bytes() + scaled_bytes(program);
-    const std::size_t values = is_one_launch(program, parts)
-                                   ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
-                                   : place(program, n_).bytes + copy_bytes(compiled);
-    // While SELL is made, ahead of all values, one part is there as rows.
-    const std::size_t rows =
-        compiled.graph.sell ? pattern_bytes(n_ / compiled.graph.parts + 1, largest_part(compiled.graph.parts)) : 0;
-    return std::max({while_made_, kept + rows, kept + values});
+    Stages s{.weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_},
+                                                 device_.is_host()),
+             .features = while_made_};
+    s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + order_bytes() + scaled_bytes(program);
+    s.values = is_one_launch(program, parts) ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
+                                             : place(program, n_).bytes + copy_bytes(compiled);
+    if (compiled.graph.sell) s.rows = pattern_bytes(n_ / compiled.graph.parts + 1, largest_part(compiled.graph.parts));
+    return s;
   }
 
  private:
@@ -136,7 +150,10 @@ class Prediction {
     }
     const std::size_t dense = bits_bytes(n_, d);
     const std::size_t alpha = n_ * sizeof(float);
-    if (dataset_.has_dense_features()) return dense + alpha;
+    if (dataset_.has_dense_features()) {
+      if (device_.is_host()) while_made_ = dense + alpha + binarized_rows_bytes(d, device_.threads());
+      return dense + alpha;
+    }
     const std::size_t sparse = bits_bytes(1, d) + pattern_bytes(n_, for_all_nodes(flips(model_, dataset_)));
     sparse_bits_ = sparse <= dense && options_.features == FeatureStorage::sparse;
     if (sparse_bits_) return alpha + sparse;
@@ -343,11 +360,42 @@ PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model,
   return predicted;
 }
 
+PredictedMemory predict_memory_over_parts(const Model& model, const Dataset& dataset, const InferenceOptions& options,
+                                          const Device& device) {
+  PartBatches batches = inference_batches(dataset, options, device);
+  const GraphFacts facts = facts_of_batches(batches);
+  const InferenceOptions of_batches = options_of_batches(options, model);
+  SubgraphSample sample;
+  std::size_t values = 0, rest = 0;
+  for (std::size_t b = 0; b < batches.num_batches(); ++b) {
+    batches.fixed_into(sample, b);
+    if (sample.nodes.empty()) continue;
+    const Dataset part = part_of(dataset, sample.nodes);
+    const auto stages = Prediction(part.graph, model, part, of_batches, device, facts).stages(1);
+    values = std::max(values, stages.values);
+    // The values of one batch are there while the next one is made.
+    rest = std::max({rest, stages.kept + stages.rows, stages.weights + stages.features});
+  }
+  const std::size_t n = dataset.graph.nrows();
+  const std::size_t logits = n * static_cast<std::size_t>(model.num_classes()) * sizeof(float);
+  PredictedMemory predicted;
+  predicted.bytes = values + rest + (device.is_host() ? logits : 2 * logits + n * sizeof(NodeId));
+  predicted.whole_bytes = Prediction(dataset.graph, model, dataset, of_batches, device).bytes(1);
+  if (options.memory != 0 && predicted.bytes > options.memory) {
+    fail(ErrorCode::not_possible,
+         fmt::format("the limit of {} bytes is too small: the plan needs {} bytes with {} batches of parts, or {} "
+                     "without: take fewer parts in a batch",
+                     options.memory, predicted.bytes, batches.num_batches(), predicted.whole_bytes));
+  }
+  return predicted;
+}
+
 PredictedMemory predict_memory(const Model& model, const Dataset& dataset, const InferenceOptions& options,
                                const Device& device) {
   model.require_fit(dataset);
   InferenceOptions checked = options;
   checked.forms = checked_forms(model, options.forms);
+  if (options.partition != nullptr) return predict_memory_over_parts(model, dataset, checked, device);
   if (options.order == Order::original) return predict_memory_over(dataset.graph, model, dataset, checked, device);
   const CsrPattern graph = permuted(dataset.graph, reorder(dataset.graph, options.order).span());
   return predict_memory_over(graph, model, dataset, checked, device);

@@ -12,4 +12,8 @@ namespace bitgraph::nn {
 [[nodiscard]] PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model, const Dataset& dataset,
                                                   const InferenceOptions& options, const Device& device);
 
+/// Of a plan over the parts of the partition that the options have. The forms are checked.
+[[nodiscard]] PredictedMemory predict_memory_over_parts(const Model& model, const Dataset& dataset,
+                                                        const InferenceOptions& options, const Device& device);
+
 }  // namespace bitgraph::nn

@@ -10,6 +10,7 @@
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/part_batches.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/select.hpp>
 
@@ -232,9 +233,8 @@ std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) 
 }
 
 void give_parts_preset(TrainOptions& options) {
-  constexpr std::size_t batches = 20;
   const std::size_t parts = options.partition->num_parts();
-  if (!options.batch_parts) options.batch_parts = std::max<std::size_t>(1, (parts + batches / 2) / batches);
+  if (!options.batch_parts) options.batch_parts = preset_batch_parts(*options.partition);
   const std::size_t of_batch = std::max<std::size_t>(1, *options.batch_parts);
   if (!options.epochs) options.epochs = epochs_of_batches(std::max<std::size_t>(1, parts / of_batch));
   if (!options.patience) options.patience = 0;

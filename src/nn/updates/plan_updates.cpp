@@ -202,26 +202,26 @@ void InferencePlan::State::add_edges(std::span<const NodeId> from, std::span<con
 }
 
 void InferencePlan::set_features(DenseMatrix<float>&& features) {
-  require_shape(features.nrows(), features.ncols(), num_nodes(), state_->num_features);
+  require_shape(features.nrows(), features.ncols(), whole().num_nodes, whole().num_features);
   state_->updates.swap_all(features, state_->order.old_id.span());
   state_->stale |= state_->updates.take_moved();
 }
 
 void InferencePlan::set_features(const DenseMatrix<float>& features) {
-  require_shape(features.nrows(), features.ncols(), num_nodes(), state_->num_features);
+  require_shape(features.nrows(), features.ncols(), whole().num_nodes, whole().num_features);
   state_->updates.set_all(features, state_->order.old_id.span());
   state_->stale |= state_->updates.take_moved();
 }
 
 void InferencePlan::set_features(const SparseFeatures& features) {
-  require_shape(features.pattern.nrows(), features.pattern.ncols(), num_nodes(), state_->num_features);
+  require_shape(features.pattern.nrows(), features.pattern.ncols(), whole().num_nodes, whole().num_features);
   require_sparse(features);
   state_->updates.set_all(features, state_->order.old_id.span());
   state_->stale |= state_->updates.take_moved();
 }
 
 void InferencePlan::set_features(std::span<const NodeId> nodes, const DenseMatrix<float>& features) {
-  require_shape(features.nrows(), features.ncols(), nodes.size(), state_->num_features);
+  require_shape(features.nrows(), features.ncols(), nodes.size(), whole().num_features);
   const auto rows = state_->rows_of(nodes);
   if (rows.in_order) {
     state_->updates.set_rows(rows.rows, features);
@@ -234,7 +234,7 @@ void InferencePlan::set_features(std::span<const NodeId> nodes, const DenseMatri
 }
 
 void InferencePlan::set_features(std::span<const NodeId> nodes, const SparseFeatures& features) {
-  require_shape(features.pattern.nrows(), features.pattern.ncols(), nodes.size(), state_->num_features);
+  require_shape(features.pattern.nrows(), features.pattern.ncols(), nodes.size(), whole().num_features);
   require_sparse(features);
   const auto rows = state_->rows_of(nodes);
   if (rows.in_order) {
@@ -245,10 +245,10 @@ void InferencePlan::set_features(std::span<const NodeId> nodes, const SparseFeat
   state_->stale |= state_->updates.take_moved();
 }
 
-void InferencePlan::set_graph(CsrPattern graph) { state_->set_graph(std::move(graph)); }
+void InferencePlan::set_graph(CsrPattern graph) { whole().set_graph(std::move(graph)); }
 
 NodeId InferencePlan::add_nodes(NodeId count) {
-  state_->require_kept();
+  whole().require_kept();
   const NodeId first = num_nodes();
   state_->require_capacity(std::size_t{first} + count, state_->kept->pattern().nvals());
   state_->set_nodes(first + count);
@@ -256,12 +256,10 @@ NodeId InferencePlan::add_nodes(NodeId count) {
 }
 
 void InferencePlan::add_edges(std::span<const NodeId> from, std::span<const NodeId> to) {
-  state_->require_kept();
+  whole().require_kept();
   if (from.size() != to.size())
     fail(ErrorCode::usage, fmt::format("add_edges: {} nodes on one side, {} on the other", from.size(), to.size()));
   state_->add_edges(from, to);
 }
-
-NodeId InferencePlan::num_nodes() const noexcept { return state_->num_nodes; }
 
 }  // namespace bitgraph::nn

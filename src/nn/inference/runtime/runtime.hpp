@@ -52,6 +52,12 @@ class Runtime {
   /// there is enough for `capacity` nodes.
   void bind(std::size_t capacity);
 
+  /// Lets go of what operators found; the memory of the values stays.
+  void forget() {
+    values_.clear();
+    prepared_.clear();
+  }
+
   /// Memory for the result alone: one launch needs no other.
   void bind_result();
 

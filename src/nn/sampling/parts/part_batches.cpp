@@ -17,6 +17,11 @@
 
 namespace bitgraph::nn {
 
+std::size_t preset_batch_parts(const Partition& partition) noexcept {
+  constexpr std::size_t batches = 20;
+  return std::max<std::size_t>(1, (partition.num_parts() + batches / 2) / batches);
+}
+
 struct PartBatches::State {
   State(const CsrPattern& the_graph, std::shared_ptr<const Partition> the_parts, const PartBatchOptions& the_options,
         Device on)
