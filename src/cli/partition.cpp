@@ -107,7 +107,7 @@ void add_partition(CLI::App& app) {
                            ->check(whole_number(1, most_nodes));
   add_input(*command, graph.common, "--from", options->from, "take the parts of this part file, made before")
       ->excludes(parts);
-  graph.common.files.checks([options] {
+  graph.common.files.checks([options = options.get()] {  // which has the check: no cycle of owners
     if (options->parts == 0 && options->from.empty())
       fail(ErrorCode::usage, "--parts N or --from FILE is needed: how many parts, or a file that has them");
   });
