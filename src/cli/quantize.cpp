@@ -5,12 +5,14 @@
 
 #include "cli/command.hpp"
 #include "cli/estimate_network.hpp"
+#include "cli/graph_command.hpp"
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
