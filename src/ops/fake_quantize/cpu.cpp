@@ -20,10 +20,8 @@ float nearest(float x) {
 /// fn(row i, factor, stride of the scale in a row, first scale).
 template <class Fn>
 void for_each_row(const Cpu& backend, const FakeQuantizeArgs& args, const Fn& fn) {
-  parallel_for(backend.device, args.x.nrows, row_grain, [&](std::size_t i) {
-    const float factor = args.row_scale == nullptr ? 1.0F : args.row_scale[i];
-    fn(i, factor, args.scale_of(i, 0), args.extent == ScaleExtent::column);
-  });
+  parallel_for(backend.device, args.x.nrows, row_grain,
+               [&](std::size_t i) { fn(i, args.factor(i), args.scale_of(i, 0), args.extent == ScaleExtent::column); });
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ struct FakeQuantizeArgs {
     if (extent == ScaleExtent::row) return i;
     return extent == ScaleExtent::column ? j : 0;
   }
+  [[nodiscard]] float factor(std::size_t i) const noexcept { return row_scale == nullptr ? 1.0F : row_scale[i]; }
+  /// Where an element lies among the levels.
+  [[nodiscard]] float place(std::size_t i, std::size_t j) const noexcept {
+    const std::size_t s = scale_of(i, j);
+    return (x(i, j) * factor(i) - offsets[s]) / steps[s];
+  }
 };
 
 void fake_quantize(const Reference& backend, const FakeQuantizeArgs& args);
