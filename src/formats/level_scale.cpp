@@ -4,10 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 namespace bitgraph {
+
+LevelScale without_zero_offsets(LevelScale scale) {
+  const bool zero = std::all_of(scale.offsets.begin(), scale.offsets.end(), [](float offset) { return offset == 0; });
+  if (zero) scale.offsets = Buffer<float>(0, scale.steps.device());
+  return scale;
+}
 
 std::size_t num_scales(ScaleExtent extent, std::size_t nrows, std::size_t ncols) noexcept {
   switch (extent) {

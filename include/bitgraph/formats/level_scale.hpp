@@ -39,6 +39,9 @@ struct LevelScale {
 /// Steps and offsets that one extent of an nrows x ncols matrix has.
 [[nodiscard]] std::size_t num_scales(ScaleExtent extent, std::size_t nrows, std::size_t ncols) noexcept;
 
+/// The same scale, where offsets that are all 0 are none: kernels add nothing then. On the host.
+[[nodiscard]] LevelScale without_zero_offsets(LevelScale scale);
+
 /// Throws bad_input, naming the first one, where a step is not positive or not finite or an offset is not finite; usage
 /// where there are not as many as the extent has.
 void require_valid(const LevelScale& scale, std::size_t nrows, std::size_t ncols);

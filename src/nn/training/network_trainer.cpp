@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
 #include <bitgraph/nn/infer.hpp>
-#include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/optimizer.hpp>
-#include <bitgraph/ops/quantize.hpp>
 
 #include "core/recording.hpp"
 #include "nn/inference/forward.hpp"
@@ -16,12 +14,12 @@
 #include "nn/model/normalization.hpp"
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
+#include "nn/training/network_layers.hpp"
 #include "nn/training/recipe.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "nn/training/trainer.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -33,16 +31,6 @@ namespace {
 
 using Floats = DenseMatrix<float>;
 
-/// Streams of random numbers: weights from 1 on, two a layer. Dropout and the order of batches have their own.
-constexpr std::uint32_t weight_streams = 1;
-
-/// The parameters of one linear map, by their places in the list; -1: not there.
-struct LinearPlaces {
-  int weight = -1;
-  int bias = -1;
-  int steps = -1;  ///< of levels; offsets follow
-};
-
 class NetworkTrainer final : public Trainer {
  public:
   NetworkTrainer(const Dataset& dataset, const TrainOptions& options, const Device& device, Floats teacher,
@@ -52,16 +40,18 @@ class NetworkTrainer final : public Trainer {
         device_(device),
         step_(device),
         recipe_(choose_recipe(options, measure_facts(dataset))),
-        shapes_(layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                             static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge)) {
-    // A float model that goes on from another has batch norms in its weights.
-    for (LayerShape& shape : shapes_) shape.norm = shape.norm && !(real() && options.start != nullptr);
+        layers_(parameters_, shapes_of(dataset, options), options, recipe_, device) {
     metadata_.architecture = options.architecture;
     metadata_.precision = options.precision;
     metadata_.jumping_knowledge = options.jumping_knowledge;
     metadata_.dataset = dataset.name;
     metadata_.seed = options.seed;
-    make_parameters();
+    run_.emplace(training_program(layers_.shapes(), metadata_.concatenates(), layers_.forms(false)), layers_.places(),
+                 device_);
+    if (options.precision.votes()) {
+      voting_run_.emplace(training_program(layers_.shapes(), metadata_.concatenates(), layers_.forms(true)),
+                          layers_.places(), device_);
+    }
     options_.teacher = nullptr;  // it need not stay
     options_.start = nullptr;
     if (recipe_.average)
@@ -75,7 +65,10 @@ class NetworkTrainer final : public Trainer {
     }
     if (real()) {
       metadata_.normalize_rows = recipe_.normalize_rows;
-      if (options.start != nullptr) continue_from(*options.start);
+      if (options.start != nullptr) {
+        metadata_.normalize_rows = options.start->normalize_rows;
+        layers_.continue_from(*options.start, {.sum = sum_factor(seen().graph), .features = recipe_.feature_scale});
+      }
     } else {
       FeatureMap map = sign_map(seen(), recipe_);
       metadata_.input_mean = std::move(map.shift);
@@ -125,8 +118,8 @@ class NetworkTrainer final : public Trainer {
     if (has_levels()) return judge_levels();
     if (!forward_) make_forward();
     repeat(judging_, [this] {
-      take_layers();
-      forward_->set_weights(layers_);
+      layers_.take_layers(judged_layers_, factors());
+      forward_->set_weights(judged_layers_);
       score_into(validation_, forward_->run(), std::as_const(validation_labels_).span(),
                  std::as_const(validation_nodes_).span());
     });
@@ -159,30 +152,26 @@ class NetworkTrainer final : public Trainer {
     model.normalize_rows = metadata_.normalize_rows;
     model.input_mean = metadata_.input_mean.clone();
     model.input_inverse_deviation = metadata_.input_inverse_deviation.clone();
-    for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      if (has_levels()) {
-        model.layers.push_back(level_layer(l));
-        continue;
-      }
-      Layer layer;
-      take_layer(layer, l);
-      model.layers.push_back(
-          {layer.aggregation, layer.precision, layer.neighbor.to(Device{}), layer.root.to(Device{})});
-    }
+    model.layers = layers_.model_layers(factors());
     return model;
   }
 
  private:
   [[nodiscard]] bool real() const noexcept { return !options_.precision.multiplies_signs(); }
   [[nodiscard]] bool has_levels() const noexcept { return options_.precision.has_levels(); }
-  [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
 
-  /// The forms of the layers: until votes are in the loop, those of a bin model are full.
-  [[nodiscard]] std::vector<Precision> forms(bool votes) const {
-    const Precision form = options_.precision.votes() && !votes ? Precision::full : options_.precision;
-    std::vector<Precision> all(shapes_.size(), form);
-    all.back() = form.of_last_layer();
-    return all;
+  /// A float model that goes on from another has batch norms in its weights.
+  static std::vector<LayerShape> shapes_of(const Dataset& dataset, const TrainOptions& options) {
+    std::vector<LayerShape> shapes =
+        layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                     static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
+    const bool goes_on = !options.precision.multiplies_signs() && options.start != nullptr;
+    for (LayerShape& shape : shapes) shape.norm = shape.norm && !goes_on;
+    return shapes;
+  }
+
+  [[nodiscard]] FoldedFactors factors() const {
+    return {.sum = sum_factor(seen().graph), .features = recipe_.feature_scale, .center = center()};
   }
 
   /// Does it; on a device, where it is the same every time, from a recording.
@@ -223,52 +212,6 @@ class NetworkTrainer final : public Trainer {
     });
   }
 
-  /// Of the place of the steps, on the host; offsets that are all 0 are none.
-  [[nodiscard]] LevelScale scale_of(int steps, ScaleExtent extent, float factor, bool keeps_offsets) const {
-    const auto row = [&](int place) {
-      const Floats here = outcome(place).to(Device());
-      Buffer<float> values(here.ncols());
-      for (std::size_t f = 0; f < values.size(); ++f) values[f] = here(0, f) * factor;
-      return values;
-    };
-    LevelScale scale{extent, row(steps), row(steps + 1)};
-    if (!keeps_offsets && std::all_of(scale.offsets.begin(), scale.offsets.end(), [](float o) { return o == 0; }))
-      scale.offsets = Buffer<float>();
-    return scale;
-  }
-
-  /// The weights' levels in training; `factor` is what the model multiplies the weights by.
-  [[nodiscard]] Linear level_linear(const LinearPlaces& at, const NumberFormat& format, float factor) const {
-    if (at.weight < 0) return {};
-    const Floats weight = outcome(at.weight).to(Device());
-    Linear linear;
-    linear.bias = Buffer<float>(weight.nrows(), 0.0F);
-    if (at.bias >= 0) linear.bias = Buffer<float>::copy_of(outcome(at.bias).to(Device()).values());
-    if (format.kind == NumberKind::levels) {
-      QuantizedMatrix levels(weight.nrows(), weight.ncols(), format.bits);
-      levels.set_scale(scale_of(at.steps, format.scale, 1, true));
-      quantize_into(levels, weight);
-      levels.set_scale(scale_of(at.steps, format.scale, factor, true));
-      linear.weight = std::move(levels);
-    } else {
-      Floats scaled = weight.clone();
-      for (float& w : scaled.values()) w *= factor;
-      linear.weight = std::move(scaled);
-    }
-    return linear;
-  }
-
-  [[nodiscard]] Layer level_layer(std::size_t l) const {
-    Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
-    const float of_sum = is_sum(shapes_[l].aggregation) ? sum_factor(seen().graph) : 1.0F;
-    const float of_features = l == 0 ? recipe_.feature_scale : 1.0F;
-    layer.neighbor = level_linear(neighbor_[l], layer.precision.weight, of_sum * of_features);
-    layer.root = level_linear(root_[l], layer.precision.weight, 1);
-    if (inputs_[l] >= 0) layer.input_scale = scale_of(inputs_[l], ScaleExtent::tensor, 1, false);
-    if (messages_[l] >= 0) layer.message_scale = scale_of(messages_[l], ScaleExtent::column, of_sum, false);
-    return layer;
-  }
-
   void make_forward() {
     const Model present = model();
     const FeatureStorage storage = device_.is_host() ? FeatureStorage::sparse : FeatureStorage::dense;
@@ -278,241 +221,8 @@ class NetworkTrainer final : public Trainer {
                      *features_, device_);
   }
 
-  LinearPlaces add_linear(const std::string& name, const LayerShape& shape, float decay, bool bias) {
-    const auto first = static_cast<int>(parameters_.size());
-    parameters_.emplace_back(name + ".weight", shape.outputs, shape.inputs, decay, device_);
-    parameters_.back().glorot(options_.seed, weight_streams + static_cast<std::uint32_t>(first));
-    if (!bias) return {first, -1};
-    parameters_.emplace_back(name + ".bias", 1, shape.outputs, decay, device_);
-    return {first, first + 1};
-  }
-
-  /// Steps of levels, which offsets follow. No gradient changes these.
-  int add_scale(const std::string& name, std::size_t count) {
-    const auto first = static_cast<int>(parameters_.size());
-    for (const char* part : {".step", ".offset"}) parameters_.emplace_back(name + part, 1, count, 0.0F, device_);
-    parameters_[static_cast<std::size_t>(first)].value = {1, count, Buffer<float>(count, 1.0F, device_)};
-    return first;
-  }
-
-  void add_scales(const std::string& name, std::size_t l) {
-    const LayerShape& shape = shapes_[l];
-    const Precision form = forms(true)[l];
-    if (form.multiplies_levels()) {
-      neighbor_[l].steps = add_scale(name + ".neighbor.weight", shape.outputs);
-      if (shape.root) root_[l].steps = add_scale(name + ".root.weight", shape.outputs);
-    }
-    inputs_.push_back(form.multiplies_levels() && l > 0 ? add_scale(name + ".input", 1) : -1);
-    const bool sums = form.sums_levels() && shape.aggregation != Aggregation::none;
-    messages_.push_back(sums ? add_scale(name + ".message", shape.outputs) : -1);
-  }
-
-  /// The place of its scale, which mean and variance follow. No gradient changes these: a step leaves there what it
-  /// saw, and the average is what a model is given.
-  int add_norm(const std::string& name, const LayerShape& shape) {
-    if (!shape.norm) return -1;
-    const auto first = static_cast<int>(parameters_.size());
-    for (const std::string part : {".scale", ".mean", ".variance"}) {
-      const float decay = real() || part != ".scale" ? 0.0F : *options_.weight_decay;
-      Parameter& row = parameters_.emplace_back(name + part, 1, shape.outputs, decay, device_);
-      if (part != ".mean") row.value = {1, shape.outputs, Buffer<float>(shape.outputs, 1.0F, device_)};
-      if (part != ".scale") row.keep_average();
-    }
-    return first;
-  }
-
-  void make_parameters() {
-    for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      // Kipf and Welling let the weights of the first layer alone decay; Bi-GCN all.
-      const float decay = real() && l != 0 ? 0.0F : *options_.weight_decay;
-      const std::string name = "layer" + std::to_string(l);
-      neighbor_.push_back(add_linear(name + ".neighbor", shapes_[l], decay, true));
-      // A real layer adds up both biases: one is enough.
-      root_.push_back(shapes_[l].root ? add_linear(name + ".root", shapes_[l], decay, !real()) : LinearPlaces{});
-      norm_.push_back(add_norm(name + ".norm", shapes_[l]));
-      add_scales(name, l);
-    }
-    if (recipe_.even_scales) even_out_scales();
-    if (!real() && options_.start != nullptr) {
-      start_from(*options_.start);
-    } else if (recipe_.teacher_weights && options_.teacher != nullptr && has_shapes(*options_.teacher)) {
-      start_from(*options_.teacher);
-    }
-    run_.emplace(training_program(shapes_, metadata_.concatenates(), forms(false)), places(), device_);
-    if (options_.precision.votes())
-      voting_run_.emplace(training_program(shapes_, metadata_.concatenates(), forms(true)), places(), device_);
-  }
-
-  /// One unit of each hidden layer is always on and as large as the layer is wide, so that the mean magnitude of a row,
-  /// by which its signs are multiplied in the next layer, is a little above 1 for every node. Without it a node counts
-  /// the more the less its neighbours agree, or, of sums, the more of them there are. No gradient reaches such a unit.
-  void even_out_scales() {
-    constexpr std::size_t least_width = 16;
-    if (options_.hidden < least_width) return;
-    for (std::size_t l = 0; !is_last(l); ++l) {
-      Floats& bias = parameter(shapes_[l].root ? root_[l].bias : neighbor_[l].bias).value;
-      Floats values = bias.to(Device{});
-      values(0, 0) = static_cast<float>(shapes_[l].outputs);
-      bias = values.to(device_);
-    }
-  }
-
-  [[nodiscard]] bool has_shapes(const Model& model) const {
-    if (model.architecture != options_.architecture || model.layers.size() != shapes_.size()) return false;
-    for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      if (model.layers[l].inputs() != shapes_[l].inputs || model.layers[l].outputs() != shapes_[l].outputs)
-        return false;
-    }
-    return true;
-  }
-
-  /// Latent weights start where a float model of the same shape ended.
-  void start_from(const Model& model) {
-    for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      parameter(neighbor_[l].weight).start_from(model.layers[l].neighbor.floats());
-      if (shapes_[l].root) parameter(root_[l].weight).start_from(model.layers[l].root.floats());
-    }
-  }
-
-  /// A float model goes on from another: linear() and fold_sum_factor() the other way round.
-  void continue_from(const Model& model) {
-    metadata_.normalize_rows = model.normalize_rows;
-    for (std::size_t l = 0; l < shapes_.size(); ++l) {
-      const Layer& layer = model.layers[l];
-      Floats weight = layer.neighbor.floats().clone();
-      if (is_sum(shapes_[l].aggregation)) {
-        const float factor = sum_factor(seen().graph);
-        for (float& w : weight.values()) w /= factor;
-      }
-      if (l == 0) {
-        for (float& w : weight.values()) w /= recipe_.feature_scale;
-      }
-      Floats bias(1, layer.outputs(), layer.neighbor.bias.clone());
-      if (shapes_[l].root) {
-        for (std::size_t f = 0; f < layer.outputs(); ++f) bias(0, f) += layer.root.bias[f];
-        parameter(root_[l].weight).value = layer.root.floats().to(device_);
-      }
-      parameter(neighbor_[l].weight).value = weight.to(device_);
-      parameter(neighbor_[l].bias).value = bias.to(device_);
-    }
-  }
-
-  [[nodiscard]] Parameter& parameter(int place) { return parameters_[static_cast<std::size_t>(place)]; }
-
-  std::vector<LayerParameters> places() {
-    std::vector<LayerParameters> all;
-    for (std::size_t l = 0; l < shapes_.size(); ++l)
-      all.push_back({places(neighbor_[l]), places(root_[l]), places(norm_[l]), scales(neighbor_[l].steps),
-                     scales(root_[l].steps), scales(inputs_[l]), scales(messages_[l])});
-    return all;
-  }
-
-  ScaleParameters scales(int steps) {
-    if (steps < 0) return {};
-    return {&parameter(steps).value, &parameter(steps + 1).value};
-  }
-
-  NormParameters places(int scale) {
-    if (scale < 0) return {};
-    return {&parameter(scale).value, &parameter(scale).gradient, &parameter(scale + 1).value,
-            &parameter(scale + 2).value};
-  }
-
-  LinearParameters places(const LinearPlaces& at) {
-    LinearParameters linear;
-    if (at.weight >= 0) {
-      Parameter& weight = parameter(at.weight);
-      linear.weight = &weight.value;
-      linear.weight_gradient = &weight.gradient;
-    }
-    if (at.bias >= 0) {
-      Parameter& bias = parameter(at.bias);
-      linear.bias = &bias.value;
-      linear.bias_gradient = &bias.gradient;
-    }
-    return linear;
-  }
-
-  /// The layers of the model, where it is trained. Their memory stays.
-  void take_layers() {
-    layers_.resize(shapes_.size());
-    for (std::size_t l = 0; l < shapes_.size(); ++l) take_layer(layers_[l], l);
-  }
-
-  void take_layer(Layer& layer, std::size_t l) const {
-    layer.aggregation = shapes_[l].aggregation;
-    layer.precision = forms(true)[l];
-    if (shapes_[l].norm) {
-      fold_norm(layer.neighbor, l);
-    } else {
-      take_linear(layer.neighbor, outcome(neighbor_[l].weight), neighbor_[l].bias);
-    }
-    if (shapes_[l].root) take_linear(layer.root, outcome(root_[l].weight), root_[l].bias);
-    if (l == 0 && center() != nullptr) {
-      take_center_off(layer.neighbor);
-      if (shapes_[l].root) take_center_off(layer.root);
-    }
-    if (l == 0 && real()) scale(layer.neighbor.floats(), recipe_.feature_scale);
-    if (is_sum(shapes_[l].aggregation)) fold_sum_factor(layer);
-  }
-
-  [[nodiscard]] const Floats& outcome(int place) const {
-    return parameters_[static_cast<std::size_t>(place)].outcome();
-  }
-
-  /// A batch norm multiplies each output by a factor, which the weights take over, and adds a shift, which is the bias.
-  void fold_norm(Linear& linear, std::size_t l) const {
-    const Floats& scale = outcome(norm_[l]);
-    const std::span<const float> mean = outcome(norm_[l] + 1).values(), variance = outcome(norm_[l] + 2).values();
-    folded_.resize(shapes_.size());
-    Folded& folded = folded_[l];
-    reshape(folded.zeros, 1, scale.ncols(), device_);
-    reshape(folded.factor, 1, scale.ncols(), device_);
-    batch_norm_into(folded.factor, scale, {std::as_const(folded.zeros).values(), variance, {}, {}});
-    assign(folded.weight, outcome(neighbor_[l].weight), device_);
-    scale_rows(folded.weight, std::as_const(folded.factor).values());
-    take_linear(linear, folded.weight, -1);
-    Floats& shift = folded.factor;  // no longer wanted
-    batch_norm_into(shift, folded.zeros, {mean, variance, scale.values(), outcome(neighbor_[l].bias).values()});
-    Device::copy(linear.bias.data(), device_, shift.values().data(), device_, shift.bytes());
-  }
-
-  void take_linear(Linear& linear, const Floats& weight, int bias_place) const {
-    if (real()) {
-      assign(linear.floats(), weight, device_);
-    } else {
-      if (!linear.binary()) linear.weight.emplace<Binarized>();
-      reshape(linear.signs(), weight.nrows(), weight.ncols(), device_);
-      binarize_into(linear.signs(), weight);
-    }
-    reshape(linear.bias, weight.nrows(), device_);
-    if (bias_place < 0) return linear.bias.fill(0);
-    const Floats& bias = outcome(bias_place);
-    Device::copy(linear.bias.data(), device_, bias.values().data(), device_, bias.bytes());
-  }
-
   [[nodiscard]] const Floats* center() const noexcept {
     return source_->center().nrows() == 0 ? nullptr : &source_->center();
-  }
-
-  /// Training takes the mean row off the first layer's input: the model has it in its bias.
-  void take_center_off(Linear& linear) const {
-    const std::size_t outputs = linear.outputs();
-    subtract_center({{1, outputs, outputs, linear.bias.data()}, device_}, linear.signs(), *center(), signs_);
-  }
-
-  static void scale(Floats& values, float factor) { accumulate(values, std::as_const(values), factor, 0); }
-  void scale(Buffer<float>& values, float factor) const {
-    const DenseView<float> view{1, values.size(), values.size(), values.data()};
-    accumulate({view, device_}, {{1, values.size(), values.size(), values.data()}, device_}, factor, 0);
-  }
-
-  /// Training divides sums over neighbours: the model does so by its weights. A vote does not change by it.
-  void fold_sum_factor(Layer& layer) const {
-    const float factor = sum_factor(seen().graph);
-    if (real()) return scale(layer.neighbor.floats(), factor);
-    scale(layer.neighbor.signs().alpha, factor);
-    scale(layer.neighbor.bias, factor);
   }
 
   /// What training may see: all of a graph that is known whole; of others the training nodes and the edges between
@@ -587,10 +297,7 @@ class NetworkTrainer final : public Trainer {
   Device device_;
   TrainingStep step_;
   Recipe recipe_;
-  std::vector<LayerShape> shapes_;
-  std::vector<LinearPlaces> neighbor_, root_;
-  std::vector<int> inputs_, messages_;  ///< the places of steps of levels; -1: there are none
-  std::vector<int> norm_;               ///< the place of a batch norm's scale; -1: there is none
+  NetworkLayers layers_;
   std::vector<OptimizedParameter> optimized_;
   std::optional<TrainingRun> run_, voting_run_;
   Recording plain_step_, voting_step_, judging_;
@@ -605,12 +312,7 @@ class NetworkTrainer final : public Trainer {
   Floats log_p_;
   std::vector<PendingScore> losses_;  ///< of the steps of an epoch
   std::size_t num_steps_ = 0;         ///< that it took
-  mutable Floats signs_;              ///< scratch of take_center_off()
-  std::vector<Layer> layers_;         ///< of the model that is judged
-  struct Folded {
-    Floats weight, factor, zeros;
-  };
-  mutable std::vector<Folded> folded_;  ///< scratch of fold_norm(), by layer
+  std::vector<Layer> judged_layers_;  ///< of the model that is judged
   PendingScore validation_;
   Buffer<std::int32_t> validation_labels_;
   Buffer<NodeId> validation_nodes_;

@@ -27,6 +27,27 @@ namespace bitgraph::nn {
 
 namespace {
 
+/// How a model's layers differ from those that are trained; empty: they do not.
+std::string misfit(const Model& model, const Dataset& dataset, const TrainOptions& options) {
+  if (model.architecture != options.architecture)
+    return fmt::format("are of {}, expected {}", to_string(model.architecture), to_string(options.architecture));
+  const auto shapes =
+      layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                   static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
+  if (model.layers.size() != shapes.size())
+    return fmt::format("have {} layers, expected {}", model.layers.size(), shapes.size());
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const Layer& layer = model.layers[l];
+    if (layer.inputs() != shapes[l].inputs || layer.outputs() != shapes[l].outputs) {
+      return fmt::format("of layer {} are {} x {}, expected {} x {}", l, layer.outputs(), layer.inputs(),
+                         shapes[l].outputs, shapes[l].inputs);
+    }
+    if (layer.aggregation != shapes[l].aggregation || layer.root.empty() == shapes[l].root)
+      return fmt::format("of layer {} are those of another architecture", l);
+  }
+  return {};
+}
+
 /// Its weights must be those that are trained.
 void check_start(const Model& start, const Dataset& dataset, const TrainOptions& options) {
   const auto refuse = [](const std::string& what) {
@@ -34,23 +55,9 @@ void check_start(const Model& start, const Dataset& dataset, const TrainOptions&
   };
   if (start.precision != Precision::real)
     refuse(fmt::format("are of a {} model, expected a float model", to_string(start.precision)));
-  if (start.architecture != options.architecture)
-    refuse(fmt::format("are of {}, expected {}", to_string(start.architecture), to_string(options.architecture)));
-  start.require_fit(dataset);
-  const auto shapes =
-      layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                   static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
-  if (start.layers.size() != shapes.size())
-    refuse(fmt::format("have {} layers, expected {}", start.layers.size(), shapes.size()));
-  for (std::size_t l = 0; l < shapes.size(); ++l) {
-    const Layer& layer = start.layers[l];
-    if (layer.inputs() != shapes[l].inputs || layer.outputs() != shapes[l].outputs) {
-      refuse(fmt::format("of layer {} are {} x {}, expected {} x {}", l, layer.outputs(), layer.inputs(),
-                         shapes[l].outputs, shapes[l].inputs));
-    }
-    if (layer.aggregation != shapes[l].aggregation || layer.root.empty() == shapes[l].root)
-      refuse(fmt::format("of layer {} are those of another architecture", l));
-  }
+  if (start.architecture == options.architecture) start.require_fit(dataset);
+  const std::string wrong = misfit(start, dataset, options);
+  if (!wrong.empty()) refuse(wrong);
 }
 
 void check(const Dataset& dataset, const TrainOptions& options) {
@@ -150,25 +157,10 @@ DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, con
   return probabilities;
 }
 
-/// Whether a float model has the layers that are trained.
-bool has_layers(const Model& model, const TrainOptions& options, const Dataset& dataset) {
-  const auto shapes =
-      layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                   static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
-  if (model.architecture != options.architecture || model.layers.size() != shapes.size()) return false;
-  for (std::size_t l = 0; l < shapes.size(); ++l) {
-    const Layer& layer = model.layers[l];
-    if (layer.inputs() != shapes[l].inputs || layer.outputs() != shapes[l].outputs ||
-        layer.aggregation != shapes[l].aggregation || layer.root.empty() == shapes[l].root)
-      return false;
-  }
-  return true;
-}
-
 /// Whether a float model has to be trained first: a teacher, or that which levels start from.
 bool needs_teacher(const TrainOptions& options, const Dataset& dataset) {
   if (options.precision.has_levels() && options.start == nullptr && options.teacher != nullptr)
-    return !has_layers(*options.teacher, options, dataset);
+    return !misfit(*options.teacher, dataset, options).empty();
   return options.teacher == nullptr && (options.precision != Precision::real || options.self_distillation);
 }
 

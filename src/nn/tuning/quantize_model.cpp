@@ -58,13 +58,6 @@ class FloatValues {
   Runtime runtime_;
 };
 
-/// An offset that is 0 everywhere is none: kernels add nothing then.
-LevelScale without_zero_offsets(LevelScale scale) {
-  if (std::all_of(scale.offsets.begin(), scale.offsets.end(), [](float offset) { return offset == 0; }))
-    scale.offsets = Buffer<float>();
-  return scale;
-}
-
 Linear in_levels(const Linear& linear, const NumberFormat& format, BoundsOf bounds) {
   if (linear.empty()) return {};
   const QuantizeOptions how{.bits = format.bits, .extent = format.scale, .bounds = bounds, .keeps_zero = true};
