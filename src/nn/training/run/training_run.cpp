@@ -213,15 +213,19 @@ LevelGrid TrainingRun::grid(const Operator& op, const Floats& x) {
 void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid) {
   // Of many rows some are enough, and each row of weights has a scale of its own.
   constexpr std::size_t most_rows = 2048;
-  const Floats here = x.to(Device());
-  const std::size_t stride = grid.extent == ScaleExtent::row ? 1 : (here.nrows() + most_rows - 1) / most_rows;
-  const std::size_t nrows = stride == 0 ? 0 : (here.nrows() + stride - 1) / stride;
-  Floats some(nrows, here.ncols());
-  Buffer<float> factor(grid.row_scale.size());
-  Device::copy(factor.data(), Device(), grid.row_scale.data(), device_, factor.bytes());
-  for (std::size_t i = 0; i < nrows; ++i) {
-    const float of_row = factor.empty() ? 1.0F : factor[i * stride];
-    for (std::size_t j = 0; j < here.ncols(); ++j) some(i, j) = here(i * stride, j) * of_row;
+  const std::size_t stride =
+      grid.extent == ScaleExtent::row ? 1 : std::max<std::size_t>(1, (x.nrows() + most_rows - 1) / most_rows);
+  std::vector<NodeId> rows;
+  for (std::size_t i = 0; i < x.nrows(); i += stride) rows.push_back(static_cast<NodeId>(i));
+  Floats taken(rows.size(), x.ncols(), device_);
+  gather_rows_into(taken, x, Buffer<NodeId>::copy_of(rows, device_));
+  Floats some = device_.is_host() ? std::move(taken) : taken.to(Device());
+  if (!grid.row_scale.empty()) {
+    Buffer<float> factor(grid.row_scale.size());
+    Device::copy(factor.data(), Device(), grid.row_scale.data(), device_, factor.bytes());
+    Buffer<float> of_rows(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) of_rows[i] = factor[rows[i]];
+    scale_rows(some, of_rows.span());
   }
   const LevelScale chosen = choose_scale(
       some, {.bits = grid.bits, .extent = grid.extent, .bounds = BoundsOf::least_error, .keeps_zero = true});
