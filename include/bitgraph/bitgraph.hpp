@@ -85,6 +85,7 @@
 #include <bitgraph/ops/mxv.hpp>
 #include <bitgraph/ops/mxv_with.hpp>
 #include <bitgraph/ops/optimizer.hpp>
+#include <bitgraph/ops/plane_gemm.hpp>
 #include <bitgraph/ops/quantize.hpp>
 #include <bitgraph/ops/reduce.hpp>
 #include <bitgraph/ops/select.hpp>

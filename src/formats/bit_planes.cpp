@@ -18,49 +18,71 @@ namespace bitgraph {
 namespace {
 
 constexpr std::size_t row_grain = 64;
-constexpr std::size_t slab_rows = 64;
+constexpr std::size_t slab_rows = BitPlanesView<>::slab_rows, slab_words = BitPlanesView<>::slab_words;
 
 void require_bits(int bits) {
   const int most = number_traits(NumberKind::planes).most_bits;
   if (bits < 1 || bits > most) fail(ErrorCode::usage, fmt::format("{} bit planes: expected 1 to {}", bits, most));
 }
 
-/// Words of a run of bits: all columns of a row, or the rows of a slab.
 std::size_t words_of(std::size_t nrows, std::size_t ncols, int bits, PlanePacking packing) {
-  const auto planes = static_cast<std::size_t>(bits);
-  return packing == PlanePacking::rows ? checked_product(checked_product(nrows, words_for_bits(ncols)), planes)
-                                       : checked_product(checked_product(words_for_bits(nrows), ncols), planes);
+  const BitPlanesView<> shape{.nrows = nrows, .ncols = ncols, .bits = bits};
+  return packing == PlanePacking::rows
+             ? checked_product(checked_product(nrows, words_for_bits(ncols)), static_cast<std::size_t>(bits))
+             : checked_product(checked_product(shape.num_slabs(), shape.num_octets()), shape.octet_words());
 }
 
-/// Bits of the last word that hold nothing, of runs of so many bits.
-std::uint64_t padding_of(std::size_t size) { return size % 64 == 0 ? 0 : ~std::uint64_t{0} << (size % 64); }
+/// Bits of word `word` of a run of so many bits that hold nothing.
+std::uint64_t padding_of(std::size_t size, std::size_t word) {
+  const std::size_t first = word * 64;
+  if (size >= first + 64) return 0;
+  return size <= first ? ~std::uint64_t{0} : ~std::uint64_t{0} << (size - first);
+}
 
-void check_padding(const BitPlanesView<>& x, PlanePacking packing) {
-  const bool by_rows = packing == PlanePacking::rows;
-  const std::uint64_t padding = padding_of(by_rows ? x.ncols : x.nrows);
-  if (padding == 0 || x.nrows == 0 || x.ncols == 0) return;
-  const auto refuse = [&](const char* side, std::size_t at, int p) {
-    fail(ErrorCode::bad_input, fmt::format("bit planes: {} {} of plane {}: a padding bit is set", side, at, p));
-  };
+void refuse_padding(const char* side, std::size_t at, int p) {
+  fail(ErrorCode::bad_input, fmt::format("bit planes: {} {} of plane {}: a padding bit is set", side, at, p));
+}
+
+void check_padding_of_rows(const BitPlanesView<>& x) {
+  const std::size_t last = words_for_bits(x.ncols) - 1;
+  const std::uint64_t padding = padding_of(x.ncols, last);
   for (int p = 0; p < x.bits; ++p) {
-    if (by_rows) {
-      for (std::size_t i = 0; i < x.nrows; ++i) {
-        if ((x.row(i, p)[words_for_bits(x.ncols) - 1] & padding) != 0) refuse("row", i, p);
-      }
-    } else {
-      const std::uint64_t* const last = x.slab(words_for_bits(x.nrows) - 1, p);
-      for (std::size_t j = 0; j < x.ncols; ++j) {
-        if ((last[j] & padding) != 0) refuse("column", j, p);
+    for (std::size_t i = 0; i < x.nrows; ++i) {
+      if ((x.row(i, p)[last] & padding) != 0) refuse_padding("row", i, p);
+    }
+  }
+}
+
+void check_padding_of_columns(const BitPlanesView<>& x) {
+  const std::size_t slabs = x.num_slabs(), columns = x.num_octets() * x.octet_columns;
+  for (std::size_t s = 0; s < slabs; ++s) {
+    const std::size_t rows = x.nrows - s * slab_rows;
+    for (std::size_t j = s + 1 == slabs ? 0 : x.ncols; j < columns; ++j) {
+      for (int p = 0; p < x.bits; ++p) {
+        for (std::size_t word = 0; word < slab_words; ++word) {
+          if ((x.column(s, p, j)[word] & padding_of(j < x.ncols ? rows : 0, word)) != 0) refuse_padding("column", j, p);
+        }
       }
     }
   }
+}
+
+void check_padding(const BitPlanesView<>& x, PlanePacking packing) {
+  if (x.nrows == 0 || x.ncols == 0) return;
+  packing == PlanePacking::rows ? check_padding_of_rows(x) : check_padding_of_columns(x);
+}
+
+/// Where the bit of row i, column j is in planes that are packed by columns: the word in plane p, and the bit of it.
+template <class Word>
+Word& word_of_slab(const BitPlanesView<Word>& x, std::size_t i, std::size_t j, int p) {
+  return x.column(i / slab_rows, p, j)[i % slab_rows / 64];
 }
 
 std::uint32_t level_of(const BitPlanesView<>& x, PlanePacking packing, std::size_t i, std::size_t j) {
   std::uint32_t level = 0;
   for (int p = 0; p < x.bits; ++p) {
     const bool by_rows = packing == PlanePacking::rows;
-    const std::uint64_t word = by_rows ? x.row(i, p)[j / 64] : x.slab(i / slab_rows, p)[j];
+    const std::uint64_t word = by_rows ? x.row(i, p)[j / 64] : word_of_slab(x, i, j, p);
     level |= static_cast<std::uint32_t>((word >> ((by_rows ? j : i) % 64)) & 1U) << p;
   }
   return level;
@@ -75,7 +97,7 @@ void put_row(const BitPlanesView<std::uint64_t>& x, PlanePacking packing, std::s
       if (packing == PlanePacking::rows) {
         x.row(i, p)[j / 64] |= bit << (j % 64);
       } else {
-        x.slab(i / slab_rows, p)[j] |= bit << (i % slab_rows);
+        word_of_slab(x, i, j, p) |= bit << (i % 64);
       }
     }
   }
@@ -87,7 +109,7 @@ BitPlanes planes_of_rows(std::size_t nrows, std::size_t ncols, int bits, PlanePa
                          const Row& row) {
   BitPlanes planes(nrows, ncols, bits, packing, device);
   const BitPlanesView<std::uint64_t> view = planes.view();
-  parallel_chunks(device, words_for_bits(nrows), 1, [&](Range slabs) {
+  parallel_chunks(device, planes.view().num_slabs(), 1, [&](Range slabs) {
     std::vector<std::uint32_t> levels(ncols);
     for (std::size_t i = slabs.begin * slab_rows; i < std::min(nrows, slabs.end * slab_rows); ++i) {
       row(i, std::span(levels));

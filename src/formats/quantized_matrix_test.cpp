@@ -126,8 +126,9 @@ TEST(BitPlanes, HoldLevelsOfEveryWidthInBothPackings) {
       for (const auto packing : {PlanePacking::rows, PlanePacking::columns}) {
         const BitPlanes x = planes_from_levels(levels, bits, packing);
         expect_equal(to_levels(x), levels);
-        const std::size_t words = packing == PlanePacking::rows ? shape.nrows * words_for_bits(shape.ncols)
-                                                                : words_for_bits(shape.nrows) * shape.ncols;
+        const std::size_t words = packing == PlanePacking::rows
+                                      ? shape.nrows * words_for_bits(shape.ncols)
+                                      : (shape.nrows + 127) / 128 * ((shape.ncols + 7) / 8) * 16;
         EXPECT_EQ(x.bytes(), words * static_cast<std::size_t>(bits) * 8);
         if (packing == PlanePacking::rows) {
           EXPECT_EQ(x.bytes(), stored_bytes(x.format(), shape.nrows, shape.ncols));
@@ -189,11 +190,13 @@ TEST(BitPlanes, RefuseWrongWidthsAndBitsInThePadding) {
         BitPlanes(1, 3, 2, PlanePacking::rows, Buffer<std::uint64_t>{7, 8});
       },
       ErrorCode::bad_input, "row 0 of plane 1");
-  test::expect_error_with(
-      [] {
-        BitPlanes(3, 2, 1, PlanePacking::columns, Buffer<std::uint64_t>{7, 8});
-      },
-      ErrorCode::bad_input, "column 1 of plane 0");
+  // Of 3 rows and 2 columns: rows 3 and on, the second word, and a third column.
+  for (const auto& [word, bit, column] : {std::array{2, 3, 1}, {1, 0, 0}, {4, 0, 2}}) {
+    Buffer<std::uint64_t> words(16, std::uint64_t{0});
+    words[static_cast<std::size_t>(word)] = std::uint64_t{1} << bit;
+    test::expect_error_with([&] { BitPlanes(3, 2, 1, PlanePacking::columns, std::move(words)); }, ErrorCode::bad_input,
+                            "column " + std::to_string(column) + " of plane 0");
+  }
   EXPECT_THROW(BitPlanes(std::size_t{1} << 62, 65, 8, PlanePacking::rows, Buffer<std::uint64_t>()), Error);
   test::expect_usage_error([] { static_cast<void>(to_quantized(BitPlanes(2, 2, 17))); }, "17 bits");
 }

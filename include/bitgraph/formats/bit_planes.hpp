@@ -5,6 +5,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/level_scale.hpp>
+#include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 
 #include <cstddef>
@@ -14,30 +15,14 @@ namespace bitgraph {
 
 /// Which way the bits of a plane are packed into words (QGTC, section 4.2).
 enum class PlanePacking : std::uint8_t {
-  rows,    ///< along the columns of a row: the left operand of a product. Row i has its planes one after the other
-  columns  ///< along 64 rows, a slab, of a column: the right operand. A slab has its planes one after the other
-};
-
-/// What a kernel sees of BitPlanes.
-template <class Word = const std::uint64_t>
-struct BitPlanesView {
-  std::size_t nrows = 0;
-  std::size_t ncols = 0;
-  int bits = 0;
-  Word* words = nullptr;
-
-  /// Packed by rows: the words of row i in plane p.
-  [[nodiscard]] Word* row(std::size_t i, int p) const noexcept {
-    return words + (i * static_cast<std::size_t>(bits) + static_cast<std::size_t>(p)) * words_for_bits(ncols);
-  }
-  /// Packed by columns: a word a column, of rows 64 s .. 64 s + 63 in plane p.
-  [[nodiscard]] Word* slab(std::size_t s, int p) const noexcept {
-    return words + (s * static_cast<std::size_t>(bits) + static_cast<std::size_t>(p)) * ncols;
-  }
+  rows,  ///< along the columns of a row: the left operand of a product. Row i has its planes one after the other
+  /// Along 128 rows, a slab, of a column: the right operand. A slab has octets of columns one after the other, an octet
+  /// its planes, a plane two words of each column.
+  columns
 };
 
 /// A matrix of whole numbers of q bits as q stacked bit matrices (QGTC, section 4.2): plane p has bit p of each level.
-/// Bits are packed least significant first into 64-bit words; what is behind the last column, or row, is zero, always.
+/// Bits are packed least significant first into 64-bit words; what is behind the last column and row is zero, always.
 class BitPlanes {
  public:
   BitPlanes() = default;

@@ -3,6 +3,8 @@
 // it, too.
 #pragma once
 
+#include <bitgraph/formats/views.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -36,6 +38,43 @@ struct QuantizedView {
   Byte* data = nullptr;
 
   [[nodiscard]] constexpr Byte* row(std::size_t i) const noexcept { return data + i * row_bytes; }
+};
+
+/// What a kernel sees of BitPlanes.
+template <class Word = const std::uint64_t>
+struct BitPlanesView {
+  std::size_t nrows = 0;
+  std::size_t ncols = 0;
+  int bits = 0;
+  Word* words = nullptr;
+
+  /// Packed by columns: rows of a slab, words that they take of a column, and columns of an octet. The matrix
+  /// instructions for bits take 16 bytes of eight columns at a time.
+  static constexpr std::size_t slab_rows = 128, slab_words = slab_rows / 64;
+  static constexpr std::size_t octet_columns = 8;
+
+  [[nodiscard]] constexpr std::size_t num_slabs() const noexcept {
+    return nrows / slab_rows + (nrows % slab_rows == 0 ? 0 : 1);
+  }
+  [[nodiscard]] constexpr std::size_t num_octets() const noexcept {
+    return ncols / octet_columns + (ncols % octet_columns == 0 ? 0 : 1);
+  }
+  /// Words of an octet's columns in all planes.
+  [[nodiscard]] constexpr std::size_t octet_words() const noexcept {
+    return static_cast<std::size_t>(bits) * octet_columns * slab_words;
+  }
+  /// Packed by rows: the words of row i in plane p.
+  [[nodiscard]] constexpr Word* row(std::size_t i, int p) const noexcept {
+    return words + (i * static_cast<std::size_t>(bits) + static_cast<std::size_t>(p)) * words_for_bits(ncols);
+  }
+  /// Packed by columns: octet o of slab s. It has its planes one after the other, each of two words a column.
+  [[nodiscard]] constexpr Word* octet(std::size_t s, std::size_t o) const noexcept {
+    return words + (s * num_octets() + o) * octet_words();
+  }
+  /// The two words of column j, of the rows of slab s, in plane p.
+  [[nodiscard]] constexpr Word* column(std::size_t s, int p, std::size_t j) const noexcept {
+    return octet(s, j / octet_columns) + (static_cast<std::size_t>(p) * octet_columns + j % octet_columns) * slab_words;
+  }
 };
 
 }  // namespace bitgraph

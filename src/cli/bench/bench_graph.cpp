@@ -4,6 +4,7 @@
 #include "cli/bench/bench_estimate.hpp"
 #include "cli/bench/bench_gnn.hpp"
 #include "cli/bench/bench_operators.hpp"
+#include "cli/bench/bench_quantized.hpp"
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/report.hpp"
 #include "cli/ranges.hpp"
@@ -132,6 +133,7 @@ void add_bench(CLI::App& app) {
   bench->require_subcommand(1);
   add_bench_gnn(*bench);
   add_bench_operators(*bench);
+  add_bench_quantized(*bench);
   auto options = std::make_shared<BenchGraphOptions>();
   CLI::App* command = bench->add_subcommand(
       "graph",

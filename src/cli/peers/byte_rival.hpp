@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rival's product of dense matrices of bytes with sums of 32 bits: what quantized networks without bits are made of.
+#pragma once
+
+#include <bitgraph/core/buffer.hpp>
+#include <bitgraph/core/device.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace bitgraph::cli {
+
+class ByteRival {
+ public:
+  ByteRival() = default;
+  ByteRival(const ByteRival&) = delete;
+  ByteRival& operator=(const ByteRival&) = delete;
+  virtual ~ByteRival() = default;
+
+  /// out = A X^T of an A of out.nrows() x depth and an X of out.ncols() x depth, row by row: both operands as the
+  /// library's kernels read them. Multiples of 4. Puts work on the device's stream.
+  virtual void multiply(DenseMatrix<std::int32_t>& out, const Buffer<std::int8_t>& a, const Buffer<std::int8_t>& x,
+                        std::size_t depth) = 0;
+};
+
+/// cuBLAS's, on the device's stream; null where it is not there, `absent` then says why.
+[[nodiscard]] std::unique_ptr<ByteRival> make_byte_rival(const Device& device, std::string& absent);
+
+}  // namespace bitgraph::cli

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bit planes by wgmma. What bounds them is the way from the second cache to shared memory, so a block has
+// many bit columns, 256 where X is that wide: all planes of some columns, which are joined in registers at the end. A
+// warp brings operands a few stages ahead: of A, 1,024 bits of each row; of X, the slabs as they lie. Two groups of
+// four warps multiply. They have 64 rows each, or, of a product too small to fill the device, the same 64 rows and half
+// of the bits each. Planes of A come one after the other, the highest first, and sums double in between.
+#include <bitgraph/core/kernel.cuh>
+
+#include "core/cuda/cooperative.cuh"
+#include "core/cuda/launch.cuh"
+#include "core/cuda/limits.hpp"
+#include "ops/gemm/planes/store_pair.cuh"
+#include "ops/gemm/planes/wgmma.cuh"
+#include "ops/gemm/planes/wgmma.hpp"
+
+#include <bitgraph/core/error.hpp>
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <array>
+
+namespace bitgraph::plane_cuda {
+
+namespace {
+
+constexpr unsigned groups = 2, threads = (groups + 1) * group_threads;
+constexpr unsigned group_rows = 64;
+constexpr unsigned row_bytes = 128;                                        ///< of a row of A in a stage
+constexpr unsigned piece_bytes = 16;                                       ///< of a column of X in a slab
+constexpr unsigned stage_slabs = row_bytes / piece_bytes, step_slabs = 2;  ///< an instruction takes two
+constexpr unsigned steps = stage_slabs / step_slabs;
+constexpr unsigned most_stages = 8;
+constexpr unsigned shared_limit = 225U << 10;
+
+/// A product in tiles of the output.
+struct Problem {
+  PlaneGemmArgs args;
+  unsigned slabs = 0, chunks = 0;  ///< of the columns of A: slabs, and stages that they fill
+  unsigned column_tiles = 1;
+  unsigned first_plane = 0;  ///< of X; with one behind the first its sums are added to the output
+  std::size_t tiles = 0;
+};
+
+/// `BitColumns` hold `Planes` planes of as many octets of columns as fit. With `Split` both groups have the same rows.
+template <unsigned BitColumns, unsigned Planes, bool Split>
+struct Kernel {
+  static constexpr unsigned octets = BitColumns / (8 * Planes), columns = octets * 8;
+  static constexpr unsigned rows = Split ? group_rows : groups * group_rows;
+  static constexpr unsigned octet_bytes = Planes * 8 * piece_bytes;
+  static constexpr unsigned slab_bytes = BitColumns * piece_bytes;
+  static constexpr unsigned a_bytes = rows * row_bytes, stage_bytes = a_bytes + stage_slabs * slab_bytes;
+  static constexpr unsigned stages = std::min(most_stages, shared_limit / stage_bytes);
+  static constexpr unsigned shared_bytes = stages * stage_bytes + 1024;  ///< begins at a multiple of 1,024
+  static_assert(octets != 0 && stages >= 2);
+
+  using Counts = int[BitColumns / 2];
+
+  const Problem& problem;
+  const PlaneGemmArgs& args;
+  const unsigned shared, full, empty;  ///< stages, and two barriers each
+
+  unsigned stage = 0, parity = 0;
+
+  __device__ Kernel(const Problem& of, unsigned memory, unsigned barriers)
+      : problem(of), args(of.args), shared(memory), full(barriers), empty(barriers + most_stages * 8) {}
+
+  __device__ void next_stage() {
+    if (++stage == stages) stage = 0, parity ^= 1;
+  }
+
+  /// The planes of an octet that are multiplied.
+  [[nodiscard]] __device__ const std::uint64_t* from(unsigned chunk, unsigned slab, std::size_t octet) const {
+    return args.x.octet(std::size_t{chunk} * stage_slabs + slab, octet) + problem.first_plane * 16;
+  }
+
+  /// By one warp. Octets lie one after the other if all of their planes are multiplied.
+  __device__ void bring_operands(const CUtensorMap* map) {
+    const unsigned lane = threadIdx.x % 32;
+    for (std::size_t tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
+      const std::size_t first_row = tile / problem.column_tiles * rows;
+      const std::size_t first_octet = tile % problem.column_tiles * octets;
+      const auto width = static_cast<unsigned>(min(std::size_t{octets}, args.x.num_octets() - first_octet));
+      for (int plane = args.a.bits - 1; plane >= 0; --plane) {
+        for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
+          const unsigned slabs = min(stage_slabs, problem.slabs - chunk * stage_slabs);
+          const unsigned to = shared + stage * stage_bytes, barrier = full + stage * 8;
+          wait_for(empty + stage * 8, parity ^ 1);
+          if (lane == 0) {
+            arrive_and_expect(barrier, a_bytes + slabs * width * octet_bytes);
+            bring_box(to, map, static_cast<int>(chunk * row_bytes), plane, static_cast<int>(first_row), barrier);
+          }
+          __syncwarp();
+          if (Planes == static_cast<unsigned>(args.x.bits)) {
+            if (lane < slabs)
+              bring(to + a_bytes + lane * slab_bytes, from(chunk, lane, first_octet), width * octet_bytes, barrier);
+          } else {
+            for (unsigned n = lane; n < slabs * width; n += 32) {
+              const unsigned s = n / width, o = n % width;
+              bring(to + a_bytes + s * slab_bytes + o * octet_bytes, from(chunk, s, first_octet + o), octet_bytes,
+                    barrier);
+            }
+          }
+          next_stage();
+        }
+      }
+    }
+  }
+
+  /// Adds a stage to the counts of a group: behind the last slab A has zeros.
+  __device__ void multiply_stage(Counts& counts, unsigned group) const {
+    const unsigned at = shared + stage * stage_bytes;
+    constexpr unsigned mine = Split ? steps / groups : steps;
+    constexpr unsigned a_step = step_slabs * piece_bytes, x_step = step_slabs * slab_bytes;
+    const unsigned first = Split ? group * mine : 0, skipped = Split ? 0 : group * group_rows * row_bytes;
+    const std::uint64_t a = descriptor_of_rows(at + skipped + first * a_step);
+    const std::uint64_t x = descriptor_of_slabs(at + a_bytes + first * x_step, slab_bytes);
+    begin_products();
+#pragma unroll
+    for (unsigned n = 0; n < mine; ++n) multiply_add(counts, a + n * (a_step >> 4), x + n * (x_step >> 4));
+    end_products();
+  }
+
+  /// By the thread of each warp that speaks for it: a stage may be filled again.
+  __device__ void give_back(unsigned given) const {
+    if (threadIdx.x % 32 == 0) arrive(empty + given * 8);
+  }
+
+  /// By a group: all tiles of the block.
+  __device__ void multiply(unsigned group) {
+    for (std::size_t tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
+      Counts counts;
+#pragma unroll
+      for (int& each : counts) each = 0;
+      unsigned last = most_stages;  // none
+      for (int plane = args.a.bits - 1; plane >= 0; --plane) {
+        for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
+          wait_for(full + stage * 8, parity);
+          multiply_stage(counts, group);
+          wait_for_products<1>();
+          if (last != most_stages) give_back(last);
+          last = stage;
+          next_stage();
+        }
+        if (plane == 0) break;
+        wait_for_products<0>();
+        give_back(last);
+        last = most_stages;
+#pragma unroll
+        for (int& each : counts) each <<= 1;
+      }
+      wait_for_products<0>();
+      give_back(last);
+      if constexpr (Split) {
+        if (!join(counts, group)) continue;
+      }
+      store(counts, tile / problem.column_tiles * rows + (Split ? 0 : group * group_rows),
+            tile % problem.column_tiles * columns);
+    }
+  }
+
+  /// Adds the counts of the second group to those of the first one, by way of the stages, which nobody fills any more:
+  /// a block has one tile. True for the first group.
+  __device__ bool join(Counts& counts, unsigned group) const {
+    const unsigned to = shared + threadIdx.x % group_threads * 4;
+    if (group == 1) {
+#pragma unroll
+      for (unsigned n = 0; n < BitColumns / 2; ++n)
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"(to + n * group_threads * 4), "r"(counts[n]) : "memory");
+    }
+    asm volatile("bar.sync 1, %0;" ::"n"(groups * group_threads) : "memory");
+    if (group == 1) return false;
+#pragma unroll
+    for (unsigned n = 0; n < BitColumns / 2; ++n) {
+      int other = 0;
+      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(other) : "r"(to + n * group_threads * 4) : "memory");
+      counts[n] += other;
+    }
+    return true;
+  }
+
+  /// The sum of column 8 octet + k % 2 of the lane's four, in its first or second row: planes joined.
+  [[nodiscard]] __device__ static int sum_of(const Counts& counts, unsigned octet, unsigned k) {
+    int sum = 0;
+#pragma unroll
+    for (unsigned q = 0; q < Planes; ++q) sum += counts[(octet * Planes + q) * 4 + k] << q;
+    return sum;
+  }
+
+  __device__ void store(const Counts& counts, std::size_t first_row, std::size_t first_column) const {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x % group_threads / 32;
+    const std::size_t i = first_row + warp * 16 + lane / 4, j = first_column + lane % 4 * 2;
+    std::int32_t* const to = args.sums.data + i * args.sums.stride + j;
+    const bool whole = first_row + group_rows <= args.a.nrows && first_column + columns <= args.x.ncols;
+    if (whole && takes_pairs(args.sums) && problem.first_plane == 0) return store_pairs(counts, to);
+    problem.first_plane == 0 ? store_each<false>(counts, to, i, j) : store_each<true>(counts, to, i, j);
+  }
+
+  /// One instruction a pair.
+  __device__ void store_pairs(const Counts& counts, std::int32_t* to) const {
+    std::int32_t* const lower = to + 8 * args.sums.stride;
+#pragma unroll
+    for (unsigned o = 0; o < octets; ++o) {
+      store_pair(to + o * 8, sum_of(counts, o, 0), sum_of(counts, o, 1));
+      store_pair(lower + o * 8, sum_of(counts, o, 2), sum_of(counts, o, 3));
+    }
+  }
+
+  template <bool adds>
+  __device__ void store_each(const Counts& counts, std::int32_t* to, std::size_t i, std::size_t j) const {
+    const auto left = static_cast<int>(min(args.x.ncols, j + columns)) - static_cast<int>(j);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      if (i + half * 8 >= args.a.nrows) continue;
+      std::int32_t* const row = to + half * 8 * args.sums.stride;
+#pragma unroll
+      for (unsigned n = 0; n < 2 * octets; ++n) {
+        const unsigned column = n / 2 * 8 + n % 2;
+        if (static_cast<int>(column) >= left) continue;
+        const int sum = sum_of(counts, n / 2, half * 2 + n % 2);
+        row[column] = adds ? row[column] + (sum << problem.first_plane) : sum;
+      }
+    }
+  }
+};
+
+template <unsigned BitColumns, unsigned Planes, bool Split>
+__global__ void __launch_bounds__(threads, 1)
+    plane_gemm_wgmma(const __grid_constant__ CUtensorMap map, const __grid_constant__ Problem problem) {
+  using Made = Kernel<BitColumns, Planes, Split>;
+  extern __shared__ std::uint8_t memory[];
+  __shared__ std::uint64_t barriers[2 * most_stages];
+  const auto address = [](const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); };
+  Made kernel(problem, (address(memory) + 1023U) & ~1023U, address(barriers));
+  if (threadIdx.x == 0) {
+    for (unsigned s = 0; s < Made::stages; ++s) {
+      init_barrier(kernel.full + s * 8, 1);
+      init_barrier(kernel.empty + s * 8, groups * group_threads / 32);
+    }
+    show_barriers();
+  }
+  __syncthreads();
+  trigger_dependent_launch();
+  wait_for_previous_kernel();
+  const unsigned group = threadIdx.x / group_threads;
+  if (group < groups) {
+    kernel.multiply(group);
+  } else if (threadIdx.x / 32 == groups * group_threads / 32) {
+    kernel.bring_operands(&map);
+  }
+}
+
+/// Rows of A as boxes of 1,024 bits of so many rows of one plane.
+CUtensorMap map_of(const BitPlanesView<>& a, unsigned rows) {
+  using Encode = decltype(&cuTensorMapEncodeTiled);
+  static const Encode encode = [] {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    cuda_check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result),
+               "cuTensorMapEncodeTiled");
+    if (result != cudaDriverEntryPointSuccess) fail(ErrorCode::internal, "the CUDA driver has no tensor maps");
+    return reinterpret_cast<Encode>(found);
+  }();
+  const cuuint64_t words = words_for_bits(a.ncols), bits = static_cast<cuuint64_t>(a.bits);
+  const std::array<cuuint64_t, 3> sizes{words * 8, bits, a.nrows};
+  const std::array<cuuint64_t, 2> strides{words * 8, words * 8 * bits};
+  const std::array<cuuint32_t, 3> box{row_bytes, 1, rows}, every{1, 1, 1};
+  CUtensorMap map{};
+  const CUresult result =
+      encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, const_cast<std::uint64_t*>(a.words), sizes.data(), strides.data(),
+             box.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) fail(ErrorCode::internal, "plane gemm: the CUDA driver refuses a tensor map");
+  return map;
+}
+
+std::size_t up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }
+
+template <unsigned BitColumns, unsigned Planes, bool Split>
+void launch(const Device& device, const PlaneGemmArgs& args, unsigned first_plane) {
+  using Made = Kernel<BitColumns, Planes, Split>;
+  Problem problem;
+  problem.args = args;
+  problem.first_plane = first_plane;
+  problem.slabs = static_cast<unsigned>(args.x.num_slabs());
+  problem.chunks = (problem.slabs + stage_slabs - 1) / stage_slabs;
+  problem.column_tiles = static_cast<unsigned>(up(args.x.ncols, Made::columns));
+  problem.tiles = up(args.a.nrows, Made::rows) * problem.column_tiles;
+  const auto blocks = static_cast<unsigned>(std::min<std::size_t>(problem.tiles, cuda_limits(device).multiprocessors));
+  allow_shared_bytes(plane_gemm_wgmma<BitColumns, Planes, Split>, Made::shared_bytes, "plane_gemm_wgmma");
+  static ProgrammaticKernel kernel(plane_gemm_wgmma<BitColumns, Planes, Split>, "plane_gemm_wgmma");
+  kernel.launch(device, dim3(blocks), threads, Made::shared_bytes, map_of(args.a, Made::rows), problem);
+}
+
+/// The fewest bit columns whose blocks, with the bits of a row split, are no more than multiprocessors; else blocks of
+/// whole rows with the most bit columns that X fills.
+template <unsigned BitColumns, unsigned Planes>
+void launch_fitting(const Device& device, const PlaneGemmArgs& args, unsigned first_plane) {
+  constexpr std::size_t columns = Kernel<BitColumns, Planes, true>::columns;
+  if (up(args.a.nrows, group_rows) * up(args.x.ncols, columns) <= cuda_limits(device).multiprocessors)
+    return launch<BitColumns, Planes, true>(device, args, first_plane);
+  if constexpr (BitColumns < 256) {
+    if (args.x.ncols > columns) return launch_fitting<BitColumns * 2, Planes>(device, args, first_plane);
+  }
+  launch<BitColumns, Planes, false>(device, args, first_plane);
+}
+
+void launch_planes(const Device& device, const PlaneGemmArgs& args, unsigned first, unsigned planes) {
+  switch (planes) {
+    case 1: return launch_fitting<32, 1>(device, args, first);
+    case 2: return launch_fitting<32, 2>(device, args, first);
+    case 3: return launch_fitting<32, 3>(device, args, first);
+    case 4: return launch_fitting<32, 4>(device, args, first);
+    case 5: return launch_fitting<64, 5>(device, args, first);
+    case 6: return launch_fitting<64, 6>(device, args, first);
+    case 7: return launch_fitting<64, 7>(device, args, first);
+    default: return launch_fitting<64, 8>(device, args, first);
+  }
+}
+
+}  // namespace
+
+void multiply_by_wgmma(const Device& device, const PlaneGemmArgs& args) {
+  constexpr unsigned most_planes = 8;
+  const auto planes = static_cast<unsigned>(args.x.bits);
+  for (unsigned first = 0; first < planes; first += most_planes)
+    launch_planes(device, args, first, std::min(most_planes, planes - first));
+}
+
+}  // namespace bitgraph::plane_cuda
