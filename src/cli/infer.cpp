@@ -88,10 +88,13 @@ void run_infer(const InferOptions& o) {
   }
   std::optional<Partition> partition;
   if (!o.partition.empty()) {
-    partition = load_partition(o.partition, dataset.graph);
-    plan.partition = &*partition;
+    plan.partition_file = o.partition;
     plan.batch_parts = o.batch_parts;
-    result["partition"] = o.partition;
+  }
+  if (!plan.partition_file.empty()) {
+    partition = load_partition(plan.partition_file, dataset.graph);
+    plan.partition = &*partition;
+    result["partition"] = plan.partition_file;
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
   warn_of_training_data(result, dataset);

@@ -162,7 +162,7 @@ class Quantize(InFolder):
 
     def test_tune_knows_one_form_of_the_result_and_no_way_to_bits(self):
         model = self.train(epochs=3)
-        words = ["--repeats", 1, "--seconds", 0.2, "--out", self.path("plan.json")]
+        words = ["--repeats", 1, "--seconds", 0.2, "--bits", "none", "--out", self.path("plan.json")]
         self.quantize(model, "--bits", "w8a4m2")
         tuned = run("tune", self.out, self.data, *words)
         self.assertNotIn("next", tuned)

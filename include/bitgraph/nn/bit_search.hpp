@@ -24,7 +24,8 @@ struct BitSearchOptions {
   /// Bits that a number of a layer may have, the most first: 1 to 16.
   std::vector<int> bits = {8, 4, 2};
 
-  /// How good a model is, such as the share of nodes whose class is right; larger is better. None: it cannot run.
+  /// How good a model is, such as the share of nodes whose class is right; larger is better. None: it cannot run, for
+  /// lack of memory, say: it is not kept.
   std::function<std::optional<double>(const Model&)> quality;
 
   /// Whether a model of such quality may be kept.

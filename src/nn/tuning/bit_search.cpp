@@ -83,23 +83,27 @@ class BitSearch {
     if (options_.look) options_.look({result_.model, judged.quality, uniform, true});
   }
 
-  /// The same bits everywhere, as few as are good enough. The most bits are kept whatever they are like.
+  /// The same bits everywhere, as few as are good enough. The most bits that run are kept whatever they are like. What
+  /// does not run may run in fewer bits, which take less memory.
   void lower_all() {
     const std::size_t layers = quantizer_.model().layers.size();
+    bool one_runs = false;
     for (const int bits : options_.bits) {
       std::vector<Precision> forms(layers, Precision::of_levels(bits, bits, bits));
       forms.back() = forms.back().of_last_layer();
       const bool first = forms_.empty();
       if (!first && (time_is_up() || traffic_of(forms) >= traffic_)) return;
       Judged judged = judge(forms);
+      const bool runs = judged.quality.has_value();
       const bool is_good = good(judged);
-      if (first || is_good) {
+      if (first || is_good || (runs && !one_runs)) {
         result_.good = is_good;
         keep(std::move(forms), std::move(judged), true);
       } else if (options_.look) {
         options_.look({judged.model, judged.quality, true, false});
       }
-      if (!is_good) return;
+      if (runs && !is_good) return;
+      one_runs = one_runs || runs;
     }
   }
 

@@ -157,6 +157,29 @@ TEST_F(BitSearchOfForms, KeepsTheMostBitsWhereNothingIsGood) {
   EXPECT_EQ(result.quality, 0.5);
 }
 
+/// Too little memory for 8 bits, say.
+TEST_F(BitSearchOfForms, WhatCannotRunMayRunInFewerBits) {
+  for (const double quality : {1.0, 0.5}) {
+    const BitSearchResult result =
+        search_bits(quantizer_,
+                    {.quality =
+                         [&](const Model& made) {
+                           return forms_of(made)[0].weight.bits > 4 ? std::nullopt : std::optional(quality);
+                         },
+                     .good_enough = [](double each) { return each >= 0.9; }},
+                    Device::host(1));
+    EXPECT_EQ(result.good, quality == 1.0);
+    EXPECT_EQ(result.quality, quality);
+    EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8");
+  }
+  const BitSearchResult none = search_bits(
+      quantizer_,
+      {.quality = [](const Model&) { return std::optional<double>(); }, .good_enough = [](double) { return true; }},
+      Device::host(1));
+  EXPECT_FALSE(none.good);
+  EXPECT_EQ(text_of(none.model), "w8a8+w8a8");
+}
+
 TEST_F(BitSearchOfForms, AModelThatCannotRunIsNotKept) {
   std::size_t tries = 0;
   const BitSearchResult result =
