@@ -93,6 +93,9 @@ class TuneBits(InFolder):
         self.assertEqual((done["partition"], done["forms"]["float"]["batches"]), (self.parts, 6))
         again = self.infer(self.float, "--plan", self.plan, "--partition", self.parts, "--batch-parts", 3)
         self.assertEqual(again["forms"]["float"]["batches"], 4)
+        done = start("infer", self.float, self.data, "--plan", self.plan, "--dot", self.parts)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("is the same file as the input part file of --plan", done.stderr)
         automatic = self.tune(*words)
         self.assertEqual({c["batches"] for c in automatic["candidates"]}, {1, 2, 4, 12})
 

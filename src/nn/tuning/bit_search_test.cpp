@@ -96,6 +96,7 @@ class BitSearchOfForms : public testing::Test {
 
   BitSearchResult search(const Loss& loss, const std::function<bool()>& stop = {}) {
     kept_.clear();
+    traffic_.clear();
     uniform_.clear();
     return search_bits(quantizer_,
                        {.quality = [&](const Model& made) { return std::optional(1 - loss(forms_of(made))); },
@@ -103,6 +104,8 @@ class BitSearchOfForms : public testing::Test {
                         .look =
                             [&](const BitTry& tried) {
                               if (tried.kept) kept_.push_back(text_of(tried.model));
+                              if (tried.kept)
+                                traffic_.push_back(predict_traffic(floats_, data(), forms_of(tried.model), Device()));
                               if (tried.uniform) uniform_.push_back(text_of(tried.model));
                             },
                         .stop = stop},
@@ -112,6 +115,7 @@ class BitSearchOfForms : public testing::Test {
   Model floats_ = LevelModel{.hidden = 80}.in_floats(data());
   ModelQuantizer quantizer_{floats_, data(), Device::host(1)};
   std::vector<std::string> kept_, uniform_;
+  std::vector<double> traffic_;  ///< of what was kept
 };
 
 TEST_F(BitSearchOfForms, LowersAllTogetherFirst) {
@@ -121,6 +125,21 @@ TEST_F(BitSearchOfForms, LowersAllTogetherFirst) {
   EXPECT_EQ(kept_[0], "w8a8+w8a8");
   EXPECT_EQ(kept_[1], "w4a4+w4a4m8");
   EXPECT_TRUE(one_step_lower(floats_, forms_of(result.model)).empty());
+  for (std::size_t n = 1; n < traffic_.size(); ++n)
+    EXPECT_LT(traffic_[n], traffic_[n - 1]) << kept_[n] << " saves nothing";
+}
+
+/// Of many classes, so that fewer bits would save bytes.
+TEST(BitSearch, MessagesOfTheLastLayerKeepEightBits) {
+  Dataset unlabelled = test::level_data({.nodes = 120, .edges = 300, .below_zero = false});
+  unlabelled.num_classes = 0;
+  unlabelled.labels.clear();
+  const Model floats = random_model(Architecture::gcn, Precision::real, 64, 80, 80, 2, 7);
+  ModelQuantizer quantizer(floats, unlabelled, Device::host(1));
+  const BitSearchResult result = search_bits(quantizer, {.bits = {16, 8, 4},
+                                                         .quality = [](const Model&) { return std::optional(1.0); },
+                                                         .good_enough = [](double) { return true; }});
+  EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8");
 }
 
 TEST_F(BitSearchOfForms, LeavesBitsWhereTheyAreNeeded) {

@@ -88,17 +88,21 @@ double Candidates::accuracy_of(const DenseMatrix<float>& logits) const {
   return score(logits, dataset_.labels, dataset_.validation).accuracy();
 }
 
-std::optional<double> Candidates::accuracy_of(const Model& model) {
-  const auto options = fitting(model, model.layer_forms(model.precision));
-  if (!options) return std::nullopt;
+std::optional<double> Candidates::accuracy_of(const Model& model, const InferenceOptions& options) {
   device_.throw_if_stopped();
   try {
-    InferencePlan plan(model, dataset_, *options, fresh_device());
+    InferencePlan plan(model, dataset_, options, fresh_device());
     return accuracy_of(plan.run().to(Device()));
   } catch (const Error&) {
     pass_over(std::current_exception());
     return std::nullopt;
   }
+}
+
+std::optional<double> Candidates::accuracy_of(const Model& model) {
+  if (const auto accuracy = accuracy_of(model, InferenceOptions())) return accuracy;
+  const auto options = fitting(model, model.layer_forms(model.precision));
+  return options ? accuracy_of(model, *options) : std::nullopt;
 }
 
 std::optional<std::size_t> Candidates::measure(const Way& way, double hopeless) {

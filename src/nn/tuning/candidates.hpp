@@ -45,7 +45,8 @@ class Candidates {
   /// The options of a run in batches of so many parts.
   [[nodiscard]] InferenceOptions in_batches(std::vector<Precision> forms, std::size_t batch_parts) const;
 
-  /// Of the validation nodes, run as fitting() says. None: it cannot run.
+  /// Of the validation nodes, over the whole graph whatever TuneOptions::memory says, so that models are judged alike;
+  /// where the device does not hold that, as fitting() says. None: it cannot run.
   [[nodiscard]] std::optional<double> accuracy_of(const Model& model);
   [[nodiscard]] double accuracy_of(const DenseMatrix<float>& logits) const;
 
@@ -68,6 +69,8 @@ class Candidates {
   TuneReport report;
 
  private:
+  [[nodiscard]] std::optional<double> accuracy_of(const Model& model, const InferenceOptions& options);
+
   using Clock = std::chrono::steady_clock;
 
   /// A handle with its own record of memory.

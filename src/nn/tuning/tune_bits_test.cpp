@@ -160,6 +160,14 @@ TEST(TuneMemory, WhatDoesNotFitIsNotRun) {
   }
   EXPECT_LE(bounded.candidates[bounded.chosen].peak_bytes, limit);
   expect_memory_as_predicted(bounded);
+
+  // A little less than the whole needs: the rows of the graph come in parts.
+  const TuneReport in_parts =
+      tuned({.bits = {}, .memory = all.candidates[0].predicted_bytes - data().graph.bytes() / 4});
+  EXPECT_TRUE(in_parts.has_default);
+  EXPECT_GT(in_parts.candidates[0].row_parts, 1U);
+  EXPECT_EQ(in_parts.candidates[0].validation_accuracy, all.candidates[0].validation_accuracy);
+  expect_memory_as_predicted(in_parts);
   test::expect_error_with([] { static_cast<void>(tuned({.memory = 1000})); }, ErrorCode::not_possible,
                           "the limit of 1000 bytes is too small");
 }
@@ -199,7 +207,7 @@ TEST(TuneParts, TheMemoryChoosesTheBatches) {
   expect_memory_as_predicted(report);
 
   const TuneReport quantized = tuned({.max_loss = 1, .memory = limit, .partition = &parts()});
-  EXPECT_FALSE(quantized.quantized.empty());
+  EXPECT_EQ(forms_of_quantized(quantized), forms_of_quantized(tuned({.max_loss = 1}))) << "judged over the whole graph";
   EXPECT_LE(quantized.candidates[quantized.chosen].peak_bytes, limit);
   expect_memory_as_predicted(quantized);
 }
