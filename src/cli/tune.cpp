@@ -140,6 +140,15 @@ Json row_of(const Models& models, const nn::TuneCandidate& c) {
           {"front", c.on_front}};
 }
 
+void add_report(Json& result, const Models& models, const nn::TuneReport& report, const std::string& chosen_file) {
+  result["seconds"] = report.seconds;
+  result["complete"] = report.complete;
+  result["default"] = report.has_default ? row_of(models, report.candidates[0]) : Json();
+  result["chosen"] = row_of(models, report.candidates[report.chosen]);
+  result["chosen_file"] = chosen_file.empty() ? Json() : Json(chosen_file);
+  for (const nn::TuneCandidate& c : report.candidates) result["candidates"].push_back(row_of(models, c));
+}
+
 void print_report(const Models& models, const nn::TuneReport& report) {
   std::vector<std::size_t> order(report.candidates.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
@@ -250,20 +259,14 @@ void run_tune(TuneOptions& o) {
                 {"trained_nodes_tested", split["trained_nodes_tested"]},
                 {"same_data", split["same_data"]},
                 {"device", device.name()},
-                {"threads", device.threads()},
-                {"seconds", report.seconds},
-                {"complete", report.complete},
-                {"default", report.has_default ? row_of(models, report.candidates[0]) : Json()},
-                {"chosen", row_of(models, chosen)},
-                {"chosen_file", file_of_choice(o, models, chosen)}};
-    if (result["chosen_file"] == "") result["chosen_file"] = nullptr;
-    for (const nn::TuneCandidate& c : report.candidates) result["candidates"].push_back(row_of(models, c));
+                {"threads", device.threads()}};
+    add_report(result, models, report, file_of_choice(o, models, chosen));
     if (!next.empty()) result["next"] = next;
     fmt::print("{}\n", result.dump(2));
     return;
   }
   fmt::print("{}: {} candidates in {:.1f} s{}\n", subject, report.candidates.size(), report.seconds,
-             report.complete ? "" : " (stopped early: --seconds was reached)");
+             report.complete ? "" : " (stopped early: give more --seconds)");
   fmt::print("  {}\n", split_line(split));
   print_report(models, report);
   print_files(o, models, chosen);
