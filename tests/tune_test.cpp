@@ -28,7 +28,7 @@ Dataset planted() {
       {.num_nodes = 200, .num_classes = 3, .num_features = 70, .mean_degree = 4, .seed = 5});
 }
 
-void expect_sound(const TuneReport& report, const Model& model, const Dataset& dataset, const Device& device) {
+void expect_sound(const TuneReport& report, const Model& given, const Dataset& dataset, const Device& device) {
   ASSERT_GT(report.candidates.size(), 2U);
   ASSERT_LT(report.chosen, report.candidates.size());
   EXPECT_TRUE(report.complete);
@@ -37,6 +37,7 @@ void expect_sound(const TuneReport& report, const Model& model, const Dataset& d
   for (const TuneCandidate& c : report.candidates) {
     EXPECT_GT(c.microseconds, 0);
     EXPECT_GT(c.peak_bytes, 0U);
+    const Model& model = report.model_of(c, std::span(&given, 1));
     InferencePlan plan(model, dataset, c.options, device);
     InferencePlan plain(model, dataset, {.forms = c.options.forms}, device);
     const DenseMatrix<float> a = plan.run().to(Device());
@@ -94,7 +95,7 @@ TEST(Tune, JudgesModelsTogether) {
   const Dataset dataset = planted();
   const auto models = quick_and_accurate(dataset);
   const auto judge = [&](double max_loss) {
-    return tune(std::span(models), dataset, {.repeats = 3, .max_loss = max_loss}, Device::host(1));
+    return tune(std::span(models), dataset, {.repeats = 3, .max_loss = max_loss, .bits = {}}, Device::host(1));
   };
   const TuneReport strict = judge(0.01);
   EXPECT_TRUE(strict.complete);
@@ -111,7 +112,7 @@ TEST(Tune, JudgesModelsTogether) {
     EXPECT_TRUE(tried(strict, model, [](auto& c) { return c.options.order == Order::degree; })) << model;
   }
   for (const TuneCandidate& c : all) {
-    InferencePlan plan(models[c.model], dataset, c.options, Device::host(1));
+    InferencePlan plan(strict.model_of(c, models), dataset, c.options, Device::host(1));
     EXPECT_EQ(score(plan.run(), dataset.labels, dataset.validation).accuracy(), c.validation_accuracy);
   }
 
@@ -123,7 +124,7 @@ TEST(Tune, ImprovesWhatMayBeChosenFirst) {
   const Dataset dataset = planted();
   auto models = quick_and_accurate(dataset);
   std::swap(models[0], models[1]);
-  const TuneReport report = tune(std::span(models), dataset, {.repeats = 1}, Device::host(1));
+  const TuneReport report = tune(std::span(models), dataset, {.repeats = 1, .bits = {}}, Device::host(1));
   const auto improved = std::find_if(report.candidates.begin(), report.candidates.end(), [](const TuneCandidate& c) {
     return c.options.features == FeatureStorage::dense;
   });
@@ -131,7 +132,8 @@ TEST(Tune, ImprovesWhatMayBeChosenFirst) {
   EXPECT_EQ(improved->model, 0U);
   EXPECT_EQ(report.candidates[report.chosen].model, 0U);
 
-  const TuneReport lenient = tune(std::span(models), dataset, {.repeats = 3, .max_loss = 1}, Device::host(1));
+  const TuneReport lenient =
+      tune(std::span(models), dataset, {.repeats = 3, .max_loss = 1, .bits = {}}, Device::host(1));
   EXPECT_EQ(lenient.candidates[lenient.chosen].model, 1U);  // it has won a second trial against the other's default
 }
 
@@ -160,8 +162,10 @@ TEST(Plan, GoesThroughAFile) {
                                  .sequence = Sequence::update_first,
                                  .fusion = Fusion::none,
                                  .launching = Launching::graph,
+                                 .batch_parts = 7,
                                  .model_file = "a \"model\"",
-                                 .model_fingerprint = "gcn 2 0123456789abcdef"};
+                                 .model_fingerprint = "gcn 2 0123456789abcdef",
+                                 .partition_file = "parts"};
   options.save(folder / "a.json");
   const InferenceOptions read = InferenceOptions::load(folder / "a.json");
   read.save(folder / "b.json");
@@ -169,6 +173,9 @@ TEST(Plan, GoesThroughAFile) {
   EXPECT_EQ(read.describe(), options.describe());
   EXPECT_EQ(read.forms, options.forms);
   EXPECT_EQ(read.model_file, options.model_file);
+  EXPECT_EQ(read.partition_file, "parts");
+  EXPECT_EQ(read.batch_parts, 7U);
+  EXPECT_NE(read.describe().find("batches of 7 parts"), std::string::npos);
   EXPECT_EQ(read.model_fingerprint, options.model_fingerprint);
 }
 
@@ -200,6 +207,9 @@ TEST(Plan, ABadFileIsRefused) {
   refuse("{\"forms\": [\"bits\"]}", "'forms' cannot be [\"bits\"]");
   refuse("{\"order\": 3}", "'order' cannot be 3");
   refuse("{\"model\": 3}", "'model' cannot be 3");
+  refuse("{\"partition\": 3}", "'partition' cannot be 3");
+  refuse("{\"batch_parts\": -1}", "'batch_parts' cannot be -1");
+  refuse("{\"batch_parts\": 1.5}", "'batch_parts' cannot be 1.5");
   refuse("{\"fingerprint\": [\"gcn\"]}", "'fingerprint' cannot be [\"gcn\"]");
 }
 

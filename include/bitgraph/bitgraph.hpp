@@ -54,6 +54,7 @@
 #include <bitgraph/io/graph.hpp>
 #include <bitgraph/io/node_ids.hpp>
 #include <bitgraph/io/partition.hpp>
+#include <bitgraph/nn/bit_search.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/part_batches.hpp>

@@ -78,6 +78,14 @@ double weight_bytes(const std::vector<Shape>& shapes) {
   return sum;
 }
 
+/// Bytes of all values of a float model at once, which quantizing keeps: products, sums, and these rectified.
+double calibration_bytes(const nn::Model& model, const DatasetSize& size) {
+  double columns = 0;
+  for (const nn::Layer& layer : model.layers)
+    columns += static_cast<double>(layer.outputs() * (layer.root.empty() ? 3 : 5));
+  return 4 * size.graph.nodes * columns;
+}
+
 /// Throws bad_input where the model is not for the data set's features.
 void require_features(const nn::Model& model, const DatasetSize& size, const std::string& dataset) {
   const bool known = size.planted || size.graph.format == GraphFileFormat::npz;
@@ -133,12 +141,21 @@ Estimate estimate_tuning(std::span<const nn::Model> models, const std::string& d
   Estimate estimate;
   const double held = add_dataset_load(estimate, machine, size);
   double left = options.seconds;
+  const auto limit = [&](double most) {
+    double& seconds = estimate.steps.back().seconds;
+    seconds = std::min(seconds, most);
+    left -= seconds;
+  };
   for (const nn::Model& model : models) {
+    if (model.precision == nn::Precision::real && !options.bits.empty()) {
+      const std::size_t tries = 12 * model.layers.size();
+      add_runs(estimate, machine, size, held + calibration_bytes(model, size), model, model.precision, tries,
+               fmt::format("{} tries of bits", tries));
+      limit(left / 2);
+    }
     add_runs(estimate, machine, size, held, model, model.precision, candidates * options.repeats,
              fmt::format("{} candidates", candidates));
-    double& seconds = estimate.steps.back().seconds;
-    seconds = std::min(seconds, left);
-    left -= seconds;
+    limit(left);
   }
   estimate.assumptions.push_back(fmt::format("{} candidates of each model, and no more than --seconds", candidates));
   return estimate;

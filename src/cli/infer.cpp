@@ -51,6 +51,16 @@ nn::InferenceOptions plan_of(const InferOptions& o, const nn::Model& model) {
   return plan;
 }
 
+/// The part file that a plan names. Of a plan that cannot be read none: whoever runs it says why.
+std::vector<std::string> part_file_of_plan(const std::string& plan) {
+  try {
+    if (!plan.empty()) return {nn::InferenceOptions::load(plan).partition_file};
+  } catch (const Error&) {
+    return {};
+  }
+  return {};
+}
+
 /// Threads of OpenMP that spin while they wait take the processor from one another, and from other programs.
 void warn_of_late_runs(const Json& result, std::size_t repeats, const Device& device) {
   constexpr double far = 3;
@@ -88,10 +98,13 @@ void run_infer(const InferOptions& o) {
   }
   std::optional<Partition> partition;
   if (!o.partition.empty()) {
-    partition = load_partition(o.partition, dataset.graph);
-    plan.partition = &*partition;
+    plan.partition_file = o.partition;
     plan.batch_parts = o.batch_parts;
-    result["partition"] = o.partition;
+  }
+  if (!plan.partition_file.empty()) {
+    partition = load_partition(plan.partition_file, dataset.graph);
+    plan.partition = &*partition;
+    result["partition"] = plan.partition_file;
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};
   warn_of_training_data(result, dataset);
@@ -152,6 +165,9 @@ void add_infer(CLI::App& app) {
   add_input(*command, options->common, "--plan", options->plan,
             "use the plan in this file, which bitgraph tune --out wrote")
       ->excludes("--form");
+  options->common.files.reads("part file of --plan", [options = options.get()] {
+    return options->partition.empty() ? part_file_of_plan(options->plan) : std::vector<std::string>();
+  });
   command->add_option("--features", options->features, "float models: how to store the features")
       ->check(CLI::IsMember({"sparse", "dense"}))
       ->capture_default_str();

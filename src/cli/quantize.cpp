@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/nn/bit_search.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
@@ -11,9 +12,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,10 +30,6 @@ struct QuantizeCommand {
   bool normalize_rows = false;
   SplitChoice split;
 };
-
-/// The cheapest first.
-constexpr std::array<std::array<int, 3>, 6> automatic_choices{
-    {{2, 2, 2}, {4, 2, 2}, {4, 4, 4}, {8, 4, 4}, {8, 8, 8}, {16, 16, 16}}};
 
 /// "8" is w8a8.
 nn::Precision precision_of(const std::string& bits) {
@@ -53,25 +50,39 @@ double agreement(const DenseMatrix<float>& a, const DenseMatrix<float>& b) {
   return x.empty() ? 1 : static_cast<double>(same) / static_cast<double>(x.size());
 }
 
-DenseMatrix<float> logits_of(const nn::Model& model, const Dataset& dataset, const Device& device) {
-  nn::InferencePlan plan(model, dataset, {}, device);
-  return plan.run().to(Device());
+/// "w8a4+w4a4m8": the forms of its layers.
+std::string forms_text(const nn::Model& model) {
+  return nn::InferenceOptions{.forms = model.layer_forms(model.precision)}.describe();
 }
 
-/// The model in the bits that are asked for; of auto the first choice that differs from the float model at no more than
-/// the given share of the nodes, or the last one.
+/// The fewest bits, layer by layer, with which at most the given share of the nodes has another class than with the
+/// float model.
+nn::Model with_fewest_bits(const QuantizeCommand& o, const nn::Model& model, const Dataset& dataset,
+                           const Device& device, Json& result) {
+  nn::ModelQuantizer quantizer(model, dataset, device);
+  const auto quality = [&](const nn::Model& made) {
+    nn::InferencePlan plan(made, dataset, {}, device);
+    return std::optional(agreement(quantizer.logits(), plan.run().to(Device())));
+  };
+  const auto look = [&](const nn::BitTry& tried) { result["tried"][forms_text(tried.model)] = tried.quality.value(); };
+  nn::BitSearchResult found =
+      nn::search_bits(quantizer,
+                      {.bits = {16, 8, 4, 2},
+                       .quality = quality,
+                       .good_enough = [&](double same) { return 100 * (1 - same) <= o.max_loss; },
+                       .look = look},
+                      device);
+  if (!found.good) {
+    warn(fmt::format("{:.2f} % of the nodes change their class even with 16 bits, more than --max-loss",
+                     100 * (1 - found.quality)));
+  }
+  return std::move(found.model);
+}
+
 nn::Model quantized(const QuantizeCommand& o, const nn::Model& model, const Dataset& dataset, const Device& device,
                     Json& result) {
-  if (o.bits != "auto") return nn::quantize(model, dataset, {.precision = precision_of(o.bits)}, device);
-  const DenseMatrix<float> wanted = logits_of(model, dataset, device);
-  nn::Model made;
-  for (const auto& [weights, inputs, messages] : automatic_choices) {
-    made = nn::quantize(model, dataset, {.precision = nn::Precision::of_levels(weights, inputs, messages)}, device);
-    const double same = agreement(wanted, logits_of(made, dataset, device));
-    result["tried"][to_string(made.precision)] = same;
-    if (100 * (1 - same) <= o.max_loss) break;
-  }
-  return made;
+  if (o.bits == "auto") return with_fewest_bits(o, model, dataset, device, result);
+  return nn::quantize(model, dataset, {.precision = precision_of(o.bits)}, device);
 }
 
 void run_quantize(const QuantizeCommand& o) {
@@ -92,13 +103,15 @@ void run_quantize(const QuantizeCommand& o) {
   const DenseMatrix<float> before = measure_forms(result, model, dataset, {model.precision}, measured, device);
   const DenseMatrix<float> after = measure_forms(result, made, dataset, {made.precision}, measured, device);
   result["precision"] = to_string(made.precision);
+  for (const nn::Layer& layer : made.layers) result["layers"].push_back(to_string(layer.precision));
   result["agreement"] = agreement(before, after);
   if (o.common.json) return fmt::print("{}\n", result.dump(2));
-  fmt::print("{} on {}: {} is in {}\n", o.model, dataset.name, o.out, to_string(made.precision));
+  fmt::print("{} on {}: {} is in {}\n", o.model, dataset.name, o.out,
+             o.bits == "auto" ? forms_text(made) : to_string(made.precision));
   fmt::print("  {}\n", split_line(result));
   if (result.contains("tried")) {
     for (const auto& [name, same] : result["tried"].items())
-      fmt::print("  tried {:<8} the same class at {:.2f} % of the nodes\n", name, 100 * same.get<double>());
+      fmt::print("  tried {:<16} the same class at {:.2f} % of the nodes\n", name, 100 * same.get<double>());
   }
   print_forms(result);
   fmt::print("  the float model's class at {:.2f} % of the nodes\n", 100 * result["agreement"].get<double>());
@@ -120,7 +133,7 @@ void add_quantize(CLI::App& app) {
       ->add_option(
           "--bits", options->bits,
           "bits of weights, inputs and messages: a number for all, or such as w8a4 or w8a4m2; auto: the fewest "
-          "within --max-loss")
+          "within --max-loss, layer by layer")
       ->capture_default_str();
   command
       ->add_option("--max-loss", options->max_loss,

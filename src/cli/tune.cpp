@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/io/partition.hpp>
 #include <bitgraph/nn/tune.hpp>
 
 #include "cli/command.hpp"
@@ -7,12 +9,15 @@
 #include "cli/measure.hpp"
 #include "cli/plot.hpp"
 #include "cli/ranges.hpp"
+#include "io/file.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -25,7 +30,7 @@ namespace {
 
 struct TuneOptions {
   Common common;
-  std::string model, dataset, out, plot;
+  std::string model, dataset, out, out_model, plot, memory, partition, bits = "auto";
   std::vector<std::string> also;
   nn::TuneOptions tune;
   double max_loss = 1;
@@ -49,7 +54,8 @@ struct Models {
 
   /// What a candidate runs as; of which model only where there are several.
   [[nodiscard]] std::string label(const nn::TuneCandidate& c) const {
-    return (several() ? names[c.model] + ": " : "") + c.options.describe();
+    const std::string rows = c.row_parts > 1 ? fmt::format(", rows in {} parts", c.row_parts) : "";
+    return (several() ? names[c.model] + ": " : "") + c.options.describe() + rows;
   }
 };
 
@@ -88,9 +94,59 @@ void require_fit(const Models& models, const Dataset& dataset) {
   }
 }
 
+/// "auto", "none", or numbers with commas between them.
+std::vector<int> bits_from(const std::string& text) {
+  if (text == "auto") return nn::TuneOptions().bits;
+  std::vector<int> bits;
+  if (text == "none") return bits;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find(',', from), text.size());
+    const auto number = number_of<int>(text.substr(from, end - from));
+    if (!number || *number < 1 || *number > 16) {
+      fail(ErrorCode::usage,
+           fmt::format("--bits {}: expected auto, none, or numbers from 1 to 16 such as 8,4", printable(text, 80)));
+    }
+    bits.push_back(*number);
+    from = end + 1;
+  }
+  std::sort(bits.begin(), bits.end(), std::greater<>());
+  bits.erase(std::unique(bits.begin(), bits.end()), bits.end());
+  return bits;
+}
+
+/// Throws usage where the choice may be a model that no file is named for, or a file is named for what cannot be.
+void require_place_for_choice(const TuneOptions& o, const Models& models) {
+  const bool quantizes = !o.tune.bits.empty() &&
+                         std::any_of(models.loaded.begin(), models.loaded.end(),
+                                     [](const nn::Model& model) { return model.precision == nn::Precision::real; });
+  if (!quantizes && !o.out_model.empty())
+    fail(ErrorCode::usage, "--out-model: nothing is quantized: that needs a float model, and --bits other than none");
+  if (quantizes && !o.out.empty() && o.out_model.empty()) {
+    fail(ErrorCode::usage,
+         "--out: the choice may be a quantized model: name a file for it with --out-model, or give --bits none");
+  }
+}
+
 Json row_of(const Models& models, const nn::TuneCandidate& c) {
-  return {{"model", models.files[c.model]}, {"options", c.options.describe()}, {"val_accuracy", c.validation_accuracy},
-          {"latency_us", c.microseconds},   {"peak_bytes", c.peak_bytes},      {"front", c.on_front}};
+  return {{"model", models.files[c.model]},
+          {"quantized", c.quantized.has_value()},
+          {"options", c.options.describe()},
+          {"val_accuracy", c.validation_accuracy},
+          {"latency_us", c.microseconds},
+          {"peak_bytes", c.peak_bytes},
+          {"predicted_bytes", c.predicted_bytes},
+          {"row_parts", c.row_parts},
+          {"batches", c.batches},
+          {"front", c.on_front}};
+}
+
+void add_report(Json& result, const Models& models, const nn::TuneReport& report, const std::string& chosen_file) {
+  result["seconds"] = report.seconds;
+  result["complete"] = report.complete;
+  result["default"] = report.has_default ? row_of(models, report.candidates[0]) : Json();
+  result["chosen"] = row_of(models, report.candidates[report.chosen]);
+  result["chosen_file"] = chosen_file.empty() ? Json() : Json(chosen_file);
+  for (const nn::TuneCandidate& c : report.candidates) result["candidates"].push_back(row_of(models, c));
 }
 
 void print_report(const Models& models, const nn::TuneReport& report) {
@@ -106,7 +162,7 @@ void print_report(const Models& models, const nn::TuneReport& report) {
     const std::string line =
         fmt::format("  {:>9.2f}%{:>12.1f}{:>12}  {}{}{}{}", c.validation_accuracy * 100, c.microseconds,
                     human_bytes(static_cast<double>(c.peak_bytes)), models.label(c), c.on_front ? " [front]" : "",
-                    n == 0 ? " [default]" : "", n == report.chosen ? " [chosen]" : "");
+                    n == 0 && report.has_default ? " [default]" : "", n == report.chosen ? " [chosen]" : "");
     fmt::print("{}\n", wrapped(line, 40));
   }
 }
@@ -126,12 +182,36 @@ std::string plot_of(const Models& models, const nn::TuneReport& report, const st
   return scatter_plot(points, {.title = title, .x = "latency, microseconds", .y = "validation accuracy, %"});
 }
 
-/// With the model that it is for.
-void save_plan(const std::string& file, const Models& models, const nn::TuneCandidate& chosen) {
+/// The file of the model that the choice runs; empty: that has none.
+std::string file_of_choice(const TuneOptions& o, const Models& models, const nn::TuneCandidate& chosen) {
+  return chosen.quantized ? o.out_model : models.files[chosen.model];
+}
+
+/// The model that the choice runs, where it is a quantized one; and the plan, with the model that it is for.
+void save_choice(const TuneOptions& o, const Models& models, const nn::TuneReport& report) {
+  const nn::TuneCandidate& chosen = report.candidates[report.chosen];
+  const nn::Model& model = report.model_of(chosen, models.loaded);
+  if (chosen.quantized && !o.out_model.empty()) model.save(o.out_model);
+  if (o.out.empty()) return;
   nn::InferenceOptions plan = chosen.options;
-  plan.model_file = models.files[chosen.model];
-  plan.model_fingerprint = models.loaded[chosen.model].fingerprint();
-  plan.save(file);
+  plan.model_file = file_of_choice(o, models, chosen);
+  plan.model_fingerprint = model.fingerprint();
+  if (plan.partition != nullptr) plan.partition_file = o.partition;
+  plan.save(o.out);
+}
+
+/// What was written, and what is to be done with it.
+void print_files(const TuneOptions& o, const Models& models, const nn::TuneCandidate& chosen) {
+  const std::string file = file_of_choice(o, models, chosen);
+  if (models.several() || chosen.quantized)
+    fmt::print("chosen: {} of {}\n", chosen.options.describe(), models.files[chosen.model]);
+  if (chosen.quantized && o.out_model.empty()) fmt::print("to keep the quantized model give --out-model FILE\n");
+  if (chosen.quantized && !o.out_model.empty()) fmt::print("quantized model written to {}\n", o.out_model);
+  if (!chosen.quantized && !o.out_model.empty())
+    fmt::print("{} is not written: no quantized model is quicker within --max-loss\n", o.out_model);
+  if (o.out.empty()) return;
+  fmt::print("plan written to {}, for {}\n", o.out, file);
+  if (chosen.row_parts > 1) fmt::print("give infer --memory {} too: a plan does not hold the limit\n", o.memory);
 }
 
 /// The command that makes a model in bits of a float one; empty where there is one of bits or of levels already.
@@ -146,12 +226,18 @@ std::string way_to_bits(const Models& models, const TuneOptions& o) {
 
 void run_tune(TuneOptions& o) {
   const Device device = o.common.make_device();
+  o.tune.bits = bits_from(o.bits);
+  if (!o.memory.empty()) o.tune.memory = bytes_from(o.memory);
   const Models models = load_models(o);
+  require_place_for_choice(o, models);
   Json split;
   const Dataset dataset = load_for_training(o.dataset, o.split, device, models.pointers(), split);
   require_fit(models, dataset);
   warn_of_training_data(split, dataset);
   o.tune.max_loss = o.max_loss / 100;
+  std::optional<Partition> partition;
+  if (!o.partition.empty()) partition = load_partition(o.partition, dataset.graph);
+  o.tune.partition = partition ? &*partition : nullptr;
   Progress progress("tuning", o.common.quiet);
   std::size_t tried = 0;
   const auto report = nn::tune(std::span(models.loaded), dataset, o.tune, device, [&](const nn::TuneCandidate& c) {
@@ -160,7 +246,7 @@ void run_tune(TuneOptions& o) {
                     fmt::format("{}: {:.0f} us", models.label(c), c.microseconds));
   });
   const nn::TuneCandidate& chosen = report.candidates[report.chosen];
-  if (!o.out.empty()) save_plan(o.out, models, chosen);
+  save_choice(o, models, report);
   const std::string others = models.several() ? fmt::format(" and {} more", models.files.size() - 1) : "";
   const std::string subject = fmt::format("{}{} on {}, {}", models.names[0], others, dataset.name, device.name());
   if (!o.plot.empty()) write_text(o.plot, plot_of(models, report, subject));
@@ -173,24 +259,18 @@ void run_tune(TuneOptions& o) {
                 {"trained_nodes_tested", split["trained_nodes_tested"]},
                 {"same_data", split["same_data"]},
                 {"device", device.name()},
-                {"threads", device.threads()},
-                {"seconds", report.seconds},
-                {"complete", report.complete},
-                {"default", row_of(models, report.candidates[0])},
-                {"chosen", row_of(models, chosen)}};
-    for (const nn::TuneCandidate& c : report.candidates) result["candidates"].push_back(row_of(models, c));
+                {"threads", device.threads()}};
+    add_report(result, models, report, file_of_choice(o, models, chosen));
     if (!next.empty()) result["next"] = next;
     fmt::print("{}\n", result.dump(2));
     return;
   }
   fmt::print("{}: {} candidates in {:.1f} s{}\n", subject, report.candidates.size(), report.seconds,
-             report.complete ? "" : " (stopped early: --seconds was reached)");
+             report.complete ? "" : " (stopped early: give more --seconds)");
   fmt::print("  {}\n", split_line(split));
   print_report(models, report);
-  const std::string& file = models.files[chosen.model];
-  if (models.several()) fmt::print("chosen: {} of {}\n", chosen.options.describe(), file);
-  if (!o.out.empty()) fmt::print("plan written to {}, for {}\n", o.out, file);
-  if (!next.empty()) fmt::print("this model runs in floats alone; to have it in bits:\n  {}\n", next);
+  print_files(o, models, chosen);
+  if (!next.empty()) fmt::print("to train a model of single bits from this one:\n  {}\n", next);
 }
 
 }  // namespace
@@ -198,7 +278,7 @@ void run_tune(TuneOptions& o) {
 void add_tune(CLI::App& app) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* command = app.add_subcommand(
-      "tune", "Find the fastest way to run a model on a graph: precision, kernels, format, node order");
+      "tune", "Find the fastest way to run a model on a graph: bits, kernels, format, node order, batches of parts");
   add_input(*command, options->common, "model", options->model, "a model file")->required();
   add_dataset(*command, options->common, "dataset", options->dataset,
               "the name of a data set, or a .npz file; it needs validation nodes")
@@ -212,7 +292,30 @@ void add_tune(CLI::App& app) {
   options->common.files.reads("--also", [options = options.get()] { return options->also; });
   add_output(*command, options->common, "--out", options->out,
              "write the chosen plan to this JSON file, for infer --plan");
+  add_output(*command, options->common, "--out-model", options->out_model,
+             "write the model that the choice runs to this file, where it is a quantized one");
   add_output(*command, options->common, "--plot", options->plot, "write accuracy over latency to this SVG file");
+  command
+      ->add_option(
+          "--bits", options->bits,
+          "bits that numbers of quantized candidates may have, such as 8,4; auto: 8,4,2; none: quantize nothing")
+      ->capture_default_str();
+  command->add_option(
+      "--memory", options->memory,
+      "most bytes that a candidate may hold, such as 2G or 500M; the rows of the graph are split if need be");
+  CLI::Option* partition =
+      add_input(*command, options->common, "--partition", options->partition,
+                "a part file of bitgraph partition: try batches of parts too, without the edges to other batches");
+  command
+      ->add_option(
+          "--batch-parts", options->tune.batch_parts,
+          "parts in a batch, of one candidate each, such as 2,10; default: half of the parts, a quarter and so "
+          "on, the four largest that fit into --memory")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->check(whole_number(1, most_nodes))
+      ->needs(partition);
   command->add_option("--seconds", options->tune.seconds, "start no new candidate after this many seconds")
       ->check(positive_number())
       ->capture_default_str();
@@ -227,12 +330,15 @@ void add_tune(CLI::App& app) {
   add_normalize_rows(*command, options->normalize_rows);
   add_common(*command, options->common);
   add_examples(*command,
-               "  bitgraph tune cora.safetensors cora --out cora.plan.json --plot cora.svg\n"
-               "  bitgraph tune bin.safetensors cora --also full.safetensors --also float.safetensors --max-loss 1.5 "
+               "  bitgraph tune float.safetensors cora --out cora.plan.json --out-model small.safetensors\n"
+               "  bitgraph tune bin.safetensors cora --out cora.plan.json --plot cora.svg\n"
+               "  bitgraph tune float.safetensors cora --memory 20M --partition cora.parts.safetensors\n"
+               "  bitgraph tune bin.safetensors cora --also full.safetensors --max-loss 1.5 "
                "--out cora.plan.json\n");
   add_actions(
       *command, options->common, [options] { run_tune(*options); },
       [options] {
+        options->tune.bits = bits_from(options->bits);
         return estimate_tuning(load_models(*options).loaded, options->dataset, options->tune, options->common);
       });
 }

@@ -93,7 +93,7 @@ class BadOption(InFolder):
         # The data set is looked at only afterwards, so nothing has been done yet.
         self.check_refused(1, message, "train", "absent.npz", "--out", absent)
         self.check_refused(1, message, "train", "absent.npz", "--out", self.model, "--checkpoint", absent)
-        for option in ["--out", "--plot"]:
+        for option in ["--out", "--out-model", "--plot"]:
             self.check_refused(1, message, "tune", "absent", self.data, option, absent)
         absent += ".csv"
         message = f"{absent}: cannot write: No such file or directory"

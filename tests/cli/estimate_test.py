@@ -91,9 +91,11 @@ class Estimate(InFolder):
         other = self.folder / "other.safetensors"
         run("train", self.paths["dataset"], "--epochs", 1, "--hidden", 5, "--precision", "float", "--out", other)
         found = self.estimate("tune", self.paths["model"], self.paths["dataset"], "--also", other, "--seconds", 1e-5)
-        tried = [step["seconds"] for step in found["what"] if step["step"] == "40 candidates"]
-        self.assertEqual(len(tried), 2)
-        self.assertAlmostEqual(sum(tried), 1e-5)
+        steps = [step for step in found["what"] if step["step"] in ("40 candidates", "24 tries of bits")]
+        self.assertEqual(len(steps), 3)
+        self.assertAlmostEqual(sum(step["seconds"] for step in steps), 1e-5)
+        words = ["tune", other, self.paths["dataset"]]
+        self.assertGreater(self.estimate(*words)["host_bytes"], self.estimate(*words, "--bits", "none")["host_bytes"])
 
     def test_every_training_has_a_step(self):
         expected = [("float", [], 0), ("float", ["--self-distillation"], 1), ("full", [], 2), ("bin", [], 2),

@@ -31,7 +31,8 @@ COMMANDS = {
                             "--checkpoint {checkpoint}",
     "infer": "infer {model} {dataset} --repeats 1 --plan {plan} --out {out} --logits {logits} --dot {dot}",
     "quantize": "quantize {teacher} {dataset} --bits 4 --repeats 1 --out {model_out}",
-    "tune": "tune {model} {dataset} --also {teacher} --repeats 1 --seconds 0.01 --out {plan_out} --plot {plot}",
+    "tune": "tune {model} {dataset} --also {teacher} --repeats 1 --seconds 0.01 --out {plan_out} "
+            "--out-model {model_out} --plot {plot}",
 }
 WRITES = {"out", "parents", "ids", "written", "permutation", "model_out", "checkpoint", "logits", "plan_out", "plot", "dot"}
 # Commands that write no file that the caller names.

@@ -79,13 +79,30 @@ class Quantize(InFolder):
 
     def test_auto_takes_the_fewest_bits_within_the_loss(self):
         model = self.train()
-        said = self.quantize(model, "--bits", "auto", "--max-loss", 100)
-        self.assertEqual((said["precision"], list(said["tried"])), ("w2a2", ["w2a2"]))
-        said = self.quantize(model, "--bits", "auto", "--max-loss", 2)
-        self.assertGreaterEqual(said["agreement"], 0.98)
-        tried = said["tried"]
-        self.assertEqual(tried.pop(said["precision"]), said["agreement"])
-        self.assertTrue(all(same < 0.98 for same in tried.values()), tried)
+        for loss in (100, 2, 0):
+            with self.subTest(loss=loss):
+                said = self.quantize(model, "--bits", "auto", "--max-loss", loss)
+                self.assertEqual(list(said["tried"])[:2], ["w16a16+w16a16", "w8a8+w8a8"])
+                self.assertEqual(said["tried"]["+".join(said["layers"])], said["agreement"])
+                self.assertGreaterEqual(said["agreement"], 1 - loss / 100)
+                self.assertEqual(said["precision"], said["layers"][0])
+                self.assertEqual(run("infer", self.out, self.data, "--repeats", 1)["val_accuracy"], said["val_accuracy"])
+                if loss == 100:
+                    self.assertNotIn("8", said["layers"][0])
+
+    def test_auto_mixes_bits_layer_by_layer(self):
+        model = self.train()
+        tried = self.quantize(model, "--bits", "auto", "--max-loss", 100)["tried"]
+        fewest = list(tried)[-1]
+        loss = 100 * (1 - tried[fewest]) / 2  # more than that loses
+        said = self.quantize(model, "--bits", "auto", "--max-loss", loss)
+        self.assertGreaterEqual(said["agreement"], 1 - loss / 100)
+        if loss > 0:
+            uniform = [name for name in said["tried"] if said["tried"][name] < 1 - loss / 100]
+            self.assertTrue(uniform, "the bits that lose too much were tried")
+            self.assertNotIn("+".join(said["layers"]), [fewest, *uniform])
+        done = start("quantize", model, self.data, "--bits", "auto", "--max-loss", loss, "--repeats", 1, "--out", self.out)
+        self.assertIn(f"{self.out} is in {'+'.join(said['layers'])}\n", done.stdout)
 
     def test_people_read_the_same(self):
         model = self.train()
@@ -146,7 +163,7 @@ class Quantize(InFolder):
 
     def test_tune_knows_one_form_of_the_result_and_no_way_to_bits(self):
         model = self.train(epochs=3)
-        words = ["--repeats", 1, "--seconds", 0.2, "--out", self.path("plan.json")]
+        words = ["--repeats", 1, "--seconds", 0.2, "--bits", "none", "--out", self.path("plan.json")]
         self.quantize(model, "--bits", "w8a4m2")
         tuned = run("tune", self.out, self.data, *words)
         self.assertNotIn("next", tuned)

@@ -145,7 +145,7 @@ class Remember(program.InFolder):
         write_state(state, sage_state(self.FEATURES, 8, self.CLASSES), {"format": "pt"})
         words = ["tune", state, self.data, "--repeats", 1, "--seconds", 1]
         printed = start(*words, "--quiet").stdout.splitlines()
-        self.assertEqual(printed[-2], "this model runs in floats alone; to have it in bits:")
+        self.assertEqual(printed[-2], "to train a model of single bits from this one:")
         command = shlex.split(printed[-1].replace("bits.safetensors", self.path("bits.safetensors")))
         self.assertEqual(shlex.join(command), run(*words)["next"].replace("bits.safetensors", command[-1]))
         made = run(*command[1:], "--epochs", 2)

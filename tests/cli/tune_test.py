@@ -36,7 +36,7 @@ class Tune(program.InFolder):
         return str(self.folder / name)
 
     def tune(self, model, *options):
-        return run("tune", model, self.data, "--repeats", 3, "--out", self.plan, *options)
+        return run("tune", model, self.data, "--repeats", 3, "--bits", "none", "--out", self.plan, *options)
 
     def infer(self, model):
         return start("infer", model, self.data, "--repeats", 1, "--plan", self.plan, "--json", "--quiet")
@@ -80,6 +80,7 @@ class Tune(program.InFolder):
         self.assertNotIn("safetensors: ", one)
         self.assertNotIn("chosen: ", one)
         self.assertTrue(one.endswith(f"plan written to {self.plan}, for {self.bin}\n"), one)
+        words += ["--bits", "none"]
         several = start(*words, "--also", self.float).stdout
         self.assertIn("  bin.safetensors: bin+full", several)
         self.assertIn("  float.safetensors: float+float", several)
@@ -98,7 +99,7 @@ class Tune(program.InFolder):
                                (narrow, "the model takes 50 features, the data set data has 100")]:
             for words in [[self.float, self.data, "--also", model], [model, self.data, "--also", self.float]]:
                 with self.subTest(words=words):
-                    done = start("tune", *words, "--out", self.plan)
+                    done = start("tune", *words, "--bits", "none", "--out", self.plan)
                     if message == "...":
                         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
                         self.assertTrue(done.stderr.startswith(f"bitgraph: {model}: "), done.stderr)

@@ -81,9 +81,9 @@ struct InferenceOptions {
   /// Parts of the data set's graph: a run takes `batch_parts` of them at a time, in their order, with the edges between
   /// them; 0: preset_batch_parts(). Edges to other batches are left out, so the result is that over the graph without
   /// these (QGTC, section 4.1). The plan holds one batch, and makes it from the data set, which must outlive the plan.
-  /// Nodes cannot be numbered anew or change then. The partition need not stay. Not saved.
+  /// Nodes cannot be numbered anew or change then. The partition need not stay.
   const Partition* partition = nullptr;
-  std::size_t batch_parts = 0;
+  std::size_t batch_parts = 0;  ///< saved with partition_file
 
   /// Room for nodes and edges to come. Not saved.
   PlanCapacity capacity = {};
@@ -92,7 +92,11 @@ struct InferenceOptions {
   /// not look at them.
   std::string model_file, model_fingerprint;
 
-  /// One JSON object, each option by its name, and the model where it is known.
+  /// The part file that `partition` came from. Empty: there is none, or it is not known. InferencePlan does not look at
+  /// it: whoever loads a plan that names one loads the partition (load_partition).
+  std::string partition_file;
+
+  /// One JSON object, each option by its name, and the model and the part file where they are known.
   void save(const std::filesystem::path& path) const;
 
   /// Throws bad_input naming the file and the option that is unknown or has no such value.

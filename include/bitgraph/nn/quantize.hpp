@@ -2,11 +2,13 @@
 #pragma once
 
 #include <bitgraph/core/device.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/precision.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
+#include <memory>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -20,11 +22,37 @@ struct QuantizeModelOptions {
   BoundsOf bounds = BoundsOf::least_error;
 };
 
+/// Makes models of levels of one float model. The float model runs once, in the constructor; every model is made of the
+/// values that it had, and what one model has computed the next ones use: weights and scales of the same bits.
+class ModelQuantizer {
+ public:
+  /// Runs the float model over the data set, on the host, and keeps all its values in memory: nodes x the columns of
+  /// every operator, in floats. Model and data set must outlive it. Throws bad_input where they do not fit one another,
+  /// usage for a model that is not in floats.
+  ModelQuantizer(const Model& model, const Dataset& dataset, const Device& device = {});
+  ~ModelQuantizer();
+  ModelQuantizer(ModelQuantizer&&) noexcept;
+
+  /// As the function quantize(). O(33 looks at the values that need a scale which no model before had).
+  [[nodiscard]] Model quantize(const QuantizeModelOptions& options = {});
+
+  [[nodiscard]] const Model& model() const noexcept;
+  [[nodiscard]] const Dataset& dataset() const noexcept;
+
+  /// The float model's, num_nodes x num_classes, on the host.
+  [[nodiscard]] const DenseMatrix<float>& logits() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// A float model in levels, without training and without labels (post-training quantization): weights by the values of
 /// each output, inputs and messages by the values that the float model has over the data set. Throws bad_input where
 /// the model does not fit the data set; usage for a model that is not in floats, for forms that have no levels or not
 /// one for each layer, and where two different inputs of a layer need one scale. Runs the float model once, with all
-/// its values in memory at once: O(its inference, and 33 looks at its values). On the host.
+/// its values in memory at once: O(its inference, and 33 looks at its values). On the host. For several models of one
+/// float model use ModelQuantizer.
 [[nodiscard]] Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOptions& options = {},
                              const Device& device = {});
 

@@ -100,6 +100,10 @@ void InferenceOptions::save(const std::filesystem::path& path) const {
               {"launching", to_string(launching)}};
   if (!model_file.empty()) object["model"] = model_file;
   if (!model_fingerprint.empty()) object["fingerprint"] = model_fingerprint;
+  if (!partition_file.empty()) {
+    object["partition"] = partition_file;
+    object["batch_parts"] = batch_parts;
+  }
   AtomicFile file(path);
   file.write(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   file.commit();
@@ -133,6 +137,11 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
   reader.take("launching", options.launching, launchings);
   reader.take("model", [&](const Json& file) { options.model_file = file.get<std::string>(); });
   reader.take("fingerprint", [&](const Json& text) { options.model_fingerprint = text.get<std::string>(); });
+  reader.take("partition", [&](const Json& file) { options.partition_file = file.get<std::string>(); });
+  reader.take("batch_parts", [&](const Json& parts) {
+    require(parts.is_number_unsigned(), "no number of parts");
+    options.batch_parts = parts.get<std::size_t>();
+  });
   reader.finish();
   const bool any_format = options.strategy == SpmmStrategy::automatic || options.strategy == SpmmStrategy::carry_save;
   if (!any_format && options.graph != GraphFormat::tiles) {
@@ -157,6 +166,11 @@ std::string InferenceOptions::describe() const {
   if (sequence != Sequence::automatic) parts.emplace_back(to_string(sequence));
   if (fusion != Fusion::automatic) parts.emplace_back("not fused");
   if (launching != Launching::automatic) parts.push_back(fmt::format("launching {}", to_string(launching)));
+  if (partition != nullptr || !partition_file.empty()) {
+    parts.push_back(batch_parts == 0
+                        ? "batches of parts"
+                        : fmt::format("batches of {} {}", batch_parts, batch_parts == 1 ? "part" : "parts"));
+  }
   return parts.empty() ? "as it is" : fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -109,14 +109,7 @@ class Prediction {
   }
 
   [[nodiscard]] Stages stages(std::size_t parts) const {
-    InferenceOptions options = options_;
-    if (parts > 1) options.launching = Launching::steps;
-    const PassContext context{.options = options,
-                              .graph = facts_,
-                              .on_host = device_.is_host(),
-                              .whole = parts == 1,
-                              .sparse_features = sparse_bits_};
-    const Compiled compiled = compile(plain_, context, parts, options_.order != Order::original);
+    const Compiled compiled = compiled_in(parts);
     const Program& program = compiled.program;
     Stages s{.weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_},
                                                  device_.is_host()),
@@ -128,7 +121,31 @@ class Prediction {
     return s;
   }
 
+  /// Bytes that the operators of a run read and write. Features count as they are held.
+  [[nodiscard]] double traffic() const {
+    const Program program = compiled_in(1).program;
+    const double dense_features = static_cast<double>(program.value(program.features).bytes(n_));
+    double bytes = 0;
+    for (const Operator& op : program.operators) {
+      bytes += operator_traits(op.kind).traffic(program, op, facts_).bytes;
+      if (op.kind != OperatorKind::aggregate && op.inputs[0] == program.features)
+        bytes += static_cast<double>(features_) - dense_features;
+    }
+    return bytes;
+  }
+
  private:
+  [[nodiscard]] Compiled compiled_in(std::size_t parts) const {
+    InferenceOptions options = options_;
+    if (parts > 1) options.launching = Launching::steps;
+    const PassContext context{.options = options,
+                              .graph = facts_,
+                              .on_host = device_.is_host(),
+                              .whole = parts == 1,
+                              .sparse_features = sparse_bits_};
+    return compile(plain_, context, parts, options_.order != Order::original);
+  }
+
   [[nodiscard]] std::size_t feature_bytes() {
     const std::size_t d = dataset_.num_features();
     const NumberFormat format = format_of_features(plain_, options_.forms);
@@ -388,6 +405,12 @@ PredictedMemory predict_memory_over_parts(const Model& model, const Dataset& dat
                      options.memory, predicted.bytes, batches.num_batches(), predicted.whole_bytes));
   }
   return predicted;
+}
+
+double predict_traffic(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms,
+                       const Device& device) {
+  const InferenceOptions options{.forms = forms};
+  return Prediction(dataset.graph, model, dataset, options, device).traffic();
 }
 
 PredictedMemory predict_memory(const Model& model, const Dataset& dataset, const InferenceOptions& options,

@@ -16,4 +16,9 @@ namespace bitgraph::nn {
 [[nodiscard]] PredictedMemory predict_memory_over_parts(const Model& model, const Dataset& dataset,
                                                         const InferenceOptions& options, const Device& device);
 
+/// Bytes that a run over the whole graph would read and write if the layers of a model had these forms: one a layer,
+/// and not checked. A float model may be asked for levels, which it gets by nn::quantize. O(nodes), and the passes.
+[[nodiscard]] double predict_traffic(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms,
+                                     const Device& device);
+
 }  // namespace bitgraph::nn

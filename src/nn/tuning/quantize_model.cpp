@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 namespace bitgraph::nn {
@@ -42,6 +44,8 @@ class FloatValues {
     }
     return values;
   }
+
+  [[nodiscard]] const DenseMatrix<float>& logits() const { return runtime_.result(); }
 
   [[nodiscard]] std::span<const float> neighbor_scale(Aggregation aggregation) {
     if (aggregation == Aggregation::none) return {};
@@ -91,9 +95,56 @@ std::vector<Precision> forms_of(const Model& model, const QuantizeModelOptions& 
   return forms;
 }
 
-/// The scales of what the program quantizes. 0 is a level's value: a sum over many neighbours that have next to nothing
-/// stays next to nothing, and what a relu has set to 0 stays so.
-void choose_scales(Model& made, const Program& program, FloatValues& values, BoundsOf bounds) {
+void require_floats(const Model& model, const Dataset& dataset) {
+  model.require_fit(dataset);
+  if (model.precision == Precision::real) return;
+  fail(ErrorCode::usage,
+       fmt::format("quantize: the model is of precision {}, expected a float model", to_string(model.precision)));
+}
+
+}  // namespace
+
+struct ModelQuantizer::State {
+  State(const Model& floats, const Dataset& data, const Device& host)
+      : model(floats), dataset(data), plain(program_of(floats)), values(floats, data, plain, host) {}
+
+  [[nodiscard]] Model quantize(const QuantizeModelOptions& options);
+
+  /// The weights of a layer, or those of the node itself, in levels.
+  [[nodiscard]] Linear weights(std::size_t layer, bool root, const NumberFormat& format, BoundsOf bounds);
+
+  /// The scales of what the program quantizes. 0 is a level's value: a sum over many neighbours that have next to
+  /// nothing stays next to nothing, and what a relu has set to 0 stays so.
+  void choose_scales(Model& made, const Program& program, BoundsOf bounds);
+  [[nodiscard]] LevelScale scale_of(const Operator& op, const NumberFormat& format, BoundsOf bounds);
+
+  const Model& model;
+  const Dataset& dataset;
+  Program plain;
+  FloatValues values;
+  std::map<std::tuple<std::size_t, bool, int, BoundsOf>, Linear> made_weights;  ///< layer, root, bits
+  std::map<std::tuple<ValueId, Aggregation, int, ScaleExtent, BoundsOf>, LevelScale> made_scales;
+};
+
+Linear ModelQuantizer::State::weights(std::size_t layer, bool root, const NumberFormat& format, BoundsOf bounds) {
+  const auto [found, is_new] = made_weights.try_emplace({layer, root, format.bits, bounds});
+  const Layer& from = model.layers[layer];
+  if (is_new) found->second = in_levels(root ? from.root : from.neighbor, format, bounds);
+  return found->second.to(Device());
+}
+
+LevelScale ModelQuantizer::State::scale_of(const Operator& op, const NumberFormat& format, BoundsOf bounds) {
+  const auto [found, is_new] =
+      made_scales.try_emplace({op.inputs[0], op.aggregation, format.bits, format.scale, bounds});
+  if (is_new) {
+    const DenseMatrix<float> x = values.scaled(op.inputs[0], values.neighbor_scale(op.aggregation));
+    found->second = without_zero_offsets(
+        choose_scale(x, {.bits = format.bits, .extent = format.scale, .bounds = bounds, .keeps_zero = true}));
+  }
+  return found->second.to(Device());
+}
+
+void ModelQuantizer::State::choose_scales(Model& made, const Program& program, BoundsOf bounds) {
   for (const Operator& op : program.operators) {
     if (op.kind != OperatorKind::quantize) continue;
     const Value& out = program.value(op.output());
@@ -104,24 +155,12 @@ void choose_scales(Model& made, const Program& program, FloatValues& values, Bou
       fail(ErrorCode::usage, fmt::format("quantize: layer {} {} two different values, for which it has one scale",
                                          out.scale_layer, input ? "multiplies" : "adds up"));
     }
-    const DenseMatrix<float> x = values.scaled(op.inputs[0], values.neighbor_scale(op.aggregation));
-    scale = without_zero_offsets(
-        choose_scale(x, {.bits = out.format.bits, .extent = out.format.scale, .bounds = bounds, .keeps_zero = true}));
+    scale = scale_of(op, out.format, bounds);
   }
 }
 
-}  // namespace
-
-Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOptions& options, const Device& device) {
-  model.require_fit(dataset);
-  if (model.precision != Precision::real) {
-    fail(ErrorCode::usage,
-         fmt::format("quantize: the model is of precision {}, expected a float model", to_string(model.precision)));
-  }
+Model ModelQuantizer::State::quantize(const QuantizeModelOptions& options) {
   const std::vector<Precision> forms = forms_of(model, options);
-  const Device host = device.is_host() ? device : Device();
-  const Program plain = program_of(model);
-  FloatValues values(model, dataset, plain, host);
   Program program = plain;
   apply_precision(program, forms);
   share(program);
@@ -138,12 +177,30 @@ Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOp
     const Layer& from = model.layers[l];
     Layer layer{.aggregation = from.aggregation, .precision = forms[l]};
     const bool levels = forms[l].multiplies_levels();
-    layer.neighbor = levels ? in_levels(from.neighbor, forms[l].weight, options.bounds) : from.neighbor.to(Device());
-    layer.root = levels ? in_levels(from.root, forms[l].weight, options.bounds) : from.root.to(Device());
+    layer.neighbor = levels ? weights(l, false, forms[l].weight, options.bounds) : from.neighbor.to(Device());
+    layer.root = levels ? weights(l, true, forms[l].weight, options.bounds) : from.root.to(Device());
     made.layers.push_back(std::move(layer));
   }
-  choose_scales(made, program, values, options.bounds);
+  choose_scales(made, program, options.bounds);
   return made;
+}
+
+ModelQuantizer::ModelQuantizer(const Model& model, const Dataset& dataset, const Device& device) {
+  require_floats(model, dataset);
+  state_ = std::make_unique<State>(model, dataset, device.is_host() ? device : Device());
+}
+ModelQuantizer::~ModelQuantizer() = default;
+ModelQuantizer::ModelQuantizer(ModelQuantizer&&) noexcept = default;
+
+Model ModelQuantizer::quantize(const QuantizeModelOptions& options) { return state_->quantize(options); }
+const Model& ModelQuantizer::model() const noexcept { return state_->model; }
+const Dataset& ModelQuantizer::dataset() const noexcept { return state_->dataset; }
+const DenseMatrix<float>& ModelQuantizer::logits() const { return state_->values.logits(); }
+
+Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOptions& options, const Device& device) {
+  require_floats(model, dataset);
+  static_cast<void>(forms_of(model, options));  // before the model runs
+  return ModelQuantizer(model, dataset, device).quantize(options);
 }
 
 }  // namespace bitgraph::nn

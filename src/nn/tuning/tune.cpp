@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/tune.hpp>
 
-#include "core/median.hpp"
+#include <bitgraph/core/error.hpp>
+#include <bitgraph/nn/bit_search.hpp>
+
+#include "nn/tuning/candidates.hpp"
 #include "nn/tuning/within_loss.hpp"
 
-#include <bitgraph/nn/infer.hpp>
-#include <bitgraph/ops/log_softmax.hpp>
-
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <optional>
 #include <span>
@@ -19,28 +18,34 @@ namespace bitgraph::nn {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 class Tuner {
  public:
   Tuner(std::span<const Model> models, const Dataset& dataset, const TuneOptions& options, const Device& device,
         const std::function<void(const TuneCandidate&)>& progress)
-      : models_(models), dataset_(dataset), options_(options), device_(device), progress_(progress) {}
+      : models_(models),
+        dataset_(dataset),
+        options_(options),
+        device_(device),
+        candidates_(models, dataset, options_, device, progress) {}
 
   TuneReport run() {
     report_.complete = true;
-    for (std::size_t m = 0; m < models_.size(); ++m) measure(m, {.forms = own_forms(models_[m])});
+    for (std::size_t m = 0; m < models_.size(); ++m) measure_form(m, {}, own_forms(models_[m]));
+    note_default();
     for (std::size_t m = 0; m < models_.size(); ++m) {
       for (const auto& forms : all_forms(models_[m])) {
-        if (forms != own_forms(models_[m])) measure(m, {.forms = forms});
+        if (forms != own_forms(models_[m])) measure_form(m, {}, forms);
       }
+    }
+    for (std::size_t m = 0; m < models_.size(); ++m) mix_bits(m);
+    candidates_.require_some();
+    if (options_.partition != nullptr) {
+      for (const std::size_t n : quick_and_accurate()) take_batches(n);
     }
     for (const std::size_t n : quick_and_accurate()) improve(n);
     choose();
     mark_front();
-    report_.seconds = seconds_since(start_);
+    report_.seconds = candidates_.seconds();
     return std::move(report_);
   }
 
@@ -63,55 +68,74 @@ class Tuner {
     return all;
   }
 
-  /// A handle with its own record of memory.
-  [[nodiscard]] Device fresh_device() const {
-    return device_.is_host() ? Device::host(device_.threads()) : Device::cuda(device_.index());
+  /// All else automatic, as far as the memory allows it.
+  std::optional<std::size_t> measure_form(std::size_t model, std::optional<std::size_t> quantized,
+                                          const std::vector<Precision>& forms) {
+    const Model& runs = quantized ? report_.quantized[*quantized] : models_[model];
+    const auto options = candidates_.fitting(runs, forms);
+    return options ? candidates_.measure({model, quantized, *options}) : std::nullopt;
   }
 
-  /// The place of the candidate in the report; none where it is not possible or the time is up. One whose first run
-  /// takes more than `hopeless` microseconds is run no more.
-  std::optional<std::size_t> measure(std::size_t model, const InferenceOptions& options,
-                                     double hopeless = std::numeric_limits<double>::infinity()) {
-    if (!report_.candidates.empty() && seconds_since(start_) > options_.seconds) {
+  void note_default() {
+    if (report_.candidates.empty()) return;
+    const TuneCandidate& first = report_.candidates.front();
+    report_.has_default = first.model == 0 && first.options.partition == nullptr;
+  }
+
+  /// The bits of each layer of a float model: what the search keeps becomes candidates, and so does each model that has
+  /// the same bits everywhere.
+  void mix_bits(std::size_t m) {
+    if (options_.bits.empty() || models_[m].precision != Precision::real) return;
+    if (candidates_.time_is_up()) {
       report_.complete = false;
-      return std::nullopt;
+      return;
     }
-    device_.throw_if_stopped();
-    TuneCandidate candidate{.model = model, .options = options};
+    const double until = (candidates_.seconds() + options_.seconds) / 2;
     try {
-      const Device own = fresh_device();
-      InferencePlan plan(models_[model], dataset_, options, own);
-      const DenseMatrix<float> logits = plan.run().to(Device());
-      candidate.validation_accuracy = score(logits, dataset_.labels, dataset_.validation).accuracy();
-      candidate.microseconds = median_time(plan, own, hopeless);
-      candidate.peak_bytes = own.memory().peak;
-    } catch (const Error& error) {
-      if (report_.candidates.empty()) throw;  // the default has to work
-      if (error.code() != ErrorCode::usage && error.code() != ErrorCode::not_possible) throw;
-      return std::nullopt;
+      ModelQuantizer quantizer(models_[m], dataset_, device_);
+      const double of_floats = candidates_.accuracy_of(quantizer.logits());
+      const auto good_enough = [&](double accuracy) {
+        return within_loss(accuracy, std::max(of_floats, candidates_.best_accuracy()), options_.max_loss);
+      };
+      const auto look = [&](const BitTry& tried) {
+        if (tried.quality) measure_quantized(m, quantizer.quantize({.forms = own_forms(tried.model)}));
+      };
+      const auto stop = [&] {
+        device_.throw_if_stopped();
+        return candidates_.seconds() > until;
+      };
+      const BitSearchResult found =
+          search_bits(quantizer,
+                      {.bits = options_.bits,
+                       .quality = [&](const Model& made) { return candidates_.accuracy_of(made); },
+                       .good_enough = good_enough,
+                       .look = look,
+                       .stop = stop},
+                      device_);
+      if (!found.complete) report_.complete = false;
+    } catch (const Error&) {
+      candidates_.pass_over(std::current_exception());
     }
-    if (progress_) progress_(candidate);
-    report_.candidates.push_back(std::move(candidate));
-    return report_.candidates.size() - 1;
   }
 
-  /// Microseconds.
-  static double time_of(InferencePlan& plan, const Device& device) {
-    const auto begin = Clock::now();
-    plan.run();
-    device.synchronize();
-    return seconds_since(begin) * 1e6;
+  void measure_quantized(std::size_t m, Model made) {
+    const std::vector<Precision> forms = own_forms(made);
+    report_.quantized.push_back(std::move(made));
+    if (!measure_form(m, report_.quantized.size() - 1, forms)) report_.quantized.pop_back();
   }
 
-  double median_time(InferencePlan& plan, const Device& device, double hopeless) const {
-    constexpr double enough = 0.5;  // seconds for one candidate
-    std::vector<double> times;
-    const auto start = Clock::now();
-    while (times.size() < options_.repeats && (times.size() < 3 || seconds_since(start) < enough)) {
-      times.push_back(time_of(plan, device));
-      if (times.front() > hopeless) break;
+  /// The same in batches of parts, as many as the memory holds first.
+  void take_batches(std::size_t from) {
+    constexpr std::size_t most = 4;
+    const TuneCandidate base = report_.candidates[from];
+    std::size_t tried = 0;
+    for (const std::size_t parts : batch_sizes(*options_.partition, options_.batch_parts)) {
+      const InferenceOptions options = candidates_.in_batches(base.options.forms, parts);
+      if (base.options.partition != nullptr && base.options.batch_parts == parts) continue;
+      if (!candidates_.fits(report_.model_of(base, models_), options)) continue;
+      candidates_.measure({base.model, base.quantized, options});
+      if (++tried == most && options_.batch_parts.empty()) return;
     }
-    return median(times);
   }
 
   /// Candidates so far that no other beats in accuracy and time, those that may be chosen before the others, the
@@ -125,7 +149,7 @@ class Tuner {
       });
       if (!beaten || n == 0) front.push_back(n);
     }
-    const auto rank = [&](std::size_t n) { return std::pair(!good(all[n]), all[n].microseconds); };
+    const auto rank = [&](std::size_t n) { return std::pair(!candidates_.good(all[n]), all[n].microseconds); };
     std::sort(front.begin(), front.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
     if (front.size() > 3) front.resize(3);
     return front;
@@ -134,11 +158,13 @@ class Tuner {
   /// One option after the other; what is quicker stays. What takes longest to try comes last.
   void improve(std::size_t from) {
     const std::size_t model = report_.candidates[from].model;
+    const std::optional<std::size_t> quantized = report_.candidates[from].quantized;
     std::size_t best = from;
     const auto attempt = [&](auto&& change) {
       InferenceOptions options = report_.candidates[best].options;
       change(options);
-      const auto n = measure(model, options, far_behind * report_.candidates[best].microseconds);
+      const auto n =
+          candidates_.measure({model, quantized, options}, far_behind * report_.candidates[best].microseconds);
       if (n && report_.candidates[*n].microseconds < report_.candidates[best].microseconds) best = *n;
       return n;
     };
@@ -150,8 +176,10 @@ class Tuner {
       for (const Launching launching : {Launching::graph, Launching::one, Launching::steps})
         attempt([&](InferenceOptions& o) { o.launching = launching; });
     }
-    for (const Order order : {Order::degree, Order::reverse_cuthill_mckee})
-      attempt([&](InferenceOptions& o) { o.order = order; });
+    if (report_.candidates[from].options.partition == nullptr) {
+      for (const Order order : {Order::degree, Order::reverse_cuthill_mckee})
+        attempt([&](InferenceOptions& o) { o.order = order; });
+    }
     const auto& forms = report_.candidates[from].options.forms;
     if (std::find(forms.begin(), forms.end(), Precision::bin) == forms.end()) return;  // nothing votes
     if (device_.is_host()) {
@@ -174,42 +202,15 @@ class Tuner {
     }
   }
 
-  /// Whether a candidate is accurate enough to be chosen.
-  [[nodiscard]] bool good(const TuneCandidate& candidate) const {
-    double best = 0;
-    for (const TuneCandidate& c : report_.candidates) best = std::max(best, c.validation_accuracy);
-    return within_loss(candidate.validation_accuracy, best, options_.max_loss);
-  }
-
   void choose() {
     const auto& all = report_.candidates;
     std::optional<std::size_t> quickest;
     for (std::size_t n = 0; n < all.size(); ++n) {
-      if (good(all[n]) && (!quickest || all[n].microseconds < all[*quickest].microseconds)) quickest = n;
+      if (candidates_.good(all[n]) && (!quickest || all[n].microseconds < all[*quickest].microseconds)) quickest = n;
     }
-    if (quickest && (*quickest == 0 || !good(all[0]) || quicker_again(*quickest))) report_.chosen = *quickest;
-  }
-
-  /// Whether a candidate is quicker than the default in a second trial too, run by run in turns, by more than chance.
-  bool quicker_again(std::size_t n) {
-    constexpr double enough = 3;  // seconds
-    constexpr double by_chance = 0.97;
-    const Device device = fresh_device();
-    const auto plan_of = [&](const TuneCandidate& c) {
-      return InferencePlan(models_[c.model], dataset_, c.options, device);
-    };
-    InferencePlan first = plan_of(report_.candidates[0]);
-    InferencePlan second = plan_of(report_.candidates[n]);
-    first.run();
-    second.run();
-    device.synchronize();
-    std::vector<double> first_times, second_times;
-    const auto start = Clock::now();
-    while (first_times.size() < options_.repeats && (first_times.size() < 5 || seconds_since(start) < enough)) {
-      first_times.push_back(time_of(first, device));
-      second_times.push_back(time_of(second, device));
-    }
-    return median(second_times) < by_chance * median(first_times);
+    if (!quickest) fail(ErrorCode::not_possible, "tune: every candidate holds more bytes than the limit");
+    if (*quickest == 0 || !candidates_.good(all[0]) || candidates_.quicker_than_first(*quickest))
+      report_.chosen = *quickest;
   }
 
   void mark_front() {
@@ -232,10 +233,21 @@ class Tuner {
   const Dataset& dataset_;
   TuneOptions options_;
   Device device_;
-  const std::function<void(const TuneCandidate&)>& progress_;
-  Clock::time_point start_ = Clock::now();
-  TuneReport report_;
+  Candidates candidates_;
+  TuneReport& report_ = candidates_.report;
 };
+
+void require_sound(const TuneOptions& options, const Dataset& dataset) {
+  if (dataset.validation.empty())
+    fail(ErrorCode::bad_input, "tune: the data set " + dataset.name + " has no validation nodes");
+  require(options.repeats > 0 && options.seconds > 0, "tune: the time and the number of runs must be positive");
+  require_bits(options.bits);
+  require(options.partition != nullptr || options.batch_parts.empty(),
+          "tune: batches of parts are given, and no partition");
+  require(std::find(options.batch_parts.begin(), options.batch_parts.end(), 0U) == options.batch_parts.end(),
+          "tune: a batch has at least one part");
+  if (options.partition != nullptr) options.partition->require_graph(dataset.graph);
+}
 
 }  // namespace
 
@@ -248,9 +260,7 @@ TuneReport tune(std::span<const Model> models, const Dataset& dataset, const Tun
                 const std::function<void(const TuneCandidate&)>& progress) {
   require(!models.empty(), "tune: there is no model");
   for (const Model& model : models) model.require_fit(dataset);
-  if (dataset.validation.empty())
-    fail(ErrorCode::bad_input, "tune: the data set " + dataset.name + " has no validation nodes");
-  require(options.repeats > 0 && options.seconds > 0, "tune: the time and the number of runs must be positive");
+  require_sound(options, dataset);
   return Tuner(models, dataset, options, device, progress).run();
 }
 
