@@ -7,31 +7,54 @@
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/runtime/runtime.hpp"
 #include "nn/inference/runtime/weights.hpp"
+#include "nn/model/layer_forms.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace bitgraph::nn {
 
 namespace {
 
-/// Every value of a float model over a data set.
-class FloatValues {
+/// Every value of a model over a data set, once the operators have run.
+class ModelValues {
  public:
-  FloatValues(const Model& model, const Dataset& dataset, const Program& program, const Device& host)
-      : options_{.forms = std::vector<Precision>(model.layers.size())},
+  ModelValues(const Model& model, const Dataset& dataset, const Program& program, std::vector<Precision> forms,
+              const Device& host)
+      : options_{.forms = std::move(forms)},
         graph_(dataset.graph, host),
-        features_(model, dataset, Precision::real, FeatureStorage::dense, host),
+        features_(model, dataset, form_of_features(model, options_.forms), FeatureStorage::dense, host),
         compiled_{program, {}, false},
         weights_(model, program, features_, host),
         runtime_(graph_, features_, weights_, options_, host) {
     runtime_.find(compiled_, none_, false);
     runtime_.bind(0);
-    for (std::size_t n = 0; n < program.operators.size(); ++n) runtime_.run(n);
+  }
+
+  void run(std::size_t n) { runtime_.run(n); }
+  void run_all() {
+    for (std::size_t n = 0; n < compiled_.program.operators.size(); ++n) run(n);
+  }
+  void set_weights(const Model& model) { weights_.set(model.layers); }
+
+  /// Of rows with weights; empty: all count alike.
+  [[nodiscard]] std::vector<double> column_means(ValueId v, std::span<const float> weights) const {
+    const DenseMatrix<float>& x = runtime_.floats_in(v);
+    std::vector<double> means(x.ncols(), 0);
+    double sum = 0;
+    for (std::size_t i = 0; i < x.nrows(); ++i) {
+      const double weight = weights.empty() ? 1 : weights[i];
+      for (std::size_t f = 0; f < x.ncols(); ++f) means[f] += weight * x(i, f);
+      sum += weight;
+    }
+    for (double& mean : means) mean /= sum;
+    return means;
   }
 
   /// Row i times row_scale[i], where there are row scales.
@@ -48,6 +71,13 @@ class FloatValues {
     return graph_.scales_of(aggregation).col_scale;
   }
 
+  [[nodiscard]] std::span<const float> inverse_degree_roots() {
+    if (inverse_roots_.empty()) {
+      for (const float root : graph_.degree_roots()) inverse_roots_.push_back(1 / root);
+    }
+    return inverse_roots_;
+  }
+
  private:
   InferenceOptions options_;
   GraphOperands graph_;
@@ -56,6 +86,7 @@ class FloatValues {
   CsrPattern none_;
   Weights weights_;
   Runtime runtime_;
+  std::vector<float> inverse_roots_;
 };
 
 Linear in_levels(const Linear& linear, const NumberFormat& format, BoundsOf bounds) {
@@ -70,12 +101,9 @@ Linear in_levels(const Linear& linear, const NumberFormat& format, BoundsOf boun
   return {std::move(weight), linear.bias.clone()};
 }
 
-std::vector<Precision> forms_of(const Model& model, const QuantizeModelOptions& options) {
+std::vector<Precision> checked_forms(const Model& model, const QuantizeModelOptions& options) {
   std::vector<Precision> forms = options.forms;
-  if (forms.empty()) {
-    forms.assign(model.layers.size(), options.precision);
-    forms.back() = options.precision.of_last_layer();
-  }
+  if (forms.empty()) forms = forms_of(options.precision, model.layers);
   if (forms.size() != model.layers.size()) {
     fail(ErrorCode::usage,
          fmt::format("quantize: {} forms are given for a model of {} layers", forms.size(), model.layers.size()));
@@ -93,7 +121,7 @@ std::vector<Precision> forms_of(const Model& model, const QuantizeModelOptions& 
 
 /// The scales of what the program quantizes. 0 is a level's value: a sum over many neighbours that have next to nothing
 /// stays next to nothing, and what a relu has set to 0 stays so.
-void choose_scales(Model& made, const Program& program, FloatValues& values, BoundsOf bounds) {
+void choose_scales(Model& made, const Program& program, ModelValues& values, BoundsOf bounds) {
   for (const Operator& op : program.operators) {
     if (op.kind != OperatorKind::quantize) continue;
     const Value& out = program.value(op.output());
@@ -104,9 +132,34 @@ void choose_scales(Model& made, const Program& program, FloatValues& values, Bou
       fail(ErrorCode::usage, fmt::format("quantize: layer {} {} two different values, for which it has one scale",
                                          out.scale_layer, input ? "multiplies" : "adds up"));
     }
-    const DenseMatrix<float> x = values.scaled(op.inputs[0], values.neighbor_scale(op.aggregation));
+    const bool by_degree = out.by_degree();
+    const DenseMatrix<float> x =
+        values.scaled(op.inputs[0], by_degree ? values.inverse_degree_roots() : values.neighbor_scale(op.aggregation));
+    const ScaleExtent extent = by_degree ? ScaleExtent::tensor : out.format.scale;
     scale = without_zero_offsets(
-        choose_scale(x, {.bits = out.format.bits, .extent = out.format.scale, .bounds = bounds, .keeps_zero = true}));
+        choose_scale(x, {.bits = out.format.bits, .extent = extent, .bounds = bounds, .keeps_zero = true}));
+  }
+}
+
+/// Rounding moves the mean of what a layer makes, and means do not cancel out over neighbours as other errors do. Each
+/// bias takes off what its columns are off by, the first layer's first (Nagel et al. 2019, "Data-Free Quantization
+/// Through Weight Equalization and Bias Correction"). Of sums, which grow with the number of neighbours, rows count by
+/// one over degree_root(): else a few hubs would decide.
+void correct_biases(Model& made, const Program& program, ModelValues& floats, ModelValues& levels) {
+  bool behind_sum = false;
+  for (std::size_t n = 0; n < program.operators.size(); ++n) {
+    const Operator& op = program.operators[n];
+    levels.run(n);
+    behind_sum = behind_sum || is_sum(op.aggregation);
+    if (op.bias == BiasOf::none) continue;
+    const std::span<const float> weights = behind_sum ? floats.inverse_degree_roots() : std::span<const float>{};
+    Layer& layer = made.layers[op.layer];
+    Buffer<float>& bias = op.weight == WeightOf::root ? layer.root.bias : layer.neighbor.bias;
+    const std::vector<double> wanted = floats.column_means(op.output(), weights);
+    const std::vector<double> found = levels.column_means(op.output(), weights);
+    for (std::size_t f = 0; f < bias.size(); ++f) bias[f] += static_cast<float>(wanted[f] - found[f]);
+    levels.set_weights(made);
+    levels.run(n);
   }
 }
 
@@ -118,10 +171,11 @@ Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOp
     fail(ErrorCode::usage,
          fmt::format("quantize: the model is of precision {}, expected a float model", to_string(model.precision)));
   }
-  const std::vector<Precision> forms = forms_of(model, options);
+  const std::vector<Precision> forms = checked_forms(model, options);
   const Device host = device.is_host() ? device : Device();
   const Program plain = program_of(model);
-  FloatValues values(model, dataset, plain, host);
+  ModelValues values(model, dataset, plain, std::vector<Precision>(model.layers.size()), host);
+  values.run_all();
   Program program = plain;
   apply_precision(program, forms);
   share(program);
@@ -142,7 +196,10 @@ Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOp
     layer.root = levels ? in_levels(from.root, forms[l].weight, options.bounds) : from.root.to(Device());
     made.layers.push_back(std::move(layer));
   }
-  choose_scales(made, program, values, options.bounds);
+  choose_scales(made, program, values, options.value_bounds);
+  if (!options.corrects_biases) return made;
+  ModelValues levels(made, dataset, program, forms, host);
+  correct_biases(made, program, values, levels);
   return made;
 }
 
