@@ -92,6 +92,36 @@ TEST(LevelTraining, StartsFromTheWeightsOfTheTeacher) {
   }
 }
 
+/// Counts of which a few are large: with 2 bits they are all that is left of a row.
+TEST(LevelTraining, SeesTheLevelsOfTheFeatures) {
+  const auto counts = [] {
+    Dataset made = test::planted_data({.nodes = 300, .features = 60, .train = 60, .validation = 100});
+    for (std::size_t e = 0; e < made.features.values.size(); ++e)
+      made.features.values[e] = e % 3 == 0 ? 9.0F : static_cast<float>(1 + e % 5);
+    return made;
+  };
+  const Dataset dataset = counts();
+  Dataset dense = counts();
+  dense.dense_features = DenseMatrix<float>(dataset.graph.nrows(), dataset.num_features());
+  for (NodeId i = 0; i < dataset.graph.nrows(); ++i) {
+    const auto row = dataset.features.pattern.row(i);
+    for (std::size_t e = 0; e < row.size(); ++e)
+      dense.dense_features(i, row[e]) = dataset.features.values[dataset.features.pattern.row_ptr()[i] + e];
+  }
+  dense.features = {};
+  for (const Architecture architecture : {Architecture::gcn, Architecture::gin, Architecture::sage}) {
+    for (const Dataset* const data : {&dataset, &std::as_const(dense)}) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + (data == &dense ? " dense" : " sparse"));
+      TrainOptions options = quick(architecture, Precision::of_levels(8, 2, 8));
+      options.epochs = 3;
+      const TrainResult result = train(*data, options);
+      InferencePlan plan(result.model, *data);
+      const Score judged = score(plan.run(), data->labels, data->validation);
+      EXPECT_NEAR(judged.loss, result.validation_loss, 1e-2 * result.validation_loss);
+    }
+  }
+}
+
 TEST(LevelTraining, FewBitsLoseLessThanWithoutTraining) {
   if (test::sanitized) GTEST_SKIP() << "too few epochs under a sanitizer";
   const Dataset dataset = test::planted_data({.nodes = 300, .features = 60, .train = 60, .validation = 60});

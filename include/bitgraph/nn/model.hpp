@@ -85,9 +85,11 @@ struct Linear {
 struct Layer {
   Aggregation aggregation = Aggregation::symmetric;
   Precision precision = Precision::real;
-  Linear neighbor;           ///< of what is aggregated; of a linear layer the only one
-  Linear root;               ///< of the node itself; empty: there is none
-  LevelScale input_scale;    ///< of levels: one step of the input; none where that is the features
+  Linear neighbor;  ///< of what is aggregated; of a linear layer the only one
+  Linear root;      ///< of the node itself; empty: there is none
+  /// Of levels: one step of the input, times degree_root() of each node where the precision says so; none where the
+  /// input is the features.
+  LevelScale input_scale;
   LevelScale message_scale;  ///< of levels: a step for each column of what is added up
 
   [[nodiscard]] std::size_t inputs() const noexcept { return neighbor.inputs(); }

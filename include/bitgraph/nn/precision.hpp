@@ -3,6 +3,7 @@
 
 #include <bitgraph/formats/number_format.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,19 @@ struct Precision {
   /// Levels of so many bits each, 1 to 16; 32 bits are floats. Weights have one scale an output, inputs one for all,
   /// messages one a column. Throws usage for other bits, and where only one factor of the products is floats.
   [[nodiscard]] static Precision of_levels(int weight_bits, int input_bits, int message_bits);
+
+  /// The same for a layer whose input is, or comes from, sums over neighbours: its rows grow with the number of
+  /// neighbours. The step of row i is the layer's step times degree_root() of node i; the input's extent says so: row.
+  [[nodiscard]] constexpr Precision with_input_by_degree() const noexcept {
+    Precision precision = *this;
+    if (multiplies_levels()) precision.input.scale = ScaleExtent::row;
+    return precision;
+  }
+
+  /// Whether input rows have steps by degree. The features, input of the first layer, have rows' own steps anyway.
+  [[nodiscard]] constexpr bool input_by_degree() const noexcept {
+    return multiplies_levels() && input.scale == ScaleExtent::row;
+  }
 
   /// Products are of signs: XNOR and popcount.
   [[nodiscard]] constexpr bool multiplies_signs() const noexcept { return weight.kind == NumberKind::sign; }
@@ -65,6 +79,9 @@ inline constexpr Precision Precision::full{precision_formats::scaled_sign, preci
 inline constexpr Precision Precision::bin{precision_formats::scaled_sign, precision_formats::scaled_sign,
                                           precision_formats::sign, precision_formats::sign};
 
+/// sqrt(1 + neighbours): what the step of a node's row is multiplied by, where steps are by degree.
+[[nodiscard]] float degree_root(std::size_t neighbors) noexcept;
+
 /// The preset's name, "float", "full" or "bin"; of levels their bits: "w4a4" has weights, inputs and messages of 4
 /// bits, "w8a4m2" messages of 2; of another precision formats_of().
 [[nodiscard]] std::string to_string(const Precision& precision);
@@ -72,7 +89,8 @@ inline constexpr Precision Precision::bin{precision_formats::scaled_sign, precis
 /// Its four formats, "input/weight/messages/output": "sign*row/sign*row/float32/float32".
 [[nodiscard]] std::string formats_of(const Precision& precision);
 
-/// Throws usage, naming the formats, unless layers have kernels for the precision: a preset, or Precision::of_levels.
+/// Throws usage, naming the formats, unless layers have kernels for the precision: a preset, or Precision::of_levels,
+/// whose input may have steps by degree.
 void require_supported(const Precision& precision);
 
 /// A precision by its name, as to_string() gives it, or four formats with slashes between them. Throws usage for

@@ -27,7 +27,7 @@ inline constexpr ValueId no_value = ~ValueId{0};
 /// Which scale of its layer the levels of a value have.
 enum class LevelsOf : std::uint8_t {
   features,  ///< that of each row of the features
-  input,     ///< Layer::input_scale
+  input,     ///< Layer::input_scale; where the extent is row, times degree_root() of each node
   messages   ///< Layer::message_scale
 };
 
@@ -48,6 +48,10 @@ struct Value {
   /// Signs, with or without scales.
   [[nodiscard]] bool is_signs() const noexcept { return format.kind == NumberKind::sign; }
   [[nodiscard]] bool is_levels() const noexcept { return format.kind == NumberKind::levels; }
+  /// Levels with one step for all rows, times degree_root() of each node.
+  [[nodiscard]] bool by_degree() const noexcept {
+    return is_levels() && levels_of == LevelsOf::input && format.scale == ScaleExtent::row;
+  }
 };
 
 enum class OperatorKind : std::uint8_t {

@@ -18,8 +18,11 @@ struct QuantizeModelOptions {
   /// One a layer, instead; layers in float stay as they are. Empty: `precision` for all, the last one's messages with
   /// at least Precision::least_last_message_bits.
   std::vector<Precision> forms;
-  /// Of weights, inputs and messages. The least error serves few bits best; 8 bits and more are hardly changed by it.
+  /// Of weights. The least error serves few bits best; 8 bits and more are hardly changed by it.
   BoundsOf bounds = BoundsOf::least_error;
+  BoundsOf value_bounds = BoundsOf::clipped;  ///< of inputs and messages, of which those of hubs are the largest
+  /// What a layer makes has the mean that it has in the float model, in each column: biases change for it.
+  bool corrects_biases = true;
 };
 
 /// Makes models of levels of one float model. The float model runs once, in the constructor; every model is made of the
@@ -33,7 +36,8 @@ class ModelQuantizer {
   ~ModelQuantizer();
   ModelQuantizer(ModelQuantizer&&) noexcept;
 
-  /// As the function quantize(). O(33 looks at the values that need a scale which no model before had).
+  /// As the function quantize(). O(40 looks at the values that need a scale which no model before had, and a run of the
+  /// model in levels where biases are corrected).
   [[nodiscard]] Model quantize(const QuantizeModelOptions& options = {});
 
   [[nodiscard]] const Model& model() const noexcept;
@@ -50,9 +54,9 @@ class ModelQuantizer {
 /// A float model in levels, without training and without labels (post-training quantization): weights by the values of
 /// each output, inputs and messages by the values that the float model has over the data set. Throws bad_input where
 /// the model does not fit the data set; usage for a model that is not in floats, for forms that have no levels or not
-/// one for each layer, and where two different inputs of a layer need one scale. Runs the float model once, with all
-/// its values in memory at once: O(its inference, and 33 looks at its values). On the host. For several models of one
-/// float model use ModelQuantizer.
+/// one for each layer, and where two different inputs of a layer need one scale. Runs the float model and the one in
+/// levels once, with all their values in memory at once: O(their inference, and 40 looks at the values). On the host.
+/// For several models of one float model use ModelQuantizer.
 [[nodiscard]] Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOptions& options = {},
                              const Device& device = {});
 

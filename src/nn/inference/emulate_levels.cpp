@@ -28,6 +28,18 @@ void round_to_levels(Doubles& x, const LevelScale& scale, int bits) {
   }
 }
 
+/// The same with steps by degree.
+void round_by_degree(Doubles& x, const LevelScale& scale, int bits, const CsrPattern& graph) {
+  const auto scale_rows = [&](double power) {
+    for (NodeId i = 0; i < graph.nrows(); ++i) {
+      for (double& value : x.row(i)) value *= std::pow(1 + static_cast<double>(graph.row(i).size()), power);
+    }
+  };
+  scale_rows(-0.5);
+  round_to_levels(x, scale, bits);
+  scale_rows(0.5);
+}
+
 double weight_of(const Linear& linear, std::size_t output, std::size_t input) {
   if (!linear.in_levels()) return linear.floats()(output, input);
   const LevelScale& scale = linear.levels().scale();
@@ -135,13 +147,14 @@ DenseMatrix<To> converted(const DenseMatrix<From>& x) {
 DenseMatrix<float> emulate_levels(const Model& model, const CsrPattern& graph, const DenseMatrix<float>& features,
                                   const std::vector<Precision>& forms) {
   const auto layer = [&](std::size_t l, Doubles x) {
-    if (forms[l].multiplies_levels()) {
-      const int bits = forms[l].input.bits;
+    const int bits = forms[l].input.bits;
+    if (forms[l].multiplies_levels() && l == 0) {
       // Each row of the features has a scale of its own, which no file holds: it is of the row's values.
-      round_to_levels(x,
-                      l == 0 ? choose_scale(features, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true})
-                             : model.layers[l].input_scale.to(Device()),
-                      bits);
+      round_to_levels(x, choose_scale(features, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true}), bits);
+    } else if (forms[l].input_by_degree()) {
+      round_by_degree(x, model.layers[l].input_scale, bits, graph);
+    } else if (forms[l].multiplies_levels()) {
+      round_to_levels(x, model.layers[l].input_scale, bits);
     }
     return layer_output(graph, model.layers[l], forms[l], x, l + 1 == model.layers.size());
   };

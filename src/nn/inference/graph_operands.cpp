@@ -29,10 +29,6 @@ float inverse_sqrt(float degree) { return 1.0F / std::sqrt(degree); }
 
 }  // namespace
 
-bool is_sum(Aggregation aggregation) noexcept {
-  return aggregation == Aggregation::sum || aggregation == Aggregation::sum_with_self;
-}
-
 bool has_loops(Aggregation aggregation) noexcept {
   return aggregation == Aggregation::symmetric || aggregation == Aggregation::mean_with_self ||
          aggregation == Aggregation::sum_with_self;
@@ -52,7 +48,7 @@ void GraphOperands::replace(const CsrPattern& a, std::span<const ChangingRows::R
   num_nodes_ = a.nrows();
   entries_ = a.nvals();
   plain_.reset();
-  for (Buffer<float>* scale : {&symmetric_, &mean_with_self_, &mean_}) *scale = Buffer<float>();
+  for (Buffer<float>* scale : {&symmetric_, &mean_with_self_, &mean_, &degree_roots_}) *scale = Buffer<float>();
   blocks_.clear();
   sell_blocks_.clear();
   row_orders_.clear();
@@ -120,6 +116,15 @@ AggregationOperand GraphOperands::scales_of(Aggregation aggregation) {
     case Aggregation::none: break;
   }
   fail(ErrorCode::internal, "a linear layer aggregates nothing");
+}
+
+std::span<const float> GraphOperands::degree_roots() {
+  if (degree_roots_.empty()) {
+    Buffer<float> roots(num_nodes_, device_.is_host() ? device_ : Device());
+    for (NodeId i = 0; i < num_nodes_; ++i) roots[i] = degree_root(a_->row(i).size());
+    degree_roots_ = device_.is_host() ? std::move(roots) : roots.to(device_);
+  }
+  return std::as_const(degree_roots_).span();
 }
 
 AggregationOperand GraphOperands::of(Aggregation aggregation) {
@@ -193,7 +198,8 @@ const BitTileMatrix& GraphOperands::tiles(Aggregation aggregation, int tile_dim)
 
 std::size_t GraphOperands::bytes() const noexcept {
   std::size_t total = (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
-                      mean_with_self_.bytes() + mean_.bytes() + (changing_ ? changing_->bytes() : 0);
+                      mean_with_self_.bytes() + mean_.bytes() + degree_roots_.bytes() +
+                      (changing_ ? changing_->bytes() : 0);
   for (const auto& [loops, patterns] : blocks_) {
     for (const CsrPattern& pattern : patterns) total += pattern.bytes();
   }

@@ -9,6 +9,7 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/plan.hpp>
 
+#include "nn/model/layer_forms.hpp"
 #include "nn/updates/changing_rows.hpp"
 
 #include <map>
@@ -28,9 +29,6 @@ struct AggregationOperand {
 
 /// Whether A + I is aggregated over, not A.
 [[nodiscard]] bool has_loops(Aggregation aggregation) noexcept;
-
-/// Whether nothing divides what is added up.
-[[nodiscard]] bool is_sum(Aggregation aggregation) noexcept;
 
 /// The patterns and scales of one graph on a device, each made when it is first asked for. `a` must stay until the last
 /// one is made.
@@ -56,6 +54,9 @@ class GraphOperands {
 
   /// The scales alone; the pattern is null.
   [[nodiscard]] AggregationOperand scales_of(Aggregation aggregation);
+
+  /// degree_root() of each node.
+  [[nodiscard]] std::span<const float> degree_roots();
 
   /// Rows first .. last - 1 of the pattern of `of(aggregation)`, a copy on the device.
   [[nodiscard]] CsrPattern rows_of(Aggregation aggregation, NodeId first, NodeId last) const;
@@ -91,7 +92,7 @@ class GraphOperands {
   PlanCapacity capacity_;
   std::unique_ptr<CsrPattern> plain_, with_loops_;
   std::unique_ptr<ChangingRows> changing_;  ///< A + I of a graph that is kept on the host
-  Buffer<float> symmetric_, mean_with_self_, mean_;
+  Buffer<float> symmetric_, mean_with_self_, mean_, degree_roots_;
   std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
   std::map<bool, std::vector<SellPattern>> sell_blocks_;
   std::map<const CsrPattern*, RowOrder> row_orders_;

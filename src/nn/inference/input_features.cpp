@@ -58,7 +58,7 @@ QuantizedMatrix quantize_by_parts(std::size_t nrows, std::size_t ncols, int bits
   parallel_chunks(host, nrows, most_rows, [&](Range range) {
     DenseMatrix<float> some(range.size(), ncols, Device::host(1));
     prepare(some, range.begin);
-    const QuantizedMatrix levels = quantize(some, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true});
+    const QuantizedMatrix levels = quantize(some, features_in_levels(bits));
     std::copy(levels.levels().begin(), levels.levels().end(), made.view().row(range.begin));
     for (std::size_t i = 0; i < range.size(); ++i) {
       scale.steps[range.begin + i] = levels.scale().step(i, 0);
@@ -117,7 +117,7 @@ SparseLevels sparse_level_features(const SparseFeatures& features, std::span<con
   parallel_chunks(host, n, most_rows, [&](Range range) {
     DenseMatrix<float> some(range.size(), pattern.ncols(), Device::host(1));
     expand_rows(some, range.begin, pattern, values);
-    const QuantizedMatrix levels = quantize(some, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true});
+    const QuantizedMatrix levels = quantize(some, features_in_levels(bits));
     for (std::size_t i = range.begin; i < range.end; ++i) {
       made.scale.steps[i] = levels.scale().step(i - range.begin, 0);
       made.scale.offsets[i] = levels.scale().offset(i - range.begin, 0);
@@ -126,6 +126,16 @@ SparseLevels sparse_level_features(const SparseFeatures& features, std::span<con
     }
   });
   return made;
+}
+
+void round_to_levels(std::span<float> values, const SparseFeatures& features, int bits) {
+  const SparseLevels levels = sparse_level_features(features, values, bits, Device());
+  const auto row_ptr = features.pattern.row_ptr();
+  for (NodeId i = 0; i < features.pattern.nrows(); ++i) {
+    const float step = levels.scale.step(i, 0), offset = levels.scale.offset(i, 0);
+    for (EdgeOffset e = row_ptr[i]; e < row_ptr[i + std::size_t{1}]; ++e)
+      values[e] = step * static_cast<float>(levels.levels[e]) + offset;
+  }
 }
 
 bool keeps_level_entries(std::size_t entries, std::size_t nrows, std::size_t ncols, FeatureStorage storage,

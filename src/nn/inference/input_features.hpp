@@ -9,6 +9,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/binarize.hpp>
+#include <bitgraph/ops/quantize.hpp>
 
 #include <optional>
 #include <span>
@@ -59,6 +60,15 @@ struct RealFeatures {
                                              const Device& device);
 [[nodiscard]] SparseLevels sparse_level_features(const SparseFeatures& features, std::span<const float> values,
                                                  int bits, const Device& host);
+
+/// How features become levels: each row, a node's, by its own range.
+[[nodiscard]] inline QuantizeOptions features_in_levels(int bits) {
+  return {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true};
+}
+
+/// The values of entries of features become those that they have in levels, where 0 stays 0: training then sees what a
+/// plan will.
+void round_to_levels(std::span<float> values, const SparseFeatures& features, int bits);
 
 /// What threads hold of floats while dense features of which not all are taken, or whose rows are divided by their
 /// sums, become bits on the host.

@@ -273,15 +273,23 @@ class Prediction {
     return most;
   }
 
-  /// The scales of rows that products of levels have where they scale their rows.
+  /// The scales of rows: of levels by degree, with the roots of the degrees, and of what products of levels read where
+  /// they scale their rows.
   [[nodiscard]] std::size_t scaled_bytes(const Program& program) const {
     std::size_t total = 0;
-    for (const Operator& op : program.operators) {
-      if (op.kind != OperatorKind::product || !op.multiplies_levels() || op.aggregation == Aggregation::none) continue;
-      const Value& x = program.value(op.inputs[0]);
+    const auto add_scales_of = [&](const Value& x) {
       const bool features = x.levels_of == LevelsOf::features;
       const bool offsets = features || model_.layers[x.scale_layer].input_scale.has_offsets();
       total += n_ * sizeof(float) * (offsets ? 2 : 1);
+    };
+    const auto by_degree = [](const Value& value) { return value.by_degree(); };
+    if (std::any_of(program.values.begin(), program.values.end(), by_degree)) total += n_ * sizeof(float);
+    for (const Value& value : program.values) {
+      if (value.by_degree()) add_scales_of(value);
+    }
+    for (const Operator& op : program.operators) {
+      if (op.kind == OperatorKind::product && op.multiplies_levels() && op.aggregation != Aggregation::none)
+        add_scales_of(program.value(op.inputs[0]));
     }
     return total;
   }

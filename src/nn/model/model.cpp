@@ -3,6 +3,7 @@
 #include <bitgraph/ops/binarize.hpp>
 
 #include "core/fingerprint.hpp"
+#include "nn/model/layer_forms.hpp"
 #include "nn/program/layers.hpp"
 
 #include <fmt/format.h>
@@ -109,9 +110,7 @@ std::vector<Precision> Model::layer_forms(Precision form) const {
     fail(ErrorCode::usage,
          fmt::format("a model of precision {} has no form {}", to_string(precision), to_string(form)));
   }
-  std::vector<Precision> forms(layers.size(), form);
-  forms.back() = form.of_last_layer();
-  return forms;
+  return forms_of(form, layers);
 }
 
 void Model::require_fit(const Dataset& data) const {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -61,11 +62,11 @@ std::optional<Precision> precision_of_formats(std::string_view text) {
   return precision;
 }
 
-/// Whether it is what of_levels() makes.
-bool is_of_levels(const Precision& p) {
-  if (!p.has_levels()) return false;
+/// What of_levels() makes of the bits of a precision; empty: it has no levels, or in one factor of the products alone.
+std::optional<Precision> of_same_bits(const Precision& p) {
   const bool together = (p.input.kind == NumberKind::levels) == p.multiplies_levels();
-  return together && p == Precision::of_levels(bits_of(p.weight), bits_of(p.input), bits_of(p.messages));
+  if (!p.has_levels() || !together) return std::nullopt;
+  return Precision::of_levels(bits_of(p.weight), bits_of(p.input), bits_of(p.messages));
 }
 
 }  // namespace
@@ -88,11 +89,13 @@ Precision Precision::of_levels(int weight_bits, int input_bits, int message_bits
           {}};
 }
 
+float degree_root(std::size_t neighbors) noexcept { return std::sqrt(1.0F + static_cast<float>(neighbors)); }
+
 std::string to_string(const Precision& precision) {
   for (const auto& [preset, name] : presets) {
     if (precision == preset) return std::string(name);
   }
-  if (!is_of_levels(precision)) return formats_of(precision);
+  if (of_same_bits(precision) != precision) return formats_of(precision);
   const int input = bits_of(precision.input);
   const int messages = bits_of(precision.messages);
   const std::string name = fmt::format("w{}a{}", bits_of(precision.weight), input);
@@ -107,7 +110,8 @@ std::string formats_of(const Precision& precision) {
 void require_supported(const Precision& precision) {
   const bool preset =
       std::any_of(presets.begin(), presets.end(), [&](const auto& row) { return row.first == precision; });
-  if (!preset && !is_of_levels(precision))
+  const auto levels = of_same_bits(precision);
+  if (!preset && !(levels && (precision == *levels || precision == levels->with_input_by_degree())))
     fail(ErrorCode::usage, "no layer computes in the formats " + formats_of(precision));
 }
 

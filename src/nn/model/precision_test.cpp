@@ -54,6 +54,21 @@ TEST(Precision, EveryNameAndItsFormatsComeBack) {
   }
 }
 
+TEST(Precision, StepsOfInputRowsMayGoByDegree) {
+  const Precision w4a4 = Precision::of_levels(4, 4, 4), by_degree = w4a4.with_input_by_degree();
+  EXPECT_FALSE(w4a4.input_by_degree());
+  EXPECT_TRUE(by_degree.input_by_degree());
+  EXPECT_EQ(to_string(by_degree), "levels4*row+offset/levels4*row+offset/levels4*column+offset/float32");
+  EXPECT_EQ(precision_from_string(to_string(by_degree)), by_degree);
+  EXPECT_TRUE(by_degree.of_last_layer().input_by_degree());
+  for (const Precision& other : {Precision::real, Precision::full, Precision::of_levels(32, 32, 8)}) {
+    EXPECT_EQ(other.with_input_by_degree(), other);
+    EXPECT_FALSE(other.input_by_degree());
+  }
+  EXPECT_EQ(degree_root(0), 1);
+  EXPECT_EQ(degree_root(15), 4);
+}
+
 TEST(Precision, OfTheLastLayerAddsUpAtLeastEightBits) {
   EXPECT_EQ(to_string(precision_from_string("w2a2").of_last_layer()), "w2a2m8");
   EXPECT_EQ(to_string(precision_from_string("w2a2m9").of_last_layer()), "w2a2m9");
@@ -87,7 +102,7 @@ TEST(Precision, FormatsThatNoLayerComputesInAreRefused) {
   };
   // A scale of other extent, no offset, products of levels with floats or signs, levels as the output.
   for (const char* const text :
-       {"levels4*row+offset/levels4*row+offset/float32/float32", "levels4*tensor/levels4*row+offset/float32/float32",
+       {"levels4*column+offset/levels4*row+offset/float32/float32", "levels4*tensor/levels4*row+offset/float32/float32",
         "levels4*tensor+offset/levels4*tensor+offset/float32/float32", "levels4*tensor+offset/float32/float32/float32",
         "float32/levels4*row+offset/float32/float32", "levels4*tensor+offset/sign*row/float32/float32",
         "levels4*tensor+offset/levels4*row+offset/levels4*row+offset/float32",

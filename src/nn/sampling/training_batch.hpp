@@ -113,12 +113,13 @@ struct TrainingBatch {
   DenseMatrix<float> features;                            ///< real models: of the first layer's inputs; or
   std::unique_ptr<const SparseRows> sparse;               ///< the same, of which most are zero; or
   FeatureRows rows;                                       ///< the same, of a sample
-  Binarized signs;                                        ///< binary models: the same; or
-  std::unique_ptr<const SparseSigns> sparse_signs;        ///< of which few are not the base's
-  Buffer<std::int32_t> labels;                            ///< one a row of the logits
-  Buffer<NodeId> counted;                                 ///< rows of the logits that count in the loss
-  Buffer<float> loss_weight;                              ///< one a row of the logits; empty: ones
-  DenseMatrix<float> taught;                              ///< a teacher's probabilities; 0 x 0: none
+  Buffer<float> inverse_degree_roots;  ///< 1 / degree_root() of the same rows; empty: no steps are by degree
+  Binarized signs;                     ///< binary models: the same; or
+  std::unique_ptr<const SparseSigns> sparse_signs;  ///< of which few are not the base's
+  Buffer<std::int32_t> labels;                      ///< one a row of the logits
+  Buffer<NodeId> counted;                           ///< rows of the logits that count in the loss
+  Buffer<float> loss_weight;                        ///< one a row of the logits; empty: ones
+  DenseMatrix<float> taught;                        ///< a teacher's probabilities; 0 x 0: none
 };
 
 }  // namespace bitgraph::nn

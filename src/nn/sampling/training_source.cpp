@@ -7,6 +7,7 @@
 #include "core/lent.hpp"
 #include "nn/inference/input_features.hpp"
 #include "nn/model/architectures.hpp"
+#include "nn/model/layer_forms.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/sampling/batch_drawer.hpp"
 #include "nn/sampling/cuda/device_batches.hpp"
@@ -61,6 +62,14 @@ Floats mean_row(const SparseBinarized& x, const Floats& base) {
   return mean;
 }
 
+/// Float features as a first layer in training takes them: with the values of levels where it multiplies these.
+Buffer<float> features_in_training(const SparseFeatures& features, const Model& metadata) {
+  Buffer<float> values = model_features(features, metadata.normalize_rows);
+  const Precision& precision = metadata.precision;
+  if (precision.multiplies_levels()) round_to_levels(values.span(), features, precision.input.bits);
+  return values;
+}
+
 /// All features as a first layer in training takes them, dense.
 struct DenseFeatures {
   Floats real;
@@ -69,7 +78,10 @@ struct DenseFeatures {
 
   DenseFeatures(const Dataset& dataset, const Model& metadata, const Device& device) {
     if (!metadata.precision.multiplies_signs()) {
-      real = dense_features(dataset, metadata.normalize_rows, Device{}).to(device);
+      real = dense_features(dataset, metadata.normalize_rows, Device{});
+      if (metadata.precision.multiplies_levels())
+        real = to_dense(quantize(real, features_in_levels(metadata.precision.input.bits)));
+      if (!device.is_host()) real = real.to(device);
       return;
     }
     const ColumnMap map{metadata.input_mean.span(), metadata.input_inverse_deviation.span()};
@@ -101,6 +113,18 @@ std::vector<LayerShape> shapes_of(const Dataset& dataset, const TrainOptions& op
                       static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
 }
 
+bool has_steps_by_degree(const Model& metadata, const std::vector<LayerShape>& shapes) {
+  const std::vector<Precision> forms = forms_of(metadata.precision, shapes);
+  return std::any_of(forms.begin(), forms.end(), [](const Precision& form) { return form.input_by_degree(); });
+}
+
+/// 1 / degree_root() of some nodes, on the host.
+Buffer<float> inverse_degree_roots(const CsrPattern& graph, std::span<const NodeId> nodes) {
+  Buffer<float> inverse(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) inverse[i] = 1 / degree_root(graph.row(nodes[i]).size());
+  return inverse;
+}
+
 /// Where samples are drawn: on the host, with the threads that it is trained with, or all beside a CUDA device.
 Device sampling_host(const Device& device) { return device.is_host() ? device : Device(); }
 
@@ -123,6 +147,8 @@ class WholeGraph final : public TrainingSource {
     const NeededRows needed = needed_rows(dataset.graph, targets, count_aggregations(shapes));
     take_features(dataset, metadata, feature_scale, needed.nodes, device);
     take_graphs(dataset, shapes, needed, device);
+    if (has_steps_by_degree(metadata, shapes))
+      batch_.inverse_degree_roots = inverse_degree_roots(dataset.graph, needed.nodes).to(device);
     take_labels(dataset, counted, targets, device);
     batch_.taught = teacher.to(device);
   }
@@ -143,7 +169,7 @@ class WholeGraph final : public TrainingSource {
     const bool real = !metadata.precision.multiplies_signs();
     if (real && device.is_host() && !dataset.has_dense_features()) {
       SparseFeatures rows = features_of(dataset.features, nodes);
-      Buffer<float> values = model_features(rows, metadata.normalize_rows);
+      Buffer<float> values = features_in_training(rows, metadata);
       for (float& value : values) value *= feature_scale;
       batch_.sparse = std::make_unique<SparseRows>(std::move(rows.pattern), std::move(values));
       return;
@@ -297,6 +323,11 @@ class SampledSource final : public TrainingSource {
                 float feature_scale, const Device& device, std::optional<std::size_t> threads)
       : shapes_(shapes_of(dataset, options)), device_(device), teacher_(teacher.to(device)) {
     take_features(dataset, options, metadata, feature_scale);
+    if (has_steps_by_degree(metadata, shapes_)) {
+      std::vector<NodeId> all(dataset.graph.nrows());
+      std::iota(all.begin(), all.end(), NodeId{0});
+      inverse_degree_roots_ = Floats(all.size(), 1, inverse_degree_roots(dataset.graph, all).to(device));
+    }
     queue_ = make_queue(dataset, options, shapes_, device, threads);
   }
 
@@ -329,7 +360,7 @@ class SampledSource final : public TrainingSource {
       return;
     }
     CsrPattern pattern = dataset.features.pattern.share();
-    Buffer<float> values = model_features(dataset.features, metadata.normalize_rows);
+    Buffer<float> values = features_in_training(dataset.features, metadata);
     for (float& value : values) value *= scale;
     if (device_.is_host()) {
       entries_.emplace(pattern.clone(), std::move(values));
@@ -349,6 +380,11 @@ class SampledSource final : public TrainingSource {
     } else {
       batch_.signs = rows_of(features_->signs, nodes);
     }
+    if (inverse_degree_roots_.nrows() != 0) {
+      batch_.inverse_degree_roots = Buffer<float>(nodes.size(), device_);
+      Floats column(nodes.size(), 1, batch_.inverse_degree_roots.share());
+      gather_rows_into(column, inverse_degree_roots_, nodes);
+    }
     if (teacher_.nrows() == 0) return;
     batch_.taught = Floats(num_targets, teacher_.ncols(), device_);
     gather_rows_into(batch_.taught, teacher_, lent(nodes.data(), num_targets, device_));
@@ -360,6 +396,7 @@ class SampledSource final : public TrainingSource {
   std::optional<SparseBothWays> entries_there_;  ///< on a device, or
   std::optional<DenseFeatures> features_;        ///< all else
   Floats no_center_;
+  Floats inverse_degree_roots_;  ///< of all nodes, nodes x 1; 0 x 0: no steps are by degree
   Floats teacher_;
   TrainingBatch batch_;
   std::unique_ptr<BatchQueue> queue_;

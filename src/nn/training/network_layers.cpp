@@ -5,7 +5,7 @@
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
-#include "nn/inference/graph_operands.hpp"
+#include "nn/model/layer_forms.hpp"
 #include "nn/model/reshape.hpp"
 
 #include <utility>
@@ -66,10 +66,7 @@ NetworkLayers::NetworkLayers(std::vector<Parameter>& parameters, std::vector<Lay
 }
 
 std::vector<Precision> NetworkLayers::forms(bool votes) const {
-  const Precision form = precision_.votes() && !votes ? Precision::full : precision_;
-  std::vector<Precision> all(shapes_.size(), form);
-  all.back() = form.of_last_layer();
-  return all;
+  return forms_of(precision_.votes() && !votes ? Precision::full : precision_, shapes_);
 }
 
 NetworkLayers::LinearPlaces NetworkLayers::add_linear(const std::string& name, const LayerShape& shape, float decay,

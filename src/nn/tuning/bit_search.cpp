@@ -9,6 +9,7 @@
 #include <bitgraph/core/error.hpp>
 
 #include "nn/inference/predict.hpp"
+#include "nn/model/layer_forms.hpp"
 
 #include <fmt/format.h>
 
@@ -86,11 +87,9 @@ class BitSearch {
   /// The same bits everywhere, as few as are good enough. The most bits that run are kept whatever they are like. What
   /// does not run may run in fewer bits, which take less memory.
   void lower_all() {
-    const std::size_t layers = quantizer_.model().layers.size();
     bool one_runs = false;
     for (const int bits : options_.bits) {
-      std::vector<Precision> forms(layers, Precision::of_levels(bits, bits, bits));
-      forms.back() = forms.back().of_last_layer();
+      std::vector<Precision> forms = forms_of(Precision::of_levels(bits, bits, bits), quantizer_.model().layers);
       const bool first = forms_.empty();
       if (!first && (time_is_up() || traffic_of(forms) >= traffic_)) return;
       Judged judged = judge(forms);

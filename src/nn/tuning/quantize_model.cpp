@@ -7,6 +7,7 @@
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/runtime/runtime.hpp"
 #include "nn/inference/runtime/weights.hpp"
+#include "nn/model/layer_forms.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
 
@@ -14,26 +15,48 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace bitgraph::nn {
 
 namespace {
 
-/// Every value of a float model over a data set.
-class FloatValues {
+/// Every value of a model over a data set, once the operators have run.
+class ModelValues {
  public:
-  FloatValues(const Model& model, const Dataset& dataset, const Program& program, const Device& host)
-      : options_{.forms = std::vector<Precision>(model.layers.size())},
+  ModelValues(const Model& model, const Dataset& dataset, const Program& program, std::vector<Precision> forms,
+              const Device& host)
+      : options_{.forms = std::move(forms)},
         graph_(dataset.graph, host),
-        features_(model, dataset, Precision::real, FeatureStorage::dense, host),
+        features_(model, dataset, form_of_features(model, options_.forms), FeatureStorage::dense, host),
         compiled_{program, {}, false},
         weights_(model, program, features_, host),
         runtime_(graph_, features_, weights_, options_, host) {
     runtime_.find(compiled_, none_, false);
     runtime_.bind(0);
-    for (std::size_t n = 0; n < program.operators.size(); ++n) runtime_.run(n);
+  }
+
+  void run(std::size_t n) { runtime_.run(n); }
+  void run_all() {
+    for (std::size_t n = 0; n < compiled_.program.operators.size(); ++n) run(n);
+  }
+  void set_weights(const Model& model) { weights_.set(model.layers); }
+
+  /// Of rows with weights; empty: all count alike.
+  [[nodiscard]] std::vector<double> column_means(ValueId v, std::span<const float> weights) const {
+    const DenseMatrix<float>& x = runtime_.floats_in(v);
+    std::vector<double> means(x.ncols(), 0);
+    double sum = 0;
+    for (std::size_t i = 0; i < x.nrows(); ++i) {
+      const double weight = weights.empty() ? 1 : weights[i];
+      for (std::size_t f = 0; f < x.ncols(); ++f) means[f] += weight * x(i, f);
+      sum += weight;
+    }
+    for (double& mean : means) mean /= sum;
+    return means;
   }
 
   /// Row i times row_scale[i], where there are row scales.
@@ -52,6 +75,13 @@ class FloatValues {
     return graph_.scales_of(aggregation).col_scale;
   }
 
+  [[nodiscard]] std::span<const float> inverse_degree_roots() {
+    if (inverse_roots_.empty()) {
+      for (const float root : graph_.degree_roots()) inverse_roots_.push_back(1 / root);
+    }
+    return inverse_roots_;
+  }
+
  private:
   InferenceOptions options_;
   GraphOperands graph_;
@@ -60,6 +90,7 @@ class FloatValues {
   CsrPattern none_;
   Weights weights_;
   Runtime runtime_;
+  std::vector<float> inverse_roots_;
 };
 
 Linear in_levels(const Linear& linear, const NumberFormat& format, BoundsOf bounds) {
@@ -74,12 +105,9 @@ Linear in_levels(const Linear& linear, const NumberFormat& format, BoundsOf boun
   return {std::move(weight), linear.bias.clone()};
 }
 
-std::vector<Precision> forms_of(const Model& model, const QuantizeModelOptions& options) {
+std::vector<Precision> checked_forms(const Model& model, const QuantizeModelOptions& options) {
   std::vector<Precision> forms = options.forms;
-  if (forms.empty()) {
-    forms.assign(model.layers.size(), options.precision);
-    forms.back() = options.precision.of_last_layer();
-  }
+  if (forms.empty()) forms = forms_of(options.precision, model.layers);
   if (forms.size() != model.layers.size()) {
     fail(ErrorCode::usage,
          fmt::format("quantize: {} forms are given for a model of {} layers", forms.size(), model.layers.size()));
@@ -95,6 +123,28 @@ std::vector<Precision> forms_of(const Model& model, const QuantizeModelOptions& 
   return forms;
 }
 
+/// Rounding moves the mean of what a layer makes, and means do not cancel out over neighbours as other errors do. Each
+/// bias takes off what its columns are off by, the first layer's first (Nagel et al. 2019, "Data-Free Quantization
+/// Through Weight Equalization and Bias Correction"). Of sums, which grow with the number of neighbours, rows count by
+/// one over degree_root(): else a few hubs would decide.
+void correct_biases(Model& made, const Program& program, ModelValues& floats, ModelValues& levels) {
+  bool behind_sum = false;
+  for (std::size_t n = 0; n < program.operators.size(); ++n) {
+    const Operator& op = program.operators[n];
+    levels.run(n);
+    behind_sum = behind_sum || is_sum(op.aggregation);
+    if (op.bias == BiasOf::none) continue;
+    const std::span<const float> weights = behind_sum ? floats.inverse_degree_roots() : std::span<const float>{};
+    Layer& layer = made.layers[op.layer];
+    Buffer<float>& bias = op.weight == WeightOf::root ? layer.root.bias : layer.neighbor.bias;
+    const std::vector<double> wanted = floats.column_means(op.output(), weights);
+    const std::vector<double> found = levels.column_means(op.output(), weights);
+    for (std::size_t f = 0; f < bias.size(); ++f) bias[f] += static_cast<float>(wanted[f] - found[f]);
+    levels.set_weights(made);
+    levels.run(n);
+  }
+}
+
 void require_floats(const Model& model, const Dataset& dataset) {
   model.require_fit(dataset);
   if (model.precision == Precision::real) return;
@@ -105,8 +155,14 @@ void require_floats(const Model& model, const Dataset& dataset) {
 }  // namespace
 
 struct ModelQuantizer::State {
-  State(const Model& floats, const Dataset& data, const Device& host)
-      : model(floats), dataset(data), plain(program_of(floats)), values(floats, data, plain, host) {}
+  State(const Model& floats, const Dataset& data, const Device& on)
+      : model(floats),
+        dataset(data),
+        host(on),
+        plain(program_of(floats)),
+        values(floats, data, plain, std::vector<Precision>(floats.layers.size()), on) {
+    values.run_all();
+  }
 
   [[nodiscard]] Model quantize(const QuantizeModelOptions& options);
 
@@ -116,14 +172,15 @@ struct ModelQuantizer::State {
   /// The scales of what the program quantizes. 0 is a level's value: a sum over many neighbours that have next to
   /// nothing stays next to nothing, and what a relu has set to 0 stays so.
   void choose_scales(Model& made, const Program& program, BoundsOf bounds);
-  [[nodiscard]] LevelScale scale_of(const Operator& op, const NumberFormat& format, BoundsOf bounds);
+  [[nodiscard]] LevelScale scale_of(const Operator& op, const Value& out, BoundsOf bounds);
 
   const Model& model;
   const Dataset& dataset;
+  Device host;
   Program plain;
-  FloatValues values;
+  ModelValues values;
   std::map<std::tuple<std::size_t, bool, int, BoundsOf>, Linear> made_weights;  ///< layer, root, bits
-  std::map<std::tuple<ValueId, Aggregation, int, ScaleExtent, BoundsOf>, LevelScale> made_scales;
+  std::map<std::tuple<ValueId, Aggregation, bool, int, ScaleExtent, BoundsOf>, LevelScale> made_scales;
 };
 
 Linear ModelQuantizer::State::weights(std::size_t layer, bool root, const NumberFormat& format, BoundsOf bounds) {
@@ -133,13 +190,16 @@ Linear ModelQuantizer::State::weights(std::size_t layer, bool root, const Number
   return found->second.to(Device());
 }
 
-LevelScale ModelQuantizer::State::scale_of(const Operator& op, const NumberFormat& format, BoundsOf bounds) {
+LevelScale ModelQuantizer::State::scale_of(const Operator& op, const Value& out, BoundsOf bounds) {
+  const bool by_degree = out.by_degree();
+  const ScaleExtent extent = by_degree ? ScaleExtent::tensor : out.format.scale;
   const auto [found, is_new] =
-      made_scales.try_emplace({op.inputs[0], op.aggregation, format.bits, format.scale, bounds});
+      made_scales.try_emplace({op.inputs[0], op.aggregation, by_degree, out.format.bits, extent, bounds});
   if (is_new) {
-    const DenseMatrix<float> x = values.scaled(op.inputs[0], values.neighbor_scale(op.aggregation));
+    const DenseMatrix<float> x =
+        values.scaled(op.inputs[0], by_degree ? values.inverse_degree_roots() : values.neighbor_scale(op.aggregation));
     found->second = without_zero_offsets(
-        choose_scale(x, {.bits = format.bits, .extent = format.scale, .bounds = bounds, .keeps_zero = true}));
+        choose_scale(x, {.bits = out.format.bits, .extent = extent, .bounds = bounds, .keeps_zero = true}));
   }
   return found->second.to(Device());
 }
@@ -155,12 +215,12 @@ void ModelQuantizer::State::choose_scales(Model& made, const Program& program, B
       fail(ErrorCode::usage, fmt::format("quantize: layer {} {} two different values, for which it has one scale",
                                          out.scale_layer, input ? "multiplies" : "adds up"));
     }
-    scale = scale_of(op, out.format, bounds);
+    scale = scale_of(op, out, bounds);
   }
 }
 
 Model ModelQuantizer::State::quantize(const QuantizeModelOptions& options) {
-  const std::vector<Precision> forms = forms_of(model, options);
+  const std::vector<Precision> forms = checked_forms(model, options);
   Program program = plain;
   apply_precision(program, forms);
   share(program);
@@ -181,7 +241,10 @@ Model ModelQuantizer::State::quantize(const QuantizeModelOptions& options) {
     layer.root = levels ? weights(l, true, forms[l].weight, options.bounds) : from.root.to(Device());
     made.layers.push_back(std::move(layer));
   }
-  choose_scales(made, program, options.bounds);
+  choose_scales(made, program, options.value_bounds);
+  if (!options.corrects_biases) return made;
+  ModelValues levels(made, dataset, program, forms, host);
+  correct_biases(made, program, values, levels);
   return made;
 }
 
@@ -199,7 +262,7 @@ const DenseMatrix<float>& ModelQuantizer::logits() const { return state_->values
 
 Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOptions& options, const Device& device) {
   require_floats(model, dataset);
-  static_cast<void>(forms_of(model, options));  // before the model runs
+  static_cast<void>(checked_forms(model, options));  // before the model runs
   return ModelQuantizer(model, dataset, device).quantize(options);
 }
 

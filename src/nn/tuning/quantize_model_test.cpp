@@ -3,6 +3,7 @@
 #include <bitgraph/nn/program.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
+#include "nn/model/layer_forms.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
 #include "support/level_models.hpp"
@@ -32,7 +33,8 @@ TEST(QuantizeModel, KeepsAllButTheNumbers) {
   floats.dataset = "some data";
   floats.seed = 77;
   floats.trained = TrainingRecord{.data = std::string(16, 'a'), .training_nodes = std::string(16, 'b')};
-  const Model made = quantize(floats, positive, {.precision = precision_from_string("w8a4m2")});
+  const Model made =
+      quantize(floats, positive, {.precision = precision_from_string("w8a4m2"), .corrects_biases = false});
   made.validate();
   EXPECT_EQ(made.architecture, floats.architecture);
   EXPECT_EQ(made.dataset, "some data");
@@ -42,7 +44,9 @@ TEST(QuantizeModel, KeepsAllButTheNumbers) {
   EXPECT_EQ(to_string(made.precision), "w8a4m2");
   EXPECT_TRUE(made.has_levels());
   ASSERT_EQ(made.layers.size(), floats.layers.size());
-  EXPECT_EQ(to_string(made.layers.back().precision), "w8a4m8") << "nothing behind the last layer corrects an error";
+  EXPECT_EQ(made.layers[0].precision, made.precision);
+  EXPECT_EQ(made.layers.back().precision, precision_from_string("w8a4m8").with_input_by_degree())
+      << "nothing behind the last layer corrects an error, and its input grows with the number of neighbours";
   for (std::size_t l = 0; l < made.layers.size(); ++l) {
     const Layer& layer = made.layers[l];
     EXPECT_EQ(layer.aggregation, floats.layers[l].aggregation);
@@ -79,8 +83,8 @@ TEST(QuantizeModel, WeightsComeBackWithinAStep) {
 /// Behind a relu nothing is below 0, and the least error may leave the largest out.
 TEST(QuantizeModel, ScalesAreThoseOfTheFloatModelsValues) {
   const LevelModel how{};
-  const Model made =
-      quantize(how.in_floats(data()), data(), {.precision = Precision::of_levels(8, 8, 8), .bounds = BoundsOf::range});
+  const Model made = quantize(how.in_floats(data()), data(),
+                              {.precision = Precision::of_levels(8, 8, 8), .value_bounds = BoundsOf::range});
   EXPECT_FALSE(made.layers[1].input_scale.has_offsets()) << "an offset that is 0 everywhere is none";
   EXPECT_TRUE(made.layers[0].message_scale.has_offsets());
   // Of x W^T times D^-1/2: the range of column f, which 255 steps cover.
@@ -119,6 +123,64 @@ TEST(QuantizeModel, TheLeastErrorIsTheDefaultAndServesFewBits) {
   };
   const Precision w2a2 = Precision::of_levels(2, 2, 2);
   EXPECT_LT(error({.precision = w2a2}), error({.precision = w2a2, .bounds = BoundsOf::range}));
+}
+
+/// Nodes are classified by the sign of a sum over many neighbours, whose messages all lose some of what they are.
+TEST(QuantizeModel, WhatALayerMakesKeepsItsMean) {
+  const Dataset dense = test::level_data({.nodes = 120, .edges = 3000, .below_zero = false});
+  for (const Architecture architecture : all_architectures()) {
+    SCOPED_TRACE(to_string(architecture));
+    const Model floats = LevelModel{.architecture = architecture, .normalize_rows = true}.in_floats(dense);
+    const auto means = [&](const Model& model) {
+      InferencePlan plan(model, dense);
+      const DenseMatrix<float> logits = plan.run().clone();
+      std::vector<double> sums(logits.ncols(), 0);
+      for (NodeId i = 0; i < logits.nrows(); ++i) {
+        const double weight = is_sum(model.layers.front().aggregation) ? 1 / degree_root(dense.graph.row(i).size()) : 1;
+        for (std::size_t f = 0; f < sums.size(); ++f) sums[f] += weight * logits(i, f);
+      }
+      return sums;
+    };
+    const Precision w2a2 = Precision::of_levels(2, 2, 2);
+    const auto error = [&](bool corrects) {
+      const std::vector<double> wanted = means(floats);
+      const std::vector<double> found =
+          means(quantize(floats, dense, {.precision = w2a2, .corrects_biases = corrects}));
+      double sum = 0, size = 0;
+      for (std::size_t f = 0; f < wanted.size(); ++f) {
+        sum += std::abs(found[f] - wanted[f]);
+        size += std::abs(wanted[f]);
+      }
+      return sum / size;
+    };
+    EXPECT_LT(error(true), 1e-5);
+    EXPECT_GT(error(false), 1e-2);
+  }
+}
+
+/// A star: its middle sums up 200 neighbours, the others two. With one step for all, the others would be 0.
+TEST(QuantizeModel, AHubTakesNoLevelsFromOtherNodesOfASum) {
+  constexpr NodeId nodes = 201;
+  Dataset star = test::level_data({.nodes = nodes, .edges = 0, .density = 1, .below_zero = false});
+  std::vector<NodeId> middle(nodes - 1, 0), others;
+  for (NodeId i = 1; i < nodes; ++i) others.push_back(i);
+  star.graph = csr_from_edges(nodes, nodes, middle, others, {.symmetrize = true});
+  const Precision w8a4 = precision_from_string("w8a4m8");
+  const Model floats = LevelModel{.architecture = Architecture::gin}.in_floats(star);
+  const DenseMatrix<float> expected = InferencePlan(floats, star).run().clone();
+  const auto error = [&](const std::vector<Precision>& forms) {
+    const Model made = quantize(
+        floats, star, {.precision = w8a4, .forms = forms, .value_bounds = BoundsOf::range, .corrects_biases = false});
+    InferencePlan plan(made, star);
+    const DenseMatrix<float>& levels = plan.run();
+    double sum = 0;
+    for (NodeId i = 1; i < nodes; ++i) {
+      for (std::size_t f = 0; f < levels.ncols(); ++f) sum += std::abs(levels(i, f) - expected(i, f));
+    }
+    return sum;
+  };
+  const std::vector<Precision> one_step(floats.layers.size(), w8a4);
+  EXPECT_LT(2 * error({}), error(one_step));
 }
 
 TEST(QuantizeModel, ThreadsDoNotMatter) {

@@ -92,15 +92,24 @@ Grid choose_grid(std::span<float> values, const QuantizeOptions& options) {
   const double from = *least, to = *greatest;
   Grid best = grid_of(from, to, options);
   if (options.bounds == BoundsOf::range || !(to > from)) return best;
-  constexpr int tries = 32;
   double least_error = squared_error(values, best, options);
-  for (int n = 1; n < tries; ++n) {
-    const double cut = (to - from) * n / (2.0 * tries);
-    const Grid grid = grid_of(from + cut, to - cut, options);
+  const auto look = [&](double smaller_from, double smaller_to) {
+    const Grid grid = grid_of(smaller_from, smaller_to, options);
     const double error = squared_error(values, grid, options);
-    if (error >= least_error) continue;
+    if (error >= least_error) return;
     least_error = error;
     best = grid;
+  };
+  if (options.bounds == BoundsOf::clipped) {
+    constexpr int tries = 40;
+    constexpr double smaller = 0.89;
+    for (int n = 1; n < tries; ++n) look(from * std::pow(smaller, n), to * std::pow(smaller, n));
+    return best;
+  }
+  constexpr int tries = 32;
+  for (int n = 1; n < tries; ++n) {
+    const double cut = (to - from) * n / (2.0 * tries);
+    look(from + cut, to - cut);
   }
   return best;
 }

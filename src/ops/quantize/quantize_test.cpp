@@ -190,6 +190,17 @@ TEST(Quantize, BoundsMadeForTheErrorLeaveOutliersOut) {
   EXPECT_EQ(given.level(3, 4), 15U);
 }
 
+/// All values but one are small: with 2 bits, half of the range is still far too much for them.
+TEST(Quantize, ClippedBoundsServeWhatIsNotAnOutlier) {
+  Floats x = test::random_dense(50, 50, 4);
+  for (float& value : x.values()) value = std::abs(value);
+  x(3, 4) = 20;
+  const auto error = [&](BoundsOf bounds) {
+    return squared_error(x, quantize(x, {.bits = 2, .bounds = bounds, .keeps_zero = true}));
+  };
+  EXPECT_LT(error(BoundsOf::clipped), 0.8 * error(BoundsOf::least_error));
+}
+
 TEST(Quantize, PercentilesLeaveOutAsMuchBelowAsAbove) {
   Floats x(1, 101);
   for (std::size_t j = 0; j <= 100; ++j) x(0, j) = static_cast<float>((j * 37) % 101);  // 0 .. 100

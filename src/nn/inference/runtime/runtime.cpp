@@ -42,6 +42,17 @@ void Runtime::bind_result() {
   values_[program().result] = Floats(num_nodes(), program().value(program().result).columns, device_);
 }
 
+LevelScale Runtime::scale_by_degree(const Value& value) const {
+  const LevelScale one = weights_.scale_of(value).to(Device());
+  const std::span<const float> there = graph_.degree_roots();
+  Buffer<float> roots(there.size());
+  Device::copy(roots.data(), Device(), there.data(), device_, roots.bytes());
+  LevelScale scale{ScaleExtent::row, roots.clone(), one.has_offsets() ? roots.clone() : Buffer<float>()};
+  for (float& step : scale.steps) step *= one.steps[0];
+  for (float& offset : scale.offsets) offset *= one.offsets[0];
+  return scale.to(device_);
+}
+
 Runtime::Memory Runtime::view_of(ValueId v) {
   if (is_features(v) || layout_.offset[v] == Layout::nowhere) return {};
   const Value& value = program().value(v);
@@ -59,9 +70,9 @@ Runtime::Memory Runtime::view_of(ValueId v) {
   if (value.scored_bits != 0) return scores(RowScores(), RowScores::row_size(value.columns));
   if (value.is_levels()) {
     const std::size_t bytes = rows * level_row_bytes(value.columns, value.format.bits);
-    return QuantizedMatrix(rows, value.columns, value.format.bits,
-                           lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_),
-                           weights_.scale_of(value).share(device_), trusted);
+    return QuantizedMatrix(
+        rows, value.columns, value.format.bits, lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_),
+        value.by_degree() ? scale_by_degree(value) : weights_.scale_of(value).share(device_), trusted);
   }
   if (!value.is_signs()) {
     return Floats(rows, value.columns, lent(reinterpret_cast<float*>(at), rows * value.columns, device_));

@@ -105,6 +105,8 @@ class Runtime {
 
   [[nodiscard]] const Operator& op(std::size_t n) const { return program().operators[n]; }
   [[nodiscard]] Memory view_of(ValueId v);
+  /// A layer's step and offset times degree_root() of each node.
+  [[nodiscard]] LevelScale scale_by_degree(const Value& value) const;
 
   GraphOperands& graph_;
   const InputFeatures& features_;

@@ -127,7 +127,7 @@ const LevelScale& Weights::scale_of(const Value& value) const {
   const LayerWeights& layer = layers_[value.scale_layer];
   const bool input = value.levels_of == LevelsOf::input;
   const LevelScale& scale = input ? layer.input_scale : layer.message_scale;
-  const std::size_t expected = num_scales(value.format.scale, 0, value.columns);
+  const std::size_t expected = value.by_degree() ? 1 : num_scales(value.format.scale, 0, value.columns);
   if (scale.steps.size() != expected) {
     fail(ErrorCode::usage, fmt::format("layer {} has {} steps of its {}, expected {}", value.scale_layer,
                                        scale.steps.size(), input ? "input" : "messages", expected));

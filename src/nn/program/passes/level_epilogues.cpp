@@ -23,6 +23,7 @@ Operator* ahead_of(Program& program, const Operator& op) {
 bool fold(Program& program, const Operator& op) {
   if (op.kind != Kind::relu && op.kind != Kind::quantize) return false;
   if (op.kind == Kind::quantize && !program.value(op.output()).is_levels()) return false;
+  if (program.value(op.output()).by_degree()) return false;  // an epilogue has one scale for all rows
   Operator* const ahead = ahead_of(program, op);
   // Levels end an epilogue: nothing comes behind them.
   if (ahead == nullptr || program.value(ahead->output()).is_levels()) return false;

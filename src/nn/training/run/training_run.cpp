@@ -191,7 +191,7 @@ const DenseMatrix<float>& TrainingRun::weight(const Operator& op) {
                        .extent = op.weight_format.scale,
                        .steps = std::as_const(*scale.steps).values(),
                        .offsets = std::as_const(*scale.offsets).values()};
-  if (fits_) fit(scale, latent, grid);
+  if (fits_) fit(scale, latent, grid, BoundsOf::least_error);
   reshape(weight.levels, latent.nrows(), latent.ncols(), device_);
   fake_quantize_into(weight.levels, latent, grid);
   return weight.levels;
@@ -206,11 +206,15 @@ LevelGrid TrainingRun::grid(const Operator& op, const Floats& x) {
                  .steps = std::as_const(*scale.steps).values(),
                  .offsets = std::as_const(*scale.offsets).values()};
   if (op.aggregation != Aggregation::none) grid.row_scale = graph(op).col_scale.span();
-  if (fits_) fit(scale, x, grid);
+  if (value.by_degree()) {
+    grid.extent = ScaleExtent::tensor;
+    grid.row_scale = batch_->inverse_degree_roots.span().first(x.nrows());
+  }
+  if (fits_) fit(scale, x, grid, BoundsOf::clipped);
   return grid;
 }
 
-void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid) {
+void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid, BoundsOf bounds) {
   // Of many rows some are enough, and each row of weights has a scale of its own.
   constexpr std::size_t most_rows = 2048;
   const std::size_t stride =
@@ -227,8 +231,8 @@ void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const Level
     for (std::size_t i = 0; i < rows.size(); ++i) of_rows[i] = factor[rows[i]];
     scale_rows(some, of_rows.span());
   }
-  const LevelScale chosen = choose_scale(
-      some, {.bits = grid.bits, .extent = grid.extent, .bounds = BoundsOf::least_error, .keeps_zero = true});
+  const LevelScale chosen =
+      choose_scale(some, {.bits = grid.bits, .extent = grid.extent, .bounds = bounds, .keeps_zero = true});
   const Buffer<float> zeros(chosen.has_offsets() ? 0 : chosen.steps.size(), 0.0F);
   const Buffer<float>& offsets = chosen.has_offsets() ? chosen.offsets : zeros;
   Device::copy(scale.steps->values().data(), device_, chosen.steps.data(), Device(), chosen.steps.bytes());

@@ -9,6 +9,7 @@
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/fake_quantize.hpp>
+#include <bitgraph/ops/quantize.hpp>
 
 #include <bitgraph/nn/program.hpp>
 #include "nn/model/reshape.hpp"
@@ -214,7 +215,7 @@ class TrainingRun {
     Floats levels;      ///< the same weights with the values of levels
     bool made = false;  ///< in this step
   };
-  void fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid);
+  void fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid, BoundsOf bounds);
 
   Program program_;
   std::vector<LayerParameters> parameters_;

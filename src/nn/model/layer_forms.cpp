@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/model/layer_forms.hpp"
+
+namespace bitgraph::nn {
+
+std::vector<Precision> forms_of_layers(const Precision& form, std::span<const Aggregation> layers) {
+  std::vector<Precision> forms;
+  bool behind_sum = false;
+  for (const Aggregation aggregation : layers) {
+    forms.push_back(behind_sum ? form.with_input_by_degree() : form);
+    behind_sum = behind_sum || is_sum(aggregation);
+  }
+  if (!forms.empty()) forms.back() = forms.back().of_last_layer();
+  return forms;
+}
+
+}  // namespace bitgraph::nn

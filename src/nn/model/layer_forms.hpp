@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/precision.hpp>
+
+#include <span>
+#include <vector>
+
+namespace bitgraph::nn {
+
+/// Whether nothing divides what is added up.
+[[nodiscard]] constexpr bool is_sum(Aggregation aggregation) noexcept {
+  return aggregation == Aggregation::sum || aggregation == Aggregation::sum_with_self;
+}
+
+/// The forms of the layers of a model in `form`, which aggregate so: the output of the last one is logits, and inputs
+/// behind a sum over neighbours have steps by degree.
+[[nodiscard]] std::vector<Precision> forms_of_layers(const Precision& form, std::span<const Aggregation> layers);
+
+/// The same of shapes, or of a model's layers.
+template <class Layers>
+[[nodiscard]] std::vector<Precision> forms_of(const Precision& form, const Layers& layers) {
+  std::vector<Aggregation> aggregations;
+  for (const auto& layer : layers) aggregations.push_back(layer.aggregation);
+  return forms_of_layers(form, aggregations);
+}
+
+}  // namespace bitgraph::nn
