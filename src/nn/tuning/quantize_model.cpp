@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Post-training quantization. The program of the float model says where levels are made; the float model's own values
 // there give the scales.
+#include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
 #include "nn/inference/graph_operands.hpp"
@@ -24,7 +25,7 @@ class FloatValues {
  public:
   FloatValues(const Model& model, const Dataset& dataset, const Program& program, const Device& host)
       : options_{.forms = std::vector<Precision>(model.layers.size())},
-        graph_(dataset.graph, host),
+        graph_(dataset.graph, host, {}, dataset.num_graphs() == 0 ? CsrPattern() : readout_matrix(dataset.first_node)),
         features_(model, dataset, Precision::real, FeatureStorage::dense, host),
         compiled_{program, {}, false},
         weights_(model, program, features_, host),
@@ -120,7 +121,7 @@ Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOp
   }
   const std::vector<Precision> forms = forms_of(model, options);
   const Device host = device.is_host() ? device : Device();
-  const Program plain = program_of(model);
+  const Program plain = program_of(model, dataset.num_graphs());
   FloatValues values(model, dataset, plain, host);
   Program program = plain;
   apply_precision(program, forms);
@@ -132,6 +133,7 @@ Model quantize(const Model& model, const Dataset& dataset, const QuantizeModelOp
              .seed = model.seed,
              .trained = model.trained,
              .jumping_knowledge = model.jumping_knowledge,
+             .readout = model.readout,
              .normalize_rows = model.normalize_rows};
   made.network = model.network;
   for (std::size_t l = 0; l < forms.size(); ++l) {

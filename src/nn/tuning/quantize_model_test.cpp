@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/program.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
 #include "support/everywhere.hpp"
