@@ -236,13 +236,16 @@ TEST(GraphClassification, TestGraphsAreNotSeen) {
     other.labels[g] = 1 - other.labels[g];
     for (const NodeId node : other.nodes_of({g})) {
       for (EdgeOffset e = other.features.pattern.row_ptr()[node]; e < other.features.pattern.row_ptr()[node + 1]; ++e)
-        other.features.values[e] = 5;
+        other.features.values[e] = static_cast<float>(1 + e % 3);
     }
   }
   TrainOptions options = options_of(Precision::real);
   options.epochs = 5;
-  EXPECT_EQ(train(set, options, Device::host(1)).model.fingerprint(),
-            train(other, options, Device::host(1)).model.fingerprint());
+  for (const std::size_t graphs_of_a_batch : {20U, 1000U}) {
+    options.batch_size = graphs_of_a_batch;
+    EXPECT_EQ(train(set, options, Device::host(1)).model.fingerprint(),
+              train(other, options, Device::host(1)).model.fingerprint());
+  }
 }
 
 TEST(GraphClassification, TrainingGoesOnFromAModel) {
