@@ -100,7 +100,8 @@ void add_msbfs(CLI::App& app);
 void add_bench(CLI::App& app);
 
 /// The file or folder of a data set given by name or path: what a path names; else name.npz, or a folder with
-/// name_edges.csv, under $BITGRAPH_DATA (also in npz/ and musae/), then under the cache. Empty where there is none.
+/// name_edges.csv, under $BITGRAPH_DATA (also in npz/, musae/ and graph_level/), then under the cache. Empty where
+/// there is none.
 [[nodiscard]] std::optional<std::filesystem::path> find_dataset(const std::string& name);
 
 /// The same, downloading it where it is one that can be had. Throws bad_input where it cannot.

@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "io/file.hpp"
+#include "io/karate_club.hpp"
 #include "io/musae.hpp"
 
 #include <fmt/format.h>
@@ -24,11 +25,12 @@ struct Named {
   const char* what;
   const char* url;
   const char* sha256;
+  const char* files = nullptr;  ///< of one that cannot be downloaded; null: a .npz, or MUSAE's three
 };
 
 constexpr const char* graph_data = "https://raw.githubusercontent.com/EdisonLeeeee/GraphData/9df4e769b53b/datasets/";
 
-constexpr std::array<Named, 8> known_sets{
+constexpr std::array<Named, 10> known_sets{
     {{"cora", "citation network, 2,708 nodes, 7 classes, public split", nullptr, nullptr},
      {"citeseer", "citation network, 3,327 nodes, 6 classes, public split", nullptr, nullptr},
      {"amazon_photo", "co-purchases, 7,650 nodes, 8 classes", graph_data,
@@ -40,7 +42,10 @@ constexpr std::array<Named, 8> known_sets{
      {"blogcatalog", "blogs, 5,196 nodes, 6 classes", graph_data,
       "21d5615b050f11e86941853fe9ccf34f3602c65e20f57c981a7b6517a66ff484"},
      {"facebook", "MUSAE: pages that like each other, 22,470 nodes, 4 classes", nullptr, nullptr},
-     {"chameleon", "MUSAE: pages that link each other, 2,277 nodes, 5 classes", nullptr, nullptr}}};
+     {"chameleon", "MUSAE: pages that link each other, 2,277 nodes, 5 classes", nullptr, nullptr},
+     {"PROTEINS", "1,113 graphs of 39 nodes on average, 2 classes", nullptr, nullptr, "PROTEINS.mat"},
+     {"reddit10k", "10,000 graphs of 24 nodes on average, 2 classes", nullptr, nullptr,
+      "a folder reddit10k with graphs.json and target.csv"}}};
 
 fs::path cache_folder() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
@@ -100,15 +105,17 @@ std::optional<fs::path> find_dataset(const std::string& name) {
   std::vector<fs::path> folders;
   if (const char* data = std::getenv("BITGRAPH_DATA"); data != nullptr && *data != '\0') {
     folders.emplace_back(data);
-    folders.emplace_back(fs::path(data) / "npz");
-    folders.emplace_back(fs::path(data) / "musae");
+    for (const char* inner : {"npz", "musae", "graph_level"}) folders.emplace_back(fs::path(data) / inner);
   }
   folders.push_back(cache_folder());
   for (const fs::path& folder : folders) {
-    const fs::path file = folder / (name + ".npz");
-    if (fs::is_regular_file(file, error)) return file;
-    // A folder of three files: of a set of MUSAE's.
+    for (const char* ending : {".npz", ".mat"}) {
+      const fs::path file = folder / (name + ending);
+      if (fs::is_regular_file(file, error)) return file;
+    }
+    // A folder of three files, of a set of MUSAE's, or of two with many graphs.
     for (const char* packing : {"", ".gz"}) {
+      if (fs::is_regular_file(folder / name / (std::string("graphs.json") + packing), error)) return folder / name;
       if (fs::is_regular_file(folder / name / (name + "_edges.csv" + packing), error)) return folder / name;
     }
   }
@@ -122,11 +129,10 @@ fs::path require_dataset(const std::string& name) {
   if (set == nullptr)
     fail(ErrorCode::bad_input, name + ": no such file, and no data set of this name (see bitgraph datasets list)");
   if (set->url == nullptr) {
-    fail(ErrorCode::bad_input,
-         fmt::format(
-             "{0}: not found: put {0}.npz, or a folder {0} with {0}_edges.csv, {0}.json and {0}_target.csv, under "
-             "$BITGRAPH_DATA or {1}",
-             name, cache_folder().string()));
+    const std::string musae =
+        fmt::format("{0}.npz, or a folder {0} with {0}_edges.csv, {0}.json and {0}_target.csv,", name);
+    fail(ErrorCode::bad_input, fmt::format("{}: not found: put {} under $BITGRAPH_DATA or {}", name,
+                                           set->files == nullptr ? musae : set->files, cache_folder().string()));
   }
   return download(*set);
 }
@@ -137,9 +143,9 @@ std::vector<std::string> files_of_dataset(const std::string& name) {
   std::error_code error;
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(*found, error)) files.push_back(entry.path().string());
-  // One file of a folder in MUSAE's layout stands for all three.
+  // One file of a folder of several stands for all.
   const bool of_a_folder = found->string().find("_edges.csv") != std::string::npos ||
-                           found->string().find("_target.csv") != std::string::npos ||
+                           found->string().find("target.csv") != std::string::npos ||
                            found->string().find(".json") != std::string::npos;
   if (files.empty() && of_a_folder) {
     const fs::path folder = found->has_parent_path() ? found->parent_path() : fs::path(".");
@@ -158,8 +164,9 @@ namespace {
   if (set == nullptr) {
     fail(ErrorCode::bad_input, fmt::format("there is no data set '{}': see bitgraph datasets list", printable(name)));
   }
-  const std::string way =
-      set->url == nullptr ? fmt::format("put {}.npz there", name) : fmt::format("bitgraph datasets fetch {}", name);
+  const std::string way = set->url != nullptr     ? fmt::format("bitgraph datasets fetch {}", name)
+                          : set->files != nullptr ? fmt::format("put {} there", set->files)
+                                                  : fmt::format("put {}.npz there", name);
   fail(ErrorCode::bad_input, fmt::format("{} is not under $BITGRAPH_DATA or in the cache: {}", name, way));
 }
 
@@ -195,7 +202,8 @@ void add_datasets(CLI::App& app) {
     sub->callback([common, name, fetch] {
       const auto path = fetch ? std::optional(require_dataset(*name)) : find_dataset(*name);
       if (!path) say_where_it_may_be(*name);
-      if (fs::is_directory(*path)) static_cast<void>(find_musae(*path));  // throws where it is none
+      if (fs::is_directory(*path) && !find_karate_club(*path))
+        static_cast<void>(find_musae(*path));  // throws where it is none
       fmt::print("{}\n", common->json ? Json{{"name", *name}, {"path", path->string()}}.dump(2) : path->string());
     });
   }

@@ -85,8 +85,7 @@ void run_infer(const InferOptions& o) {
   const nn::Model* const models[] = {&model};
   const Dataset dataset = load_for_training(o.dataset, o.split, device, models, result);
   model.require_fit(dataset);
-  result["dataset"] = dataset.name;
-  result["num_nodes"] = dataset.graph.nrows();
+  put_sizes(result, dataset);
   nn::InferenceOptions plan;
   if (o.features == "dense") plan.features = nn::FeatureStorage::dense;
   if (!o.memory.empty()) plan.memory = bytes_from(o.memory);
@@ -116,17 +115,18 @@ void run_infer(const InferOptions& o) {
   const MeasureOptions measured{.repeats = o.repeats, .plan = plan, .look = look};
   const auto logits = measure_forms(result, model, dataset, forms, measured, device);
   warn_of_late_runs(result, o.repeats, device);
+  const std::string row = dataset.num_graphs() != 0 ? "graph" : "node";
   if (!o.out.empty()) {
     const Buffer<std::int32_t> classes = nn::predict(logits);
-    save_result(o.out, NodeNames(), {{"class"}, std::as_const(classes).span()});
+    save_result(o.out, NodeNames(), {{"class"}, std::as_const(classes).span(), false, row});
   }
   if (!o.logits.empty() || !o.probabilities.empty()) {
     std::vector<std::string> columns;
     for (std::size_t c = 0; c < logits.ncols(); ++c) columns.push_back(fmt::format("class_{}", c));
-    if (!o.logits.empty()) save_result(o.logits, NodeNames(), {columns, logits.values(), true});
+    if (!o.logits.empty()) save_result(o.logits, NodeNames(), {columns, logits.values(), true, row});
     if (!o.probabilities.empty()) {
       const DenseMatrix<float> probabilities = nn::softmax(logits, device.is_host() ? device : Device());
-      save_result(o.probabilities, NodeNames(), {std::move(columns), probabilities.values(), true});
+      save_result(o.probabilities, NodeNames(), {std::move(columns), probabilities.values(), true, row});
     }
   }
   if (!o.dot.empty()) {
@@ -182,10 +182,12 @@ void add_infer(CLI::App& app) {
       ->capture_default_str();
   add_split(*command, options->split, "the one that the model was trained with");
   add_normalize_rows(*command, options->normalize_rows);
-  add_result(*command, options->common, "--out", options->out, "the predicted class of every node, int32");
-  add_result(*command, options->common, "--logits", options->logits, "the logits, float32, nodes x classes");
+  add_result(*command, options->common, "--out", options->out,
+             "the predicted class of every node, of many graphs of every graph, int32");
+  add_result(*command, options->common, "--logits", options->logits,
+             "the logits, float32, nodes x classes, or graphs x classes");
   add_result(*command, options->common, "--probabilities", options->probabilities,
-             "softmax of the logits, float32, nodes x classes");
+             "softmax of the logits, float32, as large as these");
   command->add_flag("--explain", options->explain,
                     "print the operators that the model became: bytes, kernel, predicted and measured time of each");
   add_output(*command, options->common, "--dot", options->dot,

@@ -51,12 +51,13 @@ double time_stream(nn::InferencePlan& plan, std::size_t repeats, const Device& d
 
 void add_split(CLI::App& app, SplitChoice& split, const std::string& otherwise) {
   app.add_option("--split-seed", split.seed,
-                 "draw a new split with this seed: 20 training and 30 validation nodes of each class, or by "
-                 "--split-shares; default: " +
+                 "draw a new split with this seed: 20 training and 30 validation nodes of each class, of many graphs "
+                 "0.8,0.1,0.1 of each class, or by --split-shares; default: " +
                      otherwise)
       ->check(whole_number(0, 0x7FFFFFFF));
   app.add_option("--split-shares", split.shares,
-                 "draw a new split with these shares of training, validation and test nodes, such as 0.5,0.25,0.25")
+                 "draw a new split with these shares of training, validation and test nodes, or graphs, such as "
+                 "0.5,0.25,0.25")
       ->delimiter(',')
       ->expected(3)
       ->check(number_between(0, 1));
@@ -71,6 +72,8 @@ namespace {
 /// Draws the split that was asked for.
 void draw(Dataset& dataset, const SplitChoice& split) {
   const auto seed = static_cast<std::uint64_t>(std::max(0, split.seed));
+  if (split.shares.empty() && dataset.num_graphs() != 0)
+    return inductive_split(dataset, {.train = 0.8, .validation = 0.1, .test = 0.1}, seed);
   if (split.shares.empty()) return draw_split(dataset, {.seed = seed});
   inductive_split(dataset, {split.shares[0], split.shares[1], split.shares[2]}, seed);
 }
@@ -98,10 +101,10 @@ Json json_of(const Split& split, const char* from) {
   return json;
 }
 
-/// How many of the nodes that are judged are among `trained`.
+/// How many of the nodes or graphs that are judged are among `trained`.
 std::size_t count_judged(const Dataset& dataset, std::span<const NodeId> trained) {
-  std::vector<bool> learned(dataset.graph.nrows(), false);
-  for (const NodeId node : trained) learned[node] = true;
+  std::vector<bool> learned(dataset.num_samples(), false);
+  for (const NodeId sample : trained) learned[sample] = true;
   std::size_t count = 0;
   for (const auto* part : {&dataset.validation, &dataset.test})
     count += static_cast<std::size_t>(std::count_if(part->begin(), part->end(), [&](NodeId n) { return learned[n]; }));
@@ -155,7 +158,9 @@ Dataset load_for_training(const std::string& name, const SplitChoice& split, con
   const bool labelled = dataset.num_classes != 0;
   const char* from = "file";
   if (split.seed >= 0 || !split.shares.empty()) {
-    if (!labelled) fail(ErrorCode::bad_input, name + ": the nodes have no labels: no split can be drawn");
+    if (!labelled)
+      fail(ErrorCode::bad_input,
+           fmt::format("{}: the {} have no labels: no split can be drawn", name, samples_of(dataset)));
     draw(dataset, split);
     from = "option";
   } else if (!models.empty() && trained.front()) {
@@ -190,9 +195,17 @@ void warn_of_training_data(const Json& result, const Dataset& dataset) {
   const Json& tested = result["trained_nodes_tested"];
   if (tested.is_null() || tested == 0) return;
   warn(
-      fmt::format("{} of the {} validation and test nodes trained the model: accuracy on them is too good. Leave out "
+      fmt::format("{} of the {} validation and test {} trained the model: accuracy on them is too good. Leave out "
                   "--split-seed and --split-shares to use the split that the model remembers",
-                  tested.get<std::size_t>(), dataset.validation.size() + dataset.test.size()));
+                  tested.get<std::size_t>(), dataset.validation.size() + dataset.test.size(), samples_of(dataset)));
+}
+
+const char* samples_of(const Dataset& dataset) { return dataset.num_graphs() != 0 ? "graphs" : "nodes"; }
+
+void put_sizes(Json& result, const Dataset& dataset) {
+  result["dataset"] = dataset.name;
+  result["num_nodes"] = dataset.graph.nrows();
+  if (dataset.num_graphs() != 0) result["num_graphs"] = dataset.num_graphs();
 }
 
 std::string split_line(const Json& result) {

@@ -35,17 +35,23 @@ void require_data(const std::string& name);
 
 /// Loads a data set, or makes one (planted:NAME, with seed 0). Its split is the one that is asked for; else the one
 /// that the first of `models` was trained with, where the data set still has it; else the file's, or, where the file
-/// has none, one that is drawn with seed 0. Adds to `result`
+/// has none, one that is drawn with seed 0: of many graphs 0.8, 0.1 and 0.1 of each class. Adds to `result`
 ///   read_seconds          what reading it took, or making it
 ///   split                 {"kind", "seed", "per_class" or "shares", "from": "option", "model", "file" or "default"}
 /// and, where there are models,
-///   trained_nodes_tested  how many validation and test nodes one of them was trained with; null: not known
+///   trained_nodes_tested  how many validation and test nodes or graphs one of them was trained with; null: not known
 ///   same_data             whether all of them were trained on this graph, features and labels; null: not known
 [[nodiscard]] Dataset load_for_training(const std::string& name, const SplitChoice& split, const Device& device,
                                         std::span<const nn::Model* const> models, Json& result);
 
 /// Warns on stderr where a model is tested on nodes that it was trained with, or on other data.
 void warn_of_training_data(const Json& result, const Dataset& dataset);
+
+/// "graphs" or "nodes": what the data set has classes for.
+[[nodiscard]] const char* samples_of(const Dataset& dataset);
+
+/// Adds dataset, num_nodes and, of many graphs, num_graphs.
+void put_sizes(Json& result, const Dataset& dataset);
 
 /// "split: shares 0.8, 0.1, 0.1, seed 3 (the model's)".
 [[nodiscard]] std::string split_line(const Json& result);

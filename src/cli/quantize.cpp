@@ -41,7 +41,7 @@ nn::Precision precision_of(const std::string& bits) {
   return precision;
 }
 
-/// The share of nodes that get the same class.
+/// The share of nodes or graphs that get the same class.
 double agreement(const DenseMatrix<float>& a, const DenseMatrix<float>& b) {
   const Buffer<std::int32_t> x = nn::predict(a);
   const Buffer<std::int32_t> y = nn::predict(b);
@@ -92,8 +92,7 @@ void run_quantize(const QuantizeCommand& o) {
   Json result{{"model", o.model}, {"out", o.out}};
   const nn::Model* const models[] = {&model};
   const Dataset dataset = load_for_training(o.dataset, o.split, device, models, result);
-  result["dataset"] = dataset.name;
-  result["num_nodes"] = dataset.graph.nrows();
+  put_sizes(result, dataset);
   warn_of_training_data(result, dataset);
   const auto start = std::chrono::steady_clock::now();
   const nn::Model made = quantized(o, model, dataset, device, result);
@@ -111,10 +110,12 @@ void run_quantize(const QuantizeCommand& o) {
   fmt::print("  {}\n", split_line(result));
   if (result.contains("tried")) {
     for (const auto& [name, same] : result["tried"].items())
-      fmt::print("  tried {:<16} the same class at {:.2f} % of the nodes\n", name, 100 * same.get<double>());
+      fmt::print("  tried {:<16} the same class at {:.2f} % of the {}\n", name, 100 * same.get<double>(),
+                 samples_of(dataset));
   }
   print_forms(result);
-  fmt::print("  the float model's class at {:.2f} % of the nodes\n", 100 * result["agreement"].get<double>());
+  fmt::print("  the float model's class at {:.2f} % of the {}\n", 100 * result["agreement"].get<double>(),
+             samples_of(dataset));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void append_value(std::string& to, const ResultValues& values, std::size_t at, c
 /// Writes the text, a part at a time, to write(part).
 void write_rows_as_text(const ResultTable& table, const NodeNames& names, char separator,
                         const std::function<void(std::string_view)>& write) {
-  std::string text = "node";
+  std::string text = table.row;
   for (const std::string& column : table.columns) {
     text += separator;
     append_field(text, column, separator);

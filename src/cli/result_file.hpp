@@ -28,11 +28,12 @@ using ResultValues =
     std::variant<std::span<const std::int32_t>, std::span<const std::uint8_t>, std::span<const std::uint64_t>,
                  std::span<const float>, std::span<const double>, NodeValues, DistanceValues>;
 
-/// Row i is node i's: one value for each column, side by side.
+/// Row i is node i's, or graph i's: one value for each column, side by side.
 struct ResultTable {
   std::vector<std::string> columns;
   ResultValues values;
-  bool matrix = false;  ///< .npy of two dimensions, nodes x columns; else there is one column
+  bool matrix = false;       ///< .npy of two dimensions, rows x columns; else there is one column
+  std::string row = "node";  ///< what text calls a row
 };
 
 /// An option for a file of results: `what` says what it holds, as in "the level of every node, int32". Before any work

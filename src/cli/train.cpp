@@ -115,9 +115,10 @@ std::string advice(const nn::TrainResult& trained, const Dataset& dataset, nn::T
     if (lost(full) <= most) best = fmt::format("full ({:.1f} %)", 100 * full.validation_accuracy);
   }
   return fmt::format(
-      "{:.1f} % of the validation nodes are right, float: {:.1f} %. The cheapest form that loses at most "
+      "{:.1f} % of the validation {} are right, float: {:.1f} %. The cheapest form that loses at most "
       "{} points is {}",
-      100 * trained.validation_accuracy, 100 * trained.teacher_accuracy, nn::most_lost_points, best);
+      100 * trained.validation_accuracy, samples_of(dataset), 100 * trained.teacher_accuracy, nn::most_lost_points,
+      best);
 }
 
 /// What one step is made of, instead of training.
@@ -260,7 +261,10 @@ void add_train(CLI::App& app) {
       ->add_option("--dropout", options->dropout,
                    "dropped share of inputs; default: depends on the model and the precision")
       ->check(number_between(0, 0.99));
-  command->add_option("--batch-size", options->batch_size, "inductive-gcn, sage: nodes in a batch; default: 512")
+  command
+      ->add_option(
+          "--batch-size", options->batch_size,
+          "inductive-gcn, sage: nodes in a batch; default: 512. Of many graphs: graphs in a batch; default: 128")
       ->check(whole_number(1, most_nodes));
   command
       ->add_option("--fanout", options->fan_outs,

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace bitgraph {
@@ -66,6 +67,15 @@ BlockDiagonal block_diagonal(std::span<const CsrPattern> graphs, const Device& d
   const auto size = static_cast<NodeId>(nodes);
   batch.pattern = CsrPattern(size, size, std::move(row_ptr), std::move(col_ind), trusted);
   return batch;
+}
+
+CsrPattern readout_matrix(std::span<const NodeId> first_node, const Device& device) {
+  Buffer<EdgeOffset> row_ptr(first_node.size(), device);
+  std::copy(first_node.begin(), first_node.end(), row_ptr.begin());
+  Buffer<NodeId> col_ind(first_node.back(), device);
+  std::iota(col_ind.begin(), col_ind.end(), NodeId{0});
+  return CsrPattern(static_cast<NodeId>(first_node.size() - 1), first_node.back(), std::move(row_ptr),
+                    std::move(col_ind), trusted);
 }
 
 }  // namespace bitgraph

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data sets for node classification in the layout of gnn-benchmark (Shchur et al. 2018): a .npz with adj_*, attr_*,
-// labels.
+// Data sets in the layout of gnn-benchmark (Shchur et al. 2018): a .npz with adj_*, attr_*, labels; of many graphs with
+// graph_ptr too.
 #include "io/dataset.hpp"
 #include "core/preconditions.hpp"
 
 #include "core/parallel.hpp"
 #include "io/file.hpp"
+#include "io/karate_club.hpp"
+#include "io/mat_graphs.hpp"
 #include "io/musae.hpp"
 #include "io/npz_sparse.hpp"
 #include "io/stored_npz.hpp"
@@ -124,24 +126,48 @@ void read_features(Dataset& dataset, const NpzReader& reader, const Device& devi
   }
 }
 
-/// Empty, and no classes, where the file has none.
-std::vector<std::int32_t> read_labels(const NpzReader& reader, NodeId num_nodes, std::int32_t& num_classes) {
+/// Where each graph of many begins (Dataset::first_node); empty where the file has one graph.
+std::vector<NodeId> read_graph_ptr(const NpzReader& reader, const CsrPattern& graph) {
+  constexpr const char* key = "graph_ptr";
+  if (!reader.contains(key)) return {};
+  const auto raw = reader.vector<std::int64_t>(key);
+  const auto refuse = [&](const std::string& what) { reader.refuse(key, what); };
+  if (raw.size() < 2 || raw[0] != 0 || raw[raw.size() - 1] != graph.nrows())
+    refuse(fmt::format("expected numbers from 0 to {}, the number of nodes", graph.nrows()));
+  std::vector<NodeId> first{0};
+  for (std::size_t g = 0; g + 1 < raw.size(); ++g) {
+    if (raw[g + 1] <= raw[g] || raw[g + 1] > graph.nrows())
+      refuse(fmt::format("element {}: found {}, expected more than {} and at most {}", g + 1, raw[g + 1], raw[g],
+                         graph.nrows()));
+    first.push_back(static_cast<NodeId>(raw[g + 1]));
+    for (NodeId i = first[g]; i < first[g + 1]; ++i) {
+      const auto row = graph.row(i);
+      if (!row.empty() && (row.front() < first[g] || row.back() >= first[g + 1]))
+        refuse(fmt::format("node {} of graph {} has an edge to another graph", i, g));
+    }
+  }
+  return first;
+}
+
+/// Of nodes or graphs. Empty, and no classes, where the file has none.
+std::vector<std::int32_t> read_labels(const NpzReader& reader, std::size_t samples, const char* of,
+                                      std::int32_t& num_classes) {
   if (!reader.contains("labels")) return {};
   const auto raw = reader.vector<std::int64_t>("labels");
-  if (raw.size() != num_nodes) reader.refuse("labels", fmt::format("{} of them for {} nodes", raw.size(), num_nodes));
+  if (raw.size() != samples) reader.refuse("labels", fmt::format("{} of them for {} {}s", raw.size(), samples, of));
   constexpr auto most = static_cast<std::int64_t>(most_classes);
   std::int64_t least = most;
   std::int64_t largest = unlabelled;
   for (std::size_t i = 0; i < raw.size(); ++i) {
     if (raw[i] < unlabelled || raw[i] >= most) {
-      reader.refuse("labels", fmt::format("node {}: found {}, expected -1 .. {}", i, raw[i], most - 1));
+      reader.refuse("labels", fmt::format("{} {}: found {}, expected -1 .. {}", of, i, raw[i], most - 1));
     }
     if (raw[i] == unlabelled) continue;
     least = std::min(least, raw[i]);
     largest = std::max(largest, raw[i]);
   }
-  if (largest == unlabelled) reader.refuse("labels", "no node has one");
-  std::vector<std::int32_t> labels(num_nodes);
+  if (largest == unlabelled) reader.refuse("labels", fmt::format("no {} has one", of));
+  std::vector<std::int32_t> labels(samples);
   for (std::size_t i = 0; i < raw.size(); ++i) {
     labels[i] = raw[i] == unlabelled ? unlabelled : static_cast<std::int32_t>(raw[i] - least);
   }
@@ -149,28 +175,28 @@ std::vector<std::int32_t> read_labels(const NpzReader& reader, NodeId num_nodes,
   return labels;
 }
 
-/// Reads a part of the split; `taken` remembers which nodes are taken, for a node in two parts would be tested on
-/// what it was trained with.
-std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, std::span<const std::int32_t> labels,
-                               std::vector<bool>& taken) {
-  const auto num_nodes = static_cast<std::int64_t>(taken.size());
+/// Reads a part of the split; `taken` remembers which samples are taken, for one in two parts would be tested on what
+/// it was trained with.
+std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, const char* of,
+                               std::span<const std::int32_t> labels, std::vector<bool>& taken) {
+  const auto samples = static_cast<std::int64_t>(taken.size());
   if (!reader.contains(key)) return {};
   const auto raw = reader.vector<std::int64_t>(key);
-  if (raw.empty()) reader.refuse(key, "no nodes; a data set without a split leaves the member out");
-  std::vector<NodeId> nodes;
-  nodes.reserve(raw.size());
+  if (raw.empty()) reader.refuse(key, fmt::format("no {}s; a data set without a split leaves the member out", of));
+  std::vector<NodeId> part;
+  part.reserve(raw.size());
   for (std::size_t n = 0; n < raw.size(); ++n) {
     const auto refuse = [&](const std::string& what) {
-      reader.refuse(key, fmt::format("element {}: node {} {}", n, raw[n], what));
+      reader.refuse(key, fmt::format("element {}: {} {} {}", n, of, raw[n], what));
     };
-    if (raw[n] < 0 || raw[n] >= num_nodes) refuse(fmt::format("is outside 0 .. {}", num_nodes - 1));
-    const auto node = static_cast<std::size_t>(raw[n]);
-    if (labels.empty() || labels[node] == unlabelled) refuse("has no label");
-    if (taken[node]) refuse("stands in the split before");
-    taken[node] = true;
-    nodes.push_back(static_cast<NodeId>(node));
+    if (raw[n] < 0 || raw[n] >= samples) refuse(fmt::format("is outside 0 .. {}", samples - 1));
+    const auto sample = static_cast<std::size_t>(raw[n]);
+    if (labels.empty() || labels[sample] == unlabelled) refuse("has no label");
+    if (taken[sample]) refuse("stands in the split before");
+    taken[sample] = true;
+    part.push_back(static_cast<NodeId>(sample));
   }
-  return nodes;
+  return part;
 }
 
 }  // namespace
@@ -213,34 +239,39 @@ Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, 
     const bool ready = num_self_loops(adjacency) == 0 && is_symmetric(adjacency);
     dataset.graph = ready ? std::move(adjacency) : without_self_loops(symmetrized(adjacency));
   }
-  const NodeId num_nodes = dataset.graph.nrows();
   read_features(dataset, reader, device, owner);
-  dataset.labels = read_labels(reader, num_nodes, dataset.num_classes);
-  std::vector<bool> taken(num_nodes, false);
-  dataset.train = read_split(reader, "train_idx", dataset.labels, taken);
-  dataset.validation = read_split(reader, "val_idx", dataset.labels, taken);
-  dataset.test = read_split(reader, "test_idx", dataset.labels, taken);
+  dataset.first_node = read_graph_ptr(reader, dataset.graph);
+  const char* const of = dataset.num_graphs() != 0 ? "graph" : "node";
+  dataset.labels = read_labels(reader, dataset.num_samples(), of, dataset.num_classes);
+  std::vector<bool> taken(dataset.num_samples(), false);
+  dataset.train = read_split(reader, "train_idx", of, dataset.labels, taken);
+  dataset.validation = read_split(reader, "val_idx", of, dataset.labels, taken);
+  dataset.test = read_split(reader, "test_idx", of, dataset.labels, taken);
   return dataset;
 }
 
 Dataset load_dataset(const std::filesystem::path& path, const Device& device) {
   require_host(device, "load_dataset");
+  if (const auto files = find_karate_club(path)) return load_karate_club(*files, device);
   if (const auto files = find_musae(path)) return load_musae(*files, device);
   const auto file = MappedFile::open(path);
-  Dataset dataset = read_dataset(file->bytes(), path.string(), device, file);
+  Dataset dataset = path.extension() == ".mat" ? read_mat_graphs(file->bytes(), path.string(), device)
+                                               : read_dataset(file->bytes(), path.string(), device, file);
   dataset.name = path.stem().string();
   return dataset;
 }
 
 namespace {
 
-/// fn(key, nodes) for each part of the split that has nodes.
+/// fn(key, numbers) for the parts of the split and for the graphs, where there are some.
 template <class Fn>
-void for_each_part(const Dataset& dataset, Fn&& fn) {
-  const std::array<std::pair<const char*, const std::vector<NodeId>*>, 3> parts{
-      {{"train_idx", &dataset.train}, {"val_idx", &dataset.validation}, {"test_idx", &dataset.test}}};
-  for (const auto& [key, nodes] : parts) {
-    if (!nodes->empty()) fn(key, std::vector<std::int64_t>(nodes->begin(), nodes->end()));
+void for_each_index(const Dataset& dataset, Fn&& fn) {
+  const std::array<std::pair<const char*, const std::vector<NodeId>*>, 4> all{{{"graph_ptr", &dataset.first_node},
+                                                                               {"train_idx", &dataset.train},
+                                                                               {"val_idx", &dataset.validation},
+                                                                               {"test_idx", &dataset.test}}};
+  for (const auto& [key, numbers] : all) {
+    if (!numbers->empty()) fn(key, std::vector<std::int64_t>(numbers->begin(), numbers->end()));
   }
 }
 
@@ -261,8 +292,8 @@ void save_stored(const Dataset& dataset, const std::filesystem::path& path) {
   const std::array<std::uint64_t, 2> shape{dataset.dense_features.nrows(), dataset.dense_features.ncols()};
   writer.add("attr_matrix", ElementType::f32, shape, std::as_bytes(dataset.dense_features.values()));
   if (!dataset.labels.empty()) writer.add<std::int32_t>("labels", ElementType::i32, dataset.labels);
-  for_each_part(dataset, [&](const char* key, const std::vector<std::int64_t>& nodes) {
-    writer.add<std::int64_t>(key, ElementType::i64, nodes);
+  for_each_index(dataset, [&](const char* key, const std::vector<std::int64_t>& numbers) {
+    writer.add<std::int64_t>(key, ElementType::i64, numbers);
   });
   writer.commit();
 }
@@ -277,8 +308,8 @@ void save_dataset(const Dataset& dataset, const std::filesystem::path& path) {
   put_csr(members, "adj_", dataset.graph, ones.span());
   put_csr(members, "attr_", dataset.features.pattern, dataset.features.values.span());
   if (!dataset.labels.empty()) members["labels"] = vector_array<std::int32_t>(dataset.labels);
-  for_each_part(dataset, [&](const char* key, const std::vector<std::int64_t>& nodes) {
-    members[key] = vector_array<std::int64_t>(nodes);
+  for_each_index(dataset, [&](const char* key, const std::vector<std::int64_t>& numbers) {
+    members[key] = vector_array<std::int64_t>(numbers);
   });
   save_npz(path, members);
 }

@@ -22,6 +22,7 @@ class DatasetCheck {
 
   void run() const {
     graph();
+    graphs();
     features();
     labels();
     part("training", d_.train);
@@ -45,6 +46,25 @@ class DatasetCheck {
     require(loops == 0, "its graph has {} loops, expected none", loops);
   }
 
+  /// Rows are sorted: their ends say whether an edge leaves the graph.
+  void graphs() const {
+    const std::vector<NodeId>& first = d_.first_node;
+    if (first.empty()) return;
+    const std::size_t nodes = d_.graph.nrows();
+    require(first.size() > 1, "it has no graphs");
+    require(first.front() == 0 && first.back() == nodes, "its graphs have the nodes {} to {} of {}", first.front(),
+            first.back(), nodes);
+    for (std::size_t g = 0; g + 1 < first.size(); ++g)
+      require(first[g] < first[g + 1], "graph {} begins with node {} and ends before {}", g, first[g], first[g + 1]);
+    for (std::size_t g = 0; g + 1 < first.size(); ++g) {
+      for (NodeId i = first[g]; i < first[g + 1]; ++i) {
+        const auto row = d_.graph.row(i);
+        require(row.empty() || (row.front() >= first[g] && row.back() < first[g + 1]),
+                "node {} of graph {} has an edge to another graph", i, g);
+      }
+    }
+  }
+
   void features() const {
     const std::size_t nodes = d_.graph.nrows();
     const bool dense = d_.has_dense_features();
@@ -63,22 +83,28 @@ class DatasetCheck {
   }
 
   void labels() const {
-    const std::size_t nodes = d_.graph.nrows();
+    const std::size_t samples = d_.num_samples();
     require(d_.num_classes >= 0, "{} classes", d_.num_classes);
     if (d_.labels.empty() && d_.num_classes == 0) return;
-    require(d_.labels.size() == nodes, "labels of {} nodes for a graph of {}", d_.labels.size(), nodes);
+    if (!of_graphs())
+      require(d_.labels.size() == samples, "labels of {} nodes for a graph of {}", d_.labels.size(), samples);
+    require(d_.labels.size() == samples, "{} labels for {} graphs", d_.labels.size(), samples);
     const auto wrong = std::find_if(d_.labels.begin(), d_.labels.end(),
                                     [&](std::int32_t label) { return label < unlabelled || label >= d_.num_classes; });
-    require(wrong == d_.labels.end(), "node {} has the label {}, and there are {} classes", wrong - d_.labels.begin(),
-            wrong == d_.labels.end() ? 0 : *wrong, d_.num_classes);
+    require(wrong == d_.labels.end(), "{} {} has the label {}, and there are {} classes",
+            of_graphs() ? "graph" : "node", wrong - d_.labels.begin(), wrong == d_.labels.end() ? 0 : *wrong,
+            d_.num_classes);
   }
 
-  void part(const char* name, const std::vector<NodeId>& nodes) const {
-    const std::size_t n = d_.graph.nrows();
-    const auto wrong = std::find_if(nodes.begin(), nodes.end(), [&](NodeId node) { return node >= n; });
-    require(wrong == nodes.end(), "{} of its {} nodes is no node of a graph of {}", wrong == nodes.end() ? 0 : *wrong,
-            name, n);
+  void part(const char* name, const std::vector<NodeId>& samples) const {
+    const std::size_t n = d_.num_samples();
+    const auto wrong = std::find_if(samples.begin(), samples.end(), [&](NodeId sample) { return sample >= n; });
+    if (wrong == samples.end()) return;
+    require(of_graphs(), "{} of its {} nodes is no node of a graph of {}", *wrong, name, n);
+    require(false, "{} of its {} graphs is none of {} graphs", *wrong, name, n);
   }
+
+  [[nodiscard]] bool of_graphs() const noexcept { return d_.num_graphs() != 0; }
 
   const Dataset& d_;
 };
@@ -86,6 +112,15 @@ class DatasetCheck {
 }  // namespace
 
 void Dataset::validate() const { DatasetCheck(*this).run(); }
+
+std::vector<NodeId> Dataset::nodes_of(const std::vector<NodeId>& samples) const {
+  if (first_node.empty()) return samples;
+  std::vector<NodeId> nodes;
+  for (const NodeId g : samples) {
+    for (NodeId node = first_node[g]; node < first_node[g + std::size_t{1}]; ++node) nodes.push_back(node);
+  }
+  return nodes;
+}
 
 std::string Dataset::fingerprint() const {
   Fingerprint print;
@@ -96,6 +131,7 @@ std::string Dataset::fingerprint() const {
   print.add(features.values.span());
   print.add(dense_features.values());
   print.add(std::span<const std::int32_t>(labels));
+  if (!first_node.empty()) print.add(std::span<const NodeId>(first_node));
   return print.text();
 }
 

@@ -77,6 +77,20 @@ Buffer<std::byte> gunzip(std::span<const std::byte> packed, const std::string& n
   return exact;
 }
 
+Buffer<std::byte> inflate_zlib(std::span<const std::byte> packed, const std::string& name, std::uint64_t byte) {
+  const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> unpacker(libdeflate_alloc_decompressor());
+  if (!unpacker) fail(ErrorCode::not_possible, "not enough memory to unpack " + name);
+  const std::size_t limit = packed.size() * most_expansion;
+  for (std::size_t size = std::min(limit, 16 * packed.size());; size = std::min(limit, 2 * size)) {
+    Buffer<std::byte> out = room_to_unpack(size, name);
+    std::size_t written = 0;
+    const auto result =
+        libdeflate_zlib_decompress(unpacker.get(), packed.data(), packed.size(), out.data(), out.size(), &written);
+    if (result == LIBDEFLATE_SUCCESS) return Buffer<std::byte>::copy_of(out.span().first(written));
+    if (result != LIBDEFLATE_INSUFFICIENT_SPACE || size == limit) fail_at_byte(name, byte, "damaged or cut zlib data");
+  }
+}
+
 GzipFront gunzip_front(std::span<const std::byte> packed, std::size_t most, const std::string& name) {
   if (!is_gzip(packed)) fail_at_byte(name, 0, "not gzip data");
   z_stream stream{};

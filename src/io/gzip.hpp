@@ -4,6 +4,7 @@
 #include <bitgraph/core/buffer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -23,6 +24,11 @@ struct GzipFront {
   bool whole = false;  ///< nothing follows
 };
 [[nodiscard]] GzipFront gunzip_front(std::span<const std::byte> packed, std::size_t most, const std::string& name);
+
+/// Unpacks a zlib stream (RFC 1950), the whole of `packed`, whose size is not known before. Memory is bounded as
+/// above. Throws bad_input naming the file and `byte`, where the stream begins.
+[[nodiscard]] Buffer<std::byte> inflate_zlib(std::span<const std::byte> packed, const std::string& name,
+                                             std::uint64_t byte);
 
 /// Packs as one gzip member (level 6). Members behind one another are a gzip file too.
 [[nodiscard]] Buffer<std::byte> gzip(std::span<const std::byte> plain);

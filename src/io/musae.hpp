@@ -5,10 +5,11 @@
 
 #include <bitgraph/io/dataset.hpp>
 
+#include "io/named_text.hpp"
+
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace bitgraph {
 
@@ -20,12 +21,6 @@ struct MusaeFiles {
 /// The three files of a folder, or of the set that one of them belongs to; empty where the path is neither. Throws
 /// bad_input where one is missing, or where a folder has several sets.
 [[nodiscard]] std::optional<MusaeFiles> find_musae(const std::filesystem::path& path);
-
-/// A file's text, and the name that messages give it.
-struct NamedText {
-  std::string_view text;
-  std::string name;
-};
 
 /// Reads the three texts: edges as a list of pairs under a header; features as a JSON object of lists,
 /// {"node": [feature, ...], ...}, all of value 1; the target as a table whose first column is the node and whose last

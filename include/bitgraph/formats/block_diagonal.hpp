@@ -28,4 +28,9 @@ struct BlockDiagonal {
 /// have 2^32 - 1 nodes together. O(nodes + entries), parallel.
 [[nodiscard]] BlockDiagonal block_diagonal(std::span<const CsrPattern> graphs, const Device& device = {});
 
+/// The 0/1 matrix R of graphs x nodes: entry (g, i) where node i is of graph g. `spmm(R, x)` is the readout of Xu et
+/// al. 2019, the sum of x over the nodes of each graph, and `spmm(transpose(R), y)` its gradient, which gives each node
+/// the row of its graph. `first_node` as in BlockDiagonal. On the host. O(nodes).
+[[nodiscard]] CsrPattern readout_matrix(std::span<const NodeId> first_node, const Device& device = {});
+
 }  // namespace bitgraph

@@ -66,15 +66,16 @@ class InferencePlan {
   ~InferencePlan();
   InferencePlan(InferencePlan&&) noexcept;
 
-  /// Computes the logits, num_nodes x num_classes. On a CUDA device it returns before they are there: see
-  /// Device::synchronize.
+  /// Computes the logits, num_nodes x num_classes; of a data set of many graphs num_graphs x num_classes. On a CUDA
+  /// device it returns before they are there: see Device::synchronize.
   const DenseMatrix<float>& run();
 
   /// Updates for a plan that serves. The next run() computes the logits of the changed graph and features: the same
   /// bits as those of a new plan with the same options over the changed data set. The first run() after an update
   /// renews what depends on it: steps, captured CUDA graphs, launches. Nodes have the numbers that the caller gave
   /// them. An update that throws usage or bad_input leaves the plan as it was. One thread at a time may use a plan. A
-  /// plan over the parts of a partition takes no updates: not_possible.
+  /// plan over the parts of a partition takes no updates, and one over many graphs only those of features:
+  /// not_possible.
   ///
   /// All features, one row a node, on the host. A matrix that is moved here need not be copied: afterwards it has the
   /// same shape and any values, often those that the plan had before, for the caller to fill again. Throws usage naming
@@ -134,17 +135,18 @@ class InferencePlan {
   struct State;
   class OverParts;
 
-  State& whole();  ///< throws where there are only parts
+  State& whole();      ///< throws where there are only parts
+  State& one_graph();  ///< and where there are many graphs
   [[nodiscard]] const Program& program() const;
 
   std::unique_ptr<State> state_;      ///< of the whole graph, or
   std::unique_ptr<OverParts> parts_;  ///< of batches of its parts
 };
 
-/// Class with the largest logit of each node; logits on the host.
+/// Class with the largest logit of each row, a node or a graph; logits on the host.
 [[nodiscard]] Buffer<std::int32_t> predict(const DenseMatrix<float>& logits);
 
-/// Probabilities of the classes: exp(logit) of each node, divided by the sum over its row. Rows that sum to 1 but for
+/// Probabilities of the classes: exp(logit) of each row, divided by the sum over the row. Rows that sum to 1 but for
 /// rounding, also for logits of any finite size. Logits on the host. O(nodes * classes), parallel.
 [[nodiscard]] DenseMatrix<float> softmax(const DenseMatrix<float>& logits, const Device& device = {});
 

@@ -82,6 +82,8 @@ struct Linear {
 ///   levels  as real, with x, the weights and N x each by its levels: values are quantized before they are multiplied
 ///         and before they are added up. What comes from a neighbour j is scaled by D^-1/2 before, where the
 ///         aggregation is symmetric
+/// Where a model classifies graphs, the logits of a graph are the sum over its nodes of what the last layer makes
+/// without its biases, and then the biases (the readout of Xu et al. 2019).
 struct Layer {
   Aggregation aggregation = Aggregation::symmetric;
   Precision precision = Precision::real;
@@ -120,6 +122,7 @@ struct Model {
   std::uint64_t seed = 0;
   std::optional<TrainingRecord> trained;  ///< none: not known, as of a PyTorch model
   bool jumping_knowledge = false;         ///< a linear layer takes the outputs of all convolutions (Xu et al. 2018)
+  bool readout = false;                   ///< it classifies graphs: logits are summed over the nodes of each
   bool normalize_rows = false;            ///< features of a node are divided by their sum
   Buffer<float> input_mean;               ///< binary models: batch norm of the features
   Buffer<float> input_inverse_deviation;  ///< empty: none
@@ -155,7 +158,7 @@ struct Model {
   void validate() const;
 
   /// Calls validate() of both, and throws bad_input naming what does not fit: the width of the features, the number of
-  /// classes. A data set without classes fits.
+  /// classes, graphs for a model of nodes or the other way round. A data set without classes fits.
   void require_fit(const Dataset& dataset) const;
 
   /// "gcn 2 9f86d081884c7d65": tells its weights, on the host, from another model's. Of a file it stays the same.

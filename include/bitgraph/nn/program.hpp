@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network as a program: a flat list of operators over values, in the order in which they run.
 //
-// A value is what one operator makes and others read: a matrix with a row for each node. It has a number of columns
-// and a NumberFormat; where it lies is decided later. An operator has a kind, inputs, outputs and attributes. Weights
-// are named by their layer and stay with the model. What is known of a kind of operator stands in one row of the table
-// in src/nn/program/operators.cpp.
+// A value is what one operator makes and others read: a matrix with a row for each node, or, behind a readout, for each
+// graph. It has a number of columns and a NumberFormat; where it lies is decided later. An operator has a kind, inputs,
+// outputs and attributes. Weights are named by their layer and stay with the model. What is known of a kind of operator
+// stands in one row of the table in src/nn/program/operators.cpp.
 //
 // Layers build programs in floats: those of the library in src/nn/program/layers.cpp, your own by way of
 // Model::network and a ProgramBuilder. Everything else is a pass over the list (src/nn/program/passes).
@@ -38,6 +38,7 @@ struct Value {
   std::size_t scale_layer = 0;              ///< the layer that has the scale
   std::size_t most_rows = 0;    ///< scratch of an operator that takes so many rows at a time; 0: a row for each node
   std::size_t parts = 1;        ///< scratch for one of so many parts of the nodes
+  std::size_t graphs = 0;       ///< not 0: a row for each of so many graphs
   std::size_t scored_bits = 0;  ///< not 0: it is RowScores of rows of so many bits, of `columns` weights
   bool scaled_scores = false;   ///< it is ScaledScores of them
 
@@ -65,12 +66,13 @@ enum class OperatorKind : std::uint8_t {
   dropout,          ///< in training: y = x with some elements left out, and the others larger
   batch_norm,       ///< in training: each column by its mean and deviation, times a scale, and the layer's bias
   reorder,          ///< y = the rows of x in the caller's order
+  readout,          ///< y = the sum of x over the nodes of each graph
   vote_post_op,     ///< a vote, or-ed with a node's own signs, and what VotePostOp says, in one kernel
   add_scores,       ///< y = A p, p the products that scores stand for
   multiply_counts,  ///< y = (A x) W^T, and the node's own product: in one kernel, or by parts of the rows
   multiply_joined   ///< y = [inputs side by side] W^T, some rows at a time
 };
-inline constexpr std::size_t num_operator_kinds = 13;
+inline constexpr std::size_t num_operator_kinds = 14;
 
 /// Which weights of its layer an operator multiplies with.
 enum class WeightOf : std::uint8_t { none, neighbor, root, both };

@@ -41,7 +41,8 @@ struct TrainOptions {
   Schedule schedule = Schedule::constant;
   std::optional<float> weight_decay;
   std::optional<float> dropout;
-  std::optional<std::size_t> batch_size;   ///< inductive_gcn, sage, inductive_gin: training nodes of a step
+  std::optional<std::size_t> batch_size;   ///< inductive_gcn, sage, inductive_gin: training nodes of a step; of a data
+                                           ///< set of many graphs: training graphs
   std::vector<std::size_t> fan_outs;       ///< the same: neighbours drawn for a node, the last layer's first
   std::optional<std::size_t> walk_roots;   ///< saint: random walks of a step
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
@@ -74,7 +75,8 @@ struct TrainOptions {
 /// What preset() goes by in a data set. A number that is 0 is not known.
 struct DataSize {
   std::size_t training_nodes = 0;
-  double mean_degree = 0;  ///< entries in a row of the graph, mean of training and validation nodes
+  std::size_t training_graphs = 0;  ///< of a data set of many graphs
+  double mean_degree = 0;           ///< entries in a row of the graph, mean of training and validation nodes
   bool dense_features = false;
 };
 /// Of a data set that is valid.
@@ -94,12 +96,13 @@ struct DataSize {
 ///   These four in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
 ///   where features are dense. No decay, no patience. Epochs are as many as 2,000 steps take, 30 to 300, where the
 ///   number of training nodes is told; else 100.
-/// Over the parts of a partition: a twentieth of the parts in a batch. Epochs are as many as 2,000 steps take, 30 to
-/// 300, there is no patience, and gcn and gin have a tenth of the decay; all else is as above.
-/// Binary forms of all learn from a teacher: latent weights start from its weights, each matrix scaled to the magnitude
-/// of a drawn one (but those of bin over dense features, which are drawn); of full, not the weights themselves but
-/// their average over the last hundred steps or so is what is judged and returned. It is what did best in short trials:
-/// docs/notebook. explain_recipe() tells what is chosen beside these numbers.
+/// Of many graphs: batches of 128 graphs. Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and
+/// a tenth of the decay; all else is as above. Over the parts of a partition: a twentieth of the parts in a batch.
+/// Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and gcn and gin have a tenth of the decay;
+/// all else is as above. Binary forms of all learn from a teacher: latent weights start from its weights, each matrix
+/// scaled to the magnitude of a drawn one (but those of bin over dense features, which are drawn); of full, not the
+/// weights themselves but their average over the last hundred steps or so is what is judged and returned. It is what
+/// did best in short trials: docs/notebook. explain_recipe() tells what is chosen beside these numbers.
 [[nodiscard]] TrainOptions preset(TrainOptions options, const DataSize& size = {});
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
@@ -143,7 +146,8 @@ inline constexpr double most_lost_points = 3;
 /// Trains a model and returns the weights of the epoch with the least validation loss; for full, and for bin of the
 /// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss. A
 /// gcn is trained over the whole graph; the others see the training nodes and the edges between them only, a sample at
-/// a time, and the whole graph when they are judged on the validation nodes. With a partition each sees a batch of
+/// a time, and the whole graph when they are judged on the validation nodes. Of many graphs gcn and gin see those for
+/// training only, a batch at a time, and the model classifies graphs. With a partition each sees a batch of
 /// parts at a time; a batch without a labelled training node takes no step unless there is a teacher.
 ///
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see

@@ -58,11 +58,13 @@ void for_each(Floats& x, const Floats& y, auto&& fn) {
   for (std::size_t n = 0; n < x.values().size(); ++n) x.values()[n] = fn(x.values()[n], y.values()[n]);
 }
 
-Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Floats x, bool signs_in, bool last) {
+/// Biases of what a readout follows are added behind it.
+Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Floats x, bool signs_in, bool last,
+                    bool biased) {
   if (form.multiplies_signs()) binarize_rows(x, !signs_in);
   const bool inside = form.multiplies_signs();
-  Floats own = layer.root.empty() ? Floats() : product(x, layer.root, true);
-  Floats y = product(x, layer.neighbor, inside);
+  Floats own = layer.root.empty() ? Floats() : product(x, layer.root, biased);
+  Floats y = product(x, layer.neighbor, inside && biased);
   if (form.votes()) {
     for_each(y, y, [](float v, float) { return sign(v); });
     if (layer.aggregation == Aggregation::none) return y;
@@ -72,7 +74,7 @@ Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Fl
     return y;
   }
   y = aggregated(graph, layer.aggregation, y);
-  for (std::size_t i = 0; !inside && i < y.nrows(); ++i) {
+  for (std::size_t i = 0; !inside && biased && i < y.nrows(); ++i) {
     for (std::size_t f = 0; f < y.ncols(); ++f) y(i, f) += layer.neighbor.bias[f];
   }
   if (!layer.root.empty()) for_each(y, own, [](float v, float r) { return v + r; });
@@ -86,16 +88,18 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
   model.require_fit(dataset);
   Floats x = dense_features(dataset, model.normalize_rows, {});
   if (std::any_of(forms.begin(), forms.end(), [](const Precision& form) { return form.has_levels(); }))
-    return emulate_levels(model, dataset.graph, x, forms);
+    return emulate_levels(model, dataset, x, forms);
   GraphOperands graph(dataset.graph, {});
   for (std::size_t i = 0; !model.input_mean.empty() && i < x.nrows(); ++i) {
     for (std::size_t j = 0; j < x.ncols(); ++j)
       x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
   }
-  return emulate_network(model, std::move(x), [&](std::size_t l, Floats in) {
+  Floats logits = emulate_network(model, std::move(x), [&](std::size_t l, Floats in) {
     const bool signs_in = l > 0 && forms[l - 1].votes();
-    return layer_output(graph, model.layers[l], forms[l], std::move(in), signs_in, l + 1 == model.layers.size());
+    const bool last = l + 1 == model.layers.size();
+    return layer_output(graph, model.layers[l], forms[l], std::move(in), signs_in, last, !last || !model.readout);
   });
+  return model.readout ? read_out(logits, dataset.first_node, model.layers.back()) : std::move(logits);
 }
 
 }  // namespace bitgraph::nn

@@ -120,14 +120,15 @@ void add_bias(Doubles& y, const Linear& linear) {
   }
 }
 
-/// Its input is in levels already, where it multiplies levels.
-Doubles layer_output(const CsrPattern& graph, const Layer& layer, const Precision& form, const Doubles& x, bool last) {
+/// Its input is in levels already, where it multiplies levels. Biases of what a readout follows are added behind it.
+Doubles layer_output(const CsrPattern& graph, const Layer& layer, const Precision& form, const Doubles& x, bool last,
+                     bool biased) {
   Doubles y = product(x, layer.neighbor);
   if (layer.aggregation != Aggregation::none) y = aggregated(graph, layer, form, std::move(y));
-  add_bias(y, layer.neighbor);
+  if (biased) add_bias(y, layer.neighbor);
   if (!layer.root.empty()) {
     Doubles own = product(x, layer.root);
-    add_bias(own, layer.root);
+    if (biased) add_bias(own, layer.root);
     for (std::size_t n = 0; n < y.values().size(); ++n) y.values()[n] += own.values()[n];
   }
   for (double& value : y.values()) value = last ? value : std::max(0.0, value);
@@ -144,7 +145,7 @@ DenseMatrix<To> converted(const DenseMatrix<From>& x) {
 
 }  // namespace
 
-DenseMatrix<float> emulate_levels(const Model& model, const CsrPattern& graph, const DenseMatrix<float>& features,
+DenseMatrix<float> emulate_levels(const Model& model, const Dataset& dataset, const DenseMatrix<float>& features,
                                   const std::vector<Precision>& forms) {
   const auto layer = [&](std::size_t l, Doubles x) {
     const int bits = forms[l].input.bits;
@@ -156,9 +157,11 @@ DenseMatrix<float> emulate_levels(const Model& model, const CsrPattern& graph, c
     } else if (forms[l].multiplies_levels()) {
       round_to_levels(x, model.layers[l].input_scale, bits);
     }
-    return layer_output(graph, model.layers[l], forms[l], x, l + 1 == model.layers.size());
+    const bool last = l + 1 == model.layers.size();
+    return layer_output(dataset.graph, model.layers[l], forms[l], x, last, !last || !model.readout);
   };
-  return converted<float>(emulate_network(model, converted<double>(features), layer));
+  const Doubles logits = emulate_network(model, converted<double>(features), layer);
+  return converted<float>(model.readout ? read_out(logits, dataset.first_node, model.layers.back()) : logits.clone());
 }
 
 }  // namespace bitgraph::nn

@@ -11,7 +11,7 @@ namespace bitgraph::nn {
 
 /// The logits of a model of levels in plain double arithmetic, as include/bitgraph/nn/model.hpp defines them: no two
 /// machines differ. `features` are as the model takes them.
-[[nodiscard]] DenseMatrix<float> emulate_levels(const Model& model, const CsrPattern& graph,
+[[nodiscard]] DenseMatrix<float> emulate_levels(const Model& model, const Dataset& dataset,
                                                 const DenseMatrix<float>& features,
                                                 const std::vector<Precision>& forms);
 

@@ -25,6 +25,22 @@ DenseMatrix<T> all_side_by_side(const std::vector<DenseMatrix<T>>& parts) {
   return out;
 }
 
+/// The rows of a graph's nodes added up, and a bias, once.
+template <class T>
+DenseMatrix<T> read_out(const DenseMatrix<T>& x, const std::vector<NodeId>& first_node, const Layer& last) {
+  DenseMatrix<T> out(first_node.size() - 1, x.ncols());
+  for (std::size_t g = 0; g < out.nrows(); ++g) {
+    for (NodeId i = first_node[g]; i < first_node[g + 1]; ++i) {
+      for (std::size_t f = 0; f < out.ncols(); ++f) out(g, f) += x(i, f);
+    }
+    for (std::size_t f = 0; f < out.ncols(); ++f) {
+      out(g, f) += static_cast<T>(last.neighbor.bias[f]);
+      if (!last.root.empty()) out(g, f) += static_cast<T>(last.root.bias[f]);
+    }
+  }
+  return out;
+}
+
 /// The logits of a model whose features are x, where `layer(l, x)` is the output of layer l.
 template <class T, class Layer>
 DenseMatrix<T> emulate_network(const Model& model, DenseMatrix<T> x, const Layer& layer) {

@@ -16,7 +16,7 @@ Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& gr
       options_(std::move(options)),
       back_(std::move(back)),
       asked_parts_(parts),
-      plain_(program_of(model)),
+      plain_(program_of(model, graph.num_graphs())),
       facts_(facts ? *facts : GraphFacts::of(graph.graph())) {
   if (asked_parts_ > 1) options_.launching = Launching::steps;
   compile_program();

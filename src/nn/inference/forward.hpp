@@ -47,7 +47,8 @@ class Forward {
   /// Lets go of all that operators found of graph and features, which then may go: remake() comes before the next run.
   void forget() { runtime_->forget(); }
 
-  /// The logits, num_nodes x num_classes. A CUDA device has the operators as one CUDA graph from the second run on.
+  /// The logits, num_nodes x num_classes, or num_graphs x num_classes. A CUDA device has the operators as one CUDA
+  /// graph from the second run on.
   const DenseMatrix<float>& run();
 
   [[nodiscard]] const Program& program() const noexcept { return compiled_.program; }

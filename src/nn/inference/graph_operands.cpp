@@ -34,8 +34,13 @@ bool has_loops(Aggregation aggregation) noexcept {
          aggregation == Aggregation::sum_with_self;
 }
 
-GraphOperands::GraphOperands(const CsrPattern& a, Device device, PlanCapacity capacity)
-    : a_(&a), num_nodes_(a.nrows()), entries_(a.nvals()), device_(std::move(device)), capacity_(capacity) {}
+GraphOperands::GraphOperands(const CsrPattern& a, Device device, PlanCapacity capacity, const CsrPattern& readout)
+    : a_(&a),
+      num_nodes_(a.nrows()),
+      entries_(a.nvals()),
+      device_(std::move(device)),
+      capacity_(capacity),
+      readout_(readout.nrows() == 0 ? CsrPattern() : readout.to(device_)) {}
 
 void GraphOperands::reset(const CsrPattern& a) {
   changing_.reset();
@@ -199,7 +204,7 @@ const BitTileMatrix& GraphOperands::tiles(Aggregation aggregation, int tile_dim)
 std::size_t GraphOperands::bytes() const noexcept {
   std::size_t total = (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
                       mean_with_self_.bytes() + mean_.bytes() + degree_roots_.bytes() +
-                      (changing_ ? changing_->bytes() : 0);
+                      (changing_ ? changing_->bytes() : 0) + (num_graphs() == 0 ? 0 : readout_.bytes());
   for (const auto& [loops, patterns] : blocks_) {
     for (const CsrPattern& pattern : patterns) total += pattern.bytes();
   }

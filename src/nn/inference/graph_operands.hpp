@@ -35,8 +35,8 @@ struct AggregationOperand {
 class GraphOperands {
  public:
   /// With room for some nodes `a` stays as long as this object, and changes with replace(): on the host nothing is
-  /// copied of it.
-  GraphOperands(const CsrPattern& a, Device device, PlanCapacity capacity = {});
+  /// copied of it. `readout` is graphs x nodes where a model classifies graphs (readout_matrix), else empty.
+  GraphOperands(const CsrPattern& a, Device device, PlanCapacity capacity = {}, const CsrPattern& readout = {});
 
   /// Another graph in the place of the one before.
   void reset(const CsrPattern& a);
@@ -76,6 +76,11 @@ class GraphOperands {
   /// The order of the rows of one of the patterns that stay, for votes and fused layers over it.
   [[nodiscard]] const RowOrder& row_order(const CsrPattern& pattern);
 
+  /// Which nodes a readout adds up for each graph.
+  [[nodiscard]] const CsrPattern& readout() const noexcept { return readout_; }
+  /// 0: nodes are classified.
+  [[nodiscard]] std::size_t num_graphs() const noexcept { return readout_.nrows(); }
+
   [[nodiscard]] std::size_t num_nodes() const noexcept { return num_nodes_; }
   [[nodiscard]] EdgeOffset entries() const noexcept { return entries_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -90,6 +95,7 @@ class GraphOperands {
   EdgeOffset entries_;
   Device device_;
   PlanCapacity capacity_;
+  CsrPattern readout_;
   std::unique_ptr<CsrPattern> plain_, with_loops_;
   std::unique_ptr<ChangingRows> changing_;  ///< A + I of a graph that is kept on the host
   Buffer<float> symmetric_, mean_with_self_, mean_, degree_roots_;

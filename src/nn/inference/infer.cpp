@@ -17,6 +17,7 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   InferenceOptions checked = options;
   checked.forms = checked_forms(model, options.forms);
   if (options.partition != nullptr) {
+    require(!model.readout, "a plan over the parts of a partition: the model classifies graphs, which are not cut");
     parts_ = std::make_unique<OverParts>(model, dataset, checked, device);
   } else {
     state_ = std::make_unique<State>(model, dataset, checked, device);
@@ -25,6 +26,13 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
 
 InferencePlan::~InferencePlan() = default;
 InferencePlan::InferencePlan(InferencePlan&&) noexcept = default;
+
+InferencePlan::State& InferencePlan::one_graph() {
+  if (!parts_ && state_->graph.num_graphs() != 0)
+    fail(ErrorCode::not_possible,
+         "a plan over many graphs takes other features, no other nodes and edges: make a new one");
+  return whole();
+}
 
 InferencePlan::State& InferencePlan::whole() {
   if (parts_) fail(ErrorCode::not_possible, "a plan over the parts of a partition takes no updates: make a new one");

@@ -28,10 +28,16 @@ struct NodeOrder {
   /// The pattern that brings rows back into the caller's order: row i takes row new_id[i]. Empty where that is the
   /// order.
   [[nodiscard]] CsrPattern back(const Device& device) const;
+
+  /// Graphs x rows: which rows are the nodes of each graph of a data set, on the host. Empty where it has one graph.
+  [[nodiscard]] CsrPattern readout(const Dataset& dataset) const;
 };
 
 struct InferencePlan::State {
   State(const Model& model, const Dataset& dataset, const InferenceOptions& wanted, const Device& on);
+
+  /// What brings the logits back into the caller's order; empty where they are in it, as those of graphs are.
+  [[nodiscard]] CsrPattern back() const;
 
   /// After updates: makes the steps again. Does nothing where nothing has changed.
   void refresh();

@@ -85,7 +85,7 @@ class Prediction {
         dataset_(dataset),
         options_(options),
         device_(device),
-        plain_(program_of(model)),
+        plain_(program_of(model, dataset.num_graphs())),
         facts_(facts ? *facts : GraphFacts::of(graph)),
         n_(std::max<std::size_t>(graph.nrows(), options.capacity.nodes)),
         m_(std::max<std::size_t>(graph.nvals(), options.capacity.entries)) {
@@ -113,8 +113,9 @@ class Prediction {
     const Program& program = compiled.program;
     Stages s{.weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_},
                                                  device_.is_host()),
-             .features = while_made_};
-    s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + order_bytes() + scaled_bytes(program);
+             .features = while_made_ + readout_bytes()};
+    s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + readout_bytes() + order_bytes() +
+             scaled_bytes(program);
     s.values = is_one_launch(program, parts) ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
                                              : place(program, n_).bytes + copy_bytes(compiled);
     if (compiled.graph.sell) s.rows = pattern_bytes(n_ / compiled.graph.parts + 1, largest_part(compiled.graph.parts));
@@ -143,7 +144,7 @@ class Prediction {
                               .on_host = device_.is_host(),
                               .whole = parts == 1,
                               .sparse_features = sparse_bits_};
-    return compile(plain_, context, parts, options_.order != Order::original);
+    return compile(plain_, context, parts, reorders());
   }
 
   [[nodiscard]] std::size_t feature_bytes() {
@@ -186,9 +187,15 @@ class Prediction {
 
   [[nodiscard]] std::size_t entries_of(bool loops) const { return m_ + (loops ? n_ : 0); }
 
+  /// Logits of nodes come back into the caller's order.
+  [[nodiscard]] bool reorders() const { return options_.order != Order::original && dataset_.num_graphs() == 0; }
+
   /// The pattern that brings rows back into the caller's order.
-  [[nodiscard]] std::size_t order_bytes() const {
-    return options_.order == Order::original ? 0 : pattern_bytes(n_, n_);
+  [[nodiscard]] std::size_t order_bytes() const { return reorders() ? pattern_bytes(n_, n_) : 0; }
+
+  /// Which nodes each graph has, there before the features.
+  [[nodiscard]] std::size_t readout_bytes() const {
+    return dataset_.num_graphs() == 0 ? 0 : pattern_bytes(dataset_.num_graphs(), n_);
   }
 
   [[nodiscard]] std::size_t graph_bytes(const Compiled& compiled, bool streamed) const {
@@ -264,9 +271,11 @@ class Prediction {
     std::size_t most = 0;
     for (const Operator& op : compiled.program.operators) {
       const Value& in = compiled.program.value(op.inputs[0]);
-      if (op.kind != OperatorKind::aggregate || in.is_signs() || in.is_levels()) continue;
-      const std::size_t entries =
-          op.by_parts ? largest_part(compiled.graph.parts) : entries_of(has_loops(op.aggregation));
+      const bool reads_out = op.kind == OperatorKind::readout;
+      if ((op.kind != OperatorKind::aggregate && !reads_out) || in.is_signs() || in.is_levels()) continue;
+      const std::size_t entries = reads_out     ? n_
+                                  : op.by_parts ? largest_part(compiled.graph.parts)
+                                                : entries_of(has_loops(op.aggregation));
       const bool weighted = op.aggregation == Aggregation::symmetric;
       most = std::max(most, spmm_copy_bytes(n_, compiled.program.value(op.output()).columns, entries, weighted));
     }

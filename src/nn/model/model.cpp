@@ -120,6 +120,11 @@ void Model::require_fit(const Dataset& data) const {
     fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(),
                                            data.name, data.num_features()));
   }
+  if (readout != (data.num_graphs() != 0)) {
+    fail(ErrorCode::bad_input,
+         fmt::format("the model classifies {}, the data set {} has {}", readout ? "graphs" : "nodes", data.name,
+                     readout ? "one graph" : fmt::format("{} graphs", data.num_graphs())));
+  }
   if (data.num_classes != 0 && static_cast<std::size_t>(data.num_classes) != num_classes()) {
     fail(ErrorCode::bad_input,
          fmt::format("the model knows {} classes, the data set {} has {}", num_classes(), data.name, data.num_classes));

@@ -203,6 +203,7 @@ void Model::save(const std::filesystem::path& path) const {
                    {"num_classes", std::to_string(num_classes())},
                    {"depth", std::to_string(depth())}};
   if (jumping_knowledge) file.metadata["jumping_knowledge"] = "1";
+  if (readout) file.metadata["readout"] = "sum";
   if (trained) put(file.metadata, *trained);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     file.metadata[formats_key(n)] = formats_of(layers[n].precision);
@@ -231,6 +232,11 @@ Model Model::load(const std::filesystem::path& path) {
   model.seed = reader.number("seed");
   model.trained = record_of(file, reader);
   model.jumping_knowledge = file.metadata.contains("jumping_knowledge") && reader.flag("jumping_knowledge");
+  if (file.metadata.contains("readout")) {
+    if (reader.text("readout") != "sum")
+      reader.refuse(fmt::format("unknown readout '{}', expected sum", printable(reader.text("readout"))));
+    model.readout = true;
+  }
   model.normalize_rows = reader.flag("normalize_rows");
   const std::size_t num_features = width(reader, "num_features");
   const std::size_t hidden = width(reader, "hidden");

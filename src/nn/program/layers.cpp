@@ -4,10 +4,12 @@
 
 #include "nn/model/architectures.hpp"
 #include "nn/program/operators.hpp"
+#include "nn/program/passes/passes.hpp"
 
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -21,7 +23,19 @@ ValueId standard_layer(ProgramBuilder& build, const LayerShape& shape, ValueId x
   return build.add(sum, build.product(x, WeightOf::root, shape.outputs), BiasOf::layer);
 }
 
-Program program_of(std::span<const LayerShape> layers, bool concatenates) {
+namespace {
+
+/// Puts a readout behind the logits of the nodes, and the bias of the last layer behind it.
+void read_out(Program& program, std::size_t graphs) {
+  Operator& last = program.operators[program.producer(program.result)];
+  const bool biased = std::exchange(last.bias, BiasOf::none) != BiasOf::none;
+  put_behind(program, program.result, {.kind = OperatorKind::readout, .bias = biased ? BiasOf::layer : BiasOf::none});
+  program.values[program.result].graphs = graphs;
+}
+
+}  // namespace
+
+Program program_of(std::span<const LayerShape> layers, bool concatenates, std::size_t graphs) {
   require(!layers.empty(), "a program needs at least one layer");
   ProgramBuilder build(layers.front().inputs);
   ValueId x = build.features();
@@ -35,7 +49,9 @@ Program program_of(std::span<const LayerShape> layers, bool concatenates) {
     x = build.relu(x);
     if (l + 2 == layers.size() || layers[l + 1].aggregation != Aggregation::none) outputs.push_back(x);
   }
-  return build.finish(x);
+  Program program = build.finish(x);
+  if (graphs != 0) read_out(program, graphs);
+  return program;
 }
 
 std::vector<LayerShape> shapes_of(const Model& model) {
@@ -72,8 +88,8 @@ void check_weights(const Program& program, const Model& model) {
 
 }  // namespace
 
-Program program_of(const Model& model) {
-  if (!model.network) return program_of(shapes_of(model), model.concatenates());
+Program program_of(const Model& model, std::size_t graphs) {
+  if (!model.network) return program_of(shapes_of(model), model.concatenates(), graphs);
   ProgramBuilder build(model.num_features());
   Program program = build.finish(model.network(build));
   check_weights(program, model);

@@ -11,11 +11,12 @@ namespace bitgraph::nn {
 ValueId standard_layer(ProgramBuilder& build, const LayerShape& shape, ValueId x);
 
 /// The network in floats. Where `concatenates`, the outputs of all convolutions stand side by side as the last layer's
-/// input. Throws usage where layers do not fit one another.
-[[nodiscard]] Program program_of(std::span<const LayerShape> layers, bool concatenates);
+/// input. Of so many `graphs`, not 0, the logits of each are the sum over its nodes, and then the last layer's bias,
+/// once. Throws usage where layers do not fit one another.
+[[nodiscard]] Program program_of(std::span<const LayerShape> layers, bool concatenates, std::size_t graphs = 0);
 
 /// The same of a model, or its own network. Throws usage where a product is not as wide as the weights of its layer.
-[[nodiscard]] Program program_of(const Model& model);
+[[nodiscard]] Program program_of(const Model& model, std::size_t graphs = 0);
 
 /// The shapes of a model's layers.
 [[nodiscard]] std::vector<LayerShape> shapes_of(const Model& model);

@@ -45,6 +45,7 @@ std::string name_concat(const Program&, const Operator&) { return "CONCAT"; }
 std::string name_dropout(const Program&, const Operator&) { return "DROPOUT"; }
 std::string name_batch_norm(const Program&, const Operator&) { return "BN"; }
 std::string name_reorder(const Program&, const Operator&) { return "REORDER"; }
+std::string name_readout(const Program&, const Operator&) { return "READOUT"; }
 std::string name_vote_post_op(const Program&, const Operator& op) {
   const bool own = op.own_beside || op.inputs[1] != no_value;
   return fmt::format("BSpMM.BBB{}{}", own ? " + ADD.BBB" : "", op.post_op != VotePostOp::none ? " + BMM.BBF" : "");
@@ -112,6 +113,12 @@ std::string check_concat(const Program& p, const Operator& op) {
   const std::size_t out = p.value(op.output()).columns;
   return op.kind != Kind::concat || columns == out ? "" : fmt::format("makes {} columns of {}", out, columns);
 }
+std::string check_readout(const Program& p, const Operator& op) {
+  if (std::string wrong = check_same(p, op); !wrong.empty()) return wrong;
+  if (p.value(op.output()).graphs == 0) return "makes a row for each node, expected one for each graph";
+  const Value& x = p.value(op.inputs[0]);
+  return x.is_signs() || x.is_levels() ? fmt::format("adds up {}, expected floats", to_string(x.format)) : "";
+}
 std::string check_vote_post_op(const Program& p, const Operator& op) {
   if (std::string wrong = need_inputs(op, 3); !wrong.empty()) return wrong;
   return signs(p, op.inputs[0]) ? "" : "votes of numbers";
@@ -178,6 +185,8 @@ constexpr std::array<OperatorTraits, num_operator_kinds> table{{
      nullptr, train_batch_norm, gradient_batch_norm, TrainsInPlace::gradient},
     {Kind::reorder, "reorder", name_reorder, check_same, traffic_once, no_input, find_reorder, nullptr, run_reorder,
      launch_reorder},
+    {Kind::readout, "readout", name_readout, check_readout, traffic_once, no_input, find_readout, nullptr, run_readout,
+     nullptr, train_readout, gradient_readout},
     {Kind::vote_post_op, "vote with post-op", name_vote_post_op, check_vote_post_op, traffic_gather, 1, find_rows,
      nullptr, run_vote_post_op, nullptr},
     {Kind::add_scores, "add scores", name_add_scores, check_add_scores, traffic_gather, 1, find_rows, nullptr,

@@ -34,6 +34,7 @@ std::string type_of(const Value& value) {
   }
   const std::string rows = value.most_rows != 0 ? fmt::format(", {} rows", value.most_rows)
                            : value.parts != 1   ? fmt::format(", 1 of {} parts", value.parts)
+                           : value.graphs != 0  ? ", a row for each graph"
                                                 : "";
   return fmt::format("{} x {}{}", value.columns, to_string(value.format), rows);
 }
@@ -41,6 +42,7 @@ std::string type_of(const Value& value) {
 }  // namespace
 
 std::size_t Value::rows(std::size_t nodes) const noexcept {
+  if (graphs != 0) return graphs;
   if (most_rows != 0) return std::min(nodes, most_rows);
   return (nodes + parts - 1) / parts;
 }

@@ -110,6 +110,7 @@ struct SparseSigns {
 /// All on one device.
 struct TrainingBatch {
   std::vector<std::shared_ptr<const LayerGraph>> graphs;  ///< one a layer; null: it aggregates nothing
+  std::shared_ptr<const LayerGraph> readout;              ///< graphs x nodes; null: nodes are classified
   DenseMatrix<float> features;                            ///< real models: of the first layer's inputs; or
   std::unique_ptr<const SparseRows> sparse;               ///< the same, of which most are zero; or
   FeatureRows rows;                                       ///< the same, of a sample

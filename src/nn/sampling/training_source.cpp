@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sampling/training_source.hpp"
 
+#include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/ops/dense.hpp>
 
@@ -13,6 +14,7 @@
 #include "nn/sampling/cuda/device_batches.hpp"
 #include "nn/sampling/drawn_ahead.hpp"
 #include "nn/sampling/needed_rows.hpp"
+#include "nn/sampling/parts/graph_batches.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -131,16 +133,18 @@ Device sampling_host(const Device& device) { return device.is_host() ? device : 
 /// The whole graph in one batch; of it, the rows that the loss depends on.
 class WholeGraph final : public TrainingSource {
  public:
-  /// The loss counts the nodes `counted`; sums are multiplied by `factor`.
+  /// The loss counts the samples `counted`.
   WholeGraph(const Dataset& dataset, std::span<const NodeId> counted, const TrainOptions& options,
-             const Model& metadata, float feature_scale, float factor, const Floats& teacher, const Device& device)
-      : factor_(factor) {
+             const Model& metadata, float feature_scale, const SumFactors& factors, const Floats& teacher,
+             const Device& device)
+      : factors_(factors) {
     const std::vector<LayerShape> shapes = shapes_of(dataset, options);
     std::vector<NodeId> targets(counted.begin(), counted.end());
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
     const bool normalized = std::any_of(shapes.begin(), shapes.end(), [](const LayerShape& s) { return s.norm; });
-    if (normalized || teacher.nrows() != 0) {  // statistics are of all nodes; a teacher has a word on each
+    const bool of_graphs = dataset.num_graphs() != 0;
+    if (normalized || of_graphs || teacher.nrows() != 0) {  // statistics are of all nodes; a teacher has a word on each
       targets.resize(dataset.graph.nrows());
       std::iota(targets.begin(), targets.end(), NodeId{0});
     }
@@ -149,7 +153,7 @@ class WholeGraph final : public TrainingSource {
     take_graphs(dataset, shapes, needed, device);
     if (has_steps_by_degree(metadata, shapes))
       batch_.inverse_degree_roots = inverse_degree_roots(dataset.graph, needed.nodes).to(device);
-    take_labels(dataset, counted, targets, device);
+    of_graphs ? take_graph_labels(dataset, counted, device) : take_labels(dataset, counted, targets, device);
     batch_.taught = teacher.to(device);
   }
 
@@ -215,7 +219,8 @@ class WholeGraph final : public TrainingSource {
       const CsrPattern& block = needed.blocks[n];
       const bool again = n > 0 && block.nrows() == needed.blocks[n - 1].nrows();  // all nodes: the same once more
       if (!again) {
-        const WholeGraphFacts facts{.factor = factor_, .input_degrees = std::span(degrees).first(block.ncols())};
+        const WholeGraphFacts facts{.factor = factors_.neighbors,
+                                    .input_degrees = std::span(degrees).first(block.ncols())};
         before = std::make_shared<LayerGraph>(block, shape.aggregation, facts, device);
       }
       batch_.graphs.push_back(before);
@@ -237,7 +242,16 @@ class WholeGraph final : public TrainingSource {
     batch_.counted = Buffer<NodeId>::copy_of(counted, device);
   }
 
-  float factor_;
+  void take_graph_labels(const Dataset& dataset, std::span<const NodeId> counted, const Device& device) {
+    const CsrPattern readout = readout_matrix(dataset.first_node);
+    batch_.readout =
+        std::make_shared<LayerGraph>(readout.to(device), transpose(readout).to(device),
+                                     Buffer<float>(readout.nrows(), factors_.readout, device), Buffer<float>());
+    batch_.labels = Buffer<std::int32_t>::copy_of(dataset.labels, device);
+    batch_.counted = Buffer<NodeId>::copy_of(counted, device);
+  }
+
+  SumFactors factors_;
   Floats center_;
   TrainingBatch batch_;
 };
@@ -413,7 +427,17 @@ float sum_factor(const CsrPattern& graph) {
   return graph.nvals() == 0 ? 1.0F : static_cast<float>(graph.nrows()) / static_cast<float>(graph.nvals());
 }
 
-Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
+SumFactors SumFactors::of(const Dataset& dataset) {
+  SumFactors factors{.neighbors = sum_factor(dataset.graph)};
+  if (dataset.num_graphs() != 0)
+    factors.readout = static_cast<float>(dataset.num_graphs()) / static_cast<float>(dataset.graph.nrows());
+  return factors;
+}
+
+namespace {
+
+/// The graph and features of some nodes.
+Dataset rows_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   Dataset part;
   part.name = dataset.name;
   part.num_classes = dataset.num_classes;
@@ -423,11 +447,32 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   } else {
     part.features = features_of(dataset.features, nodes);
   }
-  part.labels.reserve(nodes.size());
-  for (const NodeId node : nodes) part.labels.push_back(dataset.labels[node]);
   part.graph = induced_subgraph(dataset.graph, nodes);
-  part.train.resize(nodes.size());
+  return part;
+}
+
+/// All are for training.
+void take_samples(Dataset& part, const Dataset& dataset, std::span<const NodeId> samples) {
+  part.labels.reserve(samples.size());
+  for (const NodeId sample : samples) part.labels.push_back(dataset.labels[sample]);
+  part.train.resize(samples.size());
   std::iota(part.train.begin(), part.train.end(), NodeId{0});
+}
+
+}  // namespace
+
+Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
+  Dataset part = rows_of(dataset, nodes);
+  take_samples(part, dataset, nodes);
+  return part;
+}
+
+Dataset graphs_of(const Dataset& dataset, const std::vector<NodeId>& graphs) {
+  Dataset part = rows_of(dataset, dataset.nodes_of(graphs));
+  part.first_node = {0};
+  for (const NodeId g : graphs)
+    part.first_node.push_back(part.first_node.back() + dataset.first_node[g + std::size_t{1}] - dataset.first_node[g]);
+  take_samples(part, dataset, graphs);
   return part;
 }
 
@@ -444,16 +489,19 @@ Partition part_of(const Partition& partition, std::span<const NodeId> nodes) {
 
 std::unique_ptr<TrainingSource> make_whole_graph_source(const Dataset& dataset, std::span<const NodeId> counted,
                                                         const TrainOptions& options, const Model& metadata,
-                                                        float feature_scale, float factor, const Device& device) {
-  return std::make_unique<WholeGraph>(dataset, counted, options, metadata, feature_scale, factor, Floats(), device);
+                                                        float feature_scale, const SumFactors& factors,
+                                                        const Device& device, Floats teacher) {
+  return std::make_unique<WholeGraph>(dataset, counted, options, metadata, feature_scale, factors, teacher, device);
 }
 
 std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                      const Model& metadata, float feature_scale, Floats teacher,
                                                      const Device& device, std::optional<std::size_t> threads) {
+  if (dataset.num_graphs() > *options.batch_size)
+    return make_graph_batches(dataset, options, metadata, feature_scale, std::move(teacher), device);
   if (traits_of(options.architecture).batches == BatchKind::whole_graph && options.partition == nullptr)
     return std::make_unique<WholeGraph>(dataset, dataset.train, options, metadata, feature_scale,
-                                        sum_factor(dataset.graph), teacher, device);
+                                        SumFactors::of(dataset), teacher, device);
   return std::make_unique<SampledSource>(dataset, options, metadata, teacher, feature_scale, device, threads);
 }
 

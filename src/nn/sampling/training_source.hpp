@@ -38,20 +38,31 @@ class TrainingSource {
   [[nodiscard]] virtual bool same_batch() const noexcept { return false; }
 };
 
-/// The whole graph in one batch, and of its rows those that the nodes `counted` depend on, whatever the architecture is
-/// trained with. Sums over neighbours are multiplied by `factor`.
-[[nodiscard]] std::unique_ptr<TrainingSource> make_whole_graph_source(const Dataset& dataset,
-                                                                      std::span<const NodeId> counted,
-                                                                      const TrainOptions& options,
-                                                                      const Model& metadata, float feature_scale,
-                                                                      float factor, const Device& device);
+/// What sums over neighbours are multiplied by in training: one over the mean degree. They are then about as large as
+/// what a node gives itself, and steps of one size fit all weights; the trained model has the factor in its weights.
+[[nodiscard]] float sum_factor(const CsrPattern& graph);
 
-/// Batches over a data set of which everything may be seen. A partition among the options is of its graph, and has no
-/// empty part. `metadata` says how the model sees features, which of a float gcn are then multiplied by
-/// `feature_scale`; `teacher` has the probabilities of all nodes, on the host, or is
-/// 0 x 0. Samples are drawn ahead by so many `threads` of the host. Where it is not said, a CUDA device draws
-/// neighbours itself (cuda/device_batches.hpp), some threads draw ahead what it does not, and the host draws for itself
-/// when a batch is asked for. The batches are the same. The data set stays where it is.
+/// The same of all sums.
+struct SumFactors {
+  float neighbors = 1;  ///< sum_factor()
+  float readout = 1;    ///< of sums over the nodes of a graph: one over their mean number
+
+  [[nodiscard]] static SumFactors of(const Dataset& dataset);
+};
+
+/// The whole graph in one batch, and of its rows those that the samples `counted` depend on, whatever the architecture
+/// is trained with. The data set need not stay.
+[[nodiscard]] std::unique_ptr<TrainingSource> make_whole_graph_source(
+    const Dataset& dataset, std::span<const NodeId> counted, const TrainOptions& options, const Model& metadata,
+    float feature_scale, const SumFactors& factors, const Device& device, DenseMatrix<float> teacher = {});
+
+/// Batches over a data set of which everything may be seen. Of many graphs they are some of these
+/// (parts/graph_batches.hpp). A partition among the options is of its graph, and has no empty part. `metadata` says how
+/// the model sees features, which of a float gcn are then multiplied by `feature_scale`; `teacher` has the
+/// probabilities of all nodes, on the host, or is 0 x 0. Samples are drawn ahead by so many `threads` of the host.
+/// Where it is not said, a CUDA device draws neighbours itself (cuda/device_batches.hpp), some threads draw ahead what
+/// it does not, and the host draws for itself when a batch is asked for. The batches are the same. The data set stays
+/// where it is.
 [[nodiscard]] std::unique_ptr<TrainingSource> make_training_source(const Dataset& dataset, const TrainOptions& options,
                                                                    const Model& metadata, float feature_scale,
                                                                    DenseMatrix<float> teacher, const Device& device,
@@ -60,13 +71,13 @@ class TrainingSource {
 /// Random walks of a sample: those asked for, but of a small graph fewer, so that an epoch has at least two samples.
 [[nodiscard]] std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes);
 
-/// What sums over neighbours are multiplied by in training: one over the mean degree. They are then about as large as
-/// what a node gives itself, and steps of one size fit all weights; the trained model has the factor in its weights.
-[[nodiscard]] float sum_factor(const CsrPattern& graph);
-
 /// What is left of a data set where there are some nodes only, in rising order: the edges between them, their features
 /// and labels. All are training nodes.
 [[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
+
+/// What is left of a data set of many graphs where there are some only: their nodes, edges, features and labels. All
+/// are training graphs. O(nodes + entries + features of all).
+[[nodiscard]] Dataset graphs_of(const Dataset& dataset, const std::vector<NodeId>& graphs);
 
 /// What is left of a partition where there are some nodes only, in rising order: parts that have none of them are gone.
 [[nodiscard]] Partition part_of(const Partition& partition, std::span<const NodeId> nodes);

@@ -48,7 +48,8 @@ std::string votes(const TrainOptions& options) {
   return options.precision.votes() ? fmt::format("after half of {} epochs", *options.epochs) : "none";
 }
 
-std::string samples(const TrainOptions& options) {
+std::string samples(const Dataset& dataset, const TrainOptions& options) {
+  if (dataset.num_graphs() != 0) return fmt::format("batches of {} graphs", *options.batch_size);
   if (options.partition != nullptr) {
     Fingerprint parts;
     parts.add(options.partition->part_of());
@@ -69,7 +70,7 @@ std::map<std::string, std::string> identity_of(const Dataset& dataset, const Tra
           {"architecture", std::string(to_string(options.architecture))},
           {"hidden", std::to_string(options.hidden)},
           {"depth", fmt::format("{}{}", options.depth, options.jumping_knowledge ? ", jumping knowledge" : "")},
-          {"samples", samples(options)},
+          {"samples", samples(dataset, options)},
           {"learning_rate", fmt::format("{}", *options.learning_rate)},
           {"optimizer", fmt::format("{}, {}", to_string(options.optimizer), to_string(options.schedule))},
           {"weight_decay", fmt::format("{}", *options.weight_decay)},

@@ -144,10 +144,15 @@ void NetworkLayers::continue_from(const Model& model, const FoldedFactors& facto
     if (l == 0) {
       for (float& w : weight.values()) w /= factors.features;
     }
+    if (is_last(l)) {
+      for (float& w : weight.values()) w /= factors.readout;
+    }
     Floats bias(1, layer.outputs(), layer.neighbor.bias.clone());
     if (shapes_[l].root) {
       for (std::size_t f = 0; f < layer.outputs(); ++f) bias(0, f) += layer.root.bias[f];
-      parameter(root_[l].weight).value = layer.root.floats().to(device_);
+      Floats root = layer.root.floats().clone();
+      for (float& w : root.values()) w /= is_last(l) ? factors.readout : 1.0F;
+      parameter(root_[l].weight).value = root.to(device_);
     }
     parameter(neighbor_[l].weight).value = weight.to(device_);
     parameter(neighbor_[l].bias).value = bias.to(device_);
@@ -228,6 +233,9 @@ void NetworkLayers::take_layer(Layer& layer, std::size_t l, const FoldedFactors&
   }
   if (l == 0 && real()) scale(layer.neighbor.floats(), factors.features);
   if (is_sum(shapes_[l].aggregation)) fold_sum(layer, factors.sum);
+  if (!is_last(l) || factors.readout == 1) return;
+  fold_readout(layer.neighbor, factors.readout);
+  if (shapes_[l].root) fold_readout(layer.root, factors.readout);
 }
 
 /// A batch norm multiplies each output by a factor, which the weights take over, and adds a shift, which is the bias.
@@ -268,15 +276,22 @@ void NetworkLayers::fold_sum(Layer& layer, float factor) const {
   scale(layer.neighbor.bias, factor);
 }
 
+/// The same of sums over the nodes of a graph. Biases are added behind these.
+void NetworkLayers::fold_readout(Linear& linear, float factor) const {
+  if (real()) return scale(linear.floats(), factor);
+  scale(linear.signs().alpha, factor);
+}
+
 Layer NetworkLayers::level_layer(std::size_t l, const FoldedFactors& factors) const {
   Layer layer{.aggregation = shapes_[l].aggregation, .precision = forms(true)[l]};
   const float of_sum = is_sum(shapes_[l].aggregation) ? factors.sum : 1.0F;
   const float of_features = l == 0 ? factors.features : 1.0F;
-  layer.neighbor = level_linear(neighbor_[l], layer.precision.weight, of_sum * of_features);
-  layer.root = level_linear(root_[l], layer.precision.weight, 1);
+  const float of_readout = is_last(l) ? factors.readout : 1.0F;
+  layer.neighbor = level_linear(neighbor_[l], layer.precision.weight, of_sum * of_features * of_readout);
+  layer.root = level_linear(root_[l], layer.precision.weight, of_readout);
   if (inputs_[l] >= 0) layer.input_scale = without_zero_offsets(scale_of(inputs_[l], ScaleExtent::tensor, 1));
   if (messages_[l] >= 0)
-    layer.message_scale = without_zero_offsets(scale_of(messages_[l], ScaleExtent::column, of_sum));
+    layer.message_scale = without_zero_offsets(scale_of(messages_[l], ScaleExtent::column, of_sum * of_readout));
   return layer;
 }
 

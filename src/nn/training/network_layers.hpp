@@ -17,6 +17,7 @@ namespace bitgraph::nn {
 /// What a model has in its weights, and training outside of them.
 struct FoldedFactors {
   float sum = 1;       ///< of sums over neighbours
+  float readout = 1;   ///< of sums over the nodes of a graph: behind the last layer
   float features = 1;  ///< of the features
   const DenseMatrix<float>* center =
       nullptr;  ///< what training takes off each row of the features' signs; null: nothing
@@ -79,6 +80,8 @@ class NetworkLayers {
   void take_linear(Linear& linear, const DenseMatrix<float>& weight, int bias_place) const;
   void fold_norm(Linear& linear, std::size_t l) const;
   void fold_sum(Layer& layer, float factor) const;
+  void fold_readout(Linear& linear, float factor) const;
+  [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
   [[nodiscard]] Layer level_layer(std::size_t l, const FoldedFactors& factors) const;
   [[nodiscard]] Linear level_linear(const LinearPlaces& at, const NumberFormat& format, float factor) const;
   [[nodiscard]] LevelScale scale_of(int steps, ScaleExtent extent, float factor) const;

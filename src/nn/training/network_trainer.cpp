@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer: any architecture and depth, on any device, over the whole graph or over samples of it.
+#include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/dropout.hpp>
@@ -46,19 +47,20 @@ class NetworkTrainer final : public Trainer {
     metadata_.jumping_knowledge = options.jumping_knowledge;
     metadata_.dataset = dataset.name;
     metadata_.seed = options.seed;
-    run_.emplace(training_program(layers_.shapes(), metadata_.concatenates(), layers_.forms(false)), layers_.places(),
-                 device_);
-    if (options.precision.votes()) {
-      voting_run_.emplace(training_program(layers_.shapes(), metadata_.concatenates(), layers_.forms(true)),
-                          layers_.places(), device_);
-    }
+    metadata_.readout = dataset.num_graphs() != 0;
+    const auto program = [&](bool votes) {
+      return training_program(layers_.shapes(), metadata_.concatenates(), layers_.forms(votes), metadata_.readout);
+    };
+    run_.emplace(program(false), layers_.places(), device_);
+    if (options.precision.votes()) voting_run_.emplace(program(true), layers_.places(), device_);
     options_.teacher = nullptr;  // it need not stay
     options_.start = nullptr;
     if (recipe_.average)
       for (Parameter& parameter : parameters_) parameter.keep_average();
     for (Parameter& parameter : parameters_) optimized_.push_back(parameter.optimized());
     const std::vector<NodeId> nodes = seen_nodes();
-    if (traits_of(options.architecture).sampled()) see_only(nodes, teacher);
+    if (metadata_.readout) see_only(graphs_of(dataset, dataset.train), dataset.train, teacher);
+    if (traits_of(options.architecture).sampled()) see_only(part_of(dataset, nodes), nodes, teacher);
     if (options.partition != nullptr) {
       partition_ = part_of(*options.partition, nodes);
       options_.partition = &*partition_;
@@ -67,7 +69,7 @@ class NetworkTrainer final : public Trainer {
       metadata_.normalize_rows = recipe_.normalize_rows;
       if (options.start != nullptr) {
         metadata_.normalize_rows = options.start->normalize_rows;
-        layers_.continue_from(*options.start, {.sum = sum_factor(seen().graph), .features = recipe_.feature_scale});
+        layers_.continue_from(*options.start, factors());
       }
     } else {
       FeatureMap map = sign_map(seen(), recipe_);
@@ -78,7 +80,7 @@ class NetworkTrainer final : public Trainer {
                                    drawing_threads);
     if (has_levels()) {
       judged_ = make_whole_graph_source(dataset, dataset.validation, options, metadata_, recipe_.feature_scale,
-                                        sum_factor(seen().graph), device);
+                                        SumFactors::of(seen()), device);
     }
     validation_labels_ = Buffer<std::int32_t>::copy_of(dataset.labels, device);
     validation_nodes_ = Buffer<NodeId>::copy_of(dataset.validation, device);
@@ -147,6 +149,7 @@ class NetworkTrainer final : public Trainer {
     model.architecture = metadata_.architecture;
     model.precision = metadata_.precision;
     model.jumping_knowledge = metadata_.jumping_knowledge;
+    model.readout = metadata_.readout;
     model.dataset = metadata_.dataset;
     model.seed = metadata_.seed;
     model.normalize_rows = metadata_.normalize_rows;
@@ -171,7 +174,8 @@ class NetworkTrainer final : public Trainer {
   }
 
   [[nodiscard]] FoldedFactors factors() const {
-    return {.sum = sum_factor(seen().graph), .features = recipe_.feature_scale, .center = center()};
+    const SumFactors sums = SumFactors::of(seen());
+    return {.sum = sums.neighbors, .readout = sums.readout, .features = recipe_.feature_scale, .center = center()};
   }
 
   /// Does it; on a device, where it is the same every time, from a recording.
@@ -215,18 +219,20 @@ class NetworkTrainer final : public Trainer {
   void make_forward() {
     const Model present = model();
     const FeatureStorage storage = device_.is_host() ? FeatureStorage::sparse : FeatureStorage::dense;
-    operands_.emplace(dataset_.graph, device_);
+    operands_.emplace(dataset_.graph, device_, PlanCapacity{},
+                      metadata_.readout ? readout_matrix(dataset_.first_node) : CsrPattern());
     features_.emplace(present, dataset_, options_.precision, storage, device_);
     forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
                      *features_, device_);
   }
 
   [[nodiscard]] const Floats* center() const noexcept {
+    if (!source_) return nullptr;
     return source_->center().nrows() == 0 ? nullptr : &source_->center();
   }
 
   /// What training may see: all of a graph that is known whole; of others the training nodes and the edges between
-  /// them.
+  /// them; of many graphs those for training.
   [[nodiscard]] const Dataset& seen() const noexcept { return part_ ? *part_ : dataset_; }
 
   [[nodiscard]] std::vector<NodeId> seen_nodes() const {
@@ -240,11 +246,12 @@ class NetworkTrainer final : public Trainer {
     return nodes;
   }
 
-  void see_only(const std::vector<NodeId>& nodes, Floats& teacher) {
-    part_ = part_of(dataset_, nodes);
+  /// A part of the data set that has these samples.
+  void see_only(Dataset part, const std::vector<NodeId>& samples, Floats& teacher) {
+    part_ = std::move(part);
     if (teacher.nrows() == 0) return;
-    Floats taught(nodes.size(), teacher.ncols());
-    gather_rows_into(taught, teacher, nodes);
+    Floats taught(samples.size(), teacher.ncols());
+    gather_rows_into(taught, teacher, samples);
     teacher = std::move(taught);
   }
 

@@ -30,9 +30,11 @@ DataFacts measure_facts(const Dataset& dataset) {
   std::set<std::int32_t> classes;
   double squares = 0;
   std::size_t rows = 0;
-  for (const auto* nodes : {&dataset.train, &dataset.validation}) {
-    for (const NodeId node : *nodes) {
-      if (dataset.labels[node] >= 0) classes.insert(dataset.labels[node]);
+  for (const auto* samples : {&dataset.train, &dataset.validation}) {
+    for (const NodeId sample : *samples) {
+      if (dataset.labels[sample] >= 0) classes.insert(dataset.labels[sample]);
+    }
+    for (const NodeId node : dataset.nodes_of(*samples)) {
       const auto row =
           facts.dense ? std::as_const(dataset.dense_features).row(node) : row_values(dataset.features, node);
       double sum = 0, row_squares = 0;
@@ -45,6 +47,7 @@ DataFacts measure_facts(const Dataset& dataset) {
     }
   }
   facts.classes = classes.size();
+  if (dataset.num_graphs() != 0) facts.graphs = dataset.train.size();
   if (!facts.dense && !facts.negative && rows != 0) facts.row_length = std::sqrt(squares / static_cast<double>(rows));
   return facts;
 }
@@ -52,6 +55,7 @@ DataFacts measure_facts(const Dataset& dataset) {
 Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   const ArchitectureTraits& traits = traits_of(options.architecture);
   const bool sampled = traits.sampled();
+  const bool few_labels = !sampled && facts.graphs == 0;  // over one whole graph: the teacher has a word on all nodes
   const bool counts = !facts.dense && !facts.negative;
   Recipe recipe;
   if (!options.precision.multiplies_signs()) {
@@ -61,8 +65,7 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
     if (!sampled && facts.row_length > 0) recipe.feature_scale = static_cast<float>(1 / facts.row_length);
     // Batch norms make accuracy swing from step to step. A model that training starts from has them in its weights.
     recipe.average = is_normalized(traits) && options.start == nullptr;
-    // Of levels: over a whole graph few nodes have labels, and the teacher has a word on all.
-    if (options.precision.has_levels() && !sampled) recipe.divergence_weight = 4;
+    if (options.precision.has_levels() && few_labels) recipe.divergence_weight = 4;
     return recipe;
   }
   recipe.presence = counts;
@@ -71,8 +74,7 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   const bool fits = options.precision == Precision::full || !facts.dense;
   recipe.even_scales = fits;
   recipe.teacher_weights = fits;
-  // Over a whole graph few nodes have labels, and the teacher has a word on all.
-  if (!sampled) recipe.divergence_weight = 4;
+  if (few_labels) recipe.divergence_weight = 4;
   // Not of votes: signs of an average vote otherwise than the weights that were trained.
   recipe.average = options.precision == Precision::full;
   return recipe;
@@ -103,13 +105,14 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
                        recipe.center ? ", less their mean" : "");
     if (recipe.even_scales) text += "; a constant unit";
     text += options.teacher != nullptr ? "; the given teacher" : "; a float teacher, trained first";
-    if (options.teacher == nullptr && !traits_of(options.architecture).sampled())
+    if (options.teacher == nullptr && !traits_of(options.architecture).sampled() && facts.graphs == 0)
       text += " (twice, as by --self-distillation)";
     if (recipe.teacher_weights) text += ", and its weights";
   }
   if (recipe.average) text += "; averaged weights";
   if (options.partition != nullptr)
     text += fmt::format("; {} of {} parts a step", *options.batch_parts, options.partition->num_parts());
+  if (facts.graphs != 0) text += fmt::format("; {} graphs, {} a step", facts.graphs, *options.batch_size);
   text += fmt::format("; {} epochs", *options.epochs);
   if (*options.patience != 0) text += fmt::format(" at most, patience {}", *options.patience);
   return text + fmt::format(", rate {:g}, decay {:g}, dropout {:g}", *options.learning_rate, *options.weight_decay,

@@ -19,6 +19,7 @@ struct DataFacts {
   bool negative = false;    ///< some feature is below 0
   double row_length = 0;    ///< sparse, not negative: root mean square length of a row of features divided by its sum
   std::size_t classes = 0;  ///< that these nodes have
+  std::size_t graphs = 0;   ///< for training, of a data set of many
 };
 
 [[nodiscard]] DataFacts measure_facts(const Dataset& dataset);

@@ -79,6 +79,18 @@ void check(const Dataset& dataset, const TrainOptions& options) {
                                            "classes: there is nothing to tell apart",
                                            dataset.name));
   }
+  if (dataset.num_graphs() != 0) {
+    if (traits_of(options.architecture).sampled()) {
+      refuse(fmt::format("{} has many graphs, and {} learns from samples of one: expected gcn or gin", dataset.name,
+                         to_string(options.architecture)));
+    }
+    if (options.partition != nullptr) refuse("graphs are classified whole, a partition cuts them");
+    // The mean of the features' signs is in the first layer's bias, once a node; the last one's is added once a graph.
+    const bool one_layer =
+        options.depth == 1 && !options.jumping_knowledge && layers_of_convolution(traits_of(options.architecture)) == 1;
+    if (one_layer && options.precision.multiplies_signs())
+      refuse("graphs in bits need a second layer: give a depth of at least 2, or jumping knowledge");
+  }
   if (options.hidden == 0) refuse("the hidden width must be at least 1");
   if (options.depth == 0) refuse("a model needs at least one layer");
   if (*options.epochs == 0) refuse("at least one epoch is needed");
@@ -115,12 +127,12 @@ TrainOptions complete(const TrainOptions& options, const Dataset& dataset) {
   return all;
 }
 
-/// The full-precision model that is learned from where none is given: the same shape, the same samples. Over a whole
+/// The full-precision model that is learned from where none is given: the same shape, the same samples. Over one whole
 /// graph, where it has a word on nodes without labels, the teacher of bits and of levels has learned from one itself.
 TrainResult train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device,
                           const std::function<void(const EpochReport&)>& progress) {
   const bool of_binary = options.precision != Precision::real;
-  const bool whole_graph = !traits_of(options.architecture).sampled();
+  const bool whole_graph = !traits_of(options.architecture).sampled() && dataset.num_graphs() == 0;
   TrainOptions recipe = options;
   recipe.precision = Precision::real;
   recipe.self_distillation = of_binary && whole_graph;
@@ -232,16 +244,25 @@ void give_parts_preset(TrainOptions& options) {
   if (!options.patience) options.patience = 0;
 }
 
+void give_graphs_preset(TrainOptions& options, std::size_t graphs) {
+  constexpr std::size_t graphs_of_batch = 128;
+  if (!options.batch_size) options.batch_size = graphs_of_batch;
+  const std::size_t of_batch = std::max<std::size_t>(1, *options.batch_size);
+  if (!options.epochs) options.epochs = epochs_of_batches(std::max<std::size_t>(1, graphs / of_batch));
+  if (!options.patience) options.patience = 0;
+}
+
 }  // namespace
 
 DataSize size_of(const Dataset& dataset) {
   std::size_t entries = 0;
-  for (const auto* nodes : {&dataset.train, &dataset.validation}) {
-    for (const NodeId node : *nodes) entries += dataset.graph.row(node).size();
+  std::size_t nodes = 0;
+  for (const auto* samples : {&dataset.train, &dataset.validation}) {
+    for (const NodeId node : dataset.nodes_of(*samples)) entries += dataset.graph.row(node).size(), ++nodes;
   }
-  const std::size_t nodes = std::max<std::size_t>(1, dataset.train.size() + dataset.validation.size());
   return {.training_nodes = dataset.train.size(),
-          .mean_degree = static_cast<double>(entries) / static_cast<double>(nodes),
+          .training_graphs = dataset.num_graphs() != 0 ? dataset.train.size() : 0,
+          .mean_degree = static_cast<double>(entries) / static_cast<double>(std::max<std::size_t>(1, nodes)),
           .dense_features = dataset.has_dense_features()};
 }
 
@@ -251,6 +272,7 @@ TrainOptions preset(TrainOptions options, const DataSize& size) {
   const auto give = [](auto& option, auto value) {
     if (!option) option = value;
   };
+  if (size.training_graphs != 0) give_graphs_preset(options, size.training_graphs);
   give(options.batch_size, 512U);
   give(options.walk_roots, 6000U);
   give(options.walk_length, 2U);
@@ -263,7 +285,7 @@ TrainOptions preset(TrainOptions options, const DataSize& size) {
     give(options.epochs, real ? 1000U : 400U);
     constexpr double few_neighbors = 8;
     const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);
-    const double decay = options.partition != nullptr ? 1e-3 : 1e-2;
+    const double decay = options.partition != nullptr || size.training_graphs != 0 ? 1e-3 : 1e-2;
     give(options.weight_decay, real ? static_cast<float>(decay * share) : 0.0F);
     give(options.patience, real ? 100U : 0U);
   }

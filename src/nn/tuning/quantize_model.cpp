@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Post-training quantization. The program of the float model says where levels are made; the float model's own values
 // there give the scales.
+#include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
 #include "nn/inference/graph_operands.hpp"
@@ -30,7 +31,7 @@ class ModelValues {
   ModelValues(const Model& model, const Dataset& dataset, const Program& program, std::vector<Precision> forms,
               const Device& host)
       : options_{.forms = std::move(forms)},
-        graph_(dataset.graph, host),
+        graph_(dataset.graph, host, {}, dataset.num_graphs() == 0 ? CsrPattern() : readout_matrix(dataset.first_node)),
         features_(model, dataset, form_of_features(model, options_.forms), FeatureStorage::dense, host),
         compiled_{program, {}, false},
         weights_(model, program, features_, host),
@@ -45,13 +46,13 @@ class ModelValues {
   }
   void set_weights(const Model& model) { weights_.set(model.layers); }
 
-  /// Of rows with weights; empty: all count alike.
+  /// Of rows with weights; where there are not as many, as of graphs behind a readout, all rows count alike.
   [[nodiscard]] std::vector<double> column_means(ValueId v, std::span<const float> weights) const {
     const DenseMatrix<float>& x = runtime_.floats_in(v);
     std::vector<double> means(x.ncols(), 0);
     double sum = 0;
     for (std::size_t i = 0; i < x.nrows(); ++i) {
-      const double weight = weights.empty() ? 1 : weights[i];
+      const double weight = weights.size() != x.nrows() ? 1 : weights[i];
       for (std::size_t f = 0; f < x.ncols(); ++f) means[f] += weight * x(i, f);
       sum += weight;
     }
@@ -159,7 +160,7 @@ struct ModelQuantizer::State {
       : model(floats),
         dataset(data),
         host(on),
-        plain(program_of(floats)),
+        plain(program_of(floats, data.num_graphs())),
         values(floats, data, plain, std::vector<Precision>(floats.layers.size()), on) {
     values.run_all();
   }
@@ -231,6 +232,7 @@ Model ModelQuantizer::State::quantize(const QuantizeModelOptions& options) {
              .seed = model.seed,
              .trained = model.trained,
              .jumping_knowledge = model.jumping_knowledge,
+             .readout = model.readout,
              .normalize_rows = model.normalize_rows};
   made.network = model.network;
   for (std::size_t l = 0; l < forms.size(); ++l) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of a plan: other features, another graph, new nodes and edges.
+#include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/ops/dense.hpp>
 
@@ -50,6 +51,17 @@ NodeOrder::NodeOrder(const CsrPattern& a, Order order) {
   graph = permuted(a, new_id.span());
 }
 
+CsrPattern NodeOrder::readout(const Dataset& dataset) const {
+  if (dataset.num_graphs() == 0) return {};
+  CsrPattern found = readout_matrix(dataset.first_node);
+  if (new_id.empty()) return found;
+  Buffer<EdgeOffset> row_ptr = Buffer<EdgeOffset>::copy_of(found.row_ptr());
+  Buffer<NodeId> rows = new_id.clone();
+  for (std::size_t g = 0; g < dataset.num_graphs(); ++g)
+    std::sort(rows.begin() + dataset.first_node[g], rows.begin() + dataset.first_node[g + 1]);
+  return CsrPattern(found.nrows(), found.ncols(), std::move(row_ptr), std::move(rows), trusted);
+}
+
 CsrPattern NodeOrder::back(const Device& device) const {
   if (new_id.empty()) return {};
   const std::size_t n = new_id.size();
@@ -71,19 +83,21 @@ InferencePlan::State::State(const Model& model, const Dataset& dataset, const In
       order(dataset.graph, wanted.order),
       predicted(predict_memory_over(order.graph_or(dataset.graph), model, dataset, options, device)),
       graph(order.graph_or(kept ? kept->pattern() : dataset.graph), device,
-            kept && wanted.order == Order::original ? capacity : PlanCapacity{}),
+            kept && wanted.order == Order::original ? capacity : PlanCapacity{}, order.readout(dataset)),
       features(model, dataset, form_of_features(model, options.forms),
                storage_of_features(options, form_of_features(model, options.forms).input), device, order.old_id.span()),
       updates(features, model, form_of_features(model, options.forms), options.features, dataset.has_dense_features(),
               num_features, capacity.nodes, device),
-      forward(model, options, graph, features, device, order.back(device), predicted.parts) {
+      forward(model, options, graph, features, device, back(), predicted.parts) {
   bytes = {.model = model.bytes(), .graph = graph.bytes(), .features = features.bytes()};
   if (predicted.parts == 1) order.graph = {};  // all that is used of it is in the operands now
 }
 
+CsrPattern InferencePlan::State::back() const { return graph.num_graphs() != 0 ? CsrPattern() : order.back(device); }
+
 void InferencePlan::State::refresh() {
   if (!stale) return;
-  forward.remake(order.back(device), other_graph);
+  forward.remake(back(), other_graph);
   bytes.graph = graph.bytes();
   bytes.features = features.bytes();
   stale = other_graph = false;
@@ -245,10 +259,10 @@ void InferencePlan::set_features(std::span<const NodeId> nodes, const SparseFeat
   state_->stale |= state_->updates.take_moved();
 }
 
-void InferencePlan::set_graph(CsrPattern graph) { whole().set_graph(std::move(graph)); }
+void InferencePlan::set_graph(CsrPattern graph) { one_graph().set_graph(std::move(graph)); }
 
 NodeId InferencePlan::add_nodes(NodeId count) {
-  whole().require_kept();
+  one_graph().require_kept();
   const NodeId first = num_nodes();
   state_->require_capacity(std::size_t{first} + count, state_->kept->pattern().nvals());
   state_->set_nodes(first + count);
@@ -256,7 +270,7 @@ NodeId InferencePlan::add_nodes(NodeId count) {
 }
 
 void InferencePlan::add_edges(std::span<const NodeId> from, std::span<const NodeId> to) {
-  whole().require_kept();
+  one_graph().require_kept();
   if (from.size() != to.size())
     fail(ErrorCode::usage, fmt::format("add_edges: {} nodes on one side, {} on the other", from.size(), to.size()));
   state_->add_edges(from, to);

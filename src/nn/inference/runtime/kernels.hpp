@@ -39,6 +39,9 @@ void find_reorder(Runtime& at, const Operator& op, Prepared& prepared);
 void run_reorder(Runtime& at, const Operator& op, Prepared& prepared);
 std::vector<LaunchStep> launch_reorder(const Runtime& at, const Operator& op, const Prepared& prepared);
 
+void find_readout(Runtime& at, const Operator& op, Prepared& prepared);
+void run_readout(Runtime& at, const Operator& op, Prepared& prepared);
+
 /// The whole pattern and the order of its rows, for operators that go over it in one kernel.
 void find_rows(Runtime& at, const Operator& op, Prepared& prepared);
 void run_vote_post_op(Runtime& at, const Operator& op, Prepared& prepared);

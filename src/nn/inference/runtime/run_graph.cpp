@@ -185,6 +185,15 @@ void run_reorder(Runtime& at, const Operator& op, Prepared& prepared) {
   spmm_into(at.floats(op.output()), *prepared.operand.pattern, at.floats_in(op.inputs[0]));
 }
 
+void find_readout(Runtime& at, const Operator&, Prepared& prepared) {
+  prepared.operand.pattern = &at.graph().readout();
+}
+
+void run_readout(Runtime& at, const Operator& op, Prepared& prepared) {
+  spmm_into(at.floats(op.output()), *prepared.operand.pattern, at.floats_in(op.inputs[0]),
+            {.bias = at.weights().bias(op)});
+}
+
 void run_vote_post_op(Runtime& at, const Operator& op, Prepared& prepared) {
   const auto bits_or_null = [&](ValueId v) { return v == no_value ? nullptr : &at.bits_in(v); };
   VoteUse use{.own = bits_or_null(op.inputs[1]), .own_beside = op.own_beside};

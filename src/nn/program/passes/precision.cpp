@@ -20,6 +20,9 @@ class PrecisionPass {
     program_.values[program_.features].format = format_of_features(program_, forms_);
     std::vector<Operator> before = std::exchange(program_.operators, {});
     norm_inside(before);
+    for (const Operator& op : before) {
+      if (op.kind == OperatorKind::readout) read_out_layer_ = op.layer;
+    }
     for (Operator& op : before) {
       for (ValueId& v : op.inputs) v = stands_for_[v];
       const Precision& form = forms_[op.layer];
@@ -53,7 +56,8 @@ class PrecisionPass {
       case OperatorKind::product:
         op.inputs[0] = as_signs(op.inputs[0], form, op.layer);
         op.weight_format = form.weight;
-        op.bias = BiasOf::weight;  // inside of the aggregation
+        // Inside of the aggregation; of a readout it is added behind it.
+        op.bias = op.layer == read_out_layer_ ? BiasOf::none : BiasOf::weight;
         if (form.votes()) made_[out] = Made::plain;
         break;
       case OperatorKind::batch_norm: program_.operators.back().bias = BiasOf::none; break;  // the product's
@@ -124,6 +128,7 @@ class PrecisionPass {
   std::span<const Precision> forms_;
   std::vector<ValueId> stands_for_;
   std::vector<Made> made_;
+  std::size_t read_out_layer_ = ~std::size_t{0};
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "support/expect_error.hpp"
 #include "support/random_matrices.hpp"
 
+#include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/ops/dropout.hpp>
 
 #include <gtest/gtest.h>
@@ -290,6 +291,47 @@ TEST(TrainingRun, TheSameOnADevice) {
   BITGRAPH_REQUIRE_CUDA();
   for (const Precision form : {Precision::real, Precision::full, Precision::bin})
     for_each_case(form, [](const Case& c) { check(c, *test::cuda_device()); });
+}
+
+/// Three graphs of 1, 4 and 6 nodes whose features go through a linear layer: logits are the factor times the sums over
+/// the nodes, and the bias, once.
+void check_readout(const Device& device) {
+  Case c{.shape = {Aggregation::none, false, 9, 5}};
+  c.slope = test::random_dense(3, 5, 10);
+  const LayerShape shapes[] = {c.shape};
+  const Precision forms[] = {Precision::real};
+  const Floats x = c.x.to(device), neighbor = c.neighbor.to(device), bias = c.bias.to(device);
+  Floats g_neighbor(5, 9, device), g_bias(1, 5, device);
+  TrainingRun run(training_program(shapes, false, forms, true), {{{&neighbor, &bias, &g_neighbor, &g_bias}, {}}},
+                  device, {.of_features = true, .rows_of_part = 2});
+  const std::vector<NodeId> first_node{0, 1, 5, 11};
+  const CsrPattern pattern = readout_matrix(first_node);
+  constexpr float factor = 0.25F;
+  TrainingBatch batch;
+  batch.readout = std::make_shared<LayerGraph>(pattern.to(device), transpose(pattern).to(device),
+                                               Buffer<float>(3, factor, device), Buffer<float>());
+  Matrix readout(3, 11);
+  for (NodeId g = 0; g < 3; ++g) {
+    for (const NodeId i : pattern.row(g)) readout(g, i) = static_cast<double>(factor);
+  }
+  const Matrix slope(c.slope), of_nodes = times(flipped(readout), slope);
+  Matrix logits = times(readout, times(Matrix(c.x), flipped(Matrix(c.neighbor))));
+  logits = mapped(logits, [&](auto g, auto f) { return logits(g, f) + static_cast<double>(c.bias(0, f)); });
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    expect_near(run.forward(batch, {.values = &x}, {}), logits, "logits");
+    run.result_gradient() = c.slope.to(device);
+    run.backward();
+  }
+  expect_near(run.gradient(run.program().features), times(of_nodes, Matrix(c.neighbor)), "input");
+  expect_near(g_neighbor, times(flipped(of_nodes), Matrix(c.x)), "weight");
+  expect_near(g_bias, sums_of_columns(slope), "bias");
+}
+
+TEST(TrainingRun, AReadoutGivesNodesTheGradientOfTheirGraph) { check_readout(Device::host(2)); }
+
+TEST(TrainingRun, AReadoutOnADevice) {
+  BITGRAPH_REQUIRE_CUDA();
+  check_readout(*test::cuda_device());
 }
 
 /// Sums over some of a target's neighbours are scaled up to all of them.

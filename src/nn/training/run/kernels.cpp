@@ -471,4 +471,23 @@ void gradient_concat(TrainingRun& run, const Operator& op) {
   }
 }
 
+void train_readout(TrainingRun& run, const Operator& op) {
+  const LayerGraph& readout = run.readout();
+  const bool biased = op.bias != BiasOf::none;
+  spmm_into(run.floats(op.output(), readout.pattern.nrows()), readout.pattern, run.floats(op.inputs[0]),
+            {.row_scale = readout.row_scale.span(),
+             .bias = biased ? values_of(run.layer_bias(op).bias) : std::span<const float>{}});
+}
+
+/// Each node has the gradient of its graph.
+void gradient_readout(TrainingRun& run, const Operator& op) {
+  const LayerGraph& readout = run.readout();
+  const Floats& gradient = run.gradient(op.output());
+  if (op.bias != BiasOf::none) bias_gradient(run, *run.layer_bias(op).bias_gradient, gradient);
+  auto [to, beta] = run.target(op.inputs[0]);
+  Floats& out = beta == 0 ? to : run.scratch(to.nrows(), to.ncols());
+  spmm_into(out, readout.transposed, gradient, {.col_scale = readout.row_scale.span()});
+  if (beta != 0) accumulate(to, out, 1, 1);
+}
+
 }  // namespace bitgraph::nn

@@ -25,5 +25,7 @@ void train_batch_norm(TrainingRun& run, const Operator& op);
 void gradient_batch_norm(TrainingRun& run, const Operator& op);
 void train_concat(TrainingRun& run, const Operator& op);
 void gradient_concat(TrainingRun& run, const Operator& op);
+void train_readout(TrainingRun& run, const Operator& op);
+void gradient_readout(TrainingRun& run, const Operator& op);
 
 }  // namespace bitgraph::nn

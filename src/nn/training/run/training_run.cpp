@@ -43,8 +43,9 @@ void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, con
   float_gemm(bias, center, false, signs, true, -1, 1);
 }
 
-Program training_program(std::span<const LayerShape> layers, bool concatenates, std::span<const Precision> forms) {
-  Program program = program_of(layers, concatenates);
+Program training_program(std::span<const LayerShape> layers, bool concatenates, std::span<const Precision> forms,
+                         bool of_graphs) {
+  Program program = program_of(layers, concatenates, of_graphs ? 1 : 0);
   apply_precision(program, forms);
   share(program);
   fold_relu(program);

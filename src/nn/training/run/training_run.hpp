@@ -79,9 +79,10 @@ void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, con
                      DenseMatrix<float>& signs);
 
 /// A program for training: floats between operators; signs are made by operators of their own, and each layer drops
-/// elements of its input. `forms` as for inference, one a layer.
+/// elements of its input. `forms` as for inference, one a layer. `of_graphs`: with a readout, of as many graphs as a
+/// batch has.
 [[nodiscard]] Program training_program(std::span<const LayerShape> layers, bool concatenates,
-                                       std::span<const Precision> forms);
+                                       std::span<const Precision> forms, bool of_graphs = false);
 
 struct TrainingRunOptions {
   bool of_features = false;  ///< the gradient of the features is wanted, too
@@ -198,6 +199,8 @@ class TrainingRun {
   [[nodiscard]] const NormParameters& norm(const Operator& op) const { return parameters_[op.layer].norm; }
   [[nodiscard]] const LinearParameters& layer_bias(const Operator& op) const { return parameters_[op.layer].neighbor; }
   [[nodiscard]] const LayerGraph& graph(const Operator& op) const { return *batch_->graphs[op.layer]; }
+  /// Graphs x nodes of the batch.
+  [[nodiscard]] const LayerGraph& readout() const { return *batch_->readout; }
   /// Rows of a layer's output.
   [[nodiscard]] std::size_t targets(const Operator& op) const;
   [[nodiscard]] const TrainingInput& input() const noexcept { return input_; }
