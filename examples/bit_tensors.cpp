@@ -4,7 +4,6 @@
 #include <bitgraph/bitgraph.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -37,31 +36,31 @@ DenseMatrix<std::int32_t> plain_product(const Numbers& x, const Numbers& w) {
   return out;
 }
 
-/// One number of the product from the bits alone (QGTC, Equations 6 and 7): bit p of one side and bit q of the other
-/// meet in a popcount, which counts 2^(p + q).
-std::int32_t product_of_planes(const BitPlanes& x, std::size_t i, const BitPlanes& w, std::size_t j) {
-  std::int32_t sum = 0;
-  for (int p = 0; p < x.bits(); ++p) {
-    for (int q = 0; q < w.bits(); ++q) {
-      for (std::size_t word = 0; word < words_for_bits(x.ncols()); ++word)
-        sum += std::popcount(x.view().row(i, p)[word] & w.view().row(j, q)[word]) << (p + q);
-    }
+/// Rows and columns exchanged.
+Numbers turned(const Numbers& w) {
+  Numbers out(w.ncols(), w.nrows());
+  for (std::size_t i = 0; i < w.nrows(); ++i) {
+    for (std::size_t j = 0; j < w.ncols(); ++j) out(j, i) = w(i, j);
   }
-  return sum;
+  return out;
 }
 
 /// Whether the products of x (3 bits) and w (2 bits) are right: as whole numbers, and as levels of 4 bits.
 bool products_are_right(const Numbers& x, const Numbers& w) {
   const BitPlanes x_planes = planes_from_levels(x, 3);  // Tensor.to_bit(3)
-  const BitPlanes w_planes = planes_from_levels(w, 2);
-  const Numbers back = to_levels(x_planes);  // Tensor.to_val(3)
+  const Numbers back = to_levels(x_planes);             // Tensor.to_val(3)
   if (!std::ranges::equal(back.values(), x.values())) return false;
 
-  // Kernels read levels row by row; W is put in their order once.
+  // From the bits alone (QGTC, Equations 6 and 7): the right side is packed along its columns.
+  const BitPlanes w_planes = planes_from_levels(turned(w), 2, PlanePacking::columns);
+  DenseMatrix<std::int32_t> from_planes(x.nrows(), w.nrows());
+  plane_gemm_into(from_planes, x_planes, w_planes);  // bitMM2Int
+
+  // From levels as bytes: W has a row for each output, and is put in the order of the kernels once.
   const QuantizedMatrix x_levels = to_quantized(x_planes);
-  const LevelWeights weights = prepare_level_weights(to_quantized(w_planes));
+  const LevelWeights weights = prepare_level_weights(quantized_from_levels(w, 2));
   DenseMatrix<std::int32_t> sums(x.nrows(), w.nrows());
-  level_gemm_into(sums, x_levels, weights);  // bitMM2Int
+  level_gemm_into(sums, x_levels, weights);  // bitMM2Int again
 
   // The output has 4 bits and a step of 32: level = sum / 32, rounded down, 15 at most.
   QuantizedMatrix levels(x.nrows(), w.nrows(), 4);
@@ -73,7 +72,7 @@ bool products_are_right(const Numbers& x, const Numbers& w) {
   for (std::size_t i = 0; i < sums.nrows(); ++i) {
     for (std::size_t j = 0; j < sums.ncols(); ++j) {
       const std::int32_t level = std::min(expected(i, j) / 32, 15);
-      if (sums(i, j) != expected(i, j) || product_of_planes(x_planes, i, w_planes, j) != expected(i, j)) return false;
+      if (sums(i, j) != expected(i, j) || from_planes(i, j) != expected(i, j)) return false;
       if (as_numbers(i, j) != static_cast<std::uint32_t>(level)) return false;
     }
   }

@@ -51,7 +51,7 @@ double PlaneProducts::seconds(const Call& call) const {
 
 Buffer<std::uint64_t> PlaneProducts::random_words(std::size_t count) const {
   Buffer<std::uint64_t> words(count);
-  for (std::size_t n = 0; n < count; ++n) words[n] = random_bits({seed_, 0, 0}, n);
+  for (std::size_t n = 0; n < count; ++n) words[n] = bitgraph::random_bits({seed_, 0, 0}, n);
   return words;
 }
 
@@ -113,7 +113,8 @@ double PlaneProducts::rival(std::size_t nodes, std::size_t columns) {
   if (rival_ == nullptr || nodes % 4 != 0 || columns % 4 != 0) return 0;
   const auto bytes = [&](std::size_t count) {
     Buffer<std::int8_t> made(count);
-    for (std::size_t n = 0; n < count; ++n) made[n] = static_cast<std::int8_t>(random_bits({seed_, 1, 0}, n) & 1U);
+    for (std::size_t n = 0; n < count; ++n)
+      made[n] = static_cast<std::int8_t>(bitgraph::random_bits({seed_, 1, 0}, n) & 1U);
     return made.to(device_);
   };
   const Buffer<std::int8_t> a = bytes(nodes * nodes), x = bytes(columns * nodes);

@@ -153,7 +153,7 @@ DenseMatrix<float> emulate_levels(const Model& model, const Dataset& dataset, co
       // Each row of the features has a scale of its own, which no file holds: it is of the row's values.
       round_to_levels(x, choose_scale(features, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true}), bits);
     } else if (forms[l].input_by_degree()) {
-      round_by_degree(x, model.layers[l].input_scale, bits, graph);
+      round_by_degree(x, model.layers[l].input_scale, bits, dataset.graph);
     } else if (forms[l].multiplies_levels()) {
       round_to_levels(x, model.layers[l].input_scale, bits);
     }

@@ -7,9 +7,9 @@
 
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
+#include "ops/cuda_store_pair.cuh"
 #include "ops/gemm/cuda/bit_product.cuh"
 #include "ops/gemm/planes/planes.hpp"
-#include "ops/gemm/planes/store_pair.cuh"
 #include "ops/gemm/planes/wgmma.hpp"
 
 #include <bitgraph/core/error.hpp>

@@ -9,7 +9,7 @@
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
-#include "ops/gemm/planes/store_pair.cuh"
+#include "ops/cuda_store_pair.cuh"
 #include "ops/gemm/planes/wgmma.cuh"
 #include "ops/gemm/planes/wgmma.hpp"
 
