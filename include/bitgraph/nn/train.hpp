@@ -86,7 +86,8 @@ struct DataSize {
 ///   gcn, real: Kipf and Welling 2017: Adam 1e-2, dropout 0.5; at most 1000 epochs, patience 100; decay 1e-2 on the
 ///     first layer, over features of mean row length 1 (theirs, 5e-4, is over shorter rows). Above a mean degree of 8
 ///     decay falls as 8 / degree: a mean over many neighbours leaves less noise to hold back.
-///   gcn, full and bin: Adam 3e-3, dropout 0.3, or 0.5 where features are dense, no decay; 400 epochs.
+///   gcn, full and bin: Adam 3e-3, dropout 0.3, or 0.5 where features are dense, no decay; 400 epochs. Levels the
+///     same, but Adam 1e-2 where weights have 1 or 2 bits.
 ///   gin: as gcn.
 ///   inductive_gcn, sage, inductive_gin: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of
 ///   those, as of any
