@@ -117,7 +117,7 @@ TEST(LevelTraining, SeesTheLevelsOfTheFeatures) {
       const TrainResult result = train(*data, options);
       InferencePlan plan(result.model, *data);
       const Score judged = score(plan.run(), data->labels, data->validation);
-      EXPECT_NEAR(judged.loss, result.validation_loss, 1e-2 * result.validation_loss);
+      EXPECT_NEAR(judged.loss, result.validation_loss, 3e-4 * result.validation_loss);
     }
   }
 }
