@@ -162,7 +162,7 @@ TEST(GraphDataset, FilesSayWhatIsWrong) {
       {numbers("labels", {0, -2}), "x.npz: labels: graph 1: found -2, expected -1 .. 65535"},
       {numbers("labels", {-1, -1}), "x.npz: labels: no graph has one"},
       {numbers("test_idx", {2}), "x.npz: test_idx: element 0: graph 2 is outside 0 .. 1"}};
-  for (const auto& [member, message] : cases) expect_bad_input([&] { (void)read(member); }, message);
+  for (const auto& c : cases) expect_bad_input([&] { (void)read(c.first); }, c.second);
 }
 
 }  // namespace

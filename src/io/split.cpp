@@ -67,8 +67,9 @@ void inductive_split(Dataset& dataset, const SplitShares& shares, std::uint64_t 
   clear_split(dataset);
   const bool of_graphs = dataset.num_graphs() != 0;
   std::size_t count = 0;
-  for (auto& [group, samples] : labelled(dataset, of_graphs)) {
-    shuffle(samples, {seed, static_cast<std::uint32_t>(group), 0x1D0C});
+  for (auto& group : labelled(dataset, of_graphs)) {
+    std::vector<NodeId>& samples = group.second;
+    shuffle(samples, {seed, static_cast<std::uint32_t>(group.first), 0x1D0C});
     count += samples.size();
     double end_share = 0;
     auto begin = samples.begin();
