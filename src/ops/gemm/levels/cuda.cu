@@ -6,7 +6,6 @@
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
-#include "ops/cuda_store_pair.cuh"
 #include "ops/gemm/levels/args.hpp"
 #include "ops/gemm/levels/cuda_places.cuh"
 #include "ops/gemm/levels/cuda_tiles.cuh"
@@ -257,21 +256,25 @@ struct Kernel {
 
   __device__ void store_numbers(std::size_t row, std::size_t output, std::int32_t sum, std::int32_t next_sum,
                                 float value, float next_value) const {
-    if (args.out.sums.data != nullptr) {
-      store_two(args.out.sums, row, output, sum, next_sum);
-    } else if (args.out.wide_sums.data != nullptr) {
-      store_two<std::int64_t>(args.out.wide_sums, row, output, sum, next_sum);
+    const LevelOut& out = args.out;
+    const bool first = output < args.outputs, both = output + 1 < args.outputs;
+    if (out.sums.data != nullptr) {
+      std::int32_t* const to = out.sums.data + row * out.sums.stride + output;
+      if (first) to[0] = sum;
+      if (both) to[1] = next_sum;
+    } else if (out.wide_sums.data != nullptr) {
+      std::int64_t* const to = out.wide_sums.data + row * out.wide_sums.stride + output;
+      if (first) to[0] = sum;
+      if (both) to[1] = next_sum;
     } else {
-      store_two(args.out.values, row, output, value, next_value);
+      float* const to = out.values.data + row * out.values.stride + output;
+      if (both && reinterpret_cast<std::uintptr_t>(to) % sizeof(float2) == 0) {
+        *reinterpret_cast<float2*>(to) = {value, next_value};
+      } else {
+        if (first) to[0] = value;
+        if (both) to[1] = next_value;
+      }
     }
-  }
-
-  template <class T>
-  __device__ void store_two(const DenseView<T>& out, std::size_t row, std::size_t output, T first, T second) const {
-    T* const to = out.data + row * out.stride + output;
-    if (output + 1 < args.outputs && takes_pairs(out)) return store_pair(to, first, second);
-    if (output < args.outputs) to[0] = first;
-    if (output + 1 < args.outputs) to[1] = second;
   }
 
   /// The four lanes of a row have pairs of each eight outputs. They change them for all eight of some. `level_of`(n, k)

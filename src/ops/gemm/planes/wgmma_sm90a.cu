@@ -314,6 +314,7 @@ void launch_planes(const Device& device, const PlaneGemmArgs& args, unsigned fir
     case 5: return launch_fitting<64, 5>(device, args, first);
     case 6: return launch_fitting<64, 6>(device, args, first);
     case 7: return launch_fitting<64, 7>(device, args, first);
+    case 16: return launch_fitting<256, 16>(device, args, first);
     default: return launch_fitting<64, 8>(device, args, first);
   }
 }
@@ -321,8 +322,8 @@ void launch_planes(const Device& device, const PlaneGemmArgs& args, unsigned fir
 }  // namespace
 
 void multiply_by_wgmma(const Device& device, const PlaneGemmArgs& args) {
-  constexpr unsigned most_planes = 8;
   const auto planes = static_cast<unsigned>(args.x.bits);
+  const unsigned most_planes = planes == 16 ? 16 : 8;
   for (unsigned first = 0; first < planes; first += most_planes)
     launch_planes(device, args, first, std::min(most_planes, planes - first));
 }
