@@ -9,7 +9,7 @@ from program import start
 
 COMMANDS = ["info", "convert", "generate", "bfs", "msbfs", "sssp", "diameter", "pagerank", "betweenness", "closeness", "cc",
             "tc", "mis", "color", "partition", "train", "quantize", "infer", "tune", "bench graph", "bench gnn",
-            "bench operators", "datasets", "doctor"]
+            "bench operators", "bench quantized", "datasets", "doctor"]
 ALGORITHMS = COMMANDS[3:14]
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
 

@@ -32,6 +32,7 @@ CALLS = {
     "bench graph": "bench graph {graph} rmat:10",
     "bench gnn": "bench gnn {dataset}",
     "bench operators": "bench operators {graph}",
+    "bench quantized": "bench quantized --figures 8,7a",
 }
 WITHOUT = {"datasets", "doctor", "help"}  # they take no time to speak of, or as long as a download does
 

@@ -112,7 +112,8 @@ class GraphClassificationTest(InFolder):
         done = start("quantize", self.model, self.data, "--bits", 8, "--repeats", 1, "--out", out)
         self.assertRegex(done.stdout, r"the float model's class at \d+\.\d\d % of the graphs\n")
         plan = self.folder / "plan.json"
-        tuned = run("tune", self.model, self.data, "--also", out, "--seconds", 1, "--repeats", 1, "--out", plan)
+        tuned = run("tune", self.model, self.data, "--also", out, "--seconds", 1, "--repeats", 1, "--out", plan,
+                    "--out-model", self.folder / "tuned.safetensors")
         chosen = tuned["chosen"]["model"]
         run("infer", chosen, self.data, "--plan", plan, "--repeats", 1)
         explained = run("infer", out, self.data, "--repeats", 1, "--explain")["forms"]["w8a8"]["program"]

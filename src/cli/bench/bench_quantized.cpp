@@ -4,10 +4,12 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/core/random.hpp>
 
-#include "cli/bench/bench_estimate.hpp"
+#include "cli/bench/graph_spec.hpp"
 #include "cli/bench/plane_products.hpp"
 #include "cli/bench/quantized_networks.hpp"
 #include "cli/command.hpp"
+#include "cli/estimate.hpp"
+#include "cli/estimate_rates.hpp"
 #include "cli/help.hpp"
 #include "cli/ranges.hpp"
 
@@ -38,6 +40,11 @@ struct BenchQuantizedOptions {
   int repeats = 9;
   double limit = 0.5;
 };
+
+std::size_t most_nodes(const BenchQuantizedOptions& o, bool on_host) {
+  if (o.most_nodes != 0) return o.most_nodes;
+  return on_host ? 2048 : 32768;
+}
 
 /// Operations of a product, as QGTC counts them: a multiplication and an addition each.
 double tera_operations(std::size_t nodes, std::size_t columns, double seconds) {
@@ -256,6 +263,26 @@ void run_bench_quantized(const BenchQuantizedOptions& o) {
   if (o.common.json) fmt::print("{}\n", report.dump(2));
 }
 
+/// At most: all cells of a figure take their limit, and its largest product is in memory.
+Estimate estimate_of(const BenchQuantizedOptions& o) {
+  const Machine machine(o.common);
+  Estimate estimate;
+  add_start(estimate, machine);
+  const auto side = static_cast<double>(most_nodes(o, !machine.cuda()));
+  // A in bits on the host, and what the rival reads: floats there, bytes and bfloat16 on a device.
+  const double bits = side * side / 8, rival = side * side * (machine.cuda() ? 3 : 4);
+  constexpr double cells_of_products = 60, networks = 30;
+  for (const std::string& figure : chosen_figures(o)) {
+    const bool of_networks = figure == "7a" || figure == "7b";
+    const double held = of_networks ? 6 * spec_bytes("planted:arxiv") : 2 * bits + (machine.cuda() ? 0 : rival);
+    estimate.steps.push_back(
+        {"figure " + figure, (of_networks ? networks : cells_of_products) * o.limit, rates::program_bytes + held});
+    if (machine.cuda()) estimate.device_bytes = std::max(estimate.device_bytes, of_networks ? held : bits + rival);
+  }
+  estimate.assumptions.push_back(fmt::format("at most {:g} s a product or network", o.limit));
+  return estimate;
+}
+
 }  // namespace
 
 void add_bench_quantized(CLI::App& bench) {
@@ -285,11 +312,7 @@ void add_bench_quantized(CLI::App& bench) {
       "  bitgraph bench quantized --threads 2\n  bitgraph bench quantized --device cuda --figures 7c,table3\n");
   add_actions(
       *command, options->common, [options] { run_bench_quantized(*options); },
-      [options] {
-        constexpr double cells = 60;
-        return estimate_bench({}, cells * static_cast<double>(chosen_figures(*options).size()), options->limit,
-                              options->common);
-      });
+      [options] { return estimate_of(*options); });
 }
 
 }  // namespace bitgraph::cli
