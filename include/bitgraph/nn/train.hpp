@@ -90,13 +90,12 @@ struct DataSize {
 ///     same, but Adam 1e-2 where weights have 1 or 2 bits.
 ///   gin: as gcn.
 ///   inductive_gcn, sage, inductive_gin: batches of 512 nodes, of which 25 neighbours are drawn, and 10 of each of
-///   those, as of any
-///     further on (Hamilton et al. 2017, section 4).
+///     those, as of any further on (Hamilton et al. 2017, section 4).
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
 ///     least.
 ///   These four in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
-///   where features are dense. No decay, no patience. Epochs are as many as 2,000 steps take, 30 to 300, where the
-///   number of training nodes is told; else 100.
+///   where features are dense. Levels the same, but Adam 1e-2 where weights have 1 or 2 bits. No decay, no patience.
+///   Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes is told; else 100.
 /// Of many graphs: batches of 128 graphs. Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and
 /// a tenth of the decay; all else is as above. Over the parts of a partition: a twentieth of the parts in a batch.
 /// Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and gcn and gin have a tenth of the decay;

@@ -22,6 +22,7 @@ namespace bitgraph::nn {
 template <class Layers>
 [[nodiscard]] std::vector<Precision> forms_of(const Precision& form, const Layers& layers) {
   std::vector<Aggregation> aggregations;
+  aggregations.reserve(layers.size());
   for (const auto& layer : layers) aggregations.push_back(layer.aggregation);
   return forms_of_layers(form, aggregations);
 }

@@ -291,7 +291,7 @@ TrainOptions preset(TrainOptions options, const DataSize& size) {
   }
   // Weights of so few levels lie far from the next one: at a small rate most of them never reach it.
   constexpr int few_bits = 2;
-  const bool coarse = !sampled && options.precision.multiplies_levels() && options.precision.weight.bits <= few_bits;
+  const bool coarse = options.precision.multiplies_levels() && options.precision.weight.bits <= few_bits;
   give(options.learning_rate, real || coarse ? 1e-2F : 3e-3F);
   give(options.dropout, real || size.dense_features ? 0.5F : 0.3F);
   if (options.fan_outs.empty()) {
