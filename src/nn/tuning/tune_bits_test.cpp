@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tune(): quantized candidates, a limit of memory, and batches of parts.
 #include <bitgraph/formats/partition.hpp>
+#include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/nn/tune.hpp>

@@ -46,9 +46,10 @@ TEST(PlaneGemm, ABitMatrixIsAOfOnePlane) {
 }
 
 TEST(PlaneGemm, TilesGiveTheSumsOfTheirEntries) {
-  for (const auto& [graph, columns] : test::plane_product_graphs()) {
+  for (const auto& each : test::plane_product_graphs()) {
     for (const int bits : {1, 2, 5, 8, 17}) {
-      const CsrPattern pattern = graph();
+      const CsrPattern pattern = each.first();
+      const std::size_t columns = each.second;
       const auto levels = test::random_numbers(pattern.ncols(), columns, bits, 3);
       const BitPlanes x = planes_from_levels(levels, bits, PlanePacking::columns);
       const WideSums expected = test::sums_over_entries(pattern, levels);
