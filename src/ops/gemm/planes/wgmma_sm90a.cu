@@ -159,16 +159,20 @@ struct Kernel {
     }
   }
 
-  /// Adds the counts of the second group to those of the first one, by way of the stages, which nobody fills any more:
-  /// a block has one tile. True for the first group.
+  /// Waits for both groups.
+  __device__ static void meet() { asm volatile("bar.sync 1, %0;" ::"n"(groups * group_threads) : "memory"); }
+
+  /// Adds the counts of the second group to those of the first one, by way of the stages: nobody fills them any more,
+  /// as a block has one tile, and nobody reads them once both groups are done. True for the first group.
   __device__ bool join(Counts& counts, unsigned group) const {
     const unsigned to = shared + threadIdx.x % group_threads * 4;
+    meet();
     if (group == 1) {
 #pragma unroll
       for (unsigned n = 0; n < BitColumns / 2; ++n)
         asm volatile("st.shared.b32 [%0], %1;" ::"r"(to + n * group_threads * 4), "r"(counts[n]) : "memory");
     }
-    asm volatile("bar.sync 1, %0;" ::"n"(groups * group_threads) : "memory");
+    meet();
     if (group == 1) return false;
 #pragma unroll
     for (unsigned n = 0; n < BitColumns / 2; ++n) {
