@@ -246,8 +246,11 @@ void launch_sums(const Device& device, const PlaneGemmArgs& args) {
 
 bool plane_gemm_by_wgmma(const Cuda& backend, const PlaneGemmArgs& args) {
   const CudaLimits& limits = cuda_limits(backend.device);
-  const bool takes =
-      !args.has_tiles() && args.wide_sums.data == nullptr && words_for_bits(args.a.ncols) % 2 == 0 && args.a.ncols != 0;
+  // What bulk copies and tensor maps ask for. Memory of a caller may begin anywhere.
+  const auto aligned = [](const std::uint64_t* words) { return reinterpret_cast<std::uintptr_t>(words) % 16 == 0; };
+  const bool copied = words_for_bits(args.a.ncols) % 2 == 0 && args.a.ncols != 0 && aligned(args.a.words) &&
+                      aligned(args.x.words) && args.a.nrows <= std::numeric_limits<std::int32_t>::max();
+  const bool takes = !args.has_tiles() && args.wide_sums.data == nullptr && copied;
   return takes && plane_cuda::has_wgmma && limits.major == 9 && limits.minor == 0;
 }
 
