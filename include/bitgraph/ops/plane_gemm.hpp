@@ -32,7 +32,7 @@ void plane_gemm_into(DenseMatrix<std::int64_t>& out, const BitMatrix<ZeroOne>& a
 void plane_gemm_into(DenseMatrix<std::int32_t>& out, const BitTileMatrix& a, const BitPlanes& x);
 void plane_gemm_into(DenseMatrix<std::int64_t>& out, const BitTileMatrix& a, const BitPlanes& x);
 
-/// The kernel that these would run.
+/// The kernel that these would run for sums of 32 bits.
 [[nodiscard]] KernelChoice plane_gemm_explain(const BitPlanes& a, const BitPlanes& x);
 [[nodiscard]] KernelChoice plane_gemm_explain(const BitMatrix<ZeroOne>& a, const BitPlanes& x);
 [[nodiscard]] KernelChoice plane_gemm_explain(const BitTileMatrix& a, const BitPlanes& x);

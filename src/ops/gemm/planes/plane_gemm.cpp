@@ -40,6 +40,20 @@ PlaneGemmArgs args_of(const A& a, const BitPlanes& x) {
   return args;
 }
 
+KernelChoice choice_of(const PlaneGemmArgs& args, const Device& device, std::size_t bytes) {
+  const auto moved = static_cast<double>(bytes);
+  if (device.is_host())
+    return {host_kernel(device, fmt::format("plane_gemm, {} by {} planes", args.a.bits, args.x.bits)), moved};
+  const bool by_wgmma =
+      with_cuda<bool>(device, "plane gemm", [&](const auto& backend) { return plane_gemm_by_wgmma(backend, args); });
+  return {by_wgmma ? "plane_gemm_wgmma" : "plane_gemm_mma", moved};
+}
+
+template <class A>
+KernelChoice explained(const A& a, const BitPlanes& x) {
+  return choice_of(args_of(a, x), x.device(), a.bytes() + x.bytes());
+}
+
 template <class Sum, class A>
 void multiply_into(DenseMatrix<Sum>& out, const A& a, const BitPlanes& x) {
   PlaneGemmArgs args = args_of(a, x);
@@ -59,20 +73,8 @@ void multiply_into(DenseMatrix<Sum>& out, const A& a, const BitPlanes& x) {
   } else {
     args.wide_sums = out.view();
   }
-  trace_choice(out.device(), [&] { return plane_gemm_explain(a, x); });
+  trace_choice(out.device(), [&] { return choice_of(args, out.device(), a.bytes() + x.bytes()); });
   with_backend(out.device(), "plane gemm", [&](const auto& backend) { plane_gemm(backend, args); });
-}
-
-template <class A>
-KernelChoice choice(const A& a, const BitPlanes& x) {
-  const PlaneGemmArgs args = args_of(a, x);
-  const auto bytes = static_cast<double>(a.bytes() + x.bytes());
-  if (x.device().is_host()) {
-    return {host_kernel(x.device(), fmt::format("plane_gemm, {} by {} planes", args.a.bits, args.x.bits)), bytes};
-  }
-  const bool by_wgmma = with_cuda<bool>(x.device(), "plane gemm",
-                                        [&](const auto& backend) { return plane_gemm_by_wgmma(backend, args); });
-  return {by_wgmma ? "plane_gemm_wgmma" : "plane_gemm_mma", bytes};
 }
 
 }  // namespace
@@ -96,8 +98,8 @@ void plane_gemm_into(DenseMatrix<std::int64_t>& out, const BitTileMatrix& a, con
   multiply_into(out, a, x);
 }
 
-KernelChoice plane_gemm_explain(const BitPlanes& a, const BitPlanes& x) { return choice(a, x); }
-KernelChoice plane_gemm_explain(const BitMatrix<ZeroOne>& a, const BitPlanes& x) { return choice(a, x); }
-KernelChoice plane_gemm_explain(const BitTileMatrix& a, const BitPlanes& x) { return choice(a, x); }
+KernelChoice plane_gemm_explain(const BitPlanes& a, const BitPlanes& x) { return explained(a, x); }
+KernelChoice plane_gemm_explain(const BitMatrix<ZeroOne>& a, const BitPlanes& x) { return explained(a, x); }
+KernelChoice plane_gemm_explain(const BitTileMatrix& a, const BitPlanes& x) { return explained(a, x); }
 
 }  // namespace bitgraph
