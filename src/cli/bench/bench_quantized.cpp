@@ -2,7 +2,8 @@
 #include "cli/bench/bench_quantized.hpp"
 
 #include <bitgraph/core/error.hpp>
-#include <bitgraph/core/random.hpp>
+#include <bitgraph/formats/block_diagonal.hpp>
+#include <bitgraph/graph/generate.hpp>
 
 #include "cli/bench/graph_spec.hpp"
 #include "cli/bench/plane_products.hpp"
@@ -12,6 +13,7 @@
 #include "cli/estimate_rates.hpp"
 #include "cli/help.hpp"
 #include "cli/ranges.hpp"
+#include "core/parallel.hpp"
 
 #include <fmt/format.h>
 
@@ -60,9 +62,7 @@ class Figures {
       : options_(options),
         products_(device, options.common.seed, options.repeats, options.limit),
         progress_("measuring", options.common.quiet),
-        most_(options.most_nodes != 0 ? options.most_nodes
-              : device.is_host()      ? 2048
-                                      : 32768) {}
+        most_(most_nodes(options, device.is_host())) {}
 
   [[nodiscard]] const Json& results() const { return results_; }
 
@@ -190,21 +190,13 @@ class Figures {
   /// 20 parts of about one size, each a random graph of degree 16 that knows nothing of the others.
   [[nodiscard]] CsrPattern batch_of_parts(std::size_t nodes) const {
     constexpr std::size_t parts = 20, degree = 16;
-    const std::size_t size = (nodes + parts - 1) / parts;
-    Buffer<EdgeOffset> row_ptr(nodes + 1, EdgeOffset{0});
-    std::vector<NodeId> col_ind;
-    for (std::size_t i = 0; i < nodes; ++i) {
-      const std::size_t begin = i / size * size, end = std::min(nodes, begin + size);
-      std::set<NodeId> row;
-      for (std::size_t k = 0; k < degree; ++k) {
-        const std::uint64_t drawn = random_below({options_.common.seed, 2, 0}, i * degree + k, end - begin);
-        row.insert(static_cast<NodeId>(begin + drawn));
-      }
-      col_ind.insert(col_ind.end(), row.begin(), row.end());
-      row_ptr[i + 1] = col_ind.size();
+    std::vector<CsrPattern> graphs;
+    graphs.reserve(parts);
+    for (std::size_t p = 0; p < parts; ++p) {
+      const auto size = static_cast<NodeId>(part_of(nodes, p, parts).size());
+      graphs.push_back(symmetrized(generate_uniform(size, size * degree / 2, options_.common.seed + p)));
     }
-    return {static_cast<NodeId>(nodes), static_cast<NodeId>(nodes), std::move(row_ptr),
-            Buffer<NodeId>::copy_of(col_ind, Device{})};
+    return block_diagonal(graphs).pattern;
   }
 
   [[nodiscard]] static double share_of_tiles(const CsrPattern& graph, std::size_t rows, std::size_t columns) {

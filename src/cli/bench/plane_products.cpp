@@ -85,6 +85,14 @@ double PlaneProducts::plane_by_plane(std::size_t nodes, std::size_t columns, int
   });
 }
 
+template <class T>
+DenseMatrix<T> PlaneProducts::random_matrix(std::size_t nrows, std::size_t ncols) const {
+  DenseMatrix<T> made(nrows, ncols);
+  for (std::size_t n = 0; n < made.values().size(); ++n)
+    made.values()[n] = static_cast<T>(random_uniform({seed_, 3, 0}, n));
+  return made.to(device_);
+}
+
 double PlaneProducts::dense(const CsrPattern& graph, std::size_t columns, int bits) {
   const BitMatrix<ZeroOne> a = to_bit_matrix(graph).to(device_);
   const BitPlanes x = random_planes(graph.ncols(), columns, bits);
@@ -106,7 +114,7 @@ std::string PlaneProducts::rival_name() const {
 
 double PlaneProducts::rival(std::size_t nodes, std::size_t columns) {
   if (device_.is_host()) {
-    const DenseMatrix<float> a(nodes, nodes, device_), x(columns, nodes, device_);
+    const auto a = random_matrix<float>(nodes, nodes), x = random_matrix<float>(columns, nodes);
     DenseMatrix<float> out(nodes, columns, device_);
     return seconds([&] { float_gemm(out, a, false, x, true); });
   }
@@ -124,7 +132,7 @@ double PlaneProducts::rival(std::size_t nodes, std::size_t columns) {
 
 double PlaneProducts::bfloat16(std::size_t nodes, std::size_t columns) {
   if (device_.is_host()) return 0;
-  const DenseMatrix<Bfloat16> a(nodes, nodes, device_), x(columns, nodes, device_);
+  const auto a = random_matrix<Bfloat16>(nodes, nodes), x = random_matrix<Bfloat16>(columns, nodes);
   DenseMatrix<Bfloat16> out(nodes, columns, device_);
   return seconds([&] { gemm_into(out, a, x); });
 }

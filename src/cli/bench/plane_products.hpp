@@ -6,6 +6,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/dense_matrix.hpp>
 
 #include "cli/peers/byte_rival.hpp"
 
@@ -39,6 +40,8 @@ class PlaneProducts {
   template <class Call>
   [[nodiscard]] double seconds(const Call& call) const;
   [[nodiscard]] Buffer<std::uint64_t> random_words(std::size_t count) const;
+  template <class T>
+  [[nodiscard]] DenseMatrix<T> random_matrix(std::size_t nrows, std::size_t ncols) const;
   [[nodiscard]] BitMatrix<ZeroOne> random_graph(std::size_t nodes) const;
   [[nodiscard]] BitPlanes random_planes(std::size_t nodes, std::size_t columns, int bits) const;
 
