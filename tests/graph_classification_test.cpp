@@ -9,6 +9,7 @@
 #include <bitgraph/ops/log_softmax.hpp>
 
 #include "nn/model/random_model.hpp"
+#include "nn/sampling/parts/seen_part.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"

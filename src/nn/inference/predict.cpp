@@ -14,7 +14,7 @@
 #include "nn/one_launch/one_launch.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
-#include "nn/sampling/training_source.hpp"
+#include "nn/sampling/parts/seen_part.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 // Where a trainer's batches come from: the whole graph, again and again, or samples of it.
 #pragma once
 
-#include <bitgraph/formats/partition.hpp>
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/train.hpp>
@@ -70,16 +69,5 @@ struct SumFactors {
 
 /// Random walks of a sample: those asked for, but of a small graph fewer, so that an epoch has at least two samples.
 [[nodiscard]] std::size_t walk_roots_for(const TrainOptions& options, std::size_t num_nodes);
-
-/// What is left of a data set where there are some nodes only, in rising order: the edges between them, their features
-/// and labels. All are training nodes.
-[[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
-
-/// What is left of a data set of many graphs where there are some only: their nodes, edges, features and labels. All
-/// are training graphs. O(nodes + entries + features of all).
-[[nodiscard]] Dataset graphs_of(const Dataset& dataset, const std::vector<NodeId>& graphs);
-
-/// What is left of a partition where there are some nodes only, in rising order: parts that have none of them are gone.
-[[nodiscard]] Partition part_of(const Partition& partition, std::span<const NodeId> nodes);
 
 }  // namespace bitgraph::nn

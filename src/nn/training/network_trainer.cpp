@@ -14,6 +14,7 @@
 #include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/reshape.hpp"
+#include "nn/sampling/parts/seen_part.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/network_layers.hpp"
 #include "nn/training/recipe.hpp"

@@ -4,6 +4,8 @@
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/ops/dense.hpp>
 
+#include "nn/sampling/parts/seen_part.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>

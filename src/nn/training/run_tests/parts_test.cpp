@@ -3,6 +3,7 @@
 // steps themselves are compared with an oracle in network_step_test.cpp.
 #include "nn/inference/graph_operands.hpp"
 #include "nn/model/architectures.hpp"
+#include "nn/sampling/parts/seen_part.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/trainer.hpp"
 #include "support/cuda_device.hpp"
