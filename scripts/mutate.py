@@ -3,7 +3,7 @@
 """Changes the code of a room on purpose, one place at a time, and tells which changes no test notices.
 
   scripts/mutate.sh src/graph/bfs --tests tests_graph                     20 changes, drawn with seed 0
-  scripts/mutate.sh src/io/metis.cpp --tests tests_io --count 50 --seed 3
+  scripts/mutate.sh src/io/graph/metis.cpp --tests tests_io --count 50 --seed 3
   scripts/mutate.sh src/formats --tests tests_formats,tests_ops --filter 'Advisor*'
 
 It works on a copy of the tree under build/mutate: the checkout stays as it is, whatever happens. A change that does not

@@ -2,9 +2,9 @@
 #include <bitgraph/core/error.hpp>
 
 #include "cli/command.hpp"
-#include "io/file.hpp"
-#include "io/karate_club.hpp"
-#include "io/musae.hpp"
+#include "io/dataset/published/karate_club.hpp"
+#include "io/dataset/published/musae.hpp"
+#include "io/file/file.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

@@ -8,7 +8,7 @@
 
 #include "cli/help.hpp"
 #include "cli/ranges.hpp"
-#include "io/file.hpp"
+#include "io/file/file.hpp"
 
 #include <fmt/format.h>
 

@@ -5,12 +5,12 @@
 
 #include "cli/command.hpp"
 #include "cli/planted_spec.hpp"
-#include "io/file.hpp"
-#include "io/graph_readers.hpp"
-#include "io/gzip.hpp"
-#include "io/karate_club.hpp"
-#include "io/npz.hpp"
-#include "io/text_scanner.hpp"
+#include "io/array/npz.hpp"
+#include "io/dataset/published/karate_club.hpp"
+#include "io/file/file.hpp"
+#include "io/file/gzip.hpp"
+#include "io/graph/graph_readers.hpp"
+#include "io/text/text_scanner.hpp"
 
 #include <fmt/format.h>
 

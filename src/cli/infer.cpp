@@ -9,7 +9,7 @@
 #include "cli/measure.hpp"
 #include "cli/ranges.hpp"
 #include "cli/result_file.hpp"
-#include "io/file.hpp"
+#include "io/file/file.hpp"
 #include "nn/inference/predict.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plot.hpp"
 
-#include "io/file.hpp"
+#include "io/file/file.hpp"
 
 #include <fmt/format.h>
 

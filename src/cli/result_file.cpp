@@ -4,8 +4,8 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/io/array.hpp>
 
-#include "io/delimited.hpp"
-#include "io/file.hpp"
+#include "io/file/file.hpp"
+#include "io/text/delimited.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include "cli/measure.hpp"
 #include "cli/plot.hpp"
 #include "cli/ranges.hpp"
-#include "io/file.hpp"
+#include "io/file/file.hpp"
 
 #include <fmt/format.h>
 

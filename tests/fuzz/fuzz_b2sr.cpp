@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz_promise.hpp"
-#include "io/b2sr.hpp"
+#include "io/graph/b2sr.hpp"
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz_arrays.hpp"
-#include "io/dataset.hpp"
+#include "io/dataset/dataset.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first byte chooses how the list behind it is read: plainly, or with words, columns, a delimiter, a header.
 #include "fuzz_text_graph.hpp"
-#include "io/graph_readers.hpp"
+#include "io/graph/graph_readers.hpp"
 #include "support/text_of.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two texts with a separator between them: graphs, targets.
 #include "fuzz_graph_set.hpp"
-#include "io/karate_club.hpp"
+#include "io/dataset/published/karate_club.hpp"
 
 #include <algorithm>
 #include <string_view>

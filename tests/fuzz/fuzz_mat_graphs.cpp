@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz_graph_set.hpp"
-#include "io/mat_graphs.hpp"
+#include "io/dataset/published/mat_graphs.hpp"
 
 #include <span>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three texts with a separator between them: edges, features, targets.
 #include "fuzz_promise.hpp"
-#include "io/musae.hpp"
+#include "io/dataset/published/musae.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz_arrays.hpp"
-#include "io/npy.hpp"
+#include "io/array/npy.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz_arrays.hpp"
-#include "io/graph_readers.hpp"
+#include "io/graph/graph_readers.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace bitgraph;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz_promise.hpp"
-#include "io/partition.hpp"
+#include "io/dataset/partition.hpp"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // Members of .npz archives, for archives put together by hand.
 #pragma once
 
-#include "io/array.hpp"
-#include "io/npy.hpp"
+#include "io/array/array.hpp"
+#include "io/array/npy.hpp"
 #include "support/zip_builder.hpp"
 
 #include <cstdint>

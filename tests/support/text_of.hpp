@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "io/text_output.hpp"
+#include "io/text/text_output.hpp"
 
 #include <string>
 

@@ -2,8 +2,8 @@
 #include <bitgraph/nn/plan.hpp>
 
 #include "core/names.hpp"
-#include "io/file.hpp"
-#include "io/nesting.hpp"
+#include "io/file/file.hpp"
+#include "io/text/nesting.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

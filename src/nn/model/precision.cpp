@@ -3,7 +3,7 @@
 #include <bitgraph/nn/precision.hpp>
 
 #include "core/names.hpp"
-#include "io/file.hpp"
+#include "io/file/file.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/model.hpp>
 
-#include "io/file.hpp"
+#include "io/file/file.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

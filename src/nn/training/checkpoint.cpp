@@ -4,7 +4,7 @@
 #include <bitgraph/io/array.hpp>
 
 #include "core/fingerprint.hpp"
-#include "io/file.hpp"
+#include "io/file/file.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/training/recipe.hpp"
 
