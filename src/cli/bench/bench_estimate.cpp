@@ -2,7 +2,7 @@
 #include "cli/bench/bench_estimate.hpp"
 
 #include "cli/bench/graph_spec.hpp"
-#include "cli/estimate_rates.hpp"
+#include "cli/estimate/estimate_rates.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // The steps of benchmarks, for --estimate.
 #pragma once
 
-#include "cli/estimate.hpp"
+#include "cli/estimate/estimate.hpp"
 
 #include <string>
 #include <vector>

@@ -4,9 +4,9 @@
 #include "cli/bench/bench_estimate.hpp"
 #include "cli/bench/bench_gnn.hpp"
 #include "cli/bench/bench_operators.hpp"
-#include "cli/bench/bench_quantized.hpp"
+#include "cli/bench/graph/report.hpp"
 #include "cli/bench/graph_spec.hpp"
-#include "cli/bench/report.hpp"
+#include "cli/bench/quantized/bench_quantized.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>

@@ -7,8 +7,8 @@
 #include <bitgraph/io/graph.hpp>
 
 #include "cli/command.hpp"
-#include "cli/graph_size.hpp"
-#include "cli/planted_spec.hpp"
+#include "cli/estimate/graph_size.hpp"
+#include "cli/graph_command/planted_spec.hpp"
 
 #include <fmt/format.h>
 

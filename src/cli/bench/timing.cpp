@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench/timing.hpp"
 
-#include "cli/graph_command.hpp"
+#include "cli/graph_command/graph_command.hpp"
 
 #include <algorithm>
 #include <vector>
