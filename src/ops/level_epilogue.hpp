@@ -5,7 +5,7 @@
 #include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
-#include "formats/level_rows.hpp"
+#include "formats/levels/level_rows.hpp"
 #include "ops/level_views.hpp"
 
 #include <algorithm>

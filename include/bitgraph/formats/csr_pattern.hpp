@@ -27,8 +27,8 @@ class CsrPattern {
   /// The same without looking at the arrays. O(1) on the host.
   CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind, Trusted);
 
-  /// The same of arrays on a CUDA device whose chunks and longest row (formats/csr_chunks.hpp) are known: the other
-  /// constructor waits for the device to find them.
+  /// The same of arrays on a CUDA device whose chunks and longest row (formats/pattern/csr_chunks.hpp) are known: the
+  /// other constructor waits for the device to find them.
   CsrPattern(NodeId nrows, NodeId ncols, Buffer<EdgeOffset> row_ptr, Buffer<NodeId> col_ind, Buffer<NodeId> chunk_row,
              EdgeOffset longest_row, Trusted);
 

@@ -39,7 +39,7 @@ struct NumberFormat {
   friend constexpr bool operator==(const NumberFormat&, const NumberFormat&) = default;
 };
 
-/// What is known of a kind. Adding a kind is a row in src/formats/number_format.cpp, a value in NumberKind, and
+/// What is known of a kind. Adding a kind is a row in src/formats/levels/number_format.cpp, a value in NumberKind, and
 /// kernels.
 struct NumberTraits {
   NumberKind kind;

@@ -2,7 +2,7 @@
 #include "io/array/npz_sparse.hpp"
 
 #include "core/parallel.hpp"
-#include "formats/sorted_row.hpp"
+#include "formats/pattern/sorted_row.hpp"
 #include "io/file/file.hpp"
 
 #include <fmt/format.h>

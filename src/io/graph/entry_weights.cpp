@@ -2,7 +2,7 @@
 #include "io/graph/entry_weights.hpp"
 
 #include "core/parallel.hpp"
-#include "formats/sorted_row.hpp"
+#include "formats/pattern/sorted_row.hpp"
 
 #include <atomic>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sampling/training_batch.hpp"
 
-#include "formats/csr_chunks.hpp"
-#include "formats/transpose_index.hpp"
+#include "formats/pattern/csr_chunks.hpp"
+#include "formats/pattern/transpose_index.hpp"
 #include "nn/inference/graph_operands.hpp"
 
 #include <algorithm>

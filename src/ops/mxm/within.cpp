@@ -4,7 +4,7 @@
 #include "ops/mxm/within.hpp"
 
 #include "core/thread_chunks.hpp"
-#include "formats/transpose_index.hpp"
+#include "formats/pattern/transpose_index.hpp"
 #include "ops/mxm/long_rows.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantize/quantize.hpp"
 
-#include "formats/level_rows.hpp"
+#include "formats/levels/level_rows.hpp"
 
 #include <algorithm>
 #include <cmath>

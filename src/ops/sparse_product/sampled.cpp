@@ -3,7 +3,7 @@
 
 #include <bitgraph/ops/sparse_product.hpp>
 
-#include "formats/transpose_index.hpp"
+#include "formats/pattern/transpose_index.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>

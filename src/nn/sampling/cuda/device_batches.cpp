@@ -7,7 +7,7 @@
 #include "core/cuda/runtime.hpp"
 #include "core/lent.hpp"
 #include "core/recording.hpp"
-#include "formats/csr_chunks.hpp"
+#include "formats/pattern/csr_chunks.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/sampling/cuda/sample.hpp"

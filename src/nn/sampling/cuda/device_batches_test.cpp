@@ -2,7 +2,7 @@
 // Batches that a CUDA device draws are those of the host, whatever the graph, and however late their steps read them.
 #include "nn/sampling/cuda/device_batches.hpp"
 
-#include "formats/csr_chunks.hpp"
+#include "formats/pattern/csr_chunks.hpp"
 #include "nn/sampling/cuda/sample_plan.hpp"
 #include "nn/training/trainer.hpp"
 

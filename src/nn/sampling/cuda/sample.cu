@@ -4,9 +4,9 @@
 #include <bitgraph/core/kernel.cuh>
 #include <bitgraph/formats/views.hpp>
 
-#include "formats/csr_chunks.hpp"
 #include "formats/cuda/csr_chunks.cuh"
 #include "formats/cuda/keys.cuh"
+#include "formats/pattern/csr_chunks.hpp"
 #include "nn/sampling/cuda/row_draws.cuh"
 
 #include <cub/device/device_radix_sort.cuh>

@@ -7,7 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "formats/bit_transpose.hpp"
+#include "formats/bits/bit_transpose.hpp"
 #include "ops/cpu_partial-inl.hpp"
 #include "ops/gemm/gemm.hpp"
 

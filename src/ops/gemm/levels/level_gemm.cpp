@@ -3,7 +3,7 @@
 
 #include "core/parallel.hpp"
 #include "core/preconditions.hpp"
-#include "formats/level_rows.hpp"
+#include "formats/levels/level_rows.hpp"
 #include "ops/explain.hpp"
 #include "ops/gemm/levels/levels.hpp"
 #include "ops/operands.hpp"

@@ -3,7 +3,7 @@
 
 #include "core/parallel.hpp"
 #include "core/preconditions.hpp"
-#include "formats/bit_transpose.hpp"
+#include "formats/bits/bit_transpose.hpp"
 
 #include <fmt/format.h>
 

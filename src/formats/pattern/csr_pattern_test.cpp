@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/csr_chunks.hpp"
+#include "formats/pattern/csr_chunks.hpp"
 #include "support/cuda_device.hpp"
 #include "support/entry_sets.hpp"
 #include "support/everywhere.hpp"

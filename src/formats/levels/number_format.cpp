@@ -4,7 +4,7 @@
 #include <bitgraph/formats/level_scale.hpp>
 #include <bitgraph/formats/number_format.hpp>
 
-#include "formats/level_rows.hpp"
+#include "formats/levels/level_rows.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/bit_transpose.hpp"
+#include "formats/bits/bit_transpose.hpp"
 #include "support/entry_sets.hpp"
 #include "support/random_matrices.hpp"
 

@@ -6,7 +6,7 @@
 #include <bitgraph/core/types.hpp>
 
 #include "core/parallel.hpp"
-#include "formats/sorted_row.hpp"
+#include "formats/pattern/sorted_row.hpp"
 
 #include <algorithm>
 #include <span>

@@ -4,10 +4,10 @@
 #include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "core/preconditions.hpp"
-#include "formats/bit_transpose.hpp"
+#include "formats/bits/bit_transpose.hpp"
 #include "formats/cuda/formats.hpp"
-#include "formats/tile_marks.hpp"
-#include "formats/transpose_index.hpp"
+#include "formats/pattern/transpose_index.hpp"
+#include "formats/tiles/tile_marks.hpp"
 
 #include <fmt/format.h>
 

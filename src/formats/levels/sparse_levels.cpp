@@ -4,7 +4,7 @@
 
 #include "core/parallel.hpp"
 #include "core/preconditions.hpp"
-#include "formats/level_rows.hpp"
+#include "formats/levels/level_rows.hpp"
 
 #include <utility>
 #include <vector>

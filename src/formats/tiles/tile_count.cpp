@@ -5,7 +5,7 @@
 #include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "formats/cuda/formats.hpp"
-#include "formats/tile_marks.hpp"
+#include "formats/tiles/tile_marks.hpp"
 
 #include <array>
 #include <atomic>

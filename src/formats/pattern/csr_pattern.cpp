@@ -4,10 +4,10 @@
 #include "core/backend.hpp"
 #include "core/parallel.hpp"
 #include "core/preconditions.hpp"
-#include "formats/csr_chunks.hpp"
 #include "formats/cuda/formats.hpp"
-#include "formats/sorted_row.hpp"
-#include "formats/transpose_index.hpp"
+#include "formats/pattern/csr_chunks.hpp"
+#include "formats/pattern/sorted_row.hpp"
+#include "formats/pattern/transpose_index.hpp"
 
 #include <fmt/format.h>
 
