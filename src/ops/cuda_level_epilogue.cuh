@@ -43,13 +43,18 @@ struct LevelRule {
         nearest(epilogue.rounding == Rounding::nearest),
         relu(epilogue.relu) {}
 
-  /// Of two floats the maximum is the one that is a number. Below 2^22 the lowest bits of a float that begins with 1.5
-  /// * 2^23 are the nearest whole number, or the next one below, as the addition rounds.
+  /// The level in the lowest 16 bits; above them, what does not count. Of two floats the maximum is the one that is a
+  /// number. Below 2^22 the lowest bits of a float that begins with 1.5 * 2^23 are the nearest whole number, or the next
+  /// one below, as the addition rounds.
   template <bool to_nearest>
-  [[nodiscard]] __device__ std::uint32_t level(float place, float least) const {
+  [[nodiscard]] __device__ std::uint32_t low_bits(float place, float least) const {
     const float within = fminf(fmaxf(place, least), most);
     constexpr float whole = 12582912.0F;
-    return __float_as_uint(to_nearest ? __fadd_rn(within, whole) : __fadd_rd(within, whole)) & 0xFFFFU;
+    return __float_as_uint(to_nearest ? __fadd_rn(within, whole) : __fadd_rd(within, whole));
+  }
+  template <bool to_nearest>
+  [[nodiscard]] __device__ std::uint32_t level(float place, float least) const {
+    return low_bits<to_nearest>(place, least) & 0xFFFFU;
   }
   [[nodiscard]] __device__ std::uint32_t level(float place, float least) const {
     return nearest ? level<true>(place, least) : level<false>(place, least);

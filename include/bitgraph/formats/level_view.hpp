@@ -3,7 +3,7 @@
 // it, too.
 #pragma once
 
-#include <bitgraph/formats/views.hpp>
+#include <bitgraph/core/types.hpp>
 
 #include <cstddef>
 #include <cstdint>

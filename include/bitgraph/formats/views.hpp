@@ -61,11 +61,6 @@ struct PlusMinusOne {
 template <class D>
 concept BitDomain = std::same_as<D, ZeroOne> || std::same_as<D, PlusMinusOne>;
 
-/// Number of 64-bit words that hold `ncols` bits.
-[[nodiscard]] constexpr std::size_t words_for_bits(std::size_t ncols) noexcept {
-  return ncols / 64 + (ncols % 64 == 0 ? 0 : 1);
-}
-
 /// What a kernel sees of a BitMatrix: row i starts at words + i * words_per_row.
 template <BitDomain Domain, class Word = const std::uint64_t>
 struct BitMatrixView {

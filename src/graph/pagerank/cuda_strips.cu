@@ -6,8 +6,8 @@
 // to their slots. The order of additions is always the same.
 #include "graph/pagerank/cuda_strips.cuh"
 
+#include "core/cuda/bulk_copy.cuh"
 #include "core/cuda/cooperative.cuh"
-#include "graph/pagerank/cuda_bulk_copy.cuh"
 
 #include <utility>
 
@@ -32,13 +32,13 @@ struct Shared {
   float* strip;
   float* sums;
   Part* ends;
-  std::uint64_t* arrived;
+  unsigned arrived;  ///< barrier
 
   __device__ Shared(unsigned char* bytes, const StripView& a)
       : strip(reinterpret_cast<float*>(bytes)),
         sums(strip + a.deal.strip() + 4),
         ends(reinterpret_cast<Part*>(sums + (a.all_slots + 1) / 2 * 2)),
-        arrived(reinterpret_cast<std::uint64_t*>(ends + warps)) {}
+        arrived(bulk_copy::shared_address(ends + warps)) {}
 };
 
 /// Entries of one thread that lie together.
@@ -75,7 +75,10 @@ class Block {
   __device__ void begin() {
     for (unsigned t = thread_; t < a_.all_slots; t += threads) shared_.sums[t] = 0;
     if (thread_ < 4) shared_.strip[a_.deal.strip() + thread_] = 0;
-    if (thread_ == 0) bulk_copy::init(shared_.arrived);
+    if (thread_ == 0) {
+      bulk_copy::init(shared_.arrived, 1);
+      bulk_copy::show_barriers();
+    }
     __syncthreads();
     fetch(0);
   }
@@ -170,8 +173,9 @@ class Block {
   __device__ void fetch(unsigned s) {
     if (thread_ != 0 || s >= a_.num_near) return;
     const auto bytes = static_cast<unsigned>(a_.deal.strip() * sizeof(float));
-    bulk_copy::expect(shared_.arrived, bytes);
-    bulk_copy::bring(shared_.strip, args_.nodes.share + std::size_t{s} * a_.deal.strip(), bytes, shared_.arrived);
+    bulk_copy::arrive_and_expect(shared_.arrived, bytes);
+    bulk_copy::bring(bulk_copy::shared_address(shared_.strip), args_.nodes.share + std::size_t{s} * a_.deal.strip(),
+                     bytes, shared_.arrived);
   }
 
   __device__ void add(Part& part, unsigned slot, float value) {

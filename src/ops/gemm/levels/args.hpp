@@ -41,7 +41,9 @@ struct LevelGemmArgs {
 
 void level_gemm(const Cuda& backend, const LevelGemmArgs& args);
 
-/// Whether a product of levels of so many bits has the fast kernel: sums below 2^31, and rows of W that fit.
-[[nodiscard]] bool level_gemm_by_tiles(const Cuda& backend, int x_bits, int w_bits, std::size_t columns);
+/// How a CUDA device multiplies dense levels: by the matrix instructions of compute capability 9.0, or by those of all
+/// devices, where levels have at most 8 bits, sums are below 2^31 and rows of W fit shared memory; else plainly.
+enum class LevelGemmKernel : std::uint8_t { wgmma, tiles, plain };
+[[nodiscard]] LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns);
 
 }  // namespace bitgraph

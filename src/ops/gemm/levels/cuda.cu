@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of levels on a CUDA device, by matrix instructions of bytes. A block keeps its outputs' rows of W in shared
-// memory and goes through tiles of 64 rows of X. Two groups of four warps have tiles in turns, so that one multiplies
-// while the other makes levels of its sums. Rows of X come into shared memory a few chunks ahead, packed: nibbles
-// become bytes on their way from there to registers.
+// Products of levels on a CUDA device, by the matrix instructions of bytes that all devices have. A block keeps its
+// outputs' rows of W in shared memory and goes through tiles of 64 rows of X. Two groups of four warps have tiles in
+// turns, so that one multiplies while the other makes levels of its sums. Rows of X come into shared memory a few
+// chunks ahead, packed: nibbles become bytes on their way from there to registers.
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
 #include "ops/gemm/levels/args.hpp"
 #include "ops/gemm/levels/cuda_places.cuh"
+#include "ops/gemm/levels/cuda_quads.cuh"
 #include "ops/gemm/levels/cuda_tiles.cuh"
+#include "ops/gemm/levels/wgmma.hpp"
 
 #include <algorithm>
 
@@ -179,13 +181,6 @@ struct Kernel {
         }
       }
     }
-  }
-
-  /// The sum of a row's levels, over the four lanes that have some of them.
-  __device__ static float add_quad(std::uint32_t value) {
-    value += __shfl_xor_sync(full_warp, value, 1);
-    value += __shfl_xor_sync(full_warp, value, 2);
-    return static_cast<float>(value);
   }
 
   /// Two neighbouring outputs that a thread has of a tile of outputs.
@@ -449,19 +444,28 @@ bool least_fits(const Device& device, std::size_t columns) {
 
 }  // namespace level_cuda
 
-bool level_gemm_by_tiles(const Cuda& backend, int x_bits, int w_bits, std::size_t columns) {
+LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns) {
   using namespace level_cuda;
-  if (x_bits > 8 || w_bits > 8 || columns == 0 || !sums_fit(x_bits, w_bits, columns, 31)) return false;
-  return x_bits <= 4 ? least_fits<4>(backend.device, columns) : least_fits<8>(backend.device, columns);
+  if (x_bits > 8 || w_bits > 8 || columns == 0 || !sums_fit(x_bits, w_bits, columns, 31)) return LevelGemmKernel::plain;
+  if constexpr (has_wgmma) {
+    const CudaLimits& limits = cuda_limits(backend.device);
+    const bool has_instructions = limits.major == 9 && limits.minor == 0;
+    if (has_instructions && wgmma_fits(backend.device, x_bits, columns)) return LevelGemmKernel::wgmma;
+  }
+  const bool fits = x_bits <= 4 ? least_fits<4>(backend.device, columns) : least_fits<8>(backend.device, columns);
+  return fits ? LevelGemmKernel::tiles : LevelGemmKernel::plain;
 }
 
 void level_gemm(const Cuda& backend, const LevelGemmArgs& args) {
   using namespace level_cuda;
   const Device& device = backend.device;
   if (args.x.nrows == 0 || args.outputs == 0) return;
-  if (level_gemm_by_tiles(backend, args.x.bits, args.w_bits, args.x.ncols)) {
-    return args.x.bits <= 4 ? launch_tiles<4>(device, args) : launch_tiles<8>(device, args);
+  const LevelGemmKernel kernel = level_gemm_kernel(backend, args.x.bits, args.w_bits, args.x.ncols);
+  if constexpr (has_wgmma) {
+    if (kernel == LevelGemmKernel::wgmma) return multiply_by_wgmma(device, args);
   }
+  if (kernel == LevelGemmKernel::tiles)
+    return args.x.bits <= 4 ? launch_tiles<4>(device, args) : launch_tiles<8>(device, args);
   const std::size_t groups_a_row = (stored_columns(args.out, args.outputs) + few_columns - 1) / few_columns;
   level_gemm_plain<<<blocks_for(groups_a_row * args.x.nrows, threads), threads, 0, stream_of(device)>>>(args,
                                                                                                         groups_a_row);

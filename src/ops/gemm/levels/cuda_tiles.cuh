@@ -4,6 +4,8 @@
 // of 16 bytes change places by the row's number, so that eight rows of one piece lie in different banks.
 #pragma once
 
+#include "core/cuda/bulk_copy.cuh"
+
 #include <cstdint>
 
 namespace bitgraph::level_cuda {
@@ -17,8 +19,13 @@ __device__ inline unsigned place_of_piece(unsigned row, unsigned p) {
   return p / block_pieces * block_bytes + ((p % block_pieces) ^ (row % block_pieces)) * piece;
 }
 
-__device__ inline unsigned shared_address(const void* place) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(place));
+using bulk_copy::shared_address;
+
+/// A piece of a row into shared memory.
+__device__ inline void store_piece(unsigned to, const uint4& value) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
 }
 
 /// Copies `Bytes` bytes, 8 or 16, into shared memory some time before wait_for_copies(); zeros unless `exists`.
@@ -37,6 +44,8 @@ template <unsigned Left>
 __device__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
 }
+
+__device__ inline void wait_for_all_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 /// A barrier of `count` of the block's threads.
 __device__ inline void barrier(unsigned id, unsigned count) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -218,10 +219,11 @@ void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWei
 KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w) {
   const auto bytes = static_cast<double>(x.bytes() + w.bytes());
   if (!x.device().is_host()) {
-    const bool by_tiles = with_cuda<bool>(x.device(), "level gemm", [&](const auto& backend) {
-      return level_gemm_by_tiles(backend, x.bits(), w.bits, x.ncols());
+    const auto kernel = with_cuda<LevelGemmKernel>(x.device(), "level gemm", [&](const auto& backend) {
+      return level_gemm_kernel(backend, x.bits(), w.bits, x.ncols());
     });
-    return {by_tiles ? "level_gemm_tiles" : "level_gemm_plain", bytes};
+    constexpr std::array names{"level_gemm_wgmma", "level_gemm_tiles", "level_gemm_plain"};
+    return {names[static_cast<std::size_t>(kernel)], bytes};
   }
   return {host_kernel(x.device(), fmt::format("level_gemm, {} by {} bits in bytes", x.bits(), w.bits)), bytes};
 }

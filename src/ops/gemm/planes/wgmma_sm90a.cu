@@ -6,12 +6,13 @@
 // of the bits each. Planes of A come one after the other, the highest first, and sums double in between.
 #include <bitgraph/core/kernel.cuh>
 
+#include "core/cuda/bulk_copy.cuh"
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
 #include "ops/cuda_store_pair.cuh"
-#include "ops/gemm/planes/wgmma.cuh"
 #include "ops/gemm/planes/wgmma.hpp"
+#include "ops/gemm/wgmma.cuh"
 
 #include <bitgraph/core/error.hpp>
 
@@ -23,6 +24,8 @@
 namespace bitgraph::plane_cuda {
 
 namespace {
+
+using wgmma::group_threads;
 
 constexpr unsigned groups = 2, threads = (groups + 1) * group_threads;
 constexpr unsigned group_rows = 64;
@@ -41,6 +44,11 @@ struct Problem {
   unsigned first_plane = 0;  ///< of X; with one behind the first its sums are added to the output
   std::size_t tiles = 0;
 };
+
+/// X: pieces of one slab follow one another, column by column; the next slab begins `slab_bytes` later.
+__device__ inline std::uint64_t descriptor_of_slabs(unsigned address, unsigned slab_bytes) {
+  return wgmma::descriptor(address, slab_bytes, 128, 0);
+}
 
 /// `BitColumns` hold `Planes` planes of as many octets of columns as fit. With `Split` both groups have the same rows.
 template <unsigned BitColumns, unsigned Planes, bool Split>
@@ -85,20 +93,22 @@ struct Kernel {
         for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
           const unsigned slabs = min(stage_slabs, problem.slabs - chunk * stage_slabs);
           const unsigned to = shared + stage * stage_bytes, barrier = full + stage * 8;
-          wait_for(empty + stage * 8, parity ^ 1);
+          bulk_copy::wait(empty + stage * 8, parity ^ 1);
           if (lane == 0) {
-            arrive_and_expect(barrier, a_bytes + slabs * width * octet_bytes);
-            bring_box(to, map, static_cast<int>(chunk * row_bytes), plane, static_cast<int>(first_row), barrier);
+            bulk_copy::arrive_and_expect(barrier, a_bytes + slabs * width * octet_bytes);
+            bulk_copy::bring_box(to, map, static_cast<int>(chunk * row_bytes), plane, static_cast<int>(first_row),
+                                 barrier);
           }
           __syncwarp();
           if (Planes == static_cast<unsigned>(args.x.bits)) {
             if (lane < slabs)
-              bring(to + a_bytes + lane * slab_bytes, from(chunk, lane, first_octet), width * octet_bytes, barrier);
+              bulk_copy::bring(to + a_bytes + lane * slab_bytes, from(chunk, lane, first_octet), width * octet_bytes,
+                               barrier);
           } else {
             for (unsigned n = lane; n < slabs * width; n += 32) {
               const unsigned s = n / width, o = n % width;
-              bring(to + a_bytes + s * slab_bytes + o * octet_bytes, from(chunk, s, first_octet + o), octet_bytes,
-                    barrier);
+              bulk_copy::bring(to + a_bytes + s * slab_bytes + o * octet_bytes, from(chunk, s, first_octet + o),
+                               octet_bytes, barrier);
             }
           }
           next_stage();
@@ -113,17 +123,17 @@ struct Kernel {
     constexpr unsigned mine = Split ? steps / groups : steps;
     constexpr unsigned a_step = step_slabs * piece_bytes, x_step = step_slabs * slab_bytes;
     const unsigned first = Split ? group * mine : 0, skipped = Split ? 0 : group * group_rows * row_bytes;
-    const std::uint64_t a = descriptor_of_rows(at + skipped + first * a_step);
+    const std::uint64_t a = wgmma::descriptor_of_rows(at + skipped + first * a_step);
     const std::uint64_t x = descriptor_of_slabs(at + a_bytes + first * x_step, slab_bytes);
-    begin_products();
+    wgmma::begin_products();
 #pragma unroll
-    for (unsigned n = 0; n < mine; ++n) multiply_add(counts, a + n * (a_step >> 4), x + n * (x_step >> 4));
-    end_products();
+    for (unsigned n = 0; n < mine; ++n) wgmma::multiply_bits(counts, a + n * (a_step >> 4), x + n * (x_step >> 4));
+    wgmma::end_products();
   }
 
   /// By the thread of each warp that speaks for it: a stage may be filled again.
   __device__ void give_back(unsigned given) const {
-    if (threadIdx.x % 32 == 0) arrive(empty + given * 8);
+    if (threadIdx.x % 32 == 0) bulk_copy::arrive(empty + given * 8);
   }
 
   /// By a group: all tiles of the block.
@@ -135,21 +145,21 @@ struct Kernel {
       unsigned last = most_stages;  // none
       for (int plane = args.a.bits - 1; plane >= 0; --plane) {
         for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
-          wait_for(full + stage * 8, parity);
+          bulk_copy::wait(full + stage * 8, parity);
           multiply_stage(counts, group);
-          wait_for_products<1>();
+          wgmma::wait_for_products<1>();
           if (last != most_stages) give_back(last);
           last = stage;
           next_stage();
         }
         if (plane == 0) break;
-        wait_for_products<0>();
+        wgmma::wait_for_products<0>();
         give_back(last);
         last = most_stages;
 #pragma unroll
         for (int& each : counts) each <<= 1;
       }
-      wait_for_products<0>();
+      wgmma::wait_for_products<0>();
       give_back(last);
       if constexpr (Split) {
         if (!join(counts, group)) continue;
@@ -234,14 +244,13 @@ __global__ void __launch_bounds__(threads, 1)
   using Made = Kernel<BitColumns, Planes, Split>;
   extern __shared__ std::uint8_t memory[];
   __shared__ std::uint64_t barriers[2 * most_stages];
-  const auto address = [](const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); };
-  Made kernel(problem, (address(memory) + 1023U) & ~1023U, address(barriers));
+  Made kernel(problem, (bulk_copy::shared_address(memory) + 1023U) & ~1023U, bulk_copy::shared_address(barriers));
   if (threadIdx.x == 0) {
     for (unsigned s = 0; s < Made::stages; ++s) {
-      init_barrier(kernel.full + s * 8, 1);
-      init_barrier(kernel.empty + s * 8, groups * group_threads / 32);
+      bulk_copy::init(kernel.full + s * 8, 1);
+      bulk_copy::init(kernel.empty + s * 8, groups * group_threads / 32);
     }
-    show_barriers();
+    bulk_copy::show_barriers();
   }
   __syncthreads();
   trigger_dependent_launch();

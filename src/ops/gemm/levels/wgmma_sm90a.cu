@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of levels by wgmma. A block keeps its outputs' rows of W in shared memory, in the order that descriptors
+// name, and goes through tiles of 64 rows of X. Four warps copy X, packed, some chunks ahead. Four groups of four warps
+// have tiles in turns, so that some multiply while others make levels of their sums; of more than 128 outputs a group
+// has half, since the unrolled code behind the sums of all would not fit the instruction cache. X comes to groups
+// through registers, where nibbles become bytes.
+#include "core/cuda/bulk_copy.cuh"
+#include "core/cuda/cooperative.cuh"
+#include "core/cuda/launch.cuh"
+#include "core/cuda/limits.hpp"
+#include "ops/gemm/levels/cuda_tiles.cuh"
+#include "ops/gemm/levels/wgmma.hpp"
+#include "ops/gemm/levels/wgmma_store.cuh"
+#include "ops/gemm/wgmma.cuh"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::level_cuda {
+
+namespace {
+
+using wgmma::group_threads;
+
+constexpr unsigned groups = 4, threads = (groups + 1) * group_threads;
+constexpr unsigned tile_rows = 64;
+constexpr unsigned chunk_bytes = tile_rows * block_bytes;
+constexpr unsigned most_stages = 12;  ///< chunks of X on their way
+constexpr unsigned step = 32;         ///< columns of one instruction
+constexpr unsigned block_steps = block_bytes / step;
+
+/// Groups that multiply have more registers than those that copy, and than the compiler gives to all.
+__device__ inline void more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 112;"); }
+__device__ inline void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 32;"); }
+
+/// A product in tiles of rows.
+struct Problem {
+  LevelGemmArgs args;
+  unsigned chunks = 0;    ///< of a row of X
+  unsigned w_blocks = 0;  ///< of 128 columns of W
+  unsigned stages = 0;
+  std::size_t tiles = 0;
+};
+
+/// `Shares` groups have `Outputs` each of a tile.
+template <unsigned XBits, unsigned Outputs, unsigned Shares>
+struct Kernel {
+  static constexpr unsigned block_outputs = Outputs * Shares;
+  static constexpr unsigned tiles_at_once = groups / Shares;
+  static constexpr unsigned chunk_columns = block_bytes * 8 / XBits;
+  static constexpr unsigned chunk_steps = chunk_columns / step;
+  static constexpr unsigned w_block_bytes = block_outputs * block_bytes;
+  static constexpr unsigned pair_bytes = block_outputs / 2 * sizeof(OutputPair);
+  static constexpr unsigned barrier_bytes = 2 * most_stages * sizeof(std::uint64_t);
+
+  using Sums = typename TileStore<Outputs>::Sums;
+
+  const Problem& problem;
+  const LevelGemmArgs& args;
+  const unsigned w, stages, full, empty;  ///< in shared memory; two barriers a stage
+  OutputPair* const pairs;
+  const std::size_t first_output;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x % group_threads / 32;
+
+  /// `memory` begins at a multiple of 1,024 bytes.
+  __device__ Kernel(const Problem& the_problem, std::uint8_t* memory)
+      : problem(the_problem),
+        args(the_problem.args),
+        w(shared_address(memory)),
+        stages(w + problem.w_blocks * w_block_bytes),
+        full(stages + problem.stages * chunk_bytes),
+        empty(full + barrier_bytes / 2),
+        pairs(reinterpret_cast<OutputPair*>(memory + (empty + barrier_bytes / 2 - w))),
+        first_output(std::size_t{blockIdx.y} * block_outputs) {}
+
+  static std::size_t shared_bytes(unsigned w_blocks, unsigned stages) {
+    constexpr std::size_t alignment = 1024;
+    return alignment + w_blocks * w_block_bytes + stages * chunk_bytes + barrier_bytes + pair_bytes;
+  }
+
+  /// By one thread.
+  __device__ void init_barriers() const {
+    for (unsigned s = 0; s < problem.stages; ++s) {
+      bulk_copy::init(full + s * 8, group_threads);
+      bulk_copy::init(empty + s * 8, Shares * group_threads / 32);
+    }
+    bulk_copy::show_barriers();
+  }
+
+  /// Rows of W; outputs and columns that are not there are zeros. By all groups that multiply.
+  __device__ void bring_w() const {
+    const unsigned steps = problem.w_blocks * block_steps;
+#pragma unroll 8
+    for (unsigned n = threadIdx.x; n < block_outputs * steps; n += groups * group_threads) {
+      const unsigned f = n / steps, s = n % steps;
+      uint4 first = {}, second = {};
+      if (first_output + f < args.outputs && s * step < args.w_row_bytes) {
+        const auto* from =
+            reinterpret_cast<const uint4*>(args.w_rows + (first_output + f) * args.w_row_bytes + s * step);
+        first = __ldg(from);
+        second = __ldg(from + 1);
+      }
+      const unsigned row = w + s / block_steps * w_block_bytes + f * block_bytes;
+      const unsigned at = s % block_steps * 2;
+      store_piece(row + place_of_piece(f, at), XBits == 4 ? every_second(first, second, even_places) : first);
+      store_piece(row + place_of_piece(f, at + 1), XBits == 4 ? every_second(first, second, odd_places) : second);
+    }
+    for (unsigned p = threadIdx.x; p < block_outputs / 2; p += groups * group_threads)
+      pairs[p] = pair_of(args, first_output + 2 * p);
+    wgmma::show_writes();
+    barrier(1, groups * group_threads);
+  }
+
+  /// The chunks of all tiles of the block, one after the other. By the third group.
+  template <unsigned Bytes>
+  __device__ void bring_x() const {
+    constexpr unsigned copies = block_bytes / Bytes;
+    const unsigned own = threadIdx.x % group_threads;
+    const unsigned at = own % copies * Bytes, first = own / copies;
+    constexpr unsigned rows_at_once = group_threads / copies;
+    unsigned stage = 0, parity = 1;
+    for (std::size_t tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
+      for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
+        bulk_copy::wait(empty + stage * 8, parity);
+        const std::size_t byte = std::size_t{chunk} * block_bytes + at;
+        const unsigned to = stages + stage * chunk_bytes;
+#pragma unroll 4
+        for (unsigned n = 0; n < tile_rows / rows_at_once; ++n) {
+          const unsigned r = first + n * rows_at_once;
+          const std::size_t row = tile * tile_rows + r;
+          const bool exists = row < args.x.nrows && byte < args.x.row_bytes;
+          copy_later<Bytes>(to + r * block_bytes + place_of_piece(r, at / piece) + at % piece,
+                            exists ? args.x.data + row * args.x.row_bytes + byte : args.x.data, exists);
+        }
+        bulk_copy::arrive_behind_copies(full + stage * 8);
+        if (++stage == problem.stages) stage = 0, parity ^= 1;
+      }
+    }
+    wait_for_all_copies();
+  }
+
+  /// Where a group is in the chunks of the block.
+  struct Place {
+    unsigned stage, parity = 0;
+
+    __device__ void advance(unsigned count, unsigned all) {
+      stage += count;
+      while (stage >= all) stage -= all, parity ^= 1;
+    }
+  };
+
+  /// Rows of four steps in registers, as instructions take them.
+  __device__ void load_steps(std::uint32_t (&a)[block_steps][4], unsigned stage, unsigned first) const {
+    const unsigned rows = stages + stage * chunk_bytes + (warp * 16 + lane % 16) * block_bytes;
+    if constexpr (XBits == 4) {
+#pragma unroll
+      for (unsigned s = 0; s < block_steps; s += 2) {
+        std::uint32_t raw[4];
+        load_matrices(raw, rows + place_of_piece(lane, first + s + lane / 16));
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+          a[s + half][0] = raw[2 * half] & 0x0F0F0F0FU;
+          a[s + half][1] = raw[2 * half + 1] & 0x0F0F0F0FU;
+          a[s + half][2] = raw[2 * half] >> 4 & 0x0F0F0F0FU;
+          a[s + half][3] = raw[2 * half + 1] >> 4 & 0x0F0F0F0FU;
+        }
+      }
+    } else {
+#pragma unroll
+      for (unsigned s = 0; s < block_steps; ++s) load_matrices(a[s], rows + place_of_piece(lane, 2 * s + lane / 16));
+    }
+  }
+
+  /// Adds the products of a chunk.
+  __device__ void multiply_chunk(Sums& sums, std::uint32_t (&x_sum)[2], unsigned chunk, unsigned share,
+                                 unsigned stage) const {
+#pragma unroll
+    for (unsigned first = 0; first < chunk_steps; first += block_steps) {
+      std::uint32_t a[block_steps][4];
+      load_steps(a, stage, first);
+      if (args.w_scale.offsets != nullptr) {
+#pragma unroll
+        for (unsigned s = 0; s < block_steps; ++s) {
+          x_sum[0] = __dp4a(a[s][0], 0x01010101U, __dp4a(a[s][2], 0x01010101U, x_sum[0]));
+          x_sum[1] = __dp4a(a[s][1], 0x01010101U, __dp4a(a[s][3], 0x01010101U, x_sum[1]));
+        }
+      }
+      const unsigned block = (chunk * chunk_steps + first) / block_steps;
+      const std::uint64_t of_w = wgmma::descriptor_of_rows(w + block * w_block_bytes + share * (Outputs * block_bytes));
+      wgmma::begin_products();
+#pragma unroll
+      for (unsigned s = 0; s < block_steps; ++s)
+        wgmma::multiply_bytes(sums, a[s], of_w + s * (step >> 4), chunk != 0 || first != 0 || s != 0);
+      wgmma::end_products();
+      if (first + block_steps == chunk_steps) {
+        __syncwarp();
+        if (lane == 0) bulk_copy::arrive(empty + stage * 8);
+      }
+      wgmma::wait_for_products<0>();
+    }
+  }
+
+  /// By one of the groups that multiply: its tiles of the block.
+  __device__ void multiply(unsigned group) const {
+    const unsigned share = group % Shares, turn = group / Shares;
+    const TileStore<Outputs> out(args, pairs + share * (Outputs / 2), first_output + share * Outputs);
+    Place place{0};
+    place.advance(turn * problem.chunks, problem.stages);
+    for (std::size_t tile = blockIdx.x + std::size_t{turn} * gridDim.x; tile < problem.tiles;
+         tile += std::size_t{tiles_at_once} * gridDim.x) {
+      Sums sums;
+      std::uint32_t x_sum[2] = {};
+#pragma unroll 1
+      for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
+        bulk_copy::wait(full + place.stage * 8, place.parity);
+        multiply_chunk(sums, x_sum, chunk, share, place.stage);
+        place.advance(1, problem.stages);
+      }
+      place.advance((tiles_at_once - 1) * problem.chunks, problem.stages);
+      out.store(sums, x_sum, tile * tile_rows + warp * 16 + lane / 4);
+    }
+  }
+};
+
+template <unsigned XBits, unsigned Outputs, unsigned Shares>
+__global__ void __launch_bounds__(threads, 1) level_gemm_wgmma(const __grid_constant__ Problem problem) {
+  extern __shared__ std::uint8_t memory[];
+  const unsigned begin = bulk_copy::shared_address(memory);
+  const Kernel<XBits, Outputs, Shares> kernel(problem, memory + ((begin + 1023U) / 1024 * 1024 - begin));
+  if (threadIdx.x == 0) kernel.init_barriers();
+  trigger_dependent_launch();
+  wait_for_previous_kernel();
+  __syncthreads();
+  const unsigned group = threadIdx.x / group_threads;
+  if (group < groups) {
+    more_registers();
+    kernel.bring_w();
+    kernel.multiply(group);
+  } else {
+    fewer_registers();
+    problem.args.x.row_bytes % piece == 0 ? kernel.template bring_x<piece>() : kernel.template bring_x<8>();
+  }
+}
+
+/// A product of X's rows of so many bytes in blocks of `Made`: chunks, and the stages that shared memory has beside W.
+/// None: W does not fit.
+template <class Made>
+Problem problem_of(const Device& device, std::size_t x_row_bytes) {
+  constexpr unsigned fewest_stages = 4;
+  Problem problem;
+  problem.chunks = static_cast<unsigned>((x_row_bytes + block_bytes - 1) / block_bytes);
+  problem.w_blocks = problem.chunks * (Made::chunk_columns / block_bytes);
+  problem.stages = most_stages;
+  const std::size_t most = cuda_limits(device).shared_bytes_a_block;
+  while (problem.stages > 0 && Made::shared_bytes(problem.w_blocks, problem.stages) > most) --problem.stages;
+  if (problem.stages < fewest_stages) problem.stages = 0;
+  return problem;
+}
+
+/// False: W does not fit, and nothing is done.
+template <unsigned XBits, unsigned Outputs, unsigned Shares>
+bool launch(const Device& device, const LevelGemmArgs& args) {
+  using Made = Kernel<XBits, Outputs, Shares>;
+  Problem problem = problem_of<Made>(device, args.x.row_bytes);
+  if (problem.stages == 0) return false;
+  problem.args = args;
+  problem.tiles = (args.x.nrows + tile_rows - 1) / tile_rows;
+  const std::size_t outputs = stored_columns(args.out, args.outputs);
+  const auto slices = static_cast<unsigned>((outputs + Made::block_outputs - 1) / Made::block_outputs);
+  const auto blocks = static_cast<unsigned>(
+      std::min<std::size_t>(problem.tiles, std::max(1U, cuda_limits(device).multiprocessors / slices)));
+  const std::size_t bytes = Made::shared_bytes(problem.w_blocks, problem.stages);
+  allow_shared_bytes(level_gemm_wgmma<XBits, Outputs, Shares>, bytes, "level_gemm_wgmma");
+  static ProgrammaticKernel kernel(level_gemm_wgmma<XBits, Outputs, Shares>, "level_gemm_wgmma");
+  kernel.launch(device, dim3(blocks, slices), threads, bytes, problem);
+  return true;
+}
+
+/// As many outputs a block as there are and fit.
+template <unsigned XBits>
+void launch_fitting(const Device& device, const LevelGemmArgs& args) {
+  const std::size_t outputs = stored_columns(args.out, args.outputs);
+  if (outputs > 128 && launch<XBits, 128, 2>(device, args)) return;
+  if (outputs > 64 && launch<XBits, 128, 1>(device, args)) return;
+  if (outputs > 32 && launch<XBits, 64, 1>(device, args)) return;
+  static_cast<void>(launch<XBits, 32, 1>(device, args));
+}
+
+}  // namespace
+
+bool wgmma_fits(const Device& device, int x_bits, std::size_t columns) {
+  const std::size_t row_bytes = level_row_bytes(columns, x_bits);
+  return (x_bits <= 4 ? problem_of<Kernel<4, 32, 1>>(device, row_bytes)
+                      : problem_of<Kernel<8, 32, 1>>(device, row_bytes))
+             .stages != 0;
+}
+
+void multiply_by_wgmma(const Device& device, const LevelGemmArgs& args) {
+  args.x.bits <= 4 ? launch_fitting<4>(device, args) : launch_fitting<8>(device, args);
+}
+
+}  // namespace bitgraph::level_cuda

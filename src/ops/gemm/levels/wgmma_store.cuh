@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel of wgmma does behind the sums of a tile: they become levels or numbers, and are stored.
+#pragma once
+
+#include "ops/cuda_store_pair.cuh"
+#include "ops/gemm/levels/cuda_places.cuh"
+#include "ops/gemm/levels/cuda_quads.cuh"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::level_cuda {
+
+/// What two neighbouring outputs need behind their sums: see ProductPlace.
+struct alignas(16) OutputPair {
+  float2 by_step, shift, least;
+  float2 by_offset, of_w;  ///< of offsets
+};
+
+/// Of outputs from `output` on, those that the product has.
+__device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t output) {
+  ProductPlace place[2];
+  float least[2] = {};
+  for (unsigned k = 0; k < 2; ++k) {
+    if (output + k >= args.outputs) continue;
+    const ColumnPlace column(args.epilogue, output + k);
+    place[k] = ProductPlace(args, output + k, column);
+    least[k] = column.least;
+  }
+  return {{place[0].by_step, place[1].by_step},
+          {place[0].shift, place[1].shift},
+          {least[0], least[1]},
+          {place[0].by_offset, place[1].by_offset},
+          {place[0].of_w, place[1].of_w}};
+}
+
+/// Writes words of a row from `byte` on, those that the row has. Rows begin and end at multiples of eight bytes.
+template <unsigned Words>
+__device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_t byte,
+                            const std::uint32_t (&word)[Words]) {
+  auto* const to = reinterpret_cast<std::uint32_t*>(row + byte);
+  if constexpr (Words == 1) {
+    if (byte < row_bytes) *to = word[0];
+  } else {
+    if constexpr (Words == 4) {
+      if (byte + 16 <= row_bytes && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+        *reinterpret_cast<uint4*>(to) = {word[0], word[1], word[2], word[3]};
+        return;
+      }
+    }
+#pragma unroll
+    for (unsigned w = 0; w < Words; w += 2) {
+      if (byte + 4 * w < row_bytes) *reinterpret_cast<uint2*>(to + w) = {word[w], word[w + 1]};
+    }
+  }
+}
+
+/// The outputs that a group of warps has of each tile.
+template <unsigned Outputs>
+class TileStore {
+ public:
+  static constexpr unsigned output_tiles = Outputs / 8;
+  using Sums = int[Outputs / 2];
+
+  /// `of_outputs` are in shared memory.
+  __device__ TileStore(const LevelGemmArgs& the_args, const OutputPair* of_outputs, std::size_t first)
+      : args(the_args), pairs(of_outputs), first_output(first) {}
+
+  /// Of a thread's sums of two rows, `row` and the eighth after it, and its part of the sums of their levels.
+  __device__ void store(const Sums& sums, const std::uint32_t (&levels)[2], std::size_t row) const {
+    float sum_of_row[2] = {};
+    if (args.w_scale.offsets != nullptr) {
+      sum_of_row[0] = add_quad(levels[0]);
+      sum_of_row[1] = add_quad(levels[1]);
+    }
+    const auto of_x = [&](unsigned half) {
+      const std::size_t i = row + half * 8;
+      return RowOfX(args, i < args.x.nrows ? i : 0, sum_of_row[half]);
+    };
+    const RowOfX x[2] = {of_x(0), of_x(1)};
+    const LevelOut& out = args.out;
+    const auto sum_of = [](int sum, const OutputPair&, unsigned, unsigned) { return sum; };
+    if (out.values.data != nullptr) {
+      store_numbers(out.values, sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+        return LevelRule(args.epilogue, 1).value(place<true, true>(sum, pair, k, x[half]));
+      });
+    } else if (out.sums.data != nullptr) {
+      store_numbers(out.sums, sums, row, sum_of);
+    } else if (out.wide_sums.data != nullptr) {
+      store_numbers(out.wide_sums, sums, row, sum_of);
+    } else if (out.levels.bits <= 4) {
+      store_levels<4>(sums, x, row);
+    } else if (out.levels.bits <= 8) {
+      store_levels<8>(sums, x, row);
+    } else {
+      store_wide_levels(sums, x, row);
+    }
+  }
+
+ private:
+  /// The place of a sum, where there are no other offsets.
+  template <bool w_offsets, bool x_offsets>
+  [[nodiscard]] __device__ float place(int sum, const OutputPair& pair, unsigned k, const RowOfX& x) const {
+    const auto of = [k](const float2& two) { return k == 0 ? two.x : two.y; };
+    float product = of(pair.by_step) * static_cast<float>(sum);
+    if constexpr (w_offsets) product = product + of(pair.by_offset) * x.sum;
+    product = x.step * product;
+    if constexpr (x_offsets) product = product + x.offset * of(pair.of_w);
+    return product + of(pair.shift);
+  }
+
+  /// Levels out of 4 or 8 bits. Frequent cases have code of their own.
+  template <unsigned Bits>
+  __device__ void store_levels(const Sums& sums, const RowOfX (&x)[2], std::size_t row) const {
+    const LevelRule rule(args.epilogue, args.out.levels.bits);
+    const bool w_offsets = args.w_scale.offsets != nullptr, x_offsets = args.x_scale.offsets != nullptr;
+    if (!rule.nearest) {
+      store_levels<Bits>(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+        return rule.level(place<true, true>(sum, pair, k, x[half]), k == 0 ? pair.least.x : pair.least.y);
+      });
+    } else if (x_offsets) {
+      store_nearest<Bits, true, true>(sums, x, row, rule);
+    } else if (w_offsets) {
+      store_nearest<Bits, true, false>(sums, x, row, rule);
+    } else {
+      store_nearest<Bits, false, false>(sums, x, row, rule);
+    }
+  }
+  template <unsigned Bits, bool w_offsets, bool x_offsets>
+  __device__ void store_nearest(const Sums& sums, const RowOfX (&x)[2], std::size_t row, const LevelRule& rule) const {
+    store_levels<Bits>(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+      return rule.template low_bits<true>(place<w_offsets, x_offsets>(sum, pair, k, x[half]),
+                                          k == 0 ? pair.least.x : pair.least.y);
+    });
+  }
+
+  /// A lane stores the levels of `own` tiles that lie side by side.
+  template <unsigned Bits, class LevelOf>
+  __device__ void store_levels(const Sums& sums, std::size_t row, const LevelOf& level_of) const {
+    constexpr unsigned own = Bits == 8 ? 1 : std::min(output_tiles, 16U) / 4;
+    constexpr unsigned words = own * Bits / 4;
+    const unsigned quarter = lane % 4;
+    const QuadTurn turn(lane);
+#pragma unroll
+    for (unsigned first = 0; first < output_tiles; first += 4 * own) {
+      std::uint32_t word[2][words];
+#pragma unroll
+      for (unsigned n = 0; n < own; ++n) {
+        std::uint32_t level[2][4][2];
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) {
+          const unsigned t = first + i * own + n;
+          const OutputPair pair = pairs[t * 4 + quarter];
+#pragma unroll
+          for (unsigned half = 0; half < 2; ++half) {
+#pragma unroll
+            for (unsigned k = 0; k < 2; ++k) level[half][i][k] = level_of(sums[4 * t + 2 * half + k], pair, k, half);
+          }
+        }
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+          const auto& of = level[half];
+          if constexpr (Bits == 4) {
+            const std::uint32_t bytes[4] = {nibbles(of[0][0], of[0][1]), nibbles(of[1][0], of[1][1]),
+                                            nibbles(of[2][0], of[2][1]), nibbles(of[3][0], of[3][1])};
+            word[half][n] = turn.bytes(four_bytes(bytes));
+          } else {
+            word[half][2 * n] = four_bytes({of[0][0], of[0][1], of[1][0], of[1][1]});
+            word[half][2 * n + 1] = four_bytes({of[2][0], of[2][1], of[3][0], of[3][1]});
+            turn.halves(word[half][2 * n], word[half][2 * n + 1]);
+          }
+        }
+      }
+      const std::size_t byte = (first_output + (first + quarter * own) * 8) * Bits / 8;
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const std::size_t i = row + half * 8;
+        if (i < args.x.nrows) store_words(args.out.levels.row(i), args.out.levels.row_bytes, byte, word[half]);
+      }
+    }
+  }
+
+  /// Levels out of 16 bits, two outputs at a time.
+  __device__ void store_wide_levels(const Sums& sums, const RowOfX (&x)[2], std::size_t row) const {
+    const QuantizedView<std::uint8_t>& out = args.out.levels;
+    const LevelRule rule(args.epilogue, out.bits);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      if (row + half * 8 >= args.x.nrows) continue;
+      const std::size_t byte = (first_output + lane % 4 * 2) * 2;
+      std::uint8_t* const to = out.row(row + half * 8) + byte;
+#pragma unroll
+      for (unsigned t = 0; t < output_tiles; ++t) {
+        const OutputPair pair = pairs[t * 4 + lane % 4];
+        const int* const sum = sums + 4 * t + 2 * half;
+        const std::uint32_t first = rule.level(place<true, true>(sum[0], pair, 0, x[half]), pair.least.x);
+        const std::uint32_t second = rule.level(place<true, true>(sum[1], pair, 1, x[half]), pair.least.y);
+        if (byte + t * 16 < out.row_bytes) *reinterpret_cast<std::uint32_t*>(to + t * 16) = first | second << 16;
+      }
+    }
+  }
+
+  /// Numbers out, number_of(sum, pair, k, half).
+  template <class T, class NumberOf>
+  __device__ void store_numbers(const DenseView<T>& out, const Sums& sums, std::size_t row,
+                                const NumberOf& number_of) const {
+    const bool whole = first_output + Outputs <= args.outputs && takes_pairs(out);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      if (row + half * 8 >= args.x.nrows) continue;
+      const std::size_t column = first_output + lane % 4 * 2;
+      T* const to = out.data + (row + half * 8) * out.stride + column;
+      const auto left = static_cast<int>(args.outputs) - static_cast<int>(column);
+#pragma unroll
+      for (unsigned t = 0; t < output_tiles; ++t) {
+        const OutputPair pair = pairs[t * 4 + lane % 4];
+        const int* const sum = sums + 4 * t + 2 * half;
+        const T first = number_of(sum[0], pair, 0, half), second = number_of(sum[1], pair, 1, half);
+        if (whole) {
+          store_pair(to + t * 8, first, second);
+        } else {
+          if (static_cast<int>(t * 8) < left) to[t * 8] = first;
+          if (static_cast<int>(t * 8 + 1) < left) to[t * 8 + 1] = second;
+        }
+      }
+    }
+  }
+
+  const LevelGemmArgs& args;
+  const OutputPair* pairs;
+  std::size_t first_output;
+  unsigned lane = threadIdx.x % 32;
+};
+
+}  // namespace bitgraph::level_cuda
