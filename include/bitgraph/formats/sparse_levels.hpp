@@ -12,7 +12,7 @@
 namespace bitgraph {
 
 /// Levels of a matrix most of whose values are 0: those of its entries. All other places have the level of the value 0
-/// on the scale of their row, or of the matrix. On the host.
+/// on the scale of their row, or of the matrix.
 struct SparseLevels {
   CsrPattern pattern;
   Buffer<std::uint16_t> levels;  ///< one an entry
@@ -21,14 +21,19 @@ struct SparseLevels {
 
   [[nodiscard]] std::size_t nrows() const noexcept { return pattern.nrows(); }
   [[nodiscard]] std::size_t ncols() const noexcept { return pattern.ncols(); }
+  [[nodiscard]] const Device& device() const noexcept { return pattern.device(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return pattern.bytes() + levels.bytes() + scale.bytes(); }
+
+  [[nodiscard]] SparseLevels to(const Device& device) const {
+    return {pattern.to(device), levels.to(device), bits, scale.to(device)};
+  }
 };
 
 /// The entries that `pattern` names of x, whose other places must have the level of 0: what quantize() with keeps_zero
-/// makes of zeros. O(entries).
+/// makes of zeros. On the host. O(entries).
 [[nodiscard]] SparseLevels to_sparse(const QuantizedMatrix& x, CsrPattern pattern);
 
-/// All levels. O(nrows * ncols).
+/// All levels. On the host. O(nrows * ncols).
 [[nodiscard]] QuantizedMatrix to_quantized(const SparseLevels& x);
 
 }  // namespace bitgraph

@@ -30,10 +30,12 @@ struct LevelWeights {
   /// For products with SparseLevels: row c has column c of all outputs, whole panels, a level less 2^(bits - 1). Empty:
   /// it is not made for them.
   Buffer<std::int16_t> table;
-  Buffer<std::uint8_t> rows;  ///< on a CUDA device, instead: rows of bytes or of 16 bits, behind each zeros to 32 bytes
-  Buffer<std::int64_t> sums;  ///< of an output's levels
-  Buffer<float> steps;        ///< one an output
-  Buffer<float> offsets;      ///< the same; empty: zeros
+  // On a CUDA device, instead: levels as bytes, or as 16 bits where they have more than 8.
+  Buffer<std::uint8_t> rows;     ///< of outputs, behind each zeros to 32 bytes
+  Buffer<std::uint8_t> columns;  ///< the table: column c of all outputs, whole panels; what is no output has zeros
+  Buffer<std::int64_t> sums;     ///< of an output's levels
+  Buffer<float> steps;           ///< one an output
+  Buffer<float> offsets;         ///< the same; empty: zeros
 
   static constexpr std::size_t panel_outputs = 16;
   static constexpr std::size_t group = 4;  ///< columns that are multiplied together
@@ -42,10 +44,13 @@ struct LevelWeights {
   [[nodiscard]] std::size_t num_panels() const noexcept { return (nrows + panel_outputs - 1) / panel_outputs; }
   [[nodiscard]] std::size_t num_groups() const noexcept { return (ncols + group - 1) / group; }
   [[nodiscard]] std::size_t panel_bytes() const noexcept { return num_groups() * group * panel_outputs; }
-  [[nodiscard]] std::size_t row_bytes() const noexcept { return (ncols * (bits > 8 ? 2 : 1) + 31) / 32 * 32; }
+  [[nodiscard]] std::size_t level_bytes() const noexcept { return bits > 8 ? 2 : 1; }
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return (ncols * level_bytes() + 31) / 32 * 32; }
+  [[nodiscard]] std::size_t column_bytes() const noexcept { return num_panels() * panel_outputs * level_bytes(); }
   [[nodiscard]] const Device& device() const noexcept { return steps.device(); }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return panels.bytes() + table.bytes() + rows.bytes() + sums.bytes() + steps.bytes() + offsets.bytes();
+    return panels.bytes() + table.bytes() + rows.bytes() + columns.bytes() + sums.bytes() + steps.bytes() +
+           offsets.bytes();
   }
 };
 
@@ -81,8 +86,8 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 
-/// The same results, bit for bit, of an X that is mostly zeros: products of the entries alone. On the host; W must have
-/// been made ready for them. O(nvals f + n f).
+/// The same results, bit for bit, of an X that is mostly zeros: products of the entries alone. W must have been made
+/// ready for them. O(nvals f + n f).
 void level_gemm_into(DenseMatrix<std::int64_t>& out, const SparseLevels& x, const LevelWeights& w);
 void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
@@ -91,5 +96,6 @@ void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWei
 
 /// The kernel that these would run.
 [[nodiscard]] KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w);
+[[nodiscard]] KernelChoice level_gemm_explain(const SparseLevels& x, const LevelWeights& w);
 
 }  // namespace bitgraph

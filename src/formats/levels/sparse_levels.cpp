@@ -31,6 +31,7 @@ SparseLevels to_sparse(const QuantizedMatrix& x, CsrPattern pattern) {
 }
 
 QuantizedMatrix to_quantized(const SparseLevels& x) {
+  require_host(x.device(), "to_quantized");
   QuantizedMatrix made(x.nrows(), x.ncols(), x.bits, x.pattern.device());
   parallel_chunks(x.pattern.device(), x.nrows(), row_grain, [&](Range rows) {
     std::vector<std::uint32_t> row(x.ncols());

@@ -60,7 +60,7 @@ TEST(SparseLevels, ComeBackAsTheEntriesThatTheyWere) {
   for_each_case([](const SparseLevels& x) {
     EXPECT_EQ(x.bytes(), x.pattern.bytes() + 2 * x.pattern.nvals() + x.scale.bytes());
     test::with_thread_counts([&](const Device& device) {
-      const SparseLevels there{x.pattern.to(device), x.levels.to(device), x.bits, x.scale.to(device)};
+      const SparseLevels there = x.to(device);
       const SparseLevels back = to_sparse(to_quantized(there), x.pattern.to(device));
       EXPECT_EQ(back.bits, x.bits);
       EXPECT_EQ(back.pattern, x.pattern);

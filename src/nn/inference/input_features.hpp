@@ -55,11 +55,11 @@ struct RealFeatures {
 /// floats.
 [[nodiscard]] QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows,
                                              std::span<const NodeId> nodes, int bits, const Device& device);
-/// The same of sparse features, whose values are as the model takes them; and their entries alone, on the host.
+/// The same of sparse features, whose values are as the model takes them; and their entries alone.
 [[nodiscard]] QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
                                              const Device& device);
 [[nodiscard]] SparseLevels sparse_level_features(const SparseFeatures& features, std::span<const float> values,
-                                                 int bits, const Device& host);
+                                                 int bits, const Device& device);
 
 /// How features become levels: each row, a node's, by its own range.
 [[nodiscard]] inline QuantizeOptions features_in_levels(int bits) {
@@ -74,8 +74,7 @@ void round_to_levels(std::span<float> values, const SparseFeatures& features, in
 /// sums, become bits on the host.
 [[nodiscard]] std::size_t binarized_rows_bytes(std::size_t num_features, int threads) noexcept;
 
-/// Whether levels of features are kept as entries: few of them, and on the host, whose products of entries are quicker
-/// then.
+/// Whether levels of features are kept as entries: so few of them that products of entries are quicker.
 [[nodiscard]] bool keeps_level_entries(std::size_t entries, std::size_t nrows, std::size_t ncols,
                                        FeatureStorage storage, const Device& device);
 

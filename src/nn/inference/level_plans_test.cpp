@@ -3,6 +3,7 @@
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
+#include "nn/inference/input_features.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/level_models.hpp"
@@ -37,6 +38,13 @@ const Dataset& dense_data() {
 /// Rows have neighbours enough for the graph to be most of what a plan holds.
 const Dataset& large_data() {
   static const Dataset data = test::level_data({.nodes = 300, .edges = 9000, .below_zero = false, .seed = 3});
+  return data;
+}
+
+/// So many features that a CUDA device multiplies their entries.
+const Dataset& wide_data() {
+  static const Dataset data =
+      test::level_data({.nodes = 300, .features = 700, .edges = 900, .density = 0.01, .seed = 4});
   return data;
 }
 
@@ -174,7 +182,7 @@ TEST(LevelPlans, ThreadsOrdersAndInstructionSetsGiveTheSameBits) {
 TEST(LevelPlans, ADeviceGivesTheBitsOfTheHost) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
-  for (const Dataset* data : {&sparse_data(), &dense_data(), &large_data()}) {
+  for (const Dataset* data : {&sparse_data(), &dense_data(), &large_data(), &wide_data()}) {
     test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
       const Model made = model.in_levels(*data, precision);
       const Floats expected = logits_of(made, *data, {});
@@ -186,6 +194,48 @@ TEST(LevelPlans, ADeviceGivesTheBitsOfTheHost) {
       expect_same(parts, expected, precision);
     });
   }
+}
+
+TEST(LevelPlans, ADeviceKeepsTheEntriesOfWideFeatures) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+    if (!precision.multiplies_levels()) return;
+    const Model made = model.in_levels(wide_data(), precision);
+    InferencePlan sparse(made, wide_data(), {}, device);
+    InferencePlan dense(made, wide_data(), {.features = FeatureStorage::dense}, device);
+    const std::string bits = std::to_string(precision.input.bits);
+    EXPECT_EQ(sparse.feature_format(), "sparse levels of " + bits + " bits");
+    EXPECT_EQ(dense.feature_format(), "levels of " + bits + " bits");
+    expect_same(sparse.run().to(Device()), dense.run().to(Device()), precision);
+    const auto kernels = sparse.explain(1);
+    EXPECT_TRUE(std::ranges::any_of(kernels, [](const ExplainedOperator& op) {
+      return op.kernel.find("level_gemm_entries") != std::string::npos;
+    }));
+  });
+}
+
+/// Levels that were sparse become dense.
+TEST(LevelPlans, FeaturesOfADeviceChange) {
+  BITGRAPH_REQUIRE_CUDA();
+  const std::vector<NodeId> nodes{0, 7, 299};
+  const Dataset other = test::level_data({.nodes = 300, .features = 700, .density = 0.02, .seed = 9});
+  const Floats rows_of_all = dense_features(other.features, other.features.values.span(), Device());
+  Floats rows(nodes.size(), wide_data().num_features());
+  Floats x = dense_features(wide_data().features, wide_data().features.values.span(), Device());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::ranges::copy(rows_of_all.row(nodes[i]), rows.row(i).begin());
+    std::ranges::copy(rows_of_all.row(nodes[i]), x.row(nodes[i]).begin());
+  }
+  Dataset changed = test::level_data({.nodes = 300, .features = 700, .edges = 900, .density = 0.01, .seed = 4});
+  changed.features = sparse_features(x);
+  test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+    const Model made = model.in_levels(wide_data(), precision);
+    InferencePlan plan(made, wide_data(), {}, *test::cuda_device());
+    expect_same(plan.run().to(Device()), logits_of(made, wide_data(), {}), precision);
+    plan.set_features(nodes, rows);
+    expect_same(plan.run().to(Device()), logits_of(made, changed, {}), precision);
+  });
 }
 
 TEST(LevelPlans, ARepeatedRunAllocatesNothing) {
@@ -248,6 +298,25 @@ TEST(LevelPlans, MemoryIsPredictedWithinTwoPercent) {
           EXPECT_NEAR(predicted, peak, 0.02 * peak) << plan.feature_format() << (dense ? ", dense" : "");
         }
       }
+    }
+  });
+}
+
+TEST(LevelPlans, MemoryOfADeviceIsPredictedWithinTwoPercent) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+    if (!test::is_of_whole_numbers(precision)) return;
+    const Model made = model.in_levels(wide_data(), precision);
+    for (const FeatureStorage storage : {FeatureStorage::sparse, FeatureStorage::dense}) {
+      const InferenceOptions options{.features = storage};
+      const auto predicted = static_cast<double>(predict_memory(made, wide_data(), options, device).bytes);
+      const std::size_t before = device.memory().live;
+      device.reset_peak();
+      InferencePlan plan(made, wide_data(), options, device);
+      plan.run();
+      const auto peak = static_cast<double>(device.memory().peak - before);
+      EXPECT_NEAR(predicted, peak, 0.02 * peak) << plan.feature_format();
     }
   });
 }

@@ -7,6 +7,7 @@
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
+#include "formats/pattern/csr_chunks.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/row_blocks.hpp"
@@ -156,7 +157,9 @@ class Prediction {
       sparse_levels_ = !dataset_.has_dense_features() &&
                        keeps_level_entries(entries, graph_.nrows(), d, storage_of_features(options_, format), device_);
       if (!sparse_levels_) return scales + n_ * level_row_bytes(d, format.bits);
-      return scales + pattern_bytes(n_, for_all_nodes(entries)) + for_all_nodes(entries) * sizeof(std::uint16_t);
+      const std::size_t all = for_all_nodes(entries);
+      const std::size_t chunks = device_.is_host() ? 0 : csr_chunk_bounds(n_, all) * sizeof(NodeId);
+      return scales + pattern_bytes(n_, all) + chunks + all * sizeof(std::uint16_t);
     }
     if (!options_.forms.front().multiplies_signs()) {
       const bool dense =

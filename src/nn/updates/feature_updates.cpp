@@ -177,7 +177,8 @@ void FeatureUpdates::set_rows(std::span<const NodeId> rows, const SparseFeatures
 void FeatureUpdates::make_levels_dense() {
   if (!features_.sparse_levels) return;
   moved_ = true;
-  features_.levels = to_quantized(*features_.sparse_levels);
+  const SparseLevels& entries = *features_.sparse_levels;
+  features_.levels = device_.is_host() ? to_quantized(entries) : to_quantized(entries.to(host_)).to(device_);
   features_.sparse_levels.reset();
 }
 

@@ -48,6 +48,7 @@ void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
   copy(kept.panels, from.panels);
   copy(kept.table, from.table);
   copy(kept.rows, from.rows);
+  copy(kept.columns, from.columns);
   copy(kept.sums, from.sums);
   copy(kept.steps, from.steps);
   copy(kept.offsets, from.offsets);
@@ -85,8 +86,9 @@ std::size_t level_weight_bytes(const QuantizedMatrix& w, bool for_sparse, bool o
   const std::size_t halves = w.bits() > 8 ? 2 : 1;
   const std::size_t levels =
       on_host ? halves * shape.num_panels() * shape.panel_bytes() : w.nrows() * shape.row_bytes();
-  const std::size_t table = shape.num_panels() * LevelWeights::panel_outputs * w.ncols() * sizeof(std::int16_t);
-  return levels + (for_sparse ? table : 0) + w.nrows() * sizeof(std::int64_t) + w.scale().bytes();
+  const std::size_t column =
+      on_host ? shape.num_panels() * LevelWeights::panel_outputs * sizeof(std::int16_t) : shape.column_bytes();
+  return levels + (for_sparse ? w.ncols() * column : 0) + w.nrows() * sizeof(std::int64_t) + w.scale().bytes();
 }
 
 std::size_t bytes_of(const Linear& linear, const WeightUse& use, bool on_host) {

@@ -32,6 +32,8 @@ struct LevelGemmArgs {
   const std::int16_t* w_table = nullptr;  ///< for a sparse X: rows of whole panels
   const std::uint8_t* w_rows = nullptr;   ///< on a CUDA device
   std::size_t w_row_bytes = 0;
+  const std::uint8_t* w_columns = nullptr;  ///< the same, for a sparse X: columns of whole panels
+  std::size_t w_column_bytes = 0;
   const std::int64_t* w_sums = nullptr;
   LevelScaleView w_scale;
 
@@ -45,5 +47,14 @@ void level_gemm(const Cuda& backend, const LevelGemmArgs& args);
 /// devices, where levels have at most 8 bits, sums are below 2^31 and rows of W fit shared memory; else plainly.
 enum class LevelGemmKernel : std::uint8_t { wgmma, tiles, plain };
 [[nodiscard]] LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns);
+
+/// Products of a sparse X.
+void level_gemm_of_entries(const Cuda& backend, const LevelGemmArgs& args);
+
+/// Whether they have the fast kernel: bytes of W, and sums below 2^31 of levels that have 16 bits once that of 0 is
+/// taken off.
+[[nodiscard]] constexpr bool entries_have_narrow_sums(int x_bits, int w_bits, std::size_t columns) noexcept {
+  return x_bits < 16 && w_bits <= 8 && sums_fit(x_bits, w_bits, columns, 31);
+}
 
 }  // namespace bitgraph

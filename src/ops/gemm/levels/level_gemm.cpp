@@ -78,15 +78,27 @@ LevelWeights in_panels(const QuantizedMatrix& w) {
   return made;
 }
 
-LevelWeights in_rows(const QuantizedMatrix& w, const Device& device) {
+/// The same for a CUDA device.
+Buffer<std::uint8_t> columns_of(const QuantizedMatrix& w, const LevelWeights& shape) {
+  Buffer<std::uint8_t> columns(checked_product(w.ncols(), shape.column_bytes()), std::uint8_t{0});
+  const int place_bits = static_cast<int>(8 * shape.level_bytes());
+  for (std::size_t f = 0; f < w.nrows(); ++f) {
+    for (std::size_t c = 0; c < w.ncols(); ++c)
+      put_level(columns.data() + c * shape.column_bytes(), f, place_bits, level_at(w.view().row(f), c, w.bits()));
+  }
+  return columns;
+}
+
+LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, bool for_sparse) {
   LevelWeights made = without_levels(w);
   Buffer<std::uint8_t> rows(checked_product(w.nrows(), made.row_bytes()), std::uint8_t{0});
-  const int place_bits = w.bits() > 8 ? 16 : 8;
+  const int place_bits = static_cast<int>(8 * made.level_bytes());
   for (std::size_t f = 0; f < w.nrows(); ++f) {
     for (std::size_t c = 0; c < w.ncols(); ++c)
       put_level(rows.data() + f * made.row_bytes(), c, place_bits, level_at(w.view().row(f), c, w.bits()));
   }
   made.rows = rows.to(device);
+  if (for_sparse) made.columns = columns_of(w, made).to(device);
   made.sums = made.sums.to(device);
   made.steps = made.steps.to(device);
   made.offsets = made.offsets.to(device);
@@ -122,6 +134,8 @@ LevelGemmArgs args_of_shape(const QuantizedView<>& x, const LevelScale& scale, c
   args.w_table = w.table.data();
   args.w_rows = w.rows.data();
   args.w_row_bytes = w.row_bytes();
+  args.w_columns = w.columns.data();
+  args.w_column_bytes = w.column_bytes();
   args.w_sums = w.sums.data();
   args.w_scale = {w.steps.data(), w.offsets.empty() ? nullptr : w.offsets.data(), false};
   return args;
@@ -130,18 +144,20 @@ LevelGemmArgs args_of_shape(const QuantizedView<>& x, const LevelScale& scale, c
 /// Of a sparse X.
 LevelGemmArgs sparse_args(const SparseLevels& x, const LevelWeights& w, std::size_t nrows, std::size_t ncols,
                           const Device& device) {
-  require_host(device, "products of sparse levels");
-  check_device("level gemm", device, x.pattern.device(), "X");
   LevelGemmArgs args = args_of_shape({x.nrows(), x.ncols(), 0, x.bits, nullptr}, x.scale, w, nrows, ncols, device);
+  check_device("level gemm", device, x.device(), "X");
   if (x.levels.size() != x.pattern.nvals())
     fail(ErrorCode::usage, fmt::format("level gemm: {} levels for {} entries", x.levels.size(), x.pattern.nvals()));
-  if (w.table.empty() && w.nrows != 0 && w.ncols != 0)
+  const bool ready = !(device.is_host() ? w.table.empty() : w.columns.empty());
+  if (!ready && w.nrows != 0 && w.ncols != 0)
     fail(ErrorCode::usage, "level gemm: W was not made ready for sparse levels");
   args.sparse = {x.pattern.view().row_ptr, x.pattern.view().col_ind, x.levels.data()};
   return args;
 }
 
-void run_sparse(const Device& device, const LevelGemmArgs& args) {
+void run(const Device& device, const SparseLevels& x, const LevelWeights& w, const LevelGemmArgs& args) {
+  trace_choice(device, [&] { return level_gemm_explain(x, w); });
+  if (on_cuda("level gemm", device, [&](const auto& backend) { level_gemm_of_entries(backend, args); })) return;
   with_host_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
 }
 
@@ -158,7 +174,7 @@ LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& devic
   require_host(w.device(), "prepare_level_weights");
   if (w.scale().extent == ScaleExtent::column)
     fail(ErrorCode::usage, "level gemm: W has a scale by columns, expected one for the tensor or for each row");
-  if (!device.is_host()) return in_rows(w, device);
+  if (!device.is_host()) return in_rows(w, device, for_sparse);
   LevelWeights made = in_panels(w);
   if (for_sparse) made.table = table_of(w, made);
   return made;
@@ -198,14 +214,14 @@ void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const Level
 void level_gemm_into(DenseMatrix<std::int64_t>& out, const SparseLevels& x, const LevelWeights& w) {
   LevelGemmArgs args = sparse_args(x, w, out.nrows(), out.ncols(), out.device());
   args.out.wide_sums = out.view();
-  run_sparse(out.device(), args);
+  run(out.device(), x, w, args);
 }
 
 void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const LevelWeights& w,
                      const LevelGemmOptions& options) {
   LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
   args.out.values = out.view();
-  run_sparse(out.device(), args);
+  run(out.device(), x, w, args);
 }
 
 void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWeights& w,
@@ -213,7 +229,7 @@ void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWei
   LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
   take_out_scale(args.epilogue, out, "level gemm");
   args.out.levels = out.view();
-  run_sparse(out.device(), args);
+  run(out.device(), x, w, args);
 }
 
 KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w) {
@@ -226,6 +242,15 @@ KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w)
     return {names[static_cast<std::size_t>(kernel)], bytes};
   }
   return {host_kernel(x.device(), fmt::format("level_gemm, {} by {} bits in bytes", x.bits(), w.bits)), bytes};
+}
+
+KernelChoice level_gemm_explain(const SparseLevels& x, const LevelWeights& w) {
+  const auto bytes = static_cast<double>(x.bytes() + w.bytes());
+  if (!x.device().is_host()) {
+    const bool narrow = entries_have_narrow_sums(x.bits, w.bits, x.ncols());
+    return {narrow ? "level_gemm_entries" : "level_gemm_entries_wide", bytes};
+  }
+  return {host_kernel(x.device(), fmt::format("level_gemm of entries, {} by {} bits", x.bits, w.bits)), bytes};
 }
 
 }  // namespace bitgraph

@@ -2,6 +2,7 @@
 // Products of sparse levels are those of all levels, bit by bit.
 #include <bitgraph/ops/level_gemm.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_levels.hpp"
@@ -13,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,13 +24,15 @@ namespace {
 using Floats = DenseMatrix<float>;
 using WideSums = DenseMatrix<std::int64_t>;
 
-/// Rows and columns of X, outputs: around blocks of rows, panels and slices of 256 outputs, and none of each.
-constexpr std::array<std::array<std::size_t, 3>, 11> shapes{{{0, 5, 7},
+/// Rows and columns of X, outputs: around blocks of rows, panels and slices of 64 and 256 outputs, and none of each.
+constexpr std::array<std::array<std::size_t, 3>, 13> shapes{{{0, 5, 7},
                                                              {5, 0, 7},
                                                              {5, 7, 0},
                                                              {1, 1, 1},
                                                              {6, 63, 16},
                                                              {7, 64, 17},
+                                                             {5, 40, 63},
+                                                             {9, 33, 64},
                                                              {13, 65, 65},
                                                              {9, 130, 256},
                                                              {6, 40, 257},
@@ -56,6 +60,23 @@ SparseLevels random_entries(std::size_t nrows, std::size_t ncols, int bits, Scal
     const float zero = s % 4 == 0 ? 0.0F : s % 4 == 1 ? most : std::round(most * static_cast<float>(s % 7) / 7);
     x.scale.offsets[s] = -x.scale.steps[s] * zero;
   }
+  return x;
+}
+
+/// Row i has i entries.
+SparseLevels entries_of_any_number(std::size_t nrows, std::size_t ncols, int bits) {
+  std::vector<NodeId> rows, cols;
+  for (std::size_t i = 0; i < nrows; ++i) {
+    for (std::size_t e = 0; e < i; ++e) {
+      rows.push_back(static_cast<NodeId>(i));
+      cols.push_back(static_cast<NodeId>((7 * e + i) % ncols));
+    }
+  }
+  SparseLevels x = random_entries(nrows, ncols, bits, ScaleExtent::row, true);
+  x.pattern = csr_from_edges(static_cast<NodeId>(nrows), static_cast<NodeId>(ncols), rows, cols);
+  const auto numbers = test::random_numbers(1, x.pattern.nvals(), bits, nrows);
+  x.levels = Buffer<std::uint16_t>(x.pattern.nvals());
+  for (std::size_t e = 0; e < x.levels.size(); ++e) x.levels[e] = static_cast<std::uint16_t>(numbers(0, e));
   return x;
 }
 
@@ -91,8 +112,42 @@ void for_each_product(Fn&& fn) {
   }
 }
 
-SparseLevels moved_to(const SparseLevels& x, const Device& device) {
-  return {x.pattern.to(device), x.levels.to(device), x.bits, x.scale.to(device)};
+/// What values become as levels of so many bits: they have all of those.
+QuantizedMatrix levels_out(const Floats& values, int bits, ScaleExtent extent) {
+  QuantizedMatrix out(values.nrows(), values.ncols(), bits);
+  out.set_scale(choose_scale(values, {.bits = bits, .extent = extent}));
+  return out;
+}
+
+/// Sums, values and levels of a CUDA device are those of the host.
+void expect_same_on_device(const Product& product, const Device& device, std::size_t turn) {
+  const std::size_t n = product.x.nrows(), f = product.w.nrows();
+  const LevelWeights here = prepare_level_weights(product.w, Device{}, true);
+  const LevelWeights there = prepare_level_weights(product.w, device, true);
+  const SparseLevels x = product.x.to(device);
+  const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+  LevelGemmOptions options = product.options;
+  options.bias = bias.span();
+  WideSums sums(n, f), sums_there(n, f, device);
+  level_gemm_into(sums, product.x, here);
+  level_gemm_into(sums_there, x, there);
+  const WideSums sums_back = sums_there.to(Device{});
+  ASSERT_TRUE(std::ranges::equal(sums_back.values(), sums.values()));
+  Floats values(n, f), values_there(n, f, device);
+  level_gemm_into(values, product.x, here, product.options);
+  level_gemm_into(values_there, x, there, options);
+  test::expect_identical(values_there.to(Device{}).values(), values.values());
+  for (const int bits : {1, 4, 8, 13}) {
+    SCOPED_TRACE(testing::Message() << bits << " bits out");
+    QuantizedMatrix expected = levels_out(values, bits, turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column);
+    level_gemm_into(expected, product.x, here, product.options);
+    QuantizedMatrix out(n, f, bits, device);
+    out.levels().fill(0xFF);  // what was there does not matter
+    out.set_scale(expected.scale().to(device));
+    level_gemm_into(out, x, there, options);
+    const QuantizedMatrix back = out.to(Device{});
+    ASSERT_TRUE(std::ranges::equal(back.levels().span(), expected.levels().span()));
+  }
 }
 
 TEST(SparseLevelGemm, SumsAndValuesAreThoseOfAllLevelsEverywhere) {
@@ -110,7 +165,7 @@ TEST(SparseLevelGemm, SumsAndValuesAreThoseOfAllLevelsEverywhere) {
     Floats values(n, f);
     level_gemm_into(values, all, w, product.options);
     test::everywhere([&](const Device& device) {
-      const SparseLevels x = moved_to(product.x, device);
+      const SparseLevels x = product.x.to(device);
       WideSums actual_sums(n, f, device);
       level_gemm_into(actual_sums, x, w);
       ASSERT_TRUE(std::ranges::equal(actual_sums.values(), sums.values()));
@@ -131,14 +186,13 @@ TEST(SparseLevelGemm, LevelsOutAreThoseOfAllLevelsEverywhere) {
     level_gemm_into(values, all, w, product.options);
     const int bits = std::array{1, 4, 5, 8, 13}[++turn % 5];
     const ScaleExtent extent = turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
-    QuantizedMatrix expected(n, f, bits);
-    expected.set_scale(choose_scale(values, {.bits = bits, .extent = extent}));
+    QuantizedMatrix expected = levels_out(values, bits, extent);
     level_gemm_into(expected, all, w, product.options);
     test::everywhere([&](const Device& device) {
       QuantizedMatrix out(n, f, bits, device);
       out.levels().fill(0xFF);  // what was there does not matter
       out.set_scale(expected.scale().to(device));
-      level_gemm_into(out, moved_to(product.x, device), w, product.options);
+      level_gemm_into(out, product.x.to(device), w, product.options);
       ASSERT_TRUE(std::ranges::equal(out.levels().span(), expected.levels().span()));
     });
   });
@@ -156,6 +210,74 @@ TEST(SparseLevelGemm, ProductsOfTheReferenceAreTheSame) {
   test::expect_identical(actual.values(), expected.values());
 }
 
+TEST(SparseLevelGemm, RowsHaveAnyNumberOfEntries) {
+  Product product({131, 131, 40}, 8, 8, 2);
+  product.x = entries_of_any_number(131, 131, 8);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  Floats expected(131, 40), actual(131, 40);
+  level_gemm_into(expected, to_quantized(product.x), w, product.options);
+  level_gemm_into(actual, product.x, w, product.options);
+  test::expect_identical(actual.values(), expected.values());
+}
+
+TEST(SparseLevelGemm, ADeviceGivesTheBitsOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::size_t turn = 0;
+  for_each_product([&](const Product& product) { expect_same_on_device(product, *test::cuda_device(), ++turn); });
+}
+
+TEST(SparseLevelGemm, RowsOfADeviceHaveAnyNumberOfEntries) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::size_t turn = 0;
+  for (const std::size_t outputs : {1, 8, 9, 16, 17, 32, 33, 64, 130}) {
+    for (const auto& [p, q] : {std::pair{4, 4}, {8, 8}, {15, 8}, {16, 8}, {12, 12}}) {
+      SCOPED_TRACE(testing::Message() << outputs << " outputs, " << p << " and " << q << " bits");
+      Product product({131, 131, outputs}, p, q, ++turn);
+      product.x = entries_of_any_number(131, 131, p);
+      expect_same_on_device(product, *test::cuda_device(), turn);
+    }
+  }
+}
+
+/// More rows than a device takes at a time.
+TEST(SparseLevelGemm, ADeviceTakesManyRows) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Product product({20001, 90, 70}, 4, 8, 1);
+  expect_same_on_device(product, *test::cuda_device(), 1);
+}
+
+TEST(SparseLevelGemm, ExplainNamesTheKernel) {
+  const Product product({4, 9, 6}, 4, 8, 1);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  const std::string name = level_gemm_explain(product.x, w).kernel;
+  EXPECT_EQ(name.find("level_gemm of entries, 4 by 8 bits"), 0U) << name;
+}
+
+TEST(SparseLevelGemm, ExplainNamesTheKernelOfADevice) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const Product product({4, 9, 6}, 4, 8, 1);
+  const LevelWeights there = prepare_level_weights(product.w, device, true);
+  EXPECT_EQ(level_gemm_explain(product.x.to(device), there).kernel, "level_gemm_entries");
+  const SparseLevels wide = random_entries(4, 9, 16, ScaleExtent::row, true);
+  EXPECT_EQ(level_gemm_explain(wide.to(device), there).kernel, "level_gemm_entries_wide");
+}
+
+TEST(SparseLevelGemm, WhatIsNotOnTheDeviceIsRefused) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const Product product({4, 9, 6}, 8, 8, 1);
+  Floats out(4, 6, device);
+  const auto refused = [&](const SparseLevels& x, const LevelWeights& w, const char* text) {
+    test::expect_usage_error([&] { level_gemm_into(out, x, w); }, text);
+  };
+  const SparseLevels x = product.x.to(device);
+  refused(x, prepare_level_weights(product.w, device), "W was not made ready for sparse levels");
+  refused(x, prepare_level_weights(product.w, Device{}, true), "W");
+  refused(product.x, prepare_level_weights(product.w, device, true), "X");
+  test::expect_usage_error([&] { static_cast<void>(to_quantized(x)); }, "to_quantized");
+}
+
 TEST(SparseLevelGemm, WhatDoesNotFitIsRefused) {
   const Product product({4, 9, 6}, 8, 8, 1);
   const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
@@ -168,10 +290,10 @@ TEST(SparseLevelGemm, WhatDoesNotFitIsRefused) {
   refused(product.x, prepare_level_weights(product.w), 6, "W was not made ready for sparse levels");
   refused(product.x, w, 5, "X is 4 x 9, W is 6 x 9, the output is 4 x 5");
   refused(random_entries(4, 10, 8, ScaleExtent::row, true), w, 6, "X is 4 x 10, W is 6 x 9, the output is 4 x 6");
-  SparseLevels wrong = moved_to(product.x, Device{});
+  SparseLevels wrong = product.x.to(Device{});
   wrong.levels = Buffer<std::uint16_t>(2);
   refused(wrong, w, 6, "2 levels for");
-  wrong = moved_to(product.x, Device{});
+  wrong = product.x.to(Device{});
   wrong.scale = test::random_scale(ScaleExtent::column, 9, true, 1);
   refused(wrong, w, 6, "X has a scale by columns");
   QuantizedMatrix out(4, 6, 8);

@@ -2,6 +2,7 @@
 // Sums of levels over neighbours on a CUDA device. A lane has 8 or 16 bytes of the rows of X, and as many lanes as a
 // row takes are a set. A set adds up a short row, a warp's sets share a longer one, a block's warps share a hub. Levels
 // of 4 or 8 bits are added packed, in sums of 16 bits, and become numbers once a row.
+#include "core/cuda/join_lanes.cuh"
 #include "core/cuda/launch.cuh"
 #include "ops/cuda_level_epilogue.cuh"
 #include "ops/spmm/cuda/schedule/taken_row.cuh"

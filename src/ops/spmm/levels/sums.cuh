@@ -2,8 +2,6 @@
 // Sums of levels on a CUDA device as a lane has them: of its part of rows of X, two sums of 16 bits in a word.
 #pragma once
 
-#include <bitgraph/core/kernel.cuh>
-
 #include <cstdint>
 #include <type_traits>
 
@@ -70,41 +68,5 @@ struct LaneLevels {
     return pair[f / a_word * pairs_a_word + 2 * half + byte % 2] >> (16 * (byte / 2)) & 0xFFFFU;
   }
 };
-
-/// Some consecutive sums of a row, which a lane ends with.
-template <unsigned Count>
-struct RowSums {
-  static constexpr unsigned count = Count;
-
-  std::uint32_t sum[Count];
-  unsigned first = 0;  ///< of the part's features
-  bool writes = true;  ///< some other lane has the same
-};
-
-/// Joins the sums of the lanes `Step`, 2 `Step`, ... apart within a warp. Each lane ends with a share of them, of at
-/// least `Least`.
-template <unsigned Step, unsigned Least, unsigned Count>
-__device__ auto join_lanes(RowSums<Count> sums) {
-  if constexpr (Step >= 32) {
-    return sums;
-  } else if constexpr (Count / 2 < Least) {
-#pragma unroll
-    for (std::uint32_t& sum : sums.sum) sum += __shfl_xor_sync(full_warp, sum, Step);
-    sums.writes = sums.writes && (threadIdx.x & Step) == 0;
-    return join_lanes<2 * Step, Least>(sums);
-  } else {
-    const bool upper = (threadIdx.x & Step) != 0;
-    RowSums<Count / 2> half;
-    half.first = sums.first + (upper ? Count / 2 : 0);
-    half.writes = sums.writes;
-#pragma unroll
-    for (unsigned n = 0; n < Count / 2; ++n) {
-      const std::uint32_t kept = upper ? sums.sum[n + Count / 2] : sums.sum[n];
-      const std::uint32_t given = upper ? sums.sum[n] : sums.sum[n + Count / 2];
-      half.sum[n] = kept + __shfl_xor_sync(full_warp, given, Step);
-    }
-    return join_lanes<2 * Step, Least>(half);
-  }
-}
 
 }  // namespace bitgraph::level_cuda
