@@ -46,7 +46,7 @@ struct Columns {
 
 /// The warps of a group share the outputs, `OutputWarps` ways, and the rows of a tile. Few outputs a block leave more
 /// blocks to small products, and shared memory to long rows of W.
-template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps, bool small>
+template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps>
 struct Kernel {
   static constexpr unsigned row_warps = group_warps / OutputWarps;
   static constexpr unsigned row_tiles = tile_rows / row_warps / 16;  ///< of 16 rows, that a warp has
@@ -225,8 +225,7 @@ struct Kernel {
           const RowOfX of_x(args, exists ? row : 0, sum_of_row);
           const auto place_of = [&](unsigned n, unsigned k) {
             const std::int32_t sum = sums[m][t + n][2 * upper + k];
-            const float number = small ? small_float(static_cast<std::uint32_t>(sum)) : static_cast<float>(sum);
-            return pairs[n].place[k].template place<offsets>(number, of_x.sum, of_x.step, of_x.offset);
+            return pairs[n].place[k].template place<offsets>(static_cast<float>(sum), of_x.sum, of_x.step, of_x.offset);
           };
           if (args.out.levels.data != nullptr) {
             store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
@@ -334,13 +333,13 @@ struct Kernel {
   }
 };
 
-template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps, bool small>
+template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps>
 __global__ void __launch_bounds__(threads, 1)
     level_gemm_tiles(const __grid_constant__ LevelGemmArgs args, const __grid_constant__ Tiles tiles) {
   extern __shared__ __align__(128) std::uint8_t shared[];
   trigger_dependent_launch();
   wait_for_previous_kernel();
-  Kernel<XBits, OutputTiles, OutputWarps, small> kernel(args, tiles, shared);
+  Kernel<XBits, OutputTiles, OutputWarps> kernel(args, tiles, shared);
   kernel.bring_w();
   kernel.run();
 }
@@ -391,9 +390,9 @@ __global__ void __launch_bounds__(threads)
 unsigned chunks_of(std::size_t row_bytes) { return static_cast<unsigned>((row_bytes + block_bytes - 1) / block_bytes); }
 
 /// False where the rows of W do not fit shared memory.
-template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps, bool small>
+template <unsigned XBits, unsigned OutputTiles, unsigned OutputWarps>
 bool launch(const Device& device, const LevelGemmArgs& args) {
-  using Made = Kernel<XBits, OutputTiles, OutputWarps, small>;
+  using Made = Kernel<XBits, OutputTiles, OutputWarps>;
   Tiles tiles;
   tiles.chunks = chunks_of(args.x.row_bytes);
   tiles.w_pitch = tiles.chunks * Made::chunk_columns;
@@ -404,14 +403,14 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
   if (bytes > limits.shared_bytes_a_block) return false;
   const auto blocks = static_cast<unsigned>(
       std::min<std::size_t>((tiles.tiles + groups - 1) / groups, std::max(1U, limits.multiprocessors / tiles.slices)));
-  static ProgrammaticKernel kernel(level_gemm_tiles<XBits, OutputTiles, OutputWarps, small>, "level_gemm_tiles");
-  allow_shared_bytes(level_gemm_tiles<XBits, OutputTiles, OutputWarps, small>, bytes, "level_gemm_tiles");
+  static ProgrammaticKernel kernel(level_gemm_tiles<XBits, OutputTiles, OutputWarps>, "level_gemm_tiles");
+  allow_shared_bytes(level_gemm_tiles<XBits, OutputTiles, OutputWarps>, bytes, "level_gemm_tiles");
   kernel.launch(device, dim3(blocks, tiles.slices), threads, bytes, args, tiles);
   return true;
 }
 
 /// As many outputs a block as fit; of a small product as few as still give each multiprocessor one block at most.
-template <unsigned XBits, bool small>
+template <unsigned XBits>
 void launch_fitting(const Device& device, const LevelGemmArgs& args) {
   const std::size_t outputs = stored_columns(args.out, args.outputs);
   const std::size_t pairs = (args.x.nrows + groups * tile_rows - 1) / (groups * tile_rows);
@@ -420,22 +419,16 @@ void launch_fitting(const Device& device, const LevelGemmArgs& args) {
   };
   const bool fewest = outputs <= 16 || one_wave(16);
   const bool few = outputs <= 32 || one_wave(32);
-  if (!few && outputs > 128 && launch<XBits, 8, 4, small>(device, args)) return;
-  if (!few && outputs > 64 && launch<XBits, 4, 4, small>(device, args)) return;
-  if (!few && launch<XBits, 2, 4, small>(device, args)) return;
-  if (!fewest && launch<XBits, 2, 2, small>(device, args)) return;
-  static_cast<void>(launch<XBits, 2, 1, small>(device, args));
-}
-
-template <unsigned XBits>
-void launch_tiles(const Device& device, const LevelGemmArgs& args) {
-  if (sums_fit(args.x.bits, args.w_bits, args.x.ncols, 23)) return launch_fitting<XBits, true>(device, args);
-  launch_fitting<XBits, false>(device, args);
+  if (!few && outputs > 128 && launch<XBits, 8, 4>(device, args)) return;
+  if (!few && outputs > 64 && launch<XBits, 4, 4>(device, args)) return;
+  if (!few && launch<XBits, 2, 4>(device, args)) return;
+  if (!fewest && launch<XBits, 2, 2>(device, args)) return;
+  static_cast<void>(launch<XBits, 2, 1>(device, args));
 }
 
 template <unsigned XBits>
 bool least_fits(const Device& device, std::size_t columns) {
-  using Made = Kernel<XBits, 2, 1, true>;
+  using Made = Kernel<XBits, 2, 1>;
   const unsigned chunks = chunks_of(level_row_bytes(columns, XBits));
   return Made::shared_bytes(chunks * Made::chunk_columns) <= cuda_limits(device).shared_bytes_a_block;
 }
@@ -465,7 +458,7 @@ void level_gemm(const Cuda& backend, const LevelGemmArgs& args) {
     if (kernel == LevelGemmKernel::wgmma) return multiply_by_wgmma(device, args);
   }
   if (kernel == LevelGemmKernel::tiles)
-    return args.x.bits <= 4 ? launch_tiles<4>(device, args) : launch_tiles<8>(device, args);
+    return args.x.bits <= 4 ? launch_fitting<4>(device, args) : launch_fitting<8>(device, args);
   const std::size_t groups_a_row = (stored_columns(args.out, args.outputs) + few_columns - 1) / few_columns;
   level_gemm_plain<<<blocks_for(groups_a_row * args.x.nrows, threads), threads, 0, stream_of(device)>>>(args,
                                                                                                         groups_a_row);

@@ -51,10 +51,4 @@ class QuadTurn {
   std::uint32_t halves_given_, first_halves_, second_halves_;
 };
 
-/// Two levels in the lowest byte, and four such bytes in a word. What lies above bit 16 of a level does not count.
-__device__ inline std::uint32_t nibbles(std::uint32_t first, std::uint32_t second) { return first + (second << 4); }
-__device__ inline std::uint32_t four_bytes(const std::uint32_t (&low)[4]) {
-  return __byte_perm(__byte_perm(low[0], low[1], 0x0040), __byte_perm(low[2], low[3], 0x0040), 0x5410);
-}
-
 }  // namespace bitgraph::level_cuda

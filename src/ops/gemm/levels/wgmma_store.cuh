@@ -162,12 +162,10 @@ class TileStore {
         for (unsigned half = 0; half < 2; ++half) {
           const auto& of = level[half];
           if constexpr (Bits == 4) {
-            const std::uint32_t bytes[4] = {nibbles(of[0][0], of[0][1]), nibbles(of[1][0], of[1][1]),
-                                            nibbles(of[2][0], of[2][1]), nibbles(of[3][0], of[3][1])};
-            word[half][n] = turn.bytes(four_bytes(bytes));
+            word[half][n] = turn.bytes(word_of_levels<4>([&](unsigned l) { return of[l / 2][l % 2]; }));
           } else {
-            word[half][2 * n] = four_bytes({of[0][0], of[0][1], of[1][0], of[1][1]});
-            word[half][2 * n + 1] = four_bytes({of[2][0], of[2][1], of[3][0], of[3][1]});
+            word[half][2 * n] = word_of_levels<8>([&](unsigned l) { return of[l / 2][l % 2]; });
+            word[half][2 * n + 1] = word_of_levels<8>([&](unsigned l) { return of[2 + l / 2][l % 2]; });
             turn.halves(word[half][2 * n], word[half][2 * n + 1]);
           }
         }
