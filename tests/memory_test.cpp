@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of inference plans: predicted, and kept within a limit.
+#include <bitgraph/formats/partition.hpp>
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 
@@ -15,6 +16,8 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace bitgraph::nn {
 namespace {
@@ -173,6 +176,31 @@ TEST(PlanMemory, OfSumsOnADeviceIsPredictedWithinTwoPercent) {
     plan.run();
     EXPECT_NEAR(predicted, static_cast<double>(device.memory().peak), 0.02 * predicted);
     test::expect_near(plan.run().to(Device()), emulate(model, dataset, model.layer_forms(Precision::full)));
+  }
+}
+
+/// Two slots, the values of the largest group and the logits; the packed batches are on the host.
+TEST(PlanMemory, OfPartsOnADeviceIsPredictedWithinTwoPercent) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Dataset dataset = generate_planted_graph(
+      {.num_nodes = 100'000, .num_entries = 1'000'000, .num_classes = 5, .num_features = 512, .seed = 3});
+  std::vector<NodeId> part_of(dataset.graph.nrows());
+  for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i / 2000;
+  const Partition partition(std::move(part_of), 50);
+  for (const Architecture architecture : architectures) {
+    for (const Precision precision : {Precision::full, Precision::bin}) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + " " + to_string(precision));
+      const Model model = random_model(architecture, precision, 512, 64, 5, 2, 3);
+      const Device device = Device::cuda();
+      const InferenceOptions options{.partition = &partition, .batch_parts = 2};
+      InferencePlan plan(model, dataset, options, device);
+      plan.run();
+      const auto peak = static_cast<double>(device.memory().peak);
+      EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.02 * peak);
+      EXPECT_LT(plan.predicted().bytes, plan.predicted().whole_bytes);
+      EXPECT_GT(plan.predicted().host_bytes, 2 * plan.bytes().features);
+      EXPECT_EQ(plan.predicted().bytes, predict_memory(model, dataset, options, device).bytes);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include "core/cuda/runtime.hpp"
 #include "core/host_memory.hpp"
 #include "core/host_pool.hpp"
+#include "core/storage_room.hpp"
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -59,6 +60,8 @@ struct Device::State {
   std::atomic<std::size_t> live{0};
   std::atomic<std::size_t> peak{0};
   std::atomic<std::size_t> allocations{0};
+  std::shared_ptr<StorageRoom> room;  ///< of with_room(): then scratch and record are those of
+  std::shared_ptr<State> whole;       ///< this one; null: a handle without any
 
   State() = default;
   State(const State&) = delete;
@@ -115,21 +118,42 @@ Device Device::with_stop(std::stop_token stop) const {
   return device;
 }
 
+Device Device::with_room(std::shared_ptr<StorageRoom> room) const {
+  auto state = std::make_shared<State>();
+  state->index = index_;
+  state->threads = threads();
+  state->stream = stream();
+  state->room = std::move(room);
+  state->whole = has_room() ? state_->whole : state_;
+  Device device(std::move(state), kind_, index_);
+  device.stop_ = stop_;
+  return device;
+}
+
+bool Device::has_room() const noexcept { return state_ && state_->room; }
+Device Device::without_room() const { return Device(state_->whole, kind_, index_); }
+
 void Device::fail_stopped() { fail(ErrorCode::stopped, "stopped, as the caller asked"); }
 
 std::string Device::name() const { return is_host() ? "cpu" : "cuda:" + std::to_string(index()); }
 
 MemoryUse Device::memory() const noexcept {
+  if (has_room()) return without_room().memory();
   if (!state_) return {};
   return {state_->live.load(), state_->peak.load(), state_->allocations.load()};
 }
 
 void Device::reset_peak() const noexcept {
+  if (has_room()) return without_room().reset_peak();
   if (state_) state_->peak.store(state_->live.load());
 }
 
 void* Device::allocate(std::size_t bytes, Storage storage) const {
   void* data = nullptr;
+  if (has_room()) {
+    if (storage == Storage::pool) data = state_->room->take(bytes);
+    return data != nullptr ? data : without_room().allocate(bytes, storage);
+  }
   if (!is_host()) {
     data = storage == Storage::pool ? cuda_runtime::allocate(index(), stream(), padded(bytes))
                                     : cuda_runtime::allocate_plain(index(), padded(bytes));
@@ -150,6 +174,10 @@ void* Device::allocate(std::size_t bytes, Storage storage) const {
 }
 
 void Device::deallocate(void* data, std::size_t bytes, Storage storage) const noexcept {
+  if (has_room()) {
+    if (!state_->room->give_back(data)) without_room().deallocate(data, bytes, storage);
+    return;
+  }
   if (is_host()) {
     ::operator delete(data, alignment);
   } else if (storage == Storage::pool) {
@@ -162,6 +190,7 @@ void Device::deallocate(void* data, std::size_t bytes, Storage storage) const no
 
 void* Device::workspace(std::size_t bytes) const {
   require(!is_host(), "a workspace is of a CUDA device");
+  if (has_room()) return without_room().workspace(bytes);
   Scratch& scratch = state_->scratch;
   if (scratch.bytes < bytes) {
     if (scratch.data != nullptr) deallocate(std::exchange(scratch.data, nullptr), std::exchange(scratch.bytes, 0));
@@ -173,6 +202,7 @@ void* Device::workspace(std::size_t bytes) const {
 
 void* Device::zeroed_workspace(std::size_t bytes) const {
   require(!is_host(), "a workspace is of a CUDA device");
+  if (has_room()) return without_room().zeroed_workspace(bytes);
   Scratch& zeroed = state_->zeroed;
   bytes = (bytes + 7) / 8 * 8;
   if (zeroed.bytes < bytes) {

@@ -9,6 +9,8 @@
 
 namespace bitgraph {
 
+class StorageRoom;
+
 /// Bytes that a device's buffers hold and have held.
 struct MemoryUse {
   std::size_t live = 0;         ///< bytes allocated now
@@ -74,6 +76,10 @@ class Device {
   /// and the next call works. Values made for the handle carry the token along; share() gives them another handle.
   [[nodiscard]] Device with_stop(std::stop_token stop) const;
 
+  /// The same handle, for the library itself: its storage comes from `room` as long as there is some. Both handles have
+  /// one stream, one scratch storage and one record of memory, in which the room counts for whoever made it.
+  [[nodiscard]] Device with_room(std::shared_ptr<StorageRoom> room) const;
+
   /// Throws Error with the code stopped where the handle's token was asked to stop. Long loops call it where they may
   /// end. O(1), and free where there is no token.
   void throw_if_stopped() const {
@@ -110,6 +116,8 @@ class Device {
   struct State;
   Device(std::shared_ptr<State> state, Kind kind, int index) : state_(std::move(state)), kind_(kind), index_(index) {}
   [[noreturn]] static void fail_stopped();
+  [[nodiscard]] bool has_room() const noexcept;
+  [[nodiscard]] Device without_room() const;
 
   std::shared_ptr<State> state_;
   std::stop_token stop_;

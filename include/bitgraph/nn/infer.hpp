@@ -21,6 +21,8 @@ struct PredictedMemory {
   std::size_t bytes = 0;
   std::size_t parts = 1;        ///< into how many parts the graph's rows are split to stay within the limit
   std::size_t whole_bytes = 0;  ///< without splitting
+  /// Besides, on the host: the packed batches that a plan over parts sends to a CUDA device. Within 5 %.
+  std::size_t host_bytes = 0;
 };
 
 /// Throws as InferencePlan does; not_possible where no number of parts is enough, naming the bytes needed at least.
@@ -40,6 +42,7 @@ struct ExplainedOperator {
 };
 
 struct Program;
+class OverParts;
 
 struct InferenceBytes {
   std::size_t model = 0;
@@ -107,7 +110,7 @@ class InferencePlan {
   /// Of a run over the parts of a partition; else 1.
   [[nodiscard]] std::size_t num_batches() const noexcept;
 
-  /// Over parts, of the largest batch.
+  /// Over parts, of the largest batch; on a CUDA device of the largest group of batches that reach it together.
   [[nodiscard]] InferenceBytes bytes() const noexcept;
 
   /// How the features are held: "bits", "sparse bits", "float", "sparse float".
@@ -120,7 +123,7 @@ class InferencePlan {
   [[nodiscard]] std::vector<std::string> steps() const;
 
   /// The program: one entry an operator, run one after the other and timed `repeats` times (0: run once, not timed).
-  /// Over the parts of a partition, of the largest batch.
+  /// Over the parts of a partition, of what bytes() says.
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats = 10);
 
   /// How run() runs the program: "host", "stream", "CUDA graph", "one launch", "parts of the rows" or "parts of a
@@ -133,7 +136,6 @@ class InferencePlan {
 
  private:
   struct State;
-  class OverParts;
 
   State& whole();      ///< throws where there are only parts
   State& one_graph();  ///< and where there are many graphs

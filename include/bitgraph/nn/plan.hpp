@@ -80,8 +80,10 @@ struct InferenceOptions {
 
   /// Parts of the data set's graph: a run takes `batch_parts` of them at a time, in their order, with the edges between
   /// them; 0: preset_batch_parts(). Edges to other batches are left out, so the result is that over the graph without
-  /// these (QGTC, section 4.1). The plan holds one batch, and makes it from the data set, which must outlive the plan.
-  /// Nodes cannot be numbered anew or change then. The partition need not stay.
+  /// these (QGTC, section 4.1). On the host the plan holds one batch, and makes it from the data set. For a CUDA device
+  /// it packs all batches once, in pinned memory where there is some, and a run copies each while the one before runs
+  /// (section 4.6). The data set must outlive the plan. Nodes cannot be numbered anew or change then. The partition
+  /// need not stay.
   const Partition* partition = nullptr;
   std::size_t batch_parts = 0;  ///< saved with partition_file
 

@@ -37,6 +37,7 @@ void* create_event(int index) { refuse(index); }
 void destroy_event(void*) noexcept {}
 void record_event(int index, void*, void*) { refuse(index); }
 void wait_for_event(void*) noexcept {}
+void copy_ahead(int index, void*, void*, const void*, std::size_t) { refuse(index); }
 void copy_pinned(int index, void*, void*, const void*, std::size_t, void*) { refuse(index); }
 void order(Place, Place later) { refuse(later.index); }
 void copy_between(Place target, void*, Place, const void*, std::size_t) { refuse(target.index); }

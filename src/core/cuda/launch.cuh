@@ -23,7 +23,8 @@ __device__ inline void trigger_dependent_launch() {
 
 /// In a kernel: waits until the kernel before this one on the stream is done. Ahead of this call, nothing may be read
 /// that the kernel before may have written, and nothing be written. Graphs may be read: whoever makes one waits for it,
-/// and it does not change.
+/// and it does not change. Where batches take turns in one place, a copy stands between the kernels of two of them: the
+/// first kernel behind it does not start early.
 __device__ inline void wait_for_previous_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -201,11 +201,15 @@ void record_event(int index, void* stream, void* event) {
 
 void wait_for_event(void* event) noexcept { static_cast<void>(cudaEventSynchronize(static_cast<cudaEvent_t>(event))); }
 
-void copy_pinned(int index, void* stream, void* to, const void* from, std::size_t bytes, void* copied) {
+void copy_ahead(int index, void* stream, void* to, const void* from, std::size_t bytes) {
   const ScopedCudaDevice scope(index);
-  auto* const at = static_cast<cudaStream_t>(stream);
-  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, at), "cudaMemcpyAsync");
-  cuda_check(cudaEventRecord(static_cast<cudaEvent_t>(copied), at), "cudaEventRecord");
+  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, static_cast<cudaStream_t>(stream)),
+             "cudaMemcpyAsync");
+}
+
+void copy_pinned(int index, void* stream, void* to, const void* from, std::size_t bytes, void* copied) {
+  copy_ahead(index, stream, to, from, bytes);
+  record_event(index, stream, copied);
 }
 
 void order(Place earlier, Place later) {

@@ -45,8 +45,11 @@ void record_event(int index, void* stream, void* event);
 /// Returns at once where the event was never recorded. A kernel's failure is for the next call to tell.
 void wait_for_event(void* event) noexcept;
 
-/// From the host to a device. From pinned memory it returns at once; `copied` happens when the host may write `from`
-/// again.
+/// From the host to a device, in the order of the stream. From pinned memory it returns at once, and the host may write
+/// `from` again when the stream has done it; from other memory it returns when the host may.
+void copy_ahead(int index, void* stream, void* to, const void* from, std::size_t bytes);
+
+/// The same; `copied` happens when the host may write `from` again.
 void copy_pinned(int index, void* stream, void* to, const void* from, std::size_t bytes, void* copied);
 
 /// A stream of a device.

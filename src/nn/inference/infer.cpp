@@ -18,7 +18,7 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   checked.forms = checked_forms(model, options.forms);
   if (options.partition != nullptr) {
     require(!model.readout, "a plan over the parts of a partition: the model classifies graphs, which are not cut");
-    parts_ = std::make_unique<OverParts>(model, dataset, checked, device);
+    parts_ = make_over_parts(model, dataset, checked, device);
   } else {
     state_ = std::make_unique<State>(model, dataset, checked, device);
   }

@@ -9,13 +9,11 @@
 
 #include "formats/pattern/csr_chunks.hpp"
 #include "nn/inference/graph_operands.hpp"
-#include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/row_blocks.hpp"
 #include "nn/inference/runtime/weights.hpp"
 #include "nn/one_launch/one_launch.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
-#include "nn/sampling/parts/seen_part.hpp"
 
 #include <fmt/format.h>
 
@@ -95,26 +93,14 @@ class Prediction {
     if (n_ > graph.nrows()) features_ += features_ / n_ * graph.nrows();
   }
 
-  /// What is there while a plan is made and while it runs.
-  struct Stages {
-    std::size_t weights = 0;
-    std::size_t kept = 0;  ///< features, weights and graph
-    std::size_t rows = 0;  ///< besides, while SELL is made, ahead of all values: one part is there as rows
-    std::size_t values = 0;
-    std::size_t features = 0;  ///< while features are made, before all else but the weights of a batch before
-  };
+  [[nodiscard]] std::size_t bytes(std::size_t parts) const { return stages(parts).peak(); }
 
-  [[nodiscard]] std::size_t bytes(std::size_t parts) const {
-    const Stages s = stages(parts);
-    return std::max({s.features, s.kept + s.rows, s.kept + s.values});
-  }
-
-  [[nodiscard]] Stages stages(std::size_t parts) const {
+  [[nodiscard]] PlanStages stages(std::size_t parts) const {
     const Compiled compiled = compiled_in(parts);
     const Program& program = compiled.program;
-    Stages s{.weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_},
-                                                 device_.is_host()),
-             .features = while_made_ + readout_bytes()};
+    PlanStages s{.weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_},
+                                                     device_.is_host()),
+                 .features = while_made_ + readout_bytes()};
     s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + readout_bytes() + order_bytes() +
              scaled_bytes(program);
     s.values = is_one_launch(program, parts) ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
@@ -397,34 +383,9 @@ PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model,
   return predicted;
 }
 
-PredictedMemory predict_memory_over_parts(const Model& model, const Dataset& dataset, const InferenceOptions& options,
-                                          const Device& device) {
-  PartBatches batches = inference_batches(dataset, options, device);
-  const GraphFacts facts = facts_of_batches(batches);
-  const InferenceOptions of_batches = options_of_batches(options, model);
-  SubgraphSample sample;
-  std::size_t values = 0, rest = 0;
-  for (std::size_t b = 0; b < batches.num_batches(); ++b) {
-    batches.fixed_into(sample, b);
-    if (sample.nodes.empty()) continue;
-    const Dataset part = part_of(dataset, sample.nodes);
-    const auto stages = Prediction(part.graph, model, part, of_batches, device, facts).stages(1);
-    values = std::max(values, stages.values);
-    // The values of one batch are there while the next one is made.
-    rest = std::max({rest, stages.kept + stages.rows, stages.weights + stages.features});
-  }
-  const std::size_t n = dataset.graph.nrows();
-  const std::size_t logits = n * static_cast<std::size_t>(model.num_classes()) * sizeof(float);
-  PredictedMemory predicted;
-  predicted.bytes = values + rest + (device.is_host() ? logits : 2 * logits + n * sizeof(NodeId));
-  predicted.whole_bytes = Prediction(dataset.graph, model, dataset, of_batches, device).bytes(1);
-  if (options.memory != 0 && predicted.bytes > options.memory) {
-    fail(ErrorCode::not_possible,
-         fmt::format("the limit of {} bytes is too small: the plan needs {} bytes with {} batches of parts, or {} "
-                     "without: take fewer parts in a batch",
-                     options.memory, predicted.bytes, batches.num_batches(), predicted.whole_bytes));
-  }
-  return predicted;
+PlanStages predict_stages(const CsrPattern& graph, const Model& model, const Dataset& dataset,
+                          const InferenceOptions& options, const Device& device, std::optional<GraphFacts> facts) {
+  return Prediction(graph, model, dataset, options, device, facts).stages(1);
 }
 
 double predict_traffic(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms,

@@ -291,6 +291,7 @@ DenseMatrix<float> measure_forms(Json& result, const nn::Model& model, const Dat
                         {"peak", own.memory().peak}};
     of_form["parts"] = plan.predicted().parts;
     if (how.partition != nullptr) of_form["batches"] = plan.num_batches();
+    if (how.partition != nullptr && !own.is_host()) of_form["bytes"]["host"] = plan.predicted().host_bytes;
     if (form == model.precision || !own_form_runs) {
       result["val_accuracy"] = of_form["val_accuracy"];
       result["bytes"] = of_form["bytes"];

@@ -13,6 +13,8 @@
 #include "nn/inference/runtime/weights.hpp"
 #include "nn/program/passes/passes.hpp"
 
+#include <cstdint>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -47,6 +49,10 @@ class Runtime {
 
   /// Another program: its patterns, orders and parts are found. `back` as for Forward.
   void find(const Compiled& compiled, const CsrPattern& back, bool streamed);
+
+  /// The memory of the values, for runtimes of one program that run in turns. Of place() for the capacity of bind(), or
+  /// bind() allocates other memory.
+  void take_memory(Buffer<std::uint64_t> memory) { memory_ = std::move(memory); }
 
   /// Gives the values memory, and binds what operators found to it. Nothing is allocated again where the memory that is
   /// there is enough for `capacity` nodes.
