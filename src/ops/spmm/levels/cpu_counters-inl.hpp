@@ -34,7 +34,7 @@ struct Source {
   std::size_t of_nibbles, of_bytes, of_words;  ///< neighbours of whose levels counters of 4, 8, 16 bits hold the sum
   const NodeId* prefetches_until = nullptr;    ///< entries of A before it prefetch the row of an entry after them
 
-  static constexpr std::size_t prefetched_entries = 16;
+  static constexpr std::size_t prefetched_entries = 32;
 
   Source(const LevelSpmmArgs& args, std::size_t byte)
       : data(args.x.data + byte),
