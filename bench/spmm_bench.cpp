@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vote (BSpMM.BBB), over pattern CSR and over SELL, beside the float32 product of the same width on the same graph.
-// scripts/spmm_table.py prints the ratios.
+// The vote (BSpMM.BBB), over pattern CSR and over SELL, and sums of levels, levels out, beside the float32 product of
+// the same width on the same graph. scripts/spmm_table.py prints the ratios.
 #include "ops/spmm/spmm_cases.hpp"
 #include "support/datasets.hpp"
+#include "support/random_levels.hpp"
 
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/io/graph.hpp>
+#include <bitgraph/ops/level_spmm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include <benchmark/benchmark.h>
@@ -74,6 +76,18 @@ void float_sum(benchmark::State& state, const std::string& name, std::size_t wid
   count_entries(state, a.nvals());
 }
 
+/// Sums of levels with a step and an offset a column and a factor a row.
+void level_sum(benchmark::State& state, const std::string& name, std::size_t width, int bits, int threads) {
+  const Device device = Device::host(threads);
+  const CsrPattern a = cached_graph(name).to(device);
+  QuantizedMatrix x = test::random_levels(a.ncols(), width, bits, 1).to(device), out(a.nrows(), width, bits, device);
+  x.set_scale(test::random_scale(ScaleExtent::column, width, true, 3).to(device));
+  out.set_scale(test::random_scale(ScaleExtent::column, width, true, 4).to(device));
+  const std::vector<float> row_scale = test::random_floats(a.nrows(), 5, 0.1F, 1);
+  for (auto _ : state) level_spmm_into(out, a, x, {.row_scale = row_scale});
+  count_entries(state, a.nvals());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -102,6 +116,12 @@ int main(int argc, char** argv) {
         benchmark::RegisterBenchmark(("float/" + tail).c_str(), float_sum, graph, width, threads)
             ->UseRealTime()
             ->Unit(benchmark::kMicrosecond);
+        for (const int bits : {2, 4, 8}) {
+          benchmark::RegisterBenchmark(("levels" + std::to_string(bits) + "/" + tail).c_str(), level_sum, graph, width,
+                                       bits, threads)
+              ->UseRealTime()
+              ->Unit(benchmark::kMicrosecond);
+        }
       }
     }
   }

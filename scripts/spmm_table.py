@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The vote beside the float32 product: runs bench_spanning and prints a table of medians and ratios.
+"""The vote, or sums of levels, beside the float32 product: runs bench_spanning and prints medians and ratios.
 
-Usage: spmm_table.py [--program build/release/bin/bench_spanning] [--cpus 2] [--repetitions 9]
+Usage: spmm_table.py [--levels] [--program build/release/bin/bench_spanning] [--cpus 2] [--repetitions 9]
 """
 
 import argparse
@@ -12,10 +12,13 @@ import subprocess
 import tempfile
 
 
-def medians(program, cpus, repetitions):
+NAMES = {"vote": "vote, CSR", "sell_vote": "vote, SELL", "levels2": "2 bits", "levels4": "4 bits", "levels8": "8 bits"}
+
+
+def medians(program, kinds, cpus, repetitions):
     """{(kind, graph, width): microseconds}"""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        subprocess.run([program, f"--benchmark_filter=^(vote|sell_vote|float)/.*cpus:{cpus}/",
+        subprocess.run([program, f"--benchmark_filter=^({'|'.join(kinds)}|float)/.*cpus:{cpus}/",
                         f"--benchmark_repetitions={repetitions}", "--benchmark_min_time=0.1",
                         "--benchmark_report_aggregates_only=true", "--benchmark_enable_random_interleaving=true",
                         f"--benchmark_out={out.name}", "--benchmark_out_format=json"],
@@ -32,25 +35,30 @@ def medians(program, cpus, repetitions):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--levels", action="store_true", help="sums of levels instead of votes")
     parser.add_argument("--program", default="build/release/bin/bench_spanning")
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--repetitions", type=int, default=9)
     arguments = parser.parse_args()
-    times = medians(arguments.program, arguments.cpus, arguments.repetitions)
+    kinds = ["levels2", "levels4", "levels8"] if arguments.levels else ["vote", "sell_vote"]
+    times = medians(arguments.program, kinds, arguments.cpus, arguments.repetitions)
     print(f"{arguments.cpus} threads, medians of {arguments.repetitions}, microseconds\n")
-    print("| graph | features | float32 CSR | vote, CSR | vote, SELL | faster, CSR | faster, SELL |\n|---|---|---|---|---|---|---|")
-    ratios = {"vote": [], "sell_vote": []}
-    for kind, graph, width in sorted(times):
-        if kind != "float":
+    print("| graph | features | float32 CSR | " + " | ".join(NAMES[kind] for kind in kinds) + " | "
+          + " | ".join("faster, " + NAMES[kind].removeprefix("vote, ") for kind in kinds) + " |")
+    print("|---" * (3 + 2 * len(kinds)) + "|")
+    ratios = {kind: [] for kind in kinds}
+    for form, graph, width in sorted(times):
+        if form != "float":
             continue
-        base = times[kind, graph, width]
-        found = {form: times[form, graph, width] for form in ratios}
-        for form, time in found.items():
-            ratios[form].append(base / time)
-        print(f"| {graph} | {width} | {base:,.0f} | {found['vote']:,.1f} | {found['sell_vote']:,.1f} "
-              f"| {base / found['vote']:.1f} | {base / found['sell_vote']:.1f} |")
-    for form, values in ratios.items():
-        print(f"\n{form}: geometric mean {math.exp(sum(map(math.log, values)) / len(values)):.1f}, least {min(values):.1f}")
+        base = times[form, graph, width]
+        found = [times[kind, graph, width] for kind in kinds]
+        for kind, time in zip(kinds, found):
+            ratios[kind].append(base / time)
+        print(f"| {graph} | {width} | {base:,.0f} | " + " | ".join(f"{time:,.1f}" for time in found) + " | "
+              + " | ".join(f"{base / time:.1f}" for time in found) + " |")
+    for kind, values in ratios.items():
+        mean = math.exp(sum(map(math.log, values)) / len(values))
+        print(f"\n{NAMES[kind]}: geometric mean {mean:.1f}, least {min(values):.1f}")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,21 @@ HWY_INLINE auto levels_of(V place, V least, V most) {
   }
 }
 
+/// The same without a least level: levels below 0 are negative, and so may be what is not a number, which is 0 else.
+template <bool floors, class V>
+HWY_INLINE auto levels_up_to(V place, V most) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  const V within = hn::Min(most, place);  // what is not a number stays so, and becomes the least number of 32 bits
+#else
+  const V within = hn::Min(greater_of(place, hn::Zero(hn::DFromV<V>())), most);
+#endif
+  if constexpr (floors) {
+    return towards_zero(within);
+  } else {
+    return nearest(within);
+  }
+}
+
 /// Two bytes each become one, the first one its lower half.
 HWY_INLINE void pack_nibbles(const std::uint8_t* levels, std::size_t bytes, std::uint8_t* to) {
   std::size_t n = 0;

@@ -20,33 +20,46 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t panel_outputs = LevelWeights::panel_outputs;
 constexpr std::size_t group = LevelWeights::group;
-constexpr std::size_t block_rows = 6;
+constexpr std::size_t tile_rows = 6;               ///< rows whose sums are in registers together
+constexpr std::size_t block_rows = 4 * tile_rows;  ///< rows that are multiplied by a panel while it is in the L1 cache
 static_assert(slice_outputs % panel_outputs == 0);
-constexpr std::size_t chunk_columns = 2048;  ///< a multiple of `group`
+constexpr std::size_t chunk_columns = 512;               ///< a multiple of `group`
+constexpr std::size_t byte_stride = chunk_columns + 64;  ///< rows of bytes do not meet in the same sets of the L1 cache
+
+/// Some rows of bytes by some panels.
+struct Factors {
+  const std::uint8_t* x[block_rows];
+  std::size_t groups;
+  const std::int8_t* panels;
+  std::size_t panel_bytes;
+  std::size_t num_panels;
+};
+
+/// Where their products go: to[row][output]. start[row] is added to each sum.
+struct TileSums {
+  std::int32_t* to;
+  const std::int32_t* start;
+  bool fresh;  ///< `to` holds nothing yet; else sums are added to it
+};
 
 #if HWY_TARGET == HWY_SCALAR
 
-/// sums[r][output] of a panel: the products of rows of bytes with it.
+constexpr std::size_t lanes = 1, tile_vectors = panel_outputs;
+
+/// Products of `rows` rows from `row` on with panel `tile`.
 template <std::size_t rows>
-HWY_INLINE void multiply_panel(const std::uint8_t* const* x, std::size_t groups, const std::int8_t* panel,
-                               std::int32_t* sums) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::int32_t* const to = sums + r * slice_outputs;
-    for (std::size_t f = 0; f < panel_outputs; ++f) to[f] = 0;
-    for (std::size_t g = 0; g < groups; ++g) {
+HWY_INLINE void multiply_tile(const Factors& factors, std::size_t row, std::size_t tile, const TileSums& sums) {
+  const std::int8_t* const panel = factors.panels + tile * factors.panel_bytes;
+  for (std::size_t r = row; r < row + rows; ++r) {
+    std::int32_t* const to = sums.to + r * slice_outputs + tile * panel_outputs;
+    for (std::size_t f = 0; f < panel_outputs; ++f) to[f] = (sums.fresh ? 0 : to[f]) + sums.start[r];
+    for (std::size_t g = 0; g < factors.groups; ++g) {
       for (std::size_t f = 0; f < panel_outputs; ++f) {
         for (std::size_t c = 0; c < group; ++c)
-          to[f] += x[r][g * group + c] * panel[(g * panel_outputs + f) * group + c];
+          to[f] += factors.x[r][g * group + c] * panel[(g * panel_outputs + f) * group + c];
       }
     }
   }
-}
-
-template <std::size_t rows>
-HWY_INLINE void multiply_panels(const std::uint8_t* const* x, std::size_t groups, const std::int8_t* panels,
-                                std::size_t panel_bytes, std::size_t count, std::int32_t* sums) {
-  for (std::size_t p = 0; p < count; ++p)
-    multiply_panel<rows>(x, groups, panels + p * panel_bytes, sums + p * panel_outputs);
 }
 
 #else
@@ -56,8 +69,9 @@ using Pairs = hn::Repartition<std::int16_t, Sums>;
 using Bytes = hn::Repartition<std::int8_t, Sums>;
 constexpr std::size_t lanes = HWY_MIN(HWY_LANES(std::int32_t), panel_outputs);
 constexpr std::size_t panel_vectors = panel_outputs / lanes;
-/// Panels whose sums fit the registers.
-constexpr std::size_t most_panels = HWY_TARGET == HWY_AVX3_DL ? 4 : 1;
+/// Vectors of outputs whose sums are in registers together. GCC 12 keeps larger arrays of vectors than 6 by 2 on the
+/// stack, which costs half the speed.
+constexpr std::size_t tile_vectors = 2;
 
 #if HWY_TARGET == HWY_AVX3_DL
 
@@ -95,73 +109,107 @@ struct Products {
 
 #endif
 
-template <std::size_t rows, std::size_t panels>
-HWY_INLINE void multiply(const std::uint8_t* const* x, std::size_t groups, const std::int8_t* first,
-                         std::size_t panel_bytes, std::int32_t* sums) {
+/// Products of `rows` rows from `row` on with `vectors` vectors of outputs from number `first` on.
+template <std::size_t rows, std::size_t vectors>
+HWY_INLINE void multiply_vectors(const Factors& factors, std::size_t row, std::size_t first, const TileSums& sums) {
   const Bytes d;
-  constexpr std::size_t vectors = panels * panel_vectors;
-  Products products[rows][vectors];
-  for (auto& row : products) {
-    for (Products& each : row) each.clear();
+  const std::int8_t* panels[vectors];
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const std::size_t panel = (first + v) / panel_vectors, place = (first + v) % panel_vectors * lanes;
+    panels[v] = factors.panels + panel * factors.panel_bytes + place * group;
   }
-  for (std::size_t g = 0; g < groups; ++g) {
+  Products products[rows][vectors];
+  for (auto& of_row : products) {
+    for (Products& each : of_row) each.clear();
+  }
+  for (std::size_t g = 0; g < factors.groups; ++g) {
     hn::Vec<Bytes> w[vectors];
-    for (std::size_t v = 0; v < vectors; ++v) {
-      w[v] = hn::LoadU(
-          d, first + v / panel_vectors * panel_bytes + (g * panel_outputs + v % panel_vectors * lanes) * group);
-    }
+    for (std::size_t v = 0; v < vectors; ++v) w[v] = hn::LoadU(d, panels[v] + g * panel_outputs * group);
     for (std::size_t r = 0; r < rows; ++r) {
       std::uint32_t four = 0;
-      std::memcpy(&four, x[r] + g * group, sizeof(four));
+      std::memcpy(&four, factors.x[row + r] + g * group, sizeof(four));
       for (std::size_t v = 0; v < vectors; ++v) products[r][v].add(four, w[v]);
     }
   }
   for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t v = 0; v < vectors; ++v)
-      hn::StoreU(products[r][v].total(), Sums(), sums + r * slice_outputs + v * lanes);
+    for (std::size_t v = 0; v < vectors; ++v) {
+      std::int32_t* const to = sums.to + (row + r) * slice_outputs + (first + v) * lanes;
+      const auto sum = hn::Add(products[r][v].total(), hn::Set(Sums(), sums.start[row + r]));
+      hn::StoreU(sums.fresh ? sum : hn::Add(sum, hn::LoadU(Sums(), to)), Sums(), to);
+    }
   }
 }
 
+/// The same of tile number `tile`: of one vector where there are no more.
 template <std::size_t rows>
-HWY_INLINE void multiply_panels(const std::uint8_t* const* x, std::size_t groups, const std::int8_t* panels,
-                                std::size_t panel_bytes, std::size_t count, std::int32_t* sums) {
-  std::size_t p = 0;
-  for (; p + most_panels <= count; p += most_panels)
-    multiply<rows, most_panels>(x, groups, panels + p * panel_bytes, panel_bytes, sums + p * panel_outputs);
-  if constexpr (most_panels > 1) {
-    for (; p < count; ++p)
-      multiply<rows, 1>(x, groups, panels + p * panel_bytes, panel_bytes, sums + p * panel_outputs);
+HWY_INLINE void multiply_tile(const Factors& factors, std::size_t row, std::size_t tile, const TileSums& sums) {
+  const std::size_t first = tile * tile_vectors;
+  if (panel_vectors % tile_vectors == 0 || first + tile_vectors <= factors.num_panels * panel_vectors) {
+    multiply_vectors<rows, tile_vectors>(factors, row, first, sums);
+  } else {
+    multiply_vectors<rows, 1>(factors, row, first, sums);
   }
 }
 
 #endif
 
-HWY_INLINE void multiply_block(std::size_t rows, const std::uint8_t* const* x, std::size_t groups,
-                               const std::int8_t* panels, std::size_t panel_bytes, std::size_t count,
-                               std::int32_t* sums) {
+HWY_INLINE void multiply_rows_by_tile(const Factors& factors, std::size_t row, std::size_t rows, std::size_t tile,
+                                      const TileSums& sums) {
   switch (rows) {
-    case 1: return multiply_panels<1>(x, groups, panels, panel_bytes, count, sums);
-    case 2: return multiply_panels<2>(x, groups, panels, panel_bytes, count, sums);
-    case 3: return multiply_panels<3>(x, groups, panels, panel_bytes, count, sums);
-    case 4: return multiply_panels<4>(x, groups, panels, panel_bytes, count, sums);
-    case 5: return multiply_panels<5>(x, groups, panels, panel_bytes, count, sums);
-    default: return multiply_panels<6>(x, groups, panels, panel_bytes, count, sums);
+    case 1: return multiply_tile<1>(factors, row, tile, sums);
+    case 2: return multiply_tile<2>(factors, row, tile, sums);
+    case 3: return multiply_tile<3>(factors, row, tile, sums);
+    case 4: return multiply_tile<4>(factors, row, tile, sums);
+    case 5: return multiply_tile<5>(factors, row, tile, sums);
+    default: return multiply_tile<6>(factors, row, tile, sums);
   }
 }
 
-/// Columns of a row of nibbles, from an even one on, as bytes; zeros up to a whole group.
-HWY_INLINE void unpack_nibbles(const std::uint8_t* from, std::size_t count, std::uint8_t* to) {
-  for (std::size_t n = 0; n < (count + 1) / 2; ++n) {
+HWY_INLINE void multiply_block(const Factors& factors, std::size_t rows, const TileSums& sums) {
+  constexpr std::size_t tile_outputs = tile_vectors * lanes;
+  const std::size_t tiles = (factors.num_panels * panel_outputs + tile_outputs - 1) / tile_outputs;
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    for (std::size_t row = 0; row < rows; row += tile_rows)
+      multiply_rows_by_tile(factors, row, HWY_MIN(tile_rows, rows - row), tile, sums);
+  }
+}
+
+/// Pairs of nibbles as pairs of bytes.
+HWY_INLINE void unpack_nibbles(const std::uint8_t* from, std::size_t pairs, std::uint8_t* to) {
+  std::size_t n = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::uint16_t> d;
+  const hn::Rebind<std::uint8_t, decltype(d)> half;
+  const hn::Repartition<std::uint8_t, decltype(d)> whole;
+  for (; n + hn::Lanes(d) <= pairs; n += hn::Lanes(d)) {
+    const auto pair = hn::PromoteTo(d, hn::LoadU(half, from + n));
+    const auto apart = hn::And(hn::Or(pair, hn::ShiftLeft<4>(pair)), hn::Set(d, std::uint16_t{0x0F0F}));
+    hn::StoreU(hn::BitCast(whole, apart), whole, to + 2 * n);
+  }
+#endif
+  for (; n < pairs; ++n) {
     to[2 * n] = from[n] & 0xFU;
     to[2 * n + 1] = static_cast<std::uint8_t>(from[n] >> 4);
   }
-  for (std::size_t j = (count + 1) / 2 * 2; j % group != 0; ++j) to[j] = 0;
 }
 
-/// One byte of each of some columns of 16 bits, zeros up to a whole group.
+/// One byte of each of some levels of 16 bits.
 HWY_INLINE void unpack_halves(const std::uint8_t* from, int byte, std::size_t count, std::uint8_t* to) {
   for (std::size_t j = 0; j < count; ++j) to[j] = from[2 * j + static_cast<std::size_t>(byte)];
-  for (std::size_t j = count; j % group != 0; ++j) to[j] = 0;
+}
+
+HWY_INLINE std::int32_t sum_of_bytes(const std::uint8_t* x, std::size_t count) {
+  std::size_t n = 0;
+  std::uint64_t sum = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::uint8_t> d;
+  const hn::Repartition<std::uint64_t, decltype(d)> quads;
+  auto sums = hn::Zero(quads);
+  for (; n + hn::Lanes(d) <= count; n += hn::Lanes(d)) sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, x + n)));
+  sum = hn::GetLane(hn::SumOfLanes(quads, sums));
+#endif
+  for (; n < count; ++n) sum += x[n];
+  return static_cast<std::int32_t>(sum);
 }
 
 /// The sums of a block of rows and a slice of outputs. `Total` holds the largest sum.
@@ -170,53 +218,66 @@ struct Block {
   std::size_t first_row = 0, rows = 0;
   std::size_t first_output = 0, outputs = 0;
   HWY_ALIGN Total sums[block_rows][slice_outputs];
-  Total x_sums[block_rows];
+  Total x_sums[block_rows];  ///< zeros where the epilogue has no use for them
 };
+
+/// Rows of X as bytes, for `columns` columns from `first` on; `bytes` has room for them.
+template <class Total>
+HWY_INLINE void unpack_block(const LevelGemmArgs& args, const Block<Total>& block, std::size_t first, int x_byte,
+                             Factors& factors, std::uint8_t (*bytes)[byte_stride]) {
+  // Rows have whole words with zeros behind the last column: groups are whole.
+  const std::size_t columns = factors.groups * group;
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    const std::uint8_t* const row = args.x.row(block.first_row + r);
+    factors.x[r] = bytes[r];
+    if (args.x.bits > 8) {
+      unpack_halves(row + 2 * first, x_byte, columns, bytes[r]);
+    } else if (args.x.bits > 4) {
+      factors.x[r] = row + first;
+    } else {
+      unpack_nibbles(row + first / 2, columns / 2, bytes[r]);
+    }
+  }
+}
 
 template <class Total>
 HWY_INLINE void make_sums(const LevelGemmArgs& args, Block<Total>& block) {
-  HWY_ALIGN std::uint8_t bytes[block_rows][chunk_columns];
-  HWY_ALIGN std::int32_t sums[block_rows * slice_outputs];
-  const int x_bits = args.x.bits;
-  const int x_bytes = x_bits > 8 ? 2 : 1;
-  const int w_bytes = args.w_bits > 8 ? 2 : 1;
+  HWY_ALIGN std::uint8_t bytes[block_rows][byte_stride];
+  HWY_ALIGN std::int32_t parts[block_rows * slice_outputs];
+  std::int32_t start[block_rows] = {};
+  const int x_bytes = args.x.bits > 8 ? 2 : 1, w_bytes = args.w_bits > 8 ? 2 : 1;
   const int shift = LevelWeights::shift_of(args.w_bits);
-  const std::size_t panels = (block.outputs + panel_outputs - 1) / panel_outputs;
+  const bool sums_x = shift != 0 || args.w_scale.offsets != nullptr;
   for (std::size_t r = 0; r < block.rows; ++r) block.x_sums[r] = 0;
   bool fresh = true;  // nothing is there yet to add to
   for (std::size_t first = 0; first < args.x.ncols; first += chunk_columns) {
-    const std::size_t columns = HWY_MIN(chunk_columns, args.x.ncols - first);
-    const std::size_t groups = (columns + group - 1) / group;
+    Factors factors;
+    factors.groups = (HWY_MIN(chunk_columns, args.x.ncols - first) + group - 1) / group;
+    factors.panel_bytes = args.panel_bytes;
+    factors.num_panels = (block.outputs + panel_outputs - 1) / panel_outputs;
     for (int x_byte = 0; x_byte < x_bytes; ++x_byte) {
-      const std::uint8_t* x[block_rows];
-      for (std::size_t r = 0; r < block.rows; ++r) {
-        const std::uint8_t* const row = args.x.row(block.first_row + r);
-        x[r] = bytes[r];
-        if (x_bits > 8) {
-          unpack_halves(row + 2 * first, x_byte, columns, bytes[r]);
-        } else if (x_bits > 4) {
-          x[r] = row + first;  // rows have whole words, with zeros behind the last column
-        } else {
-          unpack_nibbles(row + first / 2, columns, bytes[r]);
-        }
-      }
-      Total row_sums[block_rows];
-      for (std::size_t r = 0; r < block.rows; ++r) {
-        std::uint32_t sum = 0;
-        for (std::size_t c = 0; c < groups * group; ++c) sum += x[r][c];
-        row_sums[r] = static_cast<Total>(sum);
+      unpack_block(args, block, first, x_byte, factors, bytes);
+      for (std::size_t r = 0; sums_x && r < block.rows; ++r) {
+        const std::int32_t sum = sum_of_bytes(factors.x[r], factors.groups * group);
+        start[r] = shift * sum;
         block.x_sums[r] += static_cast<Total>(sum) * (Total{1} << (8 * x_byte));
       }
       for (int w_byte = 0; w_byte < w_bytes; ++w_byte) {
         const std::size_t panel =
             static_cast<std::size_t>(w_byte) * args.num_panels + block.first_output / panel_outputs;
-        multiply_block(block.rows, x, groups, args.panels + panel * args.panel_bytes + first * panel_outputs,
-                       args.panel_bytes, panels, sums);
+        factors.panels = args.panels + panel * args.panel_bytes + first * panel_outputs;
+        if constexpr (sizeof(Total) == sizeof(std::int32_t)) {
+          if (x_bytes == 1 && w_bytes == 1) {
+            multiply_block(factors, block.rows, {block.sums[0], start, fresh});
+            fresh = false;
+            continue;
+          }
+        }
+        multiply_block(factors, block.rows, {parts, start, true});
         const Total weight = Total{1} << (8 * (x_byte + w_byte));
         for (std::size_t r = 0; r < block.rows; ++r) {
-          const Total shifted = static_cast<Total>(shift) * row_sums[r];
-          for (std::size_t f = 0; f < panels * panel_outputs; ++f) {
-            const Total part = weight * (static_cast<Total>(sums[r * slice_outputs + f]) + shifted);
+          for (std::size_t f = 0; f < factors.num_panels * panel_outputs; ++f) {
+            const Total part = weight * static_cast<Total>(parts[r * slice_outputs + f]);
             block.sums[r][f] = fresh ? part : block.sums[r][f] + part;
           }
         }
@@ -225,7 +286,7 @@ HWY_INLINE void make_sums(const LevelGemmArgs& args, Block<Total>& block) {
     }
   }
   for (std::size_t r = 0; fresh && r < block.rows; ++r) {  // no columns
-    for (std::size_t f = 0; f < panels * panel_outputs; ++f) block.sums[r][f] = 0;
+    for (std::size_t f = 0; f < block.outputs; ++f) block.sums[r][f] = 0;
   }
 }
 

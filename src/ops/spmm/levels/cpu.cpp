@@ -157,73 +157,111 @@ HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::s
   }
 }
 
-/// Vectors of floats that the places of a counter fill: one where counters have half a vector.
-template <class Words>
-constexpr std::size_t parts_of_counter = hn::MaxLanes(Words()) <= hn::MaxLanes(Floats()) ? 1 : 2;
+/// How the levels of a chunk lie in whole vectors of counters, each of which becomes two vectors of floats. Where a
+/// chunk fills half a vector, the counters of an even level and the next one share a vector.
+template <int place_bits, std::size_t chunk_bytes>
+struct Order {
+  static constexpr std::size_t of_word = 16 / place_bits;
+  static constexpr std::size_t halves = chunk_bytes < most_chunk_bytes ? 2 : 1;
+  static constexpr std::size_t vectors = of_word / halves;
+  static constexpr std::size_t lanes = most_chunk_bytes / 2;
 
-/// Which of the floats of a counter is its lane `n`.
-template <class Words>
-constexpr std::size_t place_of_lane(std::size_t n) {
-  if (parts_of_counter<Words> == 1) return n;
-  // The lower halves of its blocks of 128 bits, then the upper ones.
-  return n / 8 * 4 + n / 4 % 2 * (hn::MaxLanes(Words()) / 2) + n % 4;
-}
+  static constexpr std::size_t place_of(std::size_t level) {
+    const std::size_t counter = level % of_word;
+    const std::size_t lane = level / of_word + counter % halves * (lanes / halves);
+    // The lower halves of blocks of 128 bits make the first floats, the upper ones the others.
+    return counter / halves * lanes + lane / 8 * 4 + lane / 4 % 2 * (lanes / 2) + lane % 4;
+  }
+};
 
-/// use(part, numbers) for each part of a counter; puts what it returns, numbers below 2^15, together again.
-template <class Words, class Use>
-HWY_INLINE hn::Vec<Words> for_each_part(hn::Vec<Words> counter, const Use& use) {
-  using Signed = hn::RebindToSigned<Words>;
-  const Words words;
-  if constexpr (parts_of_counter<Words> == 1) {
-    const hn::Rebind<std::int32_t, Words> d;
-    return hn::BitCast(words, hn::DemoteTo(Signed(), use(0, hn::PromoteTo(d, counter))));
+/// v[0] | v[1] << bits | v[2] << 2 * bits ...
+template <int bits, std::size_t count, class V>
+HWY_INLINE V join_shifted(const V* v) {
+  if constexpr (count == 1) {
+    return v[0];
   } else {
-    const hn::Repartition<std::int32_t, Words> d;
-    const auto lower = use(0, hn::BitCast(d, hn::InterleaveLower(words, counter, hn::Zero(words))));
-    const auto upper = use(1, hn::BitCast(d, hn::InterleaveUpper(words, counter, hn::Zero(words))));
-    return hn::BitCast(words, hn::ReorderDemote2To(Signed(), lower, upper));
+    constexpr std::size_t half = count / 2;
+    return hn::Or(join_shifted<bits, half>(v), hn::ShiftLeft<bits * half>(join_shifted<bits, half>(v + half)));
   }
 }
 
-/// Stores a row of levels. The places of the slice are in the order of the counters.
-template <int place_bits, bool floors, class From, std::size_t chunks>
-HWY_INLINE void store_levels_of(const Source& x, const Slice& slice, float row_scale, float count, float greatest,
-                                const Counters<place_bits, From, chunks>& sums, std::uint8_t* to) {
-  using Words = typename From::Words;
-  const auto levels = [&](std::size_t c, std::size_t k) HWY_ATTR {
-    const std::size_t first = (c * (16 / place_bits) + k) * hn::MaxLanes(Words());
-    return for_each_part<Words>(sums.counters[c][k], [&](std::size_t part, auto numbers) HWY_ATTR {
-      const hn::Rebind<float, hn::DFromV<decltype(numbers)> > d;
-      const std::size_t place = first + part * hn::MaxLanes(d);
-      const auto by_step = hn::Mul(hn::Load(d, slice.steps + place), hn::ConvertTo(d, numbers));
-      const auto by_offset = hn::Mul(hn::Load(d, slice.offsets + place), hn::Set(d, count));
-      const auto product = hn::Mul(hn::Set(d, row_scale), hn::Add(by_step, by_offset));
-      return levels_of<floors>(hn::Add(product, hn::Load(d, slice.epilogue.shift + place)),
-                               hn::Load(d, slice.epilogue.least + place), hn::Set(d, greatest));
-    });
-  };
-  for (std::size_t c = 0; c < chunks; ++c) {
-    auto packed = hn::Or(levels(c, 0), hn::ShiftLeft<place_bits>(levels(c, 1)));
-    if constexpr (place_bits == 4)
-      packed = hn::Or(packed, hn::Or(hn::ShiftLeft<8>(levels(c, 2)), hn::ShiftLeft<12>(levels(c, 3))));
-    From::store(x, hn::BitCast(typename From::Bytes(), packed), to, c);
+/// The end of rows of levels; the places of the slice are in the order of the counters.
+template <int place_bits, std::size_t chunk_bytes, bool floors>
+struct LevelStore {
+  using Places = Order<place_bits, chunk_bytes>;
+  using Words = hn::CappedTag<std::uint16_t, Places::lanes>;
+  using Signed = hn::RebindToSigned<Words>;
+  using Numbers = hn::Repartition<std::int32_t, Words>;
+  using Values = hn::Rebind<float, Numbers>;
+
+  const Slice& slice;
+  hn::Vec<Values> most;
+  /// The least levels, packed as the levels are. The least one of rounded numbers is the rounded least one.
+  HWY_ALIGN std::int16_t least[slice_outputs];
+
+  HWY_INLINE LevelStore(const Slice& at, std::size_t places, int bits)
+      : slice(at), most(hn::Set(Values(), static_cast<float>((1U << bits) - 1))) {
+    const Values d;
+    for (std::size_t place = 0; place < places; place += Places::lanes) {
+      const auto lower = levels_up_to<floors>(hn::Load(d, slice.epilogue.least + place), most);
+      const auto upper = levels_up_to<floors>(hn::Load(d, slice.epilogue.least + place + hn::Lanes(d)), most);
+      hn::Store(hn::ReorderDemote2To(Signed(), lower, upper), Signed(), least + place);
+    }
   }
-}
+
+  template <class From, std::size_t chunks>
+  HWY_INLINE void store(const Source& x, float row_scale, float count, const Counters<place_bits, From, chunks>& sums,
+                        std::uint8_t* to) const {
+    const Values d;
+    const auto by_count = hn::Set(d, count), scale = hn::Set(d, row_scale);
+    const auto levels = [&](std::size_t place, hn::Vec<Words> numbers) HWY_ATTR {
+      const auto by_step = hn::Mul(hn::Load(d, slice.steps + place), hn::ConvertTo(d, hn::BitCast(Numbers(), numbers)));
+      const auto by_offset = hn::Mul(hn::Load(d, slice.offsets + place), by_count);
+      const auto product = hn::Mul(scale, hn::Add(by_step, by_offset));
+      return levels_up_to<floors>(hn::Add(product, hn::Load(d, slice.epilogue.shift + place)), most);
+    };
+    const Words words;
+    for (std::size_t c = 0; c < chunks; ++c) {
+      hn::Vec<Words> packed[Places::vectors];
+      for (std::size_t n = 0; n < Places::vectors; ++n) {
+        const std::size_t place = (c * Places::vectors + n) * Places::lanes;
+        hn::Vec<Words> counter;
+        if constexpr (Places::halves == 2) {
+          counter = hn::Combine(words, sums.counters[c][2 * n + 1], sums.counters[c][2 * n]);
+        } else {
+          counter = sums.counters[c][n];
+        }
+        const auto lower = levels(place, hn::InterleaveLower(words, counter, hn::Zero(words)));
+        const auto upper = levels(place + hn::Lanes(d), hn::InterleaveUpper(words, counter, hn::Zero(words)));
+        const auto both = hn::ReorderDemote2To(Signed(), lower, upper);
+        packed[n] = hn::BitCast(words, hn::Max(both, hn::Load(Signed(), least + place)));
+      }
+      const auto all = join_shifted<place_bits* static_cast<int>(Places::halves), Places::vectors>(packed);
+      const typename From::Bytes bytes;
+      if constexpr (Places::halves == 2) {
+        const hn::Half<Words> half;
+        const auto odd = hn::ShiftLeft<place_bits>(hn::UpperHalf(half, all));
+        From::store(x, hn::BitCast(bytes, hn::Or(hn::LowerHalf(half, all), odd)), to, c);
+      } else {
+        From::store(x, hn::BitCast(bytes, all), to, c);
+      }
+    }
+  }
+};
 
 /// Levels out in places as wide as those of X, for `chunks` of `chunk_bytes` bytes of the rows, from `byte` on. Leaves
 /// out rows of more neighbours than counters of 16 bits hold; returns whether there are any.
-template <int place_bits, std::size_t chunk_bytes, std::size_t chunks, bool whole, bool prefetches>
+template <int place_bits, std::size_t chunk_bytes, std::size_t chunks, bool whole, bool prefetches, bool floors>
 HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, std::size_t end, std::size_t byte) {
   using From = Chunks<chunk_bytes, chunks, whole, prefetches>;
-  constexpr std::size_t of_word = 16 / place_bits, lanes = chunk_bytes / 2;
+  constexpr std::size_t chunk_levels = chunk_bytes * 8 / place_bits;
   const Source x(args, byte);
-  const Slice slice(args, byte * 8 / place_bits, chunks * lanes * of_word, [](std::size_t column) {
-    const std::size_t word = column / of_word, counter = word / lanes * of_word + column % of_word;
-    return counter * lanes + place_of_lane<typename From::Words>(word % lanes);
+  const Slice slice(args, byte * 8 / place_bits, chunks * chunk_levels, [](std::size_t column) {
+    const std::size_t place = Order<place_bits, chunk_bytes>::place_of(column % chunk_levels);
+    return column / chunk_levels * chunk_levels + place;
   });
+  const LevelStore<place_bits, chunk_bytes, floors> to(slice, chunks * chunk_levels, args.out.levels.bits);
   const std::size_t most_neighbors = neighbors_of_words(args.x.bits);
-  const auto greatest = static_cast<float>((1U << args.out.levels.bits) - 1);
-  const bool floors = args.epilogue.rounding == Rounding::floor;
   bool any_longer = false;
   for (std::size_t i = begin; i < end; ++i) {
     const Neighbors neighbors = neighbors_of(args, i);
@@ -232,37 +270,29 @@ HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, st
       continue;
     }
     const Counters<place_bits, From, chunks> sums(x, neighbors.begin, neighbors.begin + neighbors.count);
-    const auto store = [&](auto floors) HWY_ATTR {
-      store_levels_of<place_bits, floors()>(x, slice, row_scale_of(args, i), static_cast<float>(neighbors.count),
-                                            greatest, sums, args.out.levels.row(i) + byte);
-    };
-    if (floors) {
-      store(std::true_type{});
-    } else {
-      store(std::false_type{});
-    }
+    to.store(x, row_scale_of(args, i), static_cast<float>(neighbors.count), sums, args.out.levels.row(i) + byte);
   }
   return any_longer;
 }
 
 /// All columns of such rows.
-template <int place_bits, bool prefetches>
+template <int place_bits, bool prefetches, bool floors>
 HWY_INLINE bool sum_range_in_places(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
   constexpr std::size_t chunk = most_chunk_bytes, half = chunk == 64 ? 32 : chunk;
   bool any_longer = false;
   for (std::size_t byte = 0; byte < args.x.row_bytes;) {
     const std::size_t rest = args.x.row_bytes - byte;
     if (rest >= 2 * chunk) {
-      any_longer = sum_in_places<place_bits, chunk, 2, true, prefetches>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, chunk, 2, true, prefetches, floors>(args, begin, end, byte);
       byte += 2 * chunk;
     } else if (rest >= chunk) {
-      any_longer = sum_in_places<place_bits, chunk, 1, true, prefetches>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, chunk, 1, true, prefetches, floors>(args, begin, end, byte);
       byte += chunk;
     } else if (rest >= half) {
-      any_longer = sum_in_places<place_bits, half, 1, true, prefetches>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, half, 1, true, prefetches, floors>(args, begin, end, byte);
       byte += half;
     } else {
-      any_longer = sum_in_places<place_bits, half, 1, false, prefetches>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, half, 1, false, prefetches, floors>(args, begin, end, byte);
       byte += half;
     }
   }
@@ -313,9 +343,12 @@ HWY_INLINE void sum_places_as(const LevelSpmmArgs& args, std::size_t begin, std:
 #if HWY_TARGET != HWY_SCALAR
   const QuantizedView<std::uint8_t>& levels = args.out.levels;
   if (levels.data != nullptr && level_place_bits(levels.bits) == place_bits) {
-    const bool any_longer = args.x.nrows * args.x.row_bytes > cached_bytes
-                                ? sum_range_in_places<place_bits, true>(args, begin, end)
-                                : sum_range_in_places<place_bits, false>(args, begin, end);
+    const auto sum = [&](auto floors) HWY_ATTR {
+      return args.x.nrows * args.x.row_bytes > cached_bytes
+                 ? sum_range_in_places<place_bits, true, floors()>(args, begin, end)
+                 : sum_range_in_places<place_bits, false, floors()>(args, begin, end);
+    };
+    const bool any_longer = args.epilogue.rounding == Rounding::floor ? sum(std::true_type{}) : sum(std::false_type{});
     if (!any_longer) return;
     only_longer = true;
   }

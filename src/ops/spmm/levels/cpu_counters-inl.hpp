@@ -34,7 +34,7 @@ struct Source {
   std::size_t of_nibbles, of_bytes, of_words;  ///< neighbours of whose levels counters of 4, 8, 16 bits hold the sum
   const NodeId* prefetches_until = nullptr;    ///< entries of A before it prefetch the row of an entry after them
 
-  static constexpr std::size_t prefetched_entries = 16;
+  static constexpr std::size_t prefetched_entries = 32;
 
   Source(const LevelSpmmArgs& args, std::size_t byte)
       : data(args.x.data + byte),
@@ -102,69 +102,105 @@ struct Counters<4, From, chunks> {
 
   /// The sums of up to x.of_words neighbours.
   HWY_INLINE Counters(const Source& x, const NodeId* neighbor, const NodeId* end) {
-    const Words words;
-    for (auto& chunk : counters) {
-      for (auto& counter : chunk) counter = hn::Zero(words);
-    }
-    while (neighbor != end) {
-      const NodeId* const bytes_end = neighbor + HWY_MIN(static_cast<std::size_t>(end - neighbor), x.of_bytes);
-      if (x.of_nibbles > 1) {
-        add<true>(x, neighbor, bytes_end);
-      } else {
-        add<false>(x, neighbor, bytes_end);
-      }
-      neighbor = bytes_end;
+    if (x.of_nibbles > 1) {
+      sum<true>(x, neighbor, end);
+    } else {
+      sum<false>(x, neighbor, end);
     }
   }
 
  private:
+  using Sums = hn::Vec<Bytes>[chunks];
+
+  static HWY_INLINE const NodeId* end_of(const NodeId* neighbor, const NodeId* end, std::size_t most) {
+    return neighbor + HWY_MIN(static_cast<std::size_t>(end - neighbor), most);
+  }
+
+  /// Most rows fit counters of 8 bits, which become those of 16 bits without an addition.
+  template <bool grouped>
+  HWY_INLINE void sum(const Source& x, const NodeId* neighbor, const NodeId* end) {
+    const NodeId* bytes_end = end_of(neighbor, end, x.of_bytes);
+    take<grouped, true>(x, neighbor, bytes_end);
+    while (bytes_end != end) {
+      neighbor = bytes_end;
+      bytes_end = end_of(neighbor, end, x.of_bytes);
+      take<grouped, false>(x, neighbor, bytes_end);
+    }
+  }
+
   static HWY_INLINE hn::Vec<Bytes> upper_nibbles(hn::Vec<Bytes> pairs) {
     const Bytes d;
     return hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(Words(), pairs))), hn::Set(d, std::uint8_t{0xF}));
   }
+  static HWY_INLINE hn::Vec<Bytes> lower_nibbles(hn::Vec<Bytes> pairs) {
+    return hn::And(pairs, hn::Set(Bytes(), std::uint8_t{0xF}));
+  }
 
-  /// Adds neighbours that counters of 8 bits hold, where `grouped` some of them in nibbles first.
-  template <bool grouped>
-  HWY_INLINE void add(const Source& x, const NodeId* neighbor, const NodeId* end) {
-    const Bytes d;
-    const Words words;
-    // Both nibbles of each byte as one number, without what overflows; the upper ones alone.
-    hn::Vec<Bytes> both[chunks], upper[chunks];
-    for (std::size_t c = 0; c < chunks; ++c) both[c] = upper[c] = hn::Zero(d);
-    while (neighbor != end) {
-      if constexpr (grouped) {
-        const NodeId* const group_end = neighbor + HWY_MIN(static_cast<std::size_t>(end - neighbor), x.of_nibbles);
-        hn::Vec<Bytes> sum[chunks];
-        for (std::size_t c = 0; c < chunks; ++c) sum[c] = hn::Zero(d);
-        for (; neighbor != group_end; ++neighbor) {
-          From::prefetch(x, neighbor);
-          const std::uint8_t* const row = x.row(*neighbor);
-          for (std::size_t c = 0; c < chunks; ++c) sum[c] = hn::Add(sum[c], From::load(x, row, c));
-        }
-        for (std::size_t c = 0; c < chunks; ++c) {
-          both[c] = hn::Add(both[c], sum[c]);
-          upper[c] = hn::Add(upper[c], upper_nibbles(sum[c]));
-        }
-      } else {
-        From::prefetch(x, neighbor);
-        const std::uint8_t* const row = x.row(*neighbor);
-        for (std::size_t c = 0; c < chunks; ++c) {
-          const auto pairs = From::load(x, row, c);
-          both[c] = hn::Add(both[c], pairs);
-          upper[c] = hn::Add(upper[c], upper_nibbles(pairs));
-        }
-        ++neighbor;
+  /// The sums of neighbours that nibbles hold.
+  static HWY_INLINE void sum_nibbles(const Source& x, const NodeId* neighbor, const NodeId* end, Sums& sum) {
+    for (std::size_t c = 0; c < chunks; ++c) sum[c] = hn::Zero(Bytes());
+    for (; neighbor != end; ++neighbor) {
+      From::prefetch(x, neighbor);
+      const std::uint8_t* const row = x.row(*neighbor);
+      for (std::size_t c = 0; c < chunks; ++c) sum[c] = hn::Add(sum[c], From::load(x, row, c));
+    }
+  }
+
+  /// The sums of neighbours that bytes hold, a group of them in nibbles first.
+  static HWY_INLINE void sum_groups(const Source& x, const NodeId* neighbor, const NodeId* end, Sums& lower,
+                                    Sums& upper) {
+    Sums sum;
+    const NodeId* group_end = end_of(neighbor, end, x.of_nibbles);
+    sum_nibbles(x, neighbor, group_end, sum);
+    for (std::size_t c = 0; c < chunks; ++c) lower[c] = lower_nibbles(sum[c]), upper[c] = upper_nibbles(sum[c]);
+    while (group_end != end) {
+      neighbor = group_end;
+      group_end = end_of(neighbor, end, x.of_nibbles);
+      sum_nibbles(x, neighbor, group_end, sum);
+      for (std::size_t c = 0; c < chunks; ++c) {
+        lower[c] = hn::Add(lower[c], lower_nibbles(sum[c]));
+        upper[c] = hn::Add(upper[c], upper_nibbles(sum[c]));
       }
     }
+  }
+
+  /// The same one by one.
+  static HWY_INLINE void sum_singles(const Source& x, const NodeId* neighbor, const NodeId* end, Sums& lower,
+                                     Sums& upper) {
+    const Bytes d;
+    Sums both;  // both nibbles of each byte as one number, without what overflows
+    for (std::size_t c = 0; c < chunks; ++c) both[c] = upper[c] = hn::Zero(d);
+    for (; neighbor != end; ++neighbor) {
+      From::prefetch(x, neighbor);
+      const std::uint8_t* const row = x.row(*neighbor);
+      for (std::size_t c = 0; c < chunks; ++c) {
+        const auto pairs = From::load(x, row, c);
+        both[c] = hn::Add(both[c], pairs);
+        upper[c] = hn::Add(upper[c], upper_nibbles(pairs));
+      }
+    }
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const auto shifted = hn::BitCast(d, hn::ShiftLeft<4>(hn::BitCast(Words(), upper[c])));
+      lower[c] = hn::Sub(both[c], hn::And(shifted, hn::Set(d, std::uint8_t{0xF0})));
+    }
+  }
+
+  /// Adds neighbours that counters of 8 bits hold; where `fresh` there is nothing to add to yet.
+  template <bool grouped, bool fresh>
+  HWY_INLINE void take(const Source& x, const NodeId* neighbor, const NodeId* end) {
+    Sums lower, upper;
+    if constexpr (grouped) {
+      sum_groups(x, neighbor, end, lower, upper);
+    } else {
+      sum_singles(x, neighbor, end, lower, upper);
+    }
+    const Words words;
     const auto low_byte = hn::Set(words, std::uint16_t{0xFF});
     for (std::size_t c = 0; c < chunks; ++c) {
-      const auto shifted =
-          hn::And(hn::BitCast(d, hn::ShiftLeft<4>(hn::BitCast(words, upper[c]))), hn::Set(d, std::uint8_t{0xF0}));
-      const auto odd = hn::BitCast(words, upper[c]), even = hn::BitCast(words, hn::Sub(both[c], shifted));
-      counters[c][0] = hn::Add(counters[c][0], hn::And(even, low_byte));
-      counters[c][1] = hn::Add(counters[c][1], hn::And(odd, low_byte));
-      counters[c][2] = hn::Add(counters[c][2], hn::ShiftRight<8>(even));
-      counters[c][3] = hn::Add(counters[c][3], hn::ShiftRight<8>(odd));
+      const auto even = hn::BitCast(words, lower[c]), odd = hn::BitCast(words, upper[c]);
+      const hn::Vec<Words> parts[4] = {hn::And(even, low_byte), hn::And(odd, low_byte), hn::ShiftRight<8>(even),
+                                       hn::ShiftRight<8>(odd)};
+      for (std::size_t k = 0; k < 4; ++k) counters[c][k] = fresh ? parts[k] : hn::Add(counters[c][k], parts[k]);
     }
   }
 };
