@@ -93,7 +93,9 @@ struct Kernel {
     const unsigned steps = problem.w_blocks * block_steps;
 #pragma unroll 8
     for (unsigned n = threadIdx.x; n < block_outputs * steps; n += groups * group_threads) {
-      const unsigned f = n / steps, s = n % steps;
+      // Lanes have four steps of eight outputs: whole lines of memory, and different banks.
+      const unsigned f = n / block_steps % block_outputs;
+      const unsigned s = n / (block_steps * block_outputs) * block_steps + n % block_steps;
       uint4 first = {}, second = {};
       if (first_output + f < args.outputs && s * step < args.w_row_bytes) {
         const auto* from =
