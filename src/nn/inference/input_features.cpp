@@ -185,13 +185,17 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normaliz
 }
 
 void PackedFeatures::make_dense(const Device& device) {
-  if (!sparse) return;
-  const bool host = device.is_host();
-  SparseBitMatrix here{sparse->bits.base.clone(),
-                       host ? std::move(sparse->bits.flips) : sparse->bits.flips.to(Device())};
-  BitMatrix<PlusMinusOne> bits = to_bit_matrix(here);
-  dense = Binarized{host ? std::move(bits) : bits.to(device), std::move(sparse->alpha)};
-  sparse.reset();
+  if (sparse) {
+    CsrPattern& flips = sparse->bits.flips;
+    const SparseBitMatrix here{sparse->bits.base.clone(),
+                               flips.device().is_host() ? std::move(flips) : flips.to(Device())};
+    Buffer<float> scales = std::move(sparse->alpha);
+    sparse.reset();  // gives its memory back before more is asked for
+    dense = Binarized{to_bit_matrix(here), std::move(scales)};
+  }
+  if (device.is_host()) return;
+  if (dense->bits.device().is_host()) dense->bits = dense->bits.to(device);
+  if (dense->alpha.device().is_host()) dense->alpha = dense->alpha.to(device);
 }
 
 std::size_t PackedFeatures::bytes() const noexcept {
@@ -278,7 +282,9 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   } else if (!form.multiplies_signs()) {
     real.emplace(features, std::move(values), storage, device);
   } else {
-    packed.emplace(features, values.span(), map, device);
+    // Bits that are to be dense reach a device dense: memory for both is not asked for.
+    const bool dense_on_device = storage == FeatureStorage::dense && !device.is_host();
+    packed.emplace(features, values.span(), map, dense_on_device ? Device() : device);
     if (storage == FeatureStorage::dense) packed->make_dense(device);
   }
 }

@@ -275,7 +275,7 @@ TEST(SparseLevelGemm, WhatIsNotOnTheDeviceIsRefused) {
   refused(x, prepare_level_weights(product.w, device), "W was not made ready for sparse levels");
   refused(x, prepare_level_weights(product.w, Device{}, true), "W");
   refused(product.x, prepare_level_weights(product.w, device, true), "X");
-  test::expect_usage_error([&] { static_cast<void>(to_quantized(x)); }, "to_quantized");
+  test::expect_error_with([&] { static_cast<void>(to_quantized(x)); }, ErrorCode::not_possible, "to_quantized");
 }
 
 TEST(SparseLevelGemm, WhatDoesNotFitIsRefused) {

@@ -83,7 +83,7 @@ struct Kernel {
   __device__ void init_barriers() const {
     for (unsigned s = 0; s < problem.stages; ++s) {
       bulk_copy::init(full + s * 8, group_threads);
-      bulk_copy::init(empty + s * 8, Shares * group_threads / 32);
+      bulk_copy::init(empty + s * 8, Shares * group_threads);
     }
     bulk_copy::show_barriers();
   }
@@ -195,10 +195,7 @@ struct Kernel {
       for (unsigned s = 0; s < block_steps; ++s)
         wgmma::multiply_bytes(sums, a[s], of_w + s * (step >> 4), chunk != 0 || first != 0 || s != 0);
       wgmma::end_products();
-      if (first + block_steps == chunk_steps) {
-        __syncwarp();
-        if (lane == 0) bulk_copy::arrive(empty + stage * 8);
-      }
+      if (first + block_steps == chunk_steps) bulk_copy::arrive(empty + stage * 8);
       wgmma::wait_for_products<0>();
     }
   }
