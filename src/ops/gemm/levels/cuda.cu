@@ -6,6 +6,7 @@
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
+#include "ops/gemm/has_wgmma.hpp"
 #include "ops/gemm/levels/args.hpp"
 #include "ops/gemm/levels/cuda_places.cuh"
 #include "ops/gemm/levels/cuda_quads.cuh"
@@ -27,7 +28,6 @@ constexpr unsigned threads = groups * group_threads;
 constexpr unsigned tile_rows = 64;
 constexpr unsigned stages = 4;  ///< chunks of X on their way
 constexpr unsigned chunk_bytes = tile_rows * block_bytes;
-constexpr unsigned step = 32;  ///< columns of one matrix instruction
 constexpr unsigned few_columns = 8;
 
 /// A block's part of the work, the same for all its threads.
@@ -86,18 +86,13 @@ struct Kernel {
 #pragma unroll 8
     for (unsigned n = threadIdx.x; n < outputs * steps; n += threads) {
       const unsigned f = n / steps, s = n % steps;
-      uint4 first = {}, second = {};
-      if (first_output + f < args.outputs && s * step < args.w_row_bytes) {
-        const auto* from =
-            reinterpret_cast<const uint4*>(args.w_rows + (first_output + f) * args.w_row_bytes + s * step);
-        first = __ldg(from);
-        second = __ldg(from + 1);
-      }
+      uint4 pieces[2];
+      load_step_of_w<XBits>(pieces, args, first_output + f, s);
       std::uint8_t* const row = w + std::size_t{f} * tiles.w_pitch;
       auto* const to_first = reinterpret_cast<uint4*>(row + place_of_piece(f, 2 * s));
       auto* const to_second = reinterpret_cast<uint4*>(row + place_of_piece(f, 2 * s + 1));
-      *to_first = XBits == 4 ? every_second(first, second, even_places) : first;
-      *to_second = XBits == 4 ? every_second(first, second, odd_places) : second;
+      *to_first = pieces[0];
+      *to_second = pieces[1];
     }
     for (unsigned f = threadIdx.x; f < outputs; f += threads) {
       const std::size_t output = first_output + f;

@@ -5,7 +5,9 @@
 #pragma once
 
 #include "core/cuda/bulk_copy.cuh"
+#include "ops/gemm/levels/args.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace bitgraph::level_cuda {
@@ -74,5 +76,21 @@ __device__ inline uint4 every_second(const uint4& first, const uint4& second, un
           __byte_perm(second.x, second.y, selected), __byte_perm(second.z, second.w, selected)};
 }
 constexpr unsigned even_places = 0x6420, odd_places = 0x7531;
+
+constexpr unsigned step = 32;  ///< columns of one matrix instruction
+
+/// Columns of step `s` of a row of W, in the order in which levels of `XBits` bits meet them; zeros where there are
+/// none.
+template <unsigned XBits>
+__device__ void load_step_of_w(uint4 (&pieces)[2], const LevelGemmArgs& args, std::size_t output, unsigned s) {
+  uint4 first = {}, second = {};
+  if (output < args.outputs && s * step < args.w_row_bytes) {
+    const auto* from = reinterpret_cast<const uint4*>(args.w_rows + output * args.w_row_bytes + s * step);
+    first = __ldg(from);
+    second = __ldg(from + 1);
+  }
+  pieces[0] = XBits == 4 ? every_second(first, second, even_places) : first;
+  pieces[1] = XBits == 4 ? every_second(first, second, odd_places) : second;
+}
 
 }  // namespace bitgraph::level_cuda

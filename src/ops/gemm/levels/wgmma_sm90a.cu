@@ -27,7 +27,6 @@ constexpr unsigned groups = 4, threads = (groups + 1) * group_threads;
 constexpr unsigned tile_rows = 64;
 constexpr unsigned chunk_bytes = tile_rows * block_bytes;
 constexpr unsigned most_stages = 12;  ///< chunks of X on their way
-constexpr unsigned step = 32;         ///< columns of one instruction
 constexpr unsigned block_steps = block_bytes / step;
 
 /// Groups that multiply have more registers than those that copy, and than the compiler gives to all.
@@ -96,17 +95,12 @@ struct Kernel {
       // Lanes have four steps of eight outputs: whole lines of memory, and different banks.
       const unsigned f = n / block_steps % block_outputs;
       const unsigned s = n / (block_steps * block_outputs) * block_steps + n % block_steps;
-      uint4 first = {}, second = {};
-      if (first_output + f < args.outputs && s * step < args.w_row_bytes) {
-        const auto* from =
-            reinterpret_cast<const uint4*>(args.w_rows + (first_output + f) * args.w_row_bytes + s * step);
-        first = __ldg(from);
-        second = __ldg(from + 1);
-      }
+      uint4 pieces[2];
+      load_step_of_w<XBits>(pieces, args, first_output + f, s);
       const unsigned row = w + s / block_steps * w_block_bytes + f * block_bytes;
       const unsigned at = s % block_steps * 2;
-      store_piece(row + place_of_piece(f, at), XBits == 4 ? every_second(first, second, even_places) : first);
-      store_piece(row + place_of_piece(f, at + 1), XBits == 4 ? every_second(first, second, odd_places) : second);
+      store_piece(row + place_of_piece(f, at), pieces[0]);
+      store_piece(row + place_of_piece(f, at + 1), pieces[1]);
     }
     for (unsigned p = threadIdx.x; p < block_outputs / 2; p += groups * group_threads)
       pairs[p] = pair_of(args, first_output + 2 * p);

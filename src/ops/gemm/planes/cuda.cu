@@ -9,6 +9,7 @@
 #include "core/cuda/limits.hpp"
 #include "ops/cuda_store_pair.cuh"
 #include "ops/gemm/cuda/bit_product.cuh"
+#include "ops/gemm/has_wgmma.hpp"
 #include "ops/gemm/planes/planes.hpp"
 #include "ops/gemm/planes/wgmma.hpp"
 
@@ -251,7 +252,7 @@ bool plane_gemm_by_wgmma(const Cuda& backend, const PlaneGemmArgs& args) {
   const bool copied = words_for_bits(args.a.ncols) % 2 == 0 && args.a.ncols != 0 && aligned(args.a.words) &&
                       aligned(args.x.words) && args.a.nrows <= std::numeric_limits<std::int32_t>::max();
   const bool takes = !args.has_tiles() && args.wide_sums.data == nullptr && copied;
-  return takes && plane_cuda::has_wgmma && limits.major == 9 && limits.minor == 0;
+  return takes && has_wgmma && limits.major == 9 && limits.minor == 0;
 }
 
 void plane_gemm(const Cuda& backend, const PlaneGemmArgs& args) {
