@@ -220,7 +220,8 @@ struct Kernel {
           const RowOfX of_x(args, exists ? row : 0, sum_of_row);
           const auto place_of = [&](unsigned n, unsigned k) {
             const std::int32_t sum = sums[m][t + n][2 * upper + k];
-            return pairs[n].place[k].template place<offsets>(static_cast<float>(sum), of_x.sum, of_x.step, of_x.offset);
+            return pairs[n].place[k].template place<offsets, offsets>(static_cast<float>(sum), of_x.sum, of_x.step,
+                                                                      of_x.offset);
           };
           if (args.out.levels.data != nullptr) {
             store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
@@ -365,8 +366,8 @@ __global__ void __launch_bounds__(threads)
     const std::size_t output = first + n;
     if (output >= args.outputs) continue;
     const ColumnPlace column(args.epilogue, output);
-    const float place =
-        ProductPlace(args, output, column).place<true>(static_cast<float>(sum[n]), of_x.sum, of_x.step, of_x.offset);
+    const float place = ProductPlace(args, output, column)
+                            .place<true, true>(static_cast<float>(sum[n]), of_x.sum, of_x.step, of_x.offset);
     const LevelOut& out = args.out;
     if (out.sums.data != nullptr) {
       out.sums.data[row * out.sums.stride + output] = static_cast<std::int32_t>(sum[n]);
@@ -432,23 +433,35 @@ bool least_fits(const Device& device, std::size_t columns) {
 
 }  // namespace level_cuda
 
-LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns) {
+bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, int x_bits, int w_bits, std::size_t columns) {
   using namespace level_cuda;
-  if (x_bits > 8 || w_bits > 8 || columns == 0 || !sums_fit(x_bits, w_bits, columns, 31)) return LevelGemmKernel::plain;
+  const Device& device = backend.device;
+  if (kernel == LevelGemmKernel::plain) return true;
+  if (x_bits > 8 || w_bits > 8 || columns == 0 || !sums_fit(x_bits, w_bits, columns, 31)) return false;
+  if (kernel == LevelGemmKernel::tiles)
+    return x_bits <= 4 ? least_fits<4>(device, columns) : least_fits<8>(device, columns);
   if constexpr (has_wgmma) {
-    const CudaLimits& limits = cuda_limits(backend.device);
-    const bool has_instructions = limits.major == 9 && limits.minor == 0;
-    if (has_instructions && wgmma_fits(backend.device, x_bits, columns)) return LevelGemmKernel::wgmma;
+    const CudaLimits& limits = cuda_limits(device);
+    return limits.major == 9 && limits.minor == 0 && wgmma_fits(device, x_bits, columns);
   }
-  const bool fits = x_bits <= 4 ? least_fits<4>(backend.device, columns) : least_fits<8>(backend.device, columns);
-  return fits ? LevelGemmKernel::tiles : LevelGemmKernel::plain;
+  return false;
+}
+
+LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns) {
+  for (const LevelGemmKernel kernel : {LevelGemmKernel::wgmma, LevelGemmKernel::tiles}) {
+    if (level_gemm_can(backend, kernel, x_bits, w_bits, columns)) return kernel;
+  }
+  return LevelGemmKernel::plain;
 }
 
 void level_gemm(const Cuda& backend, const LevelGemmArgs& args) {
+  level_gemm_by(backend, level_gemm_kernel(backend, args.x.bits, args.w_bits, args.x.ncols), args);
+}
+
+void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmArgs& args) {
   using namespace level_cuda;
   const Device& device = backend.device;
   if (args.x.nrows == 0 || args.outputs == 0) return;
-  const LevelGemmKernel kernel = level_gemm_kernel(backend, args.x.bits, args.w_bits, args.x.ncols);
   if constexpr (has_wgmma) {
     if (kernel == LevelGemmKernel::wgmma) return multiply_by_wgmma(device, args);
   }

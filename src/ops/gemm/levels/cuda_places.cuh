@@ -28,11 +28,14 @@ struct ProductPlace {
     shift = column.shift;
   }
 
-  /// Without offsets all that they multiply is 0, and left out.
-  template <bool offsets>
+  /// What offsets that are not there multiply is 0, and left out.
+  template <bool w_offsets, bool x_offsets>
   [[nodiscard]] __device__ float place(float sum, float x_sum, float x_step, float x_offset) const {
-    if constexpr (!offsets) return x_step * (by_step * sum) + shift;
-    return x_step * (by_step * sum + by_offset * x_sum) + x_offset * of_w + shift;
+    float product = by_step * sum;
+    if constexpr (w_offsets) product = product + by_offset * x_sum;
+    product = x_step * product;
+    if constexpr (x_offsets) product = product + x_offset * of_w;
+    return product + shift;
   }
 };
 

@@ -170,6 +170,14 @@ LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, s
   return args;
 }
 
+bool level_gemm_by(const Device& device, LevelGemmKernel kernel, const LevelGemmArgs& args) {
+  return with_cuda<bool>(device, "level gemm", [&](const auto& backend) {
+    if (!level_gemm_can(backend, kernel, args.x.bits, args.w_bits, args.x.ncols)) return false;
+    level_gemm_by(backend, kernel, args);
+    return true;
+  });
+}
+
 LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device, bool for_sparse) {
   require_host(w.device(), "prepare_level_weights");
   if (w.scale().extent == ScaleExtent::column)

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -147,6 +148,66 @@ TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
         for (std::size_t j = 0; j < f; ++j) ASSERT_EQ(here.level(i, j), expected.level(i, j)) << i << ", " << j;
       }
       ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span())) << "behind the last output";
+    }
+  });
+}
+
+/// run(multiply) calls multiply(args), which is false where a kernel cannot, and gives the bytes of its output: those
+/// of every kernel that can are the same.
+template <class Run>
+void expect_same_of_all_kernels(const Device& device, const Run& run) {
+  std::vector<std::uint8_t> first;
+  for (const auto kernel : {LevelGemmKernel::plain, LevelGemmKernel::tiles, LevelGemmKernel::wgmma}) {
+    bool can = false;
+    const std::vector<std::uint8_t> bytes =
+        run([&](const LevelGemmArgs& args) { can = level_gemm_by(device, kernel, args); });
+    if (kernel == LevelGemmKernel::plain) {
+      ASSERT_TRUE(can);
+      first = bytes;
+    } else if (can) {
+      ASSERT_TRUE(bytes == first) << "kernel " << static_cast<int>(kernel);
+    }
+  }
+}
+
+TEST(LevelGemmCuda, EveryKernelThatCanGivesTheSame) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for_each_case([&](const Case& product) {
+    const std::size_t n = product.x.nrows(), f = product.w.nrows();
+    if (n == 0 || f == 0) return;
+    const LevelWeights w = prepare_level_weights(product.w, device);
+    const QuantizedMatrix x = product.x.to(device);
+    const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+    LevelGemmArgs args = level_gemm_args(x, w, n, f, device);
+    args.epilogue.bias = bias.data();
+    args.epilogue.relu = product.options.relu;
+    args.epilogue.rounding = product.options.rounding;
+    const auto bytes_of = [](const auto& values) {
+      const auto here = values.to(Device{});
+      const auto* const data = reinterpret_cast<const std::uint8_t*>(here.data());
+      return std::vector<std::uint8_t>(data, data + here.bytes());
+    };
+    expect_same_of_all_kernels(device, [&](const auto& multiply) {
+      Buffer<float> values(n * f, device);
+      LevelGemmArgs with_output = args;
+      with_output.out.values = {n, f, f, values.data()};
+      multiply(with_output);
+      return bytes_of(values);
+    });
+    for (const int bits : {3, 8, 12}) {
+      SCOPED_TRACE(testing::Message() << bits << " bits out");
+      expect_same_of_all_kernels(device, [&](const auto& multiply) {
+        QuantizedMatrix levels(n, f, bits, device);
+        LevelScale scale = test::random_scale(ScaleExtent::column, f, true, 7);
+        for (float& step : scale.steps.span()) step *= static_cast<float>(product.x.ncols() + 1);
+        levels.set_scale(scale.to(device));
+        LevelGemmArgs with_output = args;
+        take_out_scale(with_output.epilogue, levels, "level gemm");
+        with_output.out.levels = levels.view();
+        multiply(with_output);
+        return bytes_of(levels.levels());
+      });
     }
   });
 }

@@ -254,7 +254,7 @@ struct Kernel {
     for (unsigned n = 0; n < stored; ++n) {
       const Output<Sum> its = storage.outputs[n][first / stored];
       sum[n] = sums[n] + zero * its.w_sum;
-      place[n] = its.place.template place<true>(as_float(sum[n]), x_sum, taken.step, taken.offset);
+      place[n] = its.place.template place<true, true>(as_float(sum[n]), x_sum, taken.step, taken.offset);
       least[n] = its.least;
     }
     if (out.levels.data != nullptr) {

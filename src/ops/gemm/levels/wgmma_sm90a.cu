@@ -29,9 +29,12 @@ constexpr unsigned chunk_bytes = tile_rows * block_bytes;
 constexpr unsigned most_stages = 12;  ///< chunks of X on their way
 constexpr unsigned block_steps = block_bytes / step;
 
-/// Groups that multiply have more registers than those that copy, and than the compiler gives to all.
-__device__ inline void more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 112;"); }
-__device__ inline void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 32;"); }
+/// Registers of a thread: as many as the compiler gives to all of a block that is alone, then more to groups that
+/// multiply and fewer to the one that copies. A block that asks for more than it was given waits for ever.
+constexpr unsigned registers = (65536 / threads) / 8 * 8, more_registers = 112, fewer_registers = 32;
+static_assert(groups * more_registers + fewer_registers <= (groups + 1) * registers);
+__device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(more_registers)); }
+__device__ inline void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(fewer_registers)); }
 
 /// A product in tiles of rows.
 struct Problem {
@@ -108,7 +111,7 @@ struct Kernel {
     barrier(1, groups * group_threads);
   }
 
-  /// The chunks of all tiles of the block, one after the other. By the third group.
+  /// The chunks of all tiles of the block, one after the other. By the last group.
   template <unsigned Bytes>
   __device__ void bring_x() const {
     constexpr unsigned copies = block_bytes / Bytes;
@@ -227,11 +230,11 @@ __global__ void __launch_bounds__(threads, 1) level_gemm_wgmma(const __grid_cons
   __syncthreads();
   const unsigned group = threadIdx.x / group_threads;
   if (group < groups) {
-    more_registers();
+    take_registers();
     kernel.bring_w();
     kernel.multiply(group);
   } else {
-    fewer_registers();
+    give_registers();
     problem.args.x.row_bytes % piece == 0 ? kernel.template bring_x<piece>() : kernel.template bring_x<8>();
   }
 }
