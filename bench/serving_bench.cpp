@@ -4,7 +4,7 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "nn/model/random_model.hpp"
 
 #include <benchmark/benchmark.h>

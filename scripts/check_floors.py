@@ -23,7 +23,7 @@ UMBRELLA = "bitgraph/bitgraph.hpp"
 
 # The bars of size.
 MOST_LEVELS = 6  # of our headers below a .cu: each includes the next
-MOST_FILES = 20  # of a folder, on every floor but core
+MOST_FILES = 20  # of a folder
 MOST_MACROS = 0.5  # in a thousand lines of src, those that Highway asks for among them
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)")
 
@@ -137,8 +137,8 @@ def check_depths(edges):
 
 
 def folder_sizes(root):
-    """(files, folder) of the folders of all floors but core, the largest first."""
-    floors = [root / "src" / floor for floor in HEIGHT if floor != "core"]
+    """(files, folder) of the folders of all floors, the largest first."""
+    floors = [root / "src" / floor for floor in HEIGHT]
     folders = [folder for floor in floors for folder in (floor, *floor.rglob("*"))]
     sizes = [(sum(1 for p in f.iterdir() if p.is_file()), f) for f in folders if f.is_dir()]
     return sorted(sizes, key=lambda size: (-size[0], size[1]))

@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/help.hpp"
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <bitgraph/core/device.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <atomic>
 #include <bit>

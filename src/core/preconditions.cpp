@@ -4,7 +4,7 @@
 #include <bitgraph/core/error.hpp>
 
 #include "core/cuda/runtime.hpp"
-#include "core/host_memory.hpp"
+#include "core/memory/host_memory.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "graph/packed_graph/undirected.hpp"
 
 #include <atomic>

@@ -5,8 +5,8 @@
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/ops/kernel_choice.hpp>
 
-#include "core/backend.hpp"
-#include "core/isa.hpp"
+#include "core/devices/backend.hpp"
+#include "core/devices/isa.hpp"
 #include "core/trace.hpp"
 
 #include <fmt/format.h>

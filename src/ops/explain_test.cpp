@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the explain functions say of calls: the kernel on the host, and on a CUDA device a predicted time as well.
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 #include "support/cuda_device.hpp"
 #include "support/random_matrices.hpp"
 

@@ -6,7 +6,7 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/formats/row_order.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <fmt/format.h>
 

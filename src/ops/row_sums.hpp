@@ -2,7 +2,7 @@
 // Sums over the rows of a matrix on the host: losses, gradients, statistics.
 #pragma once
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/row_parts.hpp"
 
 #include <algorithm>

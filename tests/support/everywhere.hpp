@@ -2,7 +2,7 @@
 // Runs a check on every instruction set and several numbers of threads.
 #pragma once
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 #include "support/sanitized.hpp"
 
 #include <bitgraph/core/device.hpp>

@@ -7,7 +7,7 @@
 #include <bitgraph/nn/model.hpp>
 
 #include "cli/peers/spmm_rival.hpp"
-#include "core/recording.hpp"
+#include "core/devices/recording.hpp"
 
 #include <deque>
 #include <functional>

@@ -3,8 +3,8 @@
 #include <bitgraph/ops/gemm.hpp>
 
 #include "cli/command.hpp"
-#include "core/backend.hpp"
-#include "core/isa.hpp"
+#include "core/devices/backend.hpp"
+#include "core/devices/isa.hpp"
 
 #include <fmt/format.h>
 

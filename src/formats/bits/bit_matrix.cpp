@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/bit_matrix.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/bits/bit_transpose.hpp"
 
 #include <fmt/format.h>

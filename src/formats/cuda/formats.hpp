@@ -8,7 +8,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/row_order.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/levels/level_rows.hpp"
 
 #include <fmt/format.h>

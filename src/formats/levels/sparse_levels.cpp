@@ -2,8 +2,8 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/formats/sparse_levels.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/levels/level_rows.hpp"
 
 #include <utility>

@@ -4,8 +4,8 @@
 #include <bitgraph/core/error.hpp>
 
 #include "core/fingerprint.hpp"
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
 

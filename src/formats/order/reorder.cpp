@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/reorder.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "core/names.hpp"
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/row_order.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "formats/cuda/formats.hpp"
 
 namespace bitgraph {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include "core/backend.hpp"
-#include "core/parallel.hpp"
+#include "core/devices/backend.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/pattern/csr_chunks.hpp"
 #include "formats/pattern/sorted_row.hpp"

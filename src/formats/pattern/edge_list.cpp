@@ -4,7 +4,7 @@
 // at every entry and need an atomic counter for every row; this needs neither.
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
 

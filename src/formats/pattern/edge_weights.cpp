@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/edge_weights.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 
 #include <bitgraph/core/error.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/rows.hpp"
 
 #include <fmt/format.h>

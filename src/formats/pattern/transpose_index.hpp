@@ -5,7 +5,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/types.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/pattern/sorted_row.hpp"
 
 #include <algorithm>

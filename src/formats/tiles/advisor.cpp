@@ -10,8 +10,8 @@
 
 #include <bitgraph/core/random.hpp>
 
-#include "core/backend.hpp"
-#include "core/parallel.hpp"
+#include "core/devices/backend.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 
-#include "core/backend.hpp"
-#include "core/parallel.hpp"
+#include "core/devices/backend.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/bits/bit_transpose.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/pattern/transpose_index.hpp"

@@ -2,8 +2,8 @@
 // Exact numbers of tiles, without building them.
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 
-#include "core/backend.hpp"
-#include "core/parallel.hpp"
+#include "core/devices/backend.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/cuda/formats.hpp"
 #include "formats/tiles/tile_marks.hpp"
 

@@ -17,7 +17,7 @@
 // long_row takes a whole block.
 #include <bitgraph/graph/betweenness.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/rows.hpp"
 #include "graph/betweenness/betweenness.hpp"
 #include "graph/samples.hpp"

@@ -26,7 +26,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/graph/bfs.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/rows.hpp"
 #include "graph/bfs/engine.hpp"
 #include "graph/packed_graph/views.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direction-optimising breadth-first search on the host. See bfs.cpp for the methods and when each one wins. Levels of
 // little work run on the calling thread: a parallel region costs more than a thousand edges.
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/bfs/bfs.hpp"

@@ -2,7 +2,7 @@
 // A breadth-first search on one backend: bfs.cpp for the host, cuda_search.cu for CUDA devices.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "graph/engine.hpp"
 
 #include <cstdint>

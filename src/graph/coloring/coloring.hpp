@@ -2,7 +2,7 @@
 // The kernels of greedy colouring. They do not check and do not allocate.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "graph/priority_order.hpp"
 
 namespace bitgraph {

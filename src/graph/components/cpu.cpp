@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/components/components.hpp"

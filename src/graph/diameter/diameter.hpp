@@ -2,7 +2,7 @@
 // What the host's and the CUDA device's searches for the diameter share. The graph has a node at least.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 namespace bitgraph {
 

@@ -3,8 +3,8 @@
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/graph/generate.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "graph/generate/edges.hpp"
 
 #include <limits>

@@ -21,8 +21,8 @@
 
 #include <bitgraph/core/random.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "graph/generate/edges.hpp"
 
 #include <cmath>

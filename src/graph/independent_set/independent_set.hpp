@@ -2,7 +2,7 @@
 // The kernels of maximal independent sets. They do not check and do not allocate.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "graph/independent_set/state.hpp"
 #include "graph/priority_order.hpp"
 

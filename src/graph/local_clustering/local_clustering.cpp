@@ -16,7 +16,7 @@
 //   CUDA  cuda.cu runs the same rounds in one cooperative launch of few blocks. The host sorts the rows found.
 #include <bitgraph/graph/local_clustering.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "graph/local_clustering/engine.hpp"
 #include "graph/packed_graph/undirected.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches from many sources on the host. See multi_source_bfs.cpp for pull and push. A row of 512 bits is one cache
 // line, and fetching these lines limits the speed.
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/multi_source_bfs/cpu_gather.hpp"

@@ -2,7 +2,7 @@
 #include "graph/pagerank/cpu.hpp"
 #include "formats/graph_views.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

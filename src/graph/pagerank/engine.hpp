@@ -2,7 +2,7 @@
 // PageRank on one backend: pagerank.cpp for the host, cuda.cu for CUDA devices.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "graph/engine.hpp"
 
 #include <memory>

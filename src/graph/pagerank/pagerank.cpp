@@ -26,7 +26,7 @@
 
 #include <bitgraph/ops/semiring.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/rows.hpp"
 #include "graph/pagerank/engine.hpp"
 

@@ -8,7 +8,7 @@
 // bucket as incomplete and finds its rows by a scan of all distances.
 #include <bitgraph/ops/semiring.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/graph_views.hpp"
 #include "formats/rows.hpp"
 #include "graph/sssp/cpu_relax.hpp"

@@ -22,7 +22,7 @@
 #include <bitgraph/graph/sssp.hpp>
 #include <bitgraph/ops/semiring.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "graph/source.hpp"
 #include "graph/sssp/engine.hpp"
 

@@ -6,7 +6,7 @@
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 
 #include <bitgraph/core/buffer.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "graph/engine.hpp"
 
 #include <cstdint>

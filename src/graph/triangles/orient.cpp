@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/triangles/orient.hpp"
 
-#include "core/thread_chunks.hpp"
+#include "core/threads/thread_chunks.hpp"
 
 #include <algorithm>
 #include <atomic>

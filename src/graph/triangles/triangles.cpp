@@ -22,7 +22,7 @@
 // meet as bit rows, and other lists stream past a filter of the list of u.
 #include "graph/triangles/triangles.hpp"
 
-#include "core/thread_chunks.hpp"
+#include "core/threads/thread_chunks.hpp"
 #include "graph/triangles/engine.hpp"
 #include "graph/triangles/orient.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <cstddef>
 #include <cstdint>

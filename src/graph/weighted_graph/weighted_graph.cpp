@@ -16,7 +16,7 @@
 // CUDA. The edges are on the device. The weights stay on the host, and the engine of sssp copies them to the device.
 #include <bitgraph/graph/weighted_graph.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
 

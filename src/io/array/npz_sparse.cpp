@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/array/npz_sparse.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/pattern/sorted_row.hpp"
 #include "io/file/file.hpp"
 

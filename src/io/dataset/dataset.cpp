@@ -4,7 +4,7 @@
 #include "io/dataset/dataset.hpp"
 #include "core/preconditions.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "io/array/npz_sparse.hpp"
 #include "io/array/stored_npz.hpp"
 #include "io/dataset/published/karate_club.hpp"

@@ -8,7 +8,7 @@
 #include "io/graph/ids/word_ids.hpp"
 #include "io/text/text_scanner.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
 

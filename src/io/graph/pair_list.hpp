@@ -4,7 +4,7 @@
 
 #include <bitgraph/core/buffer.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "io/text/text_scanner.hpp"
 
 #include <algorithm>

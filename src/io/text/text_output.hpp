@@ -5,7 +5,7 @@
 
 #include <bitgraph/formats/csr_pattern.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <array>
 #include <charconv>

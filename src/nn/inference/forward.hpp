@@ -8,7 +8,7 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/plan.hpp>
 
-#include "core/recording.hpp"
+#include "core/devices/recording.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/runtime/runtime.hpp"

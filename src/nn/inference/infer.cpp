@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/infer.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/plan_state.hpp"
 #include "nn/inference/predict.hpp"

@@ -4,7 +4,7 @@
 #include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/some_rows.hpp"
 #include "nn/program/layers.hpp"

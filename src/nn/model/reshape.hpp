@@ -8,7 +8,7 @@
 #include <bitgraph/formats/level_scale.hpp>
 #include <bitgraph/ops/binarize.hpp>
 
-#include "core/lent.hpp"
+#include "core/memory/lent.hpp"
 
 #include <cstddef>
 

@@ -6,7 +6,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 
-#include "core/lent.hpp"
+#include "core/memory/lent.hpp"
 
 #include <cstddef>
 

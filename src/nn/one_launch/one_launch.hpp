@@ -2,7 +2,7 @@
 // The steps of a small graph's model as one launch of a CUDA device (BitGNN, section 3.4).
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "nn/one_launch/row_program.hpp"
 
 #include <cstddef>

@@ -5,8 +5,8 @@
 #include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/train.hpp>
 
-#include "core/array_pack.hpp"
-#include "core/parallel.hpp"
+#include "core/memory/array_pack.hpp"
+#include "core/threads/parallel.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/sampling/training_batch.hpp"
 

@@ -5,7 +5,7 @@
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/types.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <atomic>
 #include <bit>

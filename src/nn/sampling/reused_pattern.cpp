@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/sampling.hpp>
 
-#include "core/lent.hpp"
-#include "core/parallel.hpp"
+#include "core/memory/lent.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph::nn {
 

@@ -9,7 +9,7 @@
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/sparse_product.hpp>
 
-#include "core/array_pack.hpp"
+#include "core/memory/array_pack.hpp"
 #include "nn/sampling/transposed_entries.hpp"
 
 #include <cstdint>

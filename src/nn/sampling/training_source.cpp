@@ -5,7 +5,7 @@
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/ops/dense.hpp>
 
-#include "core/lent.hpp"
+#include "core/memory/lent.hpp"
 #include "nn/inference/input_features.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/model/layer_forms.hpp"

@@ -8,7 +8,7 @@
 #include <bitgraph/ops/gradient.hpp>
 #include <bitgraph/ops/optimizer.hpp>
 
-#include "core/recording.hpp"
+#include "core/devices/recording.hpp"
 #include "nn/inference/forward.hpp"
 #include "nn/inference/operator_times.hpp"
 #include "nn/model/architectures.hpp"

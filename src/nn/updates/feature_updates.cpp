@@ -4,7 +4,7 @@
 #include <bitgraph/ops/dense.hpp>
 
 #include "core/finite.hpp"
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/some_rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 namespace bitgraph {
 

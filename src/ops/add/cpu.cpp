@@ -106,7 +106,7 @@ void floats_to_floats(const AddFloatsToFloats& args, std::size_t begin, std::siz
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

@@ -2,7 +2,7 @@
 // The kernel of assign. See include/bitgraph/ops/apply.hpp.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <bitgraph/formats/bit_vector.hpp>
 

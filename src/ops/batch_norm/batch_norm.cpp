@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/batch_norm.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/batch_norm/cuda.hpp"
 #include "ops/operands.hpp"
 #include "ops/row_sums.hpp"

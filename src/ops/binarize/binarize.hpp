@@ -5,7 +5,7 @@
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <array>
 #include <cstddef>

@@ -67,7 +67,7 @@ void binarize_rows(const BinarizeArgs& args, std::size_t begin, std::size_t end)
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

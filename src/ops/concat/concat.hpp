@@ -6,7 +6,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/ops/concat.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <array>
 

@@ -3,7 +3,7 @@
 // here for one instruction set.
 #include "ops/concat/concat.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <algorithm>
 

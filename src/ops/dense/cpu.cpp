@@ -145,7 +145,7 @@ void add_row_range(double* sums, const DenseView<const float>& x, std::size_t be
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

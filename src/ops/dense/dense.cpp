@@ -3,7 +3,7 @@
 
 #include <bitgraph/ops/dense.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/operands.hpp"
 #include "ops/row_sums.hpp"
 

@@ -207,7 +207,7 @@ void apply_rows(const ApplyDropoutArgs& args, std::size_t begin, std::size_t end
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <bitgraph/ops/ewise.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // The kernels of ewise. See include/bitgraph/ops/ewise.hpp.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "core/instances.hpp"
 
 #include <bitgraph/core/buffer.hpp>

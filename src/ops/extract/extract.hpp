@@ -2,7 +2,7 @@
 // The kernels of extract. See include/bitgraph/ops/extract.hpp. Indices are on the device.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/bit_vector.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain loops over a row, which the compiler turns into vectors: a training step spends little of its time here.
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/fake_quantize/fake_quantize.hpp"
 
 #include <algorithm>

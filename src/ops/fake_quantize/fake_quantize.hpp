@@ -5,7 +5,7 @@
 #include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/views.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 namespace bitgraph {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/cuda/limits.hpp"
-#include "core/host_pool.hpp"
 #include "core/instances.hpp"
+#include "core/threads/host_pool.hpp"
 #include "ops/explain.hpp"
 #include "ops/gemm/bfloat16.hpp"
 #include "ops/gemm/cpu/amx.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/gemm.hpp"
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 #include "support/every_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"

@@ -3,7 +3,7 @@
 
 #include <bitgraph/ops/gemm.hpp>
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 #include "ops/gemm/gemm.hpp"
 #include "ops/operands.hpp"
 

@@ -69,7 +69,7 @@ void binary_rows(const BinaryWeightArgs& args, std::size_t begin, std::size_t en
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

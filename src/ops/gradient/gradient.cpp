@@ -3,7 +3,7 @@
 
 #include <bitgraph/ops/gradient.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>

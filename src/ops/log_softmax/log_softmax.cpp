@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/log_softmax.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/log_softmax/cuda.hpp"
 #include "ops/operands.hpp"
 #include "ops/row_sums.hpp"

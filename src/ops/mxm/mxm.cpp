@@ -2,7 +2,7 @@
 #include "ops/mxm/mxm.hpp"
 
 #include "core/instances.hpp"
-#include "core/thread_chunks.hpp"
+#include "core/threads/thread_chunks.hpp"
 #include "formats/rows.hpp"
 #include "ops/explain.hpp"
 #include "ops/mxm/column_set.hpp"

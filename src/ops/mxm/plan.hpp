@@ -2,7 +2,7 @@
 // Which kernel a product of two matrices takes: a list of kernels, the first of which that suits is taken.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "ops/mxm/tuning.hpp"
 #include "ops/prediction.hpp"
 

@@ -3,7 +3,7 @@
 // of B share. The second is for bits only: it marks the mask's row, and looks up the rows of B there.
 #include "ops/mxm/within.hpp"
 
-#include "core/thread_chunks.hpp"
+#include "core/threads/thread_chunks.hpp"
 #include "formats/pattern/transpose_index.hpp"
 #include "ops/mxm/long_rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <bitgraph/formats/views.hpp>
 #include <bitgraph/ops/semiring.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <cstddef>
 #include <cstdint>

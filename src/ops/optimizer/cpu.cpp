@@ -67,7 +67,7 @@ void optimize_range(OptimizerKind kind, const OptimizedValues& p, const StepValu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

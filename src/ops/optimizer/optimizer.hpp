@@ -4,7 +4,7 @@
 
 #include <bitgraph/ops/optimizer.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <array>
 #include <cstddef>

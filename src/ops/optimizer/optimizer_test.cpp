@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/optimizer/optimizer.hpp"
 
-#include "core/recording.hpp"
+#include "core/devices/recording.hpp"
 #include "support/every_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"

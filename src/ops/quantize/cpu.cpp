@@ -80,7 +80,7 @@ void quantize_rows(const QuantizeArgs& args, std::size_t begin, std::size_t end)
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

@@ -2,7 +2,7 @@
 #include "ops/reduce/reduce.hpp"
 #include "ops/reduce/instances.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/rows.hpp"
 
 #include <bitgraph/ops/reduce.hpp>

@@ -2,7 +2,7 @@
 // The kernels of reduce. See include/bitgraph/ops/reduce.hpp.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>

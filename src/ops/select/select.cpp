@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/select/select.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <bitgraph/ops/select.hpp>
 

@@ -2,7 +2,7 @@
 // The kernels of select. See include/bitgraph/ops/select.hpp.
 #pragma once
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/bit_vector.hpp>

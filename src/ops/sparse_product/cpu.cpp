@@ -99,7 +99,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <bitgraph/core/buffer.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <algorithm>
 

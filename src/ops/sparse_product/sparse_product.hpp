@@ -4,7 +4,7 @@
 
 #include <bitgraph/formats/views.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
 namespace bitgraph {
 

@@ -3,7 +3,7 @@
 // are worked out here, and a CUDA device beside the host.
 #include "ops/spmm/spmm_cases.hpp"
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 #include "support/cuda_device.hpp"
 
 #include <bitgraph/formats/bfloat16.hpp>

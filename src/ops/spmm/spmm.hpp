@@ -5,7 +5,7 @@
 
 #include <bitgraph/formats/views.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "ops/spmm/epilogue.hpp"
 
 namespace bitgraph {

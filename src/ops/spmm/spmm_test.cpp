@@ -2,7 +2,7 @@
 // Every CPU kernel against the reference: each case, instruction set, graph format, type pair, set of scales.
 #include "ops/spmm/spmm_cases.hpp"
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 #include "ops/spmm/spmm.hpp"
 
 #include <bitgraph/ops/spmm.hpp>

@@ -13,7 +13,7 @@
 #include "cli/estimate/estimate_rates.hpp"
 #include "cli/help.hpp"
 #include "cli/ranges.hpp"
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
 

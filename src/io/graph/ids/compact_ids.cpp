@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/graph/ids/compact_ids.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/formats/block_diagonal.hpp>
 
-#include "core/storage_room.hpp"
+#include "core/memory/storage_room.hpp"
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/predict.hpp"

@@ -5,9 +5,9 @@
 #include <bitgraph/ops/dense.hpp>
 
 #include "core/cuda/runtime.hpp"
-#include "core/host_memory.hpp"
-#include "core/lent.hpp"
-#include "core/storage_room.hpp"
+#include "core/memory/host_memory.hpp"
+#include "core/memory/lent.hpp"
+#include "core/memory/storage_room.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/operator_times.hpp"

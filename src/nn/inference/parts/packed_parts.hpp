@@ -24,7 +24,7 @@
 // is one launch. Buffers that are not pinned go by way of the driver's own, in steps: slower, the same results.
 #pragma once
 
-#include "core/recording.hpp"
+#include "core/devices/recording.hpp"
 #include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/parts/packed_layout.hpp"
 #include "nn/inference/runtime/runtime.hpp"

@@ -3,10 +3,10 @@
 
 #include <bitgraph/core/error.hpp>
 
-#include "core/backend.hpp"
 #include "core/cuda/runtime.hpp"
-#include "core/lent.hpp"
-#include "core/recording.hpp"
+#include "core/devices/backend.hpp"
+#include "core/devices/recording.hpp"
+#include "core/memory/lent.hpp"
 #include "formats/pattern/csr_chunks.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/model/architectures.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/training/run/kept_rows.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "nn/training/run/cpu_kept_rows.hpp"
 
 namespace bitgraph::nn {

@@ -11,7 +11,7 @@
 #include <bitgraph/ops/sparse_product.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "nn/model/reshape.hpp"
 #include "nn/model/some_rows.hpp"
 #include "nn/training/run/training_run.hpp"

@@ -3,7 +3,7 @@
 // are 2 sum w over the set bits of x; the sum of w, which all rows have in common, is subtracted after. Whole numbers
 // until the scales: the results of the other kernels to the last bit.
 #include "ops/gemm/cpu/amx.hpp"
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 

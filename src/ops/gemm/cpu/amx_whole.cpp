@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole numbers in floats times signs by AMX: a number is 256 h + l, and h and l are bytes. Sums of both are whole, and
 // the result is that of the other kernels to the last bit.
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/gemm/cpu/amx.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)

@@ -206,7 +206,7 @@ void multiply_to_floats(const GemmToFloats& args, std::size_t begin, std::size_t
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/gemm/cpu/amx.hpp"
 
 namespace bitgraph {

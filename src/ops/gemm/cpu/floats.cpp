@@ -116,7 +116,7 @@ void multiply_floats(const GemmOfFloats& args, std::size_t begin, std::size_t en
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/gemm/cpu/amx.hpp"
 
 namespace bitgraph {

@@ -3,7 +3,7 @@
 // tested, and explained, without the processor that it is for.
 #pragma once
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 #include "ops/gemm/tuning.hpp"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 
 #include <bitgraph/core/types.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "ops/level_views.hpp"
 
 #include <cstddef>

@@ -386,7 +386,7 @@ void multiply_rows_wide(const LevelGemmArgs& args, std::size_t begin, std::size_
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

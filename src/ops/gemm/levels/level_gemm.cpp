@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/level_gemm.hpp>
 
-#include "core/parallel.hpp"
 #include "core/preconditions.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/levels/level_rows.hpp"
 #include "ops/explain.hpp"
 #include "ops/gemm/levels/levels.hpp"

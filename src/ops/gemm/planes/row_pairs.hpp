@@ -2,7 +2,7 @@
 // What products of planes on the host read of A.
 #pragma once
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/gemm/planes/planes.hpp"
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // Gustavson's algorithm: a row of the product is gathered from the rows of B that the row of A names.
 #include "ops/mxm/mxm.hpp"
 
-#include "core/thread_chunks.hpp"
+#include "core/threads/thread_chunks.hpp"
 #include "formats/rows.hpp"
 #include "ops/mxm/column_set.hpp"
 #include "ops/mxm/cpu/kernels.hpp"

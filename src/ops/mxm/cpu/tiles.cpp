@@ -2,7 +2,7 @@
 // The boolean product of tiles: a row of a result tile is the OR of those rows of a tile of B whose bits are set in the
 // row of A's tile. A tile row of the result is gathered side by side, a place for each tile column.
 #include "core/instances.hpp"
-#include "core/thread_chunks.hpp"
+#include "core/threads/thread_chunks.hpp"
 #include "ops/mxm/column_set.hpp"
 #include "ops/mxm/mxm.hpp"
 

@@ -2,7 +2,7 @@
 // Cuts the output of mxv into strips and gives each thread its share.
 #include "ops/mxv/cpu/kernels.hpp"
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/mxv/cpu/long_rows.hpp"
 #include "ops/mxv/cpu/push.hpp"
 #include "ops/mxv/instances.hpp"

@@ -4,7 +4,7 @@
 // order. Which rows are cut, and where, follows from the matrix alone: so do the results.
 #pragma once
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/mxv/cpu/kernels.hpp"
 #include "ops/mxv/tuning.hpp"
 

@@ -5,7 +5,7 @@
 // thread looks for its stretch of every walked row, so more than a few threads would not pay.
 #pragma once
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/rows.hpp"
 #include "ops/mxv/mxv.hpp"
 #include "ops/mxv/tuning.hpp"

@@ -6,7 +6,7 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/formats/sell_pattern.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "formats/rows.hpp"
 #include "ops/spmm/elements.hpp"
 #include "ops/spmm/instances.hpp"

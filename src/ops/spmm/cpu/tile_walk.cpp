@@ -2,7 +2,7 @@
 // Tiles to machine words on the fly (FRDC: BitGNN, sections 3.2.1 and 3.3.2). As many tiles as fill words of 64 columns
 // are taken from the stream of tiles, whether they are of one tile row, of several short ones or a part of a long one:
 // X is transposed once for all of them.
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/spmm/cpu/tile_words.hpp"
 #include "ops/spmm/instances.hpp"
 #include "ops/spmm/tuning.hpp"

@@ -4,7 +4,7 @@
 
 #include <bitgraph/formats/views.hpp>
 
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 #include "ops/level_views.hpp"
 
 namespace bitgraph {

@@ -385,7 +385,7 @@ void sum_rows_wide(const LevelSpmmArgs& args, std::size_t begin, std::size_t end
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 namespace bitgraph {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/level_spmm.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 #include "ops/explain.hpp"
 #include "ops/operands.hpp"
 #include "ops/spmm/levels/levels.hpp"

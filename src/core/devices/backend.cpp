@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/backend.hpp"
+#include "core/devices/backend.hpp"
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 
 #include <cstdlib>
 

@@ -4,9 +4,9 @@
 #include <bitgraph/core/error.hpp>
 
 #include "core/cuda/runtime.hpp"
-#include "core/host_memory.hpp"
-#include "core/host_pool.hpp"
-#include "core/storage_room.hpp"
+#include "core/memory/host_memory.hpp"
+#include "core/memory/storage_room.hpp"
+#include "core/threads/host_pool.hpp"
 
 #include <fmt/format.h>
 #include <omp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/host_pool.hpp"
+#include "core/threads/host_pool.hpp"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 
 #include <bitgraph/core/error.hpp>
 

@@ -2,7 +2,7 @@
 // Loops whose threads each have a workspace. Not installed.
 #pragma once
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <algorithm>
 #include <atomic>

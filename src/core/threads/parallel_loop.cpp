@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/core/parallel_loop.hpp>
 
-#include "core/parallel.hpp"
+#include "core/threads/parallel.hpp"
 
 #include <bitgraph/core/error.hpp>
 

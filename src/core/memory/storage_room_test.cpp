@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/storage_room.hpp"
+#include "core/memory/storage_room.hpp"
 
 #include "support/cuda_device.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/recording.hpp"
+#include "core/devices/recording.hpp"
 
 #include "core/cuda/runtime.hpp"
 

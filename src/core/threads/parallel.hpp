@@ -4,7 +4,7 @@
 
 #include <bitgraph/core/device.hpp>
 
-#include "core/host_pool.hpp"
+#include "core/threads/host_pool.hpp"
 
 #include <omp.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/cpu_isa.cpp"
+#define HWY_TARGET_INCLUDE "core/devices/cpu_isa.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "core/isa.hpp"
+#include "core/devices/isa.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bitgraph::HWY_NAMESPACE {

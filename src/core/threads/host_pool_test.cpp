@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parallel loops in a child that fork() made: the threads of the parent are not there.
-#include "core/parallel.hpp"
-#include "core/thread_chunks.hpp"
+#include "core/threads/parallel.hpp"
+#include "core/threads/thread_chunks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/host_memory.hpp"
+#include "core/memory/host_memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

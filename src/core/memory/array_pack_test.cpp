@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/array_pack.hpp"
+#include "core/memory/array_pack.hpp"
 
 #include "support/cuda_device.hpp"
 

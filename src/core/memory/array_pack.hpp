@@ -4,7 +4,7 @@
 
 #include <bitgraph/core/buffer.hpp>
 
-#include "core/lent.hpp"
+#include "core/memory/lent.hpp"
 
 #include <cstddef>
 #include <memory>
