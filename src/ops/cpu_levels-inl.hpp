@@ -13,6 +13,7 @@
 #include "ops/cpu_partial-inl.hpp"
 #include "ops/level_epilogue.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,6 +30,16 @@ HWY_INLINE V greater_of(V a, V b) {
   return hn::Max(a, b);  // the processor's maximum is the second one where there is none
 #else
   return hn::IfThenElse(hn::Gt(a, b), a, b);
+#endif
+}
+
+/// a where it is smaller than b; else b, also where a is not a number.
+template <class V>
+HWY_INLINE V smaller_of(V a, V b) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return hn::Min(a, b);
+#else
+  return hn::IfThenElse(hn::Lt(a, b), a, b);
 #endif
 }
 
@@ -52,30 +63,28 @@ HWY_INLINE auto towards_zero(V v) {
 }
 #endif
 
-/// Places on a scale of levels as levels `least` .. `most`, neither below 0; `least` for what is not a number.
+/// Places that are levels but for rounding. Where they may be below 0, what becomes of them is at most 0.
 template <bool floors, class V>
-HWY_INLINE auto levels_of(V place, V least, V most) {
-  const V within = hn::Min(greater_of(place, least), most);
+HWY_INLINE auto rounded(V place) {
   if constexpr (floors) {
-    return towards_zero(within);
+    return towards_zero(place);
   } else {
-    return nearest(within);
+    return nearest(place);
   }
 }
 
-/// The same without a least level: levels below 0 are negative, and so may be what is not a number, which is 0 else.
-template <bool floors, class V>
-HWY_INLINE auto levels_up_to(V place, V most) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  const V within = hn::Min(most, place);  // what is not a number stays so, and becomes the least number of 32 bits
+/// a b + c, rounded once.
+template <class V>
+HWY_INLINE V fused(V a, V b, V c) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE2 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
+  const hn::DFromV<V> d;  // these have no such instruction
+  HWY_ALIGN float of_a[hn::MaxLanes(d)], of_b[hn::MaxLanes(d)], of_c[hn::MaxLanes(d)];
+  hn::Store(a, d, of_a), hn::Store(b, d, of_b), hn::Store(c, d, of_c);
+  for (std::size_t n = 0; n < hn::Lanes(d); ++n) of_c[n] = std::fma(of_a[n], of_b[n], of_c[n]);
+  return hn::Load(d, of_c);
 #else
-  const V within = hn::Min(greater_of(place, hn::Zero(hn::DFromV<V>())), most);
+  return hn::MulAdd(a, b, c);
 #endif
-  if constexpr (floors) {
-    return towards_zero(within);
-  } else {
-    return nearest(within);
-  }
 }
 
 /// Two bytes each become one, the first one its lower half.
@@ -155,7 +164,8 @@ HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, const Slic
   HWY_ALIGN std::uint16_t words[slice_outputs + HWY_MAX_BYTES];
   const auto most = hn::Set(d, static_cast<float>((1U << out.bits) - 1));
   for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {
-    const auto level = levels_of<floors>(place(f), hn::Load(d, at.least + f), most);
+    const auto least = hn::Min(hn::Load(d, at.least + f), most);
+    const auto level = rounded<floors>(hn::Max(smaller_of(place(f), most), least));
     if (out.bits > 8) {
       hn::StoreU(hn::DemoteTo(word, level), word, words + f);
     } else {
@@ -170,10 +180,10 @@ HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, const Slic
 }
 
 /// The end of outputs first .. first + count - 1 of row i, a multiple of slice_outputs on. sums has room for a whole
-/// vector behind them; product(f) has the values of vector f without the epilogue's shift.
-template <class Total, class Product>
+/// vector behind them; place(f) has the places of vector f on the output's scale.
+template <class Total, class Place>
 HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue, const SliceEpilogue& at, std::size_t i,
-                             std::size_t first, std::size_t count, const Total* sums, const Product& product) {
+                             std::size_t first, std::size_t count, const Total* sums, const Place& place) {
   const Floats d;
   if (out.sums.data != nullptr) {
     std::int32_t* const to = out.sums.row(i) + first;
@@ -185,7 +195,6 @@ HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue,
     for (std::size_t f = 0; f < count; ++f) to[f] = sums[f];
     return;
   }
-  const auto place = [&](std::size_t f) HWY_ATTR { return hn::Add(product(f), hn::Load(d, at.shift + f)); };
   if (out.values.data != nullptr) {
     float* const to = out.values.row(i) + first;
     for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {

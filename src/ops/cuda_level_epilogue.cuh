@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of products and aggregations of levels on a CUDA device: sums become values, and those levels. The same
-// float32 operations in the same order as level_views.hpp has them; the build fuses none of them.
+// The end of products and aggregations of levels on a CUDA device: sums become places, and those levels. The same
+// float32 operations in the same order as level_views.hpp has them; the build fuses none but those that are written so.
+//
+// Two instructions of the device do most of the work:
+//   - The least denormal number times a place is, in bits, the nearest whole number: a denormal number is its bits
+//   times
+//     the least one, and products are rounded to it. What is below 0 has the sign bit, what is beyond 2^23 is larger
+//     than any level, and what is not a number too.
+//   - A conversion packs whole numbers of 32 bits to 4, 8 or 16 bits, and brings them into range.
+// So levels that use all bits of their places need no comparison.
 #pragma once
 
 #include "ops/level_views.hpp"
@@ -32,61 +40,88 @@ struct ColumnPlace {
   }
 };
 
-/// Where levels are stored, and how values become levels.
+/// What is to be done to places before they are packed.
+enum class Limits : unsigned char {
+  none,      ///< nothing: packing brings them into range
+  greatest,  ///< levels have less bits than their places
+  both       ///< and the least one is not 0
+};
+
+/// Where levels are stored, and how places become levels.
 struct LevelRule {
   float most;
   bool nearest;
   bool relu;
+  Limits limits;
 
   explicit __device__ LevelRule(const LevelEpilogue& epilogue, int bits)
       : most(static_cast<float>((1U << bits) - 1)),
         nearest(epilogue.rounding == Rounding::nearest),
-        relu(epilogue.relu) {}
+        relu(epilogue.relu),
+        limits(relu && epilogue.out.offsets != nullptr ? Limits::both
+               : bits == level_place_bits(bits)        ? Limits::none
+                                                       : Limits::greatest) {}
 
-  /// The level in the lowest 16 bits; above them, what does not count. Of two floats the maximum is the one that is a
-  /// number. Below 2^22 the lowest bits of a float that begins with 1.5 * 2^23 are the nearest whole number, or the
-  /// next one below, as the addition rounds.
-  template <bool to_nearest>
-  [[nodiscard]] __device__ std::uint32_t low_bits(float place, float least) const {
-    const float within = fminf(fmaxf(place, least), most);
-    constexpr float whole = 12582912.0F;
-    return __float_as_uint(to_nearest ? __fadd_rn(within, whole) : __fadd_rd(within, whole));
+  /// A whole number that is the level once it is brought into the range of its place. Of two floats the minimum is the
+  /// one that is a number.
+  template <bool to_nearest, Limits its>
+  [[nodiscard]] __device__ int unlimited(float place, float least) const {
+    if constexpr (its != Limits::none) place = fminf(place, most);
+    if constexpr (its == Limits::both) place = fmaxf(place, fminf(least, most));
+    const float one = __uint_as_float(1);
+    return __float_as_int(to_nearest ? __fmul_rn(place, one) : __fmul_rd(place, one));
   }
+  /// The level.
   template <bool to_nearest>
-  [[nodiscard]] __device__ std::uint32_t level(float place, float least) const {
-    return low_bits<to_nearest>(place, least) & 0xFFFFU;
+  [[nodiscard]] __device__ int level(float place, float least) const {
+    return unlimited<to_nearest, Limits::both>(place, least);
   }
-  [[nodiscard]] __device__ std::uint32_t level(float place, float least) const {
+  [[nodiscard]] __device__ int level(float place, float least) const {
     return nearest ? level<true>(place, least) : level<false>(place, least);
   }
   [[nodiscard]] __device__ float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
+
+  /// Calls do_with with how places are rounded and limited, known when it is compiled.
+  template <class Do>
+  __device__ void dispatch(const Do& do_with) const {
+    if (!nearest) return do_with.template operator()<false, Limits::both>();
+    switch (limits) {
+      case Limits::none: return do_with.template operator()<true, Limits::none>();
+      case Limits::greatest: return do_with.template operator()<true, Limits::greatest>();
+      default: return do_with.template operator()<true, Limits::both>();
+    }
+  }
 };
 
 /// A whole number below 2^23 as a float, by two cheap instructions: conversions run at half of their rate.
 __device__ inline float small_float(std::uint32_t number) { return __uint_as_float(0x4B000000U | number) - 8388608.0F; }
 
-/// Two levels of 4 bits in the lowest byte, and four such bytes in a word. What lies above bit 16 of a level does not
-/// count.
-__device__ inline std::uint32_t nibbles(std::uint32_t first, std::uint32_t second) { return first + (second << 4); }
-__device__ inline std::uint32_t four_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
-  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+/// `above` moved up by two places of `Bits` bits, and there two numbers, brought into their range.
+template <unsigned Bits>
+__device__ std::uint32_t pack_two(int lower, int upper, std::uint32_t above = 0) {
+  std::uint32_t packed;
+  if constexpr (Bits == 4) {
+    asm("cvt.pack.sat.u4.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(upper), "r"(lower), "r"(above));
+  } else if constexpr (Bits == 8) {
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(upper), "r"(lower), "r"(above));
+  } else {
+    asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(packed) : "r"(upper), "r"(lower));
+  }
+  return packed;
 }
 
-/// As many levels of `Bits` bits as a word holds, level_of(n), of which the lowest 16 bits count.
-template <unsigned Bits, class LevelOf>
-__device__ std::uint32_t word_of_levels(const LevelOf& level_of) {
-  if constexpr (Bits == 4) {
-    const auto byte = [&](unsigned n) { return nibbles(level_of(2 * n), level_of(2 * n + 1)); };
-    return four_bytes(byte(0), byte(1), byte(2), byte(3));
-  } else if constexpr (Bits == 8) {
-    return four_bytes(level_of(0), level_of(1), level_of(2), level_of(3));
-  } else {
-    return __byte_perm(level_of(0), level_of(1), 0x5410);
-  }
+/// As many numbers of `Bits` bits as a word holds, number_of(n), brought into their range.
+template <unsigned Bits, class NumberOf>
+__device__ std::uint32_t word_of_levels(const NumberOf& number_of) {
+  constexpr unsigned pairs = 16 / Bits;
+  std::uint32_t word = 0;
+#pragma unroll
+  for (unsigned n = pairs; n-- != 0;) word = pack_two<Bits>(number_of(2 * n), number_of(2 * n + 1), word);
+  return word;
 }
 
 /// Writes `Count` consecutive levels of a row, level_of(n), whose places are of `Bits` bits each and together fill
-/// whole words; only the bytes that the row has. Of a level the lowest 16 bits count.
+/// whole words; only the bytes that the row has. Numbers are brought into the range of their places.
 template <unsigned Count, unsigned Bits, class LevelOf>
 __device__ void store_levels(std::uint8_t* row, std::size_t row_bytes, std::size_t first, const LevelOf& level_of) {
   static_assert(Count * Bits % 32 == 0);

@@ -24,11 +24,10 @@ void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool rel
 /// Takes the scale of levels out. Throws usage where there is none, or one by rows.
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
 
-/// Stores one element of the output, in a loop over all of them: rows of levels hold zeros before. `product` is without
-/// the epilogue's shift.
+/// Stores one element of the output, in a loop over all of them: rows of levels hold zeros before. `place` is on the
+/// output's scale.
 inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::size_t i, std::size_t j, std::int64_t sum,
-                    float product) {
-  const float place = product + epilogue.shift(j, epilogue.factor(j));
+                    float place) {
   if (out.sums.data != nullptr) {
     out.sums(i, j) = static_cast<std::int32_t>(sum);
   } else if (out.wide_sums.data != nullptr) {

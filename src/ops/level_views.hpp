@@ -51,11 +51,12 @@ struct LevelEpilogue {
     return relu ? std::max(-out.offset(j) * factor, 0.0F) : 0.0F;
   }
 
-  /// What is stored at a place: the definition of right. What is not a number becomes the least level, or 0 by a relu.
+  /// What is stored at a place: the definition of right. What is not a number becomes the greatest level; as a value 0
+  /// by a relu.
   [[nodiscard]] float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
   [[nodiscard]] std::uint32_t level(float place, std::size_t j, int bits) const {
-    const float low = least(j, factor(j));
-    const float within = std::min(place > low ? place : low, static_cast<float>((1U << bits) - 1));
+    const float most = static_cast<float>((1U << bits) - 1);
+    const float within = std::max(place < most ? place : most, std::min(least(j, factor(j)), most));
     return static_cast<std::uint32_t>(rounding == Rounding::nearest ? std::nearbyint(within) : std::floor(within));
   }
 };

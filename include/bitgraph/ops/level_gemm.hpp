@@ -75,8 +75,10 @@ struct LevelGemmOptions {
 
 /// Products of the values that levels mean, as floats. With s the sum of products of levels, r the sum of x's levels, t
 /// that of w's, and u = 1:
-///     x_step ((w_step u) s + (w_offset u) r) + x_offset ((w_step t + w_offset k) u) + (bias - out_offset) u
-/// each operation rounded to float32 in this order, the whole numbers first: the same bits on every backend.
+///     fma(w_step u x_step, s, fma(w_offset u, x_step r, z)), z = fma(x_offset, (w_step t + w_offset k) u, b),
+///     b = (bias - out_offset) u
+/// where fma(a, b, c) is a b + c rounded once, and each other operation is rounded to float32, the whole numbers first:
+/// the same bits on every backend.
 void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 

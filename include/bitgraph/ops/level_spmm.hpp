@@ -22,8 +22,9 @@ void level_spmm_into(DenseMatrix<std::int32_t>& out, const CsrPattern& a, const 
 void level_spmm_into(DenseMatrix<std::int64_t>& out, const CsrPattern& a, const QuantizedMatrix& x);
 
 /// The epilogue. With s the sum of the levels of a column over the d neighbours of a row, and u = 1, a value is
-///     row_scale ((x_step u) s + (x_offset u) d) + (bias - out_offset) u
-/// each operation rounded to float32 in this order: the same bits on every backend.
+///     fma(x_step u row_scale, s, fma(x_offset u, row_scale d, (bias - out_offset) u))
+/// where fma(a, b, c) is a b + c rounded once, and each other operation is rounded to float32: the same bits on every
+/// backend.
 struct LevelSpmmOptions {
   std::span<const float> row_scale = {};  ///< one a row of A; empty: ones
   std::span<const float> bias = {};       ///< one a column of X; empty: zeros

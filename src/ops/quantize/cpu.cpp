@@ -44,7 +44,7 @@ HWY_INLINE void quantize_piece(const QuantizeArgs& args, std::size_t i, std::siz
       if (args.offsets != nullptr) offset = load_first(d, args.offsets + first + j, rest);
     }
     const auto place = hn::Div(hn::Sub(hn::Mul(load_first(d, row + j, rest), factor), offset), step);
-    hn::StoreU(hn::DemoteTo(to, levels_of<floors>(place, hn::Zero(d), most)), to, levels + j);
+    hn::StoreU(hn::DemoteTo(to, rounded<floors>(hn::Min(greater_of(place, hn::Zero(d)), most))), to, levels + j);
   }
 }
 

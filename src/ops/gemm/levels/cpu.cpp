@@ -343,14 +343,13 @@ HWY_INLINE void finish_block(const LevelGemmArgs& args, const Block<Total>& bloc
     const std::size_t i = block.first_row + r;
     const auto x_step = hn::Set(d, args.x_scale.step(i));
     const auto x_offset = hn::Set(d, args.x_scale.offset(i));
-    const auto x_sum = hn::Set(d, static_cast<float>(block.x_sums[r]));
-    const auto product = [&](std::size_t f) HWY_ATTR {
-      const auto by_step = hn::Mul(hn::Load(d, w.steps + f), as_floats(&block.sums[r][f]));
-      const auto by_offset = hn::Mul(hn::Load(d, w.offsets + f), x_sum);
-      const auto of_steps = hn::Mul(x_step, hn::Add(by_step, by_offset));
-      return hn::Add(of_steps, hn::Mul(x_offset, hn::Load(d, w.of_x_offset + f)));
+    const auto x_sum = hn::Mul(x_step, hn::Set(d, static_cast<float>(block.x_sums[r])));
+    const auto place = [&](std::size_t f) HWY_ATTR {
+      const auto shift = fused(x_offset, hn::Load(d, w.of_x_offset + f), hn::Load(d, w.epilogue.shift + f));
+      const auto rest = fused(hn::Load(d, w.offsets + f), x_sum, shift);
+      return fused(hn::Mul(hn::Load(d, w.steps + f), x_step), as_floats(&block.sums[r][f]), rest);
     };
-    finish_slice(args.out, args.epilogue, w.epilogue, i, block.first_output, block.outputs, block.sums[r], product);
+    finish_slice(args.out, args.epilogue, w.epilogue, i, block.first_output, block.outputs, block.sums[r], place);
   }
 }
 

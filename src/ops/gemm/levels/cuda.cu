@@ -220,8 +220,7 @@ struct Kernel {
           const RowOfX of_x(args, exists ? row : 0, sum_of_row);
           const auto place_of = [&](unsigned n, unsigned k) {
             const std::int32_t sum = sums[m][t + n][2 * upper + k];
-            return pairs[n].place[k].template place<offsets, offsets>(static_cast<float>(sum), of_x.sum, of_x.step,
-                                                                      of_x.offset);
+            return pairs[n].place[k].template place<offsets, offsets>(static_cast<float>(sum), of_x);
           };
           if (args.out.levels.data != nullptr) {
             store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
@@ -274,7 +273,7 @@ struct Kernel {
     const unsigned quarter = lane % 4;
     std::uint32_t pair[4] = {};  // of tile t + n: 16 bits each
 #pragma unroll
-    for (unsigned n = 0; n < Together; ++n) pair[n] = level_of(n, 0) | level_of(n, 1) << 16;
+    for (unsigned n = 0; n < Together; ++n) pair[n] = pack_two<16>(level_of(n, 0), level_of(n, 1));
     // Lane q gets what all lanes have of tile t + q.
     exchange<1>(pair, quarter);
     exchange<2>(pair, quarter);
@@ -360,14 +359,13 @@ __global__ void __launch_bounds__(threads)
   }
   const RowOfX of_x(args, row, static_cast<float>(x_sum));
   const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
-  std::uint32_t level[few_columns] = {};
+  int level[few_columns] = {};
 #pragma unroll
   for (unsigned n = 0; n < few_columns; ++n) {
     const std::size_t output = first + n;
     if (output >= args.outputs) continue;
     const ColumnPlace column(args.epilogue, output);
-    const float place = ProductPlace(args, output, column)
-                            .place<true, true>(static_cast<float>(sum[n]), of_x.sum, of_x.step, of_x.offset);
+    const float place = ProductPlace(args, output, column).place<true, true>(static_cast<float>(sum[n]), of_x);
     const LevelOut& out = args.out;
     if (out.sums.data != nullptr) {
       out.sums.data[row * out.sums.stride + output] = static_cast<std::int32_t>(sum[n]);

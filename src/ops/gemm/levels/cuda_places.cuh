@@ -9,6 +9,18 @@
 
 namespace bitgraph::level_cuda {
 
+/// A row of X as the epilogue needs it.
+struct RowOfX {
+  float step, offset;
+  float sum;  ///< of levels, in steps
+
+  __device__ RowOfX(float its_step, float its_offset, float sum_of_levels)
+      : step(its_step), offset(its_offset), sum(step * sum_of_levels) {}
+  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels)
+      : RowOfX(at_or(args.x_scale.steps, args.x_scale.single, row, 1),
+               at_or(args.x_scale.offsets, args.x_scale.single, row, 0), sum_of_levels) {}
+};
+
 /// What an output needs: see level_gemm.hpp.
 struct ProductPlace {
   float by_step = 0;
@@ -30,23 +42,12 @@ struct ProductPlace {
 
   /// What offsets that are not there multiply is 0, and left out.
   template <bool w_offsets, bool x_offsets>
-  [[nodiscard]] __device__ float place(float sum, float x_sum, float x_step, float x_offset) const {
-    float product = by_step * sum;
-    if constexpr (w_offsets) product = product + by_offset * x_sum;
-    product = x_step * product;
-    if constexpr (x_offsets) product = product + x_offset * of_w;
-    return product + shift;
+  [[nodiscard]] __device__ float place(float sum, const RowOfX& x) const {
+    float rest = shift;
+    if constexpr (x_offsets) rest = __fmaf_rn(x.offset, of_w, rest);
+    if constexpr (w_offsets) rest = __fmaf_rn(by_offset, x.sum, rest);
+    return __fmaf_rn(by_step * x.step, sum, rest);
   }
-};
-
-/// A row of X as the epilogue needs it.
-struct RowOfX {
-  float step, offset, sum;
-
-  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels)
-      : step(at_or(args.x_scale.steps, args.x_scale.single, row, 1)),
-        offset(at_or(args.x_scale.offsets, args.x_scale.single, row, 0)),
-        sum(sum_of_levels) {}
 };
 
 }  // namespace bitgraph::level_cuda

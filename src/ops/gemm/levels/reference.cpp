@@ -2,6 +2,7 @@
 #include "ops/gemm/levels/levels.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -35,17 +36,18 @@ std::vector<std::uint32_t> row_of(const LevelGemmArgs& args, std::size_t i) {
   return row;
 }
 
-/// The product of the values of row i of X and output j, in steps of the output.
-float product_of(const LevelGemmArgs& args, std::size_t i, std::size_t j, std::int64_t sum, std::int64_t x_sum) {
+/// Where the product of row i of X and output j lies on the output's scale.
+float place_of(const LevelGemmArgs& args, std::size_t i, std::size_t j, std::int64_t sum, std::int64_t x_sum) {
   const float factor = args.epilogue.factor(j);
-  const float by_step = args.w_scale.step(j) * factor * static_cast<float>(sum);
-  const float by_offset = args.w_scale.offset(j) * factor * static_cast<float>(x_sum);
+  const float x_step = args.x_scale.step(i);
+  const float by_step = args.w_scale.step(j) * factor;
+  const float by_offset = args.w_scale.offset(j) * factor;
   const float w_by_step = args.w_scale.step(j) * static_cast<float>(args.w_sums[j]);
   const float w_by_offset = args.w_scale.offset(j) * static_cast<float>(args.x.ncols);
   const float of_w = (w_by_step + w_by_offset) * factor;
-  const float of_steps = args.x_scale.step(i) * (by_step + by_offset);
-  const float of_offsets = args.x_scale.offset(i) * of_w;
-  return of_steps + of_offsets;
+  const float shift = std::fma(args.x_scale.offset(i), of_w, args.epilogue.shift(j, factor));
+  const float rest = std::fma(by_offset, x_step * static_cast<float>(x_sum), shift);
+  return std::fma(by_step * x_step, static_cast<float>(sum), rest);
 }
 
 }  // namespace
@@ -58,7 +60,7 @@ void level_gemm(const Reference&, const LevelGemmArgs& args) {
     for (std::size_t j = 0; j < args.outputs; ++j) {
       std::int64_t sum = 0;
       for (std::size_t c = 0; c < args.x.ncols; ++c) sum += std::int64_t{x[c]} * packed_level(args, j, c);
-      put_sum(args.out, args.epilogue, i, j, sum, product_of(args, i, j, sum, x_sum));
+      put_sum(args.out, args.epilogue, i, j, sum, place_of(args, i, j, sum, x_sum));
     }
   }
 }

@@ -97,7 +97,7 @@ __device__ void store_numbers(const DenseView<T>& out, std::size_t row, std::siz
   if (output + 1 < out.ncols) to[1] = second;
 }
 __device__ inline void store_two_levels(const QuantizedView<std::uint8_t>& out, std::size_t row, std::size_t output,
-                                        std::uint32_t first, std::uint32_t second) {
+                                        int first, int second) {
   const auto bits = static_cast<unsigned>(level_place_bits(out.bits));
   const std::size_t at = output * bits / 8;
   if (at >= out.row_bytes) return;
@@ -248,13 +248,14 @@ struct Kernel {
     const std::size_t output = std::size_t{blockIdx.y} * slice + first;
     const LevelOut& out = args.out;
     const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
+    const RowOfX x(taken.step, taken.offset, x_sum);
     Sum sum[stored];
     float place[stored], least[stored];
 #pragma unroll
     for (unsigned n = 0; n < stored; ++n) {
       const Output<Sum> its = storage.outputs[n][first / stored];
       sum[n] = sums[n] + zero * its.w_sum;
-      place[n] = its.place.template place<true, true>(as_float(sum[n]), x_sum, taken.step, taken.offset);
+      place[n] = its.place.template place<true, true>(as_float(sum[n]), x);
       least[n] = its.least;
     }
     if (out.levels.data != nullptr) {

@@ -12,7 +12,8 @@
 
 namespace bitgraph::level_cuda {
 
-/// What two neighbouring outputs need behind their sums: see ProductPlace.
+/// What two neighbouring outputs need behind their sums: see ProductPlace. Where X has one scale, its step and its
+/// offset are in `by_step` and `shift` already.
 struct alignas(16) OutputPair {
   float2 by_step, shift, least;
   float2 by_offset, of_w;  ///< of offsets
@@ -27,6 +28,10 @@ __device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t outp
     const ColumnPlace column(args.epilogue, output + k);
     place[k] = ProductPlace(args, output + k, column);
     least[k] = column.least;
+    if (!args.x_scale.single) continue;
+    const RowOfX all(args, 0, 0);
+    place[k].by_step *= all.step;
+    if (args.x_scale.offsets != nullptr) place[k].shift = __fmaf_rn(all.offset, place[k].of_w, place[k].shift);
   }
   return {{place[0].by_step, place[1].by_step},
           {place[0].shift, place[1].shift},
@@ -76,7 +81,9 @@ class TileStore {
     }
     const auto of_x = [&](unsigned half) {
       const std::size_t i = row + half * 8;
-      return RowOfX(args, i < args.x.nrows ? i : 0, sum_of_row[half]);
+      RowOfX its(args, i < args.x.nrows ? i : 0, sum_of_row[half]);
+      if (args.x_scale.single) its.step = 1, its.offset = 0;  // outputs have them
+      return its;
     };
     const RowOfX x[2] = {of_x(0), of_x(1)};
     const LevelOut& out = args.out;
@@ -99,39 +106,40 @@ class TileStore {
   }
 
  private:
-  /// The place of a sum, where there are no other offsets.
-  template <bool w_offsets, bool x_offsets>
+  /// The place of a sum, where there are no other offsets of W, and no other scale of X.
+  template <bool w_offsets, bool x_by_rows>
   [[nodiscard]] __device__ float place(int sum, const OutputPair& pair, unsigned k, const RowOfX& x) const {
     const auto of = [k](const float2& two) { return k == 0 ? two.x : two.y; };
-    float product = of(pair.by_step) * static_cast<float>(sum);
-    if constexpr (w_offsets) product = product + of(pair.by_offset) * x.sum;
-    product = x.step * product;
-    if constexpr (x_offsets) product = product + x.offset * of(pair.of_w);
-    return product + of(pair.shift);
+    float rest = of(pair.shift), by_step = of(pair.by_step);
+    if constexpr (x_by_rows) {
+      rest = __fmaf_rn(x.offset, of(pair.of_w), rest);
+      by_step *= x.step;
+    }
+    if constexpr (w_offsets) rest = __fmaf_rn(of(pair.by_offset), x.sum, rest);
+    return __fmaf_rn(by_step, static_cast<float>(sum), rest);
   }
 
   /// Levels out of 4 or 8 bits. Frequent cases have code of their own.
   template <unsigned Bits>
   __device__ void store_levels(const Sums& sums, const RowOfX (&x)[2], std::size_t row) const {
     const LevelRule rule(args.epilogue, args.out.levels.bits);
-    const bool w_offsets = args.w_scale.offsets != nullptr, x_offsets = args.x_scale.offsets != nullptr;
-    if (!rule.nearest) {
-      store_levels<Bits>(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
-        return rule.level(place<true, true>(sum, pair, k, x[half]), k == 0 ? pair.least.x : pair.least.y);
-      });
-    } else if (x_offsets) {
-      store_nearest<Bits, true, true>(sums, x, row, rule);
-    } else if (w_offsets) {
-      store_nearest<Bits, true, false>(sums, x, row, rule);
-    } else {
-      store_nearest<Bits, false, false>(sums, x, row, rule);
-    }
+    rule.dispatch([&]<bool nearest, Limits limits>() {
+      if constexpr (!nearest || limits == Limits::both) {
+        store_as<Bits, true, true, nearest, limits>(sums, x, row, rule);
+      } else if (!args.x_scale.single) {
+        store_as<Bits, true, true, nearest, limits>(sums, x, row, rule);
+      } else if (args.w_scale.offsets != nullptr) {
+        store_as<Bits, true, false, nearest, limits>(sums, x, row, rule);
+      } else {
+        store_as<Bits, false, false, nearest, limits>(sums, x, row, rule);
+      }
+    });
   }
-  template <unsigned Bits, bool w_offsets, bool x_offsets>
-  __device__ void store_nearest(const Sums& sums, const RowOfX (&x)[2], std::size_t row, const LevelRule& rule) const {
+  template <unsigned Bits, bool w_offsets, bool x_by_rows, bool nearest, Limits limits>
+  __device__ void store_as(const Sums& sums, const RowOfX (&x)[2], std::size_t row, const LevelRule& rule) const {
     store_levels<Bits>(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
-      return rule.template low_bits<true>(place<w_offsets, x_offsets>(sum, pair, k, x[half]),
-                                          k == 0 ? pair.least.x : pair.least.y);
+      return rule.template unlimited<nearest, limits>(place<w_offsets, x_by_rows>(sum, pair, k, x[half]),
+                                                      k == 0 ? pair.least.x : pair.least.y);
     });
   }
 
@@ -147,26 +155,27 @@ class TileStore {
       std::uint32_t word[2][words];
 #pragma unroll
       for (unsigned n = 0; n < own; ++n) {
-        std::uint32_t level[2][4][2];
+        constexpr unsigned of_eight = Bits / 4;  // words that a lane has of four tiles
+        std::uint32_t two[2][of_eight] = {};
 #pragma unroll
-        for (unsigned i = 0; i < 4; ++i) {
+        for (unsigned i = 4; i-- != 0;) {
           const unsigned t = first + i * own + n;
           const OutputPair pair = pairs[t * 4 + quarter];
 #pragma unroll
           for (unsigned half = 0; half < 2; ++half) {
-#pragma unroll
-            for (unsigned k = 0; k < 2; ++k) level[half][i][k] = level_of(sums[4 * t + 2 * half + k], pair, k, half);
+            std::uint32_t& to = two[half][i * of_eight / 4];
+            const int* const sum = sums + 4 * t + 2 * half;
+            to = pack_two<Bits>(level_of(sum[0], pair, 0, half), level_of(sum[1], pair, 1, half), to);
           }
         }
 #pragma unroll
         for (unsigned half = 0; half < 2; ++half) {
-          const auto& of = level[half];
           if constexpr (Bits == 4) {
-            word[half][n] = turn.bytes(word_of_levels<4>([&](unsigned l) { return of[l / 2][l % 2]; }));
+            word[half][n] = turn.bytes(two[half][0]);
           } else {
-            word[half][2 * n] = word_of_levels<8>([&](unsigned l) { return of[l / 2][l % 2]; });
-            word[half][2 * n + 1] = word_of_levels<8>([&](unsigned l) { return of[2 + l / 2][l % 2]; });
-            turn.halves(word[half][2 * n], word[half][2 * n + 1]);
+            turn.halves(two[half][0], two[half][1]);
+            word[half][2 * n] = two[half][0];
+            word[half][2 * n + 1] = two[half][1];
           }
         }
       }
@@ -192,9 +201,9 @@ class TileStore {
       for (unsigned t = 0; t < output_tiles; ++t) {
         const OutputPair pair = pairs[t * 4 + lane % 4];
         const int* const sum = sums + 4 * t + 2 * half;
-        const std::uint32_t first = rule.level(place<true, true>(sum[0], pair, 0, x[half]), pair.least.x);
-        const std::uint32_t second = rule.level(place<true, true>(sum[1], pair, 1, x[half]), pair.least.y);
-        if (byte + t * 16 < out.row_bytes) *reinterpret_cast<std::uint32_t*>(to + t * 16) = first | second << 16;
+        const int first = rule.level(place<true, true>(sum[0], pair, 0, x[half]), pair.least.x);
+        const int second = rule.level(place<true, true>(sum[1], pair, 1, x[half]), pair.least.y);
+        if (byte + t * 16 < out.row_bytes) *reinterpret_cast<std::uint32_t*>(to + t * 16) = pack_two<16>(first, second);
       }
     }
   }

@@ -27,23 +27,28 @@ struct Neighbors {
   std::size_t count;
 };
 
-/// Columns of X that are summed together, each at a place of its own; places without a column have zeros.
+/// Columns of X that are summed together, each at a place of its own; places without a column have zeros, and no level
+/// above 0 whatever the scale of a row.
 struct Slice {
   std::size_t first, columns;
   HWY_ALIGN float steps[slice_outputs];
   HWY_ALIGN float offsets[slice_outputs];
+  HWY_ALIGN float most[slice_outputs];  ///< the greatest level, where levels go out
   SliceEpilogue epilogue;
 
   template <class PlaceOf>
   Slice(const LevelSpmmArgs& args, std::size_t first_column, std::size_t places, const PlaceOf& place_of)
       : first(first_column), columns(HWY_MIN(places, args.x.ncols - first_column)) {
     for (std::size_t place = columns == places ? places : 0; place < places; ++place)
-      steps[place] = offsets[place] = epilogue.shift[place] = epilogue.least[place] = 0;
+      steps[place] = offsets[place] = most[place] = epilogue.shift[place] = epilogue.least[place] = 0;
+    const QuantizedView<std::uint8_t>& levels = args.out.levels;
+    const float greatest = levels.data == nullptr ? 0 : static_cast<float>(greatest_level(levels.bits));
     for (std::size_t column = 0; column < columns; ++column) {
       const std::size_t place = place_of(column), j = first + column;
       const float factor = args.epilogue.factor(j);
       steps[place] = args.x_scale.step(j) * factor;
       offsets[place] = args.x_scale.offset(j) * factor;
+      most[place] = greatest;
       epilogue.set(place, args.epilogue, j, factor);
     }
   }
@@ -195,17 +200,17 @@ struct LevelStore {
   using Values = hn::Rebind<float, Numbers>;
 
   const Slice& slice;
-  hn::Vec<Values> most;
   /// The least levels, packed as the levels are. The least one of rounded numbers is the rounded least one.
   HWY_ALIGN std::int16_t least[slice_outputs];
 
-  HWY_INLINE LevelStore(const Slice& at, std::size_t places, int bits)
-      : slice(at), most(hn::Set(Values(), static_cast<float>((1U << bits) - 1))) {
+  HWY_INLINE LevelStore(const Slice& at, std::size_t places) : slice(at) {
     const Values d;
+    const auto level_at = [&](std::size_t place) HWY_ATTR {
+      return rounded<floors>(hn::Min(hn::Load(d, slice.epilogue.least + place), hn::Load(d, slice.most + place)));
+    };
     for (std::size_t place = 0; place < places; place += Places::lanes) {
-      const auto lower = levels_up_to<floors>(hn::Load(d, slice.epilogue.least + place), most);
-      const auto upper = levels_up_to<floors>(hn::Load(d, slice.epilogue.least + place + hn::Lanes(d)), most);
-      hn::Store(hn::ReorderDemote2To(Signed(), lower, upper), Signed(), least + place);
+      const auto both = hn::ReorderDemote2To(Signed(), level_at(place), level_at(place + hn::Lanes(d)));
+      hn::Store(both, Signed(), least + place);
     }
   }
 
@@ -213,12 +218,12 @@ struct LevelStore {
   HWY_INLINE void store(const Source& x, float row_scale, float count, const Counters<place_bits, From, chunks>& sums,
                         std::uint8_t* to) const {
     const Values d;
-    const auto by_count = hn::Set(d, count), scale = hn::Set(d, row_scale);
-    const auto levels = [&](std::size_t place, hn::Vec<Words> numbers) HWY_ATTR {
-      const auto by_step = hn::Mul(hn::Load(d, slice.steps + place), hn::ConvertTo(d, hn::BitCast(Numbers(), numbers)));
-      const auto by_offset = hn::Mul(hn::Load(d, slice.offsets + place), by_count);
-      const auto product = hn::Mul(scale, hn::Add(by_step, by_offset));
-      return levels_up_to<floors>(hn::Add(product, hn::Load(d, slice.epilogue.shift + place)), most);
+    const auto by_count = hn::Set(d, row_scale * count), scale = hn::Set(d, row_scale);
+    const auto levels = [&](std::size_t at, hn::Vec<Words> numbers) HWY_ATTR {
+      const auto sum = hn::ConvertTo(d, hn::BitCast(Numbers(), numbers));
+      const auto rest = fused(hn::Load(d, slice.offsets + at), by_count, hn::Load(d, slice.epilogue.shift + at));
+      const auto place = fused(hn::Mul(hn::Load(d, slice.steps + at), scale), sum, rest);
+      return rounded<floors>(smaller_of(place, hn::Load(d, slice.most + at)));
     };
     const Words words;
     for (std::size_t c = 0; c < chunks; ++c) {
@@ -260,7 +265,7 @@ HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, st
     const std::size_t place = Order<place_bits, chunk_bytes>::place_of(column % chunk_levels);
     return column / chunk_levels * chunk_levels + place;
   });
-  const LevelStore<place_bits, chunk_bytes, floors> to(slice, chunks * chunk_levels, args.out.levels.bits);
+  const LevelStore<place_bits, chunk_bytes, floors> to(slice, chunks * chunk_levels);
   const std::size_t most_neighbors = neighbors_of_words(args.x.bits);
   bool any_longer = false;
   for (std::size_t i = begin; i < end; ++i) {
@@ -310,13 +315,12 @@ HWY_INLINE void sum_row(const LevelSpmmArgs& args, const Slice& slice, std::size
     sum_chunk<place_bits>(args, neighbors, (slice.first + f) * place_bits / 8, sums + f);
   const Floats d;
   const auto row_scale = hn::Set(d, row_scale_of(args, i));
-  const auto count = hn::Set(d, static_cast<float>(neighbors.count));
-  const auto product = [&](std::size_t f) HWY_ATTR {
-    const auto by_step = hn::Mul(hn::Load(d, slice.steps + f), as_floats(sums + f));
-    const auto by_offset = hn::Mul(hn::Load(d, slice.offsets + f), count);
-    return hn::Mul(row_scale, hn::Add(by_step, by_offset));
+  const auto count = hn::Set(d, row_scale_of(args, i) * static_cast<float>(neighbors.count));
+  const auto place = [&](std::size_t f) HWY_ATTR {
+    const auto rest = fused(hn::Load(d, slice.offsets + f), count, hn::Load(d, slice.epilogue.shift + f));
+    return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
   };
-  finish_slice(args.out, args.epilogue, slice.epilogue, i, slice.first, slice.columns, sums, product);
+  finish_slice(args.out, args.epilogue, slice.epilogue, i, slice.first, slice.columns, sums, place);
 }
 
 /// Rows of more than `fewest` neighbours; counters of 16 bits hold the sums of `words` neighbours.

@@ -24,7 +24,7 @@ constexpr unsigned threads = tuning.block_threads;
 constexpr unsigned warps = threads / 32;
 constexpr unsigned batch = tuning.batch;
 constexpr unsigned most_lanes = tuning.most_lanes;
-constexpr unsigned least_stored = 8;  ///< levels that a lane stores at least: nibbles of a word
+constexpr unsigned unit = 8;  ///< columns that a lane stores together: nibbles of a word
 using spmm_cuda::no_row;
 using spmm_cuda::TakenRow;
 
@@ -48,89 +48,165 @@ struct SumPlace {
   /// Without offsets what they multiply is 0, and left out.
   template <bool offsets>
   [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
-    if constexpr (!offsets) return row_scale * (by_step * sum) + shift;
-    return row_scale * (by_step * sum + by_offset * count) + shift;
+    const float rest = offsets ? __fmaf_rn(by_offset, count, shift) : shift;
+    return __fmaf_rn(by_step * row_scale, sum, rest);
   }
 };
 
 /// A row as it is stored.
 struct RowEnd {
-  NodeId row;
-  float count;
-  float row_scale;
+  NodeId row = no_row;
+  float row_scale = 1;
+  float count = 0;  ///< of neighbours, by the scale
 
-  __device__ RowEnd(const LevelSpmmArgs& args, const TakenRow& taken)
-      : row(taken.row),
-        count(static_cast<float>(taken.n)),
-        row_scale(args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + taken.row)) {}
+  __device__ RowEnd(const LevelSpmmArgs& args, const TakenRow& taken) : row(taken.row) {
+    if (row == no_row) return;
+    if (args.row_scale != nullptr) row_scale = __ldg(args.row_scale + row);
+    count = row_scale * static_cast<float>(taken.n);
+  }
+  /// That of another lane. For a whole warp.
+  __device__ RowEnd(const RowEnd& own, unsigned lane)
+      : row(__shfl_sync(full_warp, own.row, lane)),
+        row_scale(__shfl_sync(full_warp, own.row_scale, lane)),
+        count(__shfl_sync(full_warp, own.count, lane)) {}
 };
 
-__device__ inline float as_float(std::uint32_t sum) { return static_cast<float>(sum); }
-__device__ inline float as_float(std::int64_t sum) { return static_cast<float>(sum); }
+/// Sums that are numbers of their own: Small ones are below 2^23.
+template <bool Small, class Sum>
+struct PlainSums {
+  const Sum* sums;
 
-/// Writes some consecutive values of a row, as many as it has.
-template <unsigned Count, class ValueOf>
+  [[nodiscard]] __device__ Sum sum(unsigned n) const { return sums[n]; }
+  [[nodiscard]] __device__ float number(unsigned n) const {
+    if constexpr (Small) return small_float(sums[n]);
+    return static_cast<float>(sums[n]);
+  }
+};
+
+/// Writes eight consecutive values of a row, as many as it has.
+template <class ValueOf>
 __device__ void store_values(const DenseView<float>& out, NodeId row, std::size_t first, std::size_t ncols,
                              const ValueOf& value_of) {
   float* const to = out.data + row * out.stride + first;
-  if (first + Count <= ncols && reinterpret_cast<std::uintptr_t>(to) % sizeof(float4) == 0) {
+  if (first + unit <= ncols && reinterpret_cast<std::uintptr_t>(to) % sizeof(float4) == 0) {
 #pragma unroll
-    for (unsigned n = 0; n < Count; n += 4)
+    for (unsigned n = 0; n < unit; n += 4)
       *reinterpret_cast<float4*>(to + n) = {value_of(n), value_of(n + 1), value_of(n + 2), value_of(n + 3)};
     return;
   }
 #pragma unroll
-  for (unsigned n = 0; n < Count; ++n) {
+  for (unsigned n = 0; n < unit; ++n) {
     if (first + n < ncols) to[n] = value_of(n);
   }
 }
 
-/// Stores `Count` consecutive columns of a row from `first` on, all that the output has of them. sum_of(n) is the sum
-/// of column first + n, place_of(n) its SumPlace.
-template <unsigned Count, bool small, class SumOf, class PlaceOf>
-__device__ void store(const LevelSpmmArgs& args, const RowEnd& end, std::size_t first, const SumOf& sum_of,
-                      const PlaceOf& place_of) {
-  const LevelOut& out = args.out;
-  const std::size_t ncols = args.x.ncols;
-  if (out.sums.data != nullptr || out.wide_sums.data != nullptr) {
+/// Eight columns from `first` on of `Rows` rows, as they are stored: all that the output has of them. row_of(m) is a
+/// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n.
+template <unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+struct UnitStore {
+  const LevelSpmmArgs& args;
+  std::size_t first;
+  const RowOf& row_of;
+  const SumsOf& sums_of;
+  const PlaceOf& place_of;
+
+  __device__ void store() const {
+    const LevelOut& out = args.out;
+    if (out.sums.data != nullptr) return store_sums(out.sums);
+    if (out.wide_sums.data != nullptr) return store_sums(out.wide_sums);
+    const bool offsets = args.x_scale.offsets != nullptr;
+    const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
+    if (out.values.data != nullptr) return offsets ? store_places<true>(rule) : store_places<false>(rule);
+    rule.dispatch([&]<bool nearest, Limits limits>() {
+      // What is rare has one piece of code.
+      constexpr bool rare = !nearest || limits == Limits::both;
+      rare || offsets ? store_levels_of<nearest, limits, true>(rule) : store_levels_of<nearest, limits, rare>(rule);
+    });
+  }
+
+ private:
+  template <class T>
+  __device__ void store_sums(const DenseView<T>& out) const {
 #pragma unroll
-    for (unsigned n = 0; n < Count; ++n) {
-      if (first + n >= ncols) break;
-      if (out.sums.data != nullptr) {
-        out.sums.data[end.row * out.sums.stride + first + n] = static_cast<std::int32_t>(sum_of(n));
-      } else {
-        out.wide_sums.data[end.row * out.wide_sums.stride + first + n] = static_cast<std::int64_t>(sum_of(n));
+    for (unsigned m = 0; m < Rows; ++m) {
+      const RowEnd end = row_of(m);
+      const auto sums = sums_of(m);
+#pragma unroll
+      for (unsigned n = 0; n < unit; ++n) {
+        if (end.row != no_row && first + n < args.x.ncols)
+          out.data[end.row * out.stride + first + n] = static_cast<T>(sums.sum(n));
       }
     }
-    return;
   }
-  const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
-  const auto with = [&]<bool offsets>() {
-    const auto place = [&](unsigned n, const SumPlace& column) {
-      const float number = small ? small_float(static_cast<std::uint32_t>(sum_of(n))) : as_float(sum_of(n));
-      return column.place<offsets>(number, end.count, end.row_scale);
-    };
-    if (out.values.data != nullptr) {
-      store_values<Count>(out.values, end.row, first, ncols,
-                          [&](unsigned n) { return rule.value(place(n, place_of(n))); });
-      return;
+
+  template <bool offsets>
+  __device__ void store_places(const LevelRule& rule) const {
+    SumPlace at[unit];
+    fill(at);
+#pragma unroll
+    for (unsigned m = 0; m < Rows; ++m) {
+      const RowEnd end = row_of(m);
+      const auto sums = sums_of(m);
+      if (end.row == no_row) continue;
+      store_values(args.out.values, end.row, first, args.x.ncols, [&](unsigned n) {
+        return rule.value(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
+      });
     }
-    store_levels<Count>(out.levels, end.row, first, [&](unsigned n) {
-      const SumPlace column = place_of(n);
-      return rule.level(place(n, column), column.least);
-    });
-  };
-  args.x_scale.offsets != nullptr ? with.template operator()<true>() : with.template operator()<false>();
+  }
+
+  template <bool nearest, Limits limits, bool offsets>
+  __device__ void store_levels_of(const LevelRule& rule) const {
+    SumPlace at[unit];
+    fill(at);
+    const bool ends = first + unit > args.x.ncols;
+#pragma unroll
+    for (unsigned m = 0; m < Rows; ++m) {
+      const RowEnd end = row_of(m);
+      const auto sums = sums_of(m);
+      int level[unit];
+#pragma unroll
+      for (unsigned n = 0; n < unit; ++n) {
+        const float place = at[n].place<offsets>(sums.number(n), end.count, end.row_scale);
+        level[n] = rule.unlimited<nearest, limits>(place, at[n].least);
+      }
+      if (ends) clear_behind_row(level);
+      if (end.row != no_row) store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
+    }
+  }
+
+  /// Places without a column have zeros, whatever the scale of the row.
+  __device__ void clear_behind_row(int (&level)[unit]) const {
+#pragma unroll
+    for (unsigned n = 0; n < unit; ++n) {
+      if (first + n >= args.x.ncols) level[n] = 0;
+    }
+  }
+
+  __device__ void fill(SumPlace (&at)[unit]) const {
+#pragma unroll
+    for (unsigned n = 0; n < unit; ++n) at[n] = place_of(n);
+  }
+};
+
+template <unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+__device__ void store_unit(const LevelSpmmArgs& args, std::size_t first, const RowOf& row_of, const SumsOf& sums_of,
+                           const PlaceOf& place_of) {
+  UnitStore<Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
 }
 
-/// What a block knows of its columns, so laid out that the lanes of a set read neighbouring places.
+/// What a block knows of its columns. Lanes of a set read neighbouring places; behind each unit some are left out, so
+/// that sets that read different units read different banks.
 template <unsigned Lanes, unsigned Features>
 struct BlockColumns {
-  SumPlace place[Features][Lanes];
+  static constexpr unsigned pitch = (unit + 1) * Lanes;
+  SumPlace place[Features / unit * pitch];
 
+  [[nodiscard]] __device__ static unsigned index(unsigned feature, unsigned lane) {
+    return feature / unit * pitch + feature % unit * Lanes + lane;
+  }
   __device__ void fill(const LevelSpmmArgs& args, std::size_t first) {
     for (unsigned n = threadIdx.x; n < Lanes * Features; n += threads)
-      place[n % Features][n / Features] = SumPlace(args, first + n);
+      place[index(n % Features, n / Features)] = SumPlace(args, first + n);
   }
 };
 
@@ -140,13 +216,21 @@ struct PartReader {
   const std::uint8_t* first;
   std::uint32_t row_bytes;
   bool reads;  ///< rows have this part
+  bool few;    ///< levels have at most 2 bits
 
   __device__ PartReader(const QuantizedView<>& x, unsigned part)
       : first(x.data + std::size_t{part} * sizeof(Part<Words>)),
         row_bytes(static_cast<std::uint32_t>(x.row_bytes)),
-        reads(part < row_bytes / sizeof(Part<Words>)) {}
+        reads(part < row_bytes / sizeof(Part<Words>)),
+        few(x.bits <= 2) {
+    // The compiler would make both anew for each neighbour.
+    asm volatile("" : "+l"(first));
+    asm volatile("" : "+r"(row_bytes));
+  }
   __device__ Part<Words> operator()(NodeId row) const {
-    return __ldg(reinterpret_cast<const Part<Words>*>(first + std::uint64_t{row} * row_bytes));
+    const std::uint8_t* at;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(row_bytes), "l"(first));
+    return __ldg(reinterpret_cast<const Part<Words>*>(at));
   }
 };
 
@@ -159,8 +243,9 @@ __device__ void add_neighbors(LaneLevels<Bits, Words>& sums, const PartReader<Wo
   constexpr unsigned group = Lanes * Sets;
   constexpr unsigned portion = batch * Sets;
   constexpr unsigned loads = (portion + group - 1) / group;
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned own = lane % group;
+  constexpr unsigned half = batch / 2;
+  static_assert(Sets == 1 || group == 32);
+  const unsigned own = threadIdx.x % group;
   const unsigned set = own / Lanes;
   NodeId column[loads];
   const auto load_columns = [&](std::uint32_t at) {
@@ -173,21 +258,26 @@ __device__ void add_neighbors(LaneLevels<Bits, Words>& sums, const PartReader<Wo
   load_columns(first);
   wait();
   const std::uint32_t longest = group == 32 ? n : __reduce_max_sync(full_warp, n);
+  // Columns from this set's first one on that are left, less one: where it is negative, none.
+  int last = read.reads ? static_cast<int>(n) - static_cast<int>(first + set) - 1 : -1;
 #pragma unroll 1
-  for (std::uint32_t at = first; at < longest; at += step) {
-    Part<Words> parts[batch];
-    const std::uint32_t left = longest - at;
+  for (std::uint32_t at = first; at < longest; at += step, last -= static_cast<int>(step)) {
+    Part<Words> parts[batch] = {};
+    const auto read_half = [&](unsigned from) {
 #pragma unroll
-    for (unsigned k = 0; k < batch; ++k) {
-      parts[k] = {};
-      if (k >= batch / 2 && left <= batch / 2 * Sets) continue;  // half a batch is enough
-      const unsigned place = k * Sets + set;
-      const NodeId j = __shfl_sync(full_warp, column[k * Sets / group], lane - own + place % group);
-      if (read.reads && at + place < n) parts[k] = read(j);
-    }
+      for (unsigned k = from; k < from + half; ++k) {
+        const NodeId j = Sets == 1 ? __shfl_sync(full_warp, column[k / Lanes], k % Lanes, Lanes)
+                                   : __shfl_sync(full_warp, column[k * Sets / group], set + k * Sets % group);
+        if (static_cast<int>(k * Sets) <= last) parts[k] = read(j);
+      }
+    };
+    const std::uint32_t left = longest - at;
+    read_half(0);
+    if (left > half * Sets) read_half(half);
     if (left > step) load_columns(at + step);
-    sums.add(parts);
+    sums.add(parts, read.few);
   }
+  sums.separate();
 }
 
 /// The sums of a lane as numbers.
@@ -212,12 +302,26 @@ struct Kernel {
   static constexpr unsigned features = Levels::features;
   static constexpr unsigned sets = 32 / Lanes;
   static constexpr unsigned slice = Lanes * features;  ///< columns of a block
-  static constexpr std::uint32_t hub_row = tuning.hub_row;
-  static_assert(hub_row <= Levels::most_neighbors * sets, "a warp's sums fit 16 bits");
+  static_assert(tuning.hub_row <= Levels::most_neighbors * sets &&
+                    tuning.stored_hub_row <= Levels::most_neighbors * sets,
+                "a warp's sums fit 16 bits");
+
+  /// Where rows are in order a hub's columns are shared out to blocks: its time is that of its rounds of loads, and of
+  /// narrow parts of rows more are on their way.
+  static constexpr unsigned hub_lanes = Lanes < tuning.hub_lanes ? Lanes : tuning.hub_lanes;
+  static constexpr unsigned hub_slices = Lanes / hub_lanes;
+
+  /// Sets that change units of their rows, so that each has one unit of all. What a unit needs then serves many rows.
+  static constexpr unsigned turn = Levels::units;
+  static constexpr unsigned turn_pitch = 32 + Lanes;  ///< different units lie in different banks
+  static_assert(sets % turn == 0);
 
   struct Storage {
     BlockColumns<Lanes, features> columns;
-    std::uint32_t hub_sums[slice];
+    union {
+      uint4 turned[warps][turn * turn_pitch];
+      std::uint32_t hub_sums[slice];
+    };
     NodeId hubs[warps * sets];
     unsigned num_hubs;
   };
@@ -225,14 +329,12 @@ struct Kernel {
   const LevelSpmmArgs& args;
   const RowBlocks& blocks;
   Storage& storage;
-  std::size_t first_column;  ///< of the lane's part
   PartReader<Words> read;
 
   __device__ Kernel(const LevelSpmmArgs& the_args, const RowBlocks& the_blocks, Storage& the_storage)
       : args(the_args),
         blocks(the_blocks),
         storage(the_storage),
-        first_column(std::size_t{blockIdx.y} * slice + threadIdx.x % Lanes * features),
         read(args.x, blockIdx.y * Lanes + threadIdx.x % Lanes) {}
 
   /// Behind it the kernels before this one are done, and the block has its columns. For a whole block.
@@ -243,19 +345,46 @@ struct Kernel {
     __syncthreads();
   }
 
-  /// `Count` features of the lane's part from `first` on.
-  template <unsigned Count, bool small, class SumOf>
-  __device__ void write(const TakenRow& taken, unsigned first, const SumOf& sum_of) {
-    const auto place_of = [&](unsigned f) { return storage.columns.place[first + f][threadIdx.x % Lanes]; };
-    store<Count, small>(args, RowEnd(args, taken), first_column + first, sum_of, place_of);
+  /// Eight features from `first` on of part `lane` of `Rows` rows.
+  template <unsigned Rows, class RowOf, class SumsOf>
+  __device__ void write(unsigned lane, unsigned first, const RowOf& row_of, const SumsOf& sums_of) {
+    const SumPlace* const places = storage.columns.place + storage.columns.index(first, lane);
+    const std::size_t column = std::size_t{blockIdx.y} * slice + lane * features + first;
+    store_unit<Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
+  }
+  template <bool Small>
+  __device__ void write_row(const TakenRow& taken, unsigned lane, unsigned first, const std::uint32_t* sums) {
+    const RowEnd end(args, taken);
+    write<1>(
+        lane, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<Small, std::uint32_t>{sums}; });
   }
 
-  /// A short row for each set, or none.
+  /// A short row for each set, or none. Calls wait() once.
   template <class Wait>
   __device__ void take_short_row(const TakenRow& taken, const Wait& wait) {
     Levels sums;
     add_neighbors<Lanes, 1>(sums, read, taken.columns, taken.n, 0, batch, wait);
-    if (taken.row != no_row) write<features, true>(taken, 0, [&](unsigned f) { return sums.of(f); });
+    const RowEnd own(args, taken);
+    if constexpr (turn == 1) {
+      write<1>(
+          threadIdx.x % Lanes, 0, [&](unsigned) { return own; }, [&](unsigned) { return sums.unit(0); });
+    } else {
+      uint4* const turned = storage.turned[threadIdx.x / 32];
+      const unsigned lane = threadIdx.x % 32, set = lane / Lanes;
+#pragma unroll
+      for (unsigned u = 0; u < turn; ++u) {
+        const PackedSums<Bits> its = sums.unit(u);
+        turned[u * turn_pitch + lane] = {its.pair[0], its.pair[1], its.pair[2], its.pair[3]};
+      }
+      __syncwarp();
+      const auto lane_of = [&](unsigned m) { return (set / turn * turn + m) * Lanes + lane % Lanes; };
+      write<turn>(
+          lane % Lanes, set % turn * unit, [&](unsigned m) { return RowEnd(own, lane_of(m)); },
+          [&](unsigned m) {
+            const uint4 its = turned[set % turn * turn_pitch + lane_of(m)];
+            return PackedSums<Bits>{{its.x, its.y, its.z, its.w}};
+          });
+    }
   }
 
   /// A row that the sets of a warp share.
@@ -263,33 +392,36 @@ struct Kernel {
   __device__ void take_warp_row(const TakenRow& taken, const Wait& wait) {
     Levels sums;
     add_neighbors<Lanes, sets>(sums, read, taken.columns, taken.n, 0, batch * sets, wait);
-    const auto joined = join_lanes<Lanes, least_stored>(numbers_of(sums));
-    if (taken.row == no_row || !joined.writes) return;
-    write<joined.count, true>(taken, joined.first, [&](unsigned f) { return joined.sum[f]; });
+    const auto joined = join_lanes<Lanes, unit>(numbers_of(sums));
+    static_assert(joined.count == unit);
+    if (taken.row != no_row && joined.writes) write_row<true>(taken, threadIdx.x % Lanes, joined.first, joined.sum);
   }
 
-  /// A row that a block has. Its warps take portions in turns, and add their sums to the block's before 16 bits could
-  /// overflow.
-  template <class Wait>
-  __device__ void take_hub(const TakenRow& taken, const Wait& wait) {
-    constexpr std::uint32_t portion = batch * sets;
+  /// `HubLanes` parts of a row that a block has, from the first one on. The block's warps take portions in turns, and
+  /// add their sums to the block's before 16 bits could overflow.
+  template <unsigned HubLanes>
+  __device__ void take_hub(const TakenRow& taken, unsigned first_part) {
+    constexpr unsigned hub_sets = 32 / HubLanes, hub_columns = HubLanes * features;
+    constexpr std::uint32_t portion = batch * hub_sets;
     constexpr std::uint32_t stretch = Levels::most_neighbors / batch * portion * warps;
-    for (unsigned c = threadIdx.x; c < slice; c += threads) storage.hub_sums[c] = 0;
+    const unsigned lane = threadIdx.x % HubLanes;
+    const PartReader<Words> read_part(args.x, blockIdx.y * Lanes + first_part + lane);
+    for (unsigned c = threadIdx.x; c < hub_columns; c += threads) storage.hub_sums[c] = 0;
     __syncthreads();
     for (std::uint32_t at = 0; at < taken.n; at += min(stretch, taken.n - at)) {
       Levels sums;
-      add_neighbors<Lanes, sets>(sums, read, taken.columns + at, min(stretch, taken.n - at), threadIdx.x / 32 * portion,
-                                 warps * portion, wait);
-      const unsigned lane = threadIdx.x % Lanes;
+      add_neighbors<HubLanes, hub_sets>(sums, read_part, taken.columns + at, min(stretch, taken.n - at),
+                                        threadIdx.x / 32 * portion, warps * portion, [] {});
+      const auto joined = join_lanes<HubLanes, 1>(numbers_of(sums));
 #pragma unroll
-      for (unsigned f = 0; f < features; ++f) atomicAdd(storage.hub_sums + f * Lanes + lane, sums.of(f));
+      for (unsigned f = 0; f < joined.count; ++f) {
+        if (joined.writes) atomicAdd(storage.hub_sums + lane * features + joined.first + f, joined.sum[f]);
+      }
     }
     __syncthreads();
-    constexpr unsigned writers = slice / least_stored;
-    if (threadIdx.x < writers) {
-      const unsigned lane = threadIdx.x % Lanes;
-      const unsigned part = threadIdx.x / Lanes * least_stored;
-      write<least_stored, false>(taken, part, [&](unsigned f) { return storage.hub_sums[(part + f) * Lanes + lane]; });
+    if (threadIdx.x < hub_columns / unit) {
+      const unsigned part = threadIdx.x * unit / features, first = threadIdx.x * unit % features;
+      write_row<false>(taken, first_part + part, first, storage.hub_sums + threadIdx.x * unit);
     }
     __syncthreads();
   }
@@ -300,9 +432,9 @@ struct Kernel {
     const unsigned block = blockIdx.x;
     const auto row_at = [&](std::size_t place, std::size_t end) { return TakenRow(args, place, end); };
     if (block < blocks.end_of_hubs) {
-      const TakenRow hub = row_at(block, blocks.hubs);
+      const TakenRow hub = row_at(block / hub_slices, blocks.hubs);
       bring();
-      return take_hub(hub, [] {});
+      return take_hub<hub_lanes>(hub, block % hub_slices * hub_lanes);
     }
     if (block < blocks.end_of_warps) {
       const std::size_t place = std::size_t{block - blocks.end_of_hubs} * warps + threadIdx.x / 32;
@@ -322,9 +454,11 @@ struct Kernel {
     const std::size_t place = first + lane / Lanes;
     const bool exists = lane / Lanes < blocks.rows_of_warp && place < args.a.nrows;
     const TakenRow taken = exists ? TakenRow(args, static_cast<NodeId>(place)) : TakenRow(args, no_row);
-    const EdgeOffset longer = blocks.rows_of_warp < sets ? tuning.lone_longer : tuning.warp_row;
-    if (taken.n >= hub_row && lane % Lanes == 0) storage.hubs[atomicAdd(&storage.num_hubs, 1U)] = taken.row;
-    std::uint32_t others = __ballot_sync(full_warp, taken.n >= longer && taken.n < hub_row && lane % Lanes == 0);
+    const EdgeOffset longer = blocks.rows_of_warp < sets ? tuning.lone_longer : tuning.stored_warp_row;
+    if (taken.n >= tuning.stored_hub_row && lane % Lanes == 0)
+      storage.hubs[atomicAdd(&storage.num_hubs, 1U)] = taken.row;
+    std::uint32_t others =
+        __ballot_sync(full_warp, taken.n >= longer && taken.n < tuning.stored_hub_row && lane % Lanes == 0);
     take_short_row(taken.n < longer ? taken : TakenRow(args, no_row), [&] { bring_columns(); });
 #pragma unroll 1
     for (; others != 0; others &= others - 1) {
@@ -333,7 +467,7 @@ struct Kernel {
     }
     __syncthreads();
 #pragma unroll 1
-    for (unsigned hub = 0; hub < storage.num_hubs; ++hub) take_hub(TakenRow(args, storage.hubs[hub]), [] {});
+    for (unsigned hub = 0; hub < storage.num_hubs; ++hub) take_hub<Lanes>(TakenRow(args, storage.hubs[hub]), 0);
   }
 };
 
@@ -356,18 +490,19 @@ __global__ void __launch_bounds__(threads)
   const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
   if (item >= groups * args.a.nrows) return;
   const auto row = static_cast<NodeId>(item / groups);
-  const std::size_t first = item % groups * least_stored;
+  const std::size_t first = item % groups * unit;
   const TakenRow taken(args, row);
-  std::int64_t sum[least_stored] = {};
+  std::int64_t sum[unit] = {};
   for (std::uint32_t e = 0; e < taken.n; ++e) {
     const NodeId j = __ldg(taken.columns + e);
 #pragma unroll
-    for (unsigned n = 0; n < least_stored; ++n) {
+    for (unsigned n = 0; n < unit; ++n) {
       if (first + n < args.x.ncols) sum[n] += level_of(args.x, j, first + n);
     }
   }
-  store<least_stored, false>(
-      args, RowEnd(args, taken), first, [&](unsigned n) { return sum[n]; },
+  const RowEnd end(args, taken);
+  store_unit<1>(
+      args, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<false, std::int64_t>{sum}; },
       [&](unsigned n) { return SumPlace(args, first + n); });
 }
 
@@ -381,8 +516,8 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   if (args.row_order.row != nullptr) {
     blocks.hubs = args.row_order.at_least[std::countr_zero(tuning.hub_row)];
     blocks.warp_rows = args.row_order.at_least[std::countr_zero(tuning.warp_row)];
-    blocks.end_of_hubs = blocks.hubs;
-    blocks.end_of_warps = blocks.hubs + blocks_of(blocks.warp_rows - blocks.hubs, warps);
+    blocks.end_of_hubs = blocks.hubs * Kernel<Bits, Words, Lanes>::hub_slices;
+    blocks.end_of_warps = blocks.end_of_hubs + blocks_of(blocks.warp_rows - blocks.hubs, warps);
     count = blocks.end_of_warps + blocks_of(std::size_t{args.a.nrows - blocks.warp_rows} * Lanes, threads);
   } else {
     blocks.rows_of_warp = sets;
@@ -414,7 +549,7 @@ void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
   constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
   if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row) {
-    const std::size_t groups = (stored_columns(args.out, args.x.ncols) + least_stored - 1) / least_stored;
+    const std::size_t groups = (stored_columns(args.out, args.x.ncols) + unit - 1) / unit;
     level_spmm_plain<<<blocks_for(groups * args.a.nrows, threads), threads, 0, stream_of(backend.device)>>>(args,
                                                                                                             groups);
     return cuda_check_launch("level_spmm_plain");

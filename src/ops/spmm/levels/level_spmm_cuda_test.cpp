@@ -22,8 +22,8 @@ CsrPattern rows_of_all_lengths() {
   std::vector<NodeId> rows, cols;
   constexpr NodeId columns = 3000;
   NodeId row = 0;
-  for (const NodeId length :
-       {0U, 1U, 7U, 8U, 9U, 31U, 63U, 64U, 65U, 255U, 256U, 257U, 300U, 1023U, 1024U, 1025U, 3000U}) {
+  for (const NodeId length : {0U,   1U,   7U,   8U,   9U,   31U,  63U,  64U,   65U,   127U,  128U, 129U,
+                              255U, 256U, 257U, 300U, 511U, 512U, 513U, 1023U, 1024U, 1025U, 3000U}) {
     for (NodeId n = 0; n < length; ++n) rows.push_back(row), cols.push_back((n * 7 + row) % columns);
     ++row;
   }

@@ -9,11 +9,16 @@ namespace bitgraph {
 
 struct CudaLevelSpmmTuning {
   unsigned block_threads = 256;
-  unsigned blocks = 3;            ///< least blocks of a multiprocessor, which bounds the registers of a thread
-  unsigned batch = 8;             ///< neighbours of a set of lanes on their way at a time
-  unsigned most_lanes = 8;        ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
-  std::uint32_t warp_row = 64;    ///< entries from which a warp has a row, a power of two
-  std::uint32_t hub_row = 1024;   ///< entries from which a block has a row, a power of two
+  unsigned blocks = 3;      ///< least blocks of a multiprocessor, which bounds the registers of a thread
+  unsigned batch = 8;       ///< neighbours of a set of lanes on their way at a time
+  unsigned most_lanes = 8;  ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
+  // Rows in order. Entries are powers of two.
+  unsigned hub_lanes = 2;        ///< of a row, that a block has of a hub: 16 or 32 bytes
+  std::uint32_t warp_row = 128;  ///< entries from which a warp has a row
+  std::uint32_t hub_row = 512;   ///< entries from which blocks have a row
+  // Rows as they are stored.
+  std::uint32_t stored_warp_row = 64;
+  std::uint32_t stored_hub_row = 1024;
   std::uint32_t lone_longer = 8;  ///< the first of the two where warps have fewer rows than sets of lanes
   unsigned busy_warps = 4096;     ///< that keep the device busy: warps take fewer rows below
 };
