@@ -70,7 +70,7 @@ __device__ inline float as_float(std::int64_t sum) { return static_cast<float>(s
 
 /// Writes some consecutive values of a row, as many as it has.
 template <unsigned Count, class ValueOf>
-__device__ void store_values(const DenseView<float>& out, NodeId row, std::size_t first, std::size_t ncols,
+__device__ void store_values(const DenseView<float>& out, std::size_t row, std::size_t first, std::size_t ncols,
                              const ValueOf& value_of) {
   float* const to = out.data + row * out.stride + first;
   if (first + Count <= ncols && reinterpret_cast<std::uintptr_t>(to) % sizeof(float4) == 0) {
@@ -111,7 +111,7 @@ __device__ void store(const LevelSpmmArgs& args, const RowEnd& end, std::size_t 
       return column.place<offsets>(number, end.count, end.row_scale);
     };
     if (out.values.data != nullptr) {
-      store_values<Count>(out.values, end.row, first, ncols,
+      store_values<Count>(out.values, value_row_of(out, end.row), first, ncols,
                           [&](unsigned n) { return rule.value(place(n, place_of(n))); });
       return;
     }
