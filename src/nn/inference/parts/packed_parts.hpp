@@ -83,7 +83,7 @@ class PackedParts final : public OverParts {
   Device device_;
   Device copying_;  ///< the same device with another stream
   Compiled compiled_;
-  CsrPattern no_order_;
+  CallerOrder no_order_;
   std::vector<Buffer<std::byte>> slots_;
   std::size_t most_nodes_;
   Buffer<std::uint64_t> values_;
