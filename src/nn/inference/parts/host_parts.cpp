@@ -54,6 +54,7 @@ class HostParts final : public OverParts {
 
   [[nodiscard]] const Program& program() const noexcept override { return forward_->program(); }
   [[nodiscard]] std::string feature_format() const override { return features_->format(); }
+  [[nodiscard]] std::string executor() const override { return "parts of a partition"; }
 
  private:
   /// By its nodes: values have room for as many.
