@@ -179,7 +179,8 @@ TEST(PlanMemory, OfSumsOnADeviceIsPredictedWithinTwoPercent) {
   }
 }
 
-/// Two slots, the values of the largest group and the logits; the packed batches are on the host.
+/// Of batches from the host: two slots, the values of the largest group and the logits; the packed batches are on the
+/// host. Of batches that stay: all of their graph and features.
 TEST(PlanMemory, OfPartsOnADeviceIsPredictedWithinTwoPercent) {
   BITGRAPH_REQUIRE_CUDA();
   const Dataset dataset = generate_planted_graph(
@@ -189,17 +190,21 @@ TEST(PlanMemory, OfPartsOnADeviceIsPredictedWithinTwoPercent) {
   const Partition partition(std::move(part_of), 50);
   for (const Architecture architecture : architectures) {
     for (const Precision precision : {Precision::full, Precision::bin}) {
-      SCOPED_TRACE(std::string(to_string(architecture)) + " " + to_string(precision));
       const Model model = random_model(architecture, precision, 512, 64, 5, 2, 3);
-      const Device device = Device::cuda();
-      const InferenceOptions options{.partition = &partition, .batch_parts = 2};
-      InferencePlan plan(model, dataset, options, device);
-      plan.run();
-      const auto peak = static_cast<double>(device.memory().peak);
-      EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.02 * peak);
-      EXPECT_LT(plan.predicted().bytes, plan.predicted().whole_bytes);
-      EXPECT_GT(plan.predicted().host_bytes, 2 * plan.bytes().features);
-      EXPECT_EQ(plan.predicted().bytes, predict_memory(model, dataset, options, device).bytes);
+      for (const BatchesAt batches_at : {BatchesAt::host, BatchesAt::device}) {
+        SCOPED_TRACE(testing::Message() << to_string(architecture) << " " << to_string(precision) << ", batches at the "
+                                        << to_string(batches_at));
+        const Device device = Device::cuda();
+        const InferenceOptions options{.partition = &partition, .batch_parts = 2, .batches_at = batches_at};
+        InferencePlan plan(model, dataset, options, device);
+        plan.run();
+        const auto peak = static_cast<double>(device.memory().peak);
+        EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.02 * peak);
+        EXPECT_EQ(plan.predicted().bytes, predict_memory(model, dataset, options, device).bytes);
+        if (batches_at == BatchesAt::device) continue;
+        EXPECT_LT(plan.predicted().bytes, plan.predicted().whole_bytes);
+        EXPECT_GT(plan.predicted().host_bytes, 2 * plan.bytes().features);
+      }
     }
   }
 }

@@ -40,12 +40,10 @@ std::vector<Device> devices() {
   return all;
 }
 
-CsrPattern identity(NodeId n) {
-  Buffer<EdgeOffset> row_ptr(std::size_t{n} + 1);
-  Buffer<NodeId> col_ind(n);
-  std::iota(row_ptr.begin(), row_ptr.end(), EdgeOffset{0});
-  std::iota(col_ind.begin(), col_ind.end(), NodeId{0});
-  return {n, n, std::move(row_ptr), std::move(col_ind)};
+CallerOrder same_order_of(NodeId n, const Device& device) {
+  std::vector<NodeId> nodes(n);
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  return {nodes, device};
 }
 
 /// The logits of a run over memory that a run before has used. `rewrite` sees the program behind all passes.
@@ -66,7 +64,7 @@ DenseMatrix<float> logits_without(std::string_view pass, const Model& model, con
   if (rewrite) rewrite(compiled.program);
   const Weights weights(model, compiled.program, features, device);
   Runtime runtime(graph, features, weights, options, device);
-  const CsrPattern same_order = identity(data.graph.nrows()).to(device);
+  CallerOrder same_order = same_order_of(data.graph.nrows(), device);
   runtime.find(compiled, same_order, parts > 1);
   runtime.bind(0);
   for (int repeat = 0; repeat < 2; ++repeat) {

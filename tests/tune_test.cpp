@@ -163,6 +163,7 @@ TEST(Plan, GoesThroughAFile) {
                                  .fusion = Fusion::none,
                                  .launching = Launching::graph,
                                  .batch_parts = 7,
+                                 .batches_at = BatchesAt::device,
                                  .model_file = "a \"model\"",
                                  .model_fingerprint = "gcn 2 0123456789abcdef",
                                  .partition_file = "parts"};
@@ -175,7 +176,8 @@ TEST(Plan, GoesThroughAFile) {
   EXPECT_EQ(read.model_file, options.model_file);
   EXPECT_EQ(read.partition_file, "parts");
   EXPECT_EQ(read.batch_parts, 7U);
-  EXPECT_NE(read.describe().find("batches of 7 parts"), std::string::npos);
+  EXPECT_EQ(read.batches_at, BatchesAt::device);
+  EXPECT_NE(read.describe().find("batches of 7 parts, batches at the device"), std::string::npos);
   EXPECT_EQ(read.model_fingerprint, options.model_fingerprint);
 }
 
@@ -210,6 +212,7 @@ TEST(Plan, ABadFileIsRefused) {
   refuse("{\"partition\": 3}", "'partition' cannot be 3");
   refuse("{\"batch_parts\": -1}", "'batch_parts' cannot be -1");
   refuse("{\"batch_parts\": 1.5}", "'batch_parts' cannot be 1.5");
+  refuse("{\"batches_at\": \"gpu\"}", "'batches_at' cannot be \"gpu\"");
   refuse("{\"fingerprint\": [\"gcn\"]}", "'fingerprint' cannot be [\"gcn\"]");
 }
 

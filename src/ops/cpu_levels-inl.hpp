@@ -196,7 +196,7 @@ HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue,
     return;
   }
   if (out.values.data != nullptr) {
-    float* const to = out.values.row(i) + first;
+    float* const to = out.values.row(out.value_row(i)) + first;
     for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {
       const auto value = epilogue.relu ? greater_of(place(f), hn::Zero(d)) : place(f);
       store_first(d, value, to + f, count - f);

@@ -40,6 +40,11 @@ struct ColumnPlace {
   }
 };
 
+/// Where a row of values is stored: LevelOut::value_row().
+__device__ inline std::size_t value_row_of(const LevelOut& out, std::size_t row) {
+  return out.value_rows == nullptr ? row : __ldg(out.value_rows + row);
+}
+
 /// What is to be done to places before they are packed.
 enum class Limits : unsigned char {
   none,      ///< nothing: packing brings them into range

@@ -22,6 +22,21 @@ void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool rel
   epilogue.rounding = rounding;
 }
 
+void take_value_rows(LevelOut& out, std::span<const NodeId> rows, bool on_host, const char* op) {
+  if (rows.empty()) return;
+  if (rows.size() != out.values.nrows)
+    fail(ErrorCode::usage, fmt::format("{}: out_rows has {} rows, the output {}", op, rows.size(), out.values.nrows));
+  for (std::size_t i = 0; on_host && i < rows.size(); ++i) {
+    if (rows[i] >= out.values.nrows)
+      fail(ErrorCode::usage, fmt::format("{}: out_rows names row {} of {}", op, rows[i], out.values.nrows));
+  }
+  out.value_rows = rows.data();
+}
+
+void require_no_value_rows(std::span<const NodeId> rows, const char* op) {
+  if (!rows.empty()) fail(ErrorCode::usage, fmt::format("{}: out_rows is of floats out, not of levels", op));
+}
+
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op) {
   const ScaleExtent extent = out.scale().extent;
   if (extent == ScaleExtent::none) fail(ErrorCode::usage, fmt::format("{}: the output has no scale", op));

@@ -21,6 +21,12 @@ namespace bitgraph {
 void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool relu, Rounding rounding,
                   std::size_t columns, const char* op);
 
+/// Takes where rows of values go. Throws usage for rows of another number or, on the host, one that is not there.
+void take_value_rows(LevelOut& out, std::span<const NodeId> rows, bool on_host, const char* op);
+
+/// Throws usage where there are rows: those of levels have their own places.
+void require_no_value_rows(std::span<const NodeId> rows, const char* op);
+
 /// Takes the scale of levels out. Throws usage where there is none, or one by rows.
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
 
@@ -33,7 +39,7 @@ inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::siz
   } else if (out.wide_sums.data != nullptr) {
     out.wide_sums(i, j) = sum;
   } else if (out.values.data != nullptr) {
-    out.values(i, j) = epilogue.value(place);
+    out.values(out.value_row(i), j) = epilogue.value(place);
   } else {
     put_level(out.levels.row(i), j, out.levels.bits, epilogue.level(place, j, out.levels.bits));
   }

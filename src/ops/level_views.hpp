@@ -2,6 +2,7 @@
 // Where products and aggregations of levels go, and what is done to them before, as kernels see it.
 #pragma once
 
+#include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/views.hpp>
 
@@ -18,7 +19,10 @@ struct LevelOut {
   DenseView<std::int32_t> sums;
   DenseView<std::int64_t> wide_sums;
   DenseView<float> values;
+  const NodeId* value_rows = nullptr;  ///< where each row of values is stored; null: in its own place
   QuantizedView<std::uint8_t> levels;
+
+  [[nodiscard]] std::size_t value_row(std::size_t i) const { return value_rows == nullptr ? i : value_rows[i]; }
 };
 
 /// Steps and offsets as kernels read them.

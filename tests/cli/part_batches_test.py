@@ -119,6 +119,13 @@ class InferOverParts(PartBatches):
         _, parts = self.infer("--partition", self.parts, "--batch-parts", 2)
         self.assertNotEqual(parts, whole)
 
+    def test_on_the_host_the_place_of_batches_changes_nothing(self):
+        _, expected = self.infer("--partition", self.parts, "--batch-parts", 2)
+        for place in ("auto", "device", "host"):
+            result, found = self.infer("--partition", self.parts, "--batch-parts", 2, "--batches-at", place)
+            self.assertEqual(found, expected)
+            self.assertNotIn("host", result["forms"]["full"]["bytes"])
+
     def test_explain_names_the_executor(self):
         result, _ = self.infer("--partition", self.parts, "--explain")
         self.assertEqual(result["forms"]["full"]["executor"], "parts of a partition")
@@ -129,6 +136,9 @@ class InferOverParts(PartBatches):
         self.refused(3, f"{self.parts}: the parts belong to another graph", "infer", self.model, other, "--partition",
                      self.parts)
         self.refused(2, "--batch-parts requires --partition", *words, "--batch-parts", 2)
+        self.refused(2, "--batches-at requires --partition", *words, "--batches-at", "host")
+        self.refused(2, "--batches-at: gpu not in {auto,device,host}", *words, "--partition", self.parts, "--batches-at",
+                     "gpu")
         self.refused(3, "absent", *words, "--partition", self.folder / "absent.safetensors")
         self.refused(4, "take fewer parts in a batch", *words, "--partition", self.parts, "--memory", 1000)
 

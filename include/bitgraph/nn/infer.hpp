@@ -21,7 +21,8 @@ struct PredictedMemory {
   std::size_t bytes = 0;
   std::size_t parts = 1;        ///< into how many parts the graph's rows are split to stay within the limit
   std::size_t whole_bytes = 0;  ///< without splitting
-  /// Besides, on the host: the packed batches that a plan over parts sends to a CUDA device. Within 5 %.
+  /// Besides, on the host: the packed batches that a plan over parts sends to a CUDA device, 0 where they stay there.
+  /// Within 5 %.
   std::size_t host_bytes = 0;
 };
 
@@ -110,7 +111,8 @@ class InferencePlan {
   /// Of a run over the parts of a partition; else 1.
   [[nodiscard]] std::size_t num_batches() const noexcept;
 
-  /// Over parts, of the largest batch; on a CUDA device of the largest group of batches that reach it together.
+  /// Over parts, of the largest batch; on a CUDA device of all batches where they stay, or of the largest group of them
+  /// that reach it together.
   [[nodiscard]] InferenceBytes bytes() const noexcept;
 
   /// How the features are held: "bits", "sparse bits", "float", "sparse float".
@@ -127,7 +129,7 @@ class InferencePlan {
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats = 10);
 
   /// How run() runs the program: "host", "stream", "CUDA graph", "one launch", "parts of the rows" or "parts of a
-  /// partition".
+  /// partition"; on a CUDA device "parts of a partition on the device" or "parts of a partition from the host".
   [[nodiscard]] std::string executor() const;
 
   /// The program as text, one line an operator, or for Graphviz.

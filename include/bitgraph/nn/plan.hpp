@@ -48,11 +48,19 @@ enum class Launching {
   one         ///< as one cooperative launch, where that is possible; else as automatic
 };
 
+/// Where a plan over parts keeps its batches, for a CUDA device. The host makes each anew in every run.
+enum class BatchesAt {
+  automatic,  ///< on the device where all fit: within the plan's limit, or without one within half of its memory
+  device,     ///< on the device, as one graph: a run copies nothing
+  host        ///< packed on the host: a run copies them, each while the one before runs
+};
+
 [[nodiscard]] std::string_view to_string(FeatureStorage storage) noexcept;
 [[nodiscard]] std::string_view to_string(GraphFormat format) noexcept;
 [[nodiscard]] std::string_view to_string(Sequence sequence) noexcept;
 [[nodiscard]] std::string_view to_string(Fusion fusion) noexcept;
 [[nodiscard]] std::string_view to_string(Launching launching) noexcept;
+[[nodiscard]] std::string_view to_string(BatchesAt batches_at) noexcept;
 
 /// Room that a plan reserves for a graph that grows. See InferencePlan::set_graph. Values below what the data set has
 /// mean what the data set has.
@@ -80,12 +88,13 @@ struct InferenceOptions {
 
   /// Parts of the data set's graph: a run takes `batch_parts` of them at a time, in their order, with the edges between
   /// them; 0: preset_batch_parts(). Edges to other batches are left out, so the result is that over the graph without
-  /// these (QGTC, section 4.1). On the host the plan holds one batch, and makes it from the data set. For a CUDA device
-  /// it packs all batches once, in pinned memory where there is some, and a run copies each while the one before runs
-  /// (section 4.6). The data set must outlive the plan. Nodes cannot be numbered anew or change then. The partition
-  /// need not stay.
+  /// these (QGTC, section 4.1). On the host the plan holds one batch, and makes it from the data set. On a CUDA device
+  /// all batches stay where they fit, or they are packed once, in pinned memory where there is some, and a run copies
+  /// each while the one before runs (section 4.6). The data set must outlive the plan. Nodes cannot be numbered anew or
+  /// change then. The partition need not stay.
   const Partition* partition = nullptr;
-  std::size_t batch_parts = 0;  ///< saved with partition_file
+  std::size_t batch_parts = 0;                  ///< saved with partition_file
+  BatchesAt batches_at = BatchesAt::automatic;  ///< saved with partition_file
 
   /// Room for nodes and edges to come. Not saved.
   PlanCapacity capacity = {};

@@ -101,6 +101,7 @@ struct Operator {
   bool straight = false;  ///< of quantize: a gradient passes whatever the input is, not within -1 to 1 alone
   bool scale_before =
       false;              ///< of quantize in training: rows have the scales of the step before, in the first their own
+  bool reorders = false;  ///< of what multiplies or adds up levels: stores the rows in the caller's order
   bool by_parts = false;  ///< takes the rows of the graph part by part
   bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
   bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it

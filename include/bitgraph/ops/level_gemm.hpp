@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitgraph/core/buffer.hpp>
+#include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/formats/sparse_levels.hpp>
@@ -71,6 +72,9 @@ struct LevelGemmOptions {
   bool relu = false;                 ///< behind the bias
   /// Of levels out: how values become levels.
   Rounding rounding = Rounding::nearest;
+  /// Of floats out: row i of the result is stored as row out_rows[i], each row once. On the device of the output, where
+  /// the rows are not checked; empty: each row has its own place.
+  std::span<const NodeId> out_rows = {};
 };
 
 /// Products of the values that levels mean, as floats. With s the sum of products of levels, r the sum of x's levels, t

@@ -33,6 +33,9 @@ struct LevelSpmmOptions {
   /// Of A, on a CUDA device, where many products go over one pattern: rows of one length are added side by side. Null:
   /// none. The host does not look at it.
   const RowOrder* row_order = nullptr;
+  /// Of floats out: row i of the result is stored as row out_rows[i], each row once. On the device of the output, where
+  /// the rows are not checked; empty: each row has its own place.
+  std::span<const NodeId> out_rows = {};
 };
 void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options = {});

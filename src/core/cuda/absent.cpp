@@ -25,6 +25,7 @@ void require_device(int index) { refuse(index); }
 void* create_stream(int index) { refuse(index); }
 void destroy_stream(int, void*) noexcept {}
 std::size_t available(int index, std::size_t) { refuse(index); }
+std::size_t total_memory(int index) { refuse(index); }
 void* allocate(int index, void*, std::size_t) { refuse(index); }
 void deallocate(int, void*, void*) noexcept {}
 void* allocate_plain(int index, std::size_t) { refuse(index); }

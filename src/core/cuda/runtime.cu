@@ -103,6 +103,14 @@ std::size_t available(int index, std::size_t enough) {
   return free_bytes + in_pool;
 }
 
+std::size_t total_memory(int index) {
+  const ScopedCudaDevice scope(index);
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  cuda_check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  return total;
+}
+
 namespace {
 
 /// `error` says whether there was memory for `bytes`.

@@ -22,6 +22,9 @@ void destroy_stream(int index, void* stream) noexcept;
 /// Where that is more than `enough`, perhaps only a part of it.
 [[nodiscard]] std::size_t available(int index, std::size_t enough);
 
+/// Bytes of memory that the device has, used or free.
+[[nodiscard]] std::size_t total_memory(int index);
+
 /// From the device's stream-ordered pool. Throws not_possible naming the bytes that are missing.
 [[nodiscard]] void* allocate(int index, void* stream, std::size_t bytes);
 void deallocate(int index, void* stream, void* data) noexcept;

@@ -9,7 +9,7 @@
 namespace bitgraph::nn {
 
 Forward::Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
-                 const Device& device, CsrPattern back, std::size_t parts, std::optional<GraphFacts> facts)
+                 const Device& device, CallerOrder back, std::size_t parts, std::optional<GraphFacts> facts)
     : graph_(graph),
       features_(features),
       device_(device),
@@ -31,7 +31,7 @@ void Forward::compile_program() {
                             .on_host = device_.is_host(),
                             .whole = asked_parts_ == 1,
                             .sparse_features = features_.packed && features_.packed->sparse.has_value()};
-  compiled_ = compile(plain_, context, asked_parts_, back_.nrows() != 0);
+  compiled_ = compile(plain_, context, asked_parts_, back_.changes_rows());
 }
 
 void Forward::bind() {
@@ -40,7 +40,7 @@ void Forward::bind() {
   if (!one_launch_) runtime_->bind(options_.capacity.nodes);
 }
 
-void Forward::remake(CsrPattern back, bool other_graph) {
+void Forward::remake(CallerOrder back, bool other_graph) {
   recording_.clear();
   one_launch_.reset();
   back_ = std::move(back);

@@ -11,6 +11,7 @@
 #include "core/devices/recording.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/input_features.hpp"
+#include "nn/inference/runtime/caller_order.hpp"
 #include "nn/inference/runtime/runtime.hpp"
 #include "nn/inference/runtime/weights.hpp"
 #include "nn/one_launch/one_launch.hpp"
@@ -28,11 +29,11 @@ namespace bitgraph::nn {
 class Forward {
  public:
   /// `options.forms` has one form a layer: real for all, or full and bin, the last one full. The order of the nodes is
-  /// the caller's business; `back`, where it has rows, brings the rows of the logits into another order. With
-  /// more than one part the graph stays where `graph` found it, and aggregations bring its rows part by part. Passes
-  /// decide by `facts`, where they are given, and not by the sizes of the graph that is there first.
+  /// the caller's business; `back` brings the rows of the logits into another one. With more than one part the graph
+  /// stays where `graph` found it, and aggregations bring its rows part by part. Passes decide by `facts`, where they
+  /// are given, and not by the sizes of the graph that is there first.
   Forward(const Model& model, InferenceOptions options, GraphOperands& graph, const InputFeatures& features,
-          const Device& device, CsrPattern back = {}, std::size_t parts = 1, std::optional<GraphFacts> facts = {});
+          const Device& device, CallerOrder back = {}, std::size_t parts = 1, std::optional<GraphFacts> facts = {});
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;
 
@@ -42,7 +43,7 @@ class Forward {
 
   /// The program anew, after graph or features have changed: other sizes, other places. Weights stay. Where
   /// `other_graph`, the graph of the operands must be there still; else nothing is read of it.
-  void remake(CsrPattern back, bool other_graph);
+  void remake(CallerOrder back, bool other_graph);
 
   /// Lets go of all that operators found of graph and features, which then may go: remake() comes before the next run.
   void forget() { runtime_->forget(); }
@@ -71,7 +72,7 @@ class Forward {
   const InputFeatures& features_;
   Device device_;
   InferenceOptions options_;
-  CsrPattern back_;
+  CallerOrder back_;
   std::size_t asked_parts_;
   Program plain_;  ///< in floats, as the layers built it
   GraphFacts facts_;

@@ -71,7 +71,7 @@ std::vector<ExplainedOperator> InferencePlan::explain(std::size_t repeats) {
 
 const Program& InferencePlan::program() const { return parts_ ? parts_->program() : state_->forward.program(); }
 
-std::string InferencePlan::executor() const { return parts_ ? "parts of a partition" : state_->forward.executor(); }
+std::string InferencePlan::executor() const { return parts_ ? parts_->executor() : state_->forward.executor(); }
 std::string InferencePlan::program_text() const { return to_text(program()); }
 std::string InferencePlan::program_dot() const { return to_dot(program()); }
 

@@ -32,6 +32,8 @@ constexpr Names<Launching, 4> launchings{{{Launching::automatic, "auto"},
                                           {Launching::steps, "steps"},
                                           {Launching::graph, "graph"},
                                           {Launching::one, "one"}}};
+constexpr Names<BatchesAt, 3> places_of_batches{
+    {{BatchesAt::automatic, "auto"}, {BatchesAt::device, "device"}, {BatchesAt::host, "host"}}};
 constexpr Names<SpmmStrategy, 5> strategies{{{SpmmStrategy::automatic, "auto"},
                                              {SpmmStrategy::carry_save, "carry-save"},
                                              {SpmmStrategy::each_bit, "each-bit"},
@@ -85,6 +87,7 @@ std::string_view to_string(GraphFormat format) noexcept { return name_of(formats
 std::string_view to_string(Sequence sequence) noexcept { return name_of(sequences, sequence); }
 std::string_view to_string(Fusion fusion) noexcept { return name_of(fusions, fusion); }
 std::string_view to_string(Launching launching) noexcept { return name_of(launchings, launching); }
+std::string_view to_string(BatchesAt batches_at) noexcept { return name_of(places_of_batches, batches_at); }
 
 void InferenceOptions::save(const std::filesystem::path& path) const {
   Json forms_by_name = Json::array();
@@ -103,6 +106,7 @@ void InferenceOptions::save(const std::filesystem::path& path) const {
   if (!partition_file.empty()) {
     object["partition"] = partition_file;
     object["batch_parts"] = batch_parts;
+    object["batches_at"] = to_string(batches_at);
   }
   AtomicFile file(path);
   file.write(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -142,6 +146,7 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
     require(parts.is_number_unsigned(), "no number of parts");
     options.batch_parts = parts.get<std::size_t>();
   });
+  reader.take("batches_at", options.batches_at, places_of_batches);
   reader.finish();
   const bool any_format = options.strategy == SpmmStrategy::automatic || options.strategy == SpmmStrategy::carry_save;
   if (!any_format && options.graph != GraphFormat::tiles) {
@@ -170,6 +175,7 @@ std::string InferenceOptions::describe() const {
     parts.push_back(batch_parts == 0
                         ? "batches of parts"
                         : fmt::format("batches of {} {}", batch_parts, batch_parts == 1 ? "part" : "parts"));
+    if (batches_at != BatchesAt::automatic) parts.push_back(fmt::format("batches at the {}", to_string(batches_at)));
   }
   return parts.empty() ? "as it is" : fmt::format("{}", fmt::join(parts, ", "));
 }

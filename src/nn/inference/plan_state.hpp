@@ -25,9 +25,8 @@ struct NodeOrder {
   NodeOrder(const CsrPattern& a, Order order);
   [[nodiscard]] const CsrPattern& graph_or(const CsrPattern& a) const { return new_id.empty() ? a : graph; }
 
-  /// The pattern that brings rows back into the caller's order: row i takes row new_id[i]. Empty where that is the
-  /// order.
-  [[nodiscard]] CsrPattern back(const Device& device) const;
+  /// What brings rows back into the caller's order.
+  [[nodiscard]] CallerOrder back(const Device& device) const;
 
   /// Graphs x rows: which rows are the nodes of each graph of a data set, on the host. Empty where it has one graph.
   [[nodiscard]] CsrPattern readout(const Dataset& dataset) const;
@@ -36,8 +35,8 @@ struct NodeOrder {
 struct InferencePlan::State {
   State(const Model& model, const Dataset& dataset, const InferenceOptions& wanted, const Device& on);
 
-  /// What brings the logits back into the caller's order; empty where they are in it, as those of graphs are.
-  [[nodiscard]] CsrPattern back() const;
+  /// The same for the logits; those of graphs are in their places.
+  [[nodiscard]] CallerOrder back() const;
 
   /// After updates: makes the steps again. Does nothing where nothing has changed.
   void refresh();

@@ -78,7 +78,7 @@ std::size_t flips(const Model& model, const Dataset& dataset) {
 class Prediction {
  public:
   Prediction(const CsrPattern& graph, const Model& model, const Dataset& dataset, const InferenceOptions& options,
-             const Device& device, std::optional<GraphFacts> facts = {})
+             const Device& device, std::optional<GraphFacts> facts = {}, bool reorders = false)
       : graph_(graph),
         model_(model),
         dataset_(dataset),
@@ -87,7 +87,8 @@ class Prediction {
         plain_(program_of(model, dataset.num_graphs())),
         facts_(facts ? *facts : GraphFacts::of(graph)),
         n_(std::max<std::size_t>(graph.nrows(), options.capacity.nodes)),
-        m_(std::max<std::size_t>(graph.nvals(), options.capacity.entries)) {
+        m_(std::max<std::size_t>(graph.nvals(), options.capacity.entries)),
+        reorders_(reorders || (options.order != Order::original && dataset.num_graphs() == 0)) {
     features_ = feature_bytes();
     // The first new node moves the features to a place that has room: both are there for a while.
     if (n_ > graph.nrows()) features_ += features_ / n_ * graph.nrows();
@@ -101,7 +102,7 @@ class Prediction {
     PlanStages s{.weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_},
                                                      device_.is_host()),
                  .features = while_made_ + readout_bytes()};
-    s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + readout_bytes() + order_bytes() +
+    s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + readout_bytes() + order_bytes(program, parts) +
              scaled_bytes(program);
     s.values = is_one_launch(program, parts) ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
                                              : place(program, n_).bytes + copy_bytes(compiled);
@@ -131,7 +132,7 @@ class Prediction {
                               .on_host = device_.is_host(),
                               .whole = parts == 1,
                               .sparse_features = sparse_bits_};
-    return compile(plain_, context, parts, reorders());
+    return compile(plain_, context, parts, reorders_);
   }
 
   [[nodiscard]] std::size_t feature_bytes() {
@@ -176,11 +177,11 @@ class Prediction {
 
   [[nodiscard]] std::size_t entries_of(bool loops) const { return m_ + (loops ? n_ : 0); }
 
-  /// Logits of nodes come back into the caller's order.
-  [[nodiscard]] bool reorders() const { return options_.order != Order::original && dataset_.num_graphs() == 0; }
-
-  /// The pattern that brings rows back into the caller's order.
-  [[nodiscard]] std::size_t order_bytes() const { return reorders() ? pattern_bytes(n_, n_) : 0; }
+  /// What brings rows back into the caller's order: their numbers, in one launch a pattern.
+  [[nodiscard]] std::size_t order_bytes(const Program& program, std::size_t parts) const {
+    if (!reorders_) return 0;
+    return is_one_launch(program, parts) ? pattern_bytes(n_, n_) : n_ * sizeof(NodeId);
+  }
 
   /// Which nodes each graph has, there before the features.
   [[nodiscard]] std::size_t readout_bytes() const {
@@ -326,6 +327,7 @@ class Prediction {
   GraphFacts facts_;
   std::size_t n_;  ///< nodes, with those that there is room for
   std::size_t m_;  ///< entries, with those that there is room for
+  bool reorders_;  ///< logits of nodes come back into the caller's order
   bool sparse_bits_ = false;
   bool sparse_floats_ = false;
   bool sparse_levels_ = false;
@@ -384,8 +386,9 @@ PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model,
 }
 
 PlanStages predict_stages(const CsrPattern& graph, const Model& model, const Dataset& dataset,
-                          const InferenceOptions& options, const Device& device, std::optional<GraphFacts> facts) {
-  return Prediction(graph, model, dataset, options, device, facts).stages(1);
+                          const InferenceOptions& options, const Device& device, std::optional<GraphFacts> facts,
+                          bool reorders) {
+  return Prediction(graph, model, dataset, options, device, facts, reorders).stages(1);
 }
 
 double predict_traffic(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms,

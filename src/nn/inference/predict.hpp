@@ -29,10 +29,11 @@ struct PlanStages {
   [[nodiscard]] std::size_t peak() const noexcept { return std::max({features, kept + rows, kept + values}); }
 };
 
-/// Of a plan over the whole of `graph`. Passes decide by `facts`, where they are given, and not by its sizes.
+/// Of a plan over the whole of `graph`. Passes decide by `facts`, where they are given, and not by its sizes. With
+/// `reorders` the logits come back into another order than that of the graph, as with options.order.
 [[nodiscard]] PlanStages predict_stages(const CsrPattern& graph, const Model& model, const Dataset& dataset,
                                         const InferenceOptions& options, const Device& device,
-                                        std::optional<GraphFacts> facts = {});
+                                        std::optional<GraphFacts> facts = {}, bool reorders = false);
 
 /// Of a plan over the parts of the partition that the options have. The forms are checked.
 [[nodiscard]] PredictedMemory predict_memory_over_parts(const Model& model, const Dataset& dataset,

@@ -261,5 +261,27 @@ TEST(SharePass, MakesLevelsOfALayerOnceAndThoseOfTwoLayersApart) {
             "result %9\n");
 }
 
+/// Sums and products of levels, unless rows come part by part; behind all else there is an operator.
+TEST(LevelsPass, TheLastOperatorStoresItsRowsInTheCallersOrder) {
+  const auto last_of = [](Program program) {
+    const std::size_t before = program.operators.size();
+    reorder_result(program);
+    program.validate();
+    EXPECT_EQ(program.operators.back().outputs.front(), program.result);
+    EXPECT_EQ(program.operators.size() - before, program.operators.back().reorders ? 0U : 1U);
+    return paper_name(program, program.operators.back());
+  };
+  const Precision products = Precision::of_levels(4, 4, 32);
+  Program sums = quantized(test::two_layers(Aggregation::symmetric, false), two_forms);
+  EXPECT_EQ(last_of(sums), "bitMM2Int, sparse + REORDER");
+  sums.operators.back().by_parts = true;
+  EXPECT_EQ(last_of(sums), "REORDER");
+  EXPECT_EQ(last_of(quantized(test::two_layers(Aggregation::none, false), {products, products})),
+            "bitMM2Int + REORDER");
+  EXPECT_EQ(last_of(quantized(test::two_layers(Aggregation::mean, false), {products, products})), "REORDER");
+  EXPECT_EQ(last_of(quantized(test::two_layers(Aggregation::mean, true), two_forms)), "REORDER");
+  EXPECT_EQ(last_of(test::two_layers(Aggregation::mean, false)), "REORDER");
+}
+
 }  // namespace
 }  // namespace bitgraph::nn

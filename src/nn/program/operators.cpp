@@ -220,7 +220,7 @@ GraphFacts GraphFacts::of(const CsrPattern& a) {
 const OperatorTraits& operator_traits(OperatorKind kind) noexcept { return table[static_cast<std::size_t>(kind)]; }
 
 std::string paper_name(const Program& program, const Operator& op) {
-  return operator_traits(op.kind).paper_name(program, op);
+  return operator_traits(op.kind).paper_name(program, op) + (op.reorders ? " + REORDER" : "");
 }
 
 }  // namespace bitgraph::nn

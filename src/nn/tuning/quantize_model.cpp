@@ -88,7 +88,7 @@ class ModelValues {
   GraphOperands graph_;
   InputFeatures features_;
   Compiled compiled_;
-  CsrPattern none_;
+  CallerOrder none_;
   Weights weights_;
   Runtime runtime_;
   std::vector<float> inverse_roots_;

@@ -62,13 +62,8 @@ CsrPattern NodeOrder::readout(const Dataset& dataset) const {
   return CsrPattern(found.nrows(), found.ncols(), std::move(row_ptr), std::move(rows), trusted);
 }
 
-CsrPattern NodeOrder::back(const Device& device) const {
-  if (new_id.empty()) return {};
-  const std::size_t n = new_id.size();
-  Buffer<EdgeOffset> row_ptr(n + 1);
-  std::iota(row_ptr.begin(), row_ptr.end(), EdgeOffset{0});
-  return CsrPattern(static_cast<NodeId>(n), static_cast<NodeId>(n), std::move(row_ptr), new_id.clone(), trusted)
-      .to(device);
+CallerOrder NodeOrder::back(const Device& device) const {
+  return old_id.empty() ? CallerOrder() : CallerOrder(old_id.span(), device);
 }
 
 InferencePlan::State::State(const Model& model, const Dataset& dataset, const InferenceOptions& wanted,
@@ -93,7 +88,7 @@ InferencePlan::State::State(const Model& model, const Dataset& dataset, const In
   if (predicted.parts == 1) order.graph = {};  // all that is used of it is in the operands now
 }
 
-CsrPattern InferencePlan::State::back() const { return graph.num_graphs() != 0 ? CsrPattern() : order.back(device); }
+CallerOrder InferencePlan::State::back() const { return graph.num_graphs() != 0 ? CallerOrder() : order.back(device); }
 
 void InferencePlan::State::refresh() {
   if (!stale) return;

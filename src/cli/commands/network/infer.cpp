@@ -26,14 +26,19 @@ namespace {
 
 struct InferOptions {
   Common common;
-  std::string model, dataset, out, logits, probabilities, plan, memory, dot, partition, form = "own",
-                                                                                        features = "sparse";
+  std::string model, dataset, out, logits, probabilities, plan, memory, dot, partition,
+      form = "own", features = "sparse", batches_at = "auto";
   std::size_t batch_parts = 0;
   std::size_t repeats = 200;
   bool normalize_rows = false;
   bool explain = false;
   SplitChoice split;
 };
+
+nn::BatchesAt batches_at_of(const std::string& name) {
+  if (name == to_string(nn::BatchesAt::device)) return nn::BatchesAt::device;
+  return name == to_string(nn::BatchesAt::host) ? nn::BatchesAt::host : nn::BatchesAt::automatic;
+}
 
 /// What the file of --plan says, for this model. Throws bad_input where it is no plan, or one for another model.
 nn::InferenceOptions plan_of(const InferOptions& o, const nn::Model& model) {
@@ -99,6 +104,7 @@ void run_infer(const InferOptions& o) {
   if (!o.partition.empty()) {
     plan.partition_file = o.partition;
     plan.batch_parts = o.batch_parts;
+    plan.batches_at = batches_at_of(o.batches_at);
   }
   if (!plan.partition_file.empty()) {
     partition = load_partition(plan.partition_file, dataset.graph);
@@ -176,6 +182,12 @@ void add_infer(CLI::App& app) {
                 "a part file of bitgraph partition: run on some parts at a time, without the edges to other batches");
   command->add_option("--batch-parts", options->batch_parts, "parts in a batch; default: a twentieth of them")
       ->check(whole_number(1, most_nodes))
+      ->needs(partition);
+  command
+      ->add_option("--batches-at", options->batches_at,
+                   "where all batches are kept for a CUDA device; auto: on the device where they fit")
+      ->check(CLI::IsMember({"auto", "device", "host"}))
+      ->capture_default_str()
       ->needs(partition);
   command->add_option("--repeats", options->repeats, "number of timed runs")
       ->check(whole_number(1, 1000000))

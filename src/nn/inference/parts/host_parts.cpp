@@ -30,7 +30,7 @@ class HostParts final : public OverParts {
     num_batches_ = batches_.num_batches();
     find_largest();
     static_cast<void>(make_batch(largest_));
-    forward_.emplace(model, options_, *graph_, *features_, device_, CsrPattern(), 1, facts_of_batches(batches_));
+    forward_.emplace(model, options_, *graph_, *features_, device_, CallerOrder(), 1, facts_of_batches(batches_));
     bytes_ = {.model = model.bytes(), .graph = graph_->bytes(), .features = features_->bytes()};
     const std::size_t classes = forward_->program().value(forward_->program().result).columns;
     logits_ = DenseMatrix<float>(num_nodes(), classes, device_);
@@ -54,6 +54,7 @@ class HostParts final : public OverParts {
 
   [[nodiscard]] const Program& program() const noexcept override { return forward_->program(); }
   [[nodiscard]] std::string feature_format() const override { return features_->format(); }
+  [[nodiscard]] std::string executor() const override { return "parts of a partition"; }
 
  private:
   /// By its nodes: values have room for as many.

@@ -3,16 +3,21 @@
 
 #include <bitgraph/core/error.hpp>
 
+#include "core/cuda/runtime.hpp"
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/parts/packed_parts.hpp"
+#include "nn/inference/parts/staying_parts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace bitgraph::nn {
 
 std::unique_ptr<OverParts> make_over_parts(const Model& model, const Dataset& dataset, const InferenceOptions& options,
                                            const Device& device) {
   if (device.is_host()) return make_host_parts(model, dataset, options, device);
+  if (auto staying = batches_that_stay(model, dataset, options, device, cuda_runtime::total_memory(device.index())))
+    return std::make_unique<StayingParts>(model, dataset, options, device, std::move(*staying));
   return std::make_unique<PackedParts>(model, dataset, options, device);
 }
 

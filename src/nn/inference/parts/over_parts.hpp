@@ -7,8 +7,8 @@
 // rounding, since the order in which BLAS adds depends on the number of rows.
 //
 // On the host a plan holds the weights, one batch with its features and values, and the logits of all nodes. Every run
-// makes the batches anew from the data set (host_parts.cpp). A plan on a CUDA device makes them once, packed for the
-// way there (packed_parts.hpp).
+// makes the batches anew from the data set (host_parts.cpp). A plan on a CUDA device makes them once: they stay there
+// (staying_parts.hpp), or are packed for the way there (packed_parts.hpp).
 #pragma once
 
 #include <bitgraph/nn/infer.hpp>
@@ -31,11 +31,13 @@ class OverParts {
 
   virtual const DenseMatrix<float>& run() = 0;
 
-  /// Of the largest batch, or of the largest group of batches that reach a device together.
+  /// Of the largest batch, of the largest group of batches that reach a device together, or of all that stay there.
   [[nodiscard]] virtual std::vector<ExplainedOperator> explain(std::size_t repeats) = 0;
 
   [[nodiscard]] virtual const Program& program() const noexcept = 0;
   [[nodiscard]] virtual std::string feature_format() const = 0;
+  /// As InferencePlan::executor().
+  [[nodiscard]] virtual std::string executor() const = 0;
 
   [[nodiscard]] NodeId num_nodes() const noexcept { return num_nodes_; }
   [[nodiscard]] std::size_t num_batches() const noexcept { return num_batches_; }

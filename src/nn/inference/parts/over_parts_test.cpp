@@ -28,6 +28,11 @@ using test::level_model;
 using test::of_batches;
 using test::partition_of;
 
+std::string executor_of(BatchesAt batches_at, const Device& device) {
+  if (device.is_host()) return "parts of a partition";
+  return batches_at == BatchesAt::host ? "parts of a partition from the host" : "parts of a partition on the device";
+}
+
 /// Run after run.
 void expect_bits_of_the_batch_graph(const Model& model, const Dataset& dataset, InferenceOptions options,
                                     const Device& device) {
@@ -40,15 +45,20 @@ void expect_bits_of_the_batch_graph(const Model& model, const Dataset& dataset, 
       const DenseMatrix<float> expected = InferencePlan(model, separate, options, device).run().to(Device{});
       options.partition = &partition;
       options.batch_parts = batch_parts;
-      InferencePlan plan(model, dataset, options, device);
-      EXPECT_EQ(plan.executor(), "parts of a partition");
-      EXPECT_EQ(plan.num_batches(), (parts + batch_parts - 1) / batch_parts);
-      for (int repeat = 0; repeat < 2; ++repeat) {
-        const DenseMatrix<float> actual = plan.run().to(Device{});
-        ASSERT_EQ(actual.nrows(), dataset.graph.nrows());
-        expect_logits(actual, expected, adds_floats(model, device));
+      // On the host the choice changes nothing.
+      for (const BatchesAt batches_at : {BatchesAt::automatic, BatchesAt::device, BatchesAt::host}) {
+        options.batches_at = batches_at;
+        InferencePlan plan(model, dataset, options, device);
+        EXPECT_EQ(plan.executor(), executor_of(batches_at, device));
+        EXPECT_EQ(plan.num_batches(), (parts + batch_parts - 1) / batch_parts);
+        for (int repeat = 0; repeat < 2; ++repeat) {
+          const DenseMatrix<float> actual = plan.run().to(Device{});
+          ASSERT_EQ(actual.nrows(), dataset.graph.nrows());
+          expect_logits(actual, expected, adds_floats(model, device));
+        }
+        EXPECT_FALSE(plan.explain(1).empty());
+        if (device.is_host() && parts != 9) break;
       }
-      EXPECT_FALSE(plan.explain(1).empty());
     }
   }
 }

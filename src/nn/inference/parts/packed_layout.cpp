@@ -57,7 +57,16 @@ std::vector<BatchGroup> join_batches(PartBatches& batches, const Shares& shares,
   return groups;
 }
 
-/// What a prediction asks of a group: counts of dense features, all of sparse ones.
+/// Of slots, from what operators read: the chunks of patterns, the ends of arrays, and scratch memory of those that
+/// make them.
+std::size_t slot_bytes_for(std::size_t operands) {
+  constexpr std::size_t ends = std::size_t{32} << 10, share = 32;
+  const std::size_t bytes = operands + operands / share + ends;
+  return (bytes + StorageRoom::alignment - 1) / StorageRoom::alignment * StorageRoom::alignment;
+}
+
+}  // namespace
+
 Dataset shape_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   Dataset part;
   part.num_classes = dataset.num_classes;
@@ -68,16 +77,6 @@ Dataset shape_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   }
   return part;
 }
-
-/// Of slots, from what operators read: the chunks of patterns, the ends of arrays, and scratch memory of those that
-/// make them.
-std::size_t slot_bytes_for(std::size_t operands) {
-  constexpr std::size_t ends = std::size_t{32} << 10, share = 32;
-  const std::size_t bytes = operands + operands / share + ends;
-  return (bytes + StorageRoom::alignment - 1) / StorageRoom::alignment * StorageRoom::alignment;
-}
-
-}  // namespace
 
 GroupSample take_group(PartBatches& batches, const BatchGroup& group) {
   GroupSample taken;

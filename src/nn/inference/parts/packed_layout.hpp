@@ -10,6 +10,7 @@
 #include "nn/program/operators.hpp"
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -36,6 +37,9 @@ struct GroupSample {
   CsrPattern pattern;
 };
 [[nodiscard]] GroupSample take_group(PartBatches& batches, const BatchGroup& group);
+
+/// What a prediction asks of the data set's part with these nodes: counts of dense features, all of sparse ones.
+[[nodiscard]] Dataset shape_of(const Dataset& dataset, std::span<const NodeId> nodes);
 
 struct PackedLayout {
   std::vector<BatchGroup> groups;  ///< at least one

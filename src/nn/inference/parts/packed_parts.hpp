@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan over parts on a CUDA device: a batch is one packed buffer and one transfer, while the last one runs (QGTC,
-// section 4.6).
+// A plan over parts whose batches do not stay on the CUDA device (else see staying_parts.hpp): a batch is one packed
+// buffer and one transfer, while the last one runs (QGTC, section 4.6).
 //
 // Made once, for each group of batches (packed_layout.hpp):
 //   - One packed buffer on the host, pinned where that can be. It has all that operators read of the group: patterns,
@@ -58,6 +58,7 @@ class PackedParts final : public OverParts {
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats) override;
   [[nodiscard]] const Program& program() const noexcept override { return compiled_.program; }
   [[nodiscard]] std::string feature_format() const override;
+  [[nodiscard]] std::string executor() const override { return "parts of a partition from the host"; }
 
   [[nodiscard]] std::size_t num_groups() const noexcept { return groups_.size(); }
   /// Of all packed buffers.
@@ -83,7 +84,7 @@ class PackedParts final : public OverParts {
   Device device_;
   Device copying_;  ///< the same device with another stream
   Compiled compiled_;
-  CsrPattern no_order_;
+  CallerOrder no_order_;
   std::vector<Buffer<std::byte>> slots_;
   std::size_t most_nodes_;
   Buffer<std::uint64_t> values_;

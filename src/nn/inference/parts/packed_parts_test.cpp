@@ -3,7 +3,6 @@
 #include "nn/inference/parts/packed_parts.hpp"
 
 #include "nn/inference/parts/part_cases.hpp"
-#include "nn/inference/predict.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
 #include "support/expect_error.hpp"
@@ -21,45 +20,13 @@
 namespace bitgraph::nn {
 namespace {
 
+using test::even_parts;
+using test::expect_runs;
 using test::FeatureKind;
-
-/// A handle with its own record of memory.
-std::vector<Device> places() {
-  std::vector<Device> devices{Device::host(2)};
-  if (test::cuda_device()) devices.push_back(Device::cuda());
-  return devices;
-}
-
-InferenceOptions options_for(const Model& model, const Partition& partition, std::size_t batch_parts) {
-  return {.forms = checked_forms(model, {}), .partition = &partition, .batch_parts = batch_parts};
-}
-
-DenseMatrix<float> logits_of(const Model& model, const Dataset& dataset, const Device& device) {
-  return InferencePlan(model, dataset, {}, device).run().to(Device{});
-}
-
-std::vector<Model> models_for(const Dataset& dataset, Architecture architecture) {
-  std::vector<Model> models;
-  const auto classes = static_cast<std::size_t>(dataset.num_classes);
-  for (const Precision& precision : {Precision::real, Precision::full, Precision::bin})
-    models.push_back(random_model(architecture, precision, dataset.num_features(), 24, classes, 3, 5));
-  models.push_back(test::level_model(architecture, dataset));
-  return models;
-}
-
-/// Run after run: the first is not recorded, the others are.
-void expect_runs(PackedParts& plan, const DenseMatrix<float>& expected, bool floats, int repeats = 3) {
-  DenseMatrix<float> first;
-  for (int repeat = 0; repeat < repeats; ++repeat) {
-    DenseMatrix<float> actual = plan.run().to(Device{});
-    ASSERT_EQ(actual.nrows(), expected.nrows());
-    test::expect_logits(actual, expected, floats);
-    if (repeat == 0)
-      first = std::move(actual);
-    else
-      test::expect_identical(actual.values(), first.values());
-  }
-}
+using test::logits_of;
+using test::models_for;
+using test::options_for;
+using test::places;
 
 void expect_bits_of_the_batch_graph(const Model& model, const Dataset& dataset, const Partition& partition,
                                     const Device& device) {
@@ -137,13 +104,6 @@ TEST(PackedParts, BatchesMayBeEmpty) {
       }
     }
   }
-}
-
-/// Twenty parts of one size.
-Partition even_parts(const Dataset& dataset) {
-  std::vector<NodeId> part_of(dataset.graph.nrows());
-  for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i % 20;
-  return Partition(std::move(part_of), 20);
 }
 
 /// Copies of some groups are shorter than their kernels and of others longer. Without the events that order them a

@@ -2,7 +2,10 @@
 // Partitions, models and expectations of the tests of plans over parts.
 #pragma once
 
+#include "nn/inference/parts/over_parts.hpp"
+#include "nn/inference/predict.hpp"
 #include "nn/model/random_model.hpp"
+#include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/planted_data.hpp"
 
@@ -16,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -68,6 +72,51 @@ inline Model level_model(Architecture architecture, const Dataset& dataset) {
   options.epochs = 1;
   options.teacher = &start;
   return train(dataset, options, Device::host(2)).model;
+}
+
+/// A handle with its own record of memory.
+inline std::vector<Device> places() {
+  std::vector<Device> devices{Device::host(2)};
+  if (cuda_device()) devices.push_back(Device::cuda());
+  return devices;
+}
+
+inline InferenceOptions options_for(const Model& model, const Partition& partition, std::size_t batch_parts) {
+  return {.forms = checked_forms(model, {}), .partition = &partition, .batch_parts = batch_parts};
+}
+
+inline DenseMatrix<float> logits_of(const Model& model, const Dataset& dataset, const Device& device) {
+  return InferencePlan(model, dataset, {}, device).run().to(Device{});
+}
+
+inline std::vector<Model> models_for(const Dataset& dataset, Architecture architecture) {
+  std::vector<Model> models;
+  const auto classes = static_cast<std::size_t>(dataset.num_classes);
+  for (const Precision& precision : {Precision::real, Precision::full, Precision::bin})
+    models.push_back(random_model(architecture, precision, dataset.num_features(), 24, classes, 3, 5));
+  models.push_back(level_model(architecture, dataset));
+  return models;
+}
+
+/// Run after run: the first is not recorded, the others are.
+inline void expect_runs(OverParts& plan, const DenseMatrix<float>& expected, bool floats, int repeats = 3) {
+  DenseMatrix<float> first;
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    DenseMatrix<float> actual = plan.run().to(Device{});
+    ASSERT_EQ(actual.nrows(), expected.nrows());
+    expect_logits(actual, expected, floats);
+    if (repeat == 0)
+      first = std::move(actual);
+    else
+      expect_identical(actual.values(), first.values());
+  }
+}
+
+/// Twenty parts of one size.
+inline Partition even_parts(const Dataset& dataset) {
+  std::vector<NodeId> part_of(dataset.graph.nrows());
+  for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i % 20;
+  return Partition(std::move(part_of), 20);
 }
 
 }  // namespace bitgraph::nn::test

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan over the parts of a partition will hold.
+#include "core/cuda/runtime.hpp"
 #include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/parts/packed_layout.hpp"
+#include "nn/inference/parts/staying_parts.hpp"
 #include "nn/inference/predict.hpp"
 #include "nn/sampling/parts/seen_part.hpp"
 
@@ -11,7 +13,11 @@ namespace bitgraph::nn {
 
 PredictedMemory predict_memory_over_parts(const Model& model, const Dataset& dataset, const InferenceOptions& options,
                                           const Device& device) {
-  if (!device.is_host()) return lay_out_batches(model, dataset, options, device).predicted;
+  if (!device.is_host()) {
+    const std::size_t there = cuda_runtime::total_memory(device.index());
+    if (const auto staying = batches_that_stay(model, dataset, options, device, there)) return staying->predicted;
+    return lay_out_batches(model, dataset, options, device).predicted;
+  }
   PartBatches batches = inference_batches(dataset, options, device);
   const GraphFacts facts = facts_of_batches(batches);
   const InferenceOptions of_batches = options_of_batches(options, model, device);

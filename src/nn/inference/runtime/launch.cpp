@@ -105,8 +105,8 @@ std::vector<LaunchStep> launch_concat(const Runtime& at, const Operator& op, con
   return placed;
 }
 
-std::vector<LaunchStep> launch_reorder(const Runtime& at, const Operator& op, const Prepared& prepared) {
-  LaunchStep s = over(at, op, Kind::sum, *prepared.operand.pattern);
+std::vector<LaunchStep> launch_reorder(const Runtime& at, const Operator& op, const Prepared&) {
+  LaunchStep s = over(at, op, Kind::sum, at.back().rows_pattern());
   s.in = at.name(op.inputs[0]);
   return {s};
 }

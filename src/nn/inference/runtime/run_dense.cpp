@@ -81,6 +81,7 @@ void run_quantize(Runtime& at, const Operator& op, Prepared& prepared) {
 
 /// Of counts: the scale of the mean. Of scores and of levels: the scales of nodes as neighbours.
 void find_product(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (op.reorders) prepared.out_rows = at.back().nodes().span();
   if (op.aggregation != Aggregation::none) prepared.operand = at.graph().scales_of(op.aggregation);
 }
 
@@ -114,7 +115,7 @@ namespace {
 void run_level_product(Runtime& at, const Operator& op, const Prepared& prepared) {
   const LevelWeights& w = at.weights().of(op).levels;
   const bool scaled = op.aggregation != Aggregation::none;
-  const LevelGemmOptions epilogue{.bias = at.weights().bias(op), .relu = op.relu};
+  const LevelGemmOptions epilogue{.bias = at.weights().bias(op), .relu = op.relu, .out_rows = prepared.out_rows};
   const auto multiply = [&](const auto& x) {
     if (at.makes_levels(op.output())) return level_gemm_into(at.levels(op.output()), x, w, epilogue);
     level_gemm_into(at.floats(op.output()), x, w, epilogue);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators over a node's neighbours: sums, counts and votes, whole or a part of the graph's rows at a time.
+#include <bitgraph/ops/dense.hpp>
 #include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/level_spmm.hpp>
@@ -84,7 +85,8 @@ LevelSpmmOptions level_options(const Runtime& at, const Operator& op, const Prep
   return {.row_scale = prepared.operand.row_scale,
           .bias = at.weights().bias(op),
           .relu = op.relu,
-          .row_order = prepared.order};
+          .row_order = prepared.order,
+          .out_rows = prepared.out_rows};
 }
 
 /// Sums of levels, as levels or as floats.
@@ -128,6 +130,7 @@ void find_rows(Runtime& at, const Operator& op, Prepared& prepared) {
 }
 
 void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
+  if (op.reorders) prepared.out_rows = at.back().nodes().span();
   if (op.by_parts) {
     if (!votes(at, op)) prepared.operand = at.graph().scales_of(op.aggregation);
     return find_parts(at, op, goes_by_order(at, op));
@@ -179,10 +182,10 @@ void run_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
   spmm_into(at.floats(op.output()), pattern, at.floats_in(x), how);
 }
 
-void find_reorder(Runtime& at, const Operator&, Prepared& prepared) { prepared.operand.pattern = &at.back(); }
+void find_reorder(Runtime& at, const Operator&, Prepared&) { static_cast<void>(at.back().rows()); }
 
-void run_reorder(Runtime& at, const Operator& op, Prepared& prepared) {
-  spmm_into(at.floats(op.output()), *prepared.operand.pattern, at.floats_in(op.inputs[0]));
+void run_reorder(Runtime& at, const Operator& op, Prepared&) {
+  gather_rows_into(at.floats(op.output()), at.floats_in(op.inputs[0]), at.back().rows());
 }
 
 void find_readout(Runtime& at, const Operator&, Prepared& prepared) {

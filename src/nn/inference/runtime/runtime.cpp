@@ -8,7 +8,7 @@
 
 namespace bitgraph::nn {
 
-void Runtime::find(const Compiled& compiled, const CsrPattern& back, bool streamed) {
+void Runtime::find(const Compiled& compiled, CallerOrder& back, bool streamed) {
   compiled_ = &compiled;
   back_ = &back;
   streamed_ = streamed;

@@ -10,10 +10,12 @@
 
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/input_features.hpp"
+#include "nn/inference/runtime/caller_order.hpp"
 #include "nn/inference/runtime/weights.hpp"
 #include "nn/program/passes/passes.hpp"
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,6 +25,7 @@ namespace bitgraph::nn {
 /// What one operator needs besides its values, found once for many runs.
 struct Prepared {
   AggregationOperand operand;
+  std::span<const NodeId> out_rows;  ///< where the rows of the output go; empty: to their own places
   const RowOrder* order = nullptr;
   const SellPattern* sell = nullptr;
   const BitTileMatrix* tiles = nullptr;
@@ -48,7 +51,7 @@ class Runtime {
       : graph_(graph), features_(features), weights_(weights), options_(options), device_(device) {}
 
   /// Another program: its patterns, orders and parts are found. `back` as for Forward.
-  void find(const Compiled& compiled, const CsrPattern& back, bool streamed);
+  void find(const Compiled& compiled, CallerOrder& back, bool streamed);
 
   /// The memory of the values, for runtimes of one program that run in turns. Of place() for the capacity of bind(), or
   /// bind() allocates other memory.
@@ -100,7 +103,7 @@ class Runtime {
   [[nodiscard]] const Weights& weights() const noexcept { return weights_; }
   [[nodiscard]] const InferenceOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Device& device() const noexcept { return device_; }
-  [[nodiscard]] const CsrPattern& back() const noexcept { return *back_; }
+  [[nodiscard]] CallerOrder& back() const noexcept { return *back_; }
   [[nodiscard]] std::size_t num_nodes() const noexcept { return graph_.num_nodes(); }
   [[nodiscard]] std::size_t parts() const noexcept { return compiled_->graph.parts; }
   [[nodiscard]] bool sell() const noexcept { return compiled_->graph.sell; }
@@ -120,7 +123,7 @@ class Runtime {
   const InferenceOptions& options_;
   Device device_;
   const Compiled* compiled_ = nullptr;
-  const CsrPattern* back_ = nullptr;
+  CallerOrder* back_ = nullptr;
   bool streamed_ = false;  ///< parts come from the host when they are needed, and do not stay
   std::vector<Prepared> prepared_;
   Layout layout_;

@@ -38,7 +38,7 @@ Compiled compile(Program program, const PassContext& context, std::size_t parts,
     made.graph = plan_graph(made.program, context, parts);
   }
   split_rows(made.program, made.graph);
-  if (reorders) put_behind(made.program, made.program.result, {.kind = OperatorKind::reorder});
+  if (reorders) reorder_result(made.program);
   made.program.validate();
   return made;
 }

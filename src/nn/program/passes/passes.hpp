@@ -82,6 +82,10 @@ void split_rows(Program& program, const GraphPlan& graph);
 /// here first. Sets its input, its layer and its output, which is as wide and of the same format; returns the output.
 ValueId put_behind(Program& program, ValueId value, Operator op);
 
+/// The result comes in the caller's order: a product or a sum of levels stores its rows so, behind all else there is an
+/// operator for it.
+void reorder_result(Program& program);
+
 /// Operators that nobody reads go, and values that no operator has.
 void remove_dead(Program& program);
 

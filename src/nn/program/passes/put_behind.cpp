@@ -21,4 +21,19 @@ ValueId put_behind(Program& program, ValueId value, Operator op) {
   return output;
 }
 
+void reorder_result(Program& program) {
+  const std::size_t producer = program.producer(program.result);
+  const bool alone = program.uses(program.result) == 1 && producer != program.operators.size();
+  if (alone) {
+    Operator& last = program.operators[producer];
+    const bool of_levels = last.multiplies_levels() ||
+                           (last.kind == OperatorKind::aggregate && program.value(last.inputs.front()).is_levels());
+    if (of_levels && !last.by_parts && !program.value(program.result).is_levels()) {
+      last.reorders = true;
+      return;
+    }
+  }
+  put_behind(program, program.result, {.kind = OperatorKind::reorder});
+}
+
 }  // namespace bitgraph::nn

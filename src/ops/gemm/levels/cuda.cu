@@ -256,7 +256,7 @@ struct Kernel {
       if (first) to[0] = sum;
       if (both) to[1] = next_sum;
     } else {
-      float* const to = out.values.data + row * out.values.stride + output;
+      float* const to = out.values.data + value_row_of(out, row) * out.values.stride + output;
       if (both && reinterpret_cast<std::uintptr_t>(to) % sizeof(float2) == 0) {
         *reinterpret_cast<float2*>(to) = {value, next_value};
       } else {
@@ -372,7 +372,7 @@ __global__ void __launch_bounds__(threads)
     } else if (out.wide_sums.data != nullptr) {
       out.wide_sums.data[row * out.wide_sums.stride + output] = sum[n];
     } else if (out.values.data != nullptr) {
-      out.values.data[row * out.values.stride + output] = rule.value(place);
+      out.values.data[value_row_of(out, row) * out.values.stride + output] = rule.value(place);
     } else {
       level[n] = rule.level(place, column.least);
     }

@@ -208,6 +208,7 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
                      const LevelGemmOptions& options) {
   LevelGemmArgs args = with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options);
   args.out.values = out.view();
+  take_value_rows(args.out, options.out_rows, out.device().is_host(), "level gemm");
   run(out.device(), x, w, args);
 }
 
@@ -215,6 +216,7 @@ void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const Level
                      const LevelGemmOptions& options) {
   LevelGemmArgs args = with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options);
   take_out_scale(args.epilogue, out, "level gemm");
+  require_no_value_rows(options.out_rows, "level gemm");
   args.out.levels = out.view();
   run(out.device(), x, w, args);
 }
@@ -229,6 +231,7 @@ void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const Level
                      const LevelGemmOptions& options) {
   LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
   args.out.values = out.view();
+  take_value_rows(args.out, options.out_rows, out.device().is_host(), "level gemm");
   run(out.device(), x, w, args);
 }
 
@@ -236,6 +239,7 @@ void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWei
                      const LevelGemmOptions& options) {
   LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
   take_out_scale(args.epilogue, out, "level gemm");
+  require_no_value_rows(options.out_rows, "level gemm");
   args.out.levels = out.view();
   run(out.device(), x, w, args);
 }

@@ -4,6 +4,7 @@
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
+#include "support/out_rows.hpp"
 #include "support/random_levels.hpp"
 #include "support/random_matrices.hpp"
 
@@ -103,6 +104,11 @@ TEST(LevelGemmCuda, SumsAndValuesAreThoseOfTheReference) {
     Floats of_device(n, f, device);
     level_gemm_into(of_device, x, there, options);
     test::expect_identical(of_device.to(Device{}).values(), values.values());
+    const std::vector<NodeId> places = test::other_places(n);
+    const Buffer<NodeId> places_there = Buffer<NodeId>::copy_of(places, device);
+    options.out_rows = places_there.span();
+    level_gemm_into(of_device, x, there, options);
+    test::expect_identical(of_device.to(Device{}).values(), test::stored_at(values, places).values());
     DenseMatrix<std::int64_t> wide(n, f, device);
     level_gemm_into(wide, x, there);
     const auto wide_here = wide.to(Device{});
@@ -192,6 +198,15 @@ TEST(LevelGemmCuda, EveryKernelThatCanGivesTheSame) {
       Buffer<float> values(n * f, device);
       LevelGemmArgs with_output = args;
       with_output.out.values = {n, f, f, values.data()};
+      multiply(with_output);
+      return bytes_of(values);
+    });
+    const Buffer<NodeId> places = Buffer<NodeId>::copy_of(test::other_places(n), device);
+    expect_same_of_all_kernels(device, [&](const auto& multiply) {
+      Buffer<float> values(n * f, device);
+      LevelGemmArgs with_output = args;
+      with_output.out.values = {n, f, f, values.data()};
+      with_output.out.value_rows = places.data();
       multiply(with_output);
       return bytes_of(values);
     });

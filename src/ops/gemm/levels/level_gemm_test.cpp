@@ -2,6 +2,7 @@
 #include "ops/gemm/levels/levels.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
+#include "support/out_rows.hpp"
 #include "support/random_levels.hpp"
 #include "support/random_matrices.hpp"
 
@@ -148,6 +149,11 @@ TEST(LevelGemm, ValuesAreThoseOfTheLevelsAndTheSameEverywhere) {
       Floats actual(n, f, device);
       level_gemm_into(actual, product.x.to(device), w, product.options);
       test::expect_identical(actual.values(), expected.values());
+      LevelGemmOptions elsewhere = product.options;
+      const std::vector<NodeId> places = test::other_places(n);
+      elsewhere.out_rows = places;
+      level_gemm_into(actual, product.x.to(device), w, elsewhere);
+      test::expect_identical(actual.values(), test::stored_at(expected, places).values());
     });
   });
 }
@@ -247,6 +253,11 @@ TEST(LevelGemm, RefusesWhatDoesNotGoTogether) {
   refused([&] { static_cast<void>(prepare_level_weights(by_column)); }, "W has a scale by columns");
   QuantizedMatrix levels(3, 2, 4);
   refused([&] { level_gemm_into(levels, x, prepared); }, "the output has no scale");
+  levels.set_scale(test::random_scale(ScaleExtent::tensor, 1, false, 1));
+  const std::vector<NodeId> places = test::other_places(3), few(2), outside{0, 3, 2};
+  refused([&] { level_gemm_into(levels, x, prepared, {.out_rows = places}); }, "out_rows is of floats out");
+  refused([&] { level_gemm_into(out, x, prepared, {.out_rows = few}); }, "out_rows has 2 rows, the output 3");
+  refused([&] { level_gemm_into(out, x, prepared, {.out_rows = outside}); }, "out_rows names row 3 of 3");
   levels.set_scale(test::random_scale(ScaleExtent::row, 3, false, 1));
   refused([&] { level_gemm_into(levels, x, prepared); }, "the output has a scale by rows");
   const QuantizedMatrix wide = test::random_levels(1, 70000, 16, 1);

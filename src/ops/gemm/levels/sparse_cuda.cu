@@ -263,7 +263,7 @@ struct Kernel {
     } else if (out.wide_sums.data != nullptr) {
       store_numbers(out.wide_sums, row, output, std::int64_t{sum[0]}, std::int64_t{sum[1]});
     } else {
-      store_numbers(out.values, row, output, rule.value(place[0]), rule.value(place[1]));
+      store_numbers(out.values, value_row_of(out, row), output, rule.value(place[0]), rule.value(place[1]));
     }
   }
 

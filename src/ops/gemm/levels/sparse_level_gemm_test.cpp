@@ -5,6 +5,7 @@
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
+#include "support/out_rows.hpp"
 #include "support/random_levels.hpp"
 #include "support/random_matrices.hpp"
 
@@ -137,6 +138,12 @@ void expect_same_on_device(const Product& product, const Device& device, std::si
   level_gemm_into(values, product.x, here, product.options);
   level_gemm_into(values_there, x, there, options);
   test::expect_identical(values_there.to(Device{}).values(), values.values());
+  const std::vector<NodeId> places = test::other_places(n);
+  const Buffer<NodeId> places_there = Buffer<NodeId>::copy_of(places, device);
+  LevelGemmOptions elsewhere = options;
+  elsewhere.out_rows = places_there.span();
+  level_gemm_into(values_there, x, there, elsewhere);
+  test::expect_identical(values_there.to(Device{}).values(), test::stored_at(values, places).values());
   for (const int bits : {1, 4, 8, 13}) {
     SCOPED_TRACE(testing::Message() << bits << " bits out");
     QuantizedMatrix expected = levels_out(values, bits, turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column);
@@ -172,6 +179,11 @@ TEST(SparseLevelGemm, SumsAndValuesAreThoseOfAllLevelsEverywhere) {
       Floats actual(n, f, device);
       level_gemm_into(actual, x, w, product.options);
       test::expect_identical(actual.values(), values.values());
+      LevelGemmOptions elsewhere = product.options;
+      const std::vector<NodeId> places = test::other_places(n);
+      elsewhere.out_rows = places;
+      level_gemm_into(actual, x, w, elsewhere);
+      test::expect_identical(actual.values(), test::stored_at(values, places).values());
     });
   });
 }

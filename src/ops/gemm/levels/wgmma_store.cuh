@@ -88,14 +88,16 @@ class TileStore {
     const RowOfX x[2] = {of_x(0), of_x(1)};
     const LevelOut& out = args.out;
     const auto sum_of = [](int sum, const OutputPair&, unsigned, unsigned) { return sum; };
+    const auto own_row = [](std::size_t i) { return i; };
     if (out.values.data != nullptr) {
-      store_numbers(out.values, sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+      const auto stored_row = [&](std::size_t i) { return value_row_of(out, i); };
+      store_numbers(out.values, sums, row, stored_row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
         return LevelRule(args.epilogue, 1).value(place<true, true>(sum, pair, k, x[half]));
       });
     } else if (out.sums.data != nullptr) {
-      store_numbers(out.sums, sums, row, sum_of);
+      store_numbers(out.sums, sums, row, own_row, sum_of);
     } else if (out.wide_sums.data != nullptr) {
-      store_numbers(out.wide_sums, sums, row, sum_of);
+      store_numbers(out.wide_sums, sums, row, own_row, sum_of);
     } else if (out.levels.bits <= 4) {
       store_levels<4>(sums, x, row);
     } else if (out.levels.bits <= 8) {
@@ -208,16 +210,16 @@ class TileStore {
     }
   }
 
-  /// Numbers out, number_of(sum, pair, k, half).
-  template <class T, class NumberOf>
-  __device__ void store_numbers(const DenseView<T>& out, const Sums& sums, std::size_t row,
+  /// Numbers out, number_of(sum, pair, k, half), of row i to row row_of(i).
+  template <class T, class RowOf, class NumberOf>
+  __device__ void store_numbers(const DenseView<T>& out, const Sums& sums, std::size_t row, const RowOf& row_of,
                                 const NumberOf& number_of) const {
     const bool whole = first_output + Outputs <= args.outputs && takes_pairs(out);
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
       if (row + half * 8 >= args.x.nrows) continue;
       const std::size_t column = first_output + lane % 4 * 2;
-      T* const to = out.data + (row + half * 8) * out.stride + column;
+      T* const to = out.data + row_of(row + half * 8) * out.stride + column;
       const auto left = static_cast<int>(args.outputs) - static_cast<int>(column);
 #pragma unroll
       for (unsigned t = 0; t < output_tiles; ++t) {

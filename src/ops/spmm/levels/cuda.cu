@@ -85,7 +85,7 @@ struct PlainSums {
 
 /// Writes eight consecutive values of a row, as many as it has.
 template <class ValueOf>
-__device__ void store_values(const DenseView<float>& out, NodeId row, std::size_t first, std::size_t ncols,
+__device__ void store_values(const DenseView<float>& out, std::size_t row, std::size_t first, std::size_t ncols,
                              const ValueOf& value_of) {
   float* const to = out.data + row * out.stride + first;
   if (first + unit <= ncols && reinterpret_cast<std::uintptr_t>(to) % sizeof(float4) == 0) {
@@ -148,7 +148,7 @@ struct UnitStore {
       const RowEnd end = row_of(m);
       const auto sums = sums_of(m);
       if (end.row == no_row) continue;
-      store_values(args.out.values, end.row, first, args.x.ncols, [&](unsigned n) {
+      store_values(args.out.values, value_row_of(args.out, end.row), first, args.x.ncols, [&](unsigned n) {
         return rule.value(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
       });
     }

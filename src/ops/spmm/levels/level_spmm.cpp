@@ -74,6 +74,7 @@ void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const Quantiz
   check_row_order("level spmm", options.row_order, a.nrows(), out.device());
   LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
   args.out.values = out.view();
+  take_value_rows(args.out, options.out_rows, out.device().is_host(), "level spmm");
   run(out.device(), a, x, args);
 }
 
@@ -82,6 +83,7 @@ void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedM
   check_row_order("level spmm", options.row_order, a.nrows(), out.device());
   LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
   take_out_scale(args.epilogue, out, "level spmm");
+  require_no_value_rows(options.out_rows, "level spmm");
   args.out.levels = out.view();
   run(out.device(), a, x, args);
 }

@@ -4,6 +4,7 @@
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
+#include "support/out_rows.hpp"
 
 #include <bitgraph/formats/row_order.hpp>
 
@@ -97,6 +98,12 @@ TEST(LevelSpmmCuda, SumsAndValuesAreThoseOfTheReference) {
       Floats of_device(a.nrows(), width, device);
       level_spmm_into(of_device, there.a, there.x, there.options);
       test::expect_identical(of_device.to(Device{}).values(), values.values());
+      const std::vector<NodeId> places = test::other_places(a.nrows());
+      const Buffer<NodeId> places_there = Buffer<NodeId>::copy_of(places, device);
+      LevelSpmmOptions elsewhere = there.options;
+      elsewhere.out_rows = places_there.span();
+      level_spmm_into(of_device, there.a, there.x, elsewhere);
+      test::expect_identical(of_device.to(Device{}).values(), test::stored_at(values, places).values());
       DenseMatrix<std::int64_t> wide(a.nrows(), width, device);
       level_spmm_into(wide, there.a, there.x);
       DenseMatrix<std::int32_t> narrow(a.nrows(), width, device);

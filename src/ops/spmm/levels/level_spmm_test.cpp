@@ -2,6 +2,7 @@
 #include "ops/spmm/levels/level_spmm_cases.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
+#include "support/out_rows.hpp"
 
 #include <bitgraph/ops/level_spmm.hpp>
 #include <bitgraph/ops/quantize.hpp>
@@ -95,6 +96,11 @@ TEST(LevelSpmm, ValuesAreThoseOfTheLevelsAndTheSameEverywhere) {
       Floats actual(a.nrows(), x.ncols(), device);
       level_spmm_into(actual, a.to(device), x.to(device), aggregation.options);
       test::expect_identical(actual.values(), expected.values());
+      LevelSpmmOptions elsewhere = aggregation.options;
+      const std::vector<NodeId> places = test::other_places(a.nrows());
+      elsewhere.out_rows = places;
+      level_spmm_into(actual, a.to(device), x.to(device), elsewhere);
+      test::expect_identical(actual.values(), test::stored_at(expected, places).values());
     });
   });
 }
@@ -188,6 +194,11 @@ TEST(LevelSpmm, RefusesWhatDoesNotGoTogether) {
   refused([&] { level_spmm_into(out, a, x, {.bias = four}); }, "bias has 4 values, expected 3");
   QuantizedMatrix levels(4, 3, 4);
   refused([&] { level_spmm_into(levels, a, x); }, "the output has no scale");
+  levels.set_scale(test::random_scale(ScaleExtent::tensor, 1, false, 1));
+  const std::vector<NodeId> places = test::other_places(4), few(3), outside{0, 1, 2, 4};
+  refused([&] { level_spmm_into(levels, a, x, {.out_rows = places}); }, "out_rows is of floats out, not of levels");
+  refused([&] { level_spmm_into(out, a, x, {.out_rows = few}); }, "out_rows has 3 rows, the output 4");
+  refused([&] { level_spmm_into(out, a, x, {.out_rows = outside}); }, "out_rows names row 4 of 4");
   x.set_scale(test::random_scale(ScaleExtent::row, 6, false, 1));
   refused([&] { level_spmm_into(out, a, x); }, "X has a scale by rows");
 }
