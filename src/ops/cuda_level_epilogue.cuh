@@ -45,6 +45,14 @@ __device__ inline std::size_t value_row_of(const LevelOut& out, std::size_t row)
   return out.value_rows == nullptr ? row : __ldg(out.value_rows + row);
 }
 
+/// The nearest whole number, or the next one below: exact below 2^23; more than 2^23 beyond and for what is not a
+/// number; negative for what is less than 0.
+template <bool to_nearest>
+[[nodiscard]] __device__ inline int whole_number(float place) {
+  const float one = __uint_as_float(1);
+  return __float_as_int(to_nearest ? __fmul_rn(place, one) : __fmul_rd(place, one));
+}
+
 /// What is to be done to places before they are packed.
 enum class Limits : unsigned char {
   none,      ///< nothing: packing brings them into range
@@ -73,8 +81,7 @@ struct LevelRule {
   [[nodiscard]] __device__ int unlimited(float place, float least) const {
     if constexpr (its != Limits::none) place = fminf(place, most);
     if constexpr (its == Limits::both) place = fmaxf(place, fminf(least, most));
-    const float one = __uint_as_float(1);
-    return __float_as_int(to_nearest ? __fmul_rn(place, one) : __fmul_rd(place, one));
+    return whole_number<to_nearest>(place);
   }
   /// The level.
   template <bool to_nearest>

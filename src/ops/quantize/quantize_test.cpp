@@ -106,6 +106,24 @@ TEST(Quantize, SpecialValuesBecomeTheFirstOrTheLastLevel) {
   for (std::size_t j = 0; j < values.size(); ++j) EXPECT_EQ(levels.level(2, j), expected[j]) << values[j];
 }
 
+TEST(Quantize, QuotientsOfAnySizeAreTheSameEverywhere) {
+  constexpr float sizes[] = {1e-45F, 3e-39F, 1e-31F, 0.1F, 1, 3, 7, 1e6F, 1e31F, 3e38F};
+  Floats x(2, std::size(sizes) * 16);
+  for (std::size_t j = 0; j < x.ncols(); ++j) {
+    const float times = static_cast<float>(j % 16) + 0.5F * static_cast<float>(j % 3);  // ties and whole numbers too
+    x(0, j) = sizes[j / 16] * times;
+    x(1, j) = -x(0, j);
+  }
+  for (const float step : sizes) {
+    for (const Rounding rounding : {Rounding::nearest, Rounding::floor}) {
+      SCOPED_TRACE(testing::Message() << "step " << step);
+      expect_same_everywhere(x, {ScaleExtent::tensor, Buffer<float>{step}, {}}, 4, rounding);
+      const Buffer<float> steps(x.ncols(), step), offsets(x.ncols(), -2 * step);
+      expect_same_everywhere(x, {ScaleExtent::column, steps.clone(), offsets.clone()}, 16, rounding);
+    }
+  }
+}
+
 TEST(Quantize, FloorIsEquationTwo) {
   Floats x(1, 9);
   for (std::size_t j = 0; j < 9; ++j) x(0, j) = -1 + 0.25F * static_cast<float>(j);  // -1 .. 1
