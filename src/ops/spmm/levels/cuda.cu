@@ -293,6 +293,7 @@ __device__ RowSums<LaneLevels<Bits, Words>::features> numbers_of(const LaneLevel
 struct RowBlocks {
   NodeId hubs = 0, warp_rows = 0;  ///< where each ends in the order
   unsigned end_of_hubs = 0, end_of_warps = 0;
+  bool shares_hubs = false;   ///< several blocks have one
   unsigned rows_of_warp = 0;  ///< without an order: rows that a warp takes
 };
 
@@ -302,11 +303,13 @@ struct Kernel {
   static constexpr unsigned features = Levels::features;
   static constexpr unsigned sets = 32 / Lanes;
   static constexpr unsigned slice = Lanes * features;  ///< columns of a block
-  static_assert(tuning.hub_row <= Levels::most_neighbors * sets &&
+  /// Entries of a row that a warp has on their way at a time.
+  static constexpr std::uint32_t warp_round = batch * sets;
+  static_assert(tuning.many_rounds * warp_round <= Levels::most_neighbors * sets &&
                     tuning.stored_hub_row <= Levels::most_neighbors * sets,
                 "a warp's sums fit 16 bits");
 
-  /// Where rows are in order a hub's columns are shared out to blocks: its time is that of its rounds of loads, and of
+  /// Where few hubs take long a hub's columns are shared out to blocks: its time is that of its rounds of loads, and of
   /// narrow parts of rows more are on their way.
   static constexpr unsigned hub_lanes = Lanes < tuning.hub_lanes ? Lanes : tuning.hub_lanes;
   static constexpr unsigned hub_slices = Lanes / hub_lanes;
@@ -432,8 +435,9 @@ struct Kernel {
     const unsigned block = blockIdx.x;
     const auto row_at = [&](std::size_t place, std::size_t end) { return TakenRow(args, place, end); };
     if (block < blocks.end_of_hubs) {
-      const TakenRow hub = row_at(block / hub_slices, blocks.hubs);
+      const TakenRow hub = row_at(blocks.shares_hubs ? block / hub_slices : block, blocks.hubs);
       bring();
+      if (!blocks.shares_hubs) return take_hub<Lanes>(hub, 0);
       return take_hub<hub_lanes>(hub, block % hub_slices * hub_lanes);
     }
     if (block < blocks.end_of_warps) {
@@ -514,9 +518,14 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   RowBlocks blocks;
   unsigned count = 0;
   if (args.row_order.row != nullptr) {
-    blocks.hubs = args.row_order.at_least[std::countr_zero(tuning.hub_row)];
+    // Of one hub a block has about a round at a time: where hubs are a large part of all entries, fewer take less.
+    using Made = Kernel<Bits, Words, Lanes>;
+    blocks.shares_hubs = args.a.longest_row > args.a.num_entries / tuning.large_graph;
+    const std::uint32_t hub_row = blocks.shares_hubs ? std::min(tuning.hub_row, tuning.few_rounds * Made::warp_round)
+                                                     : tuning.many_rounds * Made::warp_round;
+    blocks.hubs = args.row_order.at_least[std::countr_zero(hub_row)];
     blocks.warp_rows = args.row_order.at_least[std::countr_zero(tuning.warp_row)];
-    blocks.end_of_hubs = blocks.hubs * Kernel<Bits, Words, Lanes>::hub_slices;
+    blocks.end_of_hubs = blocks.hubs * (blocks.shares_hubs ? Made::hub_slices : 1);
     blocks.end_of_warps = blocks.end_of_hubs + blocks_of(blocks.warp_rows - blocks.hubs, warps);
     count = blocks.end_of_warps + blocks_of(std::size_t{args.a.nrows - blocks.warp_rows} * Lanes, threads);
   } else {

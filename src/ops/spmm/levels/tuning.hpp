@@ -3,6 +3,8 @@
 // src/ops/spmm/levels/level_spmm_bench.cpp measures them.
 #pragma once
 
+#include <bitgraph/core/types.hpp>
+
 #include <cstdint>
 
 namespace bitgraph {
@@ -12,10 +14,15 @@ struct CudaLevelSpmmTuning {
   unsigned blocks = 3;      ///< least blocks of a multiprocessor, which bounds the registers of a thread
   unsigned batch = 8;       ///< neighbours of a set of lanes on their way at a time
   unsigned most_lanes = 8;  ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
-  // Rows in order. Entries are powers of two.
-  unsigned hub_lanes = 2;        ///< of a row, that a block has of a hub: 16 or 32 bytes
-  std::uint32_t warp_row = 128;  ///< entries from which a warp has a row
-  std::uint32_t hub_row = 512;   ///< entries from which blocks have a row
+  // Rows in order. A warp's rounds of loads are counted from which a row is a hub, a power of two: few_rounds, or less
+  // where it has hub_row entries; many_rounds in graphs with large_graph times the entries of the longest row, where
+  // one hub does not count.
+  std::uint32_t warp_row = 128;  ///< entries from which a warp has a row, a power of two
+  std::uint32_t hub_row = 1024;
+  std::uint32_t few_rounds = 16;
+  std::uint32_t many_rounds = 32;
+  EdgeOffset large_graph = 1000;
+  unsigned hub_lanes = 2;  ///< of a row, that a block has of a shared hub: 16 or 32 bytes
   // Rows as they are stored.
   std::uint32_t stored_warp_row = 64;
   std::uint32_t stored_hub_row = 1024;
