@@ -141,6 +141,24 @@ TEST(Recipe, IsToldInOneLine) {
   EXPECT_EQ(full.find('\n'), std::string::npos);
 }
 
+TEST(Recipe, TellsWhereASampledModelSeesFewNeighbors) {
+  Dataset dataset = test::planted_data({});
+  const auto told = [&](Architecture architecture) {
+    return explain_recipe(dataset, {.precision = Precision::real, .architecture = architecture}).find("it sees ") !=
+           std::string::npos;
+  };
+  dataset.graph = csr_from_edges(dataset.graph.nrows(), dataset.graph.ncols(), std::vector<NodeId>(dataset.train),
+                                 std::vector<NodeId>(dataset.train.size(), dataset.test.front()));
+  EXPECT_EQ(measure_facts(dataset).neighbors, 1);
+  EXPECT_EQ(measure_facts(dataset).training_neighbors, 0);
+  EXPECT_TRUE(told(Architecture::sage));
+  EXPECT_TRUE(told(Architecture::saint));
+  EXPECT_FALSE(told(Architecture::gcn));
+  dataset.graph = csr_from_edges(dataset.graph.nrows(), dataset.graph.ncols(), std::vector<NodeId>(dataset.train),
+                                 std::vector<NodeId>(dataset.train.rbegin(), dataset.train.rend()));
+  EXPECT_FALSE(told(Architecture::sage));
+}
+
 /// A run that overfits soon.
 TrainOptions impatient(Precision precision, const Model* teacher) {
   return {
