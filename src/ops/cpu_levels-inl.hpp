@@ -199,6 +199,45 @@ HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue,
   }
 }
 
+/// Columns of sums over neighbours that end together, each at a place of its own; places without a column have zeros.
+struct SumSlice {
+  std::size_t first, columns;
+  HWY_ALIGN float steps[slice_outputs];
+  HWY_ALIGN float offsets[slice_outputs];
+  SliceEpilogue epilogue;
+
+  template <class PlaceOf>
+  SumSlice(const LevelSumEnd& end, std::size_t ncols, std::size_t first_column, std::size_t places,
+           const PlaceOf& place_of)
+      : first(first_column), columns(HWY_MIN(places, ncols - first_column)) {
+    for (std::size_t place = columns == places ? places : 0; place < places; ++place)
+      steps[place] = offsets[place] = epilogue.shift[place] = epilogue.least[place] = 0;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::size_t place = place_of(column), j = first + column;
+      const float factor = end.epilogue.factor(j);
+      steps[place] = end.x_scale.step(j) * factor;
+      offsets[place] = end.x_scale.offset(j) * factor;
+      epilogue.set(place, end.epilogue, j, factor);
+    }
+  }
+};
+
+/// The end of the columns of a slice, in their order, of a row of so many neighbours. sums has room for a whole vector
+/// behind them.
+template <class Total>
+HWY_INLINE void finish_sums(const LevelSumEnd& end, const SumSlice& slice, std::size_t i, std::size_t neighbors,
+                            const Total* sums) {
+  const Floats d;
+  const auto row_scale = hn::Set(d, end.row_scale_of(i));
+  const auto count = hn::Set(d, static_cast<float>(neighbors));
+  const auto product = [&](std::size_t f) HWY_ATTR {
+    const auto by_step = hn::Mul(hn::Load(d, slice.steps + f), as_floats(sums + f));
+    const auto by_offset = hn::Mul(hn::Load(d, slice.offsets + f), count);
+    return hn::Mul(row_scale, hn::Add(by_step, by_offset));
+  };
+  finish_slice(end.out, end.epilogue, slice.epilogue, i, slice.first, slice.columns, sums, product);
+}
+
 }  // namespace
 }  // namespace bitgraph::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

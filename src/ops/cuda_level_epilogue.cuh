@@ -32,6 +32,32 @@ struct ColumnPlace {
   }
 };
 
+/// What multiplies a column's sum of levels and its count of neighbours, and what comes behind.
+struct SumPlace {
+  float by_step = 0;
+  float by_offset = 0;
+  float shift = 0;
+  float least = 0;
+
+  SumPlace() = default;
+  /// Zeros for a column behind the last one.
+  __device__ SumPlace(const LevelSumEnd& end, std::size_t ncols, std::size_t column) {
+    if (column >= ncols) return;
+    const ColumnPlace place(end.epilogue, column);
+    by_step = at_or(end.x_scale.steps, end.x_scale.single, column, 1) * place.factor;
+    by_offset = at_or(end.x_scale.offsets, end.x_scale.single, column, 0) * place.factor;
+    shift = place.shift;
+    least = place.least;
+  }
+
+  /// Without offsets what they multiply is 0, and left out.
+  template <bool offsets>
+  [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
+    if constexpr (!offsets) return row_scale * (by_step * sum) + shift;
+    return row_scale * (by_step * sum + by_offset * count) + shift;
+  }
+};
+
 /// Where levels are stored, and how values become levels.
 struct LevelRule {
   float most;

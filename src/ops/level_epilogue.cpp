@@ -2,6 +2,7 @@
 #include "ops/level_epilogue.hpp"
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/ops/level_spmm.hpp>
 
 #include "ops/operands.hpp"
 
@@ -20,6 +21,13 @@ void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool rel
   epilogue.bias = or_null(bias);
   epilogue.relu = relu;
   epilogue.rounding = rounding;
+}
+
+void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t nrows, std::size_t ncols,
+                  const char* op) {
+  check_length(op, options.row_scale, nrows, "row_scale");
+  end.row_scale = or_null(options.row_scale);
+  take_options(end.epilogue, options.bias, options.relu, options.rounding, ncols, op);
 }
 
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op) {

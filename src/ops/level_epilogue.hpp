@@ -15,11 +15,17 @@
 
 namespace bitgraph {
 
+struct LevelSpmmOptions;
+
 [[nodiscard]] LevelScaleView view_of(const LevelScale& scale);
 
 /// Takes the options that products and aggregations have in common. Throws usage for a bias of another length.
 void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool relu, Rounding rounding,
                   std::size_t columns, const char* op);
+
+/// Takes those of sums over neighbours, of nrows x ncols. Throws usage for a scale or a bias of another length.
+void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t nrows, std::size_t ncols,
+                  const char* op);
 
 /// Takes the scale of levels out. Throws usage where there is none, or one by rows.
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
@@ -38,6 +44,14 @@ inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::siz
   } else {
     put_level(out.levels.row(i), j, out.levels.bits, epilogue.level(place, j, out.levels.bits));
   }
+}
+
+/// The same of a sum of levels over so many neighbours.
+inline void put_sum(const LevelSumEnd& end, std::size_t i, std::size_t j, std::int64_t sum, std::size_t neighbors) {
+  const float factor = end.epilogue.factor(j);
+  const float by_step = end.x_scale.step(j) * factor * static_cast<float>(sum);
+  const float by_offset = end.x_scale.offset(j) * factor * static_cast<float>(neighbors);
+  put_sum(end.out, end.epilogue, i, j, sum, end.row_scale_of(i) * (by_step + by_offset));
 }
 
 inline void clear_levels(const LevelOut& out, std::size_t i) {

@@ -10,11 +10,7 @@ void level_spmm(const Reference&, const LevelSpmmArgs& args) {
     for (std::size_t f = 0; f < args.x.ncols; ++f) {
       std::int64_t sum = 0;
       for (const NodeId j : neighbors) sum += level_at(args.x.row(j), f, args.x.bits);
-      const float factor = args.epilogue.factor(f);
-      const float by_step = args.x_scale.step(f) * factor * static_cast<float>(sum);
-      const float by_offset = args.x_scale.offset(f) * factor * static_cast<float>(neighbors.size());
-      const float product = (args.row_scale == nullptr ? 1.0F : args.row_scale[i]) * (by_step + by_offset);
-      put_sum(args.out, args.epilogue, i, f, sum, product);
+      put_sum(args, i, f, sum, neighbors.size());
     }
   }
 }
