@@ -69,7 +69,7 @@ class GraphOperands {
 
   [[nodiscard]] const CsrPattern& graph() const noexcept { return *a_; }
 
-  /// The pattern of `of(aggregation)` in other formats, for votes. SELL is of the host.
+  /// The pattern of `of(aggregation)` in other formats, for votes and products of planes. SELL is of the host.
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
   [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
 
