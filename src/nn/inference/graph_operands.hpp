@@ -73,6 +73,9 @@ class GraphOperands {
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
   [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
 
+  /// Of those that are there: with loops, where there are both.
+  [[nodiscard]] std::size_t num_tiles() const noexcept;
+
   /// The order of the rows of one of the patterns that stay, for votes and fused layers over it.
   [[nodiscard]] const RowOrder& row_order(const CsrPattern& pattern);
 

@@ -190,6 +190,19 @@ TEST(LevelPlans, TilesGiveTheBitsOfThePattern) {
   }
 }
 
+/// Of the 300 nodes all 25 tiles have entries: each is read once, and the planes of 64 rows for it.
+TEST(LevelPlans, BytesOfTilesAreExplained) {
+  const Model made = LevelModel{}.in_levels(large_data(), Precision::of_levels(4, 4, 4));
+  InferencePlan plan(made, large_data(), over_tiles, Device::host(1));
+  const auto operators = plan.explain(1);
+  const auto sum = std::ranges::find(operators, "bitMM2Bit, tiles", &ExplainedOperator::name);
+  ASSERT_NE(sum, operators.end());
+  EXPECT_NE(sum->kernel.find("plane_gemm"), std::string::npos) << sum->kernel;
+  constexpr double rows = 300, slabs = 3, octets = 2, tile = 64 * 8 + 4, octet = 4 * 8 * 16;
+  const double planes = slabs * octets * octet, slice = octets * octet / 2;
+  EXPECT_EQ(sum->bytes, 2 * rows * 8 + planes + 25 * (tile + slice));
+}
+
 TEST(LevelPlans, TilesOfOtherSidesAndPartsTakeThePattern) {
   const LevelModel model{.architecture = Architecture::sage};
   const Model made = model.in_levels(large_data(), Precision::of_levels(4, 4, 4));

@@ -157,12 +157,13 @@ Traffic traffic_product(const Program& p, const Operator& op, const GraphFacts& 
   return {traffic_once(p, op, graph).bytes + weight_bytes(op, in, out),
           2.0 * static_cast<double>(graph.nodes) * static_cast<double>(in) * static_cast<double>(out)};
 }
-/// Planes are made of the input, and 64 rows of them meet each tile. How many tiles have an entry is not known: no more
-/// than there are, and than entries.
+/// Planes are made of the input, and 64 rows of them meet each tile. Where tiles are not counted, there are no more of
+/// them than places and entries.
 Traffic traffic_planes(const Program& p, const Operator& op, const GraphFacts& graph) {
   constexpr std::size_t side = 64, tile_bytes = side * sizeof(std::uint64_t) + sizeof(NodeId);
   const std::size_t tile_rows = (graph.nodes + side - 1) / side;
-  const auto tiles = static_cast<double>(std::min(tile_rows * tile_rows, graph.entries + graph.nodes));
+  const std::size_t most = std::min(tile_rows * tile_rows, graph.entries + graph.nodes);
+  const auto tiles = static_cast<double>(graph.tiles != 0 ? graph.tiles : most);
   const Value& planes = p.value(op.outputs[1]);
   const double slice = static_cast<double>(planes.bytes(2 * side)) / 2;
   return {traffic_once(p, op, graph).bytes + tiles * (tile_bytes + slice),
