@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -45,6 +46,16 @@ struct PlaneAggregation {
     if (turn % 3 == 2) return;
     row_scale = random_floats(graph.nrows(), 4, 0.1F, 1);
     bias = random_floats(columns, 5, -1, 1);
+  }
+
+  /// Scales of rows and biases of columns that are no numbers.
+  void spoil() {
+    row_scale[3] = NAN;
+    row_scale[5] = INFINITY;
+    row_scale[7] = -INFINITY;
+    bias[8] = NAN;
+    bias[9] = INFINITY;
+    bias[64] = -INFINITY;
   }
 
   /// A scale of levels out whose range the sums do not fill, and partly leave.
@@ -134,6 +145,19 @@ void for_each_plane_aggregation(Fn&& fn) {
       fn(aggregation, turn);
       ++turn;
       if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+/// The same of numbers that are none, with a relu and without.
+template <class Fn>
+void for_each_spoilt_aggregation(Fn&& fn) {
+  for (const int bits : {4, 12}) {
+    for (const bool relu : {false, true}) {
+      PlaneAggregation aggregation(rmat_pattern(7, 1000, 2), 65, bits, 0);
+      aggregation.relu = relu;
+      aggregation.spoil();
+      fn(aggregation);
     }
   }
 }

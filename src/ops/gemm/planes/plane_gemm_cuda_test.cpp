@@ -88,12 +88,21 @@ TEST(PlaneGemmCuda, LevelsOutAreThoseOfThePattern) {
   test::expect_plane_levels(test::long_plane_aggregation(), 8, ScaleExtent::column, *test::cuda_device());
 }
 
+TEST(PlaneGemmCuda, NumbersThatAreNoneEndAsThoseOfThePattern) {
+  BITGRAPH_REQUIRE_CUDA();
+  test::for_each_spoilt_aggregation([](const test::PlaneAggregation& aggregation) {
+    test::expect_plane_values(aggregation, *test::cuda_device());
+    for (const int bits : {4, 8, 12})
+      test::expect_plane_levels(aggregation, bits, ScaleExtent::column, *test::cuda_device());
+  });
+}
+
 TEST(PlaneGemmCuda, LevelsArePackedAsPlanesOfColumns) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   for (const std::size_t rows : {0U, 1U, 64U, 65U, 128U, 129U, 3000U}) {
     for (const std::size_t columns : {0U, 1U, 7U, 8U, 9U, 63U, 64U, 65U}) {
-      for (const int bits : {1, 3, 4, 5, 8, 9, 16}) {
+      for (const int bits : {1, 3, 4, 5, 8, 9, 12, 16}) {
         SCOPED_TRACE(testing::Message() << rows << " x " << columns << " of " << bits << " bits");
         const QuantizedMatrix x = test::random_levels(rows, columns, bits, 5);
         BitPlanes packed(rows, columns, bits, PlanePacking::columns, device);

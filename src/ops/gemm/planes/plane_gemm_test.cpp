@@ -92,6 +92,15 @@ TEST(PlaneGemm, SumsPast32BitsEndAsThoseOfThePattern) {
   });
 }
 
+TEST(PlaneGemm, NumbersThatAreNoneEndAsThoseOfThePattern) {
+  test::for_each_spoilt_aggregation([](const test::PlaneAggregation& aggregation) {
+    test::everywhere([&](const Device& device) {
+      test::expect_plane_values(aggregation, device);
+      for (const int bits : {4, 8, 12}) test::expect_plane_levels(aggregation, bits, ScaleExtent::column, device);
+    });
+  });
+}
+
 TEST(PlaneGemm, TheReferenceIsThatOfThePattern) {
   ::setenv("BITGRAPH_BACKEND", "reference", 1);
   test::for_each_plane_aggregation([](const test::PlaneAggregation& aggregation, std::size_t turn) {
@@ -105,7 +114,7 @@ TEST(PlaneGemm, TheReferenceIsThatOfThePattern) {
 TEST(PlaneGemm, LevelsArePackedAsPlanesOfColumns) {
   for (const std::size_t rows : {0U, 1U, 63U, 64U, 65U, 127U, 128U, 129U, 300U}) {
     for (const std::size_t columns : {0U, 1U, 7U, 8U, 9U, 63U, 64U, 65U}) {
-      for (const int bits : {1, 3, 4, 5, 8, 9, 16}) {
+      for (const int bits : {1, 3, 4, 5, 8, 9, 12, 16}) {
         SCOPED_TRACE(testing::Message() << rows << " x " << columns << " of " << bits << " bits");
         const QuantizedMatrix x = test::random_levels(rows, columns, bits, 5);
         const BitPlanes expected = to_planes(x, PlanePacking::columns);
