@@ -184,8 +184,13 @@ struct Kernel {
   __device__ void store_places(std::size_t i, std::size_t j, float first, float second, float first_least,
                                float second_least) const {
     const level_cuda::LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
-    if (args.out.values.data == nullptr)
-      return store_level_pair(args.out.levels, i, j, rule.level(first, first_least), rule.level(second, second_least));
+    if (args.out.values.data == nullptr) {  // places behind the last column have zeros, whatever the scale of the row
+      const auto level_of = [&](std::size_t column, float place, float least) {
+        return column < args.x.ncols ? static_cast<std::uint32_t>(rule.level(place, least)) : 0U;
+      };
+      return store_level_pair(args.out.levels, i, j, level_of(j, first, first_least),
+                              level_of(j + 1, second, second_least));
+    }
     float* const to = args.out.values.data + i * args.out.values.stride + j;
     if (j + 1 < stored() && takes_pairs(args.out.values)) return store_pair(to, rule.value(first), rule.value(second));
     to[0] = rule.value(first);
