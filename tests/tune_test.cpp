@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/nn/tune.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
@@ -135,6 +136,31 @@ TEST(Tune, ImprovesWhatMayBeChosenFirst) {
   const TuneReport lenient =
       tune(std::span(models), dataset, {.repeats = 3, .max_loss = 1, .bits = {}}, Device::host(1));
   EXPECT_EQ(lenient.candidates[lenient.chosen].model, 1U);  // it has won a second trial against the other's default
+}
+
+/// Sums of levels are tried over tiles where these are full enough.
+TEST(Tune, TriesTilesOfDenseGraphsForSumsOfLevels) {
+  const auto takes_tiles = [](const TuneCandidate& c) {
+    return c.options.graph == GraphFormat::tiles && c.options.tile_dim == 64;
+  };
+  for (const double degree : {4.0, 60.0}) {
+    SCOPED_TRACE(degree);
+    const Dataset dataset = generate_planted_partition(
+        {.num_nodes = 200, .num_classes = 3, .num_features = 70, .mean_degree = degree, .seed = 5});
+    const Model floats = random_model(Architecture::gcn, Precision::real, 70, 40, 3, 2, 7);
+    const Model levels = quantize(floats, dataset, {.precision = Precision::of_levels(4, 4, 4)});
+    const Device device = Device::host(1);
+    const TuneReport report = tune(levels, dataset, {.repeats = 2}, device);
+    EXPECT_EQ(tried(report, 0, takes_tiles), degree > 50);
+    expect_sound(report, levels, dataset, device);
+    for (const TuneCandidate& c : report.candidates) {
+      EXPECT_NEAR(static_cast<double>(c.predicted_bytes), static_cast<double>(c.peak_bytes),
+                  0.02 * static_cast<double>(c.peak_bytes))
+          << c.options.describe();
+    }
+  }
+  const Model bits = random_model(Architecture::gcn, Precision::full, 70, 40, 3, 2, 7);
+  EXPECT_FALSE(tried(tune(bits, planted(), {.repeats = 1}, Device::host(1)), 0, takes_tiles)) << "no sums of levels";
 }
 
 TEST(Tune, RefusesWhatItCannotJudge) {

@@ -208,6 +208,49 @@ HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue,
   }
 }
 
+/// Columns of sums over neighbours that end together, each at a place of its own; places without a column have zeros,
+/// and no level above 0 whatever the scale of a row.
+struct SumSlice {
+  std::size_t first, columns;
+  HWY_ALIGN float steps[slice_outputs];
+  HWY_ALIGN float offsets[slice_outputs];
+  HWY_ALIGN float most[slice_outputs];  ///< the greatest level, where levels go out
+  SliceEpilogue epilogue;
+
+  template <class PlaceOf>
+  SumSlice(const LevelSumEnd& end, std::size_t ncols, std::size_t first_column, std::size_t places,
+           const PlaceOf& place_of)
+      : first(first_column), columns(HWY_MIN(places, ncols - first_column)) {
+    for (std::size_t place = columns == places ? places : 0; place < places; ++place)
+      steps[place] = offsets[place] = most[place] = epilogue.shift[place] = epilogue.least[place] = 0;
+    const QuantizedView<std::uint8_t>& levels = end.out.levels;
+    const float greatest = levels.data == nullptr ? 0 : static_cast<float>((1U << levels.bits) - 1);
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::size_t place = place_of(column), j = first + column;
+      const float factor = end.epilogue.factor(j);
+      steps[place] = end.x_scale.step(j) * factor;
+      offsets[place] = end.x_scale.offset(j) * factor;
+      most[place] = greatest;
+      epilogue.set(place, end.epilogue, j, factor);
+    }
+  }
+};
+
+/// The end of the columns of a slice, in their order, of a row of so many neighbours. sums has room for a whole vector
+/// behind them.
+template <class Total>
+HWY_INLINE void finish_sums(const LevelSumEnd& end, const SumSlice& slice, std::size_t i, std::size_t neighbors,
+                            const Total* sums) {
+  const Floats d;
+  const auto row_scale = hn::Set(d, end.row_scale_of(i));
+  const auto count = hn::Set(d, end.row_scale_of(i) * static_cast<float>(neighbors));
+  const auto place = [&](std::size_t f) HWY_ATTR {
+    const auto rest = fused(hn::Load(d, slice.offsets + f), count, hn::Load(d, slice.epilogue.shift + f));
+    return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
+  };
+  finish_slice(end.out, end.epilogue, slice.epilogue, i, slice.first, slice.columns, sums, place);
+}
+
 }  // namespace
 }  // namespace bitgraph::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -53,6 +53,32 @@ template <bool to_nearest>
   return __float_as_int(to_nearest ? __fmul_rn(place, one) : __fmul_rd(place, one));
 }
 
+/// What multiplies a column's sum of levels and its count of neighbours, and what comes behind.
+struct SumPlace {
+  float by_step = 0;
+  float by_offset = 0;
+  float shift = 0;
+  float least = 0;
+
+  SumPlace() = default;
+  /// Zeros for a column behind the last one.
+  __device__ SumPlace(const LevelSumEnd& end, std::size_t ncols, std::size_t column) {
+    if (column >= ncols) return;
+    const ColumnPlace place(end.epilogue, column);
+    by_step = at_or(end.x_scale.steps, end.x_scale.single, column, 1) * place.factor;
+    by_offset = at_or(end.x_scale.offsets, end.x_scale.single, column, 0) * place.factor;
+    shift = place.shift;
+    least = place.least;
+  }
+
+  /// `count` is that of neighbours, by the scale of the row. Without offsets what they multiply is 0, and left out.
+  template <bool offsets>
+  [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
+    const float rest = offsets ? __fmaf_rn(by_offset, count, shift) : shift;
+    return __fmaf_rn(by_step * row_scale, sum, rest);
+  }
+};
+
 /// What is to be done to places before they are packed.
 enum class Limits : unsigned char {
   none,      ///< nothing: packing brings them into range

@@ -2,6 +2,7 @@
 #include "ops/level_epilogue.hpp"
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/ops/level_spmm.hpp>
 
 #include "ops/operands.hpp"
 
@@ -35,6 +36,13 @@ void take_value_rows(LevelOut& out, std::span<const NodeId> rows, bool on_host, 
 
 void require_no_value_rows(std::span<const NodeId> rows, const char* op) {
   if (!rows.empty()) fail(ErrorCode::usage, fmt::format("{}: out_rows is of floats out, not of levels", op));
+}
+
+void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t nrows, std::size_t ncols,
+                  const char* op) {
+  check_length(op, options.row_scale, nrows, "row_scale");
+  end.row_scale = or_null(options.row_scale);
+  take_options(end.epilogue, options.bias, options.relu, options.rounding, ncols, op);
 }
 
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op) {

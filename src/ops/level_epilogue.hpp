@@ -9,11 +9,14 @@
 #include "ops/level_views.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace bitgraph {
+
+struct LevelSpmmOptions;
 
 [[nodiscard]] LevelScaleView view_of(const LevelScale& scale);
 
@@ -26,6 +29,10 @@ void take_value_rows(LevelOut& out, std::span<const NodeId> rows, bool on_host, 
 
 /// Throws usage where there are rows: those of levels have their own places.
 void require_no_value_rows(std::span<const NodeId> rows, const char* op);
+
+/// Takes those of sums over neighbours, of nrows x ncols. Throws usage for a scale or a bias of another length.
+void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t nrows, std::size_t ncols,
+                  const char* op);
 
 /// Takes the scale of levels out. Throws usage where there is none, or one by rows.
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
@@ -43,6 +50,14 @@ inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::siz
   } else {
     put_level(out.levels.row(i), j, out.levels.bits, epilogue.level(place, j, out.levels.bits));
   }
+}
+
+/// The same of a sum of levels over so many neighbours.
+inline void put_sum(const LevelSumEnd& end, std::size_t i, std::size_t j, std::int64_t sum, std::size_t neighbors) {
+  const float factor = end.epilogue.factor(j), row_scale = end.row_scale_of(i);
+  const float by_step = end.x_scale.step(j) * factor, by_offset = end.x_scale.offset(j) * factor;
+  const float rest = std::fma(by_offset, row_scale * static_cast<float>(neighbors), end.epilogue.shift(j, factor));
+  put_sum(end.out, end.epilogue, i, j, sum, std::fma(by_step * row_scale, static_cast<float>(sum), rest));
 }
 
 inline void clear_levels(const LevelOut& out, std::size_t i) {

@@ -65,6 +65,19 @@ struct LevelEpilogue {
   }
 };
 
+/// The end of sums of levels over neighbours: LevelSpmmOptions has the formula. Kernels of sparse and of dense graphs
+/// share it, and so their results are the same bits.
+struct LevelSumEnd {
+  LevelScaleView x_scale;
+  const float* row_scale = nullptr;  ///< null: 1
+  LevelEpilogue epilogue;
+  LevelOut out;
+
+  /// Whether sums become values or levels.
+  [[nodiscard]] constexpr bool ends() const { return out.values.data != nullptr || out.levels.data != nullptr; }
+  [[nodiscard]] float row_scale_of(std::size_t i) const { return row_scale == nullptr ? 1.0F : row_scale[i]; }
+};
+
 /// Whether sums of k products of levels of p and q bits, or with q = 0 of k levels, are below 2^limit.
 [[nodiscard]] constexpr bool sums_fit(int p, int q, std::size_t k, int limit) noexcept {
   return p + q + static_cast<int>(k < 2 ? 0 : std::bit_width(k - 1)) <= limit;

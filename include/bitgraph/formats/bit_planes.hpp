@@ -36,6 +36,13 @@ class BitPlanes {
   BitPlanes(std::size_t nrows, std::size_t ncols, int bits, PlanePacking packing, Buffer<std::uint64_t> words,
             LevelScale scale = {});
 
+  /// The same without a look at words and scale: they keep the rules.
+  BitPlanes(std::size_t nrows, std::size_t ncols, int bits, PlanePacking packing, Buffer<std::uint64_t> words,
+            LevelScale scale, Trusted trusted) noexcept;
+
+  /// Bytes of the words of such planes.
+  [[nodiscard]] static std::size_t bytes_of(std::size_t nrows, std::size_t ncols, int bits, PlanePacking packing);
+
   [[nodiscard]] std::size_t nrows() const noexcept { return nrows_; }
   [[nodiscard]] std::size_t ncols() const noexcept { return ncols_; }
   [[nodiscard]] int bits() const noexcept { return bits_; }

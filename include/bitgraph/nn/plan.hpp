@@ -18,12 +18,12 @@ namespace bitgraph::nn {
 /// their few differences from one row where that is smaller. A CUDA device holds floats dense.
 enum class FeatureStorage { dense, sparse };
 
-/// What votes walk over.
+/// What votes walk over, and sums of levels.
 enum class GraphFormat {
   automatic,  ///< csr
   csr,
   sell,  ///< on the host: one copy of the graph more, and the fastest votes on graphs that are not small
-  tiles  ///< B2SR with tiles of side tile_dim
+  tiles  ///< B2SR with tiles of side tile_dim; sums of levels take side 64 alone, as products of bit planes
 };
 
 /// Of a layer that aggregates what it has multiplied, or multiplies what it has aggregated: the sums are the same but

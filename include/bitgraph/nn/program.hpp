@@ -49,6 +49,8 @@ struct Value {
   /// Signs, with or without scales.
   [[nodiscard]] bool is_signs() const noexcept { return format.kind == NumberKind::sign; }
   [[nodiscard]] bool is_levels() const noexcept { return format.kind == NumberKind::levels; }
+  /// Levels as bit planes packed by columns: what products of tiles read.
+  [[nodiscard]] bool is_planes() const noexcept { return format.kind == NumberKind::planes; }
   /// Levels with one step for all rows, times degree_root() of each node.
   [[nodiscard]] bool by_degree() const noexcept {
     return is_levels() && levels_of == LevelsOf::input && format.scale == ScaleExtent::row;
@@ -103,6 +105,8 @@ struct Operator {
       false;              ///< of quantize in training: rows have the scales of the step before, in the first their own
   bool reorders = false;  ///< of what multiplies or adds up levels: stores the rows in the caller's order
   bool by_parts = false;  ///< takes the rows of the graph part by part
+  /// Of sums of levels: tiles of the graph meet bit planes of the input, which are the second output.
+  bool by_planes = false;
   bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
   bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it
   VotePostOp post_op = VotePostOp::none;

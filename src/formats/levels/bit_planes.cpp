@@ -157,6 +157,15 @@ BitPlanes::BitPlanes(std::size_t nrows, std::size_t ncols, int bits, PlanePackin
   set_scale(std::move(scale));
 }
 
+BitPlanes::BitPlanes(std::size_t nrows, std::size_t ncols, int bits, PlanePacking packing, Buffer<std::uint64_t> words,
+                     LevelScale scale, Trusted) noexcept
+    : nrows_(nrows),
+      ncols_(ncols),
+      bits_(bits),
+      packing_(packing),
+      words_(std::move(words)),
+      scale_(std::move(scale)) {}
+
 void BitPlanes::set_scale(LevelScale scale) {
   if (scale.extent != ScaleExtent::none)
     require_same_place("bit planes", "the planes", device(), "the scale", scale.steps.device());
@@ -183,6 +192,10 @@ BitPlanes BitPlanes::with(Buffer<std::uint64_t> words, LevelScale scale) const {
   same.words_ = std::move(words);
   same.scale_ = std::move(scale);
   return same;
+}
+
+std::size_t BitPlanes::bytes_of(std::size_t nrows, std::size_t ncols, int bits, PlanePacking packing) {
+  return words_of(nrows, ncols, bits, packing) * sizeof(std::uint64_t);
 }
 
 BitPlanes planes_from_levels(const DenseMatrix<std::uint32_t>& levels, int bits, PlanePacking packing) {

@@ -100,7 +100,8 @@ std::vector<ExplainedOperator> Forward::explain(std::size_t repeats) {
     for (std::size_t n = 0; n < count; ++n) times.run(n, [&] { runtime_->run(n); });
   }
   if (one_launch_) bind();
-  return times.explain(compiled_.program, {.nodes = graph_.num_nodes(), .entries = graph_.entries()});
+  return times.explain(compiled_.program,
+                       {.nodes = graph_.num_nodes(), .entries = graph_.entries(), .tiles = graph_.num_tiles()});
 }
 
 }  // namespace bitgraph::nn

@@ -201,6 +201,12 @@ const BitTileMatrix& GraphOperands::tiles(Aggregation aggregation, int tile_dim)
   return at->second;
 }
 
+std::size_t GraphOperands::num_tiles() const noexcept {
+  std::size_t most = 0;
+  for (const auto& [pattern, tiles] : tiles_) most = std::max<std::size_t>(most, tiles.num_tiles());
+  return most;
+}
+
 std::size_t GraphOperands::bytes() const noexcept {
   std::size_t total = (plain_ ? plain_->bytes() : 0) + (with_loops_ ? with_loops_->bytes() : 0) + symmetric_.bytes() +
                       mean_with_self_.bytes() + mean_.bytes() + degree_roots_.bytes() +

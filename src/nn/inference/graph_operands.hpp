@@ -69,9 +69,12 @@ class GraphOperands {
 
   [[nodiscard]] const CsrPattern& graph() const noexcept { return *a_; }
 
-  /// The pattern of `of(aggregation)` in other formats, for votes. SELL is of the host.
+  /// The pattern of `of(aggregation)` in other formats, for votes and products of planes. SELL is of the host.
   [[nodiscard]] const SellPattern& sell(Aggregation aggregation);
   [[nodiscard]] const BitTileMatrix& tiles(Aggregation aggregation, int tile_dim);
+
+  /// Of those that are there: with loops, where there are both.
+  [[nodiscard]] std::size_t num_tiles() const noexcept;
 
   /// The order of the rows of one of the patterns that stay, for votes and fused layers over it.
   [[nodiscard]] const RowOrder& row_order(const CsrPattern& pattern);

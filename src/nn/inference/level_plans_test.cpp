@@ -166,6 +166,125 @@ TEST(LevelPlans, PartsGiveTheBitsOfTheWhole) {
   });
 }
 
+/// Tiles of the graph that meet bit planes.
+const InferenceOptions over_tiles{.graph = GraphFormat::tiles, .tile_dim = 64};
+
+std::ptrdiff_t count_of(const InferencePlan& plan, const std::string& part) {
+  const auto steps = plan.steps();
+  return std::ranges::count_if(steps, [&](const std::string& step) { return step.find(part) != std::string::npos; });
+}
+
+TEST(LevelPlans, TilesGiveTheBitsOfThePattern) {
+  for (const Dataset* data : {&sparse_data(), &large_data()}) {
+    test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+      const Model made = model.in_levels(*data, precision);
+      InferencePlan csr(made, *data, {}, Device::host(1));
+      const Floats expected = csr.run().clone();
+      InferencePlan tiles(made, *data, over_tiles, Device::host(2));
+      EXPECT_EQ(count_of(tiles, ", tiles"), count_of(csr, ", sparse"));
+      EXPECT_EQ(count_of(tiles, ", sparse"), 0);
+      EXPECT_EQ(count_of(tiles, ", tiles") > 0, precision.sums_levels());
+      test::expect_identical(tiles.run().values(), expected.values());
+      test::expect_identical(tiles.run().values(), expected.values());
+    });
+  }
+}
+
+/// Of the 300 nodes all 25 tiles have entries: each is read once, and the planes of 64 rows for it.
+TEST(LevelPlans, BytesOfTilesAreExplained) {
+  const Model made = LevelModel{}.in_levels(large_data(), Precision::of_levels(4, 4, 4));
+  InferencePlan plan(made, large_data(), over_tiles, Device::host(1));
+  const auto operators = plan.explain(1);
+  const auto sum = std::ranges::find(operators, "bitMM2Bit, tiles", &ExplainedOperator::name);
+  ASSERT_NE(sum, operators.end());
+  EXPECT_NE(sum->kernel.find("plane_gemm"), std::string::npos) << sum->kernel;
+  constexpr double rows = 300, slabs = 3, octets = 2, tile = 64 * 8 + 4, octet = 4 * 8 * 16;
+  const double planes = slabs * octets * octet, slice = octets * octet / 2;
+  EXPECT_EQ(sum->bytes, 2 * rows * 8 + planes + 25 * (tile + slice));
+}
+
+TEST(LevelPlans, TilesOfOtherSidesAndPartsTakeThePattern) {
+  const LevelModel model{.architecture = Architecture::sage};
+  const Model made = model.in_levels(large_data(), Precision::of_levels(4, 4, 4));
+  InferencePlan small(made, large_data(), {.graph = GraphFormat::tiles, .tile_dim = 32}, Device::host(1));
+  EXPECT_EQ(count_of(small, ", tiles"), 0);
+  const Floats expected = small.run().clone();
+  InferencePlan whole(made, large_data(), over_tiles, Device::host(1));
+  InferenceOptions limited = over_tiles;
+  limited.memory = whole.predicted().bytes - large_data().graph.bytes() / 2;
+  InferencePlan parts(made, large_data(), limited, Device::host(1));
+  EXPECT_GT(parts.predicted().parts, 1U);
+  EXPECT_EQ(count_of(parts, ", tiles"), 0);
+  test::expect_identical(parts.run().values(), expected.values());
+}
+
+TEST(LevelPlans, TilesGiveTheSameBitsInAllOrdersAndOnAllInstructionSets) {
+  const Precision w3a5m7 = precision_from_string("w3a5m7");
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::gin}) {
+    SCOPED_TRACE(to_string(architecture));
+    const Model made = LevelModel{.architecture = architecture}.in_levels(large_data(), w3a5m7);
+    const Floats expected = logits_of(made, large_data(), {});
+    for (const Order order : {Order::degree, Order::community}) {
+      InferenceOptions options = over_tiles;
+      options.order = order;
+      test::expect_identical(logits_of(made, large_data(), options).values(), expected.values());
+    }
+    test::everywhere([&](const Device& device) {
+      test::expect_identical(logits_of(made, large_data(), over_tiles, device).values(), expected.values());
+    });
+  }
+}
+
+TEST(LevelPlans, MemoryOfTilesIsPredictedWithinTwoPercent) {
+  test::for_each_level_model([](const LevelModel& model, const Precision& precision) {
+    const Model made = model.in_levels(large_data(), precision);
+    const Device device = Device::host(1);
+    const auto predicted = static_cast<double>(predict_memory(made, large_data(), over_tiles, device).bytes);
+    EXPECT_EQ(device.memory().allocations, 0U);
+    InferencePlan plan(made, large_data(), over_tiles, device);
+    plan.run();
+    const auto peak = static_cast<double>(device.memory().peak);
+    EXPECT_NEAR(predicted, peak, 0.02 * peak);
+    const std::size_t before = device.memory().allocations;
+    plan.run();
+    EXPECT_EQ(device.memory().allocations, before);
+  });
+}
+
+TEST(LevelPlans, TilesOnADeviceGiveTheBitsOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const Dataset* data : {&sparse_data(), &large_data(), &wide_data()}) {
+    test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+      const Model made = model.in_levels(*data, precision);
+      const Floats expected = logits_of(made, *data, {});
+      for (const Launching launching : {Launching::automatic, Launching::steps, Launching::graph}) {
+        InferenceOptions options = over_tiles;
+        options.launching = launching;
+        InferencePlan plan(made, *data, options, device);
+        EXPECT_EQ(count_of(plan, ", sparse"), 0);
+        for (int run = 0; run < 3; ++run) expect_same(plan.run().to(Device()), expected, precision);
+      }
+    });
+  }
+}
+
+TEST(LevelPlans, MemoryOfTilesOnADeviceIsPredictedWithinTwoPercent) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  test::for_each_level_model([&](const LevelModel& model, const Precision& precision) {
+    if (!test::is_of_whole_numbers(precision)) return;
+    const Model made = model.in_levels(large_data(), precision);
+    const auto predicted = static_cast<double>(predict_memory(made, large_data(), over_tiles, device).bytes);
+    const std::size_t before = device.memory().live;
+    device.reset_peak();
+    InferencePlan plan(made, large_data(), over_tiles, device);
+    plan.run();
+    const auto peak = static_cast<double>(device.memory().peak - before);
+    EXPECT_NEAR(predicted, peak, 0.02 * peak);
+  });
+}
+
 TEST(LevelPlans, ThreadsOrdersAndInstructionSetsGiveTheSameBits) {
   test::for_each_level_model([](const LevelModel& model, const Precision& precision) {
     const Model made = model.in_levels(sparse_data(), precision);

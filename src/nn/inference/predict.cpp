@@ -204,14 +204,14 @@ class Prediction {
       } else if (!kept) {  // else it is the graph that the plan keeps
         total += pattern_bytes(n_ + parts - 1, entries_of(loops));
       }
-      if (needs.votes.count(loops) != 0) total += vote_bytes(loops);
+      if (needs.other_formats.count(loops) != 0) total += other_format_bytes(loops);
     }
     return total + largest;
   }
 
-  /// What operators ask of the graph; patterns, votes and orders with loops (true) and without.
+  /// What operators ask of the graph; patterns, other formats and orders with loops (true) and without.
   struct GraphNeeds {
-    std::set<bool> patterns, votes, orders;
+    std::set<bool> patterns, other_formats, orders;
     std::set<Aggregation> scales;
   };
 
@@ -225,18 +225,18 @@ class Prediction {
       if (op.kind == OperatorKind::product || op.kind == OperatorKind::quantize) continue;
       const bool loops = has_loops(op.aggregation);
       needs.patterns.insert(loops);
-      if (vote) needs.votes.insert(loops);
+      if (vote || op.by_planes) needs.other_formats.insert(loops);
       const bool other_format = options_.graph == GraphFormat::sell || options_.graph == GraphFormat::tiles;
       const Value& in = program.value(op.inputs[0]);
       const bool float_sum = op.kind == OperatorKind::aggregate && !in.is_signs() && !in.is_levels();
-      const bool by_order = float_sum ? spmm_sums_by_order(out.columns) : !vote || !other_format;
+      const bool by_order = float_sum ? spmm_sums_by_order(out.columns) : !op.by_planes && (!vote || !other_format);
       if (!device_.is_host() && by_order) needs.orders.insert(loops);
     }
     return needs;
   }
 
-  /// Of the format that votes have beside the pattern, where the plan names one.
-  [[nodiscard]] std::size_t vote_bytes(bool loops) const {
+  /// Of the format that votes and products of planes have beside the pattern, where the plan names one.
+  [[nodiscard]] std::size_t other_format_bytes(bool loops) const {
     const int k = options_.tile_dim;
     if (options_.graph == GraphFormat::sell) return sell_bytes(n_, entries_of(loops));
     if (options_.graph != GraphFormat::tiles) return 0;

@@ -34,7 +34,8 @@ std::string name_product(const Program& p, const Operator& op) {
 }
 std::string name_aggregate(const Program& p, const Operator& op) {
   if (p.value(op.inputs[0]).is_levels()) {
-    return fmt::format("{}, sparse{}", p.value(op.output()).is_levels() ? "bitMM2Bit" : "bitMM2Int", parts_of(op));
+    return fmt::format("{}, {}{}", p.value(op.output()).is_levels() ? "bitMM2Bit" : "bitMM2Int",
+                       op.by_planes ? "tiles" : "sparse", parts_of(op));
   }
   const char* const types = signs(p, op.output()) ? "BBB" : signs(p, op.inputs[0]) ? "BBF" : "FBF";
   return fmt::format("BSpMM.{}{}", types, parts_of(op));
@@ -91,6 +92,8 @@ std::string check_product(const Program& p, const Operator& op) {
 }
 std::string check_aggregate(const Program& p, const Operator& op) {
   if (op.aggregation == Aggregation::none) return "aggregates nothing";
+  if (op.by_planes && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
+    return "has no memory for the planes of its input";
   return check_same(p, op);
 }
 std::string check_add(const Program& p, const Operator& op) {
@@ -154,8 +157,22 @@ Traffic traffic_product(const Program& p, const Operator& op, const GraphFacts& 
   return {traffic_once(p, op, graph).bytes + weight_bytes(op, in, out),
           2.0 * static_cast<double>(graph.nodes) * static_cast<double>(in) * static_cast<double>(out)};
 }
+/// Planes are made of the input, and 64 rows of them meet each tile. Where tiles are not counted, there are no more of
+/// them than places and entries.
+Traffic traffic_planes(const Program& p, const Operator& op, const GraphFacts& graph) {
+  constexpr std::size_t side = 64, tile_bytes = side * sizeof(std::uint64_t) + sizeof(NodeId);
+  const std::size_t tile_rows = (graph.nodes + side - 1) / side;
+  const std::size_t most = std::min(tile_rows * tile_rows, graph.entries + graph.nodes);
+  const auto tiles = static_cast<double>(graph.tiles != 0 ? graph.tiles : most);
+  const Value& planes = p.value(op.outputs[1]);
+  const double slice = static_cast<double>(planes.bytes(2 * side)) / 2;
+  return {traffic_once(p, op, graph).bytes + tiles * (tile_bytes + slice),
+          tiles * side * side * static_cast<double>(planes.columns) * planes.format.bits};
+}
+
 /// A row of what is gathered for each entry, and its index.
 Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& graph) {
+  if (op.by_planes) return traffic_planes(p, op, graph);
   const Value& x = p.value(op.inputs[0]);
   const std::size_t loops = has_loops(op.aggregation) ? graph.nodes : 0;
   const auto entries = static_cast<double>(graph.entries + loops);

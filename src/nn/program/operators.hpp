@@ -22,6 +22,7 @@ struct GraphFacts {
   std::size_t entries = 0;      ///< of the adjacency matrix, without loops
   std::size_t longest_row = 0;  ///< entries, without a loop
   bool has_empty_row = false;
+  std::size_t tiles = 0;  ///< of side 64, that have an entry; 0: not counted
 
   [[nodiscard]] static GraphFacts of(const CsrPattern& a);
 };

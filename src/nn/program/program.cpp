@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/program.hpp>
 
+#include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/ops/fused_vote.hpp>
 
 #include "core/fingerprint.hpp"
@@ -50,6 +51,7 @@ std::size_t Value::rows(std::size_t nodes) const noexcept {
 std::size_t Value::bytes(std::size_t nodes) const {
   if (scaled_scores) return rows(nodes) * ScaledScores::row_bytes(columns);
   if (scored_bits != 0) return rows(nodes) * RowScores::row_size(columns) * sizeof(std::uint16_t);
+  if (is_planes()) return BitPlanes::bytes_of(rows(nodes), columns, format.bits, PlanePacking::columns);
   if (is_levels()) return rows(nodes) * level_row_bytes(columns, format.bits);
   return stored_bytes(format, rows(nodes), columns);
 }

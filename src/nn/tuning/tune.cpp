@@ -2,6 +2,7 @@
 #include <bitgraph/nn/tune.hpp>
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/nn/bit_search.hpp>
 
 #include "nn/tuning/candidates.hpp"
@@ -181,6 +182,12 @@ class Tuner {
         attempt([&](InferenceOptions& o) { o.order = order; });
     }
     const auto& forms = report_.candidates[from].options.forms;
+    if (has_full_tiles_ && std::ranges::any_of(forms, &Precision::sums_levels)) {
+      attempt([](InferenceOptions& o) {
+        o.graph = GraphFormat::tiles;
+        o.tile_dim = 64;
+      });
+    }
     if (std::find(forms.begin(), forms.end(), Precision::bin) == forms.end()) return;  // nothing votes
     if (device_.is_host()) {
       for (const GraphFormat format : {GraphFormat::csr, GraphFormat::sell})
@@ -200,6 +207,13 @@ class Tuner {
       // Where tiles of one side hold too little, larger ones hold less.
       if (quickest > far_behind * report_.candidates[best].microseconds) break;
     }
+  }
+
+  /// Whether tiles of side 64 hold so many entries that their products with planes are worth a try: they have no more
+  /// than twice the bytes of the entries, which is some 64 entries each.
+  static bool has_full_tiles(const CsrPattern& graph) {
+    constexpr std::size_t most_times = 2;
+    return b2sr_bytes(graph.nrows(), count_tiles(graph, 64), 64) <= most_times * graph.nvals() * sizeof(NodeId);
   }
 
   void choose() {
@@ -235,6 +249,7 @@ class Tuner {
   Device device_;
   Candidates candidates_;
   TuneReport& report_ = candidates_.report;
+  bool has_full_tiles_ = has_full_tiles(dataset_.graph);
 };
 
 void require_sound(const TuneOptions& options, const Dataset& dataset) {

@@ -191,6 +191,7 @@ void check_updates(const Device& device, const std::vector<Precision>& precision
   const Precision precision = precisions[*rc::gen::inRange<std::size_t>(0, precisions.size())];
   InferenceOptions options{.features = *rc::gen::element(FeatureStorage::sparse, FeatureStorage::dense),
                            .graph = *rc::gen::element(GraphFormat::automatic, GraphFormat::csr, GraphFormat::tiles),
+                           .tile_dim = *rc::gen::element(8, 64),
                            .order = *rc::gen::element(Order::original, Order::reverse_cuthill_mckee, Order::degree)};
   const bool reserved = *rc::gen::arbitrary<bool>();
   if (reserved) options.capacity = {most_nodes, most_entries};

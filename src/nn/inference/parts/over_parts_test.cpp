@@ -98,6 +98,20 @@ TEST(InferenceOverParts, TakesEveryOptionThatAPlanHas) {
     expect_bits_of_the_batch_graph(floats, dataset, {.features = storage}, Device::host(2));
 }
 
+TEST(InferenceOverParts, SumsOfLevelsOverTilesHaveTheBitsOfThePattern) {
+  const Dataset dataset = test::planted_data({.nodes = 250, .features = 70});
+  const Model model = level_model(Architecture::gcn, dataset);
+  const Partition partition = partition_of(dataset, 9);
+  const InferenceOptions pattern{.partition = &partition, .batch_parts = 2};
+  const InferenceOptions tiles{.graph = GraphFormat::tiles, .tile_dim = 64, .partition = &partition, .batch_parts = 2};
+  InferencePlan csr(model, dataset, pattern, Device::host(2));
+  const Device device = Device::host(2);
+  InferencePlan plan(model, dataset, tiles, device);
+  test::expect_identical(plan.run().values(), csr.run().values());
+  const auto peak = static_cast<double>(device.memory().peak);
+  EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.1 * peak);
+}
+
 TEST(InferenceOverParts, OfAllPartsAtOnceIsThePlanOverTheGraph) {
   const Dataset dataset = test::planted_data({.nodes = 250, .features = 70});
   const Partition partition = partition_of(dataset, 9);

@@ -88,6 +88,23 @@ TEST(PackedParts, TakeEveryFormatOfTheGraphAndWayOfLaunching) {
   }
 }
 
+TEST(PackedParts, SumsOfLevelsTakeTiles) {
+  for (const Device& device : places()) {
+    const Dataset dataset = test::planted_data({.nodes = 250, .features = 70});
+    const Partition partition = test::partition_of(dataset, 40);
+    const Model model = test::level_model(Architecture::gcn, dataset);
+    const DenseMatrix<float> expected = logits_of(model, test::of_batches(dataset, partition, 2), device);
+    for (const Launching launching : {Launching::steps, Launching::graph}) {
+      InferenceOptions options = options_for(model, partition, 2);
+      options.graph = GraphFormat::tiles;
+      options.tile_dim = 64;
+      options.launching = launching;
+      PackedParts plan(model, dataset, options, device, {.group_bytes = 3000});
+      expect_runs(plan, expected, test::adds_floats(model, device));
+    }
+  }
+}
+
 /// Some batches have no edges, and some no nodes.
 TEST(PackedParts, BatchesMayBeEmpty) {
   for (const Device& device : places()) {

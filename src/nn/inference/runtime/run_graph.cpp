@@ -4,6 +4,7 @@
 #include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/level_spmm.hpp>
+#include <bitgraph/ops/plane_gemm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "nn/inference/row_blocks.hpp"
@@ -93,6 +94,13 @@ LevelSpmmOptions level_options(const Runtime& at, const Operator& op, const Prep
 void add_levels(Runtime& at, const Operator& op, Prepared& prepared) {
   const QuantizedMatrix& x = at.levels_in(op.inputs[0]);
   const bool to_levels = at.makes_levels(op.output());
+  if (op.by_planes) {
+    const LevelSpmmOptions how = level_options(at, op, prepared);
+    BitPlanes& planes = at.planes(op.outputs[1]);
+    pack_planes_into(planes, x);
+    if (to_levels) return plane_gemm_into(at.levels(op.output()), *prepared.tiles, planes, how);
+    return plane_gemm_into(at.floats(op.output()), *prepared.tiles, planes, how);
+  }
   if (!op.by_parts) {
     const LevelSpmmOptions how = level_options(at, op, prepared);
     const CsrPattern& pattern = *prepared.operand.pattern;
@@ -135,7 +143,10 @@ void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
     if (!votes(at, op)) prepared.operand = at.graph().scales_of(op.aggregation);
     return find_parts(at, op, goes_by_order(at, op));
   }
-  if (votes(at, op) && at.options().graph == GraphFormat::sell) {
+  if (op.by_planes) {
+    prepared.operand = at.graph().scales_of(op.aggregation);
+    prepared.tiles = &at.graph().tiles(op.aggregation, at.options().tile_dim);
+  } else if (votes(at, op) && at.options().graph == GraphFormat::sell) {
     prepared.sell = &at.graph().sell(op.aggregation);
   } else if (votes(at, op) && at.options().graph == GraphFormat::tiles) {
     prepared.tiles = &at.graph().tiles(op.aggregation, at.options().tile_dim);

@@ -74,6 +74,12 @@ Runtime::Memory Runtime::view_of(ValueId v) {
         rows, value.columns, value.format.bits, lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_),
         value.by_degree() ? scale_by_degree(value) : weights_.scale_of(value).share(device_), trusted);
   }
+  if (value.is_planes()) {
+    const std::size_t words = value.bytes(num_nodes()) / sizeof(std::uint64_t);
+    return BitPlanes(rows, value.columns, value.format.bits, PlanePacking::columns,
+                     lent(reinterpret_cast<std::uint64_t*>(at), words, device_),
+                     weights_.scale_of(value).share(device_), trusted);
+  }
   if (!value.is_signs()) {
     return Floats(rows, value.columns, lent(reinterpret_cast<float*>(at), rows * value.columns, device_));
   }

@@ -2,6 +2,7 @@
 // A program's values in memory, and what its operators need besides.
 #pragma once
 
+#include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/nn/plan.hpp>
@@ -87,6 +88,7 @@ class Runtime {
   [[nodiscard]] Binarized& binarized(ValueId v) { return std::get<Binarized>(values_[v]); }
   [[nodiscard]] QuantizedMatrix& levels(ValueId v) { return std::get<QuantizedMatrix>(values_[v]); }
   [[nodiscard]] const QuantizedMatrix& levels_in(ValueId v) const;
+  [[nodiscard]] BitPlanes& planes(ValueId v) { return std::get<BitPlanes>(values_[v]); }
   [[nodiscard]] RowScores& scores(ValueId v) { return std::get<RowScores>(values_[v]); }
   [[nodiscard]] ScaledScores& scaled_scores(ValueId v) { return std::get<ScaledScores>(values_[v]); }
   [[nodiscard]] bool makes_scaled_scores(ValueId v) const { return program().value(v).scaled_scores; }
@@ -110,7 +112,8 @@ class Runtime {
   [[nodiscard]] bool streamed() const noexcept { return streamed_; }
 
  private:
-  using Memory = std::variant<std::monostate, Floats, Bits, Binarized, QuantizedMatrix, RowScores, ScaledScores>;
+  using Memory =
+      std::variant<std::monostate, Floats, Bits, Binarized, QuantizedMatrix, BitPlanes, RowScores, ScaledScores>;
 
   [[nodiscard]] const Operator& op(std::size_t n) const { return program().operators[n]; }
   [[nodiscard]] Memory view_of(ValueId v);

@@ -38,6 +38,7 @@ Compiled compile(Program program, const PassContext& context, std::size_t parts,
     made.graph = plan_graph(made.program, context, parts);
   }
   split_rows(made.program, made.graph);
+  take_planes(made.program, context);
   if (reorders) reorder_result(made.program);
   made.program.validate();
   return made;

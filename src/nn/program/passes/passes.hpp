@@ -78,6 +78,10 @@ void join_rows(Program& program, const PassContext& context);
 /// Aggregations take the rows part by part.
 void split_rows(Program& program, const GraphPlan& graph);
 
+/// Sums of levels over a whole graph become products of its tiles with bit planes, where the plan names tiles of side
+/// 64 (QGTC, section 4.3).
+void take_planes(Program& program, const PassContext& context);
+
 /// Puts `op` between a value and all its readers, that of the result too: what another device makes, for one, comes
 /// here first. Sets its input, its layer and its output, which is as wide and of the same format; returns the output.
 ValueId put_behind(Program& program, ValueId value, Operator op);

@@ -77,6 +77,17 @@ void split_rows(Program& program, const GraphPlan& graph) {
   remove_dead(program);
 }
 
+void take_planes(Program& program, const PassContext& context) {
+  if (!context.whole || context.options.graph != GraphFormat::tiles || context.options.tile_dim != 64) return;
+  for (Operator& op : program.operators) {
+    if (op.kind != Kind::aggregate || op.by_parts || !program.value(op.inputs[0]).is_levels()) continue;
+    Value planes = program.value(op.inputs[0]);
+    planes.format.kind = NumberKind::planes;
+    op.by_planes = true;
+    op.outputs.push_back(program.add_value(planes));
+  }
+}
+
 void join_rows(Program& program, const PassContext& context) {
   if (!context.on_host) return;
   for (std::size_t n = 0; n < program.operators.size(); ++n) {

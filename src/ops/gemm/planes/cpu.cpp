@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "ops/cpu_levels-inl.hpp"
 #include "ops/gemm/planes/row_pairs.hpp"
 
 #include <algorithm>
@@ -88,24 +89,54 @@ void multiply_columns(const PlaneGemmArgs& args, const RowPairs& pairs, std::siz
 
 #endif
 
-/// The rows of a chunk, and all columns. Columns are the outer loop: their slabs stay in the first cache for all rows.
-void multiply_chunk(const PlaneGemmArgs& args, const RowPairs& pairs, Range rows) {
+/// put(row of the chunk, column, sum) of columns first .. last - 1. Columns are the outer loop: their slabs stay in the
+/// first cache for all rows.
+template <class Put>
+void for_each_sum(const PlaneGemmArgs& args, const RowPairs& pairs, std::size_t rows, std::size_t first,
+                  std::size_t last, const Put& put) {
   std::uint64_t sums[block_rows * columns_at_once];
-  for (std::size_t j = 0; j < args.x.ncols; j += columns_at_once) {
-    const std::size_t columns = std::min(columns_at_once, args.x.ncols - j);
-    for (std::size_t r = 0; r < rows.size(); r += block_rows) {
-      const std::size_t count = std::min(block_rows, rows.size() - r);
+  for (std::size_t j = first; j < last; j += columns_at_once) {
+    const std::size_t columns = std::min(columns_at_once, last - j);
+    for (std::size_t r = 0; r < rows; r += block_rows) {
+      const std::size_t count = std::min(block_rows, rows - r);
       multiply_columns(args, pairs, r, count, j, sums);
-      for (std::size_t n = 0; n < count * columns; ++n) {
-        const std::size_t i = rows.begin + r + n / columns, column = j + n % columns;
-        const std::uint64_t sum = sums[n / columns * columns_at_once + n % columns];
-        if (args.sums.data != nullptr) {
-          args.sums(i, column) = static_cast<std::int32_t>(sum);
-        } else {
-          args.wide_sums(i, column) = static_cast<std::int64_t>(sum);
-        }
-      }
+      for (std::size_t n = 0; n < count * columns; ++n)
+        put(r + n / columns, j + n % columns, sums[n / columns * columns_at_once + n % columns]);
     }
+  }
+}
+
+/// Sums of the rows of a chunk as they are.
+void multiply_chunk(const PlaneGemmArgs& args, const RowPairs& pairs, Range rows) {
+  for_each_sum(args, pairs, rows.size(), 0, args.x.ncols, [&](std::size_t r, std::size_t column, std::uint64_t sum) {
+    if (args.out.sums.data != nullptr) {
+      args.out.sums(rows.begin + r, column) = static_cast<std::int32_t>(sum);
+    } else {
+      args.out.wide_sums(rows.begin + r, column) = static_cast<std::int64_t>(sum);
+    }
+  });
+}
+
+constexpr std::size_t slice_columns = 64;  ///< whose sums are there before they end
+static_assert(slice_columns <= slice_outputs && slice_columns % 2 == 0 && slice_columns % columns_at_once == 0);
+
+/// Sums over neighbours of the rows of a chunk, and their end.
+template <class Total>
+void aggregate_chunk(const PlaneGemmArgs& args, const RowPairs& pairs, Range rows) {
+  std::size_t neighbors[RowPairs::chunk_rows] = {};
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::uint64_t* const words = pairs.of(r, 0);
+    for (std::size_t w = 0; w < pairs.plane_words(); ++w) neighbors[r] += hwy::PopCount(words[w]);
+  }
+  HWY_ALIGN Total sums[RowPairs::chunk_rows * slice_columns] = {};
+  for (std::size_t first = 0; first < args.x.ncols; first += slice_columns) {
+    const SumSlice slice(args, args.x.ncols, first, slice_columns, [](std::size_t n) { return n; });
+    for_each_sum(args, pairs, rows.size(), first, first + slice.columns,
+                 [&](std::size_t r, std::size_t column, std::uint64_t sum) {
+                   sums[r * slice_columns + column - first] = static_cast<Total>(sum);
+                 });
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      finish_sums(args, slice, rows.begin + r, neighbors[r], sums + r * slice_columns);
   }
 }
 
@@ -115,7 +146,13 @@ void multiply_planes(const PlaneGemmArgs& args, std::size_t begin, std::size_t e
   for (std::size_t c = begin; c < end; ++c) {
     const Range rows{c * RowPairs::chunk_rows, std::min((c + 1) * RowPairs::chunk_rows, args.a.nrows)};
     pairs.take(args, rows);
-    multiply_chunk(args, pairs, rows);
+    if (!args.ends()) {
+      multiply_chunk(args, pairs, rows);
+    } else if (args.wide) {
+      aggregate_chunk<std::int64_t>(args, pairs, rows);
+    } else {
+      aggregate_chunk<std::int32_t>(args, pairs, rows);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
+#include "ops/cuda_level_epilogue.cuh"
 #include "ops/cuda_store_pair.cuh"
 #include "ops/gemm/cuda/bit_product.cuh"
 #include "ops/gemm/has_wgmma.hpp"
@@ -66,14 +67,29 @@ struct TileWords {
   }
 };
 
-/// A block's rows, and a warp's columns. Planes of X are taken `Planes` at a time; all at once if `Single`.
-template <class Source, class Sum, unsigned Planes, bool Single>
+/// Two neighbouring levels of a row, the first one of an even column.
+__device__ inline void store_level_pair(const QuantizedView<std::uint8_t>& out, std::size_t row, std::size_t column,
+                                        std::uint32_t first, std::uint32_t second) {
+  std::uint8_t* const to = out.row(row) + column * level_place_bits(out.bits) / 8;
+  if (out.bits <= 4) {
+    *to = static_cast<std::uint8_t>(first | second << 4);
+  } else if (out.bits <= 8) {
+    *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(first | second << 8);
+  } else {
+    *reinterpret_cast<std::uint32_t*>(to) = first | second << 16;
+  }
+}
+
+/// A block's rows, and a warp's columns. Planes of X are taken `Planes` at a time; all at once if `Single`. `Ends`:
+/// sums over neighbours become floats or levels.
+template <class Source, class Sum, unsigned Planes, bool Single, bool Ends>
 struct Kernel {
   static constexpr unsigned groups = bit_columns / Planes;  ///< of eight columns a warp
   static constexpr unsigned columns = 8 * groups;
 
   using Counts = int[row_tiles][bit_columns][4];
   using Totals = Sum[row_tiles][groups][4];
+  using Ones = int[Ends ? row_tiles : 1][4];  ///< neighbours of rows, four times each
 
   /// What a thread has of a step's operands.
   struct Step {
@@ -85,14 +101,19 @@ struct Kernel {
   const Source source;
   const std::size_t first_row, first_column;
   const unsigned lane = threadIdx.x % 32;
+  const std::size_t stored_columns;
   const std::size_t slab_words = args.x.num_octets() * args.x.octet_words();
   const std::uint64_t* x[bit_columns];  ///< the thread's words of the first slab; null where there are none
 
-  __device__ explicit Kernel(const PlaneGemmArgs& given)
+  __device__ Kernel(const PlaneGemmArgs& given, std::size_t stored)
       : args(given),
         source(given, blockIdx.x),
         first_row(std::size_t{blockIdx.x} * block_rows),
-        first_column((std::size_t{blockIdx.y} * warps + threadIdx.x / 32) * columns) {}
+        first_column((std::size_t{blockIdx.y} * warps + threadIdx.x / 32) * columns),
+        stored_columns(stored) {}
+
+  /// Columns that the output has, behind the last one too.
+  [[nodiscard]] __device__ std::size_t stored() const { return Ends ? stored_columns : args.x.ncols; }
 
   __device__ void choose_planes(int first) {
 #pragma unroll
@@ -124,8 +145,9 @@ struct Kernel {
     }
   }
 
-  /// What the plane of A has in common with the chosen planes of X.
-  __device__ void count(Counts& counts, int plane) const {
+  /// What the plane of A has in common with the chosen planes of X. If `counts_ones`, a column of ones
+  /// counts those of A, too.
+  __device__ void count(Counts& counts, int plane, Ones& ones, bool counts_ones) const {
     const unsigned count = source.count();
     Step next;
     load(next, lane % 4, plane);
@@ -133,6 +155,11 @@ struct Kernel {
       const Step now = next;
       load(next, step + step_words + lane % 4, plane);
       multiply(counts, now);
+      if constexpr (Ends) {
+        if (!counts_ones) continue;
+#pragma unroll
+        for (unsigned m = 0; m < row_tiles; ++m) gemm_cuda::multiply_add(ones[m], now.a[m], ~std::uint64_t{0});
+      }
     }
   }
 
@@ -147,10 +174,55 @@ struct Kernel {
   template <class SumAt>
   __device__ void store(const SumAt& sum_at) const {
     if constexpr (sizeof(Sum) == sizeof(std::int32_t)) {
-      store_in(args.sums, sum_at);
+      store_in(args.out.sums, sum_at);
     } else {
-      store_in(args.wide_sums, sum_at);
+      store_in(args.out.wide_sums, sum_at);
     }
+  }
+
+  /// Two neighbouring columns of row i from column j on, whose places are given.
+  __device__ void store_places(std::size_t i, std::size_t j, float first, float second, float first_least,
+                               float second_least) const {
+    const level_cuda::LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
+    if (args.out.values.data == nullptr) {  // places behind the last column have zeros, whatever the scale of the row
+      const auto level_of = [&](std::size_t column, float place, float least) {
+        return column < args.x.ncols ? static_cast<std::uint32_t>(rule.level(place, least)) : 0U;
+      };
+      return store_level_pair(args.out.levels, i, j, level_of(j, first, first_least),
+                              level_of(j + 1, second, second_least));
+    }
+    float* const to = args.out.values.data + level_cuda::value_row_of(args.out, i) * args.out.values.stride + j;
+    if (j + 1 < stored() && takes_pairs(args.out.values)) return store_pair(to, rule.value(first), rule.value(second));
+    to[0] = rule.value(first);
+    if (j + 1 < stored()) to[1] = rule.value(second);
+  }
+
+  /// Sums as floats or levels.
+  template <bool offsets, class SumAt>
+  __device__ void store_ends(const SumAt& sum_at, const Ones& ones) const {
+#pragma unroll
+    for (unsigned g = 0; g < groups; ++g) {
+      const std::size_t j = first_column + g * 8 + lane % 4 * 2;
+      if (j >= stored()) return;
+      const level_cuda::SumPlace first(args, args.x.ncols, j), second(args, args.x.ncols, j + 1);
+#pragma unroll
+      for (unsigned row = 0; row < 2 * row_tiles; ++row) {
+        const unsigned m = row / 2, k = row % 2 * 2;
+        const std::size_t i = first_row + row * 8 + lane / 4;
+        if (i >= args.a.nrows) continue;
+        const float scale = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + i);
+        const float neighbors = scale * static_cast<float>(ones[m][k]);
+        const float left = first.template place<offsets>(static_cast<float>(sum_at(m, g, k)), neighbors, scale);
+        const float right = second.template place<offsets>(static_cast<float>(sum_at(m, g, k + 1)), neighbors, scale);
+        store_places(i, j, left, right, first.least, second.least);
+      }
+    }
+  }
+
+  template <class SumAt>
+  __device__ void finish(const SumAt& sum_at, const Ones& ones) const {
+    if constexpr (!Ends) return store(sum_at);
+    args.x_scale.offsets == nullptr ? store_ends<false>(sum_at, ones) : store_ends<true>(sum_at, ones);
   }
 
   template <class Out, class SumAt>
@@ -182,23 +254,25 @@ struct Kernel {
   }
 
   __device__ void run() {
-    if (first_column >= args.x.ncols) return;
+    if (first_column >= stored()) return;
+    Ones ones = {};
+    const bool counts_ones = args.x_scale.offsets != nullptr;
     if constexpr (Single) {
       Counts counts = {};
       choose_planes(0);
-      count(counts, 0);
-      store([&](unsigned m, unsigned g, unsigned k) { return joined(counts, m, g, k, 0); });
+      count(counts, 0, ones, counts_ones);
+      finish([&](unsigned m, unsigned g, unsigned k) { return joined(counts, m, g, k, 0); }, ones);
     } else {
       Totals totals = {};
       for (int first = 0; first < args.x.bits; first += static_cast<int>(Planes)) {
         choose_planes(first);
         for (int plane = 0; plane < args.a.bits; ++plane) {
           Counts counts = {};
-          count(counts, plane);
+          count(counts, plane, ones, counts_ones && first == 0);
           add(totals, counts, plane + first);
         }
       }
-      store([&](unsigned m, unsigned g, unsigned k) { return totals[m][g][k]; });
+      finish([&](unsigned m, unsigned g, unsigned k) { return totals[m][g][k]; }, ones);
     }
   }
 
@@ -211,34 +285,41 @@ struct Kernel {
   }
 };
 
-template <class Source, class Sum, unsigned Planes, bool Single>
-__global__ void __launch_bounds__(threads, 3) plane_gemm_mma(const __grid_constant__ PlaneGemmArgs args) {
+template <class Source, class Sum, unsigned Planes, bool Single, bool Ends>
+__global__ void __launch_bounds__(threads, 3)
+    plane_gemm_mma(const __grid_constant__ PlaneGemmArgs args, std::size_t stored_columns) {
   trigger_dependent_launch();
   wait_for_previous_kernel();
-  Kernel<Source, Sum, Planes, Single>(args).run();
+  Kernel<Source, Sum, Planes, Single, Ends>(args, stored_columns).run();
 }
 
-template <class Source, class Sum, unsigned Planes, bool Single>
+template <class Source, class Sum, bool Ends, unsigned Planes, bool Single>
 void launch(const Device& device, const PlaneGemmArgs& args) {
-  using Made = Kernel<Source, Sum, Planes, Single>;
+  using Made = Kernel<Source, Sum, Planes, Single, Ends>;
+  const std::size_t columns = level_cuda::stored_columns(args.out, args.x.ncols);
   const dim3 blocks(static_cast<unsigned>((args.a.nrows + block_rows - 1) / block_rows),
-                    static_cast<unsigned>((args.x.ncols + warps * Made::columns - 1) / (warps * Made::columns)));
-  static ProgrammaticKernel kernel(plane_gemm_mma<Source, Sum, Planes, Single>, "plane_gemm_mma");
-  kernel.launch(device, blocks, threads, 0, args);
+                    static_cast<unsigned>((columns + warps * Made::columns - 1) / (warps * Made::columns)));
+  static ProgrammaticKernel kernel(plane_gemm_mma<Source, Sum, Planes, Single, Ends>, "plane_gemm_mma");
+  kernel.launch(device, blocks, threads, 0, args, columns);
 }
 
-template <class Source, class Sum>
+template <class Source, class Sum, bool Ends>
 void launch_planes(const Device& device, const PlaneGemmArgs& args) {
-  if (args.a.bits > 1 || args.x.bits > 4) return launch<Source, Sum, 4, false>(device, args);
-  if (args.x.bits == 1) return launch<Source, Sum, 1, true>(device, args);
-  if (args.x.bits == 2) return launch<Source, Sum, 2, true>(device, args);
-  launch<Source, Sum, 4, true>(device, args);
+  if (args.a.bits > 1 || args.x.bits > 4) return launch<Source, Sum, Ends, 4, false>(device, args);
+  if (args.x.bits == 1) return launch<Source, Sum, Ends, 1, true>(device, args);
+  if (args.x.bits == 2) return launch<Source, Sum, Ends, 2, true>(device, args);
+  launch<Source, Sum, Ends, 4, true>(device, args);
+}
+
+template <class Source, bool Ends>
+void launch_sums(const Device& device, const PlaneGemmArgs& args) {
+  if (args.wide || args.out.wide_sums.data != nullptr) return launch_planes<Source, std::uint64_t, Ends>(device, args);
+  launch_planes<Source, std::uint32_t, Ends>(device, args);
 }
 
 template <class Source>
-void launch_sums(const Device& device, const PlaneGemmArgs& args) {
-  if (args.sums.data != nullptr) return launch_planes<Source, std::uint32_t>(device, args);
-  launch_planes<Source, std::uint64_t>(device, args);
+void launch_ends(const Device& device, const PlaneGemmArgs& args) {
+  args.ends() ? launch_sums<Source, true>(device, args) : launch_sums<Source, false>(device, args);
 }
 
 }  // namespace
@@ -251,7 +332,8 @@ bool plane_gemm_by_wgmma(const Cuda& backend, const PlaneGemmArgs& args) {
   const auto aligned = [](const std::uint64_t* words) { return reinterpret_cast<std::uintptr_t>(words) % 16 == 0; };
   const bool copied = words_for_bits(args.a.ncols) % 2 == 0 && args.a.ncols != 0 && aligned(args.a.words) &&
                       aligned(args.x.words) && args.a.nrows <= std::numeric_limits<std::int32_t>::max();
-  const bool takes = !args.has_tiles() && args.wide_sums.data == nullptr && copied;
+  const bool plain = args.out.wide_sums.data == nullptr && !args.ends();
+  const bool takes = !args.has_tiles() && plain && copied;
   return takes && has_wgmma && limits.major == 9 && limits.minor == 0;
 }
 
@@ -263,7 +345,7 @@ void plane_gemm(const Cuda& backend, const PlaneGemmArgs& args) {
   if constexpr (has_wgmma) {
     if (plane_gemm_by_wgmma(backend, args)) return multiply_by_wgmma(backend.device, args);
   }
-  args.has_tiles() ? launch_sums<TileWords>(backend.device, args) : launch_sums<DenseWords>(backend.device, args);
+  args.has_tiles() ? launch_ends<TileWords>(backend.device, args) : launch_ends<DenseWords>(backend.device, args);
 }
 
 }  // namespace bitgraph

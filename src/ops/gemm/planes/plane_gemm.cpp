@@ -4,12 +4,12 @@
 #include "core/preconditions.hpp"
 #include "ops/explain.hpp"
 #include "ops/gemm/planes/planes.hpp"
-#include "ops/level_views.hpp"
+#include "ops/level_epilogue.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>
 
-#include <type_traits>
+#include <cstdint>
 
 namespace bitgraph {
 
@@ -17,15 +17,24 @@ namespace {
 
 PlaneGemmArgs args_of(const BitPlanes& a) {
   if (a.packing() != PlanePacking::rows) fail(ErrorCode::usage, "plane gemm: A is packed by columns, expected rows");
-  return {.a = a.view()};
+  PlaneGemmArgs args;
+  args.a = a.view();
+  return args;
 }
 
-PlaneGemmArgs args_of(const BitMatrix<ZeroOne>& a) { return {.a = {a.nrows(), a.ncols(), 1, a.words().data()}}; }
+PlaneGemmArgs args_of(const BitMatrix<ZeroOne>& a) {
+  PlaneGemmArgs args;
+  args.a = {a.nrows(), a.ncols(), 1, a.words().data()};
+  return args;
+}
 
 PlaneGemmArgs args_of(const BitTileMatrix& a) {
   if (a.tile_dim() != 64)
     fail(ErrorCode::usage, fmt::format("plane gemm: A has tiles of side {}, expected 64", a.tile_dim()));
-  return {.a = {a.nrows(), a.ncols(), 1, nullptr}, .tiles = a.view<64>()};
+  PlaneGemmArgs args;
+  args.a = {a.nrows(), a.ncols(), 1, nullptr};
+  args.tiles = a.view<64>();
+  return args;
 }
 
 template <class A>
@@ -54,27 +63,70 @@ KernelChoice explained(const A& a, const BitPlanes& x) {
   return choice_of(args_of(a, x), x.device(), a.bytes() + x.bytes());
 }
 
-template <class Sum, class A>
-void multiply_into(DenseMatrix<Sum>& out, const A& a, const BitPlanes& x) {
+/// With an output of that shape and device, whose sums have up to `most_bits` bits.
+template <class Out, class A>
+PlaneGemmArgs checked_args(const Out& out, const A& a, const BitPlanes& x, int most_bits) {
   PlaneGemmArgs args = args_of(a, x);
   if (out.nrows() != args.a.nrows || out.ncols() != args.x.ncols) {
     fail(ErrorCode::usage, fmt::format("plane gemm: the output is {} x {}, expected {} x {}", out.nrows(), out.ncols(),
                                        args.a.nrows, args.x.ncols));
   }
-  constexpr int most_bits = sizeof(Sum) == sizeof(std::int32_t) ? 31 : 63;
   if (!sums_fit(args.a.bits, args.x.bits, args.x.nrows, most_bits)) {
     fail(ErrorCode::usage, fmt::format("plane gemm: sums of {} products of {} by {} bits may pass {} bits",
                                        args.x.nrows, args.a.bits, args.x.bits, most_bits));
   }
   check_place("plane gemm", out.device(), a.device(), "A");
   check_device("plane gemm", out.device(), x.device(), "X");
-  if constexpr (std::is_same_v<Sum, std::int32_t>) {
-    args.sums = out.view();
-  } else {
-    args.wide_sums = out.view();
-  }
-  trace_choice(out.device(), [&] { return choice_of(args, out.device(), a.bytes() + x.bytes()); });
-  with_backend(out.device(), "plane gemm", [&](const auto& backend) { plane_gemm(backend, args); });
+  return args;
+}
+
+template <class A>
+void run(const Device& device, const A& a, const BitPlanes& x, const PlaneGemmArgs& args) {
+  trace_choice(device, [&] { return choice_of(args, device, a.bytes() + x.bytes()); });
+  with_backend(device, "plane gemm", [&](const auto& backend) { plane_gemm(backend, args); });
+}
+
+template <class A>
+void multiply_into(DenseMatrix<std::int32_t>& out, const A& a, const BitPlanes& x) {
+  PlaneGemmArgs args = checked_args(out, a, x, 31);
+  args.out.sums = out.view();
+  run(out.device(), a, x, args);
+}
+
+template <class A>
+void multiply_into(DenseMatrix<std::int64_t>& out, const A& a, const BitPlanes& x) {
+  PlaneGemmArgs args = checked_args(out, a, x, 63);
+  args.out.wide_sums = out.view();
+  run(out.device(), a, x, args);
+}
+
+/// For outputs that are floats or levels.
+template <class Out, class A>
+PlaneGemmArgs graph_args(const Out& out, const A& a, const BitPlanes& x, const LevelSpmmOptions& options) {
+  PlaneGemmArgs args = checked_args(out, a, x, 63);
+  if (x.scale().extent == ScaleExtent::row)
+    fail(ErrorCode::usage, "plane gemm: X has a scale by rows, expected one for the tensor or for each column");
+  args.x_scale = view_of(x.scale());
+  args.wide = !sums_fit(args.a.bits, args.x.bits, args.x.nrows, 31);
+  take_options(args, options, args.a.nrows, args.x.ncols, "plane gemm");
+  return args;
+}
+
+template <class A>
+void aggregate_into(DenseMatrix<float>& out, const A& a, const BitPlanes& x, const LevelSpmmOptions& options) {
+  PlaneGemmArgs args = graph_args(out, a, x, options);
+  args.out.values = out.view();
+  take_value_rows(args.out, options.out_rows, out.device().is_host(), "plane gemm");
+  run(out.device(), a, x, args);
+}
+
+template <class A>
+void aggregate_into(QuantizedMatrix& out, const A& a, const BitPlanes& x, const LevelSpmmOptions& options) {
+  PlaneGemmArgs args = graph_args(out, a, x, options);
+  take_out_scale(args.epilogue, out, "plane gemm");
+  require_no_value_rows(options.out_rows, "plane gemm");
+  args.out.levels = out.view();
+  run(out.device(), a, x, args);
 }
 
 }  // namespace
@@ -96,6 +148,37 @@ void plane_gemm_into(DenseMatrix<std::int32_t>& out, const BitTileMatrix& a, con
 }
 void plane_gemm_into(DenseMatrix<std::int64_t>& out, const BitTileMatrix& a, const BitPlanes& x) {
   multiply_into(out, a, x);
+}
+
+void plane_gemm_into(DenseMatrix<float>& out, const BitMatrix<ZeroOne>& a, const BitPlanes& x,
+                     const LevelSpmmOptions& options) {
+  aggregate_into(out, a, x, options);
+}
+void plane_gemm_into(DenseMatrix<float>& out, const BitTileMatrix& a, const BitPlanes& x,
+                     const LevelSpmmOptions& options) {
+  aggregate_into(out, a, x, options);
+}
+void plane_gemm_into(QuantizedMatrix& out, const BitMatrix<ZeroOne>& a, const BitPlanes& x,
+                     const LevelSpmmOptions& options) {
+  aggregate_into(out, a, x, options);
+}
+void plane_gemm_into(QuantizedMatrix& out, const BitTileMatrix& a, const BitPlanes& x,
+                     const LevelSpmmOptions& options) {
+  aggregate_into(out, a, x, options);
+}
+
+void pack_planes_into(BitPlanes& out, const QuantizedMatrix& x) {
+  const bool alike = out.nrows() == x.nrows() && out.ncols() == x.ncols() && out.bits() == x.bits();
+  if (!alike || out.packing() != PlanePacking::columns) {
+    fail(ErrorCode::usage,
+         fmt::format("pack planes: X is {} x {} of {} bits, the output is {} x {} of {} bits, packed by {}, expected "
+                     "the same packed by columns",
+                     x.nrows(), x.ncols(), x.bits(), out.nrows(), out.ncols(), out.bits(),
+                     out.packing() == PlanePacking::columns ? "columns" : "rows"));
+  }
+  check_device("pack planes", out.device(), x.device(), "X");
+  with_backend(out.device(), "pack planes",
+               [&](const auto& backend) { pack_planes(backend, {.x = x.view(), .out = out.view()}); });
 }
 
 KernelChoice plane_gemm_explain(const BitPlanes& a, const BitPlanes& x) { return explained(a, x); }

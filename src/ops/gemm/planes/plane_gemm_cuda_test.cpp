@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bit planes on a CUDA device have the same sums as on the host.
 #include "support/cuda_device.hpp"
+#include "support/plane_aggregations.hpp"
 #include "support/plane_products.hpp"
 
 #include <bitgraph/ops/plane_gemm.hpp>
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace bitgraph {
 namespace {
@@ -66,6 +69,63 @@ TEST(PlaneGemmCuda, TilesGiveTheSumsOfTheirEntries) {
       test::expect_sums(sums.to(Device{}), expected);
     }
   }
+}
+
+TEST(PlaneGemmCuda, ValuesAreThoseOfThePattern) {
+  BITGRAPH_REQUIRE_CUDA();
+  test::for_each_plane_aggregation([](const test::PlaneAggregation& aggregation, std::size_t) {
+    test::expect_plane_values(aggregation, *test::cuda_device());
+  });
+  test::expect_plane_values(test::long_plane_aggregation(), *test::cuda_device());
+}
+
+TEST(PlaneGemmCuda, LevelsOutAreThoseOfThePattern) {
+  BITGRAPH_REQUIRE_CUDA();
+  test::for_each_plane_aggregation([](const test::PlaneAggregation& aggregation, std::size_t turn) {
+    const ScaleExtent extent = turn % 3 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+    for (const int bits : {2, 4, 8, 12}) test::expect_plane_levels(aggregation, bits, extent, *test::cuda_device());
+  });
+  test::expect_plane_levels(test::long_plane_aggregation(), 8, ScaleExtent::column, *test::cuda_device());
+}
+
+TEST(PlaneGemmCuda, NumbersThatAreNoneEndAsThoseOfThePattern) {
+  BITGRAPH_REQUIRE_CUDA();
+  test::for_each_spoilt_aggregation([](const test::PlaneAggregation& aggregation) {
+    test::expect_plane_values(aggregation, *test::cuda_device());
+    for (const int bits : {4, 8, 12})
+      test::expect_plane_levels(aggregation, bits, ScaleExtent::column, *test::cuda_device());
+  });
+}
+
+TEST(PlaneGemmCuda, LevelsArePackedAsPlanesOfColumns) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const std::size_t rows : {0U, 1U, 64U, 65U, 128U, 129U, 3000U}) {
+    for (const std::size_t columns : {0U, 1U, 7U, 8U, 9U, 63U, 64U, 65U}) {
+      for (const int bits : {1, 3, 4, 5, 8, 9, 12, 16}) {
+        SCOPED_TRACE(testing::Message() << rows << " x " << columns << " of " << bits << " bits");
+        const QuantizedMatrix x = test::random_levels(rows, columns, bits, 5);
+        BitPlanes packed(rows, columns, bits, PlanePacking::columns, device);
+        packed.words().fill(~std::uint64_t{0});
+        pack_planes_into(packed, x.to(device));
+        const BitPlanes here = packed.to(Device{}), expected = to_planes(x, PlanePacking::columns);
+        ASSERT_TRUE(std::ranges::equal(here.words(), expected.words()));
+      }
+    }
+  }
+}
+
+/// Floats and levels out have the kernel that counts neighbours; nothing is allocated.
+TEST(PlaneGemmCuda, ValuesAllocateNothing) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const test::PlaneAggregation aggregation(test::rmat_pattern(10, 3000, 3), 64, 4, 0);
+  const test::PlaneAggregationThere there(aggregation, device);
+  DenseMatrix<float> out(aggregation.graph.nrows(), 64, device);
+  const std::size_t before = device.memory().allocations;
+  plane_gemm_into(out, there.tiles, there.planes, there.options);
+  plane_gemm_into(out, there.dense, there.planes, there.options);
+  EXPECT_EQ(device.memory().allocations, before);
 }
 
 }  // namespace

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/planes/planes.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
+#include "support/plane_aggregations.hpp"
 #include "support/plane_products.hpp"
 
 #include <bitgraph/ops/plane_gemm.hpp>
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
 
 namespace bitgraph {
 namespace {
@@ -63,6 +70,68 @@ TEST(PlaneGemm, TilesGiveTheSumsOfTheirEntries) {
   }
 }
 
+TEST(PlaneGemm, ValuesAreThoseOfThePattern) {
+  test::for_each_plane_aggregation([](const test::PlaneAggregation& aggregation, std::size_t) {
+    test::everywhere([&](const Device& device) { test::expect_plane_values(aggregation, device); });
+  });
+}
+
+TEST(PlaneGemm, LevelsOutAreThoseOfThePattern) {
+  test::for_each_plane_aggregation([](const test::PlaneAggregation& aggregation, std::size_t turn) {
+    const int bits = std::array{2, 4, 8, 12}[turn % 4];
+    const ScaleExtent extent = turn % 3 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+    test::everywhere([&](const Device& device) { test::expect_plane_levels(aggregation, bits, extent, device); });
+  });
+}
+
+TEST(PlaneGemm, SumsPast32BitsEndAsThoseOfThePattern) {
+  const test::PlaneAggregation aggregation = test::long_plane_aggregation();
+  test::everywhere([&](const Device& device) {
+    test::expect_plane_values(aggregation, device);
+    test::expect_plane_levels(aggregation, 8, ScaleExtent::column, device);
+  });
+}
+
+TEST(PlaneGemm, NumbersThatAreNoneEndAsThoseOfThePattern) {
+  test::for_each_spoilt_aggregation([](const test::PlaneAggregation& aggregation) {
+    test::everywhere([&](const Device& device) {
+      test::expect_plane_values(aggregation, device);
+      for (const int bits : {4, 8, 12}) test::expect_plane_levels(aggregation, bits, ScaleExtent::column, device);
+    });
+  });
+}
+
+TEST(PlaneGemm, TheReferenceIsThatOfThePattern) {
+  ::setenv("BITGRAPH_BACKEND", "reference", 1);
+  test::for_each_plane_aggregation([](const test::PlaneAggregation& aggregation, std::size_t turn) {
+    if (aggregation.graph.nrows() * aggregation.graph.ncols() > 100000) return;
+    test::expect_plane_values(aggregation, Device{});
+    test::expect_plane_levels(aggregation, turn % 2 == 0 ? 4 : 8, ScaleExtent::column, Device{});
+  });
+  ::unsetenv("BITGRAPH_BACKEND");
+}
+
+TEST(PlaneGemm, LevelsArePackedAsPlanesOfColumns) {
+  for (const std::size_t rows : {0U, 1U, 63U, 64U, 65U, 127U, 128U, 129U, 300U}) {
+    for (const std::size_t columns : {0U, 1U, 7U, 8U, 9U, 63U, 64U, 65U}) {
+      for (const int bits : {1, 3, 4, 5, 8, 9, 12, 16}) {
+        SCOPED_TRACE(testing::Message() << rows << " x " << columns << " of " << bits << " bits");
+        const QuantizedMatrix x = test::random_levels(rows, columns, bits, 5);
+        const BitPlanes expected = to_planes(x, PlanePacking::columns);
+        const auto expect_words = [&](const auto& backend) {
+          BitPlanes packed(rows, columns, bits, PlanePacking::columns);
+          packed.words().fill(~std::uint64_t{0});
+          pack_planes(backend, {.x = x.view(), .out = packed.view()});
+          ASSERT_TRUE(std::ranges::equal(packed.words(), expected.words()));
+        };
+        expect_words(Reference{});
+        expect_words(Cpu{Device::host(1)});
+        expect_words(Cpu{Device::host(3)});
+      }
+    }
+  }
+}
+
 TEST(PlaneGemm, RefusesWhatDoesNotFitTogether) {
   const BitPlanes a(3, 70, 2), x(70, 5, 3, PlanePacking::columns);
   Sums out(3, 5);
@@ -80,6 +149,20 @@ TEST(PlaneGemm, RefusesWhatDoesNotFitTogether) {
       [&] { plane_gemm_into(wide, BitPlanes(3, 70, 32), BitPlanes(70, 5, 32, PlanePacking::columns)); },
       "may pass 63 bits");
   test::expect_usage_error([&] { plane_gemm_into(out, BitTileMatrix(), x); }, "tiles of side 8, expected 64");
+  DenseMatrix<float> values(3, 5);
+  const BitMatrix<ZeroOne> graph(3, 70);
+  const std::vector<float> four(4);
+  test::expect_usage_error([&] { plane_gemm_into(values, graph, x, {.row_scale = four}); },
+                           "row_scale has 4 values, expected 3");
+  test::expect_usage_error([&] { plane_gemm_into(values, graph, x, {.bias = four}); }, "bias has 4 values, expected 5");
+  QuantizedMatrix levels(3, 5, 4);
+  test::expect_usage_error([&] { plane_gemm_into(levels, graph, x); }, "the output has no scale");
+  BitPlanes by_rows(70, 5, 3, PlanePacking::columns);
+  by_rows.set_scale(test::random_scale(ScaleExtent::row, 70, false, 1));
+  test::expect_usage_error([&] { plane_gemm_into(values, graph, by_rows); }, "X has a scale by rows");
+  BitPlanes to(70, 5, 3, PlanePacking::columns);
+  test::expect_usage_error([&] { pack_planes_into(to, QuantizedMatrix(70, 5, 4)); }, "X is 70 x 5 of 4 bits");
+  test::expect_usage_error([&] { pack_planes_into(to, QuantizedMatrix(70, 6, 3)); }, "X is 70 x 6 of 3 bits");
 }
 
 }  // namespace

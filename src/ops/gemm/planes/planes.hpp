@@ -6,19 +6,19 @@
 #include <bitgraph/formats/views.hpp>
 
 #include "core/devices/backend.hpp"
+#include "ops/level_views.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace bitgraph {
 
-struct PlaneGemmArgs {
+/// Of values and levels A is a graph: one plane, or tiles.
+struct PlaneGemmArgs : LevelSumEnd {
   BitPlanesView<> a;      ///< packed by rows; of tiles the shape alone
   BitTileView<64> tiles;  ///< without row pointers: A is planes
   BitPlanesView<> x;      ///< packed by columns
-  /// One of the two has data.
-  DenseView<std::int32_t> sums;
-  DenseView<std::int64_t> wide_sums;
+  bool wide = false;      ///< sums may pass 31 bits
 
   [[nodiscard]] bool has_tiles() const noexcept { return tiles.tile_row_ptr != nullptr; }
 };
@@ -27,8 +27,18 @@ void plane_gemm(const Reference& backend, const PlaneGemmArgs& args);
 void plane_gemm(const Cpu& backend, const PlaneGemmArgs& args);
 void plane_gemm(const Cuda& backend, const PlaneGemmArgs& args);
 
-/// Whether a product has the kernel of wgmma: sums of 32 bits, planes of an A whose rows begin at multiples of 16
-/// bytes, on a device of compute capability 9.0.
+/// Levels to planes that are packed by columns, of the same shape and bits.
+struct PackPlanesArgs {
+  QuantizedView<> x;
+  BitPlanesView<std::uint64_t> out;
+};
+
+void pack_planes(const Reference& backend, const PackPlanesArgs& args);
+void pack_planes(const Cpu& backend, const PackPlanesArgs& args);
+void pack_planes(const Cuda& backend, const PackPlanesArgs& args);
+
+/// Whether a product has the kernel of wgmma: sums of 32 bits as they are, planes of an A whose rows begin at multiples
+/// of 16 bytes, on a device of compute capability 9.0.
 [[nodiscard]] bool plane_gemm_by_wgmma(const Cuda& backend, const PlaneGemmArgs& args);
 
 }  // namespace bitgraph

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/planes/planes.hpp"
+#include "ops/level_epilogue.hpp"
+
+#include <algorithm>
 
 namespace bitgraph {
 
@@ -33,14 +36,25 @@ std::int64_t level_of_x(const BitPlanesView<>& x, std::size_t c, std::size_t j) 
 
 void plane_gemm(const Reference&, const PlaneGemmArgs& args) {
   for (std::size_t i = 0; i < args.a.nrows; ++i) {
+    std::size_t neighbors = 0;
+    for (std::size_t c = 0; c < args.x.nrows; ++c) neighbors += level_of_a(args, i, c) == 0 ? 0 : 1;
+    clear_levels(args.out, i);
     for (std::size_t j = 0; j < args.x.ncols; ++j) {
       std::int64_t sum = 0;
       for (std::size_t c = 0; c < args.x.nrows; ++c) sum += level_of_a(args, i, c) * level_of_x(args.x, c, j);
-      if (args.sums.data != nullptr) {
-        args.sums(i, j) = static_cast<std::int32_t>(sum);
-      } else {
-        args.wide_sums(i, j) = sum;
-      }
+      put_sum(args, i, j, sum, neighbors);
+    }
+  }
+}
+
+void pack_planes(const Reference&, const PackPlanesArgs& args) {
+  const BitPlanesView<std::uint64_t>& out = args.out;
+  std::fill_n(out.words, out.num_slabs() * out.num_octets() * out.octet_words(), std::uint64_t{0});
+  for (std::size_t i = 0; i < args.x.nrows; ++i) {
+    for (std::size_t j = 0; j < args.x.ncols; ++j) {
+      const std::uint64_t level = level_at(args.x.row(i), j, args.x.bits);
+      for (int p = 0; p < out.bits; ++p)
+        out.column(i / out.slab_rows, p, j)[i % out.slab_rows / 64] |= (level >> p & 1U) << (i % 64);
     }
   }
 }

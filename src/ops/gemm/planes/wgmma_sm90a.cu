@@ -204,15 +204,15 @@ struct Kernel {
   __device__ void store(const Counts& counts, std::size_t first_row, std::size_t first_column) const {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x % group_threads / 32;
     const std::size_t i = first_row + warp * 16 + lane / 4, j = first_column + lane % 4 * 2;
-    std::int32_t* const to = args.sums.data + i * args.sums.stride + j;
+    std::int32_t* const to = args.out.sums.data + i * args.out.sums.stride + j;
     const bool whole = first_row + group_rows <= args.a.nrows && first_column + columns <= args.x.ncols;
-    if (whole && takes_pairs(args.sums) && problem.first_plane == 0) return store_pairs(counts, to);
+    if (whole && takes_pairs(args.out.sums) && problem.first_plane == 0) return store_pairs(counts, to);
     problem.first_plane == 0 ? store_each<false>(counts, to, i, j) : store_each<true>(counts, to, i, j);
   }
 
   /// One instruction a pair.
   __device__ void store_pairs(const Counts& counts, std::int32_t* to) const {
-    std::int32_t* const lower = to + 8 * args.sums.stride;
+    std::int32_t* const lower = to + 8 * args.out.sums.stride;
 #pragma unroll
     for (unsigned o = 0; o < octets; ++o) {
       store_pair(to + o * 8, sum_of(counts, o, 0), sum_of(counts, o, 1));
@@ -226,7 +226,7 @@ struct Kernel {
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
       if (i + half * 8 >= args.a.nrows) continue;
-      std::int32_t* const row = to + half * 8 * args.sums.stride;
+      std::int32_t* const row = to + half * 8 * args.out.sums.stride;
 #pragma unroll
       for (unsigned n = 0; n < 2 * octets; ++n) {
         const unsigned column = n / 2 * 8 + n % 2;

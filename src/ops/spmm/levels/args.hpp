@@ -9,15 +9,11 @@
 
 namespace bitgraph {
 
-struct LevelSpmmArgs {
+struct LevelSpmmArgs : LevelSumEnd {
   CsrPatternView a;
   QuantizedView<> x;
-  LevelScaleView x_scale;
-  const float* row_scale = nullptr;  ///< null: 1
-  RowOrderView row_order;            ///< of a CUDA device; no rows: none
-  bool wide = false;                 ///< sums may pass 31 bits
-  LevelEpilogue epilogue;
-  LevelOut out;
+  RowOrderView row_order;  ///< of a CUDA device; no rows: none
+  bool wide = false;       ///< sums may pass 31 bits
 };
 
 void level_spmm(const Cuda& backend, const LevelSpmmArgs& args);

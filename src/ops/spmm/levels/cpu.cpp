@@ -27,40 +27,9 @@ struct Neighbors {
   std::size_t count;
 };
 
-/// Columns of X that are summed together, each at a place of its own; places without a column have zeros, and no level
-/// above 0 whatever the scale of a row.
-struct Slice {
-  std::size_t first, columns;
-  HWY_ALIGN float steps[slice_outputs];
-  HWY_ALIGN float offsets[slice_outputs];
-  HWY_ALIGN float most[slice_outputs];  ///< the greatest level, where levels go out
-  SliceEpilogue epilogue;
-
-  template <class PlaceOf>
-  Slice(const LevelSpmmArgs& args, std::size_t first_column, std::size_t places, const PlaceOf& place_of)
-      : first(first_column), columns(HWY_MIN(places, args.x.ncols - first_column)) {
-    for (std::size_t place = columns == places ? places : 0; place < places; ++place)
-      steps[place] = offsets[place] = most[place] = epilogue.shift[place] = epilogue.least[place] = 0;
-    const QuantizedView<std::uint8_t>& levels = args.out.levels;
-    const float greatest = levels.data == nullptr ? 0 : static_cast<float>(greatest_level(levels.bits));
-    for (std::size_t column = 0; column < columns; ++column) {
-      const std::size_t place = place_of(column), j = first + column;
-      const float factor = args.epilogue.factor(j);
-      steps[place] = args.x_scale.step(j) * factor;
-      offsets[place] = args.x_scale.offset(j) * factor;
-      most[place] = greatest;
-      epilogue.set(place, args.epilogue, j, factor);
-    }
-  }
-};
-
 HWY_INLINE Neighbors neighbors_of(const LevelSpmmArgs& args, std::size_t i) {
   const EdgeOffset from = args.a.row_ptr[i];
   return {args.a.col_ind + from, static_cast<std::size_t>(args.a.row_ptr[i + 1] - from)};
-}
-
-HWY_INLINE float row_scale_of(const LevelSpmmArgs& args, std::size_t i) {
-  return args.row_scale == nullptr ? 1.0F : args.row_scale[i];
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -199,11 +168,11 @@ struct LevelStore {
   using Numbers = hn::Repartition<std::int32_t, Words>;
   using Values = hn::Rebind<float, Numbers>;
 
-  const Slice& slice;
+  const SumSlice& slice;
   /// The least levels, packed as the levels are. The least one of rounded numbers is the rounded least one.
   HWY_ALIGN std::int16_t least[slice_outputs];
 
-  HWY_INLINE LevelStore(const Slice& at, std::size_t places) : slice(at) {
+  HWY_INLINE LevelStore(const SumSlice& at, std::size_t places) : slice(at) {
     const Values d;
     const auto level_at = [&](std::size_t place) HWY_ATTR {
       return rounded<floors>(hn::Min(hn::Load(d, slice.epilogue.least + place), hn::Load(d, slice.most + place)));
@@ -261,7 +230,7 @@ HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, st
   using From = Chunks<chunk_bytes, chunks, whole, prefetches>;
   constexpr std::size_t chunk_levels = chunk_bytes * 8 / place_bits;
   const Source x(args, byte);
-  const Slice slice(args, byte * 8 / place_bits, chunks * chunk_levels, [](std::size_t column) {
+  const SumSlice slice(args, args.x.ncols, byte * 8 / place_bits, chunks * chunk_levels, [](std::size_t column) {
     const std::size_t place = Order<place_bits, chunk_bytes>::place_of(column % chunk_levels);
     return column / chunk_levels * chunk_levels + place;
   });
@@ -275,7 +244,7 @@ HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, st
       continue;
     }
     const Counters<place_bits, From, chunks> sums(x, neighbors.begin, neighbors.begin + neighbors.count);
-    to.store(x, row_scale_of(args, i), static_cast<float>(neighbors.count), sums, args.out.levels.row(i) + byte);
+    to.store(x, args.row_scale_of(i), static_cast<float>(neighbors.count), sums, args.out.levels.row(i) + byte);
   }
   return any_longer;
 }
@@ -307,20 +276,13 @@ HWY_INLINE bool sum_range_in_places(const LevelSpmmArgs& args, std::size_t begin
 #endif
 
 template <int place_bits, class Total>
-HWY_INLINE void sum_row(const LevelSpmmArgs& args, const Slice& slice, std::size_t i, Neighbors neighbors) {
+HWY_INLINE void sum_row(const LevelSpmmArgs& args, const SumSlice& slice, std::size_t i, Neighbors neighbors) {
   constexpr std::size_t chunk_levels = most_chunk_bytes * 8 / place_bits;
   static_assert(slice_outputs % chunk_levels == 0);
   HWY_ALIGN Total sums[slice_outputs];
   for (std::size_t f = 0; f < slice.columns; f += chunk_levels)
     sum_chunk<place_bits>(args, neighbors, (slice.first + f) * place_bits / 8, sums + f);
-  const Floats d;
-  const auto row_scale = hn::Set(d, row_scale_of(args, i));
-  const auto count = hn::Set(d, row_scale_of(args, i) * static_cast<float>(neighbors.count));
-  const auto place = [&](std::size_t f) HWY_ATTR {
-    const auto rest = fused(hn::Load(d, slice.offsets + f), count, hn::Load(d, slice.epilogue.shift + f));
-    return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
-  };
-  finish_slice(args.out, args.epilogue, slice.epilogue, i, slice.first, slice.columns, sums, place);
+  finish_sums(args, slice, i, neighbors.count, sums);
 }
 
 /// Rows of more than `fewest` neighbours; counters of 16 bits hold the sums of `words` neighbours.
@@ -328,7 +290,7 @@ template <int place_bits, class Total>
 HWY_INLINE void sum_range(const LevelSpmmArgs& args, std::size_t begin, std::size_t end, std::size_t words,
                           bool only_longer) {
   for (std::size_t first = 0; first < args.x.ncols; first += slice_outputs) {
-    const Slice slice(args, first, slice_outputs, [](std::size_t n) { return n; });
+    const SumSlice slice(args, args.x.ncols, first, slice_outputs, [](std::size_t n) { return n; });
     for (std::size_t i = begin; i < end; ++i) {
       const Neighbors neighbors = neighbors_of(args, i);
       if (neighbors.count > words) {
@@ -363,7 +325,7 @@ HWY_INLINE void sum_places_as(const LevelSpmmArgs& args, std::size_t begin, std:
 template <class Total>
 HWY_INLINE void sum_words_as(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
   for (std::size_t first = 0; first < args.x.ncols; first += slice_outputs) {
-    const Slice slice(args, first, slice_outputs, [](std::size_t n) { return n; });
+    const SumSlice slice(args, args.x.ncols, first, slice_outputs, [](std::size_t n) { return n; });
     for (std::size_t i = begin; i < end; ++i) sum_row<16, Total>(args, slice, i, neighbors_of(args, i));
   }
 }

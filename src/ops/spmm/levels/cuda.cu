@@ -28,31 +28,6 @@ constexpr unsigned unit = 8;  ///< columns that a lane stores together: nibbles 
 using spmm_cuda::no_row;
 using spmm_cuda::TakenRow;
 
-/// What multiplies a column's sum of levels and its count of neighbours, and what comes behind.
-struct SumPlace {
-  float by_step = 0;
-  float by_offset = 0;
-  float shift = 0;
-  float least = 0;
-
-  SumPlace() = default;
-  __device__ SumPlace(const LevelSpmmArgs& args, std::size_t column) {
-    if (column >= args.x.ncols) return;
-    const ColumnPlace place(args.epilogue, column);
-    by_step = at_or(args.x_scale.steps, args.x_scale.single, column, 1) * place.factor;
-    by_offset = at_or(args.x_scale.offsets, args.x_scale.single, column, 0) * place.factor;
-    shift = place.shift;
-    least = place.least;
-  }
-
-  /// Without offsets what they multiply is 0, and left out.
-  template <bool offsets>
-  [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
-    const float rest = offsets ? __fmaf_rn(by_offset, count, shift) : shift;
-    return __fmaf_rn(by_step * row_scale, sum, rest);
-  }
-};
-
 /// A row as it is stored.
 struct RowEnd {
   NodeId row = no_row;
@@ -206,7 +181,7 @@ struct BlockColumns {
   }
   __device__ void fill(const LevelSpmmArgs& args, std::size_t first) {
     for (unsigned n = threadIdx.x; n < Lanes * Features; n += threads)
-      place[index(n % Features, n / Features)] = SumPlace(args, first + n);
+      place[index(n % Features, n / Features)] = SumPlace(args, args.x.ncols, first + n);
   }
 };
 
@@ -507,7 +482,7 @@ __global__ void __launch_bounds__(threads)
   const RowEnd end(args, taken);
   store_unit<1>(
       args, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<false, std::int64_t>{sum}; },
-      [&](unsigned n) { return SumPlace(args, first + n); });
+      [&](unsigned n) { return SumPlace(args, args.x.ncols, first + n); });
 }
 
 unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }

@@ -15,10 +15,8 @@ namespace bitgraph {
 namespace {
 
 LevelSpmmArgs with_options(LevelSpmmArgs args, const CsrPattern& a, const LevelSpmmOptions& options) {
-  check_length("level spmm", options.row_scale, args.a.nrows, "row_scale");
-  args.row_scale = or_null(options.row_scale);
+  take_options(args, options, args.a.nrows, args.x.ncols, "level spmm");
   if (options.row_order != nullptr) args.row_order = options.row_order->view_over(a);
-  take_options(args.epilogue, options.bias, options.relu, options.rounding, args.x.ncols, "level spmm");
   return args;
 }
 
