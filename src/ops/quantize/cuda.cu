@@ -35,6 +35,13 @@ __device__ inline void load_columns(float (&to)[columns], const float* from, std
 class Division {
  public:
   Division() = default;
+  /// The division itself: for few quotients the inverse takes as long.
+  [[nodiscard]] static __device__ Division exact(float step) {
+    Division by;
+    by.step_ = step;
+    by.exact_ = true;
+    return by;
+  }
   explicit __device__ Division(float step) : step_(step) {
     inverse_ = __frcp_rn(step);
     // Else the inverse, or what a quotient is less, may be no normal number.
@@ -65,7 +72,7 @@ struct ColumnScales {
       load_columns(step, args.steps + first, left);
       if (args.offsets != nullptr) load_columns(offset, args.offsets + first, left);
 #pragma unroll
-      for (unsigned n = 0; n < columns; ++n) by_step[n] = Division(step[n]);
+      for (unsigned n = 0; n < columns; ++n) by_step[n] = Division::exact(step[n]);
       return;
     }
     const std::size_t s = args.extent == ScaleExtent::row ? row : 0;

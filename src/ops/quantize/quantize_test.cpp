@@ -118,7 +118,7 @@ TEST(Quantize, QuotientsOfAnySizeAreTheSameEverywhere) {
     for (const Rounding rounding : {Rounding::nearest, Rounding::floor}) {
       SCOPED_TRACE(testing::Message() << "step " << step);
       expect_same_everywhere(x, {ScaleExtent::tensor, Buffer<float>{step}, {}}, 4, rounding);
-      const Buffer<float> steps(x.ncols(), step), offsets(x.ncols(), -2 * step);
+      const Buffer<float> steps(x.ncols(), step), offsets(x.ncols(), -step);
       expect_same_everywhere(x, {ScaleExtent::column, steps.clone(), offsets.clone()}, 16, rounding);
     }
   }

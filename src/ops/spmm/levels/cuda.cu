@@ -499,7 +499,8 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
     const std::uint32_t hub_row = blocks.shares_hubs ? std::min(tuning.hub_row, tuning.few_rounds * Made::warp_round)
                                                      : tuning.many_rounds * Made::warp_round;
     blocks.hubs = args.row_order.at_least[std::countr_zero(hub_row)];
-    blocks.warp_rows = args.row_order.at_least[std::countr_zero(tuning.warp_row)];
+    blocks.warp_rows =
+        args.row_order.at_least[std::countr_zero(std::min(tuning.warp_row, tuning.warp_row_a_lane * Lanes))];
     blocks.end_of_hubs = blocks.hubs * (blocks.shares_hubs ? Made::hub_slices : 1);
     blocks.end_of_warps = blocks.end_of_hubs + blocks_of(blocks.warp_rows - blocks.hubs, warps);
     count = blocks.end_of_warps + blocks_of(std::size_t{args.a.nrows - blocks.warp_rows} * Lanes, threads);

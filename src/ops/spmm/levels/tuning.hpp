@@ -17,7 +17,8 @@ struct CudaLevelSpmmTuning {
   // Rows in order. A warp's rounds of loads are counted from which a row is a hub, a power of two: few_rounds, or less
   // where it has hub_row entries; many_rounds in graphs with large_graph times the entries of the longest row, where
   // one hub does not count.
-  std::uint32_t warp_row = 128;  ///< entries from which a warp has a row, a power of two
+  std::uint32_t warp_row = 128;        ///< entries from which a warp has a row, a power of two,
+  std::uint32_t warp_row_a_lane = 32;  ///< or so many for each lane of a set, where that is less
   std::uint32_t hub_row = 1024;
   std::uint32_t few_rounds = 16;
   std::uint32_t many_rounds = 32;
