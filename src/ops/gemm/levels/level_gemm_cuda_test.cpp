@@ -176,6 +176,35 @@ void expect_same_of_all_kernels(const Device& device, const Run& run) {
   }
 }
 
+/// Blocks have tiles in turns, and more chunks of X than stages.
+TEST(LevelGemmCuda, ManyTilesOfLongRows) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  struct Long {
+    std::size_t rows, columns, outputs;
+    int bits;
+  };
+  for (const Long& s : {Long{70000, 602, 100, 8}, Long{70000, 602, 200, 8}, Long{40000, 1300, 200, 4},
+                        Long{60000, 1433, 40, 8}, Long{50000, 512, 128, 8}}) {
+    SCOPED_TRACE(testing::Message() << s.rows << " x " << s.columns << " by " << s.outputs << ", " << s.bits);
+    const QuantizedMatrix x = test::random_levels(s.rows, s.columns, s.bits, 1).to(device);
+    const LevelWeights w = prepare_level_weights(test::random_levels(s.outputs, s.columns, s.bits, 2), device);
+    const LevelGemmArgs args = level_gemm_args(x, w, s.rows, s.outputs, device);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      expect_same_of_all_kernels(device, [&](const auto& multiply) {
+        DenseMatrix<std::int32_t> sums(s.rows, s.outputs, device);
+        LevelGemmArgs with_output = args;
+        with_output.out.sums = sums.view();
+        multiply(with_output);
+        const auto here = sums.to(Device{});
+        const auto* const data = reinterpret_cast<const std::uint8_t*>(here.values().data());
+        return std::vector<std::uint8_t>(data, data + here.bytes());
+      });
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
 TEST(LevelGemmCuda, EveryKernelThatCanGivesTheSame) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();

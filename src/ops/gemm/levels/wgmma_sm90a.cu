@@ -42,6 +42,7 @@ struct Problem {
   unsigned chunks = 0;    ///< of a row of X
   unsigned w_blocks = 0;  ///< of 128 columns of W
   unsigned stages = 0;
+  unsigned turns = 0;  ///< tiles of a block that are multiplied at a time
   std::size_t tiles = 0;
 };
 
@@ -198,13 +199,18 @@ struct Kernel {
   }
 
   /// By one of the groups that multiply: its tiles of the block.
+  ///
+  /// A barrier tells its last two phases apart and no more. So a group must not wait for a stage whose phase before is
+  /// not over: it would take the one before that for its own. Of tiles that fit the stages together that phase is one
+  /// of its own last tile or older. Where rows are longer fewer groups multiply.
   __device__ void multiply(unsigned group) const {
     const unsigned share = group % Shares, turn = group / Shares;
+    if (turn >= problem.turns) return;
     const TileStore<Outputs> out(args, pairs + share * (Outputs / 2), first_output + share * Outputs);
     Place place{0};
     place.advance(turn * problem.chunks, problem.stages);
     for (std::size_t tile = blockIdx.x + std::size_t{turn} * gridDim.x; tile < problem.tiles;
-         tile += std::size_t{tiles_at_once} * gridDim.x) {
+         tile += std::size_t{problem.turns} * gridDim.x) {
       Sums sums;
       std::uint32_t x_sum[2] = {};
 #pragma unroll 1
@@ -213,7 +219,7 @@ struct Kernel {
         multiply_chunk(sums, x_sum, chunk, share, place.stage);
         place.advance(1, problem.stages);
       }
-      place.advance((tiles_at_once - 1) * problem.chunks, problem.stages);
+      place.advance((problem.turns - 1) * problem.chunks, problem.stages);
       out.store(sums, x_sum, tile * tile_rows + warp * 16 + lane / 4);
     }
   }
@@ -251,6 +257,7 @@ Problem problem_of(const Device& device, std::size_t x_row_bytes) {
   const std::size_t most = cuda_limits(device).shared_bytes_a_block;
   while (problem.stages > 0 && Made::shared_bytes(problem.w_blocks, problem.stages) > most) --problem.stages;
   if (problem.stages < fewest_stages) problem.stages = 0;
+  problem.turns = std::clamp(problem.stages / std::max(problem.chunks, 1U), 1U, Made::tiles_at_once);
   return problem;
 }
 
