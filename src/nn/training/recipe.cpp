@@ -132,16 +132,17 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   if (options.partition != nullptr)
     text += fmt::format("; {} of {} parts a step", *options.batch_parts, options.partition->num_parts());
   if (facts.graphs != 0) text += fmt::format("; {} graphs, {} a step", facts.graphs, *options.batch_size);
+  text += fmt::format("; {} epochs", *options.epochs);
+  if (*options.patience != 0) text += fmt::format(" at most, patience {}", *options.patience);
+  text += fmt::format(", rate {:g}, decay {:g}, dropout {:g}", *options.learning_rate, *options.weight_decay,
+                      *options.dropout);
   if (traits_of(options.architecture).sampled() && facts.training_neighbors < 1 && facts.neighbors >= 1) {
     text += fmt::format(
         "; it sees {:.2g} of the {:.2g} neighbours of a training node, those that are training nodes "
         "too: gcn and gin see all",
         facts.training_neighbors, facts.neighbors);
   }
-  text += fmt::format("; {} epochs", *options.epochs);
-  if (*options.patience != 0) text += fmt::format(" at most, patience {}", *options.patience);
-  return text + fmt::format(", rate {:g}, decay {:g}, dropout {:g}", *options.learning_rate, *options.weight_decay,
-                            *options.dropout);
+  return text;
 }
 
 FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe) {

@@ -147,15 +147,19 @@ TEST(Recipe, TellsWhereASampledModelSeesFewNeighbors) {
     return explain_recipe(dataset, {.precision = Precision::real, .architecture = architecture}).find("it sees ") !=
            std::string::npos;
   };
-  dataset.graph = csr_from_edges(dataset.graph.nrows(), dataset.graph.ncols(), std::vector<NodeId>(dataset.train),
-                                 std::vector<NodeId>(dataset.train.size(), dataset.test.front()));
+  // All training nodes beside one that is none, then by twos.
+  std::vector<NodeId> rows = dataset.train, columns(rows.size(), dataset.validation.front());
+  rows.insert(rows.end(), columns.begin(), columns.end());
+  columns.insert(columns.end(), dataset.train.begin(), dataset.train.end());
+  const NodeId nodes = dataset.graph.nrows();
+  dataset.graph = csr_from_edges(nodes, nodes, rows, columns);
   EXPECT_EQ(measure_facts(dataset).neighbors, 1);
   EXPECT_EQ(measure_facts(dataset).training_neighbors, 0);
   EXPECT_TRUE(told(Architecture::sage));
   EXPECT_TRUE(told(Architecture::saint));
   EXPECT_FALSE(told(Architecture::gcn));
-  dataset.graph = csr_from_edges(dataset.graph.nrows(), dataset.graph.ncols(), std::vector<NodeId>(dataset.train),
-                                 std::vector<NodeId>(dataset.train.rbegin(), dataset.train.rend()));
+  const std::vector<NodeId> others(dataset.train.rbegin(), dataset.train.rend());
+  dataset.graph = csr_from_edges(nodes, nodes, dataset.train, others);
   EXPECT_FALSE(told(Architecture::sage));
 }
 
