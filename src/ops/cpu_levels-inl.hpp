@@ -76,14 +76,14 @@ HWY_INLINE auto rounded(V place) {
 /// a b + c, rounded once.
 template <class V>
 HWY_INLINE V fused(V a, V b, V c) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE2 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
-  const hn::DFromV<V> d;  // these have no such instruction
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+  return hn::MulAdd(a, b, c);
+#else
+  const hn::DFromV<V> d;  // others have no such instruction, and Highway rounds twice
   HWY_ALIGN float of_a[hn::MaxLanes(d)], of_b[hn::MaxLanes(d)], of_c[hn::MaxLanes(d)];
   hn::Store(a, d, of_a), hn::Store(b, d, of_b), hn::Store(c, d, of_c);
   for (std::size_t n = 0; n < hn::Lanes(d); ++n) of_c[n] = std::fma(of_a[n], of_b[n], of_c[n]);
   return hn::Load(d, of_c);
-#else
-  return hn::MulAdd(a, b, c);
 #endif
 }
 
