@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of sums of levels over neighbours on a CUDA device: eight columns of some rows become numbers, values or
+// levels, and are stored.
+#pragma once
+
+#include "ops/cuda_level_epilogue.cuh"
+#include "ops/spmm/cuda/schedule/taken_row.cuh"
+#include "ops/spmm/levels/args.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::level_cuda {
+
+constexpr unsigned unit = 8;  ///< columns that a lane stores together: nibbles of a word
+using spmm_cuda::no_row;
+using spmm_cuda::TakenRow;
+
+/// A row as it is stored.
+struct RowEnd {
+  NodeId row = no_row;
+  float row_scale = 1;
+  float count = 0;  ///< of neighbours, by the scale
+
+  __device__ RowEnd(const LevelSpmmArgs& args, const TakenRow& taken) : row(taken.row) {
+    if (row == no_row) return;
+    if (args.row_scale != nullptr) row_scale = __ldg(args.row_scale + row);
+    count = row_scale * static_cast<float>(taken.n);
+  }
+  /// That of another lane. For a whole warp.
+  __device__ RowEnd(const RowEnd& own, unsigned lane)
+      : row(__shfl_sync(full_warp, own.row, lane)),
+        row_scale(__shfl_sync(full_warp, own.row_scale, lane)),
+        count(__shfl_sync(full_warp, own.count, lane)) {}
+};
+
+/// Sums that are numbers of their own: Small ones are below 2^23.
+template <bool Small, class Sum>
+struct PlainSums {
+  const Sum* sums;
+
+  [[nodiscard]] __device__ Sum sum(unsigned n) const { return sums[n]; }
+  [[nodiscard]] __device__ float number(unsigned n) const {
+    if constexpr (Small) return small_float(sums[n]);
+    return static_cast<float>(sums[n]);
+  }
+};
+
+/// Writes eight consecutive values of a row, as many as it has.
+template <class ValueOf>
+__device__ void store_values(const DenseView<float>& out, std::size_t row, std::size_t first, std::size_t ncols,
+                             const ValueOf& value_of) {
+  float* const to = out.data + row * out.stride + first;
+  if (first + unit <= ncols && reinterpret_cast<std::uintptr_t>(to) % sizeof(float4) == 0) {
+#pragma unroll
+    for (unsigned n = 0; n < unit; n += 4)
+      *reinterpret_cast<float4*>(to + n) = {value_of(n), value_of(n + 1), value_of(n + 2), value_of(n + 3)};
+    return;
+  }
+#pragma unroll
+  for (unsigned n = 0; n < unit; ++n) {
+    if (first + n < ncols) to[n] = value_of(n);
+  }
+}
+
+/// Eight columns from `first` on of `Rows` rows, as they are stored: all that the output has of them. row_of(m) is a
+/// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n.
+template <unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+struct UnitStore {
+  const LevelSpmmArgs& args;
+  std::size_t first;
+  const RowOf& row_of;
+  const SumsOf& sums_of;
+  const PlaceOf& place_of;
+
+  __device__ void store() const {
+    const LevelOut& out = args.out;
+    if (out.sums.data != nullptr) return store_sums(out.sums);
+    if (out.wide_sums.data != nullptr) return store_sums(out.wide_sums);
+    const bool offsets = args.x_scale.offsets != nullptr;
+    const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
+    if (out.values.data != nullptr) return offsets ? store_places<true>(rule) : store_places<false>(rule);
+    rule.dispatch([&]<bool nearest, Limits limits>() {
+      // What is rare has one piece of code.
+      constexpr bool rare = !nearest || limits == Limits::both;
+      rare || offsets ? store_levels_of<nearest, limits, true>(rule) : store_levels_of<nearest, limits, rare>(rule);
+    });
+  }
+
+ private:
+  template <class T>
+  __device__ void store_sums(const DenseView<T>& out) const {
+#pragma unroll
+    for (unsigned m = 0; m < Rows; ++m) {
+      const RowEnd end = row_of(m);
+      const auto sums = sums_of(m);
+#pragma unroll
+      for (unsigned n = 0; n < unit; ++n) {
+        if (end.row != no_row && first + n < args.x.ncols)
+          out.data[end.row * out.stride + first + n] = static_cast<T>(sums.sum(n));
+      }
+    }
+  }
+
+  template <bool offsets>
+  __device__ void store_places(const LevelRule& rule) const {
+    SumPlace at[unit];
+    fill(at);
+#pragma unroll
+    for (unsigned m = 0; m < Rows; ++m) {
+      const RowEnd end = row_of(m);
+      const auto sums = sums_of(m);
+      if (end.row == no_row) continue;
+      store_values(args.out.values, value_row_of(args.out, end.row), first, args.x.ncols, [&](unsigned n) {
+        return rule.value(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
+      });
+    }
+  }
+
+  template <bool nearest, Limits limits, bool offsets>
+  __device__ void store_levels_of(const LevelRule& rule) const {
+    SumPlace at[unit];
+    fill(at);
+    const bool ends = first + unit > args.x.ncols;
+#pragma unroll
+    for (unsigned m = 0; m < Rows; ++m) {
+      const RowEnd end = row_of(m);
+      const auto sums = sums_of(m);
+      int level[unit];
+#pragma unroll
+      for (unsigned n = 0; n < unit; ++n) {
+        const float place = at[n].place<offsets>(sums.number(n), end.count, end.row_scale);
+        level[n] = rule.unlimited<nearest, limits>(place, at[n].least);
+      }
+      if (ends) clear_behind_row(level);
+      if (end.row != no_row) store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
+    }
+  }
+
+  /// Places without a column have zeros, whatever the scale of the row.
+  __device__ void clear_behind_row(int (&level)[unit]) const {
+#pragma unroll
+    for (unsigned n = 0; n < unit; ++n) {
+      if (first + n >= args.x.ncols) level[n] = 0;
+    }
+  }
+
+  __device__ void fill(SumPlace (&at)[unit]) const {
+#pragma unroll
+    for (unsigned n = 0; n < unit; ++n) at[n] = place_of(n);
+  }
+};
+
+template <unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+__device__ void store_unit(const LevelSpmmArgs& args, std::size_t first, const RowOf& row_of, const SumsOf& sums_of,
+                           const PlaceOf& place_of) {
+  UnitStore<Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
+}
+
+}  // namespace bitgraph::level_cuda
