@@ -76,7 +76,8 @@ HWY_INLINE auto rounded(V place) {
 /// a b + c, rounded once.
 template <class V>
 HWY_INLINE V fused(V a, V b, V c) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
+    (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
   return hn::MulAdd(a, b, c);
 #else
   const hn::DFromV<V> d;  // others have no such instruction, and Highway rounds twice

@@ -3,10 +3,9 @@
 // float32 operations in the same order as level_views.hpp has them; the build fuses none but those that are written so.
 //
 // Two instructions of the device do most of the work:
-//   - The least denormal number times a place is, in bits, the nearest whole number: a denormal number is its bits
-//   times
-//     the least one, and products are rounded to it. What is below 0 has the sign bit, what is beyond 2^23 is larger
-//     than any level, and what is not a number too.
+//   - The least denormal number times a place is, in bits, the nearest whole number. For a denormal number is its bits
+//     times the least one, and products are rounded to it. What is below 0 has the sign bit. What is beyond 2^23 is
+//     larger than any level, and what is not a number too.
 //   - A conversion packs whole numbers of 32 bits to 4, 8 or 16 bits, and brings them into range.
 // So levels that use all bits of their places need no comparison.
 #pragma once
