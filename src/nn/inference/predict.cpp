@@ -311,7 +311,6 @@ class Prediction {
   [[nodiscard]] std::size_t mailbox_bytes(const Program& program) const {
     std::size_t total = n_ * (sizeof(Place) + 2 * sizeof(RowRange));
     for (const Operator& op : program.operators) {
-      if (op.inputs[0] == program.features) continue;  // they lie in memory for all
       const bool gathers = op.kind == OperatorKind::aggregate || op.kind == OperatorKind::reorder;
       const Value& in = program.value(op.inputs[0]);
       if (gathers) total += n_ * published_words(in.columns, in.is_signs()) * sizeof(std::uint64_t);
