@@ -49,16 +49,6 @@ struct PlaneAggregation {
     bias = random_floats(columns, 5, -1, 1);
   }
 
-  /// Scales of rows and biases of columns that are no numbers.
-  void spoil() {
-    row_scale[3] = NAN;
-    row_scale[5] = INFINITY;
-    row_scale[7] = -INFINITY;
-    bias[8] = NAN;
-    bias[9] = INFINITY;
-    bias[64] = -INFINITY;
-  }
-
   /// A scale of levels out whose range the sums do not fill, and partly leave.
   [[nodiscard]] LevelScale scale_out(int bits, ScaleExtent extent) const {
     LevelScale scale = random_scale(extent, num_scales(extent, graph.nrows(), x.ncols()), true, 8);
@@ -166,7 +156,7 @@ void for_each_spoilt_aggregation(Fn&& fn) {
     for (const bool relu : {false, true}) {
       PlaneAggregation aggregation(rmat_pattern(7, 1000, 2), 65, bits, 0);
       aggregation.relu = relu;
-      aggregation.spoil();
+      test::spoil(aggregation.row_scale, aggregation.bias);
       fn(aggregation);
     }
   }

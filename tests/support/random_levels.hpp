@@ -5,8 +5,10 @@
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace bitgraph::test {
 
@@ -33,6 +35,16 @@ inline LevelScale random_scale(ScaleExtent extent, std::size_t count, bool offse
     if (offsets) scale.offsets[s] = 2 * random_uniform({seed, 2, 0}, s) - 1;
   }
   return scale;
+}
+
+/// Scales of rows 3, 5 and 7 and biases of columns 8, 9 and 64 that are no numbers.
+inline void spoil(std::vector<float>& row_scale, std::vector<float>& bias) {
+  row_scale[3] = NAN;
+  row_scale[5] = INFINITY;
+  row_scale[7] = -INFINITY;
+  bias[8] = NAN;
+  bias[9] = INFINITY;
+  bias[64] = -INFINITY;
 }
 
 }  // namespace bitgraph::test

@@ -2,6 +2,7 @@
 // Copies between handles of CUDA devices: each handle has a stream of its own.
 #include <bitgraph/core/buffer.hpp>
 
+#include "support/busy_stream.hpp"
 #include "support/cuda_device.hpp"
 
 #include <gtest/gtest.h>
@@ -14,24 +15,15 @@
 namespace bitgraph {
 namespace {
 
-constexpr std::size_t size = std::size_t{1} << 26;  // 256 MB: a fill takes long enough to be overtaken
-
-/// Work that keeps a handle's stream busy for some milliseconds.
-void keep_busy(Buffer<std::uint32_t>& buffer) {
-  for (std::uint32_t n = 0; n < 60; ++n) buffer.fill(1000 + n);
-}
-
-/// How many values are not `expected`.
-std::size_t others(const Buffer<std::uint32_t>& buffer, std::uint32_t expected) {
-  const Buffer<std::uint32_t> here = buffer.to(Device{});
-  return here.size() - static_cast<std::size_t>(std::count(here.begin(), here.end(), expected));
-}
+using test::busy_size;
+using test::keep_busy;
+using test::others;
 
 /// Buffers of two handles, with nothing under way, and a copy from one to the other.
 struct Ends {
   Device a, b;
-  Buffer<std::uint32_t> from{size, 7U, a};
-  Buffer<std::uint32_t> to{size, 0U, b};
+  Buffer<std::uint32_t> from{busy_size, 7U, a};
+  Buffer<std::uint32_t> to{busy_size, 0U, b};
 
   void copy() { Device::copy(to.data(), b, from.data(), a, from.bytes()); }
 };
@@ -81,7 +73,7 @@ TEST(DeviceCopy, TheSourceMayBeFreedAtOnce) {
     keep_busy(ends.to);
     ends.copy();
     ends.from = Buffer<std::uint32_t>();
-    const Buffer<std::uint32_t> next(size, 9U, ends.a);  // the memory that was freed
+    const Buffer<std::uint32_t> next(busy_size, 9U, ends.a);  // the memory that was freed
     EXPECT_EQ(others(ends.to, 7), 0U);
     EXPECT_EQ(others(next, 9), 0U);
   });

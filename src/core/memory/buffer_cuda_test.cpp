@@ -2,6 +2,7 @@
 // Storage of a CUDA device that two handles use, each with a stream of its own, and plain storage.
 #include <bitgraph/core/buffer.hpp>
 
+#include "support/busy_stream.hpp"
 #include "support/cuda_device.hpp"
 
 #include <gtest/gtest.h>
@@ -12,23 +13,15 @@
 namespace bitgraph {
 namespace {
 
-constexpr std::size_t size = std::size_t{1} << 26;  // 256 MB: a fill takes long enough to be overtaken
-
-void keep_busy(Buffer<std::uint32_t>& buffer) {
-  for (std::uint32_t n = 0; n < 60; ++n) buffer.fill(1000 + n);
-}
-
-/// How many values are not `expected`.
-std::size_t others(const Buffer<std::uint32_t>& buffer, std::uint32_t expected) {
-  const Buffer<std::uint32_t> here = buffer.to(Device{});
-  return here.size() - static_cast<std::size_t>(std::count(here.begin(), here.end(), expected));
-}
+using test::busy_size;
+using test::keep_busy;
+using test::others;
 
 TEST(BufferOnCuda, ASharedBufferComesBehindTheWorkOfTheFirstHandle) {
   BITGRAPH_REQUIRE_CUDA();
   const Device a = Device::cuda();
   const Device b = Device::cuda();
-  Buffer<std::uint32_t> buffer(size, 0U, a);
+  Buffer<std::uint32_t> buffer(busy_size, 0U, a);
   keep_busy(buffer);
   buffer.fill(7);
   const Buffer<std::uint32_t> shared = buffer.share(b);
@@ -40,14 +33,14 @@ TEST(BufferOnCuda, StorageIsNotUsedAgainBeforeTheOtherHandleIsDone) {
   BITGRAPH_REQUIRE_CUDA();
   const Device a = Device::cuda();
   const Device b = Device::cuda();
-  Buffer<std::uint32_t> from(size, 7U, a);
-  Buffer<std::uint32_t> to(size, 0U, b);
+  Buffer<std::uint32_t> from(busy_size, 7U, a);
+  Buffer<std::uint32_t> to(busy_size, 0U, b);
   Buffer<std::uint32_t> shared = from.share(b);
   from = {};
   keep_busy(to);
   Device::copy(to.data(), b, shared.data(), b, shared.bytes());
-  shared = {};                                    // the last one: a's stream has the storage again
-  const Buffer<std::uint32_t> next(size, 9U, a);  // perhaps the same storage
+  shared = {};                                         // the last one: a's stream has the storage again
+  const Buffer<std::uint32_t> next(busy_size, 9U, a);  // perhaps the same storage
   EXPECT_EQ(others(to, 7), 0U);
   EXPECT_EQ(others(next, 9), 0U);
 }
@@ -56,7 +49,7 @@ TEST(BufferOnCuda, OneHandleWaitsForAnother) {
   BITGRAPH_REQUIRE_CUDA();
   const Device a = Device::cuda();
   const Device b = Device::cuda();
-  Buffer<std::uint32_t> buffer(size, 0U, a);
+  Buffer<std::uint32_t> buffer(busy_size, 0U, a);
   const Buffer<std::uint32_t> shared = buffer.share(b);
   keep_busy(buffer);
   buffer.fill(7);

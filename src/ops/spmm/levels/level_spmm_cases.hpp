@@ -54,16 +54,6 @@ struct Aggregation {
     options = {.row_scale = row_scale, .bias = bias, .relu = offsets};
   }
 
-  /// Scales of rows 3, 5 and 7 and biases of columns 8, 9 and 64 that are no numbers.
-  void spoil() {
-    row_scale[3] = NAN;
-    row_scale[5] = INFINITY;
-    row_scale[7] = -INFINITY;
-    bias[8] = NAN;
-    bias[9] = INFINITY;
-    bias[64] = -INFINITY;
-  }
-
   [[nodiscard]] LevelSpmmArgs args(const CsrPattern& a) const {
     LevelSpmmArgs args = level_spmm_args(a, x, a.nrows(), x.ncols(), Device{});
     args.row_scale = row_scale.data();

@@ -160,7 +160,7 @@ TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
     for (const bool relu : {false, true}) {
       Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
       aggregation.options.relu = relu;
-      aggregation.spoil();
+      test::spoil(aggregation.row_scale, aggregation.bias);
       Floats values(a.nrows(), 65);
       LevelSpmmArgs args = aggregation.args(a);
       args.out.values = values.view();

@@ -154,7 +154,7 @@ TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
       Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
       aggregation.options.relu = relu;
       std::fill_n(aggregation.row_scale.begin() + 20, 20, -1.0F);
-      aggregation.spoil();
+      test::spoil(aggregation.row_scale, aggregation.bias);
       Floats expected(a.nrows(), 65);
       LevelSpmmArgs args = aggregation.args(a);
       args.out.values = expected.view();
