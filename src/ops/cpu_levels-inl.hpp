@@ -154,10 +154,11 @@ struct SliceEpilogue {
   }
 };
 
-/// Outputs first .. first + count - 1 of row i of levels. place(f) has those of vector f, in slice order.
-template <bool floors, class Place>
-HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, const SliceEpilogue& at, std::size_t i,
-                              std::size_t first, std::size_t count, const Place& place) {
+/// Outputs first .. first + count - 1 of row i of levels. place(f) has those of vector f, in slice order, and least(f)
+/// the least ones.
+template <bool floors, class Place, class Least>
+HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, std::size_t i, std::size_t first,
+                              std::size_t count, const Place& place, const Least& least) {
   const Floats d;
   const hn::Rebind<std::uint8_t, Floats> byte;
   const hn::Rebind<std::uint16_t, Floats> word;
@@ -165,8 +166,7 @@ HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, const Slic
   HWY_ALIGN std::uint16_t words[slice_outputs + HWY_MAX_BYTES];
   const auto most = hn::Set(d, static_cast<float>((1U << out.bits) - 1));
   for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {
-    const auto least = hn::Min(hn::Load(d, at.least + f), most);
-    const auto level = rounded<floors>(hn::Max(smaller_of(place(f), most), least));
+    const auto level = rounded<floors>(hn::Max(smaller_of(place(f), most), hn::Min(least(f), most)));
     if (out.bits > 8) {
       hn::StoreU(hn::DemoteTo(word, level), word, words + f);
     } else {
@@ -181,10 +181,10 @@ HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, const Slic
 }
 
 /// The end of outputs first .. first + count - 1 of row i, a multiple of slice_outputs on. sums has room for a whole
-/// vector behind them; place(f) has the places of vector f on the output's scale.
-template <class Total, class Place>
-HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue, const SliceEpilogue& at, std::size_t i,
-                             std::size_t first, std::size_t count, const Total* sums, const Place& place) {
+/// vector behind them; place(f) has the places of vector f on the output's scale, least(f) the least ones for levels.
+template <class Total, class Place, class Least>
+HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue, std::size_t i, std::size_t first,
+                             std::size_t count, const Total* sums, const Place& place, const Least& least) {
   const Floats d;
   if (out.sums.data != nullptr) {
     std::int32_t* const to = out.sums.row(i) + first;
@@ -203,9 +203,9 @@ HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue,
       store_first(d, value, to + f, count - f);
     }
   } else if (epilogue.rounding == Rounding::floor) {
-    finish_levels<true>(out.levels, at, i, first, count, place);
+    finish_levels<true>(out.levels, i, first, count, place, least);
   } else {
-    finish_levels<false>(out.levels, at, i, first, count, place);
+    finish_levels<false>(out.levels, i, first, count, place, least);
   }
 }
 
@@ -243,13 +243,25 @@ template <class Total>
 HWY_INLINE void finish_sums(const LevelSumEnd& end, const SumSlice& slice, std::size_t i, std::size_t neighbors,
                             const Total* sums) {
   const Floats d;
-  const auto row_scale = hn::Set(d, end.row_scale_of(i));
-  const auto count = hn::Set(d, end.row_scale_of(i) * static_cast<float>(neighbors));
-  const auto place = [&](std::size_t f) HWY_ATTR {
-    const auto rest = fused(hn::Load(d, slice.offsets + f), count, hn::Load(d, slice.epilogue.shift + f));
-    return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
+  const OutRow row = end.by_rows() ? end.out_row(i) : OutRow();
+  const float scale = end.by_rows() ? end.row_scale_of(i) * row.factor : end.row_scale_of(i);
+  const auto row_scale = hn::Set(d, scale), count = hn::Set(d, scale * static_cast<float>(neighbors));
+  const auto finish = [&](const auto& shift, const auto& least) HWY_ATTR {
+    const auto place = [&](std::size_t f) HWY_ATTR {
+      const auto rest = fused(hn::Load(d, slice.offsets + f), count, shift(f));
+      return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
+    };
+    finish_slice(end.out, end.epilogue, i, slice.first, slice.columns, sums, place, least);
   };
-  finish_slice(end.out, end.epilogue, slice.epilogue, i, slice.first, slice.columns, sums, place);
+  const auto of_column = [&](std::size_t f) HWY_ATTR { return hn::Load(d, slice.epilogue.shift + f); };
+  if (end.by_rows()) {
+    const auto factor = hn::Set(d, row.factor), row_shift = hn::Set(d, row.shift);
+    const auto least = hn::Set(d, row.least(end.epilogue.relu));
+    finish([&](std::size_t f) HWY_ATTR { return fused(of_column(f), factor, row_shift); },
+           [&](std::size_t) HWY_ATTR { return least; });
+  } else {
+    finish(of_column, [&](std::size_t f) HWY_ATTR { return hn::Load(d, slice.epilogue.least + f); });
+  }
 }
 
 }  // namespace

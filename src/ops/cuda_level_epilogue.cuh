@@ -52,6 +52,12 @@ template <bool to_nearest>
   return __float_as_int(to_nearest ? __fmul_rn(place, one) : __fmul_rd(place, one));
 }
 
+/// Where row `row` lies on the scale of its own: LevelSumEnd::out_row().
+__device__ inline OutRow out_row_of(const LevelSumEnd& end, std::size_t row) {
+  const float factor = 1.0F / __ldg(end.out_rows.steps + row);
+  return {factor, -at_or(end.out_rows.offsets, false, row, 0) * factor};
+}
+
 /// What multiplies a column's sum of levels and its count of neighbours, and what comes behind.
 struct SumPlace {
   float by_step = 0;
@@ -74,6 +80,11 @@ struct SumPlace {
   template <bool offsets>
   [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
     const float rest = offsets ? __fmaf_rn(by_offset, count, shift) : shift;
+    return __fmaf_rn(by_step * row_scale, sum, rest);
+  }
+  /// The same on the scale of a row, whose factor is in `row_scale` and `count`.
+  [[nodiscard]] __device__ float place(float sum, float count, float row_scale, const OutRow& row) const {
+    const float rest = __fmaf_rn(by_offset, count, __fmaf_rn(shift, row.factor, row.shift));
     return __fmaf_rn(by_step * row_scale, sum, rest);
   }
 };

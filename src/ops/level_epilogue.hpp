@@ -37,10 +37,13 @@ void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t
 /// Takes the scale of levels out. Throws usage where there is none, or one by rows.
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
 
+/// The same of sums over neighbours, whose levels may have scales by rows. Throws usage where there is no scale.
+void take_out_scale(LevelSumEnd& end, const QuantizedMatrix& out, const char* op);
+
 /// Stores one element of the output, in a loop over all of them: rows of levels hold zeros before. `place` is on the
-/// output's scale.
+/// output's scale, and `least` the least one for levels.
 inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::size_t i, std::size_t j, std::int64_t sum,
-                    float place) {
+                    float place, float least) {
   if (out.sums.data != nullptr) {
     out.sums(i, j) = static_cast<std::int32_t>(sum);
   } else if (out.wide_sums.data != nullptr) {
@@ -48,16 +51,24 @@ inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::siz
   } else if (out.values.data != nullptr) {
     out.values(out.value_row(i), j) = epilogue.value(place);
   } else {
-    put_level(out.levels.row(i), j, out.levels.bits, epilogue.level(place, j, out.levels.bits));
+    put_level(out.levels.row(i), j, out.levels.bits, epilogue.level(place, least, out.levels.bits));
   }
 }
 
 /// The same of a sum of levels over so many neighbours.
 inline void put_sum(const LevelSumEnd& end, std::size_t i, std::size_t j, std::int64_t sum, std::size_t neighbors) {
-  const float factor = end.epilogue.factor(j), row_scale = end.row_scale_of(i);
+  const float factor = end.epilogue.factor(j);
+  float row_scale = end.row_scale_of(i), shift = end.epilogue.shift(j, factor);
+  float least = end.epilogue.least(j, factor);
+  if (end.by_rows()) {
+    const OutRow row = end.out_row(i);
+    row_scale *= row.factor;
+    shift = std::fma(shift, row.factor, row.shift);
+    least = row.least(end.epilogue.relu);
+  }
   const float by_step = end.x_scale.step(j) * factor, by_offset = end.x_scale.offset(j) * factor;
-  const float rest = std::fma(by_offset, row_scale * static_cast<float>(neighbors), end.epilogue.shift(j, factor));
-  put_sum(end.out, end.epilogue, i, j, sum, std::fma(by_step * row_scale, static_cast<float>(sum), rest));
+  const float rest = std::fma(by_offset, row_scale * static_cast<float>(neighbors), shift);
+  put_sum(end.out, end.epilogue, i, j, sum, std::fma(by_step * row_scale, static_cast<float>(sum), rest), least);
 }
 
 inline void clear_levels(const LevelOut& out, std::size_t i) {

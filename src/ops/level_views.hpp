@@ -58,11 +58,20 @@ struct LevelEpilogue {
   /// What is stored at a place: the definition of right. What is not a number becomes the greatest level; as a value 0
   /// by a relu.
   [[nodiscard]] float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
-  [[nodiscard]] std::uint32_t level(float place, std::size_t j, int bits) const {
+  [[nodiscard]] std::uint32_t level(float place, float least_place, int bits) const {
     const float most = static_cast<float>((1U << bits) - 1);
-    const float within = std::max(place < most ? place : most, std::min(least(j, factor(j)), most));
+    const float within = std::max(place < most ? place : most, std::min(least_place, most));
     return static_cast<std::uint32_t>(rounding == Rounding::nearest ? std::nearbyint(within) : std::floor(within));
   }
+};
+
+/// Where a row lies on the scale of its own: what multiplies its values, and what is added to them then.
+struct OutRow {
+  float factor = 1;
+  float shift = 0;
+
+  /// The least place for levels: that of the value 0 behind a relu, and no less than the first level's.
+  [[nodiscard]] constexpr float least(bool relu) const { return relu ? std::max(shift, 0.0F) : 0.0F; }
 };
 
 /// The end of sums of levels over neighbours: LevelSpmmOptions has the formula. Kernels of sparse and of dense graphs
@@ -71,7 +80,15 @@ struct LevelSumEnd {
   LevelScaleView x_scale;
   const float* row_scale = nullptr;  ///< null: 1
   LevelEpilogue epilogue;
+  LevelScaleView out_rows;  ///< of levels out whose scale is by rows; the epilogue then has none
   LevelOut out;
+
+  /// Whether each row of levels out has a scale of its own.
+  [[nodiscard]] constexpr bool by_rows() const { return out_rows.steps != nullptr; }
+  [[nodiscard]] OutRow out_row(std::size_t i) const {
+    const float factor = 1.0F / out_rows.step(i);
+    return {factor, -out_rows.offset(i) * factor};
+  }
 
   /// Whether sums become values or levels.
   [[nodiscard]] constexpr bool ends() const { return out.values.data != nullptr || out.levels.data != nullptr; }

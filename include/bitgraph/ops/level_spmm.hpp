@@ -40,9 +40,11 @@ struct LevelSpmmOptions {
 void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options = {});
 
-/// The same as levels, with the bits and the scale that `out` has: of the tensor or by columns. With u = 1 / out_step
-/// the formula gives the level, which is then rounded and brought into range. Fastest where X and `out` have levels of
-/// up to 4 bits both, or of 5 to 8. Throws usage for an `out` without a scale, or with one by rows.
+/// The same as levels, with the bits and the scale that `out` has: of the tensor, by columns or by rows. With
+/// u = 1 / out_step the formula gives the level, which is then rounded and brought into range. Where the scale is by
+/// rows, row_scale u takes the place of row_scale, u = 1 elsewhere, and fma(bias, u, -(out_offset u)) ends the formula.
+/// Fastest where X and `out` have levels of up to 4 bits both, or of 5 to 8, and the scale is not by rows. Throws usage
+/// for an `out` without a scale.
 void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options = {});
 

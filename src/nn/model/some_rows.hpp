@@ -22,14 +22,20 @@ BitMatrix<Domain> some_rows(BitMatrix<Domain>& m, std::size_t first, std::size_t
   return {rows, m.ncols(), lent(m.words().data() + first * words, rows * words, m.device()), trusted};
 }
 
-/// Of levels with a scale for all or by columns.
+inline LevelScale some_rows(const LevelScale& scale, std::size_t first, std::size_t rows, const Device& device) {
+  LevelScale some = scale.share(device);
+  if (scale.extent != ScaleExtent::row) return some;
+  some.steps = lent(some.steps.data() + first, rows, device);
+  if (scale.has_offsets()) some.offsets = lent(some.offsets.data() + first, rows, device);
+  return some;
+}
 inline QuantizedMatrix some_rows(QuantizedMatrix& m, std::size_t first, std::size_t rows) {
   const std::size_t bytes = m.row_bytes();
   return {rows,
           m.ncols(),
           m.bits(),
           lent(m.levels().data() + first * bytes, rows * bytes, m.device()),
-          m.scale().share(m.device()),
+          some_rows(m.scale(), first, rows, m.device()),
           trusted};
 }
 

@@ -23,10 +23,11 @@ Operator* ahead_of(Program& program, const Operator& op) {
 bool fold(Program& program, const Operator& op) {
   if (op.kind != Kind::relu && op.kind != Kind::quantize) return false;
   if (op.kind == Kind::quantize && !program.value(op.output()).is_levels()) return false;
-  if (program.value(op.output()).by_degree()) return false;  // an epilogue has one scale for all rows
   Operator* const ahead = ahead_of(program, op);
   // Levels end an epilogue: nothing comes behind them.
   if (ahead == nullptr || program.value(ahead->output()).is_levels()) return false;
+  // Those by degree are of sums: a product has one scale for all rows.
+  if (program.value(op.output()).by_degree() && ahead->kind != Kind::aggregate) return false;
   // A product has its factor in the scales of its rows: before the bias, which the factor is for, too.
   const bool scaled = op.kind == Kind::quantize && op.aggregation != Aggregation::none;
   if (scaled && (ahead->kind != Kind::product || ahead->bias != BiasOf::none)) return false;

@@ -349,7 +349,8 @@ HWY_INLINE void finish_block(const LevelGemmArgs& args, const Block<Total>& bloc
       const auto rest = fused(hn::Load(d, w.offsets + f), x_sum, shift);
       return fused(hn::Mul(hn::Load(d, w.steps + f), x_step), as_floats(&block.sums[r][f]), rest);
     };
-    finish_slice(args.out, args.epilogue, w.epilogue, i, block.first_output, block.outputs, block.sums[r], place);
+    const auto least = [&](std::size_t f) HWY_ATTR { return hn::Load(d, w.epilogue.least + f); };
+    finish_slice(args.out, args.epilogue, i, block.first_output, block.outputs, block.sums[r], place, least);
   }
 }
 

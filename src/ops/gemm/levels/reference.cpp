@@ -60,7 +60,8 @@ void level_gemm(const Reference&, const LevelGemmArgs& args) {
     for (std::size_t j = 0; j < args.outputs; ++j) {
       std::int64_t sum = 0;
       for (std::size_t c = 0; c < args.x.ncols; ++c) sum += std::int64_t{x[c]} * packed_level(args, j, c);
-      put_sum(args.out, args.epilogue, i, j, sum, place_of(args, i, j, sum, x_sum));
+      const float least = args.epilogue.least(j, args.epilogue.factor(j));
+      put_sum(args.out, args.epilogue, i, j, sum, place_of(args, i, j, sum, x_sum), least);
     }
   }
 }

@@ -210,11 +210,19 @@ struct Kernel {
         const unsigned m = row / 2, k = row % 2 * 2;
         const std::size_t i = first_row + row * 8 + lane / 4;
         if (i >= args.a.nrows) continue;
-        const float scale = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + i);
+        float scale = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + i);
+        const auto left = static_cast<float>(sum_at(m, g, k)), right = static_cast<float>(sum_at(m, g, k + 1));
+        if (args.by_rows()) {
+          const OutRow its = level_cuda::out_row_of(args, i);
+          scale *= its.factor;
+          const float neighbors = scale * static_cast<float>(ones[m][k]), least = its.least(args.epilogue.relu);
+          store_places(i, j, first.place(left, neighbors, scale, its), second.place(right, neighbors, scale, its),
+                       least, least);
+          continue;
+        }
         const float neighbors = scale * static_cast<float>(ones[m][k]);
-        const float left = first.template place<offsets>(static_cast<float>(sum_at(m, g, k)), neighbors, scale);
-        const float right = second.template place<offsets>(static_cast<float>(sum_at(m, g, k + 1)), neighbors, scale);
-        store_places(i, j, left, right, first.least, second.least);
+        store_places(i, j, first.template place<offsets>(left, neighbors, scale),
+                     second.template place<offsets>(right, neighbors, scale), first.least, second.least);
       }
     }
   }

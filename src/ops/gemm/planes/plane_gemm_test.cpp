@@ -79,7 +79,7 @@ TEST(PlaneGemm, ValuesAreThoseOfThePattern) {
 TEST(PlaneGemm, LevelsOutAreThoseOfThePattern) {
   test::for_each_plane_aggregation([](const test::PlaneAggregation& aggregation, std::size_t turn) {
     const int bits = std::array{2, 4, 8, 12}[turn % 4];
-    const ScaleExtent extent = turn % 3 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+    const ScaleExtent extent = std::array{ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row}[turn % 3];
     test::everywhere([&](const Device& device) { test::expect_plane_levels(aggregation, bits, extent, device); });
   });
 }

@@ -126,8 +126,9 @@ struct RowBlocks {
   unsigned rows_of_warp = 0;  ///< without an order: rows that a warp takes
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes>
+template <unsigned Bits, unsigned Words, unsigned Lanes, bool ByRows>
 struct Kernel {
+  using End = RowEnd<ByRows>;
   using Levels = LaneLevels<Bits, Words>;
   static constexpr unsigned features = Levels::features;
   static constexpr unsigned sets = 32 / Lanes;
@@ -182,11 +183,11 @@ struct Kernel {
   __device__ void write(unsigned lane, unsigned first, const RowOf& row_of, const SumsOf& sums_of) {
     const SumPlace* const places = storage.columns.place + storage.columns.index(first, lane);
     const std::size_t column = std::size_t{blockIdx.y} * slice + lane * features + first;
-    store_unit<Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
+    store_unit<ByRows, Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
   }
   template <bool Small>
   __device__ void write_row(const TakenRow& taken, unsigned lane, unsigned first, const std::uint32_t* sums) {
-    const RowEnd end(args, taken);
+    const End end(args, taken);
     write<1>(
         lane, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<Small, std::uint32_t>{sums}; });
   }
@@ -196,7 +197,7 @@ struct Kernel {
   __device__ void take_short_row(const TakenRow& taken, const Wait& wait) {
     Levels sums;
     add_neighbors<Lanes, 1>(sums, read, taken.columns, taken.n, 0, batch, wait);
-    const RowEnd own(args, taken);
+    const End own(args, taken);
     if constexpr (turn == 1) {
       write<1>(
           threadIdx.x % Lanes, 0, [&](unsigned) { return own; }, [&](unsigned) { return sums.unit(0); });
@@ -211,7 +212,7 @@ struct Kernel {
       __syncwarp();
       const auto lane_of = [&](unsigned m) { return (set / turn * turn + m) * Lanes + lane % Lanes; };
       write<turn>(
-          lane % Lanes, set % turn * unit, [&](unsigned m) { return RowEnd(own, lane_of(m)); },
+          lane % Lanes, set % turn * unit, [&](unsigned m) { return End(own, lane_of(m)); },
           [&](unsigned m) {
             const uint4 its = turned[set % turn * turn_pitch + lane_of(m)];
             return PackedSums<Bits>{{its.x, its.y, its.z, its.w}};
@@ -304,12 +305,12 @@ struct Kernel {
   }
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes>
+template <unsigned Bits, unsigned Words, unsigned Lanes, bool ByRows>
 __global__ void __launch_bounds__(threads, tuning.blocks)
     level_spmm_rows(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ RowBlocks blocks) {
   trigger_dependent_launch();
-  __shared__ typename Kernel<Bits, Words, Lanes>::Storage storage;
-  Kernel<Bits, Words, Lanes> kernel(args, blocks, storage);
+  __shared__ typename Kernel<Bits, Words, Lanes, ByRows>::Storage storage;
+  Kernel<Bits, Words, Lanes, ByRows> kernel(args, blocks, storage);
   if (args.row_order.row == nullptr) {
     kernel.take_stored();
   } else {
@@ -318,6 +319,7 @@ __global__ void __launch_bounds__(threads, tuning.blocks)
 }
 
 /// Levels of more than 8 bits, and sums that may pass 32: a thread has a few columns of a row.
+template <bool ByRows>
 __global__ void __launch_bounds__(threads)
     level_spmm_plain(const __grid_constant__ LevelSpmmArgs args, std::size_t groups) {
   const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
@@ -333,22 +335,22 @@ __global__ void __launch_bounds__(threads)
       if (first + n < args.x.ncols) sum[n] += level_of(args.x, j, first + n);
     }
   }
-  const RowEnd end(args, taken);
-  store_unit<1>(
+  const RowEnd<ByRows> end(args, taken);
+  store_unit<ByRows, 1>(
       args, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<false, std::int64_t>{sum}; },
       [&](unsigned n) { return SumPlace(args, args.x.ncols, first + n); });
 }
 
 unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }
 
-template <unsigned Bits, unsigned Words, unsigned Lanes>
+template <unsigned Bits, unsigned Words, unsigned Lanes, bool ByRows>
 void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   constexpr unsigned sets = 32 / Lanes;
   RowBlocks blocks;
   unsigned count = 0;
   if (args.row_order.row != nullptr) {
     // Of one hub a block has about a round at a time: where hubs are a large part of all entries, fewer take less.
-    using Made = Kernel<Bits, Words, Lanes>;
+    using Made = Kernel<Bits, Words, Lanes, ByRows>;
     blocks.shares_hubs = args.a.longest_row > args.a.num_entries / tuning.large_graph;
     const std::uint32_t hub_row = blocks.shares_hubs ? std::min(tuning.hub_row, tuning.few_rounds * Made::warp_round)
                                                      : tuning.many_rounds * Made::warp_round;
@@ -364,19 +366,33 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
     count = blocks_of(args.a.nrows, warps * blocks.rows_of_warp);
   }
   if (count == 0) return;
-  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes>, "level_spmm_rows");
+  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, ByRows>, "level_spmm_rows");
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks);
 }
 
-template <unsigned Bits, unsigned Words>
+template <unsigned Bits, unsigned Words, bool ByRows = false>
 void launch_parts(const Device& device, const LevelSpmmArgs& args) {
   constexpr std::size_t features = LaneLevels<Bits, Words>::features;
   const std::size_t parts = (stored_columns(args.out, args.x.ncols) + features - 1) / features;
   const auto slices = static_cast<unsigned>((parts + most_lanes - 1) / most_lanes);
-  if (parts <= 1) return launch<Bits, Words, 1>(device, args, slices);
-  if (parts <= 2) return launch<Bits, Words, 2>(device, args, slices);
-  if (parts <= 4) return launch<Bits, Words, 4>(device, args, slices);
-  launch<Bits, Words, most_lanes>(device, args, slices);
+  if (parts <= 1) return launch<Bits, Words, 1, ByRows>(device, args, slices);
+  if (parts <= 2) return launch<Bits, Words, 2, ByRows>(device, args, slices);
+  if (parts <= 4) return launch<Bits, Words, 4, ByRows>(device, args, slices);
+  launch<Bits, Words, most_lanes, ByRows>(device, args, slices);
+}
+
+template <unsigned Bits>
+void launch_bits(const Device& device, const LevelSpmmArgs& args) {
+  if (args.by_rows()) return launch_parts<Bits, 2, true>(device, args);  // rare: for all rows of X
+  if (args.x.row_bytes % sizeof(uint4) == 0) return launch_parts<Bits, 4>(device, args);
+  launch_parts<Bits, 2>(device, args);
+}
+
+template <bool ByRows>
+void launch_plain(const Device& device, const LevelSpmmArgs& args) {
+  const std::size_t groups = (stored_columns(args.out, args.x.ncols) + unit - 1) / unit;
+  level_spmm_plain<ByRows><<<blocks_for(groups * args.a.nrows, threads), threads, 0, stream_of(device)>>>(args, groups);
+  cuda_check_launch("level_spmm_plain");
 }
 
 }  // namespace
@@ -387,17 +403,9 @@ void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   using namespace level_cuda;
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
   constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
-  if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row) {
-    const std::size_t groups = (stored_columns(args.out, args.x.ncols) + unit - 1) / unit;
-    level_spmm_plain<<<blocks_for(groups * args.a.nrows, threads), threads, 0, stream_of(backend.device)>>>(args,
-                                                                                                            groups);
-    return cuda_check_launch("level_spmm_plain");
-  }
-  const bool wide_parts = args.x.row_bytes % sizeof(uint4) == 0;
-  if (level_place_bits(args.x.bits) == 4) {
-    return wide_parts ? launch_parts<4, 4>(backend.device, args) : launch_parts<4, 2>(backend.device, args);
-  }
-  wide_parts ? launch_parts<8, 4>(backend.device, args) : launch_parts<8, 2>(backend.device, args);
+  if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row)
+    return args.by_rows() ? launch_plain<true>(backend.device, args) : launch_plain<false>(backend.device, args);
+  level_place_bits(args.x.bits) == 4 ? launch_bits<4>(backend.device, args) : launch_bits<8>(backend.device, args);
 }
 
 }  // namespace bitgraph

@@ -126,7 +126,8 @@ TEST(LevelSpmmCuda, LevelsOutAreThoseOfTheReference) {
     const std::size_t width = aggregation.x.ncols();
     for (const int bits : {2, 4, 8, 12}) {
       SCOPED_TRACE(testing::Message() << bits << " bits out");
-      const auto extent = turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+      constexpr ScaleExtent extents[] = {ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row};
+      const ScaleExtent extent = extents[(turn + turn / 12) % 3];
       aggregation.options.rounding = ++turn % 3 == 0 ? Rounding::floor : Rounding::nearest;
       QuantizedMatrix expected(a.nrows(), width, bits);
       LevelScale scale = test::random_scale(extent, num_scales(extent, a.nrows(), width), true, turn);
@@ -134,7 +135,7 @@ TEST(LevelSpmmCuda, LevelsOutAreThoseOfTheReference) {
       expected.set_scale(std::move(scale));
       LevelSpmmArgs args = aggregation.args(a);
       args.out.levels = expected.view();
-      take_out_scale(args.epilogue, expected, "level spmm");
+      take_out_scale(args, expected, "level spmm");
       level_spmm(Reference{}, args);
       for (const bool ordered : {false, true}) {
         SCOPED_TRACE(ordered ? "ordered" : "as stored");
@@ -169,7 +170,7 @@ TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
       levels.set_scale(test::random_scale(ScaleExtent::column, 65, true, 9));
       args = aggregation.args(a);
       args.out.levels = levels.view();
-      take_out_scale(args.epilogue, levels, "level spmm");
+      take_out_scale(args, levels, "level spmm");
       level_spmm(Reference{}, args);
       const There there(a, aggregation, true, device);
       Floats of_device(a.nrows(), 65, device);

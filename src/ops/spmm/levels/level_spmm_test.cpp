@@ -112,7 +112,7 @@ void expect_levels_out(const CsrPattern& a, const Aggregation& aggregation, cons
   expected.set_scale(std::move(scale));
   LevelSpmmArgs args = aggregation.args(a);
   args.out.levels = expected.view();
-  take_out_scale(args.epilogue, expected, "level spmm");
+  take_out_scale(args, expected, "level spmm");
   level_spmm(Reference{}, args);
   const float of_step = aggregation.options.rounding == Rounding::floor ? 1.01F : 0.51F;
   for (std::size_t i = 0; i < values.nrows(); ++i) {
@@ -139,10 +139,12 @@ TEST(LevelSpmm, LevelsOutAreTheSameEverywhere) {
     for (const int bits : {x_bits, x_bits == 2 ? 8 : x_bits == 4 ? 12 : 3}) {
       SCOPED_TRACE(testing::Message() << bits << " bits out");
       const Rounding rounding = x_bits == 8 || bits == 12 ? Rounding::floor : Rounding::nearest;
-      const auto extent = x_bits == 4 ? ScaleExtent::tensor : ScaleExtent::column;
       aggregation.options.rounding = rounding;
-      expect_levels_out(a, aggregation, values,
-                        choose_scale(values, {.bits = bits, .extent = extent, .rounding = rounding}), bits);
+      for (const auto extent : {x_bits == 4 ? ScaleExtent::tensor : ScaleExtent::column, ScaleExtent::row}) {
+        SCOPED_TRACE(testing::Message() << "extent " << static_cast<int>(extent));
+        expect_levels_out(a, aggregation, values,
+                          choose_scale(values, {.bits = bits, .extent = extent, .rounding = rounding}), bits);
+      }
     }
   });
 }
@@ -164,7 +166,7 @@ TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
       levels.set_scale(test::random_scale(ScaleExtent::column, 65, true, 9));
       args = aggregation.args(a);
       args.out.levels = levels.view();
-      take_out_scale(args.epilogue, levels, "level spmm");
+      take_out_scale(args, levels, "level spmm");
       level_spmm(Reference{}, args);
       EXPECT_EQ(levels.level(0, 9), (1U << bits) - 1);
       EXPECT_EQ(levels.level(0, 8), levels.level(1, 8));

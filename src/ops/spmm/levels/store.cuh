@@ -16,22 +16,31 @@ constexpr unsigned unit = 8;  ///< columns that a lane stores together: nibbles 
 using spmm_cuda::no_row;
 using spmm_cuda::TakenRow;
 
-/// A row as it is stored.
+/// A row as it is stored; `ByRows`: as levels with a scale of its own.
+template <bool ByRows>
 struct RowEnd {
   NodeId row = no_row;
-  float row_scale = 1;
-  float count = 0;  ///< of neighbours, by the scale
+  float row_scale = 1;  ///< and, with a scale of its own, its factor
+  float count = 0;      ///< of neighbours, by the scale
+  OutRow own = {};
 
   __device__ RowEnd(const LevelSpmmArgs& args, const TakenRow& taken) : row(taken.row) {
     if (row == no_row) return;
     if (args.row_scale != nullptr) row_scale = __ldg(args.row_scale + row);
+    if constexpr (ByRows) {
+      own = out_row_of(args, row);
+      row_scale *= own.factor;
+    }
     count = row_scale * static_cast<float>(taken.n);
   }
   /// That of another lane. For a whole warp.
-  __device__ RowEnd(const RowEnd& own, unsigned lane)
-      : row(__shfl_sync(full_warp, own.row, lane)),
-        row_scale(__shfl_sync(full_warp, own.row_scale, lane)),
-        count(__shfl_sync(full_warp, own.count, lane)) {}
+  __device__ RowEnd(const RowEnd& its, unsigned lane)
+      : row(__shfl_sync(full_warp, its.row, lane)),
+        row_scale(__shfl_sync(full_warp, its.row_scale, lane)),
+        count(__shfl_sync(full_warp, its.count, lane)) {
+    if constexpr (ByRows)
+      own = {__shfl_sync(full_warp, its.own.factor, lane), __shfl_sync(full_warp, its.own.shift, lane)};
+  }
 };
 
 /// Sums that are numbers of their own: Small ones are below 2^23.
@@ -65,7 +74,7 @@ __device__ void store_values(const DenseView<float>& out, std::size_t row, std::
 
 /// Eight columns from `first` on of `Rows` rows, as they are stored: all that the output has of them. row_of(m) is a
 /// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n.
-template <unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+template <bool ByRows, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
 struct UnitStore {
   const LevelSpmmArgs& args;
   std::size_t first;
@@ -75,6 +84,7 @@ struct UnitStore {
 
   __device__ void store() const {
     const LevelOut& out = args.out;
+    if constexpr (ByRows) return store_levels_by_rows(LevelRule(args.epilogue, out.levels.bits));
     if (out.sums.data != nullptr) return store_sums(out.sums);
     if (out.wide_sums.data != nullptr) return store_sums(out.wide_sums);
     const bool offsets = args.x_scale.offsets != nullptr;
@@ -92,7 +102,7 @@ struct UnitStore {
   __device__ void store_sums(const DenseView<T>& out) const {
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd end = row_of(m);
+      const RowEnd<ByRows> end = row_of(m);
       const auto sums = sums_of(m);
 #pragma unroll
       for (unsigned n = 0; n < unit; ++n) {
@@ -108,7 +118,7 @@ struct UnitStore {
     fill(at);
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd end = row_of(m);
+      const RowEnd<ByRows> end = row_of(m);
       const auto sums = sums_of(m);
       if (end.row == no_row) continue;
       store_values(args.out.values, value_row_of(args.out, end.row), first, args.x.ncols, [&](unsigned n) {
@@ -124,7 +134,7 @@ struct UnitStore {
     const bool ends = first + unit > args.x.ncols;
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd end = row_of(m);
+      const RowEnd<ByRows> end = row_of(m);
       const auto sums = sums_of(m);
       int level[unit];
 #pragma unroll
@@ -134,6 +144,25 @@ struct UnitStore {
       }
       if (ends) clear_behind_row(level);
       if (end.row != no_row) store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
+    }
+  }
+
+  /// Levels on scales by rows.
+  __device__ void store_levels_by_rows(const LevelRule& rule) const {
+    SumPlace at[unit];
+    fill(at);
+#pragma unroll
+    for (unsigned m = 0; m < Rows; ++m) {
+      const RowEnd<ByRows> end = row_of(m);
+      const auto sums = sums_of(m);
+      if (end.row == no_row) continue;
+      const float least = end.own.least(rule.relu);
+      int level[unit];
+#pragma unroll
+      for (unsigned n = 0; n < unit; ++n)
+        level[n] = rule.level(at[n].place(sums.number(n), end.count, end.row_scale, end.own), least);
+      clear_behind_row(level);
+      store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
     }
   }
 
@@ -151,10 +180,10 @@ struct UnitStore {
   }
 };
 
-template <unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+template <bool ByRows, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
 __device__ void store_unit(const LevelSpmmArgs& args, std::size_t first, const RowOf& row_of, const SumsOf& sums_of,
                            const PlaceOf& place_of) {
-  UnitStore<Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
+  UnitStore<ByRows, Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
 }
 
 }  // namespace bitgraph::level_cuda
