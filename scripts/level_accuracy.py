@@ -3,16 +3,17 @@
 """Accuracy of models of levels beside the float model that they are made of, over many seeds.
 
 Usage: level_accuracy.py [--datasets cora,citeseer] [--model gcn] [--trained w8a8,w4a4,w2a2] [--quantized 8,w8a4,4]
-                         [--seeds 10] [--split-seeds] [--jobs N] [--device cuda]
+                         [--seeds 10] [--split-seeds] [--jobs N] [--device cuda] [--options "--depth 3 --hidden 16"]
 For each seed a float model is trained, over a whole graph with --self-distillation. Each precision of --quantized is
 that model after `bitgraph quantize`; each of --trained learns from it as its teacher. With --split-seeds each seed
-draws a split of its own.
+draws a split of its own. All trainings have --options.
 """
 
 import argparse
 import concurrent.futures
 import json
 import pathlib
+import shlex
 import statistics
 import subprocess
 import tempfile
@@ -38,7 +39,7 @@ def measure(arguments, dataset, seed):
 
     with tempfile.TemporaryDirectory() as folder:
         floats, other = str(pathlib.Path(folder) / "float.safetensors"), str(pathlib.Path(folder) / "other.safetensors")
-        common = ["--model", arguments.model, "--seed", str(seed), *split]
+        common = ["--model", arguments.model, "--seed", str(seed), *split, *shlex.split(arguments.options)]
         twice = ["--self-distillation"] if arguments.model in ("gcn", "gin") else []
         note("float", call(arguments, "train", dataset, "--precision", "float", "--out", floats, *common, *twice))
         for bits in filter(None, arguments.quantized.split(",")):
@@ -59,6 +60,7 @@ def main():
     parser.add_argument("--quantized", default="8,w8a4,4,w8a2,2")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--split-seeds", action="store_true")
+    parser.add_argument("--options", default="")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")

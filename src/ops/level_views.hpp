@@ -52,7 +52,7 @@ struct LevelEpilogue {
   }
   /// The least place of column j for levels: that of the value 0 behind a relu, and no less than the first level's.
   [[nodiscard]] float least(std::size_t j, float factor) const {
-    return relu ? std::max(-out.offset(j) * factor, 0.0F) : 0.0F;
+    return relu ? std::max(0.0F, -out.offset(j) * factor) : 0.0F;
   }
 
   /// What is stored at a place: the definition of right. What is not a number becomes the greatest level; as a value 0
@@ -70,8 +70,9 @@ struct OutRow {
   float factor = 1;
   float shift = 0;
 
-  /// The least place for levels: that of the value 0 behind a relu, and no less than the first level's.
-  [[nodiscard]] constexpr float least(bool relu) const { return relu ? std::max(shift, 0.0F) : 0.0F; }
+  /// The least place for levels: that of the value 0 behind a relu, and no less than the first level's. Never -0, which
+  /// device code would take for less.
+  [[nodiscard]] constexpr float least(bool relu) const { return relu ? std::max(0.0F, shift) : 0.0F; }
 };
 
 /// The end of sums of levels over neighbours: LevelSpmmOptions has the formula. Kernels of sparse and of dense graphs

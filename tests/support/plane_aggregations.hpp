@@ -49,9 +49,10 @@ struct PlaneAggregation {
     bias = random_floats(columns, 5, -1, 1);
   }
 
-  /// A scale of levels out whose range the sums do not fill, and partly leave.
+  /// A scale of levels out whose range the sums do not fill, and partly leave. By rows, of 16 bits, it has no offsets.
   [[nodiscard]] LevelScale scale_out(int bits, ScaleExtent extent) const {
-    LevelScale scale = random_scale(extent, num_scales(extent, graph.nrows(), x.ncols()), true, 8);
+    const bool offsets = extent != ScaleExtent::row || bits != 16;
+    LevelScale scale = random_scale(extent, num_scales(extent, graph.nrows(), x.ncols()), offsets, 8);
     for (float& step : scale.steps.span()) step *= 20.0F / static_cast<float>(1U << bits);
     return scale;
   }
