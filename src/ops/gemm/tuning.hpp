@@ -48,7 +48,8 @@ struct CpuGemmTuning {
   std::size_t rows_for_tiles = 256;         ///< of X
   std::size_t bit_outputs_for_tiles = 32;   ///< where X is bits
   std::size_t float_outputs_for_tiles = 8;  ///< where X is whole numbers in floats
-  std::size_t level_rows_for_tiles = 64;    ///< where both are levels of at most 8 bits
+  std::size_t level_rows_for_tiles = 32;    ///< where both are levels of at most 8 bits: a block of them,
+  std::size_t level_multiplications_for_tiles = std::size_t{1} << 18;  ///< and so many products
 
   // Compiled into kernels.
   std::size_t weight_tiles = 128;       ///< unpacked at a time, on the stack

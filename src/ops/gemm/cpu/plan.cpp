@@ -30,8 +30,8 @@ bool suits_numbers_by_tiles(const Problem& p, const CpuGemmTuning& t) {
 /// Sums of bytes are of 32 bits.
 bool suits_levels_by_tiles(const Problem& p, const CpuGemmTuning& t) {
   return p.factors == Factors::levels && p.isa == Isa::amx && p.x_bits <= 8 && p.w_bits <= 8 &&
-         sums_fit(p.x_bits, p.w_bits, p.columns, 31) && p.columns != 0 && p.outputs != 0 &&
-         p.rows >= t.level_rows_for_tiles;
+         sums_fit(p.x_bits, p.w_bits, p.columns, 31) && p.rows >= t.level_rows_for_tiles &&
+         p.rows * p.columns * p.outputs >= t.level_multiplications_for_tiles;
 }
 
 bool suits_bits(const Problem& p, const CpuGemmTuning&) { return p.factors == Factors::bits; }

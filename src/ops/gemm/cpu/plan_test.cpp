@@ -63,9 +63,9 @@ TEST(GemmCpuPlan, AMatrixUnitTakesLevelsOfBytes) {
     change(p);
     return named(p) == "level_gemm";
   };
-  EXPECT_TRUE(by_vectors([](Problem& p) { p.rows = 63; }));
-  EXPECT_TRUE(by_vectors([](Problem& p) { p.outputs = 0; }));
-  EXPECT_TRUE(by_vectors([](Problem& p) { p.columns = 0; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.rows = 31, p.columns = 1024; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.outputs = 15; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.columns = 511; }));
   EXPECT_TRUE(by_vectors([](Problem& p) { p.columns = 32769; })) << "sums pass 31 bits";
   EXPECT_TRUE(by_vectors([](Problem& p) { p.x_bits = 9; }));
   EXPECT_TRUE(by_vectors([](Problem& p) { p.w_bits = 9; }));

@@ -4,6 +4,7 @@
 // one is unpacked and the sums of the one before go through the epilogue, a row at a time between products.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/gemm/levels/cpu_tiles.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -193,19 +194,24 @@ class TileProduct {
     const hn::Full512<std::uint8_t> d;
     const hn::Full512<std::uint64_t> quads;
     const hn::Full512<std::int32_t> words;
-    const std::uint8_t* const row = args_.x.row(next_.row + r);
+    const QuantizedView<> x = args_.x;  // what bytes are stored to could be `args_` for all that compilers know
+    const std::size_t first = next_.first, end = first + next_.tiles;
+    const std::uint8_t* const row = x.row(next_.row + r);
+    // The row at this place of the next block comes to the cache meanwhile.
+    const std::uint8_t* const later = x.row(HWY_MIN(next_.row + r + block_of_tiles, x.nrows - 1));
     TileRows& to = rows_[turn_];
     std::uint8_t* at = to.tiles + (r / tile_side * next_.tiles * tile_side + r % tile_side) * tile_columns;
-    const bool sums = sums_x_ && next_.first == 0;
+    const bool sums = sums_x_ && first == 0;
     auto sum = hn::Zero(quads);
-    for (std::size_t t = 0; t < next_.tiles; ++t, at += tile_bytes) {
-      const auto levels = columns_of<nibbles>(args_.x, row, next_.first + t);
+    for (std::size_t t = first; t < end; ++t, at += tile_bytes) {
+      const auto levels = columns_of<nibbles>(x, row, t);
+      hwy::Prefetch(later + t * tile_columns / (nibbles ? 2 : 1));
       hn::Store(levels, d, at);
       sum = hn::Add(sum, hn::SumsOf8(levels));
     }
-    if (next_.first != 0) return;
-    for (std::size_t t = next_.tiles; sums && t < all_tiles_; ++t)
-      sum = hn::Add(sum, hn::SumsOf8(columns_of<nibbles>(args_.x, row, t)));
+    if (first != 0) return;
+    for (std::size_t t = end; sums && t < all_tiles_; ++t)
+      sum = hn::Add(sum, hn::SumsOf8(columns_of<nibbles>(x, row, t)));
     const auto x_sum = sums ? static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(quads, sum))) : 0;
     to.x_sums[r] = x_sum;
     if (shift_ != 0) hn::Store(hn::Set(words, shift_ * x_sum), words, to.start + r * tile_side);
