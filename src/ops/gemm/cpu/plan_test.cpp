@@ -56,7 +56,7 @@ TEST(GemmCpuPlan, AMatrixUnitTakesWholeNumbersWhereAllWeightsFit) {
 
 TEST(GemmCpuPlan, AMatrixUnitTakesLevelsOfBytes) {
   const Problem levels{
-      .factors = Factors::levels, .rows = 64, .outputs = 1, .columns = 1, .x_bits = 8, .w_bits = 8, .isa = Isa::amx};
+      .factors = Factors::levels, .rows = 32, .outputs = 16, .columns = 512, .x_bits = 8, .w_bits = 8, .isa = Isa::amx};
   EXPECT_EQ(named(levels), "level_gemm_by_tiles");
   const auto by_vectors = [&](auto&& change) {
     Problem p = levels;
