@@ -88,6 +88,18 @@ HWY_INLINE V fused(V a, V b, V c) {
 #endif
 }
 
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+/// Four vectors of numbers of 0 to 255 as one of bytes, in their order. One by one they take three times as many
+/// shuffles, and loads of a whole vector behind stores of its parts wait for them.
+HWY_INLINE hn::Vec512<std::uint8_t> bytes_of_four(hn::Vec512<std::int32_t> a, hn::Vec512<std::int32_t> b,
+                                                  hn::Vec512<std::int32_t> c, hn::Vec512<std::int32_t> d) {
+  // Packing leaves the fours of a to d side by side in each quarter.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i ab = _mm512_packus_epi32(a.raw, b.raw), cd = _mm512_packus_epi32(c.raw, d.raw);
+  return {_mm512_permutexvar_epi32(order, _mm512_packus_epi16(ab, cd))};
+}
+#endif
+
 /// Two bytes each become one, the first one its lower half.
 HWY_INLINE void pack_nibbles(const std::uint8_t* levels, std::size_t bytes, std::uint8_t* to) {
   std::size_t n = 0;
@@ -165,12 +177,23 @@ HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, std::size_
   HWY_ALIGN std::uint8_t bytes[slice_outputs + HWY_MAX_BYTES];
   HWY_ALIGN std::uint16_t words[slice_outputs + HWY_MAX_BYTES];
   const auto most = hn::Set(d, static_cast<float>((1U << out.bits) - 1));
-  for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {
-    const auto level = rounded<floors>(hn::Max(smaller_of(place(f), most), hn::Min(least(f), most)));
+  const auto level = [&](std::size_t f) HWY_ATTR {
+    return rounded<floors>(hn::Max(smaller_of(place(f), most), hn::Min(least(f), most)));
+  };
+  std::size_t f = 0;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  for (; out.bits <= 8 && f + 4 * hn::Lanes(d) <= count; f += 4 * hn::Lanes(d)) {
+    const hn::Repartition<std::uint8_t, Floats> whole;
+    const auto packed =
+        bytes_of_four(level(f), level(f + hn::Lanes(d)), level(f + 2 * hn::Lanes(d)), level(f + 3 * hn::Lanes(d)));
+    hn::StoreU(packed, whole, bytes + f);
+  }
+#endif
+  for (; f < count; f += hn::Lanes(d)) {
     if (out.bits > 8) {
-      hn::StoreU(hn::DemoteTo(word, level), word, words + f);
+      hn::StoreU(hn::DemoteTo(word, level(f)), word, words + f);
     } else {
-      hn::StoreU(hn::DemoteTo(byte, level), byte, bytes + f);
+      hn::StoreU(hn::DemoteTo(byte, level(f)), byte, bytes + f);
     }
   }
   std::uint8_t* const row = out.row(i);
@@ -237,31 +260,35 @@ struct SumSlice {
   }
 };
 
+/// Calls finish(shift, least) for row i: shift(f) is added to the places of vector f of a slice, least(f) has the least
+/// ones.
+template <class Finish>
+HWY_INLINE void with_ends(const LevelEpilogue& epilogue, const SliceEpilogue& at, std::size_t i, const Finish& finish) {
+  const Floats d;
+  const auto shift = [&](std::size_t f) HWY_ATTR { return hn::Load(d, at.shift + f); };
+  if (!epilogue.by_rows()) return finish(shift, [&](std::size_t f) HWY_ATTR { return hn::Load(d, at.least + f); });
+  const OutRow row = epilogue.row(i);
+  const auto factor = hn::Set(d, row.factor), row_shift = hn::Set(d, row.shift);
+  const auto least = hn::Set(d, row.least(epilogue.relu));
+  finish([&](std::size_t f) HWY_ATTR { return fused(shift(f), factor, row_shift); },
+         [&](std::size_t) HWY_ATTR { return least; });
+}
+
 /// The end of the columns of a slice, in their order, of a row of so many neighbours. sums has room for a whole vector
 /// behind them.
 template <class Total>
 HWY_INLINE void finish_sums(const LevelSumEnd& end, const SumSlice& slice, std::size_t i, std::size_t neighbors,
                             const Total* sums) {
   const Floats d;
-  const OutRow row = end.by_rows() ? end.out_row(i) : OutRow();
-  const float scale = end.by_rows() ? end.row_scale_of(i) * row.factor : end.row_scale_of(i);
+  const float scale = end.row_scale_of(i) * end.epilogue.row(i).factor;
   const auto row_scale = hn::Set(d, scale), count = hn::Set(d, scale * static_cast<float>(neighbors));
-  const auto finish = [&](const auto& shift, const auto& least) HWY_ATTR {
+  with_ends(end.epilogue, slice.epilogue, i, [&](const auto& shift, const auto& least) HWY_ATTR {
     const auto place = [&](std::size_t f) HWY_ATTR {
       const auto rest = fused(hn::Load(d, slice.offsets + f), count, shift(f));
       return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
     };
     finish_slice(end.out, end.epilogue, i, slice.first, slice.columns, sums, place, least);
-  };
-  const auto of_column = [&](std::size_t f) HWY_ATTR { return hn::Load(d, slice.epilogue.shift + f); };
-  if (end.by_rows()) {
-    const auto factor = hn::Set(d, row.factor), row_shift = hn::Set(d, row.shift);
-    const auto least = hn::Set(d, row.least(end.epilogue.relu));
-    finish([&](std::size_t f) HWY_ATTR { return fused(of_column(f), factor, row_shift); },
-           [&](std::size_t) HWY_ATTR { return least; });
-  } else {
-    finish(of_column, [&](std::size_t f) HWY_ATTR { return hn::Load(d, slice.epilogue.least + f); });
-  }
+  });
 }
 
 }  // namespace

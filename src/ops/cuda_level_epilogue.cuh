@@ -52,10 +52,10 @@ template <bool to_nearest>
   return __float_as_int(to_nearest ? __fmul_rn(place, one) : __fmul_rd(place, one));
 }
 
-/// Where row `row` lies on the scale of its own: LevelSumEnd::out_row().
-__device__ inline OutRow out_row_of(const LevelSumEnd& end, std::size_t row) {
-  const float factor = 1.0F / __ldg(end.out_rows.steps + row);
-  return {factor, -at_or(end.out_rows.offsets, false, row, 0) * factor};
+/// LevelEpilogue::row() where scales are by rows.
+__device__ inline OutRow out_row_of(const LevelEpilogue& epilogue, std::size_t row) {
+  const float factor = 1.0F / __ldg(epilogue.out_rows.steps + row);
+  return {factor, -at_or(epilogue.out_rows.offsets, false, row, 0) * factor};
 }
 
 /// What multiplies a column's sum of levels and its count of neighbours, and what comes behind.

@@ -45,26 +45,10 @@ void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t
   take_options(end.epilogue, options.bias, options.relu, options.rounding, ncols, op);
 }
 
-namespace {
-
-void require_scale(const QuantizedMatrix& out, const char* op) {
-  if (out.scale().extent == ScaleExtent::none) fail(ErrorCode::usage, fmt::format("{}: the output has no scale", op));
-}
-
-}  // namespace
-
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op) {
-  require_scale(out, op);
-  if (out.scale().extent == ScaleExtent::row) {
-    fail(ErrorCode::usage,
-         fmt::format("{}: the output has a scale by rows, expected one for the tensor or for each column", op));
-  }
-  epilogue.out = view_of(out.scale());
-}
-
-void take_out_scale(LevelSumEnd& end, const QuantizedMatrix& out, const char* op) {
-  require_scale(out, op);
-  (out.scale().extent == ScaleExtent::row ? end.out_rows : end.epilogue.out) = view_of(out.scale());
+  const ScaleExtent extent = out.scale().extent;
+  if (extent == ScaleExtent::none) fail(ErrorCode::usage, fmt::format("{}: the output has no scale", op));
+  (extent == ScaleExtent::row ? epilogue.out_rows : epilogue.out) = view_of(out.scale());
 }
 
 }  // namespace bitgraph

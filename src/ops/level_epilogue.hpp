@@ -34,11 +34,8 @@ void require_no_value_rows(std::span<const NodeId> rows, const char* op);
 void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t nrows, std::size_t ncols,
                   const char* op);
 
-/// Takes the scale of levels out. Throws usage where there is none, or one by rows.
+/// Takes the scale of levels out. Throws usage where there is none.
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
-
-/// The same of sums over neighbours, whose levels may have scales by rows. Throws usage where there is no scale.
-void take_out_scale(LevelSumEnd& end, const QuantizedMatrix& out, const char* op);
 
 /// Stores one element of the output, in a loop over all of them: rows of levels hold zeros before. `place` is on the
 /// output's scale, and `least` the least one for levels.
@@ -58,17 +55,12 @@ inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::siz
 /// The same of a sum of levels over so many neighbours.
 inline void put_sum(const LevelSumEnd& end, std::size_t i, std::size_t j, std::int64_t sum, std::size_t neighbors) {
   const float factor = end.epilogue.factor(j);
-  float row_scale = end.row_scale_of(i), shift = end.epilogue.shift(j, factor);
-  float least = end.epilogue.least(j, factor);
-  if (end.by_rows()) {
-    const OutRow row = end.out_row(i);
-    row_scale *= row.factor;
-    shift = std::fma(shift, row.factor, row.shift);
-    least = row.least(end.epilogue.relu);
-  }
+  const OutRow row = end.epilogue.row(i);
+  const float row_scale = end.row_scale_of(i) * row.factor;
   const float by_step = end.x_scale.step(j) * factor, by_offset = end.x_scale.offset(j) * factor;
-  const float rest = std::fma(by_offset, row_scale * static_cast<float>(neighbors), shift);
-  put_sum(end.out, end.epilogue, i, j, sum, std::fma(by_step * row_scale, static_cast<float>(sum), rest), least);
+  const float rest = std::fma(by_offset, row_scale * static_cast<float>(neighbors), end.epilogue.shift(j, factor, row));
+  put_sum(end.out, end.epilogue, i, j, sum, std::fma(by_step * row_scale, static_cast<float>(sum), rest),
+          end.epilogue.least(j, factor, row));
 }
 
 inline void clear_levels(const LevelOut& out, std::size_t i) {

@@ -35,6 +35,16 @@ struct LevelScaleView {
   [[nodiscard]] float offset(std::size_t n) const { return offsets == nullptr ? 0.0F : offsets[single ? 0 : n]; }
 };
 
+/// Where a row lies on the scale of its own: what multiplies its values, and what is added to them then.
+struct OutRow {
+  float factor = 1;
+  float shift = 0;
+
+  /// The least place for levels: that of the value 0 behind a relu, and no less than the first level's. Never -0, which
+  /// device code would take for less.
+  [[nodiscard]] constexpr float least(bool relu) const { return relu ? std::max(0.0F, shift) : 0.0F; }
+};
+
 /// What is done to products and sums before they are stored. Everything that multiplies or shifts a column is divided
 /// by the step of the output beforehand, so what a kernel computes is a place on the output's scale: the value itself
 /// where values are stored, else the level before it is rounded.
@@ -42,7 +52,8 @@ struct LevelEpilogue {
   const float* bias = nullptr;  ///< null: 0
   bool relu = false;
   Rounding rounding = Rounding::nearest;
-  LevelScaleView out;  ///< of levels; values have step 1 and offset 0
+  LevelScaleView out;       ///< of levels; values have step 1 and offset 0
+  LevelScaleView out_rows;  ///< of levels whose scale is by rows; `out` is then as that of values
 
   /// What multiplies column j.
   [[nodiscard]] float factor(std::size_t j) const { return 1.0F / out.step(j); }
@@ -55,6 +66,25 @@ struct LevelEpilogue {
     return relu ? std::max(0.0F, -out.offset(j) * factor) : 0.0F;
   }
 
+  /// Whether each row of levels has a scale of its own.
+  [[nodiscard]] constexpr bool by_rows() const { return out_rows.steps != nullptr; }
+  /// Where row i lies on it: its factor goes into what multiplies the row, its shift behind that of each column. Else
+  /// nothing changes.
+  [[nodiscard]] OutRow row(std::size_t i) const {
+    if (!by_rows()) return {};
+    const float factor = 1.0F / out_rows.step(i);
+    return {factor, -out_rows.offset(i) * factor};
+  }
+  /// What is added to column j of row i, whose factors are given.
+  [[nodiscard]] float shift(std::size_t j, float factor, const OutRow& row) const {
+    const float of_column = shift(j, factor);
+    return by_rows() ? std::fma(of_column, row.factor, row.shift) : of_column;
+  }
+  /// The least place for levels there.
+  [[nodiscard]] float least(std::size_t j, float factor, const OutRow& row) const {
+    return by_rows() ? row.least(relu) : least(j, factor);
+  }
+
   /// What is stored at a place: the definition of right. What is not a number becomes the greatest level; as a value 0
   /// by a relu.
   [[nodiscard]] float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
@@ -65,31 +95,13 @@ struct LevelEpilogue {
   }
 };
 
-/// Where a row lies on the scale of its own: what multiplies its values, and what is added to them then.
-struct OutRow {
-  float factor = 1;
-  float shift = 0;
-
-  /// The least place for levels: that of the value 0 behind a relu, and no less than the first level's. Never -0, which
-  /// device code would take for less.
-  [[nodiscard]] constexpr float least(bool relu) const { return relu ? std::max(0.0F, shift) : 0.0F; }
-};
-
 /// The end of sums of levels over neighbours: LevelSpmmOptions has the formula. Kernels of sparse and of dense graphs
 /// share it, and so their results are the same bits.
 struct LevelSumEnd {
   LevelScaleView x_scale;
   const float* row_scale = nullptr;  ///< null: 1
   LevelEpilogue epilogue;
-  LevelScaleView out_rows;  ///< of levels out whose scale is by rows; the epilogue then has none
   LevelOut out;
-
-  /// Whether each row of levels out has a scale of its own.
-  [[nodiscard]] constexpr bool by_rows() const { return out_rows.steps != nullptr; }
-  [[nodiscard]] OutRow out_row(std::size_t i) const {
-    const float factor = 1.0F / out_rows.step(i);
-    return {factor, -out_rows.offset(i) * factor};
-  }
 
   /// Whether sums become values or levels.
   [[nodiscard]] constexpr bool ends() const { return out.values.data != nullptr || out.levels.data != nullptr; }

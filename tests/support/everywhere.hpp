@@ -36,7 +36,8 @@ void with_thread_counts(Body&& body) {
   }
 }
 
-/// The same on every instruction set that this machine has. AMX multiplies bits and nothing else: gemm_test has it.
+/// The same on every instruction set that this machine has. AMX has kernels of products alone, and they have tests of
+/// their own: gemm_test, plan_test and amx_levels_test.
 template <class Body>
 void everywhere(Body&& body) {
   for (const Isa isa : available_isas()) {

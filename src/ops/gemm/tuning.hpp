@@ -48,9 +48,12 @@ struct CpuGemmTuning {
   std::size_t rows_for_tiles = 256;         ///< of X
   std::size_t bit_outputs_for_tiles = 32;   ///< where X is bits
   std::size_t float_outputs_for_tiles = 8;  ///< where X is whole numbers in floats
+  std::size_t level_rows_for_tiles = 32;    ///< where both are levels of at most 8 bits: a block of them,
+  std::size_t level_multiplications_for_tiles = std::size_t{1} << 18;  ///< and so many products
 
   // Compiled into kernels.
   std::size_t weight_tiles = 128;       ///< unpacked at a time, on the stack
+  std::size_t level_tiles = 12;         ///< of 64 columns of X, unpacked at a time
   std::size_t packed_vectors = 512;     ///< of W on the stack: longer rows are added piece by piece
   std::size_t block_rows = 128;         ///< of X, which all outputs on the stack are taken for
   std::size_t unpacked_weights = 8192;  ///< of W on the stack as floats

@@ -3,6 +3,8 @@
 
 #include <bitgraph/core/error.hpp>
 
+#include "ops/level_views.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -25,15 +27,25 @@ bool suits_numbers_by_tiles(const Problem& p, const CpuGemmTuning& t) {
          tiles <= weight_tiles && p.begins_with_whole;
 }
 
+/// Sums of bytes are of 32 bits.
+bool suits_levels_by_tiles(const Problem& p, const CpuGemmTuning& t) {
+  return p.factors == Factors::levels && p.isa == Isa::amx && p.x_bits <= 8 && p.w_bits <= 8 &&
+         sums_fit(p.x_bits, p.w_bits, p.columns, 31) && p.rows >= t.level_rows_for_tiles &&
+         p.rows * p.columns * p.outputs >= t.level_multiplications_for_tiles;
+}
+
 bool suits_bits(const Problem& p, const CpuGemmTuning&) { return p.factors == Factors::bits; }
 bool suits_float_rows(const Problem& p, const CpuGemmTuning&) { return p.factors == Factors::floats_and_bits; }
+bool suits_levels(const Problem& p, const CpuGemmTuning&) { return p.factors == Factors::levels; }
 
-constexpr std::array<KernelEntry, 5> all_kernels{{
+constexpr std::array<KernelEntry, 7> all_kernels{{
     {Kernel::library, "gemm_openblas", suits_library},
     {Kernel::bits_by_tiles, "gemm_bits_by_tiles", suits_bits_by_tiles},
     {Kernel::numbers_by_tiles, "gemm_numbers_by_tiles", suits_numbers_by_tiles},
+    {Kernel::levels_by_tiles, "level_gemm_by_tiles", suits_levels_by_tiles},
     {Kernel::bits, "gemm_bits", suits_bits},
     {Kernel::float_rows, "gemm_float_rows", suits_float_rows},
+    {Kernel::levels, "level_gemm", suits_levels},
 }};
 
 }  // namespace

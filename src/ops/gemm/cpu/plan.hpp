@@ -21,7 +21,8 @@ inline constexpr std::size_t most_words_of_numbers = 8;  ///< the same where X i
 enum class Factors : std::uint8_t {
   bits,             ///< both
   floats_and_bits,  ///< X is floats as they are, W bits
-  floats            ///< both
+  floats,           ///< both
+  levels            ///< both
 };
 
 /// What the choice depends on.
@@ -33,10 +34,20 @@ struct Problem {
   bool bits_out = false;
   bool masked = false;             ///< some elements of X do not count
   bool begins_with_whole = false;  ///< the first row of X holds whole numbers of 16 bits
+  std::size_t columns = 0;         ///< of X, where both are levels,
+  int x_bits = 0, w_bits = 0;      ///< and their bits
   Isa isa = Isa::baseline;
 };
 
-enum class Kernel : std::uint8_t { library, bits_by_tiles, numbers_by_tiles, bits, float_rows };
+enum class Kernel : std::uint8_t {
+  library,
+  bits_by_tiles,
+  numbers_by_tiles,
+  levels_by_tiles,
+  bits,
+  float_rows,
+  levels
+};
 
 /// A row of the list.
 struct KernelEntry {

@@ -54,6 +54,24 @@ TEST(GemmCpuPlan, AMatrixUnitTakesWholeNumbersWhereAllWeightsFit) {
   EXPECT_EQ(named(p), "gemm_openblas");
 }
 
+TEST(GemmCpuPlan, AMatrixUnitTakesLevelsOfBytes) {
+  const Problem levels{
+      .factors = Factors::levels, .rows = 32, .outputs = 16, .columns = 512, .x_bits = 8, .w_bits = 8, .isa = Isa::amx};
+  EXPECT_EQ(named(levels), "level_gemm_by_tiles");
+  const auto by_vectors = [&](auto&& change) {
+    Problem p = levels;
+    change(p);
+    return named(p) == "level_gemm";
+  };
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.rows = 31, p.columns = 1024; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.outputs = 15; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.columns = 511; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.columns = 32769; })) << "sums pass 31 bits";
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.x_bits = 9; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.w_bits = 9; }));
+  EXPECT_TRUE(by_vectors([](Problem& p) { p.isa = Isa::avx512_popcnt; }));
+}
+
 TEST(GemmCpuPlan, ExplainNamesTheKernelAndItsInstructionSet) {
   const auto x = test::random_bits(300, 500, 1);
   const auto w = test::random_bits(70, 500, 2);

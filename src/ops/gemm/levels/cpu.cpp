@@ -7,7 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/cpu_levels-inl.hpp"
+#include "ops/gemm/levels/cpu_rows-inl.hpp"
 #include "ops/gemm/levels/levels.hpp"
 
 #include <cstring>
@@ -182,9 +182,7 @@ HWY_INLINE void unpack_nibbles(const std::uint8_t* from, std::size_t pairs, std:
   const hn::Rebind<std::uint8_t, decltype(d)> half;
   const hn::Repartition<std::uint8_t, decltype(d)> whole;
   for (; n + hn::Lanes(d) <= pairs; n += hn::Lanes(d)) {
-    const auto pair = hn::PromoteTo(d, hn::LoadU(half, from + n));
-    const auto apart = hn::And(hn::Or(pair, hn::ShiftLeft<4>(pair)), hn::Set(d, std::uint16_t{0x0F0F}));
-    hn::StoreU(hn::BitCast(whole, apart), whole, to + 2 * n);
+    hn::StoreU(hn::BitCast(whole, apart(hn::PromoteTo(d, hn::LoadU(half, from + n)))), whole, to + 2 * n);
   }
 #endif
   for (; n < pairs; ++n) {
@@ -315,45 +313,6 @@ HWY_INLINE void make_sparse_sums(const LevelGemmArgs& args, Block<Total>& block)
   }
 }
 
-/// What products have for each output of a slice; places behind the last output repeat it.
-struct SliceWeights {
-  HWY_ALIGN float steps[slice_outputs];
-  HWY_ALIGN float offsets[slice_outputs];
-  HWY_ALIGN float of_x_offset[slice_outputs];  ///< what X's offset is multiplied by
-  SliceEpilogue epilogue;
-
-  SliceWeights(const LevelGemmArgs& args, std::size_t first, std::size_t outputs) {
-    for (std::size_t f = 0; f < slice_outputs; ++f) {
-      const std::size_t j = first + HWY_MIN(f, outputs - 1);
-      const float factor = args.epilogue.factor(j);
-      steps[f] = args.w_scale.step(j) * factor;
-      offsets[f] = args.w_scale.offset(j) * factor;
-      const float by_step = args.w_scale.step(j) * static_cast<float>(args.w_sums[j]);
-      const float by_offset = args.w_scale.offset(j) * static_cast<float>(args.x.ncols);
-      of_x_offset[f] = (by_step + by_offset) * factor;
-      epilogue.set(f, args.epilogue, j, factor);
-    }
-  }
-};
-
-template <class Total>
-HWY_INLINE void finish_block(const LevelGemmArgs& args, const Block<Total>& block, const SliceWeights& w) {
-  const Floats d;
-  for (std::size_t r = 0; r < block.rows; ++r) {
-    const std::size_t i = block.first_row + r;
-    const auto x_step = hn::Set(d, args.x_scale.step(i));
-    const auto x_offset = hn::Set(d, args.x_scale.offset(i));
-    const auto x_sum = hn::Mul(x_step, hn::Set(d, static_cast<float>(block.x_sums[r])));
-    const auto place = [&](std::size_t f) HWY_ATTR {
-      const auto shift = fused(x_offset, hn::Load(d, w.of_x_offset + f), hn::Load(d, w.epilogue.shift + f));
-      const auto rest = fused(hn::Load(d, w.offsets + f), x_sum, shift);
-      return fused(hn::Mul(hn::Load(d, w.steps + f), x_step), as_floats(&block.sums[r][f]), rest);
-    };
-    const auto least = [&](std::size_t f) HWY_ATTR { return hn::Load(d, w.epilogue.least + f); };
-    finish_slice(args.out, args.epilogue, i, block.first_output, block.outputs, block.sums[r], place, least);
-  }
-}
-
 template <class Total>
 HWY_INLINE void multiply_range(const LevelGemmArgs& args, std::size_t begin, std::size_t end) {
   Block<Total> block;
@@ -369,7 +328,8 @@ HWY_INLINE void multiply_range(const LevelGemmArgs& args, std::size_t begin, std
       } else {
         make_sums(args, block);
       }
-      finish_block(args, block, w);
+      for (std::size_t r = 0; r < block.rows; ++r)
+        finish_row<Total>(args, w, {i + r, first, block.outputs, block.sums[r], block.x_sums[r]});
     }
   }
 }
@@ -396,6 +356,10 @@ HWY_EXPORT(multiply_rows_wide);
 }  // namespace
 
 void level_gemm(const Cpu& backend, const LevelGemmArgs& args) {
+  if (args.sparse.row_ptr == nullptr && plan(level_gemm_problem(args.x.nrows, args.x.ncols, args.outputs, args.x.bits,
+                                                                args.w_bits)) == gemm_cpu::Kernel::levels_by_tiles) {
+    return level_gemm_by_tiles(backend, args);
+  }
   const bool wide = !sums_fit(args.x.bits, args.w_bits, args.x.ncols, 31);
   parallel_ranges(backend.device, args.x.nrows, 16, [&](Range rows) {
     if (wide) {

@@ -178,6 +178,17 @@ bool level_gemm_by(const Device& device, LevelGemmKernel kernel, const LevelGemm
   });
 }
 
+gemm_cpu::Problem level_gemm_problem(std::size_t rows, std::size_t columns, std::size_t outputs, int x_bits,
+                                     int w_bits) {
+  return {.factors = gemm_cpu::Factors::levels,
+          .rows = rows,
+          .outputs = outputs,
+          .columns = columns,
+          .x_bits = x_bits,
+          .w_bits = w_bits,
+          .isa = active_isa()};
+}
+
 LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device, bool for_sparse) {
   require_host(w.device(), "prepare_level_weights");
   if (w.scale().extent == ScaleExtent::column)
@@ -253,7 +264,9 @@ KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w)
     constexpr std::array names{"level_gemm_wgmma", "level_gemm_tiles", "level_gemm_plain"};
     return {names[static_cast<std::size_t>(kernel)], bytes};
   }
-  return {host_kernel(x.device(), fmt::format("level_gemm, {} by {} bits in bytes", x.bits(), w.bits)), bytes};
+  const char* const kernel = name_of(plan(level_gemm_problem(x.nrows(), x.ncols(), w.nrows, x.bits(), w.bits)));
+  return {host_kernel(x.device(), fmt::format("{}, {} by {} bits in bytes", kernel, x.bits(), w.bits), Isa::amx),
+          bytes};
 }
 
 KernelChoice level_gemm_explain(const SparseLevels& x, const LevelWeights& w) {

@@ -4,6 +4,7 @@
 
 #include <bitgraph/ops/level_gemm.hpp>
 
+#include "ops/gemm/cpu/plan.hpp"
 #include "ops/gemm/levels/args.hpp"
 #include "ops/level_epilogue.hpp"
 
@@ -18,5 +19,13 @@ namespace bitgraph {
 
 void level_gemm(const Reference& backend, const LevelGemmArgs& args);
 void level_gemm(const Cpu& backend, const LevelGemmArgs& args);
+
+/// On a processor's matrix unit, for dense X. gemm_cpu::plan says where it can and is worth it; tests call it for fewer
+/// rows.
+void level_gemm_by_tiles(const Cpu& backend, const LevelGemmArgs& args);
+
+/// How the host multiplies dense levels.
+[[nodiscard]] gemm_cpu::Problem level_gemm_problem(std::size_t rows, std::size_t columns, std::size_t outputs,
+                                                   int x_bits, int w_bits);
 
 }  // namespace bitgraph

@@ -212,8 +212,8 @@ struct Kernel {
         if (i >= args.a.nrows) continue;
         float scale = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + i);
         const auto left = static_cast<float>(sum_at(m, g, k)), right = static_cast<float>(sum_at(m, g, k + 1));
-        if (args.by_rows()) {
-          const OutRow its = level_cuda::out_row_of(args, i);
+        if (args.epilogue.by_rows()) {
+          const OutRow its = level_cuda::out_row_of(args.epilogue, i);
           scale *= its.factor;
           const float neighbors = scale * static_cast<float>(ones[m][k]), least = its.least(args.epilogue.relu);
           store_places(i, j, first.place(left, neighbors, scale, its), second.place(right, neighbors, scale, its),

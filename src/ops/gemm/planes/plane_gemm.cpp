@@ -123,7 +123,7 @@ void aggregate_into(DenseMatrix<float>& out, const A& a, const BitPlanes& x, con
 template <class A>
 void aggregate_into(QuantizedMatrix& out, const A& a, const BitPlanes& x, const LevelSpmmOptions& options) {
   PlaneGemmArgs args = graph_args(out, a, x, options);
-  take_out_scale(args, out, "plane gemm");
+  take_out_scale(args.epilogue, out, "plane gemm");
   require_no_value_rows(options.out_rows, "plane gemm");
   args.out.levels = out.view();
   run(out.device(), a, x, args);

@@ -383,7 +383,7 @@ void launch_parts(const Device& device, const LevelSpmmArgs& args) {
 
 template <unsigned Bits>
 void launch_bits(const Device& device, const LevelSpmmArgs& args) {
-  if (args.by_rows()) return launch_parts<Bits, 2, true>(device, args);  // rare: for all rows of X
+  if (args.epilogue.by_rows()) return launch_parts<Bits, 2, true>(device, args);  // rare: for all rows of X
   if (args.x.row_bytes % sizeof(uint4) == 0) return launch_parts<Bits, 4>(device, args);
   launch_parts<Bits, 2>(device, args);
 }
@@ -404,7 +404,8 @@ void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
   constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
   if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row)
-    return args.by_rows() ? launch_plain<true>(backend.device, args) : launch_plain<false>(backend.device, args);
+    return args.epilogue.by_rows() ? launch_plain<true>(backend.device, args)
+                                   : launch_plain<false>(backend.device, args);
   level_place_bits(args.x.bits) == 4 ? launch_bits<4>(backend.device, args) : launch_bits<8>(backend.device, args);
 }
 

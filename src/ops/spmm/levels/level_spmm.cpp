@@ -80,7 +80,7 @@ void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedM
                      const LevelSpmmOptions& options) {
   check_row_order("level spmm", options.row_order, a.nrows(), out.device());
   LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
-  take_out_scale(args, out, "level spmm");
+  take_out_scale(args.epilogue, out, "level spmm");
   require_no_value_rows(options.out_rows, "level spmm");
   args.out.levels = out.view();
   run(out.device(), a, x, args);

@@ -135,7 +135,7 @@ TEST(LevelSpmmCuda, LevelsOutAreThoseOfTheReference) {
       expected.set_scale(std::move(scale));
       LevelSpmmArgs args = aggregation.args(a);
       args.out.levels = expected.view();
-      take_out_scale(args, expected, "level spmm");
+      take_out_scale(args.epilogue, expected, "level spmm");
       level_spmm(Reference{}, args);
       for (const bool ordered : {false, true}) {
         SCOPED_TRACE(ordered ? "ordered" : "as stored");
@@ -170,7 +170,7 @@ TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
       levels.set_scale(test::random_scale(ScaleExtent::column, 65, true, 9));
       args = aggregation.args(a);
       args.out.levels = levels.view();
-      take_out_scale(args, levels, "level spmm");
+      take_out_scale(args.epilogue, levels, "level spmm");
       level_spmm(Reference{}, args);
       const There there(a, aggregation, true, device);
       Floats of_device(a.nrows(), 65, device);

@@ -112,7 +112,7 @@ void expect_levels_out(const CsrPattern& a, const Aggregation& aggregation, cons
   expected.set_scale(std::move(scale));
   LevelSpmmArgs args = aggregation.args(a);
   args.out.levels = expected.view();
-  take_out_scale(args, expected, "level spmm");
+  take_out_scale(args.epilogue, expected, "level spmm");
   level_spmm(Reference{}, args);
   const float of_step = aggregation.options.rounding == Rounding::floor ? 1.01F : 0.51F;
   for (std::size_t i = 0; i < values.nrows(); ++i) {
@@ -166,7 +166,7 @@ TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
       levels.set_scale(test::random_scale(ScaleExtent::column, 65, true, 9));
       args = aggregation.args(a);
       args.out.levels = levels.view();
-      take_out_scale(args, levels, "level spmm");
+      take_out_scale(args.epilogue, levels, "level spmm");
       level_spmm(Reference{}, args);
       EXPECT_EQ(levels.level(0, 9), (1U << bits) - 1);
       EXPECT_EQ(levels.level(0, 8), levels.level(1, 8));

@@ -28,7 +28,7 @@ struct RowEnd {
     if (row == no_row) return;
     if (args.row_scale != nullptr) row_scale = __ldg(args.row_scale + row);
     if constexpr (ByRows) {
-      own = out_row_of(args, row);
+      own = out_row_of(args.epilogue, row);
       row_scale *= own.factor;
     }
     count = row_scale * static_cast<float>(taken.n);
