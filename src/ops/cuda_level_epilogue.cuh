@@ -27,7 +27,7 @@ __device__ inline float at_or(const float* values, bool single, std::size_t n, f
 struct ColumnPlace {
   float factor = 0;
   float shift = 0;
-  float least = 0;
+  float least = 0;  ///< of levels with scales by rows: what that of the row is multiplied by
 
   ColumnPlace() = default;
   __device__ ColumnPlace(const LevelEpilogue& epilogue, std::size_t column) {
@@ -35,7 +35,7 @@ struct ColumnPlace {
     const float bias = epilogue.bias == nullptr ? 0.0F : __ldg(epilogue.bias + column);
     factor = 1.0F / at_or(epilogue.out.steps, epilogue.out.single, column, 1);
     shift = (bias - out_offset) * factor;
-    least = epilogue.relu ? fmaxf(-out_offset * factor, 0.0F) : 0.0F;
+    least = epilogue.by_rows() ? 1.0F : epilogue.relu ? fmaxf(-out_offset * factor, 0.0F) : 0.0F;
   }
 };
 

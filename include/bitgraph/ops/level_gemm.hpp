@@ -86,9 +86,10 @@ struct LevelGemmOptions {
 void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 
-/// The same as levels, with the bits and the scale that `out` has: of the tensor or by columns. With u = 1 / out_step
-/// the formula gives the level, which is then rounded and brought into range. QGTC's bitMM2Bit. Throws usage for an
-/// `out` without a scale, or with one by rows.
+/// The same as levels, with the bits and the scale that `out` has: of the tensor, by columns or by rows. With
+/// u = 1 / out_step the formula gives the level, which is then rounded and brought into range. Where the scale is by
+/// rows, x_step u and x_offset u take the places of x_step and x_offset, u = 1 elsewhere, and
+/// b = fma(bias, u, -(out_offset u)). QGTC's bitMM2Bit. Throws usage for an `out` without a scale.
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 

@@ -161,6 +161,23 @@ TEST(LevelEpilogues, OfSumsMakeLevelsByDegree) {
   EXPECT_TRUE(program.value(2).by_degree());
 }
 
+/// What an MLP gives to the next sum: levels by degree of a product, which ends with them, its relu included.
+TEST(LevelEpilogues, OfProductsMakeLevelsByDegree) {
+  ProgramBuilder build(100);
+  ValueId x = build.aggregate(build.product(build.features(), WeightOf::neighbor, 64), Aggregation::sum_with_self);
+  build.begin_layer(1);
+  x = build.relu(build.product(build.relu(x), WeightOf::neighbor, 64, BiasOf::weight));
+  build.begin_layer(2);
+  x = build.aggregate(build.product(x, WeightOf::neighbor, 7), Aggregation::sum_with_self);
+  const Precision form = w8a4m2.with_input_by_degree();
+  Program program = quantized(build.finish(x), {form, form, form});
+  make_levels_early(program);
+  program.validate();
+  for (const Operator& op : program.operators) EXPECT_NE(op.kind, OperatorKind::quantize) << to_text(program);
+  EXPECT_TRUE(program.value(program.operators[2].output()).by_degree()) << to_text(program);
+  EXPECT_TRUE(program.operators[2].relu);
+}
+
 /// A layer's network: product, with or without a bias, relu where asked for, and an aggregation.
 Program one_layer(BiasOf bias, bool relu, Aggregation aggregation) {
   ProgramBuilder build(100);

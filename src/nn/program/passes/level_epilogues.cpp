@@ -26,8 +26,6 @@ bool fold(Program& program, const Operator& op) {
   Operator* const ahead = ahead_of(program, op);
   // Levels end an epilogue: nothing comes behind them.
   if (ahead == nullptr || program.value(ahead->output()).is_levels()) return false;
-  // Those by degree are of sums: a product has one scale for all rows.
-  if (program.value(op.output()).by_degree() && ahead->kind != Kind::aggregate) return false;
   // A product has its factor in the scales of its rows: before the bias, which the factor is for, too.
   const bool scaled = op.kind == Kind::quantize && op.aggregation != Aggregation::none;
   if (scaled && (ahead->kind != Kind::product || ahead->bias != BiasOf::none)) return false;

@@ -188,10 +188,35 @@ struct Kernel {
   __device__ void store(const Sums& sums, const RowSums& x_sum, std::size_t tile) {
     const bool offsets = args.w_scale.offsets != nullptr || args.x_scale.offsets != nullptr;
     const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
+    if (args.epilogue.by_rows()) return store_by_rows(sums, x_sum, tile, rule);
     if (rule.nearest) {
       offsets ? store_all<true, true>(sums, x_sum, tile, rule) : store_all<false, true>(sums, x_sum, tile, rule);
     } else {
       offsets ? store_all<true, false>(sums, x_sum, tile, rule) : store_all<false, false>(sums, x_sum, tile, rule);
+    }
+  }
+
+  /// Levels with scales by rows.
+  __device__ void store_by_rows(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) {
+    constexpr unsigned together = OutputTiles < 4 ? OutputTiles : 4;
+#pragma unroll
+    for (unsigned m = 0; m < row_tiles; ++m) {
+#pragma unroll
+      for (unsigned upper = 0; upper < 2; ++upper) {
+        const float sum_of_row = args.w_scale.offsets == nullptr ? 0.0F : add_quad(x_sum[m][upper]);
+        const std::size_t row = tile * tile_rows + first_row + m * 16 + upper * 8 + lane / 4;
+        const bool exists = row < args.x.nrows;
+        const OutRow its = out_row_of(args.epilogue, exists ? row : 0);
+        const RowOfX of_x(args, exists ? row : 0, sum_of_row, its);
+#pragma unroll
+        for (unsigned t = 0; t < OutputTiles; t += together) {
+          store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
+            const unsigned f = first_of_pair(t + n) + k;
+            const auto sum = static_cast<float>(sums[m][t + n][2 * upper + k]);
+            return rule.level(columns.place[f].place(sum, of_x, its), its.least(rule.relu) * columns.least[f]);
+          });
+        }
+      }
     }
   }
 
@@ -357,7 +382,9 @@ __global__ void __launch_bounds__(threads)
       sum[n] += level * (args.w_bits <= 8 ? of_w[c] : reinterpret_cast<const std::uint16_t*>(of_w)[c]);
     }
   }
-  const RowOfX of_x(args, row, static_cast<float>(x_sum));
+  const bool by_rows = args.epilogue.by_rows();
+  const OutRow its = by_rows ? out_row_of(args.epilogue, row) : OutRow();
+  const RowOfX of_x(args, row, static_cast<float>(x_sum), its);
   const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
   int level[few_columns] = {};
 #pragma unroll
@@ -365,7 +392,9 @@ __global__ void __launch_bounds__(threads)
     const std::size_t output = first + n;
     if (output >= args.outputs) continue;
     const ColumnPlace column(args.epilogue, output);
-    const float place = ProductPlace(args, output, column).place<true, true>(static_cast<float>(sum[n]), of_x);
+    const ProductPlace at(args, output, column);
+    const auto whole = static_cast<float>(sum[n]);
+    const float place = by_rows ? at.place(whole, of_x, its) : at.place<true, true>(whole, of_x);
     const LevelOut& out = args.out;
     if (out.sums.data != nullptr) {
       out.sums.data[row * out.sums.stride + output] = static_cast<std::int32_t>(sum[n]);
@@ -374,7 +403,7 @@ __global__ void __launch_bounds__(threads)
     } else if (out.values.data != nullptr) {
       out.values.data[value_row_of(out, row) * out.values.stride + output] = rule.value(place);
     } else {
-      level[n] = rule.level(place, column.least);
+      level[n] = rule.level(place, by_rows ? its.least(rule.relu) : column.least);
     }
   }
   if (args.out.levels.data != nullptr)

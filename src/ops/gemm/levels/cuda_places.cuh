@@ -5,6 +5,7 @@
 #include "ops/cuda_level_epilogue.cuh"
 #include "ops/gemm/levels/args.hpp"
 
+#include <cmath>
 #include <cstddef>
 
 namespace bitgraph::level_cuda {
@@ -19,14 +20,18 @@ struct RowOfX {
   __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels)
       : RowOfX(at_or(args.x_scale.steps, args.x_scale.single, row, 1),
                at_or(args.x_scale.offsets, args.x_scale.single, row, 0), sum_of_levels) {}
+  /// The same where levels out have a scale of their row, which is given.
+  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels, const OutRow& out)
+      : RowOfX(at_or(args.x_scale.steps, args.x_scale.single, row, 1) * out.factor,
+               at_or(args.x_scale.offsets, args.x_scale.single, row, 0) * out.factor, sum_of_levels) {}
 };
 
-/// What an output needs: see level_gemm.hpp.
+/// What an output needs: see level_gemm.hpp. One that is not there has the first level, whatever the scale of the row.
 struct ProductPlace {
   float by_step = 0;
   float by_offset = 0;
   float of_w = 0;
-  float shift = 0;
+  float shift = -INFINITY;
 
   ProductPlace() = default;
   __device__ ProductPlace(const LevelGemmArgs& args, std::size_t output, const ColumnPlace& column) {
@@ -47,6 +52,11 @@ struct ProductPlace {
     if constexpr (x_offsets) rest = __fmaf_rn(x.offset, of_w, rest);
     if constexpr (w_offsets) rest = __fmaf_rn(by_offset, x.sum, rest);
     return __fmaf_rn(by_step * x.step, sum, rest);
+  }
+  /// On the scale of a row of levels out, whose factor is in `x`.
+  [[nodiscard]] __device__ float place(float sum, const RowOfX& x, const OutRow& out) const {
+    const float rest = __fmaf_rn(x.offset, of_w, __fmaf_rn(shift, out.factor, out.shift));
+    return __fmaf_rn(by_step * x.step, sum, __fmaf_rn(by_offset, x.sum, rest));
   }
 };
 

@@ -133,8 +133,10 @@ TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
     LevelGemmOptions options = product.options;
     options.bias = bias.span();
     for (const int bits : {1, 4, 8, 13}) {
-      SCOPED_TRACE(testing::Message() << bits << " bits out");
-      const auto extent = ++turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
+      ++turn;
+      constexpr ScaleExtent extents[] = {ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row};
+      const ScaleExtent extent = extents[(turn + turn / 12) % 3];
+      SCOPED_TRACE(testing::Message() << bits << " bits out, extent " << static_cast<int>(extent));
       QuantizedMatrix expected(n, f, bits);
       LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, turn);
       const auto range = static_cast<float>(product.x.ncols()) * static_cast<float>(1U << product.x.bits()) *
@@ -239,11 +241,16 @@ TEST(LevelGemmCuda, EveryKernelThatCanGivesTheSame) {
       multiply(with_output);
       return bytes_of(values);
     });
-    for (const int bits : {3, 8, 12}) {
-      SCOPED_TRACE(testing::Message() << bits << " bits out");
+    const std::pair<int, ScaleExtent> formats[] = {{3, ScaleExtent::column},  {8, ScaleExtent::column},
+                                                   {12, ScaleExtent::column}, {3, ScaleExtent::row},
+                                                   {8, ScaleExtent::row},     {12, ScaleExtent::row}};
+    for (const auto& format : formats) {
+      const int bits = format.first;
+      const ScaleExtent extent = format.second;
+      SCOPED_TRACE(testing::Message() << bits << " bits out, extent " << static_cast<int>(extent));
       expect_same_of_all_kernels(device, [&](const auto& multiply) {
         QuantizedMatrix levels(n, f, bits, device);
-        LevelScale scale = test::random_scale(ScaleExtent::column, f, true, 7);
+        LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, 7);
         for (float& step : scale.steps.span()) step *= static_cast<float>(product.x.ncols() + 1);
         levels.set_scale(scale.to(device));
         LevelGemmArgs with_output = args;

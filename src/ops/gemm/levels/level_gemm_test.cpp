@@ -164,8 +164,9 @@ TEST(LevelGemm, LevelsOutAreThoseOfTheValuesAndTheSameEverywhere) {
     const LevelWeights w = prepare_level_weights(product.w);
     Floats values(n, f);
     level_gemm_into(values, product.x, w, product.options);
-    const std::pair<int, ScaleExtent> formats[] = {
-        {1, ScaleExtent::tensor}, {4, ScaleExtent::column}, {8, ScaleExtent::column}, {13, ScaleExtent::tensor}};
+    const std::pair<int, ScaleExtent> formats[] = {{1, ScaleExtent::tensor}, {4, ScaleExtent::column},
+                                                   {8, ScaleExtent::column}, {13, ScaleExtent::tensor},
+                                                   {4, ScaleExtent::row},    {8, ScaleExtent::row}};
     for (const auto& format : formats) {
       const int bits = format.first;
       const ScaleExtent extent = format.second;
@@ -258,8 +259,6 @@ TEST(LevelGemm, RefusesWhatDoesNotGoTogether) {
   refused([&] { level_gemm_into(levels, x, prepared, {.out_rows = places}); }, "out_rows is of floats out");
   refused([&] { level_gemm_into(out, x, prepared, {.out_rows = few}); }, "out_rows has 2 rows, the output 3");
   refused([&] { level_gemm_into(out, x, prepared, {.out_rows = outside}); }, "out_rows names row 3 of 3");
-  levels.set_scale(test::random_scale(ScaleExtent::row, 3, false, 1));
-  refused([&] { level_gemm_into(levels, x, prepared); }, "the output has a scale by rows");
   const QuantizedMatrix wide = test::random_levels(1, 70000, 16, 1);
   Sums sums(1, 1);
   refused([&] { level_gemm_into(sums, wide, prepare_level_weights(wide)); }, "may pass int32: use int64");

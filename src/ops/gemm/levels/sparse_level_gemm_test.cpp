@@ -113,6 +113,11 @@ void for_each_product(Fn&& fn) {
   }
 }
 
+ScaleExtent extent_of(std::size_t turn) {
+  constexpr ScaleExtent extents[] = {ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row};
+  return extents[turn % 3];
+}
+
 /// What values become as levels of so many bits: they have all of those.
 QuantizedMatrix levels_out(const Floats& values, int bits, ScaleExtent extent) {
   QuantizedMatrix out(values.nrows(), values.ncols(), bits);
@@ -146,7 +151,7 @@ void expect_same_on_device(const Product& product, const Device& device, std::si
   test::expect_identical(values_there.to(Device{}).values(), test::stored_at(values, places).values());
   for (const int bits : {1, 4, 8, 13}) {
     SCOPED_TRACE(testing::Message() << bits << " bits out");
-    QuantizedMatrix expected = levels_out(values, bits, turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column);
+    QuantizedMatrix expected = levels_out(values, bits, extent_of(turn));
     level_gemm_into(expected, product.x, here, product.options);
     QuantizedMatrix out(n, f, bits, device);
     out.levels().fill(0xFF);  // what was there does not matter
@@ -197,8 +202,7 @@ TEST(SparseLevelGemm, LevelsOutAreThoseOfAllLevelsEverywhere) {
     Floats values(n, f);
     level_gemm_into(values, all, w, product.options);
     const int bits = std::array{1, 4, 5, 8, 13}[++turn % 5];
-    const ScaleExtent extent = turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column;
-    QuantizedMatrix expected = levels_out(values, bits, extent);
+    QuantizedMatrix expected = levels_out(values, bits, extent_of(turn));
     level_gemm_into(expected, all, w, product.options);
     test::everywhere([&](const Device& device) {
       QuantizedMatrix out(n, f, bits, device);

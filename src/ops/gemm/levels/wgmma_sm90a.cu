@@ -47,7 +47,7 @@ struct Problem {
 };
 
 /// `Shares` groups have `Outputs` each of a tile.
-template <unsigned XBits, unsigned Outputs, unsigned Shares>
+template <unsigned XBits, unsigned Outputs, unsigned Shares, bool ByRows>
 struct Kernel {
   static constexpr unsigned block_outputs = Outputs * Shares;
   static constexpr unsigned tiles_at_once = groups / Shares;
@@ -57,7 +57,7 @@ struct Kernel {
   static constexpr unsigned pair_bytes = block_outputs / 2 * sizeof(OutputPair);
   static constexpr unsigned barrier_bytes = 2 * most_stages * sizeof(std::uint64_t);
 
-  using Sums = typename TileStore<Outputs>::Sums;
+  using Sums = typename TileStore<Outputs, ByRows>::Sums;
 
   const Problem& problem;
   const LevelGemmArgs& args;
@@ -206,7 +206,7 @@ struct Kernel {
   __device__ void multiply(unsigned group) const {
     const unsigned share = group % Shares, turn = group / Shares;
     if (turn >= problem.turns) return;
-    const TileStore<Outputs> out(args, pairs + share * (Outputs / 2), first_output + share * Outputs);
+    const TileStore<Outputs, ByRows> out(args, pairs + share * (Outputs / 2), first_output + share * Outputs);
     Place place{0};
     place.advance(turn * problem.chunks, problem.stages);
     for (std::size_t tile = blockIdx.x + std::size_t{turn} * gridDim.x; tile < problem.tiles;
@@ -225,11 +225,11 @@ struct Kernel {
   }
 };
 
-template <unsigned XBits, unsigned Outputs, unsigned Shares>
+template <unsigned XBits, unsigned Outputs, unsigned Shares, bool ByRows>
 __global__ void __launch_bounds__(threads, 1) level_gemm_wgmma(const __grid_constant__ Problem problem) {
   extern __shared__ std::uint8_t memory[];
   const unsigned begin = bulk_copy::shared_address(memory);
-  const Kernel<XBits, Outputs, Shares> kernel(problem, memory + ((begin + 1023U) / 1024 * 1024 - begin));
+  const Kernel<XBits, Outputs, Shares, ByRows> kernel(problem, memory + ((begin + 1023U) / 1024 * 1024 - begin));
   if (threadIdx.x == 0) kernel.init_barriers();
   trigger_dependent_launch();
   wait_for_previous_kernel();
@@ -262,9 +262,9 @@ Problem problem_of(const Device& device, std::size_t x_row_bytes) {
 }
 
 /// False: W does not fit, and nothing is done.
-template <unsigned XBits, unsigned Outputs, unsigned Shares>
+template <unsigned XBits, unsigned Outputs, unsigned Shares, bool ByRows>
 bool launch(const Device& device, const LevelGemmArgs& args) {
-  using Made = Kernel<XBits, Outputs, Shares>;
+  using Made = Kernel<XBits, Outputs, Shares, ByRows>;
   Problem problem = problem_of<Made>(device, args.x.row_bytes);
   if (problem.stages == 0) return false;
   problem.args = args;
@@ -274,8 +274,8 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
   const auto blocks = static_cast<unsigned>(
       std::min<std::size_t>(problem.tiles, std::max(1U, cuda_limits(device).multiprocessors / slices)));
   const std::size_t bytes = Made::shared_bytes(problem.w_blocks, problem.stages);
-  allow_shared_bytes(level_gemm_wgmma<XBits, Outputs, Shares>, bytes, "level_gemm_wgmma");
-  static ProgrammaticKernel kernel(level_gemm_wgmma<XBits, Outputs, Shares>, "level_gemm_wgmma");
+  allow_shared_bytes(level_gemm_wgmma<XBits, Outputs, Shares, ByRows>, bytes, "level_gemm_wgmma");
+  static ProgrammaticKernel kernel(level_gemm_wgmma<XBits, Outputs, Shares, ByRows>, "level_gemm_wgmma");
   kernel.launch(device, dim3(blocks, slices), threads, bytes, problem);
   return true;
 }
@@ -284,18 +284,22 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
 template <unsigned XBits>
 void launch_fitting(const Device& device, const LevelGemmArgs& args) {
   const std::size_t outputs = stored_columns(args.out, args.outputs);
-  if (outputs > 128 && launch<XBits, 128, 2>(device, args)) return;
-  if (outputs > 64 && launch<XBits, 128, 1>(device, args)) return;
-  if (outputs > 32 && launch<XBits, 64, 1>(device, args)) return;
-  static_cast<void>(launch<XBits, 32, 1>(device, args));
+  if (args.epilogue.by_rows()) {  // rare: fewer kernels
+    if (outputs > 32 && launch<XBits, 64, 1, true>(device, args)) return;
+    return static_cast<void>(launch<XBits, 32, 1, true>(device, args));
+  }
+  if (outputs > 128 && launch<XBits, 128, 2, false>(device, args)) return;
+  if (outputs > 64 && launch<XBits, 128, 1, false>(device, args)) return;
+  if (outputs > 32 && launch<XBits, 64, 1, false>(device, args)) return;
+  static_cast<void>(launch<XBits, 32, 1, false>(device, args));
 }
 
 }  // namespace
 
 bool wgmma_fits(const Device& device, int x_bits, std::size_t columns) {
   const std::size_t row_bytes = level_row_bytes(columns, x_bits);
-  return (x_bits <= 4 ? problem_of<Kernel<4, 32, 1>>(device, row_bytes)
-                      : problem_of<Kernel<8, 32, 1>>(device, row_bytes))
+  return (x_bits <= 4 ? problem_of<Kernel<4, 32, 1, false>>(device, row_bytes)
+                      : problem_of<Kernel<8, 32, 1, false>>(device, row_bytes))
              .stages != 0;
 }
 

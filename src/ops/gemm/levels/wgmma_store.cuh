@@ -12,8 +12,8 @@
 
 namespace bitgraph::level_cuda {
 
-/// What two neighbouring outputs need behind their sums: see ProductPlace. Where X has one scale, its step and its
-/// offset are in `by_step` and `shift` already.
+/// What two neighbouring outputs need behind their sums: see ProductPlace. Where X has one scale and levels out have
+/// none by rows, its step and its offset are in `by_step` and `shift` already.
 struct alignas(16) OutputPair {
   float2 by_step, shift, least;
   float2 by_offset, of_w;  ///< of offsets
@@ -28,7 +28,7 @@ __device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t outp
     const ColumnPlace column(args.epilogue, output + k);
     place[k] = ProductPlace(args, output + k, column);
     least[k] = column.least;
-    if (!args.x_scale.single) continue;
+    if (!args.x_scale.single || args.epilogue.by_rows()) continue;
     const RowOfX all(args, 0, 0);
     place[k].by_step *= all.step;
     if (args.x_scale.offsets != nullptr) place[k].shift = __fmaf_rn(all.offset, place[k].of_w, place[k].shift);
@@ -61,8 +61,8 @@ __device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_
   }
 }
 
-/// The outputs that a group of warps has of each tile.
-template <unsigned Outputs>
+/// The outputs that a group of warps has of each tile. `ByRows`: they are levels with scales by rows.
+template <unsigned Outputs, bool ByRows>
 class TileStore {
  public:
   static constexpr unsigned output_tiles = Outputs / 8;
@@ -79,6 +79,7 @@ class TileStore {
       sum_of_row[0] = add_quad(levels[0]);
       sum_of_row[1] = add_quad(levels[1]);
     }
+    if constexpr (ByRows) return store_by_rows(sums, sum_of_row, row);
     const auto of_x = [&](unsigned half) {
       const std::size_t i = row + half * 8;
       RowOfX its(args, i < args.x.nrows ? i : 0, sum_of_row[half]);
@@ -103,11 +104,49 @@ class TileStore {
     } else if (out.levels.bits <= 8) {
       store_levels<8>(sums, x, row);
     } else {
-      store_wide_levels(sums, x, row);
+      const LevelRule rule(args.epilogue, out.levels.bits);
+      store_wide_levels(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+        return rule.level(place<true, true>(sum, pair, k, x[half]), k == 0 ? pair.least.x : pair.least.y);
+      });
     }
   }
 
  private:
+  /// A row of X and where it lies on its scale of levels out.
+  struct OwnRow {
+    OutRow out;
+    RowOfX x;
+
+    __device__ OwnRow(const LevelGemmArgs& args, std::size_t row, float sum)
+        : out(out_row_of(args.epilogue, row)), x(args, row, sum, out) {}
+  };
+
+  /// Levels out with scales by rows.
+  __device__ void store_by_rows(const Sums& sums, const float (&sum_of_row)[2], std::size_t row) const {
+    const auto row_of = [&](unsigned half) {
+      const std::size_t i = row + half * 8;
+      return OwnRow(args, i < args.x.nrows ? i : 0, sum_of_row[half]);
+    };
+    const OwnRow own[2] = {row_of(0), row_of(1)};
+    const LevelRule rule(args.epilogue, args.out.levels.bits);
+    const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+      const OwnRow& its = own[half];
+      const auto of = [k](const float2& two) { return k == 0 ? two.x : two.y; };
+      float rest = __fmaf_rn(of(pair.shift), its.out.factor, its.out.shift);
+      rest = __fmaf_rn(its.x.offset, of(pair.of_w), rest);
+      rest = __fmaf_rn(of(pair.by_offset), its.x.sum, rest);
+      const float place = __fmaf_rn(of(pair.by_step) * its.x.step, static_cast<float>(sum), rest);
+      return rule.level(place, its.out.least(rule.relu) * of(pair.least));
+    };
+    if (args.out.levels.bits <= 4) {
+      store_levels<4>(sums, row, level_of);
+    } else if (args.out.levels.bits <= 8) {
+      store_levels<8>(sums, row, level_of);
+    } else {
+      store_wide_levels(sums, row, level_of);
+    }
+  }
+
   /// The place of a sum, where there are no other offsets of W, and no other scale of X.
   template <bool w_offsets, bool x_by_rows>
   [[nodiscard]] __device__ float place(int sum, const OutputPair& pair, unsigned k, const RowOfX& x) const {
@@ -191,9 +230,9 @@ class TileStore {
   }
 
   /// Levels out of 16 bits, two outputs at a time.
-  __device__ void store_wide_levels(const Sums& sums, const RowOfX (&x)[2], std::size_t row) const {
+  template <class LevelOf>
+  __device__ void store_wide_levels(const Sums& sums, std::size_t row, const LevelOf& level_of) const {
     const QuantizedView<std::uint8_t>& out = args.out.levels;
-    const LevelRule rule(args.epilogue, out.bits);
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
       if (row + half * 8 >= args.x.nrows) continue;
@@ -203,8 +242,7 @@ class TileStore {
       for (unsigned t = 0; t < output_tiles; ++t) {
         const OutputPair pair = pairs[t * 4 + lane % 4];
         const int* const sum = sums + 4 * t + 2 * half;
-        const int first = rule.level(place<true, true>(sum[0], pair, 0, x[half]), pair.least.x);
-        const int second = rule.level(place<true, true>(sum[1], pair, 1, x[half]), pair.least.y);
+        const int first = level_of(sum[0], pair, 0, half), second = level_of(sum[1], pair, 1, half);
         if (byte + t * 16 < out.row_bytes) *reinterpret_cast<std::uint32_t*>(to + t * 16) = pack_two<16>(first, second);
       }
     }
