@@ -40,6 +40,7 @@ __device__ inline void give_registers() { asm volatile("setmaxnreg.dec.sync.alig
 struct Problem {
   LevelGemmArgs args;
   unsigned chunks = 0;    ///< of a row of X
+  unsigned steps = 0;     ///< of an instruction, the same
   unsigned w_blocks = 0;  ///< of 128 columns of W
   unsigned stages = 0;
   unsigned turns = 0;  ///< tiles of a block that are multiplied at a time
@@ -56,6 +57,9 @@ struct Kernel {
   static constexpr unsigned w_block_bytes = block_outputs * block_bytes;
   static constexpr unsigned pair_bytes = block_outputs / 2 * sizeof(OutputPair);
   static constexpr unsigned barrier_bytes = 2 * most_stages * sizeof(std::uint64_t);
+
+  /// Of few outputs there are registers left to ask for the scales of rows before the products.
+  static constexpr bool asks_early = Outputs <= 64;
 
   using Sums = typename TileStore<Outputs, ByRows>::Sums;
 
@@ -193,8 +197,11 @@ struct Kernel {
       for (unsigned s = 0; s < block_steps; ++s)
         wgmma::multiply_bytes(sums, a[s], of_w + s * (step >> 4), chunk != 0 || first != 0 || s != 0);
       wgmma::end_products();
-      if (first + block_steps == chunk_steps) bulk_copy::arrive(empty + stage * 8);
+      const bool ends =
+          first + block_steps == chunk_steps || (chunk * chunk_steps + first + block_steps) >= problem.steps;
+      if (ends) bulk_copy::arrive(empty + stage * 8);
       wgmma::wait_for_products<0>();
+      if (ends) break;
     }
   }
 
@@ -213,6 +220,9 @@ struct Kernel {
          tile += std::size_t{problem.turns} * gridDim.x) {
       Sums sums;
       std::uint32_t x_sum[2] = {};
+      const std::size_t row = tile * tile_rows + warp * 16 + lane / 4;
+      typename TileStore<Outputs, ByRows>::RowScales scales;
+      if constexpr (asks_early) scales = out.scales_of(row);
 #pragma unroll 1
       for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
         bulk_copy::wait(full + place.stage * 8, place.parity);
@@ -220,7 +230,8 @@ struct Kernel {
         place.advance(1, problem.stages);
       }
       place.advance((problem.turns - 1) * problem.chunks, problem.stages);
-      out.store(sums, x_sum, tile * tile_rows + warp * 16 + lane / 4);
+      if constexpr (!asks_early) scales = out.scales_of(row);
+      out.store(sums, x_sum, scales, row);
     }
   }
 };
@@ -252,7 +263,9 @@ Problem problem_of(const Device& device, std::size_t x_row_bytes) {
   constexpr unsigned fewest_stages = 4;
   Problem problem;
   problem.chunks = static_cast<unsigned>((x_row_bytes + block_bytes - 1) / block_bytes);
-  problem.w_blocks = problem.chunks * (Made::chunk_columns / block_bytes);
+  constexpr unsigned unpacked = Made::chunk_columns / block_bytes;  // bytes of a byte of X
+  problem.steps = static_cast<unsigned>((x_row_bytes * unpacked + step - 1) / step);
+  problem.w_blocks = problem.chunks * unpacked;
   problem.stages = most_stages;
   const std::size_t most = cuda_limits(device).shared_bytes_a_block;
   while (problem.stages > 0 && Made::shared_bytes(problem.w_blocks, problem.stages) > most) --problem.stages;

@@ -72,21 +72,45 @@ class TileStore {
   __device__ TileStore(const LevelGemmArgs& the_args, const OutputPair* of_outputs, std::size_t first)
       : args(the_args), pairs(of_outputs), first_output(first) {}
 
-  /// Of a thread's sums of two rows, `row` and the eighth after it, and its part of the sums of their levels.
-  __device__ void store(const Sums& sums, const std::uint32_t (&levels)[2], std::size_t row) const {
+  /// What a thread's two rows, `row` and the eighth after it, have in X's scale and in their own of levels out.
+  struct RowScales {
+    float step[2], offset[2];
+    float out_step[2], out_offset[2];
+  };
+  [[nodiscard]] __device__ RowScales scales_of(std::size_t row) const {
+    RowScales scales = {};
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      const std::size_t i = min(row + half * 8, args.x.nrows - 1);
+      scales.step[half] = 1;
+      // Outputs have X's scale where it is one; not those of levels with scales by rows.
+      if (ByRows || !args.x_scale.single) {
+        scales.step[half] = at_or(args.x_scale.steps, args.x_scale.single, i, 1);
+        scales.offset[half] = at_or(args.x_scale.offsets, args.x_scale.single, i, 0);
+      }
+      if constexpr (ByRows) {
+        scales.out_step[half] = __ldg(args.epilogue.out_rows.steps + i);
+        scales.out_offset[half] = at_or(args.epilogue.out_rows.offsets, false, i, 0);
+      }
+    }
+    return scales;
+  }
+
+  /// Of the sums of these rows, and the thread's part of the sums of their levels.
+  __device__ void store(const Sums& sums, const std::uint32_t (&levels)[2], const RowScales& scales,
+                        std::size_t row) const {
     float sum_of_row[2] = {};
     if (args.w_scale.offsets != nullptr) {
       sum_of_row[0] = add_quad(levels[0]);
       sum_of_row[1] = add_quad(levels[1]);
     }
-    if constexpr (ByRows) return store_by_rows(sums, sum_of_row, row);
-    const auto of_x = [&](unsigned half) {
-      const std::size_t i = row + half * 8;
-      RowOfX its(args, i < args.x.nrows ? i : 0, sum_of_row[half]);
-      if (args.x_scale.single) its.step = 1, its.offset = 0;  // outputs have them
-      return its;
-    };
-    const RowOfX x[2] = {of_x(0), of_x(1)};
+    if constexpr (ByRows) return store_by_rows(sums, sum_of_row, scales, row);
+    const auto of_x = [&](unsigned half) { return RowOfX(scales.step[half], scales.offset[half], sum_of_row[half]); };
+    RowOfX x[2] = {of_x(0), of_x(1)};
+    if (args.x_scale.single) {
+      const float step = at_or(args.x_scale.steps, true, 0, 1);
+      x[0].sum *= step, x[1].sum *= step;
+    }
     const LevelOut& out = args.out;
     const auto sum_of = [](int sum, const OutputPair&, unsigned, unsigned) { return sum; };
     const auto own_row = [](std::size_t i) { return i; };
@@ -116,16 +140,15 @@ class TileStore {
   struct OwnRow {
     OutRow out;
     RowOfX x;
-
-    __device__ OwnRow(const LevelGemmArgs& args, std::size_t row, float sum)
-        : out(out_row_of(args.epilogue, row)), x(args, row, sum, out) {}
   };
 
   /// Levels out with scales by rows.
-  __device__ void store_by_rows(const Sums& sums, const float (&sum_of_row)[2], std::size_t row) const {
+  __device__ void store_by_rows(const Sums& sums, const float (&sum_of_row)[2], const RowScales& scales,
+                                std::size_t row) const {
     const auto row_of = [&](unsigned half) {
-      const std::size_t i = row + half * 8;
-      return OwnRow(args, i < args.x.nrows ? i : 0, sum_of_row[half]);
+      const float factor = 1.0F / scales.out_step[half];
+      return OwnRow{{factor, -scales.out_offset[half] * factor},
+                    RowOfX(scales.step[half] * factor, scales.offset[half] * factor, sum_of_row[half])};
     };
     const OwnRow own[2] = {row_of(0), row_of(1)};
     const LevelRule rule(args.epilogue, args.out.levels.bits);
