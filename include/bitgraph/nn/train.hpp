@@ -111,11 +111,12 @@ struct DataSize {
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
 ///     least.
 ///   These four in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
-///   where features are dense. Levels the same, but Adam 1e-2 where weights have 1 or 2 bits. No decay, no patience.
+///   where features are dense. Levels the same, but Adam 1e-2 where weights have 1 or 2 bits. No decay, but 5e-4 in
+///   full precision where samples are of all nodes, falling with the degree as that of gcn. No patience.
 ///   Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes is told; else 100.
-///   Samples of sage and saint are from all nodes where a training node has at least one neighbour, but on average less
-///   than one that is a training node too (Hamilton et al. sample from all nodes on such splits). Else, of the other
-///   two, which are inductive by their names, and of parts they are from the training nodes.
+///   Samples of sage and saint are of all nodes where a training node has at least one neighbour, but on average less
+///   than one that is a training node too. Else they are of the training nodes, as are those of the other two, which
+///   are inductive by their names, and of parts.
 /// Of many graphs: batches of 128 graphs. Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and
 /// a tenth of the decay; all else is as above. Over the parts of a partition: a twentieth of the parts in a batch.
 /// Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and gcn and gin have a tenth of the decay;

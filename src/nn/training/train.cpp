@@ -274,6 +274,8 @@ DataSize size_of(const Dataset& dataset) {
 TrainOptions preset(TrainOptions options, const DataSize& size) {
   const bool real = options.precision == Precision::real;
   const bool sampled = traits_of(options.architecture).sampled();
+  constexpr double few_neighbors = 8;
+  const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);  // of a decay: see train.hpp
   const auto give = [](auto& option, auto value) {
     if (!option) option = value;
   };
@@ -285,12 +287,11 @@ TrainOptions preset(TrainOptions options, const DataSize& size) {
   if (options.partition != nullptr) give_parts_preset(options);
   if (sampled) {
     give(options.epochs, size.training_nodes == 0 ? 100U : epochs_for(options, size.training_nodes));
-    give(options.weight_decay, 0.0F);
+    const bool all = options.sample_from == SampleFrom::all;
+    give(options.weight_decay, real && all ? static_cast<float>(5e-4 * share) : 0.0F);
     give(options.patience, 0U);
   } else {
     give(options.epochs, real ? 1000U : 400U);
-    constexpr double few_neighbors = 8;
-    const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);
     const double decay = options.partition != nullptr || size.training_graphs != 0 ? 1e-3 : 1e-2;
     give(options.weight_decay, real ? static_cast<float>(decay * share) : 0.0F);
     give(options.patience, real ? 100U : 0U);
