@@ -55,9 +55,9 @@ def train(arguments, dataset, model, precision, folder, seed):
         # The model that full and bin would train first to learn from: it is there where float is measured before them.
         if precision != "float" and model_file["float"].exists():
             command += ["--teacher", str(model_file["float"])]
-    for option in ("epochs", "hidden"):
+    for option in ("epochs", "hidden", "sample_from"):
         if getattr(arguments, option):
-            command += [f"--{option}", str(getattr(arguments, option))]
+            command += [f"--{option.replace('_', '-')}", str(getattr(arguments, option))]
     return json.loads(run(command))["accuracy"][precision]
 
 
@@ -82,6 +82,7 @@ def parse_arguments():
     parser.add_argument("--seeds", type=int, default=20, help="how many; they are 0, 1, ...")
     parser.add_argument("--epochs", type=int, help="default: the recipe's")
     parser.add_argument("--hidden", type=int, help="width; default: the data set's")
+    parser.add_argument("--sample-from", choices=("training", "all"), help="of sampled models; default: the recipe's")
     parser.add_argument("--split-seeds", action="store_true", help="draw a new split for each seed (20/30 a class)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="trainings at once")
     parser.add_argument("--threads", type=int, default=1, help="of each training; the result does not depend on it")

@@ -60,6 +60,18 @@ class TrainOverParts(PartBatches):
         self.refused(3, "samples is 'batches of 4 of 12 parts", *words, "--partition", self.parts, "--batch-parts", 3)
         self.refused(3, "a checkpoint of another run", *words)
 
+    def test_sampled_models_see_training_nodes_of_the_parts_or_all(self):
+        def content(*more):
+            recipe = self.train("--precision", "float", "--model", "sage", "--batch-parts", 4, *more)["recipe"]
+            return recipe.split("samples of ")[1].split(":")[0], self.model.read_bytes()
+
+        training = content()
+        self.assertEqual(training[0], "the training nodes")
+        self.assertEqual(content("--sample-from", "training"), training)
+        samples, model = content("--sample-from", "all")
+        self.assertEqual(samples, "all nodes")
+        self.assertNotEqual(model, training[1])
+
     def test_one_line_says_what_is_wrong(self):
         words = ["train", self.data, "--out", self.model]
         other = self.planted("other.npz", 300, 2)

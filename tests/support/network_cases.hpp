@@ -29,6 +29,7 @@ struct NetworkCase {
   FeatureKind features = FeatureKind::counts;
   std::size_t depth = 2;
   bool jumping_knowledge = false;
+  nn::SampleFrom sample_from = nn::SampleFrom::automatic;
   bool second_half = false;  ///< of the epochs: then a bin network votes
   bool taught = false;       ///< real: with a teacher; binary networks always have one
   float learning_rate = 0.02F;
@@ -44,6 +45,7 @@ struct NetworkCase {
     constexpr const char* kinds[] = {"counts", "mixed", "dense"};
     return std::string(to_string(architecture)) + " " + to_string(precision) + " of " + std::to_string(depth) +
            (jumping_knowledge ? " joined" : "") + " layers, " + kinds[static_cast<int>(features)] +
+           (sample_from == nn::SampleFrom::all ? ", all nodes" : "") +
            (batch_parts == 0 ? "" : ", " + std::to_string(batch_parts) + " parts") +
            (second_half ? ", second half" : ", first half") + (taught ? ", taught" : "") + ", seed " +
            std::to_string(seed);
@@ -64,6 +66,7 @@ struct NetworkCase {
                              .hidden = 10,
                              .depth = depth,
                              .jumping_knowledge = jumping_knowledge,
+                             .sample_from = sample_from,
                              .epochs = epochs,
                              .learning_rate = learning_rate,
                              .weight_decay = weight_decay,
@@ -154,11 +157,11 @@ struct DrawnRun {
     return complete;
   }
 
-  /// The teacher's probabilities, where there is one. Of sampled networks it sees what training
-  /// sees: edges between training nodes.
+  /// The teacher's probabilities, where there is one. It sees what training sees: of samples of the training nodes the
+  /// edges between these.
   [[nodiscard]] DoubleMatrix taught() const {
     if (options.teacher == nullptr) return {};
-    if (!nn::traits_of(network.architecture).sampled())
+    if (!nn::traits_of(network.architecture).sampled() || options.sample_from == nn::SampleFrom::all)
       return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset).run()));
     std::vector<NodeId> nodes = dataset.train, from, to;
     std::sort(nodes.begin(), nodes.end());

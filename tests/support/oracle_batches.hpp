@@ -40,13 +40,13 @@ class OracleBatches {
       const std::size_t most = std::max<std::size_t>(1, nodes_.size() / (2 * (*options.walk_length + 1)));
       const nn::RandomWalkOptions walks{
           .num_roots = std::min(*options.walk_roots, most), .walk_length = *options.walk_length, .seed = options.seed};
-      walks_.emplace(graph_, std::span<const NodeId>(), walks);
+      walks_.emplace(graph_, std::span<const NodeId>(targets_), walks);
       walks_->estimate(walks_->subgraphs_for_coverage(50));
       batches_ = walks_->subgraphs_for_coverage(1);
     } else if (samples()) {
       neighbors_.emplace(graph_, options.fan_outs, options.seed);
-      const std::size_t size = std::min(*options.batch_size, nodes_.size());
-      batches_ = (nodes_.size() + size - 1) / size;
+      const std::size_t size = std::min(*options.batch_size, targets_.size());
+      batches_ = (targets_.size() + size - 1) / size;
     }
   }
 
@@ -94,15 +94,19 @@ class OracleBatches {
   [[nodiscard]] bool aggregates(std::size_t l) const { return shapes_[l].aggregation != nn::Aggregation::none; }
   [[nodiscard]] bool real() const { return !options_.precision.multiplies_signs(); }
 
-  /// A GCN is trained over the whole graph; the others see the training nodes and the edges between them.
+  /// A GCN is trained over the whole graph; the others see the training nodes and the edges between them, or all nodes
+  /// and the labels of the training nodes.
   void see(const Dataset& dataset, const DoubleMatrix& teacher) {
-    if (samples()) {
-      nodes_ = dataset.train;
-      std::sort(nodes_.begin(), nodes_.end());
+    std::vector<NodeId> train = dataset.train;
+    std::sort(train.begin(), train.end());
+    if (samples() && options_.sample_from != nn::SampleFrom::all) {
+      nodes_ = train;
     } else {
       nodes_.resize(dataset.graph.nrows());
       std::iota(nodes_.begin(), nodes_.end(), NodeId{0});
     }
+    for (const NodeId node : train)
+      targets_.push_back(static_cast<NodeId>(std::ranges::lower_bound(nodes_, node) - nodes_.begin()));
     graph_ = nn::induced_subgraph(dataset.graph, nodes_);
     for (const NodeId node : nodes_) labels_.push_back(dataset.labels[node]);
     if (!samples()) counted_.assign(dataset.train.begin(), dataset.train.end());
@@ -270,8 +274,7 @@ class OracleBatches {
     std::sort(nodes.begin(), nodes.end());
     take_rows(step, nodes, nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const bool trained = samples() || std::find(counted_.begin(), counted_.end(), nodes[i]) != counted_.end();
-      if (trained && labels_[nodes[i]] >= 0) step.counted.push_back(i);
+      if (std::ranges::binary_search(targets_, nodes[i]) && labels_[nodes[i]] >= 0) step.counted.push_back(i);
     }
     const CsrPattern pattern = nn::induced_subgraph(graph_, nodes);
     for (std::size_t l = 0; l < shapes_.size(); ++l)
@@ -279,9 +282,8 @@ class OracleBatches {
   }
 
   void sample(OracleStep& step, std::size_t epoch, std::size_t batch) {
-    std::vector<NodeId> all(nodes_.size()), order;
-    std::iota(all.begin(), all.end(), NodeId{0});
-    nn::shuffle_into(order, all, options_.seed, static_cast<std::uint32_t>(epoch));
+    std::vector<NodeId> order;
+    nn::shuffle_into(order, targets_, options_.seed, static_cast<std::uint32_t>(epoch));
     const std::size_t begin = order.size() * batch / batches_, end = order.size() * (batch + 1) / batches_;
     nn::NeighborSample sample;
     neighbors_->sample_into(sample, std::span(order).subspan(begin, end - begin), static_cast<std::uint32_t>(epoch),
@@ -305,14 +307,17 @@ class OracleBatches {
     nn::SubgraphSample sample;
     walks_->sample_into(sample, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(batch));
     take_rows(step, sample.nodes, sample.nodes.size());
-    step.counted.resize(rows_.size());
-    std::iota(step.counted.begin(), step.counted.end(), std::size_t{0});
+    double sum = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (!std::ranges::binary_search(targets_, rows_[i])) continue;
+      step.counted.push_back(i);
+      sum += sample.loss_weight[i];
+    }
     for (std::size_t l = 0; l < shapes_.size(); ++l)
       if (aggregates(l)) aggregate(step.layers[l], sample.pattern.get(), shapes_[l].aggregation, degrees());
-    // GraphSAINT's weights, of mean 1.
-    const double sum = std::accumulate(sample.loss_weight.begin(), sample.loss_weight.end(), 0.0);
+    // GraphSAINT's weights, of mean 1 over the training nodes.
     for (const float weight : sample.loss_weight)
-      step.loss_weight.push_back(weight * static_cast<double>(rows_.size()) / sum);
+      step.loss_weight.push_back(weight * static_cast<double>(step.counted.size()) / sum);
   }
 
   /// 0 or 1 / (1 - rate), by the library's mask.
@@ -435,8 +440,9 @@ class OracleBatches {
   nn::TrainOptions options_;
   bool dense_;
   std::vector<nn::LayerShape> shapes_;
-  std::vector<NodeId> nodes_;  ///< that are seen, rising
-  CsrPattern graph_;           ///< between them
+  std::vector<NodeId> nodes_;    ///< that are seen, rising
+  std::vector<NodeId> targets_;  ///< the training nodes among them, rising
+  CsrPattern graph_;             ///< between them
   std::vector<std::int32_t> labels_;
   std::vector<std::size_t> counted_;    ///< of the whole graph the training nodes
   DoubleMatrix taught_;                 ///< of the nodes that are seen

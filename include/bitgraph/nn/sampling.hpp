@@ -120,8 +120,8 @@ class RandomWalkSampler {
   /// before. Memory: 4 bytes a node, 2 an entry. O(num_subgraphs times a sample).
   void estimate(std::size_t num_subgraphs);
 
-  /// A subgraph that meets every node that often on average, as Zeng et al. choose it (50): coverage nodes / nodes of a
-  /// sample, at least 1, at most 65,535.
+  /// So many subgraphs meet each node that walks may start from so often on average, as Zeng et al. choose it (50):
+  /// coverage times these nodes / those of them in a sample, at least 1, at most 65,535.
   [[nodiscard]] std::size_t subgraphs_for_coverage(double coverage);
 
   /// The subgraph of a batch; `out` keeps its memory from call to call. What estimate() has not met counts as met once.

@@ -27,13 +27,26 @@ enum class Schedule : std::uint8_t { constant, linear, cosine };
 /// The rate of an epoch, which count from 1.
 [[nodiscard]] float scheduled_rate(Schedule schedule, float learning_rate, std::size_t epoch, std::size_t epochs);
 
+/// What the samples of inductive_gcn, sage, inductive_gin and saint are taken from. Labels are those of training nodes
+/// alone in any case.
+enum class SampleFrom : std::uint8_t {
+  automatic,  ///< preset() chooses
+  training,   ///< the training nodes and the edges between them: the model has seen no other node ("inductive")
+  all         ///< the whole graph: neighbours of a training node may be any nodes ("transductive")
+};
+/// "auto", "training", "all".
+[[nodiscard]] std::string_view to_string(SampleFrom from) noexcept;
+/// Throws usage for any other name.
+[[nodiscard]] SampleFrom sample_from_string(std::string_view name);
+
 /// Hyper-parameters. Those left empty take the recipe of the precision and architecture: preset().
 struct TrainOptions {
   Precision precision = Precision::full;
   Architecture architecture = Architecture::gcn;
   std::size_t hidden = 64;
-  std::size_t depth = 2;           ///< layers that aggregate
-  bool jumping_knowledge = false;  ///< of the model; saint has it in any case
+  std::size_t depth = 2;                           ///< layers that aggregate
+  bool jumping_knowledge = false;                  ///< of the model; saint has it in any case
+  SampleFrom sample_from = SampleFrom::automatic;  ///< of sampled architectures; of others it stays automatic
   std::optional<std::size_t> epochs;
   std::optional<std::size_t> patience;  ///< epochs without a better one after which training ends; 0: it does not
   std::optional<float> learning_rate;
@@ -48,14 +61,15 @@ struct TrainOptions {
   std::optional<std::size_t> walk_length;  ///< saint: steps of a walk
   /// Parts of the data set's graph. Each step of training then sees some of them, drawn anew in each epoch: their nodes
   /// and all edges between these (Chiang et al. 2019, "Cluster-GCN"). It takes the place of the samples above, for any
-  /// architecture. Those that see training nodes alone see the training nodes of the parts. Null: no parts. Not owned.
+  /// architecture. Sampled ones see the training nodes of the parts, or all nodes of the parts with SampleFrom::all.
+  /// Null: no parts. Not owned.
   const Partition* partition = nullptr;
   std::optional<std::size_t> batch_parts;  ///< parts of a step, at most
   std::uint64_t seed = 0;
   /// A model in full precision over the same data set, of any architecture and shape, from whose predictions this one
   /// learns; binary forms start from its weights, too, where it has their architecture and shape (see preset()). Its
-  /// predictions for inductive_gcn, sage and saint are made without the edges that they may not see. Null: float learns
-  /// from the labels alone; the teacher of a binary form is trained first, by the same options. Not owned.
+  /// predictions are made without the edges that the model may not see in training (SampleFrom::training). Null: float
+  /// learns from the labels alone; the teacher of a binary form is trained first, by the same options. Not owned.
   const Model* teacher = nullptr;
   /// Float without a teacher: the model is trained twice, and the second time it learns from the first. The one with
   /// the better validation accuracy is returned (Furlanello et al. 2018, "Born-again neural networks"). So are the
@@ -77,6 +91,9 @@ struct DataSize {
   std::size_t training_nodes = 0;
   std::size_t training_graphs = 0;  ///< of a data set of many graphs
   double mean_degree = 0;           ///< entries in a row of the graph, mean of training and validation nodes
+  // Of one graph: how many neighbours a training node has on average, and how many of them are training nodes too.
+  double neighbors = 0;
+  double training_neighbors = 0;
   bool dense_features = false;
 };
 /// Of a data set that is valid.
@@ -94,8 +111,12 @@ struct DataSize {
 ///   saint: 6000 walks of 2 steps (Zeng et al. 2020, for Flickr); of a small graph fewer: two samples an epoch at
 ///     least.
 ///   These four in full precision: Adam 1e-2, dropout 0.5. In binary forms: Adam 3e-3, dropout 0.3, or 0.5
-///   where features are dense. Levels the same, but Adam 1e-2 where weights have 1 or 2 bits. No decay, no patience.
+///   where features are dense. Levels the same, but Adam 1e-2 where weights have 1 or 2 bits. No decay, but 5e-4 in
+///   full precision where samples are of all nodes, falling with the degree as that of gcn. No patience.
 ///   Epochs are as many as 2,000 steps take, 30 to 300, where the number of training nodes is told; else 100.
+///   Samples of sage and saint are of all nodes where a training node has at least one neighbour, but on average less
+///   than one that is a training node too. Else they are of the training nodes, as are those of the other two, which
+///   are inductive by their names, and of parts.
 /// Of many graphs: batches of 128 graphs. Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and
 /// a tenth of the decay; all else is as above. Over the parts of a partition: a twentieth of the parts in a batch.
 /// Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and gcn and gin have a tenth of the decay;
@@ -144,9 +165,9 @@ inline constexpr double most_lost_points = 3;
                                                               const Device& device = {}, std::size_t repeats = 10);
 
 /// Trains a model and returns the weights of the epoch with the least validation loss; for full, and for bin of the
-/// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss. A
-/// gcn is trained over the whole graph; the others see the training nodes and the edges between them only, a sample at
-/// a time, and the whole graph when they are judged on the validation nodes. Of many graphs gcn and gin see those for
+/// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss.
+/// gcn and gin are trained over the whole graph. The others see a sample at a time of what TrainOptions::sample_from
+/// says, and the whole graph when they are judged on the validation nodes. Of many graphs gcn and gin see those for
 /// training only, a batch at a time, and the model classifies graphs. With a partition each sees a batch of
 /// parts at a time; a batch without a labelled training node takes no step unless there is a teacher.
 ///

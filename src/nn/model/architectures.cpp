@@ -29,6 +29,7 @@ constexpr std::array table{
                        .convolution = one_layer<Aggregation::symmetric, false>,
                        .concatenates = false,
                        .batches = BatchKind::whole_graph,
+                       .inductive = false,
                        .hidden = 64,
                        .hidden_of_large = 64,
                        .torch_neighbor = "lin",  // GCNConv
@@ -38,6 +39,7 @@ constexpr std::array table{
                        .convolution = one_layer<Aggregation::mean_with_self, false>,
                        .concatenates = false,
                        .batches = BatchKind::neighbors,
+                       .inductive = true,
                        .hidden = 128,
                        .hidden_of_large = 256,
                        .torch_neighbor = "lin",  // GCNConv
@@ -47,6 +49,7 @@ constexpr std::array table{
                        .convolution = one_layer<Aggregation::mean, true>,
                        .concatenates = false,
                        .batches = BatchKind::neighbors,
+                       .inductive = false,
                        .hidden = 128,
                        .hidden_of_large = 256,
                        .torch_neighbor = "lin_l",  // SAGEConv
@@ -56,6 +59,7 @@ constexpr std::array table{
                        .convolution = one_layer<Aggregation::sum, true>,
                        .concatenates = true,
                        .batches = BatchKind::walks,
+                       .inductive = false,
                        .hidden = 128,
                        .hidden_of_large = 256,
                        .torch_neighbor = "lin_rel",  // GraphConv
@@ -65,6 +69,7 @@ constexpr std::array table{
                        .convolution = sum_and_mlp,
                        .concatenates = false,
                        .batches = BatchKind::whole_graph,
+                       .inductive = false,
                        .hidden = 64,
                        .hidden_of_large = 64,
                        .torch_neighbor = "nn",  // GINConv
@@ -74,6 +79,7 @@ constexpr std::array table{
                        .convolution = sum_and_mlp,
                        .concatenates = false,
                        .batches = BatchKind::neighbors,
+                       .inductive = true,
                        .hidden = 128,
                        .hidden_of_large = 256,
                        .torch_neighbor = "nn",  // GINConv

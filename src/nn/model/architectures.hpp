@@ -13,11 +13,11 @@
 
 namespace bitgraph::nn {
 
-/// Where the batches of training come from, and with that what training may see.
+/// Where the batches of training come from. TrainOptions::sample_from says what samples are taken from.
 enum class BatchKind {
   whole_graph,  ///< all nodes and edges, with the labels of the training nodes
-  neighbors,    ///< training nodes alone: some of them, with neighbours drawn for each
-  walks         ///< training nodes alone: subgraphs that random walks come through
+  neighbors,    ///< samples: some training nodes, with neighbours drawn for each
+  walks         ///< samples: subgraphs that random walks from training nodes come through
 };
 
 struct ArchitectureTraits {
@@ -29,6 +29,7 @@ struct ArchitectureTraits {
 
   bool concatenates;  ///< the outputs of all convolutions, side by side, go through a linear layer
   BatchKind batches;
+  bool inductive;               ///< by its name: it sees training nodes alone unless it is told otherwise
   std::size_t hidden;           ///< preset width
   std::size_t hidden_of_large;  ///< the same of large graphs
 

@@ -29,6 +29,17 @@ void take_nodes(DrawnBatch& out, const Dataset& dataset, std::span<const NodeId>
   for (std::size_t n = 0; n < num_targets; ++n) arrays[out.labels][n] = dataset.labels[nodes[n]];
 }
 
+/// Counts the nodes for which `counts` holds; `rows` becomes the list of their rows.
+void count_some(DrawnBatch& out, std::vector<NodeId>& rows, std::span<const NodeId> nodes,
+                const std::vector<bool>& counts) {
+  rows.clear();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (counts[nodes[i]]) rows.push_back(static_cast<NodeId>(i));
+  }
+  out.counted = out.arrays.add<NodeId>(rows.size());
+  std::copy(rows.begin(), rows.end(), out.arrays[out.counted].begin());
+}
+
 void count_all(DrawnBatch& out, std::size_t num_targets) {
   out.counted = out.arrays.add<NodeId>(num_targets);
   std::iota(out.arrays[out.counted].begin(), out.arrays[out.counted].end(), NodeId{0});
@@ -85,14 +96,23 @@ class NeighborDrawer final : public BatchDrawer {
   std::vector<float> degrees_;  ///< of a layer's rows, where it sums
 };
 
-/// Subgraphs that random walks come through.
+/// Of each node, whether it is for training.
+std::shared_ptr<const std::vector<bool>> training_nodes(const Dataset& dataset) {
+  auto trains = std::make_shared<std::vector<bool>>(dataset.graph.nrows(), false);
+  for (const NodeId node : dataset.train) (*trains)[node] = true;
+  return trains;
+}
+
+/// Subgraphs that random walks from the training nodes come through. These count in the loss.
 class WalkDrawer final : public BatchDrawer {
  public:
-  WalkDrawer(const Dataset& dataset, Aggregation aggregation, RandomWalkSampler sampler, std::size_t batches)
+  WalkDrawer(const Dataset& dataset, Aggregation aggregation, RandomWalkSampler sampler, std::size_t batches,
+             std::shared_ptr<const std::vector<bool>> trains)
       : dataset_(dataset),
         aggregation_(aggregation),
         sampler_(std::move(sampler)),
         batches_(batches),
+        trains_(std::move(trains)),
         factor_(sum_factor(dataset.graph)) {}
 
   [[nodiscard]] std::size_t batches() const noexcept override { return batches_; }
@@ -101,20 +121,20 @@ class WalkDrawer final : public BatchDrawer {
     sampler_.sample_into(sample_, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(n));
     const std::vector<NodeId>& nodes = sample_.nodes;
     take_nodes(out, dataset_, nodes, nodes.size());
-    count_all(out, nodes.size());
+    count_some(out, rows_, nodes, *trains_);
     degrees_into(degrees_, dataset_.graph, nodes, is_sum(aggregation_) ? nodes.size() : 0);
     out.layers.push_back(
         pack_layer(out.arrays, sample_.pattern.get(), aggregation_, {.factor = factor_, .degrees = degrees_}));
-    // Of mean 1: the sum over a subgraph is as large as that over a batch of as many nodes.
+    // Of mean 1 over what counts: the sum over a subgraph is as large as that over a batch of as many nodes.
     double sum = 0;
-    for (const float weight : sample_.loss_weight) sum += weight;
-    const auto scale = static_cast<float>(static_cast<double>(nodes.size()) / sum);
+    for (const NodeId row : rows_) sum += sample_.loss_weight[row];
+    const float scale = rows_.empty() ? 0 : static_cast<float>(static_cast<double>(rows_.size()) / sum);
     out.loss_weight = out.arrays.add<float>(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) out.arrays[out.loss_weight][i] = sample_.loss_weight[i] * scale;
   }
 
   [[nodiscard]] std::unique_ptr<BatchDrawer> twin() const override {
-    return std::make_unique<WalkDrawer>(dataset_, aggregation_, sampler_.twin(Device::host(1)), batches_);
+    return std::make_unique<WalkDrawer>(dataset_, aggregation_, sampler_.twin(Device::host(1)), batches_, trains_);
   }
 
  private:
@@ -122,8 +142,10 @@ class WalkDrawer final : public BatchDrawer {
   Aggregation aggregation_;
   RandomWalkSampler sampler_;
   std::size_t batches_;
+  std::shared_ptr<const std::vector<bool>> trains_;
   float factor_;
   SubgraphSample sample_;
+  std::vector<NodeId> rows_;  ///< that count
   std::vector<float> degrees_;
 };
 
@@ -147,12 +169,7 @@ class PartDrawer final : public BatchDrawer {
     parts_.sample_into(sample_, static_cast<std::uint32_t>(epoch), n);
     const std::vector<NodeId>& nodes = sample_.nodes;
     take_nodes(out, dataset_, nodes, nodes.size());
-    rows_.clear();
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if ((*counts_)[nodes[i]]) rows_.push_back(static_cast<NodeId>(i));
-    }
-    out.counted = out.arrays.add<NodeId>(rows_.size());
-    std::copy(rows_.begin(), rows_.end(), out.arrays[out.counted].begin());
+    count_some(out, rows_, nodes, *counts_);
     degrees_into(degrees_, dataset_.graph, nodes, is_sum(aggregation_) ? nodes.size() : 0);
     out.layers.push_back(
         pack_layer(out.arrays, sample_.pattern.get(), aggregation_, {.factor = factor_, .degrees = degrees_}));
@@ -198,14 +215,15 @@ std::unique_ptr<BatchDrawer> make_batch_drawer(const Dataset& dataset, const Tra
   if (traits_of(options.architecture).batches == BatchKind::neighbors)
     return std::make_unique<NeighborDrawer>(dataset, options, shapes, host);
   constexpr double coverage = 50;
-  RandomWalkSampler sampler(dataset.graph, {},
+  RandomWalkSampler sampler(dataset.graph, dataset.train,
                             {.num_roots = walk_roots_for(options, dataset.graph.nrows()),
                              .walk_length = *options.walk_length,
                              .seed = options.seed},
                             host);
   sampler.estimate(sampler.subgraphs_for_coverage(coverage));
   const std::size_t batches = sampler.subgraphs_for_coverage(1);
-  return std::make_unique<WalkDrawer>(dataset, shapes.front().aggregation, std::move(sampler), batches);
+  return std::make_unique<WalkDrawer>(dataset, shapes.front().aggregation, std::move(sampler), batches,
+                                      training_nodes(dataset));
 }
 
 }  // namespace bitgraph::nn

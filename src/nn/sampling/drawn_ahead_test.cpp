@@ -127,14 +127,23 @@ TEST(DrawnAhead, AForkedChildIsToldThatItHasNoWorkers) {
   EXPECT_EQ(numbers->get(10).front(), 10U);
 }
 
-/// Every node has a label and a few features, and all are for training.
-Dataset random_dataset(bool dense) {
+struct Case {
+  Architecture architecture;
+  Precision precision = Precision::real;
+  bool dense = false;
+  bool taught = false;
+  bool parts = false;
+  bool some = false;  ///< nodes are for training, not all
+};
+
+/// Every node has a label and a few features, and all or a third are for training.
+Dataset random_dataset(const Case& c) {
   Dataset dataset;
   dataset.name = "random";
   dataset.graph = without_self_loops(symmetrized(test::rmat_pattern(9, 3000, 5)));
   const NodeId nodes = dataset.graph.nrows();
   dataset.num_classes = 5;
-  if (dense) {
+  if (c.dense) {
     dataset.dense_features = test::random_dense(nodes, 40, 7);
   } else {
     dataset.features.pattern = test::random_pattern(nodes, 40, 0.1, 6);
@@ -143,16 +152,9 @@ Dataset random_dataset(bool dense) {
   for (NodeId i = 0; i < nodes; ++i) dataset.labels.push_back(static_cast<std::int32_t>(i * 7 % 5));
   dataset.train.resize(nodes);
   std::iota(dataset.train.begin(), dataset.train.end(), NodeId{0});
+  if (c.some) std::erase_if(dataset.train, [](NodeId node) { return node % 3 != 0; });
   return dataset;
 }
-
-struct Case {
-  Architecture architecture;
-  Precision precision = Precision::real;
-  bool dense = false;
-  bool taught = false;
-  bool parts = false;
-};
 
 std::unique_ptr<TrainingSource> source_of(const Case& c, const Dataset& dataset, const Device& device,
                                           std::optional<std::size_t> threads) {
@@ -224,6 +226,9 @@ std::vector<Case> all_cases() {
           {Architecture::inductive_gin},
           {Architecture::saint},
           {Architecture::saint, Precision::bin, true, true},
+          {.architecture = Architecture::sage, .dense = true, .some = true},
+          {.architecture = Architecture::saint, .dense = true, .some = true},
+          {Architecture::saint, Precision::full, false, true, false, true},
           {Architecture::gcn, Precision::real, true, true, true},
           {Architecture::gin, Precision::full, false, true, true},
           {Architecture::sage, Precision::bin, true, false, true}};
@@ -241,7 +246,7 @@ void expect_same_batches(TrainingSource& a, TrainingSource& b) {
 
 TEST(TrainingSource, BatchesDrawnAheadAreTheSame) {
   for (const Case& c : all_cases()) {
-    const Dataset dataset = random_dataset(c.dense);
+    const Dataset dataset = random_dataset(c);
     for (const std::size_t threads : {1U, 3U}) {
       SCOPED_TRACE(std::string(to_string(c.architecture)) + ", " + std::to_string(threads) + " threads");
       const auto plain = source_of(c, dataset, Device::host(2), 0);
@@ -256,7 +261,7 @@ TEST(TrainingSource, BatchesOfADeviceAreThoseOfTheHost) {
   const Device& device = *test::cuda_device();
   for (const Case& c : all_cases()) {
     if (c.precision == Precision::real && !c.dense) continue;  // on the host they are entries
-    const Dataset dataset = random_dataset(c.dense);
+    const Dataset dataset = random_dataset(c);
     const std::vector<std::optional<std::size_t>> drawers{0, 3, std::nullopt};
     for (const std::optional<std::size_t> threads : drawers)
       expect_same_batches(*source_of(c, dataset, Device::host(2), 0), *source_of(c, dataset, device, threads));
@@ -264,9 +269,9 @@ TEST(TrainingSource, BatchesOfADeviceAreThoseOfTheHost) {
 }
 
 TEST(TrainingSource, GoesWhileBatchesAreDrawn) {
-  const Dataset dataset = random_dataset(false);
+  const Dataset dataset = random_dataset({.architecture = Architecture::sage});
   for (std::size_t taken = 0; taken < 8; ++taken) {
-    const auto source = source_of({Architecture::sage}, dataset, Device::host(1), 3);
+    const auto source = source_of({.architecture = Architecture::sage}, dataset, Device::host(1), 3);
     for (std::size_t n = 0; n < taken; ++n) (void)source->batch(1, n % source->batches());
   }
 }

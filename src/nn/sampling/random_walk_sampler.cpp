@@ -121,8 +121,13 @@ std::size_t RandomWalkSampler::subgraphs_for_coverage(double coverage) {
   State& s = *state_;
   require(coverage > 0 && std::isfinite(coverage), "random walks: a coverage is positive");
   s.walk(s.counted.nodes, Draw::counted_walk, 0, 0);
+  std::size_t starts = s.graph.nrows(), met = s.counted.nodes.size();
+  if (!s.roots.empty()) {
+    starts = s.roots.size();
+    met = static_cast<std::size_t>(std::ranges::count_if(s.roots, [&](NodeId root) { return s.met.has(root); }));
+  }
   s.met.clear(s.device);
-  const double needed = coverage * s.graph.nrows() / static_cast<double>(s.counted.nodes.size());
+  const double needed = coverage * static_cast<double>(starts) / static_cast<double>(met);
   return static_cast<std::size_t>(std::clamp(std::ceil(needed), 1.0, static_cast<double>(most_subgraphs)));
 }
 

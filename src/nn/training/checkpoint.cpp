@@ -50,15 +50,16 @@ std::string votes(const TrainOptions& options) {
 
 std::string samples(const Dataset& dataset, const TrainOptions& options) {
   if (dataset.num_graphs() != 0) return fmt::format("batches of {} graphs", *options.batch_size);
+  const char* from = options.sample_from == SampleFrom::all ? ", of all nodes" : "";
   if (options.partition != nullptr) {
     Fingerprint parts;
     parts.add(options.partition->part_of());
-    return fmt::format("batches of {} of {} parts, {}", *options.batch_parts, options.partition->num_parts(),
-                       parts.text());
+    return fmt::format("batches of {} of {} parts, {}{}", *options.batch_parts, options.partition->num_parts(),
+                       parts.text(), from);
   }
   if (!traits_of(options.architecture).sampled()) return "none";
-  return fmt::format("batches of {}, fan-outs {}, {} walks of {}", *options.batch_size,
-                     fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length);
+  return fmt::format("batches of {}, fan-outs {}, {} walks of {}{}", *options.batch_size,
+                     fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length, from);
 }
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {

@@ -59,13 +59,7 @@ class NetworkTrainer final : public Trainer {
     if (recipe_.average)
       for (Parameter& parameter : parameters_) parameter.keep_average();
     for (Parameter& parameter : parameters_) optimized_.push_back(parameter.optimized());
-    const std::vector<NodeId> nodes = seen_nodes();
-    if (metadata_.readout) see_only(graphs_of(dataset, dataset.train), dataset.train, teacher);
-    if (traits_of(options.architecture).sampled()) see_only(part_of(dataset, nodes), nodes, teacher);
-    if (options.partition != nullptr) {
-      partition_ = part_of(*options.partition, nodes);
-      options_.partition = &*partition_;
-    }
+    see(teacher);
     if (real()) {
       metadata_.normalize_rows = recipe_.normalize_rows;
       if (options.start != nullptr) {
@@ -232,19 +226,27 @@ class NetworkTrainer final : public Trainer {
     return source_->center().nrows() == 0 ? nullptr : &source_->center();
   }
 
-  /// What training may see: all of a graph that is known whole; of others the training nodes and the edges between
-  /// them; of many graphs those for training.
+  /// What training may see: all of a graph that is known whole, or of which samples are taken; else the training nodes
+  /// and the edges between them; of many graphs those for training.
   [[nodiscard]] const Dataset& seen() const noexcept { return part_ ? *part_ : dataset_; }
 
-  [[nodiscard]] std::vector<NodeId> seen_nodes() const {
+  /// Decides it, once.
+  void see(Floats& teacher) {
     std::vector<NodeId> nodes = dataset_.train;
-    if (!traits_of(options_.architecture).sampled()) {
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    const bool sampled = traits_of(options_.architecture).sampled();
+    const bool all = !sampled || options_.sample_from == SampleFrom::all;
+    if (metadata_.readout) see_only(graphs_of(dataset_, dataset_.train), dataset_.train, teacher);
+    if (!all) see_only(part_of(dataset_, nodes), nodes, teacher);
+    if (all && sampled) part_ = with_labels_of(dataset_, nodes);
+    if (options_.partition == nullptr) return;
+    if (all) {
       nodes.resize(dataset_.graph.nrows());
       std::iota(nodes.begin(), nodes.end(), NodeId{0});
     }
-    std::sort(nodes.begin(), nodes.end());
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    return nodes;
+    partition_ = part_of(*options_.partition, nodes);
+    options_.partition = &*partition_;
   }
 
   /// A part of the data set that has these samples.

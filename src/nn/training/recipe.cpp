@@ -4,6 +4,7 @@
 #include <bitgraph/ops/batch_norm.hpp>
 
 #include "nn/model/architectures.hpp"
+#include "nn/training/sample_from.hpp"
 
 #include <fmt/format.h>
 
@@ -22,20 +23,6 @@ namespace {
 std::span<const float> row_values(const SparseFeatures& features, NodeId node) {
   const auto& row_ptr = features.pattern.row_ptr();
   return features.values.span().subspan(row_ptr[node], row_ptr[node + std::size_t{1}] - row_ptr[node]);
-}
-
-void count_neighbors(DataFacts& facts, const Dataset& dataset) {
-  std::vector<bool> trains(dataset.graph.nrows());
-  for (const NodeId node : dataset.train) trains[node] = true;
-  std::size_t all = 0, training = 0;
-  for (const NodeId node : dataset.train) {
-    for (const NodeId other : dataset.graph.row(node)) {
-      if (other != node) ++all, training += trains[other] ? 1 : 0;
-    }
-  }
-  const auto nodes = static_cast<double>(std::max<std::size_t>(dataset.train.size(), 1));
-  facts.neighbors = static_cast<double>(all) / nodes;
-  facts.training_neighbors = static_cast<double>(training) / nodes;
 }
 
 }  // namespace
@@ -62,11 +49,7 @@ DataFacts measure_facts(const Dataset& dataset) {
     }
   }
   facts.classes = classes.size();
-  if (dataset.num_graphs() != 0) {
-    facts.graphs = dataset.train.size();
-  } else {
-    count_neighbors(facts, dataset);
-  }
+  if (dataset.num_graphs() != 0) facts.graphs = dataset.train.size();
   if (!facts.dense && !facts.negative && rows != 0) facts.row_length = std::sqrt(squares / static_cast<double>(rows));
   return facts;
 }
@@ -105,7 +88,7 @@ bool judged_by_accuracy(const TrainOptions& options) {
   return traits_of(options.architecture).sampled() || !options.precision.votes();
 }
 
-std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts) {
+std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts, const DataSize& size) {
   const char* kind = facts.dense ? "dense" : facts.negative ? "of both signs" : "sparse and not negative";
   std::string text;
   if (!options.precision.multiplies_signs()) {
@@ -136,13 +119,8 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   if (*options.patience != 0) text += fmt::format(" at most, patience {}", *options.patience);
   text += fmt::format(", rate {:g}, decay {:g}, dropout {:g}", *options.learning_rate, *options.weight_decay,
                       *options.dropout);
-  if (traits_of(options.architecture).sampled() && facts.training_neighbors < 1 && facts.neighbors >= 1) {
-    text += fmt::format(
-        "; it sees {:.2g} of the {:.2g} neighbours of a training node, those that are training nodes "
-        "too: gcn and gin see all",
-        facts.training_neighbors, facts.neighbors);
-  }
-  return text;
+  const std::string samples = describe_samples(options, size);
+  return samples.empty() ? text : text + "; " + samples;
 }
 
 FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe) {

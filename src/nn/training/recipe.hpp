@@ -20,9 +20,6 @@ struct DataFacts {
   double row_length = 0;    ///< sparse, not negative: root mean square length of a row of features divided by its sum
   std::size_t classes = 0;  ///< that these nodes have
   std::size_t graphs = 0;   ///< for training, of a data set of many
-  // Of a training node of one graph, on average. Sampled models see those of the second kind alone.
-  double neighbors = 0;
-  double training_neighbors = 0;  ///< that are training nodes too
 };
 
 [[nodiscard]] DataFacts measure_facts(const Dataset& dataset);
@@ -49,7 +46,8 @@ struct Recipe {
 
 /// "signs of presence, less their mean, since features are sparse and not negative; ...": what was chosen, and why.
 /// Options are complete.
-[[nodiscard]] std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts);
+[[nodiscard]] std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts,
+                                   const DataSize& size);
 
 /// What features are before their signs: batch norm, or which of them a node has.
 [[nodiscard]] FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe);

@@ -7,6 +7,7 @@
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/checkpoint.hpp"
 #include "nn/training/recipe.hpp"
+#include "nn/training/sample_from.hpp"
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
@@ -91,6 +92,8 @@ void check(const Dataset& dataset, const TrainOptions& options) {
     if (one_layer && options.precision.multiplies_signs())
       refuse("graphs in bits need a second layer: give a depth of at least 2, or jumping knowledge");
   }
+  if (options.sample_from != SampleFrom::automatic && !traits_of(options.architecture).sampled())
+    refuse(fmt::format("{} takes no samples: it sees the whole graph", to_string(options.architecture)));
   if (options.hidden == 0) refuse("the hidden width must be at least 1");
   if (options.depth == 0) refuse("a model needs at least one layer");
   if (*options.epochs == 0) refuse("at least one epoch is needed");
@@ -147,8 +150,8 @@ TrainResult train_teacher(const Dataset& dataset, const TrainOptions& options, c
   });
 }
 
-/// A data set that shares all but its graph, which has the edges between training nodes alone: those that sampled
-/// models see in training.
+/// A data set that shares all but its graph, which has the edges between training nodes alone: those that a model sees
+/// which is trained on samples of the training nodes.
 Dataset without_unseen_edges(const Dataset& dataset) {
   std::vector<bool> seen(dataset.graph.nrows(), false);
   for (const NodeId node : dataset.train) seen[node] = true;
@@ -188,9 +191,9 @@ std::unique_ptr<Trainer> trainer_with_teacher(const Dataset& dataset, const Trai
                                               const Device& device) {
   DenseMatrix<float> teacher;
   if (options.teacher != nullptr) {
-    const bool sampled = traits_of(options.architecture).sampled();
-    teacher = sampled ? predictions(*options.teacher, without_unseen_edges(dataset), device)
-                      : predictions(*options.teacher, dataset, device);
+    const bool inductive = options.sample_from == SampleFrom::training;
+    teacher = inductive ? predictions(*options.teacher, without_unseen_edges(dataset), device)
+                        : predictions(*options.teacher, dataset, device);
   }
   return make_trainer(dataset, options, device, std::move(teacher));
 }
@@ -260,18 +263,23 @@ DataSize size_of(const Dataset& dataset) {
   for (const auto* samples : {&dataset.train, &dataset.validation}) {
     for (const NodeId node : dataset.nodes_of(*samples)) entries += dataset.graph.row(node).size(), ++nodes;
   }
-  return {.training_nodes = dataset.train.size(),
-          .training_graphs = dataset.num_graphs() != 0 ? dataset.train.size() : 0,
-          .mean_degree = static_cast<double>(entries) / static_cast<double>(std::max<std::size_t>(1, nodes)),
-          .dense_features = dataset.has_dense_features()};
+  DataSize size{.training_nodes = dataset.train.size(),
+                .training_graphs = dataset.num_graphs() != 0 ? dataset.train.size() : 0,
+                .mean_degree = static_cast<double>(entries) / static_cast<double>(std::max<std::size_t>(1, nodes)),
+                .dense_features = dataset.has_dense_features()};
+  if (size.training_graphs == 0) count_neighbors(size, dataset);
+  return size;
 }
 
 TrainOptions preset(TrainOptions options, const DataSize& size) {
   const bool real = options.precision == Precision::real;
   const bool sampled = traits_of(options.architecture).sampled();
+  constexpr double few_neighbors = 8;
+  const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);  // of a decay: see train.hpp
   const auto give = [](auto& option, auto value) {
     if (!option) option = value;
   };
+  options.sample_from = choose_samples(options, size);
   if (size.training_graphs != 0) give_graphs_preset(options, size.training_graphs);
   give(options.batch_size, 512U);
   give(options.walk_roots, 6000U);
@@ -279,12 +287,11 @@ TrainOptions preset(TrainOptions options, const DataSize& size) {
   if (options.partition != nullptr) give_parts_preset(options);
   if (sampled) {
     give(options.epochs, size.training_nodes == 0 ? 100U : epochs_for(options, size.training_nodes));
-    give(options.weight_decay, 0.0F);
+    const bool all = options.sample_from == SampleFrom::all;
+    give(options.weight_decay, real && all ? static_cast<float>(5e-4 * share) : 0.0F);
     give(options.patience, 0U);
   } else {
     give(options.epochs, real ? 1000U : 400U);
-    constexpr double few_neighbors = 8;
-    const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);
     const double decay = options.partition != nullptr || size.training_graphs != 0 ? 1e-3 : 1e-2;
     give(options.weight_decay, real ? static_cast<float>(decay * share) : 0.0F);
     give(options.patience, real ? 100U : 0U);
@@ -309,7 +316,7 @@ std::size_t preset_hidden(Architecture architecture, std::string_view dataset) n
 std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {
   const TrainOptions all = complete(options, dataset);
   const DataFacts facts = measure_facts(dataset);
-  return describe(choose_recipe(all, facts), all, facts);
+  return describe(choose_recipe(all, facts), all, facts, size_of(dataset));
 }
 
 std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,

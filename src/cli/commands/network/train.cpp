@@ -29,7 +29,7 @@ namespace {
 struct TrainOptions {
   Common common;
   std::string dataset, out, model, precision = "full", teacher, start, checkpoint, partition, optimizer = "adam",
-                                   schedule = "constant";
+                                   schedule = "constant", sample_from = "auto";
   std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0, batch_parts = 0;
   int walk_length = -1;
   std::vector<std::size_t> fan_outs;
@@ -77,6 +77,7 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   t.schedule = nn::schedule_from_string(o.schedule);
   if (o.weight_decay >= 0) t.weight_decay = o.weight_decay;
   if (o.dropout >= 0) t.dropout = o.dropout;
+  t.sample_from = nn::sample_from_string(o.sample_from);
   if (o.batch_size != 0) t.batch_size = o.batch_size;
   if (o.walk_roots != 0) t.walk_roots = o.walk_roots;
   if (o.walk_length >= 0) t.walk_length = static_cast<std::size_t>(o.walk_length);
@@ -271,6 +272,12 @@ void add_train(CLI::App& app) {
                    "inductive-gcn, sage: sampled neighbours of a node in each layer, last layer first; default: 25,10")
       ->delimiter(',')
       ->check(whole_number(1, most_nodes));
+  command
+      ->add_option("--sample-from", options->sample_from,
+                   "inductive-gcn, sage, inductive-gin, saint: what samples are taken from, the training nodes or all "
+                   "nodes; auto: sage and saint take all where training nodes hardly have a neighbour among themselves")
+      ->check(CLI::IsMember({"auto", "training", "all"}))
+      ->capture_default_str();
   command->add_option("--walk-roots", options->walk_roots, "saint: random walks in a batch; default: 6000")
       ->check(whole_number(1, most_nodes));
   command->add_option("--walk-length", options->walk_length, "saint: length of a walk; default: 2")

@@ -367,12 +367,18 @@ TEST(DeviceBatchesOnCuda, TrainTheSameParameters) {
   dataset.features.pattern = test::random_pattern(dataset.graph.nrows(), 60, 0.1, 6);
   dataset.features.values = Buffer<float>(dataset.features.pattern.nvals(), 1.0F);
   inductive_split(dataset, {}, 1);
+  std::vector<std::pair<Precision, SampleFrom>> forms;
+  for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
+    for (const SampleFrom from : {SampleFrom::training, SampleFrom::all}) forms.emplace_back(precision, from);
+  }
   for (const Architecture architecture : architectures) {
-    for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
-      SCOPED_TRACE(std::string(to_string(architecture)) + ", " + std::string(to_string(precision)));
-      const TrainOptions options = preset({.precision = precision,
+    for (const auto& form : forms) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + ", " + std::string(to_string(form.first)) +
+                   ", nodes: " + std::string(to_string(form.second)));
+      const TrainOptions options = preset({.precision = form.first,
                                            .architecture = architecture,
                                            .hidden = 32,
+                                           .sample_from = form.second,
                                            .epochs = 4,
                                            .batch_size = 64,
                                            .seed = 2},

@@ -4,6 +4,7 @@
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/ops/dense.hpp>
 
+#include "io/dataset/dataset.hpp"
 #include "nn/inference/input_features.hpp"
 
 #include <algorithm>
@@ -43,6 +44,18 @@ Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes) {
   Dataset part = rows_of(dataset, nodes);
   take_samples(part, dataset, nodes);
   return part;
+}
+
+Dataset with_labels_of(const Dataset& dataset, std::span<const NodeId> nodes) {
+  Dataset labelled{.name = dataset.name,
+                   .graph = dataset.graph.share(),
+                   .features = {dataset.features.pattern.share(), dataset.features.values.share()},
+                   .dense_features = dataset.dense_features.share(),
+                   .labels = std::vector<std::int32_t>(dataset.labels.size(), unlabelled),
+                   .num_classes = dataset.num_classes};
+  for (const NodeId node : nodes) labelled.labels[node] = dataset.labels[node];
+  labelled.train.assign(nodes.begin(), nodes.end());
+  return labelled;
 }
 
 Dataset graphs_of(const Dataset& dataset, const std::vector<NodeId>& graphs) {

@@ -14,6 +14,10 @@ namespace bitgraph::nn {
 /// and labels. All are training nodes.
 [[nodiscard]] Dataset part_of(const Dataset& dataset, std::span<const NodeId> nodes);
 
+/// All of a data set of one graph, with the labels of some nodes alone, which are the training nodes. Shares its memory
+/// but for the labels.
+[[nodiscard]] Dataset with_labels_of(const Dataset& dataset, std::span<const NodeId> nodes);
+
 /// What is left of a data set of many graphs where there are some only: their nodes, edges, features and labels. All
 /// are training graphs. O(nodes + entries + features of all).
 [[nodiscard]] Dataset graphs_of(const Dataset& dataset, const std::vector<NodeId>& graphs);

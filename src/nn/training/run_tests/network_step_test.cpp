@@ -161,6 +161,15 @@ TEST(NetworkStep, Saint) {
   check_forms({.architecture = Architecture::saint, .depth = 3});
 }
 
+TEST(NetworkStep, SamplesOfAllNodes) {
+  for (const Architecture architecture : all_architectures()) {
+    if (!traits_of(architecture).sampled()) continue;
+    for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::dense})
+      check_forms({.architecture = architecture, .features = kind, .sample_from = SampleFrom::all});
+    check_forms({.architecture = architecture, .sample_from = SampleFrom::all, .batch_parts = 2});
+  }
+}
+
 TEST(NetworkStep, JumpingKnowledge) {
   for (const Architecture architecture : all_architectures())
     check_forms({.architecture = architecture, .depth = 2, .jumping_knowledge = true});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recipes as tables: a changed default fails here, and only here.
+#include <bitgraph/core/error.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/ops/select.hpp>
 
@@ -108,6 +109,40 @@ TEST(Preset, SizesAreOfTrainingAndValidationNodesAlone) {
   dataset.train.clear();
   dataset.validation.clear();
   EXPECT_EQ(size_of(dataset).mean_degree, 0);
+}
+
+TEST(Preset, ChoosesWhatSamplesAreTakenFrom) {
+  const DataSize few{.neighbors = 4, .training_neighbors = 0.9};
+  const DataSize many{.neighbors = 4, .training_neighbors = 1};
+  const DataSize lonely{.neighbors = 0.9, .training_neighbors = 0};
+  const auto chosen = [](TrainOptions options, const DataSize& size) { return preset(options, size).sample_from; };
+  for (const Architecture architecture : {Architecture::sage, Architecture::saint}) {
+    EXPECT_EQ(chosen({.architecture = architecture}, few), SampleFrom::all);
+    for (const DataSize& size : {many, lonely, DataSize{}})
+      EXPECT_EQ(chosen({.architecture = architecture}, size), SampleFrom::training);
+    EXPECT_EQ(chosen({.architecture = architecture, .sample_from = SampleFrom::training}, few), SampleFrom::training);
+    const Partition partition({0, 1}, 2);
+    EXPECT_EQ(chosen({.architecture = architecture, .partition = &partition}, few), SampleFrom::training);
+  }
+  for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::inductive_gin}) {
+    EXPECT_EQ(chosen({.architecture = architecture}, few), SampleFrom::training);
+    EXPECT_EQ(chosen({.architecture = architecture, .sample_from = SampleFrom::all}, many), SampleFrom::all);
+  }
+  for (const Architecture architecture : {Architecture::gcn, Architecture::gin})
+    EXPECT_EQ(chosen({.architecture = architecture}, few), SampleFrom::automatic);
+}
+
+TEST(Preset, SamplesAreChosenByName) {
+  for (const SampleFrom from : {SampleFrom::automatic, SampleFrom::training, SampleFrom::all})
+    EXPECT_EQ(sample_from_string(to_string(from)), from);
+  EXPECT_EQ(to_string(SampleFrom::automatic), "auto");
+  EXPECT_THROW((void)sample_from_string("some"), Error);
+  for (const Architecture architecture : {Architecture::gcn, Architecture::gin}) {
+    for (const SampleFrom from : {SampleFrom::training, SampleFrom::all}) {
+      EXPECT_THROW((void)explain_recipe(test::planted_data({}), {.architecture = architecture, .sample_from = from}),
+                   Error);
+    }
+  }
 }
 
 struct FirstEpoch {

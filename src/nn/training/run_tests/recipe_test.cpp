@@ -141,11 +141,13 @@ TEST(Recipe, IsToldInOneLine) {
   EXPECT_EQ(full.find('\n'), std::string::npos);
 }
 
-TEST(Recipe, TellsWhereASampledModelSeesFewNeighbors) {
+TEST(Recipe, SamplesAreOfAllNodesWhereTrainingNodesHardlyHaveANeighborAmongThem) {
   Dataset dataset = test::planted_data({});
-  const auto told = [&](Architecture architecture) {
-    return explain_recipe(dataset, {.precision = Precision::real, .architecture = architecture}).find("it sees ") !=
-           std::string::npos;
+  const auto told = [&](Architecture architecture, SampleFrom from = SampleFrom::automatic) {
+    const std::string line =
+        explain_recipe(dataset, {.precision = Precision::real, .architecture = architecture, .sample_from = from});
+    const std::size_t found = line.find("samples of ");
+    return found == std::string::npos ? std::string() : line.substr(found);
   };
   // All training nodes beside one that is none, then by twos.
   std::vector<NodeId> rows = dataset.train, columns(rows.size(), dataset.validation.front());
@@ -153,14 +155,22 @@ TEST(Recipe, TellsWhereASampledModelSeesFewNeighbors) {
   columns.insert(columns.end(), dataset.train.begin(), dataset.train.end());
   const NodeId nodes = dataset.graph.nrows();
   dataset.graph = csr_from_edges(nodes, nodes, rows, columns);
-  EXPECT_EQ(measure_facts(dataset).neighbors, 1);
-  EXPECT_EQ(measure_facts(dataset).training_neighbors, 0);
-  EXPECT_TRUE(told(Architecture::sage));
-  EXPECT_TRUE(told(Architecture::saint));
-  EXPECT_FALSE(told(Architecture::gcn));
+  EXPECT_EQ(size_of(dataset).neighbors, 1);
+  EXPECT_EQ(size_of(dataset).training_neighbors, 0);
+  for (const Architecture architecture : {Architecture::sage, Architecture::saint}) {
+    EXPECT_EQ(told(architecture), "samples of all nodes: of the 1 neighbours of a training node 0 are training nodes");
+  }
+  const std::string hint =
+      "samples of the training nodes: a training node has 0 of its 1 neighbours there, --sample-from all sees all";
+  for (const Architecture architecture : {Architecture::inductive_gcn, Architecture::inductive_gin})
+    EXPECT_EQ(told(architecture), hint);
+  EXPECT_EQ(told(Architecture::sage, SampleFrom::training), hint);
+  EXPECT_EQ(told(Architecture::gcn), "");
   const std::vector<NodeId> others(dataset.train.rbegin(), dataset.train.rend());
   dataset.graph = csr_from_edges(nodes, nodes, dataset.train, others);
-  EXPECT_FALSE(told(Architecture::sage));
+  EXPECT_EQ(size_of(dataset).training_neighbors, 1);
+  EXPECT_EQ(told(Architecture::sage), "samples of the training nodes");
+  EXPECT_EQ(told(Architecture::sage, SampleFrom::all), "samples of all nodes");
 }
 
 /// A run that overfits soon.

@@ -2,6 +2,7 @@
 // What training must not see. Two data sets differ in all that it must not see: the trained tensors have the same bits.
 #include <bitgraph/nn/train.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/planted_data.hpp"
 #include "support/temporary_folder.hpp"
@@ -110,10 +111,14 @@ Tensors trained_tensors(const Dataset& dataset, TrainOptions options) {
   return tensors;
 }
 
+const std::vector<Architecture> sampled{Architecture::inductive_gcn, Architecture::sage, Architecture::saint,
+                                        Architecture::inductive_gin};
+
 TrainOptions quick(Architecture architecture, Precision precision) {
   return {.precision = precision,
           .architecture = architecture,
           .hidden = 10,
+          .sample_from = traits_of(architecture).sampled() ? SampleFrom::training : SampleFrom::automatic,
           .epochs = 4,
           .learning_rate = 0.05F,
           .batch_size = 12,
@@ -141,41 +146,39 @@ Model teacher_for(const Dataset& dataset) {
 }
 
 TEST(Unseen, ASampledModelTrainsOnTrainingNodesAndTheEdgesBetweenThem) {
-  for_each_form({Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::inductive_gin},
-                [](Architecture architecture, const Precision& precision, FeatureKind kind) {
-                  const bool real = !precision.multiplies_signs();
-                  const Dataset dataset = test::planted_data({.kind = kind});
-                  Dataset other = test::planted_data({.kind = kind});
-                  Scrambler scrambler(dataset);
-                  scrambler.labels(other);
-                  scrambler.edges(other);
-                  scrambler.features(other);
-                  const Model teacher = teacher_for(dataset);
-                  TrainOptions options = quick(architecture, precision);
-                  if (!real) options.teacher = &teacher;
-                  EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
-                });
+  for_each_form(sampled, [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+    const bool real = !precision.multiplies_signs();
+    const Dataset dataset = test::planted_data({.kind = kind});
+    Dataset other = test::planted_data({.kind = kind});
+    Scrambler scrambler(dataset);
+    scrambler.labels(other);
+    scrambler.edges(other);
+    scrambler.features(other);
+    const Model teacher = teacher_for(dataset);
+    TrainOptions options = quick(architecture, precision);
+    if (!real) options.teacher = &teacher;
+    EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
+  });
 }
 
 TEST(Unseen, NothingElseIsInThePartsThatASampledModelTrainsOn) {
-  for_each_form({Architecture::inductive_gcn, Architecture::sage, Architecture::saint, Architecture::inductive_gin},
-                [](Architecture architecture, const Precision& precision, FeatureKind kind) {
-                  const Dataset dataset = test::planted_data({.kind = kind});
-                  Dataset other = test::planted_data({.kind = kind});
-                  Scrambler scrambler(dataset);
-                  scrambler.labels(other);
-                  scrambler.edges(other);
-                  scrambler.features(other);
-                  std::vector<NodeId> part_of(dataset.graph.nrows());
-                  for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i * 7 % 5;
-                  const Partition partition(std::move(part_of), 5);
-                  const Model teacher = teacher_for(dataset);
-                  TrainOptions options = quick(architecture, precision);
-                  options.partition = &partition;
-                  options.batch_parts = 2;
-                  if (precision.multiplies_signs()) options.teacher = &teacher;
-                  EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
-                });
+  for_each_form(sampled, [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+    const Dataset dataset = test::planted_data({.kind = kind});
+    Dataset other = test::planted_data({.kind = kind});
+    Scrambler scrambler(dataset);
+    scrambler.labels(other);
+    scrambler.edges(other);
+    scrambler.features(other);
+    std::vector<NodeId> part_of(dataset.graph.nrows());
+    for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i * 7 % 5;
+    const Partition partition(std::move(part_of), 5);
+    const Model teacher = teacher_for(dataset);
+    TrainOptions options = quick(architecture, precision);
+    options.partition = &partition;
+    options.batch_parts = 2;
+    if (precision.multiplies_signs()) options.teacher = &teacher;
+    EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
+  });
 }
 
 TEST(Unseen, AWholeGraphModelTrainsOnTheLabelsOfTrainingNodes) {
@@ -189,6 +192,58 @@ TEST(Unseen, AWholeGraphModelTrainsOnTheLabelsOfTrainingNodes) {
                   if (precision.multiplies_signs()) options.teacher = &teacher;
                   EXPECT_EQ(trained_tensors(dataset, options), trained_tensors(other, options));
                 });
+}
+
+TEST(Unseen, SamplesOfAllNodesHaveTheLabelsOfTrainingNodesAlone) {
+  for_each_form(sampled, [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+    const Dataset dataset = test::planted_data({.kind = kind});
+    Dataset other = test::planted_data({.kind = kind});
+    Scrambler(dataset).labels(other);
+    const Model teacher = teacher_for(dataset);
+    TrainOptions options = quick(architecture, precision);
+    options.sample_from = SampleFrom::all;
+    if (precision.multiplies_signs()) options.teacher = &teacher;
+    const Tensors trained = trained_tensors(dataset, options);
+    EXPECT_EQ(trained, trained_tensors(other, options));
+    std::int32_t& label = other.labels[dataset.train[1]];
+    label = (label + 1) % dataset.num_classes;
+    EXPECT_NE(trained, trained_tensors(other, options));
+  });
+}
+
+TEST(Unseen, SamplesOfAllNodesHaveTheEdgesAndFeaturesOfOthers) {
+  for_each_form(sampled, [](Architecture architecture, const Precision& precision, FeatureKind kind) {
+    const Dataset dataset = test::planted_data({.kind = kind});
+    Dataset other_edges = test::planted_data({.kind = kind}), other_features = test::planted_data({.kind = kind});
+    Scrambler(dataset).edges(other_edges);
+    Scrambler(dataset).features(other_features);
+    const Model teacher = teacher_for(dataset);
+    TrainOptions options = quick(architecture, precision);
+    options.sample_from = SampleFrom::all;
+    if (precision.multiplies_signs()) options.teacher = &teacher;
+    const Tensors trained = trained_tensors(dataset, options);
+    EXPECT_NE(trained, trained_tensors(other_edges, options));
+    EXPECT_NE(trained, trained_tensors(other_features, options));
+  });
+}
+
+TEST(Unseen, PartsOfAllNodesHaveTheLabelsOfTrainingNodesAlone) {
+  const Dataset dataset = test::planted_data({});
+  Dataset other = test::planted_data({}), other_edges = test::planted_data({});
+  Scrambler(dataset).labels(other);
+  Scrambler(dataset).edges(other_edges);
+  std::vector<NodeId> part_of(dataset.graph.nrows());
+  for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i * 7 % 5;
+  const Partition partition(std::move(part_of), 5);
+  for (const Architecture architecture : sampled) {
+    TrainOptions options = quick(architecture, Precision::real);
+    options.sample_from = SampleFrom::all;
+    options.partition = &partition;
+    options.batch_parts = 2;
+    const Tensors trained = trained_tensors(dataset, options);
+    EXPECT_EQ(trained, trained_tensors(other, options));
+    EXPECT_NE(trained, trained_tensors(other_edges, options));
+  }
 }
 
 /// So the comparison does see a change.
