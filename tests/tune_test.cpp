@@ -188,6 +188,7 @@ TEST(Plan, GoesThroughAFile) {
                                  .sequence = Sequence::update_first,
                                  .fusion = Fusion::none,
                                  .launching = Launching::graph,
+                                 .memory = 123456789,
                                  .batch_parts = 7,
                                  .batches_at = BatchesAt::device,
                                  .model_file = "a \"model\"",
@@ -201,6 +202,7 @@ TEST(Plan, GoesThroughAFile) {
   EXPECT_EQ(read.forms, options.forms);
   EXPECT_EQ(read.model_file, options.model_file);
   EXPECT_EQ(read.partition_file, "parts");
+  EXPECT_EQ(read.memory, 123456789U);
   EXPECT_EQ(read.batch_parts, 7U);
   EXPECT_EQ(read.batches_at, BatchesAt::device);
   EXPECT_NE(read.describe().find("batches of 7 parts, batches at the device"), std::string::npos);
@@ -234,6 +236,7 @@ TEST(Plan, ABadFileIsRefused) {
   refuse("{\"tile_dim\": 8.5}", "'tile_dim' cannot be 8.5");
   refuse("{\"forms\": [\"bits\"]}", "'forms' cannot be [\"bits\"]");
   refuse("{\"order\": 3}", "'order' cannot be 3");
+  refuse("{\"memory\": -3}", "'memory' cannot be -3");
   refuse("{\"model\": 3}", "'model' cannot be 3");
   refuse("{\"partition\": 3}", "'partition' cannot be 3");
   refuse("{\"batch_parts\": -1}", "'batch_parts' cannot be -1");

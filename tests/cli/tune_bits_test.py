@@ -3,6 +3,7 @@
 
 import json
 import unittest
+from pathlib import Path
 
 from program import InFolder, run, start
 
@@ -58,7 +59,11 @@ class TuneBits(InFolder):
         self.assertTrue(tuned["chosen"]["quantized"])
         self.assertEqual(tuned["chosen_file"], self.small)
         self.assertLessEqual(max(c["predicted_bytes"] for c in tuned["candidates"]), limit)
-        self.check_choice(tuned)
+        plan, _ = self.check_choice(tuned)
+        self.assertEqual(plan["memory"], limit)
+        # An order has memory of its own: the plan takes the graph by parts where the whole does not fit.
+        Path(self.plan).write_text(json.dumps({**plan, "order": "rcm"}))
+        self.assertLessEqual(self.infer(self.small, "--plan", self.plan)["bytes"]["peak"], limit)
         other = start("infer", self.float, self.data, "--plan", self.plan)
         self.assertEqual((other.returncode, other.stdout), (3, ""), other.stderr)
         self.assertIn("a plan for another model", other.stderr)

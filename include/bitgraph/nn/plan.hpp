@@ -83,7 +83,6 @@ struct InferenceOptions {
 
   /// Bytes that the plan may hold; 0: as many as it likes. Where the whole needs more, the graph stays with the data
   /// set, which must outlive the plan then, and its rows are taken part by part; a run allocates what a part needs.
-  /// Not saved.
   std::size_t memory = 0;
 
   /// Parts of the data set's graph: a run takes `batch_parts` of them at a time, in their order, with the edges between

@@ -120,10 +120,11 @@ struct DataSize {
 /// Of many graphs: batches of 128 graphs. Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and
 /// a tenth of the decay; all else is as above. Over the parts of a partition: a twentieth of the parts in a batch.
 /// Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and gcn and gin have a tenth of the decay;
-/// all else is as above. Binary forms of all learn from a teacher: latent weights start from its weights, each matrix
-/// scaled to the magnitude of a drawn one (but those of bin over dense features, which are drawn); of full, not the
-/// weights themselves but their average over the last hundred steps or so is what is judged and returned. It is what
-/// did best in short trials: docs/notebook. explain_recipe() tells what is chosen beside these numbers.
+/// all else is as above. Levels start from a float model's weights, and learn from what it predicts where it knows at
+/// least 0.6 of the training labels. Binary forms of all learn from a teacher: latent weights start from its weights,
+/// each matrix scaled to the magnitude of a drawn one (but those of bin over dense features, which are drawn); of full,
+/// not the weights themselves but their average over the last hundred steps or so is what is judged and returned. It is
+/// what did best in short trials: docs/notebook. explain_recipe() tells what is chosen beside these numbers.
 [[nodiscard]] TrainOptions preset(TrainOptions options, const DataSize& size = {});
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN

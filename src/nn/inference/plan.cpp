@@ -103,6 +103,7 @@ void InferenceOptions::save(const std::filesystem::path& path) const {
               {"launching", to_string(launching)}};
   if (!model_file.empty()) object["model"] = model_file;
   if (!model_fingerprint.empty()) object["fingerprint"] = model_fingerprint;
+  if (memory != 0) object["memory"] = memory;
   if (!partition_file.empty()) {
     object["partition"] = partition_file;
     object["batch_parts"] = batch_parts;
@@ -141,6 +142,10 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
   reader.take("launching", options.launching, launchings);
   reader.take("model", [&](const Json& file) { options.model_file = file.get<std::string>(); });
   reader.take("fingerprint", [&](const Json& text) { options.model_fingerprint = text.get<std::string>(); });
+  reader.take("memory", [&](const Json& bytes) {
+    require(bytes.is_number_unsigned(), "no number of bytes");
+    options.memory = bytes.get<std::size_t>();
+  });
   reader.take("partition", [&](const Json& file) { options.partition_file = file.get<std::string>(); });
   reader.take("batch_parts", [&](const Json& parts) {
     require(parts.is_number_unsigned(), "no number of parts");

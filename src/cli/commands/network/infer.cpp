@@ -97,7 +97,7 @@ void run_infer(const InferOptions& o) {
   if (!o.plan.empty()) {
     const std::size_t memory = plan.memory;
     plan = plan_of(o, model);
-    plan.memory = memory;
+    if (memory != 0) plan.memory = memory;
     result["plan"] = plan.describe();
   }
   std::optional<Partition> partition;

@@ -129,6 +129,33 @@ TEST(Train, EveryFormLearnsFromTheTeacherItIsGiven) {
 }
 
 /// The second model of self-distillation is the one that learns from the first; the better of both is returned.
+/// What does not know the training labels has no word: two such teachers make the same model of levels.
+TEST(Train, LevelsDoNotListenToATeacherThatDoesNotKnowTheLabels) {
+  const Dataset dataset = test::planted_data({});
+  const Model start = teacher_for(dataset, 1), knows = teacher_for(dataset, 2);
+  const auto random = [&](std::uint64_t seed) {
+    return random_model(Architecture::gcn, Precision::real, dataset.num_features(), 5, start.num_classes(), 2, seed);
+  };
+  const auto known = [&](const Model& model) {
+    return score(logits_of(model, dataset), dataset.labels, dataset.train).accuracy();
+  };
+  const Model first = random(3), second = random(4);
+  ASSERT_LT(std::max(known(first), known(second)), 0.6);
+  ASSERT_GE(known(knows), 0.6);
+  const auto with = [&](const Model& teacher) {
+    const TrainOptions options{.precision = Precision::of_levels(8, 8, 8),
+                               .hidden = 5,
+                               .epochs = 3,
+                               .seed = 5,
+                               .teacher = &teacher,
+                               .start = &start};
+    return logits_of(train(dataset, options, Device::host(1)).model, dataset);
+  };
+  const DenseMatrix<float> logits = with(first);
+  test::expect_identical(with(second).values(), logits.values());
+  EXPECT_FALSE(std::ranges::equal(with(knows).values(), logits.values()));
+}
+
 TEST(Train, SelfDistillationReturnsTheBetterOfAModelAndOneThatLearnsFromIt) {
   std::size_t second_was_better = 0, seeds = 0;
   for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
