@@ -79,12 +79,17 @@ struct SumPlace {
   /// `count` is that of neighbours, by the scale of the row. Without offsets what they multiply is 0, and left out.
   template <bool offsets>
   [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
-    const float rest = offsets ? __fmaf_rn(by_offset, count, shift) : shift;
-    return __fmaf_rn(by_step * row_scale, sum, rest);
+    return from<offsets>(shift, sum, count, row_scale);
   }
   /// The same on the scale of a row, whose factor is in `row_scale` and `count`.
   [[nodiscard]] __device__ float place(float sum, float count, float row_scale, const OutRow& row) const {
-    const float rest = __fmaf_rn(by_offset, count, __fmaf_rn(shift, row.factor, row.shift));
+    return from<true>(__fmaf_rn(shift, row.factor, row.shift), sum, count, row_scale);
+  }
+
+ private:
+  template <bool offsets>
+  [[nodiscard]] __device__ float from(float begin, float sum, float count, float row_scale) const {
+    const float rest = offsets ? __fmaf_rn(by_offset, count, begin) : begin;
     return __fmaf_rn(by_step * row_scale, sum, rest);
   }
 };

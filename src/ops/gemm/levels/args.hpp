@@ -53,6 +53,9 @@ enum class LevelGemmKernel : std::uint8_t { wgmma, tiles, plain };
 /// By one that can.
 void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmArgs& args);
 
+/// By LevelGemmKernel::plain.
+void level_gemm_plainly(const Cuda& backend, const LevelGemmArgs& args);
+
 /// Products of a sparse X.
 void level_gemm_of_entries(const Cuda& backend, const LevelGemmArgs& args);
 

@@ -28,7 +28,6 @@ constexpr unsigned threads = groups * group_threads;
 constexpr unsigned tile_rows = 64;
 constexpr unsigned stages = 4;  ///< chunks of X on their way
 constexpr unsigned chunk_bytes = tile_rows * block_bytes;
-constexpr unsigned few_columns = 8;
 
 /// A block's part of the work, the same for all its threads.
 struct Tiles {
@@ -178,6 +177,8 @@ struct Kernel {
     }
   }
 
+  static constexpr unsigned together = OutputTiles < 4 ? OutputTiles : 4;  ///< tiles of outputs that end together
+
   /// Two neighbouring outputs that a thread has of a tile of outputs.
   struct Pair {
     ProductPlace place[2];
@@ -196,33 +197,38 @@ struct Kernel {
     }
   }
 
-  /// Levels with scales by rows.
-  __device__ void store_by_rows(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) {
-    constexpr unsigned together = OutputTiles < 4 ? OutputTiles : 4;
+  /// Calls fn(m, upper, row, sum_of_row) for the rows that a thread has of a tile, those behind the last one too.
+  template <class Fn>
+  __device__ void for_each_row(const RowSums& x_sum, std::size_t tile, const Fn& fn) const {
 #pragma unroll
     for (unsigned m = 0; m < row_tiles; ++m) {
 #pragma unroll
       for (unsigned upper = 0; upper < 2; ++upper) {
         const float sum_of_row = args.w_scale.offsets == nullptr ? 0.0F : add_quad(x_sum[m][upper]);
-        const std::size_t row = tile * tile_rows + first_row + m * 16 + upper * 8 + lane / 4;
-        const bool exists = row < args.x.nrows;
-        const OutRow its = out_row_of(args.epilogue, exists ? row : 0);
-        const RowOfX of_x(args, exists ? row : 0, sum_of_row, its);
-#pragma unroll
-        for (unsigned t = 0; t < OutputTiles; t += together) {
-          store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
-            const unsigned f = first_of_pair(t + n) + k;
-            const auto sum = static_cast<float>(sums[m][t + n][2 * upper + k]);
-            return rule.level(columns.place[f].place(sum, of_x, its), its.least(rule.relu) * columns.least[f]);
-          });
-        }
+        fn(m, upper, tile * tile_rows + first_row + m * 16 + upper * 8 + lane / 4, sum_of_row);
       }
     }
   }
 
+  /// Levels with scales by rows.
+  __device__ void store_by_rows(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) const {
+    for_each_row(x_sum, tile, [&](unsigned m, unsigned upper, std::size_t row, float sum_of_row) {
+      const bool exists = row < args.x.nrows;
+      const OutRow its = out_row_of(args.epilogue, exists ? row : 0);
+      const RowOfX of_x(args, exists ? row : 0, sum_of_row, its);
+#pragma unroll
+      for (unsigned t = 0; t < OutputTiles; t += together) {
+        store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
+          const unsigned f = first_of_pair(t + n) + k;
+          const auto sum = static_cast<float>(sums[m][t + n][2 * upper + k]);
+          return rule.level(columns.place[f].place(sum, of_x, its), its.least(rule.relu) * columns.least[f]);
+        });
+      }
+    });
+  }
+
   template <bool offsets, bool nearest>
-  __device__ void store_all(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) {
-    constexpr unsigned together = OutputTiles < 4 ? OutputTiles : 4;
+  __device__ void store_all(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) const {
 #pragma unroll
     for (unsigned t = 0; t < OutputTiles; t += together) {
       Pair pairs[together];
@@ -235,31 +241,25 @@ struct Kernel {
           pairs[n].least[k] = columns.least[f];
         }
       }
+      for_each_row(x_sum, tile, [&](unsigned m, unsigned upper, std::size_t row, float sum_of_row) {
+        const bool exists = row < args.x.nrows;
+        const RowOfX of_x(args, exists ? row : 0, sum_of_row);
+        const auto place_of = [&](unsigned n, unsigned k) {
+          const std::int32_t sum = sums[m][t + n][2 * upper + k];
+          return pairs[n].place[k].template place<offsets, offsets>(static_cast<float>(sum), of_x);
+        };
+        if (args.out.levels.data != nullptr) {
+          store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
+            return rule.template level<nearest>(place_of(n, k), pairs[n].least[k]);
+          });
+        } else if (exists) {
 #pragma unroll
-      for (unsigned m = 0; m < row_tiles; ++m) {
-#pragma unroll
-        for (unsigned upper = 0; upper < 2; ++upper) {
-          const float sum_of_row = args.w_scale.offsets == nullptr ? 0.0F : add_quad(x_sum[m][upper]);
-          const std::size_t row = tile * tile_rows + first_row + m * 16 + upper * 8 + lane / 4;
-          const bool exists = row < args.x.nrows;
-          const RowOfX of_x(args, exists ? row : 0, sum_of_row);
-          const auto place_of = [&](unsigned n, unsigned k) {
-            const std::int32_t sum = sums[m][t + n][2 * upper + k];
-            return pairs[n].place[k].template place<offsets, offsets>(static_cast<float>(sum), of_x);
-          };
-          if (args.out.levels.data != nullptr) {
-            store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
-              return rule.template level<nearest>(place_of(n, k), pairs[n].least[k]);
-            });
-          } else if (exists) {
-#pragma unroll
-            for (unsigned n = 0; n < together; ++n) {
-              store_numbers(row, first_output + first_of_pair(t + n), sums[m][t + n][2 * upper],
-                            sums[m][t + n][2 * upper + 1], rule.value(place_of(n, 0)), rule.value(place_of(n, 1)));
-            }
+          for (unsigned n = 0; n < together; ++n) {
+            store_numbers(row, first_output + first_of_pair(t + n), sums[m][t + n][2 * upper],
+                          sums[m][t + n][2 * upper + 1], rule.value(place_of(n, 0)), rule.value(place_of(n, 1)));
           }
         }
-      }
+      });
     }
   }
 
@@ -304,8 +304,7 @@ struct Kernel {
     exchange<2>(pair, quarter);
     if (!exists || quarter >= Together) return;
     const std::size_t first = first_output + output_warp * warp_outputs + (t + quarter) * 8;
-    store_levels<few_columns>(args.out.levels, row, first,
-                              [&](unsigned n) { return pair[n / 2] >> (16 * (n % 2)) & 0xFFFFU; });
+    store_levels<8>(args.out.levels, row, first, [&](unsigned n) { return pair[n / 2] >> (16 * (n % 2)) & 0xFFFFU; });
   }
 
   /// A step of turning a square of four lanes by four words: words whose numbers differ in bit `Bit` change places with
@@ -362,52 +361,6 @@ __global__ void __launch_bounds__(threads, 1)
   Kernel<XBits, OutputTiles, OutputWarps> kernel(args, tiles, shared);
   kernel.bring_w();
   kernel.run();
-}
-
-/// Any widths and sums: a thread has a few outputs of a row.
-__global__ void __launch_bounds__(threads)
-    level_gemm_plain(const __grid_constant__ LevelGemmArgs args, std::size_t groups_a_row) {
-  const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
-  if (item >= groups_a_row * args.x.nrows) return;
-  const std::size_t row = item / groups_a_row;
-  const std::size_t first = item % groups_a_row * few_columns;
-  std::int64_t sum[few_columns] = {}, x_sum = 0;
-  for (std::size_t c = 0; c < args.x.ncols; ++c) {
-    const std::int64_t level = level_of(args.x, row, c);
-    x_sum += level;
-#pragma unroll
-    for (unsigned n = 0; n < few_columns; ++n) {
-      if (first + n >= args.outputs) continue;
-      const std::uint8_t* const of_w = args.w_rows + (first + n) * args.w_row_bytes;
-      sum[n] += level * (args.w_bits <= 8 ? of_w[c] : reinterpret_cast<const std::uint16_t*>(of_w)[c]);
-    }
-  }
-  const bool by_rows = args.epilogue.by_rows();
-  const OutRow its = by_rows ? out_row_of(args.epilogue, row) : OutRow();
-  const RowOfX of_x(args, row, static_cast<float>(x_sum), its);
-  const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
-  int level[few_columns] = {};
-#pragma unroll
-  for (unsigned n = 0; n < few_columns; ++n) {
-    const std::size_t output = first + n;
-    if (output >= args.outputs) continue;
-    const ColumnPlace column(args.epilogue, output);
-    const ProductPlace at(args, output, column);
-    const auto whole = static_cast<float>(sum[n]);
-    const float place = by_rows ? at.place(whole, of_x, its) : at.place<true, true>(whole, of_x);
-    const LevelOut& out = args.out;
-    if (out.sums.data != nullptr) {
-      out.sums.data[row * out.sums.stride + output] = static_cast<std::int32_t>(sum[n]);
-    } else if (out.wide_sums.data != nullptr) {
-      out.wide_sums.data[row * out.wide_sums.stride + output] = sum[n];
-    } else if (out.values.data != nullptr) {
-      out.values.data[value_row_of(out, row) * out.values.stride + output] = rule.value(place);
-    } else {
-      level[n] = rule.level(place, by_rows ? its.least(rule.relu) : column.least);
-    }
-  }
-  if (args.out.levels.data != nullptr)
-    store_levels<few_columns>(args.out.levels, row, first, [&](unsigned n) { return level[n]; });
 }
 
 unsigned chunks_of(std::size_t row_bytes) { return static_cast<unsigned>((row_bytes + block_bytes - 1) / block_bytes); }
@@ -494,10 +447,7 @@ void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmA
   }
   if (kernel == LevelGemmKernel::tiles)
     return args.x.bits <= 4 ? launch_fitting<4>(device, args) : launch_fitting<8>(device, args);
-  const std::size_t groups_a_row = (stored_columns(args.out, args.outputs) + few_columns - 1) / few_columns;
-  level_gemm_plain<<<blocks_for(groups_a_row * args.x.nrows, threads), threads, 0, stream_of(device)>>>(args,
-                                                                                                        groups_a_row);
-  cuda_check_launch("level_gemm_plain");
+  level_gemm_plainly(backend, args);
 }
 
 }  // namespace bitgraph

@@ -17,11 +17,8 @@ struct RowOfX {
 
   __device__ RowOfX(float its_step, float its_offset, float sum_of_levels)
       : step(its_step), offset(its_offset), sum(step * sum_of_levels) {}
-  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels)
-      : RowOfX(at_or(args.x_scale.steps, args.x_scale.single, row, 1),
-               at_or(args.x_scale.offsets, args.x_scale.single, row, 0), sum_of_levels) {}
-  /// The same where levels out have a scale of their row, which is given.
-  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels, const OutRow& out)
+  /// `out` is the row's place where levels out have scales by rows.
+  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels, const OutRow& out = {})
       : RowOfX(at_or(args.x_scale.steps, args.x_scale.single, row, 1) * out.factor,
                at_or(args.x_scale.offsets, args.x_scale.single, row, 0) * out.factor, sum_of_levels) {}
 };
@@ -48,15 +45,19 @@ struct ProductPlace {
   /// What offsets that are not there multiply is 0, and left out.
   template <bool w_offsets, bool x_offsets>
   [[nodiscard]] __device__ float place(float sum, const RowOfX& x) const {
-    float rest = shift;
-    if constexpr (x_offsets) rest = __fmaf_rn(x.offset, of_w, rest);
-    if constexpr (w_offsets) rest = __fmaf_rn(by_offset, x.sum, rest);
-    return __fmaf_rn(by_step * x.step, sum, rest);
+    return from<w_offsets, x_offsets>(shift, sum, x);
   }
   /// On the scale of a row of levels out, whose factor is in `x`.
   [[nodiscard]] __device__ float place(float sum, const RowOfX& x, const OutRow& out) const {
-    const float rest = __fmaf_rn(x.offset, of_w, __fmaf_rn(shift, out.factor, out.shift));
-    return __fmaf_rn(by_step * x.step, sum, __fmaf_rn(by_offset, x.sum, rest));
+    return from<true, true>(__fmaf_rn(shift, out.factor, out.shift), sum, x);
+  }
+
+ private:
+  template <bool w_offsets, bool x_offsets>
+  [[nodiscard]] __device__ float from(float rest, float sum, const RowOfX& x) const {
+    if constexpr (x_offsets) rest = __fmaf_rn(x.offset, of_w, rest);
+    if constexpr (w_offsets) rest = __fmaf_rn(by_offset, x.sum, rest);
+    return __fmaf_rn(by_step * x.step, sum, rest);
   }
 };
 

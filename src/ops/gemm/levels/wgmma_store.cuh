@@ -154,12 +154,8 @@ class TileStore {
     const LevelRule rule(args.epilogue, args.out.levels.bits);
     const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
       const OwnRow& its = own[half];
-      const auto of = [k](const float2& two) { return k == 0 ? two.x : two.y; };
-      float rest = __fmaf_rn(of(pair.shift), its.out.factor, its.out.shift);
-      rest = __fmaf_rn(its.x.offset, of(pair.of_w), rest);
-      rest = __fmaf_rn(of(pair.by_offset), its.x.sum, rest);
-      const float place = __fmaf_rn(of(pair.by_step) * its.x.step, static_cast<float>(sum), rest);
-      return rule.level(place, its.out.least(rule.relu) * of(pair.least));
+      const float least = its.out.least(rule.relu) * (k == 0 ? pair.least.x : pair.least.y);
+      return rule.level(place<true, true>(sum, pair, k, its.x, its.out), least);
     };
     if (args.out.levels.bits <= 4) {
       store_levels<4>(sums, row, level_of);
@@ -170,11 +166,13 @@ class TileStore {
     }
   }
 
-  /// The place of a sum, where there are no other offsets of W, and no other scale of X.
+  /// The place of a sum, where there are no other offsets of W, and no other scale of X. `out` is of scales by rows.
   template <bool w_offsets, bool x_by_rows>
-  [[nodiscard]] __device__ float place(int sum, const OutputPair& pair, unsigned k, const RowOfX& x) const {
+  [[nodiscard]] __device__ float place(int sum, const OutputPair& pair, unsigned k, const RowOfX& x,
+                                       const OutRow& out = {}) const {
     const auto of = [k](const float2& two) { return k == 0 ? two.x : two.y; };
     float rest = of(pair.shift), by_step = of(pair.by_step);
+    if constexpr (ByRows) rest = __fmaf_rn(rest, out.factor, out.shift);
     if constexpr (x_by_rows) {
       rest = __fmaf_rn(x.offset, of(pair.of_w), rest);
       by_step *= x.step;

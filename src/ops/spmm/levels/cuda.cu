@@ -383,7 +383,7 @@ void launch_parts(const Device& device, const LevelSpmmArgs& args) {
 
 template <unsigned Bits>
 void launch_bits(const Device& device, const LevelSpmmArgs& args) {
-  if (args.epilogue.by_rows()) return launch_parts<Bits, 2, true>(device, args);  // rare: for all rows of X
+  if (args.epilogue.by_rows()) return launch_parts<Bits, 2, true>(device, args);  // any row has such parts
   if (args.x.row_bytes % sizeof(uint4) == 0) return launch_parts<Bits, 4>(device, args);
   launch_parts<Bits, 2>(device, args);
 }

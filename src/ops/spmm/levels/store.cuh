@@ -129,6 +129,21 @@ struct UnitStore {
 
   template <bool nearest, Limits limits, bool offsets>
   __device__ void store_levels_of(const LevelRule& rule) const {
+    store_levels_as([&](const SumPlace& at, float number, const RowEnd<ByRows>& end) {
+      return rule.unlimited<nearest, limits>(at.place<offsets>(number, end.count, end.row_scale), at.least);
+    });
+  }
+
+  /// Levels on scales by rows.
+  __device__ void store_levels_by_rows(const LevelRule& rule) const {
+    store_levels_as([&](const SumPlace& at, float number, const RowEnd<ByRows>& end) {
+      return rule.level(at.place(number, end.count, end.row_scale, end.own), end.own.least(rule.relu));
+    });
+  }
+
+  /// level_of(column, sum, row) is a level once it is brought into the range of its place.
+  template <class LevelOf>
+  __device__ void store_levels_as(const LevelOf& level_of) const {
     SumPlace at[unit];
     fill(at);
     const bool ends = first + unit > args.x.ncols;
@@ -138,31 +153,9 @@ struct UnitStore {
       const auto sums = sums_of(m);
       int level[unit];
 #pragma unroll
-      for (unsigned n = 0; n < unit; ++n) {
-        const float place = at[n].place<offsets>(sums.number(n), end.count, end.row_scale);
-        level[n] = rule.unlimited<nearest, limits>(place, at[n].least);
-      }
+      for (unsigned n = 0; n < unit; ++n) level[n] = level_of(at[n], sums.number(n), end);
       if (ends) clear_behind_row(level);
       if (end.row != no_row) store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
-    }
-  }
-
-  /// Levels on scales by rows.
-  __device__ void store_levels_by_rows(const LevelRule& rule) const {
-    SumPlace at[unit];
-    fill(at);
-#pragma unroll
-    for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd<ByRows> end = row_of(m);
-      const auto sums = sums_of(m);
-      if (end.row == no_row) continue;
-      const float least = end.own.least(rule.relu);
-      int level[unit];
-#pragma unroll
-      for (unsigned n = 0; n < unit; ++n)
-        level[n] = rule.level(at[n].place(sums.number(n), end.count, end.row_scale, end.own), least);
-      clear_behind_row(level);
-      store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
     }
   }
 
