@@ -91,12 +91,20 @@ HWY_INLINE V fused(V a, V b, V c) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 /// Four vectors of numbers of 0 to 255 as one of bytes, in their order. One by one they take three times as many
 /// shuffles, and loads of a whole vector behind stores of its parts wait for them.
-HWY_INLINE hn::Vec512<std::uint8_t> bytes_of_four(hn::Vec512<std::int32_t> a, hn::Vec512<std::int32_t> b,
-                                                  hn::Vec512<std::int32_t> c, hn::Vec512<std::int32_t> d) {
-  // Packing leaves the fours of a to d side by side in each quarter.
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512i ab = _mm512_packus_epi32(a.raw, b.raw), cd = _mm512_packus_epi32(c.raw, d.raw);
-  return {_mm512_permutexvar_epi32(order, _mm512_packus_epi16(ab, cd))};
+template <class V>
+HWY_INLINE hn::VFromD<hn::Full512<std::uint8_t> > bytes_of_four(V a, V b, V c, V d) {
+  const hn::Full512<std::int16_t> pairs;
+  const hn::Full512<std::uint16_t> words;
+  const hn::Full512<std::uint8_t> bytes;
+  const hn::Full512<std::uint32_t> fours;
+  HWY_ALIGN static constexpr std::uint8_t of_block[16] = {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15};
+  HWY_ALIGN static constexpr std::int32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+  // Packing leaves the fours of a and b, and those of c and d, side by side in each block of 16 bytes.
+  const auto ab = hn::BitCast(words, hn::ReorderDemote2To(pairs, a, b));
+  const auto cd = hn::BitCast(words, hn::ReorderDemote2To(pairs, c, d));
+  const auto all = hn::BitCast(bytes, hn::Or(ab, hn::ShiftLeft<8>(cd)));
+  const auto blocks = hn::TableLookupBytes(all, hn::LoadDup128(bytes, of_block));
+  return hn::BitCast(bytes, hn::TableLookupLanes(hn::BitCast(fours, blocks), hn::SetTableIndices(fours, order)));
 }
 #endif
 
@@ -260,14 +268,14 @@ struct SumSlice {
   }
 };
 
-/// Calls finish(shift, least) for row i: shift(f) is added to the places of vector f of a slice, least(f) has the least
-/// ones.
+/// Calls finish(shift, least) for a row, which is epilogue.row(): shift(f) is added to the places of vector f of a
+/// slice, least(f) has the least ones.
 template <class Finish>
-HWY_INLINE void with_ends(const LevelEpilogue& epilogue, const SliceEpilogue& at, std::size_t i, const Finish& finish) {
+HWY_INLINE void with_ends(const LevelEpilogue& epilogue, const SliceEpilogue& at, const OutRow& row,
+                          const Finish& finish) {
   const Floats d;
   const auto shift = [&](std::size_t f) HWY_ATTR { return hn::Load(d, at.shift + f); };
   if (!epilogue.by_rows()) return finish(shift, [&](std::size_t f) HWY_ATTR { return hn::Load(d, at.least + f); });
-  const OutRow row = epilogue.row(i);
   const auto factor = hn::Set(d, row.factor), row_shift = hn::Set(d, row.shift);
   const auto least = hn::Set(d, row.least(epilogue.relu));
   finish([&](std::size_t f) HWY_ATTR { return fused(shift(f), factor, row_shift); },
@@ -280,9 +288,10 @@ template <class Total>
 HWY_INLINE void finish_sums(const LevelSumEnd& end, const SumSlice& slice, std::size_t i, std::size_t neighbors,
                             const Total* sums) {
   const Floats d;
-  const float scale = end.row_scale_of(i) * end.epilogue.row(i).factor;
+  const OutRow row = end.epilogue.row(i);
+  const float scale = end.row_scale_of(i) * row.factor;
   const auto row_scale = hn::Set(d, scale), count = hn::Set(d, scale * static_cast<float>(neighbors));
-  with_ends(end.epilogue, slice.epilogue, i, [&](const auto& shift, const auto& least) HWY_ATTR {
+  with_ends(end.epilogue, slice.epilogue, row, [&](const auto& shift, const auto& least) HWY_ATTR {
     const auto place = [&](std::size_t f) HWY_ATTR {
       const auto rest = fused(hn::Load(d, slice.offsets + f), count, shift(f));
       return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
