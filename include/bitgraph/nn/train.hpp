@@ -150,6 +150,7 @@ struct TrainResult {
   double validation_accuracy = 0;
   double teacher_accuracy = 0;   ///< of the teacher on the validation nodes; 0: there is none
   std::optional<Model> teacher;  ///< that was trained first
+  bool ignores_teacher = false;  ///< levels: it knew too few of the training labels to have a word, see preset()
 };
 
 /// Points of validation accuracy that a binary form may lose to its teacher: more, and train of the program says which

@@ -15,7 +15,7 @@ void count_neighbors(DataSize& size, const Dataset& dataset);
 /// What is given; where nothing is and the architecture is sampled, the choice that preset() tells.
 [[nodiscard]] SampleFrom choose_samples(const TrainOptions& options, const DataSize& size);
 
-/// "samples of the training nodes: these have 0.2 of their 3.7 neighbours among them, --sample-from all sees all";
+/// "samples of the training nodes: a training node has 0.2 of its 3.7 neighbours there, --sample-from all sees all";
 /// empty where the architecture is not sampled. Options are complete.
 [[nodiscard]] std::string describe_samples(const TrainOptions& options, const DataSize& size);
 

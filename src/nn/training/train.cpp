@@ -189,20 +189,18 @@ bool out_of_patience(const TrainState& state, const TrainOptions& options) {
 
 /// Least share of the training samples whose label a teacher of levels must know for its word to count. A model that
 /// does not know them has too few weights or epochs for the labels that there are, which then tell more than it: at the
-/// size of arxiv levels that listened to such a teacher lost half of its accuracy.
+/// size of arxiv levels that listened to such a teacher lost three quarters of its accuracy.
 constexpr double least_known_labels = 0.6;
 
-std::unique_ptr<Trainer> trainer_with_teacher(const Dataset& dataset, const TrainOptions& options,
-                                              const Device& device) {
-  DenseMatrix<float> teacher;
-  if (options.teacher != nullptr) {
-    const bool inductive = options.sample_from == SampleFrom::training;
-    teacher = inductive ? predictions(*options.teacher, without_unseen_edges(dataset), device)
-                        : predictions(*options.teacher, dataset, device);
-    const bool knows_labels = score(teacher, dataset.labels, dataset.train).accuracy() >= least_known_labels;
-    if (options.precision.has_levels() && !knows_labels) teacher = DenseMatrix<float>();
-  }
-  return make_trainer(dataset, options, device, std::move(teacher));
+/// What a teacher predicts, with the edges that the model may see; 0 x 0: there is none, or it has no word.
+DenseMatrix<float> word_of_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+  if (options.teacher == nullptr) return {};
+  const bool inductive = options.sample_from == SampleFrom::training;
+  DenseMatrix<float> word = inductive ? predictions(*options.teacher, without_unseen_edges(dataset), device)
+                                      : predictions(*options.teacher, dataset, device);
+  if (!options.precision.has_levels()) return word;
+  const double known = score(word, dataset.labels, dataset.train).accuracy();
+  return known >= least_known_labels ? std::move(word) : DenseMatrix<float>();
 }
 
 /// Memory stays where there is some.
@@ -346,7 +344,9 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   if (recipe.precision.has_levels())
     taught.start = first ? &first->model : recipe.start ? recipe.start : recipe.teacher;
   const double teacher_seconds = first ? seconds_since(began) : 0;
-  const auto trainer = trainer_with_teacher(dataset, taught, device);
+  DenseMatrix<float> word = word_of_teacher(dataset, taught, device);
+  const bool ignores_teacher = taught.teacher != nullptr && word.nrows() == 0;
+  const auto trainer = make_trainer(dataset, taught, device, std::move(word));
   TrainState state = first_state(trainer->parameters());
   if (checkpoint) {
     if (auto kept = checkpoint->load(trainer->parameters(), *recipe.epochs)) state = std::move(*kept);
@@ -380,6 +380,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   TrainResult result{trainer->model(), state.best_epoch, state.best_loss, median(std::move(seconds)), teacher_seconds};
   result.model.trained = TrainingRecord::of(dataset);
   result.validation_accuracy = state.best_accuracy;
+  result.ignores_teacher = ignores_teacher;
   if (recipe.precision == Precision::real) {
     if (!first || first->validation_accuracy <= result.validation_accuracy) return result;
     first->teacher_seconds = teacher_seconds;

@@ -175,6 +175,7 @@ void run_train(const TrainOptions& o) {
   result["advice"] = better;
   result["epoch_ms"] = trained.seconds_per_epoch * 1e3;
   result["teacher_seconds"] = trained.teacher_seconds;
+  result["teacher_ignored"] = trained.ignores_teacher;
   measure_forms(result, trained.model, dataset, forms_of(trained.model, "all"), {.repeats = 20}, device);
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
@@ -183,6 +184,8 @@ void run_train(const TrainOptions& o) {
                trained.best_epoch, trained.seconds_per_epoch * 1e3);
     if (trained.teacher_seconds != 0)
       fmt::print("  a float teacher was trained first, in {:.1f} s\n", trained.teacher_seconds);
+    if (trained.ignores_teacher)
+      fmt::print("  the teacher knows too few of the training labels: the labels alone were learned\n");
     fmt::print("  {}\n", split_line(result));
     print_forms(result);
     if (!better.empty()) fmt::print("  {}\n", better);

@@ -149,7 +149,9 @@ TEST(Train, LevelsDoNotListenToATeacherThatDoesNotKnowTheLabels) {
                                .seed = 5,
                                .teacher = &teacher,
                                .start = &start};
-    return logits_of(train(dataset, options, Device::host(1)).model, dataset);
+    const TrainResult result = train(dataset, options, Device::host(1));
+    EXPECT_EQ(result.ignores_teacher, &teacher != &knows);
+    return logits_of(result.model, dataset);
   };
   const DenseMatrix<float> logits = with(first);
   test::expect_identical(with(second).values(), logits.values());

@@ -194,15 +194,21 @@ TEST(Unseen, AWholeGraphModelTrainsOnTheLabelsOfTrainingNodes) {
                 });
 }
 
+/// Samples of all nodes; binary forms learn from `teacher`.
+TrainOptions of_all_nodes(Architecture architecture, const Precision& precision, const Model& teacher) {
+  TrainOptions options = quick(architecture, precision);
+  options.sample_from = SampleFrom::all;
+  if (precision.multiplies_signs()) options.teacher = &teacher;
+  return options;
+}
+
 TEST(Unseen, SamplesOfAllNodesHaveTheLabelsOfTrainingNodesAlone) {
   for_each_form(sampled, [](Architecture architecture, const Precision& precision, FeatureKind kind) {
     const Dataset dataset = test::planted_data({.kind = kind});
     Dataset other = test::planted_data({.kind = kind});
     Scrambler(dataset).labels(other);
     const Model teacher = teacher_for(dataset);
-    TrainOptions options = quick(architecture, precision);
-    options.sample_from = SampleFrom::all;
-    if (precision.multiplies_signs()) options.teacher = &teacher;
+    const TrainOptions options = of_all_nodes(architecture, precision, teacher);
     const Tensors trained = trained_tensors(dataset, options);
     EXPECT_EQ(trained, trained_tensors(other, options));
     std::int32_t& label = other.labels[dataset.train[1]];
@@ -218,9 +224,7 @@ TEST(Unseen, SamplesOfAllNodesHaveTheEdgesAndFeaturesOfOthers) {
     Scrambler(dataset).edges(other_edges);
     Scrambler(dataset).features(other_features);
     const Model teacher = teacher_for(dataset);
-    TrainOptions options = quick(architecture, precision);
-    options.sample_from = SampleFrom::all;
-    if (precision.multiplies_signs()) options.teacher = &teacher;
+    const TrainOptions options = of_all_nodes(architecture, precision, teacher);
     const Tensors trained = trained_tensors(dataset, options);
     EXPECT_NE(trained, trained_tensors(other_edges, options));
     EXPECT_NE(trained, trained_tensors(other_features, options));
