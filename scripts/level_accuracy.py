@@ -40,7 +40,8 @@ def measure(arguments, dataset, seed):
     with tempfile.TemporaryDirectory() as folder:
         floats, other = str(pathlib.Path(folder) / "float.safetensors"), str(pathlib.Path(folder) / "other.safetensors")
         common = ["--model", arguments.model, "--seed", str(seed), *split, *shlex.split(arguments.options)]
-        twice = ["--self-distillation"] if arguments.model in ("gcn", "gin") else []
+        whole = arguments.model in ("gcn", "gin") and "--partition" not in common
+        twice = ["--self-distillation"] if whole else []
         note("float", call(arguments, "train", dataset, "--precision", "float", "--out", floats, *common, *twice))
         for bits in filter(None, arguments.quantized.split(",")):
             note(f"{bits} bits, not trained" if bits.isdigit() else f"{bits}, not trained",

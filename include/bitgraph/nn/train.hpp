@@ -95,6 +95,7 @@ struct DataSize {
   double neighbors = 0;
   double training_neighbors = 0;
   bool dense_features = false;
+  std::size_t features = 0, classes = 0;
 };
 /// Of a data set that is valid.
 [[nodiscard]] DataSize size_of(const Dataset& dataset);
@@ -118,13 +119,15 @@ struct DataSize {
 ///   than one that is a training node too. Else they are of the training nodes, as are those of the other two, which
 ///   are inductive by their names, and of parts.
 /// Of many graphs: batches of 128 graphs. Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and
-/// a tenth of the decay; all else is as above. Over the parts of a partition: a twentieth of the parts in a batch.
-/// Epochs are as many as 2,000 steps take, 30 to 300, there is no patience, and gcn and gin have a tenth of the decay;
-/// all else is as above. Levels start from a float model's weights, and learn from what it predicts where it knows at
-/// least 0.6 of the training labels. Binary forms of all learn from a teacher: latent weights start from its weights,
-/// each matrix scaled to the magnitude of a drawn one (but those of bin over dense features, which are drawn); of full,
-/// not the weights themselves but their average over the last hundred steps or so is what is judged and returned. It is
-/// what did best in short trials: docs/notebook. explain_recipe() tells what is chosen beside these numbers.
+/// a tenth of the decay; all else is as above. Over the parts of a partition: a twentieth of the parts in a batch,
+/// epochs as many as 2,000 steps take, 200 to 300, patience 50 but for full and bin, which have none; gcn and gin have
+/// a tenth of the decay, and the best epoch of float is that of the best validation accuracy; all else is as above.
+/// Levels start from a float model's weights, and learn from what it predicts where it knows at least 0.6 of the
+/// training labels. Where a model has fewer than four weights for a label, dropout is less in proportion. Binary forms
+/// of all learn from a teacher: latent weights start from its weights, each matrix scaled to the magnitude of a drawn
+/// one (but those of bin over dense features, which are drawn); of full, not the weights themselves but their average
+/// over the last hundred steps or so is what is judged and returned. It is what did best in short trials:
+/// docs/notebook. explain_recipe() tells what is chosen beside these numbers.
 [[nodiscard]] TrainOptions preset(TrainOptions options, const DataSize& size = {});
 
 /// The hidden width of the papers for a data set, by its name: 64 for gcn (Kipf and Welling use 16, Bi-GCN and BitGNN
@@ -143,7 +146,7 @@ struct EpochReport {
 
 struct TrainResult {
   Model model;
-  std::size_t best_epoch = 0;
+  std::size_t best_epoch = 0;  ///< 0, of levels: those that their start has without training (quantize()) were better
   double validation_loss = 0;
   double seconds_per_epoch = 0;  ///< median, validation included
   double teacher_seconds = 0;    ///< that a teacher took to be trained first; 0: none was

@@ -7,7 +7,7 @@
 namespace bitgraph::nn {
 namespace {
 
-TEST(TrainState, LossSaysWhichEpochIsBestAndAccuracyForBinaryFormsButBinOfAGcn) {
+TEST(TrainState, LossSaysWhichEpochIsBestAndAccuracyForFloatOverPartsAndBinaryFormsButBinOfAGcn) {
   TrainState best;
   best.best_loss = 1;
   best.best_accuracy = 0.5;
@@ -20,7 +20,10 @@ TEST(TrainState, LossSaysWhichEpochIsBestAndAccuracyForBinaryFormsButBinOfAGcn) 
                      {{.loss = 0.9, .correct = 5, .total = 10}, true, true},
                      {{.loss = 1.0, .correct = 5, .total = 10}, false, false},
                      {{.loss = 1.1, .correct = 5, .total = 10}, false, false}};
+  const Partition partition({0, 1}, 2);
   for (const auto& [validation, by_loss, by_accuracy] : cases) {
+    EXPECT_EQ(best.improves(validation, {.precision = Precision::real, .partition = &partition}), by_accuracy);
+    EXPECT_EQ(best.improves(validation, {.precision = Precision::bin, .partition = &partition}), by_loss);
     for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
       for (const Architecture architecture : all_architectures()) {
         const bool accuracy =

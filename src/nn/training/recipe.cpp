@@ -84,7 +84,7 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
 
 bool judged_by_accuracy(const TrainOptions& options) {
   if (options.precision.has_levels()) return true;
-  if (!options.precision.multiplies_signs()) return false;
+  if (!options.precision.multiplies_signs()) return options.partition != nullptr;
   return traits_of(options.architecture).sampled() || !options.precision.votes();
 }
 
@@ -119,6 +119,8 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   if (*options.patience != 0) text += fmt::format(" at most, patience {}", *options.patience);
   text += fmt::format(", rate {:g}, decay {:g}, dropout {:g}", *options.learning_rate, *options.weight_decay,
                       *options.dropout);
+  const double weights = weights_of_label(options, size);
+  if (weights < enough_weights_of_label) text += fmt::format(" ({:.2g} weights a label)", weights);
   const std::string samples = describe_samples(options, size);
   return samples.empty() ? text : text + "; " + samples;
 }

@@ -39,9 +39,15 @@ struct Recipe {
 /// The same rules for training over a whole graph and over samples of it.
 [[nodiscard]] Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts);
 
+/// How many weights a model has for each label that it is trained with; infinite where the size does not tell.
+[[nodiscard]] double weights_of_label(const TrainOptions& options, const DataSize& size);
+/// With fewer, dropout falls in proportion.
+inline constexpr double enough_weights_of_label = 4;
+
 /// How the best epoch is found: by the accuracy on validation nodes, or by the loss. Binary logits are so coarse that
 /// the loss rises with a few nodes that they are sure of and wrong. Of a full gcn it falls, rises and falls again. Of a
-/// bin gcn, whose splits have few validation nodes, it tells more than accuracies do.
+/// bin gcn, whose splits have few validation nodes, it tells more than accuracies do. Of float
+/// over parts accuracies tell more: it is as sure over the whole graph, where more edges may show otherwise.
 [[nodiscard]] bool judged_by_accuracy(const TrainOptions& options);
 
 /// "signs of presence, less their mean, since features are sparse and not negative; ...": what was chosen, and why.

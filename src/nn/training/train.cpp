@@ -11,7 +11,7 @@
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>
-#include <bitgraph/nn/part_batches.hpp>
+#include <bitgraph/nn/quantize.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/select.hpp>
 
@@ -163,9 +163,12 @@ Dataset without_unseen_edges(const Dataset& dataset) {
           .num_classes = dataset.num_classes};
 }
 
-/// What a model in full precision makes of all nodes.
-DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, const Device& device) {
-  InferencePlan plan(teacher, dataset, {.forms = teacher.layer_forms(Precision::real)}, device);
+/// What a model in full precision makes of all nodes, over the whole graph or over parts of it.
+DenseMatrix<float> predictions(const Model& teacher, const Dataset& dataset, const Device& device,
+                               const Partition* partition = nullptr, std::size_t batch_parts = 0) {
+  InferencePlan plan(
+      teacher, dataset,
+      {.forms = teacher.layer_forms(Precision::real), .partition = partition, .batch_parts = batch_parts}, device);
   DenseMatrix<float> probabilities = plan.run().to(Device{});
   log_softmax_into(probabilities, probabilities);
   for (float& p : probabilities.values()) p = std::exp(p);
@@ -192,12 +195,13 @@ bool out_of_patience(const TrainState& state, const TrainOptions& options) {
 /// size of arxiv levels that listened to such a teacher lost three quarters of its accuracy.
 constexpr double least_known_labels = 0.6;
 
-/// What a teacher predicts, with the edges that the model may see; 0 x 0: there is none, or it has no word.
+/// What a teacher predicts from what the model may see in a step; 0 x 0: there is none, or it has no word.
 DenseMatrix<float> word_of_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   if (options.teacher == nullptr) return {};
   const bool inductive = options.sample_from == SampleFrom::training;
-  DenseMatrix<float> word = inductive ? predictions(*options.teacher, without_unseen_edges(dataset), device)
-                                      : predictions(*options.teacher, dataset, device);
+  DenseMatrix<float> word =
+      inductive ? predictions(*options.teacher, without_unseen_edges(dataset), device)
+                : predictions(*options.teacher, dataset, device, options.partition, options.batch_parts.value_or(0));
   if (!options.precision.has_levels()) return word;
   const double known = score(word, dataset.labels, dataset.train).accuracy();
   return known >= least_known_labels ? std::move(word) : DenseMatrix<float>();
@@ -230,93 +234,26 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
                                      epoch, learning_rate));
 }
 
-/// Epochs of so many steps that a model which sees a part of the graph in each comes near its best.
-std::size_t epochs_of_batches(std::size_t batches) {
-  constexpr std::size_t steps = 2000;
-  return std::clamp<std::size_t>(steps / batches, 30, 300);
-}
-
-/// Whatever the number of nodes.
-std::size_t epochs_for(const TrainOptions& options, std::size_t training_nodes) {
-  const std::size_t walked = walk_roots_for(options, training_nodes) * (*options.walk_length + 1);
-  const std::size_t sample = traits_of(options.architecture).batches == BatchKind::walks ? walked : *options.batch_size;
-  const std::size_t batches = std::max<std::size_t>(1, training_nodes / std::max<std::size_t>(1, sample));
-  return epochs_of_batches(batches);
-}
-
-void give_parts_preset(TrainOptions& options) {
-  const std::size_t parts = options.partition->num_parts();
-  if (!options.batch_parts) options.batch_parts = preset_batch_parts(*options.partition);
-  const std::size_t of_batch = std::max<std::size_t>(1, *options.batch_parts);
-  if (!options.epochs) options.epochs = epochs_of_batches(std::max<std::size_t>(1, parts / of_batch));
-  if (!options.patience) options.patience = 0;
-}
-
-void give_graphs_preset(TrainOptions& options, std::size_t graphs) {
-  constexpr std::size_t graphs_of_batch = 128;
-  if (!options.batch_size) options.batch_size = graphs_of_batch;
-  const std::size_t of_batch = std::max<std::size_t>(1, *options.batch_size);
-  if (!options.epochs) options.epochs = epochs_of_batches(std::max<std::size_t>(1, graphs / of_batch));
-  if (!options.patience) options.patience = 0;
+/// Instead of levels that were trained the ones that their start has without training, where those are better on the
+/// validation nodes: what a step sees of a graph may mislead. Not where training may see the training nodes alone,
+/// since these levels fit all nodes.
+void keep_untrained_levels(TrainResult& result, const Dataset& dataset, const TrainOptions& options,
+                           const Device& device) {
+  const bool sees_all = !traits_of(options.architecture).sampled() || options.sample_from == SampleFrom::all;
+  if (!options.precision.has_levels() || !sees_all || dataset.num_graphs() != 0) return;
+  Model plain = quantize(*options.start, dataset, {.precision = options.precision}, Device::host(device.threads()));
+  InferencePlan plan(plain, dataset, {.forms = plain.layer_forms(options.precision)}, device);
+  const Score score_of_plain = score(plan.run().to(Device{}), dataset.labels, dataset.validation);
+  if (score_of_plain.accuracy() <= result.validation_accuracy) return;
+  plain.trained = result.model.trained;
+  plain.seed = result.model.seed;
+  result.model = std::move(plain);
+  result.best_epoch = 0;
+  result.validation_loss = score_of_plain.loss;
+  result.validation_accuracy = score_of_plain.accuracy();
 }
 
 }  // namespace
-
-DataSize size_of(const Dataset& dataset) {
-  std::size_t entries = 0;
-  std::size_t nodes = 0;
-  for (const auto* samples : {&dataset.train, &dataset.validation}) {
-    for (const NodeId node : dataset.nodes_of(*samples)) entries += dataset.graph.row(node).size(), ++nodes;
-  }
-  DataSize size{.training_nodes = dataset.train.size(),
-                .training_graphs = dataset.num_graphs() != 0 ? dataset.train.size() : 0,
-                .mean_degree = static_cast<double>(entries) / static_cast<double>(std::max<std::size_t>(1, nodes)),
-                .dense_features = dataset.has_dense_features()};
-  if (size.training_graphs == 0) count_neighbors(size, dataset);
-  return size;
-}
-
-TrainOptions preset(TrainOptions options, const DataSize& size) {
-  const bool real = options.precision == Precision::real;
-  const bool sampled = traits_of(options.architecture).sampled();
-  constexpr double few_neighbors = 8;
-  const double share = few_neighbors / std::max(few_neighbors, size.mean_degree);  // of a decay: see train.hpp
-  const auto give = [](auto& option, auto value) {
-    if (!option) option = value;
-  };
-  options.sample_from = choose_samples(options, size);
-  if (size.training_graphs != 0) give_graphs_preset(options, size.training_graphs);
-  give(options.batch_size, 512U);
-  give(options.walk_roots, 6000U);
-  give(options.walk_length, 2U);
-  if (options.partition != nullptr) give_parts_preset(options);
-  if (sampled) {
-    give(options.epochs, size.training_nodes == 0 ? 100U : epochs_for(options, size.training_nodes));
-    const bool all = options.sample_from == SampleFrom::all;
-    give(options.weight_decay, real && all ? static_cast<float>(5e-4 * share) : 0.0F);
-    give(options.patience, 0U);
-  } else {
-    give(options.epochs, real ? 1000U : 400U);
-    const double decay = options.partition != nullptr || size.training_graphs != 0 ? 1e-3 : 1e-2;
-    give(options.weight_decay, real ? static_cast<float>(decay * share) : 0.0F);
-    give(options.patience, real ? 100U : 0U);
-  }
-  // Weights of so few levels lie far from the next one: at a small rate most of them never reach it.
-  constexpr int few_bits = 2;
-  const bool coarse = options.precision.multiplies_levels() && options.precision.weight.bits <= few_bits;
-  give(options.learning_rate, real || coarse ? 1e-2F : 3e-3F);
-  give(options.dropout, real || size.dense_features ? 0.5F : 0.3F);
-  if (options.fan_outs.empty()) {
-    options.fan_outs.assign(options.depth, 10);
-    if (options.depth != 0) options.fan_outs[0] = 25;
-  }
-  return options;
-}
-
-std::size_t preset_hidden(Architecture architecture, std::string_view dataset) noexcept {
-  const ArchitectureTraits& traits = traits_of(architecture);
-  return dataset.find("flickr") != std::string_view::npos ? traits.hidden_of_large : traits.hidden;
-}
 
 std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {
   const TrainOptions all = complete(options, dataset);
@@ -381,6 +318,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   result.model.trained = TrainingRecord::of(dataset);
   result.validation_accuracy = state.best_accuracy;
   result.ignores_teacher = ignores_teacher;
+  keep_untrained_levels(result, dataset, taught, device);
   if (recipe.precision == Precision::real) {
     if (!first || first->validation_accuracy <= result.validation_accuracy) return result;
     first->teacher_seconds = teacher_seconds;

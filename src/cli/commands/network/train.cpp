@@ -180,8 +180,10 @@ void run_train(const TrainOptions& o) {
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));
   } else {
-    fmt::print("{} on {}: best epoch {} of validation, {:.2f} ms an epoch\n", o.precision, dataset.name,
-               trained.best_epoch, trained.seconds_per_epoch * 1e3);
+    const std::string best = trained.best_epoch == 0
+                                 ? "no epoch is better on validation nodes than these levels without training"
+                                 : fmt::format("best epoch {} of validation", trained.best_epoch);
+    fmt::print("{} on {}: {}, {:.2f} ms an epoch\n", o.precision, dataset.name, best, trained.seconds_per_epoch * 1e3);
     if (trained.teacher_seconds != 0)
       fmt::print("  a float teacher was trained first, in {:.1f} s\n", trained.teacher_seconds);
     if (trained.ignores_teacher)
@@ -239,9 +241,9 @@ void add_train(CLI::App& app) {
   command->add_option("--epochs", options->epochs, "number of epochs; default: depends on the model and the precision")
       ->check(whole_number(1, 1000000000));
   command
-      ->add_option(
-          "--patience", options->patience,
-          "end after so many epochs without a better one; 0: never; default: 100 for float of gcn and gin, else 0")
+      ->add_option("--patience", options->patience,
+                   "end after so many epochs without a better one; 0: never; default: 100 for float of gcn and gin; 50 "
+                   "over parts, but for full and bin; else 0")
       ->check(whole_number(0, 1000000000));
   command
       ->add_option("--learning-rate", options->learning_rate,

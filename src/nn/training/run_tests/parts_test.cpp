@@ -224,6 +224,27 @@ TEST(TrainingOverParts, EveryFormLearns) {
   }
 }
 
+/// Training nodes have no features, only neighbours that have some: a teacher knows their labels over the whole graph,
+/// and not over parts of two nodes without an edge.
+TEST(TrainingOverParts, ATeacherSaysWhatItWouldOfThePartsOfAStep) {
+  Dataset dataset =
+      test::planted_data({.nodes = 400, .kind = test::FeatureKind::dense, .train = 100, .validation = 100});
+  for (const NodeId node : dataset.train) {
+    for (float& value : dataset.dense_features.row(node)) value = 0;
+  }
+  const Model teacher = train(dataset, {.precision = Precision::real, .epochs = 200}, Device::host(2)).model;
+  TrainOptions options{.precision = Precision::of_levels(8, 8, 8), .epochs = 1, .teacher = &teacher};
+  EXPECT_FALSE(train(dataset, options, Device::host(2)).ignores_teacher);
+  std::vector<NodeId> part_of_node(400);
+  for (NodeId node = 0; node < 400; ++node) part_of_node[node] = node % 200;
+  const Partition pairs(part_of_node, 200);
+  options.partition = &pairs;
+  options.batch_parts = 1;
+  EXPECT_TRUE(train(dataset, options, Device::host(2)).ignores_teacher);
+  options.batch_parts = 200;
+  EXPECT_FALSE(train(dataset, options, Device::host(2)).ignores_teacher);
+}
+
 TEST(TrainingOverParts, HasARecipeThatSaysSo) {
   const Dataset dataset = data();
   const Partition partition = partition_of(dataset, 64);
@@ -232,13 +253,17 @@ TEST(TrainingOverParts, HasARecipeThatSaysSo) {
     options.architecture = architecture;
     const TrainOptions made = preset(options, size_of(dataset));
     EXPECT_EQ(made.batch_parts, 3U);
-    EXPECT_EQ(made.epochs, 2000U / 21U);
-    EXPECT_EQ(made.patience, 0U);
+    EXPECT_EQ(made.epochs, 200U);
+    EXPECT_EQ(made.patience, 50U);
+    options.precision = Precision::bin;
+    EXPECT_EQ(preset(options, size_of(dataset)).patience, 0U);
+    options.precision = Precision::real;
     TrainOptions whole = options;
     whole.partition = nullptr;
     EXPECT_FLOAT_EQ(*made.weight_decay, *preset(whole, size_of(dataset)).weight_decay / 10);
   }
-  EXPECT_NE(explain_recipe(dataset, options).find("; 3 of 64 parts a step; 95 epochs"), std::string::npos)
+  EXPECT_NE(explain_recipe(dataset, options).find("; 3 of 64 parts a step; 200 epochs at most, patience 50"),
+            std::string::npos)
       << explain_recipe(dataset, options);
   options.epochs = 7;
   options.patience = 5;

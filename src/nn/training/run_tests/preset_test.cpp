@@ -91,11 +91,42 @@ TEST(Preset, DecayOfFloatFallsWhereNodesHaveMoreThanEightNeighbors) {
   EXPECT_EQ(decay(Architecture::sage, Precision::real, 80), 0);
 }
 
+TEST(Preset, DropoutFallsWhereAModelHasFewWeightsForItsLabels) {
+  const auto dropout = [](Precision precision, std::size_t labels, std::size_t hidden, std::size_t classes = 40) {
+    return *preset({.precision = precision, .hidden = hidden, .depth = 3},
+                   {.training_nodes = labels, .features = 128, .classes = classes})
+                .dropout;
+  };
+  // 128 x 16 + 16 x 16 + 16 x 40 = 2944 weights.
+  EXPECT_FLOAT_EQ(dropout(Precision::real, 736, 16), 0.5F);
+  EXPECT_FLOAT_EQ(dropout(Precision::real, 1472, 16), 0.25F);
+  EXPECT_FLOAT_EQ(dropout(Precision::full, 1472, 16), 0.15F);
+  EXPECT_FLOAT_EQ(dropout(Precision::of_levels(4, 4, 4), 73600, 16), 0.003F);
+  EXPECT_FLOAT_EQ(dropout(Precision::real, 1472, 256), 0.5F);
+  for (const std::size_t unknown : {0U, 1U})
+    EXPECT_FLOAT_EQ(dropout(Precision::real, unknown == 0 ? 0 : 73600, 16, unknown == 0 ? 40 : 0), 0.5F);
+  EXPECT_FLOAT_EQ(*preset({.precision = Precision::real, .depth = 3, .dropout = 0.4F},
+                          {.training_nodes = 1 << 20, .features = 1, .classes = 2})
+                       .dropout,
+                  0.4F);
+  // Of GraphSAGE each layer has weights for the node and for its neighbours; of many graphs each has one label.
+  EXPECT_FLOAT_EQ(*preset({.precision = Precision::real, .architecture = Architecture::sage, .hidden = 10},
+                          {.training_nodes = 200, .features = 10, .classes = 10})
+                       .dropout,
+                  0.25F);
+  EXPECT_FLOAT_EQ(*preset({.precision = Precision::real, .hidden = 10},
+                          {.training_nodes = 1000, .training_graphs = 100, .features = 10, .classes = 10})
+                       .dropout,
+                  0.25F);
+}
+
 TEST(Preset, SizesAreOfTrainingAndValidationNodesAlone) {
   Dataset dataset = test::planted_data({});
   const DataSize before = size_of(dataset);
   EXPECT_EQ(before.training_nodes, dataset.train.size());
   EXPECT_FALSE(before.dense_features);
+  EXPECT_EQ(before.features, dataset.num_features());
+  EXPECT_EQ(before.classes, static_cast<std::size_t>(dataset.num_classes));
   std::vector<bool> seen(dataset.graph.nrows(), false);
   std::size_t entries = 0;
   for (const auto* nodes : {&dataset.train, &dataset.validation}) {

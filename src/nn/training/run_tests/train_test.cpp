@@ -7,6 +7,7 @@
 #include "support/network_cases.hpp"
 
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
 #include <gtest/gtest.h>
@@ -128,7 +129,6 @@ TEST(Train, EveryFormLearnsFromTheTeacherItIsGiven) {
   });
 }
 
-/// The second model of self-distillation is the one that learns from the first; the better of both is returned.
 /// What does not know the training labels has no word: two such teachers make the same model of levels.
 TEST(Train, LevelsDoNotListenToATeacherThatDoesNotKnowTheLabels) {
   const Dataset dataset = test::planted_data({});
@@ -158,6 +158,32 @@ TEST(Train, LevelsDoNotListenToATeacherThatDoesNotKnowTheLabels) {
   EXPECT_FALSE(std::ranges::equal(with(knows).values(), logits.values()));
 }
 
+TEST(Train, LevelsAreNotWorseThanWithoutTraining) {
+  const Dataset dataset = test::planted_data({});
+  const auto after = [&](Architecture architecture, float rate) {
+    TrainOptions options{.precision = Precision::real, .architecture = architecture, .hidden = 8, .epochs = 60};
+    const Model start = train(dataset, options, Device::host(2)).model;
+    options.precision = Precision::of_levels(8, 8, 8);
+    options.epochs = 2;
+    options.learning_rate = rate;
+    options.teacher = &start;
+    TrainResult result = train(dataset, options, Device::host(2));
+    const Model untrained = quantize(start, dataset, {.precision = options.precision});
+    const bool is_untrained = logits_of(result.model, dataset).values()[0] == logits_of(untrained, dataset).values()[0];
+    EXPECT_EQ(result.best_epoch == 0, is_untrained);
+    const Score judged = score(logits_of(result.model, dataset), dataset.labels, dataset.validation);
+    EXPECT_EQ(result.validation_accuracy, judged.accuracy());
+    EXPECT_NEAR(result.validation_loss, judged.loss, 1e-5);
+    EXPECT_TRUE(result.model.trained.has_value());
+    return result.best_epoch;
+  };
+  constexpr float ruins = 100, hardly_changes = 1e-7F;
+  EXPECT_EQ(after(Architecture::gcn, ruins), 0U);
+  EXPECT_GT(after(Architecture::gcn, hardly_changes), 0U);
+  EXPECT_GT(after(Architecture::inductive_gcn, ruins), 0U);  // it may not see the nodes that such levels fit
+}
+
+/// The second model of self-distillation is the one that learns from the first; the better of both is returned.
 TEST(Train, SelfDistillationReturnsTheBetterOfAModelAndOneThatLearnsFromIt) {
   std::size_t second_was_better = 0, seeds = 0;
   for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
