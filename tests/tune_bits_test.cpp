@@ -77,8 +77,8 @@ TEST(TuneBits, AFloatModelAloneBecomesCandidatesOfFewBits) {
   EXPECT_TRUE(report.complete && report.has_default);
   EXPECT_FALSE(report.candidates.front().quantized);
   ASSERT_GE(report.quantized.size(), 2U);
-  EXPECT_EQ(forms_of_quantized(report)[0], "w8a8+w8a8");
-  EXPECT_EQ(forms_of_quantized(report)[1], "w4a4+w4a4m8");
+  EXPECT_EQ(forms_of_quantized(report)[0], "w8a8+w8a8d");
+  EXPECT_EQ(forms_of_quantized(report)[1], "w4a4+w4a4m8d");
   std::vector<bool> judged(report.quantized.size());
   double smallest = INFINITY;
   for (const TuneCandidate& c : report.candidates) {
@@ -139,7 +139,7 @@ TEST(TuneBits, NoLossAtAllKeepsMoreBitsThanAnyLoss) {
 TEST(TuneBits, BitsCanBeBoundedOrLeftOut) {
   EXPECT_TRUE(tuned({.bits = {}}).quantized.empty());
   const TuneReport eight = tuned({.bits = {8}});
-  EXPECT_EQ(forms_of_quantized(eight), std::vector<std::string>{"w8a8+w8a8"});
+  EXPECT_EQ(forms_of_quantized(eight), std::vector<std::string>{"w8a8+w8a8d"});
   for (const std::string& forms : forms_of_quantized(tuned({.max_loss = 1, .bits = {16, 8}})))
     EXPECT_EQ(forms.find('4'), std::string::npos) << forms;
 }

@@ -90,7 +90,7 @@ class TrainOverParts(PartBatches):
     def test_an_estimate_reads_the_part_file(self):
         done = start("train", self.data, "--partition", self.parts, "--out", self.model, "--estimate")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("166 epochs", done.stdout)
+        self.assertIn("200 epochs", done.stdout)
         self.assertFalse(self.model.exists())
 
 

@@ -82,7 +82,7 @@ class Quantize(InFolder):
         for loss in (100, 2, 0):
             with self.subTest(loss=loss):
                 said = self.quantize(model, "--bits", "auto", "--max-loss", loss)
-                self.assertEqual(list(said["tried"])[:2], ["w16a16+w16a16", "w8a8+w8a8"])
+                self.assertEqual(list(said["tried"])[:2], ["w16a16+w16a16d", "w8a8+w8a8d"])
                 self.assertEqual(said["tried"]["+".join(said["layers"])], said["agreement"])
                 self.assertGreaterEqual(said["agreement"], 1 - loss / 100)
                 self.assertEqual(said["precision"], said["layers"][0])
@@ -167,7 +167,7 @@ class Quantize(InFolder):
         self.quantize(model, "--bits", "w8a4m2")
         tuned = run("tune", self.out, self.data, *words)
         self.assertNotIn("next", tuned)
-        self.assertEqual({re.split("[, ]", each["options"])[0] for each in tuned["candidates"]}, {"w8a4m2+w8a4m8"})
+        self.assertEqual({re.split("[, ]", each["options"])[0] for each in tuned["candidates"]}, {"w8a4m2+w8a4m8d"})
         done = run("infer", self.out, self.data, "--plan", self.path("plan.json"), "--repeats", 1)
         self.assertEqual(done["val_accuracy"], tuned["chosen"]["val_accuracy"])
         self.assertNotIn("next", run("tune", model, self.data, "--also", self.out, *words))

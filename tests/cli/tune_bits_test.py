@@ -49,7 +49,7 @@ class TuneBits(InFolder):
         free = self.tune("--max-loss", 100)
         self.assertEqual(free["default"]["quantized"], False)
         quantized = [c for c in free["candidates"] if c["quantized"]]
-        self.assertEqual(quantized[0]["options"], "w8a8+w8a8")
+        self.assertEqual(quantized[0]["options"], "w8a8+w8a8d")
         self.assertTrue(any(c["front"] for c in quantized))
         self.assertEqual({c["model"] for c in free["candidates"]}, {self.float})
         limit = min(c["predicted_bytes"] for c in quantized)  # floats do not fit
@@ -80,8 +80,8 @@ class TuneBits(InFolder):
         def forms(*options):
             return {c["options"].split(",")[0] for c in self.tune(*options)["candidates"] if c["quantized"]}
 
-        self.assertEqual(forms("--bits", 8), {"w8a8+w8a8"})
-        self.assertEqual(forms("--bits", "4,8", "--max-loss", 100), {"w8a8+w8a8", "w4a4+w4a4m8"})
+        self.assertEqual(forms("--bits", 8), {"w8a8+w8a8d"})
+        self.assertEqual(forms("--bits", "4,8", "--max-loss", 100), {"w8a8+w8a8d", "w4a4+w4a4m8d"})
 
     def test_the_memory_chooses_the_batches(self):
         words = ["--bits", "none", "--partition", self.parts]

@@ -158,11 +158,13 @@ struct DrawnRun {
   }
 
   /// The teacher's probabilities, where there is one. It sees what training sees: of samples of the training nodes the
-  /// edges between these.
+  /// edges between these; of parts a batch of them.
   [[nodiscard]] DoubleMatrix taught() const {
     if (options.teacher == nullptr) return {};
-    if (!nn::traits_of(network.architecture).sampled() || options.sample_from == nn::SampleFrom::all)
-      return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset).run()));
+    if (!nn::traits_of(network.architecture).sampled() || options.sample_from == nn::SampleFrom::all) {
+      const nn::InferenceOptions parts{.partition = options.partition, .batch_parts = options.batch_parts.value_or(0)};
+      return DoubleMatrix(nn::softmax(nn::InferencePlan(teacher, dataset, parts).run()));
+    }
     std::vector<NodeId> nodes = dataset.train, from, to;
     std::sort(nodes.begin(), nodes.end());
     const CsrPattern part = nn::induced_subgraph(dataset.graph, nodes);

@@ -25,8 +25,9 @@ struct Precision {
   /// messages one a column. Throws usage for other bits, and where only one factor of the products is floats.
   [[nodiscard]] static Precision of_levels(int weight_bits, int input_bits, int message_bits);
 
-  /// The same for a layer whose input is, or comes from, sums over neighbours: its rows grow with the number of
-  /// neighbours. The step of row i is the layer's step times degree_root() of node i; the input's extent says so: row.
+  /// The same for a layer whose input is, or comes from, sums over neighbours, D^-1/2 (A + I) D^-1/2 x among them: its
+  /// rows grow with the number of neighbours. The step of row i is the layer's step times degree_root() of node i; the
+  /// input's extent says so: row.
   [[nodiscard]] constexpr Precision with_input_by_degree() const noexcept {
     Precision precision = *this;
     if (multiplies_levels()) precision.input.scale = ScaleExtent::row;
@@ -79,11 +80,17 @@ inline constexpr Precision Precision::full{precision_formats::scaled_sign, preci
 inline constexpr Precision Precision::bin{precision_formats::scaled_sign, precision_formats::scaled_sign,
                                           precision_formats::sign, precision_formats::sign};
 
-/// sqrt(1 + neighbours): what the step of a node's row is multiplied by, where steps are by degree.
-[[nodiscard]] float degree_root(std::size_t neighbors) noexcept;
+/// How steps by degree grow with it.
+enum class DegreeRoot : std::uint8_t {
+  square,  ///< behind plain sums
+  fourth   ///< behind D^-1/2 (A + I) D^-1/2 alone
+};
+/// The root of 1 + neighbours: what the step of a node's row is multiplied by, where steps are by degree.
+[[nodiscard]] float degree_root(std::size_t neighbors, DegreeRoot root) noexcept;
 
 /// The preset's name, "float", "full" or "bin"; of levels their bits: "w4a4" has weights, inputs and messages of 4
-/// bits, "w8a4m2" messages of 2; of another precision formats_of().
+/// bits, "w8a4m2" messages of 2, and a "d" behind says that steps of inputs are by degree; of another precision
+/// formats_of().
 [[nodiscard]] std::string to_string(const Precision& precision);
 
 /// Its four formats, "input/weight/messages/output": "sign*row/sign*row/float32/float32".

@@ -29,15 +29,15 @@ void round_to_levels(Doubles& x, const LevelScale& scale, int bits) {
 }
 
 /// The same with steps by degree.
-void round_by_degree(Doubles& x, const LevelScale& scale, int bits, const CsrPattern& graph) {
-  const auto scale_rows = [&](double power) {
+void round_by_degree(Doubles& x, const LevelScale& scale, int bits, const CsrPattern& graph, double power) {
+  const auto scale_rows = [&](double by) {
     for (NodeId i = 0; i < graph.nrows(); ++i) {
-      for (double& value : x.row(i)) value *= std::pow(1 + static_cast<double>(graph.row(i).size()), power);
+      for (double& value : x.row(i)) value *= std::pow(1 + static_cast<double>(graph.row(i).size()), by);
     }
   };
-  scale_rows(-0.5);
+  scale_rows(-power);
   round_to_levels(x, scale, bits);
-  scale_rows(0.5);
+  scale_rows(power);
 }
 
 double weight_of(const Linear& linear, std::size_t output, std::size_t input) {
@@ -153,7 +153,10 @@ DenseMatrix<float> emulate_levels(const Model& model, const Dataset& dataset, co
       // Each row of the features has a scale of its own, which no file holds: it is of the row's values.
       round_to_levels(x, choose_scale(features, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true}), bits);
     } else if (forms[l].input_by_degree()) {
-      round_by_degree(x, model.layers[l].input_scale, bits, dataset.graph);
+      const bool sums = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& other) {
+        return other.aggregation == Aggregation::sum || other.aggregation == Aggregation::sum_with_self;
+      });
+      round_by_degree(x, model.layers[l].input_scale, bits, dataset.graph, sums ? 0.5 : 0.25);
     } else if (forms[l].multiplies_levels()) {
       round_to_levels(x, model.layers[l].input_scale, bits);
     }

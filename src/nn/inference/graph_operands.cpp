@@ -123,10 +123,10 @@ AggregationOperand GraphOperands::scales_of(Aggregation aggregation) {
   fail(ErrorCode::internal, "a linear layer aggregates nothing");
 }
 
-std::span<const float> GraphOperands::degree_roots() {
+std::span<const float> GraphOperands::degree_roots(DegreeRoot root) {
   if (degree_roots_.empty()) {
     Buffer<float> roots(num_nodes_, device_.is_host() ? device_ : Device());
-    for (NodeId i = 0; i < num_nodes_; ++i) roots[i] = degree_root(a_->row(i).size());
+    for (NodeId i = 0; i < num_nodes_; ++i) roots[i] = degree_root(a_->row(i).size(), root);
     degree_roots_ = device_.is_host() ? std::move(roots) : roots.to(device_);
   }
   return std::as_const(degree_roots_).span();

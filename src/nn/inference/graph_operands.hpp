@@ -55,8 +55,8 @@ class GraphOperands {
   /// The scales alone; the pattern is null.
   [[nodiscard]] AggregationOperand scales_of(Aggregation aggregation);
 
-  /// degree_root() of each node.
-  [[nodiscard]] std::span<const float> degree_roots();
+  /// degree_root() of each node. The roots are of one kind, which those who share the operands agree on.
+  [[nodiscard]] std::span<const float> degree_roots(DegreeRoot root);
 
   /// Rows first .. last - 1 of the pattern of `of(aggregation)`, a copy on the device.
   [[nodiscard]] CsrPattern rows_of(Aggregation aggregation, NodeId first, NodeId last) const;

@@ -5,10 +5,10 @@ namespace bitgraph::nn {
 
 std::vector<Precision> forms_of_layers(const Precision& form, std::span<const Aggregation> layers) {
   std::vector<Precision> forms;
-  bool behind_sum = false;
+  bool grows = false;
   for (const Aggregation aggregation : layers) {
-    forms.push_back(behind_sum ? form.with_input_by_degree() : form);
-    behind_sum = behind_sum || is_sum(aggregation);
+    forms.push_back(grows ? form.with_input_by_degree() : form);
+    grows = grows || grows_with_degree(aggregation);
   }
   if (!forms.empty()) forms.back() = forms.back().of_last_layer();
   return forms;

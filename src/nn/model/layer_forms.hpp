@@ -4,6 +4,8 @@
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/precision.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -14,8 +16,20 @@ namespace bitgraph::nn {
   return aggregation == Aggregation::sum || aggregation == Aggregation::sum_with_self;
 }
 
+/// Whether what it makes grows with the number of neighbours: like it, like its root, or, behind D^-1/2, less.
+[[nodiscard]] constexpr bool grows_with_degree(Aggregation aggregation) noexcept {
+  return is_sum(aggregation) || aggregation == Aggregation::symmetric;
+}
+
+/// How steps by degree grow in a model of these layers, or of a program's operators.
+template <class Layers>
+[[nodiscard]] DegreeRoot degree_root_of(const Layers& layers) {
+  const auto sums = [](const auto& layer) { return is_sum(layer.aggregation); };
+  return std::any_of(std::begin(layers), std::end(layers), sums) ? DegreeRoot::square : DegreeRoot::fourth;
+}
+
 /// The forms of the layers of a model in `form`, which aggregate so: the output of the last one is logits, and inputs
-/// behind a sum over neighbours have steps by degree.
+/// behind what grows with the number of neighbours have steps by degree.
 [[nodiscard]] std::vector<Precision> forms_of_layers(const Precision& form, std::span<const Aggregation> layers);
 
 /// The same of shapes, or of a model's layers.

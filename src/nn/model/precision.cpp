@@ -43,8 +43,10 @@ std::optional<Precision> precision_of_bits(std::string_view text) {
   int weight = 0, input = 0, messages = 0;
   if (!take_bits(text, 'w', weight) || !take_bits(text, 'a', input)) return std::nullopt;
   messages = input;
-  if (!text.empty() && (!take_bits(text, 'm', messages) || !text.empty())) return std::nullopt;
-  return Precision::of_levels(weight, input, messages);
+  if (text.starts_with('m') && !take_bits(text, 'm', messages)) return std::nullopt;
+  const Precision precision = Precision::of_levels(weight, input, messages);
+  if (text == "d") return precision.with_input_by_degree();
+  return text.empty() ? std::optional(precision) : std::nullopt;
 }
 
 /// Four formats with slashes between them. Empty: these are not four parts.
@@ -89,17 +91,23 @@ Precision Precision::of_levels(int weight_bits, int input_bits, int message_bits
           {}};
 }
 
-float degree_root(std::size_t neighbors) noexcept { return std::sqrt(1.0F + static_cast<float>(neighbors)); }
+float degree_root(std::size_t neighbors, DegreeRoot root) noexcept {
+  const float square = std::sqrt(1.0F + static_cast<float>(neighbors));
+  return root == DegreeRoot::square ? square : std::sqrt(square);
+}
 
 std::string to_string(const Precision& precision) {
   for (const auto& [preset, name] : presets) {
     if (precision == preset) return std::string(name);
   }
-  if (of_same_bits(precision) != precision) return formats_of(precision);
+  const auto levels = of_same_bits(precision);
+  const bool by_degree = levels != precision && levels && levels->with_input_by_degree() == precision;
+  if (levels != precision && !by_degree) return formats_of(precision);
   const int input = bits_of(precision.input);
   const int messages = bits_of(precision.messages);
-  const std::string name = fmt::format("w{}a{}", bits_of(precision.weight), input);
-  return messages == input ? name : fmt::format("{}m{}", name, messages);
+  std::string name = fmt::format("w{}a{}", bits_of(precision.weight), input);
+  if (messages != input) name += fmt::format("m{}", messages);
+  return by_degree ? name + "d" : name;
 }
 
 std::string formats_of(const Precision& precision) {

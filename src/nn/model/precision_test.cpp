@@ -58,15 +58,22 @@ TEST(Precision, StepsOfInputRowsMayGoByDegree) {
   const Precision w4a4 = Precision::of_levels(4, 4, 4), by_degree = w4a4.with_input_by_degree();
   EXPECT_FALSE(w4a4.input_by_degree());
   EXPECT_TRUE(by_degree.input_by_degree());
-  EXPECT_EQ(to_string(by_degree), "levels4*row+offset/levels4*row+offset/levels4*column+offset/float32");
+  EXPECT_EQ(formats_of(by_degree), "levels4*row+offset/levels4*row+offset/levels4*column+offset/float32");
+  EXPECT_EQ(to_string(by_degree), "w4a4d");
+  EXPECT_EQ(precision_from_string(formats_of(by_degree)), by_degree);
+  EXPECT_EQ(to_string(precision_from_string("w8a4m2d")), "w8a4m2d");
+  for (const char* other : {"w4d", "w4a4m", "w4a4dm2", "w4a4dd", "w4a4 d"})
+    EXPECT_THROW((void)precision_from_string(other), Error) << other;
   EXPECT_EQ(precision_from_string(to_string(by_degree)), by_degree);
   EXPECT_TRUE(by_degree.of_last_layer().input_by_degree());
   for (const Precision& other : {Precision::real, Precision::full, Precision::of_levels(32, 32, 8)}) {
     EXPECT_EQ(other.with_input_by_degree(), other);
     EXPECT_FALSE(other.input_by_degree());
   }
-  EXPECT_EQ(degree_root(0), 1);
-  EXPECT_EQ(degree_root(15), 4);
+  EXPECT_EQ(degree_root(0, DegreeRoot::square), 1);
+  EXPECT_EQ(degree_root(15, DegreeRoot::square), 4);
+  EXPECT_EQ(degree_root(0, DegreeRoot::fourth), 1);
+  EXPECT_EQ(degree_root(15, DegreeRoot::fourth), 2);
 }
 
 TEST(Precision, OfTheLastLayerAddsUpAtLeastEightBits) {

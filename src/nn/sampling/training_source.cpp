@@ -121,9 +121,9 @@ bool has_steps_by_degree(const Model& metadata, const std::vector<LayerShape>& s
 }
 
 /// 1 / degree_root() of some nodes, on the host.
-Buffer<float> inverse_degree_roots(const CsrPattern& graph, std::span<const NodeId> nodes) {
+Buffer<float> inverse_degree_roots(const CsrPattern& graph, std::span<const NodeId> nodes, DegreeRoot root) {
   Buffer<float> inverse(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) inverse[i] = 1 / degree_root(graph.row(nodes[i]).size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) inverse[i] = 1 / degree_root(graph.row(nodes[i]).size(), root);
   return inverse;
 }
 
@@ -152,7 +152,8 @@ class WholeGraph final : public TrainingSource {
     take_features(dataset, metadata, feature_scale, needed.nodes, device);
     take_graphs(dataset, shapes, needed, device);
     if (has_steps_by_degree(metadata, shapes))
-      batch_.inverse_degree_roots = inverse_degree_roots(dataset.graph, needed.nodes).to(device);
+      batch_.inverse_degree_roots =
+          inverse_degree_roots(dataset.graph, needed.nodes, degree_root_of(shapes)).to(device);
     of_graphs ? take_graph_labels(dataset, counted, device) : take_labels(dataset, counted, targets, device);
     batch_.taught = teacher.to(device);
   }
@@ -340,7 +341,8 @@ class SampledSource final : public TrainingSource {
     if (has_steps_by_degree(metadata, shapes_)) {
       std::vector<NodeId> all(dataset.graph.nrows());
       std::iota(all.begin(), all.end(), NodeId{0});
-      inverse_degree_roots_ = Floats(all.size(), 1, inverse_degree_roots(dataset.graph, all).to(device));
+      const Buffer<float> inverse = inverse_degree_roots(dataset.graph, all, degree_root_of(shapes_));
+      inverse_degree_roots_ = Floats(all.size(), 1, inverse.to(device));
     }
     queue_ = make_queue(dataset, options, shapes_, device, threads);
   }

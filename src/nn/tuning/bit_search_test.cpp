@@ -122,8 +122,8 @@ TEST_F(BitSearchOfForms, LowersAllTogetherFirst) {
   const BitSearchResult result = search([](const auto&) { return 0.0; });
   EXPECT_TRUE(result.good);
   ASSERT_GE(kept_.size(), 2U);
-  EXPECT_EQ(kept_[0], "w8a8+w8a8");
-  EXPECT_EQ(kept_[1], "w4a4+w4a4m8");
+  EXPECT_EQ(kept_[0], "w8a8+w8a8d");
+  EXPECT_EQ(kept_[1], "w4a4+w4a4m8d");
   EXPECT_TRUE(one_step_lower(floats_, forms_of(result.model)).empty());
   for (std::size_t n = 1; n < traffic_.size(); ++n)
     EXPECT_LT(traffic_[n], traffic_[n - 1]) << kept_[n] << " saves nothing";
@@ -139,7 +139,7 @@ TEST(BitSearch, MessagesOfTheLastLayerKeepEightBits) {
   const BitSearchResult result = search_bits(quantizer, {.bits = {16, 8, 4},
                                                          .quality = [](const Model&) { return std::optional(1.0); },
                                                          .good_enough = [](double) { return true; }});
-  EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8");
+  EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8d");
 }
 
 TEST_F(BitSearchOfForms, LeavesBitsWhereTheyAreNeeded) {
@@ -147,8 +147,8 @@ TEST_F(BitSearchOfForms, LeavesBitsWhereTheyAreNeeded) {
     return forms[0].messages.bits < 8 || forms[1].weight.bits < 8 ? 0.2 : 0.0;
   });
   EXPECT_TRUE(result.good && result.complete);
-  EXPECT_EQ(uniform_, (std::vector<std::string>{"w8a8+w8a8", "w4a4+w4a4m8"}));
-  EXPECT_EQ(kept_.front(), "w8a8+w8a8");
+  EXPECT_EQ(uniform_, (std::vector<std::string>{"w8a8+w8a8d", "w4a4+w4a4m8d"}));
+  EXPECT_EQ(kept_.front(), "w8a8+w8a8d");
   const std::vector<Precision> forms = forms_of(result.model);
   EXPECT_EQ(forms[0].messages.bits, 8);
   EXPECT_EQ(forms[1].weight.bits, 8);
@@ -172,7 +172,7 @@ TEST_F(BitSearchOfForms, KeepsTheMostBitsWhereNothingIsGood) {
   const BitSearchResult result = search([](const auto&) { return 0.5; });
   EXPECT_FALSE(result.good);
   EXPECT_EQ(result.tries, 1U);
-  EXPECT_EQ(text_of(result.model), "w8a8+w8a8");
+  EXPECT_EQ(text_of(result.model), "w8a8+w8a8d");
   EXPECT_EQ(result.quality, 0.5);
 }
 
@@ -189,14 +189,14 @@ TEST_F(BitSearchOfForms, WhatCannotRunMayRunInFewerBits) {
                     Device::host(1));
     EXPECT_EQ(result.good, quality == 1.0);
     EXPECT_EQ(result.quality, quality);
-    EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8");
+    EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8d");
   }
   const BitSearchResult none = search_bits(
       quantizer_,
       {.quality = [](const Model&) { return std::optional<double>(); }, .good_enough = [](double) { return true; }},
       Device::host(1));
   EXPECT_FALSE(none.good);
-  EXPECT_EQ(text_of(none.model), "w8a8+w8a8");
+  EXPECT_EQ(text_of(none.model), "w8a8+w8a8d");
 }
 
 TEST_F(BitSearchOfForms, AModelThatCannotRunIsNotKept) {
@@ -206,7 +206,7 @@ TEST_F(BitSearchOfForms, AModelThatCannotRunIsNotKept) {
                   {.quality = [&](const Model&) { return ++tries == 1 ? std::optional(1.0) : std::nullopt; },
                    .good_enough = [](double) { return true; }},
                   Device::host(1));
-  EXPECT_EQ(text_of(result.model), "w8a8+w8a8");
+  EXPECT_EQ(text_of(result.model), "w8a8+w8a8d");
   EXPECT_GT(tries, 2U);
 }
 
@@ -216,7 +216,7 @@ TEST_F(BitSearchOfForms, StopsWhenAsked) {
   EXPECT_FALSE(result.complete);
   EXPECT_TRUE(result.good);
   EXPECT_EQ(result.tries, 2U);
-  EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8");
+  EXPECT_EQ(text_of(result.model), "w4a4+w4a4m8d");
 }
 
 TEST_F(BitSearchOfForms, WhatCannotBeIsRefused) {

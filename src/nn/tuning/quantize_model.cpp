@@ -78,7 +78,8 @@ class ModelValues {
 
   [[nodiscard]] std::span<const float> inverse_degree_roots() {
     if (inverse_roots_.empty()) {
-      for (const float root : graph_.degree_roots()) inverse_roots_.push_back(1 / root);
+      for (const float root : graph_.degree_roots(degree_root_of(compiled_.program.operators)))
+        inverse_roots_.push_back(1 / root);
     }
     return inverse_roots_;
   }

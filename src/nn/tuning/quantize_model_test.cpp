@@ -136,7 +136,8 @@ TEST(QuantizeModel, WhatALayerMakesKeepsItsMean) {
       const DenseMatrix<float> logits = plan.run().clone();
       std::vector<double> sums(logits.ncols(), 0);
       for (NodeId i = 0; i < logits.nrows(); ++i) {
-        const double weight = is_sum(model.layers.front().aggregation) ? 1 / degree_root(dense.graph.row(i).size()) : 1;
+        const bool plain_sums = is_sum(model.layers.front().aggregation);
+        const double weight = plain_sums ? 1 / degree_root(dense.graph.row(i).size(), DegreeRoot::square) : 1;
         for (std::size_t f = 0; f < sums.size(); ++f) sums[f] += weight * logits(i, f);
       }
       return sums;

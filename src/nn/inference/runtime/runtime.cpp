@@ -44,7 +44,7 @@ void Runtime::bind_result() {
 
 LevelScale Runtime::scale_by_degree(const Value& value) const {
   const LevelScale one = weights_.scale_of(value).to(Device());
-  const std::span<const float> there = graph_.degree_roots();
+  const std::span<const float> there = graph_.degree_roots(degree_root_of(program().operators));
   Buffer<float> roots(there.size());
   Device::copy(roots.data(), Device(), there.data(), device_, roots.bytes());
   LevelScale scale{ScaleExtent::row, roots.clone(), one.has_offsets() ? roots.clone() : Buffer<float>()};
