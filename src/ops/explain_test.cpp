@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the explain functions say of calls: the kernel on the host, and on a CUDA device a predicted time as well.
 #include "core/devices/isa.hpp"
+#include "ops/prediction.hpp"
 #include "support/cuda_device.hpp"
 #include "support/random_matrices.hpp"
 
@@ -90,6 +91,42 @@ TEST(ExplainOnCuda, EveryOperatorOfAListPredictsItsTime) {
   expect_predicted(vote_explain(use, a, x), "fused_vote");
   expect_predicted(add_scores_explain(a, RowScores(300, 7, 128, device)), "fused_score_sum");
   expect_predicted(multiply_counts_explain(a, x, w), "fused_counts");
+}
+
+/// A lower bound of a time that was measured (docs/notebook), and not far below.
+void expect_near_roof(const Prediction& predicted, double measured_us) {
+  EXPECT_LT(predicted.seconds * 1e6, 1.1 * measured_us);
+  EXPECT_GT(predicted.seconds * 1e6, 0.4 * measured_us);
+}
+
+TEST(Prediction, OfSumsOfLevels) {
+  const auto sums = [](double nodes, double entries, double bits) {
+    const double row = 128 * bits / 8;
+    return predict_level_sums(nodes, entries, row, nodes * row);
+  };
+  expect_near_roof(sums(89'250, 989'006, 4), 21.9);
+  expect_near_roof(sums(89'250, 989'006, 8), 30.3);
+  expect_near_roof(sums(169'343, 2'501'829, 4), 43.9);
+  expect_near_roof(sums(232'965, 114'848'857, 4), 1151);
+  expect_near_roof(sums(232'965, 114'848'857, 8), 2117);
+}
+
+TEST(Prediction, OfProductsOfLevels) {
+  const auto product = [](double bits) {
+    return predict_level_product(89'250, 512, 256, 89'250 * 512 * bits / 8, 512 * 256);
+  };
+  expect_near_roof(product(4), 36.3);
+  expect_near_roof(product(8), 47.0);
+}
+
+TEST(Prediction, OfProductsOfBitPlanes) {
+  const auto product = [](double columns, double bits) {
+    return predict_plane_product(16'384, columns, bits, 16'384.0 * 16'384 / 8, 16'384 * columns * bits / 8, true);
+  };
+  expect_near_roof(product(256, 1), 25.3);
+  expect_near_roof(product(256, 4), 47.8);
+  expect_near_roof(product(256, 8), 97.6);
+  expect_near_roof(product(64, 4), 14.5);
 }
 
 }  // namespace

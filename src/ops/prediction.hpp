@@ -23,10 +23,12 @@ struct CudaRates {
   double partly_cached = 120e6;   ///< and of one that it keeps in part
   double sector = 32;             ///< bytes that the smallest read moves
   double bit_products = 10.3e15;  ///< operations of 1-bit tensor-core products, a multiplication and an addition each
-  double bfloat_products = 0.88e15;  ///< the same of bfloat16
-  double float_products = 44e12;     ///< the same of float32, without tensor cores
-  double word_counts = 3.9e12;       ///< words of 32 bits that meet by AND, popcount and addition
-  double launch = 2.8e-6;            ///< seconds of a launch, one behind the other in a stream
+  double warp_group_bit_products = 15.4e15;  ///< the same by wgmma
+  double byte_products = 1.9e15;             ///< the same of bytes
+  double bfloat_products = 0.88e15;          ///< the same of bfloat16
+  double float_products = 44e12;             ///< the same of float32, without tensor cores
+  double word_counts = 3.9e12;               ///< words of 32 bits that meet by AND, popcount and addition
+  double launch = 2.8e-6;                    ///< seconds of a launch, one behind the other in a stream
 };
 
 /// One for all compute capabilities: only 9.0 has been measured, on an H200.
@@ -62,6 +64,32 @@ struct Cost {
   const double moved = cost.streamed / rates.memory + cost.gathers.seconds(rates);
   return {cost.streamed + cost.gathers.bytes(rates),
           std::max(moved, cost.work / cost.peak) + cost.launches * rates.launch};
+}
+
+/// Sums of levels over the neighbours of each row. Outputs are taken to have rows like those of X.
+[[nodiscard]] constexpr Prediction predict_level_sums(double rows, double entries, double row_bytes,
+                                                      double table_bytes) {
+  constexpr double index = 4, row_start = 8;
+  return predict({.streamed = entries * index + rows * (row_start + row_bytes),
+                  .gathers = {.count = entries, .row_bytes = row_bytes, .table_bytes = table_bytes}});
+}
+
+/// Products of levels as bytes. Outputs are taken to have as many bits as X, which has `x_bytes`.
+[[nodiscard]] constexpr Prediction predict_level_product(double rows, double columns, double outputs, double x_bytes,
+                                                         double w_bytes) {
+  return predict({.streamed = x_bytes + w_bytes + x_bytes * outputs / columns,
+                  .work = 2 * rows * columns * outputs,
+                  .peak = cuda_rates().byte_products});
+}
+
+/// Products of bit planes, to 32-bit sums in so many rows and columns: each bit of A, of all planes or tiles, meets a
+/// bit of each plane of each column of X.
+[[nodiscard]] constexpr Prediction predict_plane_product(double rows, double columns, double x_bits, double a_bytes,
+                                                         double x_bytes, bool by_wgmma) {
+  constexpr double sum_bytes = 4, bits_of_byte = 8;
+  return predict({.streamed = a_bytes + x_bytes + rows * columns * sum_bytes,
+                  .work = 2 * a_bytes * bits_of_byte * columns * x_bits,
+                  .peak = by_wgmma ? cuda_rates().warp_group_bit_products : cuda_rates().bit_products});
 }
 
 }  // namespace bitgraph

@@ -7,6 +7,7 @@
 #include "ops/explain.hpp"
 #include "ops/gemm/levels/levels.hpp"
 #include "ops/operands.hpp"
+#include "ops/prediction.hpp"
 
 #include <fmt/format.h>
 
@@ -262,7 +263,10 @@ KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w)
       return level_gemm_kernel(backend, x.bits(), w.bits, x.ncols());
     });
     constexpr std::array names{"level_gemm_wgmma", "level_gemm_tiles", "level_gemm_plain"};
-    return {names[static_cast<std::size_t>(kernel)], bytes};
+    const Prediction run = predict_level_product(static_cast<double>(x.nrows()), static_cast<double>(x.ncols()),
+                                                 static_cast<double>(w.nrows), static_cast<double>(x.bytes()),
+                                                 static_cast<double>(w.bytes()));
+    return {names[static_cast<std::size_t>(kernel)], run.bytes, run.seconds};
   }
   const char* const kernel = name_of(plan(level_gemm_problem(x.nrows(), x.ncols(), w.nrows, x.bits(), w.bits)));
   return {host_kernel(x.device(), fmt::format("{}, {} by {} bits in bytes", kernel, x.bits(), w.bits), Isa::amx),
@@ -273,7 +277,10 @@ KernelChoice level_gemm_explain(const SparseLevels& x, const LevelWeights& w) {
   const auto bytes = static_cast<double>(x.bytes() + w.bytes());
   if (!x.device().is_host()) {
     const bool narrow = entries_have_narrow_sums(x.bits, w.bits, x.ncols());
-    return {narrow ? "level_gemm_entries" : "level_gemm_entries_wide", bytes};
+    const Prediction run =
+        predict_level_sums(static_cast<double>(x.pattern.nrows()), static_cast<double>(x.pattern.nvals()),
+                           static_cast<double>(w.nrows * w.level_bytes()), static_cast<double>(w.bytes()));
+    return {narrow ? "level_gemm_entries" : "level_gemm_entries_wide", run.bytes, run.seconds};
   }
   return {host_kernel(x.device(), fmt::format("level_gemm of entries, {} by {} bits", x.bits, w.bits)), bytes};
 }

@@ -6,6 +6,7 @@
 #include "ops/gemm/planes/planes.hpp"
 #include "ops/level_epilogue.hpp"
 #include "ops/operands.hpp"
+#include "ops/prediction.hpp"
 
 #include <fmt/format.h>
 
@@ -49,18 +50,20 @@ PlaneGemmArgs args_of(const A& a, const BitPlanes& x) {
   return args;
 }
 
-KernelChoice choice_of(const PlaneGemmArgs& args, const Device& device, std::size_t bytes) {
-  const auto moved = static_cast<double>(bytes);
+KernelChoice choice_of(const PlaneGemmArgs& args, const Device& device, std::size_t a_bytes, std::size_t x_bytes) {
+  const auto of_a = static_cast<double>(a_bytes), of_x = static_cast<double>(x_bytes);
   if (device.is_host())
-    return {host_kernel(device, fmt::format("plane_gemm, {} by {} planes", args.a.bits, args.x.bits)), moved};
+    return {host_kernel(device, fmt::format("plane_gemm, {} by {} planes", args.a.bits, args.x.bits)), of_a + of_x};
   const bool by_wgmma =
       with_cuda<bool>(device, "plane gemm", [&](const auto& backend) { return plane_gemm_by_wgmma(backend, args); });
-  return {by_wgmma ? "plane_gemm_wgmma" : "plane_gemm_mma", moved};
+  const Prediction run = predict_plane_product(static_cast<double>(args.a.nrows), static_cast<double>(args.x.ncols),
+                                               args.x.bits, of_a, of_x, by_wgmma);
+  return {by_wgmma ? "plane_gemm_wgmma" : "plane_gemm_mma", run.bytes, run.seconds};
 }
 
 template <class A>
 KernelChoice explained(const A& a, const BitPlanes& x) {
-  return choice_of(args_of(a, x), x.device(), a.bytes() + x.bytes());
+  return choice_of(args_of(a, x), x.device(), a.bytes(), x.bytes());
 }
 
 /// With an output of that shape and device, whose sums have up to `most_bits` bits.
@@ -82,7 +85,7 @@ PlaneGemmArgs checked_args(const Out& out, const A& a, const BitPlanes& x, int m
 
 template <class A>
 void run(const Device& device, const A& a, const BitPlanes& x, const PlaneGemmArgs& args) {
-  trace_choice(device, [&] { return choice_of(args, device, a.bytes() + x.bytes()); });
+  trace_choice(device, [&] { return choice_of(args, device, a.bytes(), x.bytes()); });
   with_backend(device, "plane gemm", [&](const auto& backend) { plane_gemm(backend, args); });
 }
 

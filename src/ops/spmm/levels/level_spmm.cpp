@@ -4,6 +4,7 @@
 #include "core/threads/parallel.hpp"
 #include "ops/explain.hpp"
 #include "ops/operands.hpp"
+#include "ops/prediction.hpp"
 #include "ops/spmm/levels/levels.hpp"
 
 #include <fmt/format.h>
@@ -90,7 +91,9 @@ KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) {
   const double gathered = static_cast<double>(a.nvals()) * (static_cast<double>(x.row_bytes()) + sizeof(NodeId));
   if (!x.device().is_host()) {
     const bool plain = x.bits() > 8 || !sums_fit(x.bits(), 0, longest_row(a), 31);
-    return {plain ? "level_spmm_plain" : "level_spmm_rows", gathered};
+    const Prediction run = predict_level_sums(static_cast<double>(a.nrows()), static_cast<double>(a.nvals()),
+                                              static_cast<double>(x.row_bytes()), static_cast<double>(x.bytes()));
+    return {plain ? "level_spmm_plain" : "level_spmm_rows", run.bytes, run.seconds};
   }
   return {host_kernel(x.device(), fmt::format("level_spmm, {} bits", x.bits())), gathered};
 }
