@@ -263,12 +263,13 @@ TEST(LevelGemmCuda, EveryKernelThatCanGivesTheSame) {
   });
 }
 
-TEST(LevelGemmCuda, ExplainNamesTheKernel) {
+TEST(LevelGemmCuda, ExplainNamesTheKernelAndPredictsItsTime) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const LevelWeights w = prepare_level_weights(test::random_levels(3, 5, 8, 1), device);
   const std::string fast = level_gemm_explain(test::random_levels(2, 5, 8, 1).to(device), w).kernel;
   EXPECT_TRUE(fast == "level_gemm_wgmma" || fast == "level_gemm_tiles") << fast;
+  EXPECT_GT(level_gemm_explain(test::random_levels(2, 5, 8, 1).to(device), w).seconds, 1e-6);
   EXPECT_EQ(level_gemm_explain(test::random_levels(2, 5, 9, 1).to(device), w).kernel, "level_gemm_plain");
   const LevelWeights long_rows = prepare_level_weights(test::random_levels(3, 30000, 8, 1), device);
   EXPECT_EQ(level_gemm_explain(test::random_levels(2, 30000, 8, 1).to(device), long_rows).kernel, "level_gemm_plain");

@@ -200,12 +200,13 @@ TEST(LevelSpmmCuda, SumsPast32BitsHaveAKernelOfTheirOwn) {
   test::expect_usage_error([&] { level_spmm_into(narrow, a, x); }, "may pass int32: use int64");
 }
 
-TEST(LevelSpmmCuda, ExplainNamesTheKernel) {
+TEST(LevelSpmmCuda, ExplainNamesTheKernelAndPredictsItsTime) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const CsrPattern a = one_long_row(300).to(device);
   EXPECT_EQ(level_spmm_explain(a, test::random_levels(300, 8, 8, 1).to(device)).kernel, "level_spmm_rows");
   EXPECT_EQ(level_spmm_explain(a, test::random_levels(300, 8, 9, 1).to(device)).kernel, "level_spmm_plain");
+  EXPECT_GT(level_spmm_explain(a, test::random_levels(300, 8, 8, 1).to(device)).seconds, 1e-6);
 }
 
 TEST(LevelSpmmCuda, AnOrderOfAnotherGraphIsRefused) {
