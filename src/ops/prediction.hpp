@@ -78,6 +78,7 @@ struct Cost {
 [[nodiscard]] constexpr Prediction predict_level_product(double rows, double columns, double outputs, double x_bytes,
                                                          double w_bytes) {
   return predict({.streamed = x_bytes + w_bytes + x_bytes * outputs / columns,
+                  .gathers = {},
                   .work = 2 * rows * columns * outputs,
                   .peak = cuda_rates().byte_products});
 }
@@ -88,6 +89,7 @@ struct Cost {
                                                          double x_bytes, bool by_wgmma) {
   constexpr double sum_bytes = 4, bits_of_byte = 8;
   return predict({.streamed = a_bytes + x_bytes + rows * columns * sum_bytes,
+                  .gathers = {},
                   .work = 2 * a_bytes * bits_of_byte * columns * x_bits,
                   .peak = by_wgmma ? cuda_rates().warp_group_bit_products : cuda_rates().bit_products});
 }
