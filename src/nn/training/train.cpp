@@ -195,7 +195,8 @@ bool out_of_patience(const TrainState& state, const TrainOptions& options) {
 /// size of arxiv levels that listened to such a teacher lost three quarters of its accuracy.
 constexpr double least_known_labels = 0.6;
 
-/// What a teacher predicts from what the model may see in a step; 0 x 0: there is none, or it has no word.
+/// What a teacher predicts from what the model may see: of parts a batch of them, of samples of the training nodes all
+/// edges between these. 0 x 0: there is none, or it has no word.
 DenseMatrix<float> word_of_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   if (options.teacher == nullptr) return {};
   const bool inductive = options.sample_from == SampleFrom::training;
@@ -246,6 +247,7 @@ void keep_untrained_levels(TrainResult& result, const Dataset& dataset, const Tr
   const Score score_of_plain = score(plan.run().to(Device{}), dataset.labels, dataset.validation);
   if (score_of_plain.accuracy() <= result.validation_accuracy) return;
   plain.trained = result.model.trained;
+  plain.dataset = result.model.dataset;
   plain.seed = result.model.seed;
   result.model = std::move(plain);
   result.best_epoch = 0;

@@ -162,7 +162,8 @@ TEST(Train, LevelsAreNotWorseThanWithoutTraining) {
   const Dataset dataset = test::planted_data({});
   const auto after = [&](Architecture architecture, float rate) {
     TrainOptions options{.precision = Precision::real, .architecture = architecture, .hidden = 8, .epochs = 60};
-    const Model start = train(dataset, options, Device::host(2)).model;
+    Model start = train(dataset, options, Device::host(2)).model;
+    start.dataset = "another name";
     options.precision = Precision::of_levels(8, 8, 8);
     options.epochs = 2;
     options.learning_rate = rate;
@@ -175,6 +176,7 @@ TEST(Train, LevelsAreNotWorseThanWithoutTraining) {
     EXPECT_EQ(result.validation_accuracy, judged.accuracy());
     EXPECT_NEAR(result.validation_loss, judged.loss, 1e-5);
     EXPECT_TRUE(result.model.trained.has_value());
+    EXPECT_EQ(result.model.dataset, "planted");
     return result.best_epoch;
   };
   constexpr float ruins = 100, hardly_changes = 1e-7F;
