@@ -5,6 +5,7 @@
 #include <bitgraph/ops/quantize.hpp>
 
 #include "nn/inference/emulate_network.hpp"
+#include "nn/model/layer_forms.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +29,7 @@ void round_to_levels(Doubles& x, const LevelScale& scale, int bits) {
   }
 }
 
-/// The same with steps by degree.
+/// The same with steps by degree: by a power of 1 + neighbours.
 void round_by_degree(Doubles& x, const LevelScale& scale, int bits, const CsrPattern& graph, double power) {
   const auto scale_rows = [&](double by) {
     for (NodeId i = 0; i < graph.nrows(); ++i) {
@@ -147,16 +148,16 @@ DenseMatrix<To> converted(const DenseMatrix<From>& x) {
 
 DenseMatrix<float> emulate_levels(const Model& model, const Dataset& dataset, const DenseMatrix<float>& features,
                                   const std::vector<Precision>& forms) {
+  const bool sums = std::any_of(model.layers.begin(), model.layers.end(),
+                                [](const Layer& layer) { return is_sum(layer.aggregation); });
+  const double power = sums ? 0.5 : 0.25;  // of 1 + neighbours
   const auto layer = [&](std::size_t l, Doubles x) {
     const int bits = forms[l].input.bits;
     if (forms[l].multiplies_levels() && l == 0) {
       // Each row of the features has a scale of its own, which no file holds: it is of the row's values.
       round_to_levels(x, choose_scale(features, {.bits = bits, .extent = ScaleExtent::row, .keeps_zero = true}), bits);
     } else if (forms[l].input_by_degree()) {
-      const bool sums = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& other) {
-        return other.aggregation == Aggregation::sum || other.aggregation == Aggregation::sum_with_self;
-      });
-      round_by_degree(x, model.layers[l].input_scale, bits, dataset.graph, sums ? 0.5 : 0.25);
+      round_by_degree(x, model.layers[l].input_scale, bits, dataset.graph, power);
     } else if (forms[l].multiplies_levels()) {
       round_to_levels(x, model.layers[l].input_scale, bits);
     }

@@ -46,8 +46,8 @@ inline constexpr double enough_weights_of_label = 4;
 
 /// How the best epoch is found: by the accuracy on validation nodes, or by the loss. Binary logits are so coarse that
 /// the loss rises with a few nodes that they are sure of and wrong. Of a full gcn it falls, rises and falls again. Of a
-/// bin gcn, whose splits have few validation nodes, it tells more than accuracies do. Of float
-/// over parts accuracies tell more: it is as sure over the whole graph, where more edges may show otherwise.
+/// bin gcn, whose splits have few validation nodes, it tells more than accuracies do. Of float over parts accuracies
+/// tell more: it is as sure over the whole graph, where more edges may show otherwise.
 [[nodiscard]] bool judged_by_accuracy(const TrainOptions& options);
 
 /// "signs of presence, less their mean, since features are sparse and not negative; ...": what was chosen, and why.
