@@ -28,4 +28,18 @@ void fake_quantize_into(DenseMatrix<float>& out, const DenseMatrix<float>& x, co
 /// `gradient`, which is as large as x, in place.
 void fake_quantize_backward(DenseMatrix<float>& gradient, const DenseMatrix<float>& x, const LevelGrid& grid);
 
+// Steps can be learned as weights are (Esser et al. 2020, "Learned Step Size Quantization"), offsets too (Bhalgat et
+// al. 2020, "LSQ+"). What is learned is the logarithm of a step and where the first level lies, counted in steps: a
+// step stays positive, and one learning rate suits values of any size.
+
+/// scale, 2 x n: steps and below them offsets, of 2 x n learned numbers: exp(a), and exp(a) times the number below a.
+/// Throws usage naming the shapes. O(n).
+void learned_scale_into(DenseMatrix<float>& scale, const DenseMatrix<float>& learned);
+
+/// The gradient of the learned numbers, 2 x n, where `gradient` is that of fake_quantize_into(x): n is 1, nrows or
+/// ncols as the grid's extent says. Sums in double over fixed parts of the rows, joined in their order. On the host and
+/// on a CUDA device, where it allocates nothing. Throws usage naming the shapes. O(nrows * ncols).
+void learned_scale_backward_into(DenseMatrix<float>& sums, const DenseMatrix<float>& gradient,
+                                 const DenseMatrix<float>& x, const LevelGrid& grid);
+
 }  // namespace bitgraph

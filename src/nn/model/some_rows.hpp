@@ -8,7 +8,9 @@
 
 #include "core/memory/lent.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 
 namespace bitgraph::nn {
 
@@ -16,6 +18,15 @@ namespace bitgraph::nn {
 inline DenseMatrix<float> some_rows(DenseMatrix<float>& m, std::size_t first, std::size_t rows) {
   return {rows, m.ncols(), lent(m.values().data() + first * m.ncols(), rows * m.ncols(), m.device())};
 }
+
+/// Zeros from a row on.
+inline void fill_rows_from(DenseMatrix<float>& x, std::size_t first) {
+  const std::span<float> rest = x.values().subspan(first * x.ncols());
+  if (x.device().is_host()) return std::fill(rest.begin(), rest.end(), 0.0F);
+  const float zero = 0;
+  if (!rest.empty()) x.device().fill(rest.data(), rest.size_bytes(), &zero, sizeof(zero));
+}
+
 template <class Domain>
 BitMatrix<Domain> some_rows(BitMatrix<Domain>& m, std::size_t first, std::size_t rows) {
   const std::size_t words = m.words_per_row();

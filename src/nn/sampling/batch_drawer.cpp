@@ -150,14 +150,19 @@ class WalkDrawer final : public BatchDrawer {
 };
 
 /// Some parts of a partition, with all edges between their nodes. What counts in the loss are the training nodes that
-/// have a label. Of nodes with neighbours in other batches, symmetric normalizations are by degrees in the batch, as
-/// Cluster-GCN renormalizes it (section 3.2): they then fit its pattern, and a row is a weighted mean as it is in the
-/// whole graph. Means are over the neighbours that are there. Sums are scaled up to all neighbours, as those over other
-/// samples are: in the whole graph, where the model is judged, they are as large.
+/// have a label. Of nodes with neighbours in other batches, means are over the neighbours that are there. Sums are
+/// scaled up to all neighbours, as those over other samples are: in the whole graph, where the model is judged, they
+/// are as large. Symmetric normalizations are by degrees in the batch, as Cluster-GCN renormalizes it (section 3.2):
+/// they then fit its pattern, and a row is a weighted mean as it is in the whole graph. Of levels they are by degrees
+/// in the whole graph and scaled up as sums are: steps are learned for what is added up, which must be as large there.
 class PartDrawer final : public BatchDrawer {
  public:
-  PartDrawer(const Dataset& dataset, Aggregation aggregation, PartBatches parts)
-      : dataset_(dataset), aggregation_(aggregation), parts_(std::move(parts)), factor_(sum_factor(dataset.graph)) {
+  PartDrawer(const Dataset& dataset, Aggregation aggregation, bool of_levels, PartBatches parts)
+      : dataset_(dataset),
+        aggregation_(aggregation),
+        normalizes_whole_(aggregation == Aggregation::symmetric && of_levels),
+        parts_(std::move(parts)),
+        factor_(sum_factor(dataset.graph)) {
     auto counts = std::make_shared<std::vector<bool>>(dataset.graph.nrows(), false);
     for (const NodeId node : dataset.train) (*counts)[node] = dataset.labels[node] >= 0;
     counts_ = std::move(counts);
@@ -170,9 +175,10 @@ class PartDrawer final : public BatchDrawer {
     const std::vector<NodeId>& nodes = sample_.nodes;
     take_nodes(out, dataset_, nodes, nodes.size());
     count_some(out, rows_, nodes, *counts_);
-    degrees_into(degrees_, dataset_.graph, nodes, is_sum(aggregation_) ? nodes.size() : 0);
-    out.layers.push_back(
-        pack_layer(out.arrays, sample_.pattern.get(), aggregation_, {.factor = factor_, .degrees = degrees_}));
+    degrees_into(degrees_, dataset_.graph, nodes, is_sum(aggregation_) || normalizes_whole_ ? nodes.size() : 0);
+    WholeGraphFacts facts{.factor = factor_, .degrees = degrees_};
+    if (normalizes_whole_) facts.input_degrees = degrees_;
+    out.layers.push_back(pack_layer(out.arrays, sample_.pattern.get(), aggregation_, facts));
   }
 
   [[nodiscard]] std::unique_ptr<BatchDrawer> twin() const override {
@@ -183,12 +189,14 @@ class PartDrawer final : public BatchDrawer {
   PartDrawer(const PartDrawer& other)
       : dataset_(other.dataset_),
         aggregation_(other.aggregation_),
+        normalizes_whole_(other.normalizes_whole_),
         parts_(other.parts_.twin(Device::host(1))),
         factor_(other.factor_),
         counts_(other.counts_) {}
 
   const Dataset& dataset_;
   Aggregation aggregation_;
+  bool normalizes_whole_;  ///< by degrees in the whole graph
   PartBatches parts_;
   float factor_;
   std::shared_ptr<const std::vector<bool>> counts_;  ///< of each node: whether it counts in the loss
@@ -209,7 +217,7 @@ std::unique_ptr<BatchDrawer> make_batch_drawer(const Dataset& dataset, const Tra
                                                const std::vector<LayerShape>& shapes, const Device& host) {
   if (options.partition != nullptr) {
     const PartBatchOptions of_batch{.parts = *options.batch_parts, .seed = options.seed};
-    return std::make_unique<PartDrawer>(dataset, shapes.front().aggregation,
+    return std::make_unique<PartDrawer>(dataset, shapes.front().aggregation, options.precision.has_levels(),
                                         PartBatches(dataset.graph, *options.partition, of_batch, host));
   }
   if (traits_of(options.architecture).batches == BatchKind::neighbors)

@@ -36,9 +36,9 @@ void fill_scales(const CsrPattern& whole, Aggregation aggregation, const WholeGr
     const float entries = entries_of(i);
     votes[i] = entries == 0 ? 0.0F : 1.0F / entries;
     rows[i] = votes[i];
-    if (aggregation == Aggregation::symmetric) rows[i] = columns[i];
-    if (is_sum(aggregation))
-      rows[i] = facts.degrees.empty() ? facts.factor : facts.factor * (facts.degrees[i] + own) * votes[i];
+    const float scaled_up = facts.degrees.empty() ? 1.0F : (facts.degrees[i] + own) * votes[i];
+    if (aggregation == Aggregation::symmetric) rows[i] = columns[i] * scaled_up;
+    if (is_sum(aggregation)) rows[i] = facts.factor * scaled_up;
   }
 }
 

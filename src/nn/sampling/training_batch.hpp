@@ -23,8 +23,8 @@ namespace bitgraph::nn {
 /// What a layer must know of the whole graph, where it sees a part of it.
 struct WholeGraphFacts {
   float factor = 1;  ///< of sums
-  /// How many neighbours each target has in the whole graph, where only some were drawn: the sum over those is scaled
-  /// up to all, the node's own entry with it. Empty: all are there.
+  /// How many neighbours each target has in the whole graph, where only some were drawn: a sum over those, normalized
+  /// or not, is scaled up to all, the node's own entry with it. Empty: all are there.
   std::span<const float> degrees;
   /// For Aggregation::symmetric: how many neighbours each input has in the whole graph. Empty: as in this part.
   std::span<const float> input_degrees;

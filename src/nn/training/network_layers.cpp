@@ -3,6 +3,7 @@
 
 #include <bitgraph/ops/batch_norm.hpp>
 #include <bitgraph/ops/dense.hpp>
+#include <bitgraph/ops/fake_quantize.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
 #include "nn/model/layer_forms.hpp"
@@ -79,20 +80,18 @@ NetworkLayers::LinearPlaces NetworkLayers::add_linear(const std::string& name, c
   return {first, first + 1};
 }
 
-/// Steps of levels, which offsets follow. No gradient changes these.
+/// A scale of levels: zeros are steps of 1 without an offset.
 int NetworkLayers::add_scale(const std::string& name, std::size_t count) {
-  const auto first = static_cast<int>(parameters_.size());
-  for (const char* part : {".step", ".offset"}) parameters_.emplace_back(name + part, 1, count, 0.0F, device_);
-  parameter(first).value = {1, count, Buffer<float>(count, 1.0F, device_)};
-  return first;
+  parameters_.emplace_back(name + ".levels", 2, count, 0.0F, device_);
+  return static_cast<int>(parameters_.size()) - 1;
 }
 
 void NetworkLayers::add_scales(const std::string& name, std::size_t l) {
   const LayerShape& shape = shapes_[l];
   const Precision form = forms(true)[l];
   if (form.multiplies_levels()) {
-    neighbor_[l].steps = add_scale(name + ".neighbor.weight", shape.outputs);
-    if (shape.root) root_[l].steps = add_scale(name + ".root.weight", shape.outputs);
+    neighbor_[l].scale = add_scale(name + ".neighbor.weight", shape.outputs);
+    if (shape.root) root_[l].scale = add_scale(name + ".root.weight", shape.outputs);
   }
   inputs_.push_back(form.multiplies_levels() && l > 0 ? add_scale(name + ".input", 1) : -1);
   const bool sums = form.sums_levels() && shape.aggregation != Aggregation::none;
@@ -165,17 +164,17 @@ std::vector<LayerParameters> NetworkLayers::places() {
     all.push_back({.neighbor = linear_places(neighbor_[l]),
                    .root = linear_places(root_[l]),
                    .norm = norm_places(norm_[l]),
-                   .neighbor_scale = scale_places(neighbor_[l].steps),
-                   .root_scale = scale_places(root_[l].steps),
+                   .neighbor_scale = scale_places(neighbor_[l].scale),
+                   .root_scale = scale_places(root_[l].scale),
                    .input_scale = scale_places(inputs_[l]),
                    .message_scale = scale_places(messages_[l])});
   }
   return all;
 }
 
-ScaleParameters NetworkLayers::scale_places(int steps) {
-  if (steps < 0) return {};
-  return {&parameter(steps).value, &parameter(steps + 1).value};
+ScaleParameters NetworkLayers::scale_places(int scale) {
+  if (scale < 0) return {};
+  return {&parameter(scale).value, &parameter(scale).gradient};
 }
 
 NormParameters NetworkLayers::norm_places(int scale) {
@@ -304,9 +303,9 @@ Linear NetworkLayers::level_linear(const LinearPlaces& at, const NumberFormat& f
   if (at.bias >= 0) linear.bias = Buffer<float>::copy_of(outcome(at.bias).to(Device()).values());
   if (format.kind == NumberKind::levels) {
     QuantizedMatrix levels(weight.nrows(), weight.ncols(), format.bits);
-    levels.set_scale(scale_of(at.steps, format.scale, 1));
+    levels.set_scale(scale_of(at.scale, format.scale, 1));
     quantize_into(levels, weight);
-    levels.set_scale(scale_of(at.steps, format.scale, factor));
+    levels.set_scale(scale_of(at.scale, format.scale, factor));
     linear.weight = std::move(levels);
   } else {
     scale(weight, factor);
@@ -315,14 +314,18 @@ Linear NetworkLayers::level_linear(const LinearPlaces& at, const NumberFormat& f
   return linear;
 }
 
-/// Of the place of the steps, on the host.
-LevelScale NetworkLayers::scale_of(int steps, ScaleExtent extent, float factor) const {
-  const auto row = [&](int place) {
-    Buffer<float> values = Buffer<float>::copy_of(outcome(place).to(Device()).values());
+/// On the host, with the same bits as in training.
+LevelScale NetworkLayers::scale_of(int scale, ScaleExtent extent, float factor) const {
+  const Floats& learned = outcome(scale);
+  Floats made(2, learned.ncols(), device_);
+  learned_scale_into(made, learned);
+  const Floats here = made.to(Device());
+  const auto row = [&](std::size_t i) {
+    Buffer<float> values = Buffer<float>::copy_of(here.row(i));
     for (float& value : values) value *= factor;
     return values;
   };
-  return {extent, row(steps), row(steps + 1)};
+  return {extent, row(0), row(1)};
 }
 
 }  // namespace bitgraph::nn

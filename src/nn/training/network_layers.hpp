@@ -54,7 +54,7 @@ class NetworkLayers {
   struct LinearPlaces {
     int weight = -1;
     int bias = -1;
-    int steps = -1;  ///< of levels; offsets follow
+    int scale = -1;  ///< of levels
   };
   struct Folded {
     DenseMatrix<float> weight, factor, zeros;
@@ -74,7 +74,7 @@ class NetworkLayers {
   }
   [[nodiscard]] LinearParameters linear_places(const LinearPlaces& at);
   [[nodiscard]] NormParameters norm_places(int scale);
-  [[nodiscard]] ScaleParameters scale_places(int steps);
+  [[nodiscard]] ScaleParameters scale_places(int scale);
 
   void take_layer(Layer& layer, std::size_t l, const FoldedFactors& factors) const;
   void take_linear(Linear& linear, const DenseMatrix<float>& weight, int bias_place) const;
@@ -84,7 +84,7 @@ class NetworkLayers {
   [[nodiscard]] bool is_last(std::size_t l) const noexcept { return l + 1 == shapes_.size(); }
   [[nodiscard]] Layer level_layer(std::size_t l, const FoldedFactors& factors) const;
   [[nodiscard]] Linear level_linear(const LinearPlaces& at, const NumberFormat& format, float factor) const;
-  [[nodiscard]] LevelScale scale_of(int steps, ScaleExtent extent, float factor) const;
+  [[nodiscard]] LevelScale scale_of(int scale, ScaleExtent extent, float factor) const;
 
   std::vector<Parameter>& parameters_;
   std::vector<LayerShape> shapes_;
@@ -92,7 +92,7 @@ class NetworkLayers {
   Device device_;
   std::vector<LinearPlaces> neighbor_, root_;
   std::vector<int> norm_;               ///< the place of a batch norm's scale; -1: there is none
-  std::vector<int> inputs_, messages_;  ///< the places of steps of levels; -1: there are none
+  std::vector<int> inputs_, messages_;  ///< the places of scales of levels; -1: there are none
   mutable DenseMatrix<float> signs_;    ///< scratch of centers
   mutable std::vector<Folded> folded_;  ///< scratch of fold_norm(), by layer
 };

@@ -96,7 +96,7 @@ class NetworkTrainer final : public Trainer {
       if (!has_loss(batch)) continue;
       PendingScore& loss = losses_[num_steps_++];
       if (num_steps_ == 1 && fits_scales_in(epoch)) {
-        run.fit_scales();
+        run.fit_scales(epoch == 1);
         take_step(run, batch, loss);
         continue;
       }

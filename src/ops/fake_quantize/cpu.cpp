@@ -2,8 +2,10 @@
 // Plain loops over a row, which the compiler turns into vectors: a training step spends little of its time here.
 #include "core/threads/parallel.hpp"
 #include "ops/fake_quantize/fake_quantize.hpp"
+#include "ops/row_sums.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace bitgraph {
 
@@ -55,6 +57,48 @@ void fake_quantize_backward(const Cpu& backend, const FakeQuantizeArgs& args) {
       out[j] = passes ? out[j] : 0.0F;
     }
   });
+}
+
+void learned_scale(const Cpu&, DenseView<float> scale, DenseView<const float> learned) {
+  learned_scale(Reference{}, scale, learned);
+}
+
+namespace {
+
+/// Sums of one row: those of its elements' scales, or of its own.
+void add_slopes(const LearnedScaleArgs& args, std::size_t i, double* of_steps, double* of_places) {
+  const FakeQuantizeArgs& at = args.at;
+  const std::size_t first = at.scale_of(i, 0);
+  const bool by_column = at.extent == ScaleExtent::column;
+  const float factor = at.factor(i);
+  const float* const x = at.x.row(i);
+  const float* const gradient = args.gradient.row(i);
+  for (std::size_t j = 0; j < at.x.ncols; ++j) {
+    const std::size_t s = by_column ? j : first;
+    const float place = (x[j] * factor - at.offsets[s]) / at.steps[s];
+    const ScaleSlopes slopes = slopes_of(place, nearest(place), at.most, at.steps[s], at.offsets[s], factor);
+    of_steps[by_column ? j : 0] += slopes.of_step * static_cast<double>(gradient[j]);
+    of_places[by_column ? j : 0] += slopes.of_place * static_cast<double>(gradient[j]);
+  }
+}
+
+}  // namespace
+
+void learned_scale_backward(const Cpu& backend, const LearnedScaleArgs& args) {
+  const std::size_t count = args.count;
+  if (args.at.extent == ScaleExtent::row) {
+    return parallel_for(backend.device, count, row_grain, [&](std::size_t i) {
+      double of_step = 0, of_place = 0;
+      add_slopes(args, i, &of_step, &of_place);
+      args.sums[i] = static_cast<float>(of_step);
+      args.sums[count + i] = static_cast<float>(of_place);
+    });
+  }
+  const std::vector<double> sums =
+      sum_over_rows(backend.device, args.at.x.nrows, 2 * count, [&](double* part, std::size_t first, std::size_t end) {
+        for (std::size_t i = first; i < end; ++i) add_slopes(args, i, part, part + count);
+      });
+  std::transform(sums.begin(), sums.end(), args.sums, [](double sum) { return static_cast<float>(sum); });
 }
 
 }  // namespace bitgraph

@@ -44,14 +44,6 @@ std::span<const float> values_of(const Floats* row) {
   return row == nullptr ? std::span<const float>{} : row->values();
 }
 
-/// Zeros from a row on.
-void fill_rows_from(Floats& x, std::size_t first) {
-  const std::span<float> rest = x.values().subspan(first * x.ncols());
-  if (x.device().is_host()) return std::fill(rest.begin(), rest.end(), 0.0F);
-  const float zero = 0;
-  if (!rest.empty()) x.device().fill(rest.data(), rest.size_bytes(), &zero, sizeof(zero));
-}
-
 /// Rows of a product's output: the layer's targets are the first of its inputs, and have the weights of the root.
 std::size_t rows_of_product(const TrainingRun& run, const Operator& op) {
   return op.weight == WeightOf::root ? run.targets(op) : run.rows(op.inputs[0]);
@@ -165,6 +157,7 @@ void gradient_sparse_product(TrainingRun& run, const Operator& op) {
   const bool biased = op.bias != BiasOf::none && linear.bias_gradient != nullptr;
   if (biased) bias_gradient(run, *linear.bias_gradient, gradient);
   transpose_into(*linear.weight_gradient, sparse_columns_times(run, op, gradient));
+  if (op.multiplies_levels()) run.learn_weight_scale(op);
 }
 
 /// out[f] = scale[f] times the sum of a row of floats with the signs of weight f.
@@ -222,6 +215,7 @@ namespace {
 /// Floats that have the values of levels.
 void train_levels(TrainingRun& run, const Operator& op) {
   const Floats& x = run.floats(op.inputs[0]);
+  run.make_grid(op, x);
   fake_quantize_into(run.floats(op.output(), x.nrows()), x, run.grid(op, x));
 }
 
@@ -247,7 +241,10 @@ void train_quantize(TrainingRun& run, const Operator& op) {
 void gradient_quantize(TrainingRun& run, const Operator& op) {
   const auto pass = [&](Floats& gradient) {
     const Floats& x = run.floats(op.inputs[0]);
-    if (!run.is_signs(op.output())) return fake_quantize_backward(gradient, x, run.grid(op, x));
+    if (!run.is_signs(op.output())) {
+      run.learn_grid(op, x, gradient);
+      return fake_quantize_backward(gradient, x, run.grid(op, x));
+    }
     if (!op.straight) sign_backward(gradient, x, 1);
   };
   if (run.share_gradient(op.inputs[0], op.output())) return pass(run.gradient(op.output()));
@@ -336,6 +333,7 @@ void gradient_product(TrainingRun& run, const Operator& op) {
       float_gemm(*linear.weight_gradient, *linear.bias_gradient, true, *run.input().center, false, -1, 1);
     binary_weight_backward(*linear.weight_gradient, *linear.weight, run.weight_signs(op).alpha.span());
   }
+  if (op.multiplies_levels()) run.learn_weight_scale(op);
   if (!run.learns(input)) return;
   const Floats* weight = &run.weight(op);
   if (signs) {

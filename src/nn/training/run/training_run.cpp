@@ -5,6 +5,7 @@
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/quantize.hpp>
 #include "nn/model/reshape.hpp"
+#include "nn/model/some_rows.hpp"
 
 #include "nn/program/layers.hpp"
 #include "nn/program/operators.hpp"
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -22,6 +24,10 @@ namespace {
 
 /// Streams of random numbers: one a layer from here on.
 constexpr std::uint32_t dropout_streams = 0x1000;
+
+/// Scales of so few bits are learned. More levels lie so close together that a fit is as good.
+constexpr int most_learned_bits = 4;
+bool is_learned(const LevelGrid& grid) noexcept { return grid.bits <= most_learned_bits; }
 
 }  // namespace
 
@@ -65,6 +71,8 @@ TrainingRun::TrainingRun(Program program, std::vector<LayerParameters> parameter
       from_features_(program_.values.size(), false),
       neighbor_signs_(parameters_.size()),
       root_signs_(parameters_.size()),
+      input_scales_(parameters_.size()),
+      message_scales_(parameters_.size()),
       rows_of_part_(options.rows_of_part) {
   from_features_[program_.features] = true;
   learns_[program_.features] = options.of_features;
@@ -114,7 +122,10 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
     slot.sample = {};
   }
   for (auto* all : {&neighbor_signs_, &root_signs_}) {
-    for (WeightSigns& weight : *all) weight.made = false;
+    for (WeightSigns& weight : *all) weight.made = weight.scale.has_gradient = false;
+  }
+  for (auto* all : {&input_scales_, &message_scales_}) {
+    for (MadeScale& scale : *all) scale.has_gradient = false;
   }
   Slot& features = slots_[program_.features];
   features.floats = input.values;
@@ -141,7 +152,7 @@ const DenseMatrix<float>& TrainingRun::forward(const TrainingBatch& batch, const
     features.nrows = features.bits->nrows();
   }
   for (std::size_t n = 0; n < program_.operators.size(); ++n) run(n, false);
-  fits_ = false;
+  fits_ = Fits::none;
   return logits();
 }
 
@@ -181,18 +192,46 @@ const LinearParameters& TrainingRun::parameters(const Operator& op) const {
   return op.weight == WeightOf::root ? layer.root : layer.neighbor;
 }
 
+TrainingRun::WeightSigns& TrainingRun::signs_of(const Operator& op) {
+  return op.weight == WeightOf::root ? root_signs_[op.layer] : neighbor_signs_[op.layer];
+}
+
+TrainingRun::Scale TrainingRun::weight_scale(const Operator& op) {
+  const LayerParameters& layer = parameters_[op.layer];
+  return {op.weight == WeightOf::root ? layer.root_scale : layer.neighbor_scale, signs_of(op).scale};
+}
+
+TrainingRun::Scale TrainingRun::value_scale(const Value& value) {
+  const std::size_t layer = value.scale_layer;
+  if (value.levels_of == LevelsOf::input) return {parameters_[layer].input_scale, input_scales_[layer]};
+  return {parameters_[layer].message_scale, message_scales_[layer]};
+}
+
+namespace {
+
+LevelGrid grid_of(const NumberFormat& format, const DenseMatrix<float>& scale) {
+  const std::span<const float> values = scale.values();
+  return {.bits = format.bits,
+          .extent = format.scale,
+          .steps = values.first(scale.ncols()),
+          .offsets = values.subspan(scale.ncols())};
+}
+
+}  // namespace
+
+LevelGrid TrainingRun::weight_grid(const Operator& op) {
+  return grid_of(op.weight_format, weight_scale(op).made.values);
+}
+
 const DenseMatrix<float>& TrainingRun::weight(const Operator& op) {
   const Floats& latent = *parameters(op).weight;
   if (!op.multiplies_levels()) return latent;
-  const bool root = op.weight == WeightOf::root;
-  WeightSigns& weight = root ? root_signs_[op.layer] : neighbor_signs_[op.layer];
+  WeightSigns& weight = signs_of(op);
   if (std::exchange(weight.made, true)) return weight.levels;
-  const ScaleParameters& scale = root ? parameters_[op.layer].root_scale : parameters_[op.layer].neighbor_scale;
-  const LevelGrid grid{.bits = op.weight_format.bits,
-                       .extent = op.weight_format.scale,
-                       .steps = std::as_const(*scale.steps).values(),
-                       .offsets = std::as_const(*scale.offsets).values()};
-  if (fits_) fit(scale, latent, grid, BoundsOf::least_error);
+  const Scale scale = weight_scale(op);
+  reshape(scale.made.values, 2, scale.parameters.learned->ncols(), device_);
+  const LevelGrid grid = weight_grid(op);
+  make(scale, latent, grid, BoundsOf::least_error);
   reshape(weight.levels, latent.nrows(), latent.ncols(), device_);
   fake_quantize_into(weight.levels, latent, grid);
   return weight.levels;
@@ -200,19 +239,55 @@ const DenseMatrix<float>& TrainingRun::weight(const Operator& op) {
 
 LevelGrid TrainingRun::grid(const Operator& op, const Floats& x) {
   const Value& value = program_.value(op.output());
-  const LayerParameters& layer = parameters_[value.scale_layer];
-  const ScaleParameters& scale = value.levels_of == LevelsOf::input ? layer.input_scale : layer.message_scale;
-  LevelGrid grid{.bits = value.format.bits,
-                 .extent = value.format.scale,
-                 .steps = std::as_const(*scale.steps).values(),
-                 .offsets = std::as_const(*scale.offsets).values()};
+  LevelGrid grid = grid_of(value.format, value_scale(value).made.values);
   if (op.aggregation != Aggregation::none) grid.row_scale = graph(op).col_scale.span();
   if (value.by_degree()) {
     grid.extent = ScaleExtent::tensor;
     grid.row_scale = batch_->inverse_degree_roots.span().first(x.nrows());
   }
-  if (fits_) fit(scale, x, grid, BoundsOf::clipped);
   return grid;
+}
+
+void TrainingRun::make_grid(const Operator& op, const Floats& x) {
+  const Scale scale = value_scale(program_.value(op.output()));
+  reshape(scale.made.values, 2, scale.parameters.learned->ncols(), device_);
+  make(scale, x, grid(op, x), BoundsOf::clipped);
+}
+
+void TrainingRun::make(const Scale& scale, const Floats& x, const LevelGrid& grid, BoundsOf bounds) {
+  if (fits_ == Fits::all || (fits_ == Fits::wide && !is_learned(grid))) fit(scale.parameters, x, grid, bounds);
+  learned_scale_into(scale.made.values, *scale.parameters.learned);
+}
+
+void TrainingRun::learn_grid(const Operator& op, const Floats& x, const Floats& gradient) {
+  const Value& value = program_.value(op.output());
+  const Scale scale = value_scale(value);
+  learn(scale, x, gradient, grid(op, x));
+  // What a layer reads begins at 0 behind a relu: level 0 stays there.
+  if (value.levels_of == LevelsOf::input) fill_rows_from(*scale.parameters.gradient, 1);
+}
+
+void TrainingRun::learn_weight_scale(const Operator& op) {
+  const LinearParameters& linear = parameters(op);
+  const LevelGrid grid = weight_grid(op);
+  if (!is_learned(grid)) return;
+  learn(weight_scale(op), *linear.weight, *linear.weight_gradient, grid);
+  fake_quantize_backward(*linear.weight_gradient, *linear.weight, grid);
+}
+
+void TrainingRun::learn(const Scale& scale, const Floats& x, const Floats& gradient, const LevelGrid& grid) {
+  if (!is_learned(grid)) return;
+  Floats& sums = *scale.parameters.gradient;
+  const auto add_part = [&](Floats& to, std::size_t first, std::size_t nrows) {
+    LevelGrid part = grid;
+    if (!grid.row_scale.empty()) part.row_scale = grid.row_scale.subspan(first, nrows);
+    learned_scale_backward_into(to, some_rows(gradient, first, nrows), some_rows(x, first, nrows), part);
+  };
+  if (grid.extent == ScaleExtent::row) return learned_scale_backward_into(sums, gradient, x, grid);
+  if (!std::exchange(scale.made.has_gradient, true)) return sum_parts(sums, x.nrows(), add_part);
+  Floats& more = more_scales_.reshape(sums.nrows(), sums.ncols(), device_);
+  sum_parts(more, x.nrows(), add_part);
+  accumulate(sums, std::as_const(more));
 }
 
 void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid, BoundsOf bounds) {
@@ -236,8 +311,12 @@ void TrainingRun::fit(const ScaleParameters& scale, const Floats& x, const Level
       choose_scale(some, {.bits = grid.bits, .extent = grid.extent, .bounds = bounds, .keeps_zero = true});
   const Buffer<float> zeros(chosen.has_offsets() ? 0 : chosen.steps.size(), 0.0F);
   const Buffer<float>& offsets = chosen.has_offsets() ? chosen.offsets : zeros;
-  Device::copy(scale.steps->values().data(), device_, chosen.steps.data(), Device(), chosen.steps.bytes());
-  Device::copy(scale.offsets->values().data(), device_, offsets.data(), Device(), offsets.bytes());
+  Floats learned(2, chosen.steps.size());
+  for (std::size_t n = 0; n < chosen.steps.size(); ++n) {
+    learned(0, n) = std::log(chosen.steps[n]);
+    learned(1, n) = std::nearbyint(offsets[n] / chosen.steps[n]);  // 0 is a level's value
+  }
+  assign(*scale.learned, learned.to(device_), device_);
 }
 
 const Binarized& TrainingRun::weight_signs(const Operator& op) {

@@ -17,6 +17,7 @@
 #include "nn/training/run/kept_rows.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <utility>
@@ -40,10 +41,11 @@ struct NormParameters {
   DenseMatrix<float>* variance = nullptr;
 };
 
-/// The levels of a matrix in training: as many offsets as steps, in a row. Null: they are not levels.
+/// The scale of a matrix's levels as it is learned (bitgraph/ops/fake_quantize.hpp): 2 x its steps. Null: the matrix is
+/// not levels.
 struct ScaleParameters {
-  DenseMatrix<float>* steps = nullptr;
-  DenseMatrix<float>* offsets = nullptr;
+  DenseMatrix<float>* learned = nullptr;
+  DenseMatrix<float>* gradient = nullptr;
 };
 
 struct LayerParameters {
@@ -105,8 +107,8 @@ class TrainingRun {
   const Floats& forward(const TrainingBatch& batch, const TrainingInput& input, const TrainingDropout& dropout);
 
   /// In the next forward() the steps and offsets of levels are chosen anew, by the values and weights that it meets: on
-  /// the host, for which it waits.
-  void fit_scales() noexcept { fits_ = true; }
+  /// the host, for which it waits. Those of few levels, which backward() has gradients for, only where `all`.
+  void fit_scales(bool all) noexcept { fits_ = all ? Fits::all : Fits::wide; }
 
   /// The gradient of the logits, as large as they are: to be filled before backward().
   [[nodiscard]] Floats& result_gradient();
@@ -194,8 +196,14 @@ class TrainingRun {
   [[nodiscard]] const LinearParameters& parameters(const Operator& op) const;
   /// A layer's weights as floats, with the values of levels where it multiplies these.
   [[nodiscard]] const Floats& weight(const Operator& op);
-  /// What quantizes x to a value in levels; chosen by x where scales are fitted.
+  /// What quantizes x to a value in levels, as train_levels() made it.
   [[nodiscard]] LevelGrid grid(const Operator& op, const Floats& x);
+  /// Makes its steps and offsets for this step; chosen by x where scales are fitted.
+  void make_grid(const Operator& op, const Floats& x);
+  /// The gradient of the scale behind grid(op, x), from that of the levels, where the scale is learned.
+  void learn_grid(const Operator& op, const Floats& x, const Floats& gradient);
+  /// The same of a layer's weights, from their gradient, which then is that of the weights behind the levels.
+  void learn_weight_scale(const Operator& op);
   [[nodiscard]] const NormParameters& norm(const Operator& op) const { return parameters_[op.layer].norm; }
   [[nodiscard]] const LinearParameters& layer_bias(const Operator& op) const { return parameters_[op.layer].neighbor; }
   [[nodiscard]] const LayerGraph& graph(const Operator& op) const { return *batch_->graphs[op.layer]; }
@@ -213,12 +221,30 @@ class TrainingRun {
   void share_memory();
   void run(std::size_t n, bool gradient);
 
+  /// Which scales are fitted in the next forward().
+  enum class Fits : std::uint8_t { none, wide, all };
+  /// Steps and below them offsets, and whether this step has a gradient for them.
+  struct MadeScale {
+    Floats values;
+    bool has_gradient = false;
+  };
   struct WeightSigns {
     Binarized signs;
-    Floats levels;      ///< the same weights with the values of levels
+    Floats levels;  ///< the same weights with the values of levels
+    MadeScale scale;
     bool made = false;  ///< in this step
   };
+  struct Scale {
+    const ScaleParameters& parameters;
+    MadeScale& made;
+  };
+  [[nodiscard]] WeightSigns& signs_of(const Operator& op);
+  [[nodiscard]] Scale weight_scale(const Operator& op);
+  [[nodiscard]] Scale value_scale(const Value& value);
+  [[nodiscard]] LevelGrid weight_grid(const Operator& op);
+  void make(const Scale& scale, const Floats& x, const LevelGrid& grid, BoundsOf bounds);
   void fit(const ScaleParameters& scale, const Floats& x, const LevelGrid& grid, BoundsOf bounds);
+  void learn(const Scale& scale, const Floats& x, const Floats& gradient, const LevelGrid& grid);
 
   Program program_;
   std::vector<LayerParameters> parameters_;
@@ -228,14 +254,15 @@ class TrainingRun {
   std::vector<ValueId> memory_of_;    ///< of each value: whose slot has its floats
   std::vector<bool> learns_, from_features_;
   std::vector<WeightSigns> neighbor_signs_, root_signs_;
-  KeptFloats scratch_, part_;
+  std::vector<MadeScale> input_scales_, message_scales_;
+  KeptFloats scratch_, part_, more_scales_;
   std::size_t rows_of_part_;
   Buffer<double> sums_;
   const TrainingBatch* batch_ = nullptr;
   TrainingInput input_;
   TrainingDropout dropout_;
   Watch watch_;
-  bool fits_ = false;
+  Fits fits_ = Fits::none;
 };
 
 }  // namespace bitgraph::nn

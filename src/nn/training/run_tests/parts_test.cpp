@@ -98,6 +98,24 @@ TEST(TrainingOverParts, ABatchIsTheSubgraphOfItsPartsAndAnEpochHasEachNodeOnce) 
   }
 }
 
+/// Of levels, what is added up in a batch is as large as in the whole graph, where the model is judged.
+TEST(TrainingOverParts, GcnOfLevelsIsNormalizedByDegreesInTheWholeGraph) {
+  const Dataset dataset = data();
+  const Partition partition = partition_of(dataset, 9);
+  for (const bool levels : {false, true}) {
+    const Precision precision = levels ? Precision::of_levels(4, 4, 4) : Precision(Precision::real);
+    const auto source = source_of(dataset, over(partition, 2, Architecture::gcn, precision));
+    const TrainingBatch& batch = source->batch(1, 0);
+    const Nodes nodes = nodes_of(batch);
+    for (NodeId i = 0; i < nodes.size(); ++i) {
+      const auto all = static_cast<float>(dataset.graph.row(nodes[i]).size() + 1);
+      const auto there = static_cast<float>(batch.graphs[0]->pattern.row(i).size());
+      EXPECT_NEAR(batch.graphs[0]->col_scale[i], 1 / std::sqrt(levels ? all : there), 1e-6);
+      EXPECT_NEAR(batch.graphs[0]->row_scale[i], levels ? std::sqrt(all) / there : 1 / std::sqrt(there), 1e-5);
+    }
+  }
+}
+
 TEST(TrainingOverParts, APartWithoutSeenNodesIsGone) {
   const Partition partition({2, 0, 0, 2, 3, 1}, 5);
   EXPECT_EQ(part_of(partition, Nodes{1, 3, 4}), Partition({0, 1, 2}, 3));
