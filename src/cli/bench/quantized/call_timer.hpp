@@ -17,11 +17,15 @@ class CallTimer {
 
   [[nodiscard]] const Device& device() const noexcept { return device_; }
 
-  /// Seconds of a call, the median of the samples.
+  /// Seconds of a call, the median of the samples. With one thread of the host they are processor time.
   template <class Call>
   [[nodiscard]] double seconds(const Call& call) const {
     constexpr double together = 2e-3;  // of calls in a stream, whose end is waited for once
-    const Timing timing{.repeats = repeats_, .limit = limit_, .batch = together, .warm = usual_warm_up(device_) / 10};
+    const Timing timing{.repeats = repeats_,
+                        .limit = limit_,
+                        .batch = together,
+                        .warm = usual_warm_up(device_) / 10,
+                        .processor_time = device_.is_host() && device_.threads() == 1};
     return measure(
                timing, [&](int) { call(); }, [&] { device_.synchronize(); })
         .median;
