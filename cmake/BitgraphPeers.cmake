@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rivals of `bitgraph bench graph`. SuiteSparse:GraphBLAS becomes a module that the program loads when it is asked
-# to measure: neither the library nor the program is linked with it. cuSPARSE is looked for at run time; its header is
-# needed here.
+# to measure: neither the library nor the program is linked with it. cuSPARSE and cuBLASLt are looked for at run time;
+# the header of cuSPARSE is needed here.
 
 list(FILTER cli_sources EXCLUDE REGEX "/peers/graphblas/")
 set(BITGRAPH_WITH_CUSPARSE OFF)
 if(BITGRAPH_WITH_CUDA)
+  # What a rival needs besides its library: kernels of the program's own.
+  file(GLOB peer_kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/peers/*.cu)
+  list(APPEND cli_sources ${peer_kernels})
+  list(FILTER cli_sources EXCLUDE REGEX "/peers/requantize_absent\\.cpp$")
   find_path(BITGRAPH_CUSPARSE_INCLUDE cusparse.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   if(BITGRAPH_CUSPARSE_INCLUDE)
     set(BITGRAPH_WITH_CUSPARSE ON)
@@ -32,7 +36,7 @@ message(STATUS "Peers of the benchmarks: SuiteSparse:GraphBLAS ${BITGRAPH_WITH_G
 
 # bitgraph_add_peers(<program>): what the program needs to find them.
 function(bitgraph_add_peers program)
-  target_link_libraries(${program} PRIVATE ${CMAKE_DL_LIBS})
+  target_link_libraries(${program} PRIVATE ${CMAKE_DL_LIBS} $<$<BOOL:${BITGRAPH_WITH_CUDA}>:CUDA::cudart_static>)
   if(BITGRAPH_WITH_CUSPARSE)
     target_include_directories(${program} SYSTEM PRIVATE ${BITGRAPH_CUSPARSE_INCLUDE})
   endif()

@@ -65,4 +65,6 @@ echo "== bitgraph bench graph, beside cuSPARSE"
 LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64" "$bin/bitgraph" bench graph rmat:16 grid:300 --device cuda --limit 3 || status=1
 echo "== bitgraph bench gnn, beside cuBLAS and cuSPARSE"
 LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64" "$bin/bitgraph" bench gnn planted:flickr --device cuda --repeats 50 --limit 3 || status=1
+echo "== bitgraph bench quantized, products and sums of levels beside cuBLASLt and cuSPARSE; both are checked"
+LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64" "$bin/bitgraph" bench quantized rmat:16 grid:300 --figures products,sums --product 10001x500x196 --widths 60,128 --device cuda --limit 0.3 || status=1
 exit $status

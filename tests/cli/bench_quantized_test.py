@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bitgraph bench quantized: keys, tables, bad input. No test asserts a time."""
 
+import math
 import unittest
 
 import program
@@ -44,11 +45,48 @@ class BenchQuantized(unittest.TestCase):
     def test_table(self):
         done = start("--figures", "7c,8", "--nodes", 2048)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for word in ("2 threads", "Figure 7(c)", "OpenBLAS float32", "rival", "Figure 8", "with jumping"):
+        for word in ("2 threads", "instruction sets: ", "Figure 7(c)", "OpenBLAS float32", "rival", "Figure 8",
+                     "with jumping"):
+            self.assertIn(word, done.stdout)
+        done = start("grid:9", "--figures", "products,sums", "--product", "30x20x10", "--widths", 7)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for word in ("Products of levels, 30 x 20 by 20 x 10", "w8a4", "grid:9, 7 columns: float32 CSR product",
+                     "geometric mean (least)"):
             self.assertIn(word, done.stdout)
 
+    def test_products_of_levels(self):
+        for shape in ("70x33x17", "1x1x1", "130x512x256"):
+            rows, depth, outputs = map(int, shape.split("x"))
+            found = self.report("--figures", "products", "--product", shape)["results"]
+            self.assertEqual([row["precision"] for row in found], ["w2a2", "w4a4", "w8a8", "w8a4"])
+            for row in found:
+                self.assertEqual((row["figure"], row["rows"], row["depth"], row["outputs"]),
+                                 ("products", rows, depth, outputs))
+                self.assertTrue(row["rival"].startswith("OpenBLAS"))
+                self.assertIn("level_gemm", row["kernel"])
+                self.assertGreater(row["us"], 0)
+                self.assertAlmostEqual(row["ratio"], row["rival_us"] / row["us"])
+
+    def test_sums_of_levels(self):
+        report = self.report("grid:9", "rmat:6", "--figures", "sums", "--widths", "5,64")
+        rows = report["results"]
+        self.assertEqual([(row["graph"], row["columns"], row["bits"]) for row in rows],
+                         [(graph, columns, bits) for graph in ("grid:9", "rmat:6") for columns in (5, 64)
+                          for bits in (2, 4, 8)])
+        self.assertEqual((rows[0]["nodes"], rows[0]["entries"]), (81, 288))
+        self.assertEqual(set(report["ratios"]), {"2", "4", "8"})
+        for bits, found in report["ratios"].items():
+            ratios = [row["ratio"] for row in rows if row["bits"] == int(bits)]
+            self.assertAlmostEqual(found["least"], min(ratios))
+            self.assertAlmostEqual(found["geometric_mean"], math.prod(ratios) ** (1 / len(ratios)))
+
     def test_bad_input(self):
-        for word, *arguments in (("'7d' is none of", "--figures", "7d"), ("--nodes", "--nodes", "-1")):
+        for word, *arguments in (("'7d' is none of", "--figures", "7d"), ("--nodes", "--nodes", "-1"),
+                                 ("'grid:9': graphs are for --figures sums", "grid:9"),
+                                 ("'3x4' is no shape", "--figures", "products", "--product", "3x4"),
+                                 ("'1,x': 'x' is no width", "--figures", "sums", "--widths", "1,x"),
+                                 ("no graph is called 'grid:x'", "grid:x", "--figures", "sums"),
+                                 ("--batch-parts 20: there are 7 parts", "--figures", "7a", "--parts", 7)):
             done = start(*arguments)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertIn(word, done.stderr)

@@ -32,7 +32,7 @@ CALLS = {
     "bench graph": "bench graph {graph} rmat:10",
     "bench gnn": "bench gnn {dataset}",
     "bench operators": "bench operators {graph}",
-    "bench quantized": "bench quantized --figures 8,7a",
+    "bench quantized": "bench quantized rmat:8 --figures 8,7a,products,sums --parts 40",
 }
 WITHOUT = {"datasets", "doctor", "help"}  # they take no time to speak of, or as long as a download does
 

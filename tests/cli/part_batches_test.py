@@ -85,6 +85,7 @@ class TrainOverParts(PartBatches):
         self.refused(3, "absent.safetensors", *words, "--partition", self.folder / "absent.safetensors")
         self.refused(2, "--batch-parts requires --partition", *words, "--batch-parts", 2)
         self.refused(2, "--batch-parts: '0' is not a whole number", *words, "--partition", self.parts, "--batch-parts", 0)
+        self.refused(2, "--batch-parts 13: there are 12 parts", *words, "--partition", self.parts, "--batch-parts", 13)
         self.assertFalse(self.model.exists())
 
     def test_an_estimate_reads_the_part_file(self):
@@ -149,6 +150,9 @@ class InferOverParts(PartBatches):
                      self.parts)
         self.refused(2, "--batch-parts requires --partition", *words, "--batch-parts", 2)
         self.refused(2, "--batches-at requires --partition", *words, "--batches-at", "host")
+        for command, batches in (("infer", "13"), ("tune", "2,13")):
+            self.refused(2, "--batch-parts 13: there are 12 parts", command, *words[1:], "--partition", self.parts,
+                         "--batch-parts", batches)
         self.refused(2, "--batches-at: gpu not in {auto,device,host}", *words, "--partition", self.parts, "--batches-at",
                      "gpu")
         self.refused(3, "absent", *words, "--partition", self.folder / "absent.safetensors")

@@ -3,6 +3,7 @@
 
 import csv
 import json
+import os
 import random
 import struct
 
@@ -107,6 +108,28 @@ class PartitionTest(InFolder):
         empty = self.write("empty.mtx", "%%MatrixMarket matrix coordinate pattern general\n0 0 0\n")
         self.assertEqual(run("partition", empty, "--parts", 1)["num_nodes"], 0)
         self.refused(2, empty, "--parts", 2)
+
+    def test_names_of_data_sets(self):
+        data = self.folder / "npz"
+        data.mkdir()
+        run("generate", "planted-partition", data / "shop.npz", "--nodes", 200, "--classes", 3, "--features", 20)
+        named = {"cwd": self.folder, "env": {**os.environ, "BITGRAPH_DATA": str(self.folder)}}
+        parts = {}
+        for name in ("shop", data / "shop.npz", "planted:flickr/100"):
+            done = start("partition", name, "--parts", 6, "--out", self.parts, **named)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.stdout.splitlines()[0], str(name))
+            parts[name] = self.parts.read_bytes()
+            done = start("partition", name, "--parts", 6, "--out", self.parts, "--estimate", **named)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            done = start("train", name, "--precision", "float", "--epochs", 1, "--hidden", 4, "--partition", self.parts,
+                         "--out", self.folder / "model.safetensors", "--quiet", **named)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(parts["shop"], parts[data / "shop.npz"])
+        done = start("partition", "shop", "--parts", 2, "--out", data / "shop.npz", **named)
+        self.assertEqual(done.returncode, 2)
+        self.refused(3, "no-such-set", "--parts", 2, words=["no data set of this name"])
+        self.refused(2, "planted:nothing", "--parts", 2)
 
     def test_graphs_that_are_none(self):
         self.refused(3, self.folder / "absent.txt", "--parts", 2)

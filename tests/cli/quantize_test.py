@@ -2,6 +2,7 @@
 """quantize: a float model becomes one of few bits that infer runs; what cannot be is one line and an exit code."""
 
 import os
+import pathlib
 import re
 import unittest
 
@@ -152,6 +153,21 @@ class Quantize(InFolder):
         self.assertEqual(done.stderr.splitlines()[-1],
                          "bitgraph: the model takes 100 features, the data set other has 99")
         self.refused(3, "no.safetensors", self.path("no.safetensors"), self.data, "--out", again)
+
+    def test_no_labels_are_needed(self):
+        model = self.train()
+        expected = self.quantize(model, "--bits", "w8a4")
+        content = pathlib.Path(self.out).read_bytes()
+        arrays = dict(np.load(self.data))
+        labels = arrays.pop("labels")
+        for name, more in (("none", {"labels": np.full_like(labels, -1)}), ("absent", {})):
+            data = self.path(f"{name}.npz")
+            np.savez(data, **arrays, **more)
+            done = run("quantize", model, data, "--repeats", 1, "--out", self.out, "--threads", 1, "--bits", "w8a4")
+            self.assertEqual(pathlib.Path(self.out).read_bytes(), content)
+            self.assertEqual(done["agreement"], expected["agreement"])
+            self.assertEqual((done["split"], done["accuracy"]), (None, {"float": None, "w8a4": None}))
+            self.refused(3, "have no labels", model, data, "--split-seed", 1, "--out", self.out)
 
     def test_outputs_that_cannot_be(self):
         model = self.train(epochs=1)

@@ -8,19 +8,17 @@
 #include <bitgraph/ops/spmm.hpp>
 
 #include "cli/bench/bench_estimate.hpp"
+#include "cli/bench/float_sums.hpp"
 #include "cli/bench/graph_spec.hpp"
+#include "cli/bench/ratios.hpp"
+#include "cli/bench/sizes.hpp"
 #include "cli/bench/timing.hpp"
 #include "cli/command.hpp"
-#include "cli/peers/spmm_rival.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 namespace bitgraph::cli {
@@ -38,17 +36,6 @@ struct BenchOperatorsOptions {
   int repeats = 9;
   double limit = 1;
 };
-
-std::vector<std::size_t> numbers_of(const std::string& text, char between) {
-  std::vector<std::size_t> numbers;
-  std::stringstream words(text);
-  for (std::string word; std::getline(words, word, between);) {
-    const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
-    numbers.push_back(digits ? std::stoul(word) : 0);
-    if (numbers.back() == 0) fail(ErrorCode::usage, fmt::format("'{}': '{}' is no width", text, word));
-  }
-  return numbers;
-}
 
 Floats random_floats(std::size_t nrows, std::size_t ncols, std::uint32_t tensor, const Common& common) {
   Floats x(nrows, ncols);
@@ -112,50 +99,19 @@ class Table {
   Json row_;
 };
 
-/// How many times as fast as the rival each variant of an operator is, over all shapes: geometric mean and least.
+/// How many times as fast as the rival each variant of an operator is, over all shapes.
 Json ratios_of(const Json& results, const std::string& operation) {
-  std::map<std::string, std::pair<double, double>> sums;  // of logarithms, and the least
-  int shapes = 0;
+  Ratios ratios;
   for (const Json& row : results) {
     if (row["operator"] != operation || !row.contains("rival_us")) continue;
-    ++shapes;
-    for (const auto& [name, us] : row["us"].items()) {
-      const double ratio = std::log(row["rival_us"].get<double>() / us.get<double>());
-      auto& [sum, least] = sums.try_emplace(name, 0, ratio).first->second;
-      sum += ratio;
-      least = std::min(least, ratio);
-    }
+    for (const auto& [name, us] : row["us"].items()) ratios.add(name, row["rival_us"].get<double>(), us.get<double>());
   }
-  Json ratios = Json::object();
-  for (const auto& [name, found] : sums)
-    ratios[name] = {{"geometric_mean", std::exp(found.first / shapes)}, {"least", std::exp(found.second)}};
-  return ratios;
-}
-
-void print_ratios(const Json& ratios, const std::string& operation) {
-  fmt::print("{} of all shapes, times as fast: geometric mean (least)\n", operation);
-  for (const auto& [name, found] : ratios.items()) {
-    fmt::print("    {:<6}{:>9.2f} x ({:.2f})\n", name, found["geometric_mean"].get<double>(),
-               found["least"].get<double>());
-  }
-}
-
-/// The float32 product over the same graph: cuSPARSE's on a CUDA device, this library's vectorised one on the host.
-void measure_rival(Table& table, const CsrPattern& graph, const Floats& x, Floats& out, const Device& device) {
-  if (device.is_host()) return table.rival([&] { spmm_into(out, graph, x); });
-  const CsrPattern host = graph.to(Device());
-  const std::vector<float> ones(host.nvals(), 1.0F);
-  std::string absent;
-  const auto rival =
-      make_spmm_rival({host.nrows(), host.ncols(), host.row_ptr(), host.col_ind()}, ones, device, absent);
-  if (rival == nullptr) return;
-  rival->prepare(out, x);
-  table.rival([&] { rival->multiply(out, x); });
+  return ratios.json();
 }
 
 /// Input, graph, output: binary or full. A full graph has a weight for each node at either end of an entry.
-void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t width, const BenchOperatorsOptions& o,
-                         const Device& device) {
+void measure_aggregation(Table& table, const CsrPattern& graph, FloatSums& rival, std::size_t width,
+                         const BenchOperatorsOptions& o, const Device& device) {
   const Floats host = random_floats(graph.nrows(), width, 1, o.common);
   const Bits bits = random_bits(host).to(device);
   const Floats floats = host.to(device);
@@ -168,7 +124,10 @@ void measure_aggregation(Table& table, const CsrPattern& graph, std::size_t widt
       .row_scale = weights.span(), .col_scale = weights.span(), .positive_scales = true, .row_order = &order};
   Bits signs(graph.nrows(), width, device);
   Floats sums(graph.nrows(), width, device);
-  measure_rival(table, graph, floats, sums, device);
+  if (rival.absent().empty()) {
+    rival.prepare(sums, floats);
+    table.rival([&] { rival.multiply(sums, floats); });
+  }
   const auto all = [&](const char* to_signs, const char* to_sums, const auto& x, const SpmmOptions& how) {
     table.variant(to_signs, [&] { spmm_into(signs, graph, x, how); });
     table.variant(to_sums, [&] { spmm_into(sums, graph, x, how); });
@@ -214,9 +173,8 @@ void print_operators_head(const Device& device) {
 Json report_of(const BenchOperatorsOptions& o) {
   const Device device = o.common.make_device();
   const Device host = device.is_host() ? device : Device::host(o.common.threads);
-  const auto widths = numbers_of(o.widths, ',');
-  const auto shape = numbers_of(o.product, 'x');
-  if (shape.size() != 3) fail(ErrorCode::usage, fmt::format("'{}' is no shape: ROWSxDEPTHxOUTPUTS", o.product));
+  const auto widths = sizes_of(o.widths, ',');
+  const auto shape = product_shape_of(o.product);
   require_graphs(o.graphs);
   Json report{
       {"benchmark", "operators"}, {"device", device.name()}, {"threads", host.threads()}, {"results", Json::array()}};
@@ -224,19 +182,20 @@ Json report_of(const BenchOperatorsOptions& o) {
   Progress progress("measuring", o.common.quiet);
   std::size_t done = 0;
   for (const std::string& name : o.graphs) {
-    const CsrPattern graph = graph_of_spec(name, o.common.seed, host).to(device);
-    if (graph.nrows() != graph.ncols()) fail(ErrorCode::bad_input, name + ": the matrix is not square");
+    const CsrPattern pattern = graph_of_spec(name, o.common.seed, host);
+    if (pattern.nrows() != pattern.ncols()) fail(ErrorCode::bad_input, name + ": the matrix is not square");
+    const CsrPattern graph = device.is_host() ? pattern.share() : pattern.to(device);
+    FloatSums rival(pattern, device);
     if (!o.common.json && done == 0) print_operators_head(device);
     for (const std::size_t width : widths) {
       progress.update(done++, o.graphs.size() * widths.size() + 1, name);
-      table.begin("BSpMM", fmt::format("{}, {} features", name, width),
-                  device.is_host() ? "float32 CSR product" : "cuSPARSE");
-      measure_aggregation(table, graph, width, o, device);
+      table.begin("BSpMM", fmt::format("{}, {} features", name, width), FloatSums::name(device));
+      measure_aggregation(table, graph, rival, width, o, device);
       table.end(report["results"]);
     }
   }
   report["ratios"] = ratios_of(report["results"], "BSpMM");
-  if (!o.common.json && !report["ratios"].empty()) print_ratios(report["ratios"], "BSpMM");
+  if (!o.common.json) print_ratios(report["ratios"], "BSpMM");
   table.begin("BMM", fmt::format("{} x {} by {} x {}", shape[0], shape[1], shape[1], shape[2]),
               float_gemm_kernels(device));
   measure_update(table, shape, o, device);
@@ -279,7 +238,7 @@ void add_bench_operators(CLI::App& bench) {
     if (options->common.json) fmt::print("{}\n", report.dump(2));
   };
   add_actions(*command, options->common, run, [options] {
-    const auto widths = static_cast<double>(numbers_of(options->widths, ',').size());
+    const auto widths = static_cast<double>(sizes_of(options->widths, ',').size());
     return estimate_bench(options->graphs, 10 * widths, options->limit, options->common);
   });
 }

@@ -4,9 +4,20 @@
 #include "cli/graph_command/graph_command.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 namespace bitgraph::cli {
+
+namespace {
+
+double processor_seconds() {
+  std::timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace
 
 double seconds_of(const std::function<void()>& body) {
   const auto start = std::chrono::steady_clock::now();
@@ -19,9 +30,10 @@ double usual_warm_up(const Device& device) { return device.is_host() ? 0 : 0.1; 
 Spread measure(const Timing& timing, const std::function<void(int)>& call, const std::function<void()>& finish) {
   const auto time = [&](int sample, int calls) {
     const auto start = std::chrono::steady_clock::now();
+    const double processor = timing.processor_time ? processor_seconds() : 0;
     for (int n = 0; n < calls; ++n) call(sample);
     finish();
-    return seconds_since(start) / calls;
+    return (timing.processor_time ? processor_seconds() - processor : seconds_since(start)) / calls;
   };
   double first = time(0, 1);
   if (timing.warm > 0 && timing.limit > 0) first = std::min(first, time(0, 1));  // kernels are loaded when first called

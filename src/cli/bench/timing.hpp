@@ -18,6 +18,8 @@ struct Timing {
   double limit = 20;    ///< seconds that one cell of the table may take: fewer samples are taken then, at least one
   double batch = 5e-4;  ///< shorter calls are timed several at a time, until they take so many seconds
   double warm = 0;      ///< seconds of calls before the first sample, beside the limit
+  /// Of the process and all its threads, not of the clock on the wall: what other programs do changes it less.
+  bool processor_time = false;
 };
 
 /// What lets a GPU come back to its clock while kernels are loaded and data is made: 0.1 s; on the host none.

@@ -20,13 +20,17 @@ class ByteRival {
   ByteRival& operator=(const ByteRival&) = delete;
   virtual ~ByteRival() = default;
 
-  /// out = A X^T of an A of out.nrows() x depth and an X of out.ncols() x depth, row by row: both operands as the
-  /// library's kernels read them. Multiples of 4. Puts work on the device's stream.
-  virtual void multiply(DenseMatrix<std::int32_t>& out, const Buffer<std::int8_t>& a, const Buffer<std::int8_t>& x,
-                        std::size_t depth) = 0;
+  /// Makes out = A X^T ready, of an A of out.nrows() x depth and an X of out.ncols() x depth, row by row: both operands
+  /// as the library's kernels read them. The rival names some ways, and the quickest is found by trying: `out` changes.
+  /// False where it has no way for the shape. Allocates.
+  [[nodiscard]] virtual bool prepare(DenseMatrix<std::int32_t>& out, const Buffer<std::int8_t>& a,
+                                     const Buffer<std::int8_t>& x, std::size_t depth) = 0;
+
+  /// The product of the shapes that were prepared last. Puts work on the device's stream.
+  virtual void multiply(DenseMatrix<std::int32_t>& out, const Buffer<std::int8_t>& a, const Buffer<std::int8_t>& x) = 0;
 };
 
-/// cuBLAS's, on the device's stream; null where it is not there, `absent` then says why.
+/// cuBLASLt's, on the device's stream; null where it is not there, `absent` then says why.
 [[nodiscard]] std::unique_ptr<ByteRival> make_byte_rival(const Device& device, std::string& absent);
 
 }  // namespace bitgraph::cli

@@ -149,7 +149,7 @@ std::vector<NodeId> read_graph_ptr(const NpzReader& reader, const CsrPattern& gr
   return first;
 }
 
-/// Of nodes or graphs. Empty, and no classes, where the file has none.
+/// Of nodes or graphs. Empty, and no classes, where the file has none, or says of all that they have none.
 std::vector<std::int32_t> read_labels(const NpzReader& reader, std::size_t samples, const char* of,
                                       std::int32_t& num_classes) {
   if (!reader.contains("labels")) return {};
@@ -166,7 +166,7 @@ std::vector<std::int32_t> read_labels(const NpzReader& reader, std::size_t sampl
     least = std::min(least, raw[i]);
     largest = std::max(largest, raw[i]);
   }
-  if (largest == unlabelled) reader.refuse("labels", fmt::format("no {} has one", of));
+  if (largest == unlabelled) return {};
   std::vector<std::int32_t> labels(samples);
   for (std::size_t i = 0; i < raw.size(); ++i) {
     labels[i] = raw[i] == unlabelled ? unlabelled : static_cast<std::int32_t>(raw[i] - least);
@@ -191,7 +191,7 @@ std::vector<NodeId> read_split(const NpzReader& reader, const std::string& key, 
     };
     if (raw[n] < 0 || raw[n] >= samples) refuse(fmt::format("is outside 0 .. {}", samples - 1));
     const auto sample = static_cast<std::size_t>(raw[n]);
-    if (labels.empty() || labels[sample] == unlabelled) refuse("has no label");
+    if (labels[sample] == unlabelled) refuse("has no label");
     if (taken[sample]) refuse("stands in the split before");
     taken[sample] = true;
     part.push_back(static_cast<NodeId>(sample));
@@ -243,6 +243,7 @@ Dataset read_dataset(std::span<const std::byte> bytes, const std::string& name, 
   dataset.first_node = read_graph_ptr(reader, dataset.graph);
   const char* const of = dataset.num_graphs() != 0 ? "graph" : "node";
   dataset.labels = read_labels(reader, dataset.num_samples(), of, dataset.num_classes);
+  if (dataset.labels.empty()) return dataset;  // a split says what labels are for
   std::vector<bool> taken(dataset.num_samples(), false);
   dataset.train = read_split(reader, "train_idx", of, dataset.labels, taken);
   dataset.validation = read_split(reader, "val_idx", of, dataset.labels, taken);

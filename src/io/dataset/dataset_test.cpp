@@ -129,9 +129,7 @@ TEST(Dataset, SaysWhatIsWrong) {
        "attr_data: feature 0 of node 2 is nan, expected a finite number"},
       {with(vector_member("attr_data", std::vector<double>{1e300, 1})),
        "attr_data: element 0: found 1e+300, expected a number that a float32 can hold"},
-      {without({"labels"}), "train_idx: element 0: node 0 has no label"},
       {with(vector_member("labels", I64{0, 1})), "labels: 2 of them for 3 nodes"},
-      {with(vector_member("labels", I64{-1, -1, -1})), "labels: no node has one"},
       {with(vector_member("labels", I64{0, 1, -2})), "labels: node 2: found -2, expected -1 .. 65535"},
       {with(vector_member("labels", I64{0, 65536, 1})), "labels: node 1: found 65536, expected -1 .. 65535"},
       {with(vector_member("labels", std::vector<float>{0, 0.5F, 1})),
@@ -147,6 +145,17 @@ TEST(Dataset, SaysWhatIsWrong) {
   };
   for (const Case& c : cases) expect_bad_input([&] { (void)read(c.bytes); }, std::string("x.npz: ") + c.message);
   EXPECT_EQ(read(zip_of(members())).num_classes, 2);
+}
+
+TEST(Dataset, WithoutLabelsHasNoClassesAndNoSplit) {
+  for (const std::string& bytes : {without({"labels"}), with(vector_member("labels", std::vector<int>{-1, -1, -1}))}) {
+    const Dataset dataset = read(bytes);
+    EXPECT_EQ(dataset.num_classes, 0);
+    EXPECT_TRUE(dataset.labels.empty());
+    EXPECT_TRUE(dataset.train.empty() && dataset.validation.empty() && dataset.test.empty());
+    EXPECT_EQ(dataset.graph.nrows(), 3U);
+    dataset.validate();
+  }
 }
 
 TEST(Dataset, SaysWhatIsWrongWithDenseFeatures) {

@@ -6,16 +6,23 @@
 #include <bitgraph/graph/generate.hpp>
 
 #include "cli/bench/graph_spec.hpp"
+#include "cli/bench/quantized/call_timer.hpp"
+#include "cli/bench/quantized/level_products.hpp"
+#include "cli/bench/quantized/level_sums.hpp"
 #include "cli/bench/quantized/plane_products.hpp"
 #include "cli/bench/quantized/quantized_networks.hpp"
+#include "cli/bench/sizes.hpp"
 #include "cli/command.hpp"
+#include "cli/commands/network/measure.hpp"
 #include "cli/estimate/estimate.hpp"
 #include "cli/estimate/estimate_rates.hpp"
 #include "cli/help.hpp"
 #include "cli/ranges.hpp"
+#include "core/devices/isa.hpp"
 #include "core/threads/parallel.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -33,17 +40,28 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-constexpr std::array<std::string_view, 7> figure_names{"7a", "7b", "7c", "8", "9", "10", "table3"};
+constexpr std::array<std::string_view, 9> figure_names{"7a", "7b", "7c", "8", "9", "10", "table3", "products", "sums"};
 
 struct BenchQuantizedOptions {
   Common common;
   std::string figures = "7c,8,9,10,table3";
+  std::vector<std::string> graphs;
+  std::string widths = "128";
+  std::string product = "89250x512x256";
+  NetworkParts parts;
   std::size_t most_nodes = 0;
   int repeats = 9;
   double limit = 0.5;
 };
 
-std::size_t most_nodes(const BenchQuantizedOptions& o, bool on_host) {
+/// Of the sums.
+std::vector<std::string> graphs_of(const BenchQuantizedOptions& o, bool on_host) {
+  if (!o.graphs.empty()) return o.graphs;
+  if (on_host) return {"planted:flickr/4"};
+  return {"planted:flickr", "planted:arxiv", "rmat:18", "planted:reddit"};
+}
+
+std::size_t most_nodes_of(const BenchQuantizedOptions& o, bool on_host) {
   if (o.most_nodes != 0) return o.most_nodes;
   return on_host ? 2048 : 32768;
 }
@@ -58,11 +76,11 @@ double tera_operations(std::size_t nodes, std::size_t columns, double seconds) {
 /// The figures of products, row by row.
 class Figures {
  public:
-  Figures(const BenchQuantizedOptions& options, const Device& device)
+  Figures(const BenchQuantizedOptions& options, const CallTimer& timer)
       : options_(options),
-        products_(device, options.common.seed, options.repeats, options.limit),
+        products_(timer, options.common.seed),
         progress_("measuring", options.common.quiet),
-        most_(most_nodes(options, device.is_host())) {}
+        most_(most_nodes_of(options, timer.device().is_host())) {}
 
   [[nodiscard]] const Json& results() const { return results_; }
 
@@ -220,6 +238,7 @@ class Figures {
   Json results_ = Json::array();
 };
 
+/// Also refuses options that go with figures that are not chosen, or not with each other.
 std::set<std::string> chosen_figures(const BenchQuantizedOptions& o) {
   std::set<std::string> chosen;
   std::stringstream words(o.figures);
@@ -229,30 +248,85 @@ std::set<std::string> chosen_figures(const BenchQuantizedOptions& o) {
     chosen.insert(word);
   }
   if (chosen.empty()) fail(ErrorCode::usage, "--figures names none");
+  if (!o.graphs.empty() && !chosen.contains("sums"))
+    fail(ErrorCode::usage, fmt::format("'{}': graphs are for --figures sums", o.graphs.front()));
+  if (o.parts.parts != 0) require_batch_parts(o.parts.of_batch, o.parts.parts);
   return chosen;
+}
+
+/// What the products of the host go by.
+void put_instruction_sets(Json& report, bool prints) {
+  for (const Isa isa : available_isas()) report["instruction_sets"].push_back(to_string(isa));
+  report["instruction_set"] = to_string(active_isa());
+  if (!prints) return;
+  const auto sets = report["instruction_sets"].get<std::vector<std::string>>();
+  fmt::print("instruction sets: {}; {} is used\n", fmt::join(sets, ", "), to_string(active_isa()));
 }
 
 void run_bench_quantized(const BenchQuantizedOptions& o) {
   const std::set<std::string> chosen = chosen_figures(o);
   const Device device = o.common.make_device();
+  const std::vector<std::string> graphs = graphs_of(o, device.is_host());
+  const std::vector<std::size_t> widths = sizes_of(o.widths), product = product_shape_of(o.product);
+  if (chosen.contains("sums")) require_graphs(graphs);
   if (!o.common.json) {
     fmt::print("Products and networks of a few bits on {}; a call among many\n",
                device.is_host() ? counted(static_cast<std::size_t>(device.threads()), "thread") : device.name());
   }
   Json report{{"benchmark", "quantized"}, {"device", device.name()}, {"threads", device.threads()}};
+  put_instruction_sets(report, !o.common.json && device.is_host());
+  const CallTimer timer(device, o.repeats, o.limit);
   Json networks = Json::array();
-  const NetworkTiming timing{o.repeats, o.limit};
-  if (chosen.contains("7a")) measure_networks(networks, "7a", o.common, device, timing);
-  if (chosen.contains("7b")) measure_networks(networks, "7b", o.common, device, timing);
-  Figures figures(o, device);
+  for (const char* figure : {"7a", "7b"}) {
+    if (chosen.contains(figure)) measure_networks(networks, figure, o.parts, o.common, timer);
+  }
+  Figures figures(o, timer);
   if (chosen.contains("7c")) figures.throughput_by_bits();
   if (chosen.contains("table3")) figures.throughput_by_shape();
   if (chosen.contains("8")) figures.jumping();
   if (chosen.contains("9")) figures.throughput_by_nodes();
   if (chosen.contains("10")) figures.reuse();
-  report["results"] = figures.results();
-  report["networks"] = networks;
+  Json results = figures.results();
+  Json ratios = Json::object();
+  if (chosen.contains("products")) measure_level_products(results, product, o.common, timer);
+  if (chosen.contains("sums")) ratios = measure_level_sums(results, graphs, widths, o.common, timer);
+  report["results"] = std::move(results);
+  report["ratios"] = std::move(ratios);
+  report["networks"] = std::move(networks);
   if (o.common.json) fmt::print("{}\n", report.dump(2));
+}
+
+/// One figure. Cells are products or networks, of which each takes its limit at most.
+void add_figure(Estimate& estimate, const BenchQuantizedOptions& o, const std::string& figure, bool cuda) {
+  constexpr double cells_of_products = 60, networks = 30;
+  double cells = cells_of_products, host = 0, device = 0;
+  if (figure == "7a" || figure == "7b") {
+    cells = networks;
+    host = device = 6 * spec_bytes("planted:arxiv");
+  } else if (figure == "products") {
+    const std::vector<std::size_t> shape = product_shape_of(o.product);
+    cells = cuda ? 16 : 8;
+    // Levels twice, and what the rival reads and writes: floats, or bytes and sums of 32 bits.
+    const auto rows = static_cast<double>(shape[0]), depth = static_cast<double>(shape[1]);
+    host = rows * depth * (cuda ? 3 : 6) + rows * static_cast<double>(shape[2]) * 5;
+    device = rows * depth * 2 + rows * static_cast<double>(shape[2]) * 6;
+  } else if (figure == "sums") {
+    const auto widths = static_cast<double>(sizes_of(o.widths).size());
+    for (const std::string& graph : graphs_of(o, !cuda)) {
+      const double bytes = spec_bytes(graph);
+      estimate.steps.push_back({"sums over " + graph, 4 * widths * o.limit, rates::program_bytes + 6 * bytes});
+      if (cuda) estimate.device_bytes = std::max(estimate.device_bytes, 4 * bytes);
+    }
+    return;
+  } else {
+    const auto side = static_cast<double>(most_nodes_of(o, !cuda));
+    // A in bits on the host, and what the rival reads: floats there, bytes and bfloat16 on a device.
+    const double bits = side * side / 8, rival = side * side * (cuda ? 3 : 4);
+    host = 2 * bits + (cuda ? 0 : rival);
+    device = bits + rival;
+  }
+  estimate.steps.push_back({"figure " + figure, cells * o.limit, rates::program_bytes + host});
+  if (cuda) estimate.device_bytes = std::max(estimate.device_bytes, device);
 }
 
 /// At most: all cells of a figure take their limit, and its largest product is in memory.
@@ -260,17 +334,7 @@ Estimate estimate_of(const BenchQuantizedOptions& o) {
   const Machine machine(o.common);
   Estimate estimate;
   add_start(estimate, machine);
-  const auto side = static_cast<double>(most_nodes(o, !machine.cuda()));
-  // A in bits on the host, and what the rival reads: floats there, bytes and bfloat16 on a device.
-  const double bits = side * side / 8, rival = side * side * (machine.cuda() ? 3 : 4);
-  constexpr double cells_of_products = 60, networks = 30;
-  for (const std::string& figure : chosen_figures(o)) {
-    const bool of_networks = figure == "7a" || figure == "7b";
-    const double held = of_networks ? 6 * spec_bytes("planted:arxiv") : 2 * bits + (machine.cuda() ? 0 : rival);
-    estimate.steps.push_back(
-        {"figure " + figure, (of_networks ? networks : cells_of_products) * o.limit, rates::program_bytes + held});
-    if (machine.cuda()) estimate.device_bytes = std::max(estimate.device_bytes, of_networks ? held : bits + rival);
-  }
+  for (const std::string& figure : chosen_figures(o)) add_figure(estimate, o, figure, machine.cuda());
   estimate.assumptions.push_back(fmt::format("at most {:g} s a product or network", o.limit));
   return estimate;
 }
@@ -282,7 +346,9 @@ void add_bench_quantized(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
       "quantized",
       "Figures 7 to 10 and Table 3 of QGTC on their axes: products of a graph of one bit with numbers of a few bits,\n"
-      "beside a library's product of the same shape, and networks of the sizes of its Table 1");
+      "beside a library's product of the same shape, and networks of the sizes of its Table 1; products and sums of\n"
+      "levels of a layer, beside what others have");
+  command->add_option("graph", options->graphs, std::string("of --figures sums: files, data sets, or ") + graph_kinds);
   command
       ->add_option("--figures", options->figures,
                    fmt::format("which, with commas between: {}", fmt::join(figure_names, ", ")))
@@ -292,6 +358,16 @@ void add_bench_quantized(CLI::App& bench) {
                    "leave out products of more nodes; 0: 2,048 on the host, 32,768 on a CUDA device")
       ->check(whole_number(0, 1 << 20))
       ->capture_default_str();
+  command->add_option("--widths", options->widths, "of sums: columns, with commas between")->capture_default_str();
+  command->add_option("--product", options->product, "of products: ROWSxDEPTHxOUTPUTS")->capture_default_str();
+  command
+      ->add_option("--parts", options->parts.parts,
+                   "of 7a and 7b: cut the nodes into so many parts and run over batches of them; 0: all in one run")
+      ->check(whole_number(0, most_nodes))
+      ->capture_default_str();
+  command->add_option("--batch-parts", options->parts.of_batch, "parts in a batch, at most --parts")
+      ->check(whole_number(1, most_nodes))
+      ->capture_default_str();
   command->add_option("--repeats", options->repeats, "samples; the median is shown")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
@@ -299,9 +375,10 @@ void add_bench_quantized(CLI::App& bench) {
       ->check(not_negative())
       ->capture_default_str();
   add_common(*command, options->common);
-  add_examples(
-      *command,
-      "  bitgraph bench quantized --threads 2\n  bitgraph bench quantized --device cuda --figures 7c,table3\n");
+  add_examples(*command,
+               "  bitgraph bench quantized --threads 2\n  bitgraph bench quantized --device cuda --figures 7c,table3\n"
+               "  bitgraph bench quantized rmat:18 planted:arxiv --figures products,sums --widths 64,128\n"
+               "  bitgraph bench quantized --figures 7a,7b --parts 1500\n");
   add_actions(
       *command, options->common, [options] { run_bench_quantized(*options); },
       [options] { return estimate_of(*options); });

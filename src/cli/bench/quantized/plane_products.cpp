@@ -6,8 +6,6 @@
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/plane_gemm.hpp>
 
-#include "cli/bench/timing.hpp"
-
 #include <utility>
 #include <vector>
 
@@ -35,18 +33,9 @@ void clear_padding(Buffer<std::uint64_t>& words, std::size_t nodes, std::size_t 
 
 }  // namespace
 
-PlaneProducts::PlaneProducts(const Device& device, std::uint64_t seed, int repeats, double limit)
-    : device_(device), seed_(seed), repeats_(repeats), limit_(limit) {
-  if (!device.is_host()) rival_ = make_byte_rival(device, absent_);
-}
-
-template <class Call>
-double PlaneProducts::seconds(const Call& call) const {
-  constexpr double together = 2e-3;  // of calls in a stream, whose end is waited for once
-  const Timing timing{.repeats = repeats_, .limit = limit_, .batch = together, .warm = usual_warm_up(device_) / 10};
-  return measure(
-             timing, [&](int) { call(); }, [&] { device_.synchronize(); })
-      .median;
+PlaneProducts::PlaneProducts(CallTimer timer, std::uint64_t seed)
+    : timer_(std::move(timer)), device_(timer_.device()), seed_(seed) {
+  if (!device_.is_host()) rival_ = make_byte_rival(device_, absent_);
 }
 
 Buffer<std::uint64_t> PlaneProducts::random_words(std::size_t count) const {
@@ -73,14 +62,14 @@ double PlaneProducts::dense(std::size_t nodes, std::size_t columns, int bits) {
   const BitMatrix<ZeroOne> a = random_graph(nodes);
   const BitPlanes x = random_planes(nodes, columns, bits);
   Sums out(nodes, columns, device_);
-  return seconds([&] { plane_gemm_into(out, a, x); });
+  return timer_.seconds([&] { plane_gemm_into(out, a, x); });
 }
 
 double PlaneProducts::plane_by_plane(std::size_t nodes, std::size_t columns, int bits) {
   const BitMatrix<ZeroOne> a = random_graph(nodes);
   const BitPlanes plane = random_planes(nodes, columns, 1);
   Sums out(nodes, columns, device_);
-  return seconds([&] {
+  return timer_.seconds([&] {
     for (int p = 0; p < bits; ++p) plane_gemm_into(out, a, plane);
   });
 }
@@ -97,26 +86,26 @@ double PlaneProducts::dense(const CsrPattern& graph, std::size_t columns, int bi
   const BitMatrix<ZeroOne> a = to_bit_matrix(graph).to(device_);
   const BitPlanes x = random_planes(graph.ncols(), columns, bits);
   Sums out(graph.nrows(), columns, device_);
-  return seconds([&] { plane_gemm_into(out, a, x); });
+  return timer_.seconds([&] { plane_gemm_into(out, a, x); });
 }
 
 double PlaneProducts::tiles(const CsrPattern& graph, std::size_t columns, int bits) {
   const BitTileMatrix a = pack(graph, {.tile_dim = 64}).to(device_);
   const BitPlanes x = random_planes(graph.ncols(), columns, bits);
   Sums out(graph.nrows(), columns, device_);
-  return seconds([&] { plane_gemm_into(out, a, x); });
+  return timer_.seconds([&] { plane_gemm_into(out, a, x); });
 }
 
 std::string PlaneProducts::rival_name() const {
   if (device_.is_host()) return "OpenBLAS float32";
-  return rival_ == nullptr ? "cuBLAS int8: " + absent_ : "cuBLAS int8";
+  return rival_ == nullptr ? "cuBLASLt int8: " + absent_ : "cuBLASLt int8";
 }
 
 double PlaneProducts::rival(std::size_t nodes, std::size_t columns) {
   if (device_.is_host()) {
     const auto a = random_matrix<float>(nodes, nodes), x = random_matrix<float>(columns, nodes);
     DenseMatrix<float> out(nodes, columns, device_);
-    return seconds([&] { float_gemm(out, a, false, x, true); });
+    return timer_.seconds([&] { float_gemm(out, a, false, x, true); });
   }
   if (rival_ == nullptr || nodes % 4 != 0 || columns % 4 != 0) return 0;
   const auto bytes = [&](std::size_t count) {
@@ -127,14 +116,15 @@ double PlaneProducts::rival(std::size_t nodes, std::size_t columns) {
   };
   const Buffer<std::int8_t> a = bytes(nodes * nodes), x = bytes(columns * nodes);
   Sums out(nodes, columns, device_);
-  return seconds([&] { rival_->multiply(out, a, x, nodes); });
+  if (!rival_->prepare(out, a, x, nodes)) return 0;
+  return timer_.seconds([&] { rival_->multiply(out, a, x); });
 }
 
 double PlaneProducts::bfloat16(std::size_t nodes, std::size_t columns) {
   if (device_.is_host()) return 0;
   const auto a = random_matrix<Bfloat16>(nodes, nodes), x = random_matrix<Bfloat16>(columns, nodes);
   DenseMatrix<Bfloat16> out(nodes, columns, device_);
-  return seconds([&] { gemm_into(out, a, x); });
+  return timer_.seconds([&] { gemm_into(out, a, x); });
 }
 
 }  // namespace bitgraph::cli

@@ -8,6 +8,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 
+#include "cli/bench/quantized/call_timer.hpp"
 #include "cli/peers/byte_rival.hpp"
 
 #include <cstddef>
@@ -19,8 +20,7 @@ namespace bitgraph::cli {
 
 class PlaneProducts {
  public:
-  /// `limit`: seconds that one figure may take, of at most so many samples.
-  PlaneProducts(const Device& device, std::uint64_t seed, int repeats, double limit);
+  PlaneProducts(CallTimer timer, std::uint64_t seed);
 
   /// Seconds of a product of a random A of N x N by N x D levels, one call among many.
   [[nodiscard]] double dense(std::size_t nodes, std::size_t columns, int bits);
@@ -30,25 +30,22 @@ class PlaneProducts {
   [[nodiscard]] double dense(const CsrPattern& graph, std::size_t columns, int bits);
   [[nodiscard]] double tiles(const CsrPattern& graph, std::size_t columns, int bits);
 
-  /// The rival on the same shape: cuBLAS in bytes; on the host OpenBLAS in floats. 0 where it is not there.
+  /// The rival on the same shape: cuBLASLt in bytes; on the host OpenBLAS in floats. 0 where it is not there.
   [[nodiscard]] double rival(std::size_t nodes, std::size_t columns);
   /// cuBLAS in bfloat16; 0 on the host.
   [[nodiscard]] double bfloat16(std::size_t nodes, std::size_t columns);
   [[nodiscard]] std::string rival_name() const;
 
  private:
-  template <class Call>
-  [[nodiscard]] double seconds(const Call& call) const;
   [[nodiscard]] Buffer<std::uint64_t> random_words(std::size_t count) const;
   template <class T>
   [[nodiscard]] DenseMatrix<T> random_matrix(std::size_t nrows, std::size_t ncols) const;
   [[nodiscard]] BitMatrix<ZeroOne> random_graph(std::size_t nodes) const;
   [[nodiscard]] BitPlanes random_planes(std::size_t nodes, std::size_t columns, int bits) const;
 
+  CallTimer timer_;
   Device device_;
   std::uint64_t seed_;
-  int repeats_;
-  double limit_;
   std::string absent_;
   std::unique_ptr<ByteRival> rival_;
 };

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench/quantized/quantized_networks.hpp"
 
+#include <bitgraph/graph/partition.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
 
 #include "cli/bench/gnn_rival.hpp"
-#include "cli/bench/timing.hpp"
 #include "cli/commands/network/measure.hpp"
 #include "nn/model/random_model.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::cli {
@@ -31,38 +34,37 @@ Network network_of(const std::string& figure) {
   return {"batched GIN, 3 layers of 64", nn::Architecture::gin, 64};
 }
 
-class Row {
- public:
-  Row(const Device& device, const NetworkTiming& timing) : device_(device), timing_(timing) {}
-
-  template <class Run>
-  void measure_form(const std::string& form, Run&& run) {
-    const Timing timing{
-        .repeats = timing_.repeats, .limit = timing_.limit, .batch = 2e-3, .warm = usual_warm_up(device_) / 10};
-    us_[form] = 1e6 * measure(
-                          timing, [&](int) { run(); }, [&] { device_.synchronize(); })
-                          .median;
-  }
-  [[nodiscard]] const Json& us() const { return us_; }
-
- private:
-  Device device_;
-  NetworkTiming timing_;
-  Json us_ = Json::object();
-};
-
-Json row_of(const Network& network, const std::string& size, const Common& common, const Device& device,
-            const NetworkTiming& timing) {
-  Json split;
-  const Dataset dataset = load_for_training("planted:" + size, {}, device, {}, split);
+nn::Model float_model(const Network& network, const Dataset& dataset, const Common& common) {
   constexpr std::size_t depth = 3;
-  const nn::Model real =
-      nn::random_model(network.architecture, nn::Precision::real, dataset.num_features(), network.hidden,
-                       static_cast<std::size_t>(dataset.num_classes), depth, common.seed);
-  Row row(device, timing);
+  return nn::random_model(network.architecture, nn::Precision::real, dataset.num_features(), network.hidden,
+                          static_cast<std::size_t>(dataset.num_classes), depth, common.seed);
+}
+
+/// The graph without the edges between batches: what a run over batches computes.
+CsrPattern without_edges_between(const CsrPattern& graph, const Partition& partition, std::size_t of_batch) {
+  const auto batch = [&](NodeId node) { return partition.part_of()[node] / of_batch; };
+  Buffer<EdgeOffset> row_ptr(std::size_t{graph.nrows()} + 1, EdgeOffset{0});
+  std::vector<NodeId> kept;
+  for (NodeId i = 0; i < graph.nrows(); ++i) {
+    for (const NodeId j : graph.row(i)) {
+      if (batch(i) == batch(j)) kept.push_back(j);
+    }
+    row_ptr[i + 1] = kept.size();
+  }
+  Buffer<NodeId> col_ind(kept.size());
+  std::copy(kept.begin(), kept.end(), col_ind.begin());
+  return CsrPattern(graph.nrows(), graph.ncols(), std::move(row_ptr), std::move(col_ind));
+}
+
+/// Microseconds by form.
+Json times_of(const Network& network, const Dataset& dataset, const Partition* partition, std::size_t of_batch,
+              const Common& common, const CallTimer& timer) {
+  const Device& device = timer.device();
+  const nn::Model real = float_model(network, dataset, common);
+  Json us = Json::object();
   const auto run_model = [&](const std::string& form, const nn::Model& model) {
-    nn::InferencePlan plan(model, dataset, nn::InferenceOptions{}, device);
-    row.measure_form(form, [&] { plan.run(); });
+    nn::InferencePlan plan(model, dataset, {.partition = partition, .batch_parts = of_batch}, device);
+    us[form] = 1e6 * timer.seconds([&] { plan.run(); });
   };
   run_model("float", real);
   for (const int bits : {16, 8, 4, 2}) {
@@ -70,27 +72,46 @@ Json row_of(const Network& network, const std::string& size, const Common& commo
                                        .bounds = BoundsOf::range};
     run_model(fmt::format("{} bits", bits), nn::quantize(real, dataset, how));
   }
-  std::string absent;
-  if (!device.is_host()) {
-    if (const auto rival = GnnRival::make(real, dataset, device, absent))
-      row.measure_form("cuBLAS + cuSPARSE", [&] { rival->run(); });
+  return us;
+}
+
+Json row_of(const Network& network, const std::string& size, const NetworkParts& parts, const Common& common,
+            const CallTimer& timer) {
+  Json split;
+  Dataset dataset = load_for_training("planted:" + size, {}, timer.device(), {}, split);
+  std::optional<Partition> partition;
+  if (parts.parts != 0) {
+    const auto most = std::min<std::size_t>(parts.parts, dataset.graph.nrows());
+    partition = partition_graph(dataset.graph, {.parts = static_cast<NodeId>(most), .seed = common.seed});
   }
-  return {{"figure", ""}, {"dataset", size}, {"num_nodes", dataset.graph.nrows()}, {"us", row.us()}};
+  Json row{{"figure", ""}, {"dataset", size}, {"num_nodes", dataset.graph.nrows()}};
+  row["parts"] = partition ? partition->num_parts() : 0;
+  row["batch_parts"] = partition ? parts.of_batch : 0;
+  row["us"] =
+      times_of(network, dataset, partition ? &*partition : nullptr, partition ? parts.of_batch : 0, common, timer);
+  if (timer.device().is_host()) return row;
+  if (partition) dataset.graph = without_edges_between(dataset.graph, *partition, parts.of_batch);
+  std::string absent;
+  if (const auto rival = GnnRival::make(float_model(network, dataset, common), dataset, timer.device(), absent))
+    row["us"]["cuBLAS + cuSPARSE"] = 1e6 * timer.seconds([&] { rival->run(); });
+  return row;
 }
 
 }  // namespace
 
-void measure_networks(Json& rows, const std::string& figure, const Common& common, const Device& device,
-                      const NetworkTiming& timing) {
+void measure_networks(Json& rows, const std::string& figure, const NetworkParts& parts, const Common& common,
+                      const CallTimer& timer) {
   const Network network = network_of(figure);
   if (!common.json) {
-    fmt::print("\nFigure 7({}): {}, random weights, all nodes in one run, microseconds\n", figure.back(), network.name);
+    const std::string nodes =
+        parts.parts == 0 ? "all nodes in one run" : fmt::format("{} parts, {} in a batch", parts.parts, parts.of_batch);
+    fmt::print("\nFigure 7({}): {}, random weights, {}, microseconds\n", figure.back(), network.name, nodes);
   }
   Progress progress("measuring", common.quiet);
   std::size_t done = 0;
   for (const std::string& size : table_1) {
     progress.update(done++, table_1.size(), size);
-    Json row = row_of(network, size, common, device, timing);
+    Json row = row_of(network, size, parts, common, timer);
     row["figure"] = figure;
     if (!common.json) {
       std::string line = fmt::format("  {:<12}", size);

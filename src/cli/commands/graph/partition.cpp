@@ -2,17 +2,21 @@
 #include <bitgraph/graph/partition.hpp>
 
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/graph/generate.hpp>
+#include <bitgraph/io/dataset.hpp>
 #include <bitgraph/io/partition.hpp>
 
 #include "cli/estimate/estimate_graph.hpp"
 #include "cli/estimate/estimate_rates.hpp"
 #include "cli/graph_command/graph_command.hpp"
+#include "cli/graph_command/planted_spec.hpp"
 #include "cli/ranges.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <vector>
 
 namespace bitgraph::cli {
@@ -26,6 +30,25 @@ struct PartitionCommand {
   NodeId parts = 0;
   std::string from;  ///< a part file
 };
+
+/// Whether the graph is that of a data set, by its name or folder, or a planted one.
+bool names_dataset(const std::string& graph) {
+  std::error_code error;
+  if (graph.empty() || graph == "-") return false;
+  if (graph.starts_with("planted:")) return true;
+  if (graph.find('/') != std::string::npos) return std::filesystem::is_directory(graph, error);
+  return graph.find_first_of(".:") == std::string::npos && !std::filesystem::is_regular_file(graph, error);
+}
+
+/// The graph that networks over the data set have.
+Graph graph_of_dataset(const GraphOptions& options, const Device& host) {
+  Graph graph;
+  const auto planted = planted_of_spec(options.graph, 0);
+  graph.pattern = planted ? generate_planted_pattern(*planted, host)
+                          : load_dataset(require_dataset(options.graph), host).graph.clone();
+  if (!options.id_map.empty()) save_id_map(options.id_map, graph.ids, graph.pattern.nrows());
+  return graph;
+}
 
 void save(const Partition& partition, const std::string& path, const NodeNames& names) {
   if (path.empty()) return;
@@ -53,7 +76,8 @@ void run_partition(const PartitionCommand& options) {
   const Common& common = options.graph.common;
   const Device device = common.make_host("partition");
   auto start = std::chrono::steady_clock::now();
-  Graph loaded = load_for_algorithm(options.graph, {.undirected = true}, device);
+  Graph loaded = names_dataset(options.graph.graph) ? graph_of_dataset(options.graph, device)
+                                                    : load_for_algorithm(options.graph, {.undirected = true}, device);
   loaded.pattern = undirected(loaded.pattern);
   const double load = seconds_since(start);
   start = std::chrono::steady_clock::now();
@@ -81,7 +105,8 @@ void run_partition(const PartitionCommand& options) {
 }
 
 Estimate estimate(const PartitionCommand& options) {
-  const GraphSize size = graph_size_of(options.graph);
+  const GraphSize size =
+      names_dataset(options.graph.graph) ? dataset_size_of(options.graph.graph).graph : graph_size_of(options.graph);
   const Machine machine(options.graph.common);
   Estimate estimate;
   const double held = add_load(estimate, machine, size, false);
@@ -102,6 +127,11 @@ void add_partition(CLI::App& app) {
       "partition", "Cut the nodes into parts of one size with few edges between; ignores directions");
   GraphOptions& graph = options->graph;
   add_graph_input(*command, graph.common, "graph", graph);
+  command->get_option("graph")->description(
+      "a graph file, or a data set's name; - reads standard input, with --format");
+  graph.common.files.reads("graph", [&graph] {
+    return names_dataset(graph.graph) ? files_of_dataset(graph.graph) : std::vector<std::string>();
+  });
   CLI::Option* parts = command->add_option("--parts", options->parts, "how many parts, at most as many as nodes")
                            ->type_name("N")
                            ->check(whole_number(1, most_nodes));

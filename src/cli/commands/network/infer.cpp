@@ -109,6 +109,7 @@ void run_infer(const InferOptions& o) {
   if (!plan.partition_file.empty()) {
     partition = load_partition(plan.partition_file, dataset.graph);
     plan.partition = &*partition;
+    require_batch_parts(o.batch_parts, partition->num_parts());
     result["partition"] = plan.partition_file;
   }
   const auto forms = o.plan.empty() ? forms_of(model, o.form) : std::vector{model.precision};

@@ -63,6 +63,10 @@ void add_split(CLI::App& app, SplitChoice& split, const std::string& otherwise) 
       ->check(number_between(0, 1));
 }
 
+void require_batch_parts(std::size_t of_batch, std::size_t parts) {
+  if (of_batch > parts) fail(ErrorCode::usage, fmt::format("--batch-parts {}: there are {} parts", of_batch, parts));
+}
+
 void require_data(const std::string& name) {
   if (!planted_of_spec(name, 0)) static_cast<void>(require_dataset(name));
 }

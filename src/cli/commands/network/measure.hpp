@@ -33,6 +33,9 @@ void add_split(CLI::App& app, SplitChoice& split, const std::string& otherwise);
 /// Throws where load_for_training will find nothing to load: better told before long work than in the middle.
 void require_data(const std::string& name);
 
+/// Throws usage, naming --batch-parts, where a batch has more parts than there are.
+void require_batch_parts(std::size_t of_batch, std::size_t parts);
+
 /// Loads a data set, or makes one (planted:NAME, with seed 0). Its split is the one that is asked for; else the one
 /// that the first of `models` was trained with, where the data set still has it; else the file's, or, where the file
 /// has none, one that is drawn with seed 0: of many graphs 0.8, 0.1 and 0.1 of each class. Adds to `result`

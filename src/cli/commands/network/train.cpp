@@ -147,7 +147,10 @@ void run_train(const TrainOptions& o) {
   Json result;
   const Dataset dataset = load_for_training(o.dataset, o.split, device, given.pointers(), result);
   if (given.start || given.teacher) warn_of_training_data(result, dataset);
-  if (!o.partition.empty()) given.partition = load_partition(o.partition, dataset.graph);
+  if (!o.partition.empty()) {
+    given.partition = load_partition(o.partition, dataset.graph);
+    require_batch_parts(o.batch_parts, given.partition->num_parts());
+  }
   const nn::TrainOptions recipe = train_options(o, dataset, given);
   result["recipe"] = nn::explain_recipe(dataset, recipe);
   if (o.explain) return explain_step(o, std::move(result), dataset, recipe, device);

@@ -237,6 +237,7 @@ void run_tune(TuneOptions& o) {
   o.tune.max_loss = o.max_loss / 100;
   std::optional<Partition> partition;
   if (!o.partition.empty()) partition = load_partition(o.partition, dataset.graph);
+  for (const std::size_t of_batch : o.tune.batch_parts) require_batch_parts(of_batch, partition->num_parts());
   o.tune.partition = partition ? &*partition : nullptr;
   Progress progress("tuning", o.common.quiet);
   std::size_t tried = 0;
