@@ -64,7 +64,7 @@ std::string samples(const Dataset& dataset, const TrainOptions& options) {
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "10"},
+          {"version", "11"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", to_string(options.precision)},
