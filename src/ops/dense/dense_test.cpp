@@ -2,6 +2,7 @@
 // Small operators on dense matrices against obvious loops, and the same bits on a CUDA device.
 #include "ops/dense/dense.hpp"
 
+#include "ops/row_sums.hpp"
 #include "support/every_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
@@ -201,6 +202,27 @@ TEST(Dense, ColumnSumsAreTheSameEverywhere) {
       add_rows(Cpu{device}, sums.data(), x.view(), 0, shape.nrows);
       EXPECT_EQ(sums, wanted) << shape;
     });
+  }
+}
+
+/// The same parts whoever adds them up, joined in their order: numbers that lose each other's last bits say so.
+TEST(RowSums, AreOfFixedPartsInTheirOrderForAnyNumberOfThreads) {
+  for (const std::size_t nrows : {0U, 1U, 127U, 128U, 129U, 1000U, 65536U, 70001U}) {
+    SCOPED_TRACE(nrows);
+    const auto values = test::random_floats(nrows, 1, -1, 1);
+    const auto add = [&](double* sums, std::size_t first, std::size_t end) {
+      for (std::size_t i = first; i < end; ++i) sums[0] += std::exp(static_cast<double>(20 * values[i])), ++sums[1];
+    };
+    const RowParts parts(nrows);
+    EXPECT_LE(parts.count, RowParts::most_parts);
+    std::vector<double> wanted(2, 0);
+    for (std::size_t part = 0; part < parts.count; ++part) {
+      std::vector<double> some(2, 0);
+      add(some.data(), part * parts.rows, std::min(nrows, (part + 1) * parts.rows));
+      for (std::size_t n = 0; n < 2; ++n) wanted[n] += some[n];
+    }
+    EXPECT_EQ(wanted[1], static_cast<double>(nrows));
+    test::with_thread_counts([&](const Device& device) { EXPECT_EQ(sum_over_rows(device, nrows, 2, add), wanted); });
   }
 }
 

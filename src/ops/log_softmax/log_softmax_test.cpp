@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/ops/log_softmax.hpp>
 
+#include "ops/row_parts.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
 #include "support/shapes.hpp"
@@ -9,6 +10,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace bitgraph {
 namespace {
@@ -109,6 +111,35 @@ TEST(Score, OfLogProbabilitiesIsThatOfTheLogits) {
   const Score b = score(log_probabilities, labels, nodes);
   EXPECT_NEAR(a.loss, b.loss, 1e-6);
   EXPECT_EQ(a.correct, b.correct);
+}
+
+/// Parts are of 128 rows, so that their means times 128 are their sums, to the last bit.
+TEST(Score, IsTheSumOfFixedPartsInTheirOrderForAnyNumberOfThreads) {
+  constexpr std::size_t rows = RowParts::least_rows, parts = 41;
+  static_assert(rows == 128);
+  Floats x = test::random_dense(rows * parts, 7, 1);
+  for (std::size_t n = 0; n < x.values().size(); ++n) x.values()[n] *= static_cast<float>(1 + n % 5 * n);
+  Labels labels;
+  Nodes nodes;
+  for (NodeId i = 0; i < rows * parts; ++i) {
+    labels.push_back(static_cast<std::int32_t>(i % 7));
+    nodes.push_back((i * 5) % (rows * parts));
+  }
+  double sum = 0, backwards = 0;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const auto loss_of = [&](std::size_t n) {
+      return rows * score(x, labels, std::span<const NodeId>(nodes).subspan(n * rows, rows)).loss;
+    };
+    sum += loss_of(part);
+    backwards += loss_of(parts - 1 - part);
+  }
+  EXPECT_NE(sum, backwards) << "nothing to tell the orders apart by";
+  test::with_thread_counts([&](const Device& device) {
+    const Floats there = x.to(device);
+    EXPECT_EQ(score(there, labels, nodes).loss, sum / (rows * parts));
+    Floats gradient(x.nrows(), x.ncols(), device);
+    EXPECT_EQ(cross_entropy_backward_into(gradient, there, labels, nodes).loss, sum / (rows * parts));
+  });
 }
 
 TEST(Score, OfNothingIsZero) {

@@ -64,6 +64,12 @@ const std::vector<Row> table{
      counts,
      {.presence = true, .center = true, .even_scales = true, .teacher_weights = true, .average = true}},
     {Architecture::inductive_gcn, Precision::bin, dense, {.center = true}},
+    {Architecture::gcn,
+     Precision::of_levels(4, 4, 4),
+     counts,
+     {.normalize_rows = true, .feature_scale = 4, .divergence_weight = 4}},
+    {Architecture::gin, Precision::of_levels(8, 8, 8), dense, {.average = true, .divergence_weight = 4}},
+    {Architecture::saint, Precision::of_levels(4, 4, 4), counts, {.normalize_rows = true}},
 };
 
 TEST(Recipe, IsTheTable) {
