@@ -177,6 +177,17 @@ const DenseMatrix<float>& PackedParts::run() {
   return logits_;
 }
 
+/// The steps of levels are packed with the batches.
+void PackedParts::set_weights(std::span<const Layer> layers) {
+  for (const Layer& layer : layers) {
+    if (layer.precision.has_levels())
+      fail(ErrorCode::not_possible,
+           "set_weights: batches that come from the host have the steps of a model of levels with them: make a new "
+           "plan");
+  }
+  if (weights_) weights_->set(layers);
+}
+
 std::vector<ExplainedOperator> PackedParts::explain(std::size_t repeats) {
   load(largest_);
   device_.wait_for(copying_);
