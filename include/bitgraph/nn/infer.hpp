@@ -166,7 +166,7 @@ class InferencePlan {
 
 /// The same network in plain float arithmetic, signs as +-1.0f and products by the float gemm; a model of levels in
 /// plain double arithmetic. What the packed forms are tested against. `forms` has one a layer, as for the plan. On the
-/// host.
+/// host. Throws not_possible for a layer or a network of your own.
 [[nodiscard]] DenseMatrix<float> emulate(const Model& model, const Dataset& dataset,
                                          const std::vector<Precision>& forms);
 
