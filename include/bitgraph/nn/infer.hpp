@@ -111,8 +111,8 @@ class InferencePlan {
   /// and has the same layers, shapes and precisions; nothing of it is kept. What the plan has is written over. Throws
   /// bad_input where the model is not valid; usage naming the layer and what is not alike; not_possible where it
   /// divides features by their sums and the plan does not, or, of features in signs, has another mean or deviation of
-  /// them, and for levels over the parts of a partition that come from the host. O(weights); models of levels have
-  /// their steps renewed, O(nodes).
+  /// them. O(weights); models of levels have their steps renewed, O(nodes), and batches that come from the host are
+  /// packed again.
   void set_weights(const Model& model);
 
   [[nodiscard]] NodeId num_nodes() const noexcept;

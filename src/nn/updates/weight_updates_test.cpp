@@ -151,21 +151,22 @@ TEST(WeightUpdates, OfModelsThatClassifyGraphs) {
 template <class Make>
 void expect_parts_take(const Dataset& data, const Device& device, const Make& make) {
   const Partition partition = test::partition_of(data, 40);
-  for_each_kind(data, [&](const Precision& precision, const Model& before, const Model& after) {
+  for_each_kind(data, [&](const Precision&, const Model& before, const Model& after) {
     const InferenceOptions options = test::options_for(before, partition, 7);
     const auto plan = make(before, options, device);
-    plan->run();
-    try {
+    const DenseMatrix<float> first = here(plan->run()), second = here(make(after, options, device)->run());
+    std::size_t held = device.memory().live;
+    for (int round = 0; round < 2; ++round) {
       plan->set_weights(after.layers);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::not_possible);
-      EXPECT_TRUE(precision.has_levels());
-      return test::expect_runs(*plan, here(make(before, options, device)->run()), false);
+      test::expect_runs(*plan, second, false);
+      EXPECT_FALSE(plan->explain(1).empty());
+      plan->set_weights(before.layers);
+      test::expect_runs(*plan, first, false);
+      if (round == 1 || device.is_host()) {  // a device's scratch memory grows with the first calls
+        EXPECT_EQ(device.memory().live, held);
+      }
+      held = device.memory().live;
     }
-    test::expect_runs(*plan, here(make(after, options, device)->run()), false);
-    EXPECT_FALSE(plan->explain(1).empty());
-    plan->set_weights(before.layers);
-    test::expect_runs(*plan, here(make(before, options, device)->run()), false);
   });
 }
 
