@@ -2,8 +2,10 @@
 // Networks that a user builds of operators (Model::network).
 #include <bitgraph/bitgraph.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "nn/program/layers.hpp"
+#include "nn/sampling/needed_rows.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "support/every_device.hpp"
 #include "support/everywhere.hpp"
@@ -16,6 +18,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -115,18 +119,26 @@ TEST(OwnNetwork, AResidualConnectionAddsTheInputOfALayer) {
   }
 }
 
-/// A layer as a row of the table of architectures would build it: a convolution, and its input where it is as wide.
+/// A layer of the architecture, and its input where it is as wide.
 std::uint32_t residual_layer(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
   const ValueId y = standard_layer(build, shape, x);
   return shape.inputs == shape.outputs ? build.add(y, x) : y;
 }
 
-TEST(OwnNetwork, ALayerOfANewKindIsTrainedByTheGradientsOfItsOperators) {
+/// The same with the input first.
+std::uint32_t layer_on_input(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
+  const ValueId y = standard_layer(build, shape, x);
+  return shape.inputs == shape.outputs ? build.add(x, y) : y;
+}
+
+/// Of all nodes, or of the rows that the outputs of some nodes depend on: a layer's input then has more rows than its
+/// output.
+void check_gradients(LayerBuilder layer, bool of_some_nodes) {
   const Dataset& data = some_data();
   std::vector<LayerShape> shapes{{Aggregation::symmetric, false, features, 8},
                                  {Aggregation::symmetric, false, 8, 8},
                                  {Aggregation::symmetric, false, 8, classes}};
-  for (LayerShape& shape : shapes) shape.build = residual_layer;
+  for (LayerShape& shape : shapes) shape.build = layer;
   const std::vector<Precision> forms(shapes.size(), Precision::real);
   struct Weights {
     DenseMatrix<float> value, gradient;
@@ -142,10 +154,20 @@ TEST(OwnNetwork, ALayerOfANewKindIsTrainedByTheGradientsOfItsOperators) {
     parameters[l].neighbor = {&weights[l].value, &biases[l].value, &weights[l].gradient, &biases[l].gradient};
   TrainingRun run(training_program(shapes, false, forms), parameters, Device::host(1));
   TrainingBatch batch;
-  const auto graph = std::make_shared<LayerGraph>(data.graph, Aggregation::symmetric, WholeGraphFacts{}, Device{});
-  batch.graphs.assign(shapes.size(), graph);
-  const DenseMatrix<float> x = test::random_dense(data.graph.nrows(), features, 3);
-  const DenseMatrix<float> slope = test::random_dense(data.graph.nrows(), classes, 4);
+  std::vector<NodeId> nodes(of_some_nodes ? 20 : data.graph.nrows());
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  const NeededRows needed = needed_rows(data.graph, nodes, shapes.size());
+  if (of_some_nodes) {
+    EXPECT_LT(needed.blocks[2].nrows(), needed.blocks[1].nrows());
+  }
+  std::vector<float> degrees;
+  for (const NodeId node : needed.nodes) degrees.push_back(static_cast<float>(data.graph.row(node).size()));
+  for (const CsrPattern& block : needed.blocks) {
+    const WholeGraphFacts facts{.factor = 1, .input_degrees = std::span(degrees).first(block.ncols())};
+    batch.graphs.push_back(std::make_shared<LayerGraph>(block, Aggregation::symmetric, facts, Device{}));
+  }
+  const DenseMatrix<float> x = test::random_dense(needed.nodes.size(), features, 3);
+  const DenseMatrix<float> slope = test::random_dense(nodes.size(), classes, 4);
   const auto loss = [&] {
     const DenseMatrix<float>& logits = run.forward(batch, {.values = &x}, {});
     double sum = 0;
@@ -170,6 +192,158 @@ TEST(OwnNetwork, ALayerOfANewKindIsTrainedByTheGradientsOfItsOperators) {
       EXPECT_NEAR(of->gradient.values()[n], wanted, 0.02 * std::abs(wanted) + 0.5) << n;
     }
   }
+}
+
+TEST(OwnNetwork, ALayerOfANewKindIsTrainedByTheGradientsOfItsOperators) {
+  for (const LayerBuilder layer : {residual_layer, layer_on_input}) {
+    for (const bool of_some_nodes : {false, true}) {
+      SCOPED_TRACE(of_some_nodes ? "some nodes" : "all nodes");
+      check_gradients(layer, of_some_nodes);
+    }
+  }
+}
+
+/// Neighbours are rectified before they are added up; of the node itself another projection is, where there is one.
+std::uint32_t rectified_projections(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
+  const ValueId neighbors = build.relu(build.product(x, WeightOf::neighbor, shape.outputs));
+  if (!shape.root) return build.aggregate(neighbors, shape.aggregation, BiasOf::layer);
+  return build.add(build.aggregate(neighbors, shape.aggregation), build.product(x, WeightOf::root, shape.outputs),
+                   BiasOf::layer);
+}
+
+TrainOptions options_of(Architecture architecture, const Precision& precision, LayerBuilder layer = residual_layer) {
+  TrainOptions options{.precision = precision, .architecture = architecture, .hidden = hidden, .depth = 3};
+  options.layer_builder = layer;
+  options.epochs = 4;
+  options.seed = 3;
+  return options;
+}
+
+/// Training judges a model on the validation nodes by what a plan of it computes.
+TEST(OwnNetwork, ALayerOfYourOwnIsTrainedAsItRuns) {
+  std::vector<Device> places{Device::host(2)};
+  if (test::cuda_device()) places.push_back(*test::cuda_device());
+  for (const Device& device : places) {
+    for (const Architecture architecture : all_architectures()) {
+      for (const Precision& precision :
+           {Precision::real, Precision::full, Precision::bin, Precision::of_levels(8, 8, 8)}) {
+        SCOPED_TRACE(std::string(to_string(architecture)) + " " + to_string(precision) + " " + device.name());
+        const TrainResult own = train(some_data(), options_of(architecture, precision), device);
+        EXPECT_EQ(own.model.layer_builder, &residual_layer);
+        InferencePlan plan(own.model, some_data(), {}, device);
+        EXPECT_NE(plan.program_text().find("ADD"), std::string::npos);
+        const Score judged = score(plan.run().to(Device{}), some_data().labels, some_data().validation);
+        EXPECT_NEAR(judged.loss, own.validation_loss, 1e-3 * own.validation_loss);
+        EXPECT_NEAR(judged.accuracy(), own.validation_accuracy, 0.02);
+        TrainOptions standard = options_of(architecture, precision);
+        standard.layer_builder = nullptr;
+        EXPECT_NE(train(some_data(), standard, device).validation_loss, own.validation_loss);
+      }
+    }
+  }
+}
+
+std::size_t rows_that_differ(const DenseMatrix<float>& a, const DenseMatrix<float>& b) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.nrows(); ++i) {
+    const auto near = [](float x, float y) { return std::abs(x - y) <= 1e-3F * (1 + std::abs(y)); };
+    if (!std::equal(a.row(i).begin(), a.row(i).end(), b.row(i).begin(), near)) ++count;
+  }
+  return count;
+}
+
+/// Signs are then taken of what others read as floats.
+TEST(OwnNetwork, ALayerOfYourOwnRunsInEveryMixtureOfForms) {
+  for (const Architecture architecture : {Architecture::gcn, Architecture::gin, Architecture::sage}) {
+    Model model = random_model(architecture, Precision::bin, features, hidden, classes, 3, 5);
+    model.layer_builder = residual_layer;
+    const std::size_t count = model.layers.size();
+    for (unsigned mixture = 0; mixture < 1U << (count - 1); ++mixture) {
+      InferenceOptions options{.forms = std::vector<Precision>(count, Precision::full)};
+      for (std::size_t l = 0; l + 1 < count; ++l)
+        if ((mixture >> l & 1U) != 0) options.forms[l] = Precision::bin;
+      SCOPED_TRACE(std::string(to_string(architecture)) + " " + options.describe());
+      DenseMatrix<float> wanted;
+      for (const Device& device : devices()) {
+        for (const Launching launching : {Launching::automatic, Launching::steps}) {
+          options.launching = launching;
+          InferencePlan plan(model, some_data(), options, device);
+          const DenseMatrix<float> got = plan.run().to(Device{});
+          if (wanted.nrows() == 0) wanted = got.clone();
+          // A sign of a sum that is nearly 0 depends on the order of the sum.
+          EXPECT_LE(rows_that_differ(got, wanted), device.is_host() ? 0U : wanted.nrows() / 50);
+        }
+      }
+    }
+  }
+}
+
+TEST(OwnNetwork, OtherProjectionsAreTrainedAsTheyRun) {
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::saint}) {
+    for (const Precision& precision :
+         {Precision::real, Precision::full, Precision::bin, Precision::of_levels(8, 8, 8)}) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + " " + to_string(precision));
+      const Device device = Device::host(2);
+      const TrainResult own = train(some_data(), options_of(architecture, precision, rectified_projections), device);
+      InferencePlan plan(own.model, some_data(), {}, device);
+      const Score judged = score(plan.run(), some_data().labels, some_data().validation);
+      EXPECT_NEAR(judged.loss, own.validation_loss, 1e-3 * own.validation_loss);
+    }
+  }
+}
+
+TEST(OwnNetwork, AFileHoldsTheWeightsOfAModelWithALayerOfYourOwn) {
+  const test::TemporaryFolder folder;
+  TrainResult trained = train(some_data(), options_of(Architecture::sage, Precision::full));
+  InferencePlan plan(trained.model, some_data());
+  const std::string before = trained.model.fingerprint();
+  test::expect_error([&] { trained.model.save(folder / "own.safetensors"); }, ErrorCode::not_possible,
+                     "a layer of your own is code: save the model without it, and give it back when loaded");
+  trained.model.layer_builder = nullptr;
+  EXPECT_NE(trained.model.fingerprint(), before);
+  trained.model.save(folder / "weights.safetensors");
+  Model loaded = Model::load(folder / "weights.safetensors");
+  loaded.layer_builder = residual_layer;
+  EXPECT_EQ(loaded.fingerprint(), before);
+  InferencePlan again(loaded, some_data());
+  const DenseMatrix<float>& wanted = plan.run();
+  const DenseMatrix<float>& got = again.run();
+  EXPECT_TRUE(std::equal(got.values().begin(), got.values().end(), wanted.values().begin()));
+}
+
+TEST(OwnNetwork, TrainingGoesOnWithTheSameLayerAlone) {
+  const test::TemporaryFolder folder;
+  TrainOptions options = options_of(Architecture::gcn, Precision::real);
+  const TrainResult whole = train(some_data(), options);
+  options.checkpoint = folder / "run";
+  options.checkpoint_every = 1;
+  options.epochs = 2;
+  static_cast<void>(train(some_data(), options));
+  options.epochs = 4;
+  EXPECT_EQ(train(some_data(), options).model.fingerprint(), whole.model.fingerprint());
+  options.layer_builder = nullptr;
+  test::expect_error_with([&] { static_cast<void>(train(some_data(), options)); }, ErrorCode::bad_input, "gcn");
+}
+
+std::uint32_t twice(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
+  return build.aggregate(standard_layer(build, shape, x), shape.aggregation);
+}
+std::uint32_t means(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
+  return build.aggregate(build.product(x, WeightOf::neighbor, shape.outputs), Aggregation::mean, BiasOf::layer);
+}
+std::uint32_t too_wide(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
+  return build.add(standard_layer(build, shape, x), build.features());
+}
+
+TEST(OwnNetwork, ALayerThatCannotBeTrainedIsRefused) {
+  const auto refused = [](LayerBuilder layer, const std::string& what) {
+    TrainOptions options = options_of(Architecture::gcn, Precision::real);
+    options.layer_builder = layer;
+    test::expect_error_with([&] { static_cast<void>(train(some_data(), options)); }, ErrorCode::usage, what);
+  };
+  refused(twice, "train: layer 1 aggregates 2 times, expected 1");
+  refused(means, "train: layer 1 aggregates in another way than gcn");
+  refused(too_wide, "layer 1");
 }
 
 TEST(OwnNetwork, RunsInBitsAndInParts) {

@@ -44,6 +44,7 @@ struct ExplainedOperator {
 
 struct Program;
 class OverParts;
+class PlannedModel;
 
 struct InferenceBytes {
   std::size_t model = 0;
@@ -78,7 +79,7 @@ class InferencePlan {
   /// bits as those of a new plan with the same options over the changed data set. The first run() after an update
   /// renews what depends on it: steps, captured CUDA graphs, launches. Nodes have the numbers that the caller gave
   /// them. An update that throws usage or bad_input leaves the plan as it was. One thread at a time may use a plan. A
-  /// plan over the parts of a partition takes no updates, and one over many graphs only those of features:
+  /// plan over the parts of a partition takes weights alone, and one over many graphs features and weights:
   /// not_possible.
   ///
   /// All features, one row a node, on the host. A matrix that is moved here need not be copied: afterwards it has the
@@ -105,6 +106,14 @@ class InferencePlan {
   /// used up. usage: a node that is not there, a loop. O(nodes), and the entries behind the changed rows move.
   NodeId add_nodes(NodeId count);
   void add_edges(std::span<const NodeId> from, std::span<const NodeId> to);
+
+  /// The weights, biases and scales of another model: a later epoch, or the same network trained on. It is on the host,
+  /// and has the same layers, shapes and precisions; nothing of it is kept. What the plan has is written over. Throws
+  /// bad_input where the model is not valid; usage naming the layer and what is not alike; not_possible where it
+  /// divides features by their sums and the plan does not, or, of features in signs, has another mean or deviation of
+  /// them. O(weights); models of levels have their steps renewed, O(nodes), and batches that come from the host are
+  /// packed again.
+  void set_weights(const Model& model);
 
   [[nodiscard]] NodeId num_nodes() const noexcept;
 
@@ -143,6 +152,7 @@ class InferencePlan {
   State& one_graph();  ///< and where there are many graphs
   [[nodiscard]] const Program& program() const;
 
+  std::unique_ptr<const PlannedModel> model_;
   std::unique_ptr<State> state_;      ///< of the whole graph, or
   std::unique_ptr<OverParts> parts_;  ///< of batches of its parts
 };
@@ -156,7 +166,7 @@ class InferencePlan {
 
 /// The same network in plain float arithmetic, signs as +-1.0f and products by the float gemm; a model of levels in
 /// plain double arithmetic. What the packed forms are tested against. `forms` has one a layer, as for the plan. On the
-/// host.
+/// host. Throws not_possible for a layer or a network of your own.
 [[nodiscard]] DenseMatrix<float> emulate(const Model& model, const Dataset& dataset,
                                          const std::vector<Precision>& forms);
 

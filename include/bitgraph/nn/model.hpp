@@ -113,6 +113,11 @@ struct TrainingRecord {
 };
 
 class ProgramBuilder;  // bitgraph/nn/program.hpp
+struct LayerShape;
+
+/// Builds the operators of a layer of your own, from its input x to its output, which goes through relu where another
+/// layer follows. standard_layer() (bitgraph/nn/program.hpp) builds those of the library.
+using LayerBuilder = std::uint32_t (*)(ProgramBuilder& builder, const LayerShape& shape, std::uint32_t x);
 
 /// A trained network, packed: all that inference needs.
 struct Model {
@@ -127,6 +132,11 @@ struct Model {
   Buffer<float> input_mean;               ///< binary models: batch norm of the features
   Buffer<float> input_inverse_deviation;  ///< empty: none
   std::vector<Layer> layers;
+
+  /// A layer of your own, in place of each that aggregates but the first, with the same weights: train() has it too
+  /// (TrainOptions::layer_builder). Null: those of the architecture. It is code, so that no file can hold the model;
+  /// without it, the weights are those of a model that a file can hold, and that takes its layer again.
+  LayerBuilder layer_builder = nullptr;
 
   /// A network of your own: builds, from the layers' weights, the operators from features to logits, and returns the
   /// logits. Empty: the architecture's network. Such a model runs, and is planned, explained and tuned, as any other;
@@ -165,7 +175,7 @@ struct Model {
   [[nodiscard]] std::string fingerprint() const;
 
   /// One safetensors file: packed weights, and metadata that says everything needed to run it. docs/formats.md lists
-  /// both. Throws not_possible for a network of your own.
+  /// both. Throws not_possible for a layer or a network of your own.
   void save(const std::filesystem::path& path) const;
 
   /// Reads such a file, or a state dictionary of PyTorch in safetensors; of the latter `precision`, `kind` and
@@ -180,10 +190,8 @@ struct LayerShape {
   bool root = false;
   std::size_t inputs = 0;
   std::size_t outputs = 0;
-  bool norm = false;  ///< is trained with a batch norm, which the trained layer has in its weights
-  /// Builds its operators, from its input to its output, which goes through relu where another layer follows. Null:
-  /// those that Layer says.
-  std::uint32_t (*build)(ProgramBuilder& builder, const LayerShape& shape, std::uint32_t x) = nullptr;
+  bool norm = false;             ///< is trained with a batch norm, which the trained layer has in its weights
+  LayerBuilder build = nullptr;  ///< its operators; null: those that Layer says
 };
 
 /// The most layers that aggregate in a model: as many as can stand side by side (most_concat_parts).

@@ -58,7 +58,8 @@ struct Value {
 };
 
 enum class OperatorKind : std::uint8_t {
-  quantize,         ///< y = the signs of x, and the mean magnitude of each row; or its levels
+  quantize,         ///< y = the signs of x, and the mean magnitude of each row; or its levels. Of signs without
+                    ///< these the second output is memory for them
   product,          ///< y = x W^T, where `aggregation` is a mean: times its row scale
                     ///< of levels, and of quantize to levels, where `aggregation` is symmetric: times its column scale
   aggregate,        ///< y = A x: a sum, counts of bits, or a vote
@@ -174,5 +175,9 @@ class ProgramBuilder {
   Program program_;
   std::size_t layer_ = 0;
 };
+
+/// A layer as Layer says: y = aggregate(N x) + R x + the biases of both; of one with batch norm in training, that of
+/// aggregate(N x).
+ValueId standard_layer(ProgramBuilder& build, const LayerShape& shape, ValueId x);
 
 }  // namespace bitgraph::nn

@@ -44,8 +44,11 @@ struct TrainOptions {
   Precision precision = Precision::full;
   Architecture architecture = Architecture::gcn;
   std::size_t hidden = 64;
-  std::size_t depth = 2;                           ///< layers that aggregate
-  bool jumping_knowledge = false;                  ///< of the model; saint has it in any case
+  std::size_t depth = 2;           ///< layers that aggregate
+  bool jumping_knowledge = false;  ///< of the model; saint has it in any case
+  /// A layer of your own, in place of each that aggregates but the first: Model::layer_builder. It aggregates once, as
+  /// the architecture does. Of a data set of many graphs: usage. Null: those of the architecture.
+  LayerBuilder layer_builder = nullptr;
   SampleFrom sample_from = SampleFrom::automatic;  ///< of sampled architectures; of others it stays automatic
   std::optional<std::size_t> epochs;
   std::optional<std::size_t> patience;  ///< epochs without a better one after which training ends; 0: it does not

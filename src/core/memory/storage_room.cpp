@@ -30,6 +30,12 @@ void StorageRoom::close() noexcept {
   open_ = false;
 }
 
+void StorageRoom::reopen() noexcept {
+  const std::lock_guard lock(guard_);
+  open_ = true;
+  size_ = pieces_.empty() ? 0 : pieces_.rbegin()->second;
+}
+
 std::size_t StorageRoom::used() const noexcept {
   const std::lock_guard lock(guard_);
   return pieces_.empty() ? 0 : pieces_.rbegin()->second;

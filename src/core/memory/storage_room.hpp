@@ -32,6 +32,9 @@ class StorageRoom {
   /// Nothing more is taken.
   void close() noexcept;
 
+  /// Pieces are taken again, where all of them end within used(): what goes and comes in one copy stays as long.
+  void reopen() noexcept;
+
   /// Up to the end of the last piece.
   [[nodiscard]] std::size_t used() const noexcept;
 

@@ -61,6 +61,22 @@ TEST(StorageRoom, WhatDoesNotFitLiesOutside) {
   }
 }
 
+TEST(StorageRoom, ReopenedGivesTheGapsOfWhatWasUsed) {
+  std::vector<std::byte> memory(8 * step);
+  StorageRoom room(memory.data(), memory.size());
+  void* const a = room.take(2 * step);
+  void* const b = room.take(step);
+  room.close();
+  EXPECT_TRUE(room.give_back(a));
+  EXPECT_EQ(room.take(step), nullptr);
+  room.reopen();
+  EXPECT_EQ(room.take(3 * step), nullptr) << "there is room behind what was used, and it stays free";
+  EXPECT_EQ(room.take(2 * step), a);
+  EXPECT_EQ(room.take(1), nullptr);
+  EXPECT_EQ(room.used(), 3 * step);
+  EXPECT_TRUE(room.give_back(b));
+}
+
 TEST(StorageRoom, WhatIsGivenBackIsTakenAgain) {
   std::vector<std::byte> memory(8 * step);
   StorageRoom room(memory.data(), memory.size());

@@ -86,6 +86,8 @@ Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Fl
 
 DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms) {
   model.require_fit(dataset);
+  if (model.network || model.layer_builder != nullptr)
+    fail(ErrorCode::not_possible, "emulate: it computes the layers of the library, not those of your own");
   Floats x = dense_features(dataset, model.normalize_rows, {});
   if (std::any_of(forms.begin(), forms.end(), [](const Precision& form) { return form.has_levels(); }))
     return emulate_levels(model, dataset, x, forms);

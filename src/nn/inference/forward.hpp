@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -44,6 +45,9 @@ class Forward {
   /// The program anew, after graph or features have changed: other sizes, other places. Weights stay. Where
   /// `other_graph`, the graph of the operands must be there still; else nothing is read of it.
   void remake(CallerOrder back, bool other_graph);
+
+  /// Other steps and offsets: the program anew over what is there.
+  void renew() { remake(std::move(back_), false); }
 
   /// Lets go of all that operators found of graph and features, which then may go: remake() comes before the next run.
   void forget() { runtime_->forget(); }

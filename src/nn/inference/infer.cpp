@@ -5,6 +5,7 @@
 #include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/plan_state.hpp"
 #include "nn/inference/predict.hpp"
+#include "nn/updates/planned_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,7 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   model.require_fit(dataset);
   InferenceOptions checked = options;
   checked.forms = checked_forms(model, options.forms);
+  model_ = std::make_unique<PlannedModel>(model, form_of_features(model, checked.forms));
   if (options.partition != nullptr) {
     require(!model.readout, "a plan over the parts of a partition: the model classifies graphs, which are not cut");
     parts_ = make_over_parts(model, dataset, checked, device);
@@ -35,7 +37,9 @@ InferencePlan::State& InferencePlan::one_graph() {
 }
 
 InferencePlan::State& InferencePlan::whole() {
-  if (parts_) fail(ErrorCode::not_possible, "a plan over the parts of a partition takes no updates: make a new one");
+  if (parts_)
+    fail(ErrorCode::not_possible,
+         "a plan over the parts of a partition takes no updates but of weights: make a new one");
   return *state_;
 }
 

@@ -41,6 +41,7 @@ struct InferencePlan::State {
   /// After updates: makes the steps again. Does nothing where nothing has changed.
   void refresh();
 
+  void set_weights(const Model& model);
   void set_graph(CsrPattern next);
   void set_nodes(NodeId count);
   void add_edges(std::span<const NodeId> from, std::span<const NodeId> to);

@@ -144,11 +144,12 @@ std::string Model::fingerprint() const {
     print.add(input_mean.span());
     print.add(input_inverse_deviation.span());
   }
-  if (network) {
+  const bool own = network || layer_builder != nullptr;
+  if (own) {
     const std::string program = program_of(*this).fingerprint();
     print.add(std::span<const char>(program));
   }
-  return fmt::format("{} {} {}", network ? "own" : to_string(architecture), layers.size(), print.text());
+  return fmt::format("{} {} {}", own ? "own" : to_string(architecture), layers.size(), print.text());
 }
 
 }  // namespace bitgraph::nn

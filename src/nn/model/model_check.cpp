@@ -24,7 +24,7 @@ class ModelCheck {
     require(!m_.layers.empty(), "it has no layers");
     require((m_.layers.size() - (m_.concatenates() ? 1 : 0)) % convolution_ == 0,
             "its {} layers are not whole convolutions of {}", m_.layers.size(), convolution_);
-    require(!m_.readout || (!m_.network && !traits_of(m_.architecture).sampled()),
+    require(!m_.readout || (!m_.network && m_.layer_builder == nullptr && !traits_of(m_.architecture).sampled()),
             "it classifies graphs: expected a gcn or a gin, without a network of its own");
     std::size_t before = m_.layers.front().inputs();
     std::size_t side_by_side = 0;
@@ -36,7 +36,7 @@ class ModelCheck {
       if ((l + 1) % convolution_ == 0) side_by_side += before;
     }
     input();
-    if (m_.network) program_of(m_).validate();
+    if (m_.network || m_.layer_builder != nullptr) program_of(m_).validate();
   }
 
  private:

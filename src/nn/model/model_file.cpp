@@ -190,6 +190,9 @@ Precision layer_precision(const TensorReader& reader, FileVersion version, const
 
 void Model::save(const std::filesystem::path& path) const {
   if (network) fail(ErrorCode::not_possible, "a model with a network of its own is code: no file can hold it");
+  if (layer_builder != nullptr)
+    fail(ErrorCode::not_possible,
+         "a layer of your own is code: save the model without it, and give it back when loaded");
   TensorFile file;
   file.metadata = {{"format", std::string(format_name)},
                    {"version", std::to_string(static_cast<int>(newest))},

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -54,6 +55,12 @@ Program program_of(std::span<const LayerShape> layers, bool concatenates, std::s
   return program;
 }
 
+void build_with(LayerBuilder layer, std::span<LayerShape> shapes) {
+  if (layer == nullptr) return;
+  for (LayerShape& shape : shapes.subspan(std::min<std::size_t>(1, shapes.size())))
+    if (shape.aggregation != Aggregation::none) shape.build = layer;
+}
+
 std::vector<LayerShape> shapes_of(const Model& model) {
   std::vector<LayerShape> shapes;
   for (const Layer& l : model.layers) shapes.push_back({l.aggregation, !l.root.empty(), l.inputs(), l.outputs()});
@@ -61,6 +68,7 @@ std::vector<LayerShape> shapes_of(const Model& model) {
   traits_of(model.architecture).convolution(convolution, 1, 1, 1);
   const std::size_t linear = model.concatenates() ? 1 : 0;
   for (std::size_t l = 0; l + linear < shapes.size(); ++l) shapes[l].build = convolution[l % convolution.size()].build;
+  build_with(model.layer_builder, shapes);
   return shapes;
 }
 
@@ -89,10 +97,14 @@ void check_weights(const Program& program, const Model& model) {
 }  // namespace
 
 Program program_of(const Model& model, std::size_t graphs) {
-  if (!model.network) return program_of(shapes_of(model), model.concatenates(), graphs);
-  ProgramBuilder build(model.num_features());
-  Program program = build.finish(model.network(build));
-  check_weights(program, model);
+  Program program;
+  if (model.network) {
+    ProgramBuilder build(model.num_features());
+    program = build.finish(model.network(build));
+  } else {
+    program = program_of(shapes_of(model), model.concatenates(), graphs);
+  }
+  if (model.network || model.layer_builder != nullptr) check_weights(program, model);
   return program;
 }
 

@@ -6,6 +6,7 @@
 #include "core/fingerprint.hpp"
 #include "io/file/file.hpp"
 #include "nn/model/architectures.hpp"
+#include "nn/training/network_layers.hpp"
 #include "nn/training/recipe.hpp"
 
 #include <fmt/format.h>
@@ -62,13 +63,19 @@ std::string samples(const Dataset& dataset, const TrainOptions& options) {
                      fmt::join(options.fan_outs, ","), *options.walk_roots, *options.walk_length, from);
 }
 
+std::string name_of_layers(const Dataset& dataset, const TrainOptions& options) {
+  std::string name(to_string(options.architecture));
+  if (options.layer_builder == nullptr) return name;
+  return fmt::format("{}, layers of {}", name, trained_program(dataset, options).fingerprint());
+}
+
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
           {"version", "11"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", to_string(options.precision)},
-          {"architecture", std::string(to_string(options.architecture))},
+          {"architecture", name_of_layers(dataset, options)},
           {"hidden", std::to_string(options.hidden)},
           {"depth", fmt::format("{}{}", options.depth, options.jumping_knowledge ? ", jumping knowledge" : "")},
           {"samples", samples(dataset, options)},

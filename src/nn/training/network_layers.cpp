@@ -6,8 +6,10 @@
 #include <bitgraph/ops/fake_quantize.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
+#include "nn/model/architectures.hpp"
 #include "nn/model/layer_forms.hpp"
 #include "nn/model/reshape.hpp"
+#include "nn/program/layers.hpp"
 
 #include <utility>
 
@@ -42,6 +44,18 @@ bool has_shapes(const Model& model, Architecture architecture, const std::vector
 }
 
 }  // namespace
+
+std::vector<LayerShape> trained_shapes(const Dataset& dataset, const TrainOptions& options) {
+  auto shapes = layer_shapes(options.architecture, dataset.num_features(), options.hidden,
+                             static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
+  build_with(options.layer_builder, shapes);
+  return shapes;
+}
+
+Program trained_program(const Dataset& dataset, const TrainOptions& options) {
+  const bool concatenates = options.jumping_knowledge || traits_of(options.architecture).concatenates;
+  return program_of(trained_shapes(dataset, options), concatenates);
+}
 
 NetworkLayers::NetworkLayers(std::vector<Parameter>& parameters, std::vector<LayerShape> shapes,
                              const TrainOptions& options, const Recipe& recipe, const Device& device)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/nn/program.hpp>
 #include <bitgraph/nn/train.hpp>
 
 #include "nn/training/recipe.hpp"
@@ -13,6 +14,10 @@
 #include <vector>
 
 namespace bitgraph::nn {
+
+/// The layers that are trained, and their network in floats.
+[[nodiscard]] std::vector<LayerShape> trained_shapes(const Dataset& dataset, const TrainOptions& options);
+[[nodiscard]] Program trained_program(const Dataset& dataset, const TrainOptions& options);
 
 /// What a model has in its weights, and training outside of them.
 struct FoldedFactors {

@@ -42,10 +42,11 @@ class NetworkTrainer final : public Trainer {
         device_(device),
         step_(device),
         recipe_(choose_recipe(options, measure_facts(dataset))),
-        layers_(parameters_, shapes_of(dataset, options), options, recipe_, device) {
+        layers_(parameters_, shapes_to_train(dataset, options), options, recipe_, device) {
     metadata_.architecture = options.architecture;
     metadata_.precision = options.precision;
     metadata_.jumping_knowledge = options.jumping_knowledge;
+    metadata_.layer_builder = options.layer_builder;
     metadata_.dataset = dataset.name;
     metadata_.seed = options.seed;
     metadata_.readout = dataset.num_graphs() != 0;
@@ -144,6 +145,7 @@ class NetworkTrainer final : public Trainer {
     model.architecture = metadata_.architecture;
     model.precision = metadata_.precision;
     model.jumping_knowledge = metadata_.jumping_knowledge;
+    model.layer_builder = metadata_.layer_builder;
     model.readout = metadata_.readout;
     model.dataset = metadata_.dataset;
     model.seed = metadata_.seed;
@@ -159,10 +161,8 @@ class NetworkTrainer final : public Trainer {
   [[nodiscard]] bool has_levels() const noexcept { return options_.precision.has_levels(); }
 
   /// A float model that goes on from another has batch norms in its weights.
-  static std::vector<LayerShape> shapes_of(const Dataset& dataset, const TrainOptions& options) {
-    std::vector<LayerShape> shapes =
-        layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                     static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
+  static std::vector<LayerShape> shapes_to_train(const Dataset& dataset, const TrainOptions& options) {
+    std::vector<LayerShape> shapes = trained_shapes(dataset, options);
     const bool goes_on = !options.precision.multiplies_signs() && options.start != nullptr;
     for (LayerShape& shape : shapes) shape.norm = shape.norm && !goes_on;
     return shapes;

@@ -6,6 +6,7 @@
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/checkpoint.hpp"
+#include "nn/training/network_layers.hpp"
 #include "nn/training/recipe.hpp"
 #include "nn/training/sample_from.hpp"
 #include "nn/training/trainer.hpp"
@@ -32,9 +33,7 @@ namespace {
 std::string misfit(const Model& model, const Dataset& dataset, const TrainOptions& options) {
   if (model.architecture != options.architecture)
     return fmt::format("are of {}, expected {}", to_string(model.architecture), to_string(options.architecture));
-  const auto shapes =
-      layer_shapes(options.architecture, dataset.num_features(), options.hidden,
-                   static_cast<std::size_t>(dataset.num_classes), options.depth, options.jumping_knowledge);
+  const std::vector<LayerShape> shapes = trained_shapes(dataset, options);
   if (model.layers.size() != shapes.size())
     return fmt::format("have {} layers, expected {}", model.layers.size(), shapes.size());
   for (std::size_t l = 0; l < shapes.size(); ++l) {
@@ -59,6 +58,29 @@ void check_start(const Model& start, const Dataset& dataset, const TrainOptions&
   if (start.architecture == options.architecture) start.require_fit(dataset);
   const std::string wrong = misfit(start, dataset, options);
   if (!wrong.empty()) refuse(wrong);
+}
+
+/// Training takes each layer's neighbours once, as the architecture does.
+void check_layer(const Dataset& dataset, const TrainOptions& options) {
+  if (options.layer_builder == nullptr) return;
+  if (dataset.num_graphs() != 0)
+    fail(ErrorCode::usage, "train: graphs are classified by the layers of the architecture, not by one of your own");
+  const std::vector<LayerShape> shapes = trained_shapes(dataset, options);
+  const Program program = trained_program(dataset, options);
+  std::vector<std::size_t> sums(shapes.size(), 0);
+  for (const Operator& op : program.operators) {
+    if (op.layer >= shapes.size()) fail(ErrorCode::usage, fmt::format("train: there is no layer {}", op.layer));
+    if (op.kind != OperatorKind::aggregate) continue;
+    ++sums[op.layer];
+    if (op.aggregation != shapes[op.layer].aggregation)
+      fail(ErrorCode::usage,
+           fmt::format("train: layer {} aggregates in another way than {}", op.layer, to_string(options.architecture)));
+  }
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const std::size_t expected = shapes[l].aggregation == Aggregation::none ? 0 : 1;
+    if (sums[l] != expected)
+      fail(ErrorCode::usage, fmt::format("train: layer {} aggregates {} times, expected {}", l, sums[l], expected));
+  }
 }
 
 void check(const Dataset& dataset, const TrainOptions& options) {
@@ -119,6 +141,7 @@ void check(const Dataset& dataset, const TrainOptions& options) {
     options.teacher->require_fit(dataset);
   }
   if (options.start != nullptr) check_start(*options.start, dataset, options);
+  check_layer(dataset, options);
   if (options.checkpoint_every == 0) refuse("checkpoints must be at least one epoch apart");
 }
 
@@ -237,11 +260,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// Instead of levels that were trained the ones that their start has without training, where those are better on the
 /// validation nodes: what a step sees of a graph may mislead. Not where training may see the training nodes alone,
-/// since these levels fit all nodes.
+/// since these levels fit all nodes; nor where the start has other layers.
 void keep_untrained_levels(TrainResult& result, const Dataset& dataset, const TrainOptions& options,
                            const Device& device) {
   const bool sees_all = !traits_of(options.architecture).sampled() || options.sample_from == SampleFrom::all;
   if (!options.precision.has_levels() || !sees_all || dataset.num_graphs() != 0) return;
+  if (options.start->layer_builder != options.layer_builder) return;
   Model plain = quantize(*options.start, dataset, {.precision = options.precision}, Device::host(device.threads()));
   InferencePlan plan(plain, dataset, {.forms = plain.layer_forms(options.precision)}, device);
   const Score score_of_plain = score(plan.run().to(Device{}), dataset.labels, dataset.validation);

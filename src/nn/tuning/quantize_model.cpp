@@ -235,6 +235,7 @@ Model ModelQuantizer::State::quantize(const QuantizeModelOptions& options) {
              .jumping_knowledge = model.jumping_knowledge,
              .readout = model.readout,
              .normalize_rows = model.normalize_rows};
+  made.layer_builder = model.layer_builder;
   made.network = model.network;
   for (std::size_t l = 0; l < forms.size(); ++l) {
     const Layer& from = model.layers[l];

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of a plan: other features, another graph, new nodes and edges.
+// Updates of a plan: other features, another graph, new nodes and edges, other weights.
 #include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/ops/dense.hpp>
 
+#include "nn/inference/parts/over_parts.hpp"
 #include "nn/inference/plan_state.hpp"
 #include "nn/inference/predict.hpp"
+#include "nn/updates/planned_model.hpp"
 
 #include <fmt/format.h>
 
@@ -210,6 +212,14 @@ void InferencePlan::State::add_edges(std::span<const NodeId> from, std::span<con
   graph.replace(kept->pattern(), changed);
 }
 
+/// Where weights go depends on the format of the features, so that what is stale is renewed first. Kernels have steps
+/// and offsets of levels by value; all else they read where it was.
+void InferencePlan::State::set_weights(const Model& model) {
+  refresh();
+  forward.set_weights(model.layers);
+  stale = model.has_levels();
+}
+
 void InferencePlan::set_features(DenseMatrix<float>&& features) {
   require_shape(features.nrows(), features.ncols(), whole().num_nodes, whole().num_features);
   state_->updates.swap_all(features, state_->order.old_id.span());
@@ -252,6 +262,11 @@ void InferencePlan::set_features(std::span<const NodeId> nodes, const SparseFeat
     state_->updates.set_rows(rows.rows, features_of(features, rows.source));
   }
   state_->stale |= state_->updates.take_moved();
+}
+
+void InferencePlan::set_weights(const Model& model) {
+  model_->require_like(model);
+  parts_ ? parts_->set_weights(model.layers) : state_->set_weights(model);
 }
 
 void InferencePlan::set_graph(CsrPattern graph) { one_graph().set_graph(std::move(graph)); }

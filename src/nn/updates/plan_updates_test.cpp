@@ -173,18 +173,24 @@ void update_graph(InferencePlan& plan, State& state, bool reserved) {
   state.graph = csr_from_edges(nodes, nodes, from, to, {.symmetrize = true});
 }
 
-/// Where `precision` has levels, of the values that the model has over the data set.
-Model some_model(Architecture architecture, const Precision& precision, const Dataset& data) {
-  const Precision trained = precision.has_levels() ? Precision::real : precision;
-  Model model = random_model(architecture, trained, width, *rc::gen::element<std::size_t>(7, 64), 5,
-                             *rc::gen::inRange<std::size_t>(1, 4), *rc::gen::inRange(1, 99));
-  model.normalize_rows = *rc::gen::arbitrary<bool>();
-  if (*rc::gen::arbitrary<bool>()) {
-    model.input_mean = Buffer<float>();
-    model.input_inverse_deviation = Buffer<float>();
+/// Models that differ in their numbers alone.
+struct ModelKind {
+  Architecture architecture;
+  Precision precision;
+  std::size_t hidden, depth;
+  bool normalize_rows, mean;
+
+  /// Where the precision has levels, of the values that the model has over the data set.
+  [[nodiscard]] Model some_model(const Dataset& data) const {
+    const Precision trained = precision.has_levels() ? Precision::real : precision;
+    Model model = random_model(architecture, trained, width, hidden, 5, depth, *rc::gen::inRange(1, 99));
+    model.normalize_rows = normalize_rows;
+    const Model first = random_model(architecture, trained, width, hidden, 5, depth, 1);
+    model.input_mean = mean ? first.input_mean.clone() : Buffer<float>();
+    model.input_inverse_deviation = mean ? first.input_inverse_deviation.clone() : Buffer<float>();
+    return precision.has_levels() ? quantize(model, data, {.precision = precision}) : std::move(model);
   }
-  return precision.has_levels() ? quantize(model, data, {.precision = precision}) : std::move(model);
-}
+};
 
 void check_updates(const Device& device, const std::vector<Precision>& precisions) {
   const auto architecture = *rc::gen::elementOf(all_architectures());
@@ -202,7 +208,13 @@ void check_updates(const Device& device, const std::vector<Precision>& precision
               *rc::gen::arbitrary<bool>()};
   state.x = random_rows(state.graph.nrows(), 5, density);
   const Dataset first = state.dataset();  // plans in parts walk over its graph
-  const Model model = some_model(architecture, precision, first);
+  const ModelKind kind{.architecture = architecture,
+                       .precision = precision,
+                       .hidden = *rc::gen::element<std::size_t>(7, 64),
+                       .depth = *rc::gen::inRange<std::size_t>(1, 4),
+                       .normalize_rows = *rc::gen::arbitrary<bool>(),
+                       .mean = *rc::gen::arbitrary<bool>()};
+  Model model = kind.some_model(first);
   if (options.graph == GraphFormat::automatic && *rc::gen::arbitrary<bool>()) {
     options.memory = predict_memory(model, first, options, device).bytes - 1;
     try {
@@ -218,8 +230,12 @@ void check_updates(const Device& device, const std::vector<Precision>& precision
            << plan.predicted().parts << " parts\n";
   const bool rounds = !device.is_host() && plan.predicted().parts > 1;
   for (int update = 0; update < 5; ++update) {
+    const bool trained_on = *rc::gen::arbitrary<bool>(), at_once = *rc::gen::arbitrary<bool>();
+    if (trained_on) model = kind.some_model(first);
+    if (trained_on && at_once) plan.set_weights(model);
     if (*rc::gen::arbitrary<bool>()) update_features(plan, state, *rc::gen::element(density, 0.02F, 0.6F));
     if (*rc::gen::arbitrary<bool>()) update_graph(plan, state, reserved);
+    if (trained_on && !at_once) plan.set_weights(model);
     const Dataset changed = state.dataset();
     InferenceOptions anew = options;
     anew.memory = 0;

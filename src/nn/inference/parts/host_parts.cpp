@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ class HostParts final : public OverParts {
     }
     return logits_;
   }
+
+  /// Each batch renews what depends on them.
+  void set_weights(std::span<const Layer> layers) override { forward_->set_weights(layers); }
 
   std::vector<ExplainedOperator> explain(std::size_t repeats) override {
     static_cast<void>(make_batch(largest_));

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class OverParts {
   virtual ~OverParts() = default;
 
   virtual const DenseMatrix<float>& run() = 0;
+
+  /// As InferencePlan; the layers are like those that are there.
+  virtual void set_weights(std::span<const Layer> layers) = 0;
 
   /// Of the largest batch, of the largest group of batches that reach a device together, or of all that stay there.
   [[nodiscard]] virtual std::vector<ExplainedOperator> explain(std::size_t repeats) = 0;

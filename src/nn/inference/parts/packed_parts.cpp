@@ -56,6 +56,7 @@ struct PackedParts::Group {
   std::size_t nodes;
   std::size_t first = 0;  ///< of the logits in the order of the batches
   std::size_t slot = 0;
+  std::shared_ptr<StorageRoom> room;  ///< of the slot, closed
   InputFeatures features;
   GraphOperands graph;
   std::optional<Runtime> runtime;
@@ -125,6 +126,7 @@ void PackedParts::make_group(const Model& model, const Model& metadata, const Da
   groups_.push_back(std::make_unique<Group>(sample, metadata, dataset, form, options_.features, in_slot));
   Group& group = *groups_.back();
   group.slot = slot;
+  group.room = room;
   if (group.nodes > groups_[largest_]->nodes) largest_ = groups_.size() - 1;
   if (!weights_) weights_.emplace(model, program(), group.features, device_);
   group.runtime.emplace(group.graph, group.features, *weights_, options_, in_slot);
@@ -175,6 +177,23 @@ const DenseMatrix<float>& PackedParts::run() {
     ask_for_all();
   }
   return logits_;
+}
+
+/// The steps of levels by row are packed with the batches. They are made again where they are, as in make_group().
+void PackedParts::set_weights(std::span<const Layer> layers) {
+  if (!weights_) return;
+  weights_->set(layers);
+  if (std::ranges::none_of(layers, [](const Layer& layer) { return layer.precision.has_levels(); })) return;
+  recording_.clear();
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = *groups_[g];
+    load(g);
+    device_.wait_for(copying_);
+    group.room->reopen();
+    group.runtime->bind(most_nodes_);
+    group.room->close();
+    Device::copy(group.packed.data(), Device(), slots_[group.slot].data(), device_, group.packed.size());
+  }
 }
 
 std::vector<ExplainedOperator> PackedParts::explain(std::size_t repeats) {

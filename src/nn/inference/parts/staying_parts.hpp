@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class StayingParts final : public OverParts {
                StayingBatches batches);
 
   const DenseMatrix<float>& run() override;
+  void set_weights(std::span<const Layer> layers) override;
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats) override {
     return forward_.explain(repeats);
   }

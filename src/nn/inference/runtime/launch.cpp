@@ -48,7 +48,7 @@ LaunchStep sparse_product(const Runtime& at, const Operator& op) {
 }  // namespace
 
 std::vector<LaunchStep> launch_quantize(const Runtime& at, const Operator& op, const Prepared&) {
-  if (at.makes_levels(op.output())) return {};
+  if (at.makes_levels(op.output()) || op.outputs.size() != 1) return {};
   LaunchStep s = step_of(at, op, Kind::binarize);
   s.in_width = s.out_width;
   s.in = at.name(op.inputs[0]);

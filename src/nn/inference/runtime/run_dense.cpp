@@ -76,7 +76,11 @@ void run_quantize(Runtime& at, const Operator& op, Prepared& prepared) {
     return quantize_into(at.levels(op.output()), at.floats_in(op.inputs[0]), Rounding::nearest,
                          prepared.operand.col_scale);
   }
-  binarize_into(at.binarized(op.output()), at.floats_in(op.inputs[0]));
+  if (op.outputs.size() == 1) return binarize_into(at.binarized(op.output()), at.floats_in(op.inputs[0]));
+  Floats& scales = at.floats(op.outputs[1]);  // that nobody reads
+  Binarized signs{some_rows(at.bits(op.output()), 0, scales.nrows()),
+                  lent(scales.values().data(), scales.nrows(), at.device())};
+  binarize_into(signs, at.floats_in(op.inputs[0]));
 }
 
 /// Of counts: the scale of the mean. Of scores and of levels: the scales of nodes as neighbours.

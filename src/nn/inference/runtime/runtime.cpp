@@ -25,6 +25,10 @@ void Runtime::bind(std::size_t capacity) {
   layout_ = place(program(), std::max(num_nodes(), capacity), compiled_->shares_memory);
   const std::size_t words = (layout_.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   values_.clear();
+  for (Prepared& prepared : prepared_) {  // what comes in their place may lie where they were
+    prepared.scaled = {};
+    prepared.scaled_entries = {};
+  }
   if (memory_.size() != words) {
     memory_ = Buffer<std::uint64_t>();  // before the new memory is there
     memory_ = Buffer<std::uint64_t>(words, device_);

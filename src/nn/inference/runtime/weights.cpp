@@ -70,14 +70,22 @@ std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, const
   return uses;
 }
 
-/// Both biases; of a layer without root weights its own.
-Buffer<float> sum_of_biases(const Layer& layer) {
-  Buffer<float> bias = layer.neighbor.bias.clone();
+/// kept = both biases; of a layer without root weights its own. Nothing is allocated where they are on the device.
+void assign_sum_of_biases(Buffer<float>& kept, const Layer& layer, const Device& device) {
   const Buffer<float>& other = layer.root.bias;
-  const std::size_t size = bias.size();
-  if (!other.empty())
-    accumulate({{1, size, size, bias.data()}, bias.device()}, {{1, size, size, other.data()}, other.device()});
-  return bias;
+  const auto add_to = [&](Buffer<float>& bias) {
+    const std::size_t size = bias.size();
+    accumulate({{1, size, size, bias.data()}, bias.device()}, {{1, size, size, other.data()}, bias.device()});
+  };
+  const bool here = device.is_host() ? other.device().is_host() : other.device() == device;
+  if (other.empty() || here) {
+    assign(kept, layer.neighbor.bias, device);
+    if (!other.empty()) add_to(kept);
+    return;
+  }
+  Buffer<float> sum = layer.neighbor.bias.clone();
+  add_to(sum);
+  assign(kept, sum, device);
 }
 
 /// Of LevelWeights of the same shape.
@@ -154,7 +162,7 @@ void Weights::set(std::span<const Layer> layers) {
 
 void Weights::prepare(LayerWeights& layer, const Layer& of) {
   if (layer.use.both) assign(layer.of[index_of(WeightOf::both)].linear, side_by_side(of), device_);
-  if (layer.use.layer_bias) assign(layer.bias, sum_of_biases(of), device_);
+  if (layer.use.layer_bias) assign_sum_of_biases(layer.bias, of, device_);
   for (const auto which : {WeightOf::neighbor, WeightOf::root}) {
     const Linear& linear = which == WeightOf::neighbor ? of.neighbor : of.root;
     PreparedWeight& made = layer.of[index_of(which)];

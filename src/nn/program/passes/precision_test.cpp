@@ -123,6 +123,29 @@ TEST(SignsPass, MakesTheOrOfSignsOnceForAllReaders) {
             "result %10\n");
 }
 
+/// A linear layer in bin, and one in full that multiplies its output and adds it.
+Program linear_and_residual() {
+  ProgramBuilder build(100);
+  const ValueId x = build.product(build.features(), WeightOf::neighbor, 64);
+  build.begin_layer(1);
+  const ValueId y = build.aggregate(build.product(x, WeightOf::neighbor, 64), Aggregation::mean);
+  return build.finish(build.add(y, x));
+}
+
+TEST(SignsPass, GivesSignsOfWhatOthersReadAsFloatsMemoryForTheirScales) {
+  Program program = linear_and_residual();
+  apply_precision(program, std::array{Precision::bin, Precision::full});
+  make_signs_early(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBF layer 0 (%0) : 64 x float32\n"
+            "%2, %3 = BIN layer 1 (%1) : 64 x sign\n"
+            "%4 = BMM.BBF layer 1 (%2) : 64 x float32\n"
+            "%5 = BSpMM.FBF layer 1 (%4) : 64 x float32\n"
+            "%6 = ADD.FFF layer 1 (%5, %1) : 64 x float32\n"
+            "result %6\n");
+}
+
 TEST(DropoutPass, DropsTheInputOfEachLayerOnce) {
   Program program = test::two_layers(Aggregation::mean, true);
   fold_relu(program);

@@ -54,6 +54,7 @@ Operator& made_by(std::vector<Operator>& operators, ValueId value) {
 }  // namespace
 
 void make_signs_early(Program& program) {
+  for (Operator& op : program.operators) op.straight = false;  // how a gradient passes: signs are alike all the same
   share(program);
   while (move_up(program)) {
     share(program);
@@ -73,6 +74,9 @@ void make_signs_early(Program& program) {
     kept.push_back(op);
   }
   program.operators = std::move(kept);
+  for (Operator& op : program.operators) {
+    if (makes_plain_signs(program, op)) op.outputs.push_back(program.add_value({1, {}}));
+  }
   remove_dead(program);
 }
 

@@ -376,9 +376,11 @@ void gradient_aggregate(TrainingRun& run, const Operator& op) {
   if (beta != 0) accumulate(to, out, 1, 1);
 }
 
+/// A layer's input has rows that its output has not, behind the others.
 void train_add(TrainingRun& run, const Operator& op) {
   const Floats& a = run.floats(op.inputs[0]);
-  const Floats& b = run.floats(op.inputs[1]);
+  const Floats& all = run.floats(op.inputs[1]);
+  const Floats b = some_rows(all, 0, std::min(a.nrows(), all.nrows()));
   Floats& out = run.floats(op.output(), a.nrows());
   if (op.maximum) {
     if (&out != &a) assign(out, a, run.device());
@@ -396,7 +398,8 @@ void gradient_add(TrainingRun& run, const Operator& op) {
   if (op.bias != BiasOf::none) bias_gradient(run, *run.layer_bias(op).bias_gradient, gradient);
   if (run.learns(op.inputs[1])) {
     auto [to, beta] = run.target(op.inputs[1]);
-    accumulate(to, gradient, 1, beta);
+    if (beta == 0) fill_rows_from(to, gradient.nrows());
+    accumulate(DenseSlice<float>(to).rows(0, gradient.nrows()), gradient, 1, beta);
     if (op.maximum) sign_backward(to, run.floats(op.inputs[1]), 1);
   }
   if (run.share_gradient(op.inputs[0], op.output()) || !run.learns(op.inputs[0])) return;

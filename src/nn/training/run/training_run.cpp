@@ -49,9 +49,25 @@ void subtract_center(const DenseSlice<float>& bias, const Binarized& weight, con
   float_gemm(bias, center, false, signs, true, -1, 1);
 }
 
+namespace {
+
+/// The rows of what has been added up once more are the first ones of what has not. An add has its output's first.
+void put_fewer_rows_first(Program& program) {
+  std::vector<std::size_t> sums(program.values.size(), 0);
+  for (Operator& op : program.operators) {
+    if (op.kind == OperatorKind::add && sums[op.inputs[0]] < sums[op.inputs[1]]) std::swap(op.inputs[0], op.inputs[1]);
+    std::size_t& of = sums[op.output()];
+    for (const ValueId v : op.inputs) of = std::max(of, sums[v]);
+    if (op.kind == OperatorKind::aggregate || op.weight == WeightOf::root) ++of;
+  }
+}
+
+}  // namespace
+
 Program training_program(std::span<const LayerShape> layers, bool concatenates, std::span<const Precision> forms,
                          bool of_graphs) {
   Program program = program_of(layers, concatenates, of_graphs ? 1 : 0);
+  put_fewer_rows_first(program);
   apply_precision(program, forms);
   share(program);
   fold_relu(program);
