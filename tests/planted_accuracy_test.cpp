@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -41,8 +42,9 @@ Dataset planted(const Graphs& graphs, std::uint64_t seed) {
 double test_accuracy(const Dataset& dataset, TrainOptions options, bool taught) {
   Model teacher;
   if (taught) {
+    const std::size_t epochs = test::sanitized ? 3 : 60;
     const TrainOptions of_teacher{
-        .precision = Precision::real, .architecture = options.architecture, .hidden = options.hidden, .epochs = 60};
+        .precision = Precision::real, .architecture = options.architecture, .hidden = options.hidden, .epochs = epochs};
     teacher = train(dataset, of_teacher, Device::host(1)).model;
     options.teacher = &teacher;
   }
