@@ -6,7 +6,7 @@
 
 #include "graph/pagerank/cuda_short_rows.cuh"
 #include "graph/pagerank/cuda_strips.cuh"
-#include "ops/cuda_row_sum.cuh"
+#include "graph/pagerank/row_sum.cuh"
 
 #include <bitgraph/graph/pagerank.hpp>
 #include <bitgraph/ops/mxv.hpp>

@@ -3,7 +3,7 @@
 
 #include <bitgraph/core/kernel.cuh>
 
-#include "ops/dense/column_pairs.cuh"
+#include "ops/cuda_column_pairs.cuh"
 
 namespace bitgraph {
 

@@ -2,7 +2,7 @@
 // A thread an element: bound by memory.
 #include <bitgraph/core/kernel.cuh>
 
-#include "ops/dense/column_pairs.cuh"
+#include "ops/cuda_column_pairs.cuh"
 #include "ops/fake_quantize/fake_quantize.hpp"
 
 namespace bitgraph {
