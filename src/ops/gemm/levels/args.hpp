@@ -44,14 +44,19 @@ struct LevelGemmArgs {
 void level_gemm(const Cuda& backend, const LevelGemmArgs& args);
 
 /// How a CUDA device multiplies dense levels: by the matrix instructions of compute capability 9.0, or by those of all
-/// devices, where levels have at most 8 bits, sums are below 2^31 and rows of W fit shared memory; else plainly.
-enum class LevelGemmKernel : std::uint8_t { wgmma, tiles, plain };
+/// devices, where levels have at most 8 bits, sums are below 2^31 and rows of W fit shared memory; by halves of up to
+/// 16 bits, where rows are not too long; else plainly.
+enum class LevelGemmKernel : std::uint8_t { wgmma, tiles, halves, plain };
 [[nodiscard]] bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, int x_bits, int w_bits,
                                   std::size_t columns);
 /// The first that can.
 [[nodiscard]] LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns);
 /// By one that can.
 void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmArgs& args);
+
+/// By LevelGemmKernel::halves, of rows of X of which halves_can() is true.
+[[nodiscard]] bool halves_can(std::size_t columns) noexcept;
+void level_gemm_by_halves(const Cuda& backend, const LevelGemmArgs& args);
 
 /// By LevelGemmKernel::plain.
 void level_gemm_plainly(const Cuda& backend, const LevelGemmArgs& args);

@@ -417,6 +417,7 @@ bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, int x_bits, int
   using namespace level_cuda;
   const Device& device = backend.device;
   if (kernel == LevelGemmKernel::plain) return true;
+  if (kernel == LevelGemmKernel::halves) return halves_can(columns);
   if (x_bits > 8 || w_bits > 8 || columns == 0 || !sums_fit(x_bits, w_bits, columns, 31)) return false;
   if (kernel == LevelGemmKernel::tiles)
     return x_bits <= 4 ? least_fits<4>(device, columns) : least_fits<8>(device, columns);
@@ -428,7 +429,7 @@ bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, int x_bits, int
 }
 
 LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns) {
-  for (const LevelGemmKernel kernel : {LevelGemmKernel::wgmma, LevelGemmKernel::tiles}) {
+  for (const auto kernel : {LevelGemmKernel::wgmma, LevelGemmKernel::tiles, LevelGemmKernel::halves}) {
     if (level_gemm_can(backend, kernel, x_bits, w_bits, columns)) return kernel;
   }
   return LevelGemmKernel::plain;
@@ -447,6 +448,7 @@ void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmA
   }
   if (kernel == LevelGemmKernel::tiles)
     return args.x.bits <= 4 ? launch_fitting<4>(device, args) : launch_fitting<8>(device, args);
+  if (kernel == LevelGemmKernel::halves) return level_gemm_by_halves(backend, args);
   level_gemm_plainly(backend, args);
 }
 

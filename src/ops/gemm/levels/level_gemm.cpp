@@ -262,7 +262,7 @@ KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w)
     const auto kernel = with_cuda<LevelGemmKernel>(x.device(), "level gemm", [&](const auto& backend) {
       return level_gemm_kernel(backend, x.bits(), w.bits, x.ncols());
     });
-    constexpr std::array names{"level_gemm_wgmma", "level_gemm_tiles", "level_gemm_plain"};
+    constexpr std::array names{"level_gemm_wgmma", "level_gemm_tiles", "level_gemm_halves", "level_gemm_plain"};
     const Prediction run = predict_level_product(static_cast<double>(x.nrows()), static_cast<double>(x.ncols()),
                                                  static_cast<double>(w.nrows), static_cast<double>(x.bytes()),
                                                  static_cast<double>(w.bytes()));

@@ -41,8 +41,8 @@ constexpr std::array<Shape, 14> shapes{{{0, 5, 7},
                                         {33, 3703, 6},
                                         {1000, 300, 40}}};
 
-constexpr std::array<std::pair<int, int>, 8> widths{
-    {{1, 1}, {2, 2}, {4, 4}, {4, 8}, {8, 2}, {8, 8}, {12, 3}, {16, 16}}};
+constexpr std::array<std::pair<int, int>, 9> widths{
+    {{1, 1}, {2, 2}, {4, 4}, {4, 8}, {8, 2}, {8, 8}, {12, 3}, {3, 11}, {16, 16}}};
 
 struct Case {
   QuantizedMatrix x, w;
@@ -165,7 +165,8 @@ TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
 template <class Run>
 void expect_same_of_all_kernels(const Device& device, const Run& run) {
   std::vector<std::uint8_t> first;
-  for (const auto kernel : {LevelGemmKernel::plain, LevelGemmKernel::tiles, LevelGemmKernel::wgmma}) {
+  for (const auto kernel :
+       {LevelGemmKernel::plain, LevelGemmKernel::halves, LevelGemmKernel::tiles, LevelGemmKernel::wgmma}) {
     bool can = false;
     const std::vector<std::uint8_t> bytes =
         run([&](const LevelGemmArgs& args) { can = level_gemm_by(device, kernel, args); });
@@ -174,6 +175,28 @@ void expect_same_of_all_kernels(const Device& device, const Run& run) {
       first = bytes;
     } else if (can) {
       ASSERT_TRUE(bytes == first) << "kernel " << static_cast<int>(kernel);
+    }
+  }
+}
+
+/// Levels that are as large as they can be, in the longest rows whose halves have sums of 32 bits, and one column more.
+TEST(LevelGemmCuda, LargestSumsOfHalves) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const std::size_t columns : {16'384U, 16'385U}) {
+    for (const auto& [p, q] : {std::pair(16, 16), {16, 8}, {4, 16}}) {
+      const auto all = [&](std::size_t nrows, int bits) {
+        QuantizedMatrix levels(nrows, columns, bits);
+        for (std::size_t i = 0; i < nrows; ++i) {
+          for (std::size_t c = 0; c < columns; ++c) levels.set_level(i, c, (1U << bits) - 1);
+        }
+        return levels;
+      };
+      DenseMatrix<std::int64_t> sums(3, 5, device);
+      level_gemm_into(sums, all(3, p).to(device), prepare_level_weights(all(5, q), device));
+      const DenseMatrix<std::int64_t> here = sums.to(Device{});
+      const auto expected = static_cast<std::int64_t>(columns) * ((1 << p) - 1) * ((1 << q) - 1);
+      for (const std::int64_t sum : here.values()) ASSERT_EQ(sum, expected) << p << " and " << q << " bits";
     }
   }
 }
@@ -270,7 +293,7 @@ TEST(LevelGemmCuda, ExplainNamesTheKernelAndPredictsItsTime) {
   const std::string fast = level_gemm_explain(test::random_levels(2, 5, 8, 1).to(device), w).kernel;
   EXPECT_TRUE(fast == "level_gemm_wgmma" || fast == "level_gemm_tiles") << fast;
   EXPECT_GT(level_gemm_explain(test::random_levels(2, 5, 8, 1).to(device), w).seconds, 1e-6);
-  EXPECT_EQ(level_gemm_explain(test::random_levels(2, 5, 9, 1).to(device), w).kernel, "level_gemm_plain");
+  EXPECT_EQ(level_gemm_explain(test::random_levels(2, 5, 9, 1).to(device), w).kernel, "level_gemm_halves");
   const LevelWeights long_rows = prepare_level_weights(test::random_levels(3, 30000, 8, 1), device);
   EXPECT_EQ(level_gemm_explain(test::random_levels(2, 30000, 8, 1).to(device), long_rows).kernel, "level_gemm_plain");
 }

@@ -93,7 +93,7 @@ KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) {
     const bool plain = x.bits() > 8 || !sums_fit(x.bits(), 0, longest_row(a), 31);
     const Prediction run = predict_level_sums(static_cast<double>(a.nrows()), static_cast<double>(a.nvals()),
                                               static_cast<double>(x.row_bytes()), static_cast<double>(x.bytes()));
-    return {plain ? "level_spmm_plain" : "level_spmm_rows", run.bytes, run.seconds};
+    return {plain ? "level_spmm_wide" : "level_spmm_rows", run.bytes, run.seconds};
   }
   return {host_kernel(x.device(), fmt::format("level_spmm, {} bits", x.bits())), gathered};
 }

@@ -205,7 +205,7 @@ TEST(LevelSpmmCuda, ExplainNamesTheKernelAndPredictsItsTime) {
   const Device& device = *test::cuda_device();
   const CsrPattern a = one_long_row(300).to(device);
   EXPECT_EQ(level_spmm_explain(a, test::random_levels(300, 8, 8, 1).to(device)).kernel, "level_spmm_rows");
-  EXPECT_EQ(level_spmm_explain(a, test::random_levels(300, 8, 9, 1).to(device)).kernel, "level_spmm_plain");
+  EXPECT_EQ(level_spmm_explain(a, test::random_levels(300, 8, 9, 1).to(device)).kernel, "level_spmm_wide");
   EXPECT_GT(level_spmm_explain(a, test::random_levels(300, 8, 8, 1).to(device)).seconds, 1e-6);
 }
 

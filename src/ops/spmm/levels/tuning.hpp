@@ -29,6 +29,7 @@ struct CudaLevelSpmmTuning {
   std::uint32_t stored_hub_row = 1024;
   std::uint32_t lone_longer = 8;  ///< the first of the two where warps have fewer rows than sets of lanes
   unsigned busy_warps = 4096;     ///< that keep the device busy: warps take fewer rows below
+  unsigned wide_lanes = 16;       ///< that share a row of levels of more than 8 bits, a power of two
 };
 
 /// Of compute capability 9.0, and of all others.
