@@ -278,7 +278,9 @@ void TrainingRun::make(const Scale& scale, const Floats& x, const LevelGrid& gri
 void TrainingRun::learn_grid(const Operator& op, const Floats& x, const Floats& gradient) {
   const Value& value = program_.value(op.output());
   const Scale scale = value_scale(value);
-  learn(scale, x, gradient, grid(op, x));
+  const LevelGrid grid = this->grid(op, x);
+  if (!is_learned(grid)) return;
+  learn(scale, x, gradient, grid);
   // What a layer reads begins at 0 behind a relu: level 0 stays there.
   if (value.levels_of == LevelsOf::input) fill_rows_from(*scale.parameters.gradient, 1);
 }
@@ -292,7 +294,6 @@ void TrainingRun::learn_weight_scale(const Operator& op) {
 }
 
 void TrainingRun::learn(const Scale& scale, const Floats& x, const Floats& gradient, const LevelGrid& grid) {
-  if (!is_learned(grid)) return;
   Floats& sums = *scale.parameters.gradient;
   const auto add_part = [&](Floats& to, std::size_t first, std::size_t nrows) {
     LevelGrid part = grid;

@@ -139,11 +139,17 @@ struct Counters<4, From, chunks> {
   /// The sums of neighbours that nibbles hold.
   static HWY_INLINE void sum_nibbles(const Source& x, const NodeId* neighbor, const NodeId* end, Sums& sum) {
     for (std::size_t c = 0; c < chunks; ++c) sum[c] = hn::Zero(Bytes());
-    for (; neighbor != end; ++neighbor) {
-      From::prefetch(x, neighbor);
-      const std::uint8_t* const row = x.row(*neighbor);
+    const auto add = [&](const NodeId* n) HWY_ATTR {
+      From::prefetch(x, n);
+      const std::uint8_t* const row = x.row(*n);
       for (std::size_t c = 0; c < chunks; ++c) sum[c] = hn::Add(sum[c], From::load(x, row, c));
+    };
+    // So many neighbours of 2 bits are without a loop: each is three instructions, and two more would count them.
+    constexpr std::size_t of_two_bits = 5;
+    for (; end - neighbor >= static_cast<std::ptrdiff_t>(of_two_bits); neighbor += of_two_bits) {
+      for (std::size_t n = 0; n < of_two_bits; ++n) add(neighbor + n);
     }
+    for (; neighbor != end; ++neighbor) add(neighbor);
   }
 
   /// The sums of neighbours that bytes hold, a group of them in nibbles first.
