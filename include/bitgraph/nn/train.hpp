@@ -159,8 +159,8 @@ struct TrainResult {
   bool ignores_teacher = false;  ///< levels: it knew too few of the training labels to have a word, see preset()
 };
 
-/// Points of validation accuracy that a binary form may lose to its teacher: more, and train of the program says which
-/// form to take instead.
+/// Points of validation accuracy that a form may lose to its teacher: more, and train of the program says which form to
+/// take instead.
 inline constexpr double most_lost_points = 3;
 
 /// In one line how a model is trained, and what in the data set decides it: the labels and features of training and

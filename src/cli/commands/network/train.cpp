@@ -2,6 +2,7 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/io/partition.hpp>
 #include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
@@ -100,26 +101,42 @@ std::optional<nn::Model> float_model(const std::string& file, const char* what, 
   return model;
 }
 
-/// Where a binary form stays far below its teacher: the cheapest form that does not, told by validation nodes. Full is
-/// trained to know. Empty: the form is good enough.
+/// The share of validation samples that levels of the teacher have right, without training.
+double accuracy_of_levels(const nn::Model& teacher, const nn::Precision& form, const Dataset& dataset,
+                          const Device& device) {
+  const nn::Model levels = nn::quantize(teacher, dataset, {.precision = form}, Device::host(device.threads()));
+  nn::InferencePlan plan(levels, dataset, {.forms = levels.layer_forms(form)}, device);
+  return score(plan.run().to(Device{}), dataset.labels, dataset.validation).accuracy();
+}
+
+/// Where a form stays far below its teacher: the cheapest one that does not, told by validation samples. Full is
+/// trained to know; levels of more bits are those of the teacher. Empty: the form is good enough.
 std::string advice(const nn::TrainResult& trained, const Dataset& dataset, nn::TrainOptions options,
                    const Device& device, const std::function<void(const nn::EpochReport&)>& report) {
-  const double most = nn::most_lost_points / 100;
-  const auto lost = [](const nn::TrainResult& result) { return result.teacher_accuracy - result.validation_accuracy; };
-  if (trained.teacher_accuracy == 0 || lost(trained) <= most) return {};
-  std::string best = "float";
-  if (options.precision.votes()) {
+  const double least = trained.teacher_accuracy - nn::most_lost_points / 100;
+  if (trained.teacher_accuracy == 0 || trained.validation_accuracy >= least) return {};
+  const nn::Precision form = options.precision;
+  if (trained.teacher) options.teacher = &*trained.teacher;
+  std::string best;
+  const auto offer = [&](const std::string& name, double accuracy) {
+    if (best.empty() && accuracy >= least) best = fmt::format("{} ({:.1f} %)", name, 100 * accuracy);
+  };
+  if (form.votes()) {
     options.precision = nn::Precision::full;
     options.checkpoint.clear();
-    if (trained.teacher) options.teacher = &*trained.teacher;
-    const nn::TrainResult full = nn::train(dataset, options, device, report);
-    if (lost(full) <= most) best = fmt::format("full ({:.1f} %)", 100 * full.validation_accuracy);
+    offer("full", nn::train(dataset, options, device, report).validation_accuracy);
+  }
+  for (const int bits : {4, 8}) {
+    if (!best.empty() || (form.has_levels() && form.weight.bits >= bits)) continue;
+    const nn::Precision levels = nn::Precision::of_levels(bits, bits, bits);
+    offer(fmt::format("{} by bitgraph quantize --bits {}", to_string(levels), bits),
+          accuracy_of_levels(*options.teacher, levels, dataset, device));
   }
   return fmt::format(
       "{:.1f} % of the validation {} are right, float: {:.1f} %. The cheapest form that loses at most "
       "{} points is {}",
       100 * trained.validation_accuracy, samples_of(dataset), 100 * trained.teacher_accuracy, nn::most_lost_points,
-      best);
+      best.empty() ? "float" : best);
 }
 
 /// What one step is made of, instead of training.
