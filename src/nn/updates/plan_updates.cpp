@@ -266,7 +266,7 @@ void InferencePlan::set_features(std::span<const NodeId> nodes, const SparseFeat
 
 void InferencePlan::set_weights(const Model& model) {
   model_->require_like(model);
-  parts_ ? parts_->set_weights(model.layers) : state_->set_weights(model);
+  parts_ ? parts_->set_weights(model) : state_->set_weights(model);
 }
 
 void InferencePlan::set_graph(CsrPattern graph) { one_graph().set_graph(std::move(graph)); }

@@ -157,10 +157,10 @@ void expect_parts_take(const Dataset& data, const Device& device, const Make& ma
     const DenseMatrix<float> first = here(plan->run()), second = here(make(after, options, device)->run());
     std::size_t held = device.memory().live;
     for (int round = 0; round < 2; ++round) {
-      plan->set_weights(after.layers);
+      plan->set_weights(after);
       test::expect_runs(*plan, second, false);
       EXPECT_FALSE(plan->explain(1).empty());
-      plan->set_weights(before.layers);
+      plan->set_weights(before);
       test::expect_runs(*plan, first, false);
       if (round == 1 || device.is_host()) {  // a device's scratch memory grows with the first calls
         EXPECT_EQ(device.memory().live, held);

@@ -10,10 +10,9 @@ namespace bitgraph {
 namespace {
 
 using column_pairs::add_up;
+using column_pairs::block_threads;
 using column_pairs::make_sums;
 using column_pairs::SumsView;
-
-constexpr unsigned block_threads = 256;
 
 /// A BatchNorm's arrays; null: ones, or zeros.
 struct NormView {

@@ -4,6 +4,7 @@
 #include <bitgraph/graph/partition.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
+#include <bitgraph/ops/select.hpp>
 
 #include "cli/bench/gnn_rival.hpp"
 #include "cli/commands/network/measure.hpp"
@@ -43,17 +44,7 @@ nn::Model float_model(const Network& network, const Dataset& dataset, const Comm
 /// The graph without the edges between batches: what a run over batches computes.
 CsrPattern without_edges_between(const CsrPattern& graph, const Partition& partition, std::size_t of_batch) {
   const auto batch = [&](NodeId node) { return partition.part_of()[node] / of_batch; };
-  Buffer<EdgeOffset> row_ptr(std::size_t{graph.nrows()} + 1, EdgeOffset{0});
-  std::vector<NodeId> kept;
-  for (NodeId i = 0; i < graph.nrows(); ++i) {
-    for (const NodeId j : graph.row(i)) {
-      if (batch(i) == batch(j)) kept.push_back(j);
-    }
-    row_ptr[i + 1] = kept.size();
-  }
-  Buffer<NodeId> col_ind(kept.size());
-  std::copy(kept.begin(), kept.end(), col_ind.begin());
-  return CsrPattern(graph.nrows(), graph.ncols(), std::move(row_ptr), std::move(col_ind));
+  return select(graph, [&](NodeId i, NodeId j) { return batch(i) == batch(j); });
 }
 
 /// Microseconds by form.

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -49,7 +48,7 @@ class HostParts final : public OverParts {
   }
 
   /// Each batch renews what depends on them.
-  void set_weights(std::span<const Layer> layers) override { forward_->set_weights(layers); }
+  void set_weights(const Model& model) override { forward_->set_weights(model.layers); }
 
   std::vector<ExplainedOperator> explain(std::size_t repeats) override {
     static_cast<void>(make_batch(largest_));

@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -32,8 +31,8 @@ class OverParts {
 
   virtual const DenseMatrix<float>& run() = 0;
 
-  /// As InferencePlan; the layers are like those that are there.
-  virtual void set_weights(std::span<const Layer> layers) = 0;
+  /// As InferencePlan, of a model that is like the one that is there.
+  virtual void set_weights(const Model& model) = 0;
 
   /// Of the largest batch, of the largest group of batches that reach a device together, or of all that stay there.
   [[nodiscard]] virtual std::vector<ExplainedOperator> explain(std::size_t repeats) = 0;

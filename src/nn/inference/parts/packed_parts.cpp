@@ -180,10 +180,10 @@ const DenseMatrix<float>& PackedParts::run() {
 }
 
 /// The steps of levels by row are packed with the batches. They are made again where they are, as in make_group().
-void PackedParts::set_weights(std::span<const Layer> layers) {
+void PackedParts::set_weights(const Model& model) {
   if (!weights_) return;
-  weights_->set(layers);
-  if (std::ranges::none_of(layers, [](const Layer& layer) { return layer.precision.has_levels(); })) return;
+  weights_->set(model.layers);
+  if (!model.has_levels()) return;
   recording_.clear();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];

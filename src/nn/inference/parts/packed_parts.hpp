@@ -35,7 +35,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -56,7 +55,7 @@ class PackedParts final : public OverParts {
   ~PackedParts() override;
 
   const DenseMatrix<float>& run() override;
-  void set_weights(std::span<const Layer> layers) override;
+  void set_weights(const Model& model) override;
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats) override;
   [[nodiscard]] const Program& program() const noexcept override { return compiled_.program; }
   [[nodiscard]] std::string feature_format() const override;

@@ -74,10 +74,9 @@ const DenseMatrix<float>& StayingParts::run() {
   return forward_.run();
 }
 
-void StayingParts::set_weights(std::span<const Layer> layers) {
-  forward_.set_weights(layers);
-  const auto in_levels = [](const Layer& layer) { return layer.precision.has_levels(); };
-  if (std::ranges::any_of(layers, in_levels)) forward_.renew();
+void StayingParts::set_weights(const Model& model) {
+  forward_.set_weights(model.layers);
+  if (model.has_levels()) forward_.renew();
 }
 
 }  // namespace bitgraph::nn

@@ -16,7 +16,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -44,7 +43,7 @@ class StayingParts final : public OverParts {
                StayingBatches batches);
 
   const DenseMatrix<float>& run() override;
-  void set_weights(std::span<const Layer> layers) override;
+  void set_weights(const Model& model) override;
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats) override {
     return forward_.explain(repeats);
   }

@@ -215,8 +215,8 @@ namespace {
 /// Floats that have the values of levels.
 void train_levels(TrainingRun& run, const Operator& op) {
   const Floats& x = run.floats(op.inputs[0]);
-  run.make_grid(op, x);
-  fake_quantize_into(run.floats(op.output(), x.nrows()), x, run.grid(op, x));
+  const LevelGrid grid = run.make_grid(op, x);
+  fake_quantize_into(run.floats(op.output(), x.nrows()), x, grid);
 }
 
 }  // namespace

@@ -264,10 +264,12 @@ LevelGrid TrainingRun::grid(const Operator& op, const Floats& x) {
   return grid;
 }
 
-void TrainingRun::make_grid(const Operator& op, const Floats& x) {
+LevelGrid TrainingRun::make_grid(const Operator& op, const Floats& x) {
   const Scale scale = value_scale(program_.value(op.output()));
   reshape(scale.made.values, 2, scale.parameters.learned->ncols(), device_);
-  make(scale, x, grid(op, x), BoundsOf::clipped);
+  const LevelGrid made = grid(op, x);
+  make(scale, x, made, BoundsOf::clipped);
+  return made;
 }
 
 void TrainingRun::make(const Scale& scale, const Floats& x, const LevelGrid& grid, BoundsOf bounds) {

@@ -196,10 +196,10 @@ class TrainingRun {
   [[nodiscard]] const LinearParameters& parameters(const Operator& op) const;
   /// A layer's weights as floats, with the values of levels where it multiplies these.
   [[nodiscard]] const Floats& weight(const Operator& op);
-  /// What quantizes x to a value in levels, as train_levels() made it.
+  /// What quantizes x to a value in levels, as make_grid() made it in this step.
   [[nodiscard]] LevelGrid grid(const Operator& op, const Floats& x);
-  /// Makes its steps and offsets for this step; chosen by x where scales are fitted.
-  void make_grid(const Operator& op, const Floats& x);
+  /// Makes steps and offsets for it; chosen by x where scales are fitted.
+  LevelGrid make_grid(const Operator& op, const Floats& x);
   /// The gradient of the scale behind grid(op, x), from that of the levels, where the scale is learned.
   void learn_grid(const Operator& op, const Floats& x, const Floats& gradient);
   /// The same of a layer's weights, from their gradient, which then is that of the weights behind the levels.
