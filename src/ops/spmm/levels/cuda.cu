@@ -118,11 +118,11 @@ __device__ RowSums<LaneLevels<Bits, Words>::features> numbers_of(const LaneLevel
   return all;
 }
 
-/// The rows that blocks take: hubs first, a block each, then rows that have a warp, then those that a set has.
+/// The rows that blocks take, longest first: hubs that blocks share, hubs that have a block, rows that have a warp,
+/// rows that a set has.
 struct RowBlocks {
-  NodeId hubs = 0, warp_rows = 0;  ///< where each ends in the order
-  unsigned end_of_hubs = 0, end_of_warps = 0;
-  bool shares_hubs = false;   ///< several blocks have one
+  NodeId shared_hubs = 0, hubs = 0, warp_rows = 0;  ///< where each ends in the order
+  unsigned end_of_shared = 0, end_of_hubs = 0, end_of_warps = 0;
   unsigned rows_of_warp = 0;  ///< without an order: rows that a warp takes
 };
 
@@ -135,7 +135,7 @@ struct Kernel {
   static constexpr unsigned slice = Lanes * features;  ///< columns of a block
   /// Entries of a row that a warp has on their way at a time.
   static constexpr std::uint32_t warp_round = batch * sets;
-  static_assert(tuning.many_rounds * warp_round <= Levels::most_neighbors * sets &&
+  static_assert(tuning.most_rounds * warp_round <= Levels::most_neighbors * sets &&
                     tuning.stored_hub_row <= Levels::most_neighbors * sets,
                 "a warp's sums fit 16 bits");
 
@@ -264,11 +264,15 @@ struct Kernel {
     const auto bring = [&] { bring_columns(); };
     const unsigned block = blockIdx.x;
     const auto row_at = [&](std::size_t place, std::size_t end) { return TakenRow(args, place, end); };
-    if (block < blocks.end_of_hubs) {
-      const TakenRow hub = row_at(blocks.shares_hubs ? block / hub_slices : block, blocks.hubs);
+    if (block < blocks.end_of_shared) {
+      const TakenRow hub = row_at(block / hub_slices, blocks.shared_hubs);
       bring();
-      if (!blocks.shares_hubs) return take_hub<Lanes>(hub, 0);
       return take_hub<hub_lanes>(hub, block % hub_slices * hub_lanes);
+    }
+    if (block < blocks.end_of_hubs) {
+      const TakenRow hub = row_at(blocks.shared_hubs + block - blocks.end_of_shared, blocks.hubs);
+      bring();
+      return take_hub<Lanes>(hub, 0);
     }
     if (block < blocks.end_of_warps) {
       const std::size_t place = std::size_t{block - blocks.end_of_hubs} * warps + threadIdx.x / 32;
@@ -374,15 +378,21 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   RowBlocks blocks;
   unsigned count = 0;
   if (args.row_order.row != nullptr) {
-    // Of one hub a block has about a round at a time: where hubs are a large part of all entries, fewer take less.
     using Made = Kernel<Bits, Words, Lanes, ByRows>;
-    blocks.shares_hubs = args.a.longest_row > args.a.num_entries / tuning.large_graph;
-    const std::uint32_t hub_row = blocks.shares_hubs ? std::min(tuning.hub_row, tuning.few_rounds * Made::warp_round)
-                                                     : tuning.many_rounds * Made::warp_round;
-    blocks.hubs = args.row_order.at_least[std::countr_zero(hub_row)];
-    blocks.warp_rows =
-        args.row_order.at_least[std::countr_zero(std::min(tuning.warp_row, tuning.warp_row_a_lane * Lanes))];
-    blocks.end_of_hubs = blocks.hubs * (blocks.shares_hubs ? Made::hub_slices : 1);
+    // at_least ends at rows of 2^14 entries.
+    const auto rows_from = [&](EdgeOffset entries) {
+      const auto power = static_cast<std::size_t>(std::bit_width(entries - 1));
+      return args.row_order.at_least[std::min(power, args.row_order.at_least.size() - 1)];
+    };
+    // What a warp, and then a block, takes for its row grows with the time that all rows take.
+    const EdgeOffset rounds =
+        std::clamp(args.a.num_entries * args.x.row_bytes / tuning.round_bytes, tuning.least_rounds, tuning.most_rounds);
+    const EdgeOffset shared_row = std::max<EdgeOffset>(args.a.num_entries / tuning.shared_part, 2);
+    blocks.hubs = rows_from(std::bit_floor(rounds) * Made::warp_round);
+    if (args.a.longest_row >= shared_row) blocks.shared_hubs = std::min(blocks.hubs, rows_from(shared_row));
+    blocks.warp_rows = rows_from(tuning.warp_row_a_lane * Lanes);
+    blocks.end_of_shared = blocks.shared_hubs * Made::hub_slices;
+    blocks.end_of_hubs = blocks.end_of_shared + blocks.hubs - blocks.shared_hubs;
     blocks.end_of_warps = blocks.end_of_hubs + blocks_of(blocks.warp_rows - blocks.hubs, warps);
     count = blocks.end_of_warps + blocks_of(std::size_t{args.a.nrows - blocks.warp_rows} * Lanes, threads);
   } else {
@@ -409,7 +419,9 @@ void launch_parts(const Device& device, const LevelSpmmArgs& args) {
 template <unsigned Bits>
 void launch_bits(const Device& device, const LevelSpmmArgs& args) {
   if (args.epilogue.by_rows()) return launch_parts<Bits, 2, true>(device, args);  // any row has such parts
-  if (args.x.row_bytes % sizeof(uint4) == 0) return launch_parts<Bits, 4>(device, args);
+  // A row that is one part would have a lone lane.
+  if (args.x.row_bytes % sizeof(uint4) == 0 && args.x.row_bytes > sizeof(uint4))
+    return launch_parts<Bits, 4>(device, args);
   launch_parts<Bits, 2>(device, args);
 }
 

@@ -14,16 +14,14 @@ struct CudaLevelSpmmTuning {
   unsigned blocks = 3;      ///< least blocks of a multiprocessor, which bounds the registers of a thread
   unsigned batch = 8;       ///< neighbours of a set of lanes on their way at a time
   unsigned most_lanes = 8;  ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
-  // Rows in order. A warp's rounds of loads are counted from which a row is a hub, a power of two: few_rounds, or less
-  // where it has hub_row entries; many_rounds in graphs with large_graph times the entries of the longest row, where
-  // one hub does not count.
-  std::uint32_t warp_row = 128;        ///< entries from which a warp has a row, a power of two,
-  std::uint32_t warp_row_a_lane = 32;  ///< or so many for each lane of a set, where that is less
-  std::uint32_t hub_row = 1024;
-  std::uint32_t few_rounds = 16;
-  std::uint32_t many_rounds = 32;
-  EdgeOffset large_graph = 1000;
-  unsigned hub_lanes = 2;  ///< of a row, that a block has of a shared hub: 16 or 32 bytes
+  // Rows in order.
+  std::uint32_t warp_row_a_lane = 32;  ///< entries for each lane of a set from which a warp has a row, a power of two
+  /// Rounds of loads of a warp from which a row is a hub: one for so many bytes that all entries gather, within bounds.
+  EdgeOffset round_bytes = 10'000'000;
+  EdgeOffset least_rounds = 8;
+  EdgeOffset most_rounds = 32;
+  EdgeOffset shared_part = 1000;  ///< blocks share hubs that have this part of all entries, or more
+  unsigned hub_lanes = 2;         ///< of a row, that a block has of a shared hub: 16 or 32 bytes
   // Rows as they are stored.
   std::uint32_t stored_warp_row = 64;
   std::uint32_t stored_hub_row = 1024;
