@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of levels on a CUDA device are the reference's to the last bit.
 #include "ops/spmm/levels/level_spmm_cases.hpp"
+#include "ops/spmm/levels/tuning.hpp"
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
@@ -9,6 +10,8 @@
 #include <bitgraph/formats/row_order.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
@@ -151,6 +154,70 @@ TEST(LevelSpmmCuda, LevelsOutAreThoseOfTheReference) {
       }
     }
   });
+}
+
+/// More than a million entries. Of the rows that warps are too small for, a block takes those below
+/// entries / shared_part, and blocks share those above.
+CsrPattern hubs_of_both_kinds() {
+  std::vector<NodeId> rows, cols;
+  constexpr NodeId columns = 3000;
+  NodeId row = 0;
+  for (unsigned turn = 0; turn < 60; ++turn) {
+    for (const NodeId length :
+         {9U, 3000U, 0U, 1999U, 300U, 1500U, 33U, 1100U, 2500U, 1025U, 700U, 100U, 600U, 520U, 513U, 257U}) {
+      for (NodeId n = 0; n < length; ++n) rows.push_back(row), cols.push_back((n * 7 + row) % columns);
+      ++row;
+    }
+  }
+  return csr_from_edges(row, columns, rows, cols);
+}
+
+/// How many rows have so many entries, or more.
+std::ptrdiff_t rows_from(const CsrPattern& a, std::size_t entries) {
+  const auto ends = a.row_ptr();
+  std::ptrdiff_t count = 0;
+  for (std::size_t i = 0; i < a.nrows(); ++i) count += ends[i + 1] - ends[i] >= entries ? 1 : 0;
+  return count;
+}
+
+TEST(LevelSpmmCuda, HubsOfOneBlockAndOfManyAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = hubs_of_both_kinds();
+  constexpr CudaLevelSpmmTuning tuning = cuda_level_spmm_tuning();
+  const std::size_t shared = std::bit_ceil(a.nvals() / tuning.shared_part);
+  const std::size_t lone = std::size_t{tuning.least_rounds} * tuning.batch * 32 / 2;  // of rows that two lanes have
+  ASSERT_GT(rows_from(a, shared), 0);
+  ASSERT_GT(rows_from(a, lone), rows_from(a, shared));
+  struct Case {
+    int bits;
+    std::size_t width;
+    ScaleExtent out;
+  };
+  for (const Case& its :
+       {Case{2, 300, ScaleExtent::column}, Case{4, 32, ScaleExtent::row}, Case{4, 128, ScaleExtent::tensor},
+        Case{8, 16, ScaleExtent::column}, Case{8, 128, ScaleExtent::row}}) {
+    SCOPED_TRACE(testing::Message() << its.bits << " bits, " << its.width << " features");
+    const Aggregation aggregation(a, its.width, its.bits, ScaleExtent::column, true);
+    const There there(a, aggregation, true, device);
+    Floats values(a.nrows(), its.width), of_device(a.nrows(), its.width, device);
+    LevelSpmmArgs args = aggregation.args(a);
+    args.out.values = values.view();
+    level_spmm(Reference{}, args);
+    level_spmm_into(of_device, there.a, there.x, there.options);
+    test::expect_identical(of_device.to(Device{}).values(), values.values());
+
+    QuantizedMatrix levels(a.nrows(), its.width, its.bits), out(a.nrows(), its.width, its.bits, device);
+    levels.set_scale(test::random_scale(its.out, num_scales(its.out, a.nrows(), its.width), true, 9));
+    out.set_scale(levels.scale().to(device));
+    args = aggregation.args(a);
+    args.out.levels = levels.view();
+    take_out_scale(args.epilogue, levels, "level spmm");
+    level_spmm(Reference{}, args);
+    level_spmm_into(out, there.a, there.x, there.options);
+    const QuantizedMatrix here = out.to(Device{});
+    EXPECT_TRUE(std::equal(here.levels().begin(), here.levels().end(), levels.levels().begin()));
+  }
 }
 
 TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
