@@ -85,8 +85,9 @@ struct Kernel {
 #pragma unroll 8
     for (unsigned n = threadIdx.x; n < outputs * steps; n += threads) {
       const unsigned f = n / steps, s = n % steps;
-      uint4 pieces[2];
-      load_step_of_w<XBits>(pieces, args, first_output + f, s);
+      StepOfW pieces;
+      load_step_of_w(pieces, args, first_output + f, s);
+      order_step_of_w<XBits>(pieces);
       std::uint8_t* const row = w + std::size_t{f} * tiles.w_pitch;
       auto* const to_first = reinterpret_cast<uint4*>(row + place_of_piece(f, 2 * s));
       auto* const to_second = reinterpret_cast<uint4*>(row + place_of_piece(f, 2 * s + 1));

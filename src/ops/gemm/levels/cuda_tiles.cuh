@@ -53,6 +53,10 @@ __device__ inline void wait_for_all_copies() { asm volatile("cp.async.wait_all;"
 __device__ inline void barrier(unsigned id, unsigned count) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory");
 }
+/// Counts for it, and does not wait.
+__device__ inline void arrive_at_barrier(unsigned id, unsigned count) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory");
+}
 
 /// Four matrices of eight rows of 16 bytes: lane l has the row of matrix l / 8 that begins at its address.
 __device__ inline void load_matrices(std::uint32_t (&to)[4], unsigned address) {
@@ -79,18 +83,25 @@ constexpr unsigned even_places = 0x6420, odd_places = 0x7531;
 
 constexpr unsigned step = 32;  ///< columns of one matrix instruction
 
-/// Columns of step `s` of a row of W, in the order in which levels of `XBits` bits meet them; zeros where there are
-/// none.
+/// Columns of a step of a row of W.
+using StepOfW = uint4[2];
+
+/// Columns of step `s` of a row of W; zeros where there are none.
+__device__ inline void load_step_of_w(StepOfW& to, const LevelGemmArgs& args, std::size_t output, unsigned s) {
+  to[0] = to[1] = {};
+  if (output >= args.outputs || s * step >= args.w_row_bytes) return;
+  const auto* from = reinterpret_cast<const uint4*>(args.w_rows + output * args.w_row_bytes + s * step);
+  to[0] = __ldg(from);
+  to[1] = __ldg(from + 1);
+}
+
+/// Brings them into the order in which levels of `XBits` bits meet them.
 template <unsigned XBits>
-__device__ void load_step_of_w(uint4 (&pieces)[2], const LevelGemmArgs& args, std::size_t output, unsigned s) {
-  uint4 first = {}, second = {};
-  if (output < args.outputs && s * step < args.w_row_bytes) {
-    const auto* from = reinterpret_cast<const uint4*>(args.w_rows + output * args.w_row_bytes + s * step);
-    first = __ldg(from);
-    second = __ldg(from + 1);
-  }
-  pieces[0] = XBits == 4 ? every_second(first, second, even_places) : first;
-  pieces[1] = XBits == 4 ? every_second(first, second, odd_places) : second;
+__device__ void order_step_of_w(StepOfW& of_w) {
+  if constexpr (XBits != 4) return;
+  const uint4 even = every_second(of_w[0], of_w[1], even_places);
+  of_w[1] = every_second(of_w[0], of_w[1], odd_places);
+  of_w[0] = even;
 }
 
 }  // namespace bitgraph::level_cuda

@@ -3,7 +3,7 @@
 // name, and goes through tiles of 64 rows of X. Four warps copy X, packed, some chunks ahead. Four groups of four warps
 // have tiles in turns, so that some multiply while others make levels of their sums; of more than 128 outputs a group
 // has half, since the unrolled code behind the sums of all would not fit the instruction cache. X comes to groups
-// through registers, where nibbles become bytes.
+// through registers, where nibbles become bytes while the products before are under way.
 #include "core/cuda/bulk_copy.cuh"
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
@@ -28,6 +28,7 @@ constexpr unsigned tile_rows = 64;
 constexpr unsigned chunk_bytes = tile_rows * block_bytes;
 constexpr unsigned most_stages = 12;  ///< chunks of X on their way
 constexpr unsigned block_steps = block_bytes / step;
+constexpr unsigned steps_at_once = 2;  ///< whose rows of X are in registers, while as many others are multiplied
 
 /// Registers of a thread: as many as the compiler gives to all of a block that is alone, then more to groups that
 /// multiply and fewer to the one that copies. A block that asks for more than it was given waits for ever.
@@ -58,27 +59,25 @@ struct Kernel {
   static constexpr unsigned pair_bytes = block_outputs / 2 * sizeof(OutputPair);
   static constexpr unsigned barrier_bytes = 2 * most_stages * sizeof(std::uint64_t);
 
-  /// Of few outputs there are registers left to ask for the scales of rows before the products.
-  static constexpr bool asks_early = Outputs <= 64;
-
-  using Sums = typename TileStore<Outputs, ByRows>::Sums;
+  using Store = TileStore<Outputs, ByRows>;
+  using Sums = typename Store::Sums;
+  using StepsOfX = std::uint32_t[steps_at_once][4];
 
   const Problem& problem;
   const LevelGemmArgs& args;
-  const unsigned w, stages, full, empty;  ///< in shared memory; two barriers a stage
-  OutputPair* const pairs;
+  const unsigned w, stages, full, empty, pairs;  ///< in shared memory; two barriers a stage
   const std::size_t first_output;
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x % group_threads / 32;
 
   /// `memory` begins at a multiple of 1,024 bytes.
-  __device__ Kernel(const Problem& the_problem, std::uint8_t* memory)
+  __device__ Kernel(const Problem& the_problem, unsigned memory)
       : problem(the_problem),
         args(the_problem.args),
-        w(shared_address(memory)),
+        w(memory),
         stages(w + problem.w_blocks * w_block_bytes),
         full(stages + problem.stages * chunk_bytes),
         empty(full + barrier_bytes / 2),
-        pairs(reinterpret_cast<OutputPair*>(memory + (empty + barrier_bytes / 2 - w))),
+        pairs(empty + barrier_bytes / 2),
         first_output(std::size_t{blockIdx.y} * block_outputs) {}
 
   static std::size_t shared_bytes(unsigned w_blocks, unsigned stages) {
@@ -97,23 +96,37 @@ struct Kernel {
 
   /// Rows of W; outputs and columns that are not there are zeros. By all groups that multiply.
   __device__ void bring_w() const {
+    constexpr unsigned all = groups * group_threads, at_once = 8;
     const unsigned steps = problem.w_blocks * block_steps;
-#pragma unroll 8
-    for (unsigned n = threadIdx.x; n < block_outputs * steps; n += groups * group_threads) {
+    for (unsigned begin = threadIdx.x; begin < block_outputs * steps; begin += at_once * all) {
       // Lanes have four steps of eight outputs: whole lines of memory, and different banks.
-      const unsigned f = n / block_steps % block_outputs;
-      const unsigned s = n / (block_steps * block_outputs) * block_steps + n % block_steps;
-      uint4 pieces[2];
-      load_step_of_w<XBits>(pieces, args, first_output + f, s);
-      const unsigned row = w + s / block_steps * w_block_bytes + f * block_bytes;
-      const unsigned at = s % block_steps * 2;
-      store_piece(row + place_of_piece(f, at), pieces[0]);
-      store_piece(row + place_of_piece(f, at + 1), pieces[1]);
+      const auto output_of = [](unsigned n) { return n / block_steps % block_outputs; };
+      const auto step_of = [](unsigned n) { return n / (block_steps * block_outputs) * block_steps + n % block_steps; };
+      StepOfW pieces[at_once];
+#pragma unroll
+      for (unsigned k = 0; k < at_once; ++k)
+        load_step_of_w(pieces[k], args, first_output + output_of(begin + k * all), step_of(begin + k * all));
+#pragma unroll
+      for (unsigned k = 0; k < at_once; ++k) {
+        const unsigned f = output_of(begin + k * all), s = step_of(begin + k * all);
+        if (s >= steps) break;
+        const unsigned row = w + s / block_steps * w_block_bytes + f * block_bytes;
+        const unsigned at = s % block_steps * 2;
+        order_step_of_w<XBits>(pieces[k]);
+        store_piece(row + place_of_piece(f, at), pieces[k][0]);
+        store_piece(row + place_of_piece(f, at + 1), pieces[k][1]);
+      }
     }
-    for (unsigned p = threadIdx.x; p < block_outputs / 2; p += groups * group_threads)
-      pairs[p] = pair_of(args, first_output + 2 * p);
     wgmma::show_writes();
-    barrier(1, groups * group_threads);
+    barrier(1, threads);  // bring_pairs() is done, too
+  }
+
+  /// By the last group.
+  __device__ void bring_pairs() const {
+    static_assert(block_outputs / 2 <= group_threads);
+    const unsigned own = threadIdx.x % group_threads;
+    if (own < block_outputs / 2) pair_at(pairs, own) = pair_of(args, first_output + 2 * own);
+    arrive_at_barrier(1, threads);
   }
 
   /// The chunks of all tiles of the block, one after the other. By the last group.
@@ -154,55 +167,66 @@ struct Kernel {
     }
   };
 
-  /// Rows of four steps in registers, as instructions take them.
-  __device__ void load_steps(std::uint32_t (&a)[block_steps][4], unsigned stage, unsigned first) const {
-    const unsigned rows = stages + stage * chunk_bytes + (warp * 16 + lane % 16) * block_bytes;
+  /// A group's rows of some steps of a chunk, as instructions take them.
+  __device__ void load_steps(StepsOfX& a, unsigned chunk_at, unsigned first) const {
+    const unsigned rows = chunk_at + (warp * 16 + lane % 16) * block_bytes;
     if constexpr (XBits == 4) {
+      static_assert(steps_at_once == 2);
+      std::uint32_t raw[4];
+      load_matrices(raw, rows + place_of_piece(lane, first + lane / 16));
 #pragma unroll
-      for (unsigned s = 0; s < block_steps; s += 2) {
-        std::uint32_t raw[4];
-        load_matrices(raw, rows + place_of_piece(lane, first + s + lane / 16));
-#pragma unroll
-        for (unsigned half = 0; half < 2; ++half) {
-          a[s + half][0] = raw[2 * half] & 0x0F0F0F0FU;
-          a[s + half][1] = raw[2 * half + 1] & 0x0F0F0F0FU;
-          a[s + half][2] = raw[2 * half] >> 4 & 0x0F0F0F0FU;
-          a[s + half][3] = raw[2 * half + 1] >> 4 & 0x0F0F0F0FU;
-        }
+      for (unsigned s = 0; s < 2; ++s) {
+        a[s][0] = raw[2 * s] & 0x0F0F0F0FU;
+        a[s][1] = raw[2 * s + 1] & 0x0F0F0F0FU;
+        a[s][2] = raw[2 * s] >> 4 & 0x0F0F0F0FU;
+        a[s][3] = raw[2 * s + 1] >> 4 & 0x0F0F0F0FU;
       }
     } else {
 #pragma unroll
-      for (unsigned s = 0; s < block_steps; ++s) load_matrices(a[s], rows + place_of_piece(lane, 2 * s + lane / 16));
+      for (unsigned s = 0; s < steps_at_once; ++s)
+        load_matrices(a[s], rows + place_of_piece(lane, 2 * (first + s) + lane / 16));
     }
   }
 
-  /// Adds the products of a chunk.
-  __device__ void multiply_chunk(Sums& sums, std::uint32_t (&x_sum)[2], unsigned chunk, unsigned share,
-                                 unsigned stage) const {
+  /// Adds the levels of a thread's two rows.
+  static __device__ void add_levels(std::uint32_t (&x_sum)[2], const StepsOfX& a) {
+    constexpr std::uint32_t ones = 0x01010101U;
 #pragma unroll
-    for (unsigned first = 0; first < chunk_steps; first += block_steps) {
-      std::uint32_t a[block_steps][4];
-      load_steps(a, stage, first);
-      if (args.w_scale.offsets != nullptr) {
+    for (unsigned r = 0; r < 2; ++r) {
+      if constexpr (XBits == 4) {  // four of at most 15 fit a byte
+        x_sum[r] = __dp4a(a[0][r] + a[0][r + 2] + a[1][r] + a[1][r + 2], ones, x_sum[r]);
+      } else {
 #pragma unroll
-        for (unsigned s = 0; s < block_steps; ++s) {
-          x_sum[0] = __dp4a(a[s][0], 0x01010101U, __dp4a(a[s][2], 0x01010101U, x_sum[0]));
-          x_sum[1] = __dp4a(a[s][1], 0x01010101U, __dp4a(a[s][3], 0x01010101U, x_sum[1]));
-        }
+        for (const auto& of_step : a) x_sum[r] = __dp4a(of_step[r], ones, __dp4a(of_step[r + 2], ones, x_sum[r]));
       }
-      const unsigned block = (chunk * chunk_steps + first) / block_steps;
-      const std::uint64_t of_w = wgmma::descriptor_of_rows(w + block * w_block_bytes + share * (Outputs * block_bytes));
-      wgmma::begin_products();
-#pragma unroll
-      for (unsigned s = 0; s < block_steps; ++s)
-        wgmma::multiply_bytes(sums, a[s], of_w + s * (step >> 4), chunk != 0 || first != 0 || s != 0);
-      wgmma::end_products();
-      const bool ends =
-          first + block_steps == chunk_steps || (chunk * chunk_steps + first + block_steps) >= problem.steps;
-      if (ends) bulk_copy::arrive(empty + stage * 8);
-      wgmma::wait_for_products<0>();
-      if (ends) break;
     }
+  }
+
+  /// Adds the products of a chunk. Those of `a[1]` may still be under way before and after it; a[0] is free.
+  __device__ void multiply_chunk(Sums& sums, StepsOfX (&a)[2], std::uint32_t (&x_sum)[2], unsigned chunk,
+                                 unsigned share, unsigned stage) const {
+    static_assert(2 * steps_at_once == block_steps);
+    const unsigned chunk_at = stages + stage * chunk_bytes;
+    const unsigned steps = min(chunk_steps, problem.steps - chunk * chunk_steps);
+    const unsigned block = chunk * (chunk_steps / block_steps);
+    std::uint64_t of_w = wgmma::descriptor_of_rows(w + block * w_block_bytes + share * (Outputs * block_bytes));
+#pragma unroll 1
+    for (unsigned first = 0; first < steps; first += block_steps) {
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        load_steps(a[half], chunk_at, first + half * steps_at_once);
+        if (args.w_scale.offsets != nullptr) add_levels(x_sum, a[half]);
+        wgmma::begin_products();
+#pragma unroll
+        for (unsigned s = 0; s < steps_at_once; ++s)
+          wgmma::multiply_bytes(sums, a[half][s], of_w + (half * steps_at_once + s) * (step >> 4),
+                                chunk != 0 || first != 0 || half != 0 || s != 0);
+        wgmma::end_products();
+        wgmma::wait_for_products<1>();
+      }
+      of_w += w_block_bytes >> 4;
+    }
+    bulk_copy::arrive(empty + stage * 8);
   }
 
   /// By one of the groups that multiply: its tiles of the block.
@@ -213,26 +237,34 @@ struct Kernel {
   __device__ void multiply(unsigned group) const {
     const unsigned share = group % Shares, turn = group / Shares;
     if (turn >= problem.turns) return;
-    const TileStore<Outputs, ByRows> out(args, pairs + share * (Outputs / 2), first_output + share * Outputs);
     Place place{0};
     place.advance(turn * problem.chunks, problem.stages);
     for (std::size_t tile = blockIdx.x + std::size_t{turn} * gridDim.x; tile < problem.tiles;
          tile += std::size_t{problem.turns} * gridDim.x) {
       Sums sums;
+      StepsOfX a[2];
       std::uint32_t x_sum[2] = {};
-      const std::size_t row = tile * tile_rows + warp * 16 + lane / 4;
-      typename TileStore<Outputs, ByRows>::RowScales scales;
-      if constexpr (asks_early) scales = out.scales_of(row);
 #pragma unroll 1
       for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
         bulk_copy::wait(full + place.stage * 8, place.parity);
-        multiply_chunk(sums, x_sum, chunk, share, place.stage);
+        multiply_chunk(sums, a, x_sum, chunk, share, place.stage);
         place.advance(1, problem.stages);
       }
+      wgmma::wait_for_products<0>();
       place.advance((problem.turns - 1) * problem.chunks, problem.stages);
-      if constexpr (!asks_early) scales = out.scales_of(row);
-      out.store(sums, x_sum, scales, row);
+      finish(sums, x_sum, tile);
     }
+  }
+
+  /// Stores a tile. The number of the thread is asked for again, so that no place that follows from it takes a register
+  /// while products need all of them.
+  __device__ void finish(const Sums& sums, const std::uint32_t (&x_sum)[2], std::size_t tile) const {
+    unsigned thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    const unsigned share = thread / group_threads % Shares;
+    const std::size_t row = tile * tile_rows + thread % group_threads / 32 * 16 + thread % 32 / 4;
+    const Store out(args, pairs + share * (pair_bytes / Shares), first_output + share * Outputs, thread % 32);
+    out.store(sums, x_sum, out.scales_of(row), row);
   }
 };
 
@@ -240,7 +272,7 @@ template <unsigned XBits, unsigned Outputs, unsigned Shares, bool ByRows>
 __global__ void __launch_bounds__(threads, 1) level_gemm_wgmma(const __grid_constant__ Problem problem) {
   extern __shared__ std::uint8_t memory[];
   const unsigned begin = bulk_copy::shared_address(memory);
-  const Kernel<XBits, Outputs, Shares, ByRows> kernel(problem, memory + ((begin + 1023U) / 1024 * 1024 - begin));
+  const Kernel<XBits, Outputs, Shares, ByRows> kernel(problem, (begin + 1023U) / 1024 * 1024);
   if (threadIdx.x == 0) kernel.init_barriers();
   trigger_dependent_launch();
   wait_for_previous_kernel();
@@ -252,6 +284,7 @@ __global__ void __launch_bounds__(threads, 1) level_gemm_wgmma(const __grid_cons
     kernel.multiply(group);
   } else {
     give_registers();
+    kernel.bring_pairs();
     problem.args.x.row_bytes % piece == 0 ? kernel.template bring_x<piece>() : kernel.template bring_x<8>();
   }
 }

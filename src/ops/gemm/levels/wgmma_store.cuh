@@ -19,6 +19,11 @@ struct alignas(16) OutputPair {
   float2 by_offset, of_w;  ///< of offsets
 };
 
+/// The pair of this number of those that begin at an address in shared memory.
+__device__ inline OutputPair& pair_at(unsigned address, unsigned number) {
+  return static_cast<OutputPair*>(__cvta_shared_to_generic(address))[number];
+}
+
 /// Of outputs from `output` on, those that the product has.
 __device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t output) {
   ProductPlace place[2];
@@ -68,9 +73,9 @@ class TileStore {
   static constexpr unsigned output_tiles = Outputs / 8;
   using Sums = int[Outputs / 2];
 
-  /// `of_outputs` are in shared memory.
-  __device__ TileStore(const LevelGemmArgs& the_args, const OutputPair* of_outputs, std::size_t first)
-      : args(the_args), pairs(of_outputs), first_output(first) {}
+  /// `of_outputs` is where their pairs begin in shared memory.
+  __device__ TileStore(const LevelGemmArgs& the_args, unsigned of_outputs, std::size_t first, unsigned its_lane)
+      : args(the_args), pairs(of_outputs), first_output(first), lane(its_lane) {}
 
   /// What a thread's two rows, `row` and the eighth after it, have in X's scale and in their own of levels out.
   struct RowScales {
@@ -222,7 +227,7 @@ class TileStore {
 #pragma unroll
         for (unsigned i = 4; i-- != 0;) {
           const unsigned t = first + i * own + n;
-          const OutputPair pair = pairs[t * 4 + quarter];
+          const OutputPair pair = pair_at(pairs, t * 4 + quarter);
 #pragma unroll
           for (unsigned half = 0; half < 2; ++half) {
             std::uint32_t& to = two[half][i * of_eight / 4];
@@ -261,7 +266,7 @@ class TileStore {
       std::uint8_t* const to = out.row(row + half * 8) + byte;
 #pragma unroll
       for (unsigned t = 0; t < output_tiles; ++t) {
-        const OutputPair pair = pairs[t * 4 + lane % 4];
+        const OutputPair pair = pair_at(pairs, t * 4 + lane % 4);
         const int* const sum = sums + 4 * t + 2 * half;
         const int first = level_of(sum[0], pair, 0, half), second = level_of(sum[1], pair, 1, half);
         if (byte + t * 16 < out.row_bytes) *reinterpret_cast<std::uint32_t*>(to + t * 16) = pack_two<16>(first, second);
@@ -282,7 +287,7 @@ class TileStore {
       const auto left = static_cast<int>(args.outputs) - static_cast<int>(column);
 #pragma unroll
       for (unsigned t = 0; t < output_tiles; ++t) {
-        const OutputPair pair = pairs[t * 4 + lane % 4];
+        const OutputPair pair = pair_at(pairs, t * 4 + lane % 4);
         const int* const sum = sums + 4 * t + 2 * half;
         const T first = number_of(sum[0], pair, 0, half), second = number_of(sum[1], pair, 1, half);
         if (whole) {
@@ -296,9 +301,9 @@ class TileStore {
   }
 
   const LevelGemmArgs& args;
-  const OutputPair* pairs;
+  unsigned pairs;
   std::size_t first_output;
-  unsigned lane = threadIdx.x % 32;
+  unsigned lane;
 };
 
 }  // namespace bitgraph::level_cuda

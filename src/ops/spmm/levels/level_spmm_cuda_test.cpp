@@ -162,7 +162,7 @@ CsrPattern hubs_of_both_kinds() {
   std::vector<NodeId> rows, cols;
   constexpr NodeId columns = 3000;
   NodeId row = 0;
-  for (unsigned turn = 0; turn < 60; ++turn) {
+  for (unsigned turn = 0; turn < 90; ++turn) {
     for (const NodeId length :
          {9U, 3000U, 0U, 1999U, 300U, 1500U, 33U, 1100U, 2500U, 1025U, 700U, 100U, 600U, 520U, 513U, 257U}) {
       for (NodeId n = 0; n < length; ++n) rows.push_back(row), cols.push_back((n * 7 + row) % columns);
