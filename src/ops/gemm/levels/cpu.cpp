@@ -4,6 +4,7 @@
 // the first cache. Where levels have more than 8 bits their two bytes are multiplied one by one.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/gemm/levels/cpu.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -25,6 +26,7 @@ constexpr std::size_t block_rows = 4 * tile_rows;  ///< rows that are multiplied
 static_assert(slice_outputs % panel_outputs == 0);
 constexpr std::size_t chunk_columns = 512;               ///< a multiple of `group`
 constexpr std::size_t byte_stride = chunk_columns + 64;  ///< rows of bytes do not meet in the same sets of the L1 cache
+constexpr std::size_t line_bytes = 64;                   ///< of the caches
 
 /// Some rows of bytes by some panels.
 struct Factors {
@@ -33,6 +35,19 @@ struct Factors {
   const std::int8_t* panels;
   std::size_t panel_bytes;
   std::size_t num_panels;
+};
+
+/// Memory that is read later, of which each tile of products asks for a part.
+struct Ahead {
+  const std::uint8_t* from;
+  const std::uint8_t* end;
+  std::size_t part;
+
+  HWY_INLINE void fetch() {
+    const std::uint8_t* const stop = from + HWY_MIN(part, static_cast<std::size_t>(end - from));
+    for (; from < stop; from += line_bytes) hwy::Prefetch(from);
+    from = stop;
+  }
 };
 
 /// Where their products go: to[row][output]. start[row] is added to each sum.
@@ -165,10 +180,11 @@ HWY_INLINE void multiply_rows_by_tile(const Factors& factors, std::size_t row, s
   }
 }
 
-HWY_INLINE void multiply_block(const Factors& factors, std::size_t rows, const TileSums& sums) {
+HWY_INLINE void multiply_block(const Factors& factors, std::size_t rows, const TileSums& sums, Ahead& ahead) {
   constexpr std::size_t tile_outputs = tile_vectors * lanes;
   const std::size_t tiles = (factors.num_panels * panel_outputs + tile_outputs - 1) / tile_outputs;
   for (std::size_t tile = 0; tile < tiles; ++tile) {
+    ahead.fetch();
     for (std::size_t row = 0; row < rows; row += tile_rows)
       multiply_rows_by_tile(factors, row, HWY_MIN(tile_rows, rows - row), tile, sums);
   }
@@ -238,6 +254,19 @@ HWY_INLINE void unpack_block(const LevelGemmArgs& args, const Block<Total>& bloc
   }
 }
 
+/// The rows of X behind a block, as many as it has, in parts for its tiles of products.
+template <class Total>
+HWY_INLINE Ahead rows_after(const LevelGemmArgs& args, const Block<Total>& block) {
+  constexpr std::size_t tile_outputs = tile_vectors * lanes;
+  const std::size_t first = block.first_row + block.rows, last = HWY_MIN(first + block.rows, args.x.nrows);
+  const std::size_t tiles = (block.outputs + tile_outputs - 1) / tile_outputs;
+  const std::size_t chunks = (args.x.ncols + chunk_columns - 1) / chunk_columns;
+  const std::size_t bytes = (last - HWY_MIN(first, last)) * args.x.row_bytes;
+  const std::uint8_t* const from = args.x.data + first * args.x.row_bytes;
+  const std::size_t lines = bytes / line_bytes / HWY_MAX(tiles * chunks, std::size_t{1}) + 1;
+  return {from, from + bytes, lines * line_bytes};
+}
+
 template <class Total>
 HWY_INLINE void make_sums(const LevelGemmArgs& args, Block<Total>& block) {
   HWY_ALIGN std::uint8_t bytes[block_rows][byte_stride];
@@ -248,6 +277,7 @@ HWY_INLINE void make_sums(const LevelGemmArgs& args, Block<Total>& block) {
   const bool sums_x = shift != 0 || args.w_scale.offsets != nullptr;
   for (std::size_t r = 0; r < block.rows; ++r) block.x_sums[r] = 0;
   bool fresh = true;  // nothing is there yet to add to
+  Ahead ahead = rows_after(args, block);
   for (std::size_t first = 0; first < args.x.ncols; first += chunk_columns) {
     Factors factors;
     factors.groups = (HWY_MIN(chunk_columns, args.x.ncols - first) + group - 1) / group;
@@ -266,12 +296,12 @@ HWY_INLINE void make_sums(const LevelGemmArgs& args, Block<Total>& block) {
         factors.panels = args.panels + panel * args.panel_bytes + first * panel_outputs;
         if constexpr (sizeof(Total) == sizeof(std::int32_t)) {
           if (x_bytes == 1 && w_bytes == 1) {
-            multiply_block(factors, block.rows, {block.sums[0], start, fresh});
+            multiply_block(factors, block.rows, {block.sums[0], start, fresh}, ahead);
             fresh = false;
             continue;
           }
         }
-        multiply_block(factors, block.rows, {parts, start, true});
+        multiply_block(factors, block.rows, {parts, start, true}, ahead);
         const Total weight = Total{1} << (8 * (x_byte + w_byte));
         for (std::size_t r = 0; r < block.rows; ++r) {
           for (std::size_t f = 0; f < factors.num_panels * panel_outputs; ++f) {
