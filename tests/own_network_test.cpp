@@ -65,19 +65,21 @@ TEST(OwnNetwork, OfTheSameOperatorsHasTheLogitsAndTheProgramOfTheArchitecture) {
   }
 }
 
+using Activation = ValueId (ProgramBuilder::*)(ValueId x);
+
 /// Three convolutions; the input of the second is added to its output.
-Model residual_model(Precision precision) {
+Model residual_model(Precision precision, Activation activation = &ProgramBuilder::relu) {
   Model model = random_model(Architecture::gcn, precision, features, hidden, classes, 3, 7);
-  model.network = [](ProgramBuilder& build) {
-    const ValueId first = build.relu(convolution(build, 0, build.features(), hidden));
-    const ValueId second = build.add(build.relu(convolution(build, 1, first, hidden)), first);
+  model.network = [activation](ProgramBuilder& build) {
+    const ValueId first = (build.*activation)(convolution(build, 0, build.features(), hidden));
+    const ValueId second = build.add((build.*activation)(convolution(build, 1, first, hidden)), first);
     return convolution(build, 2, second, classes);
   };
   return model;
 }
 
 /// The same in plain loops, without the graph: of nodes that have no neighbours each aggregation is the node itself.
-DenseMatrix<float> plain_logits(const Model& model, const DenseMatrix<float>& x) {
+DenseMatrix<float> plain_logits(const Model& model, const DenseMatrix<float>& x, float (*activation)(float)) {
   const auto apply = [&](std::size_t l, const DenseMatrix<float>& in) {
     const Linear& linear = model.layers[l].neighbor;
     DenseMatrix<float> out(in.nrows(), linear.outputs());
@@ -89,13 +91,13 @@ DenseMatrix<float> plain_logits(const Model& model, const DenseMatrix<float>& x)
     }
     return out;
   };
-  const auto rectify = [](DenseMatrix<float>& y) {
-    for (float& v : y.values()) v = std::max(v, 0.0F);
+  const auto activate = [&](DenseMatrix<float>& y) {
+    for (float& v : y.values()) v = activation(v);
   };
   DenseMatrix<float> first = apply(0, x);
-  rectify(first);
+  activate(first);
   DenseMatrix<float> second = apply(1, first);
-  rectify(second);
+  activate(second);
   for (std::size_t n = 0; n < second.values().size(); ++n) second.values()[n] += first.values()[n];
   return apply(2, second);
 }
@@ -109,14 +111,17 @@ TEST(OwnNetwork, AResidualConnectionAddsTheInputOfALayer) {
     data.dense_features.values()[n] = random_uniform({9, 0, 0}, n) - 0.5F;
   data.labels.assign(5, 0);
   data.num_classes = classes;
-  const Model model = residual_model(Precision::real);
-  const DenseMatrix<float> wanted = plain_logits(model, data.dense_features);
-  for (const Device& device : devices()) {
-    InferencePlan plan(model, data, {}, device);
-    const DenseMatrix<float> got = plan.run().to(Device{});
-    for (std::size_t n = 0; n < wanted.values().size(); ++n)
-      ASSERT_NEAR(got.values()[n], wanted.values()[n], 1e-5) << device.name();
-  }
+  const auto check = [&](const Model& model, float (*activation)(float)) {
+    const DenseMatrix<float> wanted = plain_logits(model, data.dense_features, activation);
+    for (const Device& device : devices()) {
+      InferencePlan plan(model, data, {}, device);
+      const DenseMatrix<float> got = plan.run().to(Device{});
+      for (std::size_t n = 0; n < wanted.values().size(); ++n)
+        ASSERT_NEAR(got.values()[n], wanted.values()[n], 1e-5) << device.name();
+    }
+  };
+  check(residual_model(Precision::real), [](float v) { return std::max(v, 0.0F); });
+  check(residual_model(Precision::real, &ProgramBuilder::tanh), [](float v) { return std::tanh(v); });
 }
 
 /// A layer of the architecture, and its input where it is as wide.
@@ -239,6 +244,33 @@ TEST(OwnNetwork, ALayerOfYourOwnIsTrainedAsItRuns) {
         standard.layer_builder = nullptr;
         EXPECT_NE(train(some_data(), standard, device).validation_loss, own.validation_loss);
       }
+    }
+  }
+}
+
+std::uint32_t layer_with_tanh(ProgramBuilder& build, const LayerShape& shape, std::uint32_t x) {
+  return build.tanh(standard_layer(build, shape, x));
+}
+
+/// No relu comes behind it. Signs of it are those of its input; levels of it have negative values, too.
+TEST(OwnNetwork, ALayerMayEndInTanh) {
+  for (const Device& device : devices()) {
+    for (const Precision& precision :
+         {Precision::real, Precision::full, Precision::bin, Precision::of_levels(8, 8, 8)}) {
+      SCOPED_TRACE(std::string(to_string(precision)) + " " + device.name());
+      TrainOptions options = options_of(Architecture::gcn, precision, layer_with_tanh);
+      options.epochs = 40;
+      const TrainResult own = train(some_data(), options, device);
+      InferencePlan plan(own.model, some_data(), {}, device);
+      const std::string text = plan.program_text();
+      EXPECT_EQ(text.find("TANH") == std::string::npos, precision.multiplies_signs()) << text;
+      if (precision == Precision::real) {
+        EXPECT_EQ(text.find("RELU"), text.rfind("RELU")) << "behind the first layer, which is not of the kind\n"
+                                                         << text;
+      }
+      const Score judged = score(plan.run().to(Device{}), some_data().labels, some_data().validation);
+      EXPECT_NEAR(judged.loss, own.validation_loss, 1e-3 * own.validation_loss);
+      EXPECT_GT(judged.accuracy(), 0.6);
     }
   }
 }

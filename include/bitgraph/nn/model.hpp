@@ -115,8 +115,9 @@ struct TrainingRecord {
 class ProgramBuilder;  // bitgraph/nn/program.hpp
 struct LayerShape;
 
-/// Builds the operators of a layer of your own, from its input x to its output, which goes through relu where another
-/// layer follows. standard_layer() (bitgraph/nn/program.hpp) builds those of the library.
+/// Builds the operators of a layer of your own, from its input x to its output. Where another layer follows, the output
+/// goes through relu, unless the layer ends in tanh. standard_layer() (bitgraph/nn/program.hpp) builds those of the
+/// library.
 using LayerBuilder = std::uint32_t (*)(ProgramBuilder& builder, const LayerShape& shape, std::uint32_t x);
 
 /// A trained network, packed: all that inference needs.

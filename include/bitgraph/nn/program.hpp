@@ -65,6 +65,7 @@ enum class OperatorKind : std::uint8_t {
   aggregate,        ///< y = A x: a sum, counts of bits, or a vote
   add,              ///< y = a + b, or the larger of both; of signs: or
   relu,             ///< y = max(0, x)
+  tanh,             ///< y = tanh(x)
   concat,           ///< y = the inputs side by side
   dropout,          ///< in training: y = x with some elements left out, and the others larger
   batch_norm,       ///< in training: each column by its mean and deviation, times a scale, and the layer's bias
@@ -75,7 +76,7 @@ enum class OperatorKind : std::uint8_t {
   multiply_counts,  ///< y = (A x) W^T, and the node's own product: in one kernel, or by parts of the rows
   multiply_joined   ///< y = [inputs side by side] W^T, some rows at a time
 };
-inline constexpr std::size_t num_operator_kinds = 14;
+inline constexpr std::size_t num_operator_kinds = 15;
 
 /// Which weights of its layer an operator multiplies with.
 enum class WeightOf : std::uint8_t { none, neighbor, root, both };
@@ -162,8 +163,13 @@ class ProgramBuilder {
   ValueId aggregate(ValueId x, Aggregation aggregation, BiasOf bias = BiasOf::none);
   ValueId add(ValueId a, ValueId b, BiasOf bias = BiasOf::none);
   ValueId relu(ValueId x);
+  /// Where products are of bits it is left out, as relu is: it changes no sign.
+  ValueId tanh(ValueId x);
   ValueId batch_norm(ValueId x);
   ValueId concat(std::vector<ValueId> parts);
+
+  /// Whether an operator of this kind makes x.
+  [[nodiscard]] bool makes(OperatorKind kind, ValueId x) const noexcept;
 
   [[nodiscard]] Program finish(ValueId result);
 

@@ -18,6 +18,12 @@ void relu(DenseMatrix<float>& x);
 /// The gradient of relu: g = 0 where its output y is not positive.
 void relu_backward(DenseMatrix<float>& g, const DenseMatrix<float>& y);
 
+/// x = tanh(x), at most 1.3 units in the last place from it and the same bits on every device. NaN stays NaN.
+void tanh(DenseMatrix<float>& x);
+
+/// The gradient of tanh: g = g (1 - y^2), y its output.
+void tanh_backward(DenseMatrix<float>& g, const DenseMatrix<float>& y);
+
 /// The gradient let straight through a sign (Hubara et al. 2016): g = 0 where |x| > limit.
 void sign_backward(DenseMatrix<float>& g, const DenseMatrix<float>& x, float limit = 1);
 

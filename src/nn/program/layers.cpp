@@ -47,7 +47,7 @@ Program program_of(std::span<const LayerShape> layers, bool concatenates, std::s
     if (last && concatenates && l > 0) x = build.concat(outputs);
     x = (layers[l].build != nullptr ? layers[l].build : standard_layer)(build, layers[l], x);
     if (last) break;
-    x = build.relu(x);
+    if (!build.makes(OperatorKind::tanh, x)) x = build.relu(x);
     if (l + 2 == layers.size() || layers[l + 1].aggregation != Aggregation::none) outputs.push_back(x);
   }
   Program program = build.finish(x);

@@ -42,6 +42,7 @@ std::string name_aggregate(const Program& p, const Operator& op) {
 }
 std::string name_add(const Program& p, const Operator& op) { return signs(p, op.output()) ? "ADD.BBB" : "ADD.FFF"; }
 std::string name_relu(const Program&, const Operator&) { return "RELU"; }
+std::string name_tanh(const Program&, const Operator&) { return "TANH"; }
 std::string name_concat(const Program&, const Operator&) { return "CONCAT"; }
 std::string name_dropout(const Program&, const Operator&) { return "DROPOUT"; }
 std::string name_batch_norm(const Program&, const Operator&) { return "BN"; }
@@ -194,6 +195,8 @@ constexpr std::array<OperatorTraits, num_operator_kinds> table{{
      gradient_add, TrainsInPlace::both},
     {Kind::relu, "relu", name_relu, check_same, traffic_once, 0, nullptr, nullptr, run_relu, nullptr, train_relu,
      gradient_relu, TrainsInPlace::both},
+    {Kind::tanh, "tanh", name_tanh, check_same, traffic_once, 0, nullptr, nullptr, run_tanh, nullptr, train_tanh,
+     gradient_tanh, TrainsInPlace::both},
     {Kind::concat, "concat", name_concat, check_concat, traffic_once, no_input, nullptr, nullptr, run_concat,
      launch_concat, train_concat, gradient_concat},
     {Kind::dropout, "dropout", name_dropout, check_same, traffic_once, 0, nullptr, nullptr, nullptr, nullptr,

@@ -161,6 +161,8 @@ ValueId ProgramBuilder::add(ValueId a, ValueId b, BiasOf bias) {
 
 ValueId ProgramBuilder::relu(ValueId x) { return append({.kind = OperatorKind::relu, .inputs = {x}}, columns_of(x)); }
 
+ValueId ProgramBuilder::tanh(ValueId x) { return append({.kind = OperatorKind::tanh, .inputs = {x}}, columns_of(x)); }
+
 ValueId ProgramBuilder::batch_norm(ValueId x) {
   return append({.kind = OperatorKind::batch_norm, .inputs = {x}}, columns_of(x));
 }
@@ -169,6 +171,11 @@ ValueId ProgramBuilder::concat(std::vector<ValueId> parts) {
   std::size_t sum = 0;
   for (const ValueId part : parts) sum += columns_of(part);
   return append({.kind = OperatorKind::concat, .inputs = std::move(parts)}, sum);
+}
+
+bool ProgramBuilder::makes(OperatorKind kind, ValueId x) const noexcept {
+  return std::ranges::any_of(program_.operators,
+                             [&](const Operator& op) { return op.kind == kind && op.output() == x; });
 }
 
 Program ProgramBuilder::finish(ValueId result) {

@@ -4,6 +4,8 @@
 
 #include <bitgraph/core/kernel.cuh>
 
+#include "ops/gradient/tanh.hpp"
+
 namespace bitgraph {
 
 namespace {
@@ -73,6 +75,16 @@ void relu(const Cuda& backend, float* x, std::size_t size) {
 void relu_backward(const Cuda& backend, float* g, const float* y, std::size_t size) {
   each_value(
       backend, size, [=] __device__(std::size_t n) { g[n] = y[n] > 0 ? g[n] : 0.0F; }, "relu_backward");
+}
+
+void tanh(const Cuda& backend, float* x, std::size_t size) {
+  each_value(
+      backend, size, [=] __device__(std::size_t n) { x[n] = tanh_of(x[n]); }, "tanh");
+}
+
+void tanh_backward(const Cuda& backend, float* g, const float* y, std::size_t size) {
+  each_value(
+      backend, size, [=] __device__(std::size_t n) { g[n] *= 1 - y[n] * y[n]; }, "tanh_backward");
 }
 
 void sign_backward(const Cuda& backend, float* g, const float* x, std::size_t size, float limit) {

@@ -4,6 +4,7 @@
 #include <bitgraph/ops/gradient.hpp>
 
 #include "core/threads/parallel.hpp"
+#include "ops/gradient/tanh.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>
@@ -48,6 +49,25 @@ void relu_backward(Floats& g, const Floats& y) {
   const std::size_t size = g.values().size();
   if (on_cuda("relu", device, [&](const auto& cuda) { relu_backward(cuda, to, from, size); })) return;
   parallel_for(device, size, value_grain, [&](std::size_t n) { to[n] = from[n] > 0 ? to[n] : 0.0F; });
+}
+
+void tanh(Floats& x) {
+  const Device& device = x.device();
+  require_alike("tanh", {&x});
+  float* const values = x.values().data();
+  const std::size_t size = x.values().size();
+  if (on_cuda("tanh", device, [&](const auto& cuda) { tanh(cuda, values, size); })) return;
+  parallel_for(device, size, value_grain, [&](std::size_t n) { values[n] = tanh_of(values[n]); });
+}
+
+void tanh_backward(Floats& g, const Floats& y) {
+  const Device& device = g.device();
+  require_alike("tanh", {&g, &y});
+  float* const to = g.values().data();
+  const float* const from = y.values().data();
+  const std::size_t size = g.values().size();
+  if (on_cuda("tanh", device, [&](const auto& cuda) { tanh_backward(cuda, to, from, size); })) return;
+  parallel_for(device, size, value_grain, [&](std::size_t n) { to[n] *= 1 - from[n] * from[n]; });
 }
 
 void sign_backward(Floats& g, const Floats& x, float limit) {

@@ -25,6 +25,8 @@ void binary_weight_backward(const Cpu& backend, const BinaryWeightArgs& args);
 
 void relu(const Cuda& backend, float* x, std::size_t size);
 void relu_backward(const Cuda& backend, float* g, const float* y, std::size_t size);
+void tanh(const Cuda& backend, float* x, std::size_t size);
+void tanh_backward(const Cuda& backend, float* g, const float* y, std::size_t size);
 void sign_backward(const Cuda& backend, float* g, const float* x, std::size_t size, float limit);
 void binary_weight_backward(const Cuda& backend, const BinaryWeightArgs& args);
 void add_divergence_gradient(const Cuda& backend, float* g, const float* log_p, const float* q, std::size_t size,

@@ -2,6 +2,8 @@
 // What training needs beside products, against obvious loops, and the same bits on a CUDA device.
 #include "ops/gradient/gradient.hpp"
 
+#include "ops/gradient/tanh.hpp"
+#include "support/cuda_device.hpp"
 #include "support/every_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/random_matrices.hpp"
@@ -11,7 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace bitgraph {
@@ -46,6 +50,44 @@ TEST(Gradient, ActivationsAndTheirGradients) {
       ASSERT_EQ(sign_here.values()[n], at >= -1 && at <= 1 ? g.values()[n] : 0.0F);
     }
   });
+}
+
+/// Values of all sizes, both signs, and those that are no usual numbers.
+Floats inputs_of_tanh() {
+  std::vector<float> all{0.0F, 0.625F, 1e-45F, 1e-38F, 9.0F, 9.1F, 10.0F, 88.0F, 3e38F, INFINITY, NAN};
+  for (int n = -4000; n <= 4000; ++n) all.push_back(std::exp2(static_cast<float>(n) / 1000));
+  for (float x = 0; x < 10; x += 1e-3F) all.push_back(x);
+  Floats x(2, all.size());
+  for (std::size_t n = 0; n < all.size(); ++n) x(0, n) = all[n], x(1, n) = -all[n];
+  return x;
+}
+
+TEST(Gradient, TanhIsNearlyExactAndTheSameBitsEverywhere) {
+  const Floats x = inputs_of_tanh();
+  std::vector<Device> devices{Device::host(1), Device::host(3)};
+  if (test::cuda_device()) devices.push_back(*test::cuda_device());
+  for (const Device& device : devices) {
+    Floats y = x.to(device), g(2, x.ncols());
+    for (float& value : g.values()) value = 3;
+    Floats through = g.to(device);
+    tanh(y);
+    tanh_backward(through, y);
+    const Floats here = y.to(Device{}), slopes = through.to(Device{});
+    for (std::size_t n = 0; n < x.values().size(); ++n) {
+      const float at = x.values()[n], got = here.values()[n];
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(got), std::bit_cast<std::uint32_t>(tanh_of(at))) << at;
+      ASSERT_EQ(std::signbit(got), std::signbit(at));
+      if (std::isnan(at)) {
+        ASSERT_TRUE(std::isnan(got));
+        continue;
+      }
+      const double exact = std::tanh(static_cast<double>(at));
+      const auto rounded = static_cast<float>(std::fabs(exact));
+      const double unit = static_cast<double>(std::nextafter(rounded, 2.0F)) - static_cast<double>(rounded);
+      ASSERT_NEAR(got, exact, 1.3 * unit) << at;
+      ASSERT_EQ(slopes.values()[n], 3 * (1 - got * got)) << at;
+    }
+  }
 }
 
 TEST(Gradient, BinaryWeightsFollowTheRuleOfBiGcn) {

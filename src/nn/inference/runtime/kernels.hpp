@@ -31,6 +31,7 @@ void run_add(Runtime& at, const Operator& op, Prepared& prepared);
 std::vector<LaunchStep> launch_add(const Runtime& at, const Operator& op, const Prepared& prepared);
 
 void run_relu(Runtime& at, const Operator& op, Prepared& prepared);
+void run_tanh(Runtime& at, const Operator& op, Prepared& prepared);
 
 void run_concat(Runtime& at, const Operator& op, Prepared& prepared);
 std::vector<LaunchStep> launch_concat(const Runtime& at, const Operator& op, const Prepared& prepared);

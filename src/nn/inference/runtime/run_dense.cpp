@@ -161,14 +161,22 @@ void run_add(Runtime& at, const Operator& op, Prepared&) {
   }
 }
 
-void run_relu(Runtime& at, const Operator& op, Prepared&) {
+namespace {
+
+/// The output, which holds the input.
+Floats& copied_input(Runtime& at, const Operator& op) {
   Floats& out = at.floats(op.output());
   if (at.name(op.output()) != at.name(op.inputs[0])) {
     const Floats& in = at.floats_in(op.inputs[0]);
     Device::copy(out.values().data(), at.device(), in.values().data(), at.device(), in.bytes());
   }
-  relu(out);
+  return out;
 }
+
+}  // namespace
+
+void run_relu(Runtime& at, const Operator& op, Prepared&) { relu(copied_input(at, op)); }
+void run_tanh(Runtime& at, const Operator& op, Prepared&) { tanh(copied_input(at, op)); }
 
 void run_concat(Runtime& at, const Operator& op, Prepared&) {
   if (at.makes_bits(op.output())) {

@@ -74,6 +74,7 @@ class PrecisionPass {
         break;
       case OperatorKind::concat: made_[out] = made_[op.inputs[0]]; break;
       case OperatorKind::relu:  // signs rectify nothing
+      case OperatorKind::tanh:  // which has the sign of its input
         stands_for_[out] = op.inputs[0];
         return;
       default: break;

@@ -52,6 +52,25 @@ TEST(PrecisionPass, QuantizesTheInputOfAProductOfSigns) {
             "result %5\n");
 }
 
+TEST(PrecisionPass, LeavesOutTanhInFrontOfSigns) {
+  ProgramBuilder build(100);
+  build.begin_layer(0);
+  const ValueId first = build.tanh(build.product(build.features(), WeightOf::neighbor, 64));
+  build.begin_layer(1);
+  Program program = build.finish(build.product(first, WeightOf::neighbor, 7));
+  Program in_floats = program;
+  apply_precision(in_floats, all_real);
+  EXPECT_NE(to_text(in_floats).find("%2 = TANH layer 0 (%1) : 64 x float32"), std::string::npos);
+  apply_precision(program, all_full);
+  remove_dead(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBF layer 0 (%0) : 64 x float32\n"
+            "%2 = BIN layer 1 (%1) : 64 x sign*row\n"
+            "%3 = BMM.BBF layer 1 (%2) : 7 x float32\n"
+            "result %3\n");
+}
+
 TEST(PrecisionPass, QuantizesWhatVotes) {
   Program program = test::two_layers(Aggregation::symmetric, false);
   apply_precision(program, votes_first);

@@ -41,7 +41,7 @@ using test::weight_rule;
 struct Case {
   LayerShape shape;
   Precision form = Precision::real;
-  bool last = false, votes = false, centered = false;
+  bool last = false, votes = false, centered = false, tanh = false;
   float dropout = 0;
   CsrPattern block = test::random_pattern(7, 11, 0.3, 1);
   Floats x = test::random_dense(11, 9, 2), neighbor = test::random_dense(5, 9, 3), bias = test::random_dense(1, 5, 4),
@@ -57,7 +57,7 @@ struct Case {
   [[nodiscard]] std::string name() const {
     return std::to_string(static_cast<int>(shape.aggregation)) + (shape.root ? " root " : " ") +
            std::string(to_string(form)) + (last ? " last" : "") + (votes ? " votes" : "") +
-           (centered ? " centered" : "") + (dropout > 0 ? " dropout" : "");
+           (centered ? " centered" : "") + (tanh ? " tanh" : "") + (dropout > 0 ? " dropout" : "");
   }
 };
 
@@ -114,7 +114,7 @@ double real_loss(const Case& c, const Inputs& in) {
   for (std::size_t i = 0; i < y.nrows; ++i) {
     for (std::size_t f = 0; f < y.ncols; ++f) {
       y(i, f) += in.bias(0, f) + (c.shape.root ? r(i, f) : 0.0);
-      if (!c.last) y(i, f) = std::max(0.0, y(i, f));
+      if (!c.last) y(i, f) = c.tanh ? std::tanh(y(i, f)) : std::max(0.0, y(i, f));
       loss += y(i, f) * c.slope(i, f);
     }
   }
@@ -189,7 +189,7 @@ void expect_near(const Floats& actual, const Matrix& expected, const char* what)
     ASSERT_NEAR(here.values()[n], expected.values[n], 1e-5 * (1 + largest)) << what << " element " << n;
 }
 
-/// The layer, with floats in front of its signs, and rectified unless it is the last.
+/// The layer, with floats in front of its signs, and unless it is the last an activation behind it.
 Program program_of(const Case& c) {
   const LayerShape shapes[] = {c.shape};
   const Precision forms[] = {c.form};
@@ -206,7 +206,8 @@ Program program_of(const Case& c) {
         {.kind = OperatorKind::quantize, .inputs = {floats}, .outputs = {signs}, .straight = c.votes});
   } else if (!c.last) {
     const ValueId rectified = program.add_value(program.value(program.result));
-    program.operators.push_back({.kind = OperatorKind::relu, .inputs = {program.result}, .outputs = {rectified}});
+    const OperatorKind activation = c.tanh ? OperatorKind::tanh : OperatorKind::relu;
+    program.operators.push_back({.kind = activation, .inputs = {program.result}, .outputs = {rectified}});
     program.result = rectified;
     fold_relu(program);
   }
@@ -271,6 +272,15 @@ void for_each_case(Precision form, Fn&& fn) {
 
 TEST(TrainingRun, GradientsOfRealLayersAreDifferencesOfTheLoss) {
   for_each_case(Precision::real, [](const Case& c) { check(c, Device::host(2)); });
+}
+
+TEST(TrainingRun, GradientsOfLayersWithTanhAreDifferencesOfTheLoss) {
+  for_each_case(Precision::real, [](Case c) {
+    if (c.last) return;
+    c.tanh = true;
+    check(c, Device::host(2));
+    if (test::cuda_device()) check(c, *test::cuda_device());
+  });
 }
 
 TEST(TrainingRun, GradientsOfBinaryLayersFollowTheRules) {

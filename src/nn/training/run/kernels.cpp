@@ -407,20 +407,30 @@ void gradient_add(TrainingRun& run, const Operator& op) {
   accumulate(to, gradient, 1, beta);
 }
 
-void train_relu(TrainingRun& run, const Operator& op) {
+namespace {
+
+void train_activation(TrainingRun& run, const Operator& op, void (*activation)(Floats& x)) {
   const Floats& x = run.floats(op.inputs[0]);
   Floats& out = run.floats(op.output(), x.nrows());
   if (&out != &x) assign(out, x, run.device());
-  relu(out);
+  activation(out);
 }
 
-void gradient_relu(TrainingRun& run, const Operator& op) {
+/// `backward` changes a gradient by what the activation gave.
+void gradient_activation(TrainingRun& run, const Operator& op, void (*backward)(Floats& g, const Floats& y)) {
   Floats& gradient = run.gradient(op.output());
-  relu_backward(gradient, run.floats(op.output()));
+  backward(gradient, run.floats(op.output()));
   if (run.share_gradient(op.inputs[0], op.output())) return;
   auto [to, beta] = run.target(op.inputs[0]);
   accumulate(to, gradient, 1, beta);
 }
+
+}  // namespace
+
+void train_relu(TrainingRun& run, const Operator& op) { train_activation(run, op, relu); }
+void gradient_relu(TrainingRun& run, const Operator& op) { gradient_activation(run, op, relu_backward); }
+void train_tanh(TrainingRun& run, const Operator& op) { train_activation(run, op, tanh); }
+void gradient_tanh(TrainingRun& run, const Operator& op) { gradient_activation(run, op, tanh_backward); }
 
 namespace {
 

@@ -21,6 +21,8 @@ void train_add(TrainingRun& run, const Operator& op);
 void gradient_add(TrainingRun& run, const Operator& op);
 void train_relu(TrainingRun& run, const Operator& op);
 void gradient_relu(TrainingRun& run, const Operator& op);
+void train_tanh(TrainingRun& run, const Operator& op);
+void gradient_tanh(TrainingRun& run, const Operator& op);
 void train_batch_norm(TrainingRun& run, const Operator& op);
 void gradient_batch_norm(TrainingRun& run, const Operator& op);
 void train_concat(TrainingRun& run, const Operator& op);
