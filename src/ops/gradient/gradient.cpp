@@ -30,54 +30,53 @@ void require_alike(const char* op, std::initializer_list<const Floats*> matrices
   }
 }
 
+/// x and y go together: on_device(cuda, x, y, size) where they live on a CUDA device, else x = of(x, y) for each
+/// element. They may be the same matrix.
+template <class OnDevice, class Of>
+void change_each(const char* op, Floats& x, const Floats& y, const OnDevice& on_device, const Of& of) {
+  require_alike(op, {&x, &y});
+  float* const to = x.values().data();
+  const float* const from = y.values().data();
+  const std::size_t size = x.values().size();
+  if (on_cuda(op, x.device(), [&](const auto& cuda) { on_device(cuda, to, from, size); })) return;
+  parallel_for(x.device(), size, value_grain, [&](std::size_t n) { to[n] = of(to[n], from[n]); });
+}
+
 }  // namespace
 
 void relu(Floats& x) {
-  const Device& device = x.device();
-  require_alike("relu", {&x});
-  float* const values = x.values().data();
-  const std::size_t size = x.values().size();
-  if (on_cuda("relu", device, [&](const auto& cuda) { relu(cuda, values, size); })) return;
-  parallel_for(device, size, value_grain, [&](std::size_t n) { values[n] = values[n] > 0 ? values[n] : 0.0F; });
+  change_each(
+      "relu", x, x, [](const auto& cuda, float* to, const float*, std::size_t size) { relu(cuda, to, size); },
+      [](float value, float) { return value > 0 ? value : 0.0F; });
 }
 
 void relu_backward(Floats& g, const Floats& y) {
-  const Device& device = g.device();
-  require_alike("relu", {&g, &y});
-  float* const to = g.values().data();
-  const float* const from = y.values().data();
-  const std::size_t size = g.values().size();
-  if (on_cuda("relu", device, [&](const auto& cuda) { relu_backward(cuda, to, from, size); })) return;
-  parallel_for(device, size, value_grain, [&](std::size_t n) { to[n] = from[n] > 0 ? to[n] : 0.0F; });
+  change_each(
+      "relu", g, y,
+      [](const auto& cuda, float* to, const float* from, std::size_t size) { relu_backward(cuda, to, from, size); },
+      [](float gradient, float value) { return value > 0 ? gradient : 0.0F; });
 }
 
 void tanh(Floats& x) {
-  const Device& device = x.device();
-  require_alike("tanh", {&x});
-  float* const values = x.values().data();
-  const std::size_t size = x.values().size();
-  if (on_cuda("tanh", device, [&](const auto& cuda) { tanh(cuda, values, size); })) return;
-  parallel_for(device, size, value_grain, [&](std::size_t n) { values[n] = tanh_of(values[n]); });
+  change_each(
+      "tanh", x, x, [](const auto& cuda, float* to, const float*, std::size_t size) { tanh(cuda, to, size); },
+      [](float value, float) { return tanh_of(value); });
 }
 
 void tanh_backward(Floats& g, const Floats& y) {
-  const Device& device = g.device();
-  require_alike("tanh", {&g, &y});
-  float* const to = g.values().data();
-  const float* const from = y.values().data();
-  const std::size_t size = g.values().size();
-  if (on_cuda("tanh", device, [&](const auto& cuda) { tanh_backward(cuda, to, from, size); })) return;
-  parallel_for(device, size, value_grain, [&](std::size_t n) { to[n] *= 1 - from[n] * from[n]; });
+  change_each(
+      "tanh", g, y,
+      [](const auto& cuda, float* to, const float* from, std::size_t size) { tanh_backward(cuda, to, from, size); },
+      [](float gradient, float value) { return gradient * (1 - value * value); });
 }
 
 void sign_backward(Floats& g, const Floats& x, float limit) {
-  const Device& device = g.device();
-  require_alike("sign", {&g, &x});
-  float* const to = g.values().data();
-  const float* const from = x.values().data();
-  const std::size_t size = g.values().size();
-  if (on_cuda("sign", device, [&](const auto& cuda) { sign_backward(cuda, to, from, size, limit); })) return;
-  parallel_for(device, size, value_grain, [&](std::size_t n) { to[n] = std::fabs(from[n]) <= limit ? to[n] : 0.0F; });
+  change_each(
+      "sign", g, x,
+      [=](const auto& cuda, float* to, const float* from, std::size_t size) {
+        sign_backward(cuda, to, from, size, limit);
+      },
+      [=](float gradient, float value) { return std::fabs(value) <= limit ? gradient : 0.0F; });
 }
 
 void binary_weight_backward(Floats& gradient, const Floats& weight, std::span<const float> m) {
