@@ -27,7 +27,8 @@ constexpr float tanh_of(float x) {
   constexpr float one_from = 10, log2_e = 1.442695041F;
   constexpr float ln_2_high = 0.693359375F, ln_2_low = -2.1219444e-4F;  // the first times any power has no rounding
   const float twice = 2 * (a < one_from ? a : one_from);
-  const auto power = static_cast<std::int32_t>(twice * log2_e + 0.5F);
+  const float next_half = twice * log2_e + 0.5F;  // whose whole part is the nearest power
+  const auto power = static_cast<std::int32_t>(next_half);
   const auto count = static_cast<float>(power);
   const float r = twice - count * ln_2_high - count * ln_2_low;
   float rest = 0.001395093859F;
