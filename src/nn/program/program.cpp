@@ -174,8 +174,8 @@ ValueId ProgramBuilder::concat(std::vector<ValueId> parts) {
 }
 
 bool ProgramBuilder::makes(OperatorKind kind, ValueId x) const noexcept {
-  return std::ranges::any_of(program_.operators,
-                             [&](const Operator& op) { return op.kind == kind && op.output() == x; });
+  const std::size_t maker = program_.producer(x);
+  return maker < program_.operators.size() && program_.operators[maker].kind == kind;
 }
 
 Program ProgramBuilder::finish(ValueId result) {
