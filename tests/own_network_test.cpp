@@ -65,10 +65,10 @@ TEST(OwnNetwork, OfTheSameOperatorsHasTheLogitsAndTheProgramOfTheArchitecture) {
   }
 }
 
-using Activation = ValueId (ProgramBuilder::*)(ValueId x);
+using OfOne = ValueId (ProgramBuilder::*)(ValueId x);
 
 /// Three convolutions; the input of the second is added to its output.
-Model residual_model(Precision precision, Activation activation = &ProgramBuilder::relu) {
+Model residual_model(Precision precision, OfOne activation = &ProgramBuilder::relu) {
   Model model = random_model(Architecture::gcn, precision, features, hidden, classes, 3, 7);
   model.network = [activation](ProgramBuilder& build) {
     const ValueId first = (build.*activation)(convolution(build, 0, build.features(), hidden));
@@ -264,6 +264,7 @@ TEST(OwnNetwork, ALayerMayEndInTanh) {
       InferencePlan plan(own.model, some_data(), {}, device);
       const std::string text = plan.program_text();
       EXPECT_EQ(text.find("TANH") == std::string::npos, precision.multiplies_signs()) << text;
+      EXPECT_EQ(text.find("+ TANH") != std::string::npos, precision.has_levels()) << text;
       if (precision == Precision::real) {
         EXPECT_EQ(text.find("RELU"), text.rfind("RELU")) << "behind the first layer, which is not of the kind\n"
                                                          << text;

@@ -65,6 +65,7 @@
 #include <bitgraph/nn/sampling.hpp>
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/nn/tune.hpp>
+#include <bitgraph/ops/activation.hpp>
 #include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/apply.hpp>
 #include <bitgraph/ops/batch_norm.hpp>

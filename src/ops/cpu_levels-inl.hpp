@@ -211,6 +211,35 @@ HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, std::size_
   for (; used < out.row_bytes; ++used) row[used] = 0;
 }
 
+/// Late levels: their places are those of values, with the activation, on the late scale.
+template <bool floors, class Value>
+HWY_INLINE void finish_late_levels(const LevelOut& out, const LevelEpilogue& epilogue, std::size_t i, std::size_t first,
+                                   std::size_t count, const Value& value) {
+  const Floats d;
+  const bool is_tanh = epilogue.activation == Activation::tanh;
+  const auto finish = [&](const auto& factor, const auto& shift, const auto& least) HWY_ATTR {
+    const auto place = [&](std::size_t f) HWY_ATTR {
+      return fused(is_tanh ? for_each_lane(value(f), tanh_of) : value(f), factor(f), shift(f));
+    };
+    finish_levels<floors>(out.levels, i, first, count, place, least);
+  };
+  if (epilogue.late_by_rows || epilogue.late.single) {
+    const OnScale scale = epilogue.late_scale(i, first);
+    const auto factor = hn::Set(d, scale.factor), shift = hn::Set(d, scale.shift);
+    const auto least = hn::Set(d, scale.least(epilogue.rectifies()));
+    return finish([&](std::size_t) HWY_ATTR { return factor; }, [&](std::size_t) HWY_ATTR { return shift; },
+                  [&](std::size_t) HWY_ATTR { return least; });
+  }
+  HWY_ALIGN float factor[slice_outputs], shift[slice_outputs], least[slice_outputs];
+  for (std::size_t n = 0; n < slice_outputs; ++n) {
+    const OnScale scale = epilogue.late_scale(i, first + HWY_MIN(n, count - 1));
+    factor[n] = scale.factor, shift[n] = scale.shift, least[n] = scale.least(epilogue.rectifies());
+  }
+  finish([&](std::size_t f) HWY_ATTR { return hn::Load(d, factor + f); },
+         [&](std::size_t f) HWY_ATTR { return hn::Load(d, shift + f); },
+         [&](std::size_t f) HWY_ATTR { return hn::Load(d, least + f); });
+}
+
 /// The end of outputs first .. first + count - 1 of row i, a multiple of slice_outputs on. sums has room for a whole
 /// vector behind them; place(f) has the places of vector f on the output's scale, least(f) the least ones for levels.
 template <class Total, class Place, class Least>
@@ -230,9 +259,14 @@ HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue,
   if (out.values.data != nullptr) {
     float* const to = out.values.row(out.value_row(i)) + first;
     for (std::size_t f = 0; f < count; f += hn::Lanes(d)) {
-      const auto value = epilogue.relu ? greater_of(place(f), hn::Zero(d)) : place(f);
+      auto value = place(f);
+      if (epilogue.rectifies()) value = greater_of(value, hn::Zero(d));
+      if (epilogue.activation == Activation::tanh) value = for_each_lane(value, tanh_of);
       store_first(d, value, to + f, count - f);
     }
+  } else if (epilogue.is_late()) {
+    epilogue.rounding == Rounding::floor ? finish_late_levels<true>(out, epilogue, i, first, count, place)
+                                         : finish_late_levels<false>(out, epilogue, i, first, count, place);
   } else if (epilogue.rounding == Rounding::floor) {
     finish_levels<true>(out.levels, i, first, count, place, least);
   } else {
@@ -268,36 +302,20 @@ struct SumSlice {
   }
 };
 
-/// Calls finish(shift, least) for a row, which is epilogue.row(): shift(f) is added to the places of vector f of a
-/// slice, least(f) has the least ones.
-template <class Finish>
-HWY_INLINE void with_ends(const LevelEpilogue& epilogue, const SliceEpilogue& at, const OutRow& row,
-                          const Finish& finish) {
-  const Floats d;
-  const auto shift = [&](std::size_t f) HWY_ATTR { return hn::Load(d, at.shift + f); };
-  if (!epilogue.by_rows()) return finish(shift, [&](std::size_t f) HWY_ATTR { return hn::Load(d, at.least + f); });
-  const auto factor = hn::Set(d, row.factor), row_shift = hn::Set(d, row.shift);
-  const auto least = hn::Set(d, row.least(epilogue.relu));
-  finish([&](std::size_t f) HWY_ATTR { return fused(shift(f), factor, row_shift); },
-         [&](std::size_t) HWY_ATTR { return least; });
-}
-
 /// The end of the columns of a slice, in their order, of a row of so many neighbours. sums has room for a whole vector
 /// behind them.
 template <class Total>
 HWY_INLINE void finish_sums(const LevelSumEnd& end, const SumSlice& slice, std::size_t i, std::size_t neighbors,
                             const Total* sums) {
   const Floats d;
-  const OutRow row = end.epilogue.row(i);
-  const float scale = end.row_scale_of(i) * row.factor;
+  const float scale = end.row_scale_of(i);
   const auto row_scale = hn::Set(d, scale), count = hn::Set(d, scale * static_cast<float>(neighbors));
-  with_ends(end.epilogue, slice.epilogue, row, [&](const auto& shift, const auto& least) HWY_ATTR {
-    const auto place = [&](std::size_t f) HWY_ATTR {
-      const auto rest = fused(hn::Load(d, slice.offsets + f), count, shift(f));
-      return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
-    };
-    finish_slice(end.out, end.epilogue, i, slice.first, slice.columns, sums, place, least);
-  });
+  const auto place = [&](std::size_t f) HWY_ATTR {
+    const auto rest = fused(hn::Load(d, slice.offsets + f), count, hn::Load(d, slice.epilogue.shift + f));
+    return fused(hn::Mul(hn::Load(d, slice.steps + f), row_scale), as_floats(sums + f), rest);
+  };
+  const auto least = [&](std::size_t f) HWY_ATTR { return hn::Load(d, slice.epilogue.least + f); };
+  finish_slice(end.out, end.epilogue, i, slice.first, slice.columns, sums, place, least);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of the first few lanes of a vector. Included once for each instruction set (Highway's convention:
-// the guard toggles).
+// Loads and stores of the first few lanes of a vector, and a function of each lane. Included once for each instruction
+// set (Highway's convention: the guard toggles).
 #if defined(BITGRAPH_OPS_CPU_PARTIAL_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef BITGRAPH_OPS_CPU_PARTIAL_INL_HPP
 #undef BITGRAPH_OPS_CPU_PARTIAL_INL_HPP
@@ -56,6 +56,16 @@ HWY_INLINE void store_first(DF d, hn::Vec<DF> v, float* to, std::size_t count) {
 }
 
 #undef BITGRAPH_MASKED_MEMORY
+
+/// fn(lane) of each lane of a vector of floats. The compiler makes vectors of it where it can.
+template <class V, class Fn>
+HWY_INLINE V for_each_lane(V v, const Fn& fn) {
+  const hn::DFromV<V> d;
+  HWY_ALIGN float lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  for (std::size_t n = 0; n < hn::MaxLanes(d); ++n) lanes[n] = fn(lanes[n]);
+  return hn::Load(d, lanes);
+}
 
 }  // namespace
 }  // namespace bitgraph::HWY_NAMESPACE

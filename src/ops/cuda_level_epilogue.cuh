@@ -27,7 +27,7 @@ __device__ inline float at_or(const float* values, bool single, std::size_t n, f
 struct ColumnPlace {
   float factor = 0;
   float shift = 0;
-  float least = 0;  ///< of levels with scales by rows: what that of the row is multiplied by
+  float least = 0;  ///< of late levels: what that of their scale is multiplied by
 
   ColumnPlace() = default;
   __device__ ColumnPlace(const LevelEpilogue& epilogue, std::size_t column) {
@@ -35,7 +35,8 @@ struct ColumnPlace {
     const float bias = epilogue.bias == nullptr ? 0.0F : __ldg(epilogue.bias + column);
     factor = 1.0F / at_or(epilogue.out.steps, epilogue.out.single, column, 1);
     shift = (bias - out_offset) * factor;
-    least = epilogue.by_rows() ? 1.0F : epilogue.relu ? fmaxf(-out_offset * factor, 0.0F) : 0.0F;
+    const bool late = epilogue.is_late();
+    least = late ? 1.0F : epilogue.rectifies() ? fmaxf(-out_offset * factor, 0.0F) : 0.0F;
   }
 };
 
@@ -52,11 +53,14 @@ template <bool to_nearest>
   return __float_as_int(to_nearest ? __fmul_rn(place, one) : __fmul_rd(place, one));
 }
 
-/// LevelEpilogue::row() where scales are by rows.
-__device__ inline OutRow out_row_of(const LevelEpilogue& epilogue, std::size_t row) {
-  const float factor = 1.0F / __ldg(epilogue.out_rows.steps + row);
-  return {factor, -at_or(epilogue.out_rows.offsets, false, row, 0) * factor};
+/// LevelEpilogue::late_scale() of row or column `n`.
+__device__ inline OnScale late_scale_of(const LevelEpilogue& epilogue, std::size_t n) {
+  const float factor = 1.0F / at_or(epilogue.late.steps, epilogue.late.single, n, 1);
+  return {factor, -at_or(epilogue.late.offsets, epilogue.late.single, n, 0) * factor};
 }
+
+/// Long and rare: it is there once.
+__device__ __noinline__ inline float call_tanh(float x) { return tanh_of(x); }
 
 /// What multiplies a column's sum of levels and its count of neighbours, and what comes behind.
 struct SumPlace {
@@ -79,17 +83,7 @@ struct SumPlace {
   /// `count` is that of neighbours, by the scale of the row. Without offsets what they multiply is 0, and left out.
   template <bool offsets>
   [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
-    return from<offsets>(shift, sum, count, row_scale);
-  }
-  /// The same on the scale of a row, whose factor is in `row_scale` and `count`.
-  [[nodiscard]] __device__ float place(float sum, float count, float row_scale, const OutRow& row) const {
-    return from<true>(__fmaf_rn(shift, row.factor, row.shift), sum, count, row_scale);
-  }
-
- private:
-  template <bool offsets>
-  [[nodiscard]] __device__ float from(float begin, float sum, float count, float row_scale) const {
-    const float rest = offsets ? __fmaf_rn(by_offset, count, begin) : begin;
+    const float rest = offsets ? __fmaf_rn(by_offset, count, shift) : shift;
     return __fmaf_rn(by_step * row_scale, sum, rest);
   }
 };
@@ -105,16 +99,16 @@ enum class Limits : unsigned char {
 struct LevelRule {
   float most;
   bool nearest;
-  bool relu;
+  Activation activation;
   Limits limits;
 
   explicit __device__ LevelRule(const LevelEpilogue& epilogue, int bits)
       : most(static_cast<float>((1U << bits) - 1)),
         nearest(epilogue.rounding == Rounding::nearest),
-        relu(epilogue.relu),
-        limits(relu && epilogue.out.offsets != nullptr ? Limits::both
-               : bits == level_place_bits(bits)        ? Limits::none
-                                                       : Limits::greatest) {}
+        activation(epilogue.activation),
+        limits(epilogue.rectifies() && epilogue.out.offsets != nullptr ? Limits::both
+               : bits == level_place_bits(bits)                        ? Limits::none
+                                                                       : Limits::greatest) {}
 
   /// A whole number that is the level once it is brought into the range of its place. Of two floats the minimum is the
   /// one that is a number.
@@ -132,7 +126,14 @@ struct LevelRule {
   [[nodiscard]] __device__ int level(float place, float least) const {
     return nearest ? level<true>(place, least) : level<false>(place, least);
   }
-  [[nodiscard]] __device__ float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
+  /// A value. Without the code for tanh unless `may_be_tanh`.
+  template <bool may_be_tanh = true>
+  [[nodiscard]] __device__ float value(float place) const {
+    if constexpr (may_be_tanh) {
+      if (activation == Activation::tanh) return call_tanh(place);
+    }
+    return activation == Activation::none || place > 0 ? place : 0.0F;
+  }
 
   /// Calls do_with with how places are rounded and limited, known when it is compiled.
   template <class Do>
@@ -143,6 +144,36 @@ struct LevelRule {
       case Limits::greatest: return do_with.template operator()<true, Limits::greatest>();
       default: return do_with.template operator()<true, Limits::both>();
     }
+  }
+};
+
+/// A row of late levels. Without the code for tanh unless `may_be_tanh`; then scales are by rows.
+template <bool may_be_tanh = true>
+struct LateRow {
+  const LevelEpilogue& epilogue;
+  OnScale scale;  ///< of the row
+
+  __device__ LateRow(const LevelEpilogue& of, std::size_t row) : epilogue(of) {
+    if (!may_be_tanh || of.late_by_rows) scale = late_scale_of(of, row);
+  }
+  __device__ LateRow(const LevelEpilogue& of, const OnScale& of_row) : epilogue(of), scale(of_row) {}
+
+  /// LevelEpilogue::late_level() of a value. A column that is not there has `exists` 0 and a value of -infinity: level
+  /// 0.
+  [[nodiscard]] __device__ int level(const LevelRule& rule, float value, std::size_t column, float exists = 1) const {
+    if constexpr (may_be_tanh) {
+      if (rule.activation == Activation::tanh) {
+        if (exists == 0) return 0;
+        const OnScale its = epilogue.late_by_rows ? scale : late_scale_of(epilogue, column);
+        return rule.level(place(its, call_tanh(value)), 0);
+      }
+    }
+    return rule.level(place(scale, value), scale.least(rule.activation == Activation::relu) * exists);
+  }
+
+ private:
+  [[nodiscard]] static __device__ float place(const OnScale& on, float value) {
+    return __fmaf_rn(value, on.factor, on.shift);
   }
 };
 

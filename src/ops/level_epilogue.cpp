@@ -15,11 +15,11 @@ LevelScaleView view_of(const LevelScale& scale) {
           scale.extent != ScaleExtent::row && scale.extent != ScaleExtent::column};
 }
 
-void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool relu, Rounding rounding,
+void take_options(LevelEpilogue& epilogue, std::span<const float> bias, Activation activation, Rounding rounding,
                   std::size_t columns, const char* op) {
   check_length(op, bias, columns, "bias");
   epilogue.bias = or_null(bias);
-  epilogue.relu = relu;
+  epilogue.activation = activation;
   epilogue.rounding = rounding;
 }
 
@@ -42,13 +42,15 @@ void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t
                   const char* op) {
   check_length(op, options.row_scale, nrows, "row_scale");
   end.row_scale = or_null(options.row_scale);
-  take_options(end.epilogue, options.bias, options.relu, options.rounding, ncols, op);
+  take_options(end.epilogue, options.bias, options.activation, options.rounding, ncols, op);
 }
 
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op) {
   const ScaleExtent extent = out.scale().extent;
   if (extent == ScaleExtent::none) fail(ErrorCode::usage, fmt::format("{}: the output has no scale", op));
-  (extent == ScaleExtent::row ? epilogue.out_rows : epilogue.out) = view_of(out.scale());
+  epilogue.late_by_rows = extent == ScaleExtent::row;
+  const bool late = epilogue.late_by_rows || epilogue.activation == Activation::tanh;
+  (late ? epilogue.late : epilogue.out) = view_of(out.scale());
 }
 
 }  // namespace bitgraph

@@ -21,7 +21,7 @@ struct LevelSpmmOptions;
 [[nodiscard]] LevelScaleView view_of(const LevelScale& scale);
 
 /// Takes the options that products and aggregations have in common. Throws usage for a bias of another length.
-void take_options(LevelEpilogue& epilogue, std::span<const float> bias, bool relu, Rounding rounding,
+void take_options(LevelEpilogue& epilogue, std::span<const float> bias, Activation activation, Rounding rounding,
                   std::size_t columns, const char* op);
 
 /// Takes where rows of values go. Throws usage for rows of another number or, on the host, one that is not there.
@@ -34,7 +34,7 @@ void require_no_value_rows(std::span<const NodeId> rows, const char* op);
 void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t nrows, std::size_t ncols,
                   const char* op);
 
-/// Takes the scale of levels out. Throws usage where there is none.
+/// Takes the scale of levels out, when the activation is there. Throws usage where there is none.
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
 
 /// Stores one element of the output, in a loop over all of them: rows of levels hold zeros before. `place` is on the
@@ -48,19 +48,21 @@ inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::siz
   } else if (out.values.data != nullptr) {
     out.values(out.value_row(i), j) = epilogue.value(place);
   } else {
-    put_level(out.levels.row(i), j, out.levels.bits, epilogue.level(place, least, out.levels.bits));
+    const int bits = out.levels.bits;
+    put_level(out.levels.row(i), j, bits,
+              epilogue.is_late() ? epilogue.late_level(epilogue.late_scale(i, j), place, bits)
+                                 : epilogue.level(place, least, bits));
   }
 }
 
 /// The same of a sum of levels over so many neighbours.
 inline void put_sum(const LevelSumEnd& end, std::size_t i, std::size_t j, std::int64_t sum, std::size_t neighbors) {
   const float factor = end.epilogue.factor(j);
-  const OutRow row = end.epilogue.row(i);
-  const float row_scale = end.row_scale_of(i) * row.factor;
+  const float row_scale = end.row_scale_of(i);
   const float by_step = end.x_scale.step(j) * factor, by_offset = end.x_scale.offset(j) * factor;
-  const float rest = std::fma(by_offset, row_scale * static_cast<float>(neighbors), end.epilogue.shift(j, factor, row));
+  const float rest = std::fma(by_offset, row_scale * static_cast<float>(neighbors), end.epilogue.shift(j, factor));
   put_sum(end.out, end.epilogue, i, j, sum, std::fma(by_step * row_scale, static_cast<float>(sum), rest),
-          end.epilogue.least(j, factor, row));
+          end.epilogue.least(j, factor));
 }
 
 inline void clear_levels(const LevelOut& out, std::size_t i) {

@@ -5,6 +5,9 @@
 #include <bitgraph/core/types.hpp>
 #include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/views.hpp>
+#include <bitgraph/ops/activation.hpp>
+
+#include "core/tanh.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -35,11 +38,12 @@ struct LevelScaleView {
   [[nodiscard]] float offset(std::size_t n) const { return offsets == nullptr ? 0.0F : offsets[single ? 0 : n]; }
 };
 
-/// Where a row lies on the scale of its own: what multiplies its values, and what is added to them then.
-struct OutRow {
+/// From a value to its place on a scale: what it is multiplied by, and what is added then.
+struct OnScale {
   float factor = 1;
   float shift = 0;
 
+  [[nodiscard]] float place(float value) const { return std::fma(value, factor, shift); }
   /// The least place for levels: that of the value 0 behind a relu, and no less than the first level's. Never -0, which
   /// device code would take for less.
   [[nodiscard]] constexpr float least(bool relu) const { return relu ? std::max(0.0F, shift) : 0.0F; }
@@ -47,13 +51,15 @@ struct OutRow {
 
 /// What is done to products and sums before they are stored. Everything that multiplies or shifts a column is divided
 /// by the step of the output beforehand, so what a kernel computes is a place on the output's scale: the value itself
-/// where values are stored, else the level before it is rounded.
+/// where values are stored, else the level before it is rounded. Levels whose scale is by rows, and those behind a
+/// tanh, are late: values come first, with the activation, and then their places.
 struct LevelEpilogue {
   const float* bias = nullptr;  ///< null: 0
-  bool relu = false;
+  Activation activation = Activation::none;
   Rounding rounding = Rounding::nearest;
-  LevelScaleView out;       ///< of levels; values have step 1 and offset 0
-  LevelScaleView out_rows;  ///< of levels whose scale is by rows; `out` is then as that of values
+  LevelScaleView out;         ///< of levels; of values, and of late levels, step 1 and offset 0
+  LevelScaleView late;        ///< of late levels; else without steps
+  bool late_by_rows = false;  ///< else it is that of the tensor, or by columns
 
   /// What multiplies column j.
   [[nodiscard]] float factor(std::size_t j) const { return 1.0F / out.step(j); }
@@ -63,35 +69,34 @@ struct LevelEpilogue {
   }
   /// The least place of column j for levels: that of the value 0 behind a relu, and no less than the first level's.
   [[nodiscard]] float least(std::size_t j, float factor) const {
-    return relu ? std::max(0.0F, -out.offset(j) * factor) : 0.0F;
+    return rectifies() ? std::max(0.0F, -out.offset(j) * factor) : 0.0F;
   }
 
-  /// Whether each row of levels has a scale of its own.
-  [[nodiscard]] constexpr bool by_rows() const { return out_rows.steps != nullptr; }
-  /// Where row i lies on it: its factor goes into what multiplies the row, its shift behind that of each column. Else
-  /// nothing changes.
-  [[nodiscard]] OutRow row(std::size_t i) const {
-    if (!by_rows()) return {};
-    const float factor = 1.0F / out_rows.step(i);
-    return {factor, -out_rows.offset(i) * factor};
-  }
-  /// What is added to column j of row i, whose factors are given.
-  [[nodiscard]] float shift(std::size_t j, float factor, const OutRow& row) const {
-    const float of_column = shift(j, factor);
-    return by_rows() ? std::fma(of_column, row.factor, row.shift) : of_column;
-  }
-  /// The least place for levels there.
-  [[nodiscard]] float least(std::size_t j, float factor, const OutRow& row) const {
-    return by_rows() ? row.least(relu) : least(j, factor);
+  [[nodiscard]] constexpr bool rectifies() const { return activation == Activation::relu; }
+  [[nodiscard]] constexpr bool is_late() const { return late.steps != nullptr; }
+  /// Whether kernels need the code for late levels and tanh: most outputs do without.
+  [[nodiscard]] constexpr bool is_rare() const { return is_late() || activation == Activation::tanh; }
+  /// The scale of a late level.
+  [[nodiscard]] OnScale late_scale(std::size_t i, std::size_t j) const {
+    const std::size_t n = late_by_rows ? i : j;
+    const float factor = 1.0F / late.step(n);
+    return {factor, -late.offset(n) * factor};
   }
 
   /// What is stored at a place: the definition of right. What is not a number becomes the greatest level; as a value 0
   /// by a relu.
-  [[nodiscard]] float value(float place) const { return !relu || place > 0 ? place : 0.0F; }
+  [[nodiscard]] float value(float place) const {
+    if (activation == Activation::tanh) return tanh_of(place);
+    return !rectifies() || place > 0 ? place : 0.0F;
+  }
   [[nodiscard]] std::uint32_t level(float place, float least_place, int bits) const {
     const float most = static_cast<float>((1U << bits) - 1);
     const float within = std::max(place < most ? place : most, std::min(least_place, most));
     return static_cast<std::uint32_t>(rounding == Rounding::nearest ? std::nearbyint(within) : std::floor(within));
+  }
+  [[nodiscard]] std::uint32_t late_level(const OnScale& scale, float value, int bits) const {
+    if (activation == Activation::tanh) value = tanh_of(value);
+    return level(scale.place(value), scale.least(rectifies()), bits);
   }
 };
 

@@ -52,6 +52,16 @@ class Explain(program.InFolder):
             self.assertGreater(op["measured_us"], 0)
         self.assertEqual([path.name for path in self.folder.iterdir() if "full" in path.name], [])
 
+    def test_draws_a_training_step(self):
+        drawing = self.folder / "step.dot"
+        program.run("train", self.data, "--precision", "full", "--explain", "--dot", drawing)
+        text = drawing.read_text()
+        self.assertTrue(text.startswith("digraph program {"))
+        self.assertIn("DROPOUT", text)
+        done = program.start("train", self.data, "--out", self.folder / "m.safetensors", "--dot", drawing)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--dot draws what --explain lists", done.stderr)
+
     def test_draws_the_program(self):
         drawing = self.folder / "program.dot"
         done = self.infer("--dot", drawing)

@@ -29,6 +29,7 @@ COMMANDS = {
              "--checkpoint {checkpoint}",
     "train, teacher first": "train {dataset} --epochs 1 --hidden 4 --precision bin --out {model_out} "
                             "--checkpoint {checkpoint}",
+    "train, explained": "train {dataset} --hidden 4 --precision full --explain --dot {dot}",
     "infer": "infer {model} {dataset} --repeats 1 --plan {plan} --out {out} --logits {logits} --dot {dot}",
     "quantize": "quantize {teacher} {dataset} --bits 4 --repeats 1 --out {model_out}",
     "tune": "tune {model} {dataset} --also {teacher} --repeats 1 --seconds 0.01 --out {plan_out} "

@@ -32,13 +32,13 @@ struct PlaneAggregation {
   CsrPattern graph;
   QuantizedMatrix x;
   std::vector<float> row_scale, bias;
-  bool relu;
+  Activation activation;
   Rounding rounding;
 
   PlaneAggregation(CsrPattern pattern, std::size_t columns, int bits, std::size_t turn)
       : graph(std::move(pattern)),
         x(random_levels(graph.ncols(), columns, bits, 3)),
-        relu(turn % 2 == 1),
+        activation(turn % 2 == 1 ? Activation::relu : Activation::none),
         rounding(turn % 5 == 4 ? Rounding::floor : Rounding::nearest) {
     constexpr std::array extents{ScaleExtent::column, ScaleExtent::tensor, ScaleExtent::none};
     const ScaleExtent extent = extents[turn / 2 % 3];
@@ -81,7 +81,7 @@ struct PlaneAggregationThere {
     planes.set_scale(of.x.scale().to(device));
     options = {.row_scale = std::as_const(row_scale).span(),
                .bias = std::as_const(bias).span(),
-               .relu = of.relu,
+               .activation = of.activation,
                .rounding = of.rounding};
   }
 };
@@ -156,7 +156,7 @@ void for_each_spoilt_aggregation(Fn&& fn) {
   for (const int bits : {4, 12}) {
     for (const bool relu : {false, true}) {
       PlaneAggregation aggregation(rmat_pattern(7, 1000, 2), 65, bits, 0);
-      aggregation.relu = relu;
+      if (relu) aggregation.activation = Activation::relu;
       test::spoil(aggregation.row_scale, aggregation.bias);
       fn(aggregation);
     }

@@ -12,6 +12,7 @@
 
 #include <bitgraph/formats/number_format.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/activation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -100,8 +101,8 @@ struct Operator {
   WeightOf weight = WeightOf::none;
   NumberFormat weight_format;
   BiasOf bias = BiasOf::none;
-  bool relu = false;      ///< rectifies behind the sum: of add, and of what multiplies or adds up levels
-  bool maximum = false;   ///< of add: the larger one, whose sign is the or of both signs
+  Activation activation = Activation::none;  ///< behind the sum: of add, and of what multiplies or adds up levels
+  bool maximum = false;                      ///< of add: the larger one, whose sign is the or of both signs
   bool straight = false;  ///< of quantize: a gradient passes whatever the input is, not within -1 to 1 alone
   bool scale_before =
       false;              ///< of quantize in training: rows have the scales of the step before, in the first their own

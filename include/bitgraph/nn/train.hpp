@@ -172,6 +172,9 @@ inline constexpr double most_lost_points = 3;
 [[nodiscard]] std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,
                                                               const Device& device = {}, std::size_t repeats = 10);
 
+/// The same operators, without gradients and times, as a graph for Graphviz. Throws as train().
+[[nodiscard]] std::string draw_training(const Dataset& dataset, const TrainOptions& options, const Device& device = {});
+
 /// Trains a model and returns the weights of the epoch with the least validation loss; for full, and for bin of the
 /// architectures that are sampled, of the one with the best validation accuracy, and of several such the least loss.
 /// gcn and gin are trained over the whole graph. The others see a sample at a time of what TrainOptions::sample_from

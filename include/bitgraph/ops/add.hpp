@@ -3,6 +3,7 @@
 
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/ops/activation.hpp>
 
 #include <span>
 
@@ -18,12 +19,12 @@ struct AddScales {
 /// What stands around the sum; values where the matrices are.
 ///     y(i, f) = a_scales.row[i] * (a_scales.col[f] * a(i, f)) + b_scales.row[i] * (b_scales.col[f] * b(i, f)) +
 ///     bias[f]
-/// and, with relu, 0 where that is negative. A binary output stores y >= 0.
+/// and of that the activation. A binary output stores y >= 0.
 struct AddOptions {
   AddScales a_scales;
   AddScales b_scales;
-  std::span<const float> bias;  ///< one a column; empty: zeros
-  bool relu = false;            ///< of a DenseMatrix only: the sign behind it would be +1 everywhere
+  std::span<const float> bias;               ///< one a column; empty: zeros
+  Activation activation = Activation::none;  ///< of a DenseMatrix only: signs lose nothing without one
 };
 
 /// out = a + b, of one shape: a node's own part and that of its neighbours (SAGE).

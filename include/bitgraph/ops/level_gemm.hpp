@@ -6,6 +6,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/formats/sparse_levels.hpp>
+#include <bitgraph/ops/activation.hpp>
 #include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
@@ -68,8 +69,8 @@ void level_gemm_into(DenseMatrix<std::int64_t>& out, const QuantizedMatrix& x, c
 
 /// The epilogue: what is done to a product of values before it is stored.
 struct LevelGemmOptions {
-  std::span<const float> bias = {};  ///< one an output; empty: zeros
-  bool relu = false;                 ///< behind the bias
+  std::span<const float> bias = {};          ///< one an output; empty: zeros
+  Activation activation = Activation::none;  ///< behind the bias
   /// Of levels out: how values become levels.
   Rounding rounding = Rounding::nearest;
   /// Of floats out: row i of the result is stored as row out_rows[i], each row once. On the device of the output, where
@@ -88,8 +89,8 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
 
 /// The same as levels, with the bits and the scale that `out` has: of the tensor, by columns or by rows. With
 /// u = 1 / out_step the formula gives the level, which is then rounded and brought into range. Where the scale is by
-/// rows, x_step u and x_offset u take the places of x_step and x_offset, u = 1 elsewhere, and
-/// b = fma(bias, u, -(out_offset u)). QGTC's bitMM2Bit. Throws usage for an `out` without a scale.
+/// rows, and behind a tanh, the level is that of the float v that the formula above gives: fma(v, u, -(out_offset u)).
+/// QGTC's bitMM2Bit. Throws usage for an `out` without a scale.
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/formats/row_order.hpp>
+#include <bitgraph/ops/activation.hpp>
 #include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
@@ -26,10 +27,10 @@ void level_spmm_into(DenseMatrix<std::int64_t>& out, const CsrPattern& a, const 
 /// where fma(a, b, c) is a b + c rounded once, and each other operation is rounded to float32: the same bits on every
 /// backend.
 struct LevelSpmmOptions {
-  std::span<const float> row_scale = {};  ///< one a row of A; empty: ones
-  std::span<const float> bias = {};       ///< one a column of X; empty: zeros
-  bool relu = false;                      ///< behind the bias
-  Rounding rounding = Rounding::nearest;  ///< of levels out
+  std::span<const float> row_scale = {};     ///< one a row of A; empty: ones
+  std::span<const float> bias = {};          ///< one a column of X; empty: zeros
+  Activation activation = Activation::none;  ///< behind the bias
+  Rounding rounding = Rounding::nearest;     ///< of levels out
   /// Of A, on a CUDA device, where many products go over one pattern: rows of one length are added side by side. Null:
   /// none. The host does not look at it.
   const RowOrder* row_order = nullptr;
@@ -42,7 +43,7 @@ void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const Quantiz
 
 /// The same as levels, with the bits and the scale that `out` has: of the tensor, by columns or by rows. With
 /// u = 1 / out_step the formula gives the level, which is then rounded and brought into range. Where the scale is by
-/// rows, row_scale u takes the place of row_scale, u = 1 elsewhere, and fma(bias, u, -(out_offset u)) ends the formula.
+/// rows, and behind a tanh, the level is that of the float v that the formula above gives: fma(v, u, -(out_offset u)).
 /// Fastest where X and `out` have levels of up to 4 bits both, or of 5 to 8, and the scale is not by rows. Throws usage
 /// for an `out` without a scale.
 void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,

@@ -85,7 +85,8 @@ DenseMatrix<float>& GnnRival::layer(std::size_t l, const Floats& x) {
     Floats& own = floats(layer.outputs());
     steps_.emplace_back([&own, &x, &layer] { float_gemm(own, x, false, layer.root.floats(), true); });
     steps_.emplace_back([&sums, &own, &layer, last] {
-      add_into(sums, sums, own, {.bias = layer.neighbor.bias.span(), .relu = !last});
+      add_into(sums, sums, own,
+               {.bias = layer.neighbor.bias.span(), .activation = last ? Activation::none : Activation::relu});
     });
   } else if (!last) {
     steps_.emplace_back([&sums] { relu(sums); });

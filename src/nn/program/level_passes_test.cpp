@@ -18,7 +18,7 @@ const Forms two_forms{w8a4m2, w8a4m2.of_last_layer()};
 Program quantized(Program program, const Forms& forms) {
   apply_precision(program, forms);
   share(program);
-  fold_relu(program);
+  fold_activations(program);
   remove_dead(program);
   return program;
 }
@@ -86,11 +86,11 @@ TEST(LevelEpilogues, OfAGcnLayerTakeInTheFactorTheReluAndTheLevels) {
             "result %4\n");
   make_levels_early(program);
   EXPECT_EQ(program.operators[0].aggregation, Aggregation::symmetric);
-  EXPECT_FALSE(program.operators[0].relu);
-  EXPECT_TRUE(program.operators[1].relu);
+  EXPECT_EQ(program.operators[0].activation, Activation::none);
+  EXPECT_EQ(program.operators[1].activation, Activation::relu);
   EXPECT_EQ(program.operators[1].bias, BiasOf::layer);
   EXPECT_EQ(program.operators[2].aggregation, Aggregation::symmetric);
-  EXPECT_FALSE(program.operators[3].relu) << "logits are not rectified";
+  EXPECT_EQ(program.operators[3].activation, Activation::none) << "logits are not rectified";
 }
 
 /// Only of tiles of side 64, and of a graph that is there as a whole.
@@ -141,7 +141,7 @@ TEST(LevelEpilogues, OfASageLayerEndAtTheSum) {
             "result %9\n");
   make_levels_early(program);
   EXPECT_EQ(program.operators[0].aggregation, Aggregation::none) << "a mean's factor comes behind the sum";
-  EXPECT_TRUE(program.operators[3].relu);
+  EXPECT_EQ(program.operators[3].activation, Activation::relu);
 }
 
 /// The rows of sums grow with the number of neighbours, and so do the steps of their levels.
@@ -157,7 +157,7 @@ TEST(LevelEpilogues, OfSumsMakeLevelsByDegree) {
             "%4 = bitMM2Int, sparse layer 1 (%3) : 7 x float32\n"
             "result %4\n");
   make_levels_early(program);
-  EXPECT_TRUE(program.operators[1].relu);
+  EXPECT_EQ(program.operators[1].activation, Activation::relu);
   EXPECT_TRUE(program.value(2).by_degree());
 }
 
@@ -175,7 +175,7 @@ TEST(LevelEpilogues, OfProductsMakeLevelsByDegree) {
   program.validate();
   for (const Operator& op : program.operators) EXPECT_NE(op.kind, OperatorKind::quantize) << to_text(program);
   EXPECT_TRUE(program.value(program.operators[2].output()).by_degree()) << to_text(program);
-  EXPECT_TRUE(program.operators[2].relu);
+  EXPECT_EQ(program.operators[2].activation, Activation::relu);
 }
 
 /// A layer's network: product, with or without a bias, relu where asked for, and an aggregation.
@@ -200,11 +200,29 @@ TEST(LevelEpilogues, AProductWithABiasTakesNoFactor) {
             "result %2\n");
 }
 
+TEST(LevelEpilogues, HaveOneActivationAndLevelsBehindIt) {
+  ProgramBuilder build(100);
+  ValueId x = build.tanh(build.aggregate(build.product(build.features(), WeightOf::neighbor, 8), Aggregation::sum));
+  build.begin_layer(1);
+  x = build.relu(build.tanh(build.product(x, WeightOf::neighbor, 5)));
+  Program program = quantized(build.finish(x), {w8a4m2, w8a4m2.of_last_layer()});
+  EXPECT_EQ(with_epilogues(program),
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 8 x levels2*column+offset\n"
+            "%2 = bitMM2Bit, sparse + TANH layer 0 (%1) : 8 x levels4*tensor+offset\n"
+            "%3 = bitMM2Int + TANH layer 1 (%2) : 5 x float32\n"
+            "%4 = RELU layer 1 (%3) : 5 x float32\n"
+            "result %4\n");
+  make_levels_early(program);
+  EXPECT_EQ(program.operators[1].activation, Activation::tanh);
+  EXPECT_EQ(program.operators[2].activation, Activation::tanh);
+}
+
 TEST(LevelEpilogues, AProductWithABiasIsStillRectified) {
   Program program = quantized(one_layer(BiasOf::weight, true, Aggregation::symmetric), {w8a4m2});
   make_levels_early(program);
   ASSERT_EQ(program.operators.size(), 3U);
-  EXPECT_TRUE(program.operators[0].relu);
+  EXPECT_EQ(program.operators[0].activation, Activation::relu);
   EXPECT_EQ(program.operators[0].aggregation, Aggregation::none);
   EXPECT_EQ(program.operators[1].kind, OperatorKind::quantize);
 }

@@ -240,7 +240,10 @@ GraphFacts GraphFacts::of(const CsrPattern& a) {
 const OperatorTraits& operator_traits(OperatorKind kind) noexcept { return table[static_cast<std::size_t>(kind)]; }
 
 std::string paper_name(const Program& program, const Operator& op) {
-  return operator_traits(op.kind).paper_name(program, op) + (op.reorders ? " + REORDER" : "");
+  std::string name = operator_traits(op.kind).paper_name(program, op);
+  if (op.activation == Activation::tanh) name += " + TANH";  // a relu is the rule
+  if (op.reorders) name += " + REORDER";
+  return name;
 }
 
 }  // namespace bitgraph::nn

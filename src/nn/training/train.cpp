@@ -292,6 +292,10 @@ std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const Tr
   return make_trainer(dataset, complete(options, dataset), device, {})->explain(repeats);
 }
 
+std::string draw_training(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+  return make_trainer(dataset, complete(options, dataset), device, {})->drawing();
+}
+
 TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
                   const std::function<void(const EpochReport&)>& progress) {
   const TrainOptions recipe = complete(options, dataset);

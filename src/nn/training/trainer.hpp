@@ -71,6 +71,9 @@ class Trainer {
   /// The operators of a step, and the gradients of those that have one.
   [[nodiscard]] virtual std::vector<ExplainedOperator> explain(std::size_t repeats) = 0;
 
+  /// The operators of a step as a graph for Graphviz.
+  [[nodiscard]] virtual std::string drawing() const = 0;
+
   /// The present parameters, packed.
   [[nodiscard]] virtual Model model() const = 0;
 

@@ -27,8 +27,8 @@ void check(const Out& out, const In& a, const In& b, const AddOptions& options) 
   check_length("add", options.b_scales.row, a.nrows(), "b_scales.row");
   check_length("add", options.b_scales.col, a.ncols(), "b_scales.col");
   check_length("add", options.bias, a.ncols(), "bias");
-  if (options.relu && std::is_same_v<Out, Bits>) {
-    fail(ErrorCode::usage, "add: the signs behind a relu are all +1; leave relu out");
+  if (options.activation != Activation::none && std::is_same_v<Out, Bits>) {
+    fail(ErrorCode::usage, "add: signs behind a relu are all +1, and behind a tanh as before it; leave it out");
   }
   check_device("add", out.device(), a.device(), "A");
   check_device("add", out.device(), b.device(), "B");
@@ -47,7 +47,7 @@ void add_into(Out& out, const In& a, const In& b, const AddOptions& options) {
                                                                or_null(options.b_scales.row),
                                                                or_null(options.b_scales.col),
                                                                or_null(options.bias),
-                                                               options.relu};
+                                                               options.activation};
   with_backend(out.device(), "add", [&](const auto& backend) { add(backend, args); });
 }
 

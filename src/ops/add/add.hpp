@@ -5,8 +5,10 @@
 
 #include <bitgraph/formats/bit_matrix.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
+#include <bitgraph/ops/activation.hpp>
 
 #include "core/devices/backend.hpp"
+#include "core/tanh.hpp"
 
 namespace bitgraph {
 
@@ -21,7 +23,7 @@ struct AddArgs {
   const float* b_row = nullptr;
   const float* b_col = nullptr;
   const float* bias = nullptr;
-  bool relu = false;
+  Activation activation = Activation::none;
 
   [[nodiscard]] constexpr float apply(std::size_t i, std::size_t f, float x, float y) const noexcept {
     if (a_col != nullptr) x *= a_col[f];
@@ -30,7 +32,8 @@ struct AddArgs {
     if (b_row != nullptr) y *= b_row[i];
     float sum = x + y;
     if (bias != nullptr) sum += bias[f];
-    return relu && sum < 0 ? 0.0F : sum;
+    if (activation == Activation::tanh) return tanh_of(sum);
+    return activation == Activation::relu && sum < 0 ? 0.0F : sum;
   }
 
   /// Whether all columns of a row are treated alike: then a sum of signs is one of four values.

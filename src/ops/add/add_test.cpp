@@ -37,8 +37,8 @@ struct Scales {
       bias = random(shape.ncols, 5);
     }
   }
-  [[nodiscard]] AddOptions options(bool relu) const {
-    return {{a_row.span(), a_col.span()}, {b_row.span(), b_col.span()}, bias.span(), relu};
+  [[nodiscard]] AddOptions options(Activation activation) const {
+    return {{a_row.span(), a_col.span()}, {b_row.span(), b_col.span()}, bias.span(), activation};
   }
   Buffer<float> a_row, a_col, b_row, b_col, bias;
 };
@@ -56,7 +56,7 @@ Out reference(const In& a, const In& b, const AddOptions& o) {
   const auto pointer = [](std::span<const float> s) { return s.empty() ? nullptr : s.data(); };
   add(Reference{}, AddArgs<decltype(a.view()), decltype(out.view())>{
                        a.view(), b.view(), out.view(), pointer(o.a_scales.row), pointer(o.a_scales.col),
-                       pointer(o.b_scales.row), pointer(o.b_scales.col), pointer(o.bias), o.relu});
+                       pointer(o.b_scales.row), pointer(o.b_scales.col), pointer(o.bias), o.activation});
   return out;
 }
 
@@ -68,15 +68,16 @@ void expect_same(const Floats& actual, const Floats& expected) {
   test::expect_identical(actual.values(), expected.values());
 }
 
-/// use(shape, kind of scales, relu) for all of them that Out allows.
+/// use(shape, kind of scales, activation) for all of them that Out allows.
 template <class Out, class Use>
 void for_cases(const Use& use) {
   for (const test::Shape& shape : test::odd_shapes()) {
     for (int kind = 0; kind < 3; ++kind) {
-      for (const bool relu : {false, true}) {
-        if (relu && std::is_same_v<Out, Bits>) continue;
-        SCOPED_TRACE(testing::Message() << shape << " scales " << kind << (relu ? " relu" : ""));
-        use(shape, kind, relu);
+      for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh}) {
+        if (activation != Activation::none && std::is_same_v<Out, Bits>) continue;
+        SCOPED_TRACE(testing::Message() << shape << " scales " << kind << " activation "
+                                        << static_cast<int>(activation));
+        use(shape, kind, activation);
       }
     }
   }
@@ -84,21 +85,21 @@ void for_cases(const Use& use) {
 
 template <class In, class Out>
 void check_host() {
-  for_cases<Out>([](const test::Shape& shape, int kind, bool relu) {
+  for_cases<Out>([](const test::Shape& shape, int kind, Activation activation) {
     const In a = random_operand(In(), shape, 1);
     const In b = random_operand(In(), shape, 2);
     const Scales scales(kind, shape, Device{});
-    const Out expected = reference<In, Out>(a, b, scales.options(relu));
+    const Out expected = reference<In, Out>(a, b, scales.options(activation));
     test::everywhere([&](const Device& device) {
       Out out = random_operand(Out(), shape, 3).to(device);
-      add_into(out, a, b, scales.options(relu));
+      add_into(out, a, b, scales.options(activation));
       expect_same(out, expected);
       if constexpr (std::is_same_v<In, Out>) {
         Out onto = a.to(device);
-        add_into(onto, onto, b, scales.options(relu));
+        add_into(onto, onto, b, scales.options(activation));
         expect_same(onto, expected);
         onto = b.to(device);
-        add_into(onto, a, onto, scales.options(relu));
+        add_into(onto, a, onto, scales.options(activation));
         expect_same(onto, expected);
       }
     });
@@ -113,18 +114,18 @@ TEST(Add, FloatsToFloats) { check_host<Floats, Floats>(); }
 template <class In, class Out>
 void check_cuda() {
   const Device& device = *test::cuda_device();
-  for_cases<Out>([&](const test::Shape& shape, int kind, bool relu) {
+  for_cases<Out>([&](const test::Shape& shape, int kind, Activation activation) {
     const In a = random_operand(In(), shape, 1);
     const In b = random_operand(In(), shape, 2);
-    const Out expected = reference<In, Out>(a, b, Scales(kind, shape, Device{}).options(relu));
+    const Out expected = reference<In, Out>(a, b, Scales(kind, shape, Device{}).options(activation));
     const Scales scales(kind, shape, device);
     const In a_there = a.to(device);
     Out out = random_operand(Out(), shape, 3).to(device);
-    add_into(out, a_there, b.to(device), scales.options(relu));
+    add_into(out, a_there, b.to(device), scales.options(activation));
     expect_same(out.to(Device{}), expected);
     if constexpr (std::is_same_v<In, Out>) {
       Out onto = b.to(device);
-      add_into(onto, a_there, onto, scales.options(relu));
+      add_into(onto, a_there, onto, scales.options(activation));
       expect_same(onto.to(Device{}), expected);
     }
   });
@@ -170,9 +171,9 @@ TEST(Add, SignsAreThoseOfTheSum) {
   const Floats a = test::random_dense(shape.nrows, shape.ncols, 1);
   const Floats b = test::random_dense(shape.nrows, shape.ncols, 2);
   const Scales scales(2, shape, Device{});
-  const Floats sum = add<Floats>(a, b, scales.options(false));
-  EXPECT_TRUE((add<Bits>(a, b, scales.options(false))) == binarize(sum).bits);
-  const Floats positive = add<Floats>(a, b, scales.options(true));
+  const Floats sum = add<Floats>(a, b, scales.options(Activation::none));
+  EXPECT_TRUE((add<Bits>(a, b, scales.options(Activation::none))) == binarize(sum).bits);
+  const Floats positive = add<Floats>(a, b, scales.options(Activation::relu));
   for (std::size_t n = 0; n < sum.values().size(); ++n) {
     ASSERT_EQ(positive.values()[n], std::max(sum.values()[n], 0.0F));
   }
@@ -184,7 +185,7 @@ TEST(Add, NanStaysNanAndIsMinusOne) {
   a(0, 1) = nan;
   test::everywhere([&](const Device& device) {
     const Floats here = a.to(device);
-    const Floats sum = add<Floats>(here, here, {.relu = true});
+    const Floats sum = add<Floats>(here, here, {.activation = Activation::relu});
     EXPECT_TRUE(std::isnan(sum(0, 1)));
     EXPECT_EQ(sum(0, 0), 0);
     EXPECT_FALSE((add<Bits>(here, here)).bit(0, 1));
@@ -198,7 +199,7 @@ TEST(Add, ErrorsNameTheOperandsThatDoNotFit) {
   test::expect_usage_error([&] { add_into(out, Floats(2, 3), Floats(2, 3), {.b_scales = {.col = wrong}}); },
                            "b_scales.col has 4 values, expected 3");
   Bits bits(2, 3);
-  test::expect_usage_error([&] { add_into(bits, Bits(2, 3), Bits(2, 3), {.relu = true}); }, "relu");
+  test::expect_usage_error([&] { add_into(bits, Bits(2, 3), Bits(2, 3), {.activation = Activation::relu}); }, "relu");
 }
 
 }  // namespace

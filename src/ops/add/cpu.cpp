@@ -42,7 +42,8 @@ HWY_INLINE VF sum(const Args& args, std::size_t i, std::size_t f, std::size_t co
   VF y = hn::Add(scaled(load(args.a, i, f, count), args.a_row, args.a_col, i, f, count),
                  scaled(load(args.b, i, f, count), args.b_row, args.b_col, i, f, count));
   if (args.bias != nullptr) y = hn::Add(y, load_first(d, args.bias + f, count));
-  if (args.relu) y = hn::IfThenZeroElse(hn::Lt(y, hn::Zero(d)), y);
+  if (args.activation == Activation::relu) y = hn::IfThenZeroElse(hn::Lt(y, hn::Zero(d)), y);
+  if (args.activation == Activation::tanh) y = for_each_lane(y, tanh_of);
   return y;
 }
 

@@ -4,7 +4,7 @@
 
 #include <bitgraph/core/kernel.cuh>
 
-#include "ops/gradient/tanh.hpp"
+#include "core/tanh.hpp"
 
 namespace bitgraph {
 

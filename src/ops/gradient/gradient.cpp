@@ -3,8 +3,8 @@
 
 #include <bitgraph/ops/gradient.hpp>
 
+#include "core/tanh.hpp"
 #include "core/threads/parallel.hpp"
-#include "ops/gradient/tanh.hpp"
 #include "ops/operands.hpp"
 
 #include <fmt/format.h>

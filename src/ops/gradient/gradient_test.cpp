@@ -2,7 +2,7 @@
 // What training needs beside products, against obvious loops, and the same bits on a CUDA device.
 #include "ops/gradient/gradient.hpp"
 
-#include "ops/gradient/tanh.hpp"
+#include "core/tanh.hpp"
 #include "support/cuda_device.hpp"
 #include "support/every_device.hpp"
 #include "support/everywhere.hpp"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/network/explain_program.hpp"
 
+#include "io/file/file.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace bitgraph::cli {
 
@@ -32,6 +35,12 @@ Json list_of(const std::vector<nn::ExplainedOperator>& operators) {
 
 Json explain_program(nn::InferencePlan& plan) {
   return {{"executor", plan.executor()}, {"program", list_of(plan.explain())}};
+}
+
+void write_drawing(const std::string& path, const std::string& drawing) {
+  AtomicFile file{std::filesystem::path(path)};
+  file.write(drawing);
+  file.commit();
 }
 
 void print_program(const std::string& form, const Json& explained) {

@@ -18,4 +18,7 @@ namespace bitgraph::cli {
 /// The same as a table on stdout; `form` is its heading.
 void print_program(const std::string& form, const Json& explained);
 
+/// Writes a program as Graphviz reads it: the whole file, or none.
+void write_drawing(const std::string& path, const std::string& drawing);
+
 }  // namespace bitgraph::cli

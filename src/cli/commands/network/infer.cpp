@@ -136,11 +136,7 @@ void run_infer(const InferOptions& o) {
       save_result(o.probabilities, NodeNames(), {std::move(columns), probabilities.values(), true, row});
     }
   }
-  if (!o.dot.empty()) {
-    AtomicFile file{std::filesystem::path(o.dot)};
-    file.write(drawing);
-    file.commit();
-  }
+  if (!o.dot.empty()) write_drawing(o.dot, drawing);
   if (!o.common.data_on_stdout.empty()) return;
   if (o.common.json) {
     fmt::print("{}\n", result.dump(2));

@@ -29,7 +29,7 @@ namespace {
 
 struct TrainOptions {
   Common common;
-  std::string dataset, out, model, precision = "full", teacher, start, checkpoint, partition, optimizer = "adam",
+  std::string dataset, out, model, precision = "full", teacher, start, checkpoint, partition, dot, optimizer = "adam",
                                    schedule = "constant", sample_from = "auto";
   std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0, batch_parts = 0;
   int walk_length = -1;
@@ -147,6 +147,7 @@ void explain_step(const TrainOptions& o, Json result, const Dataset& dataset, co
   result["precision"] = o.precision;
   result["executor"] = device.is_host() ? "host" : "stream";
   result["program"] = list_of(nn::explain_training(dataset, recipe, device));
+  if (!o.dot.empty()) write_drawing(o.dot, nn::draw_training(dataset, recipe, device));
   if (o.common.json) return fmt::print("{}\n", result.dump(2));
   fmt::print("{} on {}: nothing is trained\n  recipe: {}\n", o.precision, dataset.name,
              result["recipe"].get<std::string>());
@@ -156,6 +157,7 @@ void explain_step(const TrainOptions& o, Json result, const Dataset& dataset, co
 void run_train(const TrainOptions& o) {
   const Device device = o.common.make_device();
   if (o.out.empty() && !o.explain) fail(ErrorCode::usage, "--out is required");
+  if (!o.dot.empty() && !o.explain) fail(ErrorCode::usage, "--dot draws what --explain lists: give both");
   if (o.self_distillation && o.precision != "float")
     fail(ErrorCode::usage, "--self-distillation: of float alone; the teachers of full and bin learn so as it is");
   if (o.self_distillation && !o.teacher.empty()) fail(ErrorCode::usage, "--self-distillation: --teacher is given");
@@ -340,6 +342,8 @@ void add_train(CLI::App& app) {
   command->add_flag("--explain", options->explain,
                     "print the operators of one training step, and their gradients: bytes, kernel and measured time of "
                     "each; trains nothing");
+  add_output(*command, options->common, "--dot", options->dot,
+             "with --explain: write the operators as a graph for Graphviz to this file");
   add_common(*command, options->common);
   add_examples(*command,
                "  bitgraph train cora --precision full --out cora.safetensors\n  bitgraph train amazon_photo "

@@ -27,7 +27,8 @@ LaunchStep over(const Runtime& at, const Operator& op, Kind kind, const CsrPatte
 
 /// Steps of operators whose output takes the memory of their first input; none where it does not.
 std::vector<LaunchStep> in_place(const Runtime& at, const Operator& op, Kind kind) {
-  if (at.name(op.output()) != at.name(op.inputs[0]) || op.relu || op.bias != BiasOf::none) return {};
+  if (at.name(op.output()) != at.name(op.inputs[0]) || op.activation != Activation::none || op.bias != BiasOf::none)
+    return {};
   LaunchStep s = step_of(at, op, kind);
   s.in = at.name(op.inputs[1]);
   return {s};

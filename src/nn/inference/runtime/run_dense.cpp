@@ -119,7 +119,8 @@ namespace {
 void run_level_product(Runtime& at, const Operator& op, const Prepared& prepared) {
   const LevelWeights& w = at.weights().of(op).levels;
   const bool scaled = op.aggregation != Aggregation::none;
-  const LevelGemmOptions epilogue{.bias = at.weights().bias(op), .relu = op.relu, .out_rows = prepared.out_rows};
+  const LevelGemmOptions epilogue{
+      .bias = at.weights().bias(op), .activation = op.activation, .out_rows = prepared.out_rows};
   const auto multiply = [&](const auto& x) {
     if (at.makes_levels(op.output())) return level_gemm_into(at.levels(op.output()), x, w, epilogue);
     level_gemm_into(at.floats(op.output()), x, w, epilogue);
@@ -157,7 +158,7 @@ void run_add(Runtime& at, const Operator& op, Prepared&) {
     add_into(at.bits(op.output()), at.bits_in(a), at.bits_in(b));
   } else {
     add_into(at.floats(op.output()), at.floats_in(a), at.floats_in(b),
-             {.bias = at.weights().bias(op), .relu = op.relu});
+             {.bias = at.weights().bias(op), .activation = op.activation});
   }
 }
 

@@ -85,7 +85,7 @@ void run_by_parts(Runtime& at, const Operator& op, const Prepared& prepared, con
 LevelSpmmOptions level_options(const Runtime& at, const Operator& op, const Prepared& prepared) {
   return {.row_scale = prepared.operand.row_scale,
           .bias = at.weights().bias(op),
-          .relu = op.relu,
+          .activation = op.activation,
           .row_order = prepared.order,
           .out_rows = prepared.out_rows};
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array simple_passes{
     Pass{"share", [](Program& program, const PassContext&) { share(program); }},
-    Pass{"fold relu", [](Program& program, const PassContext&) { fold_relu(program); }},
+    Pass{"fold activations", [](Program& program, const PassContext&) { fold_activations(program); }},
     Pass{"epilogues of levels", [](Program& program, const PassContext&) { make_levels_early(program); }},
     Pass{"sequence", sequence}, Pass{"join rows", join_rows}};
 

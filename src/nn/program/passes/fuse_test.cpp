@@ -11,7 +11,7 @@ Program before_fusing(Program program, const PassContext& context) {
   apply_precision(program, context.options.forms);
   make_signs_early(program);
   share(program);
-  fold_relu(program);
+  fold_activations(program);
   sequence(program, context);
   remove_dead(program);
   return program;

@@ -21,16 +21,18 @@ Operator* ahead_of(Program& program, const Operator& op) {
 }
 
 bool fold(Program& program, const Operator& op) {
-  if (op.kind != Kind::relu && op.kind != Kind::quantize) return false;
+  const Activation activation = activation_of(op);
+  if (activation == Activation::none && op.kind != Kind::quantize) return false;
   if (op.kind == Kind::quantize && !program.value(op.output()).is_levels()) return false;
   Operator* const ahead = ahead_of(program, op);
   // Levels end an epilogue: nothing comes behind them.
   if (ahead == nullptr || program.value(ahead->output()).is_levels()) return false;
+  if (activation != Activation::none && ahead->activation != Activation::none) return false;
   // A product has its factor in the scales of its rows: before the bias, which the factor is for, too.
   const bool scaled = op.kind == Kind::quantize && op.aggregation != Aggregation::none;
   if (scaled && (ahead->kind != Kind::product || ahead->bias != BiasOf::none)) return false;
   if (scaled) ahead->aggregation = op.aggregation;
-  if (op.kind == Kind::relu) ahead->relu = true;
+  if (activation != Activation::none) ahead->activation = activation;
   ahead->outputs = op.outputs;
   return true;
 }

@@ -57,8 +57,11 @@ void drop_inputs(Program& program);
 /// What two operators make alike is made once: a value that is quantized for several readers, most of all.
 void share(Program& program);
 
-/// Rectifying goes into the sum before it.
-void fold_relu(Program& program);
+/// What an operator does to each value; none: it is no relu and no tanh.
+[[nodiscard]] Activation activation_of(const Operator& op);
+
+/// A relu or a tanh goes into the sum before it.
+void fold_activations(Program& program);
 
 /// Where that moves fewer bytes: mean over neighbours of products becomes products of counts (BitGNN, section 3.1.3).
 /// Each neighbour is then one bit a column, not a float.

@@ -167,7 +167,7 @@ TEST(SignsPass, GivesSignsOfWhatOthersReadAsFloatsMemoryForTheirScales) {
 
 TEST(DropoutPass, DropsTheInputOfEachLayerOnce) {
   Program program = test::two_layers(Aggregation::mean, true);
-  fold_relu(program);
+  fold_activations(program);
   drop_inputs(program);
   EXPECT_EQ(to_text(program),
             "%0 = features : 100 x float32\n"

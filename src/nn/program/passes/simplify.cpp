@@ -44,15 +44,24 @@ void share(Program& program) {
   program.operators = std::move(kept);
 }
 
-void fold_relu(Program& program) {
-  for (const Operator& relu : program.operators) {
-    if (relu.kind != OperatorKind::relu) continue;
-    const std::size_t n = program.producer(relu.inputs[0]);
-    if (n == program.operators.size() || program.uses(relu.inputs[0]) != 1) continue;
+Activation activation_of(const Operator& op) {
+  switch (op.kind) {
+    case OperatorKind::relu: return Activation::relu;
+    case OperatorKind::tanh: return Activation::tanh;
+    default: return Activation::none;
+  }
+}
+
+void fold_activations(Program& program) {
+  for (const Operator& op : program.operators) {
+    const Activation activation = activation_of(op);
+    if (activation == Activation::none) continue;
+    const std::size_t n = program.producer(op.inputs[0]);
+    if (n == program.operators.size() || program.uses(op.inputs[0]) != 1) continue;
     Operator& sum = program.operators[n];
-    if (sum.kind != OperatorKind::add) continue;
-    sum.relu = true;
-    replace_reads(program, relu.output(), sum.output());
+    if (sum.kind != OperatorKind::add || sum.activation != Activation::none) continue;
+    sum.activation = activation;
+    replace_reads(program, op.output(), sum.output());
   }
   remove_dead(program);
 }

@@ -43,10 +43,10 @@ TEST(SharePass, QuantizesOnceForTwoReaders) {
             "result %9\n");
 }
 
-TEST(FoldReluPass, RectifiesInTheSumBeforeIt) {
+TEST(FoldActivationsPass, RectifiesInTheSumBeforeIt) {
   Program program = test::two_layers(Aggregation::mean, true);
   EXPECT_NE(to_text(program).find("RELU"), std::string::npos);
-  fold_relu(program);
+  fold_activations(program);
   EXPECT_EQ(to_text(program),
             "%0 = features : 100 x float32\n"
             "%1 = MM layer 0 (%0) : 64 x float32\n"
@@ -58,17 +58,31 @@ TEST(FoldReluPass, RectifiesInTheSumBeforeIt) {
             "%7 = MM layer 1 (%4) : 7 x float32\n"
             "%8 = ADD.FFF layer 1 (%6, %7) : 7 x float32\n"
             "result %8\n");
-  EXPECT_TRUE(program.operators[3].relu);
-  EXPECT_FALSE(program.operators[7].relu) << "logits are not rectified";
+  EXPECT_EQ(program.operators[3].activation, Activation::relu);
+  EXPECT_EQ(program.operators[7].activation, Activation::none) << "logits are not rectified";
 }
 
-TEST(FoldReluPass, LeavesASumThatSomebodyElseReads) {
+TEST(FoldActivationsPass, TakesATanhAndNothingBehindIt) {
+  ProgramBuilder build(8);
+  const ValueId x = build.features();
+  Program program = build.finish(build.relu(build.tanh(build.add(build.product(x, WeightOf::neighbor, 8), x))));
+  fold_activations(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 8 x float32\n"
+            "%1 = MM layer 0 (%0) : 8 x float32\n"
+            "%2 = ADD.FFF + TANH layer 0 (%1, %0) : 8 x float32\n"
+            "%3 = RELU layer 0 (%2) : 8 x float32\n"
+            "result %3\n");
+  EXPECT_EQ(program.operators[1].activation, Activation::tanh);
+}
+
+TEST(FoldActivationsPass, LeavesASumThatSomebodyElseReads) {
   ProgramBuilder build(8);
   const ValueId x = build.features();
   const ValueId sum = build.add(build.product(x, WeightOf::neighbor, 8), x);
   Program program = build.finish(build.add(build.relu(sum), sum));
   const std::string unchanged = to_text(program);
-  fold_relu(program);
+  fold_activations(program);
   EXPECT_EQ(to_text(program), unchanged);
 }
 

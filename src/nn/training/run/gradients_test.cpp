@@ -209,7 +209,7 @@ Program program_of(const Case& c) {
     const OperatorKind activation = c.tanh ? OperatorKind::tanh : OperatorKind::relu;
     program.operators.push_back({.kind = activation, .inputs = {program.result}, .outputs = {rectified}});
     program.result = rectified;
-    fold_relu(program);
+    fold_activations(program);
   }
   program.validate();
   return program;

@@ -387,14 +387,16 @@ void train_add(TrainingRun& run, const Operator& op) {
     return maximum_into(out, b);
   }
   const bool biased = op.bias != BiasOf::none;
-  add_into(out, a, b,
-           {.bias = biased ? values_of(run.layer_bias(op).bias) : std::span<const float>{}, .relu = op.relu});
+  add_into(
+      out, a, b,
+      {.bias = biased ? values_of(run.layer_bias(op).bias) : std::span<const float>{}, .activation = op.activation});
 }
 
 /// Of a maximum both inputs are told: the or of two signs is let straight through as each sign is.
 void gradient_add(TrainingRun& run, const Operator& op) {
   Floats& gradient = run.gradient(op.output());
-  if (op.relu) relu_backward(gradient, run.floats(op.output()));
+  if (op.activation == Activation::relu) relu_backward(gradient, run.floats(op.output()));
+  if (op.activation == Activation::tanh) tanh_backward(gradient, run.floats(op.output()));
   if (op.bias != BiasOf::none) bias_gradient(run, *run.layer_bias(op).bias_gradient, gradient);
   if (run.learns(op.inputs[1])) {
     auto [to, beta] = run.target(op.inputs[1]);

@@ -70,7 +70,7 @@ Program training_program(std::span<const LayerShape> layers, bool concatenates, 
   put_fewer_rows_first(program);
   apply_precision(program, forms);
   share(program);
-  fold_relu(program);
+  fold_activations(program);
   drop_inputs(program);
   remove_dead(program);
   program.validate();

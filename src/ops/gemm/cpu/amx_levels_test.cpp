@@ -59,7 +59,7 @@ struct Product {
     LevelGemmArgs made = level_gemm_args(x, w, x.nrows(), w.nrows, Device{});
     if (!epilogue) return made;
     made.epilogue.bias = bias.data();
-    made.epilogue.relu = turn % 4 == 1;
+    made.epilogue.activation = turn % 4 == 1 ? Activation::relu : turn % 4 == 2 ? Activation::tanh : Activation::none;
     made.epilogue.rounding = turn % 7 == 3 ? Rounding::floor : Rounding::nearest;
     return made;
   }

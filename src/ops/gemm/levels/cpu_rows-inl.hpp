@@ -60,18 +60,16 @@ struct RowSums {
 template <class Total>
 HWY_INLINE void finish_row(const LevelGemmArgs& args, const SliceWeights& w, const RowSums<Total>& of) {
   const Floats d;
-  const OutRow row = args.epilogue.row(of.row);
-  const auto x_step = hn::Set(d, args.x_scale.step(of.row) * row.factor);
-  const auto x_offset = hn::Set(d, args.x_scale.offset(of.row) * row.factor);
+  const auto x_step = hn::Set(d, args.x_scale.step(of.row));
+  const auto x_offset = hn::Set(d, args.x_scale.offset(of.row));
   const auto x_sum = hn::Mul(x_step, hn::Set(d, static_cast<float>(of.x_sum)));
-  with_ends(args.epilogue, w.epilogue, row, [&](const auto& shift, const auto& least) HWY_ATTR {
-    const auto place = [&](std::size_t f) HWY_ATTR {
-      const auto of_offset = fused(x_offset, hn::Load(d, w.of_x_offset + f), shift(f));
-      const auto rest = fused(hn::Load(d, w.offsets + f), x_sum, of_offset);
-      return fused(hn::Mul(hn::Load(d, w.steps + f), x_step), as_floats(of.sums + f), rest);
-    };
-    finish_slice(args.out, args.epilogue, of.row, of.first_output, of.outputs, of.sums, place, least);
-  });
+  const auto place = [&](std::size_t f) HWY_ATTR {
+    const auto of_offset = fused(x_offset, hn::Load(d, w.of_x_offset + f), hn::Load(d, w.epilogue.shift + f));
+    const auto rest = fused(hn::Load(d, w.offsets + f), x_sum, of_offset);
+    return fused(hn::Mul(hn::Load(d, w.steps + f), x_step), as_floats(of.sums + f), rest);
+  };
+  const auto least = [&](std::size_t f) HWY_ATTR { return hn::Load(d, w.epilogue.least + f); };
+  finish_slice(args.out, args.epilogue, of.row, of.first_output, of.outputs, of.sums, place, least);
 }
 
 }  // namespace

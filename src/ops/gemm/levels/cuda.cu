@@ -190,7 +190,7 @@ struct Kernel {
   __device__ void store(const Sums& sums, const RowSums& x_sum, std::size_t tile) {
     const bool offsets = args.w_scale.offsets != nullptr || args.x_scale.offsets != nullptr;
     const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
-    if (args.epilogue.by_rows()) return store_by_rows(sums, x_sum, tile, rule);
+    if (args.epilogue.is_rare()) return store_rare(sums, x_sum, tile, rule);
     if (rule.nearest) {
       offsets ? store_all<true, true>(sums, x_sum, tile, rule) : store_all<false, true>(sums, x_sum, tile, rule);
     } else {
@@ -211,19 +211,30 @@ struct Kernel {
     }
   }
 
-  /// Levels with scales by rows.
-  __device__ void store_by_rows(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) const {
+  /// Late levels, and values behind a tanh.
+  __device__ void store_rare(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) const {
+    const bool levels = args.out.levels.data != nullptr;
     for_each_row(x_sum, tile, [&](unsigned m, unsigned upper, std::size_t row, float sum_of_row) {
       const bool exists = row < args.x.nrows;
-      const OutRow its = out_row_of(args.epilogue, exists ? row : 0);
-      const RowOfX of_x(args, exists ? row : 0, sum_of_row, its);
+      const RowOfX of_x(args, exists ? row : 0, sum_of_row);
+      const LateRow<> late(args.epilogue, exists ? row : 0);
 #pragma unroll
       for (unsigned t = 0; t < OutputTiles; t += together) {
-        store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
-          const unsigned f = first_of_pair(t + n) + k;
+        const auto value_of = [&](unsigned n, unsigned k) {
           const auto sum = static_cast<float>(sums[m][t + n][2 * upper + k]);
-          return rule.level(columns.place[f].place(sum, of_x, its), its.least(rule.relu) * columns.least[f]);
-        });
+          return columns.place[first_of_pair(t + n) + k].template place<true, true>(sum, of_x);
+        };
+        if (levels) {
+          store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {
+            const unsigned f = first_of_pair(t + n) + k;
+            return late.level(rule, value_of(n, k), first_output + f, columns.least[f]);
+          });
+        } else if (exists) {
+#pragma unroll
+          for (unsigned n = 0; n < together; ++n)
+            store_numbers(row, first_output + first_of_pair(t + n), sums[m][t + n][2 * upper],
+                          sums[m][t + n][2 * upper + 1], rule.value(value_of(n, 0)), rule.value(value_of(n, 1)));
+        }
       }
     });
   }
@@ -257,7 +268,8 @@ struct Kernel {
 #pragma unroll
           for (unsigned n = 0; n < together; ++n) {
             store_numbers(row, first_output + first_of_pair(t + n), sums[m][t + n][2 * upper],
-                          sums[m][t + n][2 * upper + 1], rule.value(place_of(n, 0)), rule.value(place_of(n, 1)));
+                          sums[m][t + n][2 * upper + 1], rule.template value<false>(place_of(n, 0)),
+                          rule.template value<false>(place_of(n, 1)));
           }
         }
       });
@@ -437,7 +449,10 @@ LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, s
 }
 
 void level_gemm(const Cuda& backend, const LevelGemmArgs& args) {
-  level_gemm_by(backend, level_gemm_kernel(backend, args.x.bits, args.w_bits, args.x.ncols), args);
+  LevelGemmKernel kernel = level_gemm_kernel(backend, args.x.bits, args.w_bits, args.x.ncols);
+  // Its code has no place for a tanh, and tiles fit where its own operands do.
+  if (kernel == LevelGemmKernel::wgmma && args.epilogue.activation == Activation::tanh) kernel = LevelGemmKernel::tiles;
+  level_gemm_by(backend, kernel, args);
 }
 
 void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmArgs& args) {

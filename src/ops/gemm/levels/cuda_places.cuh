@@ -17,13 +17,12 @@ struct RowOfX {
 
   __device__ RowOfX(float its_step, float its_offset, float sum_of_levels)
       : step(its_step), offset(its_offset), sum(step * sum_of_levels) {}
-  /// `out` is the row's place where levels out have scales by rows.
-  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels, const OutRow& out = {})
-      : RowOfX(at_or(args.x_scale.steps, args.x_scale.single, row, 1) * out.factor,
-               at_or(args.x_scale.offsets, args.x_scale.single, row, 0) * out.factor, sum_of_levels) {}
+  __device__ RowOfX(const LevelGemmArgs& args, std::size_t row, float sum_of_levels)
+      : RowOfX(at_or(args.x_scale.steps, args.x_scale.single, row, 1),
+               at_or(args.x_scale.offsets, args.x_scale.single, row, 0), sum_of_levels) {}
 };
 
-/// What an output needs: see level_gemm.hpp. One that is not there has the first level, whatever the scale of the row.
+/// What an output needs: see level_gemm.hpp. One that is not there has the first level, whatever the scale.
 struct ProductPlace {
   float by_step = 0;
   float by_offset = 0;
@@ -45,16 +44,7 @@ struct ProductPlace {
   /// What offsets that are not there multiply is 0, and left out.
   template <bool w_offsets, bool x_offsets>
   [[nodiscard]] __device__ float place(float sum, const RowOfX& x) const {
-    return from<w_offsets, x_offsets>(shift, sum, x);
-  }
-  /// On the scale of a row of levels out, whose factor is in `x`.
-  [[nodiscard]] __device__ float place(float sum, const RowOfX& x, const OutRow& out) const {
-    return from<true, true>(__fmaf_rn(shift, out.factor, out.shift), sum, x);
-  }
-
- private:
-  template <bool w_offsets, bool x_offsets>
-  [[nodiscard]] __device__ float from(float rest, float sum, const RowOfX& x) const {
+    float rest = shift;
     if constexpr (x_offsets) rest = __fmaf_rn(x.offset, of_w, rest);
     if constexpr (w_offsets) rest = __fmaf_rn(by_offset, x.sum, rest);
     return __fmaf_rn(by_step * x.step, sum, rest);

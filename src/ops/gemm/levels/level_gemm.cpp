@@ -25,7 +25,7 @@ void run(const Device& device, const QuantizedMatrix& x, const LevelWeights& w, 
 }
 
 LevelGemmArgs with_options(LevelGemmArgs args, const LevelGemmOptions& options) {
-  take_options(args.epilogue, options.bias, options.relu, options.rounding, args.outputs, "level gemm");
+  take_options(args.epilogue, options.bias, options.activation, options.rounding, args.outputs, "level gemm");
   return args;
 }
 

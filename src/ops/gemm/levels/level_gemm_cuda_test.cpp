@@ -56,13 +56,15 @@ struct Case {
     const auto extent = by_row ? ScaleExtent::row : ScaleExtent::tensor;
     x.set_scale(test::random_scale(extent, by_row ? shape[0] : 1, offsets, 5));
     w.set_scale(test::random_scale(extent, by_row ? shape[2] : 1, offsets, 6));
-    options = {.bias = bias, .relu = by_row, .rounding = p == 4 ? Rounding::floor : Rounding::nearest};
+    options = {.bias = bias,
+               .activation = by_row ? Activation::relu : Activation::none,
+               .rounding = p == 4 ? Rounding::floor : Rounding::nearest};
   }
 
   [[nodiscard]] LevelGemmArgs args(const LevelWeights& prepared) const {
     LevelGemmArgs args = level_gemm_args(x, prepared, x.nrows(), prepared.nrows, Device{});
     args.epilogue.bias = bias.data();
-    args.epilogue.relu = options.relu;
+    args.epilogue.activation = options.activation;
     args.epilogue.rounding = options.rounding;
     return args;
   }
@@ -241,7 +243,7 @@ TEST(LevelGemmCuda, EveryKernelThatCanGivesTheSame) {
     const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
     LevelGemmArgs args = level_gemm_args(x, w, n, f, device);
     args.epilogue.bias = bias.data();
-    args.epilogue.relu = product.options.relu;
+    args.epilogue.activation = product.options.activation;
     args.epilogue.rounding = product.options.rounding;
     const auto bytes_of = [](const auto& values) {
       const auto here = values.to(Device{});

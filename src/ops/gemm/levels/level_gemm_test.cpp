@@ -94,7 +94,7 @@ struct Product {
 LevelGemmArgs with_epilogue(const Product& product, const LevelWeights& w) {
   LevelGemmArgs args = level_gemm_args(product.x, w, product.x.nrows(), w.nrows, Device{});
   args.epilogue.bias = product.options.bias.data();
-  args.epilogue.relu = product.options.relu;
+  args.epilogue.activation = product.options.activation;
   args.epilogue.rounding = product.options.rounding;
   return args;
 }
@@ -108,7 +108,7 @@ double value_of(const Product& product, std::size_t i, std::size_t j) {
         (static_cast<double>(product.w.scale().step(j, c)) * product.w.level(j, c) + product.w.scale().offset(j, c));
   }
   sum += static_cast<double>(product.bias[j]);
-  return product.options.relu ? std::max(sum, 0.0) : sum;
+  return product.options.activation == Activation::relu ? std::max(sum, 0.0) : sum;
 }
 
 template <class Fn>
@@ -122,7 +122,7 @@ void for_each_product(Fn&& fn) {
           SCOPED_TRACE(testing::Message() << n << " x " << k << " by " << f << ", " << p << " and " << q << " bits"
                                           << (by_row ? ", by row" : "") << (offsets ? ", offsets" : ""));
           Product product(n, k, f, p, q, by_row, offsets);
-          product.options.relu = by_row;
+          if (by_row) product.options.activation = Activation::relu;
           fn(product);
         }
       }
@@ -198,7 +198,7 @@ TEST(LevelGemm, LevelsOutAreThoseOfTheValuesAndTheSameEverywhere) {
 TEST(LevelGemm, NumbersThatAreNoneAreTheSameEverywhere) {
   for (const bool relu : {false, true}) {
     Product product(13, 20, 65, 4, 4, true, true);
-    product.options.relu = relu;
+    if (relu) product.options.activation = Activation::relu;
     product.bias[0] = NAN;
     product.bias[1] = INFINITY;
     product.bias[64] = -INFINITY;

@@ -39,14 +39,13 @@ std::vector<std::uint32_t> row_of(const LevelGemmArgs& args, std::size_t i) {
 /// Where the product of row i of X and output j lies on the output's scale.
 float place_of(const LevelGemmArgs& args, std::size_t i, std::size_t j, std::int64_t sum, std::int64_t x_sum) {
   const float factor = args.epilogue.factor(j);
-  const OutRow row = args.epilogue.row(i);
-  const float x_step = args.x_scale.step(i) * row.factor, x_offset = args.x_scale.offset(i) * row.factor;
+  const float x_step = args.x_scale.step(i), x_offset = args.x_scale.offset(i);
   const float by_step = args.w_scale.step(j) * factor;
   const float by_offset = args.w_scale.offset(j) * factor;
   const float w_by_step = args.w_scale.step(j) * static_cast<float>(args.w_sums[j]);
   const float w_by_offset = args.w_scale.offset(j) * static_cast<float>(args.x.ncols);
   const float of_w = (w_by_step + w_by_offset) * factor;
-  const float shift = std::fma(x_offset, of_w, args.epilogue.shift(j, factor, row));
+  const float shift = std::fma(x_offset, of_w, args.epilogue.shift(j, factor));
   const float rest = std::fma(by_offset, x_step * static_cast<float>(x_sum), shift);
   return std::fma(by_step * x_step, static_cast<float>(sum), rest);
 }
@@ -61,7 +60,7 @@ void level_gemm(const Reference&, const LevelGemmArgs& args) {
     for (std::size_t j = 0; j < args.outputs; ++j) {
       std::int64_t sum = 0;
       for (std::size_t c = 0; c < args.x.ncols; ++c) sum += std::int64_t{x[c]} * packed_level(args, j, c);
-      const float least = args.epilogue.least(j, args.epilogue.factor(j), args.epilogue.row(i));
+      const float least = args.epilogue.least(j, args.epilogue.factor(j));
       put_sum(args.out, args.epilogue, i, j, sum, place_of(args, i, j, sum, x_sum), least);
     }
   }

@@ -248,21 +248,23 @@ struct Kernel {
     const std::size_t output = std::size_t{blockIdx.y} * slice + first;
     const LevelOut& out = args.out;
     const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
-    const bool by_rows = args.epilogue.by_rows();
-    const OutRow own = by_rows ? out_row_of(args.epilogue, row) : OutRow();
-    const RowOfX x(taken.step * own.factor, taken.offset * own.factor, x_sum);
+    const RowOfX x(taken.step, taken.offset, x_sum);
+    const LateRow<> late(args.epilogue, row);
+    const bool is_late = args.epilogue.is_late();
     Sum sum[stored];
     float place[stored], least[stored];
 #pragma unroll
     for (unsigned n = 0; n < stored; ++n) {
       const Output<Sum> its = storage.outputs[n][first / stored];
       sum[n] = sums[n] + zero * its.w_sum;
-      place[n] = by_rows ? its.place.place(as_float(sum[n]), x, own)
-                         : its.place.template place<true, true>(as_float(sum[n]), x);
-      least[n] = by_rows ? own.least(rule.relu) * its.least : its.least;
+      place[n] = its.place.template place<true, true>(as_float(sum[n]), x);
+      least[n] = its.least;
     }
+    const auto level_of = [&](unsigned n) {
+      return is_late ? late.level(rule, place[n], output + n, least[n]) : rule.level(place[n], least[n]);
+    };
     if (out.levels.data != nullptr) {
-      store_two_levels(out.levels, row, output, rule.level(place[0], least[0]), rule.level(place[1], least[1]));
+      store_two_levels(out.levels, row, output, level_of(0), level_of(1));
     } else if (out.wide_sums.data != nullptr) {
       store_numbers(out.wide_sums, row, output, std::int64_t{sum[0]}, std::int64_t{sum[1]});
     } else {

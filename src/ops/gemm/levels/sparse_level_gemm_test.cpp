@@ -92,7 +92,9 @@ struct Product {
         w(test::random_levels(shape[2], shape[1], q, 2)),
         bias(test::random_floats(shape[2], 3, -1, 1)) {
     w.set_scale(test::random_scale(ScaleExtent::row, shape[2], turn % 2 == 0, 6));
-    options = {.bias = bias, .relu = turn % 2 == 0, .rounding = turn % 5 == 0 ? Rounding::floor : Rounding::nearest};
+    options = {.bias = bias,
+               .activation = turn % 2 == 0 ? Activation::relu : Activation::none,
+               .rounding = turn % 5 == 0 ? Rounding::floor : Rounding::nearest};
   }
 };
 

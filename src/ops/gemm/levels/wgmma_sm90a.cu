@@ -330,7 +330,7 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
 template <unsigned XBits>
 void launch_fitting(const Device& device, const LevelGemmArgs& args) {
   const std::size_t outputs = stored_columns(args.out, args.outputs);
-  if (args.epilogue.by_rows()) {  // rare: fewer kernels
+  if (args.epilogue.is_late()) {  // rare: fewer kernels
     if (outputs > 32 && launch<XBits, 64, 1, true>(device, args)) return;
     return static_cast<void>(launch<XBits, 32, 1, true>(device, args));
   }

@@ -33,7 +33,7 @@ __device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t outp
     const ColumnPlace column(args.epilogue, output + k);
     place[k] = ProductPlace(args, output + k, column);
     least[k] = column.least;
-    if (!args.x_scale.single || args.epilogue.by_rows()) continue;
+    if (!args.x_scale.single) continue;
     const RowOfX all(args, 0, 0);
     place[k].by_step *= all.step;
     if (args.x_scale.offsets != nullptr) place[k].shift = __fmaf_rn(all.offset, place[k].of_w, place[k].shift);
@@ -66,7 +66,7 @@ __device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_
   }
 }
 
-/// The outputs that a group of warps has of each tile. `ByRows`: they are levels with scales by rows.
+/// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with scales by rows.
 template <unsigned Outputs, bool ByRows>
 class TileStore {
  public:
@@ -88,14 +88,14 @@ class TileStore {
     for (unsigned half = 0; half < 2; ++half) {
       const std::size_t i = min(row + half * 8, args.x.nrows - 1);
       scales.step[half] = 1;
-      // Outputs have X's scale where it is one; not those of levels with scales by rows.
-      if (ByRows || !args.x_scale.single) {
+      // Outputs have X's scale where it is one.
+      if (!args.x_scale.single) {
         scales.step[half] = at_or(args.x_scale.steps, args.x_scale.single, i, 1);
         scales.offset[half] = at_or(args.x_scale.offsets, args.x_scale.single, i, 0);
       }
       if constexpr (ByRows) {
-        scales.out_step[half] = __ldg(args.epilogue.out_rows.steps + i);
-        scales.out_offset[half] = at_or(args.epilogue.out_rows.offsets, false, i, 0);
+        scales.out_step[half] = __ldg(args.epilogue.late.steps + i);
+        scales.out_offset[half] = at_or(args.epilogue.late.offsets, false, i, 0);
       }
     }
     return scales;
@@ -109,20 +109,20 @@ class TileStore {
       sum_of_row[0] = add_quad(levels[0]);
       sum_of_row[1] = add_quad(levels[1]);
     }
-    if constexpr (ByRows) return store_by_rows(sums, sum_of_row, scales, row);
     const auto of_x = [&](unsigned half) { return RowOfX(scales.step[half], scales.offset[half], sum_of_row[half]); };
     RowOfX x[2] = {of_x(0), of_x(1)};
     if (args.x_scale.single) {
       const float step = at_or(args.x_scale.steps, true, 0, 1);
       x[0].sum *= step, x[1].sum *= step;
     }
+    if constexpr (ByRows) return store_by_rows(sums, x, scales, row);
     const LevelOut& out = args.out;
     const auto sum_of = [](int sum, const OutputPair&, unsigned, unsigned) { return sum; };
     const auto own_row = [](std::size_t i) { return i; };
     if (out.values.data != nullptr) {
       const auto stored_row = [&](std::size_t i) { return value_row_of(out, i); };
       store_numbers(out.values, sums, row, stored_row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
-        return LevelRule(args.epilogue, 1).value(place<true, true>(sum, pair, k, x[half]));
+        return LevelRule(args.epilogue, 1).value<false>(place<true, true>(sum, pair, k, x[half]));
       });
     } else if (out.sums.data != nullptr) {
       store_numbers(out.sums, sums, row, own_row, sum_of);
@@ -141,26 +141,17 @@ class TileStore {
   }
 
  private:
-  /// A row of X and where it lies on its scale of levels out.
-  struct OwnRow {
-    OutRow out;
-    RowOfX x;
-  };
-
-  /// Levels out with scales by rows.
-  __device__ void store_by_rows(const Sums& sums, const float (&sum_of_row)[2], const RowScales& scales,
+  /// Late levels with scales by rows.
+  __device__ void store_by_rows(const Sums& sums, const RowOfX (&x)[2], const RowScales& scales,
                                 std::size_t row) const {
-    const auto row_of = [&](unsigned half) {
+    const auto late_row = [&](unsigned half) {
       const float factor = 1.0F / scales.out_step[half];
-      return OwnRow{{factor, -scales.out_offset[half] * factor},
-                    RowOfX(scales.step[half] * factor, scales.offset[half] * factor, sum_of_row[half])};
+      return LateRow<false>(args.epilogue, OnScale{factor, -scales.out_offset[half] * factor});
     };
-    const OwnRow own[2] = {row_of(0), row_of(1)};
+    const LateRow<false> late[2] = {late_row(0), late_row(1)};
     const LevelRule rule(args.epilogue, args.out.levels.bits);
     const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
-      const OwnRow& its = own[half];
-      const float least = its.out.least(rule.relu) * (k == 0 ? pair.least.x : pair.least.y);
-      return rule.level(place<true, true>(sum, pair, k, its.x, its.out), least);
+      return late[half].level(rule, place<true, true>(sum, pair, k, x[half]), 0, k == 0 ? pair.least.x : pair.least.y);
     };
     if (args.out.levels.bits <= 4) {
       store_levels<4>(sums, row, level_of);
@@ -171,13 +162,11 @@ class TileStore {
     }
   }
 
-  /// The place of a sum, where there are no other offsets of W, and no other scale of X. `out` is of scales by rows.
+  /// The place of a sum, where there are no other offsets of W, and no other scale of X.
   template <bool w_offsets, bool x_by_rows>
-  [[nodiscard]] __device__ float place(int sum, const OutputPair& pair, unsigned k, const RowOfX& x,
-                                       const OutRow& out = {}) const {
+  [[nodiscard]] __device__ float place(int sum, const OutputPair& pair, unsigned k, const RowOfX& x) const {
     const auto of = [k](const float2& two) { return k == 0 ? two.x : two.y; };
     float rest = of(pair.shift), by_step = of(pair.by_step);
-    if constexpr (ByRows) rest = __fmaf_rn(rest, out.factor, out.shift);
     if constexpr (x_by_rows) {
       rest = __fmaf_rn(x.offset, of(pair.of_w), rest);
       by_step *= x.step;

@@ -21,9 +21,9 @@ constexpr unsigned few_columns = 8;
 template <class SumOf>
 __device__ void end_outputs(const LevelGemmArgs& args, std::size_t row, std::size_t first, std::int64_t x_sum,
                             const SumOf& sum_of) {
-  const bool by_rows = args.epilogue.by_rows();
-  const OutRow its = by_rows ? out_row_of(args.epilogue, row) : OutRow();
-  const RowOfX of_x(args, row, static_cast<float>(x_sum), its);
+  const bool is_late = args.epilogue.is_late();
+  const LateRow<> late(args.epilogue, row);
+  const RowOfX of_x(args, row, static_cast<float>(x_sum));
   const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
   int level[few_columns] = {};
 #pragma unroll
@@ -34,7 +34,7 @@ __device__ void end_outputs(const LevelGemmArgs& args, std::size_t row, std::siz
     const ColumnPlace column(args.epilogue, output);
     const ProductPlace at(args, output, column);
     const auto whole = static_cast<float>(sum);
-    const float place = by_rows ? at.place(whole, of_x, its) : at.place<true, true>(whole, of_x);
+    const float place = at.place<true, true>(whole, of_x);
     const LevelOut& out = args.out;
     if (out.sums.data != nullptr) {
       out.sums.data[row * out.sums.stride + output] = static_cast<std::int32_t>(sum);
@@ -43,7 +43,7 @@ __device__ void end_outputs(const LevelGemmArgs& args, std::size_t row, std::siz
     } else if (out.values.data != nullptr) {
       out.values.data[value_row_of(out, row) * out.values.stride + output] = rule.value(place);
     } else {
-      level[n] = rule.level(place, by_rows ? its.least(rule.relu) : column.least);
+      level[n] = is_late ? late.level(rule, place, output) : rule.level(place, column.least);
     }
   }
   if (args.out.levels.data != nullptr)

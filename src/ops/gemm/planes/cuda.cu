@@ -184,9 +184,12 @@ struct Kernel {
   __device__ void store_places(std::size_t i, std::size_t j, float first, float second, float first_least,
                                float second_least) const {
     const level_cuda::LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
-    if (args.out.values.data == nullptr) {  // places behind the last column have zeros, whatever the scale of the row
+    if (args.out.values.data == nullptr) {
+      const bool is_late = args.epilogue.is_late();
+      const level_cuda::LateRow<> late(args.epilogue, i);
       const auto level_of = [&](std::size_t column, float place, float least) {
-        return column < args.x.ncols ? static_cast<std::uint32_t>(rule.level(place, least)) : 0U;
+        if (column >= args.x.ncols) return 0U;  // whatever the scale
+        return static_cast<std::uint32_t>(is_late ? late.level(rule, place, column) : rule.level(place, least));
       };
       return store_level_pair(args.out.levels, i, j, level_of(j, first, first_least),
                               level_of(j + 1, second, second_least));
@@ -210,16 +213,8 @@ struct Kernel {
         const unsigned m = row / 2, k = row % 2 * 2;
         const std::size_t i = first_row + row * 8 + lane / 4;
         if (i >= args.a.nrows) continue;
-        float scale = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + i);
+        const float scale = args.row_scale == nullptr ? 1.0F : __ldg(args.row_scale + i);
         const auto left = static_cast<float>(sum_at(m, g, k)), right = static_cast<float>(sum_at(m, g, k + 1));
-        if (args.epilogue.by_rows()) {
-          const OutRow its = level_cuda::out_row_of(args.epilogue, i);
-          scale *= its.factor;
-          const float neighbors = scale * static_cast<float>(ones[m][k]), least = its.least(args.epilogue.relu);
-          store_places(i, j, first.place(left, neighbors, scale, its), second.place(right, neighbors, scale, its),
-                       least, least);
-          continue;
-        }
         const float neighbors = scale * static_cast<float>(ones[m][k]);
         store_places(i, j, first.template place<offsets>(left, neighbors, scale),
                      second.template place<offsets>(right, neighbors, scale), first.least, second.least);

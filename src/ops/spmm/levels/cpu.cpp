@@ -308,7 +308,7 @@ HWY_INLINE void sum_places_as(const LevelSpmmArgs& args, std::size_t begin, std:
   bool only_longer = false;
 #if HWY_TARGET != HWY_SCALAR
   const QuantizedView<std::uint8_t>& levels = args.out.levels;
-  if (levels.data != nullptr && level_place_bits(levels.bits) == place_bits && !args.epilogue.by_rows()) {
+  if (levels.data != nullptr && level_place_bits(levels.bits) == place_bits && !args.epilogue.is_late()) {
     const auto sum = [&](auto floors) HWY_ATTR {
       return args.x.nrows * args.x.row_bytes > cached_bytes
                  ? sum_range_in_places<place_bits, true, floors()>(args, begin, end)

@@ -126,9 +126,9 @@ struct RowBlocks {
   unsigned rows_of_warp = 0;  ///< without an order: rows that a warp takes
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, bool ByRows>
+template <unsigned Bits, unsigned Words, unsigned Lanes, bool Rare>
 struct Kernel {
-  using End = RowEnd<ByRows>;
+  using End = RowEnd;
   using Levels = LaneLevels<Bits, Words>;
   static constexpr unsigned features = Levels::features;
   static constexpr unsigned sets = 32 / Lanes;
@@ -183,7 +183,7 @@ struct Kernel {
   __device__ void write(unsigned lane, unsigned first, const RowOf& row_of, const SumsOf& sums_of) {
     const SumPlace* const places = storage.columns.place + storage.columns.index(first, lane);
     const std::size_t column = std::size_t{blockIdx.y} * slice + lane * features + first;
-    store_unit<ByRows, Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
+    store_unit<Rare, Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
   }
   template <bool Small>
   __device__ void write_row(const TakenRow& taken, unsigned lane, unsigned first, const std::uint32_t* sums) {
@@ -309,12 +309,12 @@ struct Kernel {
   }
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, bool ByRows>
+template <unsigned Bits, unsigned Words, unsigned Lanes, bool Rare>
 __global__ void __launch_bounds__(threads, tuning.blocks)
     level_spmm_rows(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ RowBlocks blocks) {
   trigger_dependent_launch();
-  __shared__ typename Kernel<Bits, Words, Lanes, ByRows>::Storage storage;
-  Kernel<Bits, Words, Lanes, ByRows> kernel(args, blocks, storage);
+  __shared__ typename Kernel<Bits, Words, Lanes, Rare>::Storage storage;
+  Kernel<Bits, Words, Lanes, Rare> kernel(args, blocks, storage);
   if (args.row_order.row == nullptr) {
     kernel.take_stored();
   } else {
@@ -342,7 +342,7 @@ __device__ void load_levels(std::uint32_t (&level)[unit], const QuantizedView<>&
 }
 
 /// Levels of more than 8 bits, and sums that may pass 32: some lanes share the neighbours of eight columns of a row.
-template <bool ByRows>
+template <bool Rare>
 __global__ void __launch_bounds__(threads)
     level_spmm_wide(const __grid_constant__ LevelSpmmArgs args, std::size_t groups) {
   constexpr unsigned lanes = tuning.wide_lanes;
@@ -364,21 +364,21 @@ __global__ void __launch_bounds__(threads)
     for (unsigned apart = lanes / 2; apart != 0; apart /= 2) sum[n] += __shfl_xor_sync(full_warp, sum[n], apart);
   }
   if (!exists || threadIdx.x % lanes != 0) return;
-  const RowEnd<ByRows> end(args, taken);
-  store_unit<ByRows, 1>(
+  const RowEnd end(args, taken);
+  store_unit<Rare, 1>(
       args, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<false, std::int64_t>{sum}; },
       [&](unsigned n) { return SumPlace(args, args.x.ncols, first + n); });
 }
 
 unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, bool ByRows>
+template <unsigned Bits, unsigned Words, unsigned Lanes, bool Rare>
 void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   constexpr unsigned sets = 32 / Lanes;
   RowBlocks blocks;
   unsigned count = 0;
   if (args.row_order.row != nullptr) {
-    using Made = Kernel<Bits, Words, Lanes, ByRows>;
+    using Made = Kernel<Bits, Words, Lanes, Rare>;
     // at_least ends at rows of 2^14 entries.
     const auto rows_from = [&](EdgeOffset entries) {
       const auto power = static_cast<std::size_t>(std::bit_width(entries - 1));
@@ -401,35 +401,35 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
     count = blocks_of(args.a.nrows, warps * blocks.rows_of_warp);
   }
   if (count == 0) return;
-  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, ByRows>, "level_spmm_rows");
+  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, Rare>, "level_spmm_rows");
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks);
 }
 
-template <unsigned Bits, unsigned Words, bool ByRows = false>
+template <unsigned Bits, unsigned Words, bool Rare = false>
 void launch_parts(const Device& device, const LevelSpmmArgs& args) {
   constexpr std::size_t features = LaneLevels<Bits, Words>::features;
   const std::size_t parts = (stored_columns(args.out, args.x.ncols) + features - 1) / features;
   const auto slices = static_cast<unsigned>((parts + most_lanes - 1) / most_lanes);
-  if (parts <= 1) return launch<Bits, Words, 1, ByRows>(device, args, slices);
-  if (parts <= 2) return launch<Bits, Words, 2, ByRows>(device, args, slices);
-  if (parts <= 4) return launch<Bits, Words, 4, ByRows>(device, args, slices);
-  launch<Bits, Words, most_lanes, ByRows>(device, args, slices);
+  if (parts <= 1) return launch<Bits, Words, 1, Rare>(device, args, slices);
+  if (parts <= 2) return launch<Bits, Words, 2, Rare>(device, args, slices);
+  if (parts <= 4) return launch<Bits, Words, 4, Rare>(device, args, slices);
+  launch<Bits, Words, most_lanes, Rare>(device, args, slices);
 }
 
 template <unsigned Bits>
 void launch_bits(const Device& device, const LevelSpmmArgs& args) {
-  if (args.epilogue.by_rows()) return launch_parts<Bits, 2, true>(device, args);  // any row has such parts
+  if (args.epilogue.is_rare()) return launch_parts<Bits, 2, true>(device, args);  // any row has such parts
   // A row that is one part would have a lone lane.
   if (args.x.row_bytes % sizeof(uint4) == 0 && args.x.row_bytes > sizeof(uint4))
     return launch_parts<Bits, 4>(device, args);
   launch_parts<Bits, 2>(device, args);
 }
 
-template <bool ByRows>
+template <bool Rare>
 void launch_wide(const Device& device, const LevelSpmmArgs& args) {
   const std::size_t groups = (stored_columns(args.out, args.x.ncols) + unit - 1) / unit;
   const unsigned blocks = blocks_for(groups * args.a.nrows * tuning.wide_lanes, threads);
-  level_spmm_wide<ByRows><<<blocks, threads, 0, stream_of(device)>>>(args, groups);
+  level_spmm_wide<Rare><<<blocks, threads, 0, stream_of(device)>>>(args, groups);
   cuda_check_launch("level_spmm_wide");
 }
 
@@ -442,7 +442,7 @@ void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
   constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
   if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row)
-    return args.epilogue.by_rows() ? launch_wide<true>(backend.device, args) : launch_wide<false>(backend.device, args);
+    return args.epilogue.is_rare() ? launch_wide<true>(backend.device, args) : launch_wide<false>(backend.device, args);
   level_place_bits(args.x.bits) == 4 ? launch_bits<4>(backend.device, args) : launch_bits<8>(backend.device, args);
 }
 

@@ -51,14 +51,14 @@ struct Aggregation {
         row_scale(test::random_floats(a.nrows(), 4, 0.1F, 1)),
         bias(test::random_floats(width, 5, -1, 1)) {
     x.set_scale(test::random_scale(extent, num_scales(extent, a.ncols(), width), offsets, 6));
-    options = {.row_scale = row_scale, .bias = bias, .relu = offsets};
+    options = {.row_scale = row_scale, .bias = bias, .activation = offsets ? Activation::relu : Activation::none};
   }
 
   [[nodiscard]] LevelSpmmArgs args(const CsrPattern& a) const {
     LevelSpmmArgs args = level_spmm_args(a, x, a.nrows(), x.ncols(), Device{});
     args.row_scale = row_scale.data();
     args.epilogue.bias = bias.data();
-    args.epilogue.relu = options.relu;
+    args.epilogue.activation = options.activation;
     args.epilogue.rounding = options.rounding;
     return args;
   }

@@ -227,7 +227,7 @@ TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
   for (const int bits : {4, 8}) {
     for (const bool relu : {false, true}) {
       Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
-      aggregation.options.relu = relu;
+      aggregation.options.activation = relu ? Activation::relu : Activation::none;
       test::spoil(aggregation.row_scale, aggregation.bias);
       Floats values(a.nrows(), 65);
       LevelSpmmArgs args = aggregation.args(a);

@@ -88,7 +88,7 @@ TEST(LevelSpmm, ValuesAreThoseOfTheLevelsAndTheSameEverywhere) {
           magnitude += std::fabs(x.value(j, f)) + std::fabs(x.scale().offset(j, f));
         }
         value = value * static_cast<double>(aggregation.row_scale[i]) + static_cast<double>(aggregation.bias[f]);
-        if (aggregation.options.relu) value = std::max(value, 0.0);
+        if (aggregation.options.activation == Activation::relu) value = std::max(value, 0.0);
         ASSERT_NEAR(expected(i, f), value, 1e-6 * (1 + magnitude));
       }
     }
@@ -154,7 +154,7 @@ TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
   for (const int bits : {4, 8, 12}) {
     for (const bool relu : {false, true}) {
       Aggregation aggregation(a, 65, bits, ScaleExtent::column, true);
-      aggregation.options.relu = relu;
+      aggregation.options.activation = relu ? Activation::relu : Activation::none;
       std::fill_n(aggregation.row_scale.begin() + 20, 20, -1.0F);
       test::spoil(aggregation.row_scale, aggregation.bias);
       Floats expected(a.nrows(), 65);

@@ -16,31 +16,22 @@ constexpr unsigned unit = 8;  ///< columns that a lane stores together: nibbles 
 using spmm_cuda::no_row;
 using spmm_cuda::TakenRow;
 
-/// A row as it is stored; `ByRows`: as levels with a scale of its own.
-template <bool ByRows>
+/// A row as it is stored.
 struct RowEnd {
   NodeId row = no_row;
-  float row_scale = 1;  ///< and, with a scale of its own, its factor
-  float count = 0;      ///< of neighbours, by the scale
-  OutRow own = {};
+  float row_scale = 1;
+  float count = 0;  ///< of neighbours, by the scale
 
   __device__ RowEnd(const LevelSpmmArgs& args, const TakenRow& taken) : row(taken.row) {
     if (row == no_row) return;
     if (args.row_scale != nullptr) row_scale = __ldg(args.row_scale + row);
-    if constexpr (ByRows) {
-      own = out_row_of(args.epilogue, row);
-      row_scale *= own.factor;
-    }
     count = row_scale * static_cast<float>(taken.n);
   }
   /// That of another lane. For a whole warp.
   __device__ RowEnd(const RowEnd& its, unsigned lane)
       : row(__shfl_sync(full_warp, its.row, lane)),
         row_scale(__shfl_sync(full_warp, its.row_scale, lane)),
-        count(__shfl_sync(full_warp, its.count, lane)) {
-    if constexpr (ByRows)
-      own = {__shfl_sync(full_warp, its.own.factor, lane), __shfl_sync(full_warp, its.own.shift, lane)};
-  }
+        count(__shfl_sync(full_warp, its.count, lane)) {}
 };
 
 /// Sums that are numbers of their own: Small ones are below 2^23.
@@ -74,7 +65,8 @@ __device__ void store_values(const DenseView<float>& out, std::size_t row, std::
 
 /// Eight columns from `first` on of `Rows` rows, as they are stored: all that the output has of them. row_of(m) is a
 /// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n.
-template <bool ByRows, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+/// `Rare`: late levels, and values behind a tanh.
+template <bool Rare, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
 struct UnitStore {
   const LevelSpmmArgs& args;
   std::size_t first;
@@ -84,11 +76,11 @@ struct UnitStore {
 
   __device__ void store() const {
     const LevelOut& out = args.out;
-    if constexpr (ByRows) return store_levels_by_rows(LevelRule(args.epilogue, out.levels.bits));
     if (out.sums.data != nullptr) return store_sums(out.sums);
     if (out.wide_sums.data != nullptr) return store_sums(out.wide_sums);
     const bool offsets = args.x_scale.offsets != nullptr;
     const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
+    if constexpr (Rare) return out.values.data != nullptr ? store_places<true>(rule) : store_late_levels(rule);
     if (out.values.data != nullptr) return offsets ? store_places<true>(rule) : store_places<false>(rule);
     rule.dispatch([&]<bool nearest, Limits limits>() {
       // What is rare has one piece of code.
@@ -102,7 +94,7 @@ struct UnitStore {
   __device__ void store_sums(const DenseView<T>& out) const {
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd<ByRows> end = row_of(m);
+      const RowEnd end = row_of(m);
       const auto sums = sums_of(m);
 #pragma unroll
       for (unsigned n = 0; n < unit; ++n) {
@@ -118,30 +110,31 @@ struct UnitStore {
     fill(at);
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd<ByRows> end = row_of(m);
+      const RowEnd end = row_of(m);
       const auto sums = sums_of(m);
       if (end.row == no_row) continue;
       store_values(args.out.values, value_row_of(args.out, end.row), first, args.x.ncols, [&](unsigned n) {
-        return rule.value(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
+        return rule.template value<Rare>(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
       });
     }
   }
 
   template <bool nearest, Limits limits, bool offsets>
   __device__ void store_levels_of(const LevelRule& rule) const {
-    store_levels_as([&](const SumPlace& at, float number, const RowEnd<ByRows>& end) {
+    store_levels_as([&](const SumPlace& at, float number, const RowEnd& end, unsigned) {
       return rule.unlimited<nearest, limits>(at.place<offsets>(number, end.count, end.row_scale), at.least);
     });
   }
 
-  /// Levels on scales by rows.
-  __device__ void store_levels_by_rows(const LevelRule& rule) const {
-    store_levels_as([&](const SumPlace& at, float number, const RowEnd<ByRows>& end) {
-      return rule.level(at.place(number, end.count, end.row_scale, end.own), end.own.least(rule.relu));
+  __device__ void store_late_levels(const LevelRule& rule) const {
+    store_levels_as([&](const SumPlace& at, float number, const RowEnd& end, unsigned n) {
+      const LateRow<> late(args.epilogue, end.row == no_row ? 0 : end.row);
+      const float exists = first + n < args.x.ncols ? 1.0F : 0.0F;
+      return late.level(rule, at.template place<true>(number, end.count, end.row_scale), first + n, exists);
     });
   }
 
-  /// level_of(column, sum, row) is a level once it is brought into the range of its place.
+  /// level_of(place of a column, sum, row, n) is a level once it is brought into the range of its place.
   template <class LevelOf>
   __device__ void store_levels_as(const LevelOf& level_of) const {
     SumPlace at[unit];
@@ -149,11 +142,11 @@ struct UnitStore {
     const bool ends = first + unit > args.x.ncols;
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd<ByRows> end = row_of(m);
+      const RowEnd end = row_of(m);
       const auto sums = sums_of(m);
       int level[unit];
 #pragma unroll
-      for (unsigned n = 0; n < unit; ++n) level[n] = level_of(at[n], sums.number(n), end);
+      for (unsigned n = 0; n < unit; ++n) level[n] = level_of(at[n], sums.number(n), end, n);
       if (ends) clear_behind_row(level);
       if (end.row != no_row) store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
     }
@@ -173,10 +166,10 @@ struct UnitStore {
   }
 };
 
-template <bool ByRows, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+template <bool Rare, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
 __device__ void store_unit(const LevelSpmmArgs& args, std::size_t first, const RowOf& row_of, const SumsOf& sums_of,
                            const PlaceOf& place_of) {
-  UnitStore<ByRows, Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
+  UnitStore<Rare, Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
 }
 
 }  // namespace bitgraph::level_cuda
