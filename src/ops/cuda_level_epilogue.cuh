@@ -13,6 +13,7 @@
 #include "ops/level_views.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -85,6 +86,53 @@ struct SumPlace {
   [[nodiscard]] __device__ float place(float sum, float count, float row_scale) const {
     const float rest = offsets ? __fmaf_rn(by_offset, count, shift) : shift;
     return __fmaf_rn(by_step * row_scale, sum, rest);
+  }
+};
+
+/// The level of 0 on a scale, as zero_level() of the host has it.
+[[nodiscard]] __device__ inline int zero_level_of(float step, float offset, int bits) {
+  const float place = (0.0F - offset) / step;
+  return __float2int_rn(fminf(fmaxf(place, 0.0F), static_cast<float>((1U << bits) - 1)));
+}
+
+/// A row of X of a product, as the epilogue needs it.
+struct RowOfX {
+  float step, offset;
+  float sum;  ///< of levels, in steps
+
+  __device__ RowOfX(float its_step, float its_offset, float sum_of_levels)
+      : step(its_step), offset(its_offset), sum(step * sum_of_levels) {}
+};
+
+/// What an output of a product needs: see level_gemm.hpp. One that is not there has the first level, whatever the
+/// scale.
+struct ProductPlace {
+  float by_step = 0;
+  float by_offset = 0;
+  float of_w = 0;
+  float shift = -INFINITY;
+
+  ProductPlace() = default;
+  /// `inputs` are the columns of X.
+  __device__ ProductPlace(const LevelScaleView& w_scale, const std::int64_t* w_sums, std::size_t inputs,
+                          std::size_t output, const ColumnPlace& column) {
+    const float w_step = w_scale.steps[output];
+    const float w_offset = w_scale.offsets == nullptr ? 0.0F : w_scale.offsets[output];
+    by_step = w_step * column.factor;
+    by_offset = w_offset * column.factor;
+    const float w_by_step = w_step * static_cast<float>(w_sums[output]);
+    const float w_by_offset = w_offset * static_cast<float>(inputs);
+    of_w = (w_by_step + w_by_offset) * column.factor;
+    shift = column.shift;
+  }
+
+  /// What offsets that are not there multiply is 0, and left out.
+  template <bool w_offsets, bool x_offsets>
+  [[nodiscard]] __device__ float place(float sum, const RowOfX& x) const {
+    float rest = shift;
+    if constexpr (x_offsets) rest = __fmaf_rn(x.offset, of_w, rest);
+    if constexpr (w_offsets) rest = __fmaf_rn(by_offset, x.sum, rest);
+    return __fmaf_rn(by_step * x.step, sum, rest);
   }
 };
 

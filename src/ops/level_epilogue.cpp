@@ -46,11 +46,15 @@ void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t
 }
 
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op) {
-  const ScaleExtent extent = out.scale().extent;
+  take_out_scale(epilogue, out.scale(), op);
+}
+
+void take_out_scale(LevelEpilogue& epilogue, const LevelScale& scale, const char* op) {
+  const ScaleExtent extent = scale.extent;
   if (extent == ScaleExtent::none) fail(ErrorCode::usage, fmt::format("{}: the output has no scale", op));
   epilogue.late_by_rows = extent == ScaleExtent::row;
   const bool late = epilogue.late_by_rows || epilogue.activation == Activation::tanh;
-  (late ? epilogue.late : epilogue.out) = view_of(out.scale());
+  (late ? epilogue.late : epilogue.out) = view_of(scale);
 }
 
 }  // namespace bitgraph

@@ -35,6 +35,7 @@ void take_options(LevelSumEnd& end, const LevelSpmmOptions& options, std::size_t
                   const char* op);
 
 /// Takes the scale of levels out, when the activation is there. Throws usage where there is none.
+void take_out_scale(LevelEpilogue& epilogue, const LevelScale& scale, const char* op);
 void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const char* op);
 
 /// Stores one element of the output, in a loop over all of them: rows of levels hold zeros before. `place` is on the

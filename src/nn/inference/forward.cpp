@@ -57,6 +57,7 @@ bool Forward::asks_for_one_launch() const {
 
 void Forward::make_one_launch() {
   const Program& program = compiled_.program;
+  runtime_->find_scales();
   LaunchSteps all{.steps = {}, .num_rows = graph_.num_nodes(), .result = runtime_->name(program.result)};
   for (std::size_t n = 0; n < program.operators.size(); ++n) {
     const auto steps = runtime_->can_launch(n) ? runtime_->launch_steps(n) : std::vector<LaunchStep>();

@@ -10,6 +10,7 @@
 #include "formats/pattern/csr_chunks.hpp"
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/row_blocks.hpp"
+#include "nn/inference/runtime/kernels.hpp"
 #include "nn/inference/runtime/weights.hpp"
 #include "nn/one_launch/one_launch.hpp"
 #include "nn/program/layers.hpp"
@@ -103,7 +104,7 @@ class Prediction {
                                                      device_.is_host()),
                  .features = while_made_ + readout_bytes()};
     s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + readout_bytes() + order_bytes(program, parts) +
-             scaled_bytes(program);
+             scaled_bytes(program, is_one_launch(program, parts));
     s.values = is_one_launch(program, parts) ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
                                              : place(program, n_).bytes + copy_bytes(compiled);
     if (compiled.graph.sell) s.rows = pattern_bytes(n_ / compiled.graph.parts + 1, largest_part(compiled.graph.parts));
@@ -177,10 +178,11 @@ class Prediction {
 
   [[nodiscard]] std::size_t entries_of(bool loops) const { return m_ + (loops ? n_ : 0); }
 
-  /// What brings rows back into the caller's order: their numbers, in one launch a pattern.
+  /// What brings rows back into the caller's order: their numbers; in one launch a pattern, but of levels.
   [[nodiscard]] std::size_t order_bytes(const Program& program, std::size_t parts) const {
     if (!reorders_) return 0;
-    return is_one_launch(program, parts) ? pattern_bytes(n_, n_) : n_ * sizeof(NodeId);
+    const bool by_pattern = is_one_launch(program, parts) && !program.operators.back().reorders;
+    return by_pattern ? pattern_bytes(n_, n_) : n_ * sizeof(NodeId);
   }
 
   /// Which nodes each graph has, there before the features.
@@ -273,8 +275,8 @@ class Prediction {
   }
 
   /// The scales of rows: of levels by degree, with the roots of the degrees, and of what products of levels read where
-  /// they scale their rows.
-  [[nodiscard]] std::size_t scaled_bytes(const Program& program) const {
+  /// they scale their rows: in one launch a product does so itself.
+  [[nodiscard]] std::size_t scaled_bytes(const Program& program, bool one_launch) const {
     std::size_t total = 0;
     const auto add_scales_of = [&](const Value& x) {
       const bool features = x.levels_of == LevelsOf::features;
@@ -287,7 +289,8 @@ class Prediction {
       if (value.by_degree()) add_scales_of(value);
     }
     for (const Operator& op : program.operators) {
-      if (op.kind == OperatorKind::product && op.multiplies_levels() && op.aggregation != Aggregation::none)
+      if (!one_launch && op.kind == OperatorKind::product && op.multiplies_levels() &&
+          op.aggregation != Aggregation::none)
         add_scales_of(program.value(op.inputs[0]));
     }
     return total;
@@ -299,7 +302,8 @@ class Prediction {
     const bool pattern_alone = options_.graph == GraphFormat::automatic || options_.graph == GraphFormat::csr;
     if (!asked || !pattern_alone || device_.is_host() || parts != 1) return false;
     return std::all_of(program.operators.begin(), program.operators.end(), [&](const Operator& op) {
-      if (program.value(op.output()).is_levels() || program.value(op.inputs[0]).is_levels()) return false;
+      if (program.value(op.output()).is_levels() || program.value(op.inputs[0]).is_levels())
+        return launches_levels(program, op, sparse_levels_);
       const bool counts = op.kind == OperatorKind::aggregate && program.value(op.inputs[0]).is_signs() &&
                           !program.value(op.output()).is_signs();
       const bool floats = op.kind == OperatorKind::product && !op.multiplies_signs();
@@ -308,15 +312,38 @@ class Prediction {
     });
   }
 
-  /// What rows tell others in one launch, and where they are.
+  /// What rows tell others in one launch, its steps, and where rows are.
   [[nodiscard]] std::size_t mailbox_bytes(const Program& program) const {
-    std::size_t total = n_ * (sizeof(Place) + 2 * sizeof(RowRange));
+    std::size_t told = 0, other_patterns = sparse_bits_ || sparse_levels_ ? 1 : 0;
+    std::set<bool> patterns;  // of the graph: with loops and without
+    std::vector<EdgeOffset> row_ptr;
     for (const Operator& op : program.operators) {
-      const bool gathers = op.kind == OperatorKind::aggregate || op.kind == OperatorKind::reorder;
-      const Value& in = program.value(op.inputs[0]);
-      if (gathers) total += n_ * published_words(in.columns, in.is_signs()) * sizeof(std::uint64_t);
+      const Value &in = program.value(op.inputs[0]), &out = program.value(op.output());
+      if (in.is_levels()) told += published_level_words(out.columns) * sizeof(FourColumns);
+      if (op.kind != OperatorKind::aggregate && op.kind != OperatorKind::reorder) continue;
+      const std::size_t words =
+          in.is_levels() ? published_level_words(in.columns) : published_words(in.columns, in.is_signs());
+      told += n_ * words * sizeof(std::uint64_t);
+      if (op.kind == OperatorKind::reorder) {
+        ++other_patterns;
+        continue;
+      }
+      patterns.insert(has_loops(op.aggregation));
+      if (row_ptr.empty()) row_ptr = row_ends(has_loops(op.aggregation));
     }
-    return total;
+    return told + with_cuda<std::size_t>(device_, "one launch", [&](const auto& cuda) {
+             return one_launch_bytes(cuda, row_ptr, patterns.size() + other_patterns, program.operators.size());
+           });
+  }
+
+  /// Row pointers of the graph, with the nodes that there is room for.
+  [[nodiscard]] std::vector<EdgeOffset> row_ends(bool loops) const {
+    std::vector<EdgeOffset> ends(n_ + 1);
+    for (std::size_t i = 0; i < n_; ++i) {
+      const bool exists = i < graph_.nrows();
+      ends[i + 1] = ends[i] + (exists ? graph_.row(static_cast<NodeId>(i)).size() : 0) + (loops ? 1 : 0);
+    }
+    return ends;
   }
 
   const CsrPattern& graph_;

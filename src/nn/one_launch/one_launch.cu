@@ -5,9 +5,11 @@
 #include <bitgraph/core/buffer.hpp>
 #include <bitgraph/core/kernel.cuh>
 #include "core/cuda/cooperative.cuh"
+#include "nn/one_launch/level_row_cuda.cuh"
 #include "nn/one_launch/one_launch.hpp"
 #include "nn/one_launch/row_cuda.cuh"
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -27,19 +29,32 @@ struct Args {
   const RowStep* steps;
   const Place* places;
   const RowRange* ranges;  ///< as places, pattern after pattern
+  const FourColumns* columns;
   std::uint64_t* exchange;
   unsigned* runs;
   unsigned num_steps;
   unsigned num_patterns;
   unsigned num_slots;
   unsigned row_words;
+  unsigned num_columns;  ///< FourColumns, which a block has on chip
 };
 
-/// `several`: warps have more than one row each. Fewer warps may have more registers each.
-template <bool several, unsigned most_warps>
+/// A block a step.
+__global__ void find_all_columns(const RowStep* steps, FourColumns* to) {
+  const RowStep& s = steps[blockIdx.x];
+  if (!is_of_levels(s.kind)) return;
+  for (unsigned n = threadIdx.x; n < published_level_words(s.out_width); n += blockDim.x)
+    row_cuda::find_columns(s, 4 * n, to[s.columns + n]);
+}
+
+/// `several`: warps have more than one row each. Fewer warps may have more registers each. `levels`: there are steps of
+/// levels.
+template <bool several, unsigned most_warps, bool levels>
 __global__ void __launch_bounds__(32 * most_warps) run_all(const __grid_constant__ Args args) {
   __shared__ Shared shared;
-  extern __shared__ std::uint64_t dynamic[];
+  extern __shared__ __align__(16) std::uint64_t dynamic_words[];
+  constexpr unsigned column_words = sizeof(FourColumns) / sizeof(std::uint64_t);
+  std::uint64_t* const dynamic = dynamic_words + (levels ? args.num_columns * column_words : 0);
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   const unsigned warps = blockDim.x / 32;
@@ -71,6 +86,11 @@ __global__ void __launch_bounds__(32 * most_warps) run_all(const __grid_constant
     const uint2 more = range_at(k);
     ranges[k] = {more.x, more.y};
   }
+  if constexpr (levels) {
+    const auto* const columns = reinterpret_cast<const std::uint64_t*>(args.columns);
+    for (unsigned n = threadIdx.x; n < args.num_columns * column_words; n += blockDim.x)
+      dynamic_words[n] = __ldg(columns + n);
+  }
   if (threadIdx.x == 0) shared.run = runs + 1;
   __syncthreads();
   if (threadIdx.x == 0) args.runs[blockIdx.x] = shared.run;
@@ -79,7 +99,8 @@ __global__ void __launch_bounds__(32 * most_warps) run_all(const __grid_constant
     return Place{static_cast<NodeId>(at), static_cast<std::uint8_t>(at >> 32), static_cast<std::uint8_t>(at >> 40),
                  static_cast<std::uint8_t>(at >> 48), 0};
   };
-  Row row{shared, args.exchange, kept, ranges, unpacked(packed), lane, warp, shared.run, 0, 1};
+  const auto* const columns = reinterpret_cast<const FourColumns*>(dynamic_words);
+  Row row{shared, args.exchange, kept, ranges, columns, unpacked(packed), lane, warp, shared.run, 0, 1};
   for (unsigned n = 0; n < args.num_steps; ++n) {
     for (unsigned slot = 0; slot < (several ? args.num_slots : 1); ++slot) {
       if (several) {
@@ -87,15 +108,28 @@ __global__ void __launch_bounds__(32 * most_warps) run_all(const __grid_constant
         row.ranges = ranges + slot * args.num_patterns;
         row.kept = kept + std::size_t{slot} * args.row_words;
       }
+      if constexpr (levels) {
+        if (row_cuda::run_level_step(shared.step(n), row)) continue;
+      }
       row_cuda::run_step(shared.step(n), row);
     }
   }
 }
 
+template <bool levels>
 auto kernel_for(unsigned slots, unsigned warps) {
-  if (slots > 1) return run_all<true, most_block_warps>;
-  if (warps <= few_warps) return run_all<false, few_warps>;
-  return warps > usual_warps ? run_all<false, most_block_warps> : run_all<false, usual_warps>;
+  if (slots > 1) return run_all<true, most_block_warps, levels>;
+  if (warps <= few_warps) return run_all<false, few_warps, levels>;
+  return warps > usual_warps ? run_all<false, most_block_warps, levels> : run_all<false, usual_warps, levels>;
+}
+
+using LaunchKernel = decltype(kernel_for<false>(1, 1));
+
+LaunchKernel kernel_for(const RowProgram& program, const Placement& placement) {
+  const bool levels =
+      std::any_of(program.steps.begin(), program.steps.end(), [](const RowStep& s) { return is_of_levels(s.kind); });
+  return levels ? kernel_for<true>(placement.slots, placement.warps)
+                : kernel_for<false>(placement.slots, placement.warps);
 }
 
 /// Row pointers of a device, as ranges of the rows that places have; places without a row have empty ones.
@@ -113,10 +147,12 @@ void append_ranges(std::vector<RowRange>& ranges, const Placement& placement, st
 class RowLaunch final : public OneLaunch {
  public:
   RowLaunch(const RowProgram& program, const Placement& placement, const std::vector<RowRange>& ranges,
-            std::size_t shared_bytes, const Device& device)
-      : steps_(Buffer<RowStep>::copy_of(program.steps, device)),
+            LaunchKernel kernel, std::size_t shared_bytes, const Device& device)
+      : kernel_(kernel),
+        steps_(Buffer<RowStep>::copy_of(program.steps, device)),
         places_(Buffer<Place>::copy_of(placement.places, device)),
         ranges_(Buffer<RowRange>::copy_of(ranges, device)),
+        columns_(program.columns, device),
         exchange_(program.exchange_words, std::uint64_t{0}, device),
         runs_(placement.blocks, std::uint32_t{0}, device),
         patterns_(static_cast<unsigned>(program.row_ptrs.size())),
@@ -124,7 +160,13 @@ class RowLaunch final : public OneLaunch {
         blocks_(placement.blocks),
         warps_(placement.warps),
         slots_(placement.slots),
-        shared_bytes_(shared_bytes) {}
+        shared_bytes_(shared_bytes) {
+    if (columns_.empty()) return;
+    const ScopedCudaDevice scope(device.index());
+    find_all_columns<<<static_cast<unsigned>(steps_.size()), 64, 0, stream_of(device)>>>(steps_.data(),
+                                                                                         columns_.data());
+    cuda_check_launch("one launch");
+  }
 
   void run() const override {
     const Device& device = steps_.device();
@@ -132,22 +174,26 @@ class RowLaunch final : public OneLaunch {
     Args args{steps_.data(),
               places_.data(),
               ranges_.data(),
+              columns_.data(),
               const_cast<std::uint64_t*>(exchange_.data()),
               const_cast<std::uint32_t*>(runs_.data()),
               static_cast<unsigned>(steps_.size()),
               patterns_,
               slots_,
-              row_words_};
+              row_words_,
+              static_cast<unsigned>(columns_.size())};
     void* parameters[] = {&args};
-    cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel_for(slots_, warps_)), dim3(blocks_),
-                                           dim3(32 * warps_), parameters, shared_bytes_, stream_of(device)),
+    cuda_check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel_), dim3(blocks_), dim3(32 * warps_),
+                                           parameters, shared_bytes_, stream_of(device)),
                "one launch");
   }
 
  private:
+  LaunchKernel kernel_;
   Buffer<RowStep> steps_;
   Buffer<Place> places_;
   Buffer<RowRange> ranges_;
+  Buffer<FourColumns> columns_;
   Buffer<std::uint64_t> exchange_;
   Buffer<std::uint32_t> runs_;  ///< how many there were, as each block counts them
   unsigned patterns_ = 0;
@@ -159,6 +205,13 @@ class RowLaunch final : public OneLaunch {
 };
 
 }  // namespace
+
+std::size_t one_launch_bytes(const Cuda& backend, std::span<const EdgeOffset> row_ptr, std::size_t patterns,
+                             std::size_t steps) {
+  const Placement placement = place_rows(row_ptr, cuda_limits(backend.device).multiprocessors);
+  return placement.places.size() * (sizeof(Place) + patterns * sizeof(RowRange)) + steps * sizeof(RowStep) +
+         placement.blocks * sizeof(std::uint32_t);
+}
 
 std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps) {
   const Device& device = backend.device;
@@ -177,14 +230,15 @@ std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchStep
   for (const auto& row_ptr : row_ptrs) append_ranges(ranges, placement, row_ptr);
 
   const std::size_t rows = std::size_t{placement.warps} * placement.slots;
-  const std::size_t shared_bytes = rows * (row_ptrs.size() + program->row_words) * sizeof(std::uint64_t);
-  const auto run = kernel_for(placement.slots, placement.warps);
+  const std::size_t shared_bytes =
+      rows * (row_ptrs.size() + program->row_words) * sizeof(std::uint64_t) + program->columns * sizeof(FourColumns);
+  const LaunchKernel run = kernel_for(*program, placement);
   cudaFuncAttributes kernel{};
   cuda_check(cudaFuncGetAttributes(&kernel, run), "one launch");
   const std::size_t most_dynamic = limits.shared_bytes_a_block - kernel.sharedSizeBytes;
   if (shared_bytes > most_dynamic) return nullptr;
   allow_shared_bytes(run, most_dynamic, "one launch");
-  return std::make_unique<RowLaunch>(*program, placement, ranges, shared_bytes, device);
+  return std::make_unique<RowLaunch>(*program, placement, ranges, run, shared_bytes, device);
 }
 
 }  // namespace bitgraph::nn

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 namespace bitgraph::nn {
 
@@ -24,6 +25,11 @@ class OneLaunch {
   /// `result` of the steps; waits for nothing. Runs of one object follow each other in the device's stream.
   virtual void run() const = 0;
 };
+
+/// Bytes that it has on the device beside the exchange and the result, for a graph of these rows: where rows of that
+/// many patterns are, and steps.
+[[nodiscard]] std::size_t one_launch_bytes(const Cuda& backend, std::span<const EdgeOffset> row_ptr,
+                                           std::size_t patterns, std::size_t steps);
 
 /// Null where the steps cannot be run so, or need more shared memory than there is.
 [[nodiscard]] std::unique_ptr<OneLaunch> make_one_launch(const Cuda& backend, const LaunchSteps& steps);

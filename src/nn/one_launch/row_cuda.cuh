@@ -33,6 +33,7 @@ struct Row {
   std::uint64_t* exchange;
   std::uint64_t* kept;
   const RowRange* ranges;  ///< a pattern each
+  const FourColumns* columns;
   Place place;
   unsigned lane;
   unsigned warp;
@@ -59,10 +60,11 @@ __device__ inline void tell(std::uint64_t* at, unsigned low, unsigned high, unsi
   asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(tag | low), "l"(tag | high) : "memory");
 }
 
-__device__ inline void tell(std::uint64_t* at, float value, unsigned run) {
-  const std::uint64_t told = std::uint64_t{run} << 32 | __float_as_uint(value);
+__device__ inline void tell(std::uint64_t* at, unsigned value, unsigned run) {
+  const std::uint64_t told = std::uint64_t{run} << 32 | value;
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(told) : "memory");
 }
+__device__ inline void tell(std::uint64_t* at, float value, unsigned run) { tell(at, __float_as_uint(value), run); }
 
 /// Two words as they are now; false where they are not of this run.
 __device__ inline bool ask(const std::uint64_t* at, unsigned run, unsigned& low, unsigned& high) {
@@ -337,13 +339,22 @@ __device__ inline RowRange part_of(Place place, RowRange all) {
   return {begin, min(begin + part, all.end)};
 }
 
+/// Whether a team's warps share the entries of its row.
+__device__ inline bool is_shared(const Row& row, RowRange range) {
+  return row.place.size > 1 && range.end - range.begin > 32;
+}
+
+__device__ inline void wait_for_team(Place place) {
+  asm volatile("bar.sync %0, %1;" ::"r"(unsigned{place.barrier}), "r"(32U * place.size) : "memory");
+}
+
 /// Adds up what a team's warps found, in the order of their parts. Only the first gets it.
 __device__ inline Columns combined(Row& row, Columns own) {
   auto& partial = row.shared.partial[row.half];
   partial[row.warp][row.lane] = own.low;
   partial[row.warp][row.lane + 32] = own.high;
   row.half ^= 1U;
-  asm volatile("bar.sync %0, %1;" ::"r"(unsigned{row.place.barrier}), "r"(32U * row.place.size) : "memory");
+  wait_for_team(row.place);
   Columns sum;
   if (row.place.rank != 0) return sum;
   for (unsigned w = row.warp; w < row.warp + row.place.size; ++w) {
@@ -355,7 +366,7 @@ __device__ inline Columns combined(Row& row, Columns own) {
 
 __device__ inline void aggregate(const RowStep& s, Row& row) {
   const RowRange range = row.ranges[s.pattern];
-  const bool together = row.place.size > 1 && range.end - range.begin > 32;
+  const bool together = is_shared(row, range);
   if (!together && row.place.rank != 0) return;
   const RowRange own = together ? part_of(row.place, range) : range;
   const float row_scale = row_scale_of(s, row);

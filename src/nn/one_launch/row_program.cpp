@@ -15,16 +15,24 @@ using Kind = LaunchStep::Kind;
 constexpr unsigned most_teams = 15;  ///< of a block: as many barriers as are left beside the whole block's
 constexpr std::size_t warp_entries = 32;
 
-bool gathers(Kind kind) { return kind == Kind::vote || kind == Kind::sum; }
+bool gathers(Kind kind) { return kind == Kind::vote || kind == Kind::sum || kind == Kind::level_sum; }
 /// Whether the output's earlier value is read.
 bool updates(const LaunchStep& s) {
   return s.kind == Kind::either || s.kind == Kind::add || (s.kind == Kind::place && s.first_column != 0);
 }
 
 std::size_t words_of(std::size_t width) { return (width + 63) / 64; }
-/// That a row of floats has in what is kept: two columns a lane.
-std::size_t kept_words(const LaunchStep& s) { return words_of(s.out_width) * (s.makes_bits ? 1 : 32); }
-std::size_t published_words(const LaunchStep& s) { return nn::published_words(s.out_width, s.makes_bits); }
+bool makes_levels(const LaunchStep& s) { return s.level.out_bits != 0; }
+bool reads_levels(const LaunchStep& s) { return is_of_levels(s.kind) && s.level.entries == nullptr; }
+/// That a row has in what is kept: of levels bytes, of floats two columns a lane.
+std::size_t kept_words(const LaunchStep& s) {
+  return words_of(s.out_width) * (s.makes_bits ? 1 : makes_levels(s) ? 8 : 32);
+}
+std::size_t published_words(const LaunchStep& s) {
+  return makes_levels(s) ? published_level_words(s.out_width) : nn::published_words(s.out_width, s.makes_bits);
+}
+/// Whether what a step makes can be told and kept: floats of a step of levels are a result only.
+bool can_be_read(const LaunchStep& s) { return makes_levels(s) || !is_of_levels(s.kind); }
 
 class Compiler {
  public:
@@ -81,12 +89,18 @@ class Compiler {
     to.col_scale = s.col_scale;
     to.col_offset = s.col_offset;
     to.bias = s.bias;
+    to.level = s.level;
+    if (is_of_levels(s.kind)) {
+      to.columns = static_cast<std::uint32_t>(program_.columns);
+      program_.columns += published_level_words(s.out_width);
+    }
     if (s.row_ptr != nullptr) to.pattern = pattern(s);
+    possible_ = possible_ && (can_be_read(s) || !is_read(n));
     if (is_read(n) || updates(s)) to.out = kept(rows_, s.out, kept_words(s));
     if (s.kind == Kind::binarize) to.scale = kept_scale(s.out);
     if (gathers(s.kind)) {
       to.gathered = gathered(s, n);
-    } else if (s.kind != Kind::sparse_product) {
+    } else if (s.kind != Kind::sparse_product && s.level.entries == nullptr) {
       find_input(s, to, n);
     }
     if (s.row_scale_of != no_matrix) {
@@ -98,6 +112,7 @@ class Compiler {
   void find_input(const LaunchStep& s, RowStep& to, std::size_t n) {
     const auto before = writer(s.in, n);
     if (before) {
+      possible_ = possible_ && makes_levels(from_[*before]) == reads_levels(s);
       to.in = kept(rows_, s.in, kept_words(from_[*before]));
     } else if (s.kind == Kind::product && s.bits_in != nullptr) {
       to.bits_in = s.bits_in;
@@ -119,7 +134,8 @@ class Compiler {
 
   std::uint32_t gathered(const LaunchStep& s, std::size_t n) {
     const auto before = writer(s.in, n);
-    if (!before || from_[*before].kind == Kind::place) {
+    if (!before || from_[*before].kind == Kind::place || !can_be_read(from_[*before]) ||
+        makes_levels(from_[*before]) != reads_levels(s)) {
       possible_ = false;
       return not_kept;
     }

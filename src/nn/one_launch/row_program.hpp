@@ -4,6 +4,8 @@
 
 #include <bitgraph/core/types.hpp>
 
+#include "ops/level_views.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,21 @@
 namespace bitgraph::nn {
 
 inline constexpr std::uint32_t no_matrix = ~std::uint32_t{0};
+
+/// What a step of levels has besides.
+struct LevelStep {
+  int in_bits = 0;                            ///< of the input's levels
+  int out_bits = 0;                           ///< 0: floats
+  std::uint32_t pitch = 0;                    ///< bytes from one row of `weight` to the next
+  const std::uint8_t* weight = nullptr;       ///< of a product: W's levels as bytes, by its inputs where the input is
+                                              ///< entries, else by its outputs
+  const std::int64_t* weight_sums = nullptr;  ///< of each output's levels
+  const std::uint16_t* entries = nullptr;     ///< of a product of entries: their levels
+  LevelScaleView in;                          ///< of the input: for all or by rows; of a sum for all or by columns
+  LevelScaleView weight_scale;
+  LevelEpilogue epilogue;            ///< without a tanh
+  const NodeId* out_rows = nullptr;  ///< of floats: where each row goes; null: to its own place
+};
 
 /// One step, on every row of its output. What a kind does not use is null or no_matrix. Matrices that steps make have
 /// names, not memory: a row keeps what it makes on chip. Bits have `width` columns in rows of whole 64-bit words.
@@ -26,7 +43,10 @@ struct LaunchStep {
     binarize,        ///< signs of the input, and their mean magnitude as the row's scale
     either,          ///< out |= in
     add,             ///< out += in
-    place            ///< the input to columns first_column ... of the output; the first to be placed is at column 0
+    place,           ///< the input to columns first_column ... of the output; the first to be placed is at column 0
+    level_product,   ///< of levels of up to 8 bits, of the input or its entries, by level_gemm.hpp; row_scale times the
+                     ///< steps and offsets of the input's rows
+    level_sum        ///< of levels of up to 8 bits over the pattern, by level_spmm.hpp
   };
   Kind kind = Kind::product;
   std::size_t in_width = 0;
@@ -45,7 +65,12 @@ struct LaunchStep {
   const float* col_scale = nullptr;
   const float* col_offset = nullptr;
   const float* bias = nullptr;
+  LevelStep level;
 };
+
+[[nodiscard]] constexpr bool is_of_levels(LaunchStep::Kind kind) noexcept {
+  return kind == LaunchStep::Kind::level_product || kind == LaunchStep::Kind::level_sum;
+}
 
 struct LaunchSteps {
   std::vector<LaunchStep> steps;
@@ -81,6 +106,14 @@ struct RowStep {
   const float* col_offset = nullptr;
   const float* bias = nullptr;
   float* floats_out = nullptr;  ///< of the result
+  LevelStep level;
+  std::uint32_t columns = 0;  ///< of levels: the first of its FourColumns
+};
+
+/// What four columns that steps of levels make need behind their sums: see level_cuda::ProductPlace and SumPlace.
+struct alignas(16) FourColumns {
+  float by_step[4], by_offset[4], of_w[4], shift[4], least[4];
+  std::uint32_t w_sum[4];  ///< of a product: the sums of W's levels
 };
 
 /// That a row of so many columns takes in the exchange.
@@ -88,6 +121,16 @@ struct RowStep {
   const std::size_t blocks = (width + 63) / 64;
   if (bits) return 2 * blocks;
   return width <= narrow_columns ? narrow_columns : 64 * blocks;
+}
+
+/// Lanes that have 64 columns of a row of levels, four each, or as many as there are.
+[[nodiscard]] constexpr unsigned level_lanes(std::size_t width) noexcept {
+  return width <= 8 ? 2 : width <= 16 ? 4 : width <= 32 ? 8 : 16;
+}
+
+/// The same of levels: four in a word. As many FourColumns their step has.
+[[nodiscard]] constexpr std::size_t published_level_words(std::size_t width) noexcept {
+  return (width + 63) / 64 * level_lanes(width);
 }
 
 /// A bit row is told in two words a 64 columns, a float in one: half a word is the value, half the number of the run
@@ -98,6 +141,7 @@ struct RowProgram {
   std::size_t aggregation = 0;              ///< the pattern that votes and sums take
   std::size_t row_words = 0;                ///< that a row keeps
   std::size_t exchange_words = 0;
+  std::size_t columns = 0;  ///< FourColumns of all steps
 };
 
 /// None where a step needs what no row has, or there are too many of something. Steps that need no other rows go ahead

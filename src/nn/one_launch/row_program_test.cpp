@@ -102,6 +102,56 @@ TEST(RowProgram, OnlyWhatOthersReadIsPublished) {
   EXPECT_EQ(program->exchange_words, 20U);
 }
 
+/// Entries times W, a sum over neighbours, a product of what the row keeps, another sum: floats.
+LaunchSteps two_layers_of_levels(const Memory& m, const std::uint16_t* entries) {
+  using Kind = LaunchStep::Kind;
+  LaunchSteps all{.steps = {}, .num_rows = 10, .result = 4, .result_data = nullptr};
+  const auto add = [&](Kind kind, std::size_t in_width, std::size_t out_width, int out_bits) {
+    LaunchStep& s = all.steps.emplace_back(LaunchStep{.kind = kind, .in_width = in_width, .out_width = out_width});
+    s.in = static_cast<std::uint32_t>(all.steps.size() - 1);
+    s.out = static_cast<std::uint32_t>(all.steps.size());
+    s.row_ptr = kind == Kind::level_sum || all.steps.size() == 1 ? m.row_ptr.data() : nullptr;
+    s.level.out_bits = out_bits;
+  };
+  add(Kind::level_product, 100, 64, 4);
+  all.steps.back().level.entries = entries;
+  add(Kind::level_sum, 64, 64, 4);
+  add(Kind::level_product, 64, 7, 8);
+  add(Kind::level_sum, 7, 7, 0);
+  return all;
+}
+
+TEST(RowProgram, LevelsAreToldFourInAWord) {
+  Memory m;
+  const std::vector<std::uint16_t> entries(4);
+  LaunchSteps all = two_layers_of_levels(m, entries.data());
+  all.result_data = m.floats.data();
+  const auto program = row_program(all);
+  ASSERT_TRUE(program);
+  EXPECT_EQ(program->steps[1].gathered, program->steps[0].published);
+  EXPECT_EQ(program->steps[0].out, not_kept);
+  EXPECT_EQ(program->steps[2].in, program->steps[1].out);
+  EXPECT_EQ(program->steps[3].floats_out, m.floats.data());
+  EXPECT_EQ(program->exchange_words, 10U * (16 + 2));
+  EXPECT_EQ(program->row_words, 8U);
+}
+
+TEST(RowProgram, FloatsOfLevelsAreTheResultOnly) {
+  Memory m;
+  const std::vector<std::uint16_t> entries(4);
+  LaunchSteps all = two_layers_of_levels(m, entries.data());
+  all.steps[1].level.out_bits = 0;  // a product of levels reads it
+  EXPECT_FALSE(row_program(all));
+  all = two_layers_of_levels(m, entries.data());
+  all.steps[2].level.out_bits = 0;  // a sum of levels reads it
+  EXPECT_FALSE(row_program(all));
+  all = two_layers_of_levels(m, entries.data());
+  all.steps[3].kind = LaunchStep::Kind::sum;  // a sum of floats reads levels
+  EXPECT_FALSE(row_program(all));
+  all = two_layers_of_levels(m, nullptr);  // levels that are nowhere
+  EXPECT_FALSE(row_program(all));
+}
+
 TEST(RowProgram, RefusesWhatItCannotRun) {
   Memory m;
   LaunchSteps all{.steps = {}, .num_rows = 10, .result = 3, .result_data = m.floats.data()};

@@ -38,6 +38,8 @@ std::vector<LaunchStep> launch_concat(const Runtime& at, const Operator& op, con
 
 void find_reorder(Runtime& at, const Operator& op, Prepared& prepared);
 void run_reorder(Runtime& at, const Operator& op, Prepared& prepared);
+/// Whether one launch has steps of levels for an operator; `sparse_features`: those in levels are entries.
+[[nodiscard]] bool launches_levels(const Program& program, const Operator& op, bool sparse_features);
 std::vector<LaunchStep> launch_reorder(const Runtime& at, const Operator& op, const Prepared& prepared);
 
 void find_readout(Runtime& at, const Operator& op, Prepared& prepared);

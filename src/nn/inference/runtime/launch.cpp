@@ -2,6 +2,7 @@
 // Operators as steps of one launch (nn/one_launch).
 #include "nn/inference/runtime/kernels.hpp"
 #include "nn/inference/runtime/runtime.hpp"
+#include "ops/level_epilogue.hpp"
 
 #include <utility>
 
@@ -46,7 +47,57 @@ LaunchStep sparse_product(const Runtime& at, const Operator& op) {
   return s;
 }
 
+/// What steps of levels have alike. Floats are the result.
+LaunchStep level_step(const Runtime& at, const Operator& op, const Prepared& prepared, Kind kind) {
+  LaunchStep s = step_of(at, op, kind);
+  s.in = at.name(op.inputs[0]);
+  s.in_width = at.program().value(op.inputs[0]).columns;
+  s.level.in_bits = at.program().value(op.inputs[0]).format.bits;
+  s.level.out_rows = prepared.out_rows.data();
+  s.level.in = view_of(at.scale_of_levels(op.inputs[0]));
+  LevelEpilogue& epilogue = s.level.epilogue;
+  epilogue.bias = at.weights().bias(op).data();
+  epilogue.activation = op.activation;
+  if (!at.makes_levels(op.output())) return s;
+  s.level.out_bits = at.program().value(op.output()).format.bits;
+  take_out_scale(epilogue, at.scale_of_levels(op.output()), "one launch");
+  return s;
+}
+
+LaunchStep level_product(const Runtime& at, const Operator& op, const Prepared& prepared) {
+  LaunchStep s = level_step(at, op, prepared, Kind::level_product);
+  const LevelWeights& w = at.weights().of(op).levels;
+  if (op.aggregation != Aggregation::none) s.row_scale = prepared.operand.col_scale.data();
+  s.level.weight_sums = w.sums.data();
+  s.level.weight_scale = {w.steps.data(), w.offsets.empty() ? nullptr : w.offsets.data(), false};
+  if (!at.is_features(op.inputs[0])) {
+    s.level.weight = w.rows.data();
+    s.level.pitch = static_cast<std::uint32_t>(w.row_bytes());
+    return s;
+  }
+  const SparseLevels& x = *at.features().sparse_levels;
+  s.row_ptr = x.pattern.view().row_ptr;
+  s.col_ind = x.pattern.view().col_ind;
+  s.level.entries = x.levels.data();
+  s.level.weight = w.columns.data();
+  s.level.pitch = static_cast<std::uint32_t>(w.column_bytes());
+  return s;
+}
+
 }  // namespace
+
+bool launches_levels(const Program& program, const Operator& op, bool sparse_features) {
+  constexpr int byte = 8;
+  const Value &x = program.value(op.inputs[0]), &out = program.value(op.output());
+  const bool ends = out.is_levels() ? out.format.bits <= byte : op.output() == program.result;
+  if (!x.is_levels() || !ends || op.activation == Activation::tanh) return false;
+  if (op.kind == OperatorKind::aggregate) return !op.by_parts && !op.by_planes && x.format.bits <= byte;
+  if (op.kind != OperatorKind::product || !op.multiplies_levels()) return false;
+  const int bits = x.format.bits, w_bits = op.weight_format.bits;
+  if (op.inputs[0] == program.features)
+    return sparse_features && bits < 16 && w_bits <= byte && sums_fit(bits, w_bits, x.columns, 31);
+  return bits <= byte && w_bits <= byte && sums_fit(bits, w_bits, x.columns, 31);
+}
 
 std::vector<LaunchStep> launch_quantize(const Runtime& at, const Operator& op, const Prepared&) {
   if (at.makes_levels(op.output()) || op.outputs.size() != 1) return {};
@@ -56,8 +107,10 @@ std::vector<LaunchStep> launch_quantize(const Runtime& at, const Operator& op, c
   return {s};
 }
 
-std::vector<LaunchStep> launch_product(const Runtime& at, const Operator& op, const Prepared&) {
+std::vector<LaunchStep> launch_product(const Runtime& at, const Operator& op, const Prepared& prepared) {
   const ValueId x = op.inputs[0];
+  if (launches_levels(at.program(), op, at.features().sparse_levels.has_value()))
+    return {level_product(at, op, prepared)};
   if (!op.multiplies_signs() || !at.makes_bits(x)) return {};
   if (at.is_features(x) && at.features().packed->sparse) return {sparse_product(at, op)};
   const Linear& w = at.weights().of(op).linear;
@@ -78,6 +131,13 @@ std::vector<LaunchStep> launch_product(const Runtime& at, const Operator& op, co
 
 std::vector<LaunchStep> launch_aggregate(const Runtime& at, const Operator& op, const Prepared& prepared) {
   const CsrPattern* const pattern = prepared.operand.pattern;
+  if (pattern != nullptr && launches_levels(at.program(), op, false)) {
+    LaunchStep s = level_step(at, op, prepared, Kind::level_sum);
+    s.row_ptr = pattern->view().row_ptr;
+    s.col_ind = pattern->view().col_ind;
+    s.row_scale = prepared.operand.row_scale.data();
+    return {s};
+  }
   const bool vote = at.makes_bits(op.output());
   if (op.by_parts || pattern == nullptr || at.makes_levels(op.inputs[0]) || at.makes_bits(op.inputs[0]) != vote)
     return {};

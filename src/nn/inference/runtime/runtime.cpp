@@ -25,6 +25,7 @@ void Runtime::bind(std::size_t capacity) {
   layout_ = place(program(), std::max(num_nodes(), capacity), compiled_->shares_memory);
   const std::size_t words = (layout_.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   values_.clear();
+  scales_.clear();
   for (Prepared& prepared : prepared_) {  // what comes in their place may lie where they were
     prepared.scaled = {};
     prepared.scaled_entries = {};
@@ -46,7 +47,14 @@ void Runtime::bind_result() {
   values_[program().result] = Floats(num_nodes(), program().value(program().result).columns, device_);
 }
 
-LevelScale Runtime::scale_by_degree(const Value& value) const {
+void Runtime::find_scales() {
+  scales_.clear();
+  for (ValueId v = 0; v < program().values.size(); ++v)
+    scales_.push_back(makes_levels(v) && !is_features(v) ? scale_of(program().value(v)) : LevelScale());
+}
+
+LevelScale Runtime::scale_of(const Value& value) const {
+  if (!value.by_degree()) return weights_.scale_of(value).share(device_);
   const LevelScale one = weights_.scale_of(value).to(Device());
   const std::span<const float> there = graph_.degree_roots(degree_root_of(program().operators));
   Buffer<float> roots(there.size());
@@ -74,9 +82,8 @@ Runtime::Memory Runtime::view_of(ValueId v) {
   if (value.scored_bits != 0) return scores(RowScores(), RowScores::row_size(value.columns));
   if (value.is_levels()) {
     const std::size_t bytes = rows * level_row_bytes(value.columns, value.format.bits);
-    return QuantizedMatrix(
-        rows, value.columns, value.format.bits, lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_),
-        value.by_degree() ? scale_by_degree(value) : weights_.scale_of(value).share(device_), trusted);
+    return QuantizedMatrix(rows, value.columns, value.format.bits,
+                           lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_), scale_of(value), trusted);
   }
   if (value.is_planes()) {
     const std::size_t words = value.bytes(num_nodes()) / sizeof(std::uint64_t);
@@ -100,6 +107,11 @@ const Runtime::Floats& Runtime::floats_in(ValueId v) const {
 
 const QuantizedMatrix& Runtime::levels_in(ValueId v) const {
   return is_features(v) ? *features_.levels : std::get<QuantizedMatrix>(values_[v]);
+}
+
+const LevelScale& Runtime::scale_of_levels(ValueId v) const {
+  if (!is_features(v)) return scales_[v];
+  return features_.sparse_levels ? features_.sparse_levels->scale : features_.levels->scale();
 }
 
 Runtime::Bits& Runtime::bits(ValueId v) {

@@ -68,6 +68,9 @@ class Runtime {
     prepared_.clear();
   }
 
+  /// The scales of values in levels, for launch_steps(): these values have no memory there.
+  void find_scales();
+
   /// Memory for the result alone: one launch needs no other.
   void bind_result();
 
@@ -88,6 +91,8 @@ class Runtime {
   [[nodiscard]] Binarized& binarized(ValueId v) { return std::get<Binarized>(values_[v]); }
   [[nodiscard]] QuantizedMatrix& levels(ValueId v) { return std::get<QuantizedMatrix>(values_[v]); }
   [[nodiscard]] const QuantizedMatrix& levels_in(ValueId v) const;
+  /// The scale of levels, after find_scales().
+  [[nodiscard]] const LevelScale& scale_of_levels(ValueId v) const;
   [[nodiscard]] BitPlanes& planes(ValueId v) { return std::get<BitPlanes>(values_[v]); }
   [[nodiscard]] RowScores& scores(ValueId v) { return std::get<RowScores>(values_[v]); }
   [[nodiscard]] ScaledScores& scaled_scores(ValueId v) { return std::get<ScaledScores>(values_[v]); }
@@ -117,8 +122,8 @@ class Runtime {
 
   [[nodiscard]] const Operator& op(std::size_t n) const { return program().operators[n]; }
   [[nodiscard]] Memory view_of(ValueId v);
-  /// A layer's step and offset times degree_root() of each node.
-  [[nodiscard]] LevelScale scale_by_degree(const Value& value) const;
+  /// Of levels: the layer's; by degree its step and offset times degree_root() of each node.
+  [[nodiscard]] LevelScale scale_of(const Value& value) const;
 
   GraphOperands& graph_;
   const InputFeatures& features_;
@@ -132,6 +137,7 @@ class Runtime {
   Layout layout_;
   Buffer<std::uint64_t> memory_;
   std::vector<Memory> values_;
+  std::vector<LevelScale> scales_;  ///< of the values in levels, in one launch
 };
 
 }  // namespace bitgraph::nn

@@ -98,7 +98,7 @@ struct Kernel {
       const std::size_t output = first_output + f;
       ColumnPlace column;
       if (output < args.outputs) column = ColumnPlace(args.epilogue, output);
-      columns.place[f] = output < args.outputs ? ProductPlace(args, output, column) : ProductPlace();
+      columns.place[f] = output < args.outputs ? place_of_output(args, output, column) : ProductPlace();
       columns.least[f] = column.least;
     }
     __syncthreads();
@@ -216,7 +216,7 @@ struct Kernel {
     const bool levels = args.out.levels.data != nullptr;
     for_each_row(x_sum, tile, [&](unsigned m, unsigned upper, std::size_t row, float sum_of_row) {
       const bool exists = row < args.x.nrows;
-      const RowOfX of_x(args, exists ? row : 0, sum_of_row);
+      const RowOfX of_x = row_of_x(args, exists ? row : 0, sum_of_row);
       const LateRow<> late(args.epilogue, exists ? row : 0);
 #pragma unroll
       for (unsigned t = 0; t < OutputTiles; t += together) {
@@ -255,7 +255,7 @@ struct Kernel {
       }
       for_each_row(x_sum, tile, [&](unsigned m, unsigned upper, std::size_t row, float sum_of_row) {
         const bool exists = row < args.x.nrows;
-        const RowOfX of_x(args, exists ? row : 0, sum_of_row);
+        const RowOfX of_x = row_of_x(args, exists ? row : 0, sum_of_row);
         const auto place_of = [&](unsigned n, unsigned k) {
           const std::int32_t sum = sums[m][t + n][2 * upper + k];
           return pairs[n].place[k].template place<offsets, offsets>(static_cast<float>(sum), of_x);

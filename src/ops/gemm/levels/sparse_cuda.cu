@@ -66,12 +66,6 @@ struct Row {
     return has(at) ? __ldg(args.sparse.levels + begin + at + own_entry<Lanes>()) : 0;
   }
   [[nodiscard]] __device__ bool has(std::uint32_t at) const { return own_entry<Lanes>() < count - at; }
-
-  /// The level of 0, as zero_level() of the host has it.
-  [[nodiscard]] __device__ int zero(int bits) const {
-    const float place = (0.0F - offset) / step;
-    return __float2int_rn(fminf(fmaxf(place, 0.0F), static_cast<float>((1U << bits) - 1)));
-  }
 };
 
 /// sums[n] += byte n of `first` times the lower half of `levels`, which are numbers of 16 bits with a sign, + byte n of
@@ -154,7 +148,7 @@ struct Kernel {
       Output<Sum> made;
       if (output < args.outputs) {
         const ColumnPlace column(args.epilogue, output);
-        made.place = ProductPlace(args, output, column);
+        made.place = place_of_output(args, output, column);
         made.least = column.least;
         made.w_sum = static_cast<Sum>(args.w_sums[output]);
       }
@@ -221,7 +215,7 @@ struct Kernel {
   };
 
   __device__ void take_row(std::size_t row, const Row<Lanes>& taken) const {
-    const int zero = taken.zero(args.x.bits);
+    const int zero = zero_level_of(taken.step, taken.offset, args.x.bits);
     Sums sums{};
     Sum above = 0;  // the sum of the lane's levels less those of 0
     NodeId column = taken.column;

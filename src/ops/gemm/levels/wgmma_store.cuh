@@ -31,10 +31,10 @@ __device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t outp
   for (unsigned k = 0; k < 2; ++k) {
     if (output + k >= args.outputs) continue;
     const ColumnPlace column(args.epilogue, output + k);
-    place[k] = ProductPlace(args, output + k, column);
+    place[k] = place_of_output(args, output + k, column);
     least[k] = column.least;
     if (!args.x_scale.single) continue;
-    const RowOfX all(args, 0, 0);
+    const RowOfX all = row_of_x(args, 0, 0);
     place[k].by_step *= all.step;
     if (args.x_scale.offsets != nullptr) place[k].shift = __fmaf_rn(all.offset, place[k].of_w, place[k].shift);
   }

@@ -23,7 +23,7 @@ __device__ void end_outputs(const LevelGemmArgs& args, std::size_t row, std::siz
                             const SumOf& sum_of) {
   const bool is_late = args.epilogue.is_late();
   const LateRow<> late(args.epilogue, row);
-  const RowOfX of_x(args, row, static_cast<float>(x_sum));
+  const RowOfX of_x = row_of_x(args, row, static_cast<float>(x_sum));
   const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
   int level[few_columns] = {};
 #pragma unroll
@@ -32,7 +32,7 @@ __device__ void end_outputs(const LevelGemmArgs& args, std::size_t row, std::siz
     if (output >= args.outputs) continue;
     const std::int64_t sum = sum_of(n);
     const ColumnPlace column(args.epilogue, output);
-    const ProductPlace at(args, output, column);
+    const ProductPlace at = place_of_output(args, output, column);
     const auto whole = static_cast<float>(sum);
     const float place = at.place<true, true>(whole, of_x);
     const LevelOut& out = args.out;
