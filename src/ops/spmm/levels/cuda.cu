@@ -126,9 +126,9 @@ struct RowBlocks {
   unsigned rows_of_warp = 0;  ///< without an order: rows that a warp takes
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, bool Rare>
+template <unsigned Bits, unsigned Words, unsigned Lanes, Ends ends>
 struct Kernel {
-  using End = RowEnd;
+  using End = RowEnd<ends>;
   using Levels = LaneLevels<Bits, Words>;
   static constexpr unsigned features = Levels::features;
   static constexpr unsigned sets = 32 / Lanes;
@@ -183,7 +183,7 @@ struct Kernel {
   __device__ void write(unsigned lane, unsigned first, const RowOf& row_of, const SumsOf& sums_of) {
     const SumPlace* const places = storage.columns.place + storage.columns.index(first, lane);
     const std::size_t column = std::size_t{blockIdx.y} * slice + lane * features + first;
-    store_unit<Rare, Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
+    store_unit<ends, Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
   }
   template <bool Small>
   __device__ void write_row(const TakenRow& taken, unsigned lane, unsigned first, const std::uint32_t* sums) {
@@ -309,12 +309,12 @@ struct Kernel {
   }
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, bool Rare>
+template <unsigned Bits, unsigned Words, unsigned Lanes, Ends ends>
 __global__ void __launch_bounds__(threads, tuning.blocks)
     level_spmm_rows(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ RowBlocks blocks) {
   trigger_dependent_launch();
-  __shared__ typename Kernel<Bits, Words, Lanes, Rare>::Storage storage;
-  Kernel<Bits, Words, Lanes, Rare> kernel(args, blocks, storage);
+  __shared__ typename Kernel<Bits, Words, Lanes, ends>::Storage storage;
+  Kernel<Bits, Words, Lanes, ends> kernel(args, blocks, storage);
   if (args.row_order.row == nullptr) {
     kernel.take_stored();
   } else {
@@ -342,7 +342,7 @@ __device__ void load_levels(std::uint32_t (&level)[unit], const QuantizedView<>&
 }
 
 /// Levels of more than 8 bits, and sums that may pass 32: some lanes share the neighbours of eight columns of a row.
-template <bool Rare>
+template <Ends ends>
 __global__ void __launch_bounds__(threads)
     level_spmm_wide(const __grid_constant__ LevelSpmmArgs args, std::size_t groups) {
   constexpr unsigned lanes = tuning.wide_lanes;
@@ -364,21 +364,21 @@ __global__ void __launch_bounds__(threads)
     for (unsigned apart = lanes / 2; apart != 0; apart /= 2) sum[n] += __shfl_xor_sync(full_warp, sum[n], apart);
   }
   if (!exists || threadIdx.x % lanes != 0) return;
-  const RowEnd end(args, taken);
-  store_unit<Rare, 1>(
+  const RowEnd<ends> end(args, taken);
+  store_unit<ends, 1>(
       args, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<false, std::int64_t>{sum}; },
       [&](unsigned n) { return SumPlace(args, args.x.ncols, first + n); });
 }
 
 unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, bool Rare>
+template <unsigned Bits, unsigned Words, unsigned Lanes, Ends ends>
 void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   constexpr unsigned sets = 32 / Lanes;
   RowBlocks blocks;
   unsigned count = 0;
   if (args.row_order.row != nullptr) {
-    using Made = Kernel<Bits, Words, Lanes, Rare>;
+    using Made = Kernel<Bits, Words, Lanes, ends>;
     // at_least ends at rows of 2^14 entries.
     const auto rows_from = [&](EdgeOffset entries) {
       const auto power = static_cast<std::size_t>(std::bit_width(entries - 1));
@@ -401,35 +401,41 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
     count = blocks_of(args.a.nrows, warps * blocks.rows_of_warp);
   }
   if (count == 0) return;
-  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, Rare>, "level_spmm_rows");
+  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, ends>, "level_spmm_rows");
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks);
 }
 
-template <unsigned Bits, unsigned Words, bool Rare = false>
+template <unsigned Bits, unsigned Words, Ends ends = Ends::plain>
 void launch_parts(const Device& device, const LevelSpmmArgs& args) {
   constexpr std::size_t features = LaneLevels<Bits, Words>::features;
   const std::size_t parts = (stored_columns(args.out, args.x.ncols) + features - 1) / features;
   const auto slices = static_cast<unsigned>((parts + most_lanes - 1) / most_lanes);
-  if (parts <= 1) return launch<Bits, Words, 1, Rare>(device, args, slices);
-  if (parts <= 2) return launch<Bits, Words, 2, Rare>(device, args, slices);
-  if (parts <= 4) return launch<Bits, Words, 4, Rare>(device, args, slices);
-  launch<Bits, Words, most_lanes, Rare>(device, args, slices);
+  if (parts <= 1) return launch<Bits, Words, 1, ends>(device, args, slices);
+  if (parts <= 2) return launch<Bits, Words, 2, ends>(device, args, slices);
+  if (parts <= 4) return launch<Bits, Words, 4, ends>(device, args, slices);
+  launch<Bits, Words, most_lanes, ends>(device, args, slices);
 }
 
 template <unsigned Bits>
 void launch_bits(const Device& device, const LevelSpmmArgs& args) {
-  if (args.epilogue.is_rare()) return launch_parts<Bits, 2, true>(device, args);  // any row has such parts
+  // Any row has parts of two words, and any width fits a few slices of them: rare ends have few kernels.
+  if (args.epilogue.activation == Activation::tanh) {
+    constexpr std::size_t slice = most_lanes * LaneLevels<Bits, 2>::features;
+    const std::size_t columns = stored_columns(args.out, args.x.ncols);
+    return launch<Bits, 2, most_lanes, Ends::rare>(device, args, static_cast<unsigned>((columns + slice - 1) / slice));
+  }
+  if (args.epilogue.is_late()) return launch_parts<Bits, 2, Ends::by_rows>(device, args);
   // A row that is one part would have a lone lane.
   if (args.x.row_bytes % sizeof(uint4) == 0 && args.x.row_bytes > sizeof(uint4))
     return launch_parts<Bits, 4>(device, args);
   launch_parts<Bits, 2>(device, args);
 }
 
-template <bool Rare>
+template <Ends ends>
 void launch_wide(const Device& device, const LevelSpmmArgs& args) {
   const std::size_t groups = (stored_columns(args.out, args.x.ncols) + unit - 1) / unit;
   const unsigned blocks = blocks_for(groups * args.a.nrows * tuning.wide_lanes, threads);
-  level_spmm_wide<Rare><<<blocks, threads, 0, stream_of(device)>>>(args, groups);
+  level_spmm_wide<ends><<<blocks, threads, 0, stream_of(device)>>>(args, groups);
   cuda_check_launch("level_spmm_wide");
 }
 
@@ -442,7 +448,8 @@ void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
   constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
   if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row)
-    return args.epilogue.is_rare() ? launch_wide<true>(backend.device, args) : launch_wide<false>(backend.device, args);
+    return args.epilogue.is_rare() ? launch_wide<Ends::rare>(backend.device, args)
+                                   : launch_wide<Ends::plain>(backend.device, args);
   level_place_bits(args.x.bits) == 4 ? launch_bits<4>(backend.device, args) : launch_bits<8>(backend.device, args);
 }
 

@@ -16,22 +16,36 @@ constexpr unsigned unit = 8;  ///< columns that a lane stores together: nibbles 
 using spmm_cuda::no_row;
 using spmm_cuda::TakenRow;
 
+/// Which ends of sums a kernel has code for: a call of tanh costs registers wherever it stands.
+enum class Ends : unsigned char {
+  plain,    ///< all but late levels and values behind a tanh
+  by_rows,  ///< late levels on scales by rows, without a tanh
+  rare      ///< late levels and values behind a tanh
+};
+
 /// A row as it is stored.
+template <Ends ends>
 struct RowEnd {
   NodeId row = no_row;
   float row_scale = 1;
-  float count = 0;  ///< of neighbours, by the scale
+  float count = 0;    ///< of neighbours, by the scale
+  OnScale late = {};  ///< the row's own scale
 
   __device__ RowEnd(const LevelSpmmArgs& args, const TakenRow& taken) : row(taken.row) {
     if (row == no_row) return;
     if (args.row_scale != nullptr) row_scale = __ldg(args.row_scale + row);
     count = row_scale * static_cast<float>(taken.n);
+    if (ends == Ends::by_rows || (ends == Ends::rare && args.epilogue.late_by_rows))
+      late = late_scale_of(args.epilogue, row);
   }
   /// That of another lane. For a whole warp.
   __device__ RowEnd(const RowEnd& its, unsigned lane)
       : row(__shfl_sync(full_warp, its.row, lane)),
         row_scale(__shfl_sync(full_warp, its.row_scale, lane)),
-        count(__shfl_sync(full_warp, its.count, lane)) {}
+        count(__shfl_sync(full_warp, its.count, lane)) {
+    if constexpr (ends != Ends::plain)
+      late = {__shfl_sync(full_warp, its.late.factor, lane), __shfl_sync(full_warp, its.late.shift, lane)};
+  }
 };
 
 /// Sums that are numbers of their own: Small ones are below 2^23.
@@ -65,8 +79,7 @@ __device__ void store_values(const DenseView<float>& out, std::size_t row, std::
 
 /// Eight columns from `first` on of `Rows` rows, as they are stored: all that the output has of them. row_of(m) is a
 /// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n.
-/// `Rare`: late levels, and values behind a tanh.
-template <bool Rare, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+template <Ends ends, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
 struct UnitStore {
   const LevelSpmmArgs& args;
   std::size_t first;
@@ -80,7 +93,9 @@ struct UnitStore {
     if (out.wide_sums.data != nullptr) return store_sums(out.wide_sums);
     const bool offsets = args.x_scale.offsets != nullptr;
     const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
-    if constexpr (Rare) return out.values.data != nullptr ? store_places<true>(rule) : store_late_levels(rule);
+    if constexpr (ends == Ends::by_rows) return store_late_levels(rule);
+    if constexpr (ends == Ends::rare)
+      return out.values.data != nullptr ? store_places<true>(rule) : store_late_levels(rule);
     if (out.values.data != nullptr) return offsets ? store_places<true>(rule) : store_places<false>(rule);
     rule.dispatch([&]<bool nearest, Limits limits>() {
       // What is rare has one piece of code.
@@ -94,7 +109,7 @@ struct UnitStore {
   __device__ void store_sums(const DenseView<T>& out) const {
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd end = row_of(m);
+      const RowEnd<ends> end = row_of(m);
       const auto sums = sums_of(m);
 #pragma unroll
       for (unsigned n = 0; n < unit; ++n) {
@@ -110,26 +125,26 @@ struct UnitStore {
     fill(at);
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd end = row_of(m);
+      const RowEnd<ends> end = row_of(m);
       const auto sums = sums_of(m);
       if (end.row == no_row) continue;
       store_values(args.out.values, value_row_of(args.out, end.row), first, args.x.ncols, [&](unsigned n) {
-        return rule.template value<Rare>(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
+        return rule.template value<ends == Ends::rare>(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
       });
     }
   }
 
   template <bool nearest, Limits limits, bool offsets>
   __device__ void store_levels_of(const LevelRule& rule) const {
-    store_levels_as([&](const SumPlace& at, float number, const RowEnd& end, unsigned) {
+    store_levels_as([&](const SumPlace& at, float number, const RowEnd<ends>& end, unsigned) {
       return rule.unlimited<nearest, limits>(at.place<offsets>(number, end.count, end.row_scale), at.least);
     });
   }
 
   __device__ void store_late_levels(const LevelRule& rule) const {
-    store_levels_as([&](const SumPlace& at, float number, const RowEnd& end, unsigned n) {
-      const LateRow<> late(args.epilogue, end.row == no_row ? 0 : end.row);
-      const float exists = first + n < args.x.ncols ? 1.0F : 0.0F;
+    store_levels_as([&](const SumPlace& at, float number, const RowEnd<ends>& end, unsigned n) {
+      const LateRow<ends == Ends::rare> late(args.epilogue, end.late);
+      const float exists = ends != Ends::rare || first + n < args.x.ncols ? 1.0F : 0.0F;
       return late.level(rule, at.template place<true>(number, end.count, end.row_scale), first + n, exists);
     });
   }
@@ -139,15 +154,15 @@ struct UnitStore {
   __device__ void store_levels_as(const LevelOf& level_of) const {
     SumPlace at[unit];
     fill(at);
-    const bool ends = first + unit > args.x.ncols;
+    const bool is_last = first + unit > args.x.ncols;
 #pragma unroll
     for (unsigned m = 0; m < Rows; ++m) {
-      const RowEnd end = row_of(m);
+      const RowEnd<ends> end = row_of(m);
       const auto sums = sums_of(m);
       int level[unit];
 #pragma unroll
       for (unsigned n = 0; n < unit; ++n) level[n] = level_of(at[n], sums.number(n), end, n);
-      if (ends) clear_behind_row(level);
+      if (is_last) clear_behind_row(level);
       if (end.row != no_row) store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
     }
   }
@@ -166,10 +181,10 @@ struct UnitStore {
   }
 };
 
-template <bool Rare, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+template <Ends ends, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
 __device__ void store_unit(const LevelSpmmArgs& args, std::size_t first, const RowOf& row_of, const SumsOf& sums_of,
                            const PlaceOf& place_of) {
-  UnitStore<Rare, Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
+  UnitStore<ends, Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
 }
 
 }  // namespace bitgraph::level_cuda
