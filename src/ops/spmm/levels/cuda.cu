@@ -4,6 +4,7 @@
 // of 4 or 8 bits are added packed, in sums of 16 bits, and become numbers once a row.
 #include "core/cuda/join_lanes.cuh"
 #include "core/cuda/launch.cuh"
+#include "ops/spmm/levels/gather.cuh"
 #include "ops/spmm/levels/store.cuh"
 #include "ops/spmm/levels/sums.cuh"
 #include "ops/spmm/levels/tuning.hpp"
@@ -17,11 +18,11 @@ namespace level_cuda {
 
 namespace {
 
-constexpr CudaLevelSpmmTuning tuning = cuda_level_spmm_tuning();
 constexpr unsigned threads = tuning.block_threads;
 constexpr unsigned warps = threads / 32;
-constexpr unsigned batch = tuning.batch;
 constexpr unsigned most_lanes = tuning.most_lanes;
+constexpr unsigned narrow_lanes = 4;  ///< that share short rows of eight bytes
+static_assert(tuning.warp_row_a_lane <= narrow_lanes * batch, "no short row is longer");
 
 /// What a block knows of its columns. Lanes of a set read neighbouring places; behind each unit some are left out, so
 /// that sets that read different units read different banks.
@@ -39,85 +40,6 @@ struct BlockColumns {
   }
 };
 
-/// The rows of X as a lane reads them. Places are products of 32 bits: one instruction.
-template <unsigned Words>
-struct PartReader {
-  const std::uint8_t* first;
-  std::uint32_t row_bytes;
-  bool reads;  ///< rows have this part
-  bool few;    ///< levels have at most 2 bits
-
-  __device__ PartReader(const QuantizedView<>& x, unsigned part)
-      : first(x.data + std::size_t{part} * sizeof(Part<Words>)),
-        row_bytes(static_cast<std::uint32_t>(x.row_bytes)),
-        reads(part < row_bytes / sizeof(Part<Words>)),
-        few(x.bits <= 2) {
-    // The compiler would make both anew for each neighbour.
-    asm volatile("" : "+l"(first));
-    asm volatile("" : "+r"(row_bytes));
-  }
-  __device__ Part<Words> operator()(NodeId row) const {
-    const std::uint8_t* at;
-    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(row_bytes), "l"(first));
-    return __ldg(reinterpret_cast<const Part<Words>*>(at));
-  }
-};
-
-/// Adds neighbours of a row. `Sets` sets of `Lanes` lanes share its `n` columns, which begin at `cols`: they read a
-/// portion of batch * Sets columns from `first` on, then the portion `step` columns further on, and so on. The first
-/// columns come before wait(). `first` and `step` are the same in the whole warp.
-template <unsigned Lanes, unsigned Sets, unsigned Bits, unsigned Words, class Wait>
-__device__ void add_neighbors(LaneLevels<Bits, Words>& sums, const PartReader<Words>& read, const NodeId* cols,
-                              std::uint32_t n, std::uint32_t first, std::uint32_t step, const Wait& wait) {
-  constexpr unsigned group = Lanes * Sets;
-  constexpr unsigned portion = batch * Sets;
-  constexpr unsigned loads = (portion + group - 1) / group;
-  constexpr unsigned half = batch / 2;
-  static_assert(Sets == 1 || group == 32);
-  const unsigned own = threadIdx.x % group;
-  const unsigned set = own / Lanes;
-  NodeId column[loads];
-  const auto load_columns = [&](std::uint32_t at) {
-#pragma unroll
-    for (unsigned m = 0; m < loads; ++m) {
-      const unsigned place = m * group + own;
-      column[m] = place < portion && at + place < n ? __ldg(cols + at + place) : 0;
-    }
-  };
-  load_columns(first);
-  wait();
-  const std::uint32_t longest = group == 32 ? n : __reduce_max_sync(full_warp, n);
-  // Columns from this set's first one on that are left, less one: where it is negative, none.
-  int last = read.reads ? static_cast<int>(n) - static_cast<int>(first + set) - 1 : -1;
-#pragma unroll 1
-  for (std::uint32_t at = first; at < longest; at += step, last -= static_cast<int>(step)) {
-    Part<Words> parts[batch] = {};
-    const auto read_half = [&](unsigned from) {
-#pragma unroll
-      for (unsigned k = from; k < from + half; ++k) {
-        const NodeId j = Sets == 1 ? __shfl_sync(full_warp, column[k / Lanes], k % Lanes, Lanes)
-                                   : __shfl_sync(full_warp, column[k * Sets / group], set + k * Sets % group);
-        if (static_cast<int>(k * Sets) <= last) parts[k] = read(j);
-      }
-    };
-    const std::uint32_t left = longest - at;
-    read_half(0);
-    if (left > half * Sets) read_half(half);
-    if (left > step) load_columns(at + step);
-    sums.add(parts, read.few);
-  }
-  sums.separate();
-}
-
-/// The sums of a lane as numbers.
-template <unsigned Bits, unsigned Words>
-__device__ RowSums<LaneLevels<Bits, Words>::features> numbers_of(const LaneLevels<Bits, Words>& sums) {
-  RowSums<LaneLevels<Bits, Words>::features> all;
-#pragma unroll
-  for (unsigned f = 0; f < all.count; ++f) all.sum[f] = sums.of(f);
-  return all;
-}
-
 /// The rows that blocks take, longest first: hubs that blocks share, hubs that have a block, rows that have a warp,
 /// rows that a set has.
 struct RowBlocks {
@@ -132,7 +54,8 @@ struct Kernel {
   using Levels = LaneLevels<Bits, Words>;
   static constexpr unsigned features = Levels::features;
   static constexpr unsigned sets = 32 / Lanes;
-  static constexpr unsigned slice = Lanes * features;  ///< columns of a block
+  static constexpr unsigned slice = Lanes * features;               ///< columns of a block
+  static constexpr bool narrow = Lanes == 1 && Levels::units == 1;  ///< rows are eight bytes
   /// Entries of a row that a warp has on their way at a time.
   static constexpr std::uint32_t warp_round = batch * sets;
   static_assert(tuning.most_rounds * warp_round <= Levels::most_neighbors * sets &&
@@ -220,6 +143,56 @@ struct Kernel {
     }
   }
 
+  /// Short rows of eight levels: a lane for each would read columns far from those of the next lane. Four lanes share
+  /// a row, four rows after one another, and each lane stores one of them. Calls wait() once.
+  template <class Wait>
+  __device__ void take_narrow_rows(std::size_t first, const Wait& wait) {
+    const unsigned own = threadIdx.x % narrow_lanes, set = threadIdx.x % 32 / narrow_lanes;
+    TakenRow taken[narrow_lanes];
+    NodeId column[narrow_lanes][batch];
+    std::uint32_t n = 0;
+#pragma unroll
+    for (unsigned r = 0; r < narrow_lanes; ++r) {
+      taken[r] = TakenRow(args, first + r * (32 / narrow_lanes) + set, args.a.nrows);
+      n = max(n, taken[r].n);
+    }
+#pragma unroll
+    for (unsigned r = 0; r < narrow_lanes; ++r) {
+#pragma unroll
+      for (unsigned k = 0; k < batch; ++k) {
+        const unsigned at = k * narrow_lanes + own;
+        column[r][k] = at < taken[r].n ? __ldg(taken[r].columns + at) : 0;
+      }
+    }
+    wait();
+    const bool any_longer = __reduce_max_sync(full_warp, n) > narrow_lanes * batch / 2;
+    PackedSums<Bits> kept = {};
+    TakenRow kept_row;
+#pragma unroll
+    for (unsigned r = 0; r < narrow_lanes; ++r) {
+      Levels sums;
+      const auto add_half = [&](unsigned from) {
+        Part<Words> parts[batch / 2] = {};
+#pragma unroll
+        for (unsigned k = 0; k < batch / 2; ++k) {
+          if ((from + k) * narrow_lanes + own < taken[r].n) parts[k] = read(column[r][from + k]);
+        }
+        sums.add(parts, read.few);
+      };
+      add_half(0);
+      if (any_longer) add_half(batch / 2);
+#pragma unroll
+      for (std::uint32_t& pair : sums.pair) {
+        for (unsigned apart = 1; apart < narrow_lanes; apart *= 2) pair += __shfl_xor_sync(full_warp, pair, apart);
+      }
+      sums.separate();
+      if (own == r) kept = sums.unit(0), kept_row = taken[r];
+    }
+    const End end(args, kept_row);
+    write<1>(
+        0, 0, [&](unsigned) { return end; }, [&](unsigned) { return kept; });
+  }
+
   /// A row that the sets of a warp share.
   template <class Wait>
   __device__ void take_warp_row(const TakenRow& taken, const Wait& wait) {
@@ -278,8 +251,12 @@ struct Kernel {
       const std::size_t place = std::size_t{block - blocks.end_of_hubs} * warps + threadIdx.x / 32;
       return take_warp_row(row_at(blocks.hubs + place, blocks.warp_rows), bring);
     }
-    const std::size_t place = (std::size_t{block - blocks.end_of_warps} * threads + threadIdx.x) / Lanes;
-    take_short_row(row_at(blocks.warp_rows + place, args.a.nrows), bring);
+    const std::size_t first = std::size_t{block - blocks.end_of_warps} * threads;
+    if constexpr (narrow) {
+      take_narrow_rows(blocks.warp_rows + first + threadIdx.x / 32 * 32, bring);
+    } else {
+      take_short_row(row_at(blocks.warp_rows + (first + threadIdx.x) / Lanes, args.a.nrows), bring);
+    }
   }
 
   /// Rows as they are stored. A warp takes some consecutive ones: sets take the short ones, then the warp the longer
@@ -410,7 +387,9 @@ void launch_parts(const Device& device, const LevelSpmmArgs& args) {
   constexpr std::size_t features = LaneLevels<Bits, Words>::features;
   const std::size_t parts = (stored_columns(args.out, args.x.ncols) + features - 1) / features;
   const auto slices = static_cast<unsigned>((parts + most_lanes - 1) / most_lanes);
-  if (parts <= 1) return launch<Bits, Words, 1, ends>(device, args, slices);
+  if constexpr (Words == 2) {  // of four words a row has two parts or more
+    if (parts <= 1) return launch<Bits, Words, 1, ends>(device, args, slices);
+  }
   if (parts <= 2) return launch<Bits, Words, 2, ends>(device, args, slices);
   if (parts <= 4) return launch<Bits, Words, 4, ends>(device, args, slices);
   launch<Bits, Words, most_lanes, ends>(device, args, slices);

@@ -15,6 +15,7 @@ struct TakenRow {
   std::uint32_t n = 0;
   const NodeId* columns = nullptr;
 
+  TakenRow() = default;
   /// A row, no_row for none.
   template <class Args>
   __device__ TakenRow(const Args& args, NodeId taken) : row(taken) {

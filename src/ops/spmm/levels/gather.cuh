@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of levels over neighbours on a CUDA device: how sets of lanes read the rows of X that belong to a row of A.
+#pragma once
+
+#include "core/cuda/join_lanes.cuh"
+#include "ops/level_views.hpp"
+#include "ops/spmm/levels/sums.cuh"
+#include "ops/spmm/levels/tuning.hpp"
+
+#include <bitgraph/core/kernel.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bitgraph::level_cuda {
+
+constexpr CudaLevelSpmmTuning tuning = cuda_level_spmm_tuning();
+constexpr unsigned batch = tuning.batch;
+
+/// The rows of X as a lane reads them. Places are products of 32 bits: one instruction.
+template <unsigned Words>
+struct PartReader {
+  const std::uint8_t* first;
+  std::uint32_t row_bytes;
+  bool reads;  ///< rows have this part
+  bool few;    ///< levels have at most 2 bits
+
+  __device__ PartReader(const QuantizedView<>& x, unsigned part)
+      : first(x.data + std::size_t{part} * sizeof(Part<Words>)),
+        row_bytes(static_cast<std::uint32_t>(x.row_bytes)),
+        reads(part < row_bytes / sizeof(Part<Words>)),
+        few(x.bits <= 2) {
+    // The compiler would make both anew for each neighbour.
+    asm volatile("" : "+l"(first));
+    asm volatile("" : "+r"(row_bytes));
+  }
+  __device__ Part<Words> operator()(NodeId row) const {
+    const std::uint8_t* at;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(row_bytes), "l"(first));
+    return __ldg(reinterpret_cast<const Part<Words>*>(at));
+  }
+};
+
+/// Adds neighbours of a row. `Sets` sets of `Lanes` lanes share its `n` columns, which begin at `cols`: they read a
+/// portion of batch * Sets columns from `first` on, then the portion `step` columns further on, and so on. The first
+/// columns come before wait(). `first` and `step` are the same in the whole warp.
+template <unsigned Lanes, unsigned Sets, unsigned Bits, unsigned Words, class Wait>
+__device__ void add_neighbors(LaneLevels<Bits, Words>& sums, const PartReader<Words>& read, const NodeId* cols,
+                              std::uint32_t n, std::uint32_t first, std::uint32_t step, const Wait& wait) {
+  constexpr unsigned group = Lanes * Sets;
+  constexpr unsigned portion = batch * Sets;
+  constexpr unsigned loads = (portion + group - 1) / group;
+  constexpr unsigned half = batch / 2;
+  static_assert(Sets == 1 || group == 32);
+  const unsigned own = threadIdx.x % group;
+  const unsigned set = own / Lanes;
+  NodeId column[loads];
+  const auto load_columns = [&](std::uint32_t at) {
+#pragma unroll
+    for (unsigned m = 0; m < loads; ++m) {
+      const unsigned place = m * group + own;
+      column[m] = place < portion && at + place < n ? __ldg(cols + at + place) : 0;
+    }
+  };
+  load_columns(first);
+  wait();
+  const std::uint32_t longest = group == 32 ? n : __reduce_max_sync(full_warp, n);
+  // Columns from this set's first one on that are left, less one: where it is negative, none.
+  int last = read.reads ? static_cast<int>(n) - static_cast<int>(first + set) - 1 : -1;
+#pragma unroll 1
+  for (std::uint32_t at = first; at < longest; at += step, last -= static_cast<int>(step)) {
+    Part<Words> parts[batch] = {};
+    const auto read_half = [&](unsigned from) {
+#pragma unroll
+      for (unsigned k = from; k < from + half; ++k) {
+        const NodeId j = Sets == 1 ? __shfl_sync(full_warp, column[k / Lanes], k % Lanes, Lanes)
+                                   : __shfl_sync(full_warp, column[k * Sets / group], set + k * Sets % group);
+        if (static_cast<int>(k * Sets) <= last) parts[k] = read(j);
+      }
+    };
+    const std::uint32_t left = longest - at;
+    read_half(0);
+    if (left > half * Sets) read_half(half);
+    if (left > step) load_columns(at + step);
+    sums.add(parts, read.few);
+  }
+  sums.separate();
+}
+
+/// The sums of a lane as numbers.
+template <unsigned Bits, unsigned Words>
+__device__ RowSums<LaneLevels<Bits, Words>::features> numbers_of(const LaneLevels<Bits, Words>& sums) {
+  RowSums<LaneLevels<Bits, Words>::features> all;
+#pragma unroll
+  for (unsigned f = 0; f < all.count; ++f) all.sum[f] = sums.of(f);
+  return all;
+}
+
+}  // namespace bitgraph::level_cuda
