@@ -18,7 +18,7 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || { echo "gpu-
 status=0
 # Tests that use a CUDA device, and tests of what it shares with the host.
 on_cuda='*Cuda*:*CUDA*:*Device*:Figure2*:*OneLaunch*:*Fused*:*Stream*:*Share*:*Storage*:TwoThreads*:HostOnly*:Operators*'
-on_cuda=$on_cuda:'*float16*:*OnADevice*:SparseLevelGemm*:LevelPlans*:PackedParts*:StayingParts*:InferenceOverParts*'
+on_cuda=$on_cuda:'*float16*:*OnADevice*:SparseLevelGemm*:LevelPlans*:PackedParts*:StayingParts*:InferenceOverParts*:LevelLaunch*'
 for tests in "$bin"/tests_core "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph "$bin"/tests_nn "$bin"/tests_spanning; do
   echo "== ${tests##*/}"
   "$tests" --gtest_filter="$on_cuda" --gtest_brief=1 || status=1
@@ -52,7 +52,7 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
   done
   # racecheck of these does not end within minutes
   sanitize memcheck tests_ops 'SparseLevelGemm*:LevelSpmmCuda*'
-  sanitize memcheck tests_nn 'DeviceBatches*:PackedParts.HaveTheBits*:StayingParts.HaveTheBits*'
+  sanitize memcheck tests_nn 'DeviceBatches*:PackedParts.HaveTheBits*:StayingParts.HaveTheBits*:LevelLaunch.Takes*'
 fi
 
 "$bin/bitgraph" generate rmat "$work/graph.b2sr" --scale 20 --edge-factor 16 --quiet
