@@ -183,7 +183,7 @@ __device__ void scale_row(const SampledGraph& graph, const BatchArrays& batch, c
   if (hop.sums) {
     const NodeId node = batch.nodes[i];
     const auto degree = static_cast<float>(graph.row_ptr[node + std::size_t{1}] - graph.row_ptr[node]);
-    scale = hop.factor * (degree + (hop.loops ? 1.0F : 0.0F)) * vote;
+    scale = hop.factor * ((degree + (hop.loops ? 1.0F : 0.0F)) * vote);
   }
   hop.vote_scale[i] = vote;
   hop.row_scale[i] = scale;
