@@ -24,7 +24,7 @@ struct AddOptions {
   AddScales a_scales;
   AddScales b_scales;
   std::span<const float> bias;               ///< one a column; empty: zeros
-  Activation activation = Activation::none;  ///< of a DenseMatrix only: signs lose nothing without one
+  Activation activation = Activation::none;  ///< of a DenseMatrix only: the sign behind a tanh is that before it
 };
 
 /// out = a + b, of one shape: a node's own part and that of its neighbours (SAGE).
