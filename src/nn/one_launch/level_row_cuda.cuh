@@ -263,18 +263,18 @@ __device__ inline void level_product(const RowStep& s, const Row& row) {
 
 /// Adds up what a team's warps found. Only the first gets it.
 __device__ inline FourSums combined(Row& row, const Group& group, const FourSums& own) {
-  auto& partial = row.shared.partial[row.half];
-  if (group.number == 0) {
-#pragma unroll
-    for (unsigned k = 0; k < 4; ++k) partial[row.warp][4 * group.own + k] = __uint_as_float(own.of[k]);
-  }
-  row.half ^= 1U;
-  wait_for_team(row.place);
   FourSums sum;
-  for (unsigned w = row.warp; row.place.rank == 0 && w < row.warp + row.place.size; ++w) {
+  const unsigned first = 4 * group.own;
+  const auto put = [&](float* to) {
 #pragma unroll
-    for (unsigned k = 0; k < 4; ++k) sum.of[k] += __float_as_uint(partial[w][4 * group.own + k]);
-  }
+    for (unsigned k = 0; k < 4; ++k) {
+      if (group.number == 0) to[first + k] = __uint_as_float(own.of[k]);
+    }
+  };
+  combine(row, put, [&](const float* from) {
+#pragma unroll
+    for (unsigned k = 0; k < 4; ++k) sum.of[k] += __float_as_uint(from[first + k]);
+  });
   return sum;
 }
 

@@ -344,23 +344,24 @@ __device__ inline bool is_shared(const Row& row, RowRange range) {
   return row.place.size > 1 && range.end - range.begin > 32;
 }
 
-__device__ inline void wait_for_team(Place place) {
-  asm volatile("bar.sync %0, %1;" ::"r"(unsigned{place.barrier}), "r"(32U * place.size) : "memory");
+/// For a team: put(own) leaves what this warp found, 64 sums; then add(theirs) takes that of each warp, in the order of
+/// their parts, in the first warp alone.
+template <class Put, class Add>
+__device__ void combine(Row& row, const Put& put, const Add& add) {
+  auto& partial = row.shared.partial[row.half];
+  put(partial[row.warp]);
+  row.half ^= 1U;
+  asm volatile("bar.sync %0, %1;" ::"r"(unsigned{row.place.barrier}), "r"(32U * row.place.size) : "memory");
+  if (row.place.rank != 0) return;
+  for (unsigned w = row.warp; w < row.warp + row.place.size; ++w) add(partial[w]);
 }
 
-/// Adds up what a team's warps found, in the order of their parts. Only the first gets it.
+/// Adds up what a team's warps found. Only the first gets it.
 __device__ inline Columns combined(Row& row, Columns own) {
-  auto& partial = row.shared.partial[row.half];
-  partial[row.warp][row.lane] = own.low;
-  partial[row.warp][row.lane + 32] = own.high;
-  row.half ^= 1U;
-  wait_for_team(row.place);
   Columns sum;
-  if (row.place.rank != 0) return sum;
-  for (unsigned w = row.warp; w < row.warp + row.place.size; ++w) {
-    sum.low += partial[w][row.lane];
-    sum.high += partial[w][row.lane + 32];
-  }
+  combine(
+      row, [&](float* to) { to[row.lane] = own.low, to[row.lane + 32] = own.high; },
+      [&](const float* from) { sum.low += from[row.lane], sum.high += from[row.lane + 32]; });
   return sum;
 }
 
