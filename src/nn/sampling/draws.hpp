@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers of samplers.
+// Random numbers of samplers, and what makes up for the neighbours that they leave out.
 #pragma once
 
 #include <bitgraph/core/random.hpp>
@@ -14,6 +14,12 @@ namespace bitgraph::nn {
 
 /// What a stream is for. They lie apart from the tensors of training.
 enum class Draw : std::uint32_t { neighbors = 0x5A00, walk, counted_walk, order };
+
+/// What a sum over drawn neighbours is multiplied by: `neighbors` there are, and `vote` is one over those drawn. Host
+/// and devices have the same bits.
+[[nodiscard]] constexpr float drawn_sum_scale(float factor, float neighbors, float vote) noexcept {
+  return factor * (neighbors * vote);
+}
 
 /// A batch's own seed.
 inline std::uint64_t seed_of_batch(std::uint64_t seed, Draw draw, std::uint32_t epoch, std::uint32_t batch) noexcept {

@@ -4,6 +4,7 @@
 #include "formats/pattern/csr_chunks.hpp"
 #include "formats/pattern/transpose_index.hpp"
 #include "nn/inference/graph_operands.hpp"
+#include "nn/sampling/draws.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,9 +37,9 @@ void fill_scales(const CsrPattern& whole, Aggregation aggregation, const WholeGr
     const float entries = entries_of(i);
     votes[i] = entries == 0 ? 0.0F : 1.0F / entries;
     rows[i] = votes[i];
-    const float scaled_up = facts.degrees.empty() ? 1.0F : (facts.degrees[i] + own) * votes[i];
-    if (aggregation == Aggregation::symmetric) rows[i] = columns[i] * scaled_up;
-    if (is_sum(aggregation)) rows[i] = facts.factor * scaled_up;
+    if (aggregation != Aggregation::symmetric && !is_sum(aggregation)) continue;
+    const float factor = is_sum(aggregation) ? facts.factor : columns[i];
+    rows[i] = facts.degrees.empty() ? factor : drawn_sum_scale(factor, facts.degrees[i] + own, votes[i]);
   }
 }
 

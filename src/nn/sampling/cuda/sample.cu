@@ -8,6 +8,7 @@
 #include "formats/cuda/keys.cuh"
 #include "formats/pattern/csr_chunks.hpp"
 #include "nn/sampling/cuda/row_draws.cuh"
+#include "nn/sampling/draws.hpp"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -183,7 +184,7 @@ __device__ void scale_row(const SampledGraph& graph, const BatchArrays& batch, c
   if (hop.sums) {
     const NodeId node = batch.nodes[i];
     const auto degree = static_cast<float>(graph.row_ptr[node + std::size_t{1}] - graph.row_ptr[node]);
-    scale = hop.factor * ((degree + (hop.loops ? 1.0F : 0.0F)) * vote);
+    scale = drawn_sum_scale(hop.factor, degree + (hop.loops ? 1.0F : 0.0F), vote);
   }
   hop.vote_scale[i] = vote;
   hop.row_scale[i] = scale;
