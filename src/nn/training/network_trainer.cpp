@@ -126,7 +126,7 @@ class NetworkTrainer final : public Trainer {
   [[nodiscard]] Score validation() const override { return validation_.get(); }
 
   [[nodiscard]] std::vector<ExplainedOperator> explain(std::size_t repeats) override {
-    TrainingRun& run = last_run();
+    TrainingRun& run = voting_run_ ? *voting_run_ : *run_;
     const Program& program = run.program();
     const std::size_t count = program.operators.size();
     OperatorTimes times(2 * count, device_);  // gradients behind the operators
@@ -140,7 +140,7 @@ class NetworkTrainer final : public Trainer {
     return times.explain(program, {.nodes = pattern.nrows(), .entries = pattern.nvals()});
   }
 
-  [[nodiscard]] std::string drawing() const override { return to_dot(last_run().program()); }
+  [[nodiscard]] std::string drawing() const override { return to_dot((voting_run_ ? *voting_run_ : *run_).program()); }
 
   [[nodiscard]] Model model() const override {
     Model model;
@@ -311,10 +311,6 @@ class NetworkTrainer final : public Trainer {
   Recipe recipe_;
   NetworkLayers layers_;
   std::vector<OptimizedParameter> optimized_;
-  /// The one that a late epoch takes.
-  [[nodiscard]] const TrainingRun& last_run() const { return voting_run_ ? *voting_run_ : *run_; }
-  [[nodiscard]] TrainingRun& last_run() { return voting_run_ ? *voting_run_ : *run_; }
-
   std::optional<TrainingRun> run_, voting_run_;
   Recording plain_step_, voting_step_, judging_;
   std::optional<Dataset> part_;
