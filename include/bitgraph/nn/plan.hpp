@@ -20,7 +20,7 @@ enum class FeatureStorage { dense, sparse };
 
 /// What votes walk over, and sums of levels.
 enum class GraphFormat {
-  automatic,  ///< csr
+  automatic,  ///< whichever is quickest, for each operator (src/nn/program/passes/graph/graph_form.cpp)
   csr,
   sell,  ///< on the host: one copy of the graph more, and the fastest votes on graphs that are not small
   tiles  ///< B2SR with tiles of side tile_dim; sums of levels take side 64 alone, as products of bit planes

@@ -92,6 +92,15 @@ enum class VotePostOp : std::uint8_t {
   logits   ///< the product with the last layer
 };
 
+/// The form in which an operator reads the graph. A pass chooses it (src/nn/program/passes/graph/graph_form.cpp).
+enum class GraphForm : std::uint8_t {
+  csr,
+  csr_by_length,  ///< the rows in the order of their length, by a RowOrder beside the pattern
+  sell,           ///< a copy as SELL beside the pattern
+  sell_blocks,    ///< blocks of rows as SELL instead of the pattern
+  tiles           ///< a copy as B2SR beside the pattern. Sums of levels multiply its tiles by bit planes
+};
+
 struct Operator {
   OperatorKind kind = OperatorKind::product;
   std::vector<ValueId> inputs;  ///< of vote_post_op: what votes, own signs, the output before; no_value: not there
@@ -107,11 +116,10 @@ struct Operator {
   bool scale_before =
       false;              ///< of quantize in training: rows have the scales of the step before, in the first their own
   bool reorders = false;  ///< of what multiplies or adds up levels: stores the rows in the caller's order
-  bool by_parts = false;  ///< takes the rows of the graph part by part
-  /// Of sums of levels: tiles of the graph meet bit planes of the input, which are the second output.
-  bool by_planes = false;
-  bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
-  bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it
+  GraphForm graph = GraphForm::csr;  ///< of what aggregates
+  bool by_parts = false;             ///< takes the rows of the graph part by part
+  bool own_beside = false;           ///< of vote_post_op: own signs are the second half of the rows that vote
+  bool root = false;                 ///< of fused kinds: a product with the layer's root weights is part of it
   VotePostOp post_op = VotePostOp::none;
 
   [[nodiscard]] ValueId output() const { return outputs.front(); }

@@ -86,7 +86,7 @@ const DenseMatrix<float>& Forward::run() {
 }
 
 std::string Forward::executor() const {
-  if (compiled_.graph.parts > 1) return "parts of the rows";
+  if (compiled_.parts > 1) return "parts of the rows";
   if (device_.is_host()) return "host";
   if (one_launch_) return "one launch";
   return options_.launching == Launching::steps ? "stream" : "CUDA graph";

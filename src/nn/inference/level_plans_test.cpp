@@ -285,6 +285,25 @@ TEST(LevelPlans, MemoryOfTilesOnADeviceIsPredictedWithinTwoPercent) {
   });
 }
 
+/// Its tiles have some 720 entries. Not asked for as one launch, as small as it is.
+TEST(LevelPlans, FullTilesAreTakenOnADevice) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const Model made = LevelModel{}.in_levels(large_data(), Precision::of_levels(4, 4, 4));
+  const Floats expected = logits_of(made, large_data(), {});
+  for (const GraphFormat format : {GraphFormat::automatic, GraphFormat::csr}) {
+    const InferenceOptions options{.graph = format, .launching = Launching::graph};
+    const auto predicted = static_cast<double>(predict_memory(made, large_data(), options, device).bytes);
+    const std::size_t before = device.memory().live;
+    device.reset_peak();
+    InferencePlan plan(made, large_data(), options, device);
+    EXPECT_EQ(count_of(plan, format == GraphFormat::csr ? ", tiles" : ", sparse"), 0);
+    test::expect_identical(plan.run().to(Device()).values(), expected.values());
+    const auto peak = static_cast<double>(device.memory().peak - before);
+    EXPECT_NEAR(predicted, peak, 0.02 * peak);
+  }
+}
+
 TEST(LevelPlans, ThreadsOrdersAndInstructionSetsGiveTheSameBits) {
   test::for_each_level_model([](const LevelModel& model, const Precision& precision) {
     const Model made = model.in_levels(sparse_data(), precision);

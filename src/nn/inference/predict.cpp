@@ -107,7 +107,7 @@ class Prediction {
              scaled_bytes(program, is_one_launch(program, parts));
     s.values = is_one_launch(program, parts) ? program.value(program.result).bytes(n_) + mailbox_bytes(program)
                                              : place(program, n_).bytes + copy_bytes(compiled);
-    if (compiled.graph.sell) s.rows = pattern_bytes(n_ / compiled.graph.parts + 1, largest_part(compiled.graph.parts));
+    if (needs_of(program).sell_blocks) s.rows = pattern_bytes(n_ / compiled.parts + 1, largest_part(compiled.parts));
     return s;
   }
 
@@ -193,20 +193,20 @@ class Prediction {
   [[nodiscard]] std::size_t graph_bytes(const Compiled& compiled, bool streamed) const {
     const GraphNeeds needs = needs_of(compiled.program);
     const bool reserved = options_.capacity.nodes != 0 || options_.capacity.entries != 0;
-    const std::size_t parts = compiled.graph.parts;
+    const std::size_t parts = compiled.parts;
     std::size_t total = needs.scales.size() * n_ * sizeof(float) + (reserved ? pattern_bytes(n_, m_) : 0);
-    if (!streamed) total += needs.orders.size() * n_ * sizeof(NodeId);
+    total += needs.orders.size() * n_ * sizeof(NodeId);
     std::size_t largest = 0;
     for (const bool loops : needs.patterns) {
       const bool kept = reserved && !loops && parts == 1 && device_.is_host() && options_.order == Order::original;
       if (streamed) {
         largest = pattern_bytes(n_ / parts + 1, largest_part(parts));
-      } else if (compiled.graph.sell) {
+      } else if (needs.sell_blocks) {
         total += sell_bytes(n_, entries_of(loops));
       } else if (!kept) {  // else it is the graph that the plan keeps
         total += pattern_bytes(n_ + parts - 1, entries_of(loops));
       }
-      if (needs.other_formats.count(loops) != 0) total += other_format_bytes(loops);
+      if (needs.other_formats.count(loops) != 0) total += other_format_bytes(loops, needs.tile_dim);
     }
     return total + largest;
   }
@@ -215,6 +215,8 @@ class Prediction {
   struct GraphNeeds {
     std::set<bool> patterns, other_formats, orders;
     std::set<Aggregation> scales;
+    bool sell_blocks = false;  ///< instead of the patterns
+    int tile_dim = 0;          ///< of tiles, where they are the other format
   };
 
   [[nodiscard]] GraphNeeds needs_of(const Program& program) const {
@@ -227,22 +229,20 @@ class Prediction {
       if (op.kind == OperatorKind::product || op.kind == OperatorKind::quantize) continue;
       const bool loops = has_loops(op.aggregation);
       needs.patterns.insert(loops);
-      if (vote || op.by_planes) needs.other_formats.insert(loops);
-      const bool other_format = options_.graph == GraphFormat::sell || options_.graph == GraphFormat::tiles;
-      const Value& in = program.value(op.inputs[0]);
-      const bool float_sum = op.kind == OperatorKind::aggregate && !in.is_signs() && !in.is_levels();
-      const bool by_order = float_sum ? spmm_sums_by_order(out.columns) : !op.by_planes && (!vote || !other_format);
-      if (!device_.is_host() && by_order) needs.orders.insert(loops);
+      if (op.graph == GraphForm::tiles)
+        needs.tile_dim = multiplies_planes(program, op) ? int{side_of_planes} : options_.tile_dim;
+      if (op.graph == GraphForm::sell || op.graph == GraphForm::tiles) needs.other_formats.insert(loops);
+      if (op.graph == GraphForm::csr_by_length) needs.orders.insert(loops);
+      if (op.graph == GraphForm::sell_blocks) needs.sell_blocks = true;
     }
     return needs;
   }
 
-  /// Of the format that votes and products of planes have beside the pattern, where the plan names one.
-  [[nodiscard]] std::size_t other_format_bytes(bool loops) const {
-    const int k = options_.tile_dim;
-    if (options_.graph == GraphFormat::sell) return sell_bytes(n_, entries_of(loops));
-    if (options_.graph != GraphFormat::tiles) return 0;
-    return b2sr_bytes(graph_.nrows(), count_tiles(graph_, k) + (loops ? empty_diagonal_tiles(graph_, k) : 0), k);
+  /// Of the format that votes and products of planes have beside the pattern: tiles, or where the side is 0 SELL.
+  [[nodiscard]] std::size_t other_format_bytes(bool loops, int tile_dim) const {
+    if (tile_dim == 0) return sell_bytes(n_, entries_of(loops));
+    const std::size_t tiles = count_tiles(graph_, tile_dim) + (loops ? empty_diagonal_tiles(graph_, tile_dim) : 0);
+    return b2sr_bytes(graph_.nrows(), tiles, tile_dim);
   }
 
   /// The most entries, loops included, of one of the parts.
@@ -266,7 +266,7 @@ class Prediction {
       const bool reads_out = op.kind == OperatorKind::readout;
       if ((op.kind != OperatorKind::aggregate && !reads_out) || in.is_signs() || in.is_levels()) continue;
       const std::size_t entries = reads_out     ? n_
-                                  : op.by_parts ? largest_part(compiled.graph.parts)
+                                  : op.by_parts ? largest_part(compiled.parts)
                                                 : entries_of(has_loops(op.aggregation));
       const bool weighted = op.aggregation == Aggregation::symmetric;
       most = std::max(most, spmm_copy_bytes(n_, compiled.program.value(op.output()).columns, entries, weighted));
@@ -299,9 +299,9 @@ class Prediction {
   [[nodiscard]] bool is_one_launch(const Program& program, std::size_t parts) const {
     const bool asked = options_.launching == Launching::one ||
                        (options_.launching == Launching::automatic && fits_one_launch(n_, graph_.nvals()));
-    const bool pattern_alone = options_.graph == GraphFormat::automatic || options_.graph == GraphFormat::csr;
-    if (!asked || !pattern_alone || device_.is_host() || parts != 1) return false;
+    if (!asked || device_.is_host() || parts != 1) return false;
     return std::all_of(program.operators.begin(), program.operators.end(), [&](const Operator& op) {
+      if (op.graph == GraphForm::sell || op.graph == GraphForm::tiles) return false;
       if (program.value(op.output()).is_levels() || program.value(op.inputs[0]).is_levels())
         return launches_levels(program, op, sparse_levels_);
       const bool counts = op.kind == OperatorKind::aggregate && program.value(op.inputs[0]).is_signs() &&

@@ -93,37 +93,6 @@ TEST(LevelEpilogues, OfAGcnLayerTakeInTheFactorTheReluAndTheLevels) {
   EXPECT_EQ(program.operators[3].activation, Activation::none) << "logits are not rectified";
 }
 
-/// Only of tiles of side 64, and of a graph that is there as a whole.
-TEST(PlanesPass, GivesSumsOfLevelsMemoryForPlanes) {
-  Program program = quantized(test::two_layers(Aggregation::symmetric, false), two_forms);
-  make_levels_early(program);
-  const std::string before = to_text(program);
-  InferenceOptions options = test::forms(two_forms);
-  const GraphFacts graph{.nodes = 300, .entries = 9000};
-  const auto with = [&](GraphFormat format, int side, bool whole) {
-    options.graph = format;
-    options.tile_dim = side;
-    Program changed = program;
-    take_planes(changed, {.options = options, .graph = graph, .whole = whole});
-    changed.validate();
-    return changed;
-  };
-  EXPECT_EQ(to_text(with(GraphFormat::automatic, 64, true)), before);
-  EXPECT_EQ(to_text(with(GraphFormat::tiles, 32, true)), before);
-  EXPECT_EQ(to_text(with(GraphFormat::tiles, 64, false)), before);
-  const Program changed = with(GraphFormat::tiles, 64, true);
-  const std::string text = to_text(changed);
-  EXPECT_NE(text.find("%2, %5 = bitMM2Bit, tiles layer 0 (%1) : 64 x levels4*tensor+offset\n"), std::string::npos)
-      << text;
-  EXPECT_NE(text.find("%4, %6 = bitMM2Int, tiles layer 1 (%3) : 7 x float32\n"), std::string::npos) << text;
-  EXPECT_EQ(changed.value(5).bytes(300), 3U * 8 * 2 * 128) << "3 slabs, 8 octets, 2 planes of 128 bytes";
-  Program by_parts = program;
-  split_rows(by_parts, {.parts = 4});
-  const std::string in_parts = to_text(by_parts);
-  take_planes(by_parts, {.options = options, .graph = graph});
-  EXPECT_EQ(to_text(by_parts), in_parts);
-}
-
 /// What a sum with the node's own product is made of stays floats.
 TEST(LevelEpilogues, OfASageLayerEndAtTheSum) {
   Program program = quantized(test::two_layers(Aggregation::mean, true), two_forms);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace bitgraph::nn {
 
@@ -35,7 +36,7 @@ std::string name_product(const Program& p, const Operator& op) {
 std::string name_aggregate(const Program& p, const Operator& op) {
   if (p.value(op.inputs[0]).is_levels()) {
     return fmt::format("{}, {}{}", p.value(op.output()).is_levels() ? "bitMM2Bit" : "bitMM2Int",
-                       op.by_planes ? "tiles" : "sparse", parts_of(op));
+                       multiplies_planes(p, op) ? "tiles" : "sparse", parts_of(op));
   }
   const char* const types = signs(p, op.output()) ? "BBB" : signs(p, op.inputs[0]) ? "BBF" : "FBF";
   return fmt::format("BSpMM.{}{}", types, parts_of(op));
@@ -93,7 +94,7 @@ std::string check_product(const Program& p, const Operator& op) {
 }
 std::string check_aggregate(const Program& p, const Operator& op) {
   if (op.aggregation == Aggregation::none) return "aggregates nothing";
-  if (op.by_planes && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
+  if (multiplies_planes(p, op) && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
     return "has no memory for the planes of its input";
   return check_same(p, op);
 }
@@ -161,7 +162,7 @@ Traffic traffic_product(const Program& p, const Operator& op, const GraphFacts& 
 /// Planes are made of the input, and 64 rows of them meet each tile. Where tiles are not counted, there are no more of
 /// them than places and entries.
 Traffic traffic_planes(const Program& p, const Operator& op, const GraphFacts& graph) {
-  constexpr std::size_t side = 64, tile_bytes = side * sizeof(std::uint64_t) + sizeof(NodeId);
+  constexpr std::size_t side = side_of_planes, tile_bytes = side * sizeof(std::uint64_t) + sizeof(NodeId);
   const std::size_t tile_rows = (graph.nodes + side - 1) / side;
   const std::size_t most = std::min(tile_rows * tile_rows, graph.entries + graph.nodes);
   const auto tiles = static_cast<double>(graph.tiles != 0 ? graph.tiles : most);
@@ -173,7 +174,7 @@ Traffic traffic_planes(const Program& p, const Operator& op, const GraphFacts& g
 
 /// A row of what is gathered for each entry, and its index.
 Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& graph) {
-  if (op.by_planes) return traffic_planes(p, op, graph);
+  if (multiplies_planes(p, op)) return traffic_planes(p, op, graph);
   const Value& x = p.value(op.inputs[0]);
   const std::size_t loops = has_loops(op.aggregation) ? graph.nodes : 0;
   const auto entries = static_cast<double>(graph.entries + loops);
@@ -225,10 +226,29 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "rows stand in the order of OperatorKind");
 
+/// In up to 16 rows of tiles, spread over the graph.
+double sampled_entries_a_tile(const CsrPattern& a) {
+  constexpr std::size_t side = side_of_planes, most = 16;
+  const std::size_t tile_rows = (a.nrows() + side - 1) / side, taken = std::min(most, tile_rows);
+  std::size_t entries = 0, tiles = 0;
+  std::vector<NodeId> columns;
+  for (std::size_t k = 0; k < taken; ++k) {
+    const std::size_t first = k * tile_rows / taken * side;
+    columns.clear();
+    for (std::size_t i = first; i < std::min<std::size_t>(first + side, a.nrows()); ++i) {
+      for (const NodeId j : a.row(static_cast<NodeId>(i))) columns.push_back(j / side);
+    }
+    entries += columns.size();
+    std::ranges::sort(columns);
+    tiles += static_cast<std::size_t>(std::unique(columns.begin(), columns.end()) - columns.begin());
+  }
+  return tiles == 0 ? 0 : static_cast<double>(entries) / static_cast<double>(tiles);
+}
+
 }  // namespace
 
 GraphFacts GraphFacts::of(const CsrPattern& a) {
-  GraphFacts facts{.nodes = a.nrows(), .entries = a.nvals()};
+  GraphFacts facts{.nodes = a.nrows(), .entries = a.nvals(), .entries_a_tile = sampled_entries_a_tile(a)};
   for (NodeId i = 0; i < a.nrows(); ++i) {
     const std::size_t entries = a.row(i).size();
     facts.longest_row = std::max(facts.longest_row, entries);
@@ -238,6 +258,10 @@ GraphFacts GraphFacts::of(const CsrPattern& a) {
 }
 
 const OperatorTraits& operator_traits(OperatorKind kind) noexcept { return table[static_cast<std::size_t>(kind)]; }
+
+bool multiplies_planes(const Program& program, const Operator& op) {
+  return op.graph == GraphForm::tiles && program.value(op.inputs[0]).is_levels();
+}
 
 std::string paper_name(const Program& program, const Operator& op) {
   std::string name = operator_traits(op.kind).paper_name(program, op);

@@ -16,13 +16,17 @@ class Runtime;
 class TrainingRun;
 struct Prepared;
 
+/// Of the tiles that meet bit planes.
+inline constexpr std::size_t side_of_planes = 64;
+
 /// What passes may know of a graph: numbers, not its arrays.
 struct GraphFacts {
   std::size_t nodes = 0;
   std::size_t entries = 0;      ///< of the adjacency matrix, without loops
   std::size_t longest_row = 0;  ///< entries, without a loop
   bool has_empty_row = false;
-  std::size_t tiles = 0;  ///< of side 64, that have an entry; 0: not counted
+  std::size_t tiles = 0;      ///< of side side_of_planes, that have an entry; 0: not counted
+  double entries_a_tile = 0;  ///< of these tiles, in a sample of them; 0: not known
 
   [[nodiscard]] static GraphFacts of(const CsrPattern& a);
 };
@@ -81,6 +85,9 @@ struct OperatorTraits {
 [[nodiscard]] const OperatorTraits& operator_traits(OperatorKind kind) noexcept;
 
 [[nodiscard]] std::string paper_name(const Program& program, const Operator& op);
+
+/// Whether tiles of the graph meet bit planes of the input, which are the second output.
+[[nodiscard]] bool multiplies_planes(const Program& program, const Operator& op);
 
 /// Bytes that a gather of `bytes` moves: whole sectors.
 [[nodiscard]] constexpr std::size_t gathered_bytes(std::size_t bytes) noexcept { return (bytes + 31) / 32 * 32; }

@@ -24,27 +24,27 @@ using Floats = DenseMatrix<float>;
 
 bool votes(const Runtime& at, const Operator& op) { return at.makes_bits(op.output()); }
 
-/// Whether a sum over so many columns is quicker in the order of the rows; votes, counts and sums of levels always are.
-bool goes_by_order(const Runtime& at, const Operator& op) {
-  return at.makes_bits(op.inputs[0]) || at.makes_levels(op.inputs[0]) ||
-         spmm_sums_by_order(at.program().value(op.output()).columns);
+/// The order in which an operator takes the rows of a pattern; null: as they are.
+const RowOrder* order_of(Runtime& at, const Operator& op, const CsrPattern& pattern) {
+  return op.graph == GraphForm::csr_by_length ? &at.graph().row_order(pattern) : nullptr;
 }
+const RowOrder* order_of(Runtime&, const Operator&, const SellPattern&) { return nullptr; }
 
 /// Makes the parts that stay, before the first run.
-void find_parts(Runtime& at, const Operator& op, bool by_order) {
+void find_parts(Runtime& at, const Operator& op) {
   if (at.streamed()) return;
-  if (at.sell()) {
+  if (op.graph == GraphForm::sell_blocks) {
     static_cast<void>(at.graph().sell_blocks_of(op.aggregation, at.parts()));
     return;
   }
-  for (const CsrPattern& part : at.graph().blocks_of(op.aggregation, at.parts())) {
-    if (by_order) static_cast<void>(at.graph().row_order(part));
-  }
+  for (const CsrPattern& part : at.graph().blocks_of(op.aggregation, at.parts()))
+    static_cast<void>(order_of(at, op, part));
 }
 
 /// Calls fn(pattern, part, first row, rows) for the parts of the graph, one after the other.
 template <class Fn>
-void for_each_part(Runtime& at, Aggregation aggregation, Fn&& fn) {
+void for_each_part(Runtime& at, const Operator& op, Fn&& fn) {
+  const Aggregation aggregation = op.aggregation;
   for (std::size_t part = 0; part < at.parts(); ++part) {
     const std::size_t first = first_row(at.num_nodes(), part, at.parts());
     const std::size_t rows = first_row(at.num_nodes(), part + 1, at.parts()) - first;
@@ -52,7 +52,7 @@ void for_each_part(Runtime& at, Aggregation aggregation, Fn&& fn) {
     if (at.streamed()) {
       fn(at.graph().rows_of(aggregation, static_cast<NodeId>(first), static_cast<NodeId>(first + rows)), part, first,
          rows);
-    } else if (at.sell()) {
+    } else if (op.graph == GraphForm::sell_blocks) {
       fn(at.graph().sell_blocks_of(aggregation, at.parts())[part], part, first, rows);
     } else {
       fn(at.graph().blocks_of(aggregation, at.parts())[part], part, first, rows);
@@ -60,24 +60,18 @@ void for_each_part(Runtime& at, Aggregation aggregation, Fn&& fn) {
   }
 }
 
-const RowOrder* order_of(Runtime& at, const CsrPattern& part) {
-  return at.streamed() ? nullptr : &at.graph().row_order(part);
-}
-const RowOrder* order_of(Runtime&, const SellPattern&) { return nullptr; }
-
 /// Aggregation with a part of the pattern's rows at a time.
 template <class X, class Out>
 void run_by_parts(Runtime& at, const Operator& op, const Prepared& prepared, const X& x, std::vector<Out>& to_rows) {
   constexpr bool is_vote = std::is_same_v<Out, Bits>;
-  const bool by_order = goes_by_order(at, op);
-  for_each_part(at, op.aggregation, [&](const auto& pattern, std::size_t part, std::size_t first, std::size_t rows) {
+  for_each_part(at, op, [&](const auto& pattern, std::size_t part, std::size_t first, std::size_t rows) {
     const auto row_scale = prepared.operand.row_scale;
     if constexpr (is_vote || !std::is_same_v<decltype(pattern), const SellPattern&>) {
       spmm_into(to_rows[part], pattern, x,
                 {.row_scale = row_scale.empty() ? row_scale : row_scale.subspan(first, rows),
                  .col_scale = prepared.operand.col_scale,
                  .bias = at.weights().bias(op),
-                 .row_order = by_order ? order_of(at, pattern) : nullptr});
+                 .row_order = order_of(at, op, pattern)});
     }
   });
 }
@@ -94,7 +88,7 @@ LevelSpmmOptions level_options(const Runtime& at, const Operator& op, const Prep
 void add_levels(Runtime& at, const Operator& op, Prepared& prepared) {
   const QuantizedMatrix& x = at.levels_in(op.inputs[0]);
   const bool to_levels = at.makes_levels(op.output());
-  if (op.by_planes) {
+  if (multiplies_planes(at.program(), op)) {
     const LevelSpmmOptions how = level_options(at, op, prepared);
     BitPlanes& planes = at.planes(op.outputs[1]);
     pack_planes_into(planes, x);
@@ -107,11 +101,11 @@ void add_levels(Runtime& at, const Operator& op, Prepared& prepared) {
     if (to_levels) return level_spmm_into(at.levels(op.output()), pattern, x, how);
     return level_spmm_into(at.floats(op.output()), pattern, x, how);
   }
-  for_each_part(at, op.aggregation, [&](const auto& pattern, std::size_t part, std::size_t first, std::size_t rows) {
+  for_each_part(at, op, [&](const auto& pattern, std::size_t part, std::size_t first, std::size_t rows) {
     if constexpr (!std::is_same_v<decltype(pattern), const SellPattern&>) {
       LevelSpmmOptions how = level_options(at, op, prepared);
       if (!how.row_scale.empty()) how.row_scale = how.row_scale.subspan(first, rows);
-      how.row_order = order_of(at, pattern);
+      how.row_order = order_of(at, op, pattern);
       if (to_levels) return level_spmm_into(prepared.level_rows[part], pattern, x, how);
       level_spmm_into(prepared.float_rows[part], pattern, x, how);
     }
@@ -134,26 +128,24 @@ void find_rows(Runtime& at, const Operator& op, Prepared& prepared) {
   } else {
     prepared.operand = at.graph().of(op.aggregation);
   }
-  prepared.order = &at.graph().row_order(*prepared.operand.pattern);
+  prepared.order = order_of(at, op, *prepared.operand.pattern);
 }
 
 void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
   if (op.reorders) prepared.out_rows = at.back().nodes().span();
   if (op.by_parts) {
     if (!votes(at, op)) prepared.operand = at.graph().scales_of(op.aggregation);
-    return find_parts(at, op, goes_by_order(at, op));
+    return find_parts(at, op);
   }
-  if (op.by_planes) {
-    prepared.operand = at.graph().scales_of(op.aggregation);
-    prepared.tiles = &at.graph().tiles(op.aggregation, at.options().tile_dim);
-  } else if (votes(at, op) && at.options().graph == GraphFormat::sell) {
+  if (!votes(at, op)) prepared.operand = at.graph().scales_of(op.aggregation);
+  if (op.graph == GraphForm::tiles) {
+    const bool of_planes = multiplies_planes(at.program(), op);
+    prepared.tiles = &at.graph().tiles(op.aggregation, of_planes ? int{side_of_planes} : at.options().tile_dim);
+  } else if (op.graph == GraphForm::sell) {
     prepared.sell = &at.graph().sell(op.aggregation);
-  } else if (votes(at, op) && at.options().graph == GraphFormat::tiles) {
-    prepared.tiles = &at.graph().tiles(op.aggregation, at.options().tile_dim);
   } else {
-    if (!votes(at, op)) prepared.operand = at.graph().scales_of(op.aggregation);
     prepared.operand.pattern = &at.graph().pattern_of(op.aggregation);
-    if (goes_by_order(at, op)) prepared.order = &at.graph().row_order(*prepared.operand.pattern);
+    prepared.order = order_of(at, op, *prepared.operand.pattern);
   }
 }
 
@@ -256,7 +248,7 @@ void run_add_scores(Runtime& at, const Operator& op, Prepared& prepared) {
 void find_multiply_counts(Runtime& at, const Operator& op, Prepared& prepared) {
   if (!op.by_parts) return find_rows(at, op, prepared);
   prepared.operand = at.graph().scales_of(op.aggregation);
-  find_parts(at, op, true);
+  find_parts(at, op);
 }
 
 /// A mean of products as the product of counts: whole numbers until the last step.
@@ -276,10 +268,10 @@ void run_multiply_counts(Runtime& at, const Operator& op, Prepared& prepared) {
                                 own);
   }
   Floats& counts = at.floats(op.outputs[1]);
-  for_each_part(at, op.aggregation, [&](const auto& pattern, std::size_t, std::size_t first, std::size_t rows) {
+  for_each_part(at, op, [&](const auto& pattern, std::size_t, std::size_t first, std::size_t rows) {
     Floats counted = some_rows(counts, 0, rows);
     Floats to = some_rows(out, first, rows);
-    spmm_into(counted, pattern, x, {.row_order = order_of(at, pattern)});
+    spmm_into(counted, pattern, x, {.row_order = order_of(at, op, pattern)});
     binary_weight_gemm_into(
         to, counted, w.signs().bits,
         {.row_scale = row_scale.subspan(first, rows), .col_scale = w.signs().alpha.span(), .bias = w.bias.span()});

@@ -112,8 +112,7 @@ class Runtime {
   [[nodiscard]] const Device& device() const noexcept { return device_; }
   [[nodiscard]] CallerOrder& back() const noexcept { return *back_; }
   [[nodiscard]] std::size_t num_nodes() const noexcept { return graph_.num_nodes(); }
-  [[nodiscard]] std::size_t parts() const noexcept { return compiled_->graph.parts; }
-  [[nodiscard]] bool sell() const noexcept { return compiled_->graph.sell; }
+  [[nodiscard]] std::size_t parts() const noexcept { return compiled_->parts; }
   [[nodiscard]] bool streamed() const noexcept { return streamed_; }
 
  private:

@@ -12,7 +12,7 @@ constexpr std::array simple_passes{
     Pass{"share", [](Program& program, const PassContext&) { share(program); }},
     Pass{"fold activations", [](Program& program, const PassContext&) { fold_activations(program); }},
     Pass{"epilogues of levels", [](Program& program, const PassContext&) { make_levels_early(program); }},
-    Pass{"sequence", sequence}, Pass{"join rows", join_rows}};
+    Pass{"sequence", sequence}, Pass{"join rows", join_rows}, Pass{"graph forms", choose_graph_forms}};
 
 }  // namespace
 
@@ -30,15 +30,14 @@ Compiled compile(Program program, const PassContext& context, std::size_t parts,
   for (const Pass& pass : simple_passes) {
     if (pass.name != context.without) pass.rewrite(program, context);
   }
-  Compiled made{program, {}, context.without != "place"};
+  Compiled made{.program = program, .shares_memory = context.without != "place"};
   if (context.without != "fuse") fuse(made.program, context);
-  made.graph = plan_graph(made.program, context, parts);
-  if (made.graph.parts > 1) {  // kernels of several operators go over a whole graph
+  made.parts = parts_of_rows(made.program, context, parts);
+  if (made.parts > 1) {  // kernels of several operators go over a whole graph
     made.program = std::move(program);
-    made.graph = plan_graph(made.program, context, parts);
+    made.parts = parts_of_rows(made.program, context, parts);
   }
-  split_rows(made.program, made.graph);
-  take_planes(made.program, context);
+  split_rows(made.program, made.parts);
   if (reorders) reorder_result(made.program);
   made.program.validate();
   return made;

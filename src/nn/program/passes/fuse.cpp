@@ -5,8 +5,7 @@
 
 #include <bitgraph/ops/fused_vote.hpp>
 
-#include "nn/one_launch/one_launch.hpp"
-
+#include <algorithm>
 #include <array>
 
 namespace bitgraph::nn {
@@ -15,13 +14,14 @@ namespace {
 
 using Kind = OperatorKind;
 
-/// Whether votes have kernels that do what follows them. A small graph is one launch as it is.
-bool may_fuse(const PassContext& context) {
+/// Whether votes have kernels that do what follows them. They walk over the pattern. A small graph is one launch as it
+/// is.
+bool may_fuse(const Program& program, const PassContext& context) {
   const InferenceOptions& o = context.options;
-  const bool pattern = o.graph == GraphFormat::automatic || o.graph == GraphFormat::csr;
-  const bool small = o.launching == Launching::one || (o.launching == Launching::automatic &&
-                                                       fits_one_launch(context.graph.nodes, context.graph.entries));
-  return !context.on_host && context.whole && pattern && !small && o.fusion == Fusion::automatic &&
+  const bool pattern = std::ranges::none_of(program.operators, [](const Operator& op) {
+    return op.graph == GraphForm::sell || op.graph == GraphForm::sell_blocks || op.graph == GraphForm::tiles;
+  });
+  return !context.on_host && context.whole && pattern && !may_be_one_launch(context) && o.fusion == Fusion::automatic &&
          o.strategy == SpmmStrategy::automatic;
 }
 
@@ -56,7 +56,8 @@ bool fuse_vote(Program& program, std::size_t n, const PassContext& context) {
                  .inputs = {vote.inputs[0], no_value, no_value},
                  .outputs = vote.outputs,
                  .layer = vote.layer,
-                 .aggregation = vote.aggregation};
+                 .aggregation = vote.aggregation,
+                 .graph = GraphForm::csr_by_length};
   std::size_t at = n;
   if (const Operator* const add = only_reader(program, vote.output(), Kind::add)) {
     fused.inputs[1] = add->inputs[1];
@@ -162,7 +163,8 @@ bool fuse_scores(Program& program, std::size_t n, const PassContext&) {
                 .aggregation = sum->aggregation,
                 .weight = WeightOf::neighbor,
                 .weight_format = product->weight_format,
-                .bias = BiasOf::weight};
+                .bias = BiasOf::weight,
+                .graph = GraphForm::csr_by_length};
   const std::size_t at = static_cast<std::size_t>((add != nullptr ? add : sum) - program.operators.data());
   if (add != nullptr) {
     const ValueId own = program.add_value({classes, {}});
@@ -193,6 +195,7 @@ bool fuse_scaled_scores(Program& program, std::size_t n, const PassContext& cont
   made.outputs = {scores};
   made.aggregation = added.aggregation;
   added.kind = Kind::add_scores;
+  added.graph = GraphForm::csr_by_length;
   added.inputs = {scores};
   added.weight = made.weight;
   added.weight_format = made.weight_format;
@@ -216,7 +219,8 @@ bool fuse_counts(Program& program, std::size_t n, const PassContext& context) {
                  .aggregation = product.aggregation,
                  .weight = product.weight,
                  .weight_format = product.weight_format,
-                 .bias = BiasOf::weight};
+                 .bias = BiasOf::weight,
+                 .graph = GraphForm::csr_by_length};
   std::size_t at = n;
   if (const Operator* const add = only_reader(program, product.output(), Kind::add)) {
     const Operator* const own = only_read(program, add->inputs[1], Kind::product);
@@ -245,7 +249,7 @@ constexpr std::array patterns{Pattern{"counts and their product", fuse_counts},
 }  // namespace
 
 void fuse(Program& program, const PassContext& context) {
-  if (!may_fuse(context)) return;
+  if (!may_fuse(program, context)) return;
   for (const Pattern& pattern : patterns) {
     for (std::size_t n = 0; n < program.operators.size(); ++n) pattern.rewrite(program, n, context);
     remove_dead(program);

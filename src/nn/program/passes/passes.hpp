@@ -29,12 +29,6 @@ struct Pass {
   void (*rewrite)(Program&, const PassContext&);
 };
 
-/// How the graph's rows are held.
-struct GraphPlan {
-  std::size_t parts = 1;  ///< in so many patterns
-  bool sell = false;      ///< they are SELL patterns: votes and counts are all that the graph is for
-};
-
 /// Layers in floats become layers of the given forms: inputs of products of signs and of votes are quantized, by
 /// operators of their own, and so are inputs of products and of sums of levels. One form a layer.
 void apply_precision(Program& program, std::span<const Precision> forms);
@@ -67,6 +61,13 @@ void fold_activations(Program& program);
 /// Each neighbour is then one bit a column, not a float.
 void sequence(Program& program, const PassContext& context);
 
+/// Whether a device may run all of it in one launch: the graph is small, or the options ask for that.
+[[nodiscard]] bool may_be_one_launch(const PassContext& context);
+
+/// Operators that aggregate get the form of the graph that suits them: what the options name, else the quickest. Sums
+/// of levels over tiles get bit planes of their input as a second output (QGTC, section 4.3).
+void choose_graph_forms(Program& program, const PassContext& context);
+
 /// Patterns that have one kernel on a CUDA device, over a whole graph: a vote and the sum behind it, the product behind
 /// that, scores of the last layer, counts and their product (BitGNN, section 3.3).
 void fuse(Program& program, const PassContext& context);
@@ -74,16 +75,12 @@ void fuse(Program& program, const PassContext& context);
 /// On the host: outputs of layers that stand side by side are put together some rows at a time, for the product.
 void join_rows(Program& program, const PassContext& context);
 
-/// Parts of the graph's rows where counts would take too much memory at once, or where SELL makes votes quicker.
-/// `parts` is at least what is given.
-[[nodiscard]] GraphPlan plan_graph(const Program& program, const PassContext& context, std::size_t parts);
+/// In how many parts the rows of the graph lie: at least `parts`; more where counts of all rows would take too much
+/// memory at once, or where the graph becomes SELL part by part.
+[[nodiscard]] std::size_t parts_of_rows(const Program& program, const PassContext& context, std::size_t parts);
 
-/// Aggregations take the rows part by part.
-void split_rows(Program& program, const GraphPlan& graph);
-
-/// Sums of levels over a whole graph become products of its tiles with bit planes, where the plan names tiles of side
-/// 64 (QGTC, section 4.3).
-void take_planes(Program& program, const PassContext& context);
+/// Aggregations take the rows part by part. One part: nothing changes.
+void split_rows(Program& program, std::size_t parts);
 
 /// Puts `op` between a value and all its readers, that of the result too: what another device makes, for one, comes
 /// here first. Sets its input, its layer and its output, which is as wide and of the same format; returns the output.
@@ -96,14 +93,14 @@ void reorder_result(Program& program);
 /// Operators that nobody reads go, and values that no operator has.
 void remove_dead(Program& program);
 
-/// A program and the graph that it wants.
+/// A program, and the parts in which it takes the rows of the graph.
 struct Compiled {
   Program program;
-  GraphPlan graph;
+  std::size_t parts = 1;
   bool shares_memory = true;  ///< values that are never needed at once may have the same bytes
 };
 
-/// All passes, one after the other. `parts` as for plan_graph; `reorders`: the result comes back in another order.
+/// All passes, one after the other. `parts` as for parts_of_rows(); `reorders`: the result comes back in another order.
 [[nodiscard]] Compiled compile(Program program, const PassContext& context, std::size_t parts, bool reorders);
 
 /// The passes that a program computes the same without.

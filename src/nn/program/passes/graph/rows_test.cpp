@@ -8,7 +8,7 @@ namespace {
 
 TEST(SplitRowsPass, TakesAggregationsPartByPart) {
   Program program = test::two_layers(Aggregation::symmetric, false);
-  split_rows(program, {.parts = 4});
+  split_rows(program, 4);
   EXPECT_EQ(to_text(program),
             "%0 = features : 100 x float32\n"
             "%1 = MM layer 0 (%0) : 64 x float32\n"
@@ -26,7 +26,7 @@ TEST(SplitRowsPass, CountsIntoScratchOfOnePart) {
   apply_precision(program, options.forms);
   make_signs_early(program);
   sequence(program, {.options = options, .graph = test::large_graph()});
-  split_rows(program, {.parts = 4});
+  split_rows(program, 4);
   EXPECT_EQ(to_text(program),
             "%0 = features : 100 x sign*row\n"
             "%1 = BMM.BBB layer 0 (%0) : 64 x sign\n"
@@ -58,31 +58,33 @@ TEST(JoinRowsPass, PutsSignsOfLayersTogetherSomeRowsAtATime) {
   EXPECT_LT(program.value(6).rows(100000), 10000U);
 }
 
-TEST(GraphPlan, HasMorePartsWhereCountsWouldTakeTooMuchMemory) {
+TEST(PartsOfRows, AreMoreWhereCountsWouldTakeTooMuchMemory) {
   InferenceOptions options = test::forms({Precision::bin, Precision::full});
   options.sequence = Sequence::aggregate_first;
   Program program = test::two_layers(Aggregation::mean_with_self, false);
   apply_precision(program, options.forms);
   make_signs_early(program);
   const GraphFacts graph{.nodes = 1000000, .entries = 1000000, .longest_row = 30};
-  EXPECT_EQ(plan_graph(program, {.options = options, .graph = graph, .on_host = false}, 1).parts, 1U);
+  EXPECT_EQ(parts_of_rows(program, {.options = options, .graph = graph, .on_host = false}, 1), 1U);
   sequence(program, {.options = options, .graph = graph});
   // 256 MB of counts, at most 32 MB at once on a device and 2 MB on the host.
-  EXPECT_EQ(plan_graph(program, {.options = options, .graph = graph, .on_host = false}, 1).parts, 8U);
-  EXPECT_EQ(plan_graph(program, {.options = options, .graph = graph}, 1).parts, 123U);
-  EXPECT_EQ(plan_graph(program, {.options = options, .graph = graph}, 500).parts, 500U);
+  EXPECT_EQ(parts_of_rows(program, {.options = options, .graph = graph, .on_host = false}, 1), 8U);
+  EXPECT_EQ(parts_of_rows(program, {.options = options, .graph = graph}, 1), 123U);
+  EXPECT_EQ(parts_of_rows(program, {.options = options, .graph = graph}, 500), 500U);
 }
 
-TEST(GraphPlan, KeepsSellForVotesOverALargeGraphOnTheHost) {
-  const InferenceOptions options = test::forms({Precision::bin, Precision::bin, Precision::full});
-  Program program = test::two_layers(Aggregation::sum, false, true);
+/// The copy is of the whole graph.
+TEST(PartsOfRows, IsOneWhereVotesReadACopyOfTheGraph) {
+  InferenceOptions options = test::forms({Precision::bin, Precision::full});
+  options.sequence = Sequence::aggregate_first;
+  options.graph = GraphFormat::tiles;
+  Program program = test::two_layers(Aggregation::mean_with_self, false);
   apply_precision(program, options.forms);
   make_signs_early(program);
-  const GraphFacts graph{.nodes = 100000, .entries = 5000000, .longest_row = 500};
-  EXPECT_TRUE(plan_graph(program, {.options = options, .graph = graph}, 1).sell);
-  EXPECT_FALSE(plan_graph(program, {.options = options, .graph = graph, .on_host = false}, 1).sell);
-  EXPECT_FALSE(plan_graph(program, {.options = options, .graph = graph, .whole = false}, 4).sell);
-  EXPECT_FALSE(plan_graph(program, {.options = options, .graph = {.nodes = 1000, .entries = 50000}}, 1).sell);
+  const PassContext context{.options = options, .graph = {.nodes = 1000000, .entries = 1000000, .longest_row = 30}};
+  sequence(program, context);
+  choose_graph_forms(program, context);
+  EXPECT_EQ(parts_of_rows(program, context, 1), 1U);
 }
 
 }  // namespace

@@ -19,13 +19,16 @@ bool makes_counts(const Program& program, const Operator& op) {
   return op.kind == Kind::aggregate && program.value(op.inputs[0]).is_signs() && !program.value(op.output()).is_signs();
 }
 
-bool is_pattern(GraphFormat format) { return format == GraphFormat::automatic || format == GraphFormat::csr; }
+/// Copies beside the pattern are of the whole graph.
+bool reads_whole_copy(const Operator& op) { return op.graph == GraphForm::sell || op.graph == GraphForm::tiles; }
 
-std::size_t parts_for_counts(const Program& program, const PassContext& context) {
+}  // namespace
+
+std::size_t parts_of_rows(const Program& program, const PassContext& context, std::size_t parts) {
+  if (std::ranges::any_of(program.operators, reads_whole_copy)) return parts;
   const std::size_t most = context.on_host ? most_count_bytes_on_host : most_count_bytes;
-  std::size_t parts = 1;
-  if (!is_pattern(context.options.graph)) return parts;
   for (const Operator& op : program.operators) {
+    if (op.graph == GraphForm::sell_blocks) parts = std::max(parts, sell_parts);
     if (!makes_counts(program, op)) continue;
     const std::size_t bytes = program.value(op.output()).bytes(context.graph.nodes);
     parts = std::max(parts, (bytes + most - 1) / most);
@@ -33,59 +36,23 @@ std::size_t parts_for_counts(const Program& program, const PassContext& context)
   return parts;
 }
 
-/// SELL makes votes and counts over a large graph with long rows quicker. It is kept where nothing else needs the
-/// graph.
-bool keeps_sell(const Program& program, const PassContext& context) {
-  constexpr std::size_t least_bytes = 1 << 22;
-  constexpr std::size_t least_degree = 16;
-  const InferenceOptions& o = context.options;
-  if (o.graph != GraphFormat::automatic || o.strategy != SpmmStrategy::automatic) return false;
-  if (o.capacity.nodes != 0 || o.capacity.entries != 0) return false;  // rows of a pattern are changed in place
-  const auto [nodes, entries] = std::pair(context.graph.nodes, context.graph.entries);
-  if ((nodes + 1) * sizeof(EdgeOffset) + entries * sizeof(NodeId) < least_bytes || entries < least_degree * nodes)
-    return false;
-  return std::all_of(program.operators.begin(), program.operators.end(), [&](const Operator& op) {
-    return op.kind != Kind::aggregate || program.value(op.inputs[0]).is_signs();
-  });
-}
-
-}  // namespace
-
-GraphPlan plan_graph(const Program& program, const PassContext& context, std::size_t parts) {
-  GraphPlan plan{.parts = std::max(parts, parts_for_counts(program, context))};
-  if (context.on_host && context.whole && keeps_sell(program, context)) {
-    plan.sell = true;
-    plan.parts = std::max(plan.parts, sell_parts);
-  }
-  return plan;
-}
-
-void split_rows(Program& program, const GraphPlan& graph) {
-  if (graph.parts == 1) return;
+void split_rows(Program& program, std::size_t parts) {
+  if (parts == 1) return;
   for (Operator& op : program.operators) op.by_parts = op.by_parts || op.kind == Kind::aggregate;
   for (std::size_t n = 0; n < program.operators.size(); ++n) {
     Operator& product = program.operators[n];
     const bool of_counts = product.multiplies_signs() && product.aggregation != Aggregation::none;
     if (product.kind != Kind::product || !of_counts) continue;
     const ValueId counts = product.inputs[0];
+    const Operator& sum = program.operators[program.producer(counts)];
     product.kind = Kind::multiply_counts;
     product.by_parts = true;
-    product.inputs = program.operators[program.producer(counts)].inputs;
+    product.graph = sum.graph;
+    product.inputs = sum.inputs;
     product.outputs.push_back(
-        program.add_value({.columns = program.value(counts).columns, .format = {}, .parts = graph.parts}));
+        program.add_value({.columns = program.value(counts).columns, .format = {}, .parts = parts}));
   }
   remove_dead(program);
-}
-
-void take_planes(Program& program, const PassContext& context) {
-  if (!context.whole || context.options.graph != GraphFormat::tiles || context.options.tile_dim != 64) return;
-  for (Operator& op : program.operators) {
-    if (op.kind != Kind::aggregate || op.by_parts || !program.value(op.inputs[0]).is_levels()) continue;
-    Value planes = program.value(op.inputs[0]);
-    planes.format.kind = NumberKind::planes;
-    op.by_planes = true;
-    op.outputs.push_back(program.add_value(planes));
-  }
 }
 
 void join_rows(Program& program, const PassContext& context) {

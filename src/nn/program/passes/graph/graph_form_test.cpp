@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/program/passes/pass_cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace bitgraph::nn {
+namespace {
+
+const std::vector<Precision> two_votes{Precision::bin, Precision::bin, Precision::full};
+
+/// Two layers that vote, and one that aggregates nothing.
+Program votes() {
+  Program program = test::two_layers(Aggregation::sum, false, true);
+  apply_precision(program, two_votes);
+  make_signs_early(program);
+  return program;
+}
+
+Program levels(int bits = 4) {
+  Program program = test::two_layers(Aggregation::symmetric, false);
+  apply_precision(program, std::vector<Precision>(2, Precision::of_levels(bits, bits, bits)));
+  make_levels_early(program);
+  return program;
+}
+
+/// The forms of the aggregations, a letter each.
+std::string chosen(Program program, const PassContext& context) {
+  choose_graph_forms(program, context);
+  std::string forms;
+  for (const Operator& op : program.operators) {
+    if (op.kind == OperatorKind::aggregate) forms += "cosbt"[static_cast<int>(op.graph)];
+  }
+  return forms;
+}
+
+InferenceOptions named(GraphFormat format, int side = 8) {
+  InferenceOptions options = test::forms(two_votes);
+  options.graph = format;
+  options.tile_dim = side;
+  return options;
+}
+
+const GraphFacts long_rows{.nodes = 100000, .entries = 5000000, .longest_row = 500};
+
+TEST(GraphForms, AreCsrByTheLengthOfRowsOnADevice) {
+  const InferenceOptions any = named(GraphFormat::automatic);
+  EXPECT_EQ(chosen(votes(), {.options = any, .graph = long_rows, .on_host = false}), "oo");
+  EXPECT_EQ(chosen(levels(), {.options = any, .graph = long_rows, .on_host = false}), "oo");
+  EXPECT_EQ(chosen(votes(), {.options = any, .graph = test::large_graph()}), "cc") << "the host has no use for it";
+  EXPECT_EQ(chosen(votes(), {.options = any, .graph = long_rows, .on_host = false, .whole = false}), "cc")
+      << "nor have parts that come and go";
+}
+
+TEST(GraphForms, OfNarrowSumsOfFloatsAreCsrAsItIs) {
+  const InferenceOptions any = named(GraphFormat::automatic);
+  const LayerShape shapes[] = {{Aggregation::symmetric, false, 100, 300}, {Aggregation::symmetric, false, 300, 7}};
+  EXPECT_EQ(chosen(program_of(shapes, false), {.options = any, .graph = long_rows, .on_host = false}), "oc");
+}
+
+TEST(GraphForms, AreSellForVotesOverALargeGraphOnTheHost) {
+  const InferenceOptions any = named(GraphFormat::automatic);
+  EXPECT_EQ(chosen(votes(), {.options = any, .graph = long_rows}), "bb");
+  EXPECT_EQ(chosen(votes(), {.options = any, .graph = long_rows, .whole = false}), "cc");
+  EXPECT_EQ(chosen(votes(), {.options = any, .graph = {.nodes = 1000, .entries = 50000}}), "cc");
+  EXPECT_EQ(chosen(levels(), {.options = any, .graph = long_rows}), "cc") << "sums of levels cannot read SELL";
+  InferenceOptions grows = any;
+  grows.capacity.nodes = 200000;
+  EXPECT_EQ(chosen(votes(), {.options = grows, .graph = long_rows}), "cc") << "rows of SELL do not change";
+}
+
+TEST(GraphForms, AreThoseOfTheOptionsWhereOperatorsCanReadThem) {
+  const InferenceOptions sell = named(GraphFormat::sell), tiles = named(GraphFormat::tiles, 16);
+  EXPECT_EQ(chosen(votes(), {.options = sell, .graph = long_rows}), "ss");
+  EXPECT_EQ(chosen(votes(), {.options = tiles, .graph = long_rows}), "tt");
+  EXPECT_EQ(chosen(votes(), {.options = tiles, .graph = long_rows, .whole = false}), "cc");
+  EXPECT_EQ(chosen(levels(), {.options = sell, .graph = long_rows}), "cc");
+  EXPECT_EQ(chosen(levels(), {.options = tiles, .graph = long_rows}), "cc") << "planes meet tiles of side 64 alone";
+  EXPECT_EQ(chosen(levels(), {.options = named(GraphFormat::tiles, 64), .graph = long_rows}), "tt");
+}
+
+/// Where a product of tiles and planes is quicker than gathers.
+TEST(GraphForms, AreTilesForSumsOfLevelsWhereTilesAreFull) {
+  const InferenceOptions any = named(GraphFormat::automatic);
+  GraphFacts full = long_rows;
+  full.entries_a_tile = 560;
+  EXPECT_EQ(chosen(levels(), {.options = any, .graph = full, .on_host = false}), "tt");
+  EXPECT_EQ(chosen(levels(8), {.options = any, .graph = full, .on_host = false}), "oo") << "8 planes cost more";
+  EXPECT_EQ(chosen(votes(), {.options = any, .graph = full, .on_host = false}), "oo");
+  EXPECT_EQ(chosen(levels(), {.options = any, .graph = full}), "cc") << "the host is quicker with gathers";
+  EXPECT_EQ(chosen(levels(), {.options = named(GraphFormat::csr), .graph = full, .on_host = false}), "oo");
+  InferenceOptions limited = any;
+  limited.memory = 1 << 30;
+  EXPECT_EQ(chosen(levels(), {.options = limited, .graph = full, .on_host = false}), "oo");
+  full.nodes = full.entries = 1000;
+  EXPECT_EQ(chosen(levels(), {.options = any, .graph = full, .on_host = false}), "oo") << "one launch has no tiles";
+}
+
+TEST(GraphFacts, CountEntriesOfTilesInASample) {
+  constexpr NodeId nodes = 20000, block = 1000, degree = 100;
+  std::vector<NodeId> rows, columns;
+  for (NodeId i = 0; i < nodes; ++i) {
+    for (NodeId k = 0; k < degree; ++k) {
+      rows.push_back(i);
+      columns.push_back(i / block * block + (i * 7 + k * 10) % block);
+    }
+  }
+  constexpr double a_tile = 64.0 * 64 * degree / block;  // less at the rims of blocks
+  const double found = GraphFacts::of(csr_from_edges(nodes, nodes, rows, columns)).entries_a_tile;
+  EXPECT_GT(found, 0.8 * a_tile);
+  EXPECT_LE(found, 1.01 * a_tile);
+  EXPECT_EQ(GraphFacts::of(CsrPattern()).entries_a_tile, 0);
+}
+
+TEST(GraphForms, OfTilesGiveSumsOfLevelsMemoryForPlanes) {
+  Program program = levels();
+  const InferenceOptions tiles = named(GraphFormat::tiles, 64);
+  choose_graph_forms(program, {.options = tiles, .graph = {.nodes = 300, .entries = 9000}});
+  program.validate();
+  const std::string text = to_text(program);
+  EXPECT_NE(text.find("%2, %5 = bitMM2Bit, tiles layer 0 (%1) : 64 x levels4*"), std::string::npos) << text;
+  EXPECT_NE(text.find("%4, %6 = bitMM2Int, tiles layer 1 (%3) : 7 x float32\n"), std::string::npos) << text;
+  EXPECT_EQ(program.value(5).bytes(300), 3U * 8 * 4 * 128) << "3 slabs, 8 octets, 4 planes of 128 bytes";
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
