@@ -23,6 +23,10 @@ struct QuantizeModelOptions {
   BoundsOf value_bounds = BoundsOf::clipped;  ///< of inputs and messages, of which those of hubs are the largest
   /// What a layer makes has the mean that it has in the float model, in each column: biases change for it.
   bool corrects_biases = true;
+  /// Weights behind the first layer are those for which products of its levels come nearest to the float model's, by
+  /// least squares over the nodes, before they become levels. Where there are 8 nodes for each input, and biases are
+  /// corrected, too.
+  bool corrects_weights = true;
 };
 
 /// Makes models of levels of one float model. The float model runs once, in the constructor; every model is made of the
@@ -37,7 +41,7 @@ class ModelQuantizer {
   ModelQuantizer(ModelQuantizer&&) noexcept;
 
   /// As the function quantize(). O(40 looks at the values that need a scale which no model before had, and a run of the
-  /// model in levels where biases are corrected).
+  /// model in levels where weights or biases are corrected, with O(inputs (inputs + outputs)) for up to 16,384 nodes).
   [[nodiscard]] Model quantize(const QuantizeModelOptions& options = {});
 
   [[nodiscard]] const Model& model() const noexcept;

@@ -3,6 +3,7 @@
 // there give the scales.
 #include <bitgraph/formats/block_diagonal.hpp>
 #include <bitgraph/nn/quantize.hpp>
+#include <bitgraph/ops/spmm.hpp>
 
 #include "nn/inference/graph_operands.hpp"
 #include "nn/inference/input_features.hpp"
@@ -11,6 +12,7 @@
 #include "nn/model/layer_forms.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
+#include "nn/tuning/least_squares.hpp"
 
 #include <fmt/format.h>
 
@@ -46,13 +48,15 @@ class ModelValues {
   }
   void set_weights(const Model& model) { weights_.set(model.layers); }
 
-  /// Of rows with weights; where there are not as many, as of graphs behind a readout, all rows count alike.
+  [[nodiscard]] std::size_t rows(ValueId v) const { return runtime_.floats_in(v).nrows(); }
+
+  /// Of rows with weights; none: all count alike.
   [[nodiscard]] std::vector<double> column_means(ValueId v, std::span<const float> weights) const {
     const DenseMatrix<float>& x = runtime_.floats_in(v);
     std::vector<double> means(x.ncols(), 0);
     double sum = 0;
     for (std::size_t i = 0; i < x.nrows(); ++i) {
-      const double weight = weights.size() != x.nrows() ? 1 : weights[i];
+      const double weight = weights.empty() ? 1 : weights[i];
       for (std::size_t f = 0; f < x.ncols(); ++f) means[f] += weight * x(i, f);
       sum += weight;
     }
@@ -67,6 +71,16 @@ class ModelValues {
       for (float& value : values.row(i)) value *= row_scale[i];
     }
     return values;
+  }
+
+  /// A value as floats; of levels what they stand for.
+  [[nodiscard]] DenseMatrix<float> floats(ValueId v) const {
+    return compiled_.program.value(v).is_levels() ? to_dense(runtime_.levels_in(v)) : runtime_.floats_in(v).clone();
+  }
+
+  [[nodiscard]] DenseMatrix<float> aggregated(const DenseMatrix<float>& x, Aggregation aggregation) {
+    const AggregationOperand by = graph_.of(aggregation);
+    return spmm<DenseMatrix<float>>(*by.pattern, x, {.row_scale = by.row_scale, .col_scale = by.col_scale});
   }
 
   [[nodiscard]] const DenseMatrix<float>& logits() const { return runtime_.result(); }
@@ -125,27 +139,92 @@ std::vector<Precision> checked_forms(const Model& model, const QuantizeModelOpti
   return forms;
 }
 
-/// Rounding moves the mean of what a layer makes, and means do not cancel out over neighbours as other errors do. Each
-/// bias takes off what its columns are off by, the first layer's first (Nagel et al. 2019, "Data-Free Quantization
-/// Through Weight Equalization and Bias Correction"). Of sums, which grow with the number of neighbours, rows count by
-/// one over degree_root(): else a few hubs would decide.
-void correct_biases(Model& made, const Program& program, ModelValues& floats, ModelValues& levels) {
-  bool behind_sum = false;
-  for (std::size_t n = 0; n < program.operators.size(); ++n) {
-    const Operator& op = program.operators[n];
-    levels.run(n);
-    behind_sum = behind_sum || is_sum(op.aggregation);
-    if (op.bias == BiasOf::none) continue;
-    const std::span<const float> weights = behind_sum ? floats.inverse_degree_roots() : std::span<const float>{};
-    Layer& layer = made.layers[op.layer];
-    Buffer<float>& bias = op.weight == WeightOf::root ? layer.root.bias : layer.neighbor.bias;
-    const std::vector<double> wanted = floats.column_means(op.output(), weights);
-    const std::vector<double> found = levels.column_means(op.output(), weights);
-    for (std::size_t f = 0; f < bias.size(); ++f) bias[f] += static_cast<float>(wanted[f] - found[f]);
-    levels.set_weights(made);
-    levels.run(n);
+/// Makes weights and biases of a model in levels undo what rounding does to the values in front of them: operator by
+/// operator, so that each sees the errors of those before. Of sums, which grow with the number of neighbours, rows
+/// count by one over degree_root(): else a few hubs would decide.
+class Correction {
+ public:
+  /// `from` is the float model, which has the values `floats`.
+  Correction(Model& made, const Model& from, const Program& program, ModelValues& floats, ModelValues& levels,
+             const Device& host)
+      : made_(made), from_(from), program_(program), floats_(floats), levels_(levels), host_(host) {}
+
+  void run(const QuantizeModelOptions& options) {
+    for (std::size_t n = 0; n < program_.operators.size(); ++n) {
+      const Operator& op = program_.operators[n];
+      behind_sum_ = behind_sum_ || is_sum(op.aggregation);
+      if (options.corrects_weights && has_own_weights(op)) fit_weights(op, options);
+      levels_.run(n);
+      if (op.bias == BiasOf::none) continue;
+      correct_bias(op);
+      levels_.run(n);
+    }
   }
-}
+
+ private:
+  /// Of levels that are not the features: these have scales by rows, and often more columns than there are nodes.
+  [[nodiscard]] bool has_own_weights(const Operator& op) const {
+    if (op.kind != OperatorKind::product || !op.multiplies_levels() || op.inputs[0] == program_.features) return false;
+    return std::ranges::count_if(program_.operators, [&](const Operator& other) {
+             return other.kind == op.kind && other.layer == op.layer && other.weight == op.weight;
+           }) == 1;
+  }
+
+  /// The sum over neighbours that is all that reads what a product makes, or its levels; null: there is none.
+  [[nodiscard]] const Operator* sum_of(const Operator& product) const {
+    ValueId v = product.output();
+    for (const Operator& op : program_.operators) {
+      if (op.inputs[0] != v || program_.uses(v) != 1) continue;
+      if (op.kind == OperatorKind::aggregate) return &op;
+      if (op.kind == OperatorKind::quantize) v = op.output();
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] std::span<const float> row_weights(std::size_t rows) {
+    const std::span<const float> weights = behind_sum_ ? floats_.inverse_degree_roots() : std::span<const float>{};
+    return weights.size() == rows ? weights : std::span<const float>{};
+  }
+
+  /// The weights for which a product of the levels that are there is nearest to the float model's product, its bias
+  /// apart. Where neighbours are added up behind, their sums are to be near: errors of single nodes cancel out in them,
+  /// so the product of one node would be made too small.
+  void fit_weights(const Operator& op, const QuantizeModelOptions& options) {
+    const auto weights_of = op.weight == WeightOf::root ? &Layer::root : &Layer::neighbor;
+    Linear& to = made_.layers[op.layer].*weights_of;
+    DenseMatrix<float> x = levels_.floats(op.inputs[0]);
+    ValueId wanted = op.output();
+    if (const Operator* const sum = sum_of(op)) {
+      x = levels_.aggregated(x, sum->aggregation);
+      wanted = sum->output();
+    }
+    const LeastSquaresOptions how{.row_weights = row_weights(x.nrows())};
+    DenseMatrix<float> w =
+        least_squares(x, floats_.floats(wanted), (from_.layers[op.layer].*weights_of).floats(), how, host_);
+    to = in_levels({std::move(w), to.bias.clone()}, op.weight_format, options.bounds);
+    levels_.set_weights(made_);
+  }
+
+  /// Rounding moves the mean of what a layer makes, and means do not cancel out over neighbours as other errors do. The
+  /// bias takes off what its columns are off by (Nagel et al. 2019, "Data-Free Quantization Through Weight Equalization
+  /// and Bias Correction").
+  void correct_bias(const Operator& op) {
+    Layer& layer = made_.layers[op.layer];
+    Buffer<float>& bias = op.weight == WeightOf::root ? layer.root.bias : layer.neighbor.bias;
+    const std::vector<double> wanted = floats_.column_means(op.output(), row_weights(floats_.rows(op.output())));
+    const std::vector<double> found = levels_.column_means(op.output(), row_weights(levels_.rows(op.output())));
+    for (std::size_t f = 0; f < bias.size(); ++f) bias[f] += static_cast<float>(wanted[f] - found[f]);
+    levels_.set_weights(made_);
+  }
+
+  Model& made_;
+  const Model& from_;
+  const Program& program_;
+  ModelValues& floats_;
+  ModelValues& levels_;
+  const Device& host_;
+  bool behind_sum_ = false;
+};
 
 void require_floats(const Model& model, const Dataset& dataset) {
   model.require_fit(dataset);
@@ -248,7 +327,7 @@ Model ModelQuantizer::State::quantize(const QuantizeModelOptions& options) {
   choose_scales(made, program, options.value_bounds);
   if (!options.corrects_biases) return made;
   ModelValues levels(made, dataset, program, forms, host);
-  correct_biases(made, program, values, levels);
+  Correction(made, model, program, values, levels, host).run(options);
   return made;
 }
 
