@@ -12,7 +12,9 @@ constexpr std::array simple_passes{
     Pass{"share", [](Program& program, const PassContext&) { share(program); }},
     Pass{"fold activations", [](Program& program, const PassContext&) { fold_activations(program); }},
     Pass{"epilogues of levels", [](Program& program, const PassContext&) { make_levels_early(program); }},
-    Pass{"sequence", sequence}, Pass{"join rows", join_rows}, Pass{"graph forms", choose_graph_forms}};
+    Pass{"sequence", sequence},
+    Pass{"join rows", join_rows},
+    Pass{"graph forms", choose_graph_forms}};
 
 }  // namespace
 

@@ -6,6 +6,20 @@
 namespace bitgraph::nn {
 namespace {
 
+InferenceOptions counts_first() {
+  InferenceOptions options = test::forms({Precision::bin, Precision::full});
+  options.sequence = Sequence::aggregate_first;
+  return options;
+}
+
+/// A layer that votes, and one that takes a mean, which may be of counts.
+Program votes_and_mean(const InferenceOptions& options) {
+  Program program = test::two_layers(Aggregation::mean_with_self, false);
+  apply_precision(program, options.forms);
+  make_signs_early(program);
+  return program;
+}
+
 TEST(SplitRowsPass, TakesAggregationsPartByPart) {
   Program program = test::two_layers(Aggregation::symmetric, false);
   split_rows(program, 4);
@@ -20,11 +34,8 @@ TEST(SplitRowsPass, TakesAggregationsPartByPart) {
 }
 
 TEST(SplitRowsPass, CountsIntoScratchOfOnePart) {
-  InferenceOptions options = test::forms({Precision::bin, Precision::full});
-  options.sequence = Sequence::aggregate_first;
-  Program program = test::two_layers(Aggregation::mean_with_self, false);
-  apply_precision(program, options.forms);
-  make_signs_early(program);
+  const InferenceOptions options = counts_first();
+  Program program = votes_and_mean(options);
   sequence(program, {.options = options, .graph = test::large_graph()});
   split_rows(program, 4);
   EXPECT_EQ(to_text(program),
@@ -59,11 +70,8 @@ TEST(JoinRowsPass, PutsSignsOfLayersTogetherSomeRowsAtATime) {
 }
 
 TEST(PartsOfRows, AreMoreWhereCountsWouldTakeTooMuchMemory) {
-  InferenceOptions options = test::forms({Precision::bin, Precision::full});
-  options.sequence = Sequence::aggregate_first;
-  Program program = test::two_layers(Aggregation::mean_with_self, false);
-  apply_precision(program, options.forms);
-  make_signs_early(program);
+  const InferenceOptions options = counts_first();
+  Program program = votes_and_mean(options);
   const GraphFacts graph{.nodes = 1000000, .entries = 1000000, .longest_row = 30};
   EXPECT_EQ(parts_of_rows(program, {.options = options, .graph = graph, .on_host = false}, 1), 1U);
   sequence(program, {.options = options, .graph = graph});
@@ -75,12 +83,9 @@ TEST(PartsOfRows, AreMoreWhereCountsWouldTakeTooMuchMemory) {
 
 /// The copy is of the whole graph.
 TEST(PartsOfRows, IsOneWhereVotesReadACopyOfTheGraph) {
-  InferenceOptions options = test::forms({Precision::bin, Precision::full});
-  options.sequence = Sequence::aggregate_first;
+  InferenceOptions options = counts_first();
   options.graph = GraphFormat::tiles;
-  Program program = test::two_layers(Aggregation::mean_with_self, false);
-  apply_precision(program, options.forms);
-  make_signs_early(program);
+  Program program = votes_and_mean(options);
   const PassContext context{.options = options, .graph = {.nodes = 1000000, .entries = 1000000, .longest_row = 30}};
   sequence(program, context);
   choose_graph_forms(program, context);
