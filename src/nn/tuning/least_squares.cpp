@@ -19,6 +19,8 @@ struct Doubles {
   double* operator[](std::size_t row) { return values.data() + row * columns; }
   const double* operator[](std::size_t row) const { return values.data() + row * columns; }
 
+  [[nodiscard]] std::size_t size() const noexcept { return values.size() / columns; }
+
   std::size_t columns;
   std::vector<double> values;
 };
@@ -38,6 +40,18 @@ Doubles rows_of(const DenseMatrix<float>& m, std::span<const std::size_t> taken,
     for (std::size_t f = 0; f < m.ncols(); ++f) rows[i][f] -= mean[f] / all;
   }
   return rows;
+}
+
+constexpr std::size_t rows_at_once = 4;
+
+/// The first `columns` of `sum` plus the rows from `first` on, times a value each. Behind the last row the values are
+/// 0.
+void add_rows(double* sum, const double (&values)[rows_at_once], const Doubles& rows, std::size_t first,
+              std::size_t columns) {
+  const auto row = [&](std::size_t n) { return rows[std::min(first + n, rows.size() - 1)]; };
+  const double *a = row(0), *b = row(1), *c = row(2), *d = row(3);
+  for (std::size_t g = 0; g < columns; ++g)
+    sum[g] += (values[0] * a[g] + values[1] * b[g]) + (values[2] * c[g] + values[3] * d[g]);
 }
 
 /// The lower half of a becomes L, a = L L^T. False where a is not positive.
@@ -70,7 +84,7 @@ void solve(const Doubles& lower, std::span<double> b) {
 DenseMatrix<float> least_squares(const DenseMatrix<float>& x, const DenseMatrix<float>& y,
                                  const DenseMatrix<float>& start, const LeastSquaresOptions& options,
                                  const Device& host) {
-  constexpr std::size_t least_rows_a_column = 8, least_rows = 256, least_columns = 8;
+  constexpr std::size_t least_rows_a_column = 8, least_columns = 8;
   const std::size_t inputs = x.ncols(), outputs = y.ncols(), count = std::min(x.nrows(), options.most_rows);
   DenseMatrix<float> w = start.clone();
   if (count < least_rows_a_column * inputs) return w;
@@ -80,27 +94,24 @@ DenseMatrix<float> least_squares(const DenseMatrix<float>& x, const DenseMatrix<
     taken[i] = x.nrows() / count * i + x.nrows() % count * i / count;
     if (!options.row_weights.empty()) weights[i] = options.row_weights[taken[i]];
   }
-  const Doubles from = rows_of(x, taken, weights);
-  Doubles left = rows_of(y, taken, weights);  // what w as it is leaves of y
-  parallel_ranges(host, count, least_rows, [&](Range rows) {
-    for (std::size_t i = rows.begin; i < rows.end; ++i) {
-      for (std::size_t c = 0; c < outputs; ++c) {
-        for (std::size_t f = 0; f < inputs; ++f) left[i][c] -= from[i][f] * w(c, f);
-      }
-    }
-  });
-
+  const Doubles from = rows_of(x, taken, weights), to = rows_of(y, taken, weights);
   Doubles normal(inputs, inputs), wanted(inputs, outputs);
   parallel_ranges(host, inputs, least_columns, [&](Range columns) {
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; i += rows_at_once) {
       for (std::size_t f = columns.begin; f < columns.end; ++f) {
-        const double value = weights[i] * from[i][f];
-        if (value == 0) continue;
-        for (std::size_t g = 0; g <= f; ++g) normal[f][g] += value * from[i][g];
-        for (std::size_t c = 0; c < outputs; ++c) wanted[f][c] += value * left[i][c];
+        const auto value = [&](std::size_t n) { return i + n < count ? weights[i + n] * from[i + n][f] : 0; };
+        const double values[rows_at_once] = {value(0), value(1), value(2), value(3)};
+        add_rows(normal[f], values, from, i, f + 1);
+        add_rows(wanted[f], values, to, i, outputs);
       }
     }
   });
+  for (std::size_t f = 0; f < inputs; ++f) {  // of y less what w as it is makes
+    for (std::size_t g = 0; g < inputs; ++g) {
+      const double both = normal[std::max(f, g)][std::min(f, g)];
+      for (std::size_t c = 0; c < outputs; ++c) wanted[f][c] -= both * w(c, g);
+    }
+  }
   double squares = 0;
   for (std::size_t f = 0; f < inputs; ++f) squares += normal[f][f];
   for (std::size_t f = 0; f < inputs; ++f) normal[f][f] += options.ridge * squares / static_cast<double>(inputs);
