@@ -78,8 +78,10 @@ class ModelValues {
     return compiled_.program.value(v).is_levels() ? to_dense(runtime_.levels_in(v)) : runtime_.floats_in(v).clone();
   }
 
-  [[nodiscard]] DenseMatrix<float> aggregated(const DenseMatrix<float>& x, Aggregation aggregation) {
-    const AggregationOperand by = graph_.of(aggregation);
+  /// Sums of the rows of x, as `sum` makes them: over neighbours, or over the nodes of each graph.
+  [[nodiscard]] DenseMatrix<float> sums(const DenseMatrix<float>& x, const Operator& sum) {
+    if (sum.kind == OperatorKind::readout) return spmm<DenseMatrix<float>>(graph_.readout(), x);
+    const AggregationOperand by = graph_.of(sum.aggregation);
     return spmm<DenseMatrix<float>>(*by.pattern, x, {.row_scale = by.row_scale, .col_scale = by.col_scale});
   }
 
@@ -170,12 +172,13 @@ class Correction {
            }) == 1;
   }
 
-  /// The sum over neighbours that is all that reads what a product makes, or its levels; null: there is none.
+  /// The sum over neighbours, or over graphs, that is all that reads what a product makes, or its levels; null: there
+  /// is none.
   [[nodiscard]] const Operator* sum_of(const Operator& product) const {
     ValueId v = product.output();
     for (const Operator& op : program_.operators) {
       if (op.inputs[0] != v || program_.uses(v) != 1) continue;
-      if (op.kind == OperatorKind::aggregate) return &op;
+      if (op.kind == OperatorKind::aggregate || op.kind == OperatorKind::readout) return &op;
       if (op.kind == OperatorKind::quantize) v = op.output();
     }
     return nullptr;
@@ -187,15 +190,15 @@ class Correction {
   }
 
   /// The weights for which a product of the levels that are there is nearest to the float model's product, its bias
-  /// apart. Where neighbours are added up behind, their sums are to be near: errors of single nodes cancel out in them,
-  /// so the product of one node would be made too small.
+  /// apart. Where nodes are added up behind, their sums are to be near: errors of single nodes cancel out in them, so
+  /// the product of one node would be made too small.
   void fit_weights(const Operator& op, const QuantizeModelOptions& options) {
     const auto weights_of = op.weight == WeightOf::root ? &Layer::root : &Layer::neighbor;
     Linear& to = made_.layers[op.layer].*weights_of;
     DenseMatrix<float> x = levels_.floats(op.inputs[0]);
     ValueId wanted = op.output();
     if (const Operator* const sum = sum_of(op)) {
-      x = levels_.aggregated(x, sum->aggregation);
+      x = levels_.sums(x, *sum);
       wanted = sum->output();
     }
     const LeastSquaresOptions how{.row_weights = row_weights(x.nrows())};
