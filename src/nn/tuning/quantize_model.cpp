@@ -173,8 +173,9 @@ class Correction {
   }
 
   /// The sum over neighbours, or over graphs, that is all that reads what a product makes, or its levels; null: there
-  /// is none.
+  /// is none, or it adds up a bias as often as a row has terms.
   [[nodiscard]] const Operator* sum_of(const Operator& product) const {
+    if (product.bias != BiasOf::none) return nullptr;
     ValueId v = product.output();
     for (const Operator& op : program_.operators) {
       if (op.inputs[0] != v || program_.uses(v) != 1) continue;

@@ -204,6 +204,22 @@ TEST(QuantizeModel, WeightsAreFittedBehindTheSum) {
   EXPECT_LT(error_of_fitted_weights(many, model_of), 0.65);
 }
 
+/// A sum has the bias once for each neighbour, which is no constant that a fit could leave to the bias.
+TEST(QuantizeModel, ABiasThatIsAddedUpIsLeftOutOfTheFit) {
+  const Dataset many = test::level_data({.nodes = 400, .edges = 6000, .density = 0.3});
+  const auto model_of = [&](std::uint64_t seed) {
+    Model model = LevelModel{.hidden = 40, .seed = seed}.in_floats(many);
+    for (float& b : model.layers[1].neighbor.bias) b = 20;
+    model.network = [](ProgramBuilder& build) {
+      const ValueId hidden = build.relu(build.product(build.features(), WeightOf::neighbor, 40));
+      build.begin_layer(1);
+      return build.aggregate(build.product(hidden, WeightOf::neighbor, 3, BiasOf::weight), Aggregation::sum);
+    };
+    return model;
+  };
+  EXPECT_LT(error_of_fitted_weights(many, model_of), 1);
+}
+
 TEST(QuantizeModel, WeightsAreFittedBehindTheSumOverAGraph) {
   const Dataset graphs = test::rings_and_stars({.graphs = 600, .features = 8});
   const auto model_of = [&](std::uint64_t seed) {
