@@ -51,8 +51,7 @@ void Forward::remake(CallerOrder back, bool other_graph) {
 }
 
 bool Forward::asks_for_one_launch() const {
-  const bool small = options_.launching == Launching::automatic && fits_one_launch(facts_.nodes, facts_.entries);
-  return !device_.is_host() && (small || options_.launching == Launching::one);
+  return !device_.is_host() && may_be_one_launch(options_, facts_.nodes, facts_.entries);
 }
 
 void Forward::make_one_launch() {

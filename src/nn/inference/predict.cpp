@@ -297,9 +297,7 @@ class Prediction {
   }
 
   [[nodiscard]] bool is_one_launch(const Program& program, std::size_t parts) const {
-    const bool asked = options_.launching == Launching::one ||
-                       (options_.launching == Launching::automatic && fits_one_launch(n_, graph_.nvals()));
-    if (!asked || device_.is_host() || parts != 1) return false;
+    if (!may_be_one_launch(options_, n_, graph_.nvals()) || device_.is_host() || parts != 1) return false;
     return std::all_of(program.operators.begin(), program.operators.end(), [&](const Operator& op) {
       if (op.graph == GraphForm::sell || op.graph == GraphForm::tiles) return false;
       if (program.value(op.output()).is_levels() || program.value(op.inputs[0]).is_levels())

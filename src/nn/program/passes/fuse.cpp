@@ -21,7 +21,8 @@ bool may_fuse(const Program& program, const PassContext& context) {
   const bool pattern = std::ranges::none_of(program.operators, [](const Operator& op) {
     return op.graph == GraphForm::sell || op.graph == GraphForm::sell_blocks || op.graph == GraphForm::tiles;
   });
-  return !context.on_host && context.whole && pattern && !may_be_one_launch(context) && o.fusion == Fusion::automatic &&
+  return !context.on_host && context.whole && pattern &&
+         !may_be_one_launch(o, context.graph.nodes, context.graph.entries) && o.fusion == Fusion::automatic &&
          o.strategy == SpmmStrategy::automatic;
 }
 

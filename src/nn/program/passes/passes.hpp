@@ -62,7 +62,7 @@ void fold_activations(Program& program);
 void sequence(Program& program, const PassContext& context);
 
 /// Whether a device may run all of it in one launch: the graph is small, or the options ask for that.
-[[nodiscard]] bool may_be_one_launch(const PassContext& context);
+[[nodiscard]] bool may_be_one_launch(const InferenceOptions& options, std::size_t nodes, std::size_t entries);
 
 /// Operators that aggregate get the form of the graph that suits them: what the options name, else the quickest. Sums
 /// of levels over tiles get bit planes of their input as a second output (QGTC, section 4.3).

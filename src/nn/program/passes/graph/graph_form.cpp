@@ -44,7 +44,8 @@ bool has_full_tiles(const PassContext& context, int bits) {
   constexpr int most_bits = 8;
   const InferenceOptions& o = context.options;
   if (context.on_host || !context.whole || o.graph != GraphFormat::automatic || o.memory != 0) return false;
-  if (o.capacity.nodes != 0 || o.capacity.entries != 0 || may_be_one_launch(context) || bits > most_bits) return false;
+  if (o.capacity.nodes != 0 || o.capacity.entries != 0 || bits > most_bits) return false;
+  if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
   return context.graph.entries_a_tile >= least_entries + entries_a_plane * bits;
 }
 
@@ -71,10 +72,9 @@ GraphForm form_of(const Program& program, const Operator& op, const PassContext&
 
 }  // namespace
 
-bool may_be_one_launch(const PassContext& context) {
-  const Launching launching = context.options.launching;
-  const bool small = fits_one_launch(context.graph.nodes, context.graph.entries);
-  return launching == Launching::one || (launching == Launching::automatic && small);
+bool may_be_one_launch(const InferenceOptions& options, std::size_t nodes, std::size_t entries) {
+  const bool small = fits_one_launch(nodes, entries);
+  return options.launching == Launching::one || (options.launching == Launching::automatic && small);
 }
 
 void choose_graph_forms(Program& program, const PassContext& context) {
