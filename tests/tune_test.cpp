@@ -138,11 +138,10 @@ TEST(Tune, ImprovesWhatMayBeChosenFirst) {
   EXPECT_EQ(lenient.candidates[lenient.chosen].model, 1U);  // it has won a second trial against the other's default
 }
 
+bool takes_tiles(const TuneCandidate& c) { return c.options.graph == GraphFormat::tiles && c.options.tile_dim == 64; }
+
 /// Sums of levels are tried over tiles where these are full enough.
 TEST(Tune, TriesTilesOfDenseGraphsForSumsOfLevels) {
-  const auto takes_tiles = [](const TuneCandidate& c) {
-    return c.options.graph == GraphFormat::tiles && c.options.tile_dim == 64;
-  };
   for (const double degree : {4.0, 60.0}) {
     SCOPED_TRACE(degree);
     const Dataset dataset = generate_planted_partition(
@@ -161,6 +160,18 @@ TEST(Tune, TriesTilesOfDenseGraphsForSumsOfLevels) {
   }
   const Model bits = random_model(Architecture::gcn, Precision::full, 70, 40, 3, 2, 7);
   EXPECT_FALSE(tried(tune(bits, planted(), {.repeats = 1}, Device::host(1)), 0, takes_tiles)) << "no sums of levels";
+}
+
+/// A device may take full tiles by itself, so the pattern is a candidate of its own.
+TEST(Tune, TriesThePatternBesideFullTilesOnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Dataset dataset = generate_planted_partition(
+      {.num_nodes = 200, .num_classes = 3, .num_features = 70, .mean_degree = 60, .seed = 5});
+  const Model floats = random_model(Architecture::gcn, Precision::real, 70, 40, 3, 2, 7);
+  const Model levels = quantize(floats, dataset, {.precision = Precision::of_levels(4, 4, 4)});
+  const TuneReport report = tune(levels, dataset, {.repeats = 2}, *test::cuda_device());
+  EXPECT_TRUE(tried(report, 0, takes_tiles));
+  EXPECT_TRUE(tried(report, 0, [](const TuneCandidate& c) { return c.options.graph == GraphFormat::csr; }));
 }
 
 TEST(Tune, RefusesWhatItCannotJudge) {

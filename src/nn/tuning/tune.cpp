@@ -187,6 +187,8 @@ class Tuner {
         o.graph = GraphFormat::tiles;
         o.tile_dim = 64;
       });
+      // A device takes such tiles by itself, where they seem full enough.
+      if (!device_.is_host()) attempt([](InferenceOptions& o) { o.graph = GraphFormat::csr; });
     }
     if (std::find(forms.begin(), forms.end(), Precision::bin) == forms.end()) return;  // nothing votes
     if (device_.is_host()) {
