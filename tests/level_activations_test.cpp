@@ -65,7 +65,8 @@ Operation product(const Shape& s, bool sparse, const Device& device) {
   const auto columns = static_cast<float>(s.columns);
   shrink(w_scale, 4.0F / (middle * std::max(std::sqrt(columns), columns / 20)));
   w.set_scale(std::move(w_scale));
-  const auto weights = std::make_shared<LevelWeights>(prepare_level_weights(w, device, sparse));
+  const auto weights =
+      std::make_shared<LevelWeights>(prepare_level_weights(w, device, {.x_bits = x.bits(), .sparse = sparse}));
   const auto bias =
       std::make_shared<Buffer<float>>(Buffer<float>::copy_of(test::random_floats(s.outputs, 3, -1, 1), device));
   Operation made{.name = std::string(sparse ? "level_gemm of entries, " : "level_gemm, ") + std::to_string(s.x_bits) +

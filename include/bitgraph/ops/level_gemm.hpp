@@ -33,7 +33,9 @@ struct LevelWeights {
   /// it is not made for them.
   Buffer<std::int16_t> table;
   // On a CUDA device, instead: levels as bytes, or as 16 bits where they have more than 8.
-  Buffer<std::uint8_t> rows;     ///< of outputs, behind each zeros to 32 bytes
+  Buffer<std::uint8_t> rows;   ///< of outputs, behind each zeros to 32 bytes
+  Buffer<std::uint8_t> image;  ///< rows as the fastest kernel for X of `image_bits` bits reads them; empty: none
+  int image_bits = 0;
   Buffer<std::uint8_t> columns;  ///< the table: column c of all outputs, whole panels; what is no output has zeros
   Buffer<std::int64_t> sums;     ///< of an output's levels
   Buffer<float> steps;           ///< one an output
@@ -51,15 +53,24 @@ struct LevelWeights {
   [[nodiscard]] std::size_t column_bytes() const noexcept { return num_panels() * panel_outputs * level_bytes(); }
   [[nodiscard]] const Device& device() const noexcept { return steps.device(); }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return panels.bytes() + table.bytes() + rows.bytes() + columns.bytes() + sums.bytes() + steps.bytes() +
-           offsets.bytes();
+    return panels.bytes() + table.bytes() + rows.bytes() + image.bytes() + columns.bytes() + sums.bytes() +
+           steps.bytes() + offsets.bytes();
   }
 };
 
-/// For products on `device`, of a W on the host; with `for_sparse` for X in SparseLevels too. Throws usage for a scale
-/// by columns. O(nrows * ncols).
+/// Which X a W is made ready for. Any dense X is right; what is known of it makes products faster on a CUDA device.
+struct LevelWeightsUse {
+  int x_bits = 0;       ///< of a dense X; 0: not known
+  bool sparse = false;  ///< X comes in SparseLevels, too
+};
+
+/// For products on `device`, of a W on the host. Throws usage for a scale by columns. O(nrows * ncols).
 [[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device = {},
-                                                 bool for_sparse = false);
+                                                 const LevelWeightsUse& use = {});
+
+/// LevelWeights::bytes() of such weights, which are not made.
+[[nodiscard]] std::size_t level_weights_bytes(const QuantizedMatrix& w, const Device& device,
+                                              const LevelWeightsUse& use = {});
 
 /// Sums of products of levels; scales do not count: QGTC's bitMM2Int. Throws usage, naming the shapes, or where a sum
 /// could pass the type: that is, where the bits of X and W and log2 of k are more than 31, or 63. Allocates nothing.

@@ -44,6 +44,8 @@ __device__ inline void bring(unsigned to, const void* from, unsigned bytes, unsi
                "l"(from), "r"(bytes), "r"(barrier)
                : "memory");
 }
+/// Asks for a tensor map, so that the first box does not wait for it.
+__device__ inline void ask_for_map(const void* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 /// Brings the box of a tensor map that begins at (byte, plane, row).
 __device__ inline void bring_box(unsigned to, const void* map, int byte, int plane, int row, unsigned barrier) {
   asm volatile(

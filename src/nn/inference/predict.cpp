@@ -100,9 +100,9 @@ class Prediction {
   [[nodiscard]] PlanStages stages(std::size_t parts) const {
     const Compiled compiled = compiled_in(parts);
     const Program& program = compiled.program;
-    PlanStages s{.weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_},
-                                                     device_.is_host()),
-                 .features = while_made_ + readout_bytes()};
+    PlanStages s{
+        .weights = Weights::predicted_bytes(model_, program, {sparse_bits_, sparse_floats_, sparse_levels_}, device_),
+        .features = while_made_ + readout_bytes()};
     s.kept = features_ + s.weights + graph_bytes(compiled, parts > 1) + readout_bytes() + order_bytes(program, parts) +
              scaled_bytes(program, is_one_launch(program, parts));
     s.values = is_one_launch(program, parts) ? program.value(program.result).bytes(n_) + mailbox_bytes(program)

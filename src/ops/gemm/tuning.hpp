@@ -25,6 +25,12 @@ struct CudaGemmTuning {
   /// Blocks that a gradient of sign weights is cut into, at most unless its columns alone are more: parts of its rows.
   std::size_t sign_gradient_blocks = 264;
 
+  // Columns of levels of two bits that planes multiply in less time than bytes. Planes take blocks of 512: few columns
+  // of a first or second one take as long as all. `bench quantized --figures products --product ...` measures them.
+  std::size_t columns_for_planes = 257;         ///< least ones of a lone block,
+  std::size_t more_columns_for_planes = 769;    ///< and of more blocks
+  std::size_t most_columns_for_planes = 3'072;  ///< all chunks of a row of X stay in shared memory
+
   // Compiled into kernels.
   std::size_t most_short_words = 16;  ///< of 64 bits, of a row of X that stays in registers
   unsigned block_outputs = 256;       ///< of a block of the kernels for short rows

@@ -92,6 +92,30 @@ __device__ inline void multiply_bits(int (&c)[128], std::uint64_t a, std::uint64
                : "l"(a), "l"(x));
 }
 
+/// The same of rows of A that the threads have in registers, as the smaller matrix instruction of bits has them. Unless
+/// `adds`, counts = ones in common.
+__device__ inline void multiply_bits(int (&c)[16], const std::uint32_t (&a)[4], std::uint64_t x, bool adds) {
+  asm volatile(
+      "{.reg .pred adds; setp.ne.b32 adds, %21, 0; wgmma.mma_async.sync.aligned.m64n32k256.s32.b1.b1.and.popc "
+      "{" BITGRAPH_NUMBERS_16 "}, {%16,%17,%18,%19}, %20, adds;}"
+      : BITGRAPH_SUMS_16
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(static_cast<int>(adds)));
+}
+__device__ inline void multiply_bits(int (&c)[32], const std::uint32_t (&a)[4], std::uint64_t x, bool adds) {
+  asm volatile(
+      "{.reg .pred adds; setp.ne.b32 adds, %37, 0; wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc "
+      "{" BITGRAPH_NUMBERS_32 "}, {%32,%33,%34,%35}, %36, adds;}"
+      : BITGRAPH_SUMS_32
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(static_cast<int>(adds)));
+}
+__device__ inline void multiply_bits(int (&c)[64], const std::uint32_t (&a)[4], std::uint64_t x, bool adds) {
+  asm volatile(
+      "{.reg .pred adds; setp.ne.b32 adds, %69, 0; wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc "
+      "{" BITGRAPH_NUMBERS_64 "}, {%64,%65,%66,%67}, %68, adds;}"
+      : BITGRAPH_SUMS_64
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(static_cast<int>(adds)));
+}
+
 /// sums += products of bytes without signs, 32 columns of each: 64 rows of A, which the threads have in registers as
 /// the smaller matrix instruction of bytes has them, and twice as many rows of W as a thread has sums. Unless `adds`,
 /// sums = products.

@@ -35,7 +35,7 @@ class LayerProduct {
         host_w_(
             random_level_matrix(shape[2], shape[1], widths.w, ScaleExtent::row, 0.01F, {common.seed, 11, 0}, Device())),
         x_(host_x_.to(device)),
-        w_(prepare_level_weights(host_w_, device)),
+        w_(prepare_level_weights(host_w_, device, {.x_bits = widths.x})),
         out_(shape[0], shape[2], widths.x, device) {
     // Four standard deviations of a sum are the range of the levels.
     const double deviation = std::sqrt(static_cast<double>(shape[1])) * std::exp2(widths.x + widths.w) / 12;

@@ -38,7 +38,8 @@ void assign(SparseGemmWeights& kept, const SparseGemmWeights& from, const Device
 
 /// Where the shapes are the same, each array takes the place of the one before, where kernels know it.
 void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
-  if (kept.bytes() != from.bytes() || kept.offsets.size() != from.offsets.size()) {
+  if (kept.bytes() != from.bytes() || kept.offsets.size() != from.offsets.size() ||
+      kept.image_bits != from.image_bits) {
     kept = std::move(from);
     return;
   }
@@ -48,6 +49,7 @@ void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
   copy(kept.panels, from.panels);
   copy(kept.table, from.table);
   copy(kept.rows, from.rows);
+  copy(kept.image, from.image);
   copy(kept.columns, from.columns);
   copy(kept.sums, from.sums);
   copy(kept.steps, from.steps);
@@ -65,7 +67,9 @@ std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, const
     const bool of_features = op.kind == OperatorKind::product && op.inputs[0] == program.features;
     use.sparse = use.sparse || (of_features && sparse.bits);
     use.wide = use.wide || (of_features && sparse.floats);
-    use.table = use.table || (of_features && sparse.levels);
+    use.levels.sparse = use.levels.sparse || (of_features && sparse.levels);
+    if (op.kind == OperatorKind::product && op.multiplies_levels() && !(of_features && sparse.levels))
+      use.levels.x_bits = program.value(op.inputs[0]).format.bits;
   }
   return uses;
 }
@@ -88,20 +92,9 @@ void assign_sum_of_biases(Buffer<float>& kept, const Layer& layer, const Device&
   assign(kept, sum, device);
 }
 
-/// Of LevelWeights of the same shape.
-std::size_t level_weight_bytes(const QuantizedMatrix& w, bool for_sparse, bool on_host) {
-  const LevelWeights shape{.nrows = w.nrows(), .ncols = w.ncols(), .bits = w.bits()};
-  const std::size_t halves = w.bits() > 8 ? 2 : 1;
-  const std::size_t levels =
-      on_host ? halves * shape.num_panels() * shape.panel_bytes() : w.nrows() * shape.row_bytes();
-  const std::size_t column =
-      on_host ? shape.num_panels() * LevelWeights::panel_outputs * sizeof(std::int16_t) : shape.column_bytes();
-  return levels + (for_sparse ? w.ncols() * column : 0) + w.nrows() * sizeof(std::int64_t) + w.scale().bytes();
-}
-
-std::size_t bytes_of(const Linear& linear, const WeightUse& use, bool on_host) {
+std::size_t bytes_of(const Linear& linear, const WeightUse& use, const Device& device) {
   if (linear.empty()) return 0;
-  if (linear.in_levels()) return linear.bias.bytes() + level_weight_bytes(linear.levels(), use.table, on_host);
+  if (linear.in_levels()) return linear.bias.bytes() + level_weights_bytes(linear.levels(), device, use.levels);
   std::size_t total = linear.bytes();
   if (use.sparse) {
     total += linear.inputs() * words_for_bits(linear.outputs()) * sizeof(std::uint64_t);
@@ -172,7 +165,7 @@ void Weights::prepare(LayerWeights& layer, const Layer& of) {
       // What is made on the host counts as this device's memory, where that is the host.
       const Device host = device_.is_host() ? device_ : Device();
       const QuantizedMatrix here = w.device().is_host() ? w.share(host) : w.to(host);
-      assign(made.levels, prepare_level_weights(here, device_, layer.use.table), device_);
+      assign(made.levels, prepare_level_weights(here, device_, layer.use.levels), device_);
       continue;
     }
     if (layer.use.sparse) assign(made.sparse, sparse_weights(linear), device_);
@@ -204,12 +197,12 @@ SparseGemmWeights Weights::sparse_weights(const Linear& linear) const {
 }
 
 std::size_t Weights::predicted_bytes(const Model& model, const Program& program, const SparseInput& sparse,
-                                     bool on_host) {
+                                     const Device& device) {
   const std::vector<WeightUse> uses = uses_of(program, model.layers.size(), sparse);
   std::size_t total = 0;
   for (std::size_t l = 0; l < uses.size(); ++l) {
     const Layer& layer = model.layers[l];
-    total += bytes_of(layer.neighbor, uses[l], on_host) + bytes_of(layer.root, uses[l], on_host);
+    total += bytes_of(layer.neighbor, uses[l], device) + bytes_of(layer.root, uses[l], device);
     total += layer.input_scale.bytes() + layer.message_scale.bytes();
     if (uses[l].both) total += layer.neighbor.bytes() + layer.root.bytes();
     if (uses[l].layer_bias) total += layer.outputs() * sizeof(float);

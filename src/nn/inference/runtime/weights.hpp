@@ -28,7 +28,7 @@ struct PreparedWeight {
 struct WeightUse {
   bool sparse = false;      ///< neighbor and root, for a sparse bit matrix
   bool wide = false;        ///< the same, for sparse floats
-  bool table = false;       ///< the same, for sparse levels
+  LevelWeightsUse levels;   ///< of weights in levels
   bool both = false;        ///< the rows of neighbor and root as one matrix
   bool layer_bias = false;  ///< the sum of both biases
 };
@@ -64,7 +64,7 @@ class Weights {
 
   /// Bytes of all of it.
   [[nodiscard]] static std::size_t predicted_bytes(const Model& model, const Program& program,
-                                                   const SparseInput& sparse, bool on_host);
+                                                   const SparseInput& sparse, const Device& device);
 
  private:
   struct LayerWeights {

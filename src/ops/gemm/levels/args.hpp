@@ -32,6 +32,7 @@ struct LevelGemmArgs {
   const std::int16_t* w_table = nullptr;  ///< for a sparse X: rows of whole panels
   const std::uint8_t* w_rows = nullptr;   ///< on a CUDA device
   std::size_t w_row_bytes = 0;
+  const std::uint8_t* w_image = nullptr;    ///< the same, for X of these bits; null: there is none
   const std::uint8_t* w_columns = nullptr;  ///< the same, for a sparse X: columns of whole panels
   std::size_t w_column_bytes = 0;
   const std::int64_t* w_sums = nullptr;
@@ -43,14 +44,25 @@ struct LevelGemmArgs {
 
 void level_gemm(const Cuda& backend, const LevelGemmArgs& args);
 
-/// How a CUDA device multiplies dense levels: by the matrix instructions of compute capability 9.0, or by those of all
-/// devices, where levels have at most 8 bits, sums are below 2^31 and rows of W fit shared memory; by halves of up to
-/// 16 bits, where rows are not too long; else plainly.
-enum class LevelGemmKernel : std::uint8_t { wgmma, tiles, halves, plain };
-[[nodiscard]] bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, int x_bits, int w_bits,
-                                  std::size_t columns);
+/// How a CUDA device multiplies dense levels. Where levels have at most 8 bits, sums are below 2^31 and rows of W fit
+/// shared memory: by the matrix instructions of compute capability 9.0, on planes of bits where W has an image of
+/// planes (wgmma/image_order.hpp), else on bytes; or by those of all devices. By halves of up to 16 bits, where rows
+/// are not too long; else plainly.
+enum class LevelGemmKernel : std::uint8_t { planes, wgmma, tiles, halves, plain };
+/// An X of `x_bits` bits by a W of which there may be an image for X of those bits.
+struct LevelGemmShape {
+  int x_bits = 0, w_bits = 0;
+  std::size_t columns = 0;
+  bool image = false;
+};
+[[nodiscard]] bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape);
 /// The first that can.
-[[nodiscard]] LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns);
+[[nodiscard]] LevelGemmKernel level_gemm_kernel(const Cuda& backend, const LevelGemmShape& shape);
+[[nodiscard]] inline LevelGemmShape shape_of(const LevelGemmArgs& args) {
+  return {args.x.bits, args.w_bits, args.x.ncols, args.w_image != nullptr};
+}
+/// Whether the device has kernels that read images of W.
+[[nodiscard]] bool level_gemm_reads_images(const Cuda& backend);
 /// By one that can.
 void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmArgs& args);
 

@@ -11,7 +11,8 @@
 #include "ops/gemm/levels/cuda_places.cuh"
 #include "ops/gemm/levels/cuda_quads.cuh"
 #include "ops/gemm/levels/cuda_tiles.cuh"
-#include "ops/gemm/levels/wgmma.hpp"
+#include "ops/gemm/levels/wgmma/image_order.hpp"
+#include "ops/gemm/levels/wgmma/wgmma.hpp"
 
 #include <algorithm>
 
@@ -426,32 +427,42 @@ bool least_fits(const Device& device, std::size_t columns) {
 
 }  // namespace level_cuda
 
-bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, int x_bits, int w_bits, std::size_t columns) {
+bool level_gemm_reads_images(const Cuda& backend) {
+  const CudaLimits& limits = cuda_limits(backend.device);
+  return has_wgmma && limits.major == 9 && limits.minor == 0;
+}
+
+bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape) {
   using namespace level_cuda;
   const Device& device = backend.device;
   if (kernel == LevelGemmKernel::plain) return true;
-  if (kernel == LevelGemmKernel::halves) return halves_can(columns);
-  if (x_bits > 8 || w_bits > 8 || columns == 0 || !sums_fit(x_bits, w_bits, columns, 31)) return false;
+  if (kernel == LevelGemmKernel::halves) return halves_can(shape.columns);
+  if (shape.x_bits > 8 || shape.w_bits > 8 || shape.columns == 0) return false;
+  if (!sums_fit(shape.x_bits, shape.w_bits, shape.columns, 31)) return false;
   if (kernel == LevelGemmKernel::tiles)
-    return x_bits <= 4 ? least_fits<4>(device, columns) : least_fits<8>(device, columns);
+    return shape.x_bits <= 4 ? least_fits<4>(device, shape.columns) : least_fits<8>(device, shape.columns);
   if constexpr (has_wgmma) {
-    const CudaLimits& limits = cuda_limits(device);
-    return limits.major == 9 && limits.minor == 0 && wgmma_fits(device, x_bits, columns);
+    if (!level_gemm_reads_images(backend)) return false;
+    if (kernel == LevelGemmKernel::wgmma) return bytes_fit(device, shape.x_bits, shape.columns);
+    const auto order = level_image::order_of(shape.x_bits, shape.w_bits, shape.columns);
+    return order == level_image::Order::planes && shape.image && planes_fit(device, shape.columns);
   }
   return false;
 }
 
-LevelGemmKernel level_gemm_kernel(const Cuda& backend, int x_bits, int w_bits, std::size_t columns) {
-  for (const auto kernel : {LevelGemmKernel::wgmma, LevelGemmKernel::tiles, LevelGemmKernel::halves}) {
-    if (level_gemm_can(backend, kernel, x_bits, w_bits, columns)) return kernel;
+LevelGemmKernel level_gemm_kernel(const Cuda& backend, const LevelGemmShape& shape) {
+  for (const auto kernel :
+       {LevelGemmKernel::planes, LevelGemmKernel::wgmma, LevelGemmKernel::tiles, LevelGemmKernel::halves}) {
+    if (level_gemm_can(backend, kernel, shape)) return kernel;
   }
   return LevelGemmKernel::plain;
 }
 
 void level_gemm(const Cuda& backend, const LevelGemmArgs& args) {
-  LevelGemmKernel kernel = level_gemm_kernel(backend, args.x.bits, args.w_bits, args.x.ncols);
-  // Its code has no place for a tanh, and tiles fit where its own operands do.
-  if (kernel == LevelGemmKernel::wgmma && args.epilogue.activation == Activation::tanh) kernel = LevelGemmKernel::tiles;
+  LevelGemmKernel kernel = level_gemm_kernel(backend, shape_of(args));
+  // The code behind sums of wgmma has no place for a tanh, and tiles fit where its operands do.
+  const bool by_wgmma = kernel == LevelGemmKernel::planes || kernel == LevelGemmKernel::wgmma;
+  if (by_wgmma && args.epilogue.activation == Activation::tanh) kernel = LevelGemmKernel::tiles;
   level_gemm_by(backend, kernel, args);
 }
 
@@ -460,7 +471,8 @@ void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmA
   const Device& device = backend.device;
   if (args.x.nrows == 0 || args.outputs == 0) return;
   if constexpr (has_wgmma) {
-    if (kernel == LevelGemmKernel::wgmma) return multiply_by_wgmma(device, args);
+    if (kernel == LevelGemmKernel::planes) return multiply_planes(device, args);
+    if (kernel == LevelGemmKernel::wgmma) return multiply_bytes(device, args);
   }
   if (kernel == LevelGemmKernel::tiles)
     return args.x.bits <= 4 ? launch_fitting<4>(device, args) : launch_fitting<8>(device, args);

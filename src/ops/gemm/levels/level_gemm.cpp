@@ -6,6 +6,7 @@
 #include "formats/levels/level_rows.hpp"
 #include "ops/explain.hpp"
 #include "ops/gemm/levels/levels.hpp"
+#include "ops/gemm/levels/wgmma/image.hpp"
 #include "ops/operands.hpp"
 #include "ops/prediction.hpp"
 
@@ -90,7 +91,21 @@ Buffer<std::uint8_t> columns_of(const QuantizedMatrix& w, const LevelWeights& sh
   return columns;
 }
 
-LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, bool for_sparse) {
+/// Of the image of W that products with such an X read.
+level_image::Order image_order(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
+  const bool reads = !device.is_host() && with_cuda<bool>(device, "level gemm", [](const auto& backend) {
+    return level_gemm_reads_images(backend);
+  });
+  return reads ? level_image::order_of(use.x_bits, w.bits(), w.ncols()) : level_image::Order::none;
+}
+
+/// Whether W has the image that products with an X of so many bits read.
+bool has_image(const LevelWeights& w, int x_bits) {
+  const auto order = [&](int bits) { return level_image::order_of(bits, w.bits, w.ncols); };
+  return !w.image.empty() && order(x_bits) == order(w.image_bits);
+}
+
+LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
   LevelWeights made = without_levels(w);
   Buffer<std::uint8_t> rows(checked_product(w.nrows(), made.row_bytes()), std::uint8_t{0});
   const int place_bits = static_cast<int>(8 * made.level_bytes());
@@ -99,7 +114,11 @@ LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, bool for_sp
       put_level(rows.data() + f * made.row_bytes(), c, place_bits, level_at(w.view().row(f), c, w.bits()));
   }
   made.rows = rows.to(device);
-  if (for_sparse) made.columns = columns_of(w, made).to(device);
+  if (use.sparse) made.columns = columns_of(w, made).to(device);
+  if (const auto order = image_order(w, device, use); order != level_image::Order::none) {
+    made.image = level_image::make(w, order).to(device);
+    made.image_bits = use.x_bits;
+  }
   made.sums = made.sums.to(device);
   made.steps = made.steps.to(device);
   made.offsets = made.offsets.to(device);
@@ -135,6 +154,7 @@ LevelGemmArgs args_of_shape(const QuantizedView<>& x, const LevelScale& scale, c
   args.w_table = w.table.data();
   args.w_rows = w.rows.data();
   args.w_row_bytes = w.row_bytes();
+  if (has_image(w, x.bits)) args.w_image = w.image.data();
   args.w_columns = w.columns.data();
   args.w_column_bytes = w.column_bytes();
   args.w_sums = w.sums.data();
@@ -173,7 +193,7 @@ LevelGemmArgs level_gemm_args(const QuantizedMatrix& x, const LevelWeights& w, s
 
 bool level_gemm_by(const Device& device, LevelGemmKernel kernel, const LevelGemmArgs& args) {
   return with_cuda<bool>(device, "level gemm", [&](const auto& backend) {
-    if (!level_gemm_can(backend, kernel, args.x.bits, args.w_bits, args.x.ncols)) return false;
+    if (!level_gemm_can(backend, kernel, shape_of(args))) return false;
     level_gemm_by(backend, kernel, args);
     return true;
   });
@@ -190,14 +210,26 @@ gemm_cpu::Problem level_gemm_problem(std::size_t rows, std::size_t columns, std:
           .isa = active_isa()};
 }
 
-LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device, bool for_sparse) {
+LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
   require_host(w.device(), "prepare_level_weights");
   if (w.scale().extent == ScaleExtent::column)
     fail(ErrorCode::usage, "level gemm: W has a scale by columns, expected one for the tensor or for each row");
-  if (!device.is_host()) return in_rows(w, device, for_sparse);
+  if (!device.is_host()) return in_rows(w, device, use);
   LevelWeights made = in_panels(w);
-  if (for_sparse) made.table = table_of(w, made);
+  if (use.sparse) made.table = table_of(w, made);
   return made;
+}
+
+std::size_t level_weights_bytes(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
+  const LevelWeights shape{.nrows = w.nrows(), .ncols = w.ncols(), .bits = w.bits()};
+  const std::size_t ends = w.nrows() * (sizeof(std::int64_t) + sizeof(float) * (w.scale().has_offsets() ? 2 : 1));
+  if (device.is_host()) {
+    const std::size_t halves = w.bits() > 8 ? 2 : 1;
+    const std::size_t column = shape.num_panels() * LevelWeights::panel_outputs * sizeof(std::int16_t);
+    return ends + halves * shape.num_panels() * shape.panel_bytes() + (use.sparse ? w.ncols() * column : 0);
+  }
+  return ends + w.nrows() * shape.row_bytes() + (use.sparse ? w.ncols() * shape.column_bytes() : 0) +
+         level_image::bytes(image_order(w, device, use), w.nrows(), w.ncols());
 }
 
 void level_gemm_into(DenseMatrix<std::int32_t>& out, const QuantizedMatrix& x, const LevelWeights& w) {
@@ -260,9 +292,10 @@ KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w)
   const auto bytes = static_cast<double>(x.bytes() + w.bytes());
   if (!x.device().is_host()) {
     const auto kernel = with_cuda<LevelGemmKernel>(x.device(), "level gemm", [&](const auto& backend) {
-      return level_gemm_kernel(backend, x.bits(), w.bits, x.ncols());
+      return level_gemm_kernel(backend, {x.bits(), w.bits, x.ncols(), has_image(w, x.bits())});
     });
-    constexpr std::array names{"level_gemm_wgmma", "level_gemm_tiles", "level_gemm_halves", "level_gemm_plain"};
+    constexpr std::array names{"level_gemm_planes", "level_gemm_wgmma", "level_gemm_tiles", "level_gemm_halves",
+                               "level_gemm_plain"};
     const Prediction run = predict_level_product(static_cast<double>(x.nrows()), static_cast<double>(x.ncols()),
                                                  static_cast<double>(w.nrows), static_cast<double>(x.bytes()),
                                                  static_cast<double>(w.bytes()));

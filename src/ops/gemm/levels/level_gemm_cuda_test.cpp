@@ -41,13 +41,14 @@ constexpr std::array<Shape, 14> shapes{{{0, 5, 7},
                                         {33, 3703, 6},
                                         {1000, 300, 40}}};
 
-constexpr std::array<std::pair<int, int>, 9> widths{
-    {{1, 1}, {2, 2}, {4, 4}, {4, 8}, {8, 2}, {8, 8}, {12, 3}, {3, 11}, {16, 16}}};
+constexpr std::array<std::pair<int, int>, 11> widths{
+    {{1, 1}, {2, 2}, {2, 1}, {1, 2}, {4, 4}, {4, 8}, {8, 2}, {8, 8}, {12, 3}, {3, 11}, {16, 16}}};
 
 struct Case {
   QuantizedMatrix x, w;
   std::vector<float> bias;
   LevelGemmOptions options;
+  bool image = false;  ///< W for the device knows the bits of X
 
   Case(const Shape& shape, int p, int q, bool by_row, bool offsets)
       : x(test::random_levels(shape[0], shape[1], p, 1)),
@@ -59,6 +60,10 @@ struct Case {
     options = {.bias = bias,
                .activation = by_row ? Activation::relu : Activation::none,
                .rounding = p == 4 ? Rounding::floor : Rounding::nearest};
+  }
+
+  [[nodiscard]] LevelWeights weights(const Device& device) const {
+    return prepare_level_weights(w, device, {.x_bits = image ? x.bits() : 0});
   }
 
   [[nodiscard]] LevelGemmArgs args(const LevelWeights& prepared) const {
@@ -79,7 +84,9 @@ void for_each_case(Fn&& fn) {
       ++turn;
       SCOPED_TRACE(testing::Message() << shape[0] << " x " << shape[1] << " by " << shape[2] << ", " << p << " and "
                                       << q << " bits" << (by_row ? ", by row" : "") << (offsets ? ", offsets" : ""));
-      fn(Case(shape, p, q, by_row, offsets));
+      Case product(shape, p, q, by_row, offsets);
+      product.image = turn % 3 != 0;
+      fn(product);
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -90,7 +97,7 @@ TEST(LevelGemmCuda, SumsAndValuesAreThoseOfTheReference) {
   const Device& device = *test::cuda_device();
   for_each_case([&](const Case& product) {
     const std::size_t n = product.x.nrows(), f = product.w.nrows();
-    const LevelWeights w = prepare_level_weights(product.w), there = prepare_level_weights(product.w, device);
+    const LevelWeights w = prepare_level_weights(product.w), there = product.weights(device);
     DenseMatrix<std::int64_t> sums(n, f);
     Floats values(n, f);
     LevelGemmArgs args = product.args(w);
@@ -129,7 +136,7 @@ TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
   std::size_t turn = 0;
   for_each_case([&](const Case& product) {
     const std::size_t n = product.x.nrows(), f = product.w.nrows();
-    const LevelWeights w = prepare_level_weights(product.w), there = prepare_level_weights(product.w, device);
+    const LevelWeights w = prepare_level_weights(product.w), there = product.weights(device);
     const QuantizedMatrix x = product.x.to(device);
     const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
     LevelGemmOptions options = product.options;
@@ -167,8 +174,8 @@ TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
 template <class Run>
 void expect_same_of_all_kernels(const Device& device, const Run& run) {
   std::vector<std::uint8_t> first;
-  for (const auto kernel :
-       {LevelGemmKernel::plain, LevelGemmKernel::halves, LevelGemmKernel::tiles, LevelGemmKernel::wgmma}) {
+  for (const auto kernel : {LevelGemmKernel::plain, LevelGemmKernel::halves, LevelGemmKernel::tiles,
+                            LevelGemmKernel::wgmma, LevelGemmKernel::planes}) {
     bool can = false;
     const std::vector<std::uint8_t> bytes =
         run([&](const LevelGemmArgs& args) { can = level_gemm_by(device, kernel, args); });
@@ -182,11 +189,12 @@ void expect_same_of_all_kernels(const Device& device, const Run& run) {
 }
 
 /// Levels that are as large as they can be, in the longest rows whose halves have sums of 32 bits, and one column more.
-TEST(LevelGemmCuda, LargestSumsOfHalves) {
+/// Of two bits in the longest rows that planes take, and around a block of W's columns.
+TEST(LevelGemmCuda, LargestSums) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
-  for (const std::size_t columns : {16'384U, 16'385U}) {
-    for (const auto& [p, q] : {std::pair(16, 16), {16, 8}, {4, 16}}) {
+  for (const std::size_t columns : {512U, 513U, 3'072U, 3'073U, 16'384U, 16'385U}) {
+    for (const auto& [p, q] : {std::pair(16, 16), {16, 8}, {4, 16}, {2, 2}}) {
       const auto all = [&](std::size_t nrows, int bits) {
         QuantizedMatrix levels(nrows, columns, bits);
         for (std::size_t i = 0; i < nrows; ++i) {
@@ -195,7 +203,7 @@ TEST(LevelGemmCuda, LargestSumsOfHalves) {
         return levels;
       };
       DenseMatrix<std::int64_t> sums(3, 5, device);
-      level_gemm_into(sums, all(3, p).to(device), prepare_level_weights(all(5, q), device));
+      level_gemm_into(sums, all(3, p).to(device), prepare_level_weights(all(5, q), device, {.x_bits = p}));
       const DenseMatrix<std::int64_t> here = sums.to(Device{});
       const auto expected = static_cast<std::int64_t>(columns) * ((1 << p) - 1) * ((1 << q) - 1);
       for (const std::int64_t sum : here.values()) ASSERT_EQ(sum, expected) << p << " and " << q << " bits";
@@ -212,10 +220,12 @@ TEST(LevelGemmCuda, ManyTilesOfLongRows) {
     int bits;
   };
   for (const Long& s : {Long{70000, 602, 100, 8}, Long{70000, 602, 200, 8}, Long{40000, 1300, 200, 4},
-                        Long{60000, 1433, 40, 8}, Long{50000, 512, 128, 8}}) {
+                        Long{60000, 1433, 40, 8}, Long{50000, 512, 128, 8}, Long{70000, 602, 200, 2},
+                        Long{40000, 1300, 100, 2}, Long{30000, 3000, 40, 2}, Long{30000, 3100, 40, 2}}) {
     SCOPED_TRACE(testing::Message() << s.rows << " x " << s.columns << " by " << s.outputs << ", " << s.bits);
     const QuantizedMatrix x = test::random_levels(s.rows, s.columns, s.bits, 1).to(device);
-    const LevelWeights w = prepare_level_weights(test::random_levels(s.outputs, s.columns, s.bits, 2), device);
+    const LevelWeights w =
+        prepare_level_weights(test::random_levels(s.outputs, s.columns, s.bits, 2), device, {.x_bits = s.bits});
     const LevelGemmArgs args = level_gemm_args(x, w, s.rows, s.outputs, device);
     for (int repeat = 0; repeat < 3; ++repeat) {
       expect_same_of_all_kernels(device, [&](const auto& multiply) {
@@ -238,7 +248,7 @@ TEST(LevelGemmCuda, EveryKernelThatCanGivesTheSame) {
   for_each_case([&](const Case& product) {
     const std::size_t n = product.x.nrows(), f = product.w.nrows();
     if (n == 0 || f == 0) return;
-    const LevelWeights w = prepare_level_weights(product.w, device);
+    const LevelWeights w = product.weights(device);
     const QuantizedMatrix x = product.x.to(device);
     const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
     LevelGemmArgs args = level_gemm_args(x, w, n, f, device);
@@ -294,10 +304,25 @@ TEST(LevelGemmCuda, ExplainNamesTheKernelAndPredictsItsTime) {
   const LevelWeights w = prepare_level_weights(test::random_levels(3, 5, 8, 1), device);
   const std::string fast = level_gemm_explain(test::random_levels(2, 5, 8, 1).to(device), w).kernel;
   EXPECT_TRUE(fast == "level_gemm_wgmma" || fast == "level_gemm_tiles") << fast;
+  const LevelWeights two_bits = prepare_level_weights(test::random_levels(3, 300, 2, 1), device, {.x_bits = 1});
+  const std::string planes = level_gemm_explain(test::random_levels(2, 300, 1, 1).to(device), two_bits).kernel;
+  EXPECT_EQ(planes, fast == "level_gemm_wgmma" ? "level_gemm_planes" : fast);
   EXPECT_GT(level_gemm_explain(test::random_levels(2, 5, 8, 1).to(device), w).seconds, 1e-6);
   EXPECT_EQ(level_gemm_explain(test::random_levels(2, 5, 9, 1).to(device), w).kernel, "level_gemm_halves");
   const LevelWeights long_rows = prepare_level_weights(test::random_levels(3, 30000, 8, 1), device);
   EXPECT_EQ(level_gemm_explain(test::random_levels(2, 30000, 8, 1).to(device), long_rows).kernel, "level_gemm_plain");
+}
+
+TEST(LevelGemmCuda, BytesOfWeightsAreKnownBeforehand) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  for (const int bits : {2, 4, 8, 12}) {
+    for (const int x_bits : {0, 2, 4, 8, 16}) {
+      const QuantizedMatrix w = test::random_levels(70, 300, bits, 1);
+      const LevelWeightsUse use{.x_bits = x_bits, .sparse = x_bits == 4};
+      EXPECT_EQ(level_weights_bytes(w, device, use), prepare_level_weights(w, device, use).bytes()) << bits << x_bits;
+    }
+  }
 }
 
 TEST(LevelGemmCuda, WeightsOfTheHostAreRefused) {

@@ -130,8 +130,8 @@ QuantizedMatrix levels_out(const Floats& values, int bits, ScaleExtent extent) {
 /// Sums, values and levels of a CUDA device are those of the host.
 void expect_same_on_device(const Product& product, const Device& device, std::size_t turn) {
   const std::size_t n = product.x.nrows(), f = product.w.nrows();
-  const LevelWeights here = prepare_level_weights(product.w, Device{}, true);
-  const LevelWeights there = prepare_level_weights(product.w, device, true);
+  const LevelWeights here = prepare_level_weights(product.w, Device{}, {.sparse = true});
+  const LevelWeights there = prepare_level_weights(product.w, device, {.sparse = true});
   const SparseLevels x = product.x.to(device);
   const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
   LevelGemmOptions options = product.options;
@@ -175,7 +175,7 @@ TEST(SparseLevelGemm, SumsAndValuesAreThoseOfAllLevelsEverywhere) {
           sums(i, j) += std::int64_t{all.level(i, c)} * product.w.level(j, c);
       }
     }
-    const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+    const LevelWeights w = prepare_level_weights(product.w, Device{}, {.sparse = true});
     Floats values(n, f);
     level_gemm_into(values, all, w, product.options);
     test::everywhere([&](const Device& device) {
@@ -200,7 +200,7 @@ TEST(SparseLevelGemm, LevelsOutAreThoseOfAllLevelsEverywhere) {
   for_each_product([&](const Product& product) {
     const QuantizedMatrix all = to_quantized(product.x);
     const std::size_t n = all.nrows(), f = product.w.nrows();
-    const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+    const LevelWeights w = prepare_level_weights(product.w, Device{}, {.sparse = true});
     Floats values(n, f);
     level_gemm_into(values, all, w, product.options);
     const int bits = std::array{1, 4, 5, 8, 13}[++turn % 5];
@@ -219,7 +219,7 @@ TEST(SparseLevelGemm, LevelsOutAreThoseOfAllLevelsEverywhere) {
 TEST(SparseLevelGemm, ProductsOfTheReferenceAreTheSame) {
   const Product product({7, 65, 300}, 5, 9, 1);
   const QuantizedMatrix all = to_quantized(product.x);
-  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, {.sparse = true});
   Floats expected(7, 300), actual(7, 300);
   level_gemm_into(expected, all, w, product.options);
   ::setenv("BITGRAPH_BACKEND", "reference", 1);
@@ -231,7 +231,7 @@ TEST(SparseLevelGemm, ProductsOfTheReferenceAreTheSame) {
 TEST(SparseLevelGemm, RowsHaveAnyNumberOfEntries) {
   Product product({131, 131, 40}, 8, 8, 2);
   product.x = entries_of_any_number(131, 131, 8);
-  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, {.sparse = true});
   Floats expected(131, 40), actual(131, 40);
   level_gemm_into(expected, to_quantized(product.x), w, product.options);
   level_gemm_into(actual, product.x, w, product.options);
@@ -266,7 +266,7 @@ TEST(SparseLevelGemm, ADeviceTakesManyRows) {
 
 TEST(SparseLevelGemm, ExplainNamesTheKernel) {
   const Product product({4, 9, 6}, 4, 8, 1);
-  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, {.sparse = true});
   const std::string name = level_gemm_explain(product.x, w).kernel;
   EXPECT_EQ(name.find("level_gemm of entries, 4 by 8 bits"), 0U) << name;
 }
@@ -275,7 +275,7 @@ TEST(SparseLevelGemm, ExplainNamesTheKernelOfADevice) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   const Product product({4, 9, 6}, 4, 8, 1);
-  const LevelWeights there = prepare_level_weights(product.w, device, true);
+  const LevelWeights there = prepare_level_weights(product.w, device, {.sparse = true});
   EXPECT_EQ(level_gemm_explain(product.x.to(device), there).kernel, "level_gemm_entries");
   const SparseLevels wide = random_entries(4, 9, 16, ScaleExtent::row, true);
   EXPECT_EQ(level_gemm_explain(wide.to(device), there).kernel, "level_gemm_entries_wide");
@@ -291,14 +291,14 @@ TEST(SparseLevelGemm, WhatIsNotOnTheDeviceIsRefused) {
   };
   const SparseLevels x = product.x.to(device);
   refused(x, prepare_level_weights(product.w, device), "W was not made ready for sparse levels");
-  refused(x, prepare_level_weights(product.w, Device{}, true), "W");
-  refused(product.x, prepare_level_weights(product.w, device, true), "X");
+  refused(x, prepare_level_weights(product.w, Device{}, {.sparse = true}), "W");
+  refused(product.x, prepare_level_weights(product.w, device, {.sparse = true}), "X");
   test::expect_error_with([&] { static_cast<void>(to_quantized(x)); }, ErrorCode::not_possible, "to_quantized");
 }
 
 TEST(SparseLevelGemm, WhatDoesNotFitIsRefused) {
   const Product product({4, 9, 6}, 8, 8, 1);
-  const LevelWeights w = prepare_level_weights(product.w, Device{}, true);
+  const LevelWeights w = prepare_level_weights(product.w, Device{}, {.sparse = true});
   const auto refused = [&](const SparseLevels& x, const LevelWeights& weights, std::size_t ncols, const char* text) {
     Floats out(4, ncols);
     test::expect_usage_error([&] { level_gemm_into(out, x, weights); }, text);

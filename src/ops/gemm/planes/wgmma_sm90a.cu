@@ -10,16 +10,12 @@
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
+#include "core/cuda/tensor_map.cuh"
 #include "ops/cuda_store_pair.cuh"
 #include "ops/gemm/planes/wgmma.hpp"
 #include "ops/gemm/wgmma.cuh"
 
-#include <bitgraph/core/error.hpp>
-
-#include <cuda.h>
-
 #include <algorithm>
-#include <array>
 
 namespace bitgraph::plane_cuda {
 
@@ -265,26 +261,8 @@ __global__ void __launch_bounds__(threads, 1)
 
 /// Rows of A as boxes of 1,024 bits of so many rows of one plane.
 CUtensorMap map_of(const BitPlanesView<>& a, unsigned rows) {
-  using Encode = decltype(&cuTensorMapEncodeTiled);
-  static const Encode encode = [] {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult result{};
-    cuda_check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result),
-               "cuTensorMapEncodeTiled");
-    if (result != cudaDriverEntryPointSuccess) fail(ErrorCode::internal, "the CUDA driver has no tensor maps");
-    return reinterpret_cast<Encode>(found);
-  }();
-  const cuuint64_t words = words_for_bits(a.ncols), bits = static_cast<cuuint64_t>(a.bits);
-  const std::array<cuuint64_t, 3> sizes{words * 8, bits, a.nrows};
-  const std::array<cuuint64_t, 2> strides{words * 8, words * 8 * bits};
-  const std::array<cuuint32_t, 3> box{row_bytes, 1, rows}, every{1, 1, 1};
-  CUtensorMap map{};
-  const CUresult result =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, const_cast<std::uint64_t*>(a.words), sizes.data(), strides.data(),
-             box.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result != CUDA_SUCCESS) fail(ErrorCode::internal, "plane gemm: the CUDA driver refuses a tensor map");
-  return map;
+  const std::size_t plane_bytes = words_for_bits(a.ncols) * sizeof(std::uint64_t);
+  return tensor_map({a.words, plane_bytes, static_cast<std::size_t>(a.bits), a.nrows}, {row_bytes, 1, rows});
 }
 
 std::size_t up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }
