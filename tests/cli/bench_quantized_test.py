@@ -2,6 +2,7 @@
 """bitgraph bench quantized: keys, tables, bad input. No test asserts a time."""
 
 import math
+import subprocess
 import unittest
 
 import program
@@ -53,6 +54,13 @@ class BenchQuantized(unittest.TestCase):
         for word in ("Products of levels, 30 x 20 by 20 x 10", "w8a4", "grid:9, 7 columns: float32 CSR product",
                      "geometric mean (least)"):
             self.assertIn(word, done.stdout)
+
+    def test_lines_go_out_while_others_are_measured(self):
+        arguments = ["bench", "quantized", "--figures", "products", "--repeats", "1000", "--limit", "60"]
+        with subprocess.Popen([program.PROGRAM, *arguments], stdout=subprocess.PIPE, text=True) as running:
+            self.assertIn("Products and networks of a few bits", running.stdout.readline())
+            self.assertIsNone(running.poll(), "it is measuring")
+            running.kill()
 
     def test_products_of_levels(self):
         for shape in ("70x33x17", "1x1x1", "130x512x256"):

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <sstream>
 
 namespace bitgraph::cli {
@@ -131,6 +132,8 @@ void run_bench_graph(const BenchGraphOptions& options) {
 void add_bench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Benchmarks, with peers in the same run");
   bench->require_subcommand(1);
+  // Tables take minutes: into a file or a pipe, too, a line goes out when it is there.
+  bench->preparse_callback([](std::size_t) { std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); });
   add_bench_gnn(*bench);
   add_bench_operators(*bench);
   add_bench_quantized(*bench);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
 #include <map>
 
 namespace bitgraph::cli {
@@ -67,7 +66,6 @@ void print_head(const Json& report) {
                   counted(report["threads"].get<std::size_t>(), "thread"), peer["name"].get<std::string>(), beside);
   fmt::print("{}\nmilliseconds, medians of {}; packing the graph is a column of its own\n", wrapped(line, 2),
              report["repeats"].dump());
-  std::fflush(stdout);
 }
 
 void print_rows(const Arena& arena) {
@@ -84,7 +82,6 @@ void print_rows(const Arena& arena) {
                              (row.note.empty() && !calls.empty() ? "peer: " : "") + calls;
     if (!what.empty()) fmt::print("{}\n", wrapped("      " + what, 6));
   }
-  std::fflush(stdout);
 }
 
 void print_means(const Json& means) {
