@@ -49,22 +49,25 @@ void level_gemm(const Cuda& backend, const LevelGemmArgs& args);
 /// planes (wgmma/image_order.hpp), else on bytes; or by those of all devices. By halves of up to 16 bits, where rows
 /// are not too long; else plainly.
 enum class LevelGemmKernel : std::uint8_t { planes, wgmma, tiles, halves, plain };
+
 /// An X of `x_bits` bits by a W of which there may be an image for X of those bits.
 struct LevelGemmShape {
   int x_bits = 0, w_bits = 0;
   std::size_t columns = 0;
   bool image = false;
 };
-[[nodiscard]] bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape);
-/// The first that can.
-[[nodiscard]] LevelGemmKernel level_gemm_kernel(const Cuda& backend, const LevelGemmShape& shape);
 [[nodiscard]] inline LevelGemmShape shape_of(const LevelGemmArgs& args) {
   return {args.x.bits, args.w_bits, args.x.ncols, args.w_image != nullptr};
 }
-/// Whether the device has kernels that read images of W.
-[[nodiscard]] bool level_gemm_reads_images(const Cuda& backend);
+
+[[nodiscard]] bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape);
+/// The first that can.
+[[nodiscard]] LevelGemmKernel level_gemm_kernel(const Cuda& backend, const LevelGemmShape& shape);
 /// By one that can.
 void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmArgs& args);
+
+/// Whether the device has kernels that read images of W.
+[[nodiscard]] bool level_gemm_reads_images(const Cuda& backend);
 
 /// By LevelGemmKernel::halves, of rows of X of which halves_can() is true.
 [[nodiscard]] bool halves_can(std::size_t columns) noexcept;

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace bitgraph::level_cuda {
 
@@ -30,7 +31,7 @@ constexpr unsigned tile_rows = 64;
 constexpr unsigned chunk_bytes = tile_rows * block_bytes;
 
 /// Registers of a thread: as many as the compiler gives to all of a block that is alone, then more to groups that
-/// multiply and fewer to the one that copies. A block that asks for more than it was given waits for ever.
+/// multiply and fewer to the one that brings X. A block that asks for more than it was given waits for ever.
 constexpr unsigned registers = (65536 / threads) / 8 * 8, more_registers = 112, fewer_registers = 32;
 static_assert(groups * more_registers + fewer_registers <= (groups + 1) * registers);
 __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(more_registers)); }
@@ -270,7 +271,9 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
   if (problem.stages == 0) return false;
   problem.args = args;
   problem.tiles = static_cast<unsigned>((args.x.nrows + tile_rows - 1) / tile_rows);
-  problem.by_boxes = args.x.row_bytes % piece == 0 && reinterpret_cast<std::uintptr_t>(args.x.data) % piece == 0;
+  constexpr std::size_t most_rows = std::numeric_limits<int>::max();  // of a tensor map
+  problem.by_boxes = args.x.row_bytes % piece == 0 && reinterpret_cast<std::uintptr_t>(args.x.data) % piece == 0 &&
+                     args.x.nrows <= most_rows;
   CUtensorMap map{};
   if (problem.by_boxes) map = tensor_map({args.x.data, args.x.row_bytes, 1, args.x.nrows}, {block_bytes, 1, tile_rows});
   const std::size_t outputs = stored_columns(args.out, args.outputs);
