@@ -92,55 +92,27 @@ __device__ inline void multiply_bits(int (&c)[128], std::uint64_t a, std::uint64
                : "l"(a), "l"(x));
 }
 
-/// The same of rows of A that the threads have in registers, as the smaller matrix instruction of bits has them. Unless
-/// `adds`, counts = ones in common.
-__device__ inline void multiply_bits(int (&c)[16], const std::uint32_t (&a)[4], std::uint64_t x, bool adds) {
-  asm volatile(
-      "{.reg .pred adds; setp.ne.b32 adds, %21, 0; wgmma.mma_async.sync.aligned.m64n32k256.s32.b1.b1.and.popc "
-      "{" BITGRAPH_NUMBERS_16 "}, {%16,%17,%18,%19}, %20, adds;}"
-      : BITGRAPH_SUMS_16
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(static_cast<int>(adds)));
-}
-__device__ inline void multiply_bits(int (&c)[32], const std::uint32_t (&a)[4], std::uint64_t x, bool adds) {
-  asm volatile(
-      "{.reg .pred adds; setp.ne.b32 adds, %37, 0; wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc "
-      "{" BITGRAPH_NUMBERS_32 "}, {%32,%33,%34,%35}, %36, adds;}"
-      : BITGRAPH_SUMS_32
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(static_cast<int>(adds)));
-}
-__device__ inline void multiply_bits(int (&c)[64], const std::uint32_t (&a)[4], std::uint64_t x, bool adds) {
-  asm volatile(
-      "{.reg .pred adds; setp.ne.b32 adds, %69, 0; wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc "
-      "{" BITGRAPH_NUMBERS_64 "}, {%64,%65,%66,%67}, %68, adds;}"
-      : BITGRAPH_SUMS_64
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(static_cast<int>(adds)));
-}
+// Products with 64 rows of A that the threads have in registers, as the smaller matrix instruction of the same numbers
+// has them, and twice as many rows of W as a thread has sums. `a`, `w` and `adds` are the operands behind the sums.
+#define BITGRAPH_MULTIPLY_ROWS(name, sums, shape, numbers, a, w, adds)                                                \
+  __device__ inline void name(int(&c)[sums], const std::uint32_t(&rows)[4], std::uint64_t of_w, bool adding) {        \
+    asm volatile("{.reg .pred adds; setp.ne.b32 adds, " adds ", 0; wgmma.mma_async.sync.aligned." shape               \
+                 ".s32." numbers " {" BITGRAPH_NUMBERS_##sums "}, " a ", " w ", adds;}"                               \
+                 : BITGRAPH_SUMS_##sums                                                                               \
+                 : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(of_w), "r"(static_cast<int>(adding))); \
+  }
 
-/// sums += products of bytes without signs, 32 columns of each: 64 rows of A, which the threads have in registers as
-/// the smaller matrix instruction of bytes has them, and twice as many rows of W as a thread has sums. Unless `adds`,
-/// sums = products.
-__device__ inline void multiply_bytes(int (&c)[16], const std::uint32_t (&a)[4], std::uint64_t w, bool adds) {
-  asm volatile(
-      "{.reg .pred adds; setp.ne.b32 adds, %21, 0; wgmma.mma_async.sync.aligned.m64n32k32.s32.u8.u8 "
-      "{" BITGRAPH_NUMBERS_16 "}, {%16,%17,%18,%19}, %20, adds;}"
-      : BITGRAPH_SUMS_16
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(w), "r"(static_cast<int>(adds)));
-}
-__device__ inline void multiply_bytes(int (&c)[32], const std::uint32_t (&a)[4], std::uint64_t w, bool adds) {
-  asm volatile(
-      "{.reg .pred adds; setp.ne.b32 adds, %37, 0; wgmma.mma_async.sync.aligned.m64n64k32.s32.u8.u8 "
-      "{" BITGRAPH_NUMBERS_32 "}, {%32,%33,%34,%35}, %36, adds;}"
-      : BITGRAPH_SUMS_32
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(w), "r"(static_cast<int>(adds)));
-}
-__device__ inline void multiply_bytes(int (&c)[64], const std::uint32_t (&a)[4], std::uint64_t w, bool adds) {
-  asm volatile(
-      "{.reg .pred adds; setp.ne.b32 adds, %69, 0; wgmma.mma_async.sync.aligned.m64n128k32.s32.u8.u8 "
-      "{" BITGRAPH_NUMBERS_64 "}, {%64,%65,%66,%67}, %68, adds;}"
-      : BITGRAPH_SUMS_64
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(w), "r"(static_cast<int>(adds)));
-}
+/// counts += ones in common, of 256 bits of each row. Unless `adding`, counts = ones in common.
+BITGRAPH_MULTIPLY_ROWS(multiply_bits, 16, "m64n32k256", "b1.b1.and.popc", "{%16,%17,%18,%19}", "%20", "%21")
+BITGRAPH_MULTIPLY_ROWS(multiply_bits, 32, "m64n64k256", "b1.b1.and.popc", "{%32,%33,%34,%35}", "%36", "%37")
+BITGRAPH_MULTIPLY_ROWS(multiply_bits, 64, "m64n128k256", "b1.b1.and.popc", "{%64,%65,%66,%67}", "%68", "%69")
 
+/// sums += products of bytes without signs, of 32 columns. Unless `adding`, sums = products.
+BITGRAPH_MULTIPLY_ROWS(multiply_bytes, 16, "m64n32k32", "u8.u8", "{%16,%17,%18,%19}", "%20", "%21")
+BITGRAPH_MULTIPLY_ROWS(multiply_bytes, 32, "m64n64k32", "u8.u8", "{%32,%33,%34,%35}", "%36", "%37")
+BITGRAPH_MULTIPLY_ROWS(multiply_bytes, 64, "m64n128k32", "u8.u8", "{%64,%65,%66,%67}", "%68", "%69")
+
+#undef BITGRAPH_MULTIPLY_ROWS
 #undef BITGRAPH_NUMBERS_16
 #undef BITGRAPH_SUMS_16
 #undef BITGRAPH_NUMBERS_32
