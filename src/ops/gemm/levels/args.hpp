@@ -66,9 +66,6 @@ struct LevelGemmShape {
 /// By one that can.
 void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmArgs& args);
 
-/// Whether the device has kernels that read images of W.
-[[nodiscard]] bool level_gemm_reads_images(const Cuda& backend);
-
 /// By LevelGemmKernel::halves, of rows of X of which halves_can() is true.
 [[nodiscard]] bool halves_can(std::size_t columns) noexcept;
 void level_gemm_by_halves(const Cuda& backend, const LevelGemmArgs& args);

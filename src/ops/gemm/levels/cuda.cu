@@ -427,11 +427,6 @@ bool least_fits(const Device& device, std::size_t columns) {
 
 }  // namespace level_cuda
 
-bool level_gemm_reads_images(const Cuda& backend) {
-  const CudaLimits& limits = cuda_limits(backend.device);
-  return has_wgmma && limits.major == 9 && limits.minor == 0;
-}
-
 bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape) {
   using namespace level_cuda;
   const Device& device = backend.device;
@@ -442,7 +437,8 @@ bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemm
   if (kernel == LevelGemmKernel::tiles)
     return shape.x_bits <= 4 ? least_fits<4>(device, shape.columns) : least_fits<8>(device, shape.columns);
   if constexpr (has_wgmma) {
-    if (!level_gemm_reads_images(backend)) return false;
+    const CudaLimits& limits = cuda_limits(device);
+    if (limits.major != 9 || limits.minor != 0) return false;
     if (kernel == LevelGemmKernel::wgmma) return bytes_fit(device, shape.x_bits, shape.columns);
     const auto order = level_image::order_of(shape.x_bits, shape.w_bits, shape.columns);
     return order == level_image::Order::planes && shape.image && planes_fit(device, shape.columns);

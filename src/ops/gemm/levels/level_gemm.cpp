@@ -91,12 +91,12 @@ Buffer<std::uint8_t> columns_of(const QuantizedMatrix& w, const LevelWeights& sh
   return columns;
 }
 
-/// Of the image of W that products with such an X read.
+/// Of the image of W that products with such an X read; none where no kernel reads it.
 level_image::Order image_order(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
-  const bool reads = !device.is_host() && with_cuda<bool>(device, "level gemm", [](const auto& backend) {
-    return level_gemm_reads_images(backend);
+  const bool read = !device.is_host() && with_cuda<bool>(device, "level gemm", [&](const auto& backend) {
+    return level_gemm_can(backend, LevelGemmKernel::wgmma, {use.x_bits, w.bits(), w.ncols(), true});
   });
-  return reads ? level_image::order_of(use.x_bits, w.bits(), w.ncols()) : level_image::Order::none;
+  return read ? level_image::order_of(use.x_bits, w.bits(), w.ncols()) : level_image::Order::none;
 }
 
 /// Whether W has the image that products with an X of so many bits read.

@@ -37,6 +37,8 @@ static_assert(groups * more_registers + fewer_registers <= (groups + 1) * regist
 __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(more_registers)); }
 __device__ inline void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(fewer_registers)); }
 
+static_assert(most_stages * Planes::chunk_columns >= cuda_gemm_tuning().most_columns_for_planes);
+
 /// A product in tiles of rows.
 struct Problem {
   LevelGemmArgs args;
@@ -150,12 +152,11 @@ struct Kernel {
     }
   }
 
-  /// The same of any rows. By the last group.
-  template <unsigned Bytes>
+  /// The same of any rows, eight bytes a copy. By the last group.
   __device__ void bring_x() const {
-    constexpr unsigned copies = block_bytes / Bytes;
+    constexpr unsigned bytes = 8, copies = block_bytes / bytes;
     const unsigned own = threadIdx.x % group_threads;
-    const unsigned at = own % copies * Bytes, first = own / copies;
+    const unsigned at = own % copies * bytes, first = own / copies;
     constexpr unsigned rows_at_once = group_threads / copies;
     unsigned stage = 0, parity = 1;
     for (unsigned tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
@@ -168,7 +169,7 @@ struct Kernel {
           const unsigned r = first + n * rows_at_once;
           const std::size_t row = std::size_t{tile} * tile_rows + r;
           const bool exists = row < args.x.nrows && byte < args.x.row_bytes;
-          copy_later<Bytes>(to + r * block_bytes + place_of_piece(r, at / piece) + at % piece,
+          copy_later<bytes>(to + r * block_bytes + place_of_piece(r, at / piece) + at % piece,
                             exists ? args.x.data + row * args.x.row_bytes + byte : args.x.data, exists);
         }
         bulk_copy::arrive_behind_copies(full + stage * 8);
@@ -241,7 +242,7 @@ __global__ void __launch_bounds__(threads, 1)
     kernel.multiply(group);
   } else {
     give_registers();
-    if (!problem.by_boxes) kernel.template bring_x<8>();
+    if (!problem.by_boxes) kernel.bring_x();
     if (problem.by_boxes && speaks) kernel.bring_boxes(&map);
   }
 }
