@@ -50,6 +50,18 @@ std::vector<std::vector<Precision>> forms_of(const Model& model) {
   return all;
 }
 
+/// As models were trained before signs behind sums lost their scales.
+void give_inputs_scales(Model& model) {
+  for (Layer& layer : model.layers) layer.precision = model.precision;
+  model.layers.back().precision = model.precision.of_last_layer();
+}
+
+bool has_plain_inputs(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+    return layer.precision.multiplies_signs() && layer.precision.input.scale == ScaleExtent::none;
+  });
+}
+
 template <class Fn>
 void for_each_case(Fn&& fn) {
   const Dataset dataset = planted();
@@ -57,12 +69,16 @@ void for_each_case(Fn&& fn) {
     for (const Precision precision : {Precision::real, Precision::bin}) {
       for (const std::size_t depth : {1, 2, 3, 0}) {
         const bool jumping = depth == 0;
-        const Model model = random_model(architecture, precision, 70, 65, 3, jumping ? 2 : depth, 11, jumping);
-        for (const auto& forms : forms_of(model)) {
-          std::string trace = std::string(to_string(architecture)) + (jumping ? " jumping" : "");
-          for (const Precision form : forms) trace += " " + std::string(to_string(form));
-          SCOPED_TRACE(trace);
-          fn(model, dataset, forms);
+        Model model = random_model(architecture, precision, 70, 65, 3, jumping ? 2 : depth, 11, jumping);
+        for (const bool plain : {true, false}) {
+          if (!plain && !has_plain_inputs(model)) continue;
+          if (!plain) give_inputs_scales(model);
+          for (const auto& forms : forms_of(model)) {
+            std::string trace = std::string(to_string(architecture)) + (jumping ? " jumping" : "");
+            for (const Precision form : forms) trace += " " + std::string(to_string(form));
+            SCOPED_TRACE(trace + (plain ? "" : ", scales behind sums"));
+            fn(model, dataset, forms);
+          }
         }
       }
     }
@@ -77,6 +93,28 @@ TEST(Architectures, PlansMatchPlainArithmetic) {
       expect_near(plan.run(), expected);
     }
   });
+}
+
+TEST(Architectures, SignsBehindSumsHaveTheScalesThatTheModelWasTrainedWith) {
+  const Dataset dataset = planted();
+  const test::TemporaryFolder folder;
+  for (const Architecture architecture : architectures) {
+    Model model = random_model(architecture, Precision::full, 70, 65, 3, 2, 11);
+    const bool sums = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+      return layer.aggregation == Aggregation::sum || layer.aggregation == Aggregation::sum_with_self;
+    });
+    SCOPED_TRACE(to_string(architecture));
+    EXPECT_EQ(has_plain_inputs(model), sums);
+    const auto logits = [&](const char* name) {
+      DenseMatrix<float> of_model = InferencePlan(model, dataset).run().clone();
+      model.save(folder / name);
+      EXPECT_EQ(test::distance(InferencePlan(Model::load(folder / name), dataset).run(), of_model), 0);
+      return of_model;
+    };
+    const DenseMatrix<float> plain = logits("plain.safetensors");
+    give_inputs_scales(model);
+    EXPECT_EQ(test::distance(logits("scaled.safetensors"), plain) != 0, sums);
+  }
 }
 
 TEST(Architectures, PlansOnADeviceMatchPlainArithmetic) {

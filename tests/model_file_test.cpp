@@ -170,9 +170,13 @@ TEST(ModelFile, OlderVersionsAreRead) {
   const auto path = folder / "m.safetensors";
   for (const Architecture architecture : {Architecture::gcn, Architecture::saint}) {
     for (const Precision& precision : {Precision::real, Precision::full, Precision::bin}) {
-      const Model model = random_model(architecture, precision, 70, 5, 3, 2, 7);
-      for (const int version : {1, 2, 3}) {
+      Model model = random_model(architecture, precision, 70, 5, 3, 2, 7);
+      for (const int version : {3, 2, 1}) {
         if (version == 1 && architecture != Architecture::gcn) continue;
+        if (version == 2) {  // one precision for all layers
+          for (Layer& layer : model.layers) layer.precision = precision;
+          model.layers.back().precision = precision.of_last_layer();
+        }
         SCOPED_TRACE(to_string(precision) + ", version " + std::to_string(version));
         model.save(path);
         if (version != 3) make_older(path, version);
@@ -247,6 +251,13 @@ TEST(Model, ValidateChecksBothWeightsOfALayer) {
       }
     }
   }
+}
+
+TEST(Model, ValidateRefusesFeaturesWithoutScales) {
+  Model model = random_model(Architecture::saint, Precision::full, 70, 5, 3, 2, 7);
+  ASSERT_NO_THROW(model.validate());
+  model.layers[0].precision = Precision::full.with_plain_input();
+  test::expect_bad_input([&] { model.validate(); }, "the model: layer 0 reads features, whose signs have scales");
 }
 
 TEST(ModelFile, EveryCutIsFound) {

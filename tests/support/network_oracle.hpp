@@ -81,10 +81,14 @@ class NetworkOracle {
 
   /// Forward and backward: leaves the gradients in the tensors.
   void step(const OracleStep& given) {
+    bool sums = false;
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       State& state = states_[l];
-      state.plain = l != 0 && given.layers[l - 1].form.votes();
-      state.of_votes = state.plain && !given.layers[l - 1].aggregation.empty();
+      const bool of_signs = l != 0 && given.layers[l - 1].form.votes();
+      state.plain = of_signs || sums;
+      state.of_votes = of_signs && !given.layers[l - 1].aggregation.empty();
+      sums = sums || shapes_[l].aggregation == nn::Aggregation::sum ||
+             shapes_[l].aggregation == nn::Aggregation::sum_with_self;
       state.before = l == 0 ? DoubleMatrix() : joins(l) ? joined(l) : states_[l - 1].output;
       state.input = l == 0 ? given.input : layer_input(state, given.layers[l].dropout);
       forward(l, given.layers[l]);

@@ -39,6 +39,14 @@ struct Precision {
     return multiplies_levels() && input.scale == ScaleExtent::row;
   }
 
+  /// The same for a layer of signs whose input is, or comes from, sums over neighbours: the signs of a row have no
+  /// scale of their own. It would grow with the number of neighbours, and rows of hubs would drown all others.
+  [[nodiscard]] constexpr Precision with_plain_input() const noexcept {
+    Precision precision = *this;
+    if (multiplies_signs()) precision.input.scale = ScaleExtent::none;
+    return precision;
+  }
+
   /// Products are of signs: XNOR and popcount.
   [[nodiscard]] constexpr bool multiplies_signs() const noexcept { return weight.kind == NumberKind::sign; }
 
@@ -96,8 +104,8 @@ enum class DegreeRoot : std::uint8_t {
 /// Its four formats, "input/weight/messages/output": "sign*row/sign*row/float32/float32".
 [[nodiscard]] std::string formats_of(const Precision& precision);
 
-/// Throws usage, naming the formats, unless layers have kernels for the precision: a preset, or Precision::of_levels,
-/// whose input may have steps by degree.
+/// Throws usage, naming the formats, unless layers have kernels for the precision: a preset, whose signs of inputs may
+/// be plain, or Precision::of_levels, whose input may have steps by degree.
 void require_supported(const Precision& precision);
 
 /// A precision by its name, as to_string() gives it, or four formats with slashes between them. Throws usage for

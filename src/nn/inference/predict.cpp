@@ -361,11 +361,20 @@ class Prediction {
   std::size_t features_ = 0;
 };
 
+/// Layers that were trained with plain signs as inputs get them in any form.
+std::vector<Precision> with_own_inputs(const Model& model, std::vector<Precision> forms) {
+  for (std::size_t l = 0; l < forms.size(); ++l) {
+    const Precision& own = model.layers[l].precision;
+    if (own == own.with_plain_input()) forms[l] = forms[l].with_plain_input();
+  }
+  return forms;
+}
+
 }  // namespace
 
 std::vector<Precision> checked_forms(const Model& model, const std::vector<Precision>& wanted) {
   require(model.depth() <= most_depth, "a model has at most 64 layers that aggregate");
-  if (wanted.empty()) return model.layer_forms(model.precision);
+  if (wanted.empty()) return with_own_inputs(model, model.layer_forms(model.precision));
   if (model.has_levels()) {
     if (wanted != model.layer_forms(model.precision))
       fail(ErrorCode::usage, "a model of levels runs in its own form alone: bitgraph quantize makes another model");
@@ -389,7 +398,7 @@ std::vector<Precision> checked_forms(const Model& model, const std::vector<Preci
     if (part && votes != wanted[convolution - 1].votes())
       fail(ErrorCode::usage, "layers whose outputs stand side by side must all be bin, or none of them");
   }
-  return wanted;
+  return with_own_inputs(model, wanted);
 }
 
 PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model, const Dataset& dataset,
@@ -419,7 +428,7 @@ PlanStages predict_stages(const CsrPattern& graph, const Model& model, const Dat
 
 double predict_traffic(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms,
                        const Device& device) {
-  const InferenceOptions options{.forms = forms};
+  const InferenceOptions options{.forms = with_own_inputs(model, forms)};
   return Prediction(dataset.graph, model, dataset, options, device).traffic();
 }
 

@@ -5,10 +5,12 @@ namespace bitgraph::nn {
 
 std::vector<Precision> forms_of_layers(const Precision& form, std::span<const Aggregation> layers) {
   std::vector<Precision> forms;
-  bool grows = false;
+  bool grows = false, sums = false;
   for (const Aggregation aggregation : layers) {
     forms.push_back(grows ? form.with_input_by_degree() : form);
+    if (sums) forms.back() = forms.back().with_plain_input();
     grows = grows || grows_with_degree(aggregation);
+    sums = sums || is_sum(aggregation);
   }
   if (!forms.empty()) forms.back() = forms.back().of_last_layer();
   return forms;

@@ -28,8 +28,9 @@ template <class Layers>
   return std::any_of(std::begin(layers), std::end(layers), sums) ? DegreeRoot::square : DegreeRoot::fourth;
 }
 
-/// The forms of the layers of a model in `form`, which aggregate so: the output of the last one is logits, and inputs
-/// behind what grows with the number of neighbours have steps by degree.
+/// The forms of the layers that a model in `form` is trained in, which aggregate so: the output of the last one is
+/// logits, levels behind what grows with the number of neighbours have steps by degree, and signs behind sums have no
+/// scales.
 [[nodiscard]] std::vector<Precision> forms_of_layers(const Precision& form, std::span<const Aggregation> layers);
 
 /// The same of shapes, or of a model's layers.

@@ -3,7 +3,6 @@
 #include <bitgraph/ops/binarize.hpp>
 
 #include "core/fingerprint.hpp"
-#include "nn/model/layer_forms.hpp"
 #include "nn/program/layers.hpp"
 
 #include <fmt/format.h>
@@ -110,7 +109,9 @@ std::vector<Precision> Model::layer_forms(Precision form) const {
     fail(ErrorCode::usage,
          fmt::format("a model of precision {} has no form {}", to_string(precision), to_string(form)));
   }
-  return forms_of(form, layers);
+  std::vector<Precision> forms(layers.size(), form);
+  forms.back() = form.of_last_layer();
+  return forms;
 }
 
 void Model::require_fit(const Dataset& data) const {

@@ -116,8 +116,9 @@ std::string formats_of(const Precision& precision) {
 }
 
 void require_supported(const Precision& precision) {
-  const bool preset =
-      std::any_of(presets.begin(), presets.end(), [&](const auto& row) { return row.first == precision; });
+  const bool preset = std::any_of(presets.begin(), presets.end(), [&](const auto& row) {
+    return precision == row.first || precision == row.first.with_plain_input();
+  });
   const auto levels = of_same_bits(precision);
   if (!preset && !(levels && (precision == *levels || precision == levels->with_input_by_degree())))
     fail(ErrorCode::usage, "no layer computes in the formats " + formats_of(precision));

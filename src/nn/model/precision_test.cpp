@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bitgraph/nn/precision.hpp>
 
+#include "nn/model/layer_forms.hpp"
 #include "support/everywhere.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace bitgraph::nn {
 namespace {
@@ -74,6 +76,21 @@ TEST(Precision, StepsOfInputRowsMayGoByDegree) {
   EXPECT_EQ(degree_root(15, DegreeRoot::square), 4);
   EXPECT_EQ(degree_root(0, DegreeRoot::fourth), 1);
   EXPECT_EQ(degree_root(15, DegreeRoot::fourth), 2);
+}
+
+TEST(Precision, SignsBehindSumsHaveNoScales) {
+  const Precision plain = Precision::full.with_plain_input();
+  EXPECT_EQ(formats_of(plain), "sign/sign*row/float32/float32");
+  EXPECT_EQ(precision_from_string(formats_of(plain)), plain);
+  EXPECT_EQ(precision_from_string(formats_of(Precision::bin.with_plain_input())), Precision::bin.with_plain_input());
+  for (const Precision& other : {Precision::real, Precision::of_levels(4, 4, 4)})
+    EXPECT_EQ(other.with_plain_input(), other);
+  const auto trained = [](std::vector<Aggregation> layers) { return forms_of_layers(Precision::full, layers); };
+  using enum Aggregation;
+  EXPECT_EQ(trained({sum_with_self, none, none}), (std::vector{Precision::full, plain, plain}));
+  EXPECT_EQ(trained({mean, sum, mean}), (std::vector{Precision::full, Precision::full, plain}));
+  for (const Aggregation divided : {symmetric, mean, mean_with_self})
+    EXPECT_EQ(trained({divided, divided}), (std::vector{Precision::full, Precision::full}));
 }
 
 TEST(Precision, OfTheLastLayerAddsUpAtLeastEightBits) {

@@ -5,8 +5,12 @@
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/nn/model.hpp>
 
+#include "nn/model/layer_forms.hpp"
+
 #include <cmath>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace bitgraph::nn {
 
@@ -43,6 +47,8 @@ inline Model random_model(Architecture architecture, Precision precision, std::s
   }
   model.layers.back().precision = precision.of_last_layer();
   if (!real) {
+    const std::vector<Precision> trained = forms_of(precision, model.layers);
+    for (std::size_t l = 0; l < model.layers.size(); ++l) model.layers[l].precision = trained[l];
     model.input_mean = Buffer<float>(num_features);
     model.input_inverse_deviation = Buffer<float>(num_features);
     ++key.tensor;

@@ -11,6 +11,7 @@
 #include "core/devices/recording.hpp"
 #include "nn/inference/forward.hpp"
 #include "nn/inference/operator_times.hpp"
+#include "nn/inference/predict.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/reshape.hpp"
@@ -219,8 +220,7 @@ class NetworkTrainer final : public Trainer {
     operands_.emplace(dataset_.graph, device_, PlanCapacity{},
                       metadata_.readout ? readout_matrix(dataset_.first_node) : CsrPattern());
     features_.emplace(present, dataset_, options_.precision, storage, device_);
-    forward_.emplace(present, InferenceOptions{.forms = present.layer_forms(options_.precision)}, *operands_,
-                     *features_, device_);
+    forward_.emplace(present, InferenceOptions{.forms = checked_forms(present, {})}, *operands_, *features_, device_);
   }
 
   [[nodiscard]] const Floats* center() const noexcept {

@@ -52,6 +52,21 @@ TEST(PrecisionPass, QuantizesTheInputOfAProductOfSigns) {
             "result %5\n");
 }
 
+TEST(PrecisionPass, LeavesOutTheScalesOfSignsWhereTheLayerHasNone) {
+  Program program = test::two_layers(Aggregation::sum, false);
+  const std::array plain_behind{Precision::full, Precision::full.with_plain_input()};
+  apply_precision(program, plain_behind);
+  remove_dead(program);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x sign*row\n"
+            "%1 = BMM.BBF layer 0 (%0) : 64 x float32\n"
+            "%2 = BSpMM.FBF layer 0 (%1) : 64 x float32\n"
+            "%3 = BIN layer 1 (%2) : 64 x sign\n"
+            "%4 = BMM.BBF layer 1 (%3) : 7 x float32\n"
+            "%5 = BSpMM.FBF layer 1 (%4) : 7 x float32\n"
+            "result %5\n");
+}
+
 TEST(PrecisionPass, LeavesOutTanhInFrontOfSigns) {
   ProgramBuilder build(100);
   build.begin_layer(0);

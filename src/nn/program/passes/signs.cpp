@@ -66,7 +66,8 @@ void make_signs_early(Program& program) {
     const std::size_t at = makes_plain_signs(program, op) ? program.producer(op.inputs[0]) : program.operators.size();
     if (at < n && program.uses(op.inputs[0]) == 1) {
       Operator& ahead = made_by(kept, op.inputs[0]);
-      if (ahead.kind == Kind::product || ahead.kind == Kind::aggregate) {
+      const bool votes = ahead.kind == Kind::aggregate && program.value(ahead.inputs[0]).is_signs();
+      if (ahead.kind == Kind::product || votes) {  // sums of floats stay floats until they are quantized
         ahead.outputs = op.outputs;
         continue;
       }
