@@ -100,9 +100,8 @@ TEST(Architectures, SignsBehindSumsHaveTheScalesThatTheModelWasTrainedWith) {
   const test::TemporaryFolder folder;
   for (const Architecture architecture : architectures) {
     Model model = random_model(architecture, Precision::full, 70, 65, 3, 2, 11);
-    const bool sums = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
-      return layer.aggregation == Aggregation::sum || layer.aggregation == Aggregation::sum_with_self;
-    });
+    const bool sums = std::any_of(model.layers.begin(), model.layers.end(),
+                                  [](const Layer& layer) { return layer.aggregation == Aggregation::sum; });
     SCOPED_TRACE(to_string(architecture));
     EXPECT_EQ(has_plain_inputs(model), sums);
     const auto logits = [&](const char* name) {

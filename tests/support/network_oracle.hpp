@@ -87,8 +87,7 @@ class NetworkOracle {
       const bool of_signs = l != 0 && given.layers[l - 1].form.votes();
       state.plain = of_signs || sums;
       state.of_votes = of_signs && !given.layers[l - 1].aggregation.empty();
-      sums = sums || shapes_[l].aggregation == nn::Aggregation::sum ||
-             shapes_[l].aggregation == nn::Aggregation::sum_with_self;
+      sums = sums || shapes_[l].aggregation == nn::Aggregation::sum;
       state.before = l == 0 ? DoubleMatrix() : joins(l) ? joined(l) : states_[l - 1].output;
       state.input = l == 0 ? given.input : layer_input(state, given.layers[l].dropout);
       forward(l, given.layers[l]);

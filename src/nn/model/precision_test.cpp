@@ -87,10 +87,10 @@ TEST(Precision, SignsBehindSumsHaveNoScales) {
     EXPECT_EQ(other.with_plain_input(), other);
   const auto trained = [](std::vector<Aggregation> layers) { return forms_of_layers(Precision::full, layers); };
   using enum Aggregation;
-  EXPECT_EQ(trained({sum_with_self, none, none}), (std::vector{Precision::full, plain, plain}));
+  EXPECT_EQ(trained({sum, none, none}), (std::vector{Precision::full, plain, plain}));
   EXPECT_EQ(trained({mean, sum, mean}), (std::vector{Precision::full, Precision::full, plain}));
-  for (const Aggregation divided : {symmetric, mean, mean_with_self})
-    EXPECT_EQ(trained({divided, divided}), (std::vector{Precision::full, Precision::full}));
+  for (const Aggregation other : {symmetric, mean, mean_with_self, sum_with_self})
+    EXPECT_EQ(trained({other, other}), (std::vector{Precision::full, Precision::full}));
 }
 
 TEST(Precision, OfTheLastLayerAddsUpAtLeastEightBits) {
