@@ -57,9 +57,8 @@ void give_inputs_scales(Model& model) {
 }
 
 bool has_plain_inputs(const Model& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
-    return layer.precision.multiplies_signs() && layer.precision.input.scale == ScaleExtent::none;
-  });
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return layer.precision.has_plain_input(); });
 }
 
 template <class Fn>

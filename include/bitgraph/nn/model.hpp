@@ -159,7 +159,8 @@ struct Model {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// The forms of its layers where the whole runs as `form`. Throws usage for a binary form of a real model, a real
-  /// form of a binary one, and for a model of levels any form but its own.
+  /// form of a binary one, and for a model of levels any form but its own. In each of these forms a layer whose
+  /// `precision` has plain inputs keeps them.
   [[nodiscard]] std::vector<Precision> layer_forms(Precision form) const;
 
   /// Throws bad_input, naming the layer and what is wrong, unless the layers fit one another: weights, scales and

@@ -47,6 +47,11 @@ struct Precision {
     return precision;
   }
 
+  /// Whether products read signs without scales of their rows.
+  [[nodiscard]] constexpr bool has_plain_input() const noexcept {
+    return multiplies_signs() && input.scale == ScaleExtent::none;
+  }
+
   /// Products are of signs: XNOR and popcount.
   [[nodiscard]] constexpr bool multiplies_signs() const noexcept { return weight.kind == NumberKind::sign; }
 

@@ -61,8 +61,7 @@ void for_each(Floats& x, const Floats& y, auto&& fn) {
 /// Biases of what a readout follows are added behind it.
 Floats layer_output(GraphOperands& graph, const Layer& layer, Precision form, Floats x, bool signs_in, bool last,
                     bool biased) {
-  const bool scaled = layer.precision.input.scale != ScaleExtent::none;
-  if (form.multiplies_signs()) binarize_rows(x, scaled && !signs_in);
+  if (form.multiplies_signs()) binarize_rows(x, !signs_in && !layer.precision.has_plain_input());
   const bool inside = form.multiplies_signs();
   Floats own = layer.root.empty() ? Floats() : product(x, layer.root, biased);
   Floats y = product(x, layer.neighbor, inside && biased);

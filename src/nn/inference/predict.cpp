@@ -364,8 +364,7 @@ class Prediction {
 /// Layers that were trained with plain signs as inputs get them in any form.
 std::vector<Precision> with_own_inputs(const Model& model, std::vector<Precision> forms) {
   for (std::size_t l = 0; l < forms.size(); ++l) {
-    const Precision& own = model.layers[l].precision;
-    if (own == own.with_plain_input()) forms[l] = forms[l].with_plain_input();
+    if (model.layers[l].precision.has_plain_input()) forms[l] = forms[l].with_plain_input();
   }
   return forms;
 }

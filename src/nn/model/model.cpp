@@ -110,7 +110,7 @@ std::vector<Precision> Model::layer_forms(Precision form) const {
          fmt::format("a model of precision {} has no form {}", to_string(precision), to_string(form)));
   }
   std::vector<Precision> forms(layers.size(), form);
-  forms.back() = form.of_last_layer();
+  if (!forms.empty()) forms.back() = form.of_last_layer();
   return forms;
 }
 

@@ -61,8 +61,8 @@ class ModelCheck {
             "layer {} is of precision {} in a model of precision {}", l, to_string(layer.precision),
             to_string(m_.precision));
     require(!last || !layer.precision.votes(), "its last layer votes, and logits are numbers");
-    const bool plain = layer.precision.multiplies_signs() && layer.precision.input.scale == ScaleExtent::none;
-    require(l != 0 || m_.network || !plain, "layer 0 reads features, whose signs have scales");
+    require(l != 0 || m_.network || !layer.precision.has_plain_input(),
+            "layer 0 reads features, whose signs have scales");
   }
 
   /// The first layer's input is the features, whose scales are those of their rows. The shapes of a network of its own

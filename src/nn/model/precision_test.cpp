@@ -83,8 +83,12 @@ TEST(Precision, SignsBehindSumsHaveNoScales) {
   EXPECT_EQ(formats_of(plain), "sign/sign*row/float32/float32");
   EXPECT_EQ(precision_from_string(formats_of(plain)), plain);
   EXPECT_EQ(precision_from_string(formats_of(Precision::bin.with_plain_input())), Precision::bin.with_plain_input());
-  for (const Precision& other : {Precision::real, Precision::of_levels(4, 4, 4)})
+  EXPECT_TRUE(plain.has_plain_input());
+  EXPECT_FALSE(Precision::full.has_plain_input());
+  for (const Precision& other : {Precision::real, Precision::of_levels(4, 4, 4)}) {
     EXPECT_EQ(other.with_plain_input(), other);
+    EXPECT_FALSE(other.has_plain_input());
+  }
   const auto trained = [](std::vector<Aggregation> layers) { return forms_of_layers(Precision::full, layers); };
   using enum Aggregation;
   EXPECT_EQ(trained({sum, none, none}), (std::vector{Precision::full, plain, plain}));

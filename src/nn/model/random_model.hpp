@@ -40,15 +40,14 @@ inline Model random_model(Architecture architecture, Precision precision, std::s
   RandomKey key{seed, 0, 0};
   for (const LayerShape& shape :
        layer_shapes(architecture, num_features, hidden, num_classes, depth, jumping_knowledge)) {
-    Layer layer{.aggregation = shape.aggregation, .precision = precision};
+    Layer layer{.aggregation = shape.aggregation};
     layer.neighbor = random_linear(shape.outputs, shape.inputs, real, key);
     if (shape.root) layer.root = random_linear(shape.outputs, shape.inputs, real, key);
     model.layers.push_back(std::move(layer));
   }
-  model.layers.back().precision = precision.of_last_layer();
+  const std::vector<Precision> forms = forms_of(precision, model.layers);
+  for (std::size_t l = 0; l < model.layers.size(); ++l) model.layers[l].precision = forms[l];
   if (!real) {
-    const std::vector<Precision> trained = forms_of(precision, model.layers);
-    for (std::size_t l = 0; l < model.layers.size(); ++l) model.layers[l].precision = trained[l];
     model.input_mean = Buffer<float>(num_features);
     model.input_inverse_deviation = Buffer<float>(num_features);
     ++key.tensor;
