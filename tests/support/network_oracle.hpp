@@ -20,6 +20,7 @@ namespace bitgraph::test {
 /// What a layer is given in one step.
 struct OracleLayer {
   nn::Precision form;
+  bool plain = false;        ///< signs of the input have no scales
   DoubleMatrix aggregation;  ///< targets x inputs, with its normalization; empty: a linear layer
   DoubleMatrix entries;      ///< the same with 1 for each entry: what a vote sums over
   DoubleMatrix dropout;      ///< of the layer's input: 0 or 1 / (1 - rate). Of the first layer it is not read
@@ -81,13 +82,11 @@ class NetworkOracle {
 
   /// Forward and backward: leaves the gradients in the tensors.
   void step(const OracleStep& given) {
-    bool sums = false;
     for (std::size_t l = 0; l < shapes_.size(); ++l) {
       State& state = states_[l];
       const bool of_signs = l != 0 && given.layers[l - 1].form.votes();
-      state.plain = of_signs || sums;
+      state.plain = of_signs || given.layers[l].plain;
       state.of_votes = of_signs && !given.layers[l - 1].aggregation.empty();
-      sums = sums || shapes_[l].aggregation == nn::Aggregation::sum;
       state.before = l == 0 ? DoubleMatrix() : joins(l) ? joined(l) : states_[l - 1].output;
       state.input = l == 0 ? given.input : layer_input(state, given.layers[l].dropout);
       forward(l, given.layers[l]);

@@ -68,6 +68,7 @@ class OracleBatches {
       for (OracleLayer& layer : step.layers) layer.form = nn::Precision::full;
     }
     step.layers.back().form = step.layers.back().form.of_last_layer();
+    mark_plain_signs(step);
     if (!parts_.empty()) {
       take_some_parts(step, epoch, batch);
     } else if (walks_) {
@@ -199,6 +200,19 @@ class OracleBatches {
     }
     return mapped(
         x_, [&](std::size_t i, std::size_t j) { return (x_(i, j) - mean(0, j)) / std::sqrt(variance(0, j) + 1e-5); });
+  }
+
+  /// Signs have no scales behind sums (of gin, where they are summed again) and, but for bin, behind means.
+  void mark_plain_signs(OracleStep& step) const {
+    using enum nn::Aggregation;
+    bool sums = false, sums_of_gin = false, means = false;
+    for (std::size_t l = 0; l < shapes_.size(); ++l) {
+      const nn::Aggregation kind = shapes_[l].aggregation;
+      step.layers[l].plain = sums || (sums_of_gin && kind == sum_with_self) || (means && !options_.precision.votes());
+      sums = sums || kind == sum;
+      sums_of_gin = sums_of_gin || kind == sum_with_self;
+      means = means || kind == mean || kind == mean_with_self;
+    }
   }
 
   /// The aggregation over a pattern, and its entries. `degrees` has how many neighbours each target has in

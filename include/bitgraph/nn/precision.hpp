@@ -39,8 +39,8 @@ struct Precision {
     return multiplies_levels() && input.scale == ScaleExtent::row;
   }
 
-  /// The same for a layer of signs whose input is, or comes from, sums over neighbours: the signs of a row have no
-  /// scale of their own. It would grow with the number of neighbours, and rows of hubs would drown all others.
+  /// The same for a layer of signs that stands behind sums or means over neighbours: the signs of a row have no scale
+  /// of their own. Behind sums it would grow with the number of neighbours, and hubs would drown all others.
   [[nodiscard]] constexpr Precision with_plain_input() const noexcept {
     Precision precision = *this;
     if (multiplies_signs()) precision.input.scale = ScaleExtent::none;

@@ -182,7 +182,8 @@ inline constexpr double most_lost_points = 3;
 /// training only, a batch at a time, and the model classifies graphs. With a partition each sees a batch of
 /// parts at a time; a batch without a labelled training node takes no step unless there is a teacher.
 ///
-/// Signs behind the sums of saint have no scales (Precision::with_plain_input), all others those of Bi-GCN.
+/// Signs have no scales (Precision::with_plain_input) behind the sums of saint, where gin sums them again, and in full
+/// behind the means of sage and inductive_gcn. All others have those of Bi-GCN.
 ///
 /// Gradients of the binary layers are those of Bi-GCN: through sign(x) where |x| <= 1, the scales held constant; see
 /// docs/architecture.md. With a checkpoint file the state is written every `checkpoint_every` epochs, whole or not at

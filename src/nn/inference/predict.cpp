@@ -305,7 +305,6 @@ class Prediction {
       const bool counts = op.kind == OperatorKind::aggregate && program.value(op.inputs[0]).is_signs() &&
                           !program.value(op.output()).is_signs();
       const bool floats = op.kind == OperatorKind::product && !op.multiplies_signs();
-      if (op.kind == OperatorKind::quantize && op.outputs.size() != 1) return false;
       return operator_traits(op.kind).launch != nullptr && !counts && !floats;
     });
   }

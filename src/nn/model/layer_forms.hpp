@@ -29,8 +29,8 @@ template <class Layers>
 }
 
 /// The forms of the layers that a model in `form` is trained in, which aggregate so: the output of the last one is
-/// logits, levels behind what grows with the number of neighbours have steps by degree, and signs behind the sums of
-/// saint have no scales.
+/// logits, and levels behind what grows with the number of neighbours have steps by degree. Signs have no scales behind
+/// plain sums; behind those of gin where they are summed again; and, of a form that does not vote, behind means.
 [[nodiscard]] std::vector<Precision> forms_of_layers(const Precision& form, std::span<const Aggregation> layers);
 
 /// The same of shapes, or of a model's layers.

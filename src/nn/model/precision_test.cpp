@@ -78,7 +78,7 @@ TEST(Precision, StepsOfInputRowsMayGoByDegree) {
   EXPECT_EQ(degree_root(15, DegreeRoot::fourth), 2);
 }
 
-TEST(Precision, SignsBehindSumsHaveNoScales) {
+TEST(Precision, SignsBehindSumsAndMeansHaveNoScales) {
   const Precision plain = Precision::full.with_plain_input();
   EXPECT_EQ(formats_of(plain), "sign/sign*row/float32/float32");
   EXPECT_EQ(precision_from_string(formats_of(plain)), plain);
@@ -89,12 +89,22 @@ TEST(Precision, SignsBehindSumsHaveNoScales) {
     EXPECT_EQ(other.with_plain_input(), other);
     EXPECT_FALSE(other.has_plain_input());
   }
-  const auto trained = [](std::vector<Aggregation> layers) { return forms_of_layers(Precision::full, layers); };
+  const auto plain_inputs = [](const Precision& form, std::vector<Aggregation> layers) {
+    std::string text;
+    for (const Precision& of_layer : forms_of_layers(form, layers)) text += of_layer.has_plain_input() ? 'p' : '-';
+    return text;
+  };
   using enum Aggregation;
-  EXPECT_EQ(trained({sum, none, none}), (std::vector{Precision::full, plain, plain}));
-  EXPECT_EQ(trained({mean, sum, mean}), (std::vector{Precision::full, Precision::full, plain}));
-  for (const Aggregation other : {symmetric, mean, mean_with_self, sum_with_self})
-    EXPECT_EQ(trained({other, other}), (std::vector{Precision::full, Precision::full}));
+  for (const Precision& form : {Precision::full, Precision::bin}) {
+    EXPECT_EQ(plain_inputs(form, {sum, none, none}), "-pp");
+    EXPECT_EQ(plain_inputs(form, {sum_with_self, none, sum_with_self, none}), "--p-") << "gin";
+    EXPECT_EQ(plain_inputs(form, {symmetric, sum, symmetric}), "--p");
+    EXPECT_EQ(plain_inputs(form, {symmetric, symmetric}), "--") << "Bi-GCN";
+  }
+  for (const Aggregation kind : {mean, mean_with_self}) {
+    EXPECT_EQ(plain_inputs(Precision::full, {kind, kind, none}), "-pp");
+    EXPECT_EQ(plain_inputs(Precision::bin, {kind, kind, none}), "---") << "votes";
+  }
 }
 
 TEST(Precision, OfTheLastLayerAddsUpAtLeastEightBits) {

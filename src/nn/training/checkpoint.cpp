@@ -71,7 +71,7 @@ std::string name_of_layers(const Dataset& dataset, const TrainOptions& options) 
 
 std::map<std::string, std::string> identity_of(const Dataset& dataset, const TrainOptions& options) {
   return {{"format", "bitgraph-checkpoint"},
-          {"version", "12"},
+          {"version", "13"},
           {"dataset", fingerprint(dataset)},
           {"votes", votes(options)},
           {"precision", to_string(options.precision)},

@@ -81,7 +81,11 @@ NetworkLayers::NetworkLayers(std::vector<Parameter>& parameters, std::vector<Lay
 }
 
 std::vector<Precision> NetworkLayers::forms(bool votes) const {
-  return forms_of(precision_.votes() && !votes ? Precision::full : precision_, shapes_);
+  std::vector<Precision> forms = forms_of(precision_, shapes_);
+  for (Precision& form : forms) {
+    if (form.votes() && !votes) form = form.of_last_layer();
+  }
+  return forms;
 }
 
 NetworkLayers::LinearPlaces NetworkLayers::add_linear(const std::string& name, const LayerShape& shape, float decay,
