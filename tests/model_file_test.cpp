@@ -293,7 +293,7 @@ TEST(Checkpoint, EveryPartIsChecked) {
       {[](TensorFile& f) { f.metadata.erase("precision"); }, "not a checkpoint: it lacks 'precision'"},
       {[](TensorFile& f) { f.metadata.erase("epoch"); }, "not a checkpoint: it lacks 'epoch'"},
       {metadata("seed", "10\n"), another + "seed is '10?', expected '9'" + advice},
-      {metadata("version", "11"), another + "version is '11', expected '12'" + advice},
+      {metadata("version", "11"), another + "version is '11', expected '13'" + advice},
       {metadata("hidden", "6"), another + "hidden is '6', expected '5'" + advice},
       {metadata("format", "\x01"), another + "format is '?', expected 'bitgraph-checkpoint'" + advice},
       {metadata("epoch", "1e3"), "'epoch' is not a whole number"},
