@@ -55,6 +55,7 @@ double test_accuracy(const Dataset& dataset, TrainOptions options, bool taught) 
 
 void expect_accuracy(const Graphs& graphs, TrainOptions options, double least, double most, bool taught = false) {
   if (test::sanitized) options.epochs = 3;
+  if (options.precision.multiplies_signs()) options.thresholds = 1;
   constexpr std::uint64_t count = test::sanitized ? 1 : 3;
   double sum = 0;
   for (std::uint64_t seed = 1; seed <= count; ++seed) sum += test_accuracy(planted(graphs, seed), options, taught);

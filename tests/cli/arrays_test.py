@@ -168,8 +168,10 @@ class Arrays(program.InFolder):
         if precision == "float":
             self.assertEqual(arrays["layer0.weight"].shape, (8, 30))
             return
-        self.assertEqual(arrays["layer0.weight"].shape, (8, 1))
-        self.assertTrue((arrays["layer0.weight"] >> np.uint64(30) == 0).all())
+        self.assertEqual(metadata["thresholds"], "8")  # 240 signs of 30 numbers
+        self.assertEqual(arrays["input.mean"].shape, (240,))
+        self.assertEqual(arrays["layer0.weight"].shape, (8, 4))
+        self.assertTrue((arrays["layer0.weight"][:, 3] >> np.uint64(48) == 0).all())
         self.assertTrue((arrays["layer0.weight_scale"] > 0).all())
 
 

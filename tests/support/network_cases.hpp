@@ -56,6 +56,11 @@ struct NetworkCase {
   /// Whether train() trains a teacher first where it is given none.
   [[nodiscard]] bool must_be_taught() const { return !real(); }
 
+  /// Of each feature: the oracle has no codes.
+  [[nodiscard]] std::optional<std::size_t> one_sign() const {
+    return precision.multiplies_signs() ? std::optional<std::size_t>(1) : std::nullopt;
+  }
+
   /// The one that is compared: the last of the second half, or one of the first half.
   [[nodiscard]] std::size_t epoch() const { return second_half ? epochs : 2; }
   static constexpr std::size_t epochs = 4;
@@ -71,6 +76,7 @@ struct NetworkCase {
                              .learning_rate = learning_rate,
                              .weight_decay = weight_decay,
                              .dropout = dropout,
+                             .thresholds = one_sign(),
                              .batch_size = batch_size,
                              .fan_outs = fan_outs,
                              .walk_roots = 5,

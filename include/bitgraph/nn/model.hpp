@@ -112,6 +112,8 @@ struct TrainingRecord {
   [[nodiscard]] bool restore(Dataset& dataset) const;
 };
 
+inline constexpr std::size_t most_thresholds = 64;  ///< of a feature
+
 class ProgramBuilder;  // bitgraph/nn/program.hpp
 struct LayerShape;
 
@@ -132,6 +134,9 @@ struct Model {
   bool normalize_rows = false;            ///< features of a node are divided by their sum
   Buffer<float> input_mean;               ///< binary models: batch norm of the features
   Buffer<float> input_inverse_deviation;  ///< empty: none
+  /// Binary models: signs that the first layer has of each feature, side by side (a thermometer code, Buckman et al.
+  /// 2018): those of the feature less each of so many numbers, input_mean. With more than one, rows have no scale.
+  std::size_t thresholds = 1;
   std::vector<Layer> layers;
 
   /// A layer of your own, in place of each that aggregates but the first, with the same weights: train() has it too
@@ -144,7 +149,7 @@ struct Model {
   /// it is code, so that no file can hold it. Layers then need not fit one another, but what is built must.
   std::function<std::uint32_t(ProgramBuilder&)> network;
 
-  [[nodiscard]] std::size_t num_features() const { return layers.front().inputs(); }
+  [[nodiscard]] std::size_t num_features() const { return layers.front().inputs() / thresholds; }
   [[nodiscard]] std::size_t hidden() const { return layers.front().outputs(); }
   [[nodiscard]] std::size_t num_classes() const { return layers.back().outputs(); }
   [[nodiscard]] std::size_t depth() const noexcept;  ///< how many of its layers aggregate

@@ -57,6 +57,9 @@ struct TrainOptions {
   Schedule schedule = Schedule::constant;
   std::optional<float> weight_decay;
   std::optional<float> dropout;
+  /// Full and bin: signs of each feature, 1 to most_thresholds; more than one: by its quantiles (Model::thresholds).
+  /// Empty: the recipe chooses by the features.
+  std::optional<std::size_t> thresholds;
   std::optional<std::size_t> batch_size;   ///< inductive_gcn, sage, inductive_gin: training nodes of a step; of a data
                                            ///< set of many graphs: training graphs
   std::vector<std::size_t> fan_outs;       ///< the same: neighbours drawn for a node, the last layer's first
@@ -155,7 +158,7 @@ struct TrainResult {
   double teacher_seconds = 0;    ///< that a teacher took to be trained first; 0: none was
   double validation_accuracy = 0;
   double teacher_accuracy = 0;   ///< of the teacher on the validation nodes; 0: there is none
-  std::optional<Model> teacher;  ///< that was trained first
+  std::optional<Model> teacher;  ///< that was trained first; none where it read signs of features (thresholds)
   bool ignores_teacher = false;  ///< levels: it knew too few of the training labels to have a word, see preset()
 };
 

@@ -92,9 +92,15 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
   if (std::any_of(forms.begin(), forms.end(), [](const Precision& form) { return form.has_levels(); }))
     return emulate_levels(model, dataset, x, forms);
   GraphOperands graph(dataset.graph, {});
-  for (std::size_t i = 0; !model.input_mean.empty() && i < x.nrows(); ++i) {
-    for (std::size_t j = 0; j < x.ncols(); ++j)
-      x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
+  if (!model.input_mean.empty()) {
+    Floats z(x.nrows(), x.ncols() * model.thresholds);
+    for (std::size_t i = 0; i < z.nrows(); ++i) {
+      for (std::size_t j = 0; j < z.ncols(); ++j) {
+        z(i, j) = (x(i, j / model.thresholds) - model.input_mean[j]) * model.input_inverse_deviation[j];
+        if (model.thresholds > 1) z(i, j) = z(i, j) >= 0 ? 1.0F : -1.0F;  // rows have no scale
+      }
+    }
+    x = std::move(z);
   }
   Floats logits = emulate_network(model, std::move(x), [&](std::size_t l, Floats in) {
     const bool signs_in = l > 0 && forms[l - 1].votes();

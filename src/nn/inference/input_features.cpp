@@ -154,10 +154,51 @@ FeatureStorage storage_of_features(const InferenceOptions& options, const Number
   return grows && format.kind == NumberKind::levels ? FeatureStorage::dense : options.features;
 }
 
+namespace {
+
+/// Signs that a map makes of each of `columns` features.
+std::size_t signs_of_a_feature(const ColumnMap& map, std::size_t columns) {
+  return map.shift.empty() || columns == 0 ? 1 : map.shift.size() / columns;
+}
+
+/// The same columns, each several times side by side, as many as there is room for.
+void repeat_columns(DenseMatrix<float>& wide, const DenseMatrix<float>& x) {
+  const std::size_t times = wide.ncols() / x.ncols();
+  for (std::size_t i = 0; i < wide.nrows(); ++i) {
+    for (std::size_t j = 0; j < x.ncols(); ++j) std::fill_n(wide.row(i).data() + j * times, times, x(i, j));
+  }
+}
+
+/// Signs of several columns of the map for each feature; rows have no scale of their own. prepare(rows, first) makes
+/// rows of features.
+template <class Prepare>
+Binarized binarize_repeated(std::size_t nrows, std::size_t num_features, const ColumnMap& map, const Device& host,
+                            const Prepare& prepare) {
+  Binarized made =
+      binarize_by_parts(nrows, map.shift.size(), map, host, [&](DenseMatrix<float>& wide, std::size_t first) {
+        DenseMatrix<float> rows(wide.nrows(), num_features, host);
+        prepare(rows, first);
+        repeat_columns(wide, rows);
+      });
+  made.alpha.fill(1.0F);
+  return made;
+}
+
+}  // namespace
+
 PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const float> values, const ColumnMap& map,
-                               const Device& device)
-    : sparse(SparseBinarized{{}, Buffer<float>(features.pattern.nrows(), device.is_host() ? device : Device())}) {
-  binarize_into(*sparse, features.pattern, values, map);
+                               const Device& device) {
+  const CsrPattern& pattern = features.pattern;
+  const Device host = device.is_host() ? device : Device();
+  if (signs_of_a_feature(map, pattern.ncols()) > 1) {
+    dense = binarize_repeated(
+        pattern.nrows(), pattern.ncols(), map, host,
+        [&](DenseMatrix<float>& rows, std::size_t first) { expand_rows(rows, first, pattern, values); });
+    make_dense(device);
+    return;
+  }
+  sparse = SparseBinarized{{}, Buffer<float>(pattern.nrows(), host)};
+  binarize_into(*sparse, pattern, values, map);
   const std::size_t dense_bytes = sparse->bits.nrows() * words_for_bits(sparse->bits.ncols()) * sizeof(std::uint64_t);
   if (sparse->bits.bytes() > dense_bytes) {
     dense = Binarized{to_bit_matrix(sparse->bits), std::move(sparse->alpha)};
@@ -172,11 +213,14 @@ PackedFeatures::PackedFeatures(const SparseFeatures& features, std::span<const f
 PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
                                const ColumnMap& map, const Device& device) {
   const Device host = device.is_host() ? device : Device();
-  if (normalize_rows || !nodes.empty()) {
+  const bool repeats = signs_of_a_feature(map, features.ncols()) > 1;
+  if (repeats || normalize_rows || !nodes.empty()) {
     const std::size_t n = nodes.empty() ? features.nrows() : nodes.size();
-    dense = binarize_by_parts(n, features.ncols(), map, host, [&](DenseMatrix<float>& rows, std::size_t first) {
+    const auto prepare = [&](DenseMatrix<float>& rows, std::size_t first) {
       copy_rows(rows, first, features, normalize_rows, nodes);
-    });
+    };
+    dense = repeats ? binarize_repeated(n, features.ncols(), map, host, prepare)
+                    : binarize_by_parts(n, features.ncols(), map, host, prepare);
   } else {
     dense = Binarized{{features.nrows(), features.ncols(), host}, Buffer<float>(features.nrows(), host)};
     binarize_into(*dense, features, map);

@@ -19,6 +19,7 @@
 namespace bitgraph::nn {
 
 /// Binarized features, kept dense or as differences from one row, whichever is smaller. The base row stays on the host.
+/// A map may have several columns for each feature, side by side: Model::thresholds. Their signs are dense.
 struct PackedFeatures {
   std::optional<SparseBinarized> sparse;
   std::optional<Binarized> dense;

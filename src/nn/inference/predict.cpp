@@ -157,10 +157,12 @@ class Prediction {
       const std::size_t entries = for_all_nodes(dataset_.features.pattern.nvals());
       return pattern_bytes(n_, entries) + entries * sizeof(float);
     }
-    const std::size_t dense = bits_bytes(n_, d);
+    const std::size_t signs = d * model_.thresholds;
+    const std::size_t dense = bits_bytes(n_, signs);
     const std::size_t alpha = n_ * sizeof(float);
-    if (dataset_.has_dense_features()) {
-      if (device_.is_host()) while_made_ = dense + alpha + binarized_rows_bytes(d, device_.threads());
+    if (dataset_.has_dense_features() || model_.thresholds > 1) {
+      const std::size_t floats = model_.thresholds > 1 ? d + signs : d;
+      if (device_.is_host()) while_made_ = dense + alpha + binarized_rows_bytes(floats, device_.threads());
       return dense + alpha;
     }
     const std::size_t sparse = bits_bytes(1, d) + pattern_bytes(n_, for_all_nodes(flips(model_, dataset_)));

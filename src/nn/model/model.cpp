@@ -145,6 +145,7 @@ std::string Model::fingerprint() const {
     print.add(input_mean.span());
     print.add(input_inverse_deviation.span());
   }
+  if (thresholds != 1) print.add(std::span<const std::size_t>(&thresholds, 1));
   const bool own = network || layer_builder != nullptr;
   if (own) {
     const std::string program = program_of(*this).fingerprint();

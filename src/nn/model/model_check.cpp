@@ -132,8 +132,13 @@ class ModelCheck {
   void input() const {
     const Buffer<float>& mean = m_.input_mean;
     const Buffer<float>& deviation = m_.input_inverse_deviation;
-    require(mean.size() == deviation.size() && (mean.empty() || mean.size() == m_.num_features()),
-            "{} means and {} deviations for {} features", mean.size(), deviation.size(), m_.num_features());
+    const std::size_t inputs = m_.layers.front().inputs();
+    require(m_.thresholds != 0 && m_.thresholds <= most_thresholds && inputs % m_.thresholds == 0,
+            "its {} inputs are not {} of each feature", inputs, m_.thresholds);
+    require(m_.thresholds == 1 || (m_.precision.multiplies_signs() && !mean.empty()),
+            "{} thresholds of a feature, but no signs are of them", m_.thresholds);
+    require(mean.size() == deviation.size() && (mean.empty() || mean.size() == inputs),
+            "{} means and {} deviations for {} features", mean.size(), deviation.size(), inputs);
     require(mean.device().is_host() && deviation.device().is_host(), "its means are not on the host");
     require(all_finite(mean.span()) && all_finite(deviation.span()), "a mean or deviation is infinite or not a number");
   }

@@ -207,6 +207,7 @@ void Model::save(const std::filesystem::path& path) const {
                    {"depth", std::to_string(depth())}};
   if (jumping_knowledge) file.metadata["jumping_knowledge"] = "1";
   if (readout) file.metadata["readout"] = "sum";
+  if (thresholds != 1) file.metadata["thresholds"] = std::to_string(thresholds);
   if (trained) put(file.metadata, *trained);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     file.metadata[formats_key(n)] = formats_of(layers[n].precision);
@@ -242,12 +243,18 @@ Model Model::load(const std::filesystem::path& path) {
   }
   model.normalize_rows = reader.flag("normalize_rows");
   const std::size_t num_features = width(reader, "num_features");
+  if (file.metadata.contains("thresholds")) {
+    model.thresholds = reader.number("thresholds");
+    if (model.thresholds < 2 || model.thresholds > most_thresholds)
+      reader.refuse(fmt::format("{} thresholds of a feature, expected 2 to {}", model.thresholds, most_thresholds));
+  }
+  const std::size_t inputs = num_features * model.thresholds;
   const std::size_t hidden = width(reader, "hidden");
   const std::size_t num_classes = width(reader, "num_classes");
   const std::uint64_t depth = version == FileVersion::two_layers ? 2 : reader.number("depth");
   if (depth == 0 || depth > most_depth)
     reader.refuse(fmt::format("a depth of {}, expected 1 to {}", depth, most_depth));
-  auto shapes = layer_shapes(model.architecture, num_features, hidden, num_classes, depth, model.jumping_knowledge);
+  auto shapes = layer_shapes(model.architecture, inputs, hidden, num_classes, depth, model.jumping_knowledge);
   for (std::size_t n = 0; n < shapes.size(); ++n) {
     const bool last = n + 1 == shapes.size();
     // A node has weights of its own in the sum: a GIN whose eps is not 0.
@@ -270,8 +277,8 @@ Model Model::load(const std::filesystem::path& path) {
     model.layers.push_back(std::move(layer));
   }
   if (model.precision.multiplies_signs()) {
-    model.input_mean = reader.floats("input.mean", {num_features});
-    model.input_inverse_deviation = reader.scales("input.inverse_deviation", {num_features});
+    model.input_mean = reader.floats("input.mean", {inputs});
+    model.input_inverse_deviation = reader.scales("input.inverse_deviation", {inputs});
   }
   reader.refuse_what_is_left();
   return model;

@@ -99,7 +99,7 @@ void check_weights(const Program& program, const Model& model) {
 Program program_of(const Model& model, std::size_t graphs) {
   Program program;
   if (model.network) {
-    ProgramBuilder build(model.num_features());
+    ProgramBuilder build(model.num_features() * model.thresholds);
     program = build.finish(model.network(build));
   } else {
     program = program_of(shapes_of(model), model.concatenates(), graphs);

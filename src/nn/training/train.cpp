@@ -6,6 +6,7 @@
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/checkpoint.hpp"
+#include "nn/training/feature_codes.hpp"
 #include "nn/training/network_layers.hpp"
 #include "nn/training/recipe.hpp"
 #include "nn/training/sample_from.hpp"
@@ -83,7 +84,8 @@ void check_layer(const Dataset& dataset, const TrainOptions& options) {
   }
 }
 
-void check(const Dataset& dataset, const TrainOptions& options) {
+/// `of_teacher` is the data set that a given teacher reads.
+void check(const Dataset& dataset, const Dataset& of_teacher, const TrainOptions& options) {
   require_supported(options.precision);
   const auto refuse = [](const std::string& what) { fail(ErrorCode::usage, "train: " + what); };
   if (dataset.num_classes == 0) fail(ErrorCode::bad_input, "train: the data set " + dataset.name + " has no labels");
@@ -124,6 +126,13 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   if (!(*options.weight_decay >= 0) || !std::isfinite(*options.weight_decay))
     refuse("the weight decay must not be negative");
   if (!(*options.dropout >= 0 && *options.dropout < 1)) refuse("dropout must be at least 0 and below 1");
+  if (options.thresholds) {
+    if (!options.precision.multiplies_signs()) refuse("thresholds of features are for full and bin");
+    if (*options.thresholds < 1 || *options.thresholds > most_thresholds)
+      refuse(fmt::format("{} thresholds of a feature, expected 1 to {}", *options.thresholds, most_thresholds));
+    if (*options.thresholds > 1 && options.start != nullptr)
+      refuse("the starting weights have one input for each feature, thresholds need more");
+  }
   if (*options.batch_size == 0) refuse("a batch needs at least one node");
   if (*options.walk_roots == 0) refuse("a sample needs at least one walk");
   if (options.fan_outs.size() != options.depth)
@@ -138,7 +147,7 @@ void check(const Dataset& dataset, const TrainOptions& options) {
   }
   if (options.teacher != nullptr) {
     if (options.teacher->precision != Precision::real) refuse("a teacher is a model in full precision");
-    options.teacher->require_fit(dataset);
+    options.teacher->require_fit(of_teacher);
   }
   if (options.start != nullptr) check_start(*options.start, dataset, options);
   check_layer(dataset, options);
@@ -146,10 +155,10 @@ void check(const Dataset& dataset, const TrainOptions& options) {
 }
 
 /// The options with all fields set, where they and the data set can be trained with.
-TrainOptions complete(const TrainOptions& options, const Dataset& dataset) {
+TrainOptions complete(const TrainOptions& options, const Dataset& dataset, const Dataset& of_teacher) {
   dataset.validate();
   TrainOptions all = preset(options, size_of(dataset));
-  check(dataset, all);
+  check(dataset, of_teacher, all);
   return all;
 }
 
@@ -162,6 +171,7 @@ TrainResult train_teacher(const Dataset& dataset, const TrainOptions& options, c
   TrainOptions recipe = options;
   recipe.precision = Precision::real;
   recipe.self_distillation = of_binary && whole_graph;
+  recipe.thresholds.reset();                                        // the data set has them
   if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
   if (of_binary) {
     for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
@@ -279,26 +289,28 @@ void keep_untrained_levels(TrainResult& result, const Dataset& dataset, const Tr
   result.validation_accuracy = score_of_plain.accuracy();
 }
 
-}  // namespace
+/// The data set as it is trained on: with codes of its features, where a feature has several signs.
+struct TrainedOn {
+  std::size_t thresholds = 1;
+  Buffer<float> numbers;
+  std::optional<Dataset> coded;
+  TrainOptions options;  ///< for that data set
 
-std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {
-  const TrainOptions all = complete(options, dataset);
-  const DataFacts facts = measure_facts(dataset);
-  return describe(choose_recipe(all, facts), all, facts, size_of(dataset));
-}
+  TrainedOn(const Dataset& dataset, const TrainOptions& wanted) : options(wanted) {
+    const TrainOptions all = complete(wanted, dataset, dataset);
+    thresholds = choose_thresholds(dataset, all);
+    if (thresholds == 1) return;
+    numbers = feature_thresholds(dataset, all, thresholds);
+    coded = with_codes(dataset, numbers);
+    options.thresholds = 1;
+  }
+  [[nodiscard]] const Dataset& of(const Dataset& dataset) const { return coded ? *coded : dataset; }
+};
 
-std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,
-                                                const Device& device, std::size_t repeats) {
-  return make_trainer(dataset, complete(options, dataset), device, {})->explain(repeats);
-}
-
-std::string draw_training(const Dataset& dataset, const TrainOptions& options, const Device& device) {
-  return make_trainer(dataset, complete(options, dataset), device, {})->drawing();
-}
-
-TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
-                  const std::function<void(const EpochReport&)>& progress) {
-  const TrainOptions recipe = complete(options, dataset);
+/// `of_teacher` is what a given teacher reads: the same data set, or that without codes.
+TrainResult train_on(const Dataset& dataset, const Dataset& of_teacher, const TrainOptions& options,
+                     const Device& device, const std::function<void(const EpochReport&)>& progress) {
+  const TrainOptions recipe = complete(options, dataset, of_teacher);
   std::optional<Checkpoint> checkpoint;  // before a teacher is trained: that may take long, and leaves a file
   if (!recipe.checkpoint.empty()) checkpoint.emplace(recipe.checkpoint, dataset, recipe);
   std::optional<TrainResult> first;
@@ -311,7 +323,7 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
   if (recipe.precision.has_levels())
     taught.start = first ? &first->model : recipe.start ? recipe.start : recipe.teacher;
   const double teacher_seconds = first ? seconds_since(began) : 0;
-  DenseMatrix<float> word = word_of_teacher(dataset, taught, device);
+  DenseMatrix<float> word = word_of_teacher(recipe.teacher == nullptr ? dataset : of_teacher, taught, device);
   const bool ignores_teacher = taught.teacher != nullptr && word.nrows() == 0;
   const auto trainer = make_trainer(dataset, taught, device, std::move(word));
   TrainState state = first_state(trainer->parameters());
@@ -355,8 +367,48 @@ TrainResult train(const Dataset& dataset, const TrainOptions& options, const Dev
     return std::move(*first);
   }
   result.teacher_accuracy =
-      score(predictions(*taught.teacher, dataset, device), dataset.labels, dataset.validation).accuracy();
+      score(predictions(*taught.teacher, first ? dataset : of_teacher, device), dataset.labels, dataset.validation)
+          .accuracy();
   if (first) result.teacher = std::move(first->model);
+  return result;
+}
+
+}  // namespace
+
+std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {
+  const TrainedOn trained_on(dataset, options);
+  const Dataset& seen = trained_on.of(dataset);
+  const TrainOptions all = complete(trained_on.options, seen, dataset);
+  const DataFacts facts = measure_facts(seen);
+  const std::string text = describe(choose_recipe(all, facts), all, facts, size_of(seen));
+  if (trained_on.thresholds == 1) return text;
+  return fmt::format("{} signs of each of {} features, by its quantiles; these {}", trained_on.thresholds,
+                     dataset.num_features(), text);
+}
+
+std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,
+                                                const Device& device, std::size_t repeats) {
+  const TrainedOn trained_on(dataset, options);
+  const Dataset& seen = trained_on.of(dataset);
+  return make_trainer(seen, complete(trained_on.options, seen, dataset), device, {})->explain(repeats);
+}
+
+std::string draw_training(const Dataset& dataset, const TrainOptions& options, const Device& device) {
+  const TrainedOn trained_on(dataset, options);
+  const Dataset& seen = trained_on.of(dataset);
+  return make_trainer(seen, complete(trained_on.options, seen, dataset), device, {})->drawing();
+}
+
+TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,
+                  const std::function<void(const EpochReport&)>& progress) {
+  TrainedOn trained_on(dataset, options);
+  TrainResult result = train_on(trained_on.of(dataset), dataset, trained_on.options, device, progress);
+  if (trained_on.thresholds == 1) return result;
+  result.teacher.reset();  // it read the codes
+  result.model.thresholds = trained_on.thresholds;
+  result.model.input_inverse_deviation = Buffer<float>(trained_on.numbers.size(), 1.0F);
+  result.model.input_mean = std::move(trained_on.numbers);
+  result.model.trained = TrainingRecord::of(dataset);
   return result;
 }
 

@@ -95,7 +95,7 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
     : features_(features),
       form_(form),
       storage_(storage),
-      dense_(dense || form.input.kind == NumberKind::levels),
+      dense_(dense || form.input.kind == NumberKind::levels || model.thresholds > 1),
       width_(num_features),
       reserved_(reserved_rows),
       device_(device),
@@ -103,6 +103,7 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
   header_.normalize_rows = model.normalize_rows;
   header_.input_mean = model.input_mean.clone();
   header_.input_inverse_deviation = model.input_inverse_deviation.clone();
+  header_.thresholds = model.thresholds;
 }
 
 void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {
@@ -118,6 +119,7 @@ void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId
     DenseMatrix<float> copy = x.to(host_);
     return swap_all(copy, nodes);
   }
+  if (header_.thresholds > 1) require_finite(x, host_);  // no scale would tell
   PackedFeatures made(x, header_.normalize_rows, nodes, map(), device_);
   const Buffer<float> alpha = device_.is_host() ? Buffer<float>() : made.dense->alpha.to(Device());
   require_finite(x, alpha.empty() ? made.alpha() : alpha.span(), nodes);
@@ -336,7 +338,7 @@ void FeatureUpdates::resize(std::size_t rows) {
     Binarized& dense = *features_.packed->dense;
     before = dense.bits.nrows();
     Buffer<std::uint64_t> words = resized(words_, dense.bits, dense.bits.words(), dense.bits.words_per_row());
-    dense.bits = BitMatrix<PlusMinusOne>(rows, width_, std::move(words));
+    dense.bits = BitMatrix<PlusMinusOne>(rows, width_ * header_.thresholds, std::move(words));
     dense.alpha = resized(alpha_, dense.alpha, dense.alpha.span(), 1);
   } else {
     SparseBinarized& sparse = *features_.packed->sparse;

@@ -38,6 +38,7 @@ PlannedModel::PlannedModel(const Model& model, const Precision& features)
   header_.normalize_rows = model.normalize_rows;
   header_.input_mean = model.input_mean.clone();
   header_.input_inverse_deviation = model.input_inverse_deviation.clone();
+  header_.thresholds = model.thresholds;
   for (const Layer& layer : model.layers) layers_.push_back(facts_of(layer));
 }
 
@@ -76,7 +77,7 @@ void PlannedModel::require_same_features(const Model& other) const {
     refuse_model(ErrorCode::not_possible, "the model takes features {}, the plan has them {}: make a new plan",
                  other.normalize_rows ? "divided by their sums" : "as they are",
                  header_.normalize_rows ? "divided by their sums" : "as they are");
-  const bool alike = same_values(other.input_mean, header_.input_mean) &&
+  const bool alike = other.thresholds == header_.thresholds && same_values(other.input_mean, header_.input_mean) &&
                      same_values(other.input_inverse_deviation, header_.input_inverse_deviation);
   if (in_signs_ && !alike)
     refuse_model(

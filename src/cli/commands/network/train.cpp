@@ -31,7 +31,7 @@ struct TrainOptions {
   Common common;
   std::string dataset, out, model, precision = "full", teacher, start, checkpoint, partition, dot, optimizer = "adam",
                                    schedule = "constant", sample_from = "auto";
-  std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0, batch_parts = 0;
+  std::size_t hidden = 0, depth = 0, batch_size = 0, walk_roots = 0, batch_parts = 0, thresholds = 0;
   int walk_length = -1;
   std::vector<std::size_t> fan_outs;
   std::size_t epochs = 0;
@@ -78,6 +78,7 @@ nn::TrainOptions train_options(const TrainOptions& o, const Dataset& dataset, co
   t.schedule = nn::schedule_from_string(o.schedule);
   if (o.weight_decay >= 0) t.weight_decay = o.weight_decay;
   if (o.dropout >= 0) t.dropout = o.dropout;
+  if (o.thresholds != 0) t.thresholds = o.thresholds;
   t.sample_from = nn::sample_from_string(o.sample_from);
   if (o.batch_size != 0) t.batch_size = o.batch_size;
   if (o.walk_roots != 0) t.walk_roots = o.walk_roots;
@@ -117,6 +118,14 @@ std::string advice(const nn::TrainResult& trained, const Dataset& dataset, nn::T
   if (trained.teacher_accuracy == 0 || trained.validation_accuracy >= least) return {};
   const nn::Precision form = options.precision;
   if (trained.teacher) options.teacher = &*trained.teacher;
+  std::optional<nn::Model> floats;
+  if (options.teacher == nullptr) {  // the one that there was read signs
+    options.precision = nn::Precision::real;
+    options.checkpoint.clear();
+    options.thresholds.reset();
+    floats = nn::train(dataset, options, device, report).model;
+    options.teacher = &*floats;
+  }
   std::string best;
   const auto offer = [&](const std::string& name, double accuracy) {
     if (best.empty() && accuracy >= least) best = fmt::format("{} ({:.1f} %)", name, 100 * accuracy);
@@ -289,6 +298,10 @@ void add_train(CLI::App& app) {
       ->add_option("--dropout", options->dropout,
                    "dropped share of inputs; default: depends on the model and the precision")
       ->check(number_between(0, 0.99));
+  command
+      ->add_option("--thresholds", options->thresholds,
+                   "full, bin: signs of each feature, by its quantiles; default: depends on the features, mostly 1")
+      ->check(whole_number(1, nn::most_thresholds));
   command
       ->add_option(
           "--batch-size", options->batch_size,

@@ -46,6 +46,7 @@ Model metadata_of(const Model& model) {
   metadata.normalize_rows = model.normalize_rows;
   metadata.input_mean = model.input_mean.clone();
   metadata.input_inverse_deviation = model.input_inverse_deviation.clone();
+  metadata.thresholds = model.thresholds;
   return metadata;
 }
 

@@ -91,6 +91,7 @@ TEST(Train, TakesThePresetWhereNothingIsGiven) {
     TrainOptions options{
         .precision = network.precision, .architecture = network.architecture, .hidden = 10, .depth = network.depth};
     if (!network.real()) options.teacher = &teacher;
+    options.thresholds = network.one_sign();  // codes would be of another size
     const std::vector<EpochReport> left_empty = first_reports(dataset, options, 4);
     options = preset(options, size_of(dataset));
     const std::vector<EpochReport> given = first_reports(dataset, options, 4);
@@ -219,9 +220,11 @@ TEST(Train, SelfDistillationReturnsTheBetterOfAModelAndOneThatLearnsFromIt) {
 TEST(Train, TheTeacherOfABinaryFormIsSelfDistilledOverAWholeGraph) {
   const Dataset dataset = test::planted_data({});
   for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
-    TrainOptions options{.precision = Precision::full, .architecture = architecture, .hidden = 4};
+    TrainOptions options{
+        .precision = Precision::full, .architecture = architecture, .hidden = 4, .thresholds = std::size_t{1}};
     if (architecture == Architecture::sage) options.epochs = 5;
     const TrainResult full = train(dataset, options, Device::host(1));
+    options.thresholds.reset();
     options.precision = Precision::real;
     options.self_distillation = architecture == Architecture::gcn;
     ASSERT_TRUE(full.teacher.has_value());
@@ -239,7 +242,8 @@ TEST(Train, ATeacherThatIsTrainedFirstHasTheRecipeOfAFloatModel) {
                          .epochs = 10,
                          .learning_rate = 0.5F,
                          .weight_decay = 0.25F,
-                         .dropout = 0.125F};
+                         .dropout = 0.125F,
+                         .thresholds = std::size_t{1}};
     const std::vector<EpochReport> of_teacher = first_reports(dataset, options, 5);
     options = {.precision = Precision::real, .architecture = architecture, .hidden = 4, .epochs = 10};
     const std::vector<EpochReport> alone = first_reports(dataset, options, 5);
