@@ -380,7 +380,7 @@ std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) 
   const Dataset& seen = trained_on.of(dataset);
   const TrainOptions all = complete(trained_on.options, seen, dataset);
   const DataFacts facts = measure_facts(seen);
-  const std::string text = describe(choose_recipe(all, facts), all, facts, size_of(seen));
+  std::string text = describe(choose_recipe(all, facts), all, facts, size_of(seen));
   if (trained_on.thresholds == 1) return text;
   return fmt::format("{} signs of each of {} features, by its quantiles; these {}", trained_on.thresholds,
                      dataset.num_features(), text);
