@@ -94,6 +94,7 @@ class KilledRuns(InFolder):
     def test_other_ways_to_train(self):
         for words in (["--precision", "float", "--self-distillation"],
                       ["--precision", "bin", "--jumping-knowledge", "--depth", 3],
+                      ["--precision", "full", "--thresholds", 4],
                       ["--precision", "float", "--patience", 3, "--optimizer", "adamw", "--schedule", "cosine"],
                       ["--model", "sage", "--precision", "full", "--sample-from", "training", "--fanout", "3,2"],
                       ["--model", "saint", "--precision", "w2a8", "--sample-from", "all", "--optimizer", "sgd",

@@ -166,6 +166,11 @@ struct TrainResult {
 /// take instead.
 inline constexpr double most_lost_points = 3;
 
+/// The options by which train() trains a teacher first where it is given none: float, the same shape and samples, the
+/// numbers of its own recipe. Over one whole graph, where it has a word on nodes without labels, the teacher of bits
+/// and of levels learns from one itself.
+[[nodiscard]] TrainOptions teacher_options(const Dataset& dataset, const TrainOptions& options);
+
 /// In one line how a model is trained, and what in the data set decides it: the labels and features of training and
 /// validation nodes. "features are sparse and not negative: signs of presence, less their mean; ..." Throws as train().
 [[nodiscard]] std::string explain_recipe(const Dataset& dataset, const TrainOptions& options);

@@ -274,8 +274,10 @@ DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<cons
 DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device,
                                   std::span<const NodeId> nodes) {
   if (!dataset.has_dense_features()) {
-    const Buffer<float> values = model_features(dataset.features, normalize_rows);
-    return dense_features(dataset.features, values.span(), device);
+    const SparseFeatures some = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
+    const SparseFeatures& features = nodes.empty() ? dataset.features : some;
+    const Buffer<float> values = model_features(features, normalize_rows);
+    return dense_features(features, values.span(), device);
   }
   DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(device)
                                        : DenseMatrix<float>(nodes.size(), dataset.num_features(), device);

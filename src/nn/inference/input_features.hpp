@@ -111,8 +111,8 @@ struct InputFeatures {
 [[nodiscard]] DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<const float> values,
                                                 const Device& device);
 
-/// A copy of the data set's features on the host as a model sees them, dense whatever they are; of features that the
-/// data set has dense, in the order of `nodes` where there are some.
+/// A copy of the data set's features as a model sees them, dense whatever they are; in the order of `nodes`, where
+/// there are some.
 [[nodiscard]] DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device,
                                                 std::span<const NodeId> nodes = {});
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/training/feature_codes.hpp"
 
-#include <bitgraph/ops/dense.hpp>
-
 #include "nn/inference/input_features.hpp"
 #include "nn/model/architectures.hpp"
 
@@ -24,14 +22,8 @@ constexpr std::size_t signs_of_a_node = 256;
 
 constexpr std::size_t rows_at_once = 4096;
 
-DenseMatrix<float> rows_of_features(const Dataset& dataset, std::span<const NodeId> nodes) {
-  if (!dataset.has_dense_features()) {
-    const SparseFeatures some = features_of(dataset.features, nodes);
-    return dense_features(some, some.values.span(), Device());
-  }
-  DenseMatrix<float> rows(nodes.size(), dataset.num_features());
-  gather_rows_into(rows, dataset.dense_features, nodes);
-  return rows;
+DenseMatrix<float> features_as_stored(const Dataset& dataset, std::span<const NodeId> nodes) {
+  return dense_features(dataset, false, Device(), nodes);
 }
 
 bool has_many_values(const DenseMatrix<float>& rows, std::size_t column) {
@@ -72,7 +64,7 @@ float between(const std::vector<float>& sorted, std::size_t place) {
   const bool least = first == sorted.begin();
   const float low = least ? value : *std::prev(first);
   const float high = least && above != sorted.end() ? *above : value;
-  const float middle = low + (high - low) / 2;
+  const float middle = std::midpoint(low, high);
   return middle > low ? middle : high;  // of neighbouring floats
 }
 
@@ -86,14 +78,14 @@ std::size_t choose_thresholds(const Dataset& dataset, const TrainOptions& option
   std::vector<NodeId> nodes = dataset.nodes_of(dataset.train);
   const std::vector<NodeId> validation = dataset.nodes_of(dataset.validation);
   nodes.insert(nodes.end(), validation.begin(), validation.end());
-  const DenseMatrix<float> rows = rows_of_features(dataset, nodes);
+  const DenseMatrix<float> rows = features_as_stored(dataset, nodes);
   bool numbers = false;
   for (std::size_t j = 0; j < columns && !numbers; ++j) numbers = has_many_values(rows, j);
   return numbers ? std::min(usual_thresholds, signs_of_a_node / columns) : 1;
 }
 
 Buffer<float> feature_thresholds(const Dataset& dataset, const TrainOptions& options, std::size_t count) {
-  const DenseMatrix<float> rows = rows_of_features(dataset, seen_nodes(dataset, options));
+  const DenseMatrix<float> rows = features_as_stored(dataset, seen_nodes(dataset, options));
   Buffer<float> thresholds(rows.ncols() * count);
   std::vector<float> values(rows.nrows());
   for (std::size_t j = 0; j < rows.ncols(); ++j) {
@@ -121,10 +113,12 @@ Dataset with_codes(const Dataset& dataset, const Buffer<float>& thresholds) {
   for (std::size_t first = 0; first < n; first += rows_at_once) {
     nodes.resize(std::min(rows_at_once, n - first));
     std::iota(nodes.begin(), nodes.end(), static_cast<NodeId>(first));
-    const DenseMatrix<float> rows = rows_of_features(dataset, nodes);
+    const DenseMatrix<float> rows = features_as_stored(dataset, nodes);
     for (std::size_t i = 0; i < rows.nrows(); ++i) {
-      for (std::size_t c = 0; c < thresholds.size(); ++c) {
-        if (rows(i, c / count) - thresholds[c] >= 0) columns.push_back(static_cast<NodeId>(c));
+      for (std::size_t j = 0; j < rows.ncols(); ++j) {
+        for (std::size_t c = j * count; c < (j + 1) * count; ++c) {
+          if (rows(i, j) - thresholds[c] >= 0) columns.push_back(static_cast<NodeId>(c));
+        }
       }
       row_ptr[first + i + 1] = columns.size();
     }

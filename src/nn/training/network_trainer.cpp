@@ -13,6 +13,7 @@
 #include "nn/inference/operator_times.hpp"
 #include "nn/inference/predict.hpp"
 #include "nn/model/architectures.hpp"
+#include "nn/model/feature_rules.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/parts/seen_part.hpp"
@@ -152,9 +153,7 @@ class NetworkTrainer final : public Trainer {
     model.readout = metadata_.readout;
     model.dataset = metadata_.dataset;
     model.seed = metadata_.seed;
-    model.normalize_rows = metadata_.normalize_rows;
-    model.input_mean = metadata_.input_mean.clone();
-    model.input_inverse_deviation = metadata_.input_inverse_deviation.clone();
+    copy_feature_rules(model, metadata_);
     model.layers = layers_.model_layers(factors());
     return model;
   }

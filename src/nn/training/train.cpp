@@ -162,22 +162,10 @@ TrainOptions complete(const TrainOptions& options, const Dataset& dataset, const
   return all;
 }
 
-/// The full-precision model that is learned from where none is given: the same shape, the same samples. Over one whole
-/// graph, where it has a word on nodes without labels, the teacher of bits and of levels has learned from one itself.
+/// The full-precision model that is learned from where none is given.
 TrainResult train_teacher(const Dataset& dataset, const TrainOptions& options, const Device& device,
                           const std::function<void(const EpochReport&)>& progress) {
-  const bool of_binary = options.precision != Precision::real;
-  const bool whole_graph = !traits_of(options.architecture).sampled() && dataset.num_graphs() == 0;
-  TrainOptions recipe = options;
-  recipe.precision = Precision::real;
-  recipe.self_distillation = of_binary && whole_graph;
-  recipe.thresholds.reset();                                        // the data set has them
-  if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
-  if (of_binary) {
-    for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
-    if (whole_graph) recipe.epochs.reset(), recipe.patience.reset();
-  }
-  return train(dataset, recipe, device, [&](EpochReport report) {
+  return train(dataset, teacher_options(dataset, options), device, [&](EpochReport report) {
     report.of_teacher = true;
     if (progress) progress(report);
   });
@@ -294,23 +282,22 @@ struct TrainedOn {
   std::size_t thresholds = 1;
   Buffer<float> numbers;
   std::optional<Dataset> coded;
-  TrainOptions options;  ///< for that data set
+  TrainOptions options;  ///< for that data set, complete
 
-  TrainedOn(const Dataset& dataset, const TrainOptions& wanted) : options(wanted) {
-    const TrainOptions all = complete(wanted, dataset, dataset);
-    thresholds = choose_thresholds(dataset, all);
+  TrainedOn(const Dataset& dataset, TrainOptions wanted) : options(complete(wanted, dataset, dataset)) {
+    thresholds = choose_thresholds(dataset, options);
     if (thresholds == 1) return;
-    numbers = feature_thresholds(dataset, all, thresholds);
+    numbers = feature_thresholds(dataset, options, thresholds);
     coded = with_codes(dataset, numbers);
-    options.thresholds = 1;
+    wanted.thresholds = 1;
+    options = complete(wanted, *coded, dataset);
   }
   [[nodiscard]] const Dataset& of(const Dataset& dataset) const { return coded ? *coded : dataset; }
 };
 
-/// `of_teacher` is what a given teacher reads: the same data set, or that without codes.
-TrainResult train_on(const Dataset& dataset, const Dataset& of_teacher, const TrainOptions& options,
+/// Options are complete. `of_teacher` is what a given teacher reads: the same data set, or that without codes.
+TrainResult train_on(const Dataset& dataset, const Dataset& of_teacher, const TrainOptions& recipe,
                      const Device& device, const std::function<void(const EpochReport&)>& progress) {
-  const TrainOptions recipe = complete(options, dataset, of_teacher);
   std::optional<Checkpoint> checkpoint;  // before a teacher is trained: that may take long, and leaves a file
   if (!recipe.checkpoint.empty()) checkpoint.emplace(recipe.checkpoint, dataset, recipe);
   std::optional<TrainResult> first;
@@ -375,10 +362,25 @@ TrainResult train_on(const Dataset& dataset, const Dataset& of_teacher, const Tr
 
 }  // namespace
 
+TrainOptions teacher_options(const Dataset& dataset, const TrainOptions& options) {
+  const bool of_binary = options.precision != Precision::real;
+  const bool whole_graph = !traits_of(options.architecture).sampled() && dataset.num_graphs() == 0;
+  TrainOptions recipe = options;
+  recipe.precision = Precision::real;
+  recipe.self_distillation = of_binary && whole_graph;
+  recipe.thresholds.reset();
+  if (!recipe.checkpoint.empty()) recipe.checkpoint += ".teacher";  // to go on with where that is what was stopped
+  if (of_binary) {
+    for (auto* number : {&recipe.learning_rate, &recipe.weight_decay, &recipe.dropout}) number->reset();
+    if (whole_graph) recipe.epochs.reset(), recipe.patience.reset();
+  }
+  return recipe;
+}
+
 std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) {
   const TrainedOn trained_on(dataset, options);
   const Dataset& seen = trained_on.of(dataset);
-  const TrainOptions all = complete(trained_on.options, seen, dataset);
+  const TrainOptions& all = trained_on.options;
   const DataFacts facts = measure_facts(seen);
   std::string text = describe(choose_recipe(all, facts), all, facts, size_of(seen));
   if (trained_on.thresholds == 1) return text;
@@ -389,14 +391,12 @@ std::string explain_recipe(const Dataset& dataset, const TrainOptions& options) 
 std::vector<ExplainedOperator> explain_training(const Dataset& dataset, const TrainOptions& options,
                                                 const Device& device, std::size_t repeats) {
   const TrainedOn trained_on(dataset, options);
-  const Dataset& seen = trained_on.of(dataset);
-  return make_trainer(seen, complete(trained_on.options, seen, dataset), device, {})->explain(repeats);
+  return make_trainer(trained_on.of(dataset), trained_on.options, device, {})->explain(repeats);
 }
 
 std::string draw_training(const Dataset& dataset, const TrainOptions& options, const Device& device) {
   const TrainedOn trained_on(dataset, options);
-  const Dataset& seen = trained_on.of(dataset);
-  return make_trainer(seen, complete(trained_on.options, seen, dataset), device, {})->drawing();
+  return make_trainer(trained_on.of(dataset), trained_on.options, device, {})->drawing();
 }
 
 TrainResult train(const Dataset& dataset, const TrainOptions& options, const Device& device,

@@ -5,6 +5,7 @@
 
 #include "core/finite.hpp"
 #include "core/threads/parallel.hpp"
+#include "nn/model/feature_rules.hpp"
 #include "nn/model/normalization.hpp"
 #include "nn/model/some_rows.hpp"
 
@@ -100,10 +101,7 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
       reserved_(reserved_rows),
       device_(device),
       host_(device.is_host() ? device : Device()) {
-  header_.normalize_rows = model.normalize_rows;
-  header_.input_mean = model.input_mean.clone();
-  header_.input_inverse_deviation = model.input_inverse_deviation.clone();
-  header_.thresholds = model.thresholds;
+  copy_feature_rules(header_, model);
 }
 
 void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {

@@ -2,6 +2,7 @@
 #include "nn/updates/planned_model.hpp"
 
 #include "core/names.hpp"
+#include "nn/model/feature_rules.hpp"
 #include "nn/program/layers.hpp"
 
 #include <fmt/format.h>
@@ -35,10 +36,7 @@ bool same_values(const Buffer<float>& a, const Buffer<float>& b) { return std::r
 PlannedModel::PlannedModel(const Model& model, const Precision& features)
     : in_signs_(features.multiplies_signs()), program_(program_of(model)) {
   header_.readout = model.readout;
-  header_.normalize_rows = model.normalize_rows;
-  header_.input_mean = model.input_mean.clone();
-  header_.input_inverse_deviation = model.input_inverse_deviation.clone();
-  header_.thresholds = model.thresholds;
+  copy_feature_rules(header_, model);
   for (const Layer& layer : model.layers) layers_.push_back(facts_of(layer));
 }
 

@@ -118,22 +118,19 @@ std::string advice(const nn::TrainResult& trained, const Dataset& dataset, nn::T
   if (trained.teacher_accuracy == 0 || trained.validation_accuracy >= least) return {};
   const nn::Precision form = options.precision;
   if (trained.teacher) options.teacher = &*trained.teacher;
-  std::optional<nn::Model> floats;
-  if (options.teacher == nullptr) {  // the one that there was read signs
-    options.precision = nn::Precision::real;
-    options.checkpoint.clear();
-    options.thresholds.reset();
-    floats = nn::train(dataset, options, device, report).model;
-    options.teacher = &*floats;
-  }
+  options.checkpoint.clear();
   std::string best;
   const auto offer = [&](const std::string& name, double accuracy) {
     if (best.empty() && accuracy >= least) best = fmt::format("{} ({:.1f} %)", name, 100 * accuracy);
   };
   if (form.votes()) {
     options.precision = nn::Precision::full;
-    options.checkpoint.clear();
     offer("full", nn::train(dataset, options, device, report).validation_accuracy);
+  }
+  std::optional<nn::TrainResult> floats;
+  if (best.empty() && options.teacher == nullptr) {  // the one that there was read signs of features
+    floats = nn::train(dataset, nn::teacher_options(dataset, options), device, report);
+    options.teacher = &floats->model;
   }
   for (const int bits : {4, 8}) {
     if (!best.empty() || (form.has_levels() && form.weight.bits >= bits)) continue;
@@ -141,11 +138,12 @@ std::string advice(const nn::TrainResult& trained, const Dataset& dataset, nn::T
     offer(fmt::format("{} by bitgraph quantize --bits {}", to_string(levels), bits),
           accuracy_of_levels(*options.teacher, levels, dataset, device));
   }
+  if (best.empty()) best = floats && floats->validation_accuracy < least ? "none" : "float";
   return fmt::format(
       "{:.1f} % of the validation {} are right, float: {:.1f} %. The cheapest form that loses at most "
       "{} points is {}",
       100 * trained.validation_accuracy, samples_of(dataset), 100 * trained.teacher_accuracy, nn::most_lost_points,
-      best.empty() ? "float" : best);
+      best);
 }
 
 /// What one step is made of, instead of training.

@@ -7,6 +7,7 @@
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/parts/packed_parts.hpp"
 #include "nn/inference/parts/staying_parts.hpp"
+#include "nn/model/feature_rules.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -43,10 +44,7 @@ InferenceOptions options_of_batches(const InferenceOptions& options, const Model
 Model metadata_of(const Model& model) {
   Model metadata;
   metadata.precision = model.precision;
-  metadata.normalize_rows = model.normalize_rows;
-  metadata.input_mean = model.input_mean.clone();
-  metadata.input_inverse_deviation = model.input_inverse_deviation.clone();
-  metadata.thresholds = model.thresholds;
+  copy_feature_rules(metadata, model);
   return metadata;
 }
 

@@ -8,6 +8,7 @@
 #include <bitgraph/nn/train.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 
+#include "support/cuda_device.hpp"
 #include "support/expect_error.hpp"
 #include "support/near_logits.hpp"
 #include "support/planted_data.hpp"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -70,6 +72,9 @@ TEST(FeatureCodes, ThresholdsPartTheNodesAsEquallyAsValuesAllow) {
   EXPECT_EQ(thresholds_of(with_column(values), 2), (std::vector{7.0F, 7.0F})) << "one value";
   for (std::size_t i = 0; i < 100; ++i) values[i] = i < 50 ? 1.0F : std::nextafter(1.0F, 2.0F);
   EXPECT_EQ(thresholds_of(with_column(values), 1), (std::vector{std::nextafter(1.0F, 2.0F)})) << "nothing between";
+  constexpr float most = std::numeric_limits<float>::max();
+  for (std::size_t i = 0; i < 100; ++i) values[i] = i < 50 ? -most : most;
+  EXPECT_EQ(thresholds_of(with_column(values), 1), (std::vector{0.0F})) << "their difference is infinite";
 }
 
 TEST(FeatureCodes, AreOnesForTheThresholdsThatAFeatureIsNotBelow) {
@@ -159,6 +164,17 @@ TEST(FeatureCodes, PlansMatchPlainArithmeticAndPredictTheirMemory) {
         EXPECT_NEAR(static_cast<double>(plan.predicted().bytes), peak, 0.02 * peak);
       }
     }
+  }
+}
+
+TEST(FeatureCodes, PlansOnADeviceMatchPlainArithmetic) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Dataset dataset = of_numbers();
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::gin}) {
+    const Model model = trained_model(architecture, dataset);
+    InferencePlan plan(model, dataset, {}, *test::cuda_device());
+    const DenseMatrix<float> expected = emulate(model, dataset, model.layer_forms(Precision::full));
+    EXPECT_LT(test::distance(plan.run().to(Device()), expected), 1e-3);
   }
 }
 
