@@ -106,6 +106,7 @@ __device__ inline void multiply_bits(int (&c)[128], std::uint64_t a, std::uint64
 BITGRAPH_MULTIPLY_ROWS(multiply_bits, 16, "m64n32k256", "b1.b1.and.popc", "{%16,%17,%18,%19}", "%20", "%21")
 BITGRAPH_MULTIPLY_ROWS(multiply_bits, 32, "m64n64k256", "b1.b1.and.popc", "{%32,%33,%34,%35}", "%36", "%37")
 BITGRAPH_MULTIPLY_ROWS(multiply_bits, 64, "m64n128k256", "b1.b1.and.popc", "{%64,%65,%66,%67}", "%68", "%69")
+BITGRAPH_MULTIPLY_ROWS(multiply_bits, 128, "m64n256k256", "b1.b1.and.popc", "{%128,%129,%130,%131}", "%132", "%133")
 
 /// sums += products of bytes without signs, of 32 columns. Unless `adding`, sums = products.
 BITGRAPH_MULTIPLY_ROWS(multiply_bytes, 16, "m64n32k32", "u8.u8", "{%16,%17,%18,%19}", "%20", "%21")

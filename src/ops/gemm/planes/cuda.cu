@@ -17,6 +17,7 @@
 #include <bitgraph/core/error.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace bitgraph {
@@ -331,13 +332,15 @@ void launch_ends(const Device& device, const PlaneGemmArgs& args) {
 
 bool plane_gemm_by_wgmma(const Cuda& backend, const PlaneGemmArgs& args) {
   const CudaLimits& limits = cuda_limits(backend.device);
+  if (!has_wgmma || limits.major != 9 || limits.minor != 0) return false;
+  if (args.out.wide_sums.data != nullptr || args.ends()) return false;
   // What bulk copies and tensor maps ask for. Memory of a caller may begin anywhere.
   const auto aligned = [](const std::uint64_t* words) { return reinterpret_cast<std::uintptr_t>(words) % 16 == 0; };
-  const bool copied = words_for_bits(args.a.ncols) % 2 == 0 && args.a.ncols != 0 && aligned(args.a.words) &&
-                      aligned(args.x.words) && args.a.nrows <= std::numeric_limits<std::int32_t>::max();
-  const bool plain = args.out.wide_sums.data == nullptr && !args.ends();
-  const bool takes = !args.has_tiles() && plain && copied;
-  return takes && has_wgmma && limits.major == 9 && limits.minor == 0;
+  if (!aligned(args.x.words)) return false;
+  if (args.has_tiles())
+    return aligned(args.tiles.bit_tiles) && args.x.bits <= 8 && std::has_single_bit(static_cast<unsigned>(args.x.bits));
+  return words_for_bits(args.a.ncols) % 2 == 0 && args.a.ncols != 0 && aligned(args.a.words) &&
+         args.a.nrows <= std::numeric_limits<std::int32_t>::max();
 }
 
 void plane_gemm(const Cuda& backend, const PlaneGemmArgs& args) {
@@ -346,7 +349,9 @@ void plane_gemm(const Cuda& backend, const PlaneGemmArgs& args) {
   if (args.a.ncols > std::numeric_limits<std::int32_t>::max())
     fail(ErrorCode::not_possible, "plane gemm: a row of A has 2^31 columns or more, which no CUDA kernel counts");
   if constexpr (has_wgmma) {
-    if (plane_gemm_by_wgmma(backend, args)) return multiply_by_wgmma(backend.device, args);
+    if (plane_gemm_by_wgmma(backend, args)) {
+      return args.has_tiles() ? multiply_tiles_by_wgmma(backend.device, args) : multiply_by_wgmma(backend.device, args);
+    }
   }
   args.has_tiles() ? launch_ends<TileWords>(backend.device, args) : launch_ends<DenseWords>(backend.device, args);
 }

@@ -58,7 +58,8 @@ KernelChoice choice_of(const PlaneGemmArgs& args, const Device& device, std::siz
       with_cuda<bool>(device, "plane gemm", [&](const auto& backend) { return plane_gemm_by_wgmma(backend, args); });
   const Prediction run = predict_plane_product(static_cast<double>(args.a.nrows), static_cast<double>(args.x.ncols),
                                                args.x.bits, of_a, of_x, by_wgmma);
-  return {by_wgmma ? "plane_gemm_wgmma" : "plane_gemm_mma", run.bytes, run.seconds};
+  const char* const wgmma = args.has_tiles() ? "plane_gemm_wgmma_tiles" : "plane_gemm_wgmma";
+  return {by_wgmma ? wgmma : "plane_gemm_mma", run.bytes, run.seconds};
 }
 
 template <class A>

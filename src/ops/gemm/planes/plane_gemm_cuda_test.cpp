@@ -51,22 +51,38 @@ TEST(PlaneGemmCuda, SumsOfManyTilesAreExact) {
   for (const int t : {9, 16, 19}) expect_product(PlaneProduct({200, 640, 41}, 1, t), *test::cuda_device());
 }
 
+void expect_sums_of_tiles(const CsrPattern& pattern, std::size_t columns, int bits, const Device& device) {
+  SCOPED_TRACE(testing::Message() << pattern.nrows() << " x " << pattern.ncols() << " by " << columns << " columns of "
+                                  << bits << " bits");
+  const auto levels = test::random_numbers(pattern.ncols(), columns, bits, 3);
+  const BitPlanes x = planes_from_levels(levels, bits, PlanePacking::columns).to(device);
+  const WideSums expected = test::sums_over_entries(pattern, levels);
+  const BitTileMatrix tiles = pack(pattern, {.tile_dim = 64}).to(device);
+  WideSums wide(pattern.nrows(), columns, device);
+  plane_gemm_into(wide, tiles, x);
+  test::expect_sums(wide.to(Device{}), expected);
+  if (bits > 8) return;
+  Sums sums(pattern.nrows(), columns, device);
+  plane_gemm_into(sums, tiles, x);
+  test::expect_sums(sums.to(Device{}), expected);
+}
+
 TEST(PlaneGemmCuda, TilesGiveTheSumsOfTheirEntries) {
   BITGRAPH_REQUIRE_CUDA();
   for (const auto& [graph, columns] : test::plane_product_graphs()) {
-    for (const int bits : {1, 2, 5, 8, 17}) {
-      const CsrPattern pattern = graph();
-      const auto levels = test::random_numbers(pattern.ncols(), columns, bits, 3);
-      const BitPlanes x = planes_from_levels(levels, bits, PlanePacking::columns).to(*test::cuda_device());
-      const WideSums expected = test::sums_over_entries(pattern, levels);
-      const BitTileMatrix tiles = pack(pattern, {.tile_dim = 64}).to(*test::cuda_device());
-      WideSums wide(pattern.nrows(), columns, *test::cuda_device());
-      plane_gemm_into(wide, tiles, x);
-      test::expect_sums(wide.to(Device{}), expected);
-      if (bits > 8) continue;
-      Sums sums(pattern.nrows(), columns, *test::cuda_device());
-      plane_gemm_into(sums, tiles, x);
-      test::expect_sums(sums.to(Device{}), expected);
+    for (const int bits : {1, 2, 4, 5, 8, 17}) expect_sums_of_tiles(graph(), columns, bits, *test::cuda_device());
+  }
+}
+
+/// Rows of more tiles than a warp looks at together, in an odd number of rows; more pairs of rows than
+/// multiprocessors, and none of their tiles beside the other's.
+TEST(PlaneGemmCuda, LongRowsOfTilesAndManyPairsOfThemGiveTheSumsOfTheirEntries) {
+  BITGRAPH_REQUIRE_CUDA();
+  for (const int bits : {1, 2, 4, 8}) {
+    for (const std::size_t columns : {7U, 64U, 200U}) {
+      for (const double density : {0.0003, 0.01})
+        expect_sums_of_tiles(test::random_pattern(300, 20'000, density, 4), columns, bits, *test::cuda_device());
+      expect_sums_of_tiles(test::random_pattern(20'000, 300, 0.005, 5), columns, bits, *test::cuda_device());
     }
   }
 }

@@ -11,7 +11,7 @@
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
 #include "core/cuda/tensor_map.cuh"
-#include "ops/cuda_store_pair.cuh"
+#include "ops/gemm/planes/sums.cuh"
 #include "ops/gemm/planes/wgmma.hpp"
 #include "ops/gemm/wgmma.cuh"
 
@@ -49,16 +49,16 @@ __device__ inline std::uint64_t descriptor_of_slabs(unsigned address, unsigned s
 /// `BitColumns` hold `Planes` planes of as many octets of columns as fit. With `Split` both groups have the same rows.
 template <unsigned BitColumns, unsigned Planes, bool Split>
 struct Kernel {
-  static constexpr unsigned octets = BitColumns / (8 * Planes), columns = octets * 8;
+  using Sums = PlaneSums<BitColumns, Planes>;
+  using Counts = typename Sums::Counts;
+  static constexpr unsigned octets = Sums::octets, columns = Sums::columns;
   static constexpr unsigned rows = Split ? group_rows : groups * group_rows;
   static constexpr unsigned octet_bytes = Planes * 8 * piece_bytes;
   static constexpr unsigned slab_bytes = BitColumns * piece_bytes;
   static constexpr unsigned a_bytes = rows * row_bytes, stage_bytes = a_bytes + stage_slabs * slab_bytes;
   static constexpr unsigned stages = std::min(most_stages, shared_limit / stage_bytes);
   static constexpr unsigned shared_bytes = stages * stage_bytes + 1024;  ///< begins at a multiple of 1,024
-  static_assert(octets != 0 && stages >= 2);
-
-  using Counts = int[BitColumns / 2];
+  static_assert(stages >= 2);
 
   const Problem& problem;
   const PlaneGemmArgs& args;
@@ -160,8 +160,9 @@ struct Kernel {
       if constexpr (Split) {
         if (!join(counts, group)) continue;
       }
-      store(counts, tile / problem.column_tiles * rows + (Split ? 0 : group * group_rows),
-            tile % problem.column_tiles * columns);
+      Sums{args.out.sums, args.a.nrows, args.x.ncols, problem.first_plane}.store(
+          counts, tile / problem.column_tiles * rows + (Split ? 0 : group * group_rows),
+          tile % problem.column_tiles * columns);
     }
   }
 
@@ -187,50 +188,6 @@ struct Kernel {
       counts[n] += other;
     }
     return true;
-  }
-
-  /// The sum of column 8 octet + k % 2 of the lane's four, in its first or second row: planes joined.
-  [[nodiscard]] __device__ static int sum_of(const Counts& counts, unsigned octet, unsigned k) {
-    int sum = 0;
-#pragma unroll
-    for (unsigned q = 0; q < Planes; ++q) sum += counts[(octet * Planes + q) * 4 + k] << q;
-    return sum;
-  }
-
-  __device__ void store(const Counts& counts, std::size_t first_row, std::size_t first_column) const {
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x % group_threads / 32;
-    const std::size_t i = first_row + warp * 16 + lane / 4, j = first_column + lane % 4 * 2;
-    std::int32_t* const to = args.out.sums.data + i * args.out.sums.stride + j;
-    const bool whole = first_row + group_rows <= args.a.nrows && first_column + columns <= args.x.ncols;
-    if (whole && takes_pairs(args.out.sums) && problem.first_plane == 0) return store_pairs(counts, to);
-    problem.first_plane == 0 ? store_each<false>(counts, to, i, j) : store_each<true>(counts, to, i, j);
-  }
-
-  /// One instruction a pair.
-  __device__ void store_pairs(const Counts& counts, std::int32_t* to) const {
-    std::int32_t* const lower = to + 8 * args.out.sums.stride;
-#pragma unroll
-    for (unsigned o = 0; o < octets; ++o) {
-      store_pair(to + o * 8, sum_of(counts, o, 0), sum_of(counts, o, 1));
-      store_pair(lower + o * 8, sum_of(counts, o, 2), sum_of(counts, o, 3));
-    }
-  }
-
-  template <bool adds>
-  __device__ void store_each(const Counts& counts, std::int32_t* to, std::size_t i, std::size_t j) const {
-    const auto left = static_cast<int>(min(args.x.ncols, j + columns)) - static_cast<int>(j);
-#pragma unroll
-    for (unsigned half = 0; half < 2; ++half) {
-      if (i + half * 8 >= args.a.nrows) continue;
-      std::int32_t* const row = to + half * 8 * args.out.sums.stride;
-#pragma unroll
-      for (unsigned n = 0; n < 2 * octets; ++n) {
-        const unsigned column = n / 2 * 8 + n % 2;
-        if (static_cast<int>(column) >= left) continue;
-        const int sum = sum_of(counts, n / 2, half * 2 + n % 2);
-        row[column] = adds ? row[column] + (sum << problem.first_plane) : sum;
-      }
-    }
   }
 };
 
