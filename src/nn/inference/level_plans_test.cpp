@@ -354,6 +354,21 @@ TEST(LevelPlans, ADeviceKeepsTheEntriesOfWideFeatures) {
   });
 }
 
+/// Entries enough for sums of two bits to be those of planes. A plan with a limit of memory has none.
+TEST(LevelPlans, SumsByPlanesOfADeviceGiveTheSameBits) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Dataset data = test::level_data({.nodes = 40'000, .features = 40, .edges = 450'000, .seed = 5});
+  for (const Architecture architecture : {Architecture::gcn, Architecture::inductive_gcn, Architecture::gin}) {
+    const LevelModel model{.architecture = architecture, .hidden = 128};
+    const Model made = model.in_levels(data, Precision::of_levels(2, 2, 2));
+    InferencePlan planes(made, data, {}, *test::cuda_device());
+    EXPECT_TRUE(std::ranges::any_of(
+        planes.explain(1), [](const auto& op) { return op.kernel.find("level_spmm_planes") != std::string::npos; }));
+    const Floats expected = logits_of(made, data, {.memory = std::size_t{1} << 34}, *test::cuda_device());
+    test::expect_identical(planes.run().to(Device()).values(), expected.values());
+  }
+}
+
 /// Levels that were sparse become dense.
 TEST(LevelPlans, FeaturesOfADeviceChange) {
   BITGRAPH_REQUIRE_CUDA();

@@ -96,6 +96,7 @@ std::string check_aggregate(const Program& p, const Operator& op) {
   if (op.aggregation == Aggregation::none) return "aggregates nothing";
   if (multiplies_planes(p, op) && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
     return "has no memory for the planes of its input";
+  if (adds_planes(p, op) && !p.value(op.outputs[1]).is_planes()) return "has a second output that is not planes";
   return check_same(p, op);
 }
 std::string check_add(const Program& p, const Operator& op) {
@@ -178,7 +179,8 @@ Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& g
   const Value& x = p.value(op.inputs[0]);
   const std::size_t loops = has_loops(op.aggregation) ? graph.nodes : 0;
   const auto entries = static_cast<double>(graph.entries + loops);
-  const double row = static_cast<double>(gathered_bytes(x.bytes(1)));
+  const std::size_t plane_bytes = words_for_bits(x.columns) * sizeof(std::uint64_t) * x.format.bits;
+  const double row = static_cast<double>(gathered_bytes(adds_planes(p, op) ? plane_bytes : x.bytes(1)));
   std::vector<ValueId> others(op.inputs.begin() + 1, op.inputs.end());
   return {entries * (row + sizeof(NodeId)) + value_bytes(p, others, graph.nodes) +
               value_bytes(p, op.outputs, graph.nodes) + weight_bytes(op, x.columns, p.value(op.output()).columns),
@@ -261,6 +263,10 @@ const OperatorTraits& operator_traits(OperatorKind kind) noexcept { return table
 
 bool multiplies_planes(const Program& program, const Operator& op) {
   return op.graph == GraphForm::tiles && program.value(op.inputs[0]).is_levels();
+}
+
+bool adds_planes(const Program& program, const Operator& op) {
+  return op.kind == OperatorKind::aggregate && op.outputs.size() == 2 && !multiplies_planes(program, op);
 }
 
 std::string paper_name(const Program& program, const Operator& op) {

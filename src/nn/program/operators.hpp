@@ -88,6 +88,8 @@ struct OperatorTraits {
 
 /// Whether tiles of the graph meet bit planes of the input, which are the second output.
 [[nodiscard]] bool multiplies_planes(const Program& program, const Operator& op);
+/// Whether a sum over neighbours has memory for planes of its input, which are the second output.
+[[nodiscard]] bool adds_planes(const Program& program, const Operator& op);
 
 /// Bytes that a gather of `bytes` moves: whole sectors.
 [[nodiscard]] constexpr std::size_t gathered_bytes(std::size_t bytes) noexcept { return (bytes + 31) / 32 * 32; }

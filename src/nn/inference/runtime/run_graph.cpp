@@ -76,11 +76,12 @@ void run_by_parts(Runtime& at, const Operator& op, const Prepared& prepared, con
   });
 }
 
-LevelSpmmOptions level_options(const Runtime& at, const Operator& op, const Prepared& prepared) {
+LevelSpmmOptions level_options(Runtime& at, const Operator& op, const Prepared& prepared) {
   return {.row_scale = prepared.operand.row_scale,
           .bias = at.weights().bias(op),
           .activation = op.activation,
           .row_order = prepared.order,
+          .planes = adds_planes(at.program(), op) ? at.planes(op.outputs[1]).words() : std::span<std::uint64_t>(),
           .out_rows = prepared.out_rows};
 }
 

@@ -7,13 +7,17 @@
 #include "core/devices/backend.hpp"
 #include "ops/level_views.hpp"
 
+#include <cstdint>
+#include <span>
+
 namespace bitgraph {
 
 struct LevelSpmmArgs : LevelSumEnd {
   CsrPatternView a;
   QuantizedView<> x;
-  RowOrderView row_order;  ///< of a CUDA device; no rows: none
-  bool wide = false;       ///< sums may pass 31 bits
+  RowOrderView row_order;           ///< of a CUDA device; no rows: none
+  std::span<std::uint64_t> planes;  ///< memory for X as planes of bits, on a CUDA device; empty: none
+  bool wide = false;                ///< sums may pass 31 bits
 };
 
 void level_spmm(const Cuda& backend, const LevelSpmmArgs& args);

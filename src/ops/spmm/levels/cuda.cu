@@ -5,6 +5,7 @@
 #include "core/cuda/join_lanes.cuh"
 #include "core/cuda/launch.cuh"
 #include "ops/spmm/levels/gather.cuh"
+#include "ops/spmm/levels/planes.hpp"
 #include "ops/spmm/levels/store.cuh"
 #include "ops/spmm/levels/sums.cuh"
 #include "ops/spmm/levels/tuning.hpp"
@@ -425,6 +426,7 @@ void launch_wide(const Device& device, const LevelSpmmArgs& args) {
 void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
   using namespace level_cuda;
   if (args.a.nrows == 0 || args.x.ncols == 0) return;
+  if (sums_by_planes(args)) return level_spmm_by_planes(backend.device, args);
   constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
   if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row)
     return args.epilogue.is_rare() ? launch_wide<Ends::rare>(backend.device, args)

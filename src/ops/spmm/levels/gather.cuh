@@ -44,9 +44,9 @@ struct PartReader {
 /// Adds neighbours of a row. `Sets` sets of `Lanes` lanes share its `n` columns, which begin at `cols`: they read a
 /// portion of batch * Sets columns from `first` on, then the portion `step` columns further on, and so on. The first
 /// columns come before wait(). `first` and `step` are the same in the whole warp.
-template <unsigned Lanes, unsigned Sets, unsigned Bits, unsigned Words, class Wait>
-__device__ void add_neighbors(LaneLevels<Bits, Words>& sums, const PartReader<Words>& read, const NodeId* cols,
-                              std::uint32_t n, std::uint32_t first, std::uint32_t step, const Wait& wait) {
+template <unsigned Lanes, unsigned Sets, class Sums, class Wait>
+__device__ void add_neighbors(Sums& sums, const PartReader<Sums::words>& read, const NodeId* cols, std::uint32_t n,
+                              std::uint32_t first, std::uint32_t step, const Wait& wait) {
   constexpr unsigned group = Lanes * Sets;
   constexpr unsigned portion = batch * Sets;
   constexpr unsigned loads = (portion + group - 1) / group;
@@ -69,7 +69,7 @@ __device__ void add_neighbors(LaneLevels<Bits, Words>& sums, const PartReader<Wo
   int last = read.reads ? static_cast<int>(n) - static_cast<int>(first + set) - 1 : -1;
 #pragma unroll 1
   for (std::uint32_t at = first; at < longest; at += step, last -= static_cast<int>(step)) {
-    Part<Words> parts[batch] = {};
+    Part<Sums::words> parts[batch] = {};
     const auto read_half = [&](unsigned from) {
 #pragma unroll
       for (unsigned k = from; k < from + half; ++k) {
@@ -82,7 +82,7 @@ __device__ void add_neighbors(LaneLevels<Bits, Words>& sums, const PartReader<Wo
     read_half(0);
     if (left > half * Sets) read_half(half);
     if (left > step) load_columns(at + step);
-    sums.add(parts, read.few);
+    sums.add(parts, read.few, left <= half * Sets);
   }
   sums.separate();
 }

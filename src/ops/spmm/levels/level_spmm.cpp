@@ -6,6 +6,7 @@
 #include "ops/operands.hpp"
 #include "ops/prediction.hpp"
 #include "ops/spmm/levels/levels.hpp"
+#include "ops/spmm/levels/planes.hpp"
 
 #include <fmt/format.h>
 
@@ -21,16 +22,36 @@ LevelSpmmArgs with_options(LevelSpmmArgs args, const CsrPattern& a, const LevelS
   return args;
 }
 
-void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmArgs& args) {
-  trace_choice(device, [&] { return level_spmm_explain(a, x); });
-  with_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
-}
-
 std::size_t longest_row(const CsrPattern& a) {
   if (!a.device().is_host()) return a.view().longest_row;
   EdgeOffset longest = 0;
   for (NodeId i = 0; i < a.nrows(); ++i) longest = std::max(longest, a.row_ptr()[i + 1] - a.row_ptr()[i]);
   return longest;
+}
+
+KernelChoice choice_of(const CsrPattern& a, const QuantizedMatrix& x, bool by_planes) {
+  if (x.device().is_host()) {
+    const double gathered = static_cast<double>(a.nvals()) * (static_cast<double>(x.row_bytes()) + sizeof(NodeId));
+    return {host_kernel(x.device(), fmt::format("level_spmm, {} bits", x.bits())), gathered};
+  }
+  const std::size_t row_bytes = by_planes ? words_for_bits(x.ncols()) * 2 * sizeof(std::uint64_t) : x.row_bytes();
+  const bool wide = x.bits() > 8 || !sums_fit(x.bits(), 0, longest_row(a), 31);
+  const Prediction run = predict_level_sums(static_cast<double>(a.nrows()), static_cast<double>(a.nvals()),
+                                            static_cast<double>(row_bytes), static_cast<double>(row_bytes * x.nrows()));
+  return {by_planes ? "level_spmm_planes" : wide ? "level_spmm_wide" : "level_spmm_rows", run.bytes, run.seconds};
+}
+
+void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmArgs& args) {
+  trace_choice(device, [&] { return choice_of(a, x, !device.is_host() && sums_by_planes(args)); });
+  with_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
+}
+
+void take_planes(LevelSpmmArgs& args, std::span<std::uint64_t> planes, const QuantizedMatrix& x) {
+  if (!planes.empty() && planes.size() < level_spmm_plane_words(x)) {
+    fail(ErrorCode::usage, fmt::format("level spmm: memory for {} words of planes, expected {}", planes.size(),
+                                       level_spmm_plane_words(x)));
+  }
+  args.planes = planes;
 }
 
 }  // namespace
@@ -83,19 +104,16 @@ void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedM
   LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
   take_out_scale(args.epilogue, out, "level spmm");
   require_no_value_rows(options.out_rows, "level spmm");
+  take_planes(args, options.planes, x);
   args.out.levels = out.view();
   run(out.device(), a, x, args);
 }
 
-KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) {
-  const double gathered = static_cast<double>(a.nvals()) * (static_cast<double>(x.row_bytes()) + sizeof(NodeId));
-  if (!x.device().is_host()) {
-    const bool plain = x.bits() > 8 || !sums_fit(x.bits(), 0, longest_row(a), 31);
-    const Prediction run = predict_level_sums(static_cast<double>(a.nrows()), static_cast<double>(a.nvals()),
-                                              static_cast<double>(x.row_bytes()), static_cast<double>(x.bytes()));
-    return {plain ? "level_spmm_wide" : "level_spmm_rows", run.bytes, run.seconds};
-  }
-  return {host_kernel(x.device(), fmt::format("level_spmm, {} bits", x.bits())), gathered};
+std::size_t level_spmm_plane_words(const QuantizedMatrix& x) noexcept {
+  constexpr std::size_t planes = 2;
+  return x.nrows() * words_for_bits(x.ncols()) * planes;
 }
+
+KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) { return choice_of(a, x, false); }
 
 }  // namespace bitgraph

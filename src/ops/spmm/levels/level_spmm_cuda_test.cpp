@@ -220,6 +220,95 @@ TEST(LevelSpmmCuda, HubsOfOneBlockAndOfManyAreThoseOfTheReference) {
   }
 }
 
+/// Scales of rows: rows of one length have one, or each its own, or one that turns levels around.
+enum class RowScales : unsigned char { by_length, each, negative };
+
+void set_row_scales(Aggregation& aggregation, const CsrPattern& a, RowScales kind) {
+  for (NodeId i = 0; i < a.nrows() && kind != RowScales::each; ++i) {
+    const float scale = 1.0F / static_cast<float>(std::max<std::size_t>(1, a.row(i).size()));
+    aggregation.row_scale[i] = kind == RowScales::negative && i % 2 == 1 ? -scale : scale;
+  }
+}
+
+/// Levels of `bits` bits with memory for planes are the reference's, and the memory is used.
+void expect_levels_by_planes(const CsrPattern& a, const Aggregation& aggregation, int bits, LevelScale scale,
+                             const Device& device) {
+  const std::size_t width = aggregation.x.ncols();
+  QuantizedMatrix expected(a.nrows(), width, bits), out(a.nrows(), width, bits, device);
+  expected.set_scale(std::move(scale));
+  out.levels().fill(0xFF);
+  out.set_scale(expected.scale().to(device));
+  LevelSpmmArgs args = aggregation.args(a);
+  args.out.levels = expected.view();
+  take_out_scale(args.epilogue, expected, "level spmm");
+  level_spmm(Reference{}, args);
+  There there(a, aggregation, true, device);
+  Buffer<std::uint64_t> planes(level_spmm_plane_words(there.x), device);
+  planes.fill(~std::uint64_t{0});
+  there.options.planes = planes.span();
+  level_spmm_into(out, there.a, there.x, there.options);
+  const QuantizedMatrix here = out.to(Device{});
+  const auto [at, other] = std::mismatch(here.levels().begin(), here.levels().end(), expected.levels().begin());
+  ASSERT_EQ(at - here.levels().begin(), static_cast<std::ptrdiff_t>(here.levels().size()))
+      << int{*at} << ", expected " << int{*other};
+  const Buffer<std::uint64_t> used = planes.to(Device{});
+  EXPECT_TRUE(used.empty() || std::ranges::any_of(used.span(), [](std::uint64_t word) { return ~word != 0; }));
+}
+
+TEST(LevelSpmmCuda, LevelsByPlanesAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  constexpr ScaleExtent extents[] = {ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row};
+  constexpr RowScales kinds[] = {RowScales::by_length, RowScales::each, RowScales::by_length, RowScales::negative};
+  std::size_t turn = 0;
+  std::vector<GraphCase> all = cuda_graphs();
+  all.push_back({"hubs", hubs_of_both_kinds()});
+  for (const GraphCase& graph : all) {
+    for (const std::size_t width : {64U, 128U, 192U, 256U, 576U}) {
+      for (const int bits : {1, 2}) {
+        const ScaleExtent extent = extents[turn % 3];
+        const RowScales kind = kinds[turn++ % 4];
+        SCOPED_TRACE(testing::Message() << graph.name << ", " << width << " features, " << bits << " bits, extent "
+                                        << static_cast<int>(extent) << ", row scales " << static_cast<int>(kind));
+        Aggregation aggregation(graph.a, width, 3 - bits, turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column,
+                                turn % 5 < 3);
+        set_row_scales(aggregation, graph.a, kind);
+        aggregation.options.rounding = turn % 7 == 0 ? Rounding::floor : Rounding::nearest;
+        LevelScale scale = test::random_scale(extent, num_scales(extent, graph.a.nrows(), width), true, turn);
+        expect_levels_by_planes(graph.a, aggregation, bits, std::move(scale), device);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(LevelSpmmCuda, NumbersThatAreNoneByPlanesAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const CsrPattern a = test::rmat_pattern(7, 1000, 2);
+  for (const bool relu : {false, true}) {
+    for (const bool by_rows : {false, true}) {
+      Aggregation aggregation(a, 64, 2, ScaleExtent::column, true);
+      aggregation.options.activation = relu ? Activation::relu : Activation::none;
+      test::spoil(aggregation.row_scale, aggregation.bias);
+      const ScaleExtent extent = by_rows ? ScaleExtent::row : ScaleExtent::column;
+      expect_levels_by_planes(a, aggregation, 2, test::random_scale(extent, num_scales(extent, a.nrows(), 64), true, 9),
+                              *test::cuda_device());
+    }
+  }
+}
+
+TEST(LevelSpmmCuda, TooLittleMemoryForPlanesIsRefused) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = one_long_row(300).to(device);
+  const QuantizedMatrix x = test::random_levels(300, 64, 2, 1).to(device);
+  QuantizedMatrix out(5, 64, 2, device);
+  out.set_scale(test::random_scale(ScaleExtent::tensor, 1, true, 9).to(device));
+  Buffer<std::uint64_t> planes(599, device);
+  test::expect_usage_error([&] { level_spmm_into(out, a, x, {.planes = planes.span()}); },
+                           "memory for 599 words of planes, expected 600");
+}
+
 TEST(LevelSpmmCuda, NumbersThatAreNoneAreThoseOfTheReference) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();

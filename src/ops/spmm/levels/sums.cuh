@@ -52,6 +52,7 @@ struct PackedSums {
 /// Sums of a lane's levels, which have `Bits` bits: 4 or 8.
 template <unsigned Bits, unsigned Words>
 struct LaneLevels {
+  static constexpr unsigned words = Words;
   static constexpr unsigned features = Words * 32 / Bits;
   static constexpr unsigned units = features / PackedSums<Bits>::count;
   static constexpr unsigned pairs = features / 2;
@@ -62,7 +63,7 @@ struct LaneLevels {
 
   /// Parts of up to 16 neighbours. `few`: levels of 4 bits have 2 of them at most, and four fit together.
   template <unsigned Count>
-  __device__ void add(const Part<Words> (&parts)[Count], bool few) {
+  __device__ void add(const Part<Words> (&parts)[Count], bool few, bool = false) {
     static_assert(Count <= 17 && Count % 4 == 0, "sums of nibbles are bytes until they are added");
     if constexpr (Bits == 8) {
 #pragma unroll

@@ -27,7 +27,13 @@ struct CudaLevelSpmmTuning {
   std::uint32_t stored_hub_row = 1024;
   std::uint32_t lone_longer = 8;  ///< the first of the two where warps have fewer rows than sets of lanes
   unsigned busy_warps = 4096;     ///< that keep the device busy: warps take fewer rows below
-  unsigned wide_lanes = 16;       ///< that share a row of levels of more than 8 bits, a power of two
+  // By planes of bits, rows in order.
+  unsigned plane_blocks = 3;                  ///< least blocks of a multiprocessor
+  std::uint32_t plane_warp_row = 64;          ///< entries from which a warp has a row, a power of two
+  std::uint32_t plane_lone_row = 32;          ///< the same where a lane has a row alone
+  EdgeOffset plane_round_bytes = 10'000'000;  ///< of all entries, for each round of a warp from which a row is a hub
+  unsigned plane_lengths = 8;                 ///< of rows, one after another, that a block knows thresholds for
+  unsigned wide_lanes = 16;                   ///< that share a row of levels of more than 8 bits, a power of two
 };
 
 /// Of compute capability 9.0, and of all others.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/program/passes/pass_cases.hpp"
+#include "support/expect_error.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace bitgraph::nn {
@@ -122,6 +124,30 @@ TEST(GraphForms, OfTilesGiveSumsOfLevelsMemoryForPlanes) {
   EXPECT_NE(text.find("%2, %5 = bitMM2Bit, tiles layer 0 (%1) : 64 x levels4*"), std::string::npos) << text;
   EXPECT_NE(text.find("%4, %6 = bitMM2Int, tiles layer 1 (%3) : 7 x float32\n"), std::string::npos) << text;
   EXPECT_EQ(program.value(5).bytes(300), 3U * 8 * 4 * 128) << "3 slabs, 8 octets, 4 planes of 128 bytes";
+}
+
+/// How many sums have memory for planes, over such a graph on a device.
+std::ptrdiff_t sums_by_planes(Program program, const GraphFacts& graph, const InferenceOptions& options) {
+  choose_graph_forms(program, {.options = options, .graph = graph, .on_host = false});
+  program.validate();
+  return std::ranges::count_if(program.operators, [&](const Operator& op) { return adds_planes(program, op); });
+}
+
+TEST(GraphForms, OfALargePatternGiveSumsOfTwoBitsMemoryForPlanesOnADevice) {
+  const InferenceOptions any = named(GraphFormat::automatic);
+  EXPECT_EQ(sums_by_planes(levels(2), long_rows, any), 1) << "the last layer's sum has seven columns";
+  EXPECT_EQ(sums_by_planes(levels(4), long_rows, any), 0);
+  EXPECT_EQ(sums_by_planes(levels(2), {.nodes = 100000, .entries = 2000000}, any), 0) << "making planes would not pay";
+  InferenceOptions limited = any;
+  limited.memory = 1 << 30;
+  EXPECT_EQ(sums_by_planes(levels(2), long_rows, limited), 0) << "planes take memory";
+  Program program = levels(2);
+  choose_graph_forms(program, {.options = any, .graph = long_rows});
+  EXPECT_TRUE(std::ranges::none_of(program.operators, [&](const Operator& op) { return adds_planes(program, op); }))
+      << "the host has no use for them";
+  program.operators.back().outputs.push_back(program.add_value(program.value(program.result)));
+  bitgraph::test::expect_error_with([&] { program.validate(); }, ErrorCode::usage,
+                                    "has a second output that is not planes");
 }
 
 }  // namespace

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Levels of up to two bits as planes of bits, and sums of them as a lane has them: bit-sliced, 64 columns side by side.
+// A full adder takes two instructions for 32 columns. Sums become levels where they are: a level is how many of three
+// thresholds its sum reaches, and comparisons are bit-sliced, too.
+#pragma once
+
+#include "ops/cuda_vote_counters.cuh"
+#include "ops/spmm/levels/planes.hpp"
+#include "ops/spmm/levels/sums.cuh"
+
+#include <cstdint>
+
+namespace bitgraph::level_cuda {
+
+constexpr unsigned part_columns = plane_part_columns;  ///< two words of the lower bits, two of the upper ones
+constexpr unsigned part_words = 2;                     ///< of a plane
+constexpr unsigned nibbles = 8;                        ///< of a word of levels
+
+/// The column, of 32, of a bit of a plane. Bits of eight neighbouring columns lie four apart, so that they are nibbles.
+[[nodiscard]] __device__ constexpr unsigned column_of_bit(unsigned bit) { return bit % 4 * nibbles + bit / 4; }
+[[nodiscard]] __device__ constexpr unsigned bit_of_column(unsigned column) {
+  return column % nibbles * 4 + column / nibbles;
+}
+
+/// A plane of 32 columns, whose levels are four words of nibbles.
+template <unsigned Bit>
+[[nodiscard]] __device__ std::uint32_t plane_of_levels(const std::uint32_t (&levels)[4]) {
+  std::uint32_t plane = 0;
+#pragma unroll
+  for (unsigned j = 0; j < 4; ++j) plane |= (levels[j] >> Bit & 0x11111111U) << j;
+  return plane;
+}
+
+/// Word `j` of the levels of 32 columns.
+[[nodiscard]] __device__ inline std::uint32_t levels_of_planes(std::uint32_t lower, std::uint32_t upper, unsigned j) {
+  return (lower >> j & 0x11111111U) | (upper >> j & 0x11111111U) << 1;
+}
+
+/// The sums of 32 columns: below 2^Planes.
+template <int Planes>
+struct SlicedSums : spmm_cuda::BitCounter<Planes> {
+  /// Levels of eight neighbours.
+  __device__ void add(const std::uint32_t (&lower)[8], const std::uint32_t (&upper)[8]) {
+    const std::uint32_t eights = add_low_at<0>(lower), sixteens = add_low_at<1>(upper);
+    const std::uint32_t more = this->template add_carry<3, 4>(eights);
+    const std::uint32_t carry = spmm_cuda::add_bits(this->plane[4], sixteens, more);
+    static_cast<void>(this->template add_carry<5, Planes>(carry));
+  }
+
+  /// Of four.
+  __device__ void add(const std::uint32_t (&lower)[4], const std::uint32_t (&upper)[4]) {
+    using spmm_cuda::add_bits;
+    std::uint32_t(&plane)[Planes] = this->plane;
+    const std::uint32_t first_pair = add_bits(plane[0], lower[0], lower[1]);
+    const std::uint32_t second_pair = add_bits(plane[0], lower[2], lower[3]);
+    const std::uint32_t fours = add_bits(plane[1], first_pair, second_pair);
+    const std::uint32_t first_four = add_bits(plane[1], upper[0], upper[1]);
+    const std::uint32_t second_four = add_bits(plane[1], upper[2], upper[3]);
+    const std::uint32_t eights = add_bits(plane[2], first_four, second_four);
+    const std::uint32_t more = this->template add_carry<2, 3>(fours);
+    const std::uint32_t carry = add_bits(plane[3], eights, more);
+    static_cast<void>(this->template add_carry<4, Planes>(carry));
+  }
+
+  /// Bit `bit` of all planes: a sum.
+  [[nodiscard]] __device__ std::uint32_t sum_at(unsigned bit) const {
+    std::uint32_t sum = 0;
+#pragma unroll
+    for (int p = 0; p < Planes; ++p) sum |= (this->plane[p] >> bit & 1U) << p;
+    return sum;
+  }
+
+ private:
+  /// Eight words of weight 2^First by carry-save adders; what the third plane carries is returned.
+  template <int First>
+  __device__ std::uint32_t add_low_at(const std::uint32_t (&word)[8]) {
+    using spmm_cuda::add_bits;
+    std::uint32_t(&plane)[Planes] = this->plane;
+    const std::uint32_t first_pair = add_bits(plane[First], word[0], word[1]);
+    const std::uint32_t second_pair = add_bits(plane[First], word[2], word[3]);
+    const std::uint32_t first_four = add_bits(plane[First + 1], first_pair, second_pair);
+    const std::uint32_t third_pair = add_bits(plane[First], word[4], word[5]);
+    const std::uint32_t fourth_pair = add_bits(plane[First], word[6], word[7]);
+    const std::uint32_t second_four = add_bits(plane[First + 1], third_pair, fourth_pair);
+    return add_bits(plane[First + 2], first_four, second_four);
+  }
+};
+
+/// The sums of a lane's part of a row, as add_neighbors() fills them.
+template <int Planes>
+struct LanePlanes {
+  static constexpr unsigned words = 4;  ///< of a part
+  static constexpr std::uint32_t most_neighbors = ((1U << Planes) - 1) / 3 / 8 * 8;
+
+  SlicedSums<Planes> of[part_words];
+
+  /// `half`: only the first four are there.
+  __device__ void add(const Part<words> (&parts)[8], bool, bool half) {
+    half ? add_first<4>(parts) : add_first<8>(parts);
+  }
+  __device__ void separate() {}
+
+ private:
+  template <unsigned Count>
+  __device__ void add_first(const Part<words> (&parts)[8]) {
+    std::uint32_t lower[Count], upper[Count];
+#pragma unroll
+    for (unsigned w = 0; w < part_words; ++w) {
+#pragma unroll
+      for (unsigned k = 0; k < Count; ++k) {
+        lower[k] = word_of(parts[k], w);
+        upper[k] = word_of(parts[k], part_words + w);
+      }
+      of[w].add(lower, upper);
+    }
+  }
+};
+
+/// Adds up the sums of 32 columns that lanes `Step`, 2 `Step`, ... apart have, plane by plane.
+template <unsigned Step, int Planes>
+[[nodiscard]] __device__ auto join_planes(const SlicedSums<Planes>& sums) {
+  if constexpr (Step >= 32) {
+    return sums;
+  } else {
+    SlicedSums<Planes + 1> joined;
+    std::uint32_t carry = 0;
+#pragma unroll
+    for (int p = 0; p < Planes; ++p) {
+      joined.plane[p] = sums.plane[p];
+      carry = spmm_cuda::add_bits(joined.plane[p], __shfl_xor_sync(full_warp, sums.plane[p], Step), carry);
+    }
+    joined.plane[Planes] = carry;
+    return join_planes<2 * Step>(joined);
+  }
+}
+
+/// Sums of a row whose parts `Lanes` lanes have, of all lanes of a warp: each lane ends with one word of the row's,
+/// word_of_lane<Lanes>() of its part.
+template <unsigned Lanes>
+[[nodiscard]] __device__ inline unsigned word_of_lane() {
+  return threadIdx.x / Lanes % part_words;
+}
+template <unsigned Lanes, int Planes>
+[[nodiscard]] __device__ auto join_rows(const LanePlanes<Planes>& sums) {
+  const bool second = word_of_lane<Lanes>() != 0;
+  SlicedSums<Planes + 1> joined;
+  std::uint32_t carry = 0;
+#pragma unroll
+  for (int p = 0; p < Planes; ++p) {
+    const std::uint32_t first_word = sums.of[0].plane[p], second_word = sums.of[1].plane[p];
+    joined.plane[p] = second ? second_word : first_word;
+    carry = spmm_cuda::add_bits(joined.plane[p], __shfl_xor_sync(full_warp, second ? first_word : second_word, Lanes),
+                                carry);
+  }
+  joined.plane[Planes] = carry;
+  return join_planes<2 * Lanes>(joined);
+}
+
+}  // namespace bitgraph::level_cuda
