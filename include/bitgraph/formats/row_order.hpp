@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace bitgraph {
 
@@ -36,12 +37,15 @@ class RowOrder {
   [[nodiscard]] RowOrderView view_over(const CsrPattern& a) const noexcept {
     return {rows_.data(), a.id() == pattern_id_ ? places_.data() : nullptr, at_least_};
   }
+  /// [d]: how many rows have d entries or more, for d up to 64.
+  [[nodiscard]] std::span<const NodeId> at_least_of_few() const noexcept { return at_least_of_few_; }
 
  private:
   Buffer<NodeId> rows_;
   Buffer<RowPlace> places_;
   std::uint64_t pattern_id_ = 0;
   std::array<NodeId, 15> at_least_ = {};
+  std::array<NodeId, 65> at_least_of_few_ = {};
 };
 
 }  // namespace bitgraph

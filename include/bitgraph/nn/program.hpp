@@ -42,6 +42,7 @@ struct Value {
   std::size_t graphs = 0;       ///< not 0: a row for each of so many graphs
   std::size_t scored_bits = 0;  ///< not 0: it is RowScores of rows of so many bits, of `columns` weights
   bool scaled_scores = false;   ///< it is ScaledScores of them
+  bool summed_planes = false;   ///< planes of a sum over a pattern: memory that LevelSpmmOptions::planes asks for
 
   /// Rows that it has where the graph has `nodes`.
   [[nodiscard]] std::size_t rows(std::size_t nodes) const noexcept;
@@ -50,7 +51,7 @@ struct Value {
   /// Signs, with or without scales.
   [[nodiscard]] bool is_signs() const noexcept { return format.kind == NumberKind::sign; }
   [[nodiscard]] bool is_levels() const noexcept { return format.kind == NumberKind::levels; }
-  /// Levels as bit planes packed by columns: what products of tiles read.
+  /// Levels as bit planes: packed by columns, what products of tiles read, or summed_planes.
   [[nodiscard]] bool is_planes() const noexcept { return format.kind == NumberKind::planes; }
   /// Levels with one step for all rows, times degree_root() of each node.
   [[nodiscard]] bool by_degree() const noexcept {

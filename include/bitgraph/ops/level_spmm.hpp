@@ -35,9 +35,9 @@ struct LevelSpmmOptions {
   /// Of A, on a CUDA device, where many products go over one pattern: rows of one length are added side by side. Null:
   /// none. The host does not look at it.
   const RowOrder* row_order = nullptr;
-  /// Of levels out, with a row order: level_spmm_plane_words(X) words of memory on the device, or more, whose contents
-  /// are lost. Levels of up to 2 bits, in and out, are then added as planes of bits, which is faster, where the columns
-  /// are a multiple of 64 and there is no tanh. Empty: none. Others, and the host, do not look at it.
+  /// Of levels out, with a row order: level_spmm_plane_words() words of memory on the device, or more, whose contents
+  /// are lost. Levels of up to 2 bits, in and out, are then added as planes of bits, which is faster over large graphs,
+  /// where the columns are a multiple of 64 and there is no tanh. Empty: none. Others, and the host, do not look at it.
   std::span<std::uint64_t> planes = {};
   /// Of floats out: row i of the result is stored as row out_rows[i], each row once. On the device of the output, where
   /// the rows are not checked; empty: each row has its own place.
@@ -54,8 +54,8 @@ void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const Quantiz
 void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options = {});
 
-/// Words of LevelSpmmOptions::planes for an X.
-[[nodiscard]] std::size_t level_spmm_plane_words(const QuantizedMatrix& x) noexcept;
+/// Words of LevelSpmmOptions::planes for an X of that shape.
+[[nodiscard]] std::size_t level_spmm_plane_words(std::size_t nrows, std::size_t ncols) noexcept;
 
 /// The kernel that these would run.
 [[nodiscard]] KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x);

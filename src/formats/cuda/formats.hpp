@@ -23,8 +23,10 @@ namespace bitgraph::cuda_formats {
 /// CsrPatternView::longest_row. Waits for the device.
 [[nodiscard]] EdgeOffset csr_longest_row(const Cuda& backend, NodeId nrows, const EdgeOffset* row_ptr);
 
-/// What a RowOrder holds: the rows, and how many have 2^p entries or more, for each p. Waits for the device.
-[[nodiscard]] Buffer<NodeId> rows_by_length(const Cuda& backend, const CsrPattern& a, std::span<NodeId> at_least);
+/// What a RowOrder holds: the rows, how many have 2^p entries or more, for each p, and how many have d or more, for
+/// each d up to 64. Waits for the device.
+[[nodiscard]] Buffer<NodeId> rows_by_length(const Cuda& backend, const CsrPattern& a, std::span<NodeId> at_least,
+                                            std::span<NodeId> at_least_of_few);
 
 /// Where those rows begin, and their entries. Waits for the device.
 [[nodiscard]] Buffer<RowPlace> places_of_rows(const Cuda& backend, const CsrPattern& a, std::span<const NodeId> rows);

@@ -178,6 +178,11 @@ TEST(CudaFormats, RowsByLength) {
       for (NodeId i = 0; i < a.nrows(); ++i) at_least += a.row(i).size() >= std::size_t{1} << p ? 1 : 0;
       EXPECT_EQ(order.view().at_least[p], at_least) << p;
     }
+    for (std::size_t d = 0; d < order.at_least_of_few().size(); ++d) {
+      NodeId at_least = 0;
+      for (NodeId i = 0; i < a.nrows(); ++i) at_least += a.row(i).size() >= d ? 1 : 0;
+      EXPECT_EQ(order.at_least_of_few()[d], at_least) << d;
+    }
   }
   EXPECT_TRUE(RowOrder(patterns.front()).empty()) << "on the host";
 }

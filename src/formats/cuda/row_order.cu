@@ -5,6 +5,8 @@
 #include "formats/cuda/formats.hpp"
 #include "formats/cuda/keys.cuh"
 
+#include <algorithm>
+
 namespace bitgraph::cuda_formats {
 
 namespace {
@@ -85,11 +87,11 @@ __global__ void __launch_bounds__(block_threads) write_order(Rows rows, const Ed
   });
 }
 
-/// at_least[p]: rows of 2^p entries or more.
-__global__ void read_borders(Rows rows, const EdgeOffset* places, NodeId* at_least) {
-  const unsigned power = threadIdx.x;
-  const std::size_t behind = class_of(EdgeOffset{1} << power) + 1;
-  at_least[power] = static_cast<NodeId>(places[behind * rows.num_ranges]);
+/// Rows of 2^p entries or more, for each of so many p, and then of d entries or more.
+__global__ void read_borders(Rows rows, const EdgeOffset* places, unsigned powers, NodeId* at_least) {
+  const unsigned n = threadIdx.x;
+  const std::size_t behind = class_of(n < powers ? EdgeOffset{1} << n : n - powers) + 1;
+  at_least[n] = static_cast<NodeId>(places[behind * rows.num_ranges]);
 }
 
 __global__ void look_up_places(std::span<const NodeId> rows, const EdgeOffset* row_ptr, RowPlace* places) {
@@ -102,22 +104,27 @@ __global__ void look_up_places(std::span<const NodeId> rows, const EdgeOffset* r
 
 }  // namespace
 
-Buffer<NodeId> rows_by_length(const Cuda& backend, const CsrPattern& a, std::span<NodeId> at_least) {
+Buffer<NodeId> rows_by_length(const Cuda& backend, const CsrPattern& a, std::span<NodeId> at_least,
+                              std::span<NodeId> at_least_of_few) {
   const Device& device = backend.device;
   const ScopedCudaDevice scope(device.index());
   const Rows rows{a.nrows(), a.view().row_ptr, (a.nrows() + range_rows - 1) / range_rows};
   Buffer<NodeId> order(a.nrows(), device);
   Buffer<EdgeOffset> places(std::size_t{num_classes} * rows.num_ranges + 1, EdgeOffset{0}, device);
-  Buffer<NodeId> borders(at_least.size(), device);
+  const auto powers = static_cast<unsigned>(at_least.size());
+  Buffer<NodeId> borders(at_least.size() + at_least_of_few.size(), device);
   const unsigned blocks = blocks_for(rows.num_ranges, block_warps);
   count_classes<<<blocks, block_threads, 0, stream_of(device)>>>(rows, places.data());
   cuda_check_launch("count_classes");
   static_cast<void>(exclusive_scan(places));
   write_order<<<blocks, block_threads, 0, stream_of(device)>>>(rows, places.data(), order.data());
   cuda_check_launch("write_order");
-  read_borders<<<1, static_cast<unsigned>(borders.size()), 0, stream_of(device)>>>(rows, places.data(), borders.data());
+  read_borders<<<1, static_cast<unsigned>(borders.size()), 0, stream_of(device)>>>(rows, places.data(), powers,
+                                                                                   borders.data());
   cuda_check_launch("read_borders");
-  Device::copy(at_least.data(), Device{}, borders.data(), device, borders.bytes());
+  const Buffer<NodeId> here = borders.to(Device{});
+  std::copy_n(here.data(), powers, at_least.data());
+  std::copy_n(here.data() + powers, at_least_of_few.size(), at_least_of_few.data());
   return order;
 }
 

@@ -18,7 +18,7 @@ RowOrder RowOrder::compact(const CsrPattern& a) {
   RowOrder order;
   if (!a.device().is_host() && a.nrows() != 0)
     order.rows_ = with_cuda<Buffer<NodeId>>(a.device(), "rows_by_length", [&](const auto& cuda) {
-      return cuda_formats::rows_by_length(cuda, a, order.at_least_);
+      return cuda_formats::rows_by_length(cuda, a, order.at_least_, order.at_least_of_few_);
     });
   return order;
 }

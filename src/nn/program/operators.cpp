@@ -96,7 +96,7 @@ std::string check_aggregate(const Program& p, const Operator& op) {
   if (op.aggregation == Aggregation::none) return "aggregates nothing";
   if (multiplies_planes(p, op) && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
     return "has no memory for the planes of its input";
-  if (adds_planes(p, op) && !p.value(op.outputs[1]).is_planes()) return "has a second output that is not planes";
+  if (adds_planes(p, op) && !p.value(op.outputs[1]).summed_planes) return "has a second output that is not its planes";
   return check_same(p, op);
 }
 std::string check_add(const Program& p, const Operator& op) {

@@ -3,6 +3,7 @@
 
 #include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/ops/fused_vote.hpp>
+#include <bitgraph/ops/level_spmm.hpp>
 
 #include "core/fingerprint.hpp"
 #include "nn/program/operators.hpp"
@@ -51,6 +52,7 @@ std::size_t Value::rows(std::size_t nodes) const noexcept {
 std::size_t Value::bytes(std::size_t nodes) const {
   if (scaled_scores) return rows(nodes) * ScaledScores::row_bytes(columns);
   if (scored_bits != 0) return rows(nodes) * RowScores::row_size(columns) * sizeof(std::uint16_t);
+  if (summed_planes) return level_spmm_plane_words(rows(nodes), columns) * sizeof(std::uint64_t);
   if (is_planes()) return BitPlanes::bytes_of(rows(nodes), columns, format.bits, PlanePacking::columns);
   if (is_levels()) return rows(nodes) * level_row_bytes(columns, format.bits);
   return stored_bytes(format, rows(nodes), columns);

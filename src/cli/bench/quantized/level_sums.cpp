@@ -56,7 +56,7 @@ double seconds_of_levels(const SumsGraph& graph, std::size_t width, int bits, co
   const QuantizedMatrix x = levels.to(device);
   QuantizedMatrix out(graph.host.nrows(), width, bits, device);
   out.set_scale(x.scale().to(device));
-  Buffer<std::uint64_t> planes(device.is_host() ? 0 : level_spmm_plane_words(x), device);
+  Buffer<std::uint64_t> planes(device.is_host() ? 0 : level_spmm_plane_words(x.nrows(), width), device);
   const LevelSpmmOptions how{.row_scale = graph.row_scale.span(), .row_order = &graph.order, .planes = planes.span()};
   const double seconds = timer.seconds([&] { level_spmm_into(out, graph.there, x, how); });
   check_levels(

@@ -81,7 +81,7 @@ LevelSpmmOptions level_options(Runtime& at, const Operator& op, const Prepared& 
           .bias = at.weights().bias(op),
           .activation = op.activation,
           .row_order = prepared.order,
-          .planes = adds_planes(at.program(), op) ? at.planes(op.outputs[1]).words() : std::span<std::uint64_t>(),
+          .planes = adds_planes(at.program(), op) ? at.summed_planes(op.outputs[1]).span() : std::span<std::uint64_t>(),
           .out_rows = prepared.out_rows};
 }
 

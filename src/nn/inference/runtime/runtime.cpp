@@ -85,6 +85,8 @@ Runtime::Memory Runtime::view_of(ValueId v) {
     return QuantizedMatrix(rows, value.columns, value.format.bits,
                            lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_), scale_of(value), trusted);
   }
+  if (value.summed_planes)
+    return lent(reinterpret_cast<std::uint64_t*>(at), value.bytes(num_nodes()) / sizeof(std::uint64_t), device_);
   if (value.is_planes()) {
     const std::size_t words = value.bytes(num_nodes()) / sizeof(std::uint64_t);
     return BitPlanes(rows, value.columns, value.format.bits, PlanePacking::columns,

@@ -65,8 +65,8 @@ void sequence(Program& program, const PassContext& context);
 [[nodiscard]] bool may_be_one_launch(const InferenceOptions& options, std::size_t nodes, std::size_t entries);
 
 /// Operators that aggregate get the form of the graph that suits them: what the options name, else the quickest. Sums
-/// of levels over tiles get bit planes of their input as a second output (QGTC, section 4.3), and so do sums of two bits
-/// over a large pattern on a device.
+/// of levels over tiles get bit planes of their input as a second output (QGTC, section 4.3), and so do sums of two
+/// bits over a large pattern on a device.
 void choose_graph_forms(Program& program, const PassContext& context);
 
 /// Patterns that have one kernel on a CUDA device, over a whole graph: a vote and the sum behind it, the product behind

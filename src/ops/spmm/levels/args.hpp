@@ -15,9 +15,10 @@ namespace bitgraph {
 struct LevelSpmmArgs : LevelSumEnd {
   CsrPatternView a;
   QuantizedView<> x;
-  RowOrderView row_order;           ///< of a CUDA device; no rows: none
-  std::span<std::uint64_t> planes;  ///< memory for X as planes of bits, on a CUDA device; empty: none
-  bool wide = false;                ///< sums may pass 31 bits
+  RowOrderView row_order;               ///< of a CUDA device; no rows: none
+  std::span<std::uint64_t> planes;      ///< memory for X as planes of bits, on a CUDA device; empty: none
+  std::span<const NodeId> rows_of_few;  ///< RowOrder::at_least_of_few(), on the host
+  bool wide = false;                    ///< sums may pass 31 bits
 };
 
 void level_spmm(const Cuda& backend, const LevelSpmmArgs& args);

@@ -18,7 +18,10 @@ namespace {
 
 LevelSpmmArgs with_options(LevelSpmmArgs args, const CsrPattern& a, const LevelSpmmOptions& options) {
   take_options(args, options, args.a.nrows, args.x.ncols, "level spmm");
-  if (options.row_order != nullptr) args.row_order = options.row_order->view_over(a);
+  if (options.row_order != nullptr) {
+    args.row_order = options.row_order->view_over(a);
+    args.rows_of_few = options.row_order->at_least_of_few();
+  }
   return args;
 }
 
@@ -47,9 +50,9 @@ void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, co
 }
 
 void take_planes(LevelSpmmArgs& args, std::span<std::uint64_t> planes, const QuantizedMatrix& x) {
-  if (!planes.empty() && planes.size() < level_spmm_plane_words(x)) {
+  if (!planes.empty() && planes.size() < level_spmm_plane_words(x.nrows(), x.ncols())) {
     fail(ErrorCode::usage, fmt::format("level spmm: memory for {} words of planes, expected {}", planes.size(),
-                                       level_spmm_plane_words(x)));
+                                       level_spmm_plane_words(x.nrows(), x.ncols())));
   }
   args.planes = planes;
 }
@@ -109,9 +112,10 @@ void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedM
   run(out.device(), a, x, args);
 }
 
-std::size_t level_spmm_plane_words(const QuantizedMatrix& x) noexcept {
-  constexpr std::size_t planes = 2;
-  return x.nrows() * words_for_bits(x.ncols()) * planes;
+std::size_t level_spmm_plane_words(std::size_t nrows, std::size_t ncols) noexcept {
+  constexpr std::size_t planes = 2, scales_bytes = 16, lengths = plane_lengths;
+  constexpr std::size_t bytes = plane_threshold_words * sizeof(std::uint32_t) + scales_bytes;  // of 32 columns
+  return words_for_bits(ncols) * (nrows * planes + lengths * 2 * bytes / sizeof(std::uint64_t));
 }
 
 KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) { return choice_of(a, x, false); }

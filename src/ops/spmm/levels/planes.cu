@@ -3,9 +3,9 @@
 // see planes.cuh. A lane has 64 columns. As many lanes as a row has parts are a set: it adds up a short row, a warp's
 // sets share a longer one, a block's warps share a hub. Rows come longest first.
 //
-// What a sum becomes depends on its column, and on the row's number of neighbours and scale, which short rows side by
-// side mostly have in common. So a block finds the least sum that reaches each level for each number of neighbours that
-// its rows have. A row of another scale, and a longer one, has its sums as numbers, one by one.
+// What a sum becomes depends on its column, and on the row's number of neighbours and scale, which short rows of one
+// length mostly have in common. So the kernel that makes the planes also finds the least sum that reaches each level,
+// for each length. A row of another scale, and a longer one, has its sums as numbers, one by one.
 #include "core/cuda/launch.cuh"
 #include "ops/spmm/levels/gather.cuh"
 #include "ops/spmm/levels/planes.cuh"
@@ -22,9 +22,10 @@ namespace level_cuda {
 namespace {
 
 constexpr unsigned threads = tuning.block_threads, warps = threads / 32;
-constexpr unsigned most_levels = 3;  ///< of two bits, but for 0
-constexpr int short_planes = 8, long_planes = 10;
-static_assert(most_levels * tuning.plane_warp_row < 1U << short_planes, "a sum, and one more, fit");
+constexpr int long_planes = 10;
+constexpr unsigned lengths = plane_lengths;
+static_assert(most_levels * lengths < 1U << short_planes, "a sum, and one more, fit");
+static_assert(tuning.plane_warp_row <= lengths && tuning.plane_lone_row <= lengths);
 
 /// The rows that blocks take, longest first: hubs that have a block, rows that have a warp, rows that a set has.
 struct PlaneBlocks {
@@ -32,63 +33,57 @@ struct PlaneBlocks {
   unsigned end_of_warps = 0;
 };
 
-/// Where sums become levels: all that the level of a sum depends on, but for its column and the number of neighbours.
-struct RowScales {
-  float row_scale = 1;
-  OnScale late = {};
+/// The level of a sum of a column.
+template <Ends ends>
+[[nodiscard]] __device__ int level_of_sum(const LevelSpmmArgs& args, const LevelRule& rule, const RowEnd<ends>& end,
+                                          const SumPlace& at, std::size_t column, std::uint32_t sum) {
+  const float place = at.template place<true>(static_cast<float>(sum), end.count, end.row_scale);
+  if constexpr (ends == Ends::by_rows) return LateRow<false>(args.epilogue, end.late).level(rule, place, column);
+  return rule.level(place, at.least);
+}
 
-  [[nodiscard]] __device__ bool same_as(const RowScales& its) const {
-    const auto same = [](float a, float b) { return __float_as_uint(a) == __float_as_uint(b); };
-    return same(row_scale, its.row_scale) && same(late.factor, its.late.factor) && same(late.shift, its.late.shift);
-  }
-};
+template <Ends ends>
+[[nodiscard]] __device__ RowScales scales_of(const RowEnd<ends>& end, bool rises = true) {
+  return {end.row_scale, end.late.factor, end.late.shift, rises ? 1U : 0U};
+}
 
 template <unsigned Lanes, Ends ends>
 struct PlaneKernel {
   using End = RowEnd<ends>;
   static constexpr unsigned sets = 32 / Lanes;
   static constexpr unsigned slice = Lanes * part_columns;  ///< columns of a block
-  static constexpr unsigned row_words = Lanes * part_words;
   static constexpr unsigned block_rows = threads / Lanes;
   /// Columns of a longer row that a lane ends, as join_rows() leaves them.
   static constexpr unsigned lane_columns = slice / 32;
   static constexpr std::uint32_t warp_round = batch * sets;
   using Short = LanePlanes<short_planes>;
   using Long = LanePlanes<long_planes>;
-  static constexpr unsigned lengths = tuning.plane_lengths;
 
   struct Storage {
     SumPlace place[slice];
-    /// Of rows that have `least` neighbours, and one more, and so on.
-    alignas(16) std::uint32_t threshold[lengths][row_words][most_levels][short_planes];
-    RowScales scales[lengths];
-    NodeId owner[lengths];  ///< the row whose thresholds these are, and one; 0: none
-    bool falls[lengths];    ///< larger sums have lower levels somewhere
-    std::uint32_t least;
     std::uint32_t hub_sums[slice];
   };
 
   const LevelSpmmArgs& args;
   const PlaneBlocks& blocks;
+  const Thresholds& thresholds;
   Storage& storage;
   const LevelRule rule;
   const PartReader<4> read;
   const std::size_t first_column = std::size_t{blockIdx.y} * slice;
 
-  __device__ PlaneKernel(const LevelSpmmArgs& the_args, const PlaneBlocks& the_blocks, Storage& the_storage)
+  __device__ PlaneKernel(const LevelSpmmArgs& the_args, const PlaneBlocks& the_blocks, const Thresholds& the_thresholds,
+                         Storage& the_storage)
       : args(the_args),
         blocks(the_blocks),
+        thresholds(the_thresholds),
         storage(the_storage),
         rule(args.epilogue, args.out.levels.bits),
         read(args.x, blockIdx.y * Lanes + threadIdx.x % Lanes) {}
 
   /// The level of a sum; `column` is one of the block's.
   [[nodiscard]] __device__ int level_of(const End& end, unsigned column, std::uint32_t sum) const {
-    const SumPlace& at = storage.place[column];
-    const float place = at.template place<true>(static_cast<float>(sum), end.count, end.row_scale);
-    if constexpr (ends == Ends::by_rows)
-      return LateRow<false>(args.epilogue, end.late).level(rule, place, first_column + column);
-    return rule.level(place, at.least);
+    return level_of_sum<ends>(args, rule, end, storage.place[column], first_column + column, sum);
   }
 
   /// Behind it the kernels before this one are done, and the block has its columns. For a whole block.
@@ -99,116 +94,54 @@ struct PlaneKernel {
     __syncthreads();
   }
 
-  [[nodiscard]] static __device__ RowScales scales_of(const End& end) { return {end.row_scale, end.late}; }
-
-  /// The least sum of a column that has level `level` or a higher one; behind the greatest sum, where none has.
-  [[nodiscard]] __device__ std::uint32_t threshold_of(const End& end, unsigned column, std::uint32_t neighbors,
-                                                      int level) const {
-    const SumPlace& at = storage.place[column];
-    const std::uint32_t end_of_sums = most_levels * neighbors + 1;
-    float place = static_cast<float>(level) - (rule.nearest ? 0.5F : 0.0F);
-    if constexpr (ends == Ends::by_rows) place = (place - end.late.shift) / end.late.factor;
-    const float near = (place - at.by_offset * end.count - at.shift) / (at.by_step * end.row_scale);
-    std::uint32_t sum = !(near > 0)                              ? 0
-                        : near < static_cast<float>(end_of_sums) ? static_cast<std::uint32_t>(near)
-                                                                 : end_of_sums;
-    while (sum < end_of_sums && level_of(end, column, sum) < level) ++sum;
-    while (sum > 0 && level_of(end, column, sum - 1) >= level) --sum;
-    return sum;
-  }
-
-  /// The thresholds of each number of neighbours that the block's short rows have. For a whole block.
-  __device__ void bring_thresholds(const TakenRow& taken, bool is_last) {
-    wait_for_previous_kernel();
-    for (unsigned c = threadIdx.x; c < slice; c += threads)
-      storage.place[c] = SumPlace(args, args.x.ncols, first_column + c);
-    if (threadIdx.x < lengths) storage.owner[threadIdx.x] = 0, storage.falls[threadIdx.x] = false;
-    if (is_last) storage.least = taken.n;
-    __syncthreads();
-    const unsigned alike = __match_any_sync(full_warp, taken.n);
-    const std::uint32_t more = taken.n - storage.least;
-    if (taken.row != no_row && more < lengths && threadIdx.x % 32 == __ffs(static_cast<int>(alike)) - 1)
-      atomicMax(storage.owner + more, taken.row + 1);
-    __syncthreads();
-    for (unsigned task = threadIdx.x / 32; task < lengths * row_words; task += warps)
-      find_thresholds(task / row_words, task % row_words);
-    __syncthreads();
-  }
-
-  /// Of 32 columns, by a warp.
-  __device__ void find_thresholds(unsigned more, unsigned word) {
-    if (storage.owner[more] == 0) return;
-    const unsigned lane = threadIdx.x % 32, column = word * 32 + column_of_bit(lane);
-    TakenRow row;
-    row.row = storage.owner[more] - 1;
-    row.n = storage.least + more;
-    const End end(args, row);
-    const bool exists = first_column + column < args.x.ncols;
-    if (exists && (storage.place[column].by_step * end.row_scale < 0 || end.late.factor < 0))
-      storage.falls[more] = true;
-    std::uint32_t kept = 0;
-#pragma unroll
-    for (unsigned k = 0; k < most_levels; ++k) {
-      const std::uint32_t threshold = threshold_of(end, column, row.n, static_cast<int>(k) + 1);
-#pragma unroll
-      for (int p = 0; p < short_planes; ++p) {
-        const unsigned bits = __ballot_sync(full_warp, (threshold >> p & 1U) != 0);
-        if (lane == k * short_planes + static_cast<unsigned>(p)) kept = bits;
-      }
-    }
-    if (lane < most_levels * short_planes)
-      storage.threshold[more][word][lane / short_planes][lane % short_planes] = kept;
-    if (word == 0 && lane == 0) storage.scales[more] = scales_of(end);
-  }
-
   /// A short row for each set, or none.
-  __device__ void take_short_row(std::size_t place) {
-    const TakenRow taken(args, place, args.a.nrows);
-    const std::size_t last = min(blocks.warp_rows + std::size_t{blockIdx.x - blocks.end_of_warps + 1} * block_rows,
-                                 std::size_t{args.a.nrows}) -
-                             1;
+  __device__ void take_short_row(const TakenRow& taken) const {
     Short sums;
-    add_neighbors<Lanes, 1>(sums, read, taken.columns, taken.n, 0, batch,
-                            [&] { bring_thresholds(taken, place == last && threadIdx.x % Lanes == 0); });
-    const unsigned part = threadIdx.x % Lanes;
-    if (taken.row == no_row || first_column + part * part_columns >= args.x.ncols) return;
+    add_neighbors<Lanes, 1>(sums, read, taken.columns, taken.n, 0, batch, [] { wait_for_previous_kernel(); });
+    const std::size_t column = first_column + threadIdx.x % Lanes * part_columns;
+    if (taken.row == no_row || column >= args.x.ncols) return;
     const End end(args, taken);
-    const std::uint32_t more = taken.n - storage.least;
-    const bool known = more < lengths && !storage.falls[more] && storage.scales[more].same_as(scales_of(end));
-    auto* const to =
-        reinterpret_cast<uint4*>(args.out.levels.row(taken.row) + (first_column + part * part_columns) / 2);
+    const RowScales scales = scales_of(end);
+    auto* const to = reinterpret_cast<uint4*>(args.out.levels.row(taken.row) + column / 2);
 #pragma unroll
-    for (unsigned w = 0; w < part_words; ++w)
-      to[w] = known ? levels_by_thresholds(sums.of[w], storage.threshold[more][part * part_words + w])
-                    : levels_by_numbers(sums.of[w], end, (part * part_words + w) * 32);
+    for (unsigned w = 0; w < part_words; ++w) {
+      const auto word = static_cast<unsigned>(column / 32) + w;
+      const bool known = thresholds.scales[thresholds.index(taken.n, word)].same_as(scales);
+      to[w] = known ? levels_by_thresholds(sums.of[w], thresholds.of(taken.n, word))
+                    : levels_by_numbers(sums.of[w], end, column + w * 32);
+    }
   }
 
-  [[nodiscard]] static __device__ uint4 levels_by_thresholds(
-      const SlicedSums<short_planes>& sums, const std::uint32_t (&threshold)[most_levels][short_planes]) {
+  [[nodiscard]] static __device__ uint4 levels_by_thresholds(const SlicedSums<short_planes>& sums,
+                                                             const WordThresholds& its) {
     std::uint32_t reaches[most_levels];
 #pragma unroll
     for (unsigned k = 0; k < most_levels; ++k) {
+      std::uint32_t plane[short_planes];
+      its.load(plane, k);
       reaches[k] = ~0U;
 #pragma unroll
-      for (int p = 0; p < short_planes; ++p) {
-        const std::uint32_t its = threshold[k][p];
-        reaches[k] = (sums.plane[p] & ~its) | (~(sums.plane[p] ^ its) & reaches[k]);
-      }
+      for (int p = 0; p < short_planes; ++p)
+        reaches[k] = (sums.plane[p] & ~plane[p]) | (~(sums.plane[p] ^ plane[p]) & reaches[k]);
     }
     const std::uint32_t lower = (reaches[0] & ~reaches[1]) | reaches[2], upper = reaches[1];
     return {levels_of_planes(lower, upper, 0), levels_of_planes(lower, upper, 1), levels_of_planes(lower, upper, 2),
             levels_of_planes(lower, upper, 3)};
   }
 
-  /// Of 32 columns from `column` on. Rare.
+  /// Of 32 columns from `first` on. Rare.
   [[nodiscard]] __device__ uint4 levels_by_numbers(const SlicedSums<short_planes>& sums, const End& end,
-                                                   unsigned column) const {
+                                                   std::size_t first) const {
     uint4 words = {};
 #pragma unroll 1
     for (unsigned bit = 0; bit < 32; ++bit) {
       const unsigned c = column_of_bit(bit);
-      const auto level = static_cast<std::uint32_t>(level_of(end, column + c, sums.sum_at(bit))) << c % nibbles * 4;
-      (c < 8 ? words.x : c < 16 ? words.y : c < 24 ? words.z : words.w) |= level;
+      const SumPlace at(args, args.x.ncols, first + c);
+      const int level = level_of_sum<ends>(args, rule, end, at, first + c, sums.sum_at(bit));
+      (c < 8    ? words.x
+       : c < 16 ? words.y
+       : c < 24 ? words.z
+                : words.w) |= static_cast<std::uint32_t>(level) << c % nibbles * 4;
     }
     return words;
   }
@@ -278,27 +211,104 @@ struct PlaneKernel {
       return take_warp_row(TakenRow(args, place, blocks.warp_rows));
     }
     const std::size_t first = blocks.warp_rows + std::size_t{block - blocks.end_of_warps} * block_rows;
-    take_short_row(first + threadIdx.x / Lanes);
+    take_short_row(TakenRow(args, first + threadIdx.x / Lanes, args.a.nrows));
   }
 };
 
 /// `args.x` are planes as the kernel before has made them.
 template <unsigned Lanes, Ends ends>
 __global__ void __launch_bounds__(threads, tuning.plane_blocks)
-    level_spmm_planes(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ PlaneBlocks blocks) {
+    level_spmm_planes(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ PlaneBlocks blocks,
+                      const __grid_constant__ Thresholds thresholds) {
   trigger_dependent_launch();
   __shared__ typename PlaneKernel<Lanes, ends>::Storage storage;
-  PlaneKernel<Lanes, ends>(args, blocks, storage).run();
+  PlaneKernel<Lanes, ends>(args, blocks, thresholds, storage).run();
 }
 
-/// A thread has 64 columns of a row.
+/// Thresholds of rows of one length in 32 columns, by a warp.
+template <Ends ends>
+struct FindThresholds {
+  const LevelSpmmArgs& args;
+  const LevelRule rule;
+  const RowEnd<ends> end;
+  const std::uint32_t neighbors;
+  const std::size_t column;
+  const SumPlace at;
+
+  __device__ FindThresholds(const LevelSpmmArgs& of, const TakenRow& row, std::size_t its_column)
+      : args(of),
+        rule(of.epilogue, of.out.levels.bits),
+        end(of, row),
+        neighbors(row.n),
+        column(its_column),
+        at(of, of.x.ncols, its_column) {}
+
+  /// Whether larger sums have lower levels.
+  [[nodiscard]] __device__ bool falls() const { return at.by_step * end.row_scale < 0 || end.late.factor < 0; }
+
+  /// The least sum that has level `level` or a higher one; behind the greatest sum, where none has.
+  [[nodiscard]] __device__ std::uint32_t least_sum(int level) const {
+    const auto reaches = [&](std::uint32_t sum) {
+      return level_of_sum<ends>(args, rule, end, at, column, sum) >= level;
+    };
+    const std::uint32_t end_of_sums = most_levels * neighbors + 1;
+    float place = static_cast<float>(level) - (rule.nearest ? 0.5F : 0.0F);
+    if constexpr (ends == Ends::by_rows) place = (place - end.late.shift) / end.late.factor;
+    const float near = (place - at.by_offset * end.count - at.shift) / (at.by_step * end.row_scale);
+    std::uint32_t sum = !(near > 0)                              ? 0
+                        : near < static_cast<float>(end_of_sums) ? static_cast<std::uint32_t>(near)
+                                                                 : end_of_sums;
+    while (sum < end_of_sums && !reaches(sum)) ++sum;
+    while (sum > 0 && reaches(sum - 1)) --sum;
+    return sum;
+  }
+};
+
+/// How many rows have d entries or more, for each length and the next one.
+struct Lengths {
+  NodeId at_least[lengths + 1];
+};
+
+/// Of rows of `length` entries, in columns 32 `word` .. 32 `word` + 31, by a warp.
+template <Ends ends>
+__device__ void find_thresholds(const LevelSpmmArgs& args, const Lengths& rows, const Thresholds& to, unsigned length,
+                                unsigned word) {
+  const NodeId first = rows.at_least[length + 1];
+  if (first == rows.at_least[length]) return;
+  const unsigned lane = threadIdx.x % 32;
+  const FindThresholds<ends> found(args, TakenRow(args, std::size_t{first}, args.a.nrows),
+                                   std::size_t{word} * 32 + column_of_bit(lane));
+  std::uint32_t kept = 0;
+#pragma unroll
+  for (unsigned k = 0; k < most_levels; ++k) {
+    const std::uint32_t threshold = found.least_sum(static_cast<int>(k) + 1);
+#pragma unroll
+    for (int p = 0; p < short_planes; ++p) {
+      const unsigned bits = __ballot_sync(full_warp, (threshold >> p & 1U) != 0);
+      if (lane == k * short_planes + static_cast<unsigned>(p)) kept = bits;
+    }
+  }
+  if (lane < plane_threshold_words) to.of(length, word).words[lane] = kept;
+  const bool falls = __any_sync(full_warp, found.falls());
+  if (lane == 0) to.scales[to.index(length, word)] = scales_of(found.end, !falls);
+}
+
+/// Planes of X, 64 columns of a row a thread; behind these blocks, thresholds, a word of a length a warp.
+template <Ends ends>
 __global__ void __launch_bounds__(threads)
-    planes_of_levels(QuantizedView<> x, uint4* planes, unsigned parts, std::size_t items) {
+    planes_of_levels(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ Lengths rows,
+                     const __grid_constant__ Thresholds thresholds, uint4* planes, unsigned plane_blocks) {
   trigger_dependent_launch();
   wait_for_previous_kernel();
+  const auto parts = static_cast<unsigned>(args.x.ncols / part_columns);
+  if (blockIdx.x >= plane_blocks) {
+    const unsigned task = (blockIdx.x - plane_blocks) * warps + threadIdx.x / 32, words = parts * part_words;
+    if (task < lengths * words) find_thresholds<ends>(args, rows, thresholds, task / words, task % words);
+    return;
+  }
   const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
-  if (item >= items) return;
-  const auto* const from = reinterpret_cast<const uint4*>(x.row(item / parts)) + item % parts * part_words;
+  if (item >= args.x.nrows * parts) return;
+  const auto* const from = reinterpret_cast<const uint4*>(args.x.row(item / parts)) + item % parts * part_words;
   std::uint32_t lower[part_words], upper[part_words];
 #pragma unroll
   for (unsigned w = 0; w < part_words; ++w) {
@@ -311,7 +321,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <unsigned Lanes, Ends ends>
-void launch_rows(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
+void launch_rows(const Device& device, const LevelSpmmArgs& args, const Thresholds& thresholds, unsigned slices) {
   using Made = PlaneKernel<Lanes, ends>;
   // at_least ends at rows of 2^14 entries.
   const auto rows_from = [&](EdgeOffset entries) {
@@ -329,16 +339,31 @@ void launch_rows(const Device& device, const LevelSpmmArgs& args, unsigned slice
   const NodeId others = args.a.nrows - blocks.warp_rows;
   const unsigned count = blocks.end_of_warps + (others + Made::block_rows - 1) / Made::block_rows;
   static ProgrammaticKernel kernel(level_spmm_planes<Lanes, ends>, "level_spmm_planes");
-  kernel.launch(device, dim3(count, slices), threads, 0, args, blocks);
+  kernel.launch(device, dim3(count, slices), threads, 0, args, blocks, thresholds);
 }
 
 template <Ends ends>
-void launch_lanes(const Device& device, const LevelSpmmArgs& args) {
+void launch(const Device& device, const LevelSpmmArgs& args) {
   constexpr unsigned most_lanes = 4;
   const auto parts = static_cast<unsigned>(args.x.ncols / part_columns);
-  if (parts == 1) return launch_rows<1, ends>(device, args, 1);
-  if (parts == 2) return launch_rows<2, ends>(device, args, 1);
-  launch_rows<most_lanes, ends>(device, args, (parts + most_lanes - 1) / most_lanes);
+  const std::size_t items = args.x.nrows * parts;
+  auto* const planes = reinterpret_cast<uint4*>(args.planes.data());
+  Thresholds thresholds;
+  thresholds.row_words = parts * part_words;
+  thresholds.scales = reinterpret_cast<RowScales*>(planes + items);
+  thresholds.words = reinterpret_cast<std::uint32_t*>(thresholds.scales + lengths * thresholds.row_words);
+  Lengths rows;
+  std::ranges::copy(args.rows_of_few, rows.at_least);
+  const unsigned plane_blocks = blocks_for(items, threads);
+  static ProgrammaticKernel kernel(planes_of_levels<ends>, "planes_of_levels");
+  kernel.launch(device, dim3(plane_blocks + blocks_for(lengths * thresholds.row_words, warps)), threads, 0, args, rows,
+                thresholds, planes, plane_blocks);
+  LevelSpmmArgs of_planes = args;
+  of_planes.x.data = reinterpret_cast<const std::uint8_t*>(planes);
+  of_planes.x.row_bytes = std::size_t{parts} * sizeof(uint4);
+  if (parts == 1) return launch_rows<1, ends>(device, of_planes, thresholds, 1);
+  if (parts == 2) return launch_rows<2, ends>(device, of_planes, thresholds, 1);
+  launch_rows<most_lanes, ends>(device, of_planes, thresholds, (parts + most_lanes - 1) / most_lanes);
 }
 
 }  // namespace
@@ -347,16 +372,7 @@ void launch_lanes(const Device& device, const LevelSpmmArgs& args) {
 
 void level_spmm_by_planes(const Device& device, const LevelSpmmArgs& args) {
   using namespace level_cuda;
-  const auto parts = static_cast<unsigned>(args.x.ncols / part_columns);
-  const std::size_t items = std::size_t{args.x.nrows} * parts;
-  static ProgrammaticKernel kernel(planes_of_levels, "planes_of_levels");
-  kernel.launch(device, dim3(blocks_for(items, threads)), threads, 0, args.x,
-                reinterpret_cast<uint4*>(args.planes.data()), parts, items);
-  LevelSpmmArgs of_planes = args;
-  of_planes.x.data = reinterpret_cast<const std::uint8_t*>(args.planes.data());
-  of_planes.x.row_bytes = std::size_t{parts} * sizeof(uint4);
-  args.epilogue.is_late() ? launch_lanes<Ends::by_rows>(device, of_planes)
-                          : launch_lanes<Ends::plain>(device, of_planes);
+  args.epilogue.is_late() ? launch<Ends::by_rows>(device, args) : launch<Ends::plain>(device, args);
 }
 
 }  // namespace bitgraph

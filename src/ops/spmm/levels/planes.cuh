@@ -8,6 +8,7 @@
 #include "ops/spmm/levels/planes.hpp"
 #include "ops/spmm/levels/sums.cuh"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace bitgraph::level_cuda {
@@ -35,6 +36,49 @@ template <unsigned Bit>
 [[nodiscard]] __device__ inline std::uint32_t levels_of_planes(std::uint32_t lower, std::uint32_t upper, unsigned j) {
   return (lower >> j & 0x11111111U) | (upper >> j & 0x11111111U) << 1;
 }
+
+constexpr unsigned most_levels = 3;  ///< of two bits, but for 0
+constexpr int short_planes = 8;      ///< of sums of short rows
+static_assert(most_levels * short_planes == plane_threshold_words);
+
+/// All that the level of a sum depends on, but for its column and the number of neighbours.
+struct alignas(16) RowScales {
+  float row_scale, late_factor, late_shift;
+  std::uint32_t rises;  ///< 1: larger sums have higher levels
+
+  [[nodiscard]] __device__ bool same_as(const RowScales& its) const {
+    const auto same = [](float a, float b) { return __float_as_uint(a) == __float_as_uint(b); };
+    return same(row_scale, its.row_scale) && same(late_factor, its.late_factor) && same(late_shift, its.late_shift) &&
+           rises == its.rises;
+  }
+};
+
+/// Bit-sliced thresholds of 32 columns: plane p of the least sum that has level k + 1 is word k * short_planes + p.
+struct WordThresholds {
+  std::uint32_t* words;
+
+  __device__ void load(std::uint32_t (&plane)[short_planes], unsigned k) const {
+#pragma unroll
+    for (unsigned n = 0; n < short_planes; n += 4) {
+      const uint4 four = __ldg(reinterpret_cast<const uint4*>(words + k * short_planes + n));
+      plane[n] = four.x, plane[n + 1] = four.y, plane[n + 2] = four.z, plane[n + 3] = four.w;
+    }
+  }
+};
+
+/// Thresholds of rows of each length below plane_lengths that have these scales.
+struct Thresholds {
+  std::uint32_t* words;
+  RowScales* scales;
+  unsigned row_words;  ///< of 32 columns
+
+  [[nodiscard]] __device__ std::size_t index(unsigned length, unsigned word) const {
+    return std::size_t{length} * row_words + word;
+  }
+  [[nodiscard]] __device__ WordThresholds of(unsigned length, unsigned word) const {
+    return {words + index(length, word) * plane_threshold_words};
+  }
+};
 
 /// The sums of 32 columns: below 2^Planes.
 template <int Planes>

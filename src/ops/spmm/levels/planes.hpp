@@ -10,6 +10,8 @@ namespace bitgraph {
 
 /// Columns that a lane has of planes of levels.
 inline constexpr std::size_t plane_part_columns = 64;
+/// Lengths of rows that thresholds are found for: 0 to 63. Of 32 columns they take so many words of 32 bits.
+inline constexpr unsigned plane_lengths = 64, plane_threshold_words = 24;
 
 /// Whether sums on a CUDA device have the kernel for planes: levels of up to two bits in and out, a multiple of 64
 /// columns, a row order, and memory for the planes.

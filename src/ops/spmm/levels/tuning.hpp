@@ -32,7 +32,6 @@ struct CudaLevelSpmmTuning {
   std::uint32_t plane_warp_row = 64;          ///< entries from which a warp has a row, a power of two
   std::uint32_t plane_lone_row = 32;          ///< the same where a lane has a row alone
   EdgeOffset plane_round_bytes = 10'000'000;  ///< of all entries, for each round of a warp from which a row is a hub
-  unsigned plane_lengths = 8;                 ///< of rows, one after another, that a block knows thresholds for
   unsigned wide_lanes = 16;                   ///< that share a row of levels of more than 8 bits, a power of two
 };
 

@@ -98,9 +98,11 @@ void choose_graph_forms(Program& program, const PassContext& context) {
     if (op.kind != Kind::aggregate) continue;
     op.graph = form_of(program, op, context, sell);
     const Value x = program.value(op.inputs[0]);
-    if ((op.graph == GraphForm::tiles && x.is_levels()) || is_quicker_by_planes(program, op, context)) {
+    const bool sums = is_quicker_by_planes(program, op, context);
+    if ((op.graph == GraphForm::tiles && x.is_levels()) || sums) {
       Value planes = x;
       planes.format.kind = NumberKind::planes;
+      planes.summed_planes = sums;
       op.outputs.push_back(program.add_value(planes));
     }
   }
