@@ -37,8 +37,8 @@ void pack_planes(const Reference& backend, const PackPlanesArgs& args);
 void pack_planes(const Cpu& backend, const PackPlanesArgs& args);
 void pack_planes(const Cuda& backend, const PackPlanesArgs& args);
 
-/// Whether a product has the kernel of wgmma: sums of 32 bits as they are, planes of an A whose rows begin at multiples
-/// of 16 bytes, on a device of compute capability 9.0.
+/// Whether a product has a kernel of wgmma: sums of 32 bits as they are, on a device of compute capability 9.0, of
+/// planes of an A whose rows begin at multiples of 16 bytes, or of tiles by an X of 1, 2, 4 or 8 bits.
 [[nodiscard]] bool plane_gemm_by_wgmma(const Cuda& backend, const PlaneGemmArgs& args);
 
 }  // namespace bitgraph

@@ -2,9 +2,9 @@
 // A graph in tiles of side 64 times bit planes, by wgmma. A slab of X has the rows of two columns of tiles, and an
 // instruction takes two slabs, whatever lies between them. So a block has two rows of tiles, a group of four warps for
 // each, and a stage has the next slabs that one of them meets, with both rows' tiles there: zeros for a tile that is
-// not stored. One warp merges the columns of both rows and brings operands a few stages ahead. Tiles go from shared
-// memory to registers; a loaded tile meets all planes of X (QGTC, section 4.4), and empty tiles are neither stored nor
-// tested (4.3).
+// not stored. Four warps merge the columns of both rows, and each brings one slab of a stage and its tiles, a few
+// stages ahead. Tiles go from shared memory to registers; a loaded tile meets all planes of X (QGTC, section 4.4), and
+// empty tiles are neither stored nor tested (4.3).
 #include <bitgraph/core/kernel.cuh>
 
 #include "core/cuda/bulk_copy.cuh"
@@ -35,7 +35,6 @@ constexpr unsigned tile_bytes = tile_words * 8 + 64;
 constexpr unsigned group_bytes = stage_slabs * slab_tiles * tile_bytes;
 constexpr unsigned most_stages = 8;
 constexpr unsigned shared_limit = 225U << 10;
-constexpr unsigned whole_warp = ~0U;
 constexpr NodeId no_column = ~NodeId{0};
 
 /// A product in pairs of rows of tiles by parts of X's columns.
@@ -132,14 +131,14 @@ struct Kernel {
     for (unsigned s = 0; s < stage_slabs; ++s) {
       NodeId next = no_column;
 #pragma unroll
-      for (unsigned g = 0; g < groups; ++g) next = min(next, __shfl_sync(whole_warp, left.columns[g], taken[g]));
+      for (unsigned g = 0; g < groups; ++g) next = min(next, __shfl_sync(full_warp, left.columns[g], taken[g]));
       const NodeId slab = next == no_column ? no_column : next / slab_tiles;
       if (s == mine) my_slab = slab;
 #pragma unroll
       for (unsigned g = 0; g < groups; ++g) {
         const NodeId column = left.columns[g];
-        const unsigned found = __ballot_sync(whole_warp, column / slab_tiles == slab && column != no_column);
-        const unsigned upper = __ballot_sync(whole_warp, column % slab_tiles != 0) & found;
+        const unsigned found = __ballot_sync(full_warp, column / slab_tiles == slab && column != no_column);
+        const unsigned upper = __ballot_sync(full_warp, column % slab_tiles != 0) & found;
         if (s == mine) {
           my_tiles[g][0] = static_cast<unsigned>(__ffs(static_cast<int>(found & ~upper)));
           my_tiles[g][1] = static_cast<unsigned>(__ffs(static_cast<int>(upper)));
