@@ -29,23 +29,25 @@ template <int Planes>
 struct BitCounter {
   std::uint32_t plane[Planes] = {};
 
-  /// Eight words, each bit of weight one, to the three lowest planes by carry-save adders (Harley and Seal); what they
-  /// carry is returned.
+  /// Eight words, each bit of weight 2^First, to three planes from First on by carry-save adders (Harley and Seal);
+  /// what they carry is returned.
+  template <int First = 0>
   __device__ std::uint32_t add_low(const std::uint32_t (&word)[8]) {
-    const std::uint32_t first_pair = add_bits(plane[0], word[0], word[1]);
-    const std::uint32_t second_pair = add_bits(plane[0], word[2], word[3]);
-    const std::uint32_t first_four = add_bits(plane[1], first_pair, second_pair);
-    const std::uint32_t third_pair = add_bits(plane[0], word[4], word[5]);
-    const std::uint32_t fourth_pair = add_bits(plane[0], word[6], word[7]);
-    const std::uint32_t second_four = add_bits(plane[1], third_pair, fourth_pair);
-    return add_bits(plane[2], first_four, second_four);
+    const std::uint32_t first_pair = add_bits(plane[First], word[0], word[1]);
+    const std::uint32_t second_pair = add_bits(plane[First], word[2], word[3]);
+    const std::uint32_t first_four = add_bits(plane[First + 1], first_pair, second_pair);
+    const std::uint32_t third_pair = add_bits(plane[First], word[4], word[5]);
+    const std::uint32_t fourth_pair = add_bits(plane[First], word[6], word[7]);
+    const std::uint32_t second_four = add_bits(plane[First + 1], third_pair, fourth_pair);
+    return add_bits(plane[First + 2], first_four, second_four);
   }
 
-  /// Four words, to the two lowest.
+  /// Four words, to two planes.
+  template <int First = 0>
   __device__ std::uint32_t add_low(const std::uint32_t (&word)[4]) {
-    const std::uint32_t first_pair = add_bits(plane[0], word[0], word[1]);
-    const std::uint32_t second_pair = add_bits(plane[0], word[2], word[3]);
-    return add_bits(plane[1], first_pair, second_pair);
+    const std::uint32_t first_pair = add_bits(plane[First], word[0], word[1]);
+    const std::uint32_t second_pair = add_bits(plane[First], word[2], word[3]);
+    return add_bits(plane[First + 1], first_pair, second_pair);
   }
 
   /// A carry to the planes First .. End - 1; theirs is returned.

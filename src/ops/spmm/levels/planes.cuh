@@ -83,27 +83,14 @@ struct Thresholds {
 /// The sums of 32 columns: below 2^Planes.
 template <int Planes>
 struct SlicedSums : spmm_cuda::BitCounter<Planes> {
-  /// Levels of eight neighbours.
-  __device__ void add(const std::uint32_t (&lower)[8], const std::uint32_t (&upper)[8]) {
-    const std::uint32_t eights = add_low_at<0>(lower), sixteens = add_low_at<1>(upper);
-    const std::uint32_t more = this->template add_carry<3, 4>(eights);
-    const std::uint32_t carry = spmm_cuda::add_bits(this->plane[4], sixteens, more);
-    static_cast<void>(this->template add_carry<5, Planes>(carry));
-  }
-
-  /// Of four.
-  __device__ void add(const std::uint32_t (&lower)[4], const std::uint32_t (&upper)[4]) {
-    using spmm_cuda::add_bits;
-    std::uint32_t(&plane)[Planes] = this->plane;
-    const std::uint32_t first_pair = add_bits(plane[0], lower[0], lower[1]);
-    const std::uint32_t second_pair = add_bits(plane[0], lower[2], lower[3]);
-    const std::uint32_t fours = add_bits(plane[1], first_pair, second_pair);
-    const std::uint32_t first_four = add_bits(plane[1], upper[0], upper[1]);
-    const std::uint32_t second_four = add_bits(plane[1], upper[2], upper[3]);
-    const std::uint32_t eights = add_bits(plane[2], first_four, second_four);
-    const std::uint32_t more = this->template add_carry<2, 3>(fours);
-    const std::uint32_t carry = add_bits(plane[3], eights, more);
-    static_cast<void>(this->template add_carry<4, Planes>(carry));
+  /// Levels of four or eight neighbours.
+  template <unsigned Count>
+  __device__ void add(const std::uint32_t (&lower)[Count], const std::uint32_t (&upper)[Count]) {
+    constexpr int behind = Count == 8 ? 3 : 2;  // the plane that takes what the lower bits carry
+    const std::uint32_t of_lower = this->template add_low<0>(lower), of_upper = this->template add_low<1>(upper);
+    const std::uint32_t more = this->template add_carry<behind, behind + 1>(of_lower);
+    const std::uint32_t carry = spmm_cuda::add_bits(this->plane[behind + 1], of_upper, more);
+    static_cast<void>(this->template add_carry<behind + 2, Planes>(carry));
   }
 
   /// Bit `bit` of all planes: a sum.
@@ -112,21 +99,6 @@ struct SlicedSums : spmm_cuda::BitCounter<Planes> {
 #pragma unroll
     for (int p = 0; p < Planes; ++p) sum |= (this->plane[p] >> bit & 1U) << p;
     return sum;
-  }
-
- private:
-  /// Eight words of weight 2^First by carry-save adders; what the third plane carries is returned.
-  template <int First>
-  __device__ std::uint32_t add_low_at(const std::uint32_t (&word)[8]) {
-    using spmm_cuda::add_bits;
-    std::uint32_t(&plane)[Planes] = this->plane;
-    const std::uint32_t first_pair = add_bits(plane[First], word[0], word[1]);
-    const std::uint32_t second_pair = add_bits(plane[First], word[2], word[3]);
-    const std::uint32_t first_four = add_bits(plane[First + 1], first_pair, second_pair);
-    const std::uint32_t third_pair = add_bits(plane[First], word[4], word[5]);
-    const std::uint32_t fourth_pair = add_bits(plane[First], word[6], word[7]);
-    const std::uint32_t second_four = add_bits(plane[First + 1], third_pair, fourth_pair);
-    return add_bits(plane[First + 2], first_four, second_four);
   }
 };
 
