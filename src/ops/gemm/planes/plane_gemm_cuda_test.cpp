@@ -65,6 +65,10 @@ void expect_sums_of_tiles(const CsrPattern& pattern, std::size_t columns, int bi
   Sums sums(pattern.nrows(), columns, device);
   plane_gemm_into(sums, tiles, x);
   test::expect_sums(sums.to(Device{}), expected);
+  // Straight behind the kernel that packs the tiles.
+  const CsrPattern there = pattern.to(device);
+  plane_gemm_into(sums, pack(there, {.tile_dim = 64}), x);
+  test::expect_sums(sums.to(Device{}), expected);
 }
 
 TEST(PlaneGemmCuda, TilesGiveTheSumsOfTheirEntries) {

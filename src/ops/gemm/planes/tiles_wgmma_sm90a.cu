@@ -11,6 +11,7 @@
 #include "core/cuda/cooperative.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/cuda/limits.hpp"
+#include "ops/gemm/levels/cuda_tiles.cuh"
 #include "ops/gemm/planes/sums.cuh"
 #include "ops/gemm/planes/wgmma.hpp"
 #include "ops/gemm/wgmma.cuh"
@@ -57,11 +58,6 @@ struct TilesLeft {
       columns[g] = threadIdx.x % 32 < count[g] ? __ldg(tiles.tile_col_ind + first[g] + threadIdx.x % 32) : no_column;
   }
 };
-
-/// Sixteen bytes, or zeros.
-__device__ inline void bring_piece(unsigned to, const void* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(exists ? 16 : 0) : "memory");
-}
 
 [[nodiscard]] __device__ inline std::uint32_t shared_word(unsigned at) {
   std::uint32_t word = 0;
@@ -153,8 +149,9 @@ struct Kernel {
       for (unsigned half = 0; half < slab_tiles; ++half) {
         const unsigned place = my_tiles[g][half];
         const EdgeOffset tile = left.first[g] + (place == 0 ? 0 : place - 1);
-        bring_piece(at + x_bytes + g * group_bytes + (mine * slab_tiles + half) * tile_bytes + lane * 16,
-                    args.tiles.bit_tiles + tile * tile_words + lane * 2, place != 0);
+        level_cuda::copy_later<16>(
+            at + x_bytes + g * group_bytes + (mine * slab_tiles + half) * tile_bytes + lane * 16,
+            reinterpret_cast<const std::uint8_t*>(args.tiles.bit_tiles + tile * tile_words + lane * 2), place != 0);
       }
       left.first[g] += taken[g];
       left.count[g] -= taken[g];
@@ -230,14 +227,13 @@ __global__ void __launch_bounds__(threads, 1) plane_gemm_wgmma_tiles(const __gri
   }
   __syncthreads();
   trigger_dependent_launch();
+  wait_for_previous_kernel();  // it may have packed the tiles
   const unsigned group = threadIdx.x / group_threads;
   if (group < groups) {
-    wait_for_previous_kernel();
     kernel.multiply(group);
   } else {
     TilesLeft left = kernel.tiles_of(blockIdx.x);
     left.load_columns(problem.args.tiles);
-    wait_for_previous_kernel();
     kernel.bring_operands(left);
   }
 }

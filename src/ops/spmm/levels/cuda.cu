@@ -357,11 +357,7 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   unsigned count = 0;
   if (args.row_order.row != nullptr) {
     using Made = Kernel<Bits, Words, Lanes, ends>;
-    // at_least ends at rows of 2^14 entries.
-    const auto rows_from = [&](EdgeOffset entries) {
-      const auto power = static_cast<std::size_t>(std::bit_width(entries - 1));
-      return args.row_order.at_least[std::min(power, args.row_order.at_least.size() - 1)];
-    };
+    const auto rows_from = [&](EdgeOffset entries) { return rows_of_at_least(args.row_order, entries); };
     // What a warp, and then a block, takes for its row grows with the time that all rows take.
     const EdgeOffset rounds =
         std::clamp(args.a.num_entries * args.x.row_bytes / tuning.round_bytes, tuning.least_rounds, tuning.most_rounds);

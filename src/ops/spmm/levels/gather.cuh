@@ -9,6 +9,8 @@
 
 #include <bitgraph/core/kernel.cuh>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +18,12 @@ namespace bitgraph::level_cuda {
 
 constexpr CudaLevelSpmmTuning tuning = cuda_level_spmm_tuning();
 constexpr unsigned batch = tuning.batch;
+
+/// How many rows of an order have so many entries or more, a power of two: at most 2^14, where the order's knowledge
+/// ends.
+inline NodeId rows_of_at_least(const RowOrderView& order, EdgeOffset entries) {
+  return order.at_least[std::min<std::size_t>(std::bit_width(entries - 1), order.at_least.size() - 1)];
+}
 
 /// The rows of X as a lane reads them. Places are products of 32 bits: one instruction.
 template <unsigned Words>

@@ -323,11 +323,7 @@ __global__ void __launch_bounds__(threads)
 template <unsigned Lanes, Ends ends>
 void launch_rows(const Device& device, const LevelSpmmArgs& args, const Thresholds& thresholds, unsigned slices) {
   using Made = PlaneKernel<Lanes, ends>;
-  // at_least ends at rows of 2^14 entries.
-  const auto rows_from = [&](EdgeOffset entries) {
-    const auto power = static_cast<std::size_t>(std::bit_width(entries - 1));
-    return args.row_order.at_least[std::min(power, args.row_order.at_least.size() - 1)];
-  };
+  const auto rows_from = [&](EdgeOffset entries) { return rows_of_at_least(args.row_order, entries); };
   constexpr EdgeOffset least_rounds = 4, most_rounds = std::bit_floor(Made::Long::most_neighbors / batch);
   PlaneBlocks blocks;
   // What a warp, and then a block, takes for its row grows with the time that all rows take.
