@@ -8,7 +8,8 @@
 
 namespace bitgraph::wgmma {
 
-constexpr unsigned group_threads = 128;  ///< who issue an instruction together
+constexpr unsigned group_threads = 128;        ///< who issue an instruction together
+constexpr unsigned shared_limit = 225U << 10;  ///< of a block on a device of 9.0, beside a few KB of its barriers
 
 /// Where an operand lies in shared memory. Rows have pieces of 16 bytes; eight of them, of eight rows, are a block of
 /// 128 bytes.

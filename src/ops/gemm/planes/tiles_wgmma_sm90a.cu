@@ -35,7 +35,6 @@ constexpr unsigned piece_bytes = 16;  ///< of a column of X in a slab
 constexpr unsigned tile_bytes = tile_words * 8 + 64;
 constexpr unsigned group_bytes = stage_slabs * slab_tiles * tile_bytes;
 constexpr unsigned most_stages = 8;
-constexpr unsigned shared_limit = 225U << 10;
 constexpr NodeId no_column = ~NodeId{0};
 
 /// A product in pairs of rows of tiles by parts of X's columns.
@@ -72,7 +71,7 @@ struct Kernel {
   static constexpr unsigned octet_bytes = Planes * 8 * piece_bytes;
   static constexpr unsigned slab_bytes = BitColumns * piece_bytes;
   static constexpr unsigned x_bytes = stage_slabs * slab_bytes, stage_bytes = x_bytes + groups * group_bytes;
-  static constexpr unsigned stages = std::min(most_stages, shared_limit / stage_bytes);
+  static constexpr unsigned stages = std::min(most_stages, wgmma::shared_limit / stage_bytes);
   static constexpr unsigned shared_bytes = stages * stage_bytes + 128;  ///< begins at a multiple of 128
   static_assert(stages >= 2);
 
@@ -200,7 +199,7 @@ struct Kernel {
         }
         wgmma::end_products();
         wgmma::wait_for_products<0>();
-        if (threadIdx.x % 32 == 0) bulk_copy::arrive(empty + stage * 8);
+        bulk_copy::arrive(empty + stage * 8);
         next_stage();
       }
       Sums{args.out.sums, args.a.nrows, args.x.ncols}.store(counts,
@@ -221,7 +220,7 @@ __global__ void __launch_bounds__(threads, 1) plane_gemm_wgmma_tiles(const __gri
   if (threadIdx.x == 0) {
     for (unsigned s = 0; s < Made::stages; ++s) {
       bulk_copy::init(full + s * 8, stage_slabs + group_threads);
-      bulk_copy::init(empty + s * 8, groups * group_threads / 32);
+      bulk_copy::init(empty + s * 8, groups * group_threads);
     }
     bulk_copy::show_barriers();
   }

@@ -30,7 +30,6 @@ constexpr unsigned piece_bytes = 16;                                       ///< 
 constexpr unsigned stage_slabs = row_bytes / piece_bytes, step_slabs = 2;  ///< an instruction takes two
 constexpr unsigned steps = stage_slabs / step_slabs;
 constexpr unsigned most_stages = 8;
-constexpr unsigned shared_limit = 225U << 10;
 
 /// A product in tiles of the output.
 struct Problem {
@@ -56,7 +55,7 @@ struct Kernel {
   static constexpr unsigned octet_bytes = Planes * 8 * piece_bytes;
   static constexpr unsigned slab_bytes = BitColumns * piece_bytes;
   static constexpr unsigned a_bytes = rows * row_bytes, stage_bytes = a_bytes + stage_slabs * slab_bytes;
-  static constexpr unsigned stages = std::min(most_stages, shared_limit / stage_bytes);
+  static constexpr unsigned stages = std::min(most_stages, wgmma::shared_limit / stage_bytes);
   static constexpr unsigned shared_bytes = stages * stage_bytes + 1024;  ///< begins at a multiple of 1,024
   static_assert(stages >= 2);
 
