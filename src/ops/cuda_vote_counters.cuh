@@ -65,15 +65,17 @@ struct BitCounter {
   __device__ void add(const std::uint32_t (&word)[8]) { static_cast<void>(add_carry<3, Planes>(add_low(word))); }
   __device__ void add(const std::uint32_t (&word)[4]) { static_cast<void>(add_carry<2, Planes>(add_low(word))); }
 
-  /// Adds another counter plane by plane; `other(p)` is its plane p. Counts have `planes` bits at most.
+  /// Adds another counter plane by plane; `other(p)` is its plane p. Counts have `planes` bits at most. Returns what
+  /// the last of those planes carries.
   template <class Other>
-  __device__ void add_counter(int planes, const Other& other) {
+  __device__ std::uint32_t add_counter(int planes, const Other& other) {
     std::uint32_t carry = 0;
 #pragma unroll
     for (int p = 0; p < Planes; ++p) {
       if (p >= planes) break;
       carry = add_bits(plane[p], other(p), carry);
     }
+    return carry;
   }
 
   /// Which counts are at least `threshold`.

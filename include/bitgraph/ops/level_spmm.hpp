@@ -37,7 +37,8 @@ struct LevelSpmmOptions {
   const RowOrder* row_order = nullptr;
   /// Of levels out, with a row order: level_spmm_plane_words() words of memory on the device, or more, whose contents
   /// are lost. Levels of up to 2 bits, in and out, are then added as planes of bits, which is faster over large graphs,
-  /// where the columns are a multiple of 64 and there is no tanh. Empty: none. Others, and the host, do not look at it.
+  /// where the columns are a multiple of 64 and there is no tanh: level_spmm_has_planes(). Empty: none. Others, and the
+  /// host, do not look at it.
   std::span<std::uint64_t> planes = {};
   /// Of floats out: row i of the result is stored as row out_rows[i], each row once. On the device of the output, where
   /// the rows are not checked; empty: each row has its own place.
@@ -54,6 +55,8 @@ void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const Quantiz
 void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options = {});
 
+/// Whether sums of levels of x_bits to levels of out_bits are added as planes where LevelSpmmOptions::planes are there.
+[[nodiscard]] bool level_spmm_has_planes(int x_bits, int out_bits, std::size_t ncols, Activation activation) noexcept;
 /// Words of LevelSpmmOptions::planes for an X of that shape.
 [[nodiscard]] std::size_t level_spmm_plane_words(std::size_t nrows, std::size_t ncols) noexcept;
 

@@ -112,6 +112,21 @@ void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedM
   run(out.device(), a, x, args);
 }
 
+bool level_spmm_has_planes(int x_bits, int out_bits, std::size_t ncols, Activation activation) noexcept {
+  constexpr int most_bits = 2;
+  return x_bits <= most_bits && out_bits <= most_bits && ncols % plane_part_columns == 0 &&
+         activation != Activation::tanh;
+}
+
+bool sums_by_planes(const LevelSpmmArgs& args) {
+  constexpr std::size_t load_bytes = 16;  // memory of a caller may begin anywhere
+  const auto aligned = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % load_bytes == 0; };
+  const QuantizedView<std::uint8_t>& out = args.out.levels;
+  return !args.planes.empty() && args.row_order.row != nullptr && !args.wide && out.data != nullptr &&
+         level_spmm_has_planes(args.x.bits, out.bits, args.x.ncols, args.epilogue.activation) && aligned(args.x.data) &&
+         aligned(out.data) && aligned(args.planes.data());
+}
+
 std::size_t level_spmm_plane_words(std::size_t nrows, std::size_t ncols) noexcept {
   constexpr std::size_t planes = 2, scales_bytes = 16, lengths = plane_lengths;
   constexpr std::size_t bytes = plane_threshold_words * sizeof(std::uint32_t) + scales_bytes;  // of 32 columns

@@ -139,13 +139,10 @@ template <unsigned Step, int Planes>
     return sums;
   } else {
     SlicedSums<Planes + 1> joined;
-    std::uint32_t carry = 0;
 #pragma unroll
-    for (int p = 0; p < Planes; ++p) {
-      joined.plane[p] = sums.plane[p];
-      carry = spmm_cuda::add_bits(joined.plane[p], __shfl_xor_sync(full_warp, sums.plane[p], Step), carry);
-    }
-    joined.plane[Planes] = carry;
+    for (int p = 0; p < Planes; ++p) joined.plane[p] = sums.plane[p];
+    joined.plane[Planes] =
+        joined.add_counter(Planes, [&](int p) { return __shfl_xor_sync(full_warp, sums.plane[p], Step); });
     return join_planes<2 * Step>(joined);
   }
 }
@@ -160,15 +157,11 @@ template <unsigned Lanes, int Planes>
 [[nodiscard]] __device__ auto join_rows(const LanePlanes<Planes>& sums) {
   const bool second = word_of_lane<Lanes>() != 0;
   SlicedSums<Planes + 1> joined;
-  std::uint32_t carry = 0;
 #pragma unroll
-  for (int p = 0; p < Planes; ++p) {
-    const std::uint32_t first_word = sums.of[0].plane[p], second_word = sums.of[1].plane[p];
-    joined.plane[p] = second ? second_word : first_word;
-    carry = spmm_cuda::add_bits(joined.plane[p], __shfl_xor_sync(full_warp, second ? first_word : second_word, Lanes),
-                                carry);
-  }
-  joined.plane[Planes] = carry;
+  for (int p = 0; p < Planes; ++p) joined.plane[p] = second ? sums.of[1].plane[p] : sums.of[0].plane[p];
+  joined.plane[Planes] = joined.add_counter(Planes, [&](int p) {
+    return __shfl_xor_sync(full_warp, second ? sums.of[0].plane[p] : sums.of[1].plane[p], Lanes);
+  });
   return join_planes<2 * Lanes>(joined);
 }
 

@@ -5,6 +5,7 @@
 // large graph on the host (keeps_sell), and full tiles for sums of levels on a device (has_full_tiles).
 #include "nn/program/passes/passes.hpp"
 
+#include <bitgraph/ops/level_spmm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "nn/one_launch/one_launch.hpp"
@@ -49,19 +50,17 @@ bool has_full_tiles(const PassContext& context, int bits) {
   return context.graph.entries_a_tile >= least_entries + entries_a_plane * bits;
 }
 
-/// Whether a sum of levels is quicker as one of planes of bits: what LevelSpmmOptions::planes says, and so many entries
-/// that making planes pays (docs/notebook/spmm.md has the measurements). They take memory, so a plan with a limit goes
-/// without.
+/// Whether a sum of levels is quicker as one of planes of bits: so many entries that making planes pays
+/// (docs/notebook/spmm.md has the measurements). They take memory, so a plan with a limit goes without.
 bool is_quicker_by_planes(const Program& program, const Operator& op, const PassContext& context) {
   constexpr std::size_t least_entries = 800'000, least_of_a_lane = 4'000'000, columns_of_a_lane = 64;
-  constexpr int most_bits = 2;
   const InferenceOptions& o = context.options;
   const Value &x = program.value(op.inputs[0]), &out = program.value(op.output());
+  if (!x.is_levels() || !out.is_levels()) return false;
+  if (!level_spmm_has_planes(x.format.bits, out.format.bits, x.columns, op.activation)) return false;
   if (op.graph != GraphForm::csr_by_length || o.memory != 0) return false;
   if (context.graph.entries < (x.columns == columns_of_a_lane ? least_of_a_lane : least_entries)) return false;
-  if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
-  const auto few = [](const Value& value) { return value.is_levels() && value.format.bits <= most_bits; };
-  return few(x) && few(out) && x.columns % columns_of_a_lane == 0 && op.activation != Activation::tanh;
+  return !may_be_one_launch(o, context.graph.nodes, context.graph.entries);
 }
 
 /// What an aggregation reads of a pattern. Parts that come from the host have no order of their rows.
