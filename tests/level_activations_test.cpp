@@ -168,6 +168,7 @@ void expect_late_levels(const Operation& op, const Floats& plain, const Device& 
       Floats values = plain.to(Device{});
       activate(values, activation);
       for (const int bits : {1, 2, 4, 8, 13}) {
+        if (test::sanitized && (bits == 1 || bits == 4)) continue;  // nibbles as those of 2 bits
         SCOPED_TRACE(testing::Message() << "extent " << static_cast<int>(extent) << ", activation "
                                         << static_cast<int>(activation) << ", " << bits << " bits out");
         const std::size_t count = extent == ScaleExtent::tensor ? 1 : extent == ScaleExtent::row ? op.nrows : op.ncols;

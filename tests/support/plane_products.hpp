@@ -4,6 +4,7 @@
 
 #include "support/random_levels.hpp"
 #include "support/random_matrices.hpp"
+#include "support/sanitized.hpp"
 
 #include <bitgraph/formats/bit_planes.hpp>
 #include <bitgraph/formats/csr_pattern.hpp>
@@ -66,13 +67,14 @@ struct PlaneProduct {
   }
 };
 
-/// Patterns with rows of tiles that have none, one, and more than a step of tiles, and columns of X.
+/// Patterns with rows of tiles that have none, one, and more than a step of tiles, and columns of X. A product by dense
+/// bits takes the square of their nodes: they are smaller where a sanitizer watches.
 inline std::vector<std::pair<std::function<CsrPattern()>, std::size_t>> plane_product_graphs() {
   return {{[] { return CsrPattern(); }, 3},
           {[] { return random_pattern(5, 300, 0.1, 1); }, 9},
           {[] { return random_pattern(300, 70, 0.001, 2); }, 33},
-          {[] { return rmat_pattern(10, 3000, 3); }, 20},
-          {[] { return grid_pattern(40, 30); }, 129}};
+          {[] { return sanitized ? rmat_pattern(9, 1500, 3) : rmat_pattern(10, 3000, 3); }, 20},
+          {[] { return sanitized ? grid_pattern(20, 16) : grid_pattern(40, 30); }, 129}};
 }
 
 /// The product of a 0/1 matrix with levels.
