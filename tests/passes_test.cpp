@@ -30,8 +30,9 @@ namespace {
 constexpr std::size_t hidden = 90;
 
 Dataset some_graph() {
+  const NodeId nodes = test::sanitized ? 200 : 700;
   return generate_planted_partition(
-      {.num_nodes = 700, .num_classes = 5, .num_features = 130, .mean_degree = 9, .seed = 3});
+      {.num_nodes = nodes, .num_classes = 5, .num_features = 130, .mean_degree = 9, .seed = 3});
 }
 
 std::vector<Device> devices() {
