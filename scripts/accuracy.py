@@ -105,7 +105,7 @@ def report(dataset, model, precision, accuracies, target, tolerance):
     spread = statistics.stdev(accuracies) if len(accuracies) > 1 else 0.0
     verdict = "" if target is None else f"{target:8.1f} +- {tolerance}   " + (
         "reached" if abs(mean - target) <= tolerance else "above" if mean > target else "MISSED")
-    print(f"{dataset:<16}{model:<15}{precision:<8}{len(accuracies):>5}   {mean:6.2f} +- {spread:.2f}{verdict}",
+    print(f"{dataset:<15} {model:<14} {precision:<7} {len(accuracies):>5}   {mean:6.2f} +- {spread:.2f}{verdict}",
           flush=True)
     return "MISSED" not in verdict
 
@@ -113,7 +113,7 @@ def report(dataset, model, precision, accuracies, target, tolerance):
 def main():
     arguments = parse_arguments()
     start = time.monotonic()
-    print(f"{'data set':<16}{'model':<15}{'form':<8}{'seeds':>5}   {'mean +- std':<14}  {'target':<16}")
+    print(f"{'data set':<15} {'model':<14} {'form':<7} {'seeds':>5}   {'mean +- std':<14}  {'target':<16}")
     fine, everything = True, {}
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:

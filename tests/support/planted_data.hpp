@@ -7,6 +7,7 @@
 #include <bitgraph/io/dataset.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -17,7 +18,8 @@ namespace bitgraph::test {
 enum class FeatureKind {
   counts,  ///< sparse, 1 to 3
   mixed,   ///< sparse, of both signs
-  dense    ///< the same, and a little of everything else
+  dense,   ///< the same, and a little of everything else
+  units    ///< the same, each feature by another number and from another zero
 };
 
 struct PlantedOptions {
@@ -89,7 +91,7 @@ class PlantedDraw : private PlantedOptions {
       value = static_cast<float>(1 + below(3));
       if (kind != FeatureKind::counts && below(3) == 0) value *= -0.7F;
     }
-    if (kind != FeatureKind::dense) return;
+    if (kind != FeatureKind::dense && kind != FeatureKind::units) return;
     dataset.dense_features = DenseMatrix<float>(nodes, features);
     for (float& value : dataset.dense_features.values()) value = uniform() - 0.5F;
     for (NodeId i = 0; i < nodes; ++i) {
@@ -97,6 +99,12 @@ class PlantedDraw : private PlantedOptions {
         dataset.dense_features(i, sparse.pattern.col_ind()[e]) += sparse.values[e];
     }
     sparse = {};
+    if (kind != FeatureKind::units) return;
+    constexpr std::array<float, 5> units{1e-3F, 0.2F, 1, 30, 2000};
+    for (std::size_t n = 0; n < dataset.dense_features.values().size(); ++n) {
+      float& value = dataset.dense_features.values()[n];
+      value = units[n % features % units.size()] * (value + static_cast<float>(n % features % 7));
+    }
   }
 
   std::uint64_t drawn_ = 0;

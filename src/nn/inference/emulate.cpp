@@ -88,10 +88,7 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
   model.require_fit(dataset);
   if (model.network || model.layer_builder != nullptr)
     fail(ErrorCode::not_possible, "emulate: it computes the layers of the library, not those of your own");
-  Floats x = dense_features(dataset, model.normalize_rows, {});
-  if (std::any_of(forms.begin(), forms.end(), [](const Precision& form) { return form.has_levels(); }))
-    return emulate_levels(model, dataset, x, forms);
-  GraphOperands graph(dataset.graph, {});
+  Floats x = dense_features(dataset, {.normalize_rows = model.normalize_rows}, {});
   if (!model.input_mean.empty()) {
     Floats z(x.nrows(), x.ncols() * model.thresholds);
     for (std::size_t i = 0; i < z.nrows(); ++i) {
@@ -102,6 +99,9 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
     }
     x = std::move(z);
   }
+  if (std::any_of(forms.begin(), forms.end(), [](const Precision& form) { return form.has_levels(); }))
+    return emulate_levels(model, dataset, x, forms);
+  GraphOperands graph(dataset.graph, {});
   Floats logits = emulate_network(model, std::move(x), [&](std::size_t l, Floats in) {
     const bool signs_in = l > 0 && forms[l - 1].votes();
     const bool last = l + 1 == model.layers.size();

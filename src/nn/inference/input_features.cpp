@@ -37,14 +37,14 @@ Binarized binarize_by_parts(std::size_t n, std::size_t ncols, const ColumnMap& m
 }
 
 /// Copies rows first .. of dense features, as a model sees them.
-void copy_rows(DenseMatrix<float>& rows, std::size_t first, const DenseMatrix<float>& features, bool normalize_rows,
+void copy_rows(DenseMatrix<float>& rows, std::size_t first, const DenseMatrix<float>& features, const FloatRules& rules,
                std::span<const NodeId> nodes) {
   if (nodes.empty()) {
     std::copy_n(features.row(first).data(), rows.values().size(), rows.values().data());
   } else {
     gather_rows_into(rows, features, nodes.subspan(first, rows.nrows()));
   }
-  if (normalize_rows) normalize_dense_rows(rows);
+  rules.apply(rows);
 }
 
 /// Some rows at a time, as `prepare(rows, first)` makes them; several threads call it.
@@ -75,11 +75,11 @@ std::size_t binarized_rows_bytes(std::size_t num_features, int threads) noexcept
   return static_cast<std::size_t>(threads) * rows_at_once * num_features * sizeof(float);
 }
 
-QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows, std::span<const NodeId> nodes,
-                               int bits, const Device& device) {
+QuantizedMatrix level_features(const DenseMatrix<float>& features, const FloatRules& rules,
+                               std::span<const NodeId> nodes, int bits, const Device& device) {
   const std::size_t nrows = nodes.empty() ? features.nrows() : nodes.size();
   return quantize_by_parts(nrows, features.ncols(), bits, device, [&](DenseMatrix<float>& rows, std::size_t first) {
-    copy_rows(rows, first, features, normalize_rows, nodes);
+    copy_rows(rows, first, features, rules, nodes);
   });
 }
 
@@ -217,7 +217,7 @@ PackedFeatures::PackedFeatures(const DenseMatrix<float>& features, bool normaliz
   if (repeats || normalize_rows || !nodes.empty()) {
     const std::size_t n = nodes.empty() ? features.nrows() : nodes.size();
     const auto prepare = [&](DenseMatrix<float>& rows, std::size_t first) {
-      copy_rows(rows, first, features, normalize_rows, nodes);
+      copy_rows(rows, first, features, {.normalize_rows = normalize_rows}, nodes);
     };
     dense = repeats ? binarize_repeated(n, features.ncols(), map, host, prepare)
                     : binarize_by_parts(n, features.ncols(), map, host, prepare);
@@ -271,18 +271,18 @@ DenseMatrix<float> dense_features(const SparseFeatures& features, std::span<cons
   return x;
 }
 
-DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device,
+DenseMatrix<float> dense_features(const Dataset& dataset, const FloatRules& rules, const Device& device,
                                   std::span<const NodeId> nodes) {
   if (!dataset.has_dense_features()) {
     const SparseFeatures some = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
     const SparseFeatures& features = nodes.empty() ? dataset.features : some;
-    const Buffer<float> values = model_features(features, normalize_rows);
+    const Buffer<float> values = model_features(features, rules.normalize_rows);
     return dense_features(features, values.span(), device);
   }
   DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(device)
                                        : DenseMatrix<float>(nodes.size(), dataset.num_features(), device);
   if (!nodes.empty()) gather_rows_into(x, dataset.dense_features, nodes);
-  if (normalize_rows) normalize_dense_rows(x);
+  rules.apply(x);
   return x;
 }
 
@@ -303,14 +303,14 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   const ColumnMap map{model.input_mean.span(), model.input_inverse_deviation.span()};
   const bool in_levels = form.input.kind == NumberKind::levels;
   if (dataset.has_dense_features() && in_levels) {
-    levels = level_features(dataset.dense_features, model.normalize_rows, nodes, form.input.bits, device);
+    levels = level_features(dataset.dense_features, float_rules(model), nodes, form.input.bits, device);
     return;
   }
   if (dataset.has_dense_features()) {
     // On the way to bits no more than some rows are copied.
     if (!form.multiplies_signs()) {
       const Device host = device.is_host() ? device : Device();
-      DenseMatrix<float> x = dense_features(dataset, model.normalize_rows, host, nodes);
+      DenseMatrix<float> x = dense_features(dataset, float_rules(model), host, nodes);
       real.emplace(device.is_host() ? std::move(x) : x.to(device));
     } else {
       packed.emplace(dataset.dense_features, model.normalize_rows, nodes, map, device);

@@ -11,6 +11,8 @@
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
+#include "nn/model/normalization.hpp"
+
 #include <optional>
 #include <span>
 #include <string>
@@ -52,9 +54,8 @@ struct RealFeatures {
 };
 
 /// Dense features as levels with a step and an offset for each row, in which 0 is a level's value. Rows in the order of
-/// `nodes`, where there are some; divided by their sums first where `normalize_rows`. Some rows at a time become
-/// floats.
-[[nodiscard]] QuantizedMatrix level_features(const DenseMatrix<float>& features, bool normalize_rows,
+/// `nodes`, where there are some, and as the rules make them first. Some rows at a time become floats.
+[[nodiscard]] QuantizedMatrix level_features(const DenseMatrix<float>& features, const FloatRules& rules,
                                              std::span<const NodeId> nodes, int bits, const Device& device);
 /// The same of sparse features, whose values are as the model takes them; and their entries alone.
 [[nodiscard]] QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
@@ -112,8 +113,8 @@ struct InputFeatures {
                                                 const Device& device);
 
 /// A copy of the data set's features as a model sees them, dense whatever they are; in the order of `nodes`, where
-/// there are some.
-[[nodiscard]] DenseMatrix<float> dense_features(const Dataset& dataset, bool normalize_rows, const Device& device,
+/// there are some. Sparse ones can have no means.
+[[nodiscard]] DenseMatrix<float> dense_features(const Dataset& dataset, const FloatRules& rules, const Device& device,
                                                 std::span<const NodeId> nodes = {});
 
 }  // namespace bitgraph::nn

@@ -121,6 +121,12 @@ void Model::require_fit(const Dataset& data) const {
     fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(),
                                            data.name, data.num_features()));
   }
+  if (!precision.multiplies_signs() && !input_mean.empty() && !data.has_dense_features()) {
+    fail(ErrorCode::bad_input,
+         fmt::format("the model takes features less their means, for which they must be dense; those of the data set "
+                     "{} are sparse",
+                     data.name));
+  }
   if (readout != (data.num_graphs() != 0)) {
     fail(ErrorCode::bad_input,
          fmt::format("the model classifies {}, the data set {} has {}", readout ? "graphs" : "nodes", data.name,

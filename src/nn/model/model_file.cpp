@@ -276,7 +276,7 @@ Model Model::load(const std::filesystem::path& path) {
     }
     model.layers.push_back(std::move(layer));
   }
-  if (model.precision.multiplies_signs()) {
+  if (model.precision.multiplies_signs() || file.tensors.contains("input.mean")) {
     model.input_mean = reader.floats("input.mean", {inputs});
     model.input_inverse_deviation = reader.scales("input.inverse_deviation", {inputs});
   }

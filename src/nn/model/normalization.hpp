@@ -5,6 +5,7 @@
 #include <bitgraph/formats/csr_pattern.hpp>
 #include <bitgraph/formats/dense_matrix.hpp>
 #include <bitgraph/io/dataset.hpp>
+#include <bitgraph/nn/model.hpp>
 
 #include <algorithm>
 #include <array>
@@ -63,7 +64,31 @@ inline void normalize_dense_rows(DenseView<float> x, std::size_t first, std::siz
     }
   }
 }
-inline void normalize_dense_rows(DenseMatrix<float>& x) { normalize_dense_rows(x.view(), 0, x.nrows()); }
+
+/// What a model that reads floats, or levels of them, does to dense features first.
+struct FloatRules {
+  bool normalize_rows = false;
+  std::span<const float> mean = {}, inverse_deviation = {};  ///< of each feature; empty: none
+
+  [[nodiscard]] bool change() const noexcept { return normalize_rows || !mean.empty(); }
+
+  /// Rows first .. last - 1, in place.
+  void apply(DenseView<float> x, std::size_t first, std::size_t last) const {
+    if (normalize_rows) normalize_dense_rows(x, first, last);
+    if (mean.empty()) return;
+    for (std::size_t i = first; i < last; ++i) {
+      float* const row = x.row(i);
+      for (std::size_t j = 0; j < x.ncols; ++j) row[j] = (row[j] - mean[j]) * inverse_deviation[j];
+    }
+  }
+  void apply(DenseMatrix<float>& x) const { apply(x.view(), 0, x.nrows()); }
+};
+
+/// The means and deviations of a binary model are those of its signs, not of floats.
+inline FloatRules float_rules(const Model& model) {
+  if (model.precision.multiplies_signs()) return {.normalize_rows = model.normalize_rows};
+  return {model.normalize_rows, model.input_mean.span(), model.input_inverse_deviation.span()};
+}
 
 /// Whether a full-precision model divides rows by their sums: counts, yes; a sum of values of both signs means nothing.
 inline bool rows_have_sums(const SparseFeatures& features) {

@@ -80,7 +80,7 @@ struct DenseFeatures {
 
   DenseFeatures(const Dataset& dataset, const Model& metadata, const Device& device) {
     if (!metadata.precision.multiplies_signs()) {
-      real = dense_features(dataset, metadata.normalize_rows, Device{});
+      real = dense_features(dataset, float_rules(metadata), Device{});
       if (metadata.precision.multiplies_levels())
         real = to_dense(quantize(real, features_in_levels(metadata.precision.input.bits)));
       if (!device.is_host()) real = real.to(device);

@@ -23,7 +23,7 @@ constexpr std::size_t signs_of_a_node = 256;
 constexpr std::size_t rows_at_once = 4096;
 
 DenseMatrix<float> features_as_stored(const Dataset& dataset, std::span<const NodeId> nodes) {
-  return dense_features(dataset, false, Device(), nodes);
+  return dense_features(dataset, {}, Device(), nodes);
 }
 
 bool has_many_values(const DenseMatrix<float>& rows, std::size_t column) {

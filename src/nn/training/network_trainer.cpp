@@ -66,13 +66,13 @@ class NetworkTrainer final : public Trainer {
     if (real()) {
       metadata_.normalize_rows = recipe_.normalize_rows;
       if (options.start != nullptr) {
-        metadata_.normalize_rows = options.start->normalize_rows;
+        copy_feature_rules(metadata_, *options.start);
         layers_.continue_from(*options.start, factors());
+      } else if (recipe_.standardize) {
+        set_feature_map(standard_map(seen().dense_features));
       }
     } else {
-      FeatureMap map = sign_map(seen(), recipe_);
-      metadata_.input_mean = std::move(map.shift);
-      metadata_.input_inverse_deviation = std::move(map.scale);
+      set_feature_map(sign_map(seen(), recipe_));
     }
     source_ = make_training_source(seen(), options_, metadata_, recipe_.feature_scale, std::move(teacher), device,
                                    drawing_threads);
@@ -159,6 +159,10 @@ class NetworkTrainer final : public Trainer {
   }
 
  private:
+  void set_feature_map(FeatureMap map) {
+    metadata_.input_mean = std::move(map.shift);
+    metadata_.input_inverse_deviation = std::move(map.scale);
+  }
   [[nodiscard]] bool real() const noexcept { return !options_.precision.multiplies_signs(); }
   [[nodiscard]] bool has_levels() const noexcept { return options_.precision.has_levels(); }
 

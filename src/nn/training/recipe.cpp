@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <span>
 #include <utility>
@@ -25,13 +26,73 @@ std::span<const float> row_values(const SparseFeatures& features, NodeId node) {
   return features.values.span().subspan(row_ptr[node], row_ptr[node + std::size_t{1}] - row_ptr[node]);
 }
 
+/// How large the columns of dense features are, and how far from 0 they lie.
+class ColumnSizes {
+ public:
+  explicit ColumnSizes(std::size_t ncols) : columns_(ncols) {}
+
+  void add(std::span<const float> row) {
+    ++rows_;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const double value = row[j];
+      columns_[j].sum += value;
+      columns_[j].squares += value * value;
+      columns_[j].entries += value != 0 ? 1 : 0;
+      columns_[j].least = std::min(columns_[j].least, row[j]);
+      columns_[j].greatest = std::max(columns_[j].greatest, row[j]);
+    }
+  }
+
+  /// Whether some columns are so large that they drown the usual one, or a tenth so small that it drowns them. A size
+  /// is the root mean square of what is not 0: of words that are there or not it is 1, however rare they are. Singular
+  /// values of words differ by less.
+  [[nodiscard]] bool differ() const {
+    constexpr double much_larger = 100, much_smaller = 8;
+    std::vector<double> sizes;
+    for (const Column& column : columns_) {
+      if (column.entries != 0) sizes.push_back(std::sqrt(column.squares / static_cast<double>(column.entries)));
+    }
+    if (sizes.empty()) return false;
+    std::sort(sizes.begin(), sizes.end());
+    const double usual = sizes[sizes.size() / 2];
+    return sizes.back() > much_larger * usual || sizes[sizes.size() / 10] * much_smaller < usual;
+  }
+
+  /// Whether rows are nearly alike: their mean is longer than three deviations from it.
+  [[nodiscard]] bool lie_far_from_zero() const {
+    constexpr double far = 3;
+    double of_mean = 0, all = 0;
+    for (const Column& column : columns_) {
+      of_mean += column.sum * column.sum / static_cast<double>(rows_);
+      all += column.squares;
+    }
+    return of_mean > far * far * (all - of_mean);
+  }
+
+  /// How many columns do not hold one value.
+  [[nodiscard]] double num_that_differ() const {
+    return static_cast<double>(std::count_if(columns_.begin(), columns_.end(),
+                                             [](const Column& column) { return column.least < column.greatest; }));
+  }
+
+ private:
+  struct Column {
+    double sum = 0, squares = 0;
+    std::size_t entries = 0;
+    float least = std::numeric_limits<float>::infinity(), greatest = -least;
+  };
+  std::vector<Column> columns_;
+  std::size_t rows_ = 0;
+};
+
 }  // namespace
 
 DataFacts measure_facts(const Dataset& dataset) {
   DataFacts facts{.dense = dataset.has_dense_features()};
   std::set<std::int32_t> classes;
-  double squares = 0;
-  std::size_t rows = 0;
+  double squares = 0, squares_of_shares = 0;
+  std::size_t rows = 0, rows_with_sums = 0;
+  ColumnSizes sizes(facts.dense ? dataset.num_features() : 0);
   for (const auto* samples : {&dataset.train, &dataset.validation}) {
     for (const NodeId sample : *samples) {
       if (dataset.labels[sample] >= 0) classes.insert(dataset.labels[sample]);
@@ -45,14 +106,38 @@ DataFacts measure_facts(const Dataset& dataset) {
         row_squares += static_cast<double>(value) * value;
         facts.negative |= value < 0;
       }
-      if (sum > 0) squares += row_squares / (sum * sum), ++rows;
+      if (facts.dense) sizes.add(row);
+      squares += row_squares, ++rows;
+      if (sum > 0) squares_of_shares += row_squares / (sum * sum), ++rows_with_sums;
     }
   }
   facts.classes = classes.size();
+  facts.uneven = sizes.differ() || sizes.lie_far_from_zero();
   if (dataset.num_graphs() != 0) facts.graphs = dataset.train.size();
-  if (!facts.dense && !facts.negative && rows != 0) facts.row_length = std::sqrt(squares / static_cast<double>(rows));
+  if (facts.uneven) {
+    facts.row_length = std::sqrt(sizes.num_that_differ());
+  } else if (facts.dense || facts.negative) {
+    facts.row_length = rows == 0 ? 0 : std::sqrt(squares / static_cast<double>(rows));
+  } else if (rows_with_sums != 0) {
+    facts.row_length = std::sqrt(squares_of_shares / static_cast<double>(rows_with_sums));
+  }
   return facts;
 }
+
+namespace {
+
+/// Rows of sum 1 are the shorter the more features a node has. Of one length, they need the same number of epochs and
+/// the same decay for all data. Other rows have a length that serves, or they get one.
+float scale_of_rows(const DataFacts& facts, bool sampled) {
+  constexpr double shortest = 1, longest = 25, usual = 4;
+  const bool counts = !facts.dense && !facts.negative;
+  if (facts.row_length == 0 || (counts && sampled)) return 1;
+  if (counts) return static_cast<float>(1 / facts.row_length);
+  const bool serves = facts.row_length >= shortest && facts.row_length <= longest;
+  return serves ? 1 : static_cast<float>(usual / facts.row_length);
+}
+
+}  // namespace
 
 Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   const ArchitectureTraits& traits = traits_of(options.architecture);
@@ -62,9 +147,8 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   Recipe recipe;
   if (!options.precision.multiplies_signs()) {
     recipe.normalize_rows = counts;
-    // Rows of sum 1 are the shorter the more features a node has. Of one length, they need the same number of epochs
-    // and the same decay for all data.
-    if (!sampled && facts.row_length > 0) recipe.feature_scale = static_cast<float>(1 / facts.row_length);
+    recipe.standardize = facts.uneven;
+    recipe.feature_scale = scale_of_rows(facts, sampled);
     // Batch norms make accuracy swing from step to step. A model that training starts from has them in its weights.
     recipe.average = is_normalized(traits) && options.start == nullptr;
     if (options.precision.has_levels() && few_labels) recipe.divergence_weight = 4;
@@ -92,9 +176,14 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   const char* kind = facts.dense ? "dense" : facts.negative ? "of both signs" : "sparse and not negative";
   std::string text;
   if (!options.precision.multiplies_signs()) {
-    text =
-        fmt::format("features are {}: {}", kind, recipe.normalize_rows ? "rows divided by their sums" : "as they are");
-    if (recipe.feature_scale != 1) text += fmt::format(", times {:.3g} for a mean length of 1", recipe.feature_scale);
+    const char* taken = recipe.normalize_rows ? "rows divided by their sums"
+                        : recipe.standardize
+                            ? "in units of their own or far from 0, each less its mean and divided by its deviation"
+                            : "as they are";
+    text = fmt::format("features are {}: {}", kind, taken);
+    if (recipe.feature_scale != 1)
+      text += fmt::format(", times {:.3g} for a mean length of {:.3g}", recipe.feature_scale,
+                          recipe.feature_scale * facts.row_length);
     if (options.precision.has_levels())
       text += options.teacher != nullptr ? "; levels, from the given teacher's weights"
                                          : "; levels, from the weights of a float teacher that is trained first";
@@ -131,6 +220,14 @@ FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe) {
                                     ? column_statistics(dataset.dense_features)
                                     : column_statistics(dataset.features.pattern, dataset.features.values.span());
   Buffer<float> scale = inverse_deviation(statistics.variance.span());
+  return {std::move(statistics.mean), std::move(scale)};
+}
+
+FeatureMap standard_map(const DenseMatrix<float>& features) {
+  ColumnStatistics statistics = column_statistics(features);
+  Buffer<float> scale(statistics.variance.size());
+  for (std::size_t j = 0; j < scale.size(); ++j)
+    scale[j] = statistics.variance[j] > 0 ? 1 / std::sqrt(statistics.variance[j]) : 0;
   return {std::move(statistics.mean), std::move(scale)};
 }
 

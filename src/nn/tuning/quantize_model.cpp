@@ -9,6 +9,7 @@
 #include "nn/inference/input_features.hpp"
 #include "nn/inference/runtime/runtime.hpp"
 #include "nn/inference/runtime/weights.hpp"
+#include "nn/model/feature_rules.hpp"
 #include "nn/model/layer_forms.hpp"
 #include "nn/program/layers.hpp"
 #include "nn/program/passes/passes.hpp"
@@ -316,8 +317,8 @@ Model ModelQuantizer::State::quantize(const QuantizeModelOptions& options) {
              .seed = model.seed,
              .trained = model.trained,
              .jumping_knowledge = model.jumping_knowledge,
-             .readout = model.readout,
-             .normalize_rows = model.normalize_rows};
+             .readout = model.readout};
+  copy_feature_rules(made, model);
   made.layer_builder = model.layer_builder;
   made.network = model.network;
   for (std::size_t l = 0; l < forms.size(); ++l) {

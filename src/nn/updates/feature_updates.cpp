@@ -101,6 +101,7 @@ FeatureUpdates::FeatureUpdates(InputFeatures& features, const Model& model, Prec
       reserved_(reserved_rows),
       device_(device),
       host_(device.is_host() ? device : Device()) {
+  header_.precision = model.precision;
   copy_feature_rules(header_, model);
 }
 
@@ -110,7 +111,7 @@ void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId
     require_finite(x, host_);
     moved_ = true;
     features_.sparse_levels.reset();
-    features_.levels = level_features(x, header_.normalize_rows, nodes, form_.input.bits, device_);
+    features_.levels = level_features(x, float_rules(header_), nodes, form_.input.bits, device_);
     return level_rows_.forget(), steps_.forget(), alpha_.forget();
   }
   if (!form_.multiplies_signs()) {
@@ -134,8 +135,9 @@ void FeatureUpdates::swap_all(DenseMatrix<float>& x, std::span<const NodeId> nod
   DenseMatrix<float> in_order(nodes.empty() ? 0 : x.nrows(), width_, host_);
   if (!nodes.empty()) gather_rows_into(in_order, x, nodes);
   DenseMatrix<float>& made = nodes.empty() ? x : in_order;
-  if (header_.normalize_rows)
-    parallel_chunks(host_, made.nrows(), 32, [&](Range r) { normalize_dense_rows(made.view(), r.begin, r.end); });
+  const FloatRules rules = float_rules(header_);
+  if (rules.change())
+    parallel_chunks(host_, made.nrows(), 32, [&](Range r) { rules.apply(made.view(), r.begin, r.end); });
   if (device_.is_host()) {
     std::swap(features_.real->dense, made);
   } else {
@@ -197,12 +199,12 @@ void FeatureUpdates::set_dense_rows(std::span<const NodeId> rows, const DenseMat
   make_levels_dense();
   if (features_.levels) {
     moved_ = true;  // a copy of the scales stands in the plan
-    return set_levels(rows, level_features(x, header_.normalize_rows, {}, form_.input.bits, host_));
+    return set_levels(rows, level_features(x, float_rules(header_), {}, form_.input.bits, host_));
   }
   if (form_.multiplies_signs())
     return set_signs(rows, *PackedFeatures(x, header_.normalize_rows, {}, map(), host_).dense);
   DenseMatrix<float> values = x.clone();
-  if (header_.normalize_rows) normalize_dense_rows(values);
+  float_rules(header_).apply(values);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     copy_row(features_.real->dense.values().data() + rows[i] * width_, device_, std::as_const(values).row(i).data(),
              width_);

@@ -77,10 +77,10 @@ void PlannedModel::require_same_features(const Model& other) const {
                  header_.normalize_rows ? "divided by their sums" : "as they are");
   const bool alike = other.thresholds == header_.thresholds && same_values(other.input_mean, header_.input_mean) &&
                      same_values(other.input_inverse_deviation, header_.input_inverse_deviation);
-  if (in_signs_ && !alike)
-    refuse_model(
-        ErrorCode::not_possible,
-        "the model takes features by another mean and deviation, the plan has their signs alone: make a new plan");
+  if (!alike)
+    refuse_model(ErrorCode::not_possible,
+                 "the model takes features by another mean and deviation, the plan has {}: make a new plan",
+                 in_signs_ ? "their signs alone" : "them by its own");
 }
 
 }  // namespace bitgraph::nn

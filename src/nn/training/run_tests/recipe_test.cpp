@@ -27,7 +27,9 @@ struct Row {
   Recipe recipe;
 };
 
-constexpr DataFacts counts{.row_length = 0.25}, mixed{.negative = true}, dense{.dense = true};
+constexpr DataFacts counts{.row_length = 0.25}, mixed{.negative = true}, dense{.dense = true},
+    units{.dense = true, .uneven = true}, short_rows{.dense = true, .row_length = 0.01},
+    long_rows{.negative = true, .row_length = 800};
 
 const std::vector<Row> table{
     {Architecture::gcn, Precision::real, counts, {.normalize_rows = true, .feature_scale = 4}},
@@ -37,6 +39,13 @@ const std::vector<Row> table{
     {Architecture::gin, Precision::real, counts, {.normalize_rows = true, .feature_scale = 4, .average = true}},
     {Architecture::inductive_gin, Precision::real, dense, {.average = true}},
     {Architecture::sage, Precision::real, dense, {}},
+    {Architecture::gcn, Precision::real, units, {.standardize = true}},
+    {Architecture::gcn, Precision::real, short_rows, {.feature_scale = 400}},
+    {Architecture::sage, Precision::real, long_rows, {.feature_scale = 0.005F}},
+    {Architecture::gcn, Precision::real, {.dense = true, .row_length = 24.9}, {}},
+    {Architecture::gcn, Precision::real, {.dense = true, .row_length = 1}, {}},
+    {Architecture::sage, Precision::of_levels(4, 4, 4), units, {.standardize = true}},
+    {Architecture::inductive_gcn, Precision::bin, units, {.center = true}},
     {Architecture::gcn,
      Precision::full,
      counts,
@@ -81,6 +90,7 @@ TEST(Recipe, IsTheTable) {
                                        : ", counts"));
     EXPECT_EQ(made.normalize_rows, row.recipe.normalize_rows);
     EXPECT_EQ(made.feature_scale, row.recipe.feature_scale);
+    EXPECT_EQ(made.standardize, row.recipe.standardize);
     EXPECT_EQ(made.presence, row.recipe.presence);
     EXPECT_EQ(made.center, row.recipe.center);
     EXPECT_EQ(made.even_scales, row.recipe.even_scales);
@@ -116,7 +126,6 @@ TEST(Recipe, FactsAreOfTrainingAndValidationNodesAlone) {
   EXPECT_EQ(unseen.classes, 3U);
   dataset.features.values[first_entry(true)] = -5;
   EXPECT_TRUE(measure_facts(dataset).negative);
-  EXPECT_EQ(measure_facts(dataset).row_length, 0);
 }
 
 TEST(Recipe, RowLengthIsTheRootMeanSquareOfRowsDividedByTheirSums) {
@@ -133,6 +142,77 @@ TEST(Recipe, RowLengthIsTheRootMeanSquareOfRowsDividedByTheirSums) {
   }
   const auto rows = static_cast<double>(dataset.train.size() + dataset.validation.size());
   EXPECT_NEAR(measure_facts(dataset).row_length, std::sqrt(squares / rows), 1e-9);
+}
+
+TEST(Recipe, RowLengthIsTheRootMeanSquareOfDenseRowsAndOfRowsOfBothSigns) {
+  for (const FeatureKind kind : {FeatureKind::dense, FeatureKind::mixed}) {
+    Dataset dataset = test::planted_data({.kind = kind});
+    double squares = 0;
+    for (const auto* nodes : {&dataset.train, &dataset.validation}) {
+      for (const NodeId node : *nodes) {
+        if (kind == FeatureKind::dense) {
+          for (const float v : std::as_const(dataset.dense_features).row(node)) squares += v * v;
+        } else {
+          const auto& row_ptr = dataset.features.pattern.row_ptr();
+          for (EdgeOffset e = row_ptr[node]; e < row_ptr[node + std::size_t{1}]; ++e)
+            squares += dataset.features.values[e] * dataset.features.values[e];
+        }
+      }
+    }
+    const auto rows = static_cast<double>(dataset.train.size() + dataset.validation.size());
+    EXPECT_NEAR(measure_facts(dataset).row_length, std::sqrt(squares / rows), 1e-5);
+  }
+}
+
+TEST(Recipe, StandardizedRowsAreAsLongAsTheRootOfTheColumnsThatDoNotHoldOneValue) {
+  Dataset dataset = test::planted_data({.features = 26, .kind = FeatureKind::units});
+  for (std::size_t i = 0; i < dataset.dense_features.nrows(); ++i) dataset.dense_features(i, 3) = 7;
+  EXPECT_NEAR(measure_facts(dataset).row_length, 5, 1e-9);
+}
+
+/// What is 0 does not count: words that few nodes have are no smaller than others.
+TEST(Recipe, FeaturesAreUnevenWhereOneIsAHundredTimesTheUsualOneOrATenthOfThemAnEighth) {
+  const auto uneven = [](const auto& size_of) {
+    Dataset dataset = test::planted_data({.features = 40, .kind = FeatureKind::dense});
+    DenseMatrix<float>& x = dataset.dense_features;
+    for (std::size_t i = 0; i < x.nrows(); ++i) {
+      for (std::size_t j = 0; j < x.ncols(); ++j) x(i, j) = ((i + j) % 2 == 0 ? 1.0F : -1.0F) * size_of(i, j);
+    }
+    return measure_facts(dataset).uneven;
+  };
+  using Size = std::size_t;
+  EXPECT_FALSE(uneven([](Size, Size) { return 5.0F; }));
+  EXPECT_FALSE(uneven([](Size i, Size j) { return i % (j + 1) == 0 ? 1.0F : 0.0F; }));
+  EXPECT_FALSE(uneven([](Size, Size j) { return j == 7 ? 99.0F : 1.0F; }));
+  EXPECT_TRUE(uneven([](Size, Size j) { return j == 7 ? 101.0F : 1.0F; }));
+  EXPECT_FALSE(uneven([](Size, Size j) { return j < 4 ? 0.001F : 1.0F; }));
+  EXPECT_TRUE(uneven([](Size, Size j) { return j < 5 ? 0.12F : 1.0F; }));
+  EXPECT_FALSE(uneven([](Size, Size j) { return j < 5 ? 0.13F : 1.0F; }));
+  EXPECT_FALSE(uneven([](Size, Size) { return 0.0F; }));
+  const std::string line =
+      explain_recipe(test::planted_data({.kind = FeatureKind::units}), {.precision = Precision::real});
+  EXPECT_NE(
+      line.find(
+          "features are dense: in units of their own or far from 0, each less its mean and divided by its deviation"),
+      std::string::npos)
+      << line;
+}
+
+TEST(Recipe, FeaturesAreUnevenWhereTheirMeanIsThreeDeviationsLong) {
+  const auto uneven = [](float mean) {
+    Dataset dataset = test::planted_data({.kind = FeatureKind::dense});
+    DenseMatrix<float>& x = dataset.dense_features;
+    for (std::size_t i = 0; i < dataset.train.size() + dataset.validation.size(); ++i) {
+      const NodeId node = i < dataset.train.size() ? dataset.train[i] : dataset.validation[i - dataset.train.size()];
+      for (std::size_t j = 0; j < x.ncols(); ++j)
+        x(node, j) = (i % 2 == 0 ? 0.1F : -0.1F) + (j % 3 == 0 ? mean : -mean);
+    }
+    return measure_facts(dataset).uneven;
+  };
+  EXPECT_FALSE(uneven(0));
+  EXPECT_FALSE(uneven(0.29F));
+  EXPECT_TRUE(uneven(0.31F));
+  EXPECT_TRUE(uneven(1000));
 }
 
 TEST(Recipe, IsToldInOneLine) {

@@ -161,6 +161,17 @@ TEST(Unseen, ASampledModelTrainsOnTrainingNodesAndTheEdgesBetweenThem) {
   });
 }
 
+TEST(Unseen, MeansAndDeviationsAreOfTrainingNodes) {
+  for (const Architecture architecture : sampled) {
+    const Dataset dataset = test::planted_data({.kind = FeatureKind::units});
+    Dataset other = test::planted_data({.kind = FeatureKind::units});
+    Scrambler(dataset).features(other);
+    const Tensors expected = trained_tensors(dataset, quick(architecture, Precision::real));
+    EXPECT_FALSE(expected.at("input mean").empty());
+    EXPECT_EQ(trained_tensors(other, quick(architecture, Precision::real)), expected);
+  }
+}
+
 TEST(Unseen, NothingElseIsInThePartsThatASampledModelTrainsOn) {
   for_each_form(sampled, [](Architecture architecture, const Precision& precision, FeatureKind kind) {
     const Dataset dataset = test::planted_data({.kind = kind});

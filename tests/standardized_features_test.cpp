@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Float models and models of levels of features in units of their own: they take each less its mean, divided by its
+// deviation. All is as over features that were prepared so beforehand, by a model that takes them as they are.
+#include <bitgraph/nn/infer.hpp>
+#include <bitgraph/nn/quantize.hpp>
+#include <bitgraph/nn/train.hpp>
+
+#include "support/cuda_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/expect_error.hpp"
+#include "support/level_models.hpp"
+#include "support/near_logits.hpp"
+#include "support/planted_data.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace bitgraph::nn {
+namespace {
+
+using test::FeatureKind;
+
+Dataset data_of(FeatureKind kind) { return test::planted_data({.nodes = 300, .kind = kind}); }
+
+const Dataset& in_units() {
+  static const Dataset made = data_of(FeatureKind::units);
+  return made;
+}
+
+/// What a model does to the features, done beforehand.
+Dataset prepared_for(const Model& model) {
+  Dataset made = data_of(FeatureKind::units);
+  DenseMatrix<float>& x = made.dense_features;
+  for (std::size_t i = 0; i < x.nrows(); ++i) {
+    for (std::size_t j = 0; j < x.ncols(); ++j)
+      x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
+  }
+  return made;
+}
+
+Model without_means(const Model& model) {
+  const test::TemporaryFolder folder;
+  model.save(folder / "m");
+  Model made = Model::load(folder / "m");  // models are not copied
+  made.input_mean = {};
+  made.input_inverse_deviation = {};
+  return made;
+}
+
+TrainOptions quick(Architecture architecture, const Precision& precision) {
+  return {.precision = precision,
+          .architecture = architecture,
+          .hidden = 10,
+          .sample_from = traits_of(architecture).sampled() ? SampleFrom::training : SampleFrom::automatic,
+          .epochs = 3,
+          .batch_size = 12,
+          .fan_outs = {3, 2},
+          .walk_roots = 5};
+}
+
+const std::vector<Precision> precisions{Precision::real, Precision::of_levels(8, 8, 8), Precision::of_levels(4, 4, 32)};
+
+template <class Fn>
+void for_each_model(Fn&& fn) {
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::gin}) {
+    for (const Precision& precision : precisions) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + " " + to_string(precision));
+      fn(architecture, precision);
+    }
+  }
+}
+
+void expect_same_weights(const Model& actual, const Model& expected) {
+  ASSERT_EQ(actual.layers.size(), expected.layers.size());
+  EXPECT_EQ(without_means(actual).fingerprint(), without_means(expected).fingerprint());
+}
+
+TEST(StandardizedFeatures, AreTrainedOnAsThosePreparedBeforehand) {
+  for_each_model([](Architecture architecture, const Precision& precision) {
+    const TrainOptions options = quick(architecture, precision);
+    const Model model = train(in_units(), options, Device::host(2)).model;
+    ASSERT_EQ(model.input_mean.size(), in_units().num_features());
+    const TrainResult expected = train(prepared_for(model), options, Device::host(2));
+    EXPECT_TRUE(expected.model.input_mean.empty());
+    expect_same_weights(model, expected.model);
+  });
+}
+
+/// Of all nodes where training sees all, of the training nodes where it sees no others.
+TEST(StandardizedFeatures, HaveTheMeansAndDeviationsOfTheNodesThatTrainingSees) {
+  const DenseMatrix<float>& x = in_units().dense_features;
+  std::vector<NodeId> all(x.nrows());
+  std::iota(all.begin(), all.end(), NodeId{0});
+  for (const Architecture architecture : {Architecture::gcn, Architecture::sage}) {
+    const Model model = train(in_units(), quick(architecture, Precision::real), Device::host(1)).model;
+    const std::vector<NodeId>& nodes = architecture == Architecture::gcn ? all : in_units().train;
+    for (std::size_t j = 0; j < x.ncols(); ++j) {
+      double mean = 0, squares = 0;
+      for (const NodeId i : nodes) mean += x(i, j) / static_cast<double>(nodes.size());
+      for (const NodeId i : nodes) squares += std::pow(x(i, j) - mean, 2) / static_cast<double>(nodes.size());
+      EXPECT_NEAR(model.input_mean[j], mean, 1e-5 * std::sqrt(squares) + 1e-6 * std::fabs(mean));
+      EXPECT_NEAR(model.input_inverse_deviation[j] * std::sqrt(squares), 1, 1e-4);
+    }
+  }
+}
+
+TEST(StandardizedFeatures, ThatAreTheSameEverywhereBecomeZeros) {
+  Dataset dataset = data_of(FeatureKind::units);
+  for (std::size_t i = 0; i < dataset.dense_features.nrows(); ++i) dataset.dense_features(i, 3) = 1e5F;
+  const Model model = train(dataset, quick(Architecture::gcn, Precision::real), Device::host(1)).model;
+  EXPECT_EQ(model.input_mean[3], 1e5F);
+  EXPECT_EQ(model.input_inverse_deviation[3], 0);
+}
+
+/// A float model as training makes it, and levels of it.
+Model some_model(Architecture architecture, const Precision& precision) {
+  Model model = train(in_units(), quick(architecture, Precision::real), Device::host(2)).model;
+  return precision == Precision::real ? std::move(model) : quantize(model, in_units(), {.precision = precision});
+}
+
+DenseMatrix<float> logits_of(const Model& model, const Dataset& dataset, const InferenceOptions& options,
+                             const Device& device) {
+  return InferencePlan(model, dataset, options, device).run().to(Device());
+}
+
+TEST(StandardizedFeatures, OnEveryDeviceGiveTheLogitsOfThosePreparedBeforehand) {
+  std::vector<Device> devices{Device::host(1), Device::host(2)};
+  if (test::cuda_device()) devices.push_back(*test::cuda_device());
+  std::vector<NodeId> part_of(in_units().graph.nrows());
+  for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i % 5;
+  const Partition partition(std::move(part_of), 5);
+  for_each_model([&](Architecture architecture, const Precision& precision) {
+    const Model model = some_model(architecture, precision);
+    const Dataset prepared = prepared_for(model);
+    const Model plain = without_means(model);
+    for (const Device& device : devices) {
+      const std::size_t whole = predict_memory(model, in_units(), {}, device).bytes;
+      const InferenceOptions all_options[] = {{},
+                                              {.order = Order::degree},
+                                              {.memory = whole - in_units().graph.bytes() / 2},
+                                              {.partition = &partition, .batch_parts = 2}};
+      for (const InferenceOptions& options : all_options) {
+        const DenseMatrix<float> expected = logits_of(plain, prepared, options, device);
+        test::expect_identical(logits_of(model, in_units(), options, device).values(), expected.values());
+      }
+    }
+    const auto forms = model.layer_forms(model.precision);
+    EXPECT_LT(test::distance(logits_of(model, in_units(), {}, Device()), emulate(model, in_units(), forms)),
+              precision == Precision::real ? 1e-4F : 0.02F);
+  });
+}
+
+TEST(StandardizedFeatures, AreUpdatedOnEveryDeviceAsInANewPlan) {
+  std::vector<Device> devices{Device::host(2)};
+  if (test::cuda_device()) devices.push_back(*test::cuda_device());
+  Dataset changed = data_of(FeatureKind::units);
+  const std::vector<NodeId> rows{5, 200, 17};
+  DenseMatrix<float> values(rows.size(), changed.num_features());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < values.ncols(); ++j)
+      values(i, j) = changed.dense_features(rows[i], j) = changed.dense_features(i, j) * 1.5F;
+  }
+  for_each_model([&](Architecture architecture, const Precision& precision) {
+    const Model model = some_model(architecture, precision);
+    for (const Device& device : devices) {
+      const DenseMatrix<float> expected = logits_of(model, changed, {}, device);
+      InferencePlan plan(model, in_units(), {}, device);
+      plan.set_features(rows, values);
+      test::expect_identical(plan.run().to(Device()).values(), expected.values());
+      InferencePlan all(model, prepared_for(model), {}, device);  // other features
+      all.set_features(changed.dense_features);
+      test::expect_identical(all.run().to(Device()).values(), expected.values());
+    }
+  });
+}
+
+TEST(StandardizedFeatures, StayWithAModelThatIsSavedQuantizedOrTrainedFurther) {
+  const test::TemporaryFolder folder;
+  const Model model = some_model(Architecture::gcn, Precision::real);
+  const auto expect_means = [&](const Model& other) {
+    test::expect_identical(other.input_mean.span(), model.input_mean.span());
+    test::expect_identical(other.input_inverse_deviation.span(), model.input_inverse_deviation.span());
+  };
+  for (const Precision& precision : precisions) {
+    some_model(Architecture::gcn, precision).save(folder / "model");
+    const Model loaded = Model::load(folder / "model");
+    EXPECT_EQ(loaded.precision, precision);
+    expect_means(loaded);
+  }
+  TrainOptions further = quick(Architecture::gcn, Precision::real);
+  further.start = &model;
+  expect_means(train(in_units(), further, Device::host(1)).model);
+}
+
+TEST(StandardizedFeatures, MustBeDense) {
+  const Model model = some_model(Architecture::gcn, Precision::real);
+  test::expect_error_with([&] { static_cast<void>(InferencePlan(model, data_of(FeatureKind::mixed), {})); },
+                          ErrorCode::bad_input, "less their means, for which they must be dense");
+}
+
+TEST(StandardizedFeatures, OfAnotherMeanNeedANewPlan) {
+  Model model = some_model(Architecture::gcn, Precision::real);
+  InferencePlan plan(model, in_units(), {}, Device::host(1));
+  model.input_mean[3] += 1;
+  test::expect_error_with([&] { plan.set_weights(model); }, ErrorCode::not_possible,
+                          "by another mean and deviation, the plan has them by its own: make a new plan");
+}
+
+}  // namespace
+}  // namespace bitgraph::nn
