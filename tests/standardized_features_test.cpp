@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float models and models of levels of features in units of their own: they take each less its mean, divided by its
-// deviation. All is as over features that were prepared so beforehand, by a model that takes them as they are.
+// Float models and models of levels of features in units of their own: they take dense ones each less its mean, divided
+// by its deviation, sparse ones divided by their size. All is as over features that were prepared so beforehand, by a
+// model that takes them as they are.
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
 #include <bitgraph/nn/train.hpp>
@@ -31,10 +32,17 @@ const Dataset& in_units() {
   static const Dataset made = data_of(FeatureKind::units);
   return made;
 }
+const Dataset& sparse_in_units() {
+  static const Dataset made = data_of(FeatureKind::counts_in_units);
+  return made;
+}
 
 /// What a model does to the features, done beforehand.
-Dataset prepared_for(const Model& model) {
-  Dataset made = data_of(FeatureKind::units);
+Dataset prepared_for(const Model& model, FeatureKind kind = FeatureKind::units) {
+  Dataset made = data_of(kind);
+  SparseFeatures& entries = made.features;
+  for (std::size_t e = 0; e < entries.values.size(); ++e)
+    entries.values[e] *= model.input_inverse_deviation[entries.pattern.col_ind()[e]];
   DenseMatrix<float>& x = made.dense_features;
   for (std::size_t i = 0; i < x.nrows(); ++i) {
     for (std::size_t j = 0; j < x.ncols(); ++j)
@@ -117,10 +125,26 @@ TEST(StandardizedFeatures, ThatAreTheSameEverywhereBecomeZeros) {
   EXPECT_EQ(model.input_inverse_deviation[3], 0);
 }
 
+TEST(StandardizedFeatures, ThatAreSparseHaveASizeOfOneAndNoMean) {
+  const Model model = train(sparse_in_units(), quick(Architecture::gcn, Precision::real), Device::host(1)).model;
+  const Dataset prepared = prepared_for(model, FeatureKind::counts_in_units);
+  std::vector<double> squares(prepared.num_features(), 0), entries(prepared.num_features(), 0);
+  for (std::size_t e = 0; e < prepared.features.values.size(); ++e) {
+    const NodeId j = prepared.features.pattern.col_ind()[e];
+    squares[j] += std::pow(prepared.features.values[e], 2);
+    ++entries[j];
+  }
+  for (std::size_t j = 0; j < squares.size(); ++j) {
+    EXPECT_EQ(model.input_mean[j], 0);
+    EXPECT_NEAR(squares[j], entries[j], 1e-4 * entries[j]);
+  }
+  EXPECT_FALSE(model.normalize_rows);
+}
+
 /// A float model as training makes it, and levels of it.
-Model some_model(Architecture architecture, const Precision& precision) {
-  Model model = train(in_units(), quick(architecture, Precision::real), Device::host(2)).model;
-  return precision == Precision::real ? std::move(model) : quantize(model, in_units(), {.precision = precision});
+Model some_model(Architecture architecture, const Precision& precision, const Dataset& dataset = in_units()) {
+  Model model = train(dataset, quick(architecture, Precision::real), Device::host(2)).model;
+  return precision == Precision::real ? std::move(model) : quantize(model, dataset, {.precision = precision});
 }
 
 DenseMatrix<float> logits_of(const Model& model, const Dataset& dataset, const InferenceOptions& options,
@@ -134,24 +158,28 @@ TEST(StandardizedFeatures, OnEveryDeviceGiveTheLogitsOfThosePreparedBeforehand) 
   std::vector<NodeId> part_of(in_units().graph.nrows());
   for (NodeId i = 0; i < part_of.size(); ++i) part_of[i] = i % 5;
   const Partition partition(std::move(part_of), 5);
-  for_each_model([&](Architecture architecture, const Precision& precision) {
-    const Model model = some_model(architecture, precision);
-    const Dataset prepared = prepared_for(model);
+  const auto check = [&](const Dataset& dataset, const Model& model, const Dataset& prepared) {
     const Model plain = without_means(model);
     for (const Device& device : devices) {
-      const std::size_t whole = predict_memory(model, in_units(), {}, device).bytes;
+      const std::size_t whole = predict_memory(model, dataset, {}, device).bytes;
       const InferenceOptions all_options[] = {{},
-                                              {.order = Order::degree},
-                                              {.memory = whole - in_units().graph.bytes() / 2},
+                                              {.features = FeatureStorage::dense, .order = Order::degree},
+                                              {.memory = whole - dataset.graph.bytes() / 2},
                                               {.partition = &partition, .batch_parts = 2}};
       for (const InferenceOptions& options : all_options) {
         const DenseMatrix<float> expected = logits_of(plain, prepared, options, device);
-        test::expect_identical(logits_of(model, in_units(), options, device).values(), expected.values());
+        test::expect_identical(logits_of(model, dataset, options, device).values(), expected.values());
       }
     }
     const auto forms = model.layer_forms(model.precision);
-    EXPECT_LT(test::distance(logits_of(model, in_units(), {}, Device()), emulate(model, in_units(), forms)),
-              precision == Precision::real ? 1e-4F : 0.02F);
+    EXPECT_LT(test::distance(logits_of(model, dataset, {}, Device()), emulate(model, dataset, forms)),
+              model.precision == Precision::real ? 1e-4F : 0.02F);
+  };
+  for_each_model([&](Architecture architecture, const Precision& precision) {
+    const Model model = some_model(architecture, precision);
+    check(in_units(), model, prepared_for(model));
+    const Model of_sparse = some_model(architecture, precision, sparse_in_units());
+    check(sparse_in_units(), of_sparse, prepared_for(of_sparse, FeatureKind::counts_in_units));
   });
 }
 
@@ -179,6 +207,27 @@ TEST(StandardizedFeatures, AreUpdatedOnEveryDeviceAsInANewPlan) {
   });
 }
 
+TEST(StandardizedFeatures, ThatAreSparseAreUpdatedOnEveryDeviceAsInANewPlan) {
+  std::vector<Device> devices{Device::host(2)};
+  if (test::cuda_device()) devices.push_back(*test::cuda_device());
+  Dataset changed = data_of(FeatureKind::counts_in_units);
+  for (float& value : changed.features.values) value *= 1.5F;
+  for_each_model([&](Architecture architecture, const Precision& precision) {
+    const Model model = some_model(architecture, precision, sparse_in_units());
+    for (const Device& device : devices) {
+      const DenseMatrix<float> expected = logits_of(model, changed, {}, device);
+      InferencePlan plan(model, sparse_in_units(), {}, device);
+      plan.set_features(changed.features);
+      test::expect_identical(plan.run().to(Device()).values(), expected.values());
+      std::vector<NodeId> all(changed.graph.nrows());
+      std::iota(all.begin(), all.end(), NodeId{0});
+      InferencePlan by_rows(model, sparse_in_units(), {}, device);
+      by_rows.set_features(all, changed.features);
+      test::expect_identical(by_rows.run().to(Device()).values(), expected.values());
+    }
+  });
+}
+
 TEST(StandardizedFeatures, StayWithAModelThatIsSavedQuantizedOrTrainedFurther) {
   const test::TemporaryFolder folder;
   const Model model = some_model(Architecture::gcn, Precision::real);
@@ -197,7 +246,7 @@ TEST(StandardizedFeatures, StayWithAModelThatIsSavedQuantizedOrTrainedFurther) {
   expect_means(train(in_units(), further, Device::host(1)).model);
 }
 
-TEST(StandardizedFeatures, MustBeDense) {
+TEST(StandardizedFeatures, WithMeansMustBeDense) {
   const Model model = some_model(Architecture::gcn, Precision::real);
   test::expect_error_with([&] { static_cast<void>(InferencePlan(model, data_of(FeatureKind::mixed), {})); },
                           ErrorCode::bad_input, "less their means, for which they must be dense");

@@ -42,7 +42,7 @@ struct NetworkCase {
   std::uint64_t seed = 1;
 
   [[nodiscard]] std::string name() const {
-    constexpr const char* kinds[] = {"counts", "mixed", "dense"};
+    constexpr const char* kinds[] = {"counts", "mixed", "dense", "units", "counts in units"};
     return std::string(to_string(architecture)) + " " + to_string(precision) + " of " + std::to_string(depth) +
            (jumping_knowledge ? " joined" : "") + " layers, " + kinds[static_cast<int>(features)] +
            (sample_from == nn::SampleFrom::all ? ", all nodes" : "") +

@@ -16,10 +16,11 @@
 namespace bitgraph::test {
 
 enum class FeatureKind {
-  counts,  ///< sparse, 1 to 3
-  mixed,   ///< sparse, of both signs
-  dense,   ///< the same, and a little of everything else
-  units    ///< the same, each feature by another number and from another zero
+  counts,          ///< sparse, 1 to 3
+  mixed,           ///< sparse, of both signs
+  dense,           ///< the same, and a little of everything else
+  units,           ///< the same, each feature by another number and from another zero
+  counts_in_units  ///< counts, each feature by another number
 };
 
 struct PlantedOptions {
@@ -87,9 +88,15 @@ class PlantedDraw : private PlantedOptions {
     SparseFeatures& sparse = dataset.features;
     sparse.pattern = csr_from_edges(nodes, features, owners, columns);
     sparse.values = Buffer<float>(sparse.pattern.nvals());
+    const bool counts = kind == FeatureKind::counts || kind == FeatureKind::counts_in_units;
     for (float& value : sparse.values) {
       value = static_cast<float>(1 + below(3));
-      if (kind != FeatureKind::counts && below(3) == 0) value *= -0.7F;
+      if (!counts && below(3) == 0) value *= -0.7F;
+    }
+    constexpr std::array<float, 5> units{1e-3F, 0.2F, 1, 30, 2000};
+    if (kind == FeatureKind::counts_in_units) {
+      for (std::size_t e = 0; e < sparse.values.size(); ++e)
+        sparse.values[e] *= units[sparse.pattern.col_ind()[e] % units.size()];
     }
     if (kind != FeatureKind::dense && kind != FeatureKind::units) return;
     dataset.dense_features = DenseMatrix<float>(nodes, features);
@@ -100,7 +107,6 @@ class PlantedDraw : private PlantedOptions {
     }
     sparse = {};
     if (kind != FeatureKind::units) return;
-    constexpr std::array<float, 5> units{1e-3F, 0.2F, 1, 30, 2000};
     for (std::size_t n = 0; n < dataset.dense_features.values().size(); ++n) {
       float& value = dataset.dense_features.values()[n];
       value = units[n % features % units.size()] * (value + static_cast<float>(n % features % 7));

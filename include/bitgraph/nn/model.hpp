@@ -132,8 +132,8 @@ struct Model {
   bool jumping_knowledge = false;         ///< a linear layer takes the outputs of all convolutions (Xu et al. 2018)
   bool readout = false;                   ///< it classifies graphs: logits are summed over the nodes of each
   bool normalize_rows = false;            ///< features of a node are divided by their sum
-  /// Each feature is taken less its mean, times its inverse deviation: batch norm. Of float models and levels features
-  /// must be dense then. Empty: none.
+  /// Each feature is taken less its mean, times its inverse deviation: batch norm. Of float models and levels a feature
+  /// must be dense, or its mean 0. Empty: none.
   Buffer<float> input_mean, input_inverse_deviation;
   /// Binary models: signs that the first layer has of each feature, side by side (a thermometer code, Buckman et al.
   /// 2018): those of the feature less each of so many numbers, input_mean. With more than one, rows have no scale.

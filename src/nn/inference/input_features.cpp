@@ -276,7 +276,7 @@ DenseMatrix<float> dense_features(const Dataset& dataset, const FloatRules& rule
   if (!dataset.has_dense_features()) {
     const SparseFeatures some = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
     const SparseFeatures& features = nodes.empty() ? dataset.features : some;
-    const Buffer<float> values = model_features(features, rules.normalize_rows);
+    const Buffer<float> values = model_features(features, rules);
     return dense_features(features, values.span(), device);
   }
   DenseMatrix<float> x = nodes.empty() ? dataset.dense_features.to(device)
@@ -319,7 +319,7 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   }
   const SparseFeatures in_order = nodes.empty() ? SparseFeatures() : features_of(dataset.features, nodes);
   const SparseFeatures& features = nodes.empty() ? dataset.features : in_order;
-  Buffer<float> values = model_features(features, model.normalize_rows);
+  Buffer<float> values = model_features(features, float_rules(model));
   const CsrPattern& pattern = features.pattern;
   if (in_levels && keeps_level_entries(pattern.nvals(), pattern.nrows(), pattern.ncols(), storage, device)) {
     sparse_levels = sparse_level_features(features, values.span(), form.input.bits, device);

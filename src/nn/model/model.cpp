@@ -121,7 +121,8 @@ void Model::require_fit(const Dataset& data) const {
     fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(),
                                            data.name, data.num_features()));
   }
-  if (!precision.multiplies_signs() && !input_mean.empty() && !data.has_dense_features()) {
+  const bool has_means = std::any_of(input_mean.begin(), input_mean.end(), [](float mean) { return mean != 0; });
+  if (!precision.multiplies_signs() && has_means && !data.has_dense_features()) {
     fail(ErrorCode::bad_input,
          fmt::format("the model takes features less their means, for which they must be dense; those of the data set "
                      "{} are sparse",

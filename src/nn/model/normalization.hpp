@@ -65,7 +65,7 @@ inline void normalize_dense_rows(DenseView<float> x, std::size_t first, std::siz
   }
 }
 
-/// What a model that reads floats, or levels of them, does to dense features first.
+/// What a model that reads floats, or levels of them, does to features first.
 struct FloatRules {
   bool normalize_rows = false;
   std::span<const float> mean = {}, inverse_deviation = {};  ///< of each feature; empty: none
@@ -90,14 +90,12 @@ inline FloatRules float_rules(const Model& model) {
   return {model.normalize_rows, model.input_mean.span(), model.input_inverse_deviation.span()};
 }
 
-/// Whether a full-precision model divides rows by their sums: counts, yes; a sum of values of both signs means nothing.
-inline bool rows_have_sums(const SparseFeatures& features) {
-  return std::none_of(features.values.begin(), features.values.end(), [](float v) { return v < 0; });
-}
-
-/// The values that a model sees.
-inline Buffer<float> model_features(const SparseFeatures& features, bool normalize_rows) {
-  return normalize_rows ? row_normalized(features) : features.values.clone();
+/// The values that a model sees. Sparse features can have no means.
+inline Buffer<float> model_features(const SparseFeatures& features, const FloatRules& rules) {
+  Buffer<float> values = rules.normalize_rows ? row_normalized(features) : features.values.clone();
+  if (rules.inverse_deviation.empty()) return values;
+  for (std::size_t e = 0; e < values.size(); ++e) values[e] *= rules.inverse_deviation[features.pattern.col_ind()[e]];
+  return values;
 }
 
 /// What is taken off each feature, and what the rest is multiplied by.

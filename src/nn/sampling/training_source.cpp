@@ -66,7 +66,7 @@ Floats mean_row(const SparseBinarized& x, const Floats& base) {
 
 /// Float features as a first layer in training takes them: with the values of levels where it multiplies these.
 Buffer<float> features_in_training(const SparseFeatures& features, const Model& metadata) {
-  Buffer<float> values = model_features(features, metadata.normalize_rows);
+  Buffer<float> values = model_features(features, float_rules(metadata));
   const Precision& precision = metadata.precision;
   if (precision.multiplies_levels()) round_to_levels(values.span(), features, precision.input.bits);
   return values;

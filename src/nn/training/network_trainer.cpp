@@ -69,7 +69,7 @@ class NetworkTrainer final : public Trainer {
         copy_feature_rules(metadata_, *options.start);
         layers_.continue_from(*options.start, factors());
       } else if (recipe_.standardize) {
-        set_feature_map(standard_map(seen().dense_features));
+        set_feature_map(standard_map(seen()));
       }
     } else {
       set_feature_map(sign_map(seen(), recipe_));

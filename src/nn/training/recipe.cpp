@@ -20,42 +20,51 @@ namespace bitgraph::nn {
 
 namespace {
 
-/// The entries of one row of sparse features.
-std::span<const float> row_values(const SparseFeatures& features, NodeId node) {
-  const auto& row_ptr = features.pattern.row_ptr();
-  return features.values.span().subspan(row_ptr[node], row_ptr[node + std::size_t{1}] - row_ptr[node]);
+/// fn(column, value) for all of a dense row, or the entries of a sparse one.
+template <class Fn>
+void for_each_value(const Dataset& dataset, NodeId node, Fn&& fn) {
+  if (dataset.has_dense_features()) {
+    const auto row = std::as_const(dataset.dense_features).row(node);
+    for (std::size_t j = 0; j < row.size(); ++j) fn(j, row[j]);
+    return;
+  }
+  const auto columns = dataset.features.pattern.row(node);
+  const EdgeOffset first = dataset.features.pattern.row_ptr()[node];
+  for (std::size_t e = 0; e < columns.size(); ++e) fn(columns[e], dataset.features.values[first + e]);
 }
 
-/// How large the columns of dense features are, and how far from 0 they lie.
+/// How large the columns of features are, and of dense ones, how far from 0 they lie.
 class ColumnSizes {
  public:
   explicit ColumnSizes(std::size_t ncols) : columns_(ncols) {}
 
-  void add(std::span<const float> row) {
-    ++rows_;
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      const double value = row[j];
-      columns_[j].sum += value;
-      columns_[j].squares += value * value;
-      columns_[j].entries += value != 0 ? 1 : 0;
-      columns_[j].least = std::min(columns_[j].least, row[j]);
-      columns_[j].greatest = std::max(columns_[j].greatest, row[j]);
-    }
+  void add_row() { ++rows_; }
+
+  void add(std::size_t column, float value) {
+    Column& c = columns_[column];
+    c.sum += value;
+    c.squares += static_cast<double>(value) * value;
+    c.entries += value != 0 ? 1 : 0;
+    c.least = std::min(c.least, value);
+    c.greatest = std::max(c.greatest, value);
   }
 
-  /// Whether some columns are so large that they drown the usual one, or a tenth so small that it drowns them. A size
-  /// is the root mean square of what is not 0: of words that are there or not it is 1, however rare they are. Singular
-  /// values of words differ by less.
+  /// Whether some columns that a tenth of the rows have are so large that they drown the usual one, or a tenth of the
+  /// columns so small that it drowns them. A size is the root mean square of what is not 0: of words that are there or
+  /// not it is 1, however rare they are. Singular values of words differ by less.
   [[nodiscard]] bool differ() const {
     constexpr double much_larger = 100, much_smaller = 8;
     std::vector<double> sizes;
+    double largest = 0;
     for (const Column& column : columns_) {
-      if (column.entries != 0) sizes.push_back(std::sqrt(column.squares / static_cast<double>(column.entries)));
+      if (column.entries == 0) continue;
+      sizes.push_back(std::sqrt(column.squares / static_cast<double>(column.entries)));
+      if (10 * column.entries >= rows_) largest = std::max(largest, sizes.back());
     }
     if (sizes.empty()) return false;
     std::sort(sizes.begin(), sizes.end());
     const double usual = sizes[sizes.size() / 2];
-    return sizes.back() > much_larger * usual || sizes[sizes.size() / 10] * much_smaller < usual;
+    return largest > much_larger * usual || sizes[sizes.size() / 10] * much_smaller < usual;
   }
 
   /// Whether rows are nearly alike: their mean is longer than three deviations from it.
@@ -69,10 +78,17 @@ class ColumnSizes {
     return of_mean > far * far * (all - of_mean);
   }
 
-  /// How many columns do not hold one value.
-  [[nodiscard]] double num_that_differ() const {
-    return static_cast<double>(std::count_if(columns_.begin(), columns_.end(),
-                                             [](const Column& column) { return column.least < column.greatest; }));
+  /// The root mean square length of rows where each column that does not hold one value has a deviation of 1,
+  [[nodiscard]] double length_by_deviations() const {
+    return std::sqrt(std::count_if(columns_.begin(), columns_.end(),
+                                   [](const Column& column) { return column.least < column.greatest; }));
+  }
+
+  /// and where each has a size of 1.
+  [[nodiscard]] double length_by_sizes() const {
+    std::size_t entries = 0;
+    for (const Column& column : columns_) entries += column.entries;
+    return std::sqrt(static_cast<double>(entries) / static_cast<double>(rows_));
   }
 
  private:
@@ -92,30 +108,29 @@ DataFacts measure_facts(const Dataset& dataset) {
   std::set<std::int32_t> classes;
   double squares = 0, squares_of_shares = 0;
   std::size_t rows = 0, rows_with_sums = 0;
-  ColumnSizes sizes(facts.dense ? dataset.num_features() : 0);
+  ColumnSizes sizes(dataset.num_features());
   for (const auto* samples : {&dataset.train, &dataset.validation}) {
     for (const NodeId sample : *samples) {
       if (dataset.labels[sample] >= 0) classes.insert(dataset.labels[sample]);
     }
     for (const NodeId node : dataset.nodes_of(*samples)) {
-      const auto row =
-          facts.dense ? std::as_const(dataset.dense_features).row(node) : row_values(dataset.features, node);
       double sum = 0, row_squares = 0;
-      for (const float value : row) {
+      sizes.add_row();
+      for_each_value(dataset, node, [&](std::size_t column, float value) {
         sum += value;
         row_squares += static_cast<double>(value) * value;
         facts.negative |= value < 0;
-      }
-      if (facts.dense) sizes.add(row);
+        sizes.add(column, value);
+      });
       squares += row_squares, ++rows;
       if (sum > 0) squares_of_shares += row_squares / (sum * sum), ++rows_with_sums;
     }
   }
   facts.classes = classes.size();
-  facts.uneven = sizes.differ() || sizes.lie_far_from_zero();
+  facts.uneven = sizes.differ() || (facts.dense && sizes.lie_far_from_zero());
   if (dataset.num_graphs() != 0) facts.graphs = dataset.train.size();
   if (facts.uneven) {
-    facts.row_length = std::sqrt(sizes.num_that_differ());
+    facts.row_length = facts.dense ? sizes.length_by_deviations() : sizes.length_by_sizes();
   } else if (facts.dense || facts.negative) {
     facts.row_length = rows == 0 ? 0 : std::sqrt(squares / static_cast<double>(rows));
   } else if (rows_with_sums != 0) {
@@ -126,11 +141,14 @@ DataFacts measure_facts(const Dataset& dataset) {
 
 namespace {
 
+/// Whether a row's sum means something: words of a node, and how often, in one unit.
+bool are_counts(const DataFacts& facts) { return !facts.dense && !facts.negative && !facts.uneven; }
+
 /// Rows of sum 1 are the shorter the more features a node has. Of one length, they need the same number of epochs and
 /// the same decay for all data. Other rows have a length that serves, or they get one.
 float scale_of_rows(const DataFacts& facts, bool sampled) {
   constexpr double shortest = 1, longest = 25, usual = 4;
-  const bool counts = !facts.dense && !facts.negative;
+  const bool counts = are_counts(facts);
   if (facts.row_length == 0 || (counts && sampled)) return 1;
   if (counts) return static_cast<float>(1 / facts.row_length);
   const bool serves = facts.row_length >= shortest && facts.row_length <= longest;
@@ -143,18 +161,17 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   const ArchitectureTraits& traits = traits_of(options.architecture);
   const bool sampled = traits.sampled();
   const bool few_labels = !sampled && facts.graphs == 0;  // over one whole graph: the teacher has a word on all nodes
-  const bool counts = !facts.dense && !facts.negative;
   Recipe recipe;
+  recipe.standardize = facts.uneven && (!options.precision.multiplies_signs() || !facts.dense);
   if (!options.precision.multiplies_signs()) {
-    recipe.normalize_rows = counts;
-    recipe.standardize = facts.uneven;
+    recipe.normalize_rows = are_counts(facts);
     recipe.feature_scale = scale_of_rows(facts, sampled);
     // Batch norms make accuracy swing from step to step. A model that training starts from has them in its weights.
     recipe.average = is_normalized(traits) && options.start == nullptr;
     if (options.precision.has_levels() && few_labels) recipe.divergence_weight = 4;
     return recipe;
   }
-  recipe.presence = counts;
+  recipe.presence = !facts.dense && !facts.negative;
   recipe.center = true;
   // Votes over dense features are learned better without the two.
   const bool fits = options.precision == Precision::full || !facts.dense;
@@ -176,11 +193,12 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   const char* kind = facts.dense ? "dense" : facts.negative ? "of both signs" : "sparse and not negative";
   std::string text;
   if (!options.precision.multiplies_signs()) {
-    const char* taken = recipe.normalize_rows ? "rows divided by their sums"
-                        : recipe.standardize
-                            ? "in units of their own or far from 0, each less its mean and divided by its deviation"
-                            : "as they are";
-    text = fmt::format("features are {}: {}", kind, taken);
+    const char* taken = recipe.normalize_rows ? ": rows divided by their sums"
+                        : !recipe.standardize ? ": as they are"
+                        : facts.dense
+                            ? ", in units of their own or far from 0: each less its mean and divided by its deviation"
+                            : ", in units of their own: each divided by its size";
+    text = fmt::format("features are {}{}", kind, taken);
     if (recipe.feature_scale != 1)
       text += fmt::format(", times {:.3g} for a mean length of {:.3g}", recipe.feature_scale,
                           recipe.feature_scale * facts.row_length);
@@ -192,8 +210,10 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
     else if (options.self_distillation)
       text += "; trained twice, the second time with the first as its teacher";
   } else {
-    text = fmt::format("features are {}: signs of {}{}", kind, recipe.presence ? "presence" : "batch norm",
-                       recipe.center ? ", less their mean" : "");
+    const char* signs = !recipe.presence     ? "batch norm"
+                        : recipe.standardize ? "presence, and batch norm where most nodes have the feature"
+                                             : "presence";
+    text = fmt::format("features are {}: signs of {}{}", kind, signs, recipe.center ? ", less their mean" : "");
     if (recipe.even_scales) text += "; a constant unit";
     text += options.teacher != nullptr ? "; the given teacher" : "; a float teacher, trained first";
     if (options.teacher == nullptr && !traits_of(options.architecture).sampled() && facts.graphs == 0)
@@ -214,21 +234,58 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   return samples.empty() ? text : text + "; " + samples;
 }
 
-FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe) {
-  if (recipe.presence) return presence_map(dataset.features, dataset.num_features());
-  ColumnStatistics statistics = dataset.has_dense_features()
-                                    ? column_statistics(dataset.dense_features)
-                                    : column_statistics(dataset.features.pattern, dataset.features.values.span());
-  Buffer<float> scale = inverse_deviation(statistics.variance.span());
-  return {std::move(statistics.mean), std::move(scale)};
+namespace {
+
+ColumnStatistics statistics_of(const Dataset& dataset) {
+  return dataset.has_dense_features() ? column_statistics(dataset.dense_features)
+                                      : column_statistics(dataset.features.pattern, dataset.features.values.span());
 }
 
-FeatureMap standard_map(const DenseMatrix<float>& features) {
-  ColumnStatistics statistics = column_statistics(features);
-  Buffer<float> scale(statistics.variance.size());
-  for (std::size_t j = 0; j < scale.size(); ++j)
-    scale[j] = statistics.variance[j] > 0 ? 1 / std::sqrt(statistics.variance[j]) : 0;
-  return {std::move(statistics.mean), std::move(scale)};
+/// Of a number that nearly all nodes have it says nothing that they do: columns that most rows have an entry in become
+/// those of the other map.
+void take_common_columns(FeatureMap& map, const FeatureMap& from, const CsrPattern& pattern) {
+  std::vector<std::size_t> entries(pattern.ncols(), 0);
+  for (const NodeId j : pattern.col_ind()) ++entries[j];
+  for (std::size_t j = 0; j < entries.size(); ++j) {
+    if (2 * entries[j] <= pattern.nrows()) continue;
+    map.shift[j] = from.shift[j];
+    map.scale[j] = from.scale[j];
+  }
+}
+
+}  // namespace
+
+FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe) {
+  const auto of_batch_norm = [&]() -> FeatureMap {
+    ColumnStatistics statistics = statistics_of(dataset);
+    Buffer<float> scale = inverse_deviation(statistics.variance.span());
+    return {std::move(statistics.mean), std::move(scale)};
+  };
+  if (!recipe.presence) return of_batch_norm();
+  FeatureMap map = presence_map(dataset.features, dataset.num_features());
+  if (recipe.standardize) take_common_columns(map, of_batch_norm(), dataset.features.pattern);
+  return map;
+}
+
+FeatureMap standard_map(const Dataset& dataset) {
+  FeatureMap map;
+  if (dataset.has_dense_features()) {
+    ColumnStatistics statistics = statistics_of(dataset);
+    map = {std::move(statistics.mean), std::move(statistics.variance)};
+    for (float& scale : map.scale) scale = scale > 0 ? 1 / std::sqrt(scale) : 0;
+    return map;
+  }
+  const SparseFeatures& features = dataset.features;
+  std::vector<double> squares(dataset.num_features(), 0), entries(dataset.num_features(), 0);
+  for (std::size_t e = 0; e < features.values.size(); ++e) {
+    const NodeId j = features.pattern.col_ind()[e];
+    squares[j] += static_cast<double>(features.values[e]) * features.values[e];
+    entries[j] += 1;
+  }
+  map = {Buffer<float>(dataset.num_features(), 0.0F), Buffer<float>(dataset.num_features(), 0.0F)};
+  for (std::size_t j = 0; j < squares.size(); ++j)
+    map.scale[j] = squares[j] > 0 ? static_cast<float>(std::sqrt(entries[j] / squares[j])) : 0;
+  return map;
 }
 
 }  // namespace bitgraph::nn

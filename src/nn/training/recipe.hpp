@@ -17,7 +17,7 @@ namespace bitgraph::nn {
 struct DataFacts {
   bool dense = false;       ///< features are stored as a dense matrix
   bool negative = false;    ///< some feature is below 0
-  bool uneven = false;      ///< dense: in units of their own, or far from 0: some drown what tells nodes apart
+  bool uneven = false;      ///< in units of their own, or dense and far from 0: some drown what tells nodes apart
   double row_length = 0;    ///< root mean square of rows as a float model takes them; 0: there are none
   std::size_t classes = 0;  ///< that these nodes have
   std::size_t graphs = 0;   ///< for training, of a data set of many
@@ -29,7 +29,7 @@ struct DataFacts {
 struct Recipe {
   bool normalize_rows = false;   ///< float: features of a node are divided by their sum,
   float feature_scale = 1;       ///< and in training multiplied by this. The model has it in its weights
-  bool standardize = false;      ///< float: each feature less its mean, divided by its deviation
+  bool standardize = false;      ///< float: features by standard_map(); signs of presence: of common ones, batch norm's
   bool presence = false;         ///< binary: signs say which features a node has; else they are batch norm's
   bool center = false;           ///< binary: the mean row is taken off the first layer's input
   bool even_scales = false;      ///< binary: one hidden unit is constant and large, see NetworkTrainer::even_out_scales
@@ -60,7 +60,8 @@ inline constexpr double enough_weights_of_label = 4;
 /// What features are before their signs: batch norm, or which of them a node has.
 [[nodiscard]] FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe);
 
-/// To a mean of 0 and a deviation of 1. A feature that is the same everywhere says nothing: it becomes 0.
-[[nodiscard]] FeatureMap standard_map(const DenseMatrix<float>& features);
+/// Dense features: to a mean of 0 and a deviation of 1; one that is the same everywhere says nothing, and becomes 0.
+/// Sparse ones: to a root mean square of 1 of what is not 0; zeros stay zeros.
+[[nodiscard]] FeatureMap standard_map(const Dataset& dataset);
 
 }  // namespace bitgraph::nn

@@ -212,7 +212,7 @@ void FeatureUpdates::set_dense_rows(std::span<const NodeId> rows, const DenseMat
 }
 
 void FeatureUpdates::set_sparse_rows(std::span<const NodeId> rows, const SparseFeatures& x) {
-  const Buffer<float> values = model_features(x, header_.normalize_rows);
+  const Buffer<float> values = model_features(x, float_rules(header_));
   if (!form_.multiplies_signs()) {
     if (!features_.real->is_dense()) return replace_entries(rows, x.pattern, values.span());
     const DenseMatrix<float> dense = dense_features(x, values.span(), host_);

@@ -40,6 +40,15 @@ const std::vector<Row> table{
     {Architecture::inductive_gin, Precision::real, dense, {.average = true}},
     {Architecture::sage, Precision::real, dense, {}},
     {Architecture::gcn, Precision::real, units, {.standardize = true}},
+    {Architecture::gcn, Precision::real, {.uneven = true, .row_length = 5}, {.standardize = true}},
+    {Architecture::inductive_gcn,
+     Precision::of_levels(8, 8, 8),
+     {.uneven = true, .row_length = 0.5},
+     {.feature_scale = 8, .standardize = true}},
+    {Architecture::inductive_gcn,
+     Precision::bin,
+     {.uneven = true},
+     {.standardize = true, .presence = true, .center = true, .even_scales = true, .teacher_weights = true}},
     {Architecture::gcn, Precision::real, short_rows, {.feature_scale = 400}},
     {Architecture::sage, Precision::real, long_rows, {.feature_scale = 0.005F}},
     {Architecture::gcn, Precision::real, {.dense = true, .row_length = 24.9}, {}},
@@ -164,6 +173,33 @@ TEST(Recipe, RowLengthIsTheRootMeanSquareOfDenseRowsAndOfRowsOfBothSigns) {
   }
 }
 
+TEST(Recipe, SparseRowsOfSizeOneAreAsLongAsTheRootOfTheirEntries) {
+  const Dataset dataset = test::planted_data({.kind = FeatureKind::counts_in_units});
+  double entries = 0;
+  for (const auto* nodes : {&dataset.train, &dataset.validation}) {
+    for (const NodeId node : *nodes) entries += static_cast<double>(dataset.features.pattern.row(node).size());
+  }
+  const auto rows = static_cast<double>(dataset.train.size() + dataset.validation.size());
+  EXPECT_NEAR(measure_facts(dataset).row_length, std::sqrt(entries / rows), 1e-9);
+}
+
+TEST(Recipe, SignsOfUnevenFeaturesAreOfPresenceButForThoseThatMostNodesHave) {
+  Dataset dataset = test::planted_data({.features = 3, .kind = FeatureKind::counts_in_units});
+  // Of ten nodes all have the first feature, five the second and two the third.
+  const std::vector<NodeId> nodes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 8, 9};
+  const std::vector<NodeId> columns{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2};
+  dataset.features.pattern = csr_from_edges(10, 3, nodes, columns);
+  dataset.features.values = Buffer<float>(17, 1.0F);
+  for (NodeId i = 0; i < 10; ++i)
+    dataset.features.values[dataset.features.pattern.row_ptr()[i]] = 100 + static_cast<float>(i);
+  const FeatureMap map = sign_map(dataset, {.standardize = true, .presence = true});
+  EXPECT_EQ(map.shift[0], 104.5F);
+  EXPECT_NEAR(map.scale[0], 1 / std::sqrt(8.25F), 1e-5F);
+  EXPECT_EQ(map.shift[1], 0.5F);
+  EXPECT_EQ(map.shift[2], 0.5F);
+  EXPECT_EQ(sign_map(dataset, {.presence = true}).shift[0], 52.25F);
+}
+
 TEST(Recipe, StandardizedRowsAreAsLongAsTheRootOfTheColumnsThatDoNotHoldOneValue) {
   Dataset dataset = test::planted_data({.features = 26, .kind = FeatureKind::units});
   for (std::size_t i = 0; i < dataset.dense_features.nrows(); ++i) dataset.dense_features(i, 3) = 7;
@@ -185,17 +221,27 @@ TEST(Recipe, FeaturesAreUnevenWhereOneIsAHundredTimesTheUsualOneOrATenthOfThemAn
   EXPECT_FALSE(uneven([](Size i, Size j) { return i % (j + 1) == 0 ? 1.0F : 0.0F; }));
   EXPECT_FALSE(uneven([](Size, Size j) { return j == 7 ? 99.0F : 1.0F; }));
   EXPECT_TRUE(uneven([](Size, Size j) { return j == 7 ? 101.0F : 1.0F; }));
+  EXPECT_FALSE(uneven([](Size i, Size j) { return j == 7 ? (i % 12 == 0 ? 1000.0F : 0.0F) : 1.0F; }));
+  EXPECT_TRUE(uneven([](Size i, Size j) { return j == 7 ? (i % 5 == 0 ? 1000.0F : 0.0F) : 1.0F; }));
   EXPECT_FALSE(uneven([](Size, Size j) { return j < 4 ? 0.001F : 1.0F; }));
   EXPECT_TRUE(uneven([](Size, Size j) { return j < 5 ? 0.12F : 1.0F; }));
   EXPECT_FALSE(uneven([](Size, Size j) { return j < 5 ? 0.13F : 1.0F; }));
   EXPECT_FALSE(uneven([](Size, Size) { return 0.0F; }));
-  const std::string line =
-      explain_recipe(test::planted_data({.kind = FeatureKind::units}), {.precision = Precision::real});
-  EXPECT_NE(
-      line.find(
-          "features are dense: in units of their own or far from 0, each less its mean and divided by its deviation"),
-      std::string::npos)
-      << line;
+}
+
+TEST(Recipe, OfUnevenFeaturesIsTold) {
+  const auto expect_told = [](FeatureKind kind, const Precision& precision, const std::string& what) {
+    const std::string line =
+        explain_recipe(test::planted_data({.features = 80, .kind = kind}), {.precision = precision});
+    EXPECT_NE(line.find(what), std::string::npos) << line;
+  };
+  expect_told(FeatureKind::units, Precision::real,
+              "features are dense, in units of their own or far from 0: each less its mean and divided by its "
+              "deviation");
+  expect_told(FeatureKind::counts_in_units, Precision::real,
+              "features are sparse and not negative, in units of their own: each divided by its size");
+  expect_told(FeatureKind::counts_in_units, Precision::full,
+              "signs of presence, and batch norm where most nodes have the feature, less their mean");
 }
 
 TEST(Recipe, FeaturesAreUnevenWhereTheirMeanIsThreeDeviationsLong) {

@@ -163,12 +163,14 @@ TEST(Unseen, ASampledModelTrainsOnTrainingNodesAndTheEdgesBetweenThem) {
 
 TEST(Unseen, MeansAndDeviationsAreOfTrainingNodes) {
   for (const Architecture architecture : sampled) {
-    const Dataset dataset = test::planted_data({.kind = FeatureKind::units});
-    Dataset other = test::planted_data({.kind = FeatureKind::units});
-    Scrambler(dataset).features(other);
-    const Tensors expected = trained_tensors(dataset, quick(architecture, Precision::real));
-    EXPECT_FALSE(expected.at("input mean").empty());
-    EXPECT_EQ(trained_tensors(other, quick(architecture, Precision::real)), expected);
+    for (const FeatureKind kind : {FeatureKind::units, FeatureKind::counts_in_units}) {
+      const Dataset dataset = test::planted_data({.kind = kind});
+      Dataset other = test::planted_data({.kind = kind});
+      Scrambler(dataset).features(other);
+      const Tensors expected = trained_tensors(dataset, quick(architecture, Precision::real));
+      EXPECT_FALSE(expected.at("input mean").empty());
+      EXPECT_EQ(trained_tensors(other, quick(architecture, Precision::real)), expected);
+    }
   }
 }
 
