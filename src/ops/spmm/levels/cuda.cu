@@ -375,7 +375,8 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
     count = blocks_of(args.a.nrows, warps * blocks.rows_of_warp);
   }
   if (count == 0) return;
-  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, ends>, "level_spmm_rows");
+  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, ends>, "level_spmm_rows",
+                                   FirstLevelCache::large);
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks);
 }
 

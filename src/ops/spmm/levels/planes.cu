@@ -334,7 +334,7 @@ void launch_rows(const Device& device, const LevelSpmmArgs& args, const Threshol
   blocks.end_of_warps = blocks.hubs + (blocks.warp_rows - blocks.hubs + warps - 1) / warps;
   const NodeId others = args.a.nrows - blocks.warp_rows;
   const unsigned count = blocks.end_of_warps + (others + Made::block_rows - 1) / Made::block_rows;
-  static ProgrammaticKernel kernel(level_spmm_planes<Lanes, ends>, "level_spmm_planes");
+  static ProgrammaticKernel kernel(level_spmm_planes<Lanes, ends>, "level_spmm_planes", FirstLevelCache::large);
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks, thresholds);
 }
 
