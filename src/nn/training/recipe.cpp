@@ -165,7 +165,9 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   recipe.standardize = facts.uneven && (!options.precision.multiplies_signs() || !facts.dense);
   if (!options.precision.multiplies_signs()) {
     recipe.normalize_rows = are_counts(facts);
-    recipe.feature_scale = scale_of_rows(facts, sampled);
+    if (options.start != nullptr) recipe.standardize = !options.start->input_mean.empty();
+    // A model to start from may take features otherwise: then they have not the length that was measured.
+    if (recipe.standardize == facts.uneven) recipe.feature_scale = scale_of_rows(facts, sampled);
     // Batch norms make accuracy swing from step to step. A model that training starts from has them in its weights.
     recipe.average = is_normalized(traits) && options.start == nullptr;
     if (options.precision.has_levels() && few_labels) recipe.divergence_weight = 4;

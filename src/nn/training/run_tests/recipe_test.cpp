@@ -135,6 +135,23 @@ TEST(Recipe, FactsAreOfTrainingAndValidationNodesAlone) {
   EXPECT_EQ(unseen.classes, 3U);
   dataset.features.values[first_entry(true)] = -5;
   EXPECT_TRUE(measure_facts(dataset).negative);
+  EXPECT_GT(measure_facts(dataset).row_length, 1) << "rows are no longer divided by their sums";
+}
+
+/// Its features are taken by its own rules, and their length was measured by others.
+TEST(Recipe, OfAModelToStartFromTakesFeaturesAsItDoes) {
+  const DataFacts one_unit{.dense = true, .row_length = 0.01}, uneven{.dense = true, .uneven = true, .row_length = 40};
+  Model plain, standardized;
+  standardized.input_mean = Buffer<float>(3, 1.0F);
+  const auto recipe = [](const Model& start, const DataFacts& facts) {
+    return choose_recipe({.precision = Precision::real, .architecture = Architecture::gcn, .start = &start}, facts);
+  };
+  EXPECT_FALSE(recipe(plain, uneven).standardize);
+  EXPECT_EQ(recipe(plain, uneven).feature_scale, 1);
+  EXPECT_EQ(recipe(plain, one_unit).feature_scale, 400);
+  EXPECT_TRUE(recipe(standardized, one_unit).standardize);
+  EXPECT_EQ(recipe(standardized, one_unit).feature_scale, 1);
+  EXPECT_EQ(recipe(standardized, uneven).feature_scale, 0.1F);
 }
 
 TEST(Recipe, RowLengthIsTheRootMeanSquareOfRowsDividedByTheirSums) {
