@@ -288,7 +288,7 @@ struct Kernel {
 };
 
 template <unsigned Bits, unsigned Words, unsigned Lanes, Ends ends>
-__global__ void __launch_bounds__(threads, tuning.blocks)
+__global__ void __launch_bounds__(threads, Bits == 8 && Words == 4 ? tuning.byte_blocks : tuning.blocks)
     level_spmm_rows(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ RowBlocks blocks) {
   trigger_dependent_launch();
   __shared__ typename Kernel<Bits, Words, Lanes, ends>::Storage storage;

@@ -11,9 +11,10 @@ namespace bitgraph {
 
 struct CudaLevelSpmmTuning {
   unsigned block_threads = 256;
-  unsigned blocks = 3;      ///< least blocks of a multiprocessor, which bounds the registers of a thread
-  unsigned batch = 8;       ///< neighbours of a set of lanes on their way at a time
-  unsigned most_lanes = 8;  ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
+  unsigned blocks = 3;       ///< least blocks of a multiprocessor, which bounds the registers of a thread
+  unsigned byte_blocks = 4;  ///< the same where lanes gather 16 bytes of 8 bits a level
+  unsigned batch = 8;        ///< neighbours of a set of lanes on their way at a time
+  unsigned most_lanes = 8;   ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
   // Rows in order.
   std::uint32_t warp_row_a_lane = 32;  ///< entries for each lane of a set from which a warp has a row, a power of two
   /// Rounds of loads of a warp from which a row is a hub: one for so many bytes that all entries gather, within bounds.
