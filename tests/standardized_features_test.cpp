@@ -16,7 +16,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -30,6 +32,10 @@ Dataset data_of(FeatureKind kind) { return test::planted_data({.nodes = 300, .ki
 
 const Dataset& in_units() {
   static const Dataset made = data_of(FeatureKind::units);
+  return made;
+}
+const Dataset& with_tails() {
+  static const Dataset made = data_of(FeatureKind::tails);
   return made;
 }
 const Dataset& sparse_in_units() {
@@ -48,6 +54,8 @@ Dataset prepared_for(const Model& model, FeatureKind kind = FeatureKind::units) 
     for (std::size_t j = 0; j < x.ncols(); ++j)
       x(i, j) = (x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j];
   }
+  if (model.input_limit == 0) return made;
+  for (float& value : x.values()) value = std::min(std::max(value, -model.input_limit), model.input_limit);
   return made;
 }
 
@@ -57,6 +65,7 @@ Model without_means(const Model& model) {
   Model made = Model::load(folder / "m");  // models are not copied
   made.input_mean = {};
   made.input_inverse_deviation = {};
+  made.input_limit = 0;
   return made;
 }
 
@@ -93,10 +102,38 @@ TEST(StandardizedFeatures, AreTrainedOnAsThosePreparedBeforehand) {
     const TrainOptions options = quick(architecture, precision);
     const Model model = train(in_units(), options, Device::host(2)).model;
     ASSERT_EQ(model.input_mean.size(), in_units().num_features());
+    EXPECT_EQ(model.input_limit, 0);
     const TrainResult expected = train(prepared_for(model), options, Device::host(2));
     EXPECT_TRUE(expected.model.input_mean.empty());
     expect_same_weights(model, expected.model);
   });
+}
+
+TEST(StandardizedFeatures, WithLongTailsAreTrainedOnAsThosePreparedBeforehand) {
+  for_each_model([](Architecture architecture, const Precision& precision) {
+    const TrainOptions options = quick(architecture, precision);
+    const Model model = train(with_tails(), options, Device::host(2)).model;
+    ASSERT_EQ(model.input_mean.size(), with_tails().num_features());
+    EXPECT_EQ(model.input_limit, 3);
+    const TrainResult expected = train(prepared_for(model, FeatureKind::tails), options, Device::host(2));
+    EXPECT_TRUE(expected.model.input_mean.empty());
+    expect_same_weights(model, expected.model);
+  });
+}
+
+/// Of as many nodes as a sample takes, all are in it.
+TEST(StandardizedFeatures, WithLongTailsAreLessTheirMediansAndHalfOfThemLieWithinThoseOfANormalDistribution) {
+  const Model model = train(with_tails(), quick(Architecture::gcn, Precision::real), Device::host(1)).model;
+  const DenseMatrix<float>& x = with_tails().dense_features;
+  for (std::size_t j = 0; j < x.ncols(); ++j) {
+    std::size_t below = 0, near = 0;
+    for (std::size_t i = 0; i < x.nrows(); ++i) {
+      below += x(i, j) < model.input_mean[j] ? 1 : 0;
+      near += std::fabs(x(i, j) - model.input_mean[j]) * model.input_inverse_deviation[j] < 0.6745F ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(below), static_cast<double>(x.nrows()) / 2, 1);
+    EXPECT_NEAR(static_cast<double>(near), static_cast<double>(x.nrows()) / 2, 2);
+  }
 }
 
 /// Of all nodes where training sees all, of the training nodes where it sees no others.
@@ -178,15 +215,18 @@ TEST(StandardizedFeatures, OnEveryDeviceGiveTheLogitsOfThosePreparedBeforehand) 
   for_each_model([&](Architecture architecture, const Precision& precision) {
     const Model model = some_model(architecture, precision);
     check(in_units(), model, prepared_for(model));
+    const Model of_tails = some_model(architecture, precision, with_tails());
+    check(with_tails(), of_tails, prepared_for(of_tails, FeatureKind::tails));
     const Model of_sparse = some_model(architecture, precision, sparse_in_units());
     check(sparse_in_units(), of_sparse, prepared_for(of_sparse, FeatureKind::counts_in_units));
   });
 }
 
-TEST(StandardizedFeatures, AreUpdatedOnEveryDeviceAsInANewPlan) {
+void expect_updates(FeatureKind kind) {
   std::vector<Device> devices{Device::host(2)};
   if (test::cuda_device()) devices.push_back(*test::cuda_device());
-  Dataset changed = data_of(FeatureKind::units);
+  const Dataset dataset = data_of(kind);
+  Dataset changed = data_of(kind);
   const std::vector<NodeId> rows{5, 200, 17};
   DenseMatrix<float> values(rows.size(), changed.num_features());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -194,18 +234,21 @@ TEST(StandardizedFeatures, AreUpdatedOnEveryDeviceAsInANewPlan) {
       values(i, j) = changed.dense_features(rows[i], j) = changed.dense_features(i, j) * 1.5F;
   }
   for_each_model([&](Architecture architecture, const Precision& precision) {
-    const Model model = some_model(architecture, precision);
+    const Model model = some_model(architecture, precision, dataset);
     for (const Device& device : devices) {
       const DenseMatrix<float> expected = logits_of(model, changed, {}, device);
-      InferencePlan plan(model, in_units(), {}, device);
+      InferencePlan plan(model, dataset, {}, device);
       plan.set_features(rows, values);
       test::expect_identical(plan.run().to(Device()).values(), expected.values());
-      InferencePlan all(model, prepared_for(model), {}, device);  // other features
+      InferencePlan all(model, prepared_for(model, kind), {}, device);  // other features
       all.set_features(changed.dense_features);
       test::expect_identical(all.run().to(Device()).values(), expected.values());
     }
   });
 }
+
+TEST(StandardizedFeatures, AreUpdatedOnEveryDeviceAsInANewPlan) { expect_updates(FeatureKind::units); }
+TEST(StandardizedFeatures, WithLongTailsAreUpdatedOnEveryDeviceAsInANewPlan) { expect_updates(FeatureKind::tails); }
 
 TEST(StandardizedFeatures, ThatAreSparseAreUpdatedOnEveryDeviceAsInANewPlan) {
   std::vector<Device> devices{Device::host(2)};
@@ -230,20 +273,24 @@ TEST(StandardizedFeatures, ThatAreSparseAreUpdatedOnEveryDeviceAsInANewPlan) {
 
 TEST(StandardizedFeatures, StayWithAModelThatIsSavedQuantizedOrTrainedFurther) {
   const test::TemporaryFolder folder;
-  const Model model = some_model(Architecture::gcn, Precision::real);
-  const auto expect_means = [&](const Model& other) {
-    test::expect_identical(other.input_mean.span(), model.input_mean.span());
-    test::expect_identical(other.input_inverse_deviation.span(), model.input_inverse_deviation.span());
-  };
-  for (const Precision& precision : precisions) {
-    some_model(Architecture::gcn, precision).save(folder / "model");
-    const Model loaded = Model::load(folder / "model");
-    EXPECT_EQ(loaded.precision, precision);
-    expect_means(loaded);
+  for (const Dataset* dataset : {&in_units(), &with_tails()}) {
+    const Model model = some_model(Architecture::gcn, Precision::real, *dataset);
+    const auto expect_means = [&](const Model& other) {
+      test::expect_identical(other.input_mean.span(), model.input_mean.span());
+      test::expect_identical(other.input_inverse_deviation.span(), model.input_inverse_deviation.span());
+      EXPECT_EQ(other.input_limit, dataset == &with_tails() ? 3 : 0);
+    };
+    for (const Precision& precision : precisions) {
+      some_model(Architecture::gcn, precision, *dataset).save(folder / "model");
+      const Model loaded = Model::load(folder / "model");
+      EXPECT_EQ(loaded.precision, precision);
+      expect_means(loaded);
+    }
+    TrainOptions further = quick(Architecture::gcn, Precision::real);
+    further.start = &model;
+    expect_means(train(*dataset, further, Device::host(1)).model);
+    expect_means(train(in_units(), further, Device::host(1)).model);  // and keep its rules over other features
   }
-  TrainOptions further = quick(Architecture::gcn, Precision::real);
-  further.start = &model;
-  expect_means(train(in_units(), further, Device::host(1)).model);
 }
 
 TEST(StandardizedFeatures, WithMeansMustBeDense) {
@@ -258,6 +305,27 @@ TEST(StandardizedFeatures, OfAnotherMeanNeedANewPlan) {
   model.input_mean[3] += 1;
   test::expect_error_with([&] { plan.set_weights(model); }, ErrorCode::not_possible,
                           "by another mean and deviation, the plan has them by its own: make a new plan");
+}
+
+TEST(StandardizedFeatures, WithAnotherLimitNeedANewPlan) {
+  Model model = some_model(Architecture::gcn, Precision::real, with_tails());
+  InferencePlan plan(model, with_tails(), {}, Device::host(1));
+  const std::string before = model.fingerprint();
+  model.input_limit = 4;
+  EXPECT_NE(model.fingerprint(), before);
+  test::expect_error_with([&] { plan.set_weights(model); }, ErrorCode::not_possible, "make a new plan");
+}
+
+TEST(StandardizedFeatures, WithALimitThatIsNoDistanceAreRefused) {
+  Model model = some_model(Architecture::gcn, Precision::real, with_tails());
+  for (const float limit : {-1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    model.input_limit = limit;
+    test::expect_error_with([&] { model.validate(); }, ErrorCode::bad_input, "its limit of features");
+  }
+  model.input_limit = 3;
+  model.input_mean = {};
+  model.input_inverse_deviation = {};
+  test::expect_error_with([&] { model.validate(); }, ErrorCode::bad_input, "a limit of features that it takes without");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -16,11 +17,12 @@
 namespace bitgraph::test {
 
 enum class FeatureKind {
-  counts,          ///< sparse, 1 to 3
-  mixed,           ///< sparse, of both signs
-  dense,           ///< the same, and a little of everything else
-  units,           ///< the same, each feature by another number and from another zero
-  counts_in_units  ///< counts, each feature by another number
+  counts,           ///< sparse, 1 to 3
+  mixed,            ///< sparse, of both signs
+  dense,            ///< the same, and a little of everything else
+  units,            ///< the same, each feature by another number and from another zero
+  counts_in_units,  ///< counts, each feature by another number
+  tails             ///< e to the power of three times the dense ones
 };
 
 struct PlantedOptions {
@@ -98,7 +100,7 @@ class PlantedDraw : private PlantedOptions {
       for (std::size_t e = 0; e < sparse.values.size(); ++e)
         sparse.values[e] *= units[sparse.pattern.col_ind()[e] % units.size()];
     }
-    if (kind != FeatureKind::dense && kind != FeatureKind::units) return;
+    if (kind != FeatureKind::dense && kind != FeatureKind::units && kind != FeatureKind::tails) return;
     dataset.dense_features = DenseMatrix<float>(nodes, features);
     for (float& value : dataset.dense_features.values()) value = uniform() - 0.5F;
     for (NodeId i = 0; i < nodes; ++i) {
@@ -106,6 +108,9 @@ class PlantedDraw : private PlantedOptions {
         dataset.dense_features(i, sparse.pattern.col_ind()[e]) += sparse.values[e];
     }
     sparse = {};
+    if (kind == FeatureKind::tails) {
+      for (float& value : dataset.dense_features.values()) value = std::exp(3 * value);
+    }
     if (kind != FeatureKind::units) return;
     for (std::size_t n = 0; n < dataset.dense_features.values().size(); ++n) {
       float& value = dataset.dense_features.values()[n];

@@ -135,6 +135,8 @@ struct Model {
   /// Each feature is taken less its mean, times its inverse deviation: batch norm. Of float models and levels a feature
   /// must be dense, or its mean 0. Empty: none.
   Buffer<float> input_mean, input_inverse_deviation;
+  /// Of float models and levels, with means: what is then further from 0 is brought to this distance. 0: none.
+  float input_limit = 0;
   /// Binary models: signs that the first layer has of each feature, side by side (a thermometer code, Buckman et al.
   /// 2018): those of the feature less each of so many numbers, input_mean. With more than one, rows have no scale.
   std::size_t thresholds = 1;

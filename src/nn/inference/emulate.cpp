@@ -94,6 +94,7 @@ DenseMatrix<float> emulate(const Model& model, const Dataset& dataset, const std
     for (std::size_t i = 0; i < z.nrows(); ++i) {
       for (std::size_t j = 0; j < z.ncols(); ++j) {
         z(i, j) = (x(i, j / model.thresholds) - model.input_mean[j]) * model.input_inverse_deviation[j];
+        if (model.input_limit > 0) z(i, j) = std::min(std::max(z(i, j), -model.input_limit), model.input_limit);
         if (model.thresholds > 1) z(i, j) = z(i, j) >= 0 ? 1.0F : -1.0F;  // rows have no scale
       }
     }

@@ -10,6 +10,7 @@ inline void copy_feature_rules(Model& to, const Model& from) {
   to.normalize_rows = from.normalize_rows;
   to.input_mean = from.input_mean.clone();
   to.input_inverse_deviation = from.input_inverse_deviation.clone();
+  to.input_limit = from.input_limit;
   to.thresholds = from.thresholds;
 }
 

@@ -152,6 +152,7 @@ std::string Model::fingerprint() const {
     print.add(input_mean.span());
     print.add(input_inverse_deviation.span());
   }
+  if (input_limit != 0) print.add(std::span<const float>(&input_limit, 1));
   if (thresholds != 1) print.add(std::span<const std::size_t>(&thresholds, 1));
   const bool own = network || layer_builder != nullptr;
   if (own) {

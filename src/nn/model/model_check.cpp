@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -141,6 +142,10 @@ class ModelCheck {
             "{} means and {} deviations for {} features", mean.size(), deviation.size(), inputs);
     require(mean.device().is_host() && deviation.device().is_host(), "its means are not on the host");
     require(all_finite(mean.span()) && all_finite(deviation.span()), "a mean or deviation is infinite or not a number");
+    require(std::isfinite(m_.input_limit) && m_.input_limit >= 0,
+            "its limit of features, {}, is not a number from 0 on", m_.input_limit);
+    require(m_.input_limit == 0 || (!m_.precision.multiplies_signs() && !mean.empty()),
+            "a limit of features that it takes without means");
   }
 
   const Model& m_;

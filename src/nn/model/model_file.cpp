@@ -219,6 +219,7 @@ void Model::save(const std::filesystem::path& path) const {
   if (!input_mean.empty()) {
     file.tensors["input.mean"] = vector_of(input_mean);
     file.tensors["input.inverse_deviation"] = vector_of(input_inverse_deviation);
+    if (input_limit != 0) file.tensors["input.limit"] = vector_of(Buffer<float>(1, input_limit));
   }
   save_safetensors(path, file);
 }
@@ -279,6 +280,7 @@ Model Model::load(const std::filesystem::path& path) {
   if (model.precision.multiplies_signs() || file.tensors.contains("input.mean")) {
     model.input_mean = reader.floats("input.mean", {inputs});
     model.input_inverse_deviation = reader.scales("input.inverse_deviation", {inputs});
+    if (file.tensors.contains("input.limit")) model.input_limit = reader.scales("input.limit", {1})[0];
   }
   reader.refuse_what_is_left();
   return model;

@@ -69,6 +69,7 @@ inline void normalize_dense_rows(DenseView<float> x, std::size_t first, std::siz
 struct FloatRules {
   bool normalize_rows = false;
   std::span<const float> mean = {}, inverse_deviation = {};  ///< of each feature; empty: none
+  float limit = 0;  ///< what is then further from 0 is brought to this distance; 0: none
 
   [[nodiscard]] bool change() const noexcept { return normalize_rows || !mean.empty(); }
 
@@ -78,23 +79,25 @@ struct FloatRules {
     if (mean.empty()) return;
     for (std::size_t i = first; i < last; ++i) {
       float* const row = x.row(i);
-      for (std::size_t j = 0; j < x.ncols; ++j) row[j] = (row[j] - mean[j]) * inverse_deviation[j];
+      for (std::size_t j = 0; j < x.ncols; ++j) row[j] = limited((row[j] - mean[j]) * inverse_deviation[j]);
     }
   }
+  [[nodiscard]] float limited(float value) const { return limit == 0 ? value : std::clamp(value, -limit, limit); }
   void apply(DenseMatrix<float>& x) const { apply(x.view(), 0, x.nrows()); }
 };
 
 /// The means and deviations of a binary model are those of its signs, not of floats.
 inline FloatRules float_rules(const Model& model) {
   if (model.precision.multiplies_signs()) return {.normalize_rows = model.normalize_rows};
-  return {model.normalize_rows, model.input_mean.span(), model.input_inverse_deviation.span()};
+  return {model.normalize_rows, model.input_mean.span(), model.input_inverse_deviation.span(), model.input_limit};
 }
 
 /// The values that a model sees. Sparse features can have no means.
 inline Buffer<float> model_features(const SparseFeatures& features, const FloatRules& rules) {
   Buffer<float> values = rules.normalize_rows ? row_normalized(features) : features.values.clone();
   if (rules.inverse_deviation.empty()) return values;
-  for (std::size_t e = 0; e < values.size(); ++e) values[e] *= rules.inverse_deviation[features.pattern.col_ind()[e]];
+  for (std::size_t e = 0; e < values.size(); ++e)
+    values[e] = rules.limited(values[e] * rules.inverse_deviation[features.pattern.col_ind()[e]]);
   return values;
 }
 

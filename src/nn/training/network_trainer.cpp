@@ -69,7 +69,8 @@ class NetworkTrainer final : public Trainer {
         copy_feature_rules(metadata_, *options.start);
         layers_.continue_from(*options.start, factors());
       } else if (recipe_.standardize) {
-        set_feature_map(standard_map(seen()));
+        set_feature_map(recipe_.medians ? typical_map(seen()) : standard_map(seen()));
+        if (recipe_.medians) metadata_.input_limit = typical_limit;
       }
     } else {
       set_feature_map(sign_map(seen(), recipe_));

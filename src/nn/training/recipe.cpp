@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <span>
 #include <utility>
@@ -101,33 +103,115 @@ class ColumnSizes {
   std::size_t rows_ = 0;
 };
 
+/// Columns of dense features by some of the rows, evenly chosen: what is typical, whatever a few large values are.
+class TypicalColumns {
+ public:
+  TypicalColumns(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {
+    constexpr std::size_t most_rows = 2048, together = 16;  // columns whose values lie in one line of the cache
+    const std::size_t rows = std::min(most_rows, nodes.size());
+    columns_.resize(x.ncols());
+    if (rows == 0) return;
+    std::vector<float> values(together * rows);
+    for (std::size_t first = 0; first < x.ncols(); first += together) {
+      const std::size_t count = std::min(together, x.ncols() - first);
+      for (std::size_t i = 0; i < rows; ++i) {
+        const std::span<const float> row = x.row(nodes[i * nodes.size() / rows]);
+        for (std::size_t j = 0; j < count; ++j) values[j * rows + i] = row[first + j];
+      }
+      for (std::size_t j = 0; j < count; ++j)
+        columns_[first + j] = column_of(std::span<float>(values).subspan(j * rows, rows));
+    }
+  }
+
+  struct Column {
+    float median = 0, deviation = 0;  ///< 0: nearly all values are one
+    double root_mean_square = 0;      ///< from the mean: what large values make of the deviation
+  };
+  [[nodiscard]] const Column& operator[](std::size_t column) const { return columns_[column]; }
+
+  /// Whether large values make the deviations of a quarter of the columns three times as large, or those of a tenth
+  /// ten times. Of normal values it is once, of a singular vector of words twice, seldom three times.
+  [[nodiscard]] bool have_long_tails() const {
+    constexpr double large = 3, very_large = 10;
+    std::size_t changing = 0, many = 0, some = 0;
+    for (const Column& column : columns_) {
+      if (column.deviation == 0) continue;
+      ++changing;
+      many += column.root_mean_square > large * column.deviation ? 1 : 0;
+      some += column.root_mean_square > very_large * column.deviation ? 1 : 0;
+    }
+    return changing != 0 && (4 * many >= changing || 10 * some >= changing);
+  }
+
+ private:
+  /// The value that such a part of all is below.
+  static float quantile(std::span<float> values, double part) {
+    const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1));
+    std::nth_element(values.begin(), values.begin() + at, values.end());
+    return values[at];
+  }
+
+  static Column column_of(std::span<float> values) {
+    // Of a normal distribution: which part of all lies nearer to the middle, and so many deviations off.
+    constexpr std::array<std::pair<double, double>, 4> normal{
+        {{0.5, 0.6745}, {0.75, 1.1503}, {0.9, 1.6449}, {0.99, 2.5758}}};
+    double sum = 0, squares = 0;
+    for (const float value : values) sum += value;
+    const double mean = sum / static_cast<double>(values.size());
+    for (const float value : values) squares += (value - mean) * (value - mean);
+    Column column{.root_mean_square = std::sqrt(squares / static_cast<double>(values.size()))};
+    column.median = quantile(values, 0.5);
+    for (float& value : values) value = std::fabs(value - column.median);
+    for (const auto& [part, deviations] : normal) {
+      if (column.deviation == 0) column.deviation = static_cast<float>(quantile(values, part) / deviations);
+    }
+    if (!std::isnormal(column.deviation)) column.deviation = 0;  // what it divides would not be a number
+    return column;
+  }
+
+  std::vector<Column> columns_;
+};
+
+/// The nodes of the samples for training and validation.
+std::vector<NodeId> known_nodes(const Dataset& dataset) {
+  std::vector<NodeId> nodes;
+  for (const auto* samples : {&dataset.train, &dataset.validation}) {
+    const auto some = dataset.nodes_of(*samples);
+    nodes.insert(nodes.end(), some.begin(), some.end());
+  }
+  return nodes;
+}
+
 }  // namespace
 
 DataFacts measure_facts(const Dataset& dataset) {
   DataFacts facts{.dense = dataset.has_dense_features()};
   std::set<std::int32_t> classes;
   double squares = 0, squares_of_shares = 0;
-  std::size_t rows = 0, rows_with_sums = 0;
+  std::size_t rows_with_sums = 0;
   ColumnSizes sizes(dataset.num_features());
   for (const auto* samples : {&dataset.train, &dataset.validation}) {
     for (const NodeId sample : *samples) {
       if (dataset.labels[sample] >= 0) classes.insert(dataset.labels[sample]);
     }
-    for (const NodeId node : dataset.nodes_of(*samples)) {
-      double sum = 0, row_squares = 0;
-      sizes.add_row();
-      for_each_value(dataset, node, [&](std::size_t column, float value) {
-        sum += value;
-        row_squares += static_cast<double>(value) * value;
-        facts.negative |= value < 0;
-        sizes.add(column, value);
-      });
-      squares += row_squares, ++rows;
-      if (sum > 0) squares_of_shares += row_squares / (sum * sum), ++rows_with_sums;
-    }
+  }
+  const std::vector<NodeId> nodes = known_nodes(dataset);
+  const std::size_t rows = nodes.size();
+  for (const NodeId node : nodes) {
+    double sum = 0, row_squares = 0;
+    sizes.add_row();
+    for_each_value(dataset, node, [&](std::size_t column, float value) {
+      sum += value;
+      row_squares += static_cast<double>(value) * value;
+      facts.negative |= value < 0;
+      sizes.add(column, value);
+    });
+    squares += row_squares;
+    if (sum > 0) squares_of_shares += row_squares / (sum * sum), ++rows_with_sums;
   }
   facts.classes = classes.size();
-  facts.uneven = sizes.differ() || (facts.dense && sizes.lie_far_from_zero());
+  if (facts.dense) facts.long_tails = TypicalColumns(dataset.dense_features, nodes).have_long_tails();
+  facts.uneven = sizes.differ() || (facts.dense && sizes.lie_far_from_zero()) || facts.long_tails;
   if (dataset.num_graphs() != 0) facts.graphs = dataset.train.size();
   if (facts.uneven) {
     facts.row_length = facts.dense ? sizes.length_by_deviations() : sizes.length_by_sizes();
@@ -163,6 +247,7 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   const bool few_labels = !sampled && facts.graphs == 0;  // over one whole graph: the teacher has a word on all nodes
   Recipe recipe;
   recipe.standardize = facts.uneven && (!options.precision.multiplies_signs() || !facts.dense);
+  recipe.medians = options.start == nullptr ? facts.long_tails : options.start->input_limit != 0;
   if (!options.precision.multiplies_signs()) {
     recipe.normalize_rows = are_counts(facts);
     if (options.start != nullptr) recipe.standardize = !options.start->input_mean.empty();
@@ -195,11 +280,12 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   const char* kind = facts.dense ? "dense" : facts.negative ? "of both signs" : "sparse and not negative";
   std::string text;
   if (!options.precision.multiplies_signs()) {
-    const char* taken = recipe.normalize_rows ? ": rows divided by their sums"
-                        : !recipe.standardize ? ": as they are"
-                        : facts.dense
-                            ? ", in units of their own or far from 0: each less its mean and divided by its deviation"
-                            : ", in units of their own: each divided by its size";
+    const char* taken =
+        recipe.normalize_rows ? ": rows divided by their sums"
+        : !recipe.standardize ? ": as they are"
+        : recipe.medians      ? ", with long tails: each less its median, in deviations of most values, 3 at most"
+        : facts.dense         ? ", in units of their own or far from 0: each less its mean and divided by its deviation"
+                              : ", in units of their own: each divided by its size";
     text = fmt::format("features are {}{}", kind, taken);
     if (recipe.feature_scale != 1)
       text += fmt::format(", times {:.3g} for a mean length of {:.3g}", recipe.feature_scale,
@@ -212,7 +298,8 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
     else if (options.self_distillation)
       text += "; trained twice, the second time with the first as its teacher";
   } else {
-    const char* signs = !recipe.presence     ? "batch norm"
+    const char* signs = recipe.medians       ? "medians, since they have long tails"
+                        : !recipe.presence   ? "batch norm"
                         : recipe.standardize ? "presence, and batch norm where most nodes have the feature"
                                              : "presence";
     text = fmt::format("features are {}: signs of {}{}", kind, signs, recipe.center ? ", less their mean" : "");
@@ -263,6 +350,7 @@ FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe) {
     Buffer<float> scale = inverse_deviation(statistics.variance.span());
     return {std::move(statistics.mean), std::move(scale)};
   };
+  if (recipe.medians) return typical_map(dataset);
   if (!recipe.presence) return of_batch_norm();
   FeatureMap map = presence_map(dataset.features, dataset.num_features());
   if (recipe.standardize) take_common_columns(map, of_batch_norm(), dataset.features.pattern);
@@ -287,6 +375,19 @@ FeatureMap standard_map(const Dataset& dataset) {
   map = {Buffer<float>(dataset.num_features(), 0.0F), Buffer<float>(dataset.num_features(), 0.0F)};
   for (std::size_t j = 0; j < squares.size(); ++j)
     map.scale[j] = squares[j] > 0 ? static_cast<float>(std::sqrt(entries[j] / squares[j])) : 0;
+  return map;
+}
+
+FeatureMap typical_map(const Dataset& dataset) {
+  FeatureMap map = standard_map(dataset);
+  std::vector<NodeId> nodes(dataset.dense_features.nrows());
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  const TypicalColumns columns(dataset.dense_features, nodes);
+  for (std::size_t j = 0; j < map.shift.size(); ++j) {
+    if (columns[j].deviation == 0) continue;
+    map.shift[j] = columns[j].median;
+    map.scale[j] = 1 / columns[j].deviation;
+  }
   return map;
 }
 

@@ -15,9 +15,11 @@ namespace bitgraph::nn {
 
 /// What a recipe is chosen by: measured on the training and validation nodes alone.
 struct DataFacts {
-  bool dense = false;       ///< features are stored as a dense matrix
-  bool negative = false;    ///< some feature is below 0
-  bool uneven = false;      ///< in units of their own, or dense and far from 0: some drown what tells nodes apart
+  bool dense = false;     ///< features are stored as a dense matrix
+  bool negative = false;  ///< some feature is below 0
+  bool uneven = false;    ///< in units of their own, dense and far from 0, or long-tailed: some drown what tells nodes
+                          ///< apart
+  bool long_tails = false;  ///< dense, and a few values lie so far from the others that they make up the deviations
   double row_length = 0;    ///< root mean square of rows as a float model takes them; 0: there are none
   std::size_t classes = 0;  ///< that these nodes have
   std::size_t graphs = 0;   ///< for training, of a data set of many
@@ -30,6 +32,7 @@ struct Recipe {
   bool normalize_rows = false;   ///< float: features of a node are divided by their sum,
   float feature_scale = 1;       ///< and in training multiplied by this. The model has it in its weights
   bool standardize = false;      ///< float: features by standard_map(); signs of presence: of common ones, batch norm's
+  bool medians = false;          ///< dense features: by typical_map(), of float models within typical_limit
   bool presence = false;         ///< binary: signs say which features a node has; else they are batch norm's
   bool center = false;           ///< binary: the mean row is taken off the first layer's input
   bool even_scales = false;      ///< binary: one hidden unit is constant and large, see NetworkTrainer::even_out_scales
@@ -63,5 +66,11 @@ inline constexpr double enough_weights_of_label = 4;
 /// Dense features: to a mean of 0 and a deviation of 1; one that is the same everywhere says nothing, and becomes 0.
 /// Sparse ones: to a root mean square of 1 of what is not 0; zeros stay zeros.
 [[nodiscard]] FeatureMap standard_map(const Dataset& dataset);
+
+/// Dense features whatever a few large values are: to a median of 0, and to a deviation of 1 if most values were
+/// normally distributed. Where nearly all values are one, as by standard_map(). Of at most 2,048 nodes.
+[[nodiscard]] FeatureMap typical_map(const Dataset& dataset);
+/// Deviations from the median that values keep.
+inline constexpr float typical_limit = 3;
 
 }  // namespace bitgraph::nn

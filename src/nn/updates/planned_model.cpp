@@ -76,7 +76,8 @@ void PlannedModel::require_same_features(const Model& other) const {
                  other.normalize_rows ? "divided by their sums" : "as they are",
                  header_.normalize_rows ? "divided by their sums" : "as they are");
   const bool alike = other.thresholds == header_.thresholds && same_values(other.input_mean, header_.input_mean) &&
-                     same_values(other.input_inverse_deviation, header_.input_inverse_deviation);
+                     same_values(other.input_inverse_deviation, header_.input_inverse_deviation) &&
+                     other.input_limit == header_.input_limit;
   if (!alike)
     refuse_model(ErrorCode::not_possible,
                  "the model takes features by another mean and deviation, the plan has {}: make a new plan",

@@ -28,8 +28,8 @@ struct Row {
 };
 
 constexpr DataFacts counts{.row_length = 0.25}, mixed{.negative = true}, dense{.dense = true},
-    units{.dense = true, .uneven = true}, short_rows{.dense = true, .row_length = 0.01},
-    long_rows{.negative = true, .row_length = 800};
+    units{.dense = true, .uneven = true}, tails{.dense = true, .uneven = true, .long_tails = true},
+    short_rows{.dense = true, .row_length = 0.01}, long_rows{.negative = true, .row_length = 800};
 
 const std::vector<Row> table{
     {Architecture::gcn, Precision::real, counts, {.normalize_rows = true, .feature_scale = 4}},
@@ -40,6 +40,9 @@ const std::vector<Row> table{
     {Architecture::inductive_gin, Precision::real, dense, {.average = true}},
     {Architecture::sage, Precision::real, dense, {}},
     {Architecture::gcn, Precision::real, units, {.standardize = true}},
+    {Architecture::gcn, Precision::real, tails, {.standardize = true, .medians = true}},
+    {Architecture::sage, Precision::of_levels(4, 4, 4), tails, {.standardize = true, .medians = true}},
+    {Architecture::inductive_gcn, Precision::bin, tails, {.medians = true, .center = true}},
     {Architecture::gcn, Precision::real, {.uneven = true, .row_length = 5}, {.standardize = true}},
     {Architecture::inductive_gcn,
      Precision::of_levels(8, 8, 8),
@@ -100,6 +103,7 @@ TEST(Recipe, IsTheTable) {
     EXPECT_EQ(made.normalize_rows, row.recipe.normalize_rows);
     EXPECT_EQ(made.feature_scale, row.recipe.feature_scale);
     EXPECT_EQ(made.standardize, row.recipe.standardize);
+    EXPECT_EQ(made.medians, row.recipe.medians);
     EXPECT_EQ(made.presence, row.recipe.presence);
     EXPECT_EQ(made.center, row.recipe.center);
     EXPECT_EQ(made.even_scales, row.recipe.even_scales);
@@ -146,6 +150,11 @@ TEST(Recipe, OfAModelToStartFromTakesFeaturesAsItDoes) {
   const auto recipe = [](const Model& start, const DataFacts& facts) {
     return choose_recipe({.precision = Precision::real, .architecture = Architecture::gcn, .start = &start}, facts);
   };
+  Model limited;
+  limited.input_mean = Buffer<float>(3, 1.0F);
+  limited.input_limit = 3;
+  EXPECT_TRUE(recipe(limited, uneven).medians);
+  EXPECT_FALSE(recipe(standardized, tails).medians);
   EXPECT_FALSE(recipe(plain, uneven).standardize);
   EXPECT_EQ(recipe(plain, uneven).feature_scale, 1);
   EXPECT_EQ(recipe(plain, one_unit).feature_scale, 400);
@@ -246,6 +255,50 @@ TEST(Recipe, FeaturesAreUnevenWhereOneIsAHundredTimesTheUsualOneOrATenthOfThemAn
   EXPECT_FALSE(uneven([](Size, Size) { return 0.0F; }));
 }
 
+TEST(Recipe, FeaturesHaveLongTailsWhereAQuarterOfTheirDeviationsAreThreeTimesAsLargeByThemOrATenthTenTimes) {
+  const auto long_tails = [](const auto& value_of) {
+    Dataset dataset = test::planted_data({.nodes = 400, .features = 40, .kind = FeatureKind::dense, .train = 100});
+    std::vector<NodeId> nodes = dataset.train;
+    nodes.insert(nodes.end(), dataset.validation.begin(), dataset.validation.end());
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      const double evenly = (2 * static_cast<double>(n) + 1) / static_cast<double>(nodes.size()) - 1;  // -1 to 1
+      for (std::size_t j = 0; j < 40; ++j)
+        dataset.dense_features(nodes[n], j) = static_cast<float>(value_of(j, evenly));
+    }
+    const DataFacts facts = measure_facts(dataset);
+    EXPECT_TRUE(facts.uneven || !facts.long_tails);
+    return facts.long_tails;
+  };
+  const auto exponential = [](double evenly) { return -std::log(1 - (evenly + 1) / 2); };
+  const auto tail = [](double evenly) { return std::exp(3 * evenly); };
+  const auto long_tail = [](double evenly) { return std::exp(8 * evenly); };
+  EXPECT_FALSE(long_tails([](std::size_t, double evenly) { return evenly; }));
+  EXPECT_FALSE(long_tails([&](std::size_t, double evenly) { return exponential(evenly); }));
+  EXPECT_FALSE(long_tails([&](std::size_t j, double evenly) { return j < 9 ? tail(evenly) : evenly; }));
+  EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 10 ? tail(evenly) : evenly; }));
+  EXPECT_FALSE(long_tails([&](std::size_t j, double evenly) { return j < 3 ? long_tail(evenly) : evenly; }));
+  EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 4 ? long_tail(evenly) : evenly; }));
+  // Features that hold one value do not count, and of those that nearly always do a tenth of the nodes is looked at.
+  EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 30 ? 5 : j < 33 ? tail(evenly) : evenly; }));
+  EXPECT_FALSE(long_tails([](std::size_t, double evenly) { return evenly > 0.85 ? 1.0 : 0.0; }));
+  EXPECT_TRUE(long_tails([&](std::size_t, double evenly) { return evenly > 0 ? long_tail(evenly) : 1.0; }));
+}
+
+TEST(Recipe, TypicalMapsOfFewRowsOrOfOneValueAreThoseOfMeansAndDeviations) {
+  Dataset dataset = test::planted_data({.features = 3, .kind = FeatureKind::tails});
+  DenseMatrix<float>& x = dataset.dense_features;
+  for (std::size_t i = 0; i < x.nrows(); ++i) x(i, 0) = 7, x(i, 1) = i == 5 ? 1e30F : 0;
+  const FeatureMap typical = typical_map(dataset), standard = standard_map(dataset);
+  for (const std::size_t j : {0U, 1U}) {
+    EXPECT_EQ(typical.shift[j], standard.shift[j]);
+    EXPECT_EQ(typical.scale[j], standard.scale[j]);
+  }
+  EXPECT_LT(typical.shift[2], standard.shift[2]);
+  EXPECT_GT(typical.scale[2], standard.scale[2]);
+  const FeatureMap signs = sign_map(dataset, {.medians = true, .center = true});
+  EXPECT_EQ(signs.shift[2], typical.shift[2]);
+}
+
 TEST(Recipe, OfUnevenFeaturesIsTold) {
   const auto expect_told = [](FeatureKind kind, const Precision& precision, const std::string& what) {
     const std::string line =
@@ -255,6 +308,9 @@ TEST(Recipe, OfUnevenFeaturesIsTold) {
   expect_told(FeatureKind::units, Precision::real,
               "features are dense, in units of their own or far from 0: each less its mean and divided by its "
               "deviation");
+  expect_told(FeatureKind::tails, Precision::real,
+              "features are dense, with long tails: each less its median, in deviations of most values, 3 at most");
+  expect_told(FeatureKind::tails, Precision::full, "signs of medians, since they have long tails");
   expect_told(FeatureKind::counts_in_units, Precision::real,
               "features are sparse and not negative, in units of their own: each divided by its size");
   expect_told(FeatureKind::counts_in_units, Precision::full,

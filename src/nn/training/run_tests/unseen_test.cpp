@@ -56,7 +56,9 @@ class Scrambler {
     if (dataset_.has_dense_features()) {
       for (NodeId i = 0; i < num_nodes(); ++i) {
         if (trained_[i]) continue;
-        for (float& value : out.dense_features.row(i)) value = 3 * uniform() - 1;
+        // About as large as they were: the recipe may look at those of validation nodes.
+        for (std::size_t j = 0; j < dataset_.num_features(); ++j)
+          out.dense_features(i, j) = (0.5F + uniform()) * dataset_.dense_features(below(num_nodes()), j);
       }
       return;
     }
@@ -163,7 +165,7 @@ TEST(Unseen, ASampledModelTrainsOnTrainingNodesAndTheEdgesBetweenThem) {
 
 TEST(Unseen, MeansAndDeviationsAreOfTrainingNodes) {
   for (const Architecture architecture : sampled) {
-    for (const FeatureKind kind : {FeatureKind::units, FeatureKind::counts_in_units}) {
+    for (const FeatureKind kind : {FeatureKind::units, FeatureKind::counts_in_units, FeatureKind::tails}) {
       const Dataset dataset = test::planted_data({.kind = kind});
       Dataset other = test::planted_data({.kind = kind});
       Scrambler(dataset).features(other);
