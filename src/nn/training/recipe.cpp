@@ -108,7 +108,7 @@ class TypicalColumns {
  public:
   TypicalColumns(const DenseMatrix<float>& x, std::span<const NodeId> nodes) {
     constexpr std::size_t most_rows = 2048, together = 16;  // columns whose values lie in one line of the cache
-    const std::size_t rows = std::min(most_rows, nodes.size());
+    const std::size_t rows = rows_ = std::min(most_rows, nodes.size());
     columns_.resize(x.ncols());
     if (rows == 0) return;
     std::vector<float> values(together * rows);
@@ -130,9 +130,12 @@ class TypicalColumns {
   [[nodiscard]] const Column& operator[](std::size_t column) const { return columns_[column]; }
 
   /// Whether large values make the deviations of a quarter of the columns three times as large, or those of a tenth
-  /// ten times. Of normal values it is once, of a singular vector of words twice, seldom three times.
+  /// ten times. Of normal values it is once, of a singular vector of words twice, seldom three times. Few rows do not
+  /// tell.
   [[nodiscard]] bool have_long_tails() const {
+    constexpr std::size_t fewest_rows = 20;
     constexpr double large = 3, very_large = 10;
+    if (rows_ < fewest_rows) return false;
     std::size_t changing = 0, many = 0, some = 0;
     for (const Column& column : columns_) {
       if (column.deviation == 0) continue;
@@ -170,6 +173,7 @@ class TypicalColumns {
   }
 
   std::vector<Column> columns_;
+  std::size_t rows_ = 0;  ///< that were looked at
 };
 
 /// The nodes of the samples for training and validation.
@@ -210,7 +214,10 @@ DataFacts measure_facts(const Dataset& dataset) {
     if (sum > 0) squares_of_shares += row_squares / (sum * sum), ++rows_with_sums;
   }
   facts.classes = classes.size();
-  if (facts.dense) facts.long_tails = TypicalColumns(dataset.dense_features, nodes).have_long_tails();
+  if (facts.dense) {
+    const std::vector<NodeId> trained = dataset.nodes_of(dataset.train);
+    facts.long_tails = TypicalColumns(dataset.dense_features, trained).have_long_tails();
+  }
   facts.uneven = sizes.differ() || (facts.dense && sizes.lie_far_from_zero()) || facts.long_tails;
   if (dataset.num_graphs() != 0) facts.graphs = dataset.train.size();
   if (facts.uneven) {

@@ -19,7 +19,7 @@ struct DataFacts {
   bool negative = false;  ///< some feature is below 0
   bool uneven = false;    ///< in units of their own, dense and far from 0, or long-tailed: some drown what tells nodes
                           ///< apart
-  bool long_tails = false;  ///< dense, and a few values lie so far from the others that they make up the deviations
+  bool long_tails = false;  ///< dense, and a few values of training nodes lie so far off that they make up deviations
   double row_length = 0;    ///< root mean square of rows as a float model takes them; 0: there are none
   std::size_t classes = 0;  ///< that these nodes have
   std::size_t graphs = 0;   ///< for training, of a data set of many

@@ -256,14 +256,12 @@ TEST(Recipe, FeaturesAreUnevenWhereOneIsAHundredTimesTheUsualOneOrATenthOfThemAn
 }
 
 TEST(Recipe, FeaturesHaveLongTailsWhereAQuarterOfTheirDeviationsAreThreeTimesAsLargeByThemOrATenthTenTimes) {
-  const auto long_tails = [](const auto& value_of) {
-    Dataset dataset = test::planted_data({.nodes = 400, .features = 40, .kind = FeatureKind::dense, .train = 100});
-    std::vector<NodeId> nodes = dataset.train;
-    nodes.insert(nodes.end(), dataset.validation.begin(), dataset.validation.end());
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-      const double evenly = (2 * static_cast<double>(n) + 1) / static_cast<double>(nodes.size()) - 1;  // -1 to 1
+  const auto long_tails = [](const auto& value_of, std::size_t count = 100) {
+    Dataset dataset = test::planted_data({.nodes = 400, .features = 40, .kind = FeatureKind::dense, .train = count});
+    for (std::size_t n = 0; n < count; ++n) {
+      const double evenly = (2 * static_cast<double>(n) + 1) / static_cast<double>(count) - 1;  // -1 to 1
       for (std::size_t j = 0; j < 40; ++j)
-        dataset.dense_features(nodes[n], j) = static_cast<float>(value_of(j, evenly));
+        dataset.dense_features(dataset.train[n], j) = static_cast<float>(value_of(j, evenly));
     }
     const DataFacts facts = measure_facts(dataset);
     EXPECT_TRUE(facts.uneven || !facts.long_tails);
@@ -278,6 +276,8 @@ TEST(Recipe, FeaturesHaveLongTailsWhereAQuarterOfTheirDeviationsAreThreeTimesAsL
   EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 10 ? tail(evenly) : evenly; }));
   EXPECT_FALSE(long_tails([&](std::size_t j, double evenly) { return j < 3 ? long_tail(evenly) : evenly; }));
   EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 4 ? long_tail(evenly) : evenly; }));
+  EXPECT_FALSE(long_tails([&](std::size_t, double evenly) { return long_tail(evenly); }, 19)) << "few say nothing";
+  EXPECT_TRUE(long_tails([&](std::size_t, double evenly) { return long_tail(evenly); }, 20));
   // Features that hold one value do not count, and of those that nearly always do a tenth of the nodes is looked at.
   EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 30 ? 5 : j < 33 ? tail(evenly) : evenly; }));
   EXPECT_FALSE(long_tails([](std::size_t, double evenly) { return evenly > 0.85 ? 1.0 : 0.0; }));

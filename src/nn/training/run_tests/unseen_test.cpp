@@ -56,9 +56,7 @@ class Scrambler {
     if (dataset_.has_dense_features()) {
       for (NodeId i = 0; i < num_nodes(); ++i) {
         if (trained_[i]) continue;
-        // About as large as they were: the recipe may look at those of validation nodes.
-        for (std::size_t j = 0; j < dataset_.num_features(); ++j)
-          out.dense_features(i, j) = (0.5F + uniform()) * dataset_.dense_features(below(num_nodes()), j);
+        for (float& value : out.dense_features.row(i)) value = 3 * uniform() - 1;
       }
       return;
     }
