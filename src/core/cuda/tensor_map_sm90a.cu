@@ -5,6 +5,7 @@
 #include <bitgraph/core/kernel.cuh>
 
 #include <array>
+#include <string>
 
 namespace bitgraph {
 
@@ -26,7 +27,9 @@ CUtensorMap tensor_map(const PlaneRows& rows, const PlaneBox& box) {
       encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, const_cast<void*>(rows.data), sizes.data(), strides.data(),
              boxes.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result != CUDA_SUCCESS) fail(ErrorCode::internal, "the CUDA driver refuses a tensor map");
+  // Where a kernel before has failed, that is the error.
+  if (result != CUDA_SUCCESS)
+    fail(ErrorCode::internal, "the CUDA driver refuses a tensor map: error " + std::to_string(result));
   return map;
 }
 
