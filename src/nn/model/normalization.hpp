@@ -101,34 +101,6 @@ inline Buffer<float> model_features(const SparseFeatures& features, const FloatR
   return values;
 }
 
-/// What is taken off each feature, and what the rest is multiplied by.
-struct FeatureMap {
-  Buffer<float> shift, scale;
-};
-
-/// Takes features to +1 where a node has them, as far as their values are one, and to -1 where it does not: then all
-/// nodes' rows have one mean magnitude. Batch norm's rows do not. Its unset features lie near 0 and a rare one far off,
-/// so that the magnitudes of the rows of blogcatalog differ by 70 %; the signs of thousands of unset features, by which
-/// that is multiplied, then bury those of the few that are set.
-inline FeatureMap presence_map(const SparseFeatures& features, std::size_t num_features) {
-  std::vector<double> sums(num_features, 0), entries(num_features, 0);
-  double sum = 0;
-  for (std::size_t e = 0; e < features.values.size(); ++e) {
-    const NodeId j = features.pattern.col_ind()[e];
-    sums[j] += features.values[e];
-    entries[j] += 1;
-    sum += features.values[e];
-  }
-  const double usual = sum > 0 ? sum / static_cast<double>(features.values.size()) : 1.0;
-  FeatureMap map{Buffer<float>(num_features), Buffer<float>(num_features)};
-  for (std::size_t j = 0; j < num_features; ++j) {
-    const double half = (sums[j] > 0 ? sums[j] / entries[j] : usual) / 2;
-    map.shift[j] = static_cast<float>(half);
-    map.scale[j] = static_cast<float>(1 / half);
-  }
-  return map;
-}
-
 /// A graph as the transductive trainers see it: the pattern of A + I, and D^-1/2.
 struct NormalizedGraph {
   CsrPattern pattern;

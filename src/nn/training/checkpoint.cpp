@@ -7,7 +7,7 @@
 #include "io/file/file.hpp"
 #include "nn/model/architectures.hpp"
 #include "nn/training/network_layers.hpp"
-#include "nn/training/recipe.hpp"
+#include "nn/training/recipe/recipe.hpp"
 
 #include <fmt/format.h>
 

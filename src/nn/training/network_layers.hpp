@@ -6,7 +6,7 @@
 #include <bitgraph/nn/program.hpp>
 #include <bitgraph/nn/train.hpp>
 
-#include "nn/training/recipe.hpp"
+#include "nn/training/recipe/recipe.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "nn/training/trainer.hpp"
 

@@ -19,7 +19,8 @@
 #include "nn/sampling/parts/seen_part.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/network_layers.hpp"
-#include "nn/training/recipe.hpp"
+#include "nn/training/recipe/feature_maps.hpp"
+#include "nn/training/recipe/recipe.hpp"
 #include "nn/training/run/training_run.hpp"
 #include "nn/training/trainer.hpp"
 

@@ -6,10 +6,10 @@
 #include "nn/model/reshape.hpp"
 #include "nn/sampling/training_source.hpp"
 #include "nn/training/checkpoint.hpp"
-#include "nn/training/feature_codes.hpp"
 #include "nn/training/network_layers.hpp"
-#include "nn/training/recipe.hpp"
-#include "nn/training/sample_from.hpp"
+#include "nn/training/recipe/feature_codes.hpp"
+#include "nn/training/recipe/recipe.hpp"
+#include "nn/training/recipe/sample_from.hpp"
 #include "nn/training/trainer.hpp"
 
 #include <bitgraph/nn/infer.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model/architectures.hpp"
 #include "nn/sampling/training_source.hpp"
-#include "nn/training/recipe.hpp"
-#include "nn/training/sample_from.hpp"
+#include "nn/training/recipe/recipe.hpp"
+#include "nn/training/recipe/sample_from.hpp"
 
 #include <bitgraph/nn/part_batches.hpp>
 #include <bitgraph/nn/train.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/training/sample_from.hpp"
+#include "nn/training/recipe/sample_from.hpp"
 
 #include "core/names.hpp"
 #include "nn/model/architectures.hpp"

@@ -3,29 +3,14 @@
 // what was tried.
 #pragma once
 
-#include <bitgraph/io/dataset.hpp>
 #include <bitgraph/nn/train.hpp>
 
-#include "nn/model/normalization.hpp"
+#include "nn/training/recipe/facts.hpp"
 
 #include <cstddef>
 #include <string>
 
 namespace bitgraph::nn {
-
-/// What a recipe is chosen by: measured on the training and validation nodes alone.
-struct DataFacts {
-  bool dense = false;     ///< features are stored as a dense matrix
-  bool negative = false;  ///< some feature is below 0
-  bool uneven = false;    ///< in units of their own, dense and far from 0, or long-tailed: some drown what tells nodes
-                          ///< apart
-  bool long_tails = false;  ///< dense, and a few values of training nodes lie so far off that they make up deviations
-  double row_length = 0;    ///< root mean square of rows as a float model takes them; 0: there are none
-  std::size_t classes = 0;  ///< that these nodes have
-  std::size_t graphs = 0;   ///< for training, of a data set of many
-};
-
-[[nodiscard]] DataFacts measure_facts(const Dataset& dataset);
 
 /// How a network is trained, beside the numbers of TrainOptions.
 struct Recipe {
@@ -59,18 +44,5 @@ inline constexpr double enough_weights_of_label = 4;
 /// Options are complete.
 [[nodiscard]] std::string describe(const Recipe& recipe, const TrainOptions& options, const DataFacts& facts,
                                    const DataSize& size);
-
-/// What features are before their signs: batch norm, or which of them a node has.
-[[nodiscard]] FeatureMap sign_map(const Dataset& dataset, const Recipe& recipe);
-
-/// Dense features: to a mean of 0 and a deviation of 1; one that is the same everywhere says nothing, and becomes 0.
-/// Sparse ones: to a root mean square of 1 of what is not 0; zeros stay zeros.
-[[nodiscard]] FeatureMap standard_map(const Dataset& dataset);
-
-/// Dense features whatever a few large values are: to a median of 0, and to a deviation of 1 if most values were
-/// normally distributed. Where nearly all values are one, as by standard_map(). Of at most 2,048 nodes.
-[[nodiscard]] FeatureMap typical_map(const Dataset& dataset);
-/// Deviations from the median that values keep.
-inline constexpr float typical_limit = 3;
 
 }  // namespace bitgraph::nn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/training/feature_codes.hpp"
+#include "nn/training/recipe/feature_codes.hpp"
 
 #include "nn/inference/input_features.hpp"
 #include "nn/model/architectures.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Few features that are numbers become several signs each: where the thresholds lie, when there are some, and that a
 // trained model has them in its plans, files and updates.
-#include "nn/training/feature_codes.hpp"
+#include "nn/training/recipe/feature_codes.hpp"
 
 #include <bitgraph/core/random.hpp>
 #include <bitgraph/nn/infer.hpp>
