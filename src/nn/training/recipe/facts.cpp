@@ -96,7 +96,8 @@ class ColumnSizes {
   std::size_t rows_ = 0;
 };
 
-/// The nodes of the samples for training and validation.
+}  // namespace
+
 std::vector<NodeId> known_nodes(const Dataset& dataset) {
   std::vector<NodeId> nodes;
   for (const auto* samples : {&dataset.train, &dataset.validation}) {
@@ -105,8 +106,6 @@ std::vector<NodeId> known_nodes(const Dataset& dataset) {
   }
   return nodes;
 }
-
-}  // namespace
 
 DataFacts measure_facts(const Dataset& dataset) {
   DataFacts facts{.dense = dataset.has_dense_features()};

@@ -141,7 +141,7 @@ TEST(DataFacts, FeaturesHaveLongTailsWhereAQuarterOfTheirDeviationsAreThreeTimes
   EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 4 ? long_tail(evenly) : evenly; }));
   EXPECT_FALSE(long_tails([&](std::size_t, double evenly) { return long_tail(evenly); }, 19)) << "few say nothing";
   EXPECT_TRUE(long_tails([&](std::size_t, double evenly) { return long_tail(evenly); }, 20));
-  // Features that hold one value do not count, and of those that nearly always do a tenth of the nodes is looked at.
+  // Features that hold one value do not count. Where half of the values are one, a larger distance is looked at.
   EXPECT_TRUE(long_tails([&](std::size_t j, double evenly) { return j < 30 ? 5 : j < 33 ? tail(evenly) : evenly; }));
   EXPECT_FALSE(long_tails([](std::size_t, double evenly) { return evenly > 0.85 ? 1.0 : 0.0; }));
   EXPECT_TRUE(long_tails([&](std::size_t, double evenly) { return evenly > 0 ? long_tail(evenly) : 1.0; }));

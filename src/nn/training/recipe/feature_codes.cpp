@@ -3,6 +3,7 @@
 
 #include "nn/inference/input_features.hpp"
 #include "nn/model/architectures.hpp"
+#include "nn/training/recipe/facts.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -75,10 +76,7 @@ std::size_t choose_thresholds(const Dataset& dataset, const TrainOptions& option
   if (options.thresholds) return *options.thresholds;
   const std::size_t columns = dataset.num_features();
   if (columns > few_features || options.start != nullptr) return 1;
-  std::vector<NodeId> nodes = dataset.nodes_of(dataset.train);
-  const std::vector<NodeId> validation = dataset.nodes_of(dataset.validation);
-  nodes.insert(nodes.end(), validation.begin(), validation.end());
-  const DenseMatrix<float> rows = features_as_stored(dataset, nodes);
+  const DenseMatrix<float> rows = features_as_stored(dataset, known_nodes(dataset));
   bool numbers = false;
   for (std::size_t j = 0; j < columns && !numbers; ++j) numbers = has_many_values(rows, j);
   return numbers ? std::min(usual_thresholds, signs_of_a_node / columns) : 1;

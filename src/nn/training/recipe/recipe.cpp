@@ -2,6 +2,7 @@
 #include "nn/training/recipe/recipe.hpp"
 
 #include "nn/model/architectures.hpp"
+#include "nn/training/recipe/feature_maps.hpp"
 #include "nn/training/recipe/sample_from.hpp"
 
 #include <fmt/format.h>
@@ -34,10 +35,13 @@ Recipe choose_recipe(const TrainOptions& options, const DataFacts& facts) {
   const bool few_labels = !sampled && facts.graphs == 0;  // over one whole graph: the teacher has a word on all nodes
   Recipe recipe;
   recipe.standardize = facts.uneven && (!options.precision.multiplies_signs() || !facts.dense);
-  recipe.medians = options.start == nullptr ? facts.long_tails : options.start->input_limit != 0;
+  recipe.medians = facts.long_tails;
   if (!options.precision.multiplies_signs()) {
     recipe.normalize_rows = are_counts(facts);
-    if (options.start != nullptr) recipe.standardize = !options.start->input_mean.empty();
+    if (options.start != nullptr) {
+      recipe.standardize = !options.start->input_mean.empty();
+      recipe.medians = options.start->input_limit != 0;
+    }
     // A model to start from may take features otherwise: then they have not the length that was measured.
     if (recipe.standardize == facts.uneven) recipe.feature_scale = scale_of_rows(facts, sampled);
     // Batch norms make accuracy swing from step to step. A model that training starts from has them in its weights.
@@ -67,13 +71,19 @@ std::string describe(const Recipe& recipe, const TrainOptions& options, const Da
   const char* kind = facts.dense ? "dense" : facts.negative ? "of both signs" : "sparse and not negative";
   std::string text;
   if (!options.precision.multiplies_signs()) {
-    const char* taken =
-        recipe.normalize_rows ? ": rows divided by their sums"
-        : !recipe.standardize ? ": as they are"
-        : recipe.medians      ? ", with long tails: each less its median, in deviations of most values, 3 at most"
-        : facts.dense         ? ", in units of their own or far from 0: each less its mean and divided by its deviation"
-                              : ", in units of their own: each divided by its size";
-    text = fmt::format("features are {}{}", kind, taken);
+    text = fmt::format("features are {}", kind);
+    if (recipe.normalize_rows) {
+      text += ": rows divided by their sums";
+    } else if (!recipe.standardize) {
+      text += ": as they are";
+    } else if (recipe.medians) {
+      text += fmt::format(", with long tails: each less its median, in deviations of most values, {:g} at most",
+                          typical_limit);
+    } else if (facts.dense) {
+      text += ", in units of their own or far from 0: each less its mean and divided by its deviation";
+    } else {
+      text += ", in units of their own: each divided by its size";
+    }
     if (recipe.feature_scale != 1)
       text += fmt::format(", times {:.3g} for a mean length of {:.3g}", recipe.feature_scale,
                           recipe.feature_scale * facts.row_length);

@@ -127,6 +127,11 @@ TEST(Recipe, OfAModelToStartFromTakesFeaturesAsItDoes) {
   limited.input_limit = 3;
   EXPECT_TRUE(recipe(limited, uneven).medians);
   EXPECT_FALSE(recipe(standardized, tails).medians);
+  for (const Model* start : {&plain, &limited}) {  // signs are those of the data, whatever the float model takes
+    const TrainOptions of_signs{.precision = Precision::bin, .architecture = Architecture::gcn, .start = start};
+    EXPECT_TRUE(choose_recipe(of_signs, tails).medians);
+    EXPECT_FALSE(choose_recipe(of_signs, uneven).medians);
+  }
   EXPECT_FALSE(recipe(plain, uneven).standardize);
   EXPECT_EQ(recipe(plain, uneven).feature_scale, 1);
   EXPECT_EQ(recipe(plain, one_unit).feature_scale, 400);
