@@ -128,7 +128,7 @@ nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
   model.normalize_rows = d.once_in(2);
   if (!d.once_in(2)) return model;
   nn::Layer& layer = model.layers[d.below(model.layers.size())];
-  switch (d.below(11)) {
+  switch (d.below(12)) {
     case 0: model.layers.clear(); break;
     case 1: layer.precision = precisions[d.below(precisions.size())]; break;
     case 2: layer.aggregation = static_cast<nn::Aggregation>(d.below(6)); break;
@@ -139,6 +139,7 @@ nn::Model perhaps_wrong_model(Draw& d, std::uint64_t seed) {
     case 7: model.jumping_knowledge = !model.jumping_knowledge; break;
     case 8: spoil(layer.input_scale, d); break;
     case 9: spoil(layer.message_scale, d); break;
+    case 10: model.input_limit = d.once_in(2) ? 0.5F : -0.5F; break;
     default: spoil(layer.neighbor, d);
   }
   return model;

@@ -2,11 +2,13 @@
 // Float models and models of levels of features in units of their own: they take dense ones each less its mean, divided
 // by its deviation, sparse ones divided by their size. All is as over features that were prepared so beforehand, by a
 // model that takes them as they are.
+#include <bitgraph/io/array.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
 #include <bitgraph/nn/train.hpp>
 
 #include "support/cuda_device.hpp"
+#include "support/damaged_file.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
 #include "support/level_models.hpp"
@@ -21,6 +23,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -97,31 +100,25 @@ void expect_same_weights(const Model& actual, const Model& expected) {
   EXPECT_EQ(without_means(actual).fingerprint(), without_means(expected).fingerprint());
 }
 
-TEST(StandardizedFeatures, AreTrainedOnAsThosePreparedBeforehand) {
-  for_each_model([](Architecture architecture, const Precision& precision) {
+void expect_trained_as_prepared(FeatureKind kind, float limit) {
+  const Dataset dataset = data_of(kind);
+  for_each_model([&](Architecture architecture, const Precision& precision) {
     const TrainOptions options = quick(architecture, precision);
-    const Model model = train(in_units(), options, Device::host(2)).model;
-    ASSERT_EQ(model.input_mean.size(), in_units().num_features());
-    EXPECT_EQ(model.input_limit, 0);
-    const TrainResult expected = train(prepared_for(model), options, Device::host(2));
+    const Model model = train(dataset, options, Device::host(2)).model;
+    ASSERT_EQ(model.input_mean.size(), dataset.num_features());
+    EXPECT_EQ(model.input_limit, limit);
+    const TrainResult expected = train(prepared_for(model, kind), options, Device::host(2));
     EXPECT_TRUE(expected.model.input_mean.empty());
     expect_same_weights(model, expected.model);
   });
 }
 
+TEST(StandardizedFeatures, AreTrainedOnAsThosePreparedBeforehand) { expect_trained_as_prepared(FeatureKind::units, 0); }
 TEST(StandardizedFeatures, WithLongTailsAreTrainedOnAsThosePreparedBeforehand) {
-  for_each_model([](Architecture architecture, const Precision& precision) {
-    const TrainOptions options = quick(architecture, precision);
-    const Model model = train(with_tails(), options, Device::host(2)).model;
-    ASSERT_EQ(model.input_mean.size(), with_tails().num_features());
-    EXPECT_EQ(model.input_limit, 3);
-    const TrainResult expected = train(prepared_for(model, FeatureKind::tails), options, Device::host(2));
-    EXPECT_TRUE(expected.model.input_mean.empty());
-    expect_same_weights(model, expected.model);
-  });
+  expect_trained_as_prepared(FeatureKind::tails, 3);
 }
 
-/// Of as many nodes as a sample takes, all are in it.
+/// So few nodes are all looked at.
 TEST(StandardizedFeatures, WithLongTailsAreLessTheirMediansAndHalfOfThemLieWithinThoseOfANormalDistribution) {
   const Model model = train(with_tails(), quick(Architecture::gcn, Precision::real), Device::host(1)).model;
   const DenseMatrix<float>& x = with_tails().dense_features;
@@ -326,6 +323,29 @@ TEST(StandardizedFeatures, WithALimitThatIsNoDistanceAreRefused) {
   model.input_mean = {};
   model.input_inverse_deviation = {};
   test::expect_error_with([&] { model.validate(); }, ErrorCode::bad_input, "a limit of features that it takes without");
+}
+
+TEST(StandardizedFeatures, WithALimitThatIsNoDistanceOrFitsNothingAreRefusedInAFile) {
+  const test::TemporaryFolder folder;
+  some_model(Architecture::gcn, Precision::real, with_tails()).save(folder / "model");
+  const auto expect_refused = [&](const auto& damage, const std::string& what) {
+    TensorFile file = load_safetensors(folder / "model");
+    damage(file);
+    save_safetensors(folder / "damaged", file);
+    test::expect_error_with([&] { static_cast<void>(Model::load(folder / "damaged")); }, ErrorCode::bad_input, what);
+  };
+  expect_refused([](TensorFile& file) { test::put_value(file.tensors.at("input.limit"), 0, -3.0F); },
+                 "the tensor 'input.limit' holds a negative scale");
+  expect_refused([](TensorFile& file) { test::put_value(file.tensors.at("input.limit"), 0, std::nanf("")); },
+                 "the tensor 'input.limit' holds a value that is not finite");
+  expect_refused([](TensorFile& file) { std::swap(file.tensors.at("input.limit"), file.tensors.at("input.mean")); },
+                 "the tensor 'input.mean'");
+  expect_refused(
+      [](TensorFile& file) {
+        file.tensors.erase("input.mean");
+        file.tensors.erase("input.inverse_deviation");
+      },
+      "the tensor 'input.limit' belongs to no layer");
 }
 
 }  // namespace

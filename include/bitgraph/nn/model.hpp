@@ -132,8 +132,9 @@ struct Model {
   bool jumping_knowledge = false;         ///< a linear layer takes the outputs of all convolutions (Xu et al. 2018)
   bool readout = false;                   ///< it classifies graphs: logits are summed over the nodes of each
   bool normalize_rows = false;            ///< features of a node are divided by their sum
-  /// Each feature is taken less its mean, times its inverse deviation: batch norm. Of float models and levels a feature
-  /// must be dense, or its mean 0. Empty: none.
+  /// Each feature is taken less its mean, times its inverse deviation: batch norm. Where features have long tails these
+  /// are the median and that of most values. Of float models and levels a feature must be dense, or its mean 0. Empty:
+  /// none.
   Buffer<float> input_mean, input_inverse_deviation;
   /// Of float models and levels, with means: what is then further from 0 is brought to this distance. 0: none.
   float input_limit = 0;

@@ -280,7 +280,8 @@ Model Model::load(const std::filesystem::path& path) {
   if (model.precision.multiplies_signs() || file.tensors.contains("input.mean")) {
     model.input_mean = reader.floats("input.mean", {inputs});
     model.input_inverse_deviation = reader.scales("input.inverse_deviation", {inputs});
-    if (file.tensors.contains("input.limit")) model.input_limit = reader.scales("input.limit", {1})[0];
+    if (!model.precision.multiplies_signs() && file.tensors.contains("input.limit"))
+      model.input_limit = reader.scales("input.limit", {1})[0];
   }
   reader.refuse_what_is_left();
   return model;

@@ -11,8 +11,6 @@
 #include <array>
 #include <cmath>
 #include <span>
-#include <utility>
-#include <vector>
 
 namespace bitgraph::nn {
 
