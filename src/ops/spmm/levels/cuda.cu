@@ -73,10 +73,13 @@ struct Kernel {
   static constexpr unsigned turn_pitch = 32 + Lanes;  ///< different units lie in different banks
   static_assert(sets % turn == 0);
 
+  static constexpr unsigned value_pitch = unit + 1;  ///< lanes that have rows write to different banks
+
   struct Storage {
     BlockColumns<Lanes, features> columns;
     union {
       uint4 turned[warps][turn * turn_pitch];
+      float values[warps][narrow ? 32 * value_pitch : 1];
       std::uint32_t hub_sums[slice];
     };
     NodeId hubs[warps * sets];
@@ -102,12 +105,13 @@ struct Kernel {
     __syncthreads();
   }
 
-  /// Eight features from `first` on of part `lane` of `Rows` rows.
-  template <unsigned Rows, class RowOf, class SumsOf>
-  __device__ void write(unsigned lane, unsigned first, const RowOf& row_of, const SumsOf& sums_of) {
+  /// Eight features from `first` on of part `lane` of `Rows` rows, and who stores values: put, or the lane.
+  template <unsigned Rows, class RowOf, class SumsOf, class... Put>
+  __device__ void write(unsigned lane, unsigned first, const RowOf& row_of, const SumsOf& sums_of, const Put&... put) {
     const SumPlace* const places = storage.columns.place + storage.columns.index(first, lane);
     const std::size_t column = std::size_t{blockIdx.y} * slice + lane * features + first;
-    store_unit<ends, Rows>(args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; });
+    store_unit<ends, Rows>(
+        args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; }, put...);
   }
   template <bool Small>
   __device__ void write_row(const TakenRow& taken, unsigned lane, unsigned first, const std::uint32_t* sums) {
@@ -191,7 +195,29 @@ struct Kernel {
     }
     const End end(args, kept_row);
     write<1>(
-        0, 0, [&](unsigned) { return end; }, [&](unsigned) { return kept; });
+        0, 0, [&](unsigned) { return end; }, [&](unsigned) { return kept; },
+        [&](NodeId row, const auto& value_of) { put_narrow_values(row, value_of); });
+  }
+
+  /// Values of rows of up to eight columns, each lane with a row, or none. Eight lanes store those of a row together,
+  /// since rows that follow each other in the order lie far apart.
+  template <class ValueOf>
+  __device__ void put_narrow_values(NodeId row, const ValueOf& value_of) {
+    float* const values = storage.values[threadIdx.x / 32];
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned n = 0; n < unit; ++n) values[lane * value_pitch + n] = value_of(n);
+    __syncwarp();
+    const DenseView<float>& out = args.out.values;
+    const NodeId own = row == no_row ? no_row : static_cast<NodeId>(value_row_of(args.out, row));
+    const unsigned column = lane % unit;
+#pragma unroll
+    for (unsigned first = 0; first < 32; first += 32 / unit) {
+      const unsigned its = first + lane / unit;
+      const NodeId to = __shfl_sync(full_warp, own, its);
+      if (to != no_row && column < args.x.ncols)
+        out.data[to * out.stride + column] = values[its * value_pitch + column];
+    }
   }
 
   /// A row that the sets of a warp share.

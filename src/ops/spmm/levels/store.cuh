@@ -78,14 +78,16 @@ __device__ void store_values(const DenseView<float>& out, std::size_t row, std::
 }
 
 /// Eight columns from `first` on of `Rows` rows, as they are stored: all that the output has of them. row_of(m) is a
-/// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n.
-template <Ends ends, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+/// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n. put(row, value_of) stores values
+/// of a row, or of none, value_of(n) that of column first + n.
+template <Ends ends, unsigned Rows, class RowOf, class SumsOf, class PlaceOf, class Put>
 struct UnitStore {
   const LevelSpmmArgs& args;
   std::size_t first;
   const RowOf& row_of;
   const SumsOf& sums_of;
   const PlaceOf& place_of;
+  const Put& put;
 
   __device__ void store() const {
     const LevelOut& out = args.out;
@@ -127,8 +129,7 @@ struct UnitStore {
     for (unsigned m = 0; m < Rows; ++m) {
       const RowEnd<ends> end = row_of(m);
       const auto sums = sums_of(m);
-      if (end.row == no_row) continue;
-      store_values(args.out.values, value_row_of(args.out, end.row), first, args.x.ncols, [&](unsigned n) {
+      put(end.row, [&](unsigned n) {
         return rule.template value<ends == Ends::rare>(at[n].place<offsets>(sums.number(n), end.count, end.row_scale));
       });
     }
@@ -181,10 +182,18 @@ struct UnitStore {
   }
 };
 
+template <Ends ends, unsigned Rows, class RowOf, class SumsOf, class PlaceOf, class Put>
+__device__ void store_unit(const LevelSpmmArgs& args, std::size_t first, const RowOf& row_of, const SumsOf& sums_of,
+                           const PlaceOf& place_of, const Put& put) {
+  UnitStore<ends, Rows, RowOf, SumsOf, PlaceOf, Put>{args, first, row_of, sums_of, place_of, put}.store();
+}
+/// A lane stores the values of its rows.
 template <Ends ends, unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
 __device__ void store_unit(const LevelSpmmArgs& args, std::size_t first, const RowOf& row_of, const SumsOf& sums_of,
                            const PlaceOf& place_of) {
-  UnitStore<ends, Rows, RowOf, SumsOf, PlaceOf>{args, first, row_of, sums_of, place_of}.store();
+  store_unit<ends, Rows>(args, first, row_of, sums_of, place_of, [&](NodeId row, const auto& value_of) {
+    if (row != no_row) store_values(args.out.values, value_row_of(args.out, row), first, args.x.ncols, value_of);
+  });
 }
 
 }  // namespace bitgraph::level_cuda
