@@ -174,6 +174,21 @@ TEST(Tune, TriesThePatternBesideFullTilesOnCuda) {
   EXPECT_TRUE(tried(report, 0, [](const TuneCandidate& c) { return c.options.graph == GraphFormat::csr; }));
 }
 
+/// Two bits have kernels on planes and on bytes, four bits on bytes alone.
+TEST(Tune, TriesPlanesBesideBytesOnCuda) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Dataset dataset = generate_planted_partition(
+      {.num_nodes = 200, .num_classes = 3, .num_features = 300, .mean_degree = 6, .seed = 5});
+  const Model floats = random_model(Architecture::gcn, Precision::real, 300, 64, 3, 2, 7);
+  for (const int bits : {2, 4}) {
+    const Model levels = quantize(floats, dataset, {.precision = Precision::of_levels(bits, bits, bits)});
+    const TuneReport report = tune(levels, dataset, {.repeats = 2}, *test::cuda_device());
+    for (const LevelStrategy strategy : {LevelStrategy::planes, LevelStrategy::bytes})
+      EXPECT_EQ(tried(report, 0, [&](const TuneCandidate& c) { return c.options.levels == strategy; }), bits == 2);
+    expect_sound(report, levels, dataset, *test::cuda_device());
+  }
+}
+
 TEST(Tune, RefusesWhatItCannotJudge) {
   test::expect_error([&] { static_cast<void>(tune(std::span<const Model>(), planted())); }, ErrorCode::usage,
                      "tune: there is no model");
@@ -195,6 +210,7 @@ TEST(Plan, GoesThroughAFile) {
                                  .graph = GraphFormat::tiles,
                                  .tile_dim = 32,
                                  .strategy = SpmmStrategy::twice_ones,
+                                 .levels = LevelStrategy::planes,
                                  .order = Order::degree,
                                  .sequence = Sequence::update_first,
                                  .fusion = Fusion::none,
@@ -215,6 +231,7 @@ TEST(Plan, GoesThroughAFile) {
   EXPECT_EQ(read.partition_file, "parts");
   EXPECT_EQ(read.memory, 123456789U);
   EXPECT_EQ(read.batch_parts, 7U);
+  EXPECT_EQ(read.levels, LevelStrategy::planes);
   EXPECT_EQ(read.batches_at, BatchesAt::device);
   EXPECT_NE(read.describe().find("batches of 7 parts, batches at the device"), std::string::npos);
   EXPECT_EQ(read.model_fingerprint, options.model_fingerprint);
@@ -244,6 +261,7 @@ TEST(Plan, ABadFileIsRefused) {
   refuse("{\"forms\": null}", "'forms' cannot be null");
   refuse("{\"graph\": \"csr\", \"strategy\": \"twice-ones\"}",
          "'strategy' cannot be \"twice-ones\" where 'graph' is \"csr\": that is for tiles");
+  refuse("{\"levels\": \"bits\"}", "'levels' cannot be \"bits\"");
   refuse("{\"tile_dim\": 8.5}", "'tile_dim' cannot be 8.5");
   refuse("{\"forms\": [\"bits\"]}", "'forms' cannot be [\"bits\"]");
   refuse("{\"order\": 3}", "'order' cannot be 3");

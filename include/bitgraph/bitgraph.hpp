@@ -82,6 +82,7 @@
 #include <bitgraph/ops/kernel_choice.hpp>
 #include <bitgraph/ops/level_gemm.hpp>
 #include <bitgraph/ops/level_spmm.hpp>
+#include <bitgraph/ops/level_strategy.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/mxm.hpp>
 #include <bitgraph/ops/mxv.hpp>

@@ -4,6 +4,7 @@
 #include <bitgraph/formats/partition.hpp>
 #include <bitgraph/formats/reorder.hpp>
 #include <bitgraph/nn/model.hpp>
+#include <bitgraph/ops/level_strategy.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include <cstddef>
@@ -76,6 +77,7 @@ struct InferenceOptions {
   GraphFormat graph = GraphFormat::automatic;
   int tile_dim = 8;  ///< of GraphFormat::tiles
   SpmmStrategy strategy = SpmmStrategy::automatic;
+  LevelStrategy levels = LevelStrategy::automatic;  ///< of products and sums of levels, kernel by kernel
   Order order = Order::original;  ///< numbers the nodes anew; logits come back in the caller's numbering
   Sequence sequence = Sequence::automatic;
   Fusion fusion = Fusion::automatic;

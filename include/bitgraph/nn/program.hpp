@@ -13,6 +13,7 @@
 #include <bitgraph/formats/number_format.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/activation.hpp>
+#include <bitgraph/ops/level_strategy.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -117,10 +118,11 @@ struct Operator {
   bool scale_before =
       false;              ///< of quantize in training: rows have the scales of the step before, in the first their own
   bool reorders = false;  ///< of what multiplies or adds up levels: stores the rows in the caller's order
-  GraphForm graph = GraphForm::csr;  ///< of what aggregates
-  bool by_parts = false;             ///< takes the rows of the graph part by part
-  bool own_beside = false;           ///< of vote_post_op: own signs are the second half of the rows that vote
-  bool root = false;                 ///< of fused kinds: a product with the layer's root weights is part of it
+  GraphForm graph = GraphForm::csr;                 ///< of what aggregates
+  LevelStrategy levels = LevelStrategy::automatic;  ///< of products of levels
+  bool by_parts = false;                            ///< takes the rows of the graph part by part
+  bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
+  bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it
   VotePostOp post_op = VotePostOp::none;
 
   [[nodiscard]] ValueId output() const { return outputs.front(); }

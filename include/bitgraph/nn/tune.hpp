@@ -68,8 +68,8 @@ struct TuneReport {
 /// choices those of the validation nodes. Then, for what is on the front of accuracy and time, that within max_loss
 /// before the rest: the number of parts in a batch where there is a partition, and the format of the graph and the
 /// product's strategy, features in full or as differences, the order of the nodes, the sequence of update and
-/// aggregation and, on a CUDA device, the launching, one after the other, each kept where it is quicker (BitGNN,
-/// section 3.4).
+/// aggregation and, on a CUDA device, fusion, the launching and planes or bytes of levels, one after the other, each
+/// kept where it is quicker (BitGNN, section 3.4).
 ///
 /// Every candidate runs on the caller's graph and device. Forms that do not fit one another, a format that the device
 /// has not, an order together with parts, or a plan that the memory does not hold are passed over. Quantizing needs all

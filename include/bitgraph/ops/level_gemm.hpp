@@ -8,6 +8,7 @@
 #include <bitgraph/formats/sparse_levels.hpp>
 #include <bitgraph/ops/activation.hpp>
 #include <bitgraph/ops/kernel_choice.hpp>
+#include <bitgraph/ops/level_strategy.hpp>
 #include <bitgraph/ops/quantize.hpp>
 
 #include <cstddef>
@@ -36,6 +37,7 @@ struct LevelWeights {
   Buffer<std::uint8_t> rows;   ///< of outputs, behind each zeros to 32 bytes
   Buffer<std::uint8_t> image;  ///< rows as the fastest kernel for X of `image_bits` bits reads them; empty: none
   int image_bits = 0;
+  LevelStrategy strategy = LevelStrategy::automatic;  ///< of LevelWeightsUse
   Buffer<std::uint8_t> columns;  ///< the table: column c of all outputs, whole panels; what is no output has zeros
   Buffer<std::int64_t> sums;     ///< of an output's levels
   Buffer<float> steps;           ///< one an output
@@ -60,9 +62,13 @@ struct LevelWeights {
 
 /// Which X a W is made ready for. Any dense X is right; what is known of it makes products faster on a CUDA device.
 struct LevelWeightsUse {
-  int x_bits = 0;       ///< of a dense X; 0: not known
-  bool sparse = false;  ///< X comes in SparseLevels, too
+  int x_bits = 0;                                     ///< of a dense X; 0: not known
+  bool sparse = false;                                ///< X comes in SparseLevels, too
+  LevelStrategy strategy = LevelStrategy::automatic;  ///< of products of a dense X of `x_bits`
 };
+
+/// Whether levels of so many bits may be multiplied as planes on a CUDA device, where it has the instructions.
+[[nodiscard]] bool level_gemm_has_planes(int x_bits, int w_bits) noexcept;
 
 /// For products on `device`, of a W on the host. Throws usage for a scale by columns. O(nrows * ncols).
 [[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device = {},

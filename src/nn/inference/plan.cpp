@@ -39,6 +39,8 @@ constexpr Names<SpmmStrategy, 5> strategies{{{SpmmStrategy::automatic, "auto"},
                                              {SpmmStrategy::each_bit, "each-bit"},
                                              {SpmmStrategy::difference, "difference"},
                                              {SpmmStrategy::twice_ones, "twice-ones"}}};
+constexpr Names<LevelStrategy, 3> level_strategies{
+    {{LevelStrategy::automatic, "auto"}, {LevelStrategy::planes, "planes"}, {LevelStrategy::bytes, "bytes"}}};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   fail(ErrorCode::bad_input, file + ": " + what);
@@ -97,6 +99,7 @@ void InferenceOptions::save(const std::filesystem::path& path) const {
               {"graph", to_string(graph)},
               {"tile_dim", tile_dim},
               {"strategy", name_of(strategies, strategy)},
+              {"levels", name_of(level_strategies, levels)},
               {"order", to_string(order)},
               {"sequence", to_string(sequence)},
               {"fusion", to_string(fusion)},
@@ -135,6 +138,7 @@ InferenceOptions InferenceOptions::load(const std::filesystem::path& path) {
     options.tile_dim = static_cast<int>(k);
   });
   reader.take("strategy", options.strategy, strategies);
+  reader.take("levels", options.levels, level_strategies);
   reader.take("order",
               [&](const Json& name_of_order) { options.order = order_from_string(name_of_order.get<std::string>()); });
   reader.take("sequence", options.sequence, sequences);
@@ -172,6 +176,8 @@ std::string InferenceOptions::describe() const {
   } else if (graph != GraphFormat::automatic) {
     parts.emplace_back(to_string(graph));
   }
+  if (levels != LevelStrategy::automatic)
+    parts.push_back(fmt::format("levels by {}", name_of(level_strategies, levels)));
   if (order != Order::original) parts.emplace_back(to_string(order));
   if (sequence != Sequence::automatic) parts.emplace_back(to_string(sequence));
   if (fusion != Fusion::automatic) parts.emplace_back("not fused");

@@ -273,6 +273,7 @@ std::string paper_name(const Program& program, const Operator& op) {
   std::string name = operator_traits(op.kind).paper_name(program, op);
   if (op.activation == Activation::tanh) name += " + TANH";  // a relu is the rule
   if (op.reorders) name += " + REORDER";
+  if (op.levels != LevelStrategy::automatic) name += op.levels == LevelStrategy::planes ? ", planes" : ", bytes";
   return name;
 }
 

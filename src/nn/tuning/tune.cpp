@@ -4,6 +4,8 @@
 #include <bitgraph/core/error.hpp>
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/nn/bit_search.hpp>
+#include <bitgraph/ops/level_gemm.hpp>
+#include <bitgraph/ops/level_spmm.hpp>
 
 #include "nn/tuning/candidates.hpp"
 #include "nn/tuning/within_loss.hpp"
@@ -190,6 +192,10 @@ class Tuner {
       // A device takes such tiles by itself, where they seem full enough.
       if (!device_.is_host()) attempt([](InferenceOptions& o) { o.graph = GraphFormat::csr; });
     }
+    if (!device_.is_host() && std::ranges::any_of(forms, may_take_planes)) {
+      for (const LevelStrategy levels : {LevelStrategy::planes, LevelStrategy::bytes})
+        attempt([&](InferenceOptions& o) { o.levels = levels; });
+    }
     if (std::find(forms.begin(), forms.end(), Precision::bin) == forms.end()) return;  // nothing votes
     if (device_.is_host()) {
       for (const GraphFormat format : {GraphFormat::csr, GraphFormat::sell})
@@ -209,6 +215,14 @@ class Tuner {
       // Where tiles of one side hold too little, larger ones hold less.
       if (quickest > far_behind * report_.candidates[best].microseconds) break;
     }
+  }
+
+  /// Whether a layer of this form multiplies levels, or adds them up, for which a device has kernels on planes.
+  static bool may_take_planes(const Precision& form) {
+    if (form.multiplies_levels() && level_gemm_has_planes(form.input.bits, form.weight.bits)) return true;
+    constexpr std::size_t columns = 64;
+    const int bits = form.messages.bits;
+    return form.sums_levels() && level_spmm_has_planes(bits, bits, columns, Activation::relu);
   }
 
   /// Whether tiles of side 64 hold so many entries that their products with planes are worth a try: they have no more

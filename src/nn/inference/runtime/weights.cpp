@@ -39,7 +39,7 @@ void assign(SparseGemmWeights& kept, const SparseGemmWeights& from, const Device
 /// Where the shapes are the same, each array takes the place of the one before, where kernels know it.
 void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
   if (kept.bytes() != from.bytes() || kept.offsets.size() != from.offsets.size() ||
-      kept.image_bits != from.image_bits) {
+      kept.image_bits != from.image_bits || kept.strategy != from.strategy) {
     kept = std::move(from);
     return;
   }
@@ -68,8 +68,10 @@ std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, const
     use.sparse = use.sparse || (of_features && sparse.bits);
     use.wide = use.wide || (of_features && sparse.floats);
     use.levels.sparse = use.levels.sparse || (of_features && sparse.levels);
-    if (op.kind == OperatorKind::product && op.multiplies_levels() && !(of_features && sparse.levels))
+    if (op.kind == OperatorKind::product && op.multiplies_levels() && !(of_features && sparse.levels)) {
       use.levels.x_bits = program.value(op.inputs[0]).format.bits;
+      use.levels.strategy = op.levels;
+    }
   }
   return uses;
 }

@@ -14,7 +14,8 @@ constexpr std::array simple_passes{
     Pass{"epilogues of levels", [](Program& program, const PassContext&) { make_levels_early(program); }},
     Pass{"sequence", sequence},
     Pass{"join rows", join_rows},
-    Pass{"graph forms", choose_graph_forms}};
+    Pass{"graph forms", choose_graph_forms},
+    Pass{"strategy of levels", name_level_strategy}};
 
 }  // namespace
 

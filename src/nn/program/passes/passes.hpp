@@ -69,6 +69,9 @@ void sequence(Program& program, const PassContext& context);
 /// bits over a large pattern on a device.
 void choose_graph_forms(Program& program, const PassContext& context);
 
+/// On a CUDA device products of levels get the strategy that the options name.
+void name_level_strategy(Program& program, const PassContext& context);
+
 /// Patterns that have one kernel on a CUDA device, over a whole graph: a vote and the sum behind it, the product behind
 /// that, scores of the last layer, counts and their product (BitGNN, section 3.3).
 void fuse(Program& program, const PassContext& context);

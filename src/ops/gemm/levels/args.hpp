@@ -5,6 +5,7 @@
 #include <bitgraph/core/types.hpp>
 
 #include "core/devices/backend.hpp"
+#include "ops/gemm/levels/wgmma/image_order.hpp"
 #include "ops/level_views.hpp"
 
 #include <cstddef>
@@ -32,8 +33,9 @@ struct LevelGemmArgs {
   const std::int16_t* w_table = nullptr;  ///< for a sparse X: rows of whole panels
   const std::uint8_t* w_rows = nullptr;   ///< on a CUDA device
   std::size_t w_row_bytes = 0;
-  const std::uint8_t* w_image = nullptr;    ///< the same, for X of these bits; null: there is none
-  const std::uint8_t* w_columns = nullptr;  ///< the same, for a sparse X: columns of whole panels
+  const std::uint8_t* w_image = nullptr;                  ///< the same, for X of these bits; null: there is none
+  level_image::Order w_order = level_image::Order::none;  ///< of the image
+  const std::uint8_t* w_columns = nullptr;                ///< the same, for a sparse X: columns of whole panels
   std::size_t w_column_bytes = 0;
   const std::int64_t* w_sums = nullptr;
   LevelScaleView w_scale;
@@ -54,10 +56,10 @@ enum class LevelGemmKernel : std::uint8_t { planes, wgmma, tiles, halves, plain 
 struct LevelGemmShape {
   int x_bits = 0, w_bits = 0;
   std::size_t columns = 0;
-  bool image = false;
+  level_image::Order image = level_image::Order::none;
 };
 [[nodiscard]] inline LevelGemmShape shape_of(const LevelGemmArgs& args) {
-  return {args.x.bits, args.w_bits, args.x.ncols, args.w_image != nullptr};
+  return {args.x.bits, args.w_bits, args.x.ncols, args.w_order};
 }
 
 [[nodiscard]] bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape);

@@ -440,8 +440,7 @@ bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemm
     const CudaLimits& limits = cuda_limits(device);
     if (limits.major != 9 || limits.minor != 0) return false;
     if (kernel == LevelGemmKernel::wgmma) return bytes_fit(device, shape.x_bits, shape.columns);
-    const auto order = level_image::order_of(shape.x_bits, shape.w_bits, shape.columns);
-    return order == level_image::Order::planes && shape.image && planes_fit(device, shape.columns);
+    return shape.image == level_image::Order::planes && planes_fit(device, shape.columns);
   }
   return false;
 }

@@ -93,16 +93,17 @@ Buffer<std::uint8_t> columns_of(const QuantizedMatrix& w, const LevelWeights& sh
 
 /// Of the image of W that products with such an X read; none where no kernel reads it.
 level_image::Order image_order(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
+  const auto order = level_image::order_of(use.x_bits, w.bits(), w.ncols(), use.strategy);
   const bool read = !device.is_host() && with_cuda<bool>(device, "level gemm", [&](const auto& backend) {
-    return level_gemm_can(backend, LevelGemmKernel::wgmma, {use.x_bits, w.bits(), w.ncols(), true});
+    return level_gemm_can(backend, LevelGemmKernel::wgmma, {use.x_bits, w.bits(), w.ncols(), order});
   });
-  return read ? level_image::order_of(use.x_bits, w.bits(), w.ncols()) : level_image::Order::none;
+  return read ? order : level_image::Order::none;
 }
 
-/// Whether W has the image that products with an X of so many bits read.
-bool has_image(const LevelWeights& w, int x_bits) {
-  const auto order = [&](int bits) { return level_image::order_of(bits, w.bits, w.ncols); };
-  return !w.image.empty() && order(x_bits) == order(w.image_bits);
+/// Of W's image, where products with an X of so many bits read it; else none.
+level_image::Order read_order(const LevelWeights& w, int x_bits) {
+  const auto order = [&](int bits) { return level_image::order_of(bits, w.bits, w.ncols, w.strategy); };
+  return !w.image.empty() && order(x_bits) == order(w.image_bits) ? order(x_bits) : level_image::Order::none;
 }
 
 LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
@@ -118,6 +119,7 @@ LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, const Level
   if (const auto order = image_order(w, device, use); order != level_image::Order::none) {
     made.image = level_image::make(w, order).to(device);
     made.image_bits = use.x_bits;
+    made.strategy = use.strategy;
   }
   made.sums = made.sums.to(device);
   made.steps = made.steps.to(device);
@@ -154,7 +156,8 @@ LevelGemmArgs args_of_shape(const QuantizedView<>& x, const LevelScale& scale, c
   args.w_table = w.table.data();
   args.w_rows = w.rows.data();
   args.w_row_bytes = w.row_bytes();
-  if (has_image(w, x.bits)) args.w_image = w.image.data();
+  args.w_order = read_order(w, x.bits);
+  if (args.w_order != level_image::Order::none) args.w_image = w.image.data();
   args.w_columns = w.columns.data();
   args.w_column_bytes = w.column_bytes();
   args.w_sums = w.sums.data();
@@ -209,6 +212,8 @@ gemm_cpu::Problem level_gemm_problem(std::size_t rows, std::size_t columns, std:
           .w_bits = w_bits,
           .isa = active_isa()};
 }
+
+bool level_gemm_has_planes(int x_bits, int w_bits) noexcept { return level_image::has_planes(x_bits, w_bits); }
 
 LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
   require_host(w.device(), "prepare_level_weights");
@@ -292,7 +297,7 @@ KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w)
   const auto bytes = static_cast<double>(x.bytes() + w.bytes());
   if (!x.device().is_host()) {
     const auto kernel = with_cuda<LevelGemmKernel>(x.device(), "level gemm", [&](const auto& backend) {
-      return level_gemm_kernel(backend, {x.bits(), w.bits, x.ncols(), has_image(w, x.bits())});
+      return level_gemm_kernel(backend, {x.bits(), w.bits, x.ncols(), read_order(w, x.bits())});
     });
     constexpr std::array names{"level_gemm_planes", "level_gemm_wgmma", "level_gemm_tiles", "level_gemm_halves",
                                "level_gemm_plain"};

@@ -49,6 +49,7 @@ struct Case {
   std::vector<float> bias;
   LevelGemmOptions options;
   bool image = false;  ///< W for the device knows the bits of X
+  LevelStrategy strategy = LevelStrategy::automatic;
 
   Case(const Shape& shape, int p, int q, bool by_row, bool offsets)
       : x(test::random_levels(shape[0], shape[1], p, 1)),
@@ -63,7 +64,7 @@ struct Case {
   }
 
   [[nodiscard]] LevelWeights weights(const Device& device) const {
-    return prepare_level_weights(w, device, {.x_bits = image ? x.bits() : 0});
+    return prepare_level_weights(w, device, {.x_bits = image ? x.bits() : 0, .strategy = strategy});
   }
 
   [[nodiscard]] LevelGemmArgs args(const LevelWeights& prepared) const {
@@ -87,6 +88,13 @@ void for_each_case(Fn&& fn) {
       Case product(shape, p, q, by_row, offsets);
       product.image = turn % 3 != 0;
       fn(product);
+      if (testing::Test::HasFatalFailure()) return;
+      if (!level_gemm_has_planes(p, q)) continue;
+      product.image = true;
+      for (const LevelStrategy strategy : {LevelStrategy::planes, LevelStrategy::bytes}) {
+        product.strategy = strategy;
+        fn(product);
+      }
       if (testing::Test::HasFatalFailure()) return;
     }
   }

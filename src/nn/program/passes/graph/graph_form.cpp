@@ -50,17 +50,19 @@ bool has_full_tiles(const PassContext& context, int bits) {
   return context.graph.entries_a_tile >= least_entries + entries_a_plane * bits;
 }
 
-/// Whether a sum of levels is quicker as one of planes of bits: so many entries that making planes pays
-/// (docs/notebook/spmm.md has the measurements). They take memory, so a plan with a limit goes without.
-bool is_quicker_by_planes(const Program& program, const Operator& op, const PassContext& context) {
+/// Whether a sum of levels is one of planes of bits. Where nothing is named that is quicker from so many entries on
+/// that making planes pays (docs/notebook/spmm.md has the measurements). They take memory, so a plan with a limit goes
+/// without.
+bool takes_planes(const Program& program, const Operator& op, const PassContext& context) {
   constexpr std::size_t least_entries = 800'000, least_of_a_lane = 4'000'000, columns_of_a_lane = 64;
   const InferenceOptions& o = context.options;
   const Value &x = program.value(op.inputs[0]), &out = program.value(op.output());
   if (!x.is_levels() || !out.is_levels()) return false;
   if (!level_spmm_has_planes(x.format.bits, out.format.bits, x.columns, op.activation)) return false;
-  if (op.graph != GraphForm::csr_by_length || o.memory != 0) return false;
-  if (context.graph.entries < (x.columns == columns_of_a_lane ? least_of_a_lane : least_entries)) return false;
-  return !may_be_one_launch(o, context.graph.nodes, context.graph.entries);
+  if (op.graph != GraphForm::csr_by_length || o.levels == LevelStrategy::bytes) return false;
+  if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
+  if (o.levels == LevelStrategy::planes) return true;
+  return o.memory == 0 && context.graph.entries >= (x.columns == columns_of_a_lane ? least_of_a_lane : least_entries);
 }
 
 /// What an aggregation reads of a pattern. Parts that come from the host have no order of their rows.
@@ -97,7 +99,7 @@ void choose_graph_forms(Program& program, const PassContext& context) {
     if (op.kind != Kind::aggregate) continue;
     op.graph = form_of(program, op, context, sell);
     const Value x = program.value(op.inputs[0]);
-    const bool sums = is_quicker_by_planes(program, op, context);
+    const bool sums = takes_planes(program, op, context);
     if ((op.graph == GraphForm::tiles && x.is_levels()) || sums) {
       Value planes = x;
       planes.format.kind = NumberKind::planes;

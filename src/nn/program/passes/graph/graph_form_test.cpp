@@ -133,6 +133,30 @@ std::ptrdiff_t sums_by_planes(Program program, const GraphFacts& graph, const In
   return std::ranges::count_if(program.operators, [&](const Operator& op) { return adds_planes(program, op); });
 }
 
+TEST(GraphForms, GiveSumsPlanesAsTheStrategyThatIsNamedSays) {
+  InferenceOptions options = named(GraphFormat::automatic);
+  const GraphFacts few_entries{.nodes = 100000, .entries = 200000};
+  options.levels = LevelStrategy::planes;
+  EXPECT_EQ(sums_by_planes(levels(2), few_entries, options), 1);
+  EXPECT_EQ(sums_by_planes(levels(4), few_entries, options), 0) << "there is no kernel";
+  EXPECT_EQ(sums_by_planes(levels(2), {.nodes = 1000, .entries = 2000}, options), 0) << "one launch has none";
+  options.levels = LevelStrategy::bytes;
+  EXPECT_EQ(sums_by_planes(levels(2), long_rows, options), 0);
+}
+
+TEST(LevelStrategies, AreOfProductsOnADeviceThatHaveBoth) {
+  InferenceOptions options;
+  options.levels = LevelStrategy::bytes;
+  const auto named_products = [&](int bits, bool on_host) {
+    Program program = levels(bits);
+    name_level_strategy(program, {.options = options, .graph = long_rows, .on_host = on_host});
+    return std::ranges::count(program.operators, LevelStrategy::bytes, &Operator::levels);
+  };
+  EXPECT_EQ(named_products(2, false), 2);
+  EXPECT_EQ(named_products(4, false), 0);
+  EXPECT_EQ(named_products(2, true), 0);
+}
+
 TEST(GraphForms, OfALargePatternGiveSumsOfTwoBitsMemoryForPlanesOnADevice) {
   const InferenceOptions any = named(GraphFormat::automatic);
   EXPECT_EQ(sums_by_planes(levels(2), long_rows, any), 1) << "the last layer's sum has seven columns";

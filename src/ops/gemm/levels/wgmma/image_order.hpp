@@ -2,6 +2,8 @@
 // How rows of W lie in an image of it, as kernels see it.
 #pragma once
 
+#include <bitgraph/ops/level_strategy.hpp>
+
 #include "ops/gemm/tuning.hpp"
 
 #include <cstddef>
@@ -21,14 +23,21 @@ enum class Order : std::uint8_t {
 /// places by the row's number, and the next block begins behind the last row.
 [[nodiscard]] constexpr std::size_t block_columns(Order order) noexcept { return order == Order::planes ? 512 : 128; }
 
-/// Of levels of X and W that have so many bits, and rows of so many columns.
-[[nodiscard]] constexpr Order order_of(int x_bits, int w_bits, std::size_t columns) noexcept {
+/// Levels of so many bits have a kernel on planes.
+[[nodiscard]] constexpr bool has_planes(int x_bits, int w_bits) noexcept {
+  return x_bits >= 1 && x_bits <= 2 && w_bits >= 1 && w_bits <= 2;
+}
+
+/// Of levels of X and W that have so many bits, and rows of so many columns: that of planes where these are wanted, and
+/// there is a kernel for them.
+[[nodiscard]] constexpr Order order_of(int x_bits, int w_bits, std::size_t columns,
+                                       LevelStrategy strategy = LevelStrategy::automatic) noexcept {
   if (x_bits < 1 || x_bits > 8 || w_bits > 8) return Order::none;
   constexpr CudaGemmTuning tuning = cuda_gemm_tuning();
   const bool lone = columns <= block_columns(Order::planes);
-  const bool pays = columns >= (lone ? tuning.columns_for_planes : tuning.more_columns_for_planes) &&
-                    columns <= tuning.most_columns_for_planes;
-  if (x_bits <= 2 && w_bits <= 2 && pays) return Order::planes;
+  const bool pays = columns >= (lone ? tuning.columns_for_planes : tuning.more_columns_for_planes);
+  const bool wanted = strategy == LevelStrategy::planes || (strategy == LevelStrategy::automatic && pays);
+  if (has_planes(x_bits, w_bits) && wanted && columns <= tuning.most_columns_for_planes) return Order::planes;
   return x_bits <= 4 ? Order::nibbles : Order::bytes;
 }
 

@@ -31,6 +31,16 @@ TEST(LevelImage, OrderFollowsFromBitsAndColumns) {
     EXPECT_EQ(level_image::order_of(2, 2, many), Order::planes) << many;
 }
 
+TEST(LevelImage, HasTheOrderOfTheStrategyThatIsNamed) {
+  for (const std::size_t columns : {1U, 256U, 512U, 3072U}) {
+    EXPECT_EQ(level_image::order_of(2, 2, columns, LevelStrategy::planes), Order::planes) << columns;
+    EXPECT_EQ(level_image::order_of(2, 2, columns, LevelStrategy::bytes), Order::nibbles) << columns;
+  }
+  EXPECT_EQ(level_image::order_of(2, 2, 3073, LevelStrategy::planes), Order::nibbles) << "rows that do not fit";
+  EXPECT_EQ(level_image::order_of(2, 3, 512, LevelStrategy::planes), Order::nibbles) << "no kernel for 3 bits";
+  EXPECT_EQ(level_image::order_of(8, 2, 512, LevelStrategy::planes), Order::bytes);
+}
+
 TEST(LevelImage, HoldsAsManyLevelsAsW) {
   for (const auto& [rows, columns] : {std::pair(1, 1), {7, 33}, {33, 257}, {40, 513}, {64, 1024}}) {
     SCOPED_TRACE(testing::Message() << rows << " x " << columns);

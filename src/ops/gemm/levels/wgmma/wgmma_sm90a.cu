@@ -317,8 +317,7 @@ bool bytes_fit(const Device& device, int x_bits, std::size_t columns) {
 
 void multiply_bytes(const Device& device, const LevelGemmArgs& args) {
   LevelGemmArgs of_bytes = args;
-  if (level_image::order_of(args.x.bits, args.w_bits, args.x.ncols) == level_image::Order::planes)
-    of_bytes.w_image = nullptr;
+  if (args.w_order == level_image::Order::planes) of_bytes.w_image = nullptr;
   args.x.bits <= 4 ? launch_fitting<Bytes<4>>(device, of_bytes) : launch_fitting<Bytes<8>>(device, of_bytes);
 }
 
