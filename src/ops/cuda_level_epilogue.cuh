@@ -150,13 +150,14 @@ struct LevelRule {
   Activation activation;
   Limits limits;
 
-  explicit __device__ LevelRule(const LevelEpilogue& epilogue, int bits)
+  __device__ LevelRule(const LevelEpilogue& epilogue, int bits, int place_bits)
       : most(static_cast<float>((1U << bits) - 1)),
         nearest(epilogue.rounding == Rounding::nearest),
         activation(epilogue.activation),
         limits(epilogue.rectifies() && epilogue.out.offsets != nullptr ? Limits::both
-               : bits == level_place_bits(bits)                        ? Limits::none
+               : bits == place_bits                                    ? Limits::none
                                                                        : Limits::greatest) {}
+  __device__ LevelRule(const LevelEpilogue& epilogue, int bits) : LevelRule(epilogue, bits, level_place_bits(bits)) {}
 
   /// A whole number that is the level once it is brought into the range of its place. Of two floats the minimum is the
   /// one that is a number.
@@ -232,7 +233,9 @@ __device__ inline float small_float(std::uint32_t number) { return __uint_as_flo
 template <unsigned Bits>
 __device__ std::uint32_t pack_two(int lower, int upper, std::uint32_t above = 0) {
   std::uint32_t packed;
-  if constexpr (Bits == 4) {
+  if constexpr (Bits == 2) {
+    asm("cvt.pack.sat.u2.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(upper), "r"(lower), "r"(above));
+  } else if constexpr (Bits == 4) {
     asm("cvt.pack.sat.u4.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(upper), "r"(lower), "r"(above));
   } else if constexpr (Bits == 8) {
     asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(upper), "r"(lower), "r"(above));
@@ -313,6 +316,7 @@ __device__ inline std::uint32_t level_of(const QuantizedView<>& x, std::size_t r
 /// Columns that have a place in an output of `ncols`, behind the last one too.
 inline std::size_t stored_columns(const LevelOut& out, std::size_t ncols) {
   if (out.levels.data == nullptr) return ncols;
+  if (out.levels.in_planes()) return out.levels.row_bytes * 4;
   return std::max(ncols, out.levels.row_bytes * 8 / static_cast<std::size_t>(level_place_bits(out.levels.bits)));
 }
 

@@ -4,6 +4,7 @@
 
 #include <bitgraph/core/device.hpp>
 #include <bitgraph/core/error.hpp>
+#include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/formats/row_order.hpp>
 
 #include "core/devices/backend.hpp"
@@ -32,6 +33,11 @@ inline void check_device(const char* op, const Device& device, const Device& oth
 /// waited for it, so kernels of any stream of the device may read it.
 inline void check_place(const char* op, const Device& device, const Device& other, const char* name) {
   require_same_place(op, "the output", device, name, other);
+}
+
+/// For operators that do not take levels in planes.
+inline void check_in_places(const char* op, const QuantizedMatrix& x, const char* name) {
+  if (x.in_planes()) fail(ErrorCode::usage, fmt::format("{}: {} has levels in planes, expected places", op, name));
 }
 
 /// Null and an empty order are of any matrix.

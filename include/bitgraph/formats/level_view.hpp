@@ -19,11 +19,21 @@ enum class Rounding : std::uint8_t {
   floor     ///< QGTC, Equation 2; step = (greatest - least) / 2^bits, so a level stands for the values above it
 };
 
+/// How the levels of a row are packed.
+enum class LevelPacking : std::uint8_t {
+  places,  ///< one after the other, in a nibble, a byte or 16 bits each
+  /// Of 2 bits: of each 64 columns a word of the lower bits, and one of the upper bits. Kernels of a CUDA device that
+  /// multiply planes of bits and add them up hand them to each other so: half of the bytes of nibbles.
+  planes
+};
+
 /// Bits of the places in which levels of so many bits are stored: 4, 8 or 16.
 [[nodiscard]] constexpr int level_place_bits(int bits) noexcept { return bits <= 4 ? 4 : bits <= 8 ? 8 : 16; }
 
-/// Bytes of a row of `ncols` levels: whole words of 64 bits.
-[[nodiscard]] constexpr std::size_t level_row_bytes(std::size_t ncols, int bits) noexcept {
+/// Bytes of a row of `ncols` levels: whole words of 64 bits, of planes whole pairs of them.
+[[nodiscard]] constexpr std::size_t level_row_bytes(std::size_t ncols, int bits,
+                                                    LevelPacking packing = LevelPacking::places) noexcept {
+  if (packing == LevelPacking::planes) return words_for_bits(ncols) * 2 * sizeof(std::uint64_t);
   const auto a_word = static_cast<std::size_t>(64 / level_place_bits(bits));
   return (ncols / a_word + (ncols % a_word == 0 ? 0 : 1)) * sizeof(std::uint64_t);
 }
@@ -36,8 +46,10 @@ struct QuantizedView {
   std::size_t row_bytes = 0;
   int bits = 0;
   Byte* data = nullptr;
+  LevelPacking packing = LevelPacking::places;
 
   [[nodiscard]] constexpr Byte* row(std::size_t i) const noexcept { return data + i * row_bytes; }
+  [[nodiscard]] constexpr bool in_planes() const noexcept { return packing == LevelPacking::planes; }
 };
 
 /// What a kernel sees of BitPlanes.

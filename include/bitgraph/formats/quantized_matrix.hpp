@@ -15,26 +15,31 @@ namespace bitgraph {
 
 /// Whole numbers of few bits, row by row: levels 0 .. 2^bits - 1 in nibbles (1 to 4 bits), bytes (5 to 8) or 16 bits
 /// (9 to 16; the low byte first). Of two nibbles in a byte the lower half is the even column. Every row starts on a
-/// multiple of 8 bytes; what is behind the last column is zero, always.
+/// multiple of 8 bytes; what is behind the last column is zero, always. Levels of 2 bits may be packed in planes:
+/// LevelPacking. Few operators of a CUDA device take these; the others refuse them.
 class QuantizedMatrix {
  public:
   QuantizedMatrix() = default;
 
-  /// nrows x ncols levels 0 without a scale. Throws usage unless `bits` is 1 to 16; not_possible when memory runs out.
-  QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, const Device& device = {});
+  /// nrows x ncols levels 0 without a scale. Throws usage unless `bits` is 1 to 16, and 2 for planes; not_possible when
+  /// memory runs out.
+  QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, const Device& device = {},
+                  LevelPacking packing = LevelPacking::places);
 
-  /// Takes packed levels. Throws usage where their number or the scale's does not fit; bad_input where a level is above
-  /// 2^bits - 1, what is behind the last column is not zero, or a step is not positive. O(bytes).
+  /// Takes levels packed in places. Throws usage where their number or the scale's does not fit; bad_input where a
+  /// level is above 2^bits - 1, what is behind the last column is not zero, or a step is not positive. O(bytes).
   QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, Buffer<std::uint8_t> levels, LevelScale scale = {});
 
   /// The same without a look at levels and scale: they keep the rules.
   QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, Buffer<std::uint8_t> levels, LevelScale scale,
-                  Trusted trusted) noexcept;
+                  Trusted, LevelPacking packing = LevelPacking::places) noexcept;
 
   [[nodiscard]] std::size_t nrows() const noexcept { return nrows_; }
   [[nodiscard]] std::size_t ncols() const noexcept { return ncols_; }
   [[nodiscard]] int bits() const noexcept { return bits_; }
-  [[nodiscard]] std::size_t row_bytes() const noexcept { return level_row_bytes(ncols_, bits_); }
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return level_row_bytes(ncols_, bits_, packing_); }
+  [[nodiscard]] LevelPacking packing() const noexcept { return packing_; }
+  [[nodiscard]] bool in_planes() const noexcept { return packing_ == LevelPacking::planes; }
   [[nodiscard]] const Device& device() const noexcept { return levels_.device(); }
   /// Levels, steps and offsets.
   [[nodiscard]] std::size_t bytes() const noexcept { return levels_.bytes() + scale_.bytes(); }
@@ -56,9 +61,11 @@ class QuantizedMatrix {
 
   [[nodiscard]] Buffer<std::uint8_t>& levels() noexcept { return levels_; }
   [[nodiscard]] const Buffer<std::uint8_t>& levels() const noexcept { return levels_; }
-  [[nodiscard]] QuantizedView<> view() const noexcept { return {nrows_, ncols_, row_bytes(), bits_, levels_.data()}; }
+  [[nodiscard]] QuantizedView<> view() const noexcept {
+    return {nrows_, ncols_, row_bytes(), bits_, levels_.data(), packing_};
+  }
   [[nodiscard]] QuantizedView<std::uint8_t> view() noexcept {
-    return {nrows_, ncols_, row_bytes(), bits_, levels_.data()};
+    return {nrows_, ncols_, row_bytes(), bits_, levels_.data(), packing_};
   }
 
   [[nodiscard]] QuantizedMatrix clone() const { return to(device()); }
@@ -76,6 +83,7 @@ class QuantizedMatrix {
   std::size_t nrows_ = 0;
   std::size_t ncols_ = 0;
   int bits_ = 1;
+  LevelPacking packing_ = LevelPacking::places;
   Buffer<std::uint8_t> levels_;
   LevelScale scale_;
 };
@@ -86,6 +94,9 @@ class QuantizedMatrix {
 /// Numbers as levels of so many bits, without a scale. Throws bad_input, naming the place, for a number above
 /// 2^bits - 1. On the host.
 [[nodiscard]] QuantizedMatrix quantized_from_levels(const DenseMatrix<std::uint32_t>& levels, int bits);
+
+/// The same levels and scale, packed otherwise. Throws usage for planes of other than 2 bits. On the host.
+[[nodiscard]] QuantizedMatrix to_packing(const QuantizedMatrix& x, LevelPacking packing);
 
 /// The values that the levels mean. O(nrows * ncols), on the host.
 [[nodiscard]] DenseMatrix<float> to_dense(const QuantizedMatrix& x);

@@ -10,6 +10,7 @@
 // Model::network and a ProgramBuilder. Everything else is a pass over the list (src/nn/program/passes).
 #pragma once
 
+#include <bitgraph/formats/level_view.hpp>
 #include <bitgraph/formats/number_format.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/ops/activation.hpp>
@@ -36,8 +37,9 @@ enum class LevelsOf : std::uint8_t {
 struct Value {
   std::size_t columns = 0;
   NumberFormat format;
-  LevelsOf levels_of = LevelsOf::features;  ///< where it is levels
-  std::size_t scale_layer = 0;              ///< the layer that has the scale
+  LevelsOf levels_of = LevelsOf::features;      ///< where it is levels
+  std::size_t scale_layer = 0;                  ///< the layer that has the scale
+  LevelPacking packing = LevelPacking::places;  ///< where it is levels; of summed_planes that of the sum's input
   std::size_t most_rows = 0;    ///< scratch of an operator that takes so many rows at a time; 0: a row for each node
   std::size_t parts = 1;        ///< scratch for one of so many parts of the nodes
   std::size_t graphs = 0;       ///< not 0: a row for each of so many graphs
@@ -54,6 +56,8 @@ struct Value {
   [[nodiscard]] bool is_levels() const noexcept { return format.kind == NumberKind::levels; }
   /// Levels as bit planes: packed by columns, what products of tiles read, or summed_planes.
   [[nodiscard]] bool is_planes() const noexcept { return format.kind == NumberKind::planes; }
+  /// What a sum of levels in planes needs, found ahead of all runs (level_spmm_prepare()).
+  [[nodiscard]] bool is_prepared() const noexcept { return summed_planes && packing == LevelPacking::planes; }
   /// Levels with one step for all rows, times degree_root() of each node.
   [[nodiscard]] bool by_degree() const noexcept {
     return is_levels() && levels_of == LevelsOf::input && format.scale == ScaleExtent::row;

@@ -35,9 +35,8 @@ struct LevelWeights {
   Buffer<std::int16_t> table;
   // On a CUDA device, instead: levels as bytes, or as 16 bits where they have more than 8.
   Buffer<std::uint8_t> rows;   ///< of outputs, behind each zeros to 32 bytes
-  Buffer<std::uint8_t> image;  ///< rows as the fastest kernel for X of `image_bits` bits reads them; empty: none
-  int image_bits = 0;
-  LevelStrategy strategy = LevelStrategy::automatic;  ///< of LevelWeightsUse
+  Buffer<std::uint8_t> image;  ///< rows as the fastest kernel for `use` reads them; empty: none
+  LevelWeightsUse use;
   Buffer<std::uint8_t> columns;  ///< the table: column c of all outputs, whole panels; what is no output has zeros
   Buffer<std::int64_t> sums;     ///< of an output's levels
   Buffer<float> steps;           ///< one an output
@@ -60,15 +59,13 @@ struct LevelWeights {
   }
 };
 
-/// Which X a W is made ready for. Any dense X is right; what is known of it makes products faster on a CUDA device.
-struct LevelWeightsUse {
-  int x_bits = 0;                                     ///< of a dense X; 0: not known
-  bool sparse = false;                                ///< X comes in SparseLevels, too
-  LevelStrategy strategy = LevelStrategy::automatic;  ///< of products of a dense X of `x_bits`
-};
-
-/// Whether levels of so many bits may be multiplied as planes on a CUDA device, where it has the instructions.
-[[nodiscard]] bool level_gemm_has_planes(int x_bits, int w_bits) noexcept;
+/// Whether levels of so many bits and columns may be multiplied as planes on a CUDA device, where it has the
+/// instructions.
+[[nodiscard]] bool level_gemm_has_planes(int x_bits, int w_bits, std::size_t ncols) noexcept;
+/// Whether products on this device take an X of so many columns in planes (LevelPacking), where W has so many bits: one
+/// of compute capability 9.0, of rows that fit its shared memory. Levels out may be in planes there, too, unless their
+/// scale is by rows. There is no tanh.
+[[nodiscard]] bool level_gemm_takes_planes(const Device& device, int w_bits, std::size_t ncols);
 
 /// For products on `device`, of a W on the host. Throws usage for a scale by columns. O(nrows * ncols).
 [[nodiscard]] LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device = {},
@@ -107,7 +104,7 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
 /// The same as levels, with the bits and the scale that `out` has: of the tensor, by columns or by rows. With
 /// u = 1 / out_step the formula gives the level, which is then rounded and brought into range. Where the scale is by
 /// rows, and behind a tanh, the level is that of the float v that the formula above gives: fma(v, u, -(out_offset u)).
-/// QGTC's bitMM2Bit. Throws usage for an `out` without a scale.
+/// QGTC's bitMM2Bit. Throws usage for an `out` without a scale, and for levels in planes that W is not ready for.
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 

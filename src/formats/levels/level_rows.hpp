@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of levels in nibbles, bytes or 16 bits, as QuantizedMatrix stores them.
+// One row of levels, as QuantizedMatrix stores them.
 #pragma once
 
 #include <bitgraph/formats/dense_matrix.hpp>
@@ -13,7 +13,7 @@
 
 namespace bitgraph {
 
-/// Level j of a row.
+/// Level j of a row in places.
 [[nodiscard]] inline std::uint32_t level_at(const std::uint8_t* row, std::size_t j, int bits) noexcept {
   switch (level_place_bits(bits)) {
     case 4: return (row[j / 2] >> (4 * (j % 2))) & 0xFU;
@@ -31,6 +31,30 @@ inline void put_level(std::uint8_t* row, std::size_t j, int bits, std::uint32_t 
   }
 }
 
+/// The same of rows in planes: bit j of a run of words, which are the first of each pair, or the second.
+[[nodiscard]] inline std::uint32_t plane_level_at(const std::uint8_t* row, std::size_t j) noexcept {
+  const std::uint8_t* const lower = row + j / 64 * 16 + j % 64 / 8;
+  return (lower[0] >> j % 8 & 1U) | (lower[8] >> j % 8 & 1U) << 1;
+}
+inline void put_plane_level(std::uint8_t* row, std::size_t j, std::uint32_t level) noexcept {
+  std::uint8_t* const lower = row + j / 64 * 16 + j % 64 / 8;
+  const auto put = [&](std::uint8_t& byte, std::uint32_t bit) {
+    byte = static_cast<std::uint8_t>((byte & ~(1U << j % 8)) | bit << j % 8);
+  };
+  put(lower[0], level & 1U);
+  put(lower[8], level >> 1);
+}
+
+/// Row i, however it is packed.
+template <class Byte>
+[[nodiscard]] std::uint32_t level_at(const QuantizedView<Byte>& x, std::size_t i, std::size_t j) noexcept {
+  return x.in_planes() ? plane_level_at(x.row(i), j) : level_at(x.row(i), j, x.bits);
+}
+inline void put_level(const QuantizedView<std::uint8_t>& x, std::size_t i, std::size_t j,
+                      std::uint32_t level) noexcept {
+  x.in_planes() ? put_plane_level(x.row(i), j, level) : put_level(x.row(i), j, x.bits, level);
+}
+
 /// The level of the value 0, as quantize() makes it.
 [[nodiscard]] inline std::uint32_t zero_level(float step, float offset, int bits) noexcept {
   const float place = (0.0F - offset) / step;
@@ -38,7 +62,7 @@ inline void put_level(std::uint8_t* row, std::size_t j, int bits, std::uint32_t 
   return static_cast<std::uint32_t>(std::nearbyint(within));
 }
 
-/// A whole row, with zeros behind the last level.
+/// A whole row in places, with zeros behind the last level.
 inline void pack_levels(std::span<const std::uint32_t> levels, int bits, std::span<std::uint8_t> row) noexcept {
   std::fill(row.begin(), row.end(), std::uint8_t{0});
   for (std::size_t j = 0; j < levels.size(); ++j) put_level(row.data(), j, bits, levels[j]);

@@ -47,9 +47,12 @@ void check_levels(const QuantizedView<>& x) {
 
 }  // namespace
 
-QuantizedMatrix::QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, const Device& device)
-    : nrows_(nrows), ncols_(ncols), bits_(bits) {
+QuantizedMatrix::QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, const Device& device,
+                                 LevelPacking packing)
+    : nrows_(nrows), ncols_(ncols), bits_(bits), packing_(packing) {
   require_rows(ncols, bits);
+  if (in_planes() && bits != 2)
+    fail(ErrorCode::usage, fmt::format("levels of {} bits in planes: expected 2 bits", bits));
   levels_ = Buffer<std::uint8_t>(checked_product(nrows, row_bytes()), std::uint8_t{0}, device);
 }
 
@@ -75,8 +78,13 @@ QuantizedMatrix::QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits,
 }
 
 QuantizedMatrix::QuantizedMatrix(std::size_t nrows, std::size_t ncols, int bits, Buffer<std::uint8_t> levels,
-                                 LevelScale scale, Trusted) noexcept
-    : nrows_(nrows), ncols_(ncols), bits_(bits), levels_(std::move(levels)), scale_(std::move(scale)) {}
+                                 LevelScale scale, Trusted, LevelPacking packing) noexcept
+    : nrows_(nrows),
+      ncols_(ncols),
+      bits_(bits),
+      packing_(packing),
+      levels_(std::move(levels)),
+      scale_(std::move(scale)) {}
 
 void QuantizedMatrix::set_scale(LevelScale scale) {
   if (scale.extent != ScaleExtent::none)
@@ -87,13 +95,13 @@ void QuantizedMatrix::set_scale(LevelScale scale) {
 
 std::uint32_t QuantizedMatrix::level(std::size_t i, std::size_t j) const {
   require_on_host("reading a level", device());
-  return level_at(view().row(i), j, bits_);
+  return level_at(view(), i, j);
 }
 
 void QuantizedMatrix::set_level(std::size_t i, std::size_t j, std::uint32_t level) {
   require_on_host("setting a level", device());
   if (level >> bits_ != 0) fail(ErrorCode::usage, fmt::format("level {} does not fit {} bits", level, bits_));
-  put_level(view().row(i), j, bits_, level);
+  put_level(view(), i, j, level);
 }
 
 QuantizedMatrix QuantizedMatrix::with(Buffer<std::uint8_t> levels, LevelScale scale) const {
@@ -101,6 +109,7 @@ QuantizedMatrix QuantizedMatrix::with(Buffer<std::uint8_t> levels, LevelScale sc
   same.nrows_ = nrows_;
   same.ncols_ = ncols_;
   same.bits_ = bits_;
+  same.packing_ = packing_;
   same.levels_ = std::move(levels);
   same.scale_ = std::move(scale);
   return same;
@@ -109,8 +118,9 @@ QuantizedMatrix QuantizedMatrix::with(Buffer<std::uint8_t> levels, LevelScale sc
 DenseMatrix<std::uint32_t> to_levels(const QuantizedMatrix& x) {
   require_host(x.device(), "to_levels");
   DenseMatrix<std::uint32_t> levels(x.nrows(), x.ncols(), x.device());
-  parallel_for(x.device(), x.nrows(), row_grain,
-               [&](std::size_t i) { unpack_levels(x.view().row(i), x.bits(), levels.row(i)); });
+  parallel_for(x.device(), x.nrows(), row_grain, [&](std::size_t i) {
+    for (std::size_t j = 0; j < x.ncols(); ++j) levels(i, j) = level_at(x.view(), i, j);
+  });
   return levels;
 }
 
@@ -122,6 +132,16 @@ QuantizedMatrix quantized_from_levels(const DenseMatrix<std::uint32_t>& levels, 
     pack_levels(levels.row(i), bits, {x.view().row(i), x.row_bytes()});
   });
   return x;
+}
+
+QuantizedMatrix to_packing(const QuantizedMatrix& x, LevelPacking packing) {
+  require_host(x.device(), "to_packing");
+  QuantizedMatrix made(x.nrows(), x.ncols(), x.bits(), x.device(), packing);
+  parallel_for(x.device(), x.nrows(), row_grain, [&](std::size_t i) {
+    for (std::size_t j = 0; j < x.ncols(); ++j) put_level(made.view(), i, j, level_at(x.view(), i, j));
+  });
+  made.set_scale(x.scale().to(x.device()));
+  return made;
 }
 
 DenseMatrix<float> to_dense(const QuantizedMatrix& x) {

@@ -93,6 +93,43 @@ TEST(QuantizedMatrix, AValueIsAStepTimesTheLevelAndAnOffset) {
   }
 }
 
+TEST(QuantizedMatrix, HoldsTwoBitsInPlanesToo) {
+  for (const test::Shape& shape : test::odd_shapes()) {
+    SCOPED_TRACE(testing::Message() << shape);
+    QuantizedMatrix x = quantized_from_levels(test::random_numbers(shape.nrows, shape.ncols, 2, 1), 2);
+    x.set_scale(scale_of(ScaleExtent::row, shape.nrows, shape.ncols, true));
+    QuantizedMatrix planes = to_packing(x, LevelPacking::planes);
+    EXPECT_TRUE(planes.in_planes());
+    EXPECT_EQ(planes.levels().size(), shape.nrows * words_for_bits(shape.ncols) * 16);
+    expect_equal(to_levels(planes), to_levels(x));
+    test::expect_identical(to_dense(planes).values(), to_dense(x).values());
+    expect_equal(to_levels(to_planes(planes)), to_levels(x));
+    const QuantizedMatrix back = to_packing(planes, LevelPacking::places);
+    EXPECT_TRUE(std::ranges::equal(back.levels().span(), x.levels().span()));
+    EXPECT_TRUE(planes.clone().in_planes());
+    EXPECT_TRUE(planes.share().in_planes());
+    if (shape.nrows == 0 || shape.ncols == 0) continue;
+    const std::size_t i = shape.nrows - 1, j = shape.ncols - 1;
+    for (const std::uint32_t level : {3U, 0U, 2U, 1U}) {
+      planes.set_level(i, j, level);
+      EXPECT_EQ(planes.level(i, j), level);
+    }
+  }
+}
+
+/// Of each 64 columns a word of lower bits, then one of upper bits.
+TEST(QuantizedMatrix, PlanesOfAPieceLieSideBySide) {
+  QuantizedMatrix x(2, 70, 2, {}, LevelPacking::planes);
+  ASSERT_EQ(x.row_bytes(), 32U);
+  x.set_level(1, 9, 1);
+  x.set_level(1, 65, 2);
+  EXPECT_EQ(x.levels()[32 + 1], 0x02);
+  EXPECT_EQ(x.levels()[32 + 16 + 8], 0x02);
+  EXPECT_EQ(std::ranges::count(x.levels().span(), 0), 62);
+  test::expect_usage_error([] { QuantizedMatrix(2, 2, 4, {}, LevelPacking::planes); },
+                           "levels of 4 bits in planes: expected 2 bits");
+}
+
 TEST(QuantizedMatrix, RefusesWhatIsNotLevelsOrSteps) {
   const auto bad = [](auto&& call, const char* text) { test::expect_error_with(call, ErrorCode::bad_input, text); };
   test::expect_usage_error([] { QuantizedMatrix(2, 2, 0); }, "0 bits");

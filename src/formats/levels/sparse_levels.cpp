@@ -25,7 +25,7 @@ SparseLevels to_sparse(const QuantizedMatrix& x, CsrPattern pattern) {
   parallel_for(x.device(), x.nrows(), row_grain, [&](std::size_t i) {
     EdgeOffset at = made.pattern.row_ptr()[i];
     for (const NodeId j : made.pattern.row(static_cast<NodeId>(i)))
-      made.levels[at++] = static_cast<std::uint16_t>(level_at(x.view().row(i), j, x.bits()));
+      made.levels[at++] = static_cast<std::uint16_t>(level_at(x.view(), i, j));
   });
   return made;
 }

@@ -30,7 +30,8 @@ void Forward::compile_program() {
                             .graph = facts_,
                             .on_host = device_.is_host(),
                             .whole = asked_parts_ == 1,
-                            .sparse_features = features_.packed && features_.packed->sparse.has_value()};
+                            .sparse_features = features_.packed && features_.packed->sparse.has_value(),
+                            .features_in_planes = features_.levels && features_.levels->in_planes()};
   compiled_ = compile(plain_, context, asked_parts_, back_.changes_rows());
 }
 

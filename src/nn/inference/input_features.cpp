@@ -49,16 +49,17 @@ void copy_rows(DenseMatrix<float>& rows, std::size_t first, const DenseMatrix<fl
 
 /// Some rows at a time, as `prepare(rows, first)` makes them; several threads call it.
 template <class Prepare>
-QuantizedMatrix quantize_by_parts(std::size_t nrows, std::size_t ncols, int bits, const Device& device,
-                                  const Prepare& prepare) {
+QuantizedMatrix quantize_by_parts(std::size_t nrows, std::size_t ncols, int bits, LevelPacking packing,
+                                  const Device& device, const Prepare& prepare) {
   constexpr std::size_t most_rows = 32;
   const Device host = device.is_host() ? device : Device();
-  QuantizedMatrix made(nrows, ncols, bits, host);
+  QuantizedMatrix made(nrows, ncols, bits, host, packing);
   LevelScale scale{ScaleExtent::row, Buffer<float>(nrows, host), Buffer<float>(nrows, host)};
   parallel_chunks(host, nrows, most_rows, [&](Range range) {
     DenseMatrix<float> some(range.size(), ncols, Device::host(1));
     prepare(some, range.begin);
-    const QuantizedMatrix levels = quantize(some, features_in_levels(bits));
+    QuantizedMatrix levels = quantize(some, features_in_levels(bits));
+    if (made.in_planes()) levels = to_packing(levels, packing);
     std::copy(levels.levels().begin(), levels.levels().end(), made.view().row(range.begin));
     for (std::size_t i = 0; i < range.size(); ++i) {
       scale.steps[range.begin + i] = levels.scale().step(i, 0);
@@ -76,11 +77,11 @@ std::size_t binarized_rows_bytes(std::size_t num_features, int threads) noexcept
 }
 
 QuantizedMatrix level_features(const DenseMatrix<float>& features, const FloatRules& rules,
-                               std::span<const NodeId> nodes, int bits, const Device& device) {
+                               std::span<const NodeId> nodes, int bits, LevelPacking packing, const Device& device) {
   const std::size_t nrows = nodes.empty() ? features.nrows() : nodes.size();
-  return quantize_by_parts(nrows, features.ncols(), bits, device, [&](DenseMatrix<float>& rows, std::size_t first) {
-    copy_rows(rows, first, features, rules, nodes);
-  });
+  return quantize_by_parts(
+      nrows, features.ncols(), bits, packing, device,
+      [&](DenseMatrix<float>& rows, std::size_t first) { copy_rows(rows, first, features, rules, nodes); });
 }
 
 namespace {
@@ -98,10 +99,10 @@ void expand_rows(DenseMatrix<float>& rows, std::size_t first, const CsrPattern& 
 }  // namespace
 
 QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
-                               const Device& device) {
+                               LevelPacking packing, const Device& device) {
   const CsrPattern& pattern = features.pattern;
   return quantize_by_parts(
-      pattern.nrows(), pattern.ncols(), bits, device,
+      pattern.nrows(), pattern.ncols(), bits, packing, device,
       [&](DenseMatrix<float>& rows, std::size_t first) { expand_rows(rows, first, pattern, values); });
 }
 
@@ -299,11 +300,11 @@ RealFeatures::RealFeatures(const SparseFeatures& features, Buffer<float> model_v
 }
 
 InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
-                             const Device& device, std::span<const NodeId> nodes) {
+                             const Device& device, std::span<const NodeId> nodes, LevelPacking packing) {
   const ColumnMap map{model.input_mean.span(), model.input_inverse_deviation.span()};
   const bool in_levels = form.input.kind == NumberKind::levels;
   if (dataset.has_dense_features() && in_levels) {
-    levels = level_features(dataset.dense_features, float_rules(model), nodes, form.input.bits, device);
+    levels = level_features(dataset.dense_features, float_rules(model), nodes, form.input.bits, packing, device);
     return;
   }
   if (dataset.has_dense_features()) {
@@ -324,7 +325,7 @@ InputFeatures::InputFeatures(const Model& model, const Dataset& dataset, Precisi
   if (in_levels && keeps_level_entries(pattern.nvals(), pattern.nrows(), pattern.ncols(), storage, device)) {
     sparse_levels = sparse_level_features(features, values.span(), form.input.bits, device);
   } else if (in_levels) {
-    levels = level_features(features, values.span(), form.input.bits, device);
+    levels = level_features(features, values.span(), form.input.bits, packing, device);
   } else if (!form.multiplies_signs()) {
     real.emplace(features, std::move(values), storage, device);
   } else {

@@ -56,10 +56,11 @@ struct RealFeatures {
 /// Dense features as levels with a step and an offset for each row, in which 0 is a level's value. Rows in the order of
 /// `nodes`, where there are some, and as the rules make them first. Some rows at a time become floats.
 [[nodiscard]] QuantizedMatrix level_features(const DenseMatrix<float>& features, const FloatRules& rules,
-                                             std::span<const NodeId> nodes, int bits, const Device& device);
+                                             std::span<const NodeId> nodes, int bits, LevelPacking packing,
+                                             const Device& device);
 /// The same of sparse features, whose values are as the model takes them; and their entries alone.
 [[nodiscard]] QuantizedMatrix level_features(const SparseFeatures& features, std::span<const float> values, int bits,
-                                             const Device& device);
+                                             LevelPacking packing, const Device& device);
 [[nodiscard]] SparseLevels sparse_level_features(const SparseFeatures& features, std::span<const float> values,
                                                  int bits, const Device& device);
 
@@ -92,7 +93,7 @@ struct InputFeatures {
   std::optional<SparseLevels> sparse_levels;
 
   InputFeatures(const Model& model, const Dataset& dataset, Precision form, FeatureStorage storage,
-                const Device& device, std::span<const NodeId> nodes = {});
+                const Device& device, std::span<const NodeId> nodes = {}, LevelPacking packing = LevelPacking::places);
   explicit InputFeatures(PackedFeatures features) : packed(std::move(features)) {}
   [[nodiscard]] std::size_t bytes() const noexcept {
     if (levels) return levels->bytes();

@@ -5,6 +5,7 @@
 
 #include <bitgraph/formats/bit_tile_matrix.hpp>
 #include <bitgraph/formats/reorder.hpp>
+#include <bitgraph/ops/level_gemm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
 #include "formats/pattern/csr_chunks.hpp"
@@ -79,7 +80,7 @@ std::size_t flips(const Model& model, const Dataset& dataset) {
 class Prediction {
  public:
   Prediction(const CsrPattern& graph, const Model& model, const Dataset& dataset, const InferenceOptions& options,
-             const Device& device, std::optional<GraphFacts> facts = {}, bool reorders = false)
+             const Device& device, std::optional<GraphFacts> facts = {}, bool reorders = false, bool packs = true)
       : graph_(graph),
         model_(model),
         dataset_(dataset),
@@ -89,13 +90,17 @@ class Prediction {
         facts_(facts ? *facts : GraphFacts::of(graph)),
         n_(std::max<std::size_t>(graph.nrows(), options.capacity.nodes)),
         m_(std::max<std::size_t>(graph.nvals(), options.capacity.entries)),
-        reorders_(reorders || (options.order != Order::original && dataset.num_graphs() == 0)) {
+        reorders_(reorders || (options.order != Order::original && dataset.num_graphs() == 0)),
+        packs_(packs) {
     features_ = feature_bytes();
     // The first new node moves the features to a place that has room: both are there for a while.
     if (n_ > graph.nrows()) features_ += features_ / n_ * graph.nrows();
   }
 
   [[nodiscard]] std::size_t bytes(std::size_t parts) const { return stages(parts).peak(); }
+
+  /// Of features that are levels.
+  [[nodiscard]] LevelPacking feature_packing() const noexcept { return packing_; }
 
   [[nodiscard]] PlanStages stages(std::size_t parts) const {
     const Compiled compiled = compiled_in(parts);
@@ -132,7 +137,8 @@ class Prediction {
                               .graph = facts_,
                               .on_host = device_.is_host(),
                               .whole = parts == 1,
-                              .sparse_features = sparse_bits_};
+                              .sparse_features = sparse_bits_,
+                              .features_in_planes = packing_ == LevelPacking::planes};
     return compile(plain_, context, parts, reorders_);
   }
 
@@ -144,7 +150,10 @@ class Prediction {
       const std::size_t entries = dataset_.has_dense_features() ? 0 : dataset_.features.pattern.nvals();
       sparse_levels_ = !dataset_.has_dense_features() &&
                        keeps_level_entries(entries, graph_.nrows(), d, storage_of_features(options_, format), device_);
-      if (!sparse_levels_) return scales + n_ * level_row_bytes(d, format.bits);
+      if (!sparse_levels_) {
+        packing_ = packing_of(format, d);
+        return scales + n_ * level_row_bytes(d, format.bits, packing_);
+      }
       const std::size_t all = for_all_nodes(entries);
       const std::size_t chunks = device_.is_host() ? 0 : csr_chunk_bounds(n_, all) * sizeof(NodeId);
       return scales + pattern_bytes(n_, all) + chunks + all * sizeof(std::uint16_t);
@@ -170,6 +179,13 @@ class Prediction {
     if (sparse_bits_) return alpha + sparse;
     if (device_.is_host()) while_made_ = alpha + sparse + dense;  // one is made of the other, before all else
     return alpha + dense;
+  }
+
+  [[nodiscard]] LevelPacking packing_of(const NumberFormat& format, std::size_t columns) const {
+    const PassContext context{.options = options_, .graph = facts_, .on_host = device_.is_host()};
+    const bool packs = packs_ && format.bits == 2 && level_gemm_takes_planes(device_, format.bits, columns) &&
+                       packs_features(plain_, context);
+    return packs ? LevelPacking::planes : LevelPacking::places;
   }
 
   /// Of what the nodes have that are there, for as many as there is room for.
@@ -355,9 +371,11 @@ class Prediction {
   std::size_t n_;  ///< nodes, with those that there is room for
   std::size_t m_;  ///< entries, with those that there is room for
   bool reorders_;  ///< logits of nodes come back into the caller's order
+  bool packs_;     ///< features may be in planes
   bool sparse_bits_ = false;
   bool sparse_floats_ = false;
   bool sparse_levels_ = false;
+  LevelPacking packing_ = LevelPacking::places;
   std::size_t while_made_ = 0;
   std::size_t features_ = 0;
 };
@@ -420,10 +438,15 @@ PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model,
   return predicted;
 }
 
+LevelPacking packing_of_features(const CsrPattern& graph, const Model& model, const Dataset& dataset,
+                                 const InferenceOptions& options, const Device& device) {
+  return Prediction(graph, model, dataset, options, device).feature_packing();
+}
+
 PlanStages predict_stages(const CsrPattern& graph, const Model& model, const Dataset& dataset,
                           const InferenceOptions& options, const Device& device, std::optional<GraphFacts> facts,
                           bool reorders) {
-  return Prediction(graph, model, dataset, options, device, facts, reorders).stages(1);
+  return Prediction(graph, model, dataset, options, device, facts, reorders, false).stages(1);
 }
 
 double predict_traffic(const Model& model, const Dataset& dataset, const std::vector<Precision>& forms,

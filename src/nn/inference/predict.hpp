@@ -18,6 +18,10 @@ namespace bitgraph::nn {
 [[nodiscard]] PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model, const Dataset& dataset,
                                                   const InferenceOptions& options, const Device& device);
 
+/// How such a plan holds features that are levels. O(nodes), and the passes.
+[[nodiscard]] LevelPacking packing_of_features(const CsrPattern& graph, const Model& model, const Dataset& dataset,
+                                               const InferenceOptions& options, const Device& device);
+
 /// What is there while a plan is made and while it runs.
 struct PlanStages {
   std::size_t weights = 0;
@@ -29,8 +33,9 @@ struct PlanStages {
   [[nodiscard]] std::size_t peak() const noexcept { return std::max({features, kept + rows, kept + values}); }
 };
 
-/// Of a plan over the whole of `graph`. Passes decide by `facts`, where they are given, and not by its sizes. With
-/// `reorders` the logits come back into another order than that of the graph, as with options.order.
+/// Of a plan over the whole of `graph` that stands for one over parts: features are not in planes. Passes decide by
+/// `facts`, where they are given, and not by its sizes. With `reorders` the logits come back into another order than
+/// that of the graph, as with options.order.
 [[nodiscard]] PlanStages predict_stages(const CsrPattern& graph, const Model& model, const Dataset& dataset,
                                         const InferenceOptions& options, const Device& device,
                                         std::optional<GraphFacts> facts = {}, bool reorders = false);

@@ -219,8 +219,8 @@ class Tuner {
 
   /// Whether a layer of this form multiplies levels, or adds them up, for which a device has kernels on planes.
   static bool may_take_planes(const Precision& form) {
-    if (form.multiplies_levels() && level_gemm_has_planes(form.input.bits, form.weight.bits)) return true;
     constexpr std::size_t columns = 64;
+    if (form.multiplies_levels() && level_gemm_has_planes(form.input.bits, form.weight.bits, columns)) return true;
     const int bits = form.messages.bits;
     return form.sums_levels() && level_spmm_has_planes(bits, bits, columns, Activation::relu);
   }

@@ -111,7 +111,8 @@ void FeatureUpdates::set_all(const DenseMatrix<float>& x, std::span<const NodeId
     require_finite(x, host_);
     moved_ = true;
     features_.sparse_levels.reset();
-    features_.levels = level_features(x, float_rules(header_), nodes, form_.input.bits, device_);
+    const LevelPacking packing = features_.levels ? features_.levels->packing() : LevelPacking::places;
+    features_.levels = level_features(x, float_rules(header_), nodes, form_.input.bits, packing, device_);
     return level_rows_.forget(), steps_.forget(), alpha_.forget();
   }
   if (!form_.multiplies_signs()) {
@@ -199,7 +200,8 @@ void FeatureUpdates::set_dense_rows(std::span<const NodeId> rows, const DenseMat
   make_levels_dense();
   if (features_.levels) {
     moved_ = true;  // a copy of the scales stands in the plan
-    return set_levels(rows, level_features(x, float_rules(header_), {}, form_.input.bits, host_));
+    return set_levels(
+        rows, level_features(x, float_rules(header_), {}, form_.input.bits, features_.levels->packing(), host_));
   }
   if (form_.multiplies_signs())
     return set_signs(rows, *PackedFeatures(x, header_.normalize_rows, {}, map(), host_).dense);
@@ -319,12 +321,13 @@ void FeatureUpdates::resize(std::size_t rows) {
     before = kept.nrows();
     LevelScale scale = kept.scale().share(device_);
     const std::span<std::uint8_t> levels = kept.levels().span();
-    const auto [row_bytes, bits] = std::pair(kept.row_bytes(), kept.bits());
+    const std::size_t row_bytes = kept.row_bytes();
+    const auto [bits, packing] = std::pair(kept.bits(), kept.packing());
     Buffer<float> steps = resized(steps_, scale.steps, scale.steps.span(), 1);
     Buffer<float> offsets = resized(alpha_, scale.offsets, scale.offsets.span(), 1);
     Buffer<std::uint8_t> bytes = resized(level_rows_, kept, levels, row_bytes);
     kept = QuantizedMatrix(rows, width_, bits, std::move(bytes),
-                           {ScaleExtent::row, std::move(steps), std::move(offsets)}, trusted);
+                           {ScaleExtent::row, std::move(steps), std::move(offsets)}, trusted, packing);
   } else if (features_.real) {
     RealFeatures& real = *features_.real;
     before = real.is_dense() ? real.dense.nrows() : real.pattern.nrows();
@@ -419,7 +422,7 @@ void FeatureUpdates::permute(std::span<const NodeId> from) {
   make_levels_dense();
   if (features_.levels) {
     const QuantizedMatrix here = features_.levels->to(Device());
-    QuantizedMatrix moved(from.size(), width_, here.bits(), host_);
+    QuantizedMatrix moved(from.size(), width_, here.bits(), host_, here.packing());
     for (std::size_t i = 0; i < from.size(); ++i)
       std::copy_n(here.view().row(from[i]), here.row_bytes(), moved.view().row(i));
     LevelScale scale{ScaleExtent::row, gathered(here.scale().steps), gathered(here.scale().offsets)};

@@ -43,6 +43,7 @@ void quantize_into(QuantizedMatrix& out, const DenseMatrix<float>& x, Rounding r
          fmt::format("quantize: X is {} x {}, the output is {} x {}", x.nrows(), x.ncols(), out.nrows(), out.ncols()));
   }
   if (out.scale().extent == ScaleExtent::none) fail(ErrorCode::usage, "quantize: the output has no scale");
+  check_in_places("quantize", out, "the output");
   check_device("quantize", device, x.device(), "X");
   if (!row_scale.empty() && row_scale.size() != x.nrows())
     fail(ErrorCode::usage, fmt::format("quantize: {} row scales for {} rows", row_scale.size(), x.nrows()));

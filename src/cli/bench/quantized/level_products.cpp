@@ -22,8 +22,13 @@ namespace {
 
 struct Widths {
   int w, x;
+  LevelPacking packing = LevelPacking::places;  ///< of X and of the levels out
+
+  [[nodiscard]] bool in_planes() const { return packing == LevelPacking::planes; }
+  [[nodiscard]] std::string name() const { return fmt::format("w{}a{}{}", w, x, in_planes() ? " in planes" : ""); }
 };
-constexpr std::array layer_widths{Widths{2, 2}, Widths{4, 4}, Widths{8, 8}, Widths{8, 4}};
+constexpr std::array layer_widths{Widths{2, 2}, Widths{2, 2, LevelPacking::planes}, Widths{4, 4}, Widths{8, 8},
+                                  Widths{8, 4}};
 
 /// The operands of one product, on the host and where they are multiplied.
 class LayerProduct {
@@ -34,9 +39,10 @@ class LayerProduct {
                                     device.is_host() ? device : Device())),
         host_w_(
             random_level_matrix(shape[2], shape[1], widths.w, ScaleExtent::row, 0.01F, {common.seed, 11, 0}, Device())),
-        x_(host_x_.to(device)),
-        w_(prepare_level_weights(host_w_, device, {.x_bits = widths.x})),
-        out_(shape[0], shape[2], widths.x, device) {
+        x_(widths.in_planes() ? to_packing(host_x_, widths.packing).to(device) : host_x_.to(device)),
+        w_(prepare_level_weights(host_w_, device,
+                                 {.x_bits = widths.x, .x_packing = widths.packing, .out_packing = widths.packing})),
+        out_(shape[0], shape[2], widths.x, device, widths.packing) {
     // Four standard deviations of a sum are the range of the levels.
     const double deviation = std::sqrt(static_cast<double>(shape[1])) * std::exp2(widths.x + widths.w) / 12;
     const double step = 4 * deviation * 0.01 * host_x_.scale().steps[0] / std::exp2(widths.x);
@@ -146,14 +152,16 @@ void measure_level_products(Json& results, const std::vector<std::size_t>& shape
   std::size_t done = 0;
   for (const Widths& widths : layer_widths) {
     progress.update(done++, layer_widths.size(), "products of levels");
+    if (widths.in_planes() && !level_gemm_takes_planes(device, widths.w, shape[1])) continue;
     const std::string precision = fmt::format("w{}a{}", widths.w, widths.x);
     LayerProduct product(shape, widths, common, device);
-    Json row{{"figure", "products"}, {"rows", shape[0]},       {"depth", shape[1]},
-             {"outputs", shape[2]},  {"precision", precision}, {"kernel", product.kernel()},
-             {"us", nullptr},        {"rival", rival},         {"rival_us", nullptr},
-             {"ratio", nullptr}};
+    Json row{
+        {"figure", "products"},       {"rows", shape[0]},       {"depth", shape[1]},
+        {"outputs", shape[2]},        {"precision", precision}, {"packing", widths.in_planes() ? "planes" : "places"},
+        {"kernel", product.kernel()}, {"us", nullptr},          {"rival", rival},
+        {"rival_us", nullptr},        {"ratio", nullptr}};
     row["us"] = 1e6 * timer.seconds([&] { product.run(); });
-    product.check("product of levels, " + precision);
+    product.check("product of levels, " + widths.name());
     if (bytes != nullptr) measure_bytes(row, product, *bytes, timer);
     if (floats != nullptr) row["rival_us"] = 1e6 * timer.seconds([&] { floats->run(); });
     if (!row["rival_us"].is_null()) row["ratio"] = row["rival_us"].get<double>() / row["us"].get<double>();

@@ -19,7 +19,21 @@ namespace bitgraph::cli {
 
 namespace {
 
-constexpr std::array bits_of_sums{2, 4, 8};
+/// Levels in and out.
+struct SumForm {
+  int bits;
+  LevelPacking packing = LevelPacking::places;
+
+  [[nodiscard]] bool in_planes() const { return packing == LevelPacking::planes; }
+  [[nodiscard]] std::string name() const { return fmt::format("{}{}", bits, in_planes() ? " in planes" : ""); }
+};
+constexpr std::array sum_forms{SumForm{2}, SumForm{2, LevelPacking::planes}, SumForm{4}, SumForm{8}};
+
+/// Levels in planes are for a device, and for the columns that their kernels take.
+bool exists(const SumForm& form, std::size_t width, const Device& device) {
+  return !form.in_planes() ||
+         (!device.is_host() && level_spmm_has_planes(form.bits, form.bits, width, Activation::none));
+}
 
 /// A graph, and what its products need beside it.
 struct SumsGraph {
@@ -48,25 +62,31 @@ struct SumsGraph {
   }
 };
 
-double seconds_of_levels(const SumsGraph& graph, std::size_t width, int bits, const Common& common,
+double seconds_of_levels(const SumsGraph& graph, std::size_t width, const SumForm& form, const Common& common,
                          const CallTimer& timer) {
   const Device& device = timer.device();
+  const int bits = form.bits;
   const QuantizedMatrix levels = random_level_matrix(graph.host.ncols(), width, bits, ScaleExtent::column, 0.02F,
                                                      {common.seed, 20, 0}, device.is_host() ? device : Device());
-  const QuantizedMatrix x = levels.to(device);
-  QuantizedMatrix out(graph.host.nrows(), width, bits, device);
+  const QuantizedMatrix x = form.in_planes() ? to_packing(levels, form.packing).to(device) : levels.to(device);
+  QuantizedMatrix out(graph.host.nrows(), width, bits, device, form.packing);
   out.set_scale(x.scale().to(device));
   Buffer<std::uint64_t> planes(device.is_host() ? 0 : level_spmm_plane_words(x.nrows(), width), device);
-  const LevelSpmmOptions how{.row_scale = graph.row_scale.span(), .row_order = &graph.order, .planes = planes.span()};
+  LevelSpmmOptions how{.row_scale = graph.row_scale.span(), .row_order = &graph.order, .planes = planes.span()};
+  if (form.in_planes()) {
+    level_spmm_prepare(out, graph.there, x, how);
+    how.prepared = true;
+  }
   const double seconds = timer.seconds([&] { level_spmm_into(out, graph.there, x, how); });
-  check_levels(
-      fmt::format("sums of {} bits over {}", bits, graph.name), out, graph.rows, [&](std::size_t i, std::size_t j) {
-        const auto neighbors = graph.host.row(static_cast<NodeId>(i));
-        std::int64_t sum = 0;
-        for (const NodeId n : neighbors) sum += std::int64_t{levels.level(n, j)} - middle_level(bits);
-        const double mean = static_cast<double>(sum) / static_cast<double>(std::max<std::size_t>(1, neighbors.size()));
-        return mean * levels.scale().steps[j];
-      });
+  check_levels(fmt::format("sums of {} bits over {}", form.name(), graph.name), out, graph.rows,
+               [&](std::size_t i, std::size_t j) {
+                 const auto neighbors = graph.host.row(static_cast<NodeId>(i));
+                 std::int64_t sum = 0;
+                 for (const NodeId n : neighbors) sum += std::int64_t{levels.level(n, j)} - middle_level(bits);
+                 const double mean =
+                     static_cast<double>(sum) / static_cast<double>(std::max<std::size_t>(1, neighbors.size()));
+                 return mean * levels.scale().steps[j];
+               });
   return seconds;
 }
 
@@ -103,17 +123,25 @@ Json measure_level_sums(Json& results, const std::vector<std::string>& graphs, c
       const double floats = seconds_of_floats(graph, width, common, timer);
       std::string line = fmt::format("  {}, {} columns: ", name, width);
       line += floats > 0 ? fmt::format("{} {:.1f}", rival, floats * 1e6) : graph.floats.absent();
-      for (const int bits : bits_of_sums) {
-        const double seconds = seconds_of_levels(graph, width, bits, common, timer);
-        Json row{
-            {"figure", "sums"},    {"graph", name},   {"nodes", graph.host.nrows()}, {"entries", graph.host.nvals()},
-            {"columns", width},    {"bits", bits},    {"us", seconds * 1e6},         {"rival", rival},
-            {"rival_us", nullptr}, {"ratio", nullptr}};
-        line += fmt::format(", {} bits {:.1f}", bits, seconds * 1e6);
+      for (const SumForm& form : sum_forms) {
+        if (!exists(form, width, device)) continue;
+        const double seconds = seconds_of_levels(graph, width, form, common, timer);
+        Json row{{"figure", "sums"},
+                 {"graph", name},
+                 {"nodes", graph.host.nrows()},
+                 {"entries", graph.host.nvals()},
+                 {"columns", width},
+                 {"bits", form.bits},
+                 {"packing", form.in_planes() ? "planes" : "places"},
+                 {"us", seconds * 1e6},
+                 {"rival", rival},
+                 {"rival_us", nullptr},
+                 {"ratio", nullptr}};
+        line += fmt::format(", {} bits{} {:.1f}", form.bits, form.in_planes() ? " in planes" : "", seconds * 1e6);
         if (floats > 0) {
           row["rival_us"] = floats * 1e6;
           row["ratio"] = floats / seconds;
-          ratios.add(fmt::format("{}", bits), floats, seconds);
+          ratios.add(form.name(), floats, seconds);
           line += fmt::format(" ({:.2f})", floats / seconds);
         }
         results.push_back(std::move(row));

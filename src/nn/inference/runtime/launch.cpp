@@ -91,6 +91,7 @@ bool launches_levels(const Program& program, const Operator& op, bool sparse_fea
   const Value &x = program.value(op.inputs[0]), &out = program.value(op.output());
   const bool ends = out.is_levels() ? out.format.bits <= byte : op.output() == program.result;
   if (!x.is_levels() || !ends || op.activation == Activation::tanh) return false;
+  if (x.packing == LevelPacking::planes || out.packing == LevelPacking::planes) return false;
   if (op.kind == OperatorKind::aggregate) return !op.by_parts && op.graph != GraphForm::tiles && x.format.bits <= byte;
   if (op.kind != OperatorKind::product || !op.multiplies_levels()) return false;
   const int bits = x.format.bits, w_bits = op.weight_format.bits;

@@ -110,8 +110,8 @@ void bind_product(Runtime& at, const Operator& op, Prepared& prepared) {
     return;
   }
   const QuantizedMatrix& x = at.levels_in(op.inputs[0]);
-  prepared.scaled =
-      QuantizedMatrix(x.nrows(), x.ncols(), x.bits(), x.levels().share(at.device()), scale.to(at.device()), trusted);
+  prepared.scaled = QuantizedMatrix(x.nrows(), x.ncols(), x.bits(), x.levels().share(at.device()),
+                                    scale.to(at.device()), trusted, x.packing());
 }
 
 namespace {

@@ -82,6 +82,7 @@ LevelSpmmOptions level_options(Runtime& at, const Operator& op, const Prepared& 
           .activation = op.activation,
           .row_order = prepared.order,
           .planes = adds_planes(at.program(), op) ? at.summed_planes(op.outputs[1]).span() : std::span<std::uint64_t>(),
+          .prepared = adds_planes(at.program(), op) && at.program().value(op.outputs[1]).is_prepared(),
           .out_rows = prepared.out_rows};
 }
 
@@ -148,6 +149,11 @@ void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
     prepared.operand.pattern = &at.graph().pattern_of(op.aggregation);
     prepared.order = order_of(at, op, *prepared.operand.pattern);
   }
+}
+
+void prepare_sum(Runtime& at, const Operator& op, const Prepared& prepared) {
+  level_spmm_prepare(at.levels(op.output()), *prepared.operand.pattern, at.levels_in(op.inputs[0]),
+                     level_options(at, op, prepared));
 }
 
 void bind_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/inference/runtime/runtime.hpp"
 
+#include "nn/inference/runtime/kernels.hpp"
 #include "nn/model/some_rows.hpp"
 
 #include <algorithm>
@@ -37,6 +38,15 @@ void Runtime::bind(std::size_t capacity) {
   for (ValueId v = 0; v < program().values.size(); ++v) values_.push_back(view_of(v));
   for (std::size_t n = 0; n < prepared_.size(); ++n) {
     if (const auto bind_of = operator_traits(op(n).kind).bind) bind_of(*this, op(n), prepared_[n]);
+  }
+  prepare_runs();
+}
+
+void Runtime::prepare_runs() {
+  for (std::size_t n = 0; n < prepared_.size(); ++n) {
+    const Operator& its = op(n);
+    if (adds_planes(program(), its) && program().value(its.outputs[1]).is_prepared())
+      prepare_sum(*this, its, prepared_[n]);
   }
 }
 
@@ -81,9 +91,10 @@ Runtime::Memory Runtime::view_of(ValueId v) {
   if (value.scaled_scores) return scores(ScaledScores(), ScaledScores::row_bytes(value.columns));
   if (value.scored_bits != 0) return scores(RowScores(), RowScores::row_size(value.columns));
   if (value.is_levels()) {
-    const std::size_t bytes = rows * level_row_bytes(value.columns, value.format.bits);
+    const std::size_t bytes = rows * level_row_bytes(value.columns, value.format.bits, value.packing);
     return QuantizedMatrix(rows, value.columns, value.format.bits,
-                           lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_), scale_of(value), trusted);
+                           lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_), scale_of(value), trusted,
+                           value.packing);
   }
   if (value.summed_planes)
     return lent(reinterpret_cast<std::uint64_t*>(at), value.bytes(num_nodes()) / sizeof(std::uint64_t), device_);

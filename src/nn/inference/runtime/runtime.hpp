@@ -123,6 +123,8 @@ class Runtime {
 
   [[nodiscard]] const Operator& op(std::size_t n) const { return program().operators[n]; }
   [[nodiscard]] Memory view_of(ValueId v);
+  /// What operators find ahead of all runs, once all else is bound.
+  void prepare_runs();
   /// Of levels: the layer's; by degree its step and offset times degree_root() of each node.
   [[nodiscard]] LevelScale scale_of(const Value& value) const;
 

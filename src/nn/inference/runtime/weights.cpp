@@ -38,8 +38,7 @@ void assign(SparseGemmWeights& kept, const SparseGemmWeights& from, const Device
 
 /// Where the shapes are the same, each array takes the place of the one before, where kernels know it.
 void assign(LevelWeights& kept, LevelWeights from, const Device& device) {
-  if (kept.bytes() != from.bytes() || kept.offsets.size() != from.offsets.size() ||
-      kept.image_bits != from.image_bits || kept.strategy != from.strategy) {
+  if (kept.bytes() != from.bytes() || kept.offsets.size() != from.offsets.size() || kept.use != from.use) {
     kept = std::move(from);
     return;
   }
@@ -67,11 +66,17 @@ std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, const
     const bool of_features = op.kind == OperatorKind::product && op.inputs[0] == program.features;
     use.sparse = use.sparse || (of_features && sparse.bits);
     use.wide = use.wide || (of_features && sparse.floats);
-    use.levels.sparse = use.levels.sparse || (of_features && sparse.levels);
-    if (op.kind == OperatorKind::product && op.multiplies_levels() && !(of_features && sparse.levels)) {
-      use.levels.x_bits = program.value(op.inputs[0]).format.bits;
-      use.levels.strategy = op.levels;
+    if (op.kind != OperatorKind::product || !op.multiplies_levels()) continue;
+    LevelWeightsUse& levels = use.levels_of(op.weight);
+    if (of_features && sparse.levels) {
+      levels.sparse = true;
+      continue;
     }
+    const Value& x = program.value(op.inputs[0]);
+    levels.x_bits = x.format.bits;
+    levels.strategy = op.levels;
+    levels.x_packing = x.packing;
+    levels.out_packing = program.value(op.output()).packing;
   }
   return uses;
 }
@@ -94,9 +99,10 @@ void assign_sum_of_biases(Buffer<float>& kept, const Layer& layer, const Device&
   assign(kept, sum, device);
 }
 
-std::size_t bytes_of(const Linear& linear, const WeightUse& use, const Device& device) {
+std::size_t bytes_of(const Linear& linear, WeightOf which, const WeightUse& use, const Device& device) {
   if (linear.empty()) return 0;
-  if (linear.in_levels()) return linear.bias.bytes() + level_weights_bytes(linear.levels(), device, use.levels);
+  if (linear.in_levels())
+    return linear.bias.bytes() + level_weights_bytes(linear.levels(), device, use.levels_of(which));
   std::size_t total = linear.bytes();
   if (use.sparse) {
     total += linear.inputs() * words_for_bits(linear.outputs()) * sizeof(std::uint64_t);
@@ -167,7 +173,7 @@ void Weights::prepare(LayerWeights& layer, const Layer& of) {
       // What is made on the host counts as this device's memory, where that is the host.
       const Device host = device_.is_host() ? device_ : Device();
       const QuantizedMatrix here = w.device().is_host() ? w.share(host) : w.to(host);
-      assign(made.levels, prepare_level_weights(here, device_, layer.use.levels), device_);
+      assign(made.levels, prepare_level_weights(here, device_, layer.use.levels_of(which)), device_);
       continue;
     }
     if (layer.use.sparse) assign(made.sparse, sparse_weights(linear), device_);
@@ -204,7 +210,8 @@ std::size_t Weights::predicted_bytes(const Model& model, const Program& program,
   std::size_t total = 0;
   for (std::size_t l = 0; l < uses.size(); ++l) {
     const Layer& layer = model.layers[l];
-    total += bytes_of(layer.neighbor, uses[l], device) + bytes_of(layer.root, uses[l], device);
+    total += bytes_of(layer.neighbor, WeightOf::neighbor, uses[l], device);
+    total += bytes_of(layer.root, WeightOf::root, uses[l], device);
     total += layer.input_scale.bytes() + layer.message_scale.bytes();
     if (uses[l].both) total += layer.neighbor.bytes() + layer.root.bytes();
     if (uses[l].layer_bias) total += layer.outputs() * sizeof(float);

@@ -26,11 +26,16 @@ struct PreparedWeight {
 
 /// Which forms of its weights a program reads.
 struct WeightUse {
-  bool sparse = false;      ///< neighbor and root, for a sparse bit matrix
-  bool wide = false;        ///< the same, for sparse floats
-  LevelWeightsUse levels;   ///< of weights in levels
-  bool both = false;        ///< the rows of neighbor and root as one matrix
-  bool layer_bias = false;  ///< the sum of both biases
+  bool sparse = false;                    ///< neighbor and root, for a sparse bit matrix
+  bool wide = false;                      ///< the same, for sparse floats
+  std::array<LevelWeightsUse, 2> levels;  ///< of weights in levels: neighbor and root
+  bool both = false;                      ///< the rows of neighbor and root as one matrix
+  bool layer_bias = false;                ///< the sum of both biases
+
+  [[nodiscard]] LevelWeightsUse& levels_of(WeightOf which) { return levels[which == WeightOf::root ? 1 : 0]; }
+  [[nodiscard]] const LevelWeightsUse& levels_of(WeightOf which) const {
+    return levels[which == WeightOf::root ? 1 : 0];
+  }
 };
 
 /// How features are sparse, if they are.

@@ -15,7 +15,8 @@ constexpr std::array simple_passes{
     Pass{"sequence", sequence},
     Pass{"join rows", join_rows},
     Pass{"graph forms", choose_graph_forms},
-    Pass{"strategy of levels", name_level_strategy}};
+    Pass{"strategy of levels", name_level_strategy},
+    Pass{"levels in planes", pack_levels_in_planes}};
 
 }  // namespace
 

@@ -19,9 +19,10 @@ struct PassContext {
   const InferenceOptions& options;  ///< with one form a layer
   GraphFacts graph;
   bool on_host = true;
-  bool whole = true;             ///< the graph is on the device as a whole; it does not come in parts
-  bool sparse_features = false;  ///< the features are a sparse bit matrix
-  std::string_view without;      ///< leaves out this pass of passes_to_leave_out(), to see what it changes
+  bool whole = true;                ///< the graph is on the device as a whole; it does not come in parts
+  bool sparse_features = false;     ///< the features are a sparse bit matrix
+  bool features_in_planes = false;  ///< the features are levels in planes: packs_features()
+  std::string_view without;         ///< leaves out this pass of passes_to_leave_out(), to see what it changes
 };
 
 struct Pass {
@@ -68,6 +69,17 @@ void sequence(Program& program, const PassContext& context);
 /// of levels over tiles get bit planes of their input as a second output (QGTC, section 4.3), and so do sums of two
 /// bits over a large pattern on a device.
 void choose_graph_forms(Program& program, const PassContext& context);
+
+/// Whether sums of levels of so many bits multiply tiles of the graph by planes, where the options name no format.
+[[nodiscard]] bool has_full_tiles(const PassContext& context, int bits);
+
+/// Where the features are in planes: other levels of 2 bits are, too, where their kernels hand them on so. Whatever
+/// the graph is: W lies in memory as these kernels read it.
+void pack_levels_in_planes(Program& program, const PassContext& context);
+
+/// Whether the features of a plan are to be levels in planes, on a device that takes them
+/// (level_gemm_takes_planes()). `plain` is in floats.
+[[nodiscard]] bool packs_features(const Program& plain, const PassContext& context);
 
 /// On a CUDA device products of levels get the strategy that the options name.
 void name_level_strategy(Program& program, const PassContext& context);

@@ -5,7 +5,7 @@
 #include <bitgraph/core/types.hpp>
 
 #include "core/devices/backend.hpp"
-#include "ops/gemm/levels/wgmma/image_order.hpp"
+#include "ops/gemm/levels/wgmma/order.hpp"
 #include "ops/level_views.hpp"
 
 #include <cstddef>
@@ -48,18 +48,19 @@ void level_gemm(const Cuda& backend, const LevelGemmArgs& args);
 
 /// How a CUDA device multiplies dense levels. Where levels have at most 8 bits, sums are below 2^31 and rows of W fit
 /// shared memory: by the matrix instructions of compute capability 9.0, on planes of bits where W has an image of
-/// planes (wgmma/image_order.hpp), else on bytes; or by those of all devices. By halves of up to 16 bits, where rows
-/// are not too long; else plainly.
-enum class LevelGemmKernel : std::uint8_t { planes, wgmma, tiles, halves, plain };
+/// planes (wgmma/image_order.hpp), which X in planes needs, else on bytes; or by those of all devices. By halves of up
+/// to 16 bits, where rows are not too long; else plainly.
+enum class LevelGemmKernel : std::uint8_t { packed, planes, wgmma, tiles, halves, plain };
 
 /// An X of `x_bits` bits by a W of which there may be an image for X of those bits.
 struct LevelGemmShape {
   int x_bits = 0, w_bits = 0;
   std::size_t columns = 0;
   level_image::Order image = level_image::Order::none;
+  LevelPacking packing = LevelPacking::places;  ///< of X
 };
 [[nodiscard]] inline LevelGemmShape shape_of(const LevelGemmArgs& args) {
-  return {args.x.bits, args.w_bits, args.x.ncols, args.w_order};
+  return {args.x.bits, args.w_bits, args.x.ncols, args.w_order, args.x.packing};
 }
 
 [[nodiscard]] bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape);

@@ -430,6 +430,7 @@ bool least_fits(const Device& device, std::size_t columns) {
 bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmShape& shape) {
   using namespace level_cuda;
   const Device& device = backend.device;
+  if ((shape.packing == LevelPacking::planes) != (kernel == LevelGemmKernel::packed)) return false;
   if (kernel == LevelGemmKernel::plain) return true;
   if (kernel == LevelGemmKernel::halves) return halves_can(shape.columns);
   if (shape.x_bits > 8 || shape.w_bits > 8 || shape.columns == 0) return false;
@@ -440,14 +441,16 @@ bool level_gemm_can(const Cuda& backend, LevelGemmKernel kernel, const LevelGemm
     const CudaLimits& limits = cuda_limits(device);
     if (limits.major != 9 || limits.minor != 0) return false;
     if (kernel == LevelGemmKernel::wgmma) return bytes_fit(device, shape.x_bits, shape.columns);
+    if (kernel == LevelGemmKernel::packed)
+      return level_image::is_packed(shape.image) && packed_planes_fit(device, shape.columns);
     return shape.image == level_image::Order::planes && planes_fit(device, shape.columns);
   }
   return false;
 }
 
 LevelGemmKernel level_gemm_kernel(const Cuda& backend, const LevelGemmShape& shape) {
-  for (const auto kernel :
-       {LevelGemmKernel::planes, LevelGemmKernel::wgmma, LevelGemmKernel::tiles, LevelGemmKernel::halves}) {
+  for (const auto kernel : {LevelGemmKernel::packed, LevelGemmKernel::planes, LevelGemmKernel::wgmma,
+                            LevelGemmKernel::tiles, LevelGemmKernel::halves}) {
     if (level_gemm_can(backend, kernel, shape)) return kernel;
   }
   return LevelGemmKernel::plain;
@@ -466,6 +469,7 @@ void level_gemm_by(const Cuda& backend, LevelGemmKernel kernel, const LevelGemmA
   const Device& device = backend.device;
   if (args.x.nrows == 0 || args.outputs == 0) return;
   if constexpr (has_wgmma) {
+    if (kernel == LevelGemmKernel::packed) return multiply_packed_planes(device, args);
     if (kernel == LevelGemmKernel::planes) return multiply_planes(device, args);
     if (kernel == LevelGemmKernel::wgmma) return multiply_bytes(device, args);
   }

@@ -58,6 +58,15 @@ __device__ inline void arrive_at_barrier(unsigned id, unsigned count) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory");
 }
 
+/// A piece of a row out of shared memory.
+__device__ inline uint4 load_piece(unsigned from) {
+  uint4 value;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(from));
+  return value;
+}
+
 /// Four matrices of eight rows of 16 bytes: lane l has the row of matrix l / 8 that begins at its address.
 __device__ inline void load_matrices(std::uint32_t (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

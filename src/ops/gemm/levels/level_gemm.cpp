@@ -20,7 +20,40 @@ namespace bitgraph {
 
 namespace {
 
+/// Of W's image, where products of such levels read it; else none.
+level_image::Order read_order(const LevelWeights& w, int x_bits, LevelPacking x_packing, LevelPacking out_packing) {
+  LevelWeightsUse use = w.use;
+  use.x_bits = x_bits;
+  use.x_packing = x_packing;
+  use.out_packing = out_packing;
+  const auto order = level_image::order_of(use, w.bits, w.ncols);
+  return !w.image.empty() && order == level_image::order_of(w.use, w.bits, w.ncols) ? order : level_image::Order::none;
+}
+
+/// Throws usage for levels in planes where no kernel takes them: those of a CUDA device that W is ready for, and which
+/// have no tanh and no levels out on scales by rows.
+void check_packing(const Device& device, const LevelGemmArgs& args) {
+  const QuantizedView<std::uint8_t>& out = args.out.levels;
+  const bool nothing = args.x.nrows == 0 || args.outputs == 0;
+  if (nothing || (!args.x.in_planes() && !out.in_planes())) return;
+  const bool ready = !device.is_host() && level_image::is_packed(args.w_order);
+  const bool ends = args.epilogue.activation != Activation::tanh && !(out.in_planes() && args.epilogue.is_late());
+  if (!args.x.in_planes() || !ready || !ends)
+    fail(ErrorCode::usage, "level gemm: levels in planes, expected places: see level_gemm_takes_planes()");
+}
+
+/// Takes levels out, behind the options.
+void take_levels(LevelGemmArgs& args, QuantizedMatrix& out, const LevelWeights& w, std::span<const NodeId> value_rows) {
+  take_out_scale(args.epilogue, out, "level gemm");
+  require_no_value_rows(value_rows, "level gemm");
+  args.out.levels = out.view();
+  if (!out.in_planes()) return;
+  args.w_order = read_order(w, args.x.bits, args.x.packing, LevelPacking::planes);
+  args.w_image = args.w_order == level_image::Order::none ? nullptr : w.image.data();
+}
+
 void run(const Device& device, const QuantizedMatrix& x, const LevelWeights& w, const LevelGemmArgs& args) {
+  check_packing(device, args);
   trace_choice(device, [&] { return level_gemm_explain(x, w); });
   with_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
 }
@@ -93,17 +126,12 @@ Buffer<std::uint8_t> columns_of(const QuantizedMatrix& w, const LevelWeights& sh
 
 /// Of the image of W that products with such an X read; none where no kernel reads it.
 level_image::Order image_order(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
-  const auto order = level_image::order_of(use.x_bits, w.bits(), w.ncols(), use.strategy);
+  const auto order = level_image::order_of(use, w.bits(), w.ncols());
+  const auto kernel = level_image::is_packed(order) ? LevelGemmKernel::packed : LevelGemmKernel::wgmma;
   const bool read = !device.is_host() && with_cuda<bool>(device, "level gemm", [&](const auto& backend) {
-    return level_gemm_can(backend, LevelGemmKernel::wgmma, {use.x_bits, w.bits(), w.ncols(), order});
+    return level_gemm_can(backend, kernel, {use.x_bits, w.bits(), w.ncols(), order, use.x_packing});
   });
   return read ? order : level_image::Order::none;
-}
-
-/// Of W's image, where products with an X of so many bits read it; else none.
-level_image::Order read_order(const LevelWeights& w, int x_bits) {
-  const auto order = [&](int bits) { return level_image::order_of(bits, w.bits, w.ncols, w.strategy); };
-  return !w.image.empty() && order(x_bits) == order(w.image_bits) ? order(x_bits) : level_image::Order::none;
 }
 
 LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
@@ -118,8 +146,7 @@ LevelWeights in_rows(const QuantizedMatrix& w, const Device& device, const Level
   if (use.sparse) made.columns = columns_of(w, made).to(device);
   if (const auto order = image_order(w, device, use); order != level_image::Order::none) {
     made.image = level_image::make(w, order).to(device);
-    made.image_bits = use.x_bits;
-    made.strategy = use.strategy;
+    made.use = use;
   }
   made.sums = made.sums.to(device);
   made.steps = made.steps.to(device);
@@ -156,7 +183,7 @@ LevelGemmArgs args_of_shape(const QuantizedView<>& x, const LevelScale& scale, c
   args.w_table = w.table.data();
   args.w_rows = w.rows.data();
   args.w_row_bytes = w.row_bytes();
-  args.w_order = read_order(w, x.bits);
+  args.w_order = read_order(w, x.bits, x.packing, LevelPacking::places);
   if (args.w_order != level_image::Order::none) args.w_image = w.image.data();
   args.w_columns = w.columns.data();
   args.w_column_bytes = w.column_bytes();
@@ -180,6 +207,7 @@ LevelGemmArgs sparse_args(const SparseLevels& x, const LevelWeights& w, std::siz
 }
 
 void run(const Device& device, const SparseLevels& x, const LevelWeights& w, const LevelGemmArgs& args) {
+  check_packing(device, args);
   trace_choice(device, [&] { return level_gemm_explain(x, w); });
   if (on_cuda("level gemm", device, [&](const auto& backend) { level_gemm_of_entries(backend, args); })) return;
   with_host_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
@@ -213,10 +241,23 @@ gemm_cpu::Problem level_gemm_problem(std::size_t rows, std::size_t columns, std:
           .isa = active_isa()};
 }
 
-bool level_gemm_has_planes(int x_bits, int w_bits) noexcept { return level_image::has_planes(x_bits, w_bits); }
+bool level_gemm_takes_planes(const Device& device, int w_bits, std::size_t ncols) {
+  constexpr int x_bits = 2;
+  const LevelWeightsUse use{.x_bits = x_bits, .x_packing = LevelPacking::planes};
+  const auto order = level_image::order_of(use, w_bits, ncols);
+  return level_gemm_has_planes(x_bits, w_bits, ncols) && !device.is_host() &&
+         with_cuda<bool>(device, "level gemm", [&](const auto& backend) {
+           return level_gemm_can(backend, LevelGemmKernel::packed, {x_bits, w_bits, ncols, order, use.x_packing});
+         });
+}
+
+bool level_gemm_has_planes(int x_bits, int w_bits, std::size_t ncols) noexcept {
+  return level_image::has_planes(x_bits, w_bits) && ncols <= cuda_gemm_tuning().most_columns_for_planes;
+}
 
 LevelWeights prepare_level_weights(const QuantizedMatrix& w, const Device& device, const LevelWeightsUse& use) {
   require_host(w.device(), "prepare_level_weights");
+  check_in_places("level gemm", w, "W");
   if (w.scale().extent == ScaleExtent::column)
     fail(ErrorCode::usage, "level gemm: W has a scale by columns, expected one for the tensor or for each row");
   if (!device.is_host()) return in_rows(w, device, use);
@@ -264,9 +305,7 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options) {
   LevelGemmArgs args = with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options);
-  take_out_scale(args.epilogue, out, "level gemm");
-  require_no_value_rows(options.out_rows, "level gemm");
-  args.out.levels = out.view();
+  take_levels(args, out, w, options.out_rows);
   run(out.device(), x, w, args);
 }
 
@@ -287,9 +326,7 @@ void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const Level
 void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWeights& w,
                      const LevelGemmOptions& options) {
   LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
-  take_out_scale(args.epilogue, out, "level gemm");
-  require_no_value_rows(options.out_rows, "level gemm");
-  args.out.levels = out.view();
+  take_levels(args, out, w, options.out_rows);
   run(out.device(), x, w, args);
 }
 
@@ -297,10 +334,11 @@ KernelChoice level_gemm_explain(const QuantizedMatrix& x, const LevelWeights& w)
   const auto bytes = static_cast<double>(x.bytes() + w.bytes());
   if (!x.device().is_host()) {
     const auto kernel = with_cuda<LevelGemmKernel>(x.device(), "level gemm", [&](const auto& backend) {
-      return level_gemm_kernel(backend, {x.bits(), w.bits, x.ncols(), read_order(w, x.bits())});
+      return level_gemm_kernel(
+          backend, {x.bits(), w.bits, x.ncols(), read_order(w, x.bits(), x.packing(), w.use.out_packing), x.packing()});
     });
-    constexpr std::array names{"level_gemm_planes", "level_gemm_wgmma", "level_gemm_tiles", "level_gemm_halves",
-                               "level_gemm_plain"};
+    constexpr std::array names{"level_gemm_packed_planes", "level_gemm_planes", "level_gemm_wgmma",
+                               "level_gemm_tiles",         "level_gemm_halves", "level_gemm_plain"};
     const Prediction run = predict_level_product(static_cast<double>(x.nrows()), static_cast<double>(x.ncols()),
                                                  static_cast<double>(w.nrows), static_cast<double>(x.bytes()),
                                                  static_cast<double>(w.bytes()));

@@ -89,7 +89,7 @@ void for_each_case(Fn&& fn) {
       product.image = turn % 3 != 0;
       fn(product);
       if (testing::Test::HasFatalFailure()) return;
-      if (!level_gemm_has_planes(p, q)) continue;
+      if (!level_gemm_has_planes(p, q, shape[1])) continue;
       product.image = true;
       for (const LevelStrategy strategy : {LevelStrategy::planes, LevelStrategy::bytes}) {
         product.strategy = strategy;
@@ -175,6 +175,98 @@ TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
       ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span())) << "behind the last output";
     }
   });
+}
+
+/// X in planes, and all that may come out: as of the same levels in places.
+void expect_products_of_planes(const Case& product, const Device& device) {
+  const std::size_t n = product.x.nrows(), f = product.w.nrows();
+  const LevelWeights w = prepare_level_weights(product.w);
+  const LevelWeightsUse use{.x_bits = 2, .x_packing = LevelPacking::planes};
+  LevelWeightsUse to_planes = use;
+  to_planes.out_packing = LevelPacking::planes;
+  const LevelWeights there = prepare_level_weights(product.w, device, use);
+  const LevelWeights there_to_planes = prepare_level_weights(product.w, device, to_planes);
+  EXPECT_EQ(there.bytes(), level_weights_bytes(product.w, device, use));
+  const QuantizedMatrix x = to_packing(product.x, LevelPacking::planes).to(device);
+  const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+  LevelGemmOptions options = product.options;
+  options.bias = bias.span();
+  DenseMatrix<std::int64_t> sums(n, f), sums_there(n, f, device);
+  Floats values(n, f), values_there(n, f, device);
+  LevelGemmArgs args = product.args(w);
+  args.out.wide_sums = sums.view();
+  level_gemm(Reference{}, args);
+  level_gemm_into(sums_there, x, there);
+  ASSERT_TRUE(std::ranges::equal(sums_there.to(Device{}).values(), sums.values()));
+  args = product.args(w);
+  args.out.values = values.view();
+  level_gemm(Reference{}, args);
+  level_gemm_into(values_there, x, there, options);
+  test::expect_identical(values_there.to(Device{}).values(), values.values());
+  for (const auto& [bits, packing] :
+       {std::pair(2, LevelPacking::planes), {2, LevelPacking::places}, {8, LevelPacking::places}}) {
+    const bool planes = packing == LevelPacking::planes;
+    for (const auto extent : {ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row}) {
+      if (planes && extent == ScaleExtent::row) continue;
+      SCOPED_TRACE(testing::Message() << bits << " bits out" << (planes ? " in planes" : "") << ", extent "
+                                      << static_cast<int>(extent));
+      QuantizedMatrix expected(n, f, bits), out(n, f, bits, device, packing);
+      LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, 3);
+      const float range = 9.0F * static_cast<float>(product.x.ncols());
+      for (float& step : scale.steps.span()) step *= (1 + 0.1F * range) / static_cast<float>(1U << bits);
+      expected.set_scale(std::move(scale));
+      args = product.args(w);
+      args.out.levels = expected.view();
+      take_out_scale(args.epilogue, expected, "level gemm");
+      level_gemm(Reference{}, args);
+      out.levels().fill(0xFF);
+      out.set_scale(expected.scale().to(device));
+      level_gemm_into(out, x, planes ? there_to_planes : there, options);
+      const QuantizedMatrix here = out.to(Device{});
+      const QuantizedMatrix packed = to_packing(expected, packing);
+      ASSERT_TRUE(std::ranges::equal(here.levels().span(), packed.levels().span()));
+    }
+  }
+}
+
+TEST(LevelGemmCuda, ProductsOfLevelsInPlanesAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  if (!level_gemm_takes_planes(device, 2, 64)) GTEST_SKIP() << "the device has no products of levels in planes";
+  std::vector<Shape> all(shapes.begin(), shapes.end());
+  all.push_back({17'000, 65, 64});  // blocks have several tiles
+  all.push_back({17'000, 600, 40});
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    if (all[n][1] == 0 || all[n][1] > 3072) continue;  // no kernel
+    for (const int w_bits : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << all[n][0] << " x " << all[n][1] << " by " << all[n][2] << ", W of " << w_bits
+                                      << " bits");
+      expect_products_of_planes(Case(all[n], 2, w_bits, n % 2 == 0, n / 2 % 2 == 0), device);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(LevelGemmCuda, LevelsInPlanesNeedAWThatIsReadyForThem) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  if (!level_gemm_takes_planes(device, 2, 64)) GTEST_SKIP() << "the device has no products of levels in planes";
+  const Case product({5, 64, 64}, 2, 2, false, false);
+  const QuantizedMatrix x = to_packing(product.x, LevelPacking::planes).to(device);
+  QuantizedMatrix out(5, 64, 2, device, LevelPacking::planes);
+  Floats values(5, 64, device);
+  const auto refused = [&](const auto& call) { test::expect_usage_error(call, "levels in planes, expected places"); };
+  const LevelWeights plain = prepare_level_weights(product.w, device, {.x_bits = 2});
+  const LevelWeights packed =
+      prepare_level_weights(product.w, device, {.x_bits = 2, .x_packing = LevelPacking::planes});
+  refused([&] { level_gemm_into(values, x, plain); });
+  out.set_scale(test::random_scale(ScaleExtent::tensor, 1, true, 3).to(device));
+  refused([&] { level_gemm_into(out, x, packed); });
+  refused([&] { level_gemm_into(out, product.x.to(device), plain); });
+  refused([&] { level_gemm_into(values, x, packed, {.activation = Activation::tanh}); });
+  const LevelWeights here = prepare_level_weights(product.w);
+  Floats values_here(5, 64);
+  refused([&] { level_gemm_into(values_here, to_packing(product.x, LevelPacking::planes), here); });
 }
 
 /// run(multiply) calls multiply(args), which is false where a kernel cannot, and gives the bytes of its output: those

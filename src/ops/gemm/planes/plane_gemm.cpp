@@ -128,6 +128,7 @@ template <class A>
 void aggregate_into(QuantizedMatrix& out, const A& a, const BitPlanes& x, const LevelSpmmOptions& options) {
   PlaneGemmArgs args = graph_args(out, a, x, options);
   take_out_scale(args.epilogue, out, "plane gemm");
+  check_in_places("plane gemm", out, "the output");
   require_no_value_rows(options.out_rows, "plane gemm");
   args.out.levels = out.view();
   run(out.device(), a, x, args);
@@ -181,6 +182,7 @@ void pack_planes_into(BitPlanes& out, const QuantizedMatrix& x) {
                      out.packing() == PlanePacking::columns ? "columns" : "rows"));
   }
   check_device("pack planes", out.device(), x.device(), "X");
+  check_in_places("pack planes", x, "X");
   with_backend(out.device(), "pack planes",
                [&](const auto& backend) { pack_planes(backend, {.x = x.view(), .out = out.view()}); });
 }

@@ -17,6 +17,7 @@ struct LevelSpmmArgs : LevelSumEnd {
   QuantizedView<> x;
   RowOrderView row_order;               ///< of a CUDA device; no rows: none
   std::span<std::uint64_t> planes;      ///< memory for X as planes of bits, on a CUDA device; empty: none
+  bool prepared = false;                ///< the memory has thresholds already
   std::span<const NodeId> rows_of_few;  ///< RowOrder::at_least_of_few(), on the host
   bool wide = false;                    ///< sums may pass 31 bits
 };

@@ -46,17 +46,31 @@ KernelChoice choice_of(const CsrPattern& a, const QuantizedMatrix& x, bool by_pl
   return {by_planes ? "level_spmm_planes" : wide ? "level_spmm_wide" : "level_spmm_rows", run.bytes, run.seconds};
 }
 
-void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmArgs& args) {
-  trace_choice(device, [&] { return choice_of(a, x, !device.is_host() && sums_by_planes(args)); });
-  with_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
+void take_planes(LevelSpmmArgs& args, const LevelSpmmOptions& options, const QuantizedMatrix& x) {
+  const std::span<std::uint64_t> planes = options.planes;
+  const std::size_t expected = level_spmm_plane_words(x.in_planes() ? 0 : x.nrows(), x.ncols());
+  if (!planes.empty() && planes.size() < expected)
+    fail(ErrorCode::usage,
+         fmt::format("level spmm: memory for {} words of planes, expected {}", planes.size(), expected));
+  args.planes = planes;
+  args.prepared = options.prepared && x.in_planes();
 }
 
-void take_planes(LevelSpmmArgs& args, std::span<std::uint64_t> planes, const QuantizedMatrix& x) {
-  if (!planes.empty() && planes.size() < level_spmm_plane_words(x.nrows(), x.ncols())) {
-    fail(ErrorCode::usage, fmt::format("level spmm: memory for {} words of planes, expected {}", planes.size(),
-                                       level_spmm_plane_words(x.nrows(), x.ncols())));
+/// Throws usage for levels in planes where no kernel takes them.
+void check_packing(const Device& device, const LevelSpmmArgs& args) {
+  const bool nothing = args.a.nrows == 0;
+  if (nothing || (!args.x.in_planes() && !args.out.levels.in_planes())) return;
+  if (device.is_host() || args.x.packing != args.out.levels.packing || !sums_by_planes(args)) {
+    fail(ErrorCode::usage,
+         "level spmm: levels in planes go to levels in planes, on a CUDA device, with a row order and "
+         "LevelSpmmOptions::planes, where level_spmm_has_planes() says so");
   }
-  args.planes = planes;
+}
+
+void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmArgs& args) {
+  check_packing(device, args);
+  trace_choice(device, [&] { return choice_of(a, x, !device.is_host() && sums_by_planes(args)); });
+  with_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
 }
 
 }  // namespace
@@ -103,15 +117,34 @@ void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const Quantiz
   run(out.device(), a, x, args);
 }
 
-void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
-                     const LevelSpmmOptions& options) {
+namespace {
+
+LevelSpmmArgs args_to_levels(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
+                             const LevelSpmmOptions& options) {
   check_row_order("level spmm", options.row_order, a.nrows(), out.device());
   LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
   take_out_scale(args.epilogue, out, "level spmm");
   require_no_value_rows(options.out_rows, "level spmm");
-  take_planes(args, options.planes, x);
+  take_planes(args, options, x);
   args.out.levels = out.view();
-  run(out.device(), a, x, args);
+  return args;
+}
+
+}  // namespace
+
+void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
+                     const LevelSpmmOptions& options) {
+  run(out.device(), a, x, args_to_levels(out, a, x, options));
+}
+
+void level_spmm_prepare(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
+                        const LevelSpmmOptions& options) {
+  const LevelSpmmArgs args = args_to_levels(out, a, x, options);
+  if (!x.in_planes()) fail(ErrorCode::usage, "level spmm: nothing is prepared for levels in places");
+  check_packing(out.device(), args);
+  if (a.nrows() == 0) return;
+  static_cast<void>(
+      on_cuda("level spmm", out.device(), [&](const auto& backend) { level_spmm_find_thresholds(backend, args); }));
 }
 
 bool level_spmm_has_planes(int x_bits, int out_bits, std::size_t ncols, Activation activation) noexcept {

@@ -230,11 +230,12 @@ void set_row_scales(Aggregation& aggregation, const CsrPattern& a, RowScales kin
   }
 }
 
-/// Levels of `bits` bits with memory for planes are the reference's, and the memory is used.
+/// Levels of `bits` bits with memory for planes are the reference's, and the memory is used. X and the levels out are
+/// packed so.
 void expect_levels_by_planes(const CsrPattern& a, const Aggregation& aggregation, int bits, LevelScale scale,
-                             const Device& device) {
+                             const Device& device, LevelPacking packing = LevelPacking::places) {
   const std::size_t width = aggregation.x.ncols();
-  QuantizedMatrix expected(a.nrows(), width, bits), out(a.nrows(), width, bits, device);
+  QuantizedMatrix expected(a.nrows(), width, bits), out(a.nrows(), width, bits, device, packing);
   expected.set_scale(std::move(scale));
   out.levels().fill(0xFF);
   out.set_scale(expected.scale().to(device));
@@ -243,11 +244,17 @@ void expect_levels_by_planes(const CsrPattern& a, const Aggregation& aggregation
   take_out_scale(args.epilogue, expected, "level spmm");
   level_spmm(Reference{}, args);
   There there(a, aggregation, true, device);
-  Buffer<std::uint64_t> planes(level_spmm_plane_words(there.x.nrows(), width), device);
+  if (out.in_planes()) there.x = to_packing(aggregation.x, packing).to(device);
+  Buffer<std::uint64_t> planes(level_spmm_plane_words(out.in_planes() ? 0 : there.x.nrows(), width), device);
   planes.fill(~std::uint64_t{0});
   there.options.planes = planes.span();
   level_spmm_into(out, there.a, there.x, there.options);
-  const QuantizedMatrix here = out.to(Device{});
+  if (out.in_planes()) {  // the same by thresholds that were found before
+    out.levels().fill(0xFF);
+    there.options.prepared = true;
+    level_spmm_into(out, there.a, there.x, there.options);
+  }
+  const QuantizedMatrix here = to_packing(out.to(Device{}), LevelPacking::places);
   const auto [at, other] = std::mismatch(here.levels().begin(), here.levels().end(), expected.levels().begin());
   ASSERT_EQ(at - here.levels().begin(), static_cast<std::ptrdiff_t>(here.levels().size()))
       << int{*at} << ", expected " << int{*other};
@@ -265,17 +272,20 @@ TEST(LevelSpmmCuda, LevelsByPlanesAreThoseOfTheReference) {
   all.push_back({"hubs", hubs_of_both_kinds()});
   for (const GraphCase& graph : all) {
     for (const std::size_t width : {64U, 128U, 192U, 256U, 576U}) {
-      for (const int bits : {1, 2}) {
+      constexpr auto places = LevelPacking::places, planes = LevelPacking::planes;
+      for (const auto& [x_bits, bits, packing] :
+           {std::tuple(2, 1, places), std::tuple(1, 2, places), std::tuple(2, 2, planes)}) {
         const ScaleExtent extent = extents[turn % 3];
         const RowScales kind = kinds[turn++ % 4];
-        SCOPED_TRACE(testing::Message() << graph.name << ", " << width << " features, " << bits << " bits, extent "
-                                        << static_cast<int>(extent) << ", row scales " << static_cast<int>(kind));
-        Aggregation aggregation(graph.a, width, 3 - bits, turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column,
+        SCOPED_TRACE(testing::Message() << graph.name << ", " << width << " features, " << x_bits << " to " << bits
+                                        << " bits, extent " << static_cast<int>(extent) << ", row scales "
+                                        << static_cast<int>(kind));
+        Aggregation aggregation(graph.a, width, x_bits, turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column,
                                 turn % 5 < 3);
         set_row_scales(aggregation, graph.a, kind);
         aggregation.options.rounding = turn % 7 == 0 ? Rounding::floor : Rounding::nearest;
         LevelScale scale = test::random_scale(extent, num_scales(extent, graph.a.nrows(), width), true, turn);
-        expect_levels_by_planes(graph.a, aggregation, bits, std::move(scale), device);
+        expect_levels_by_planes(graph.a, aggregation, bits, std::move(scale), device, packing);
         if (testing::Test::HasFatalFailure()) return;
       }
     }
@@ -295,6 +305,29 @@ TEST(LevelSpmmCuda, NumbersThatAreNoneByPlanesAreThoseOfTheReference) {
                               *test::cuda_device());
     }
   }
+}
+
+TEST(LevelSpmmCuda, LevelsInPlanesAreRefusedWhereNoKernelTakesThem) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = one_long_row(300), a_there = a.to(device);
+  const RowOrder order(a_there);
+  const QuantizedMatrix x = to_packing(test::random_levels(300, 64, 2, 1), LevelPacking::planes);
+  const QuantizedMatrix x_there = x.to(device);
+  Buffer<std::uint64_t> planes(level_spmm_plane_words(0, 64), device);
+  const auto refused = [](const auto& call) {
+    test::expect_usage_error(call, "levels in planes go to levels in planes, on a CUDA device");
+  };
+  Floats values(5, 64, device), values_here(5, 64);
+  refused([&] { level_spmm_into(values, a_there, x_there, {.row_order = &order}); });
+  refused([&] { level_spmm_into(values_here, a, x); });
+  QuantizedMatrix out(5, 64, 2, device), out_in_planes(5, 64, 2, device, LevelPacking::planes);
+  for (QuantizedMatrix* const to : {&out, &out_in_planes})
+    to->set_scale(test::random_scale(ScaleExtent::tensor, 1, true, 9).to(device));
+  refused([&] { level_spmm_into(out, a_there, x_there, {.row_order = &order, .planes = planes.span()}); });
+  refused([&] { level_spmm_into(out_in_planes, a_there, x_there, {.planes = planes.span()}); });
+  refused([&] { level_spmm_into(out_in_planes, a_there, x_there, {.row_order = &order}); });
+  level_spmm_into(out_in_planes, a_there, x_there, {.row_order = &order, .planes = planes.span()});
 }
 
 TEST(LevelSpmmCuda, TooLittleMemoryForPlanesIsRefused) {

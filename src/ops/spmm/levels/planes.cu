@@ -6,6 +6,8 @@
 // What a sum becomes depends on its column, and on the row's number of neighbours and scale, which short rows of one
 // length mostly have in common. So the kernel that makes the planes also finds the least sum that reaches each level,
 // for each length. A row of another scale, and a longer one, has its sums as numbers, one by one.
+//
+// Levels in planes (LevelPacking) are added up as they are, and leave in planes: nothing is made of X but thresholds.
 #include "core/cuda/launch.cuh"
 #include "ops/spmm/levels/gather.cuh"
 #include "ops/spmm/levels/planes.cuh"
@@ -47,7 +49,7 @@ template <Ends ends>
   return {end.row_scale, end.late.factor, end.late.shift, rises ? 1U : 0U};
 }
 
-template <unsigned Lanes, Ends ends>
+template <class Packing, unsigned Lanes, Ends ends>
 struct PlaneKernel {
   using End = RowEnd<ends>;
   static constexpr unsigned sets = 32 / Lanes;
@@ -102,18 +104,36 @@ struct PlaneKernel {
     if (taken.row == no_row || column >= args.x.ncols) return;
     const End end(args, taken);
     const RowScales scales = scales_of(end);
-    auto* const to = reinterpret_cast<uint4*>(args.out.levels.row(taken.row) + column / 2);
+    WordOfLevels levels[part_words];
 #pragma unroll
     for (unsigned w = 0; w < part_words; ++w) {
       const auto word = static_cast<unsigned>(column / 32) + w;
       const bool known = thresholds.scales[thresholds.index(taken.n, word)].same_as(scales);
-      to[w] = known ? levels_by_thresholds(sums.of[w], thresholds.of(taken.n, word))
-                    : levels_by_numbers(sums.of[w], end, column + w * 32);
+      levels[w] = known ? levels_by_thresholds(sums.of[w], thresholds.of(taken.n, word))
+                        : levels_by_numbers(sums.of[w], end, column + w * 32);
+    }
+    std::uint8_t* const row = args.out.levels.row(taken.row);
+    if constexpr (Packing::packed) {
+      static_assert(part_words == 2);
+      *reinterpret_cast<uint4*>(row + column / 4) = {levels[0].lower, levels[1].lower, levels[0].upper,
+                                                     levels[1].upper};
+    } else {
+      auto* const to = reinterpret_cast<uint4*>(row + column / 2);
+#pragma unroll
+      for (unsigned w = 0; w < part_words; ++w) {
+        const auto nibbles_of = [&](unsigned j) { return levels_of_planes(levels[w].lower, levels[w].upper, j); };
+        to[w] = {nibbles_of(0), nibbles_of(1), nibbles_of(2), nibbles_of(3)};
+      }
     }
   }
 
-  [[nodiscard]] static __device__ uint4 levels_by_thresholds(const SlicedSums<short_planes>& sums,
-                                                             const WordThresholds& its) {
+  /// Levels of 32 columns, as planes.
+  struct WordOfLevels {
+    std::uint32_t lower, upper;
+  };
+
+  [[nodiscard]] static __device__ WordOfLevels levels_by_thresholds(const SlicedSums<short_planes>& sums,
+                                                                    const WordThresholds& its) {
     std::uint32_t reaches[most_levels];
 #pragma unroll
     for (unsigned k = 0; k < most_levels; ++k) {
@@ -124,26 +144,23 @@ struct PlaneKernel {
       for (int p = 0; p < short_planes; ++p)
         reaches[k] = (sums.plane[p] & ~plane[p]) | (~(sums.plane[p] ^ plane[p]) & reaches[k]);
     }
-    const std::uint32_t lower = (reaches[0] & ~reaches[1]) | reaches[2], upper = reaches[1];
-    return {levels_of_planes(lower, upper, 0), levels_of_planes(lower, upper, 1), levels_of_planes(lower, upper, 2),
-            levels_of_planes(lower, upper, 3)};
+    return {(reaches[0] & ~reaches[1]) | reaches[2], reaches[1]};
   }
 
   /// Of 32 columns from `first` on. Rare.
-  [[nodiscard]] __device__ uint4 levels_by_numbers(const SlicedSums<short_planes>& sums, const End& end,
-                                                   std::size_t first) const {
-    uint4 words = {};
+  [[nodiscard]] __device__ WordOfLevels levels_by_numbers(const SlicedSums<short_planes>& sums, const End& end,
+                                                          std::size_t first) const {
+    WordOfLevels levels = {};
 #pragma unroll 1
     for (unsigned bit = 0; bit < 32; ++bit) {
-      const unsigned c = column_of_bit(bit);
+      const unsigned c = Packing::column_of_bit(bit);
       const SumPlace at(args, args.x.ncols, first + c);
-      const int level = level_of_sum<ends>(args, rule, end, at, first + c, sums.sum_at(bit));
-      (c < 8    ? words.x
-       : c < 16 ? words.y
-       : c < 24 ? words.z
-                : words.w) |= static_cast<std::uint32_t>(level) << c % nibbles * 4;
+      const auto level =
+          static_cast<std::uint32_t>(level_of_sum<ends>(args, rule, end, at, first + c, sums.sum_at(bit)));
+      levels.lower |= (level & 1U) << bit;
+      levels.upper |= level >> 1 << bit;
     }
-    return words;
+    return levels;
   }
 
   /// The first column of the block's that a lane ends of a longer row, behind join_rows().
@@ -152,9 +169,10 @@ struct PlaneKernel {
     return (lane % Lanes * part_words + word_of_lane<Lanes>()) * 32 + lane / (Lanes * part_words) * lane_columns;
   }
 
-  /// Writes `lane_columns` levels of a row, level_at(n).
+  /// Writes `lane_columns` levels of a row, level_at(n), of each lane of a warp.
   template <class LevelAt>
   __device__ void write(NodeId row, unsigned first, const LevelAt& level_at) const {
+    if constexpr (Packing::packed) return write_planes(row, first, level_at);
     if (first_column + first >= args.x.ncols) return;
     std::uint32_t word = 0;
 #pragma unroll
@@ -169,6 +187,29 @@ struct PlaneKernel {
     }
   }
 
+  /// The same in planes. Lanes that have columns of one word put it together.
+  template <class LevelAt>
+  __device__ void write_planes(NodeId row, unsigned first, const LevelAt& level_at) const {
+    const bool exists = first_column + first < args.x.ncols;
+    WordOfLevels levels = {};
+#pragma unroll
+    for (unsigned n = 0; n < lane_columns; ++n) {
+      const std::uint32_t level = exists ? static_cast<std::uint32_t>(level_at(n)) : 0;
+      levels.lower |= (level & 1U) << (first % 32 + n);
+      levels.upper |= level >> 1 << (first % 32 + n);
+    }
+#pragma unroll
+    for (unsigned apart = part_words * Lanes; apart < 32; apart *= 2) {
+      levels.lower |= __shfl_xor_sync(full_warp, levels.lower, apart);
+      levels.upper |= __shfl_xor_sync(full_warp, levels.upper, apart);
+    }
+    if (first % 32 != 0 || !exists) return;
+    const std::size_t column = first_column + first;
+    auto* const to = reinterpret_cast<std::uint32_t*>(args.out.levels.row(row) + column / 64 * 16) + column % 64 / 32;
+    to[0] = levels.lower;
+    to[part_words] = levels.upper;
+  }
+
   /// A row that the sets of a warp share.
   __device__ void take_warp_row(const TakenRow& taken) {
     Long sums;
@@ -177,8 +218,9 @@ struct PlaneKernel {
     if (taken.row == no_row) return;
     const End end(args, taken);
     const unsigned first = first_ended();
-    write(taken.row, first,
-          [&](unsigned n) { return level_of(end, first + n, joined.sum_at(bit_of_column((first + n) % 32))); });
+    write(taken.row, first, [&](unsigned n) {
+      return level_of(end, first + n, joined.sum_at(Packing::bit_of_column((first + n) % 32)));
+    });
   }
 
   /// A row that a block has. Its warps take portions in turns, and add their sums to the block's before planes
@@ -195,7 +237,7 @@ struct PlaneKernel {
       const auto joined = join_rows<Lanes>(sums);
 #pragma unroll
       for (unsigned n = 0; n < lane_columns; ++n)
-        atomicAdd(storage.hub_sums + first + n, joined.sum_at(bit_of_column((first + n) % 32)));
+        atomicAdd(storage.hub_sums + first + n, joined.sum_at(Packing::bit_of_column((first + n) % 32)));
     }
     __syncthreads();
     if (threadIdx.x >= 32) return;
@@ -215,14 +257,14 @@ struct PlaneKernel {
   }
 };
 
-/// `args.x` are planes as the kernel before has made them.
-template <unsigned Lanes, Ends ends>
+/// `args.x` are planes, as they came or as the kernel before has made them.
+template <class Packing, unsigned Lanes, Ends ends>
 __global__ void __launch_bounds__(threads, tuning.plane_blocks)
     level_spmm_planes(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ PlaneBlocks blocks,
                       const __grid_constant__ Thresholds thresholds) {
   trigger_dependent_launch();
-  __shared__ typename PlaneKernel<Lanes, ends>::Storage storage;
-  PlaneKernel<Lanes, ends>(args, blocks, thresholds, storage).run();
+  __shared__ typename PlaneKernel<Packing, Lanes, ends>::Storage storage;
+  PlaneKernel<Packing, Lanes, ends>(args, blocks, thresholds, storage).run();
 }
 
 /// Thresholds of rows of one length in 32 columns, by a warp.
@@ -270,14 +312,14 @@ struct Lengths {
 };
 
 /// Of rows of `length` entries, in columns 32 `word` .. 32 `word` + 31, by a warp.
-template <Ends ends>
+template <class Packing, Ends ends>
 __device__ void find_thresholds(const LevelSpmmArgs& args, const Lengths& rows, const Thresholds& to, unsigned length,
                                 unsigned word) {
   const NodeId first = rows.at_least[length + 1];
   if (first == rows.at_least[length]) return;
   const unsigned lane = threadIdx.x % 32;
   const FindThresholds<ends> found(args, TakenRow(args, std::size_t{first}, args.a.nrows),
-                                   std::size_t{word} * 32 + column_of_bit(lane));
+                                   std::size_t{word} * 32 + Packing::column_of_bit(lane));
   std::uint32_t kept = 0;
 #pragma unroll
   for (unsigned k = 0; k < most_levels; ++k) {
@@ -293,8 +335,9 @@ __device__ void find_thresholds(const LevelSpmmArgs& args, const Lengths& rows, 
   if (lane == 0) to.scales[to.index(length, word)] = scales_of(found.end, !falls);
 }
 
-/// Planes of X, 64 columns of a row a thread; behind these blocks, thresholds, a word of a length a warp.
-template <Ends ends>
+/// Planes of X, unless it comes in planes, 64 columns of a row a thread; behind these blocks, thresholds, a word of a
+/// length a warp.
+template <class Packing, Ends ends>
 __global__ void __launch_bounds__(threads)
     planes_of_levels(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ Lengths rows,
                      const __grid_constant__ Thresholds thresholds, uint4* planes, unsigned plane_blocks) {
@@ -303,7 +346,7 @@ __global__ void __launch_bounds__(threads)
   const auto parts = static_cast<unsigned>(args.x.ncols / part_columns);
   if (blockIdx.x >= plane_blocks) {
     const unsigned task = (blockIdx.x - plane_blocks) * warps + threadIdx.x / 32, words = parts * part_words;
-    if (task < lengths * words) find_thresholds<ends>(args, rows, thresholds, task / words, task % words);
+    if (task < lengths * words) find_thresholds<Packing, ends>(args, rows, thresholds, task / words, task % words);
     return;
   }
   const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
@@ -320,9 +363,9 @@ __global__ void __launch_bounds__(threads)
   planes[item] = {lower[0], lower[1], upper[0], upper[1]};
 }
 
-template <unsigned Lanes, Ends ends>
+template <class Packing, unsigned Lanes, Ends ends>
 void launch_rows(const Device& device, const LevelSpmmArgs& args, const Thresholds& thresholds, unsigned slices) {
-  using Made = PlaneKernel<Lanes, ends>;
+  using Made = PlaneKernel<Packing, Lanes, ends>;
   const auto rows_from = [&](EdgeOffset entries) { return rows_of_at_least(args.row_order, entries); };
   constexpr EdgeOffset least_rounds = 4, most_rounds = std::bit_floor(Made::Long::most_neighbors / batch);
   PlaneBlocks blocks;
@@ -334,32 +377,63 @@ void launch_rows(const Device& device, const LevelSpmmArgs& args, const Threshol
   blocks.end_of_warps = blocks.hubs + (blocks.warp_rows - blocks.hubs + warps - 1) / warps;
   const NodeId others = args.a.nrows - blocks.warp_rows;
   const unsigned count = blocks.end_of_warps + (others + Made::block_rows - 1) / Made::block_rows;
-  static ProgrammaticKernel kernel(level_spmm_planes<Lanes, ends>, "level_spmm_planes", FirstLevelCache::large);
+  static ProgrammaticKernel kernel(level_spmm_planes<Packing, Lanes, ends>, "level_spmm_planes",
+                                   FirstLevelCache::large);
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks, thresholds);
 }
 
-template <Ends ends>
-void launch(const Device& device, const LevelSpmmArgs& args) {
-  constexpr unsigned most_lanes = 4;
-  const auto parts = static_cast<unsigned>(args.x.ncols / part_columns);
-  const std::size_t items = args.x.nrows * parts;
-  auto* const planes = reinterpret_cast<uint4*>(args.planes.data());
+/// The memory of a call, by what lies there: planes that are made of X, then thresholds.
+template <class Packing>
+struct Memory {
+  unsigned parts;
+  std::size_t items;  ///< planes that are made
+  uint4* planes;
   Thresholds thresholds;
-  thresholds.row_words = parts * part_words;
-  thresholds.scales = reinterpret_cast<RowScales*>(planes + items);
-  thresholds.words = reinterpret_cast<std::uint32_t*>(thresholds.scales + lengths * thresholds.row_words);
+
+  explicit Memory(const LevelSpmmArgs& args)
+      : parts(static_cast<unsigned>(args.x.ncols / part_columns)),
+        items(Packing::packed ? 0 : args.x.nrows * parts),
+        planes(reinterpret_cast<uint4*>(args.planes.data())) {
+    thresholds.row_words = parts * part_words;
+    thresholds.scales = reinterpret_cast<RowScales*>(planes + items);
+    thresholds.words = reinterpret_cast<std::uint32_t*>(thresholds.scales + lengths * thresholds.row_words);
+  }
+};
+
+/// Planes of X, where there are none, and thresholds.
+template <class Packing, Ends ends>
+void prepare(const Device& device, const LevelSpmmArgs& args) {
+  const Memory<Packing> memory(args);
   Lengths rows;
   std::ranges::copy(args.rows_of_few, rows.at_least);
-  const unsigned plane_blocks = blocks_for(items, threads);
-  static ProgrammaticKernel kernel(planes_of_levels<ends>, "planes_of_levels");
-  kernel.launch(device, dim3(plane_blocks + blocks_for(lengths * thresholds.row_words, warps)), threads, 0, args, rows,
-                thresholds, planes, plane_blocks);
+  const unsigned plane_blocks = Packing::packed ? 0 : blocks_for(memory.items, threads);
+  const unsigned words = lengths * memory.thresholds.row_words;
+  static ProgrammaticKernel kernel(planes_of_levels<Packing, ends>, "planes_of_levels");
+  kernel.launch(device, dim3(plane_blocks + blocks_for(words, warps)), threads, 0, args, rows, memory.thresholds,
+                memory.planes, plane_blocks);
+}
+
+template <class Packing, Ends ends>
+void add(const Device& device, const LevelSpmmArgs& args) {
+  constexpr unsigned most_lanes = 4;
+  const Memory<Packing> memory(args);
   LevelSpmmArgs of_planes = args;
-  of_planes.x.data = reinterpret_cast<const std::uint8_t*>(planes);
-  of_planes.x.row_bytes = std::size_t{parts} * sizeof(uint4);
-  if (parts == 1) return launch_rows<1, ends>(device, of_planes, thresholds, 1);
-  if (parts == 2) return launch_rows<2, ends>(device, of_planes, thresholds, 1);
-  launch_rows<most_lanes, ends>(device, of_planes, thresholds, (parts + most_lanes - 1) / most_lanes);
+  if constexpr (!Packing::packed) of_planes.x.data = reinterpret_cast<const std::uint8_t*>(memory.planes);
+  of_planes.x.row_bytes = std::size_t{memory.parts} * sizeof(uint4);
+  if (memory.parts == 1) return launch_rows<Packing, 1, ends>(device, of_planes, memory.thresholds, 1);
+  if (memory.parts == 2) return launch_rows<Packing, 2, ends>(device, of_planes, memory.thresholds, 1);
+  launch_rows<Packing, most_lanes, ends>(device, of_planes, memory.thresholds,
+                                         (memory.parts + most_lanes - 1) / most_lanes);
+}
+
+/// Calls fn.operator()<Packing, ends>() as the arguments say.
+template <class Fn>
+void dispatch(const LevelSpmmArgs& args, const Fn& fn) {
+  const auto with_ends = [&]<Ends ends>() {
+    args.x.in_planes() ? fn.template operator()<InPlanes, ends>() : fn.template operator()<FromNibbles, ends>();
+  };
+  args.epilogue.is_late() ? with_ends.template operator()<Ends::by_rows>()
+                          : with_ends.template operator()<Ends::plain>();
 }
 
 }  // namespace
@@ -368,7 +442,15 @@ void launch(const Device& device, const LevelSpmmArgs& args) {
 
 void level_spmm_by_planes(const Device& device, const LevelSpmmArgs& args) {
   using namespace level_cuda;
-  args.epilogue.is_late() ? launch<Ends::by_rows>(device, args) : launch<Ends::plain>(device, args);
+  dispatch(args, [&]<class Packing, Ends ends>() {
+    if (!args.prepared) prepare<Packing, ends>(device, args);
+    add<Packing, ends>(device, args);
+  });
+}
+
+void level_spmm_find_thresholds(const Cuda& backend, const LevelSpmmArgs& args) {
+  using namespace level_cuda;
+  dispatch(args, [&]<class Packing, Ends ends>() { prepare<Packing, ends>(backend.device, args); });
 }
 
 }  // namespace bitgraph

@@ -17,11 +17,22 @@ constexpr unsigned part_columns = plane_part_columns;  ///< two words of the low
 constexpr unsigned part_words = 2;                     ///< of a plane
 constexpr unsigned nibbles = 8;                        ///< of a word of levels
 
-/// The column, of 32, of a bit of a plane. Bits of eight neighbouring columns lie four apart, so that they are nibbles.
-[[nodiscard]] __device__ constexpr unsigned column_of_bit(unsigned bit) { return bit % 4 * nibbles + bit / 4; }
-[[nodiscard]] __device__ constexpr unsigned bit_of_column(unsigned column) {
-  return column % nibbles * 4 + column / nibbles;
-}
+/// How the bits of 32 columns lie in a plane, and how levels in and out are packed.
+///
+/// In nibbles: they become planes first. Bits of eight neighbouring columns lie four apart, so that they are nibbles.
+struct FromNibbles {
+  static constexpr bool packed = false;
+  [[nodiscard]] static __device__ constexpr unsigned column_of_bit(unsigned bit) { return bit % 4 * nibbles + bit / 4; }
+  [[nodiscard]] static __device__ constexpr unsigned bit_of_column(unsigned column) {
+    return column % nibbles * 4 + column / nibbles;
+  }
+};
+/// In planes: LevelPacking::planes.
+struct InPlanes {
+  static constexpr bool packed = true;
+  [[nodiscard]] static __device__ constexpr unsigned column_of_bit(unsigned bit) { return bit; }
+  [[nodiscard]] static __device__ constexpr unsigned bit_of_column(unsigned column) { return column; }
+};
 
 /// A plane of 32 columns, whose levels are four words of nibbles.
 template <unsigned Bit>

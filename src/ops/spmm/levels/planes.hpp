@@ -16,7 +16,8 @@ inline constexpr unsigned plane_lengths = 64, plane_threshold_words = 24;
 /// for the planes.
 [[nodiscard]] bool sums_by_planes(const LevelSpmmArgs& args);
 
-/// Such sums, on the device's stream.
+/// Such sums, on the device's stream. Of levels in planes thresholds may come first, by a call of their own.
 void level_spmm_by_planes(const Device& device, const LevelSpmmArgs& args);
+void level_spmm_find_thresholds(const Cuda& backend, const LevelSpmmArgs& args);
 
 }  // namespace bitgraph

@@ -37,19 +37,6 @@ bool keeps_sell(const Program& program, const PassContext& context) {
   });
 }
 
-/// Whether a product of tiles and planes is quicker on a device than gathers of levels: a tile costs the same whatever
-/// it holds, a plane 56 entries. docs/notebook/format-choice.md has the measurements. The tiles take memory beside the
-/// pattern, so a plan with a limit goes without.
-bool has_full_tiles(const PassContext& context, int bits) {
-  constexpr double least_entries = 320, entries_a_plane = 56;
-  constexpr int most_bits = 8;
-  const InferenceOptions& o = context.options;
-  if (context.on_host || !context.whole || o.graph != GraphFormat::automatic || o.memory != 0) return false;
-  if (o.capacity.nodes != 0 || o.capacity.entries != 0 || bits > most_bits) return false;
-  if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
-  return context.graph.entries_a_tile >= least_entries + entries_a_plane * bits;
-}
-
 /// Whether a sum of levels is one of planes of bits. Where nothing is named that is quicker from so many entries on
 /// that making planes pays (docs/notebook/spmm.md has the measurements). They take memory, so a plan with a limit goes
 /// without.
@@ -60,6 +47,7 @@ bool takes_planes(const Program& program, const Operator& op, const PassContext&
   if (!x.is_levels() || !out.is_levels()) return false;
   if (!level_spmm_has_planes(x.format.bits, out.format.bits, x.columns, op.activation)) return false;
   if (op.graph != GraphForm::csr_by_length || o.levels == LevelStrategy::bytes) return false;
+  if (context.features_in_planes) return true;
   if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
   if (o.levels == LevelStrategy::planes) return true;
   return o.memory == 0 && context.graph.entries >= (x.columns == columns_of_a_lane ? least_of_a_lane : least_entries);
@@ -77,7 +65,8 @@ GraphForm form_of(const Program& program, const Operator& op, const PassContext&
   const InferenceOptions& o = context.options;
   const Value& x = program.value(op.inputs[0]);
   if (sell) return GraphForm::sell_blocks;
-  if (x.is_levels() && has_full_tiles(context, x.format.bits)) return GraphForm::tiles;
+  const bool may_be_planes = context.features_in_planes && x.format.bits == 2;
+  if (x.is_levels() && !may_be_planes && has_full_tiles(context, x.format.bits)) return GraphForm::tiles;
   if (context.whole && o.graph == GraphFormat::sell && votes(program, op)) return GraphForm::sell;
   if (context.whole && o.graph == GraphFormat::tiles) {
     if (votes(program, op)) return GraphForm::tiles;
@@ -87,6 +76,19 @@ GraphForm form_of(const Program& program, const Operator& op, const PassContext&
 }
 
 }  // namespace
+
+// A product of tiles and planes is quicker on a device than gathers of levels: a tile costs the same whatever it holds,
+// a plane 56 entries. docs/notebook/format-choice.md has the measurements. The tiles take memory beside the pattern, so
+// a plan with a limit goes without.
+bool has_full_tiles(const PassContext& context, int bits) {
+  constexpr double least_entries = 320, entries_a_plane = 56;
+  constexpr int most_bits = 8;
+  const InferenceOptions& o = context.options;
+  if (context.on_host || !context.whole || o.graph != GraphFormat::automatic || o.memory != 0) return false;
+  if (o.capacity.nodes != 0 || o.capacity.entries != 0 || bits > most_bits) return false;
+  if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
+  return context.graph.entries_a_tile >= least_entries + entries_a_plane * bits;
+}
 
 bool may_be_one_launch(const InferenceOptions& options, std::size_t nodes, std::size_t entries) {
   const bool small = fits_one_launch(nodes, entries);

@@ -22,6 +22,8 @@ constexpr unsigned steps_at_once = 2;  ///< whose rows of X are in registers, wh
 template <unsigned XBits>
 struct Bytes {
   static constexpr unsigned x_bits = XBits;
+  static constexpr LevelPacking x_packing = LevelPacking::places;
+  static constexpr bool packs_planes = false;
   static constexpr unsigned chunk_columns = block_bytes * 8 / XBits;
   static constexpr unsigned chunk_steps = chunk_columns / step;
   static constexpr unsigned unit_blocks = chunk_steps / block_steps;  ///< of W, that a chunk of X meets

@@ -28,6 +28,12 @@ std::size_t byte_of_column(Order order, std::size_t column) noexcept {
   return column / step * step + column % 2 * (step / 2) + column % step / 2;
 }
 
+/// Of a column of packed planes, its bit in the first plane of its 256 columns: a lane has 64 columns, the first half
+/// of them in the lower 128 bits.
+std::size_t bit_of_packed_column(std::size_t column) noexcept {
+  return column % 64 / 32 * 128 + column / 64 * 32 + column % 32;
+}
+
 /// Of a column of planes, its bit in the first plane of its 256 columns: a lane makes a word of four words of nibbles,
 /// each 32 columns behind the one before, and takes the first and the third as even bits.
 std::size_t bit_of_column(std::size_t column) noexcept {
@@ -48,16 +54,18 @@ Buffer<std::uint8_t> make(const QuantizedMatrix& w, Order order) {
   if (order == Order::none) return image;
   constexpr std::size_t plane_columns = 256, plane_bytes = plane_columns / 8, most_planes = 2;
   const std::size_t block_bytes = rows(w.nrows()) * row_bytes, columns = block_columns(order);
-  for (std::size_t f = 0; f < w.nrows(); ++f) {
-    for (std::size_t c = 0; c < w.ncols(); ++c) {
-      const std::uint32_t level = level_at(w.view().row(f), c, w.bits());
+  for (std::size_t f = 0; f < rows(w.nrows()); ++f) {
+    const std::size_t output = order == Order::packed_to_planes ? output_of_row(f) : f;
+    for (std::size_t c = 0; c < w.ncols() && output < w.nrows(); ++c) {
+      const std::uint32_t level = level_at(w.view().row(output), c, w.bits());
       std::uint8_t* const block = image.data() + c / columns * block_bytes;
       const std::size_t own = c % columns;
-      if (order != Order::planes) {
+      if (!has_planes(order)) {
         block[place(f, byte_of_column(order, own))] = static_cast<std::uint8_t>(level);
         continue;
       }
-      const std::size_t bit = bit_of_column(own % plane_columns);
+      const std::size_t of_plane = own % plane_columns;
+      const std::size_t bit = is_packed(order) ? bit_of_packed_column(of_plane) : bit_of_column(of_plane);
       for (std::size_t plane = 0; plane < most_planes; ++plane) {
         const std::size_t at = (own / plane_columns * most_planes + plane) * plane_bytes + bit / 8;
         block[place(f, at)] |= static_cast<std::uint8_t>((level >> plane & 1U) << bit % 8);

@@ -4,6 +4,7 @@
 
 #include <bitgraph/ops/level_strategy.hpp>
 
+#include "ops/gemm/levels/wgmma/order.hpp"
 #include "ops/gemm/tuning.hpp"
 
 #include <cstddef>
@@ -11,34 +12,36 @@
 
 namespace bitgraph::level_image {
 
-/// The order of the columns, which follows from how X is multiplied.
-enum class Order : std::uint8_t {
-  none,     ///< there is no image
-  planes,   ///< a plane of 256 columns after the other, as planes of X's nibbles come
-  nibbles,  ///< bytes: of 32 columns the even ones, then the odd ones, as nibbles of X are widened
-  bytes     ///< bytes as they are
-};
-
 /// A block has 128 bytes of each row: so many columns. Rows follow one another within it, pieces of 16 bytes change
 /// places by the row's number, and the next block begins behind the last row.
-[[nodiscard]] constexpr std::size_t block_columns(Order order) noexcept { return order == Order::planes ? 512 : 128; }
+[[nodiscard]] constexpr std::size_t block_columns(Order order) noexcept { return has_planes(order) ? 512 : 128; }
 
 /// Levels of so many bits have a kernel on planes.
 [[nodiscard]] constexpr bool has_planes(int x_bits, int w_bits) noexcept {
   return x_bits >= 1 && x_bits <= 2 && w_bits >= 1 && w_bits <= 2;
 }
 
-/// Of levels of X and W that have so many bits, and rows of so many columns: that of planes where these are wanted, and
-/// there is a kernel for them.
-[[nodiscard]] constexpr Order order_of(int x_bits, int w_bits, std::size_t columns,
-                                       LevelStrategy strategy = LevelStrategy::automatic) noexcept {
+/// Of a W of so many bits and columns: that of planes where these are wanted, and there is a kernel for them.
+[[nodiscard]] constexpr Order order_of(const LevelWeightsUse& use, int w_bits, std::size_t columns) noexcept {
+  const int x_bits = use.x_bits;
   if (x_bits < 1 || x_bits > 8 || w_bits > 8) return Order::none;
   constexpr CudaGemmTuning tuning = cuda_gemm_tuning();
+  if (use.x_packing == LevelPacking::planes) {
+    if (!has_planes(x_bits, w_bits) || columns > tuning.most_columns_for_planes) return Order::none;
+    return use.out_packing == LevelPacking::planes ? Order::packed_to_planes : Order::packed;
+  }
   const bool lone = columns <= block_columns(Order::planes);
   const bool pays = columns >= (lone ? tuning.columns_for_planes : tuning.more_columns_for_planes);
-  const bool wanted = strategy == LevelStrategy::planes || (strategy == LevelStrategy::automatic && pays);
+  const bool wanted = use.strategy == LevelStrategy::planes || (use.strategy == LevelStrategy::automatic && pays);
   if (has_planes(x_bits, w_bits) && wanted && columns <= tuning.most_columns_for_planes) return Order::planes;
   return x_bits <= 4 ? Order::nibbles : Order::bytes;
+}
+
+/// The output of row `row` of an image of packed_to_planes. Lane q of a quad has outputs 2 q and 2 q + 1 of each eight
+/// behind its products; of 32 outputs these are bits 16 (q % 2) + q / 2, and every second one behind.
+[[nodiscard]] constexpr std::size_t output_of_row(std::size_t row) noexcept {
+  const std::size_t eight = row % 32 / 8, quarter = row % 8 / 2, second = row % 2;
+  return row / 32 * 32 + quarter % 2 * 16 + eight * 4 + second * 2 + quarter / 2;
 }
 
 /// Rows of a block, those behind the last row of W included.

@@ -10,35 +10,59 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace bitgraph {
 namespace {
 
 using level_image::Order;
 
+Order order_of(int x_bits, int w_bits, std::size_t columns, LevelStrategy strategy = LevelStrategy::automatic) {
+  return level_image::order_of({.x_bits = x_bits, .strategy = strategy}, w_bits, columns);
+}
+
 TEST(LevelImage, OrderFollowsFromBitsAndColumns) {
   constexpr std::size_t columns = 512;
-  EXPECT_EQ(level_image::order_of(1, 2, columns), Order::planes);
-  EXPECT_EQ(level_image::order_of(2, 2, columns), Order::planes);
-  EXPECT_EQ(level_image::order_of(2, 3, columns), Order::nibbles);
-  EXPECT_EQ(level_image::order_of(4, 8, columns), Order::nibbles);
-  EXPECT_EQ(level_image::order_of(5, 1, columns), Order::bytes);
-  for (const auto& [p, q] : {std::pair(9, 4), {4, 9}, {0, 4}})
-    EXPECT_EQ(level_image::order_of(p, q, columns), Order::none);
-  for (const std::size_t few : {1U, 256U, 513U, 768U, 3073U})
-    EXPECT_EQ(level_image::order_of(2, 2, few), Order::nibbles) << few;
-  for (const std::size_t many : {257U, 512U, 769U, 3072U})
-    EXPECT_EQ(level_image::order_of(2, 2, many), Order::planes) << many;
+  EXPECT_EQ(order_of(1, 2, columns), Order::planes);
+  EXPECT_EQ(order_of(2, 2, columns), Order::planes);
+  EXPECT_EQ(order_of(2, 3, columns), Order::nibbles);
+  EXPECT_EQ(order_of(4, 8, columns), Order::nibbles);
+  EXPECT_EQ(order_of(5, 1, columns), Order::bytes);
+  for (const auto& [p, q] : {std::pair(9, 4), {4, 9}, {0, 4}}) EXPECT_EQ(order_of(p, q, columns), Order::none);
+  for (const std::size_t few : {1U, 256U, 513U, 768U, 3073U}) EXPECT_EQ(order_of(2, 2, few), Order::nibbles) << few;
+  for (const std::size_t many : {257U, 512U, 769U, 3072U}) EXPECT_EQ(order_of(2, 2, many), Order::planes) << many;
 }
 
 TEST(LevelImage, HasTheOrderOfTheStrategyThatIsNamed) {
   for (const std::size_t columns : {1U, 256U, 512U, 3072U}) {
-    EXPECT_EQ(level_image::order_of(2, 2, columns, LevelStrategy::planes), Order::planes) << columns;
-    EXPECT_EQ(level_image::order_of(2, 2, columns, LevelStrategy::bytes), Order::nibbles) << columns;
+    EXPECT_EQ(order_of(2, 2, columns, LevelStrategy::planes), Order::planes) << columns;
+    EXPECT_EQ(order_of(2, 2, columns, LevelStrategy::bytes), Order::nibbles) << columns;
   }
-  EXPECT_EQ(level_image::order_of(2, 2, 3073, LevelStrategy::planes), Order::nibbles) << "rows that do not fit";
-  EXPECT_EQ(level_image::order_of(2, 3, 512, LevelStrategy::planes), Order::nibbles) << "no kernel for 3 bits";
-  EXPECT_EQ(level_image::order_of(8, 2, 512, LevelStrategy::planes), Order::bytes);
+  EXPECT_EQ(order_of(2, 2, 3073, LevelStrategy::planes), Order::nibbles) << "rows that do not fit";
+  EXPECT_EQ(order_of(2, 3, 512, LevelStrategy::planes), Order::nibbles) << "no kernel for 3 bits";
+  EXPECT_EQ(order_of(8, 2, 512, LevelStrategy::planes), Order::bytes);
+}
+
+TEST(LevelImage, HasAnOrderForLevelsInPlanes) {
+  LevelWeightsUse use{.x_bits = 2, .strategy = LevelStrategy::bytes, .x_packing = LevelPacking::planes};
+  EXPECT_EQ(level_image::order_of(use, 2, 1), Order::packed);
+  EXPECT_EQ(level_image::order_of(use, 3, 1), Order::none);
+  EXPECT_EQ(level_image::order_of(use, 2, 3073), Order::none);
+  use.out_packing = LevelPacking::planes;
+  EXPECT_EQ(level_image::order_of(use, 1, 512), Order::packed_to_planes);
+}
+
+TEST(LevelImage, RowsForPlanesOutAreAllOutputsOnce) {
+  std::vector<std::size_t> outputs;
+  for (std::size_t row = 0; row < 96; ++row) outputs.push_back(level_image::output_of_row(row));
+  EXPECT_EQ(outputs[1], 2U);
+  EXPECT_EQ(outputs[2], 16U);
+  EXPECT_EQ(outputs[4], 1U);
+  EXPECT_EQ(outputs[8], 4U);
+  EXPECT_EQ(outputs[32], 32U);
+  std::ranges::sort(outputs);
+  for (std::size_t row = 0; row < 96; ++row) EXPECT_EQ(outputs[row], row);
 }
 
 TEST(LevelImage, HoldsAsManyLevelsAsW) {
@@ -59,10 +83,12 @@ TEST(LevelImage, HoldsAsManyLevelsAsW) {
       EXPECT_EQ(std::ranges::count(image.span(), 255), levels);
       EXPECT_EQ(std::ranges::count(image.span(), 0), static_cast<std::int64_t>(image.size()) - levels);
     }
-    std::int64_t ones = 0;
-    const Buffer<std::uint8_t> planes = image_of(2, Order::planes);
-    for (const std::uint8_t byte : planes.span()) ones += std::popcount(byte);
-    EXPECT_EQ(ones, 2 * levels);
+    for (const Order order : {Order::planes, Order::packed, Order::packed_to_planes}) {
+      std::int64_t ones = 0;
+      const Buffer<std::uint8_t> planes = image_of(2, order);
+      for (const std::uint8_t byte : planes.span()) ones += std::popcount(byte);
+      EXPECT_EQ(ones, 2 * levels);
+    }
   }
 }
 
@@ -86,6 +112,12 @@ TEST(LevelImage, PutsLevelsWhereKernelsReadThem) {
   EXPECT_EQ(byte_of(Order::planes, 0, 32, 2, 1), std::pair(std::size_t{0}, 4)) << "the next word of nibbles";
   EXPECT_EQ(byte_of(Order::planes, 0, 64, 2, 1), std::pair(std::size_t{0}, 2));
   EXPECT_EQ(byte_of(Order::planes, 0, 128 + 9, 2, 1), std::pair(std::size_t{16 + 4}, 16));
+  EXPECT_EQ(byte_of(Order::packed, 0, 9, 2, 1), std::pair(std::size_t{1}, 2));
+  EXPECT_EQ(byte_of(Order::packed, 0, 32, 2, 1), std::pair(std::size_t{16}, 1)) << "the upper half of 64 columns";
+  EXPECT_EQ(byte_of(Order::packed, 0, 64, 2, 1), std::pair(std::size_t{4}, 1)) << "the next lane's columns";
+  EXPECT_EQ(byte_of(Order::packed, 0, 256, 2, 2), std::pair(std::size_t{64 + 32}, 1))
+      << "the second half's upper plane";
+  EXPECT_EQ(byte_of(Order::packed_to_planes, 1, 0, 2, 1), std::pair(std::size_t{4 * 128 + 4 * 16}, 1));
 }
 
 TEST(LevelImage, IsLeftOutOnTheHost) {

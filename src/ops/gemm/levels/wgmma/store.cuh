@@ -24,14 +24,15 @@ __device__ inline OutputPair& pair_at(unsigned address, unsigned number) {
   return static_cast<OutputPair*>(__cvta_shared_to_generic(address))[number];
 }
 
-/// Of outputs from `output` on, those that the product has.
-__device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t output) {
+/// Of two outputs, those that the product has.
+__device__ inline OutputPair pair_of(const LevelGemmArgs& args, std::size_t first, std::size_t second) {
   ProductPlace place[2];
   float least[2] = {};
   for (unsigned k = 0; k < 2; ++k) {
-    if (output + k >= args.outputs) continue;
-    const ColumnPlace column(args.epilogue, output + k);
-    place[k] = place_of_output(args, output + k, column);
+    const std::size_t output = k == 0 ? first : second;
+    if (output >= args.outputs) continue;
+    const ColumnPlace column(args.epilogue, output);
+    place[k] = place_of_output(args, output, column);
     least[k] = column.least;
     if (!args.x_scale.single) continue;
     const RowOfX all = row_of_x(args, 0, 0);
@@ -66,8 +67,9 @@ __device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_
   }
 }
 
-/// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with scales by rows.
-template <unsigned Outputs, bool ByRows>
+/// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with scales by rows. `Packs`:
+/// they may be levels in planes.
+template <unsigned Outputs, bool ByRows, bool Packs>
 class TileStore {
  public:
   static constexpr unsigned output_tiles = Outputs / 8;
@@ -128,6 +130,8 @@ class TileStore {
       store_numbers(out.sums, sums, row, own_row, sum_of);
     } else if (out.wide_sums.data != nullptr) {
       store_numbers(out.wide_sums, sums, row, own_row, sum_of);
+    } else if (Packs && out.levels.in_planes()) {
+      store_levels<2>(sums, x, row);
     } else if (out.levels.bits <= 4) {
       store_levels<4>(sums, x, row);
     } else if (out.levels.bits <= 8) {
@@ -175,10 +179,10 @@ class TileStore {
     return __fmaf_rn(by_step, static_cast<float>(sum), rest);
   }
 
-  /// Levels out of 4 or 8 bits. Frequent cases have code of their own.
+  /// Levels out in places of 4 or 8 bits, or of 2 in planes. Frequent cases have code of their own.
   template <unsigned Bits>
   __device__ void store_levels(const Sums& sums, const RowOfX (&x)[2], std::size_t row) const {
-    const LevelRule rule(args.epilogue, args.out.levels.bits);
+    const LevelRule rule(args.epilogue, args.out.levels.bits, Bits);
     rule.dispatch([&]<bool nearest, Limits limits>() {
       if constexpr (!nearest || limits == Limits::both) {
         store_as<Bits, true, true, nearest, limits>(sums, x, row, rule);
@@ -193,10 +197,58 @@ class TileStore {
   }
   template <unsigned Bits, bool w_offsets, bool x_by_rows, bool nearest, Limits limits>
   __device__ void store_as(const Sums& sums, const RowOfX (&x)[2], std::size_t row, const LevelRule& rule) const {
-    store_levels<Bits>(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+    const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
       return rule.template unlimited<nearest, limits>(place<w_offsets, x_by_rows>(sum, pair, k, x[half]),
                                                       k == 0 ? pair.least.x : pair.least.y);
-    });
+    };
+    if constexpr (Bits == 2) {
+      if constexpr (Packs) store_planes(sums, row, level_of);
+    } else {
+      store_levels<Bits>(sums, row, level_of);
+    }
+  }
+
+  /// A lane has eight levels of each 32 outputs, two bits each, in one half of a word. Of four times 32 the lanes of a
+  /// quad change halves, and have all levels of one. W's rows lie so that these are the outputs in order: see
+  /// level_image::output_of_row().
+  template <class LevelOf>
+  __device__ void store_planes(const Sums& sums, std::size_t row, const LevelOf& level_of) const {
+    constexpr unsigned parts = output_tiles / 4;  ///< of 32 outputs
+    static_assert(parts <= 4);
+    const unsigned quarter = lane % 4;
+    const QuadTurn turn(lane);
+    std::uint32_t of_parts[2][2] = {};
+#pragma unroll
+    for (unsigned p = 4; p-- != 0;) {
+      if (p >= parts) continue;
+#pragma unroll
+      for (unsigned i = 4; i-- != 0;) {
+        const unsigned t = 4 * p + i;
+        const OutputPair pair = pair_at(pairs, t * 4 + quarter);
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+          std::uint32_t& to = of_parts[half][p / 2];
+          const int* const sum = sums + 4 * t + 2 * half;
+          to = pack_two<2>(level_of(sum[0], pair, 0, half), level_of(sum[1], pair, 1, half), to);
+        }
+      }
+    }
+    constexpr std::uint32_t even = 0x55555555U;
+    const std::size_t column = first_output + quarter / 2 * 64;
+    const std::size_t byte = column / 64 * 16 + quarter % 2 * 8;
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      std::uint32_t first = of_parts[half][0], second = of_parts[half][1];
+      turn.halves(first, second);
+      const std::uint32_t lower = (first & even) | (second << 1 & ~even);
+      const std::uint32_t upper = (first >> 1 & even) | (second & ~even);
+      // Two lanes have 64 columns: one stores the lower bits, the other the upper ones.
+      const std::uint32_t got = __shfl_xor_sync(full_warp, quarter % 2 == 0 ? upper : lower, 1);
+      const std::uint32_t word[2] = {quarter % 2 == 0 ? lower : got, quarter % 2 == 0 ? got : upper};
+      const std::size_t i = row + half * 8;
+      if (i < args.x.nrows && quarter < std::max(parts, 2U))
+        store_words(args.out.levels.row(i), args.out.levels.row_bytes, byte, word);
+    }
   }
 
   /// A lane stores the levels of `own` tiles that lie side by side.

@@ -18,4 +18,8 @@ void multiply_bytes(const Device& device, const LevelGemmArgs& args);
 [[nodiscard]] bool planes_fit(const Device& device, std::size_t columns);
 void multiply_planes(const Device& device, const LevelGemmArgs& args);
 
+/// The same of an X in planes. Levels out may be in planes, too.
+[[nodiscard]] bool packed_planes_fit(const Device& device, std::size_t columns);
+void multiply_packed_planes(const Device& device, const LevelGemmArgs& args);
+
 }  // namespace bitgraph::level_cuda

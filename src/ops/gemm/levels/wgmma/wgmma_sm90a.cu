@@ -61,7 +61,7 @@ struct Kernel {
   static constexpr unsigned pair_bytes = block_outputs / 2 * sizeof(OutputPair);
   static constexpr unsigned barrier_bytes = (2 * most_stages + most_w_parts + 1) * sizeof(std::uint64_t);
 
-  using Store = TileStore<Outputs, ByRows>;
+  using Store = TileStore<Outputs, ByRows, Way::packs_planes>;
   using Sums = typename Store::Sums;
 
   const Problem& problem;
@@ -133,7 +133,11 @@ struct Kernel {
     constexpr unsigned threads_a_pair = multiplying_threads / (block_outputs / 2);
     if (threadIdx.x % threads_a_pair == 0) {
       const unsigned n = threadIdx.x / threads_a_pair;
-      pair_at(pairs, n) = pair_of(args, first_output + 2 * n);
+      const auto output_of = [&](unsigned row) {
+        const bool turned = args.w_order == level_image::Order::packed_to_planes;
+        return first_output + (turned ? level_image::output_of_row(row) : row);
+      };
+      pair_at(pairs, n) = pair_of(args, output_of(2 * n), output_of(2 * n + 1));
     }
     bulk_copy::arrive(pairs_full);
   }
@@ -179,9 +183,12 @@ struct Kernel {
     wait_for_all_copies();
   }
 
-  /// Where the rows of the warp's lanes lie in a stage: those of 16 lanes, and the same again.
+  /// Where the warp's 16 rows lie in a stage; those of its lanes: of 16, and the same again.
+  [[nodiscard]] __device__ unsigned rows_of_warp(unsigned stage) const {
+    return stages + stage * chunk_bytes + warp * 16 * block_bytes;
+  }
   [[nodiscard]] __device__ unsigned rows_in(unsigned stage) const {
-    return stages + stage * chunk_bytes + (warp * 16 + lane % 16) * block_bytes;
+    return rows_of_warp(stage) + lane % 16 * block_bytes;
   }
 
   /// By one of the groups that multiply: its tiles of the block. `Way` multiplies a tile, from the stage at `place` on,
@@ -305,7 +312,7 @@ void launch_fitting(const Device& device, const LevelGemmArgs& args) {
 /// Whether the fewest outputs a block fit.
 template <class Way>
 bool fits(const Device& device, std::size_t columns) {
-  const std::size_t row_bytes = level_row_bytes(columns, Way::x_bits);
+  const std::size_t row_bytes = level_row_bytes(columns, Way::x_bits, Way::x_packing);
   return problem_of<Way, Kernel<Way, 32, 1, false>>(device, row_bytes).stages != 0;
 }
 
@@ -317,12 +324,18 @@ bool bytes_fit(const Device& device, int x_bits, std::size_t columns) {
 
 void multiply_bytes(const Device& device, const LevelGemmArgs& args) {
   LevelGemmArgs of_bytes = args;
-  if (args.w_order == level_image::Order::planes) of_bytes.w_image = nullptr;
+  if (level_image::has_planes(args.w_order)) of_bytes.w_image = nullptr;
   args.x.bits <= 4 ? launch_fitting<Bytes<4>>(device, of_bytes) : launch_fitting<Bytes<8>>(device, of_bytes);
 }
 
 bool planes_fit(const Device& device, std::size_t columns) { return fits<Planes>(device, columns); }
 
 void multiply_planes(const Device& device, const LevelGemmArgs& args) { launch_fitting<Planes>(device, args); }
+
+bool packed_planes_fit(const Device& device, std::size_t columns) { return fits<PackedPlanes>(device, columns); }
+
+void multiply_packed_planes(const Device& device, const LevelGemmArgs& args) {
+  launch_fitting<PackedPlanes>(device, args);
+}
 
 }  // namespace bitgraph::level_cuda

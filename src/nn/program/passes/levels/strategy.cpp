@@ -11,8 +11,8 @@ void name_level_strategy(Program& program, const PassContext& context) {
   if (context.on_host) return;
   for (Operator& op : program.operators) {
     if (op.kind != OperatorKind::product || !op.multiplies_levels()) continue;
-    if (level_gemm_has_planes(program.value(op.inputs[0]).format.bits, op.weight_format.bits))
-      op.levels = context.options.levels;
+    const Value& x = program.value(op.inputs[0]);
+    if (level_gemm_has_planes(x.format.bits, op.weight_format.bits, x.columns)) op.levels = context.options.levels;
   }
 }
 

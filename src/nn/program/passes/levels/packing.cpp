@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Levels of 2 bits that a CUDA device hands from product to sum and from sum to product in planes of bits
+// (LevelPacking): half of the bytes, and neither makes planes of them again. The features are the first of them, so a
+// plan decides for these once: packs_features(). What follows from that does not depend on the graph, which may change.
+#include "nn/program/passes/passes.hpp"
+
+#include <bitgraph/ops/level_gemm.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace bitgraph::nn {
+
+namespace {
+
+using Kind = OperatorKind;
+
+constexpr int plane_bits = 2;
+
+class Packing {
+ public:
+  explicit Packing(const Program& program) : program_(program), packs_(program.values.size(), false) {
+    packs_[program.features] = has_bits(program.features);
+    for (const Operator& op : program.operators) packs_[op.output()] = may_leave(op);
+    while (drop_some()) {
+    }
+  }
+  [[nodiscard]] bool packs(ValueId v) const { return packs_[v]; }
+
+ private:
+  [[nodiscard]] bool has_bits(ValueId v) const {
+    const Value& value = program_.value(v);
+    return value.is_levels() && value.format.bits == plane_bits;
+  }
+
+  /// Whether a kernel's output may be planes, where its input is.
+  [[nodiscard]] bool may_leave(const Operator& op) const {
+    if (!has_bits(op.output())) return false;
+    return takes(op) && (op.kind != Kind::product || program_.value(op.output()).format.scale != ScaleExtent::row);
+  }
+  /// Whether a kernel takes planes.
+  [[nodiscard]] bool takes(const Operator& op) const {
+    if (!has_bits(op.inputs[0]) || op.activation == Activation::tanh) return false;
+    if (op.kind == Kind::aggregate) return adds_planes(program_, op) && !op.by_parts;
+    return op.kind == Kind::product && op.multiplies_levels() &&
+           level_gemm_has_planes(plane_bits, op.weight_format.bits, program_.value(op.inputs[0]).columns);
+  }
+
+  /// A sum takes planes where it leaves them, and a product leaves them where it takes them.
+  bool drop_some() {
+    bool dropped = false;
+    const auto drop = [&](ValueId v) {
+      dropped = dropped || packs_[v];
+      packs_[v] = false;
+    };
+    for (const Operator& op : program_.operators) {
+      if (op.inputs[0] == no_value || !packs_[op.inputs[0]]) drop(op.output());
+      for (const ValueId v : op.inputs) {
+        if (v == no_value || !packs_[v]) continue;
+        if (!takes(op) || (op.kind == Kind::aggregate && !packs_[op.output()])) drop(v);
+      }
+    }
+    return dropped;
+  }
+
+  const Program& program_;
+  std::vector<bool> packs_;
+};
+
+}  // namespace
+
+void pack_levels_in_planes(Program& program, const PassContext& context) {
+  if (!context.features_in_planes) return;
+  const Packing packing(program);
+  for (ValueId v = 0; v < program.values.size(); ++v) {
+    if (packing.packs(v)) program.values[v].packing = LevelPacking::planes;
+  }
+  for (const Operator& op : program.operators) {  // a sum then needs no memory for planes of its input
+    if (adds_planes(program, op)) program.values[op.outputs[1]].packing = program.value(op.inputs[0]).packing;
+  }
+}
+
+bool packs_features(const Program& plain, const PassContext& context) {
+  // Smaller graphs have no sums by planes, and as quick products of nibbles.
+  constexpr std::size_t least_entries = 400'000;
+  const InferenceOptions& o = context.options;
+  if (context.on_host || !context.whole || o.partition != nullptr || o.memory != 0 || o.levels == LevelStrategy::bytes)
+    return false;
+  if (o.capacity.nodes != 0 || o.capacity.entries != 0) return false;  // no kernel makes room for rows of planes
+  if (o.graph != GraphFormat::automatic && o.graph != GraphFormat::csr) return false;
+  if (o.levels != LevelStrategy::planes && context.graph.entries < least_entries) return false;
+  if (has_full_tiles(context, plane_bits)) return false;
+  PassContext asked = context;
+  asked.features_in_planes = true;
+  const Program program = compile(plain, asked, 1, false).program;
+  return program.value(program.features).packing == LevelPacking::planes;
+}
+
+}  // namespace bitgraph::nn
