@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace bitgraph {
@@ -43,6 +44,33 @@ inline void put_plane_level(std::uint8_t* row, std::size_t j, std::uint32_t leve
   };
   put(lower[0], level & 1U);
   put(lower[8], level >> 1);
+}
+
+/// Bits 0, 4, 8 and so on of a word, side by side.
+[[nodiscard]] constexpr std::uint64_t every_fourth_bit(std::uint64_t word) noexcept {
+  word &= 0x1111111111111111U;
+  word = (word | word >> 3) & 0x0303030303030303U;
+  word = (word | word >> 6) & 0x000F000F000F000FU;
+  word = (word | word >> 12) & 0x000000FF000000FFU;
+  return (word | word >> 24) & 0xFFFFU;
+}
+
+/// A row of levels of 2 bits in nibbles, in planes.
+inline void planes_of_nibbles(std::span<const std::uint8_t> nibbles, std::span<std::uint8_t> planes) noexcept {
+  constexpr std::size_t word_bytes = sizeof(std::uint64_t), word_levels = 16, words = 4;  // of 64 columns
+  for (std::size_t piece = 0; piece < planes.size() / (2 * word_bytes); ++piece) {
+    std::uint64_t lower = 0, upper = 0;
+    for (std::size_t w = 0; w < words; ++w) {
+      const std::size_t at = (piece * words + w) * word_bytes;
+      if (at + word_bytes > nibbles.size()) break;
+      std::uint64_t word = 0;
+      std::memcpy(&word, nibbles.data() + at, word_bytes);
+      lower |= every_fourth_bit(word) << (word_levels * w);
+      upper |= every_fourth_bit(word >> 1) << (word_levels * w);
+    }
+    std::memcpy(planes.data() + 2 * piece * word_bytes, &lower, word_bytes);
+    std::memcpy(planes.data() + (2 * piece + 1) * word_bytes, &upper, word_bytes);
+  }
 }
 
 /// Row i, however it is packed.

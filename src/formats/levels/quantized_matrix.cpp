@@ -137,8 +137,12 @@ QuantizedMatrix quantized_from_levels(const DenseMatrix<std::uint32_t>& levels, 
 QuantizedMatrix to_packing(const QuantizedMatrix& x, LevelPacking packing) {
   require_host(x.device(), "to_packing");
   QuantizedMatrix made(x.nrows(), x.ncols(), x.bits(), x.device(), packing);
+  const QuantizedView<> from = x.view();
+  const QuantizedView<std::uint8_t> to = made.view();
+  const bool becomes_planes = made.in_planes() && !x.in_planes();
   parallel_for(x.device(), x.nrows(), row_grain, [&](std::size_t i) {
-    for (std::size_t j = 0; j < x.ncols(); ++j) put_level(made.view(), i, j, level_at(x.view(), i, j));
+    if (becomes_planes) return planes_of_nibbles({from.row(i), from.row_bytes}, {to.row(i), to.row_bytes});
+    for (std::size_t j = 0; j < x.ncols(); ++j) put_level(to, i, j, level_at(from, i, j));
   });
   made.set_scale(x.scale().to(x.device()));
   return made;

@@ -385,8 +385,9 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
     using Made = Kernel<Bits, Words, Lanes, ends>;
     const auto rows_from = [&](EdgeOffset entries) { return rows_of_at_least(args.row_order, entries); };
     // What a warp, and then a block, takes for its row grows with the time that all rows take.
+    const EdgeOffset least = Made::narrow ? tuning.narrow_rounds : tuning.least_rounds;
     const EdgeOffset rounds =
-        std::clamp(args.a.num_entries * args.x.row_bytes / tuning.round_bytes, tuning.least_rounds, tuning.most_rounds);
+        std::clamp(args.a.num_entries * args.x.row_bytes / tuning.round_bytes, least, tuning.most_rounds);
     const EdgeOffset shared_row = std::max<EdgeOffset>(args.a.num_entries / tuning.shared_part, 2);
     blocks.hubs = rows_from(std::bit_floor(rounds) * Made::warp_round);
     if (args.a.longest_row >= shared_row) blocks.shared_hubs = std::min(blocks.hubs, rows_from(shared_row));

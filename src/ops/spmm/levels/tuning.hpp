@@ -21,6 +21,7 @@ struct CudaLevelSpmmTuning {
   EdgeOffset round_bytes = 10'000'000;
   EdgeOffset least_rounds = 8;
   EdgeOffset most_rounds = 32;
+  EdgeOffset narrow_rounds = 2;   ///< the least of rows of eight bytes: a call lasts as long as its longest warp
   EdgeOffset shared_part = 1000;  ///< blocks share hubs that have this part of all entries, or more
   unsigned hub_lanes = 2;         ///< of a row, that a block has of a shared hub: 16 or 32 bytes
   // Rows as they are stored.
