@@ -81,14 +81,11 @@ void pack_levels_in_planes(Program& program, const PassContext& context) {
 }
 
 bool packs_features(const Program& plain, const PassContext& context) {
-  // Smaller graphs have no sums by planes, and as quick products of nibbles.
-  constexpr std::size_t least_entries = 400'000;
   const InferenceOptions& o = context.options;
   if (context.on_host || !context.whole || o.partition != nullptr || o.memory != 0 || o.levels == LevelStrategy::bytes)
     return false;
   if (o.capacity.nodes != 0 || o.capacity.entries != 0) return false;  // no kernel makes room for rows of planes
   if (o.graph != GraphFormat::automatic && o.graph != GraphFormat::csr) return false;
-  if (o.levels != LevelStrategy::planes && context.graph.entries < least_entries) return false;
   if (has_full_tiles(context, plane_bits)) return false;
   PassContext asked = context;
   asked.features_in_planes = true;
