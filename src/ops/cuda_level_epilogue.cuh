@@ -316,7 +316,7 @@ __device__ inline std::uint32_t level_of(const QuantizedView<>& x, std::size_t r
 /// Columns that have a place in an output of `ncols`, behind the last one too.
 inline std::size_t stored_columns(const LevelOut& out, std::size_t ncols) {
   if (out.levels.data == nullptr) return ncols;
-  if (out.levels.in_planes()) return out.levels.row_bytes * 4;
+  if (out.levels.in_planes()) return out.levels.row_bytes / plane_piece_bytes * plane_piece_columns;
   return std::max(ncols, out.levels.row_bytes * 8 / static_cast<std::size_t>(level_place_bits(out.levels.bits)));
 }
 

@@ -66,7 +66,8 @@ class BenchQuantized(unittest.TestCase):
         for shape in ("70x33x17", "1x1x1", "130x512x256"):
             rows, depth, outputs = map(int, shape.split("x"))
             found = self.report("--figures", "products", "--product", shape)["results"]
-            self.assertEqual([row["precision"] for row in found], ["w2a2", "w4a4", "w8a8", "w8a4"])
+            self.assertEqual([(row["precision"], row["packing"]) for row in found],
+                             [(precision, "places") for precision in ("w2a2", "w4a4", "w8a8", "w8a4")])
             for row in found:
                 self.assertEqual((row["figure"], row["rows"], row["depth"], row["outputs"]),
                                  ("products", rows, depth, outputs))
@@ -82,6 +83,7 @@ class BenchQuantized(unittest.TestCase):
                          [(graph, columns, bits) for graph in ("grid:9", "rmat:6") for columns in (5, 64)
                           for bits in (2, 4, 8)])
         self.assertEqual((rows[0]["nodes"], rows[0]["entries"]), (81, 288))
+        self.assertEqual({row["packing"] for row in rows}, {"places"}, "planes are for a device")
         self.assertEqual(set(report["ratios"]), {"2", "4", "8"})
         for bits, found in report["ratios"].items():
             ratios = [row["ratio"] for row in rows if row["bits"] == int(bits)]

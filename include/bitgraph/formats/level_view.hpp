@@ -27,13 +27,16 @@ enum class LevelPacking : std::uint8_t {
   planes
 };
 
+/// Columns of a row in planes that share a pair of words, and the bytes of the pair.
+inline constexpr std::size_t plane_piece_columns = 64, plane_piece_bytes = 16;
+
 /// Bits of the places in which levels of so many bits are stored: 4, 8 or 16.
 [[nodiscard]] constexpr int level_place_bits(int bits) noexcept { return bits <= 4 ? 4 : bits <= 8 ? 8 : 16; }
 
 /// Bytes of a row of `ncols` levels: whole words of 64 bits, of planes whole pairs of them.
 [[nodiscard]] constexpr std::size_t level_row_bytes(std::size_t ncols, int bits,
                                                     LevelPacking packing = LevelPacking::places) noexcept {
-  if (packing == LevelPacking::planes) return words_for_bits(ncols) * 2 * sizeof(std::uint64_t);
+  if (packing == LevelPacking::planes) return words_for_bits(ncols) * plane_piece_bytes;
   const auto a_word = static_cast<std::size_t>(64 / level_place_bits(bits));
   return (ncols / a_word + (ncols % a_word == 0 ? 0 : 1)) * sizeof(std::uint64_t);
 }

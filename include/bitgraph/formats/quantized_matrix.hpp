@@ -10,8 +10,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace bitgraph {
+
+/// "places", "planes".
+[[nodiscard]] constexpr std::string_view to_string(LevelPacking packing) noexcept {
+  return packing == LevelPacking::planes ? "planes" : "places";
+}
 
 /// Whole numbers of few bits, row by row: levels 0 .. 2^bits - 1 in nibbles (1 to 4 bits), bytes (5 to 8) or 16 bits
 /// (9 to 16; the low byte first). Of two nibbles in a byte the lower half is the even column. Every row starts on a

@@ -219,10 +219,9 @@ DenseMatrix<std::uint32_t> to_levels(const BitPlanes& x) {
 
 BitPlanes to_planes(const QuantizedMatrix& x, PlanePacking packing) {
   require_host(x.device(), "to_planes");
-  BitPlanes planes = planes_of_rows(x.nrows(), x.ncols(), x.bits(), packing, x.device(),
-                                    [&](std::size_t i, std::span<std::uint32_t> to) {
-                                      for (std::size_t j = 0; j < to.size(); ++j) to[j] = level_at(x.view(), i, j);
-                                    });
+  BitPlanes planes =
+      planes_of_rows(x.nrows(), x.ncols(), x.bits(), packing, x.device(),
+                     [&](std::size_t i, std::span<std::uint32_t> to) { unpack_levels(x.view(), i, to); });
   planes.set_scale(x.scale().to(x.device()));
   return planes;
 }

@@ -32,18 +32,24 @@ inline void put_level(std::uint8_t* row, std::size_t j, int bits, std::uint32_t 
   }
 }
 
-/// The same of rows in planes: bit j of a run of words, which are the first of each pair, or the second.
+/// Of a row in planes, the byte that has the lower bit of level j. That of the upper bit is `plane_word_bytes` behind.
+inline constexpr std::size_t plane_word_bytes = plane_piece_bytes / 2;
+[[nodiscard]] constexpr std::size_t plane_byte_of(std::size_t j) noexcept {
+  return j / plane_piece_columns * plane_piece_bytes + j % plane_piece_columns / 8;
+}
+
+/// The same of rows in planes.
 [[nodiscard]] inline std::uint32_t plane_level_at(const std::uint8_t* row, std::size_t j) noexcept {
-  const std::uint8_t* const lower = row + j / 64 * 16 + j % 64 / 8;
-  return (lower[0] >> j % 8 & 1U) | (lower[8] >> j % 8 & 1U) << 1;
+  const std::uint8_t* const lower = row + plane_byte_of(j);
+  return (lower[0] >> j % 8 & 1U) | (lower[plane_word_bytes] >> j % 8 & 1U) << 1;
 }
 inline void put_plane_level(std::uint8_t* row, std::size_t j, std::uint32_t level) noexcept {
-  std::uint8_t* const lower = row + j / 64 * 16 + j % 64 / 8;
+  std::uint8_t* const lower = row + plane_byte_of(j);
   const auto put = [&](std::uint8_t& byte, std::uint32_t bit) {
     byte = static_cast<std::uint8_t>((byte & ~(1U << j % 8)) | bit << j % 8);
   };
   put(lower[0], level & 1U);
-  put(lower[8], level >> 1);
+  put(lower[plane_word_bytes], level >> 1);
 }
 
 /// Bits 0, 4, 8 and so on of a word, side by side.
@@ -57,8 +63,9 @@ inline void put_plane_level(std::uint8_t* row, std::size_t j, std::uint32_t leve
 
 /// A row of levels of 2 bits in nibbles, in planes.
 inline void planes_of_nibbles(std::span<const std::uint8_t> nibbles, std::span<std::uint8_t> planes) noexcept {
-  constexpr std::size_t word_bytes = sizeof(std::uint64_t), word_levels = 16, words = 4;  // of 64 columns
-  for (std::size_t piece = 0; piece < planes.size() / (2 * word_bytes); ++piece) {
+  constexpr std::size_t word_bytes = sizeof(std::uint64_t), word_levels = 16;
+  constexpr std::size_t words = plane_piece_columns / word_levels;  // of nibbles, of a piece
+  for (std::size_t piece = 0; piece < planes.size() / plane_piece_bytes; ++piece) {
     std::uint64_t lower = 0, upper = 0;
     for (std::size_t w = 0; w < words; ++w) {
       const std::size_t at = (piece * words + w) * word_bytes;
@@ -68,8 +75,9 @@ inline void planes_of_nibbles(std::span<const std::uint8_t> nibbles, std::span<s
       lower |= every_fourth_bit(word) << (word_levels * w);
       upper |= every_fourth_bit(word >> 1) << (word_levels * w);
     }
-    std::memcpy(planes.data() + 2 * piece * word_bytes, &lower, word_bytes);
-    std::memcpy(planes.data() + (2 * piece + 1) * word_bytes, &upper, word_bytes);
+    std::uint8_t* const to = planes.data() + piece * plane_piece_bytes;
+    std::memcpy(to, &lower, plane_word_bytes);
+    std::memcpy(to + plane_word_bytes, &upper, plane_word_bytes);
   }
 }
 
@@ -81,6 +89,10 @@ template <class Byte>
 inline void put_level(const QuantizedView<std::uint8_t>& x, std::size_t i, std::size_t j,
                       std::uint32_t level) noexcept {
   x.in_planes() ? put_plane_level(x.row(i), j, level) : put_level(x.row(i), j, x.bits, level);
+}
+template <class Byte>
+void unpack_levels(const QuantizedView<Byte>& x, std::size_t i, std::span<std::uint32_t> levels) noexcept {
+  for (std::size_t j = 0; j < levels.size(); ++j) levels[j] = level_at(x, i, j);
 }
 
 /// The level of the value 0, as quantize() makes it.
@@ -94,10 +106,6 @@ inline void put_level(const QuantizedView<std::uint8_t>& x, std::size_t i, std::
 inline void pack_levels(std::span<const std::uint32_t> levels, int bits, std::span<std::uint8_t> row) noexcept {
   std::fill(row.begin(), row.end(), std::uint8_t{0});
   for (std::size_t j = 0; j < levels.size(); ++j) put_level(row.data(), j, bits, levels[j]);
-}
-
-inline void unpack_levels(const std::uint8_t* row, int bits, std::span<std::uint32_t> levels) noexcept {
-  for (std::size_t j = 0; j < levels.size(); ++j) levels[j] = level_at(row, j, bits);
 }
 
 /// Throws bad_input, naming the place, for a number above 2^bits - 1.

@@ -118,9 +118,7 @@ QuantizedMatrix QuantizedMatrix::with(Buffer<std::uint8_t> levels, LevelScale sc
 DenseMatrix<std::uint32_t> to_levels(const QuantizedMatrix& x) {
   require_host(x.device(), "to_levels");
   DenseMatrix<std::uint32_t> levels(x.nrows(), x.ncols(), x.device());
-  parallel_for(x.device(), x.nrows(), row_grain, [&](std::size_t i) {
-    for (std::size_t j = 0; j < x.ncols(); ++j) levels(i, j) = level_at(x.view(), i, j);
-  });
+  parallel_for(x.device(), x.nrows(), row_grain, [&](std::size_t i) { unpack_levels(x.view(), i, levels.row(i)); });
   return levels;
 }
 

@@ -25,7 +25,7 @@ struct Widths {
   LevelPacking packing = LevelPacking::places;  ///< of X and of the levels out
 
   [[nodiscard]] bool in_planes() const { return packing == LevelPacking::planes; }
-  [[nodiscard]] std::string name() const { return fmt::format("w{}a{}{}", w, x, in_planes() ? " in planes" : ""); }
+  [[nodiscard]] std::string precision() const { return fmt::format("w{}a{}", w, x); }
 };
 constexpr std::array layer_widths{Widths{2, 2}, Widths{2, 2, LevelPacking::planes}, Widths{4, 4}, Widths{8, 8},
                                   Widths{8, 4}};
@@ -39,7 +39,7 @@ class LayerProduct {
                                     device.is_host() ? device : Device())),
         host_w_(
             random_level_matrix(shape[2], shape[1], widths.w, ScaleExtent::row, 0.01F, {common.seed, 11, 0}, Device())),
-        x_(widths.in_planes() ? to_packing(host_x_, widths.packing).to(device) : host_x_.to(device)),
+        x_(to_packing(host_x_, widths.packing).to(device)),
         w_(prepare_level_weights(host_w_, device,
                                  {.x_bits = widths.x, .x_packing = widths.packing, .out_packing = widths.packing})),
         out_(shape[0], shape[2], widths.x, device, widths.packing) {
@@ -153,15 +153,14 @@ void measure_level_products(Json& results, const std::vector<std::size_t>& shape
   for (const Widths& widths : layer_widths) {
     progress.update(done++, layer_widths.size(), "products of levels");
     if (widths.in_planes() && !level_gemm_takes_planes(device, widths.w, shape[1])) continue;
-    const std::string precision = fmt::format("w{}a{}", widths.w, widths.x);
+    const std::string precision = widths.precision();
     LayerProduct product(shape, widths, common, device);
-    Json row{
-        {"figure", "products"},       {"rows", shape[0]},       {"depth", shape[1]},
-        {"outputs", shape[2]},        {"precision", precision}, {"packing", widths.in_planes() ? "planes" : "places"},
-        {"kernel", product.kernel()}, {"us", nullptr},          {"rival", rival},
-        {"rival_us", nullptr},        {"ratio", nullptr}};
+    Json row{{"figure", "products"},       {"rows", shape[0]},       {"depth", shape[1]},
+             {"outputs", shape[2]},        {"precision", precision}, {"packing", to_string(widths.packing)},
+             {"kernel", product.kernel()}, {"us", nullptr},          {"rival", rival},
+             {"rival_us", nullptr},        {"ratio", nullptr}};
     row["us"] = 1e6 * timer.seconds([&] { product.run(); });
-    product.check("product of levels, " + widths.name());
+    product.check(fmt::format("product of levels, {} in {}", precision, to_string(widths.packing)));
     if (bytes != nullptr) measure_bytes(row, product, *bytes, timer);
     if (floats != nullptr) row["rival_us"] = 1e6 * timer.seconds([&] { floats->run(); });
     if (!row["rival_us"].is_null()) row["ratio"] = row["rival_us"].get<double>() / row["us"].get<double>();

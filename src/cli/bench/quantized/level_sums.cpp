@@ -25,7 +25,7 @@ struct SumForm {
   LevelPacking packing = LevelPacking::places;
 
   [[nodiscard]] bool in_planes() const { return packing == LevelPacking::planes; }
-  [[nodiscard]] std::string name() const { return fmt::format("{}{}", bits, in_planes() ? " in planes" : ""); }
+  [[nodiscard]] std::string name() const { return fmt::format("{}{}", bits, in_planes() ? " (planes)" : ""); }
 };
 constexpr std::array sum_forms{SumForm{2}, SumForm{2, LevelPacking::planes}, SumForm{4}, SumForm{8}};
 
@@ -68,7 +68,7 @@ double seconds_of_levels(const SumsGraph& graph, std::size_t width, const SumFor
   const int bits = form.bits;
   const QuantizedMatrix levels = random_level_matrix(graph.host.ncols(), width, bits, ScaleExtent::column, 0.02F,
                                                      {common.seed, 20, 0}, device.is_host() ? device : Device());
-  const QuantizedMatrix x = form.in_planes() ? to_packing(levels, form.packing).to(device) : levels.to(device);
+  const QuantizedMatrix x = to_packing(levels, form.packing).to(device);
   QuantizedMatrix out(graph.host.nrows(), width, bits, device, form.packing);
   out.set_scale(x.scale().to(device));
   Buffer<std::uint64_t> planes(device.is_host() ? 0 : level_spmm_plane_words(x.nrows(), width), device);
@@ -132,12 +132,12 @@ Json measure_level_sums(Json& results, const std::vector<std::string>& graphs, c
                  {"entries", graph.host.nvals()},
                  {"columns", width},
                  {"bits", form.bits},
-                 {"packing", form.in_planes() ? "planes" : "places"},
+                 {"packing", to_string(form.packing)},
                  {"us", seconds * 1e6},
                  {"rival", rival},
                  {"rival_us", nullptr},
                  {"ratio", nullptr}};
-        line += fmt::format(", {} bits{} {:.1f}", form.bits, form.in_planes() ? " in planes" : "", seconds * 1e6);
+        line += fmt::format(", {} bits {:.1f}", form.name(), seconds * 1e6);
         if (floats > 0) {
           row["rival_us"] = floats * 1e6;
           row["ratio"] = floats / seconds;

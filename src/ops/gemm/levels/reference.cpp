@@ -27,7 +27,7 @@ std::uint32_t packed_level(const LevelGemmArgs& args, std::size_t output, std::s
 std::vector<std::uint32_t> row_of(const LevelGemmArgs& args, std::size_t i) {
   std::vector<std::uint32_t> row(args.x.ncols);
   if (args.sparse.row_ptr == nullptr) {
-    unpack_levels(args.x.row(i), args.x.bits, row);
+    unpack_levels(args.x, i, row);
     return row;
   }
   std::fill(row.begin(), row.end(), zero_level(args.x_scale.step(i), args.x_scale.offset(i), args.x.bits));

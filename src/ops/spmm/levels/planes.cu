@@ -115,8 +115,8 @@ struct PlaneKernel {
     std::uint8_t* const row = args.out.levels.row(taken.row);
     if constexpr (Packing::packed) {
       static_assert(part_words == 2);
-      *reinterpret_cast<uint4*>(row + column / 4) = {levels[0].lower, levels[1].lower, levels[0].upper,
-                                                     levels[1].upper};
+      *reinterpret_cast<uint4*>(row + column / part_columns * sizeof(uint4)) = {levels[0].lower, levels[1].lower,
+                                                                                levels[0].upper, levels[1].upper};
     } else {
       auto* const to = reinterpret_cast<uint4*>(row + column / 2);
 #pragma unroll
@@ -205,7 +205,9 @@ struct PlaneKernel {
     }
     if (first % 32 != 0 || !exists) return;
     const std::size_t column = first_column + first;
-    auto* const to = reinterpret_cast<std::uint32_t*>(args.out.levels.row(row) + column / 64 * 16) + column % 64 / 32;
+    auto* const to =
+        reinterpret_cast<std::uint32_t*>(args.out.levels.row(row) + column / part_columns * sizeof(uint4)) +
+        column % part_columns / 32;
     to[0] = levels.lower;
     to[part_words] = levels.upper;
   }

@@ -8,7 +8,7 @@
 namespace bitgraph {
 
 /// Columns that a lane has of planes of levels.
-inline constexpr std::size_t plane_part_columns = 64;
+inline constexpr std::size_t plane_part_columns = plane_piece_columns;
 /// Lengths of rows that thresholds are found for: 0 to 63. Of 32 columns they take so many words of 32 bits.
 inline constexpr unsigned plane_lengths = 64, plane_threshold_words = 24;
 
