@@ -4,6 +4,7 @@
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/expect_error.hpp"
+#include "support/level_planes.hpp"
 #include "support/out_rows.hpp"
 #include "support/random_levels.hpp"
 #include "support/random_matrices.hpp"
@@ -232,10 +233,12 @@ void expect_products_of_planes(const Case& product, const Device& device) {
 TEST(LevelGemmCuda, ProductsOfLevelsInPlanesAreThoseOfTheReference) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
-  if (!level_gemm_takes_planes(device, 2, 64)) GTEST_SKIP() << "the device has no products of levels in planes";
+  BITGRAPH_REQUIRE_LEVELS_IN_PLANES(device);
   std::vector<Shape> all(shapes.begin(), shapes.end());
   all.push_back({17'000, 65, 64});  // blocks have several tiles
   all.push_back({17'000, 600, 40});
+  all.push_back({70, 3'072, 300});  // the longest rows
+  all.push_back({5, 3'072, 3});
   for (std::size_t n = 0; n < all.size(); ++n) {
     if (all[n][1] == 0 || all[n][1] > 3072) continue;  // no kernel
     for (const int w_bits : {1, 2}) {
@@ -247,10 +250,23 @@ TEST(LevelGemmCuda, ProductsOfLevelsInPlanesAreThoseOfTheReference) {
   }
 }
 
+/// By the same instructions.
+TEST(LevelGemmCuda, LevelsInPlanesAreTakenWhereLevelsAreMultipliedByWgmma) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const Case product({5, 64, 64}, 4, 4, false, false);
+  const bool by_wgmma = level_gemm_explain(product.x.to(device), product.weights(device)).kernel == "level_gemm_wgmma";
+  EXPECT_EQ(level_gemm_takes_planes(device, 2, 64), by_wgmma);
+  EXPECT_EQ(level_gemm_takes_planes(device, 1, 3'072), by_wgmma);
+  EXPECT_FALSE(level_gemm_takes_planes(device, 2, 3'073)) << "rows that do not fit";
+  EXPECT_FALSE(level_gemm_takes_planes(device, 3, 64));
+  EXPECT_FALSE(level_gemm_takes_planes(Device{}, 2, 64));
+}
+
 TEST(LevelGemmCuda, LevelsInPlanesNeedAWThatIsReadyForThem) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
-  if (!level_gemm_takes_planes(device, 2, 64)) GTEST_SKIP() << "the device has no products of levels in planes";
+  BITGRAPH_REQUIRE_LEVELS_IN_PLANES(device);
   const Case product({5, 64, 64}, 2, 2, false, false);
   const QuantizedMatrix x = to_packing(product.x, LevelPacking::planes).to(device);
   QuantizedMatrix out(5, 64, 2, device, LevelPacking::planes);

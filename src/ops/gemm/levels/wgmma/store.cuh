@@ -68,7 +68,7 @@ __device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_
 }
 
 /// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with scales by rows. `Packs`:
-/// they may be levels in planes.
+/// they may be levels in planes, of which they have whole pieces.
 template <unsigned Outputs, bool ByRows, bool Packs>
 class TileStore {
  public:
@@ -214,13 +214,12 @@ class TileStore {
   template <class LevelOf>
   __device__ void store_planes(const Sums& sums, std::size_t row, const LevelOf& level_of) const {
     constexpr unsigned parts = output_tiles / 4;  ///< of 32 outputs
-    static_assert(parts <= 4);
+    static_assert(parts == 2 || parts == 4, "whole pieces, and a part for each lane at most");
     const unsigned quarter = lane % 4;
     const QuadTurn turn(lane);
     std::uint32_t of_parts[2][2] = {};
 #pragma unroll
-    for (unsigned p = 4; p-- != 0;) {
-      if (p >= parts) continue;
+    for (unsigned p = parts; p-- != 0;) {
 #pragma unroll
       for (unsigned i = 4; i-- != 0;) {
         const unsigned t = 4 * p + i;
@@ -234,19 +233,19 @@ class TileStore {
       }
     }
     constexpr std::uint32_t even = 0x55555555U;
-    const std::size_t column = first_output + quarter / 2 * 64;
-    const std::size_t byte = column / 64 * 16 + quarter % 2 * 8;
+    const std::size_t piece = first_output / plane_piece_columns + quarter / 2;
+    const std::size_t byte = piece * plane_piece_bytes + quarter % 2 * (plane_piece_bytes / 2);
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
       std::uint32_t first = of_parts[half][0], second = of_parts[half][1];
       turn.halves(first, second);
       const std::uint32_t lower = (first & even) | (second << 1 & ~even);
       const std::uint32_t upper = (first >> 1 & even) | (second & ~even);
-      // Two lanes have 64 columns: one stores the lower bits, the other the upper ones.
+      // Two lanes have a piece: one stores the lower bits, the other the upper ones.
       const std::uint32_t got = __shfl_xor_sync(full_warp, quarter % 2 == 0 ? upper : lower, 1);
       const std::uint32_t word[2] = {quarter % 2 == 0 ? lower : got, quarter % 2 == 0 ? got : upper};
       const std::size_t i = row + half * 8;
-      if (i < args.x.nrows && quarter < std::max(parts, 2U))
+      if (i < args.x.nrows && quarter < parts)
         store_words(args.out.levels.row(i), args.out.levels.row_bytes, byte, word);
     }
   }

@@ -61,7 +61,7 @@ struct Kernel {
   static constexpr unsigned pair_bytes = block_outputs / 2 * sizeof(OutputPair);
   static constexpr unsigned barrier_bytes = (2 * most_stages + most_w_parts + 1) * sizeof(std::uint64_t);
 
-  using Store = TileStore<Outputs, ByRows, Way::packs_planes>;
+  using Store = TileStore<Outputs, ByRows, Way::packs_planes && !ByRows && Outputs >= plane_piece_columns>;
   using Sums = typename Store::Sums;
 
   const Problem& problem;
@@ -309,11 +309,12 @@ void launch_fitting(const Device& device, const LevelGemmArgs& args) {
   static_cast<void>(launch<Way, 32, 1, false>(device, args));
 }
 
-/// Whether the fewest outputs a block fit.
+/// Whether the fewest outputs a block fit. Levels out in planes have whole pieces.
 template <class Way>
 bool fits(const Device& device, std::size_t columns) {
+  constexpr unsigned fewest = Way::packs_planes ? plane_piece_columns : 32;
   const std::size_t row_bytes = level_row_bytes(columns, Way::x_bits, Way::x_packing);
-  return problem_of<Way, Kernel<Way, 32, 1, false>>(device, row_bytes).stages != 0;
+  return problem_of<Way, Kernel<Way, fewest, 1, false>>(device, row_bytes).stages != 0;
 }
 
 }  // namespace
