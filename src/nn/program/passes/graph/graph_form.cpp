@@ -47,7 +47,6 @@ bool takes_planes(const Program& program, const Operator& op, const PassContext&
   if (!x.is_levels() || !out.is_levels()) return false;
   if (!level_spmm_has_planes(x.format.bits, out.format.bits, x.columns, op.activation)) return false;
   if (op.graph != GraphForm::csr_by_length || o.levels == LevelStrategy::bytes) return false;
-  if (context.features_in_planes) return true;
   if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
   if (o.levels == LevelStrategy::planes) return true;
   return o.memory == 0 && context.graph.entries >= (x.columns == columns_of_a_lane ? least_of_a_lane : least_entries);
@@ -65,6 +64,7 @@ GraphForm form_of(const Program& program, const Operator& op, const PassContext&
   const InferenceOptions& o = context.options;
   const Value& x = program.value(op.inputs[0]);
   if (sell) return GraphForm::sell_blocks;
+  // What is packed in planes stays so when the graph changes.
   const bool may_be_planes = context.features_in_planes && x.format.bits == 2;
   if (x.is_levels() && !may_be_planes && has_full_tiles(context, x.format.bits)) return GraphForm::tiles;
   if (context.whole && o.graph == GraphFormat::sell && votes(program, op)) return GraphForm::sell;
@@ -100,15 +100,16 @@ void choose_graph_forms(Program& program, const PassContext& context) {
   for (Operator& op : program.operators) {
     if (op.kind != Kind::aggregate) continue;
     op.graph = form_of(program, op, context, sell);
-    const Value x = program.value(op.inputs[0]);
     const bool sums = takes_planes(program, op, context);
-    if ((op.graph == GraphForm::tiles && x.is_levels()) || sums) {
-      Value planes = x;
-      planes.format.kind = NumberKind::planes;
-      planes.summed_planes = sums;
-      op.outputs.push_back(program.add_value(planes));
-    }
+    if (multiplies_planes(program, op) || sums) add_memory_for_planes(program, op, sums);
   }
+}
+
+void add_memory_for_planes(Program& program, Operator& op, bool summed) {
+  Value planes = program.value(op.inputs[0]);
+  planes.format.kind = NumberKind::planes;
+  planes.summed_planes = summed;
+  op.outputs.push_back(program.add_value(planes));
 }
 
 }  // namespace bitgraph::nn

@@ -5,8 +5,8 @@
 #include "nn/program/passes/passes.hpp"
 
 #include <bitgraph/ops/level_gemm.hpp>
+#include <bitgraph/ops/level_spmm.hpp>
 
-#include <algorithm>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -41,9 +41,13 @@ class Packing {
   /// Whether a kernel takes planes.
   [[nodiscard]] bool takes(const Operator& op) const {
     if (!has_bits(op.inputs[0]) || op.activation == Activation::tanh) return false;
-    if (op.kind == Kind::aggregate) return adds_planes(program_, op) && !op.by_parts;
+    const std::size_t columns = program_.value(op.inputs[0]).columns;
+    if (op.kind == Kind::aggregate) {
+      return op.graph == GraphForm::csr_by_length && !op.by_parts && has_bits(op.output()) &&
+             level_spmm_has_planes(plane_bits, plane_bits, columns, op.activation);
+    }
     return op.kind == Kind::product && op.multiplies_levels() &&
-           level_gemm_has_planes(plane_bits, op.weight_format.bits, program_.value(op.inputs[0]).columns);
+           level_gemm_has_planes(plane_bits, op.weight_format.bits, columns);
   }
 
   /// A sum takes planes where it leaves them, and a product leaves them where it takes them.
@@ -75,15 +79,16 @@ void pack_levels_in_planes(Program& program, const PassContext& context) {
   for (ValueId v = 0; v < program.values.size(); ++v) {
     if (packing.packs(v)) program.values[v].packing = LevelPacking::planes;
   }
-  for (const Operator& op : program.operators) {  // a sum then needs no memory for planes of its input
-    if (adds_planes(program, op)) program.values[op.outputs[1]].packing = program.value(op.inputs[0]).packing;
+  for (Operator& op : program.operators) {  // a sum needs memory, and none of it for planes of its input
+    if (op.kind != Kind::aggregate || !packing.packs(op.inputs[0])) continue;
+    if (!adds_planes(program, op)) add_memory_for_planes(program, op, true);
+    program.values[op.outputs[1]].packing = LevelPacking::planes;
   }
 }
 
 bool packs_features(const Program& plain, const PassContext& context) {
   const InferenceOptions& o = context.options;
-  if (context.on_host || !context.whole || o.partition != nullptr || o.memory != 0 || o.levels == LevelStrategy::bytes)
-    return false;
+  if (context.on_host || !context.whole || o.memory != 0 || o.levels == LevelStrategy::bytes) return false;
   if (o.capacity.nodes != 0 || o.capacity.entries != 0) return false;  // no kernel makes room for rows of planes
   if (o.graph != GraphFormat::automatic && o.graph != GraphFormat::csr) return false;
   if (has_full_tiles(context, plane_bits)) return false;

@@ -14,7 +14,7 @@ const GraphFacts large{.nodes = 100000, .entries = 5000000, .longest_row = 500};
 
 /// Two layers, the columns of the first one's output, and what comes before the choice of packing.
 Program levels_on_a_device(const std::vector<Precision>& forms, Activation activation, const InferenceOptions& options,
-                           std::size_t columns = 64) {
+                           std::size_t columns = 64, const GraphFacts& graph = large) {
   ProgramBuilder build(100);
   const LayerShape first{Aggregation::symmetric, false, 100, columns},
       second{Aggregation::symmetric, false, columns, 7};
@@ -26,7 +26,7 @@ Program levels_on_a_device(const std::vector<Precision>& forms, Activation activ
   apply_precision(program, forms);
   fold_activations(program);
   make_levels_early(program);
-  choose_graph_forms(program, {.options = options, .graph = large, .on_host = false, .features_in_planes = true});
+  choose_graph_forms(program, {.options = options, .graph = graph, .on_host = false, .features_in_planes = true});
   return program;
 }
 
@@ -56,6 +56,23 @@ TEST(LevelPacking, IsPlanesFromTheFeaturesToTheLastProduct) {
   std::size_t count = 0;
   for (std::size_t at = text.find(" in planes"); at != std::string::npos; at = text.find(" in planes", at + 1)) ++count;
   EXPECT_EQ(count, 3U) << text;
+}
+
+/// Sums over few entries make no planes of nibbles, but they take planes that are there.
+TEST(LevelPacking, GivesASumMemoryOverAnyGraph) {
+  const InferenceOptions any;
+  const GraphFacts small{.nodes = 1000, .entries = 5000};
+  Program program = levels_on_a_device(of_bits(2, 2), Activation::relu, any, 64, small);
+  const auto sums = [&] {
+    return std::ranges::count_if(program.operators, [&](const Operator& op) { return adds_planes(program, op); });
+  };
+  EXPECT_EQ(sums(), 0);
+  pack_levels_in_planes(program, {.options = any, .graph = small, .on_host = false, .features_in_planes = true});
+  program.validate();
+  EXPECT_EQ(sums(), 1);
+  Program unpacked = levels_on_a_device(of_bits(2, 2), Activation::relu, any, 65, small);
+  pack_levels_in_planes(unpacked, {.options = any, .graph = small, .on_host = false, .features_in_planes = true});
+  for (const Operator& op : unpacked.operators) EXPECT_FALSE(adds_planes(unpacked, op));
 }
 
 TEST(LevelPacking, LeavesASumNoMemoryForPlanesOfItsInput) {
