@@ -4,11 +4,11 @@
 #include <bitgraph/graph/generate.hpp>
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/quantize.hpp>
-#include <bitgraph/ops/level_gemm.hpp>
 
 #include "nn/model/architectures.hpp"
 #include "nn/model/random_model.hpp"
 #include "support/cuda_device.hpp"
+#include "support/level_planes.hpp"
 #include "support/random_matrices.hpp"
 
 #include <gtest/gtest.h>
@@ -50,12 +50,24 @@ InferenceOptions by(LevelStrategy levels, Launching launching = Launching::autom
   return options;
 }
 
+/// The first nodes, 63 neighbours each.
+CsrPattern full_tile() {
+  constexpr NodeId side = 64;
+  std::vector<NodeId> rows, columns;
+  for (NodeId i = 0; i < side; ++i) {
+    for (NodeId j = 0; j < side; ++j) {
+      if (i != j) rows.push_back(i), columns.push_back(j);
+    }
+  }
+  return csr_from_edges(num_nodes, num_nodes, rows, columns);
+}
+
 bool in_planes(const InferencePlan& plan) { return plan.program_text().find(" in planes") != std::string::npos; }
 
 TEST(LevelPacking, PlansHaveTheSameLogitsOnADevice) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
-  if (!level_gemm_takes_planes(device, 2, num_features)) GTEST_SKIP() << "the device has no products of planes";
+  BITGRAPH_REQUIRE_LEVELS_IN_PLANES(device);
   const Dataset dataset = dense_dataset(5);
   std::size_t packed = 0;
   for (const Architecture architecture : all_architectures()) {
@@ -82,11 +94,11 @@ TEST(LevelPacking, PlansHaveTheSameLogitsOnADevice) {
 TEST(LevelPacking, OutlivesUpdatesOnADevice) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
-  if (!level_gemm_takes_planes(device, 2, num_features)) GTEST_SKIP() << "the device has no products of planes";
+  BITGRAPH_REQUIRE_LEVELS_IN_PLANES(device);
   Dataset dataset = dense_dataset(5);
   const Dataset other = dense_dataset(6);
   const Model model = quantized(Architecture::gcn, dataset, 2, 64);
-  InferencePlan plan(model, dataset, by(LevelStrategy::planes), device);
+  InferencePlan plan(model, dataset, by(LevelStrategy::planes, Launching::steps), device);
   ASSERT_TRUE(in_planes(plan));
   const auto expect_as_new = [&] {
     InferencePlan fresh(model, dataset, by(LevelStrategy::bytes), device);
@@ -112,6 +124,10 @@ TEST(LevelPacking, OutlivesUpdatesOnADevice) {
       generate_planted_partition(
           {.num_nodes = num_nodes, .num_classes = 3, .num_features = num_features, .mean_degree = 2, .seed = 9})
           .graph.clone();
+  plan.set_graph(dataset.graph.clone());
+  expect_as_new();
+
+  dataset.graph = full_tile();  // a new plan would multiply it
   plan.set_graph(dataset.graph.clone());
   expect_as_new();
 }

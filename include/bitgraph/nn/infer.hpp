@@ -21,6 +21,7 @@ struct PredictedMemory {
   std::size_t bytes = 0;
   std::size_t parts = 1;        ///< into how many parts the graph's rows are split to stay within the limit
   std::size_t whole_bytes = 0;  ///< without splitting
+  LevelPacking features = LevelPacking::places;  ///< how features are packed that are dense levels
   /// Besides, on the host: the packed batches that a plan over parts sends to a CUDA device, 0 where they stay there.
   /// Within 5 %.
   std::size_t host_bytes = 0;

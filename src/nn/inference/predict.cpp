@@ -183,7 +183,8 @@ class Prediction {
 
   [[nodiscard]] LevelPacking packing_of(const NumberFormat& format, std::size_t columns) const {
     const PassContext context{.options = options_, .graph = facts_, .on_host = device_.is_host()};
-    const bool packs = packs_ && format.bits == 2 && level_gemm_takes_planes(device_, format.bits, columns) &&
+    const bool packs = packs_ && format.bits == 2 &&
+                       level_gemm_takes_planes(device_, options_.forms.front().weight.bits, columns) &&
                        packs_features(plain_, context);
     return packs ? LevelPacking::planes : LevelPacking::places;
   }
@@ -424,6 +425,7 @@ PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model,
   const Prediction prediction(graph, model, dataset, options, device);
   PredictedMemory predicted;
   predicted.whole_bytes = predicted.bytes = prediction.bytes(1);
+  predicted.features = prediction.feature_packing();
   const std::size_t most_parts = std::min<std::size_t>(4096, std::max<std::size_t>(1, graph.nrows()));
   while (options.memory != 0 && predicted.bytes > options.memory) {
     if (predicted.parts >= most_parts) {
@@ -436,11 +438,6 @@ PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model,
     predicted.bytes = prediction.bytes(predicted.parts);
   }
   return predicted;
-}
-
-LevelPacking packing_of_features(const CsrPattern& graph, const Model& model, const Dataset& dataset,
-                                 const InferenceOptions& options, const Device& device) {
-  return Prediction(graph, model, dataset, options, device).feature_packing();
 }
 
 PlanStages predict_stages(const CsrPattern& graph, const Model& model, const Dataset& dataset,

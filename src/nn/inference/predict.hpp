@@ -18,10 +18,6 @@ namespace bitgraph::nn {
 [[nodiscard]] PredictedMemory predict_memory_over(const CsrPattern& graph, const Model& model, const Dataset& dataset,
                                                   const InferenceOptions& options, const Device& device);
 
-/// How such a plan holds features that are levels. O(nodes), and the passes.
-[[nodiscard]] LevelPacking packing_of_features(const CsrPattern& graph, const Model& model, const Dataset& dataset,
-                                               const InferenceOptions& options, const Device& device);
-
 /// What is there while a plan is made and while it runs.
 struct PlanStages {
   std::size_t weights = 0;

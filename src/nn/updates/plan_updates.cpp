@@ -83,7 +83,7 @@ InferencePlan::State::State(const Model& model, const Dataset& dataset, const In
             kept && wanted.order == Order::original ? capacity : PlanCapacity{}, order.readout(dataset)),
       features(model, dataset, form_of_features(model, options.forms),
                storage_of_features(options, form_of_features(model, options.forms).input), device, order.old_id.span(),
-               packing_of_features(order.graph_or(dataset.graph), model, dataset, options, device)),
+               predicted.features),
       updates(features, model, form_of_features(model, options.forms), options.features, dataset.has_dense_features(),
               num_features, capacity.nodes, device),
       forward(model, options, graph, features, device, back(), predicted.parts) {
