@@ -145,7 +145,24 @@ HWY_INLINE std::size_t store_levels(const std::uint16_t* levels, std::size_t cou
   return 2 * count;
 }
 
-/// Outputs that are finished together: even.
+/// Levels of 2 bits, a byte each, to whole pieces of a row in planes. There is room to fill the last piece with zeros.
+HWY_INLINE void store_planes(std::uint8_t* levels, std::size_t count, std::uint8_t* to) {
+  for (; count % plane_piece_columns != 0; ++count) levels[count] = 0;
+  for (std::size_t first = 0; first < count; first += plane_piece_columns, to += plane_piece_bytes) {
+#if HWY_TARGET == HWY_SCALAR
+    for (std::size_t j = 0; j < plane_piece_columns; ++j) put_plane_level(to, j, levels[first + j]);
+#else
+    const hn::CappedTag<std::uint8_t, plane_piece_columns> d;
+    for (std::size_t j = 0; j < plane_piece_columns; j += hn::Lanes(d)) {
+      const auto v = hn::LoadU(d, levels + first + j);
+      hn::StoreMaskBits(d, hn::TestBit(v, hn::Set(d, std::uint8_t{1})), to + j / 8);
+      hn::StoreMaskBits(d, hn::TestBit(v, hn::Set(d, std::uint8_t{2})), to + plane_word_bytes + j / 8);
+    }
+#endif
+  }
+}
+
+/// Outputs that are finished together: whole pieces of planes.
 inline constexpr std::size_t slice_outputs = 256;
 
 using Floats = hn::ScalableTag<float>;
@@ -174,8 +191,8 @@ struct SliceEpilogue {
   }
 };
 
-/// Outputs first .. first + count - 1 of row i of levels. place(f) has those of vector f, in slice order, and least(f)
-/// the least ones.
+/// Outputs first .. first + count - 1 of row i of levels; in planes whole pieces. place(f) has those of vector f, in
+/// slice order, and least(f) the least ones.
 template <bool floors, class Place, class Least>
 HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, std::size_t i, std::size_t first,
                               std::size_t count, const Place& place, const Least& least) {
@@ -205,6 +222,7 @@ HWY_INLINE void finish_levels(const QuantizedView<std::uint8_t>& out, std::size_
     }
   }
   std::uint8_t* const row = out.row(i);
+  if (out.in_planes()) return store_planes(bytes, count, row + first / plane_piece_columns * plane_piece_bytes);
   std::size_t used = first * static_cast<std::size_t>(level_place_bits(out.bits)) / 8;
   used += out.bits > 8 ? store_levels(words, count, row + used) : store_levels(bytes, count, out.bits, row + used);
   if (first + count < out.ncols) return;

@@ -50,7 +50,7 @@ inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::siz
     out.values(out.value_row(i), j) = epilogue.value(place);
   } else {
     const int bits = out.levels.bits;
-    put_level(out.levels.row(i), j, bits,
+    put_level(out.levels, i, j,
               epilogue.is_late() ? epilogue.late_level(epilogue.late_scale(i, j), place, bits)
                                  : epilogue.level(place, least, bits));
   }

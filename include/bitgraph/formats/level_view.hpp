@@ -22,8 +22,8 @@ enum class Rounding : std::uint8_t {
 /// How the levels of a row are packed.
 enum class LevelPacking : std::uint8_t {
   places,  ///< one after the other, in a nibble, a byte or 16 bits each
-  /// Of 2 bits: of each 64 columns a word of the lower bits, and one of the upper bits. Kernels of a CUDA device that
-  /// multiply planes of bits and add them up hand them to each other so: half of the bytes of nibbles.
+  /// Of 2 bits: of each 64 columns a word of the lower bits, and one of the upper bits. Products and sums hand levels
+  /// to each other so: half of the bytes of nibbles, and sums add bits of many columns side by side.
   planes
 };
 

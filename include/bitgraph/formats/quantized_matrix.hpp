@@ -22,7 +22,7 @@ namespace bitgraph {
 /// Whole numbers of few bits, row by row: levels 0 .. 2^bits - 1 in nibbles (1 to 4 bits), bytes (5 to 8) or 16 bits
 /// (9 to 16; the low byte first). Of two nibbles in a byte the lower half is the even column. Every row starts on a
 /// multiple of 8 bytes; what is behind the last column is zero, always. Levels of 2 bits may be packed in planes:
-/// LevelPacking. Few operators of a CUDA device take these; the others refuse them.
+/// LevelPacking. Products and sums of levels take these; other operators refuse them.
 class QuantizedMatrix {
  public:
   QuantizedMatrix() = default;

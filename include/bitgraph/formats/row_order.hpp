@@ -13,18 +13,19 @@
 
 namespace bitgraph {
 
-/// The rows of a pattern on a CUDA device by falling length, made once where many products go over the pattern: see
-/// SpmmOptions and fused_vote.hpp. Rows of 64 entries or more are in order but for a thirty-second of their length;
-/// rows alike keep their order.
+/// The rows of a pattern by falling length, made once where many products go over the pattern: see SpmmOptions,
+/// LevelSpmmOptions and fused_vote.hpp. On a CUDA device rows of 64 entries or more are in order but for a
+/// thirty-second of their length; rows alike keep their order.
 class RowOrder {
  public:
   RowOrder() = default;
 
-  /// Empty for a pattern on the host, where it would be of no use. Waits for the device. O(nrows), and 2 bytes a row of
-  /// working memory.
+  /// Waits for a CUDA device, with 2 bytes a row of working memory there. O(nrows), on the host also n log n for the n
+  /// rows of 4,096 entries or more.
   explicit RowOrder(const CsrPattern& a);
 
-  /// The same in a fifth of the memory: products look up where each row begins and are some 3 to 5 % slower.
+  /// The same in a fifth of the memory of a CUDA device: products look up where each row begins and are some 3 to 5 %
+  /// slower. On the host both are alike.
   [[nodiscard]] static RowOrder compact(const CsrPattern& a);
 
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }

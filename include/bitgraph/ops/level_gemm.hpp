@@ -62,9 +62,9 @@ struct LevelWeights {
 /// Whether levels of so many bits and columns may be multiplied as planes on a CUDA device, where it has the
 /// instructions.
 [[nodiscard]] bool level_gemm_has_planes(int x_bits, int w_bits, std::size_t ncols) noexcept;
-/// Whether products on this device take an X of so many columns in planes (LevelPacking), where W has so many bits: one
-/// of compute capability 9.0, of rows that fit its shared memory. Levels out may be in planes there, too, unless their
-/// scale is by rows. There is no tanh.
+/// Whether products on this device take an X of so many columns in planes (LevelPacking), where W has so many bits: the
+/// host, or a device of compute capability 9.0, of rows that fit its shared memory. Levels out may be in planes there,
+/// too; on the device not with a scale by rows, and without a tanh.
 [[nodiscard]] bool level_gemm_takes_planes(const Device& device, int w_bits, std::size_t ncols);
 
 /// For products on `device`, of a W on the host. Throws usage for a scale by columns. O(nrows * ncols).

@@ -32,13 +32,14 @@ struct LevelSpmmOptions {
   std::span<const float> bias = {};          ///< one a column of X; empty: zeros
   Activation activation = Activation::none;  ///< behind the bias
   Rounding rounding = Rounding::nearest;     ///< of levels out
-  /// Of A, on a CUDA device, where many products go over one pattern: rows of one length are added side by side. Null:
-  /// none. The host does not look at it.
+  /// Of A, where many products go over one pattern: rows of one length are added side by side. Null: none. The host
+  /// looks at it for an X in planes alone.
   const RowOrder* row_order = nullptr;
   /// Of levels out, with a row order: level_spmm_plane_words() words of memory on the device, or more, whose contents
   /// are lost. Levels of up to 2 bits, in and out, are then added as planes of bits, which is faster over large graphs,
-  /// where the columns are a multiple of 64 and there is no tanh: level_spmm_has_planes(). Empty: none. Others, and the
-  /// host, do not look at it. An X in planes (LevelPacking) needs no more than level_spmm_plane_words(0, ncols).
+  /// where the columns are a multiple of 64 and there is no tanh: level_spmm_has_planes(). Empty: none. Others do not
+  /// look at it, and the host does for an X in planes (LevelPacking) alone, which needs no more than
+  /// level_spmm_plane_words(0, ncols).
   std::span<std::uint64_t> planes = {};
   /// Of an X in planes: `planes` have what level_spmm_prepare() with the same operands and options has left there.
   bool prepared = false;
@@ -52,15 +53,15 @@ void level_spmm_into(DenseMatrix<float>& out, const CsrPattern& a, const Quantiz
 /// The same as levels, with the bits and the scale that `out` has: of the tensor, by columns or by rows. With
 /// u = 1 / out_step the formula gives the level, which is then rounded and brought into range. Where the scale is by
 /// rows, and behind a tanh, the level is that of the float v that the formula above gives: fma(v, u, -(out_offset u)).
-/// Fastest where X and `out` have levels of up to 4 bits both, or of 5 to 8, and the scale is not by rows. On a CUDA
-/// device X and `out` may be in planes, both, with LevelSpmmOptions::planes. Throws usage for an `out` without a scale,
-/// and for planes otherwise.
+/// Fastest where X and `out` have levels of up to 4 bits both, or of 5 to 8, and the scale is not by rows. X and `out`
+/// may be in planes, both, with LevelSpmmOptions::planes. Throws usage for an `out` without a scale, and for planes
+/// otherwise.
 void level_spmm_into(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
                      const LevelSpmmOptions& options = {});
 
 /// Finds what level_spmm_into() with these operands and options needs of their scales, and leaves it in
 /// LevelSpmmOptions::planes: the least sums that reach each level, for rows of each length. Levels are in planes, and
-/// do not count. Throws as level_spmm_into() does. O(ncols).
+/// do not count. Throws as level_spmm_into() does. O(ncols), on the host O(nrows + ncols).
 void level_spmm_prepare(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x,
                         const LevelSpmmOptions& options);
 

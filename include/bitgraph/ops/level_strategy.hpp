@@ -5,8 +5,8 @@
 
 namespace bitgraph {
 
-/// How a CUDA device multiplies levels of few bits and adds them up. The results are the same; the host does not look
-/// at it.
+/// How levels of few bits are multiplied and added up. The results are the same. A product of the host does not look at
+/// it, and its plans hand levels in planes from operator to operator unless they are to be bytes.
 enum class LevelStrategy {
   automatic,  ///< what was measured to be quicker for the bits and the shapes
   planes,  ///< planes of bits, where there is a kernel for them: see level_gemm_has_planes(), level_spmm_has_planes()

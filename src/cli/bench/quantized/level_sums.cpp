@@ -29,17 +29,16 @@ struct SumForm {
 };
 constexpr std::array sum_forms{SumForm{2}, SumForm{2, LevelPacking::planes}, SumForm{4}, SumForm{8}};
 
-/// Levels in planes are for a device, and for the columns that their kernels take.
-bool exists(const SumForm& form, std::size_t width, const Device& device) {
-  return !form.in_planes() ||
-         (!device.is_host() && level_spmm_has_planes(form.bits, form.bits, width, Activation::none));
+/// Levels in planes are for the columns that their kernels take.
+bool exists(const SumForm& form, std::size_t width) {
+  return !form.in_planes() || level_spmm_has_planes(form.bits, form.bits, width, Activation::none);
 }
 
 /// A graph, and what its products need beside it.
 struct SumsGraph {
   std::string name;
   CsrPattern host, there;
-  RowOrder order;           ///< of a CUDA device, made beforehand
+  RowOrder order;           ///< made beforehand
   Buffer<float> row_scale;  ///< 1 / degree
   FloatSums floats;
   std::vector<std::size_t> rows;  ///< that are checked
@@ -71,7 +70,7 @@ double seconds_of_levels(const SumsGraph& graph, std::size_t width, const SumFor
   const QuantizedMatrix x = to_packing(levels, form.packing).to(device);
   QuantizedMatrix out(graph.host.nrows(), width, bits, device, form.packing);
   out.set_scale(x.scale().to(device));
-  Buffer<std::uint64_t> planes(device.is_host() ? 0 : level_spmm_plane_words(x.nrows(), width), device);
+  Buffer<std::uint64_t> planes(level_spmm_plane_words(form.in_planes() ? 0 : x.nrows(), width), device);
   LevelSpmmOptions how{.row_scale = graph.row_scale.span(), .row_order = &graph.order, .planes = planes.span()};
   if (form.in_planes()) {
     level_spmm_prepare(out, graph.there, x, how);
@@ -124,7 +123,7 @@ Json measure_level_sums(Json& results, const std::vector<std::string>& graphs, c
       std::string line = fmt::format("  {}, {} columns: ", name, width);
       line += floats > 0 ? fmt::format("{} {:.1f}", rival, floats * 1e6) : graph.floats.absent();
       for (const SumForm& form : sum_forms) {
-        if (!exists(form, width, device)) continue;
+        if (!exists(form, width)) continue;
         const double seconds = seconds_of_levels(graph, width, form, common, timer);
         Json row{{"figure", "sums"},
                  {"graph", name},

@@ -123,6 +123,27 @@ void expect_same_levels(const Product& product, int bits) {
   });
 }
 
+/// X of 2 bits in planes, and levels out in planes.
+void expect_same_in_planes(const Product& product) {
+  constexpr int bits = 2;
+  QuantizedMatrix expected(product.x.nrows(), product.w.nrows, bits);
+  expected.set_scale(test::random_scale(ScaleExtent::column, product.w.nrows, true, 9));
+  LevelGemmArgs args = product.args(true);
+  args.out.levels = expected.view();
+  take_out_scale(args.epilogue, expected, "level gemm");
+  level_gemm(Reference{}, args);
+  const QuantizedMatrix x = to_packing(product.x, LevelPacking::planes);
+  const QuantizedMatrix packed = to_packing(expected, LevelPacking::planes);
+  args.x = x.view();
+  test::with_thread_counts([&](const Device& device) {
+    QuantizedMatrix actual(product.x.nrows(), product.w.nrows, bits, device, LevelPacking::planes);
+    actual.levels().fill(0xFF);
+    args.out.levels = actual.view();
+    level_gemm_by_tiles(Cpu{device}, args);
+    ASSERT_TRUE(std::ranges::equal(actual.levels().span(), packed.levels().span()));
+  });
+}
+
 void expect_same(const Product& product) {
   SCOPED_TRACE(testing::Message() << product.x.nrows() << " x " << product.x.ncols() << " by " << product.w.nrows
                                   << ", " << product.x.bits() << " and " << product.w.bits << " bits, turn "
@@ -130,6 +151,7 @@ void expect_same(const Product& product) {
   expect_same_sums(product);
   expect_same_values(product);
   expect_same_levels(product, std::array{1, 4, 5, 8, 13}[product.turn % 5]);
+  if (product.x.bits() == 2) expect_same_in_planes(product);
 }
 
 /// Around tiles and blocks of rows, tiles and chunks of columns, panels and slices of outputs.

@@ -207,6 +207,16 @@ HWY_INLINE void unpack_nibbles(const std::uint8_t* from, std::size_t pairs, std:
   }
 }
 
+/// Levels in planes, from a whole piece on, as bytes.
+HWY_INLINE void unpack_planes(const std::uint8_t* row, std::size_t first, std::size_t columns, std::uint8_t* to) {
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t j = 0; j < columns; ++j) to[j] = static_cast<std::uint8_t>(plane_level_at(row, first + j));
+#else
+  const hn::CappedTag<std::uint8_t, plane_piece_columns> d;
+  for (std::size_t j = 0; j < columns; j += hn::Lanes(d)) hn::StoreU(bytes_of_planes(d, row, first + j), d, to + j);
+#endif
+}
+
 /// One byte of each of some levels of 16 bits.
 HWY_INLINE void unpack_halves(const std::uint8_t* from, int byte, std::size_t count, std::uint8_t* to) {
   for (std::size_t j = 0; j < count; ++j) to[j] = from[2 * j + static_cast<std::size_t>(byte)];
@@ -244,7 +254,9 @@ HWY_INLINE void unpack_block(const LevelGemmArgs& args, const Block<Total>& bloc
   for (std::size_t r = 0; r < block.rows; ++r) {
     const std::uint8_t* const row = args.x.row(block.first_row + r);
     factors.x[r] = bytes[r];
-    if (args.x.bits > 8) {
+    if (args.x.in_planes()) {
+      unpack_planes(row, first, columns, bytes[r]);
+    } else if (args.x.bits > 8) {
       unpack_halves(row + 2 * first, x_byte, columns, bytes[r]);
     } else if (args.x.bits > 4) {
       factors.x[r] = row + first;

@@ -28,6 +28,17 @@ HWY_INLINE V apart(V pair) {
   return hn::And(hn::Or(pair, hn::ShiftLeft<4>(pair)), hn::Set(hn::DFromV<V>(), std::uint16_t{0x0F0F}));
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// Columns `first` .. of a row in planes, a byte each; as many as a vector has, of one piece.
+template <class D>
+HWY_INLINE hn::Vec<D> bytes_of_planes(D d, const std::uint8_t* row, std::size_t first) {
+  const std::uint8_t* const lower = row + plane_byte_of(first);
+  const auto bit = [&](const std::uint8_t* plane, std::uint8_t weight)
+                       HWY_ATTR { return hn::IfThenElseZero(hn::LoadMaskBits(d, plane), hn::Set(d, weight)); };
+  return hn::Or(bit(lower, 1), bit(lower + plane_word_bytes, 2));
+}
+#endif
+
 /// What products have for each output of a slice; places behind the last output repeat it.
 struct SliceWeights {
   HWY_ALIGN float steps[slice_outputs];

@@ -34,14 +34,19 @@ constexpr std::size_t most_tiles = cpu_gemm_tuning().level_tiles;
 static_assert(panel_outputs == tile_side && LevelWeights::group * tile_side == tile_columns);
 static_assert(slice_outputs <= sum_stride);
 
+/// How levels lie in X: the bytes of a tile of columns.
+enum class Levels : std::size_t { planes = plane_piece_bytes, nibbles = tile_columns / 2, bytes = tile_columns };
+
 /// Tile `tile` of a row of X: 64 columns as bytes, zeros behind the last one.
-template <bool nibbles>
+template <Levels levels>
 HWY_INLINE hn::Vec512<std::uint8_t> columns_of(const QuantizedView<>& x, const std::uint8_t* row, std::size_t tile) {
   const hn::Full512<std::uint8_t> whole;
-  constexpr std::size_t bytes = nibbles ? tile_columns / 2 : tile_columns;
+  constexpr auto bytes = static_cast<std::size_t>(levels);
   const std::size_t left = x.row_bytes - tile * bytes;
   const std::uint8_t* const from = row + tile * bytes;
-  if constexpr (nibbles) {
+  if constexpr (levels == Levels::planes) {
+    return bytes_of_planes(whole, row, tile * tile_columns);
+  } else if constexpr (levels == Levels::nibbles) {
     const hn::Full256<std::uint8_t> half;
     const auto packed = left >= bytes ? hn::LoadU(half, from) : hn::MaskedLoad(hn::FirstN(half, left), half, from);
     return hn::BitCast(whole, apart(hn::PromoteTo(hn::Full512<std::uint16_t>(), packed)));
@@ -181,15 +186,17 @@ class TileProduct {
 
   void unpack_row() {
     const std::size_t r = unpacked_++;
-    if (args_.x.bits > 4) {
-      unpack<false>(r);
+    if (args_.x.in_planes()) {
+      unpack<Levels::planes>(r);
+    } else if (args_.x.bits > 4) {
+      unpack<Levels::bytes>(r);
     } else {
-      unpack<true>(r);
+      unpack<Levels::nibbles>(r);
     }
   }
 
   /// Row r of the stage. With its first columns the levels of the whole row are added up.
-  template <bool nibbles>
+  template <Levels form>
   HWY_INLINE void unpack(std::size_t r) {
     const hn::Full512<std::uint8_t> d;
     const hn::Full512<std::uint64_t> quads;
@@ -204,14 +211,13 @@ class TileProduct {
     const bool sums = sums_x_ && first == 0;
     auto sum = hn::Zero(quads);
     for (std::size_t t = first; t < end; ++t, at += tile_bytes) {
-      const auto levels = columns_of<nibbles>(x, row, t);
-      hwy::Prefetch(later + t * tile_columns / (nibbles ? 2 : 1));
+      const auto levels = columns_of<form>(x, row, t);
+      hwy::Prefetch(later + t * static_cast<std::size_t>(form));
       hn::Store(levels, d, at);
       sum = hn::Add(sum, hn::SumsOf8(levels));
     }
     if (first != 0) return;
-    for (std::size_t t = end; sums && t < all_tiles_; ++t)
-      sum = hn::Add(sum, hn::SumsOf8(columns_of<nibbles>(x, row, t)));
+    for (std::size_t t = end; sums && t < all_tiles_; ++t) sum = hn::Add(sum, hn::SumsOf8(columns_of<form>(x, row, t)));
     const auto x_sum = sums ? static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(quads, sum))) : 0;
     to.x_sums[r] = x_sum;
     if (shift_ != 0) hn::Store(hn::Set(words, shift_ * x_sum), words, to.start + r * tile_side);

@@ -30,13 +30,13 @@ level_image::Order read_order(const LevelWeights& w, int x_bits, LevelPacking x_
   return !w.image.empty() && order == level_image::order_of(w.use, w.bits, w.ncols) ? order : level_image::Order::none;
 }
 
-/// Throws usage for levels in planes where no kernel takes them: those of a CUDA device that W is ready for, and which
-/// have no tanh and no levels out on scales by rows.
+/// Throws usage for levels in planes where no kernel takes them. Those of the host take them; those of a CUDA device
+/// where W is ready for them, with no tanh and no levels out on scales by rows.
 void check_packing(const Device& device, const LevelGemmArgs& args) {
   const QuantizedView<std::uint8_t>& out = args.out.levels;
   const bool nothing = args.x.nrows == 0 || args.outputs == 0;
-  if (nothing || (!args.x.in_planes() && !out.in_planes())) return;
-  const bool ready = !device.is_host() && level_image::is_packed(args.w_order);
+  if (device.is_host() || nothing || (!args.x.in_planes() && !out.in_planes())) return;
+  const bool ready = level_image::is_packed(args.w_order);
   const bool ends = args.epilogue.activation != Activation::tanh && !(out.in_planes() && args.epilogue.is_late());
   if (!args.x.in_planes() || !ready || !ends)
     fail(ErrorCode::usage, "level gemm: levels in planes, expected places: see level_gemm_takes_planes()");
@@ -245,7 +245,8 @@ bool level_gemm_takes_planes(const Device& device, int w_bits, std::size_t ncols
   constexpr int x_bits = 2;
   const LevelWeightsUse use{.x_bits = x_bits, .x_packing = LevelPacking::planes};
   const auto order = level_image::order_of(use, w_bits, ncols);
-  return level_gemm_has_planes(x_bits, w_bits, ncols) && !device.is_host() &&
+  if (device.is_host()) return true;
+  return level_gemm_has_planes(x_bits, w_bits, ncols) &&
          with_cuda<bool>(device, "level gemm", [&](const auto& backend) {
            return level_gemm_can(backend, LevelGemmKernel::packed, {x_bits, w_bits, ncols, order, use.x_packing});
          });

@@ -260,7 +260,6 @@ TEST(LevelGemmCuda, LevelsInPlanesAreTakenWhereLevelsAreMultipliedByWgmma) {
   EXPECT_EQ(level_gemm_takes_planes(device, 1, 3'072), by_wgmma);
   EXPECT_FALSE(level_gemm_takes_planes(device, 2, 3'073)) << "rows that do not fit";
   EXPECT_FALSE(level_gemm_takes_planes(device, 3, 64));
-  EXPECT_FALSE(level_gemm_takes_planes(Device{}, 2, 64));
 }
 
 TEST(LevelGemmCuda, LevelsInPlanesNeedAWThatIsReadyForThem) {

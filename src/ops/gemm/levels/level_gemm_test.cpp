@@ -195,6 +195,38 @@ TEST(LevelGemm, LevelsOutAreThoseOfTheValuesAndTheSameEverywhere) {
   });
 }
 
+TEST(LevelGemm, LevelsInPlanesAreThoseOfPlacesEverywhere) {
+  std::size_t turn = 0;
+  for (const auto& shape : shapes) {
+    const std::size_t n = shape[0], f = shape[2];
+    for (const int q : {1, 2, 8}) {
+      SCOPED_TRACE(testing::Message() << n << " x " << shape[1] << " by " << f << ", 2 and " << q << " bits");
+      EXPECT_TRUE(level_gemm_takes_planes(Device{}, q, shape[1]));
+      Product product(n, shape[1], f, 2, q, turn % 2 == 0, turn % 3 == 0);
+      const LevelWeights w = prepare_level_weights(product.w);
+      for (const auto extent : {ScaleExtent::column, ScaleExtent::row}) {
+        QuantizedMatrix expected(n, f, 2);
+        expected.set_scale(test::random_scale(extent, num_scales(extent, n, f), true, ++turn));
+        LevelGemmArgs args = with_epilogue(product, w);
+        args.out.levels = expected.view();
+        take_out_scale(args.epilogue, expected, "level gemm");
+        level_gemm(Reference{}, args);
+        const QuantizedMatrix x = to_packing(product.x, LevelPacking::planes);
+        for (const LevelPacking packing : {LevelPacking::planes, LevelPacking::places}) {
+          const QuantizedMatrix packed = to_packing(expected, packing);
+          test::everywhere([&](const Device& device) {
+            QuantizedMatrix actual(n, f, 2, device, packing);
+            actual.levels().fill(0xFF);
+            actual.set_scale(expected.scale().to(device));
+            level_gemm_into(actual, x.to(device), w, product.options);
+            ASSERT_TRUE(std::ranges::equal(actual.levels().span(), packed.levels().span())) << to_string(packing);
+          });
+        }
+      }
+    }
+  }
+}
+
 TEST(LevelGemm, NumbersThatAreNoneAreTheSameEverywhere) {
   for (const bool relu : {false, true}) {
     Product product(13, 20, 65, 4, 4, true, true);

@@ -52,9 +52,6 @@ HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::s
 
 constexpr std::size_t most_chunk_bytes = HWY_MIN(HWY_LANES(std::uint8_t), 64);
 
-/// Bytes of X that are taken to stay in a core's cache: its rows are not prefetched.
-constexpr std::size_t cached_bytes = std::size_t{3} << 18;
-
 template <class Words, class V>
 HWY_INLINE void store_interleaved(Words d, const V (&v)[4], std::uint16_t* to) {
   hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, to);
@@ -310,9 +307,8 @@ HWY_INLINE void sum_places_as(const LevelSpmmArgs& args, std::size_t begin, std:
   const QuantizedView<std::uint8_t>& levels = args.out.levels;
   if (levels.data != nullptr && level_place_bits(levels.bits) == place_bits && !args.epilogue.is_late()) {
     const auto sum = [&](auto floors) HWY_ATTR {
-      return args.x.nrows * args.x.row_bytes > cached_bytes
-                 ? sum_range_in_places<place_bits, true, floors()>(args, begin, end)
-                 : sum_range_in_places<place_bits, false, floors()>(args, begin, end);
+      return lies_in_cache(args.x) ? sum_range_in_places<place_bits, false, floors()>(args, begin, end)
+                                   : sum_range_in_places<place_bits, true, floors()>(args, begin, end);
     };
     const bool any_longer = args.epilogue.rounding == Rounding::floor ? sum(std::true_type{}) : sum(std::false_type{});
     if (!any_longer) return;
@@ -352,6 +348,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/threads/parallel.hpp"
+#include "ops/spmm/levels/planes.hpp"
 
 namespace bitgraph {
 
@@ -360,16 +357,11 @@ namespace {
 HWY_EXPORT(sum_rows);
 HWY_EXPORT(sum_rows_wide);
 
-/// Turns that each thread has, at most: rows are uneven.
-constexpr std::size_t turns = 16;
-constexpr std::size_t least_rows = 64;
-
 }  // namespace
 
 void level_spmm(const Cpu& backend, const LevelSpmmArgs& args) {
-  const std::size_t wanted = static_cast<std::size_t>(backend.device.threads()) * turns;
-  const std::size_t chunk = std::max(least_rows, (args.a.nrows + wanted - 1) / wanted);
-  parallel_chunks(backend.device, args.a.nrows, chunk, [&](Range rows) {
+  if (args.x.in_planes()) return level_spmm_by_planes(backend, args);
+  parallel_chunks(backend.device, args.a.nrows, level_spmm_chunk(backend.device, args.a.nrows), [&](Range rows) {
     if (args.wide) {
       HWY_DYNAMIC_DISPATCH(sum_rows_wide)(args, rows.begin, rows.end);
     } else {

@@ -6,6 +6,7 @@
 #include "ops/operands.hpp"
 #include "ops/prediction.hpp"
 #include "ops/spmm/levels/levels.hpp"
+#include "ops/spmm/levels/plane_table.hpp"
 #include "ops/spmm/levels/planes.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +38,8 @@ std::size_t longest_row(const CsrPattern& a) {
 KernelChoice choice_of(const CsrPattern& a, const QuantizedMatrix& x, bool by_planes) {
   if (x.device().is_host()) {
     const double gathered = static_cast<double>(a.nvals()) * (static_cast<double>(x.row_bytes()) + sizeof(NodeId));
-    return {host_kernel(x.device(), fmt::format("level_spmm, {} bits", x.bits())), gathered};
+    return {host_kernel(x.device(), fmt::format("level_spmm, {} bits{}", x.bits(), x.in_planes() ? " in planes" : "")),
+            gathered};
   }
   const std::size_t row_bytes = by_planes ? words_for_bits(x.ncols()) * 2 * sizeof(std::uint64_t) : x.row_bytes();
   const bool wide = x.bits() > 8 || !sums_fit(x.bits(), 0, longest_row(a), 31);
@@ -57,18 +59,18 @@ void take_planes(LevelSpmmArgs& args, const LevelSpmmOptions& options, const Qua
 }
 
 /// Throws usage for levels in planes where no kernel takes them.
-void check_packing(const Device& device, const LevelSpmmArgs& args) {
+void check_packing(const LevelSpmmArgs& args) {
   const bool nothing = args.a.nrows == 0;
   if (nothing || (!args.x.in_planes() && !args.out.levels.in_planes())) return;
-  if (device.is_host() || args.x.packing != args.out.levels.packing || !sums_by_planes(args)) {
+  if (args.x.packing != args.out.levels.packing || !sums_by_planes(args)) {
     fail(ErrorCode::usage,
-         "level spmm: levels in planes go to levels in planes, on a CUDA device, with a row order and "
-         "LevelSpmmOptions::planes, where level_spmm_has_planes() says so");
+         "level spmm: levels in planes go to levels in planes, with a row order and LevelSpmmOptions::planes, where "
+         "level_spmm_has_planes() says so");
   }
 }
 
 void run(const Device& device, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmArgs& args) {
-  check_packing(device, args);
+  check_packing(args);
   trace_choice(device, [&] { return choice_of(a, x, !device.is_host() && sums_by_planes(args)); });
   with_backend(device, "level spmm", [&](const auto& backend) { level_spmm(backend, args); });
 }
@@ -141,10 +143,9 @@ void level_spmm_prepare(QuantizedMatrix& out, const CsrPattern& a, const Quantiz
                         const LevelSpmmOptions& options) {
   const LevelSpmmArgs args = args_to_levels(out, a, x, options);
   if (!x.in_planes()) fail(ErrorCode::usage, "level spmm: nothing is prepared for levels in places");
-  check_packing(out.device(), args);
+  check_packing(args);
   if (a.nrows() == 0) return;
-  static_cast<void>(
-      on_cuda("level spmm", out.device(), [&](const auto& backend) { level_spmm_find_thresholds(backend, args); }));
+  with_backend(out.device(), "level spmm", [&](const auto& backend) { level_spmm_find_thresholds(backend, args); });
 }
 
 bool level_spmm_has_planes(int x_bits, int out_bits, std::size_t ncols, Activation activation) noexcept {
@@ -165,7 +166,9 @@ bool sums_by_planes(const LevelSpmmArgs& args) {
 std::size_t level_spmm_plane_words(std::size_t nrows, std::size_t ncols) noexcept {
   constexpr std::size_t planes = 2, scales_bytes = 16, lengths = plane_lengths;
   constexpr std::size_t bytes = plane_threshold_words * sizeof(std::uint32_t) + scales_bytes;  // of 32 columns
-  return words_for_bits(ncols) * (nrows * planes + lengths * 2 * bytes / sizeof(std::uint64_t));
+  const std::size_t pieces = words_for_bits(ncols);
+  const std::size_t on_a_device = pieces * (nrows * planes + lengths * 2 * bytes / sizeof(std::uint64_t));
+  return nrows == 0 ? std::max(on_a_device, PlaneTable::words(pieces)) : on_a_device;
 }
 
 KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) { return choice_of(a, x, false); }

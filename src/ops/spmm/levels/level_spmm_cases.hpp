@@ -7,12 +7,17 @@
 #include "support/random_matrices.hpp"
 
 #include <bitgraph/formats/csr_pattern.hpp>
+#include <bitgraph/formats/row_order.hpp>
 #include <bitgraph/ops/level_spmm.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::level_cases {
@@ -27,6 +32,19 @@ inline CsrPattern one_long_row(NodeId columns) {
   std::vector<NodeId> rows(columns, 3), cols(columns);
   for (NodeId j = 0; j < columns; ++j) cols[j] = j;
   return csr_from_edges(5, columns, rows, cols);
+}
+
+/// Rows of all lengths up to some thousand, so that sets of lanes, warps and blocks have some, and all counters.
+inline CsrPattern rows_of_all_lengths() {
+  std::vector<NodeId> rows, cols;
+  constexpr NodeId columns = 3000;
+  NodeId row = 0;
+  for (const NodeId length : {0U,   1U,   7U,   8U,   9U,   31U,  63U,  64U,   65U,   127U,  128U, 129U,
+                              255U, 256U, 257U, 300U, 511U, 512U, 513U, 1023U, 1024U, 1025U, 3000U}) {
+    for (NodeId n = 0; n < length; ++n) rows.push_back(row), cols.push_back((n * 7 + row) % columns);
+    ++row;
+  }
+  return csr_from_edges(row, columns, rows, cols);
 }
 
 inline std::vector<GraphCase> graphs() {
@@ -81,6 +99,70 @@ void for_each_aggregation(Fn&& fn) {
       }
     }
   }
+}
+
+/// Operands of an aggregation on the device. `ordered`: with an order of the rows.
+struct There {
+  CsrPattern a;
+  QuantizedMatrix x;
+  Buffer<float> row_scale, bias;
+  RowOrder order;
+  LevelSpmmOptions options;
+
+  There(const CsrPattern& graph, const Aggregation& aggregation, bool ordered, const Device& device)
+      : a(graph.to(device)),
+        x(aggregation.x.to(device)),
+        row_scale(Buffer<float>::copy_of(aggregation.row_scale, device)),
+        bias(Buffer<float>::copy_of(aggregation.bias, device)),
+        options(aggregation.options) {
+    options.row_scale = row_scale.span();
+    options.bias = bias.span();
+    if (!ordered) return;
+    order = RowOrder(a);
+    options.row_order = &order;
+  }
+};
+
+/// Scales of rows: rows of one length have one, or each its own, or one that turns levels around.
+enum class RowScales : unsigned char { by_length, each, negative };
+
+inline void set_row_scales(Aggregation& aggregation, const CsrPattern& a, RowScales kind) {
+  for (NodeId i = 0; i < a.nrows() && kind != RowScales::each; ++i) {
+    const float scale = 1.0F / static_cast<float>(std::max<std::size_t>(1, a.row(i).size()));
+    aggregation.row_scale[i] = kind == RowScales::negative && i % 2 == 1 ? -scale : scale;
+  }
+}
+
+/// Levels of `bits` bits with memory for planes are the reference's, and the memory is used. X and the levels out are
+/// packed so.
+inline void expect_levels_by_planes(const CsrPattern& a, const Aggregation& aggregation, int bits, LevelScale scale,
+                                    const Device& device, LevelPacking packing = LevelPacking::places) {
+  const std::size_t width = aggregation.x.ncols();
+  QuantizedMatrix expected(a.nrows(), width, bits), out(a.nrows(), width, bits, device, packing);
+  expected.set_scale(std::move(scale));
+  out.levels().fill(0xFF);
+  out.set_scale(expected.scale().to(device));
+  LevelSpmmArgs args = aggregation.args(a);
+  args.out.levels = expected.view();
+  take_out_scale(args.epilogue, expected, "level spmm");
+  level_spmm(Reference{}, args);
+  There there(a, aggregation, true, device);
+  if (out.in_planes()) there.x = to_packing(aggregation.x, packing).to(device);
+  Buffer<std::uint64_t> planes(level_spmm_plane_words(out.in_planes() ? 0 : there.x.nrows(), width), device);
+  planes.fill(~std::uint64_t{0});
+  there.options.planes = planes.span();
+  level_spmm_into(out, there.a, there.x, there.options);
+  if (out.in_planes()) {  // the same by thresholds that were found before
+    out.levels().fill(0xFF);
+    there.options.prepared = true;
+    level_spmm_into(out, there.a, there.x, there.options);
+  }
+  const QuantizedMatrix here = to_packing(out.to(Device{}), LevelPacking::places);
+  const auto [at, other] = std::mismatch(here.levels().begin(), here.levels().end(), expected.levels().begin());
+  ASSERT_EQ(at - here.levels().begin(), static_cast<std::ptrdiff_t>(here.levels().size()))
+      << int{*at} << ", expected " << int{*other};
+  const Buffer<std::uint64_t> used = planes.to(Device{});
+  EXPECT_TRUE(a.nrows() == 0 || std::ranges::any_of(used.span(), [](std::uint64_t word) { return ~word != 0; }));
 }
 
 }  // namespace bitgraph::level_cases

@@ -21,19 +21,6 @@ namespace {
 using namespace level_cases;
 using Floats = DenseMatrix<float>;
 
-/// Rows of all lengths up to some thousand, so that sets of lanes, warps and blocks have some.
-CsrPattern rows_of_all_lengths() {
-  std::vector<NodeId> rows, cols;
-  constexpr NodeId columns = 3000;
-  NodeId row = 0;
-  for (const NodeId length : {0U,   1U,   7U,   8U,   9U,   31U,  63U,  64U,   65U,   127U,  128U, 129U,
-                              255U, 256U, 257U, 300U, 511U, 512U, 513U, 1023U, 1024U, 1025U, 3000U}) {
-    for (NodeId n = 0; n < length; ++n) rows.push_back(row), cols.push_back((n * 7 + row) % columns);
-    ++row;
-  }
-  return csr_from_edges(row, columns, rows, cols);
-}
-
 std::vector<GraphCase> cuda_graphs() {
   std::vector<GraphCase> all = graphs();
   all.push_back({"rows of all lengths", rows_of_all_lengths()});
@@ -59,28 +46,6 @@ void for_each_case(Fn&& fn) {
     }
   }
 }
-
-/// Operands of an aggregation on the device. `ordered`: with an order of the rows.
-struct There {
-  CsrPattern a;
-  QuantizedMatrix x;
-  Buffer<float> row_scale, bias;
-  RowOrder order;
-  LevelSpmmOptions options;
-
-  There(const CsrPattern& graph, const Aggregation& aggregation, bool ordered, const Device& device)
-      : a(graph.to(device)),
-        x(aggregation.x.to(device)),
-        row_scale(Buffer<float>::copy_of(aggregation.row_scale, device)),
-        bias(Buffer<float>::copy_of(aggregation.bias, device)),
-        options(aggregation.options) {
-    options.row_scale = row_scale.span();
-    options.bias = bias.span();
-    if (!ordered) return;
-    order = RowOrder(a);
-    options.row_order = &order;
-  }
-};
 
 TEST(LevelSpmmCuda, SumsAndValuesAreThoseOfTheReference) {
   BITGRAPH_REQUIRE_CUDA();
@@ -220,48 +185,6 @@ TEST(LevelSpmmCuda, HubsOfOneBlockAndOfManyAreThoseOfTheReference) {
   }
 }
 
-/// Scales of rows: rows of one length have one, or each its own, or one that turns levels around.
-enum class RowScales : unsigned char { by_length, each, negative };
-
-void set_row_scales(Aggregation& aggregation, const CsrPattern& a, RowScales kind) {
-  for (NodeId i = 0; i < a.nrows() && kind != RowScales::each; ++i) {
-    const float scale = 1.0F / static_cast<float>(std::max<std::size_t>(1, a.row(i).size()));
-    aggregation.row_scale[i] = kind == RowScales::negative && i % 2 == 1 ? -scale : scale;
-  }
-}
-
-/// Levels of `bits` bits with memory for planes are the reference's, and the memory is used. X and the levels out are
-/// packed so.
-void expect_levels_by_planes(const CsrPattern& a, const Aggregation& aggregation, int bits, LevelScale scale,
-                             const Device& device, LevelPacking packing = LevelPacking::places) {
-  const std::size_t width = aggregation.x.ncols();
-  QuantizedMatrix expected(a.nrows(), width, bits), out(a.nrows(), width, bits, device, packing);
-  expected.set_scale(std::move(scale));
-  out.levels().fill(0xFF);
-  out.set_scale(expected.scale().to(device));
-  LevelSpmmArgs args = aggregation.args(a);
-  args.out.levels = expected.view();
-  take_out_scale(args.epilogue, expected, "level spmm");
-  level_spmm(Reference{}, args);
-  There there(a, aggregation, true, device);
-  if (out.in_planes()) there.x = to_packing(aggregation.x, packing).to(device);
-  Buffer<std::uint64_t> planes(level_spmm_plane_words(out.in_planes() ? 0 : there.x.nrows(), width), device);
-  planes.fill(~std::uint64_t{0});
-  there.options.planes = planes.span();
-  level_spmm_into(out, there.a, there.x, there.options);
-  if (out.in_planes()) {  // the same by thresholds that were found before
-    out.levels().fill(0xFF);
-    there.options.prepared = true;
-    level_spmm_into(out, there.a, there.x, there.options);
-  }
-  const QuantizedMatrix here = to_packing(out.to(Device{}), LevelPacking::places);
-  const auto [at, other] = std::mismatch(here.levels().begin(), here.levels().end(), expected.levels().begin());
-  ASSERT_EQ(at - here.levels().begin(), static_cast<std::ptrdiff_t>(here.levels().size()))
-      << int{*at} << ", expected " << int{*other};
-  const Buffer<std::uint64_t> used = planes.to(Device{});
-  EXPECT_TRUE(a.nrows() == 0 || std::ranges::any_of(used.span(), [](std::uint64_t word) { return ~word != 0; }));
-}
-
 TEST(LevelSpmmCuda, LevelsByPlanesAreThoseOfTheReference) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
@@ -316,7 +239,7 @@ TEST(LevelSpmmCuda, LevelsInPlanesAreRefusedWhereNoKernelTakesThem) {
   const QuantizedMatrix x_there = x.to(device);
   Buffer<std::uint64_t> planes(level_spmm_plane_words(0, 64), device);
   const auto refused = [](const auto& call) {
-    test::expect_usage_error(call, "levels in planes go to levels in planes, on a CUDA device");
+    test::expect_usage_error(call, "levels in planes go to levels in planes, with a row order");
   };
   Floats values(5, 64, device), values_here(5, 64);
   refused([&] { level_spmm_into(values, a_there, x_there, {.row_order = &order}); });

@@ -183,6 +183,67 @@ TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
   }
 }
 
+/// X lies in a core's cache, in few of them, and in none, as the columns grow: the order of the rows follows from that.
+TEST(LevelSpmm, LevelsInPlanesAreThoseOfTheReference) {
+  constexpr ScaleExtent extents[] = {ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row};
+  constexpr RowScales kinds[] = {RowScales::by_length, RowScales::each, RowScales::by_length, RowScales::negative};
+  std::size_t turn = 0;
+  std::vector<GraphCase> all = graphs();
+  all.push_back({"rows of all lengths", rows_of_all_lengths()});
+  all.push_back({"wide", test::random_pattern(700, 30'000, 0.001, 1)});
+  for (const GraphCase& graph : all) {
+    for (const std::size_t width : {64U, 128U, 192U, 256U, 576U}) {
+      const ScaleExtent extent = extents[turn % 3];
+      const RowScales kind = kinds[turn++ % 4];
+      SCOPED_TRACE(testing::Message() << graph.name << ", " << width << " features, extent " << static_cast<int>(extent)
+                                      << ", row scales " << static_cast<int>(kind));
+      Aggregation aggregation(graph.a, width, 2, turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::column,
+                              turn % 5 < 3);
+      set_row_scales(aggregation, graph.a, kind);
+      aggregation.options.rounding = turn % 7 == 0 ? Rounding::floor : Rounding::nearest;
+      const LevelScale scale = test::random_scale(extent, num_scales(extent, graph.a.nrows(), width), true, turn);
+      test::everywhere([&](const Device& device) {
+        expect_levels_by_planes(graph.a, aggregation, 2, scale.to(Device{}), device, LevelPacking::planes);
+      });
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(LevelSpmm, NumbersThatAreNoneInPlanesAreThoseOfTheReference) {
+  const CsrPattern a = test::rmat_pattern(7, 1000, 2);
+  for (const bool relu : {false, true}) {
+    for (const ScaleExtent extent : {ScaleExtent::column, ScaleExtent::row}) {
+      Aggregation aggregation(a, 64, 2, ScaleExtent::column, true);
+      aggregation.options.activation = relu ? Activation::relu : Activation::none;
+      test::spoil(aggregation.row_scale, aggregation.bias);
+      const LevelScale scale = test::random_scale(extent, num_scales(extent, a.nrows(), 64), true, 9);
+      test::everywhere([&](const Device& device) {
+        expect_levels_by_planes(a, aggregation, 2, scale.to(Device{}), device, LevelPacking::planes);
+      });
+    }
+  }
+}
+
+TEST(LevelSpmm, LevelsInPlanesAreRefusedWhereNoKernelTakesThem) {
+  const CsrPattern a = one_long_row(300);
+  const RowOrder order(a);
+  const QuantizedMatrix x = to_packing(test::random_levels(300, 64, 2, 1), LevelPacking::planes);
+  Buffer<std::uint64_t> planes(level_spmm_plane_words(0, 64));
+  const auto refused = [](const auto& call) {
+    test::expect_usage_error(call, "levels in planes go to levels in planes, with a row order");
+  };
+  Floats values(5, 64);
+  refused([&] { level_spmm_into(values, a, x, {.row_order = &order}); });
+  QuantizedMatrix out(5, 64, 2), out_in_planes(5, 64, 2, Device{}, LevelPacking::planes);
+  for (QuantizedMatrix* const to : {&out, &out_in_planes})
+    to->set_scale(test::random_scale(ScaleExtent::tensor, 1, true, 9));
+  refused([&] { level_spmm_into(out, a, x, {.row_order = &order, .planes = planes.span()}); });
+  refused([&] { level_spmm_into(out_in_planes, a, x, {.planes = planes.span()}); });
+  refused([&] { level_spmm_into(out_in_planes, a, x, {.row_order = &order}); });
+  level_spmm_into(out_in_planes, a, x, {.row_order = &order, .planes = planes.span()});
+}
+
 TEST(LevelSpmm, RefusesWhatDoesNotGoTogether) {
   const CsrPattern a = test::random_pattern(4, 6, 0.5, 1);
   QuantizedMatrix x = test::random_levels(6, 3, 4, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Levels of 2 bits that a CUDA device hands from product to sum and from sum to product in planes of bits
-// (LevelPacking): half of the bytes, and neither makes planes of them again. The features are the first of them, so a
-// plan decides for these once: packs_features(). What follows from that does not depend on the graph, which may change.
+// Levels of 2 bits that go from product to sum and from sum to product in planes of bits (LevelPacking): half of the
+// bytes, and neither makes planes of them again. The features are the first of them, so a plan decides for these once:
+// packs_features(). What follows from that does not depend on the graph, which may change.
 #include "nn/program/passes/passes.hpp"
 
 #include <bitgraph/ops/level_gemm.hpp>
@@ -19,7 +19,8 @@ constexpr int plane_bits = 2;
 
 class Packing {
  public:
-  explicit Packing(const Program& program) : program_(program), packs_(program.values.size(), false) {
+  Packing(const Program& program, bool on_host)
+      : program_(program), on_host_(on_host), packs_(program.values.size(), false) {
     packs_[program.features] = has_bits(program.features);
     for (const Operator& op : program.operators) packs_[op.output()] = may_leave(op);
     while (drop_some()) {
@@ -43,11 +44,11 @@ class Packing {
     if (!has_bits(op.inputs[0]) || op.activation == Activation::tanh) return false;
     const std::size_t columns = program_.value(op.inputs[0]).columns;
     if (op.kind == Kind::aggregate) {
-      return op.graph == GraphForm::csr_by_length && !op.by_parts && has_bits(op.output()) &&
-             level_spmm_has_planes(plane_bits, plane_bits, columns, op.activation);
+      return op.graph == (on_host_ ? GraphForm::csr : GraphForm::csr_by_length) && !op.by_parts &&
+             has_bits(op.output()) && level_spmm_has_planes(plane_bits, plane_bits, columns, op.activation);
     }
     return op.kind == Kind::product && op.multiplies_levels() &&
-           level_gemm_has_planes(plane_bits, op.weight_format.bits, columns);
+           (on_host_ || level_gemm_has_planes(plane_bits, op.weight_format.bits, columns));
   }
 
   /// A sum takes planes where it leaves them, and a product leaves them where it takes them.
@@ -68,6 +69,7 @@ class Packing {
   }
 
   const Program& program_;
+  bool on_host_;
   std::vector<bool> packs_;
 };
 
@@ -75,12 +77,13 @@ class Packing {
 
 void pack_levels_in_planes(Program& program, const PassContext& context) {
   if (!context.features_in_planes) return;
-  const Packing packing(program);
+  const Packing packing(program, context.on_host);
   for (ValueId v = 0; v < program.values.size(); ++v) {
     if (packing.packs(v)) program.values[v].packing = LevelPacking::planes;
   }
-  for (Operator& op : program.operators) {  // a sum needs memory, and none of it for planes of its input
+  for (Operator& op : program.operators) {  // a sum needs an order, and memory, none of it for planes of its input
     if (op.kind != Kind::aggregate || !packing.packs(op.inputs[0])) continue;
+    op.graph = GraphForm::csr_by_length;
     if (!adds_planes(program, op)) add_memory_for_planes(program, op, true);
     program.values[op.outputs[1]].packing = LevelPacking::planes;
   }
@@ -88,7 +91,7 @@ void pack_levels_in_planes(Program& program, const PassContext& context) {
 
 bool packs_features(const Program& plain, const PassContext& context) {
   const InferenceOptions& o = context.options;
-  if (context.on_host || !context.whole || o.memory != 0 || o.levels == LevelStrategy::bytes) return false;
+  if (!context.whole || o.memory != 0 || o.levels == LevelStrategy::bytes) return false;
   if (o.capacity.nodes != 0 || o.capacity.entries != 0) return false;  // no kernel makes room for rows of planes
   if (o.graph != GraphFormat::automatic && o.graph != GraphFormat::csr) return false;
   if (has_full_tiles(context, plane_bits)) return false;
