@@ -279,9 +279,6 @@ TEST(LevelGemmCuda, LevelsInPlanesNeedAWThatIsReadyForThem) {
   refused([&] { level_gemm_into(out, x, packed); });
   refused([&] { level_gemm_into(out, product.x.to(device), plain); });
   refused([&] { level_gemm_into(values, x, packed, {.activation = Activation::tanh}); });
-  const LevelWeights here = prepare_level_weights(product.w);
-  Floats values_here(5, 64);
-  refused([&] { level_gemm_into(values_here, to_packing(product.x, LevelPacking::planes), here); });
 }
 
 /// run(multiply) calls multiply(args), which is false where a kernel cannot, and gives the bytes of its output: those
