@@ -262,8 +262,12 @@ HWY_INLINE void finish_late_levels(const LevelOut& out, const LevelEpilogue& epi
 /// vector behind them; place(f) has the places of vector f on the output's scale, least(f) the least ones for levels.
 template <class Total, class Place, class Least>
 HWY_INLINE void finish_slice(const LevelOut& out, const LevelEpilogue& epilogue, std::size_t i, std::size_t first,
-                             std::size_t count, const Total* sums, const Place& place, const Least& least) {
+                             std::size_t count, const Total* sums, const Place& place_of, const Least& least) {
   const Floats d;
+  const float* const addend = epilogue.adds() ? epilogue.addend.row(i) + first : nullptr;
+  const auto place = [&](std::size_t f) HWY_ATTR {
+    return addend == nullptr ? place_of(f) : hn::Add(place_of(f), load_first(d, addend + f, count - f));
+  };
   if (out.sums.data != nullptr) {
     std::int32_t* const to = out.sums.row(i) + first;
     for (std::size_t f = 0; f < count; ++f) to[f] = static_cast<std::int32_t>(sums[f]);

@@ -196,6 +196,13 @@ struct LevelRule {
   }
 };
 
+/// A value of a product and what is added to it, of a row and an output that are there.
+[[nodiscard]] __device__ inline float with_addend(const LevelEpilogue& epilogue, std::size_t row, std::size_t output,
+                                                  float value) {
+  if (!epilogue.adds()) return value;
+  return __fadd_rn(value, __ldg(epilogue.addend.data + row * epilogue.addend.stride + output));
+}
+
 /// A row of late levels. Without the code for tanh unless `may_be_tanh`; then scales are by rows.
 template <bool may_be_tanh = true>
 struct LateRow {
@@ -211,10 +218,12 @@ struct LateRow {
   /// 0.
   [[nodiscard]] __device__ int level(const LevelRule& rule, float value, std::size_t column, float exists = 1) const {
     if constexpr (may_be_tanh) {
-      if (rule.activation == Activation::tanh) {
+      const bool is_tanh = rule.activation == Activation::tanh;
+      if (is_tanh || !epilogue.late_by_rows) {
         if (exists == 0) return 0;
         const OnScale its = epilogue.late_by_rows ? scale : late_scale_of(epilogue, column);
-        return rule.level(place(its, call_tanh(value)), 0);
+        if (is_tanh) return rule.level(place(its, call_tanh(value)), 0);
+        return rule.level(place(its, value), its.least(rule.activation == Activation::relu));
       }
     }
     return rule.level(place(scale, value), scale.least(rule.activation == Activation::relu) * exists);

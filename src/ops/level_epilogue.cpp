@@ -53,7 +53,7 @@ void take_out_scale(LevelEpilogue& epilogue, const LevelScale& scale, const char
   const ScaleExtent extent = scale.extent;
   if (extent == ScaleExtent::none) fail(ErrorCode::usage, fmt::format("{}: the output has no scale", op));
   epilogue.late_by_rows = extent == ScaleExtent::row;
-  const bool late = epilogue.late_by_rows || epilogue.activation == Activation::tanh;
+  const bool late = epilogue.late_by_rows || epilogue.adds() || epilogue.activation == Activation::tanh;
   (late ? epilogue.late : epilogue.out) = view_of(scale);
 }
 

@@ -42,6 +42,7 @@ void take_out_scale(LevelEpilogue& epilogue, const QuantizedMatrix& out, const c
 /// output's scale, and `least` the least one for levels.
 inline void put_sum(const LevelOut& out, const LevelEpilogue& epilogue, std::size_t i, std::size_t j, std::int64_t sum,
                     float place, float least) {
+  if (epilogue.adds()) place += epilogue.addend(i, j);
   if (out.sums.data != nullptr) {
     out.sums(i, j) = static_cast<std::int32_t>(sum);
   } else if (out.wide_sums.data != nullptr) {

@@ -51,10 +51,11 @@ struct OnScale {
 
 /// What is done to products and sums before they are stored. Everything that multiplies or shifts a column is divided
 /// by the step of the output beforehand, so what a kernel computes is a place on the output's scale: the value itself
-/// where values are stored, else the level before it is rounded. Levels whose scale is by rows, and those behind a
-/// tanh, are late: values come first, with the activation, and then their places.
+/// where values are stored, else the level before it is rounded. Levels whose scale is by rows, those behind a tanh,
+/// and those with an addend are late: values come first, with the addend and the activation, and then their places.
 struct LevelEpilogue {
-  const float* bias = nullptr;  ///< null: 0
+  const float* bias = nullptr;    ///< null: 0
+  DenseView<const float> addend;  ///< what is added to each value of a product; without data: nothing
   Activation activation = Activation::none;
   Rounding rounding = Rounding::nearest;
   LevelScaleView out;         ///< of levels; of values, and of late levels, step 1 and offset 0
@@ -74,8 +75,9 @@ struct LevelEpilogue {
 
   [[nodiscard]] constexpr bool rectifies() const { return activation == Activation::relu; }
   [[nodiscard]] constexpr bool is_late() const { return late.steps != nullptr; }
-  /// Whether kernels need the code for late levels and tanh: most outputs do without.
-  [[nodiscard]] constexpr bool is_rare() const { return is_late() || activation == Activation::tanh; }
+  [[nodiscard]] constexpr bool adds() const { return addend.data != nullptr; }
+  /// Whether kernels need the code for late levels, addends and tanh: most outputs do without.
+  [[nodiscard]] constexpr bool is_rare() const { return is_late() || adds() || activation == Activation::tanh; }
   /// The scale of a late level.
   [[nodiscard]] OnScale late_scale(std::size_t i, std::size_t j) const {
     const std::size_t n = late_by_rows ? i : j;

@@ -83,8 +83,11 @@ void level_gemm_into(DenseMatrix<std::int64_t>& out, const QuantizedMatrix& x, c
 
 /// The epilogue: what is done to a product of values before it is stored.
 struct LevelGemmOptions {
-  std::span<const float> bias = {};          ///< one an output; empty: zeros
-  Activation activation = Activation::none;  ///< behind the bias
+  std::span<const float> bias = {};  ///< one an output; empty: zeros
+  /// n x f floats on the device of the output, which are added to the values behind the bias; null: none. Levels out
+  /// are then those of the floats, as where their scale is by rows; their scale is not by columns.
+  const DenseMatrix<float>* addend = nullptr;
+  Activation activation = Activation::none;  ///< behind both
   /// Of levels out: how values become levels.
   Rounding rounding = Rounding::nearest;
   /// Of floats out: row i of the result is stored as row out_rows[i], each row once. On the device of the output, where
@@ -103,8 +106,9 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
 
 /// The same as levels, with the bits and the scale that `out` has: of the tensor, by columns or by rows. With
 /// u = 1 / out_step the formula gives the level, which is then rounded and brought into range. Where the scale is by
-/// rows, and behind a tanh, the level is that of the float v that the formula above gives: fma(v, u, -(out_offset u)).
-/// QGTC's bitMM2Bit. Throws usage for an `out` without a scale, and for levels in planes that W is not ready for.
+/// rows, behind a tanh, and with an addend, the level is that of the float v that the formula above and the addend
+/// give: fma(v, u, -(out_offset u)). QGTC's bitMM2Bit. Throws usage for an `out` without a scale, and for levels in
+/// planes that W is not ready for.
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options = {});
 

@@ -93,24 +93,21 @@ TEST(LevelEpilogues, OfAGcnLayerTakeInTheFactorTheReluAndTheLevels) {
   EXPECT_EQ(program.operators[3].activation, Activation::none) << "logits are not rectified";
 }
 
-/// What a sum with the node's own product is made of stays floats.
-TEST(LevelEpilogues, OfASageLayerEndAtTheSum) {
+/// The node's own product adds the sum over neighbours, which stays floats.
+TEST(LevelEpilogues, OfASageLayerTakeInTheAddition) {
   Program program = quantized(test::two_layers(Aggregation::mean, true), two_forms);
   EXPECT_EQ(with_epilogues(program),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Bit layer 0 (%0) : 64 x levels2*column+offset\n"
             "%2 = bitMM2Int, sparse layer 0 (%1) : 64 x float32\n"
-            "%3 = bitMM2Int layer 0 (%0) : 64 x float32\n"
-            "%4 = ADD.FFF layer 0 (%2, %3) : 64 x float32\n"
-            "%5 = to_bit layer 1 (%4) : 64 x levels4*tensor+offset\n"
-            "%6 = bitMM2Bit layer 1 (%5) : 7 x levels8*column+offset\n"
-            "%7 = bitMM2Int, sparse layer 1 (%6) : 7 x float32\n"
-            "%8 = bitMM2Int layer 1 (%5) : 7 x float32\n"
-            "%9 = ADD.FFF layer 1 (%7, %8) : 7 x float32\n"
-            "result %9\n");
+            "%3 = bitMM2Bit + ADD.FFF layer 0 (%0, %2) : 64 x levels4*tensor+offset\n"
+            "%4 = bitMM2Bit layer 1 (%3) : 7 x levels8*column+offset\n"
+            "%5 = bitMM2Int, sparse layer 1 (%4) : 7 x float32\n"
+            "%6 = bitMM2Int + ADD.FFF layer 1 (%3, %5) : 7 x float32\n"
+            "result %6\n");
   make_levels_early(program);
   EXPECT_EQ(program.operators[0].aggregation, Aggregation::none) << "a mean's factor comes behind the sum";
-  EXPECT_EQ(program.operators[3].activation, Activation::relu);
+  EXPECT_EQ(program.operators[2].activation, Activation::relu);
 }
 
 /// The rows of sums grow with the number of neighbours, and so do the steps of their levels.

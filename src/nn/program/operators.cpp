@@ -28,7 +28,10 @@ std::string name_quantize(const Program& p, const Operator& op) {
 }
 /// QGTC's names: bitMM2Bit has levels out, bitMM2Int numbers.
 std::string name_product(const Program& p, const Operator& op) {
-  if (op.multiplies_levels()) return p.value(op.output()).is_levels() ? "bitMM2Bit" : "bitMM2Int";
+  if (op.multiplies_levels()) {
+    return fmt::format("{}{}", p.value(op.output()).is_levels() ? "bitMM2Bit" : "bitMM2Int",
+                       op.inputs.size() == 2 ? " + ADD.FFF" : "");
+  }
   if (!op.multiplies_signs()) return "MM";
   if (!signs(p, op.inputs[0])) return "BMM, counts";
   return signs(p, op.output()) ? "BMM.BBB" : "BMM.BBF";
@@ -82,7 +85,13 @@ std::string check_quantize(const Program& p, const Operator& op) {
   return good ? "" : fmt::format("makes {}, expected signs or levels", to_string(p.value(op.output()).format));
 }
 std::string check_product(const Program& p, const Operator& op) {
-  if (std::string wrong = need_inputs(op, 1); !wrong.empty()) return wrong;
+  const bool adds = op.multiplies_levels() && op.inputs.size() == 2;
+  if (std::string wrong = need_inputs(op, adds ? 2 : 1); !wrong.empty()) return wrong;
+  if (adds) {
+    const Value& addend = p.value(op.inputs[1]);
+    if (addend.columns != p.value(op.output()).columns || addend.is_signs() || addend.is_levels())
+      return fmt::format("adds {} columns in {}", addend.columns, to_string(addend.format));
+  }
   if (op.weight == WeightOf::none) return "has no weights";
   if (p.value(op.output()).columns == 0 || p.value(op.inputs[0]).columns == 0) return "has no columns";
   if (!op.multiplies_signs() && signs(p, op.inputs[0]) && op.inputs[0] != p.features)
@@ -155,7 +164,8 @@ Traffic traffic_once(const Program& p, const Operator& op, const GraphFacts& gra
 }
 Traffic traffic_product(const Program& p, const Operator& op, const GraphFacts& graph) {
   std::size_t in = 0;
-  for (const ValueId v : op.inputs) in += p.value(v).columns;
+  const bool adds = op.kind == Kind::product && op.inputs.size() == 2;
+  for (const ValueId v : std::span(op.inputs).first(adds ? 1 : op.inputs.size())) in += p.value(v).columns;
   const std::size_t out = p.value(op.output()).columns;
   return {traffic_once(p, op, graph).bytes + weight_bytes(op, in, out),
           2.0 * static_cast<double>(graph.nodes) * static_cast<double>(in) * static_cast<double>(out)};

@@ -93,7 +93,7 @@ bool launches_levels(const Program& program, const Operator& op, bool sparse_fea
   if (!x.is_levels() || !ends || op.activation == Activation::tanh) return false;
   if (x.packing == LevelPacking::planes || out.packing == LevelPacking::planes) return false;
   if (op.kind == OperatorKind::aggregate) return !op.by_parts && op.graph != GraphForm::tiles && x.format.bits <= byte;
-  if (op.kind != OperatorKind::product || !op.multiplies_levels()) return false;
+  if (op.kind != OperatorKind::product || !op.multiplies_levels() || op.inputs.size() != 1) return false;
   const int bits = x.format.bits, w_bits = op.weight_format.bits;
   if (op.inputs[0] == program.features)
     return sparse_features && bits < 16 && w_bits <= byte && sums_fit(bits, w_bits, x.columns, 31);

@@ -119,8 +119,10 @@ namespace {
 void run_level_product(Runtime& at, const Operator& op, const Prepared& prepared) {
   const LevelWeights& w = at.weights().of(op).levels;
   const bool scaled = op.aggregation != Aggregation::none;
-  const LevelGemmOptions epilogue{
-      .bias = at.weights().bias(op), .activation = op.activation, .out_rows = prepared.out_rows};
+  const LevelGemmOptions epilogue{.bias = at.weights().bias(op),
+                                  .addend = op.inputs.size() == 2 ? &at.floats_in(op.inputs[1]) : nullptr,
+                                  .activation = op.activation,
+                                  .out_rows = prepared.out_rows};
   const auto multiply = [&](const auto& x) {
     if (at.makes_levels(op.output())) return level_gemm_into(at.levels(op.output()), x, w, epilogue);
     level_gemm_into(at.floats(op.output()), x, w, epilogue);

@@ -212,7 +212,7 @@ struct Kernel {
     }
   }
 
-  /// Late levels, and values behind a tanh.
+  /// Late levels, and values with an addend or behind a tanh.
   __device__ void store_rare(const Sums& sums, const RowSums& x_sum, std::size_t tile, const LevelRule& rule) const {
     const bool levels = args.out.levels.data != nullptr;
     for_each_row(x_sum, tile, [&](unsigned m, unsigned upper, std::size_t row, float sum_of_row) {
@@ -223,7 +223,10 @@ struct Kernel {
       for (unsigned t = 0; t < OutputTiles; t += together) {
         const auto value_of = [&](unsigned n, unsigned k) {
           const auto sum = static_cast<float>(sums[m][t + n][2 * upper + k]);
-          return columns.place[first_of_pair(t + n) + k].template place<true, true>(sum, of_x);
+          const unsigned f = first_of_pair(t + n) + k;
+          const float value = columns.place[f].template place<true, true>(sum, of_x);
+          const std::size_t output = first_output + f;
+          return exists && output < args.outputs ? with_addend(args.epilogue, row, output, value) : value;
         };
         if (levels) {
           store_levels_of_row<together>(row, exists, t, [&](unsigned n, unsigned k) {

@@ -45,6 +45,9 @@ void check_packing(const Device& device, const LevelGemmArgs& args) {
 /// Takes levels out, behind the options.
 void take_levels(LevelGemmArgs& args, QuantizedMatrix& out, const LevelWeights& w, std::span<const NodeId> value_rows) {
   take_out_scale(args.epilogue, out, "level gemm");
+  if (args.epilogue.adds() && out.scale().extent == ScaleExtent::column)
+    fail(ErrorCode::usage,
+         "level gemm: levels out have a scale by columns, with an addend one by rows or for the tensor");
   require_no_value_rows(value_rows, "level gemm");
   args.out.levels = out.view();
   if (!out.in_planes()) return;
@@ -58,8 +61,16 @@ void run(const Device& device, const QuantizedMatrix& x, const LevelWeights& w, 
   with_backend(device, "level gemm", [&](const auto& backend) { level_gemm(backend, args); });
 }
 
-LevelGemmArgs with_options(LevelGemmArgs args, const LevelGemmOptions& options) {
+LevelGemmArgs with_options(LevelGemmArgs args, const LevelGemmOptions& options, const Device& device) {
   take_options(args.epilogue, options.bias, options.activation, options.rounding, args.outputs, "level gemm");
+  if (options.addend == nullptr) return args;
+  const DenseMatrix<float>& addend = *options.addend;
+  check_device("level gemm", device, addend.device(), "addend");
+  if (addend.nrows() != args.x.nrows || addend.ncols() != args.outputs) {
+    fail(ErrorCode::usage, fmt::format("level gemm: addend is {} x {}, the output {} x {}", addend.nrows(),
+                                       addend.ncols(), args.x.nrows, args.outputs));
+  }
+  args.epilogue.addend = addend.view();
   return args;
 }
 
@@ -297,7 +308,8 @@ void level_gemm_into(DenseMatrix<std::int64_t>& out, const QuantizedMatrix& x, c
 
 void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options) {
-  LevelGemmArgs args = with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  LevelGemmArgs args =
+      with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options, out.device());
   args.out.values = out.view();
   take_value_rows(args.out, options.out_rows, out.device().is_host(), "level gemm");
   run(out.device(), x, w, args);
@@ -305,7 +317,8 @@ void level_gemm_into(DenseMatrix<float>& out, const QuantizedMatrix& x, const Le
 
 void level_gemm_into(QuantizedMatrix& out, const QuantizedMatrix& x, const LevelWeights& w,
                      const LevelGemmOptions& options) {
-  LevelGemmArgs args = with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  LevelGemmArgs args =
+      with_options(level_gemm_args(x, w, out.nrows(), out.ncols(), out.device()), options, out.device());
   take_levels(args, out, w, options.out_rows);
   run(out.device(), x, w, args);
 }
@@ -318,7 +331,7 @@ void level_gemm_into(DenseMatrix<std::int64_t>& out, const SparseLevels& x, cons
 
 void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const LevelWeights& w,
                      const LevelGemmOptions& options) {
-  LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options, out.device());
   args.out.values = out.view();
   take_value_rows(args.out, options.out_rows, out.device().is_host(), "level gemm");
   run(out.device(), x, w, args);
@@ -326,7 +339,7 @@ void level_gemm_into(DenseMatrix<float>& out, const SparseLevels& x, const Level
 
 void level_gemm_into(QuantizedMatrix& out, const SparseLevels& x, const LevelWeights& w,
                      const LevelGemmOptions& options) {
-  LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options);
+  LevelGemmArgs args = with_options(sparse_args(x, w, out.nrows(), out.ncols(), out.device()), options, out.device());
   take_levels(args, out, w, options.out_rows);
   run(out.device(), x, w, args);
 }

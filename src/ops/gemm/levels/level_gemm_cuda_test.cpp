@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -175,6 +176,47 @@ TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
       }
       ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span())) << "behind the last output";
     }
+  });
+}
+
+TEST(LevelGemmCuda, ProductsWithAnAddendAreThoseOfTheReference) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  std::size_t turn = 0;
+  for_each_case([&](const Case& product) {
+    const std::size_t n = product.x.nrows(), f = product.w.nrows();
+    const LevelWeights w = prepare_level_weights(product.w), there = product.weights(device);
+    const QuantizedMatrix x = product.x.to(device);
+    const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+    const Floats addend(n, f, Buffer<float>::copy_of(test::random_floats(n * f, 8, -1, 1)));
+    const Floats addend_there = addend.to(device);
+    LevelGemmOptions options = product.options;
+    options.bias = bias.span();
+    options.addend = &addend_there;
+    LevelGemmArgs args = product.args(w);
+    args.epilogue.addend = addend.view();
+    Floats values(n, f), values_there(n, f, device);
+    args.out.values = values.view();
+    level_gemm(Reference{}, args);
+    level_gemm_into(values_there, x, there, options);
+    test::expect_identical(values_there.to(Device{}).values(), values.values());
+    const int bits = std::array{1, 4, 8, 13}[turn % 4];
+    const auto extent = ++turn % 3 == 0 ? ScaleExtent::row : ScaleExtent::tensor;
+    SCOPED_TRACE(testing::Message() << bits << " bits out, extent " << static_cast<int>(extent));
+    QuantizedMatrix expected(n, f, bits), out(n, f, bits, device);
+    LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, turn);
+    const float range = std::ldexp(static_cast<float>(product.x.ncols()), product.x.bits() + product.w.bits());
+    for (float& step : scale.steps.span()) step *= (1 + 0.1F * range) / static_cast<float>(1U << bits);
+    expected.set_scale(std::move(scale));
+    out.levels().fill(0xFF);
+    out.set_scale(expected.scale().to(device));
+    args.out = {};
+    args.out.levels = expected.view();
+    take_out_scale(args.epilogue, expected, "level gemm");
+    level_gemm(Reference{}, args);
+    level_gemm_into(out, x, there, options);
+    const QuantizedMatrix here = out.to(Device{});
+    ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span()));
   });
 }
 

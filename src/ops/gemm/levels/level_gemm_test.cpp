@@ -158,6 +158,53 @@ TEST(LevelGemm, ValuesAreThoseOfTheLevelsAndTheSameEverywhere) {
   });
 }
 
+TEST(LevelGemm, AddendsAreAddedToTheValuesEverywhere) {
+  for_each_product([](const Product& product) {
+    const std::size_t n = product.x.nrows(), f = product.w.nrows();
+    const LevelWeights w = prepare_level_weights(product.w);
+    const Floats addend(n, f, Buffer<float>::copy_of(test::random_floats(n * f, 8, -1, 1)));
+    Floats expected(n, f);
+    LevelGemmOptions options = product.options;
+    options.activation = Activation::none;
+    level_gemm_into(expected, product.x, w, options);
+    options.activation = product.options.activation;
+    options.addend = &addend;
+    for (std::size_t k = 0; k < expected.values().size(); ++k) {
+      const float value = expected.values()[k] + addend.values()[k];
+      expected.values()[k] = options.activation == Activation::relu && !(value > 0) ? 0.0F : value;
+    }
+    test::everywhere([&](const Device& device) {
+      const Floats there = addend.to(device);
+      LevelGemmOptions with = options;
+      with.addend = &there;
+      Floats actual(n, f, device);
+      level_gemm_into(actual, product.x.to(device), w, with);
+      test::expect_identical(actual.values(), expected.values());
+    });
+    for (const auto extent : {ScaleExtent::tensor, ScaleExtent::row}) {
+      QuantizedMatrix levels(n, f, 4);
+      levels.set_scale(choose_scale(expected, {.bits = 4, .extent = extent}));
+      LevelGemmArgs args = with_epilogue(product, w);
+      args.epilogue.addend = addend.view();
+      args.out.levels = levels.view();
+      take_out_scale(args.epilogue, levels, "level gemm");
+      level_gemm(Reference{}, args);
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < f; ++j)
+          ASSERT_NEAR(levels.value(i, j), expected(i, j),
+                      0.51F * levels.scale().step(i, j) + 1e-6F * std::fabs(expected(i, j)));
+      }
+      test::everywhere([&](const Device& device) {
+        QuantizedMatrix actual(n, f, 4, device);
+        actual.levels().fill(0xFF);
+        actual.set_scale(levels.scale().to(device));
+        level_gemm_into(actual, product.x.to(device), w, options);
+        ASSERT_TRUE(std::ranges::equal(actual.levels().span(), levels.levels().span()));
+      });
+    }
+  });
+}
+
 TEST(LevelGemm, LevelsOutAreThoseOfTheValuesAndTheSameEverywhere) {
   for_each_product([](Product& product) {
     const std::size_t n = product.x.nrows(), f = product.w.nrows();
@@ -291,6 +338,10 @@ TEST(LevelGemm, RefusesWhatDoesNotGoTogether) {
   refused([&] { level_gemm_into(levels, x, prepared, {.out_rows = places}); }, "out_rows is of floats out");
   refused([&] { level_gemm_into(out, x, prepared, {.out_rows = few}); }, "out_rows has 2 rows, the output 3");
   refused([&] { level_gemm_into(out, x, prepared, {.out_rows = outside}); }, "out_rows names row 3 of 3");
+  const Floats addend(3, 2), wide_addend(3, 3);
+  refused([&] { level_gemm_into(out, x, prepared, {.addend = &wide_addend}); }, "addend is 3 x 3, the output 3 x 2");
+  levels.set_scale(test::random_scale(ScaleExtent::column, 2, false, 1));
+  refused([&] { level_gemm_into(levels, x, prepared, {.addend = &addend}); }, "with an addend one by rows");
   const QuantizedMatrix wide = test::random_levels(1, 70000, 16, 1);
   Sums sums(1, 1);
   refused([&] { level_gemm_into(sums, wide, prepare_level_weights(wide)); }, "may pass int32: use int64");

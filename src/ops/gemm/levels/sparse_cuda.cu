@@ -252,6 +252,7 @@ struct Kernel {
       const Output<Sum> its = storage.outputs[n][first / stored];
       sum[n] = sums[n] + zero * its.w_sum;
       place[n] = its.place.template place<true, true>(as_float(sum[n]), x);
+      if (output + n < args.outputs) place[n] = with_addend(args.epilogue, row, output + n, place[n]);
       least[n] = its.least;
     }
     const auto level_of = [&](unsigned n) {

@@ -34,7 +34,7 @@ __device__ void end_outputs(const LevelGemmArgs& args, std::size_t row, std::siz
     const ColumnPlace column(args.epilogue, output);
     const ProductPlace at = place_of_output(args, output, column);
     const auto whole = static_cast<float>(sum);
-    const float place = at.place<true, true>(whole, of_x);
+    const float place = with_addend(args.epilogue, row, output, at.place<true, true>(whole, of_x));
     const LevelOut& out = args.out;
     if (out.sums.data != nullptr) {
       out.sums.data[row * out.sums.stride + output] = static_cast<std::int32_t>(sum);

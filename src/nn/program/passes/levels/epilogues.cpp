@@ -37,9 +37,36 @@ bool fold(Program& program, const Operator& op) {
   return true;
 }
 
+/// Whether a product of levels may add what another operator made, as it stores its numbers.
+bool may_add(const Program& program, const Operator& op, ValueId made) {
+  return op.kind == Kind::product && op.multiplies_levels() && op.inputs.size() == 1 && program.uses(made) == 1 &&
+         op.activation == Activation::none && program.value(made).format.kind == NumberKind::float32;
+}
+
+/// An addition behind a product of levels: the product makes the sum, where the addition was.
+void fold_addition(Program& program, std::size_t n) {
+  const Operator add = program.operators[n];
+  if (add.kind != Kind::add || add.maximum) return;
+  for (const std::size_t k : {1, 0}) {
+    const std::size_t at = program.producer(add.inputs[k]);
+    if (at == program.operators.size()) continue;
+    Operator product = program.operators[at];
+    if (!may_add(program, product, add.inputs[k])) continue;
+    if (add.bias != BiasOf::none && product.bias != BiasOf::none) continue;
+    product.inputs.push_back(add.inputs[1 - k]);
+    product.outputs = add.outputs;
+    product.activation = add.activation;
+    if (product.bias == BiasOf::none) product.bias = add.bias;
+    program.operators[n] = std::move(product);
+    return;  // the product before it is read by nobody
+  }
+}
+
 }  // namespace
 
 void make_levels_early(Program& program) {
+  for (std::size_t n = 0; n < program.operators.size(); ++n) fold_addition(program, n);
+  remove_dead(program);
   for (std::size_t n = 0; n < program.operators.size();) {
     const Operator op = program.operators[n];
     if (fold(program, op)) {

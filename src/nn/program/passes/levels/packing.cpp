@@ -36,8 +36,9 @@ class Packing {
 
   /// Whether a kernel's output may be planes, where its input is.
   [[nodiscard]] bool may_leave(const Operator& op) const {
-    if (!has_bits(op.output())) return false;
-    return takes(op) && (op.kind != Kind::product || program_.value(op.output()).format.scale != ScaleExtent::row);
+    if (!has_bits(op.output()) || !takes(op)) return false;
+    const bool late = program_.value(op.output()).format.scale == ScaleExtent::row || op.inputs.size() == 2;
+    return op.kind != Kind::product || on_host_ || !late;
   }
   /// Whether a kernel takes planes.
   [[nodiscard]] bool takes(const Operator& op) const {

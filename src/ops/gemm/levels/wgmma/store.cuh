@@ -67,7 +67,8 @@ __device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_
   }
 }
 
-/// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with scales by rows. `Packs`:
+/// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with one scale or scales by rows,
+/// or values with an addend. `Packs`:
 /// they may be levels in planes, of which they have whole pieces.
 template <unsigned Outputs, bool ByRows, bool Packs>
 class TileStore {
@@ -96,8 +97,9 @@ class TileStore {
         scales.offset[half] = at_or(args.x_scale.offsets, args.x_scale.single, i, 0);
       }
       if constexpr (ByRows) {
-        scales.out_step[half] = __ldg(args.epilogue.late.steps + i);
-        scales.out_offset[half] = at_or(args.epilogue.late.offsets, false, i, 0);
+        const LevelScaleView& late = args.epilogue.late;
+        scales.out_step[half] = at_or(late.steps, late.single, i, 1);
+        scales.out_offset[half] = at_or(late.offsets, late.single, i, 0);
       }
     }
     return scales;
@@ -119,13 +121,14 @@ class TileStore {
     }
     if constexpr (ByRows) return store_by_rows(sums, x, scales, row);
     const LevelOut& out = args.out;
-    const auto sum_of = [](int sum, const OutputPair&, unsigned, unsigned) { return sum; };
+    const auto sum_of = [](int sum, const OutputPair&, unsigned, unsigned, unsigned) { return sum; };
     const auto own_row = [](std::size_t i) { return i; };
     if (out.values.data != nullptr) {
       const auto stored_row = [&](std::size_t i) { return value_row_of(out, i); };
-      store_numbers(out.values, sums, row, stored_row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
-        return LevelRule(args.epilogue, 1).value<false>(place<true, true>(sum, pair, k, x[half]));
-      });
+      store_numbers(out.values, sums, row, stored_row,
+                    [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
+                      return LevelRule(args.epilogue, 1).value<false>(place<true, true>(sum, pair, k, x[half]));
+                    });
     } else if (out.sums.data != nullptr) {
       store_numbers(out.sums, sums, row, own_row, sum_of);
     } else if (out.wide_sums.data != nullptr) {
@@ -138,14 +141,14 @@ class TileStore {
       store_levels<8>(sums, x, row);
     } else {
       const LevelRule rule(args.epilogue, out.levels.bits);
-      store_wide_levels(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+      store_wide_levels(sums, row, [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
         return rule.level(place<true, true>(sum, pair, k, x[half]), k == 0 ? pair.least.x : pair.least.y);
       });
     }
   }
 
  private:
-  /// Late levels with scales by rows.
+  /// Late levels with one scale or scales by rows, and values with an addend.
   __device__ void store_by_rows(const Sums& sums, const RowOfX (&x)[2], const RowScales& scales,
                                 std::size_t row) const {
     const auto late_row = [&](unsigned half) {
@@ -153,10 +156,23 @@ class TileStore {
       return LateRow<false>(args.epilogue, OnScale{factor, -scales.out_offset[half] * factor});
     };
     const LateRow<false> late[2] = {late_row(0), late_row(1)};
-    const LevelRule rule(args.epilogue, args.out.levels.bits);
-    const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
-      return late[half].level(rule, place<true, true>(sum, pair, k, x[half]), 0, k == 0 ? pair.least.x : pair.least.y);
+    const LevelRule rule(args.epilogue, args.out.levels.data == nullptr ? 1 : args.out.levels.bits);
+    const auto value_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
+      const float value = place<true, true>(sum, pair, k, x[half]);
+      const std::size_t i = row + half * 8, output = first_output + t * 8 + lane % 4 * 2 + k;
+      return i < args.x.nrows && output < args.outputs ? with_addend(args.epilogue, i, output, value) : value;
     };
+    const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
+      const float exists = k == 0 ? pair.least.x : pair.least.y;
+      return late[half].level(rule, value_of(sum, pair, k, half, t), 0, exists);
+    };
+    if (args.out.values.data != nullptr) {
+      const auto stored_row = [&](std::size_t i) { return value_row_of(args.out, i); };
+      return store_numbers(args.out.values, sums, row, stored_row,
+                           [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
+                             return rule.value<false>(value_of(sum, pair, k, half, t));
+                           });
+    }
     if (args.out.levels.bits <= 4) {
       store_levels<4>(sums, row, level_of);
     } else if (args.out.levels.bits <= 8) {
@@ -197,7 +213,7 @@ class TileStore {
   }
   template <unsigned Bits, bool w_offsets, bool x_by_rows, bool nearest, Limits limits>
   __device__ void store_as(const Sums& sums, const RowOfX (&x)[2], std::size_t row, const LevelRule& rule) const {
-    const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half) {
+    const auto level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
       return rule.template unlimited<nearest, limits>(place<w_offsets, x_by_rows>(sum, pair, k, x[half]),
                                                       k == 0 ? pair.least.x : pair.least.y);
     };
@@ -228,7 +244,7 @@ class TileStore {
         for (unsigned half = 0; half < 2; ++half) {
           std::uint32_t& to = of_parts[half][p / 2];
           const int* const sum = sums + 4 * t + 2 * half;
-          to = pack_two<2>(level_of(sum[0], pair, 0, half), level_of(sum[1], pair, 1, half), to);
+          to = pack_two<2>(level_of(sum[0], pair, 0, half, t), level_of(sum[1], pair, 1, half, t), to);
         }
       }
     }
@@ -272,7 +288,7 @@ class TileStore {
           for (unsigned half = 0; half < 2; ++half) {
             std::uint32_t& to = two[half][i * of_eight / 4];
             const int* const sum = sums + 4 * t + 2 * half;
-            to = pack_two<Bits>(level_of(sum[0], pair, 0, half), level_of(sum[1], pair, 1, half), to);
+            to = pack_two<Bits>(level_of(sum[0], pair, 0, half, t), level_of(sum[1], pair, 1, half, t), to);
           }
         }
 #pragma unroll
@@ -308,13 +324,13 @@ class TileStore {
       for (unsigned t = 0; t < output_tiles; ++t) {
         const OutputPair pair = pair_at(pairs, t * 4 + lane % 4);
         const int* const sum = sums + 4 * t + 2 * half;
-        const int first = level_of(sum[0], pair, 0, half), second = level_of(sum[1], pair, 1, half);
+        const int first = level_of(sum[0], pair, 0, half, t), second = level_of(sum[1], pair, 1, half, t);
         if (byte + t * 16 < out.row_bytes) *reinterpret_cast<std::uint32_t*>(to + t * 16) = pack_two<16>(first, second);
       }
     }
   }
 
-  /// Numbers out, number_of(sum, pair, k, half), of row i to row row_of(i).
+  /// Numbers out, number_of(sum, pair, k, half, t), of row i to row row_of(i).
   template <class T, class RowOf, class NumberOf>
   __device__ void store_numbers(const DenseView<T>& out, const Sums& sums, std::size_t row, const RowOf& row_of,
                                 const NumberOf& number_of) const {
@@ -329,7 +345,7 @@ class TileStore {
       for (unsigned t = 0; t < output_tiles; ++t) {
         const OutputPair pair = pair_at(pairs, t * 4 + lane % 4);
         const int* const sum = sums + 4 * t + 2 * half;
-        const T first = number_of(sum[0], pair, 0, half), second = number_of(sum[1], pair, 1, half);
+        const T first = number_of(sum[0], pair, 0, half, t), second = number_of(sum[1], pair, 1, half, t);
         if (whole) {
           store_pair(to + t * 8, first, second);
         } else {

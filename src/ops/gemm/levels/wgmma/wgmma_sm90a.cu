@@ -299,7 +299,7 @@ bool launch(const Device& device, const LevelGemmArgs& args) {
 template <class Way>
 void launch_fitting(const Device& device, const LevelGemmArgs& args) {
   const std::size_t outputs = stored_columns(args.out, args.outputs);
-  if (args.epilogue.is_late()) {  // rare: fewer kernels
+  if (args.epilogue.is_late() || args.epilogue.adds()) {  // fewer kernels
     if (outputs > 32 && launch<Way, 64, 1, true>(device, args)) return;
     return static_cast<void>(launch<Way, 32, 1, true>(device, args));
   }
